@@ -1,0 +1,38 @@
+# Programs that use MPI are compiled by each MPI library's own wrapper, as a user would compile them,
+# once for every MPI in HOB_MPIS, into bin/<mpi>/<name> of the build directory.
+
+add_custom_target(mpi-programs ALL)
+
+# hob_mpi_program(NAME SOURCES... [MPIS...] [FLAGS...]): language by the first source's suffix.
+# MPIS defaults to all; an MPI without a Fortran compiler is left out for Fortran sources.
+function(hob_mpi_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;MPIS;FLAGS" ${ARGN})
+  if(NOT arg_MPIS)
+    set(arg_MPIS ${HOB_MPIS})
+  endif()
+  list(GET arg_SOURCES 0 first)
+  list(TRANSFORM arg_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  set(outputs)
+  foreach(mpi IN LISTS arg_MPIS)
+    if(first MATCHES "\\.c$")
+      set(compile "${HOB_MPI_${mpi}_CC}" -std=c11 -D_GNU_SOURCE)
+    elseif(first MATCHES "\\.(f|f90|F90|f08)$")
+      set(compile "${HOB_MPI_${mpi}_FC}")
+      if(NOT compile)
+        continue()
+      endif()
+    else()
+      set(compile "${HOB_MPI_${mpi}_CXX}" -std=c++20)
+    endif()
+    set(out "${PROJECT_BINARY_DIR}/bin/${mpi}/${name}")
+    add_custom_command(OUTPUT "${out}"
+      COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/bin/${mpi}"
+      COMMAND ${HOB_CCACHE_FOR_MPI} ${compile} -O2 -g1 -Wall -Wextra -MMD -MF "${out}.d" ${arg_FLAGS}
+              "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src" ${arg_SOURCES} -o "${out}" -lm -lpthread
+      DEPENDS ${arg_SOURCES} DEPFILE "${out}.d"
+      COMMENT "${mpi}: ${name}" VERBATIM)
+    list(APPEND outputs "${out}")
+  endforeach()
+  add_custom_target(mpi-program-${name} DEPENDS ${outputs})
+  add_dependencies(mpi-programs mpi-program-${name})
+endfunction()
