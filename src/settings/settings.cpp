@@ -1,0 +1,273 @@
+#include "settings/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <optional>
+
+namespace hob::settings {
+namespace {
+
+constexpr std::array kTable = {
+#define HOB_SETTING(member, key, kind, fallback, allowed, help) \
+  Setting{key, Type::kind, fallback, allowed, help},
+#include "settings/settings.def"
+#undef HOB_SETTING
+};
+
+std::string_view trim(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::optional<double> parse_real(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  if (!text.empty() && (text.back() == 'B' || text.back() == 'b')) text.remove_suffix(1);
+  if (text.size() > 1 && text.back() == 'i') text.remove_suffix(1);
+  int shift = 0;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'k':
+      case 'K':
+        shift = 10;
+        break;
+      case 'm':
+      case 'M':
+        shift = 20;
+        break;
+      case 'g':
+      case 'G':
+        shift = 30;
+        break;
+      case 't':
+      case 'T':
+        shift = 40;
+        break;
+      default:
+        break;
+    }
+    if (shift != 0) text.remove_suffix(1);
+  }
+  const auto value = parse_count(text);
+  if (!value || (*value << shift) >> shift != *value) return {};
+  return *value << shift;
+}
+
+std::optional<bool> parse_flag(std::string_view text) {
+  for (auto word : {"on", "yes", "true", "1"})
+    if (text == word) return true;
+  for (auto word : {"off", "no", "false", "0"})
+    if (text == word) return false;
+  return {};
+}
+
+bool is_choice(std::string_view allowed, std::string_view word) {
+  while (!allowed.empty()) {
+    const auto bar = allowed.find('|');
+    if (allowed.substr(0, bar) == word) return true;
+    if (bar == std::string_view::npos) break;
+    allowed.remove_prefix(bar + 1);
+  }
+  return false;
+}
+
+template <class T, class Parse>
+bool within(std::string_view range, T value, Parse parse) {
+  const auto dots = range.find("..");
+  if (dots == std::string_view::npos) return true;
+  const auto low = parse(range.substr(0, dots));
+  const auto high = parse(range.substr(dots + 2));
+  return (!low || value >= *low) && (!high || value <= *high);
+}
+
+std::string what_is_allowed(const Setting& setting) {
+  switch (setting.type) {
+    case Type::Choice: {
+      std::string words;
+      for (char c : setting.allowed) words += c == '|' ? std::string(", ") : std::string(1, c);
+      return "one of " + words;
+    }
+    case Type::Flag:
+      return "on or off";
+    case Type::Size:
+      return fmt::format("a size such as 4096, 64K, 16M or 2G in the range {}", setting.allowed);
+    case Type::Count:
+      return setting.allowed.empty()
+                 ? "a whole number"
+                 : fmt::format("a whole number in the range {}", setting.allowed);
+    case Type::Real:
+      return setting.allowed.empty() ? "a number"
+                                     : fmt::format("a number in the range {}", setting.allowed);
+    case Type::Text:
+      return "any text";
+  }
+  return {};
+}
+
+std::string unknown_key(std::string_view key) {
+  const Setting* best = nullptr;
+  std::size_t best_common = 3;
+  for (const auto& setting : kTable) {
+    std::size_t common = 0;
+    while (common < key.size() && common < setting.key.size() && key[common] == setting.key[common])
+      ++common;
+    if (common >= best_common) {
+      best = &setting;
+      best_common = common + 1;
+    }
+  }
+  return fmt::format("unknown setting '{}'{}; `hob config` lists them all", key,
+                     best ? fmt::format(" (did you mean '{}'?)", best->key) : "");
+}
+
+}  // namespace
+
+std::span<const Setting> table() { return kTable; }
+
+std::string environment_name(std::string_view key) {
+  std::string name = "HOB_";
+  for (char c : key) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return name;
+}
+
+std::string_view name_of(Origin origin) {
+  constexpr std::string_view names[] = {"default", "file", "environment"};
+  return names[static_cast<int>(origin)];
+}
+
+std::string_view name_of(Type type) {
+  constexpr std::string_view names[] = {"choice", "flag", "size", "count", "real", "text"};
+  return names[static_cast<int>(type)];
+}
+
+Settings::Settings() : text_(kTable.size()), origins_(kTable.size(), Origin::Default) {
+  for (const auto& setting : kTable) set(setting.key, setting.fallback, Origin::Default);
+}
+
+std::string Settings::set(std::string_view key, std::string_view given, Origin origin) {
+  const std::string_view text = trim(given);
+  std::size_t row = 0;
+  const auto refuse = [&] {
+    return fmt::format("'{}' is not allowed for {} ({}): {}", text, key, environment_name(key),
+                       what_is_allowed(kTable[row]));
+  };
+  // One parser per Type, picked by the row's own kind below.
+  [[maybe_unused]] const auto Choice = [&]() -> std::optional<std::string> {
+    if (!is_choice(kTable[row].allowed, text)) return {};
+    return std::string(text);
+  };
+  [[maybe_unused]] const auto Text = [&]() -> std::optional<std::string> {
+    return std::string(text);
+  };
+  [[maybe_unused]] const auto Flag = [&] { return parse_flag(text); };
+  [[maybe_unused]] const auto Size = [&]() -> std::optional<std::uint64_t> {
+    const auto v = parse_size(text);
+    return v && within(kTable[row].allowed, *v, parse_size) ? v : std::nullopt;
+  };
+  [[maybe_unused]] const auto Count = [&]() -> std::optional<std::uint64_t> {
+    const auto v = parse_count(text);
+    return v && within(kTable[row].allowed, *v, parse_count) ? v : std::nullopt;
+  };
+  [[maybe_unused]] const auto Real = [&]() -> std::optional<double> {
+    const auto v = parse_real(text);
+    return v && within(kTable[row].allowed, *v, parse_real) ? v : std::nullopt;
+  };
+#define HOB_SETTING(member, name, kind, fallback, allowed, help) \
+  if (key == name) {                                             \
+    const auto parsed = kind();                                  \
+    if (!parsed) return refuse();                                \
+    member = *parsed;                                            \
+    text_[row] = text;                                           \
+    origins_[row] = origin;                                      \
+    return {};                                                   \
+  }                                                              \
+  ++row;
+#include "settings/settings.def"
+#undef HOB_SETTING
+  return unknown_key(key);
+}
+
+std::vector<std::string> Settings::read_file(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return {fmt::format("cannot read the configuration file '{}'", path)};
+  std::vector<std::string> errors;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const std::string_view content = trim(std::string_view(line).substr(0, line.find('#')));
+    if (content.empty()) continue;
+    const auto equals = content.find('=');
+    std::string error =
+        equals == std::string_view::npos
+            ? fmt::format("'{}' is not of the form key = value", content)
+            : set(trim(content.substr(0, equals)), content.substr(equals + 1), Origin::File);
+    if (!error.empty()) errors.push_back(fmt::format("{}:{}: {}", path, number, error));
+  }
+  return errors;
+}
+
+std::vector<std::string> Settings::read_environment(const char* const* environment) {
+  std::vector<std::string> errors;
+  for (; environment && *environment; ++environment) {
+    const std::string_view variable = *environment;
+    // HOB_DEPS, HOB_LIBDIR: used by the scripts, not by the library.
+    if (!variable.starts_with("HOB_") || variable.starts_with("HOB_DEPS=") ||
+        variable.starts_with("HOB_LIBDIR="))
+      continue;
+    const auto equals = variable.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = variable.substr(0, equals);
+    std::string key;
+    for (char c : name.substr(4))
+      key += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    std::string error = set(key, variable.substr(equals + 1), Origin::Environment);
+    if (!error.empty()) errors.push_back(fmt::format("{}: {}", name, error));
+  }
+  return errors;
+}
+
+std::vector<std::string> Settings::load(const char* const* environment) {
+  std::string path;
+  for (auto variable = environment; variable && *variable; ++variable)
+    if (std::string_view(*variable).starts_with("HOB_CONFIG="))
+      path = *variable + sizeof("HOB_CONFIG=") - 1;
+  std::vector<std::string> errors;
+  if (!path.empty())
+    errors = read_file(path);
+  else if (std::ifstream("hob.conf"))
+    errors = read_file("hob.conf");
+  for (auto& error : read_environment(environment)) errors.push_back(std::move(error));
+  return errors;
+}
+
+std::string Settings::value(std::string_view key) const {
+  for (std::size_t i = 0; i < kTable.size(); ++i)
+    if (kTable[i].key == key) return text_[i];
+  return {};
+}
+
+Origin Settings::origin(std::string_view key) const {
+  for (std::size_t i = 0; i < kTable.size(); ++i)
+    if (kTable[i].key == key) return origins_[i];
+  return Origin::Default;
+}
+
+}  // namespace hob::settings

@@ -1,0 +1,94 @@
+// The settings of one process: their table, their values and where each value came from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hob::settings {
+
+enum class Type { Choice, Flag, Size, Count, Real, Text };
+
+/// Where a value came from; a later one overrides an earlier one. Info keys override per window.
+enum class Origin { Default, File, Environment };
+
+/// One row of the table.
+struct Setting {
+  std::string_view key;
+  Type type;
+  std::string_view fallback;  ///< the default, as it would be written by a user
+  std::string_view allowed;   ///< see settings.def
+  std::string_view help;
+};
+
+/// Every setting, in the order of settings.def.
+std::span<const Setting> table();
+
+/// The environment variable of a key: "cache_size" -> "HOB_CACHE_SIZE".
+std::string environment_name(std::string_view key);
+
+template <Type>
+struct ValueOf;
+template <>
+struct ValueOf<Type::Choice> {
+  using type = std::string;
+};
+template <>
+struct ValueOf<Type::Text> {
+  using type = std::string;
+};
+template <>
+struct ValueOf<Type::Flag> {
+  using type = bool;
+};
+template <>
+struct ValueOf<Type::Size> {
+  using type = std::uint64_t;
+};
+template <>
+struct ValueOf<Type::Count> {
+  using type = std::uint64_t;
+};
+template <>
+struct ValueOf<Type::Real> {
+  using type = double;
+};
+
+/// The values of all settings. Starts with the defaults. Not thread safe: filled once at start-up,
+/// read by everybody afterwards.
+class Settings {
+ public:
+  Settings();
+
+#define HOB_SETTING(member, key, kind, fallback, allowed, help) ValueOf<Type::kind>::type member;
+#include "settings/settings.def"
+#undef HOB_SETTING
+
+  /// Sets one value. Returns "" or a message that names the value, the key and what is allowed;
+  /// then nothing changed.
+  std::string set(std::string_view key, std::string_view value, Origin origin);
+
+  /// Reads `key = value` lines ('#' starts a comment). Errors name file and line.
+  std::vector<std::string> read_file(const std::string& path);
+
+  /// Reads every HOB_* variable of an environment block (as in environ). A HOB_ variable that is
+  /// no setting is an error, so that a misspelt one does not go unnoticed.
+  std::vector<std::string> read_environment(const char* const* environment);
+
+  /// File (HOB_CONFIG or ./hob.conf), then environment: all errors of both.
+  std::vector<std::string> load(const char* const* environment);
+
+  std::string value(std::string_view key) const;  ///< as text; "" for an unknown key
+  Origin origin(std::string_view key) const;
+
+ private:
+  std::vector<std::string> text_;
+  std::vector<Origin> origins_;
+};
+
+std::string_view name_of(Origin origin);
+std::string_view name_of(Type type);
+
+}  // namespace hob::settings
