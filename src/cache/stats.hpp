@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace hob::cache {
+
+/// Counts by powers of two: [0] counts the value 0, [k] the values in [2^(k-1), 2^k).
+struct Log2Histogram {
+  std::array<std::uint64_t, 65> counts{};
+
+  void add(std::uint64_t value) { ++counts[std::bit_width(value)]; }
+};
+
+/// One point of the occupancy series (paper Fig. 10).
+struct Occupancy {
+  std::uint64_t get = 0;       ///< index in the sequence of gets
+  std::uint64_t used = 0;      ///< bytes of S_w in use
+  std::uint64_t capacity = 0;  ///< |S_w|
+  std::uint64_t entries = 0;
+  std::uint64_t slots = 0;  ///< |I_w|
+};
+
+/// A series of bounded length: when full, every other point is dropped and the step doubles.
+class OccupancySeries {
+ public:
+  static constexpr std::size_t max_points = 512;
+
+  bool due(std::uint64_t get) const { return get >= next_; }
+  void add(const Occupancy& point) noexcept;
+  const std::vector<Occupancy>& points() const { return points_; }
+
+ private:
+  std::vector<Occupancy> points_;
+  std::uint64_t next_ = 0;
+  std::uint64_t step_ = 16;
+};
+
+enum class Reason : std::uint8_t {
+  conflicts,        ///< I_w grew: too many conflicting accesses
+  sparse,           ///< I_w shrank: victims were hard to find
+  capacity,         ///< S_w grew: too many capacity and failing accesses
+  stable_and_free,  ///< S_w shrank: hits are stable and much is free
+  requested,        ///< resize() was called
+  out_of_memory     ///< the system gave no more memory
+};
+const char* reason_text(Reason reason);
+
+/// One change of a size.
+struct Adjustment {
+  std::uint64_t get = 0;   ///< index in the sequence of gets
+  bool of_index = false;   ///< I_w (slots), else S_w (bytes)
+  std::uint64_t from = 0;  ///< slots or bytes
+  std::uint64_t to = 0;
+  Reason reason = Reason::requested;
+};
+
+/// What happened so far. gets = hits_* + missing ones; direct + conflicting + capacity + failing
+/// count reserve() and extend() calls by their outcome.
+struct Stats {
+  std::uint64_t gets = 0;            ///< find() calls of at least one byte
+  std::uint64_t hits_full = 0;       ///< contained ones included
+  std::uint64_t hits_partial = 0;    ///< a prefix was there
+  std::uint64_t hits_pending = 0;    ///< wholly under way
+  std::uint64_t hits_contained = 0;  ///< of hits_full and hits_pending: at another displacement
+  std::uint64_t missing = 0;
+  std::uint64_t direct = 0;
+  std::uint64_t conflicting = 0;
+  std::uint64_t capacity = 0;
+  std::uint64_t failing = 0;
+  std::uint64_t extended = 0;          ///< extend() calls that succeeded
+  std::uint64_t evictions = 0;         ///< entries evicted
+  std::uint64_t selections = 0;        ///< searches for a victim
+  std::uint64_t visited = 0;           ///< index slots or entries visited by these searches
+  std::uint64_t visited_nonempty = 0;  ///< of these, live entries
+  std::uint64_t moved = 0;             ///< entries moved by resizing
+  std::uint64_t lost = 0;              ///< entries that did not fit after resizing
+  std::uint64_t bytes_from_cache = 0;
+  std::uint64_t bytes_from_network = 0;  ///< asked for and not in the cache (pending ones excluded)
+  std::uint64_t drops_all = 0;
+  std::uint64_t drops_target = 0;
+  std::uint64_t drops_range = 0;
+  std::uint64_t entries_dropped = 0;  ///< entries that drop calls looked at and removed one by one
+  std::uint64_t refreshed = 0;
+  std::uint64_t refreshed_changed = 0;  ///< of these, the bytes differed
+
+  Log2Histogram get_size;  ///< bytes per get
+  Log2Histogram reuse;     ///< entries by their number of gets: the first one and every hit
+  OccupancySeries occupancy;
+  std::vector<Adjustment> adjustments;  ///< the first 256
+  std::uint64_t adjustment_count = 0;   ///< all of them
+};
+
+}  // namespace hob::cache
