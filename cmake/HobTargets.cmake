@@ -37,6 +37,9 @@ function(hob_pure_library name)
   target_link_libraries(${name} PUBLIC ${arg_LIBS})
 endfunction()
 
+# All unit tests and nothing else: what the sanitizer presets build.
+add_custom_target(unit-tests)
+
 # hob_unit_test(NAME SOURCES... LIBS... [ARGS...]): a GoogleTest binary, one CTest entry, label "unit".
 function(hob_unit_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
@@ -45,6 +48,7 @@ function(hob_unit_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
+  add_dependencies(unit-tests ${name})
   add_test(NAME unit.${name} COMMAND ${name} ${arg_ARGS})
   set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT ${arg_TIMEOUT})
 endfunction()

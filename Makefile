@@ -1,0 +1,87 @@
+# The two commands are `make demo` and `make test`; `make help` lists the rest.
+
+HOB_DEPS ?= $(CURDIR)/.deps
+ifeq ($(strip $(HOB_DEPS)),)
+override HOB_DEPS := $(CURDIR)/.deps
+endif
+export HOB_DEPS
+export PATH := $(HOB_DEPS)/venv/bin:$(PATH)
+
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+CTEST := ctest --output-on-failure --no-tests=error
+
+SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
+
+.PHONY: all setup build demo test bench sanitize format lint lint-format lint-python lint-cpp install docs clean help
+
+all: build
+
+help:
+	@echo 'make                 set up what is missing and build'
+	@echo 'make demo            a program that was not written for Hob, without it and with it'
+	@echo 'make test            all tests, and the unit tests under the sanitizers'
+	@echo 'make bench           the benchmarks, each against its limits (takes a while)'
+	@echo 'make sanitize        only the unit tests under the address and thread sanitizers'
+	@echo 'make format          clang-format and ruff, in place'
+	@echo 'make lint            formatting, clang-tidy, ruff: reports, changes nothing'
+	@echo 'make docs            docs/configuration.md from the settings table'
+	@echo 'make install PREFIX=/where    the library, hob and its Python part'
+	@echo 'make clean           removes build/ and out/; .deps stays'
+	@echo 'JOBS=N               compile with N processes (now $(JOBS))'
+	@echo 'HOB_DEPS=DIR         where setup puts what the system lacks (now $(HOB_DEPS))'
+
+setup:
+	@scripts/setup
+
+# Configuring again costs a second or two; ninja does it itself where a CMake file changed.
+build: setup
+	@[ -f build/default/build.ninja ] || cmake --preset default
+	@cmake --build --preset default -j $(JOBS)
+
+demo: build
+	@./hob demo
+
+test: build
+	@$(CTEST) --test-dir build/default
+	@$(MAKE) --no-print-directory sanitize
+
+bench: build
+	@./hob bench all
+
+sanitize: setup
+	@for preset in asan tsan; do \
+	  [ -f build/$$preset/build.ninja ] || cmake --preset $$preset >build/$$preset.log || { cat build/$$preset.log; exit 1; }; \
+	  echo "== unit tests, $$preset" && \
+	  cmake --build --preset $$preset -j $(JOBS) --target unit-tests && \
+	  $(CTEST) --test-dir build/$$preset -L unit || exit 1; \
+	done
+
+format:
+	@scripts/setup --lint
+	@clang-format -i $(SOURCES)
+	@ruff format --quiet tools tests && ruff check --quiet --fix tools tests
+
+lint: lint-format lint-python lint-cpp
+
+lint-format:
+	@scripts/setup --lint
+	@clang-format --dry-run -Werror $(SOURCES)
+
+lint-python:
+	@scripts/setup --lint
+	@ruff format --check --quiet tools tests && ruff check tools tests
+
+# Every file of the compilation database that is ours and not generated.
+lint-cpp: build
+	@scripts/setup --lint
+	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build/default
+
+docs: build
+	@./hob config --markdown >docs/configuration.md
+
+install: build
+	@cmake --install build/default --prefix '$(PREFIX)'
+
+clean:
+	rm -rf build out

@@ -1,0 +1,124 @@
+#include "elf.hpp"
+
+#include <elf.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace hob::exec {
+namespace {
+
+#if defined(__x86_64__)
+constexpr Elf64_Half kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr Elf64_Half kMachine = EM_AARCH64;
+#elif defined(__powerpc64__)
+constexpr Elf64_Half kMachine = EM_PPC64;
+#elif defined(__riscv)
+constexpr Elf64_Half kMachine = EM_RISCV;
+#endif
+
+// Reads of a file at offsets that the file itself gives: every one of them may lie outside it.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : file_(path, std::ios::binary) {}
+
+  template <typename T>
+  bool at(std::uint64_t offset, T& value) {
+    file_.clear();
+    file_.seekg(static_cast<std::streamoff>(offset));
+    return static_cast<bool>(file_.read(reinterpret_cast<char*>(&value), sizeof value));
+  }
+
+  std::string text(std::uint64_t offset) {
+    file_.clear();
+    file_.seekg(static_cast<std::streamoff>(offset));
+    std::string result;
+    std::getline(file_, result, '\0');
+    return result;
+  }
+
+ private:
+  std::ifstream file_;
+};
+
+std::vector<std::string> split_path(const std::string& path, const std::string& origin) {
+  std::vector<std::string> result;
+  std::istringstream parts(path);
+  for (std::string part; std::getline(parts, part, ':');) {
+    for (const std::string name : {"$ORIGIN", "${ORIGIN}"})
+      for (auto at = part.find(name); at != std::string::npos; at = part.find(name))
+        part.replace(at, name.size(), origin);
+    if (!part.empty()) result.push_back(part);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<ElfFile> read_elf(const std::string& path) {
+  Reader reader(path);
+  Elf64_Ehdr header;
+  if (!reader.at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine)
+    return std::nullopt;
+
+  ElfFile result;
+  std::vector<Elf64_Phdr> segments(header.e_phnum);
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    if (!reader.at(header.e_phoff + i * header.e_phentsize, segments[i])) return std::nullopt;
+
+  std::vector<Elf64_Dyn> entries;
+  for (const auto& segment : segments) {
+    if (segment.p_type == PT_INTERP) result.dynamic = true;
+    if (segment.p_type != PT_DYNAMIC) continue;
+    result.dynamic = true;
+    for (std::uint64_t at = 0; at + sizeof(Elf64_Dyn) <= segment.p_filesz;
+         at += sizeof(Elf64_Dyn)) {
+      Elf64_Dyn entry;
+      if (!reader.at(segment.p_offset + at, entry) || entry.d_tag == DT_NULL) break;
+      entries.push_back(entry);
+    }
+  }
+
+  // The string table is named by its address in memory; the file offset follows from the segment.
+  std::uint64_t strings = 0;
+  for (const auto& entry : entries)
+    if (entry.d_tag == DT_STRTAB)
+      for (const auto& segment : segments)
+        if (segment.p_type == PT_LOAD && entry.d_un.d_ptr >= segment.p_vaddr &&
+            entry.d_un.d_ptr < segment.p_vaddr + segment.p_filesz)
+          strings = entry.d_un.d_ptr - segment.p_vaddr + segment.p_offset;
+  if (strings == 0) return result;
+
+  const std::string origin = std::filesystem::path(path).parent_path().string();
+  for (const auto& entry : entries) {
+    const std::string text =
+        entry.d_tag == DT_NEEDED || entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH
+            ? reader.text(strings + entry.d_un.d_val)
+            : "";
+    if (entry.d_tag == DT_NEEDED) result.needed.push_back(text);
+    if (entry.d_tag == DT_RPATH) result.rpath = split_path(text, origin);
+    if (entry.d_tag == DT_RUNPATH) result.runpath = split_path(text, origin);
+  }
+  if (!result.runpath.empty()) result.rpath.clear();
+  return result;
+}
+
+std::string script_interpreter(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  if (!std::getline(file, line) || !line.starts_with("#!")) return {};
+  std::istringstream words(line.substr(2));
+  std::string interpreter, argument;
+  words >> interpreter >> argument;
+  // "#!/usr/bin/env python3": what env starts is what matters.
+  if (std::filesystem::path(interpreter).filename() == "env" && !argument.empty() &&
+      argument[0] != '-')
+    return argument;
+  return interpreter;
+}
+
+}  // namespace hob::exec

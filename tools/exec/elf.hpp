@@ -1,0 +1,24 @@
+// What the dynamic linker would read from a program or shared library, without loading it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hob::exec {
+
+struct ElfFile {
+  bool dynamic = false;              ///< has an interpreter or a dynamic section
+  std::vector<std::string> needed;   ///< DT_NEEDED, in order
+  std::vector<std::string> rpath;    ///< DT_RPATH, $ORIGIN replaced; empty where RUNPATH is set
+  std::vector<std::string> runpath;  ///< DT_RUNPATH, $ORIGIN replaced
+};
+
+/// Reads a 64-bit ELF file of this machine's kind. Nothing for any other file: a script, another
+/// architecture, an unreadable or damaged one.
+std::optional<ElfFile> read_elf(const std::string& path);
+
+/// The interpreter that a "#!" script names on its first line; "" for any other file.
+std::string script_interpreter(const std::string& path);
+
+}  // namespace hob::exec

@@ -1,0 +1,241 @@
+// hob-exec: starts a program with Hob loaded in front of its MPI library. Runs once per rank, so it
+// is small, starts no Python, and only its first rank speaks.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "mpi_use.hpp"
+#include "settings/settings.hpp"
+
+extern char** environ;
+
+namespace hob::exec {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kUsageError = 2;
+
+constexpr const char* kExamples = R"(
+Examples:
+  mpiexec -n 4 hob exec ./app                      cached gets, deep queues: all by default
+  mpiexec -n 4 hob exec --json out.json ./app      and every counter into out.json (hob report)
+  mpiexec -n 5 hob exec --ghosts 1 ./app           4 ranks for the program, 1 works for them
+  srun hob exec --set cache_size=256M ./app input  any setting of `hob config`
+  mpiexec -n 4 hob exec --mpi mpich python app.py  a program that loads MPI while it runs
+)";
+
+// The rank that the launcher gave this process; 0 where there is no launcher.
+int launch_rank() {
+  for (const char* name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  return 0;
+}
+
+[[noreturn]] void fail(const std::string& message, int status = kUsageError) {
+  if (launch_rank() == 0) std::fprintf(stderr, "hob: %s\n", message.c_str());
+  std::exit(status);
+}
+
+std::string dump_settings() {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& row : settings::table())
+    rows.push_back({{"key", row.key},
+                    {"type", settings::name_of(row.type)},
+                    {"default", row.fallback},
+                    {"allowed", row.allowed},
+                    {"help", row.help},
+                    {"environment", settings::environment_name(row.key)}});
+  return rows.dump(1);
+}
+
+// The directory of the libhob_*.so: beside bin/ in an installation and in a build directory alike.
+std::string library_directory() {
+  if (const char* directory = std::getenv("HOB_LIBDIR")) return directory;
+  const auto prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  for (const auto* lib : {"lib", "lib64"})
+    for (const auto* family : {"mpich", "openmpi", "abi"})
+      if (const auto path = prefix / lib;
+          fs::exists(path / ("libhob_" + std::string(family) + ".so")))
+        return path.string();
+  return (prefix / "lib").string();
+}
+
+std::string hob_library(const std::string& family) {
+  return library_directory() + "/libhob_" + family + ".so";
+}
+
+// Settings given on the command line become environment variables of the program.
+void apply_settings(const std::vector<std::pair<std::string, std::string>>& given) {
+  settings::Settings check;
+  for (const auto& [key, value] : given) {
+    if (auto error = check.set(key, value, settings::Origin::Environment); !error.empty())
+      fail(error);
+    setenv(settings::environment_name(key).c_str(), value.c_str(), 1);
+  }
+  const auto errors = check.load(environ);
+  if (errors.empty()) return;
+  std::string message = errors[0];
+  for (std::size_t i = 1; i < errors.size(); ++i) message += "\nhob: " + errors[i];
+  fail(message);
+}
+
+void preload(const std::string& libraries) {
+  const char* before = std::getenv("LD_PRELOAD");
+  const std::string value = before && *before ? libraries + ":" + before : libraries;
+  setenv("LD_PRELOAD", value.c_str(), 1);
+}
+
+struct Options {
+  std::vector<std::string> set;
+  std::string cache, ghosts, match, json, trace, verify, mpi;
+  bool quiet = false, off = false, which = false, dump = false;
+};
+
+std::vector<std::pair<std::string, std::string>> settings_of(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> result;
+  const std::pair<const char*, const std::string*> named[] = {{"cache", &options.cache},
+                                                              {"ghosts", &options.ghosts},
+                                                              {"match", &options.match},
+                                                              {"trace", &options.trace},
+                                                              {"verify", &options.verify}};
+  for (const auto& [key, value] : named)
+    if (!value->empty()) result.emplace_back(key, *value);
+  // Ranks may run in another directory than this command.
+  if (!options.json.empty()) result.emplace_back("json", fs::absolute(options.json).string());
+  if (options.quiet) result.emplace_back("report", "silent");
+  for (const auto& item : options.set) {
+    const auto equals = item.find('=');
+    if (equals == std::string::npos) fail("--set " + item + ": not of the form key=value");
+    result.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+  }
+  return result;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--set", options.set,
+                 "A setting, as key=value; may be repeated (`hob config` lists them)")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  app.add_option("--cache", options.cache,
+                 "When cached gets may be reused: auto, strict, always, user, off")
+      ->type_name("MODE");
+  app.add_option("--ghosts", options.ghosts,
+                 "Ranks of each node that work for the others instead of the program")
+      ->type_name("N");
+  app.add_option("--match", options.match, "Who matches messages: auto, always (Hob), never (MPI)")
+      ->type_name("MODE");
+  app.add_option("--json", options.json, "Write every counter to this file, for `hob report`")
+      ->type_name("FILE");
+  app.add_option("--trace", options.trace,
+                 "Record the gets of each rank in this directory, for `hob replay`")
+      ->type_name("DIR");
+  app.add_option("--verify", options.verify, "Fetch this share of hits (0 to 1) again and compare")
+      ->type_name("SHARE");
+  app.add_flag("--quiet", options.quiet, "Print no summary at the end");
+  app.add_flag("--off", options.off, "Run the program without Hob: nothing is loaded");
+  app.add_option("--mpi", options.mpi,
+                 "The MPI of a program that loads it while it runs: mpich, openmpi, abi, or its "
+                 "libmpi's path")
+      ->type_name("WHICH");
+  app.add_flag("--which", options.which,
+               "Print which MPI and which build of Hob would be used; start nothing");
+  app.add_flag("--dump-settings", options.dump, "Print the settings table as JSON");
+}
+
+class Formatter : public CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: LAUNCHER hob exec [OPTIONS] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+nlohmann::ordered_json describe(const MpiUse& use) {
+  const auto hob = use.family.empty() ? "" : hob_library(use.family);
+  return {{"family", use.family},
+          {"mpi", use.library},
+          {"late", use.late},
+          {"why", use.why},
+          {"hob", fs::exists(hob) ? hob : ""}};
+}
+
+void load_hob(const MpiUse& use) {
+  if (use.family.empty()) fail(use.why);
+  const auto hob = hob_library(use.family);
+  if (!fs::exists(hob))
+    fail(use.why + " (" + use.family + "), and Hob was not built for that MPI: " + hob +
+         " does not exist");
+  if (hob.find_first_of(": ") != std::string::npos)
+    fail("the dynamic linker cannot load a library whose path has a space or a colon: " + hob);
+  // A library loaded late would come in front of Hob's, so it is loaded now, behind it.
+  preload(use.late ? hob + ":" + use.library : hob);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "Starts an MPI program with Hob in front of its MPI library; the program is not changed.",
+      "hob exec");
+  app.formatter(std::make_shared<Formatter>());
+  app.footer(kExamples);
+  app.prefix_command();
+  Options options;
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return launch_rank() == 0 ? app.exit(error) : 0;
+    fail(std::string(error.what()) + "; see hob exec --help");
+  }
+  if (options.dump) {
+    std::puts(dump_settings().c_str());
+    return 0;
+  }
+  auto command = app.remaining();
+  if (!command.empty() && command[0] == "--")
+    command.erase(command.begin());
+  else if (!command.empty() && command[0].starts_with("-"))
+    fail("unknown option " + command[0] + "; see hob exec --help");
+  if (command.empty()) fail("no program to start; see hob exec --help");
+
+  const auto program = find_program(command[0]);
+  if (program.empty()) fail(command[0] + ": no such program", 127);
+  const auto use = options.off ? MpiUse{} : find_mpi(program, options.mpi);
+  if (options.which) {
+    std::puts(describe(use).dump(1).c_str());
+    return 0;
+  }
+  if (!options.off) {
+    apply_settings(settings_of(options));
+    load_hob(use);
+  }
+
+  std::vector<char*> arguments;
+  for (auto& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  if (errno == ENOEXEC) {  // a script without "#!": the shell runs it, as execvp would
+    arguments[0] = const_cast<char*>(program.c_str());
+    arguments.insert(arguments.begin(), const_cast<char*>("sh"));
+    execv("/bin/sh", arguments.data());
+  }
+  fail(program + ": " + std::strerror(errno), 126);
+}
+
+}  // namespace
+}  // namespace hob::exec
+
+int main(int argc, char** argv) {
+  try {
+    return hob::exec::run(argc, argv);
+  } catch (const std::exception& error) {
+    hob::exec::fail(error.what());
+  }
+}

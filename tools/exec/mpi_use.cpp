@@ -1,0 +1,223 @@
+#include "mpi_use.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "elf.hpp"
+
+namespace hob::exec {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> split(const std::string& text, const char* separators) {
+  std::vector<std::string> result;
+  std::size_t from = 0;
+  while (from <= text.size()) {
+    const auto to = text.find_first_of(separators, from);
+    const auto part = text.substr(from, to == std::string::npos ? to : to - from);
+    if (!part.empty()) result.push_back(part);
+    if (to == std::string::npos) break;
+    from = to + 1;
+  }
+  return result;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+void read_linker_config(const std::string& path, std::vector<std::string>& directories, int depth) {
+  std::ifstream file(path);
+  for (std::string line; depth < 8 && std::getline(file, line);) {
+    line.resize(std::min(line.find('#'), line.size()));
+    std::istringstream words(line);
+    std::string word;
+    if (!(words >> word)) continue;
+    if (word != "include") {
+      directories.push_back(word);
+      continue;
+    }
+    // Only the form that distributions use is understood: include <directory>/*.conf
+    std::string pattern;
+    words >> pattern;
+    std::error_code error;
+    std::set<std::string> files;
+    for (const auto& entry : fs::directory_iterator(fs::path(pattern).parent_path(), error))
+      if (entry.path().extension() == ".conf") files.insert(entry.path().string());
+    for (const auto& name : files) read_linker_config(name, directories, depth + 1);
+  }
+}
+
+// The names under which MPI libraries are known, by family; the first one found is taken.
+const std::vector<std::string>& sonames(const std::string& family) {
+  static const std::vector<std::string> mpich{"libmpi.so.12", "libmpich.so.12"};
+  static const std::vector<std::string> openmpi{"libmpi.so.40"};
+  static const std::vector<std::string> abi{"libmpi_abi.so.1", "libmpi_abi.so.0"};
+  return family == "mpich" ? mpich : family == "openmpi" ? openmpi : abi;
+}
+
+// Breadth first over the libraries that a program is linked with, as the dynamic linker loads them.
+MpiUse linked_mpi(const std::string& program) {
+  MpiUse result;
+  const LibraryFinder finder;
+  std::set<std::string> seen;
+  std::deque<std::string> files{program};
+  while (!files.empty()) {
+    const auto path = files.front();
+    files.pop_front();
+    const auto elf = read_elf(path);
+    if (!elf) continue;
+    for (const auto& soname : elf->needed) {
+      if (!seen.insert(soname).second) continue;
+      const auto found = finder.find(soname, elf->rpath, elf->runpath);
+      if (const auto family = family_of(soname); !family.empty()) {
+        result = {family, found, false, program + " is linked with " + soname};
+        return result;
+      }
+      if (!found.empty()) files.push_back(found);
+    }
+  }
+  return result;
+}
+
+// Directories in which the MPI library of a launcher or a Python may lie, given its program file.
+std::vector<std::string> library_directories(const std::string& program) {
+  if (program.empty()) return {};
+  const auto prefix = fs::path(program).parent_path().parent_path();
+  std::vector<std::string> result;
+  std::error_code error;
+  for (const auto* lib : {"lib", "lib64"}) {
+    result.push_back((prefix / lib).string());
+    if (prefix == "/usr")  // Debian: /usr/lib/x86_64-linux-gnu
+      for (const auto& entry : fs::directory_iterator(prefix / lib, error))
+        if (entry.path().filename().string().find("-linux-gnu") != std::string::npos)
+          result.push_back(entry.path().string());
+  }
+  return result;
+}
+
+std::string library_in(const std::vector<std::string>& directories, const std::string& family) {
+  for (const auto& directory : directories)
+    for (const auto& soname : sonames(family))
+      if (const auto path = directory + "/" + soname; is_file(path)) return path;
+  return {};
+}
+
+std::string parent_program() {
+  std::error_code error;
+  return fs::read_symlink("/proc/" + std::to_string(getppid()) + "/exe", error).string();
+}
+
+// The family of the MPI library whose launcher started this process; "" if none or not clear.
+std::string launcher_family() {
+  const bool open_mpi = !variable("OMPI_COMM_WORLD_SIZE").empty();
+  const bool hydra = !variable("PMI_RANK").empty() || !variable("PMI_FD").empty();
+  if (open_mpi) return "openmpi";
+  if (hydra) return "mpich";
+  return {};
+}
+
+// Without a launcher: the only family whose library lies beside the program. MPICH brings a library
+// of the standard ABI too, so that one counts only where it is alone.
+std::string family_beside(const std::vector<std::string>& directories) {
+  const bool mpich = !library_in(directories, "mpich").empty();
+  const bool open_mpi = !library_in(directories, "openmpi").empty();
+  if (mpich != open_mpi) return mpich ? "mpich" : "openmpi";
+  return mpich || library_in(directories, "abi").empty() ? "" : "abi";
+}
+
+MpiUse late_mpi(const std::string& program, const std::string& wanted) {
+  const auto launcher = launcher_family();
+  const auto beside_launcher = library_directories(launcher.empty() ? "" : parent_program());
+  const auto beside_program = library_directories(program);
+  auto family = wanted.empty() ? launcher : wanted;
+  if (family.empty()) family = family_beside(beside_program);
+  if (family.empty())
+    return {"", "", true,
+            program +
+                " is not linked with an MPI library, and nothing says which one it loads "
+                "while it runs; say it with --mpi mpich, openmpi or abi"};
+
+  auto library = library_in(beside_launcher, family);
+  if (library.empty()) library = library_in(beside_program, family);
+  for (const auto& soname : sonames(family))
+    if (library.empty()) library = LibraryFinder().find(soname, {}, {});
+  if (library.empty())
+    return {"", "", true,
+            "no MPI library of the family " + family + " was found for " + program +
+                "; say which one with --mpi /path/to/" + sonames(family)[0]};
+  return {family, library, true,
+          program + " is not linked with MPI; " +
+              (wanted.empty() ? "taken from what started it" : "--mpi says which it loads")};
+}
+
+}  // namespace
+
+std::string family_of(const std::string& soname) {
+  if (soname.starts_with("libmpi_abi.so")) return "abi";
+  for (const auto* prefix : {"libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12"})
+    if (soname.starts_with(prefix)) return "mpich";
+  if (soname.starts_with("libmpi.so.40")) return "openmpi";
+  return {};
+}
+
+LibraryFinder::LibraryFinder() : library_path_(split(variable("LD_LIBRARY_PATH"), ":;")) {
+  read_linker_config("/etc/ld.so.conf", system_, 0);
+  for (const auto* directory : {"/lib64", "/usr/lib64", "/lib", "/usr/lib"})
+    system_.emplace_back(directory);
+}
+
+std::string LibraryFinder::find(const std::string& soname, const std::vector<std::string>& rpath,
+                                const std::vector<std::string>& runpath) const {
+  if (soname.find('/') != std::string::npos) return is_file(soname) ? soname : "";
+  for (const auto* directories : {&rpath, &library_path_, &runpath, &system_})
+    for (const auto& directory : *directories)
+      if (const auto path = directory + "/" + soname; is_file(path)) return path;
+  return {};
+}
+
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  for (const auto& directory : split(variable("PATH"), ":"))
+    if (const auto path = directory + "/" + name; is_file(path) && access(path.c_str(), X_OK) == 0)
+      return path;
+  return {};
+}
+
+MpiUse find_mpi(const std::string& program, const std::string& wanted) {
+  if (wanted.find('/') != std::string::npos) {
+    const auto family = family_of(fs::path(wanted).filename().string());
+    if (family.empty() || !is_file(wanted))
+      return {"", "", true,
+              "--mpi " + wanted + ": no file of this name is an MPI library known here"};
+    return {family, wanted, true, "--mpi names it"};
+  }
+  if (!wanted.empty() && wanted != "mpich" && wanted != "openmpi" && wanted != "abi")
+    return {
+        "", "", true,
+        "'" + wanted + "' is not allowed for --mpi: mpich, openmpi, abi or the path of a libmpi"};
+  if (wanted.empty()) {
+    if (const auto linked = linked_mpi(program); !linked.family.empty()) return linked;
+    const auto interpreter = find_program(script_interpreter(program));
+    if (!interpreter.empty()) return late_mpi(interpreter, "");
+    if (const auto elf = read_elf(program); elf && !elf->dynamic)
+      return {"", "", false,
+              program + " is linked statically: nothing can be loaded in front of it"};
+  }
+  return late_mpi(program, wanted);
+}
+
+}  // namespace hob::exec

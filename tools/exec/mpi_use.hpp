@@ -1,0 +1,42 @@
+// Which MPI library a program uses, so that the build of Hob that fits it is loaded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hob::exec {
+
+/// How a program comes to its MPI library.
+struct MpiUse {
+  std::string family;   ///< "mpich", "openmpi" or "abi": which build of Hob fits; "" if unknown
+  std::string library;  ///< path of the MPI library, "" where it was not found
+  bool late = false;    ///< loaded while the program runs (Python), not linked
+  std::string why;      ///< one sentence: how this was found, or why it was not
+};
+
+/// The family that a library's name gives away: "libmpi.so.40" -> "openmpi". "" for any other.
+std::string family_of(const std::string& soname);
+
+/// Where the dynamic linker finds shared libraries.
+class LibraryFinder {
+ public:
+  LibraryFinder();
+
+  /// The path of `soname` as needed by a file with these search paths; "" if it is nowhere.
+  std::string find(const std::string& soname, const std::vector<std::string>& rpath,
+                   const std::vector<std::string>& runpath) const;
+
+ private:
+  std::vector<std::string> library_path_;  // LD_LIBRARY_PATH
+  std::vector<std::string> system_;        // ld.so.conf's and the built-in directories
+};
+
+/// The path that execvp would start; "" if there is none.
+std::string find_program(const std::string& name);
+
+/// Finds the MPI library of a program: by the libraries that it and they are linked with, else
+/// (scripts, Python) by what started this process. `wanted` overrides: a family or the path of an
+/// MPI library, "" for none.
+MpiUse find_mpi(const std::string& program, const std::string& wanted);
+
+}  // namespace hob::exec
