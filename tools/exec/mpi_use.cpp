@@ -112,7 +112,8 @@ std::vector<std::string> library_directories(const std::string& program) {
 std::string library_in(const std::vector<std::string>& directories, const std::string& family) {
   for (const auto& directory : directories)
     for (const auto& soname : sonames(family))
-      if (const auto path = directory + "/" + soname; is_file(path)) return path;
+      if (const auto path = directory + "/" + soname; is_file(path))
+        return fs::absolute(path).string();
   return {};
 }
 
@@ -161,7 +162,9 @@ MpiUse late_mpi(const std::string& program, const std::string& wanted) {
                 "; say which one with --mpi /path/to/" + sonames(family)[0]};
   return {family, library, true,
           program + " is not linked with MPI; " +
-              (wanted.empty() ? "taken from what started it" : "--mpi says which it loads")};
+              (!wanted.empty()    ? "--mpi says which it loads"
+               : launcher.empty() ? "an MPI library lies beside it"
+                                  : "taken from what started it")};
 }
 
 }  // namespace
