@@ -5,6 +5,7 @@
 #pragma once
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -136,6 +137,15 @@ class Object {
   Object& field(const std::string& name, const std::string& value) {
     return raw(name, "\"" + value + "\"");
   }
+  Object& field(const std::string& name, const std::vector<double>& values) {
+    std::string list;
+    char text[64];
+    for (const double value : values) {
+      std::snprintf(text, sizeof text, "%.6g", value);
+      list += (list.empty() ? "" : ",") + std::string(text);
+    }
+    return raw(name, "[" + list + "]");
+  }
   std::string text() const { return "{" + body_ + "}"; }
 
  private:
@@ -144,6 +154,56 @@ class Object {
     return *this;
   }
   std::string body_;
+};
+
+// Decides, at rank 0, how often a measurement is repeated. With gate=0, `rounds` times. With gate=1
+// it prints the process ids of all ranks and then waits, before each batch, for a line on standard
+// input; the end of input ends it. So a driver can stop and continue several jobs in turn, and give
+// each the machine for one batch at a time.
+class Gate {
+ public:
+  Gate(const Args& args, long rounds) : gated_(args.number("gate", 0) != 0), rounds_(rounds) {}
+
+  // Collective.
+  void open(MPI_Comm comm = MPI_COMM_WORLD) const {
+    if (!gated_) {
+      return;
+    }
+    int rank = 0;
+    int ranks = 0;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    const int own = static_cast<int>(getpid());
+    std::vector<int> pids(static_cast<std::size_t>(ranks));
+    MPI_Gather(&own, 1, MPI_INT, pids.data(), 1, MPI_INT, 0, comm);
+    if (rank == 0) {
+      std::string list;
+      for (const int pid : pids) {
+        list += (list.empty() ? "" : ",") + std::to_string(pid);
+      }
+      std::printf("{\"pids\":[%s]}\n", list.c_str());
+      std::fflush(stdout);
+    }
+  }
+
+  // Rank 0: whether there is another batch.
+  bool next() {
+    if (gated_) {
+      int letter = 0;
+      while ((letter = std::getchar()) != '\n') {
+        if (letter == EOF) {
+          return false;
+        }
+      }
+      return true;
+    }
+    return done_++ < rounds_;
+  }
+
+ private:
+  bool gated_;
+  long rounds_;
+  long done_ = 0;
 };
 
 // One result line on standard output; drivers read the lines that begin with '{'.

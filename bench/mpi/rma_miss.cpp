@@ -5,46 +5,34 @@
 // every get is a miss. Which kind of miss (space left, space to be made, no space) follows from
 // how much room a cache in front of MPI has, and is chosen from outside.
 //
-// Arguments: sizes=8,... count=1000 rounds=3 skip=50
-// Output, one line per size: {"size", "median_ns", "p99_ns", "mean_ns", "gets"}. The first `skip`
-// gets of each round are not counted: they warm up connections, or fill a cache.
+// Arguments: size=8 count=1000 rounds=3 skip=50 gate=0
+// Output, one line per round: {"ns": [...]}, the time of each get and flush. The first `skip` gets
+// of each round are left out: they warm up connections, or fill a cache.
 #include "rma_common.hpp"
 
 namespace {
 
-rma::Object measure(std::size_t size, long gets, long rounds, long skip, MPI_Win win) {
+std::vector<double> measure(std::size_t size, long gets, long skip, MPI_Win win) {
   const int count = static_cast<int>(size);
   std::vector<unsigned char> buffer(size);
   std::vector<double> times;
-  times.reserve(static_cast<std::size_t>(gets * rounds));
-  for (long round = 0; round < rounds; ++round) {
-    for (long i = 0; i < gets; ++i) {
-      // Every other piece from either half, so that no piece continues the one before it.
-      const auto piece = static_cast<MPI_Aint>((i % 2) * (gets / 2) + i / 2);
-      const auto offset = piece * static_cast<MPI_Aint>(size);
-      const double start = rma::now_ns();
-      MPI_Get(buffer.data(), count, MPI_BYTE, 1, offset, count, MPI_BYTE, win);
-      MPI_Win_flush(1, win);
-      const double spent = rma::now_ns() - start;
-      if (i >= skip) {
-        times.push_back(spent);
-      } else {
-        rma::check(buffer.data(), size, 1, static_cast<std::size_t>(offset));
-      }
+  times.reserve(static_cast<std::size_t>(gets));
+  for (long i = 0; i < gets; ++i) {
+    // Every other piece from either half, so that no piece continues the one before it.
+    const auto piece = static_cast<MPI_Aint>((i % 2) * (gets / 2) + i / 2);
+    const auto offset = piece * static_cast<MPI_Aint>(size);
+    const double start = rma::now_ns();
+    MPI_Get(buffer.data(), count, MPI_BYTE, 1, offset, count, MPI_BYTE, win);
+    MPI_Win_flush(1, win);
+    const double spent = rma::now_ns() - start;
+    if (i >= skip) {
+      times.push_back(spent);
+    } else {
+      rma::check(buffer.data(), size, 1, static_cast<std::size_t>(offset));
     }
-    MPI_Win_sync(win);
   }
-  double sum = 0;
-  for (const double time : times) {
-    sum += time;
-  }
-  rma::Object row;
-  row.field("size", static_cast<double>(size))
-      .field("median_ns", rma::quantile(times, 0.5))
-      .field("p99_ns", rma::quantile(times, 0.99))
-      .field("mean_ns", times.empty() ? 0 : sum / static_cast<double>(times.size()))
-      .field("gets", static_cast<double>(times.size()));
-  return row;
+  MPI_Win_sync(win);
+  return times;
 }
 
 }  // namespace
@@ -52,14 +40,19 @@ rma::Object measure(std::size_t size, long gets, long rounds, long skip, MPI_Win
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const rma::Args args(argc, argv);
+  const auto size = static_cast<std::size_t>(args.number("size", 8));
   const long count = args.number("count", 1000);
-  const long rounds = args.number("rounds", 3);
   const long skip = args.number("skip", 50);
-  for (const long size : args.numbers("sizes", "8,512,4096,16384,65536")) {
-    const rma::Window win(static_cast<std::size_t>(count * size));
+  rma::Gate gate(args, args.number("rounds", 3));
+  {
+    const rma::Window win(static_cast<std::size_t>(count) * size);
+    gate.open();
     rma::with_attentive_targets([&] {
       MPI_Win_lock_all(0, win);
-      rma::print(measure(static_cast<std::size_t>(size), count, rounds, skip, win));
+      while (gate.next()) {
+        rma::Object row;
+        rma::print(row.field("ns", measure(size, count, skip, win)));
+      }
       MPI_Win_unlock_all(win);
     });
   }

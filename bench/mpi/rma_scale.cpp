@@ -4,8 +4,6 @@
 //
 // Arguments: targets=1 gets=200 size=1024
 // Output: {"ranks", "targets", "gets", "resident_bytes"}: the resident set of rank 0.
-#include <unistd.h>
-
 #include "rma_common.hpp"
 
 namespace {

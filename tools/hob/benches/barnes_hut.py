@@ -1,0 +1,27 @@
+"""Barnes-Hut force phase (apps/barnes-hut; paper, section IV-B, Figs. 12-14)."""
+
+from hob.appbench import compare, draw_modes
+from hob.benchlib import plot, program
+
+NAME = "barnes-hut"
+HELP = "time per body of the force phase of apps/barnes-hut: native and every mode"
+
+
+def add_arguments(parser):
+    parser.add_argument("--bodies", type=int, default=4000,
+                        help="bodies of all ranks together (default: 4000)")
+    parser.add_argument("--ranks", type=int, default=4, help="(default: 4)")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each variant (default: 5)")
+
+
+def run(args):
+    bodies, repeats = (500, 1) if args.quick else (args.bodies, args.repeats)
+    return compare(
+        NAME, program("barnes_hut"), ["--bodies", bodies, "--steps", 1], args.ranks, repeats,
+        time_of=lambda own: own["totals"]["microseconds_per_body"],
+        answer_of=lambda own: own["totals"]["checksum"],
+        index_slots=max(4096, 8 * bodies))
+
+
+def draw(result, path):
+    plot(path, draw_modes(result, "us per body, force phase", "Barnes-Hut"))
