@@ -44,9 +44,12 @@ struct Unexpected {
 
 /// How the queues are kept (paper sections 2.2, 3.1 and 5). All give the same matches.
 enum class Strategy {
-  flat,          ///< the default: cost independent of depth, wildcards included
-  list,          ///< one plain linked list per queue: the baseline
-  lla,           ///< the paper's linked list of arrays (section 3.1)
+  flat,  ///< the default: cost independent of depth, wildcards included
+  list,  ///< one plain linked list per queue: the baseline
+  /// The paper's linked list of arrays (section 3.1). Its packed entries have room for ranks below
+  /// 1048575 and for entries of 4095 communicators at a time; beyond, post() and arrive() throw
+  /// std::length_error with nothing changed.
+  lla,
   source_array,  ///< a list per communicator and source, as in Open MPI
   hash_bins,     ///< a fixed number of hashed lists and one ordered list of wildcards
 };
@@ -98,7 +101,7 @@ class Engine {
   virtual void* cancel(Handle posted) = 0;
 
   /// The oldest unexpected message that `want` accepts, left where it is.
-  virtual std::optional<Unexpected> probe(const Envelope& want) const = 0;
+  virtual std::optional<Unexpected> probe(const Envelope& want) = 0;
 
   /// Removes an unexpected message, found by probe() or queued by arrive(). Returns the message.
   virtual void* extract(Handle unexpected) = 0;

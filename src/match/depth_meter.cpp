@@ -1,0 +1,126 @@
+#include "match/depth_meter.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace hob::match {
+
+namespace {
+
+constexpr std::uint32_t word_bits = 64;
+
+std::uint32_t lowest_bit(std::uint32_t value) { return value & (0u - value); }
+
+}  // namespace
+
+DepthMeter::DepthMeter(std::uint32_t limit) : limit_(std::max(limit, 1u)) {}
+
+DepthMeter::Ticket DepthMeter::append() {
+  Ticket ticket;
+  if (untracked_ != 0 || tracked_ == limit_) {
+    // As long as entries without a position remain, younger ones get none either: so all that have
+    // none are younger than all that have one.
+    ticket = next_untracked_++;
+    ++untracked_;
+  } else {
+    if (tracked_ == 0) {
+      first_new_ += used_ - old_.size();
+      old_.clear();
+      used_ = 0;
+    } else if (used_ == live_.size() * word_bits) {
+      make_room();
+    }
+    if (live_.empty()) make_room();
+    std::uint32_t word = used_ / word_bits;
+    live_[word] |= std::uint64_t{1} << used_ % word_bits;
+    for (std::uint32_t i = word + 1; i < sums_.size(); i += lowest_bit(i)) ++sums_[i];
+    ticket = first_new_ + used_ - old_.size();
+    ++used_;
+    ++tracked_;
+  }
+  ++stats_.appended;
+  stats_.max_length = std::max(stats_.max_length, length());
+  stats_.length.add(length());
+  return ticket;
+}
+
+std::uint64_t DepthMeter::match(Ticket entry) {
+  std::uint64_t depth;
+  if ((entry & untracked_bit) != 0) {
+    depth = tracked_ + (untracked_ + 1) / 2;
+    ++stats_.estimated;
+  } else {
+    depth = live_before(position(entry)) + 1;
+  }
+  ++stats_.matched;
+  stats_.depth_sum += depth;
+  stats_.depth.add(depth);
+  remove(entry);
+  return depth;
+}
+
+void DepthMeter::withdraw(Ticket entry) {
+  ++stats_.withdrawn;
+  remove(entry);
+}
+
+void DepthMeter::miss() {
+  ++stats_.missed;
+  stats_.depth.add(length());
+}
+
+std::uint32_t DepthMeter::position(Ticket entry) const {
+  if (entry >= first_new_) return static_cast<std::uint32_t>(entry - first_new_ + old_.size());
+  return static_cast<std::uint32_t>(std::lower_bound(old_.begin(), old_.end(), entry) -
+                                    old_.begin());
+}
+
+std::uint32_t DepthMeter::live_before(std::uint32_t position) const {
+  std::uint32_t word = position / word_bits;
+  std::uint64_t below = (std::uint64_t{1} << position % word_bits) - 1;
+  auto sum = static_cast<std::uint32_t>(std::popcount(live_[word] & below));
+  for (std::uint32_t i = word; i != 0; i -= lowest_bit(i)) sum += sums_[i];
+  return sum;
+}
+
+void DepthMeter::remove(Ticket entry) {
+  if ((entry & untracked_bit) != 0) {
+    --untracked_;
+  } else {
+    std::uint32_t at = position(entry);
+    std::uint32_t word = at / word_bits;
+    live_[word] &= ~(std::uint64_t{1} << at % word_bits);
+    for (std::uint32_t i = word + 1; i < sums_.size(); i += lowest_bit(i)) --sums_[i];
+    --tracked_;
+  }
+  stats_.length.add(length());
+}
+
+/// Moves the live entries together; if they fill more than half of the room, doubles it.
+void DepthMeter::make_room() {
+  std::size_t words = std::max<std::size_t>(live_.size(), 1);
+  if (tracked_ > words * word_bits / 2) words *= 2;
+  std::vector<Ticket> tickets;
+  tickets.reserve(tracked_);
+  for (std::uint32_t at = 0; at < used_; ++at) {
+    if ((live_[at / word_bits] >> at % word_bits & 1) == 0) continue;
+    tickets.push_back(at < old_.size() ? old_[at] : first_new_ + at - old_.size());
+  }
+  std::vector<std::uint64_t> live(words, 0);
+  std::vector<std::uint32_t> sums(words + 1, 0);
+  for (std::uint32_t at = 0; at < tracked_; ++at) {
+    live[at / word_bits] |= std::uint64_t{1} << at % word_bits;
+  }
+  for (std::uint32_t i = 1; i <= words; ++i) {
+    sums[i] += static_cast<std::uint32_t>(std::popcount(live[i - 1]));
+    std::uint32_t parent = i + lowest_bit(i);
+    if (parent <= words) sums[parent] += sums[i];
+  }
+  first_new_ += used_ - old_.size();
+  old_ = std::move(tickets);
+  live_ = std::move(live);
+  sums_ = std::move(sums);
+  used_ = tracked_;
+}
+
+}  // namespace hob::match

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "match/engine_of.hpp"
+#include "match/flat/key_index.hpp"
+#include "match/flat/order_logs.hpp"
+#include "match/flat/slots.hpp"
+#include "match/memory.hpp"
+
+namespace hob::match::flat {
+
+/// What the entries of a queue are: receives may have wildcards, messages have none (the receives
+/// that look for them may).
+enum class Side { receives, messages };
+
+/// A queue in which the cost of a search does not depend on the length.
+///
+/// Up to `short_length` entries it is a list of slot numbers, compared one after the other. Beyond,
+/// entries are found by key. A receive's key is its envelope, wildcards as they stand, so that
+/// there are four classes of keys; a message looks up its own four keys (those of classes that are
+/// empty are left out) and takes the entry with the lowest sequence number. A message is indexed by
+/// its full envelope; the indexes by (communicator, source) and (communicator, tag) are made when a
+/// receive with such a wildcard first searches a long queue, and kept while it stays long; the
+/// order of arrival serves receives that have both wildcards.
+///
+/// Everything happens in amortised O(1). Not thread safe.
+template <Side side>
+class FlatQueue {
+ public:
+  /// Entries at which the queue changes to keys, and at which it changes back.
+  static constexpr std::uint32_t short_length = 16;
+  static constexpr std::uint32_t back_to_short = 4;
+  /// Memory for more entries than this is given back when the queue becomes empty.
+  static constexpr std::size_t keep_capacity = std::size_t{1} << 18;
+
+  /// `first_sequence`: where the numbering starts, so that a test can reach its end.
+  explicit FlatQueue(Memory& memory, std::uint32_t first_sequence = 1)
+      : slots_(memory),
+        index_(memory),
+        logs_(memory),
+        by_source_(memory),
+        by_tag_(memory),
+        next_sequence_(first_sequence) {}
+
+  Handle append(const Envelope& envelope, void* item);
+  void* take(const Envelope& with);
+  std::optional<QueueEntry> find(const Envelope& want);
+  void* remove(Handle handle);
+  std::optional<QueueEntry> oldest(std::uint32_t context) const;
+  void collect(std::uint32_t context, std::vector<QueueEntry>& out) const;
+  std::size_t size() const { return count_; }
+
+ private:
+  /// Keys of the main index: envelopes as they stand, links in the slots.
+  struct Whole {
+    Slots* slots;
+    Envelope key(std::uint32_t slot) const { return (*slots)[slot].envelope(); }
+    Links& links(std::uint32_t slot) const { return (*slots)[slot].links; }
+  };
+
+  /// Keys with one part replaced by its wildcard, links in an array of their own.
+  template <bool keep_source>
+  struct Part {
+    Slots* slots;
+    Array<Links>* ring;
+    static Envelope key_of(const Envelope& envelope) {
+      return {envelope.context, keep_source ? envelope.source : any_source,
+              keep_source ? any_tag : envelope.tag};
+    }
+    Envelope key(std::uint32_t slot) const { return key_of((*slots)[slot].envelope()); }
+    Links& links(std::uint32_t slot) const { return (*ring)[slot]; }
+  };
+
+  /// An index of messages by part of their envelopes, made on demand.
+  template <bool keep_source>
+  struct PartIndex {
+    explicit PartIndex(Memory& memory) : index(memory), ring(memory) {}
+    Part<keep_source> access(Slots& slots) { return {&slots, &ring}; }
+    void reserve(const Slots& slots);
+    void append(Slots& slots, std::uint32_t slot);
+    void remove(Slots& slots, std::uint32_t slot);
+    std::uint32_t oldest(Slots& slots, const Envelope& want);
+    void drop();
+
+    KeyIndex<Part<keep_source>> index;
+    Array<Links> ring;
+    bool on = false;
+  };
+
+  static bool fits(const Slot& slot, const Envelope& with);
+  Whole whole() { return {&slots_}; }
+  QueueEntry entry(std::uint32_t slot) const {
+    return {slots_[slot].envelope(), slots_[slot].item, slot};
+  }
+
+  std::uint32_t search_short(const Envelope& with) const;
+  std::uint32_t search_keys(const Envelope& with, std::uint32_t* cell);
+  void link(std::uint32_t slot);
+  void unlink(std::uint32_t slot, std::uint32_t cell);
+  void* free_slot(std::uint32_t slot);
+  void* remove_short(std::uint32_t place);
+  void* remove_deep(std::uint32_t slot, std::uint32_t cell);
+  void count_wildcards(const Envelope& envelope, std::uint32_t change);
+  void reserve_links(const Envelope& envelope);
+  void go_deep();
+  void go_short();
+  void renumber();
+  void reset_if_empty();
+  template <class Index>
+  void make_part(Index& part);
+
+  Slots slots_;
+  KeyIndex<Whole> index_;
+  std::uint32_t count_ = 0;
+  bool deep_ = false;
+  // Receives in the queue with a wildcard source only, tag only, both (deep queues only).
+  std::uint32_t any_source_only_ = 0;
+  std::uint32_t any_tag_only_ = 0;
+  std::uint32_t any_both_ = 0;
+  std::uint32_t short_[short_length];  // slots of a short queue, oldest first
+  OrderLogs logs_;
+  PartIndex<true> by_source_;
+  PartIndex<false> by_tag_;
+  std::uint32_t next_sequence_;
+};
+
+}  // namespace hob::match::flat

@@ -1,0 +1,165 @@
+#include "match/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "match/flat/flat_queue.hpp"
+
+namespace hob::match {
+namespace {
+
+void* item(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
+
+TEST(ParseStrategy, ReadsWhatItPrints) {
+  for (const char* name : {"flat", "list", "lla-2", "lla-64", "source-array", "hash-256"}) {
+    auto config = parse_strategy(name);
+    ASSERT_TRUE(config) << name;
+    EXPECT_EQ(strategy_name(*config), name);
+  }
+  EXPECT_EQ(strategy_name(*parse_strategy("default")), "flat");
+  EXPECT_EQ(strategy_name(*parse_strategy("lla")), "lla-8");
+  for (const char* name : {"", "lla-3", "lla-128", "lla-0", "lla-", "hash-100", "hash-0", "tree"}) {
+    EXPECT_FALSE(parse_strategy(name)) << name;
+  }
+}
+
+TEST(MakeEngine, RefusesValuesThatAreNotAllowed) {
+  Config config;
+  config.strategy = Strategy::lla;
+  config.entries_per_array = 6;
+  EXPECT_THROW(make_engine(config), std::invalid_argument);
+  config.strategy = Strategy::hash_bins;
+  config.bins = 3;
+  EXPECT_THROW(make_engine(config), std::invalid_argument);
+}
+
+class EveryStrategy : public testing::TestWithParam<const char*> {
+ protected:
+  std::unique_ptr<Engine> engine_ = make_engine(*parse_strategy(GetParam()));
+};
+
+TEST_P(EveryStrategy, MatchesByCommunicatorSourceAndTag) {
+  engine_->post({1, 2, 3}, item(10));
+  EXPECT_EQ(engine_->arrive({0, 2, 3}, item(20)).request, nullptr);
+  EXPECT_EQ(engine_->arrive({1, 3, 3}, item(21)).request, nullptr);
+  EXPECT_EQ(engine_->arrive({1, 2, 4}, item(22)).request, nullptr);
+  EXPECT_EQ(engine_->arrive({1, 2, 3}, item(23)).request, item(10));
+  EXPECT_EQ(engine_->posted_length(), 0u);
+  EXPECT_EQ(engine_->unexpected_length(), 3u);
+  EXPECT_EQ(engine_->post({1, any_source, any_tag}, item(11)).message, item(21));
+  EXPECT_EQ(engine_->post({1, any_source, any_tag}, item(12)).message, item(22));
+  EXPECT_EQ(engine_->post({1, any_source, any_tag}, item(13)).message, nullptr);
+}
+
+TEST_P(EveryStrategy, TakesTheOldestReceiveAmongAllWildcards) {
+  for (std::uintptr_t filler = 0; filler < 100; ++filler)
+    engine_->post({0, 9, 9}, item(filler + 1));
+  engine_->post({0, any_source, 5}, item(201));
+  engine_->post({0, 4, any_tag}, item(202));
+  engine_->post({0, 4, 5}, item(203));
+  engine_->post({0, any_source, any_tag}, item(204));
+  for (std::uintptr_t expected : {201, 202, 203, 204}) {
+    EXPECT_EQ(engine_->arrive({0, 4, 5}, item(300)).request, item(expected));
+  }
+  EXPECT_EQ(engine_->arrive({0, 4, 5}, item(300)).request, nullptr);
+  EXPECT_EQ(engine_->posted_length(), 100u);
+}
+
+TEST_P(EveryStrategy, KeepsNegativeTagsAndLargeRanksApart) {
+  engine_->post({7, 1000000, -5}, item(1));
+  engine_->post({7, 1000000, 5}, item(2));
+  engine_->post({0xffffffff, 0, 0x7fffffff}, item(3));
+  EXPECT_EQ(engine_->arrive({0xffffffff, 0, 0x7fffffff}, item(9)).request, item(3));
+  EXPECT_EQ(engine_->arrive({7, 1000000, 5}, item(9)).request, item(2));
+  EXPECT_EQ(engine_->arrive({7, 1000000, -5}, item(9)).request, item(1));
+}
+
+TEST_P(EveryStrategy, ForgetsNothingWhenReceivesAreOnlyPostedAndCancelled) {
+  engine_->post({0, 1, 1}, item(1));
+  std::vector<Handle> handles;
+  for (int round = 0; round < 1000; ++round) {
+    for (std::uintptr_t i = 0; i < 70; ++i) {
+      handles.push_back(engine_->post({0, 2, 2}, item(i + 10)).handle);
+    }
+    engine_->post({0, 3, round}, item(2));
+    for (Handle handle : handles) engine_->cancel(handle);
+    handles.clear();
+    ASSERT_EQ(engine_->arrive({0, 3, round}, item(5)).request, item(2));
+  }
+  EXPECT_EQ(engine_->posted_length(), 1u);
+  EXPECT_LT(engine_->memory_bytes(), 400000u);
+}
+
+TEST_P(EveryStrategy, SurvivesAFloodAndGoesOn) {
+  constexpr std::uintptr_t flood = 300000;
+  for (std::uintptr_t i = 1; i <= flood; ++i) {
+    engine_->arrive({0, 1, static_cast<std::int32_t>(i)}, item(i));
+  }
+  EXPECT_EQ(engine_->unexpected_length(), flood);
+  EXPECT_LT(engine_->memory_bytes(), flood * 100);
+  for (std::uintptr_t i = 1; i <= flood; ++i) {
+    ASSERT_EQ(engine_->post({0, any_source, any_tag}, item(1)).message, item(i));
+  }
+  engine_->post({0, 1, 1}, item(4));
+  EXPECT_EQ(engine_->arrive({0, 1, 1}, item(5)).request, item(4));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryStrategy,
+                         testing::Values("flat", "list", "lla-2", "lla-8", "lla-64", "source-array",
+                                         "hash"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+TEST(Flat, GivesBackTheMemoryOfAFlood) {
+  auto engine = make_engine({});
+  for (std::uintptr_t i = 1; i <= 1000000; ++i) {
+    engine->arrive({0, 1, static_cast<std::int32_t>(i)}, item(i));
+  }
+  EXPECT_LT(engine->memory_bytes(), 64u << 20);
+  for (std::uintptr_t i = 1; i <= 1000000; ++i) {
+    ASSERT_EQ(engine->post({0, 1, any_tag}, item(1)).message, item(i));
+  }
+  EXPECT_EQ(engine->memory_bytes(), 0u);
+}
+
+TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
+  Memory memory(nullptr);
+  flat::FlatQueue<flat::Side::receives> queue(memory, 0xffffffff - 1000);
+  queue.append({0, any_source, 7}, item(1));
+  for (std::uintptr_t i = 0; i < 3000; ++i) {
+    queue.append({0, 1, static_cast<std::int32_t>(i % 100 + 100)}, item(i + 10));
+    queue.append({static_cast<std::uint32_t>(i % 3), 2, any_tag}, item(i + 10000));
+  }
+  queue.append({0, 3, 7}, item(2));
+  EXPECT_EQ(queue.take({0, 3, 7}), item(1));
+  EXPECT_EQ(queue.take({0, 3, 7}), item(2));
+  for (std::uintptr_t i = 0; i < 3000; ++i) {
+    ASSERT_EQ(queue.take({0, 1, static_cast<std::int32_t>(i % 100 + 100)}), item(i + 10));
+    ASSERT_EQ(queue.take({static_cast<std::uint32_t>(i % 3), 2, 0}), item(i + 10000));
+  }
+  EXPECT_EQ(queue.size(), 0u);
+}
+
+TEST(Lla, SaysWhatItHasNoRoomFor) {
+  auto engine = make_engine(*parse_strategy("lla-2"));
+  EXPECT_THROW(engine->post({0, 1048575, 0}, item(1)), std::length_error);
+  EXPECT_EQ(engine->posted_length(), 0u);
+  engine->post({0, any_source, 0}, item(2));
+  EXPECT_EQ(engine->arrive({0, 2000000, 0}, item(3)).request, item(2));
+  for (std::uint32_t context = 0; context < 4095; ++context) {
+    engine->post({context, 0, 0}, item(context + 1));
+  }
+  EXPECT_THROW(engine->post({4095, 0, 0}, item(1)), std::length_error);
+  EXPECT_EQ(engine->arrive({17, 0, 0}, item(1)).request, item(18));
+  EXPECT_EQ(engine->post({4095, 0, 0}, item(5000)).message, nullptr);
+  EXPECT_EQ(engine->arrive({4095, 0, 0}, item(1)).request, item(5000));
+}
+
+}  // namespace
+}  // namespace hob::match
