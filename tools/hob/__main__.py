@@ -1,0 +1,3 @@
+from hob.cli import main
+
+main()

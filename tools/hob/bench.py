@@ -1,0 +1,144 @@
+"""`hob bench`: runs a benchmark, prints its table and its limits, writes them as JSON.
+
+A benchmark is a module in hob.benches (see benchlib.py for what it holds), or a C++ program
+build/.../bin/hob-bench-NAME, which takes `--json FILE` and prints its own table."""
+
+import argparse
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from hob import benches
+from hob.benchlib import BenchError, machine, table
+from hob.where import BIN, HobError
+
+DESCRIPTION = """Measures what Hob claims, and says for each claim whether this run held it."""
+
+EPILOG = """Exit status: 0 if every limit was met, 1 if one was not, 2 if it could not be run.
+Numbers are medians of runs with and without Hob in turn; ratios within one run are what counts,
+since absolute times differ from machine to machine and from day to day."""
+
+
+def modules():
+    """{name as typed: module}."""
+    found = {}
+    for entry in sorted(pkgutil.iter_modules(benches.__path__), key=lambda one: one.name):
+        module = importlib.import_module(f"hob.benches.{entry.name}")
+        if hasattr(module, "run"):
+            found[getattr(module, "NAME", entry.name)] = module
+    return found
+
+
+def programs():
+    """{name: path} of the benchmarks that are C++ programs of their own."""
+    return {path.name.removeprefix("hob-bench-"): path for path in sorted(BIN.glob("hob-bench-*"))
+            if path.is_file()}
+
+
+def add_arguments(parser):
+    known = modules()
+    names = [f"  {name:16} {module.HELP}" for name, module in known.items()]
+    names += [f"  {name:16} {path.name} --help tells" for name, path in programs().items()
+              if name not in known]
+    parser.usage = "hob bench NAME [--json FILE] [--picture FILE] [--quick] [NAME's own options]"
+    parser.epilog = "benchmarks:\n" + "\n".join(names) + "\n  all              each of them\n\n" + EPILOG
+    parser.add_argument("name", help="which one; `hob bench NAME --help` lists its own options")
+
+
+def _own_parser(name, module):
+    parser = argparse.ArgumentParser(prog=f"hob bench {name}", description=module.HELP)
+    parser.add_argument("--json", metavar="FILE", help="write rows and limits there")
+    parser.add_argument("--picture", metavar="FILE", help="draw the figure there (.png or .svg)")
+    parser.add_argument("--quick", action="store_true",
+                        help="a smaller run, to see that it works; its numbers mean little")
+    module.add_arguments(parser)
+    return parser
+
+
+def parse(parser, words):
+    if not words or words[0].startswith("-"):
+        return parser.parse_args(words or ["--help"]), []
+    return parser.parse_args(words[:1]), words[1:]
+
+
+def verdicts(limits):
+    """The limits as lines, those that were missed marked."""
+    width = max((len(limit["name"]) for limit in limits), default=0)
+    return "\n".join(
+        f"{'ok  ' if limit['ok'] else 'MISS'}  {limit['name']:{width}}  {limit['value']:g} "
+        f"(limit {limit['limit']})" for limit in limits
+    )
+
+
+def run_module(name, module, words):
+    """Runs one benchmark module; its full result."""
+    args = _own_parser(name, module).parse_args(words)
+    try:
+        result = module.run(args)
+    except BenchError as error:
+        raise HobError(f"bench {name}: {error}") from error
+    result = {"bench": name, "machine": machine(), "quick": args.quick, **result}
+    print(table(result["rows"]))
+    if result["limits"]:
+        print("\n" + verdicts(result["limits"]))
+    if args.json:
+        Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
+    if args.picture and hasattr(module, "draw"):
+        module.draw(result, args.picture)
+    elif args.picture:
+        print(f"hob: bench {name} has no picture", file=sys.stderr)
+    return result
+
+
+def run_program(path, words):
+    """Runs one benchmark program; its result, or {} where it only explained itself."""
+    with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
+        wanted = words[words.index("--json") + 1] if "--json" in words[:-1] else None
+        out = Path(wanted or Path(scratch) / "out.json")
+        done = subprocess.run([path, *words, *([] if wanted else ["--json", out])], check=False)
+        if done.returncode not in (0, 1):
+            raise HobError(f"{path.name} ended with status {done.returncode}")
+        return json.loads(out.read_text()) if out.exists() else {}
+
+
+def _one(name, words):
+    known = modules()
+    if name in known:
+        return run_module(name, known[name], words)
+    if name in programs():
+        return run_program(programs()[name], words)
+    raise HobError(f"no benchmark '{name}': {', '.join(sorted({*known, *programs()}))}")
+
+
+def _all(words):
+    """Every benchmark, one after the other; whether all limits were met."""
+    summary, failed = [], False
+    known = modules()
+    for name in [*known, *(other for other in programs() if other not in known)]:
+        print(f"== {name}", flush=True)
+        try:
+            limits = _one(name, words).get("limits", [])
+        except HobError as error:
+            print(f"hob: {error}", file=sys.stderr)
+            summary.append({"bench": name, "limits met": "could not be run"})
+            failed = True
+            continue
+        met = sum(limit["ok"] for limit in limits)
+        failed = failed or met < len(limits)
+        summary.append({"bench": name, "limits met": f"{met} of {len(limits)}"})
+        print()
+    print(table(summary))
+    return 1 if failed else 0
+
+
+def main(parsed):
+    args, words = parsed
+    if args.name == "all":
+        if "--json" in words:
+            raise HobError("--json writes one benchmark's result: name the benchmark")
+        return _all(words)
+    return 0 if all(limit["ok"] for limit in _one(args.name, words).get("limits", [])) else 1

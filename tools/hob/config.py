@@ -1,0 +1,100 @@
+"""`hob config`: the settings table, as the library itself has it."""
+
+import json
+import textwrap
+
+from hob.where import HobError, run_binary
+
+DESCRIPTION = """Lists every setting: its default, what is allowed, what it means.
+
+Where a value comes from, later ones winning: the default; the file named by HOB_CONFIG, or
+./hob.conf (lines `key = value`); the environment (HOB_ + the key in capitals); for settings of
+one window, the info keys given to MPI_Win_create and its kin."""
+
+EPILOG = """examples:
+  hob config                         all settings
+  hob config cache                   those whose name contains "cache"
+  hob config > hob.conf              a file to start from (every line a comment)
+  HOB_CACHE=always mpiexec -n 4 hob exec ./app
+  mpiexec -n 4 hob exec --set cache=always ./app"""
+
+
+def add_arguments(parser):
+    parser.add_argument("name", nargs="?", default="", help="only settings whose key contains this")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="the table as JSON")
+    how.add_argument("--markdown", action="store_true", help="the table as docs/configuration.md")
+
+
+def settings():
+    """The rows of the table: key, type, default, allowed, help, environment."""
+    return json.loads(run_binary("hob-exec", "--dump-settings"))
+
+
+def allowed(row):
+    """In words, what may be given."""
+    if row["type"].lower() == "choice":
+        return row["allowed"].replace("|", ", ")
+    if row["type"].lower() == "flag":
+        return "on, off"
+    kind = {"size": "bytes (K, M, G, T)", "count": "whole number", "real": "number"}.get(
+        row["type"].lower(), "text"
+    )
+    low, _, high = row["allowed"].partition("..")
+    span = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+    return f"{kind}, {span}" if row["allowed"] else kind
+
+
+def _wrap(text, width, indent):
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent)
+
+
+def _text(rows):
+    out = ["# Every setting with its default. The file ./hob.conf may hold such lines."]
+    for row in rows:
+        out += [
+            "",
+            _wrap(row["help"], 96, "# "),
+            f"# Allowed: {allowed(row)}. Environment: {row['environment']}",
+            f"# {row['key']} = {row['default']}",
+        ]
+    return "\n".join(out)
+
+
+def _markdown(rows):
+    def cell(text):
+        return text.replace("|", "\\|")
+
+    out = [
+        "# Configuration",
+        "",
+        "Made by `hob config --markdown` (or `make docs`) from the one table in "
+        "`src/settings/settings.def`.",
+        "",
+        "Where a value comes from, later ones winning: the default; the file named by `HOB_CONFIG`, "
+        "or `./hob.conf`; the environment; for one window, its info keys. A value that is not "
+        "allowed, or a key that does not exist, ends the program at `MPI_Init` with exit status 2 "
+        "and one message from rank 0.",
+        "",
+        "| key | environment | default | allowed | meaning |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        default = f"`{row['default']}`" if row["default"] else "(none)"
+        out.append(
+            f"| `{row['key']}` | `{row['environment']}` | {default} | {cell(allowed(row))} "
+            f"| {cell(row['help'])} |"
+        )
+    return "\n".join(out)
+
+
+def main(args):
+    rows = [row for row in settings() if args.name in row["key"]]
+    if not rows:
+        raise HobError(f"no setting's key contains '{args.name}'; `hob config` lists all")
+    if args.json:
+        print(json.dumps(rows, indent=1))
+    elif args.markdown:
+        print(_markdown(rows))
+    else:
+        print(_text(rows))

@@ -1,0 +1,183 @@
+"""`hob run`: the launcher that fits the program, and `hob exec` behind it."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from hob.where import HobError, binary, mpis
+
+DESCRIPTION = """Starts an MPI program with Hob in front of its MPI library. The launcher is srun inside
+a Slurm job, else the mpiexec of the MPI library that the program is linked with."""
+
+EPILOG = """examples:
+  hob run -n 4 ./app input.dat
+  hob run -n 4 --json out.json ./app       then: hob report out.json
+  hob run -n 4 --ghosts 1 ./app            a fifth process works for the other four
+  hob run -n 4 --set cache_size=256M ./app any setting of `hob config`
+  hob run -n 4 --remote ./app              every rank its own node over TCP, on this machine (MPICH)
+  hob run -n 4 --launcher "mpiexec -hosts a,b" ./app
+
+In a job script that has a launcher line of its own, put `hob exec` between launcher and program
+instead:  mpiexec -n 4 hob exec ./app"""
+
+# Every rank its own node over TCP: on one machine, what communication between nodes costs.
+REMOTE = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
+
+# Options that go to `hob exec` as they are: (name, metavar or None for a switch, help).
+EXEC_OPTIONS = (
+    ("--cache", "MODE", "when cached gets may be reused: auto, strict, always, user, off"),
+    ("--match", "MODE", "who matches messages: auto, always (Hob), never (MPI)"),
+    ("--trace", "DIR", "record the gets of each rank there, for hob replay"),
+    ("--verify", "SHARE", "fetch this share of hits (0 to 1) again and compare"),
+    ("--mpi", "WHICH", "the MPI of a program that loads it while it runs (Python)"),
+    ("--quiet", None, "no summary at the end"),
+    ("--off", None, "without Hob: nothing is loaded"),
+)
+
+
+def add_arguments(parser):
+    parser.add_argument("-n", type=int, default=1, metavar="N", help="ranks of the program")
+    parser.add_argument("--nodes", type=int, metavar="M",
+                        help="nodes that they are spread over (default: the job's, else 1)")
+    parser.add_argument("--launcher", metavar="COMMAND", help="instead of the launcher found")
+    parser.add_argument("--remote", action="store_true",
+                        help="every rank its own node over TCP (MPICH), to see network costs on one machine")
+    parser.add_argument("--dry-run", action="store_true", help="print the command, start nothing")
+    group = parser.add_argument_group("what Hob does (as in hob exec)")
+    group.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                       help="a setting; may be repeated")
+    group.add_argument("--ghosts", type=int, default=0, metavar="G",
+                       help="G further processes on each node work for the program's ranks")
+    group.add_argument("--json", metavar="FILE", help="write every counter there, for hob report")
+    for name, metavar, text in EXEC_OPTIONS:
+        if metavar:
+            group.add_argument(name, metavar=metavar, help=text)
+        else:
+            group.add_argument(name, action="store_true", help=text)
+    # Not argparse.REMAINDER: it would take options that stand before the program as well.
+    parser.usage = "hob run -n N [options] PROGRAM [ARGUMENTS...]"
+
+
+def parse(parser, words):
+    """Options end where the program begins; what follows is the program's own."""
+    valued = {option for action in parser._actions if action.nargs is None and action.option_strings
+              for option in action.option_strings}
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        at += 2 if words[at] in valued else 1
+    args = parser.parse_args(words[:at])
+    args.program = words[at + 1 :] if words[at : at + 1] == ["--"] else words[at:]
+    if not args.program:
+        raise HobError("no program to start; see hob run --help")
+    return args
+
+
+def which_mpi(program, mpi=None):
+    """What `hob exec --which` says of a program: family, mpi (path), late, hob."""
+    words = ["--which", *(["--mpi", mpi] if mpi else []), program]
+    done = subprocess.run([binary("hob-exec"), *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise HobError(done.stderr.strip().removeprefix("hob: "))
+    return json.loads(done.stdout)
+
+
+def exec_arguments(args):
+    """The part of the command from hob-exec on, without the program."""
+    words = [str(binary("hob-exec"))]
+    for item in args.set:
+        words += ["--set", item]
+    if args.ghosts:
+        words += ["--ghosts", str(args.ghosts)]
+    if args.json:
+        # The launcher may start the ranks in another directory.
+        words += ["--json", str(Path(args.json).resolve())]
+    for name, metavar, _ in EXEC_OPTIONS:
+        value = getattr(args, name.lstrip("-"))
+        if value:
+            words += [name, value] if metavar else [name]
+    return words
+
+
+def _candidates(use):
+    """Launchers that may fit an MPI library, the likeliest first."""
+    names = {"openmpi": ["mpiexec.openmpi", "mpiexec"], "mpich": ["mpiexec.mpich", "mpiexec"],
+             "abi": ["mpiexec"]}[use["family"]]
+    library = Path(use["mpi"]) if use["mpi"] else None
+    if library:
+        # The one beside the library: prefix/lib/libmpi.so, or Debian's prefix/lib/x86_64.../.
+        for prefix in (library.parent.parent, library.parent.parent.parent):
+            # Debian has several MPI libraries in one prefix: there the plain name may be another's.
+            usable = names if str(prefix) not in ("/usr", "/") else names[:-1]
+            yield from (prefix / "bin" / name for name in usable)
+    for known in mpis().values():
+        if known["family"] == use["family"]:
+            yield Path(known["exec"])
+    yield from (Path(found) for found in map(shutil.which, names) if found)
+
+
+def find_launcher(use):
+    """The launcher for a program whose MPI is `use` (see which_mpi)."""
+    if os.environ.get("SLURM_JOB_ID") and shutil.which("srun"):
+        return ["srun"]
+    if not use["family"]:
+        raise HobError(f"{use['why']}; or say --launcher")
+    for path in _candidates(use):
+        if path.exists():
+            return [str(path)]
+    raise HobError(f"no mpiexec found for {use['mpi']} ({use['family']}); say --launcher")
+
+
+def launch_command(launcher, family, ranks, nodes=1):
+    """The launcher's part of the command, for `ranks` processes in all."""
+    kind = Path(launcher[0]).name
+    words = [*launcher, "-n", str(ranks)]
+    if nodes > 1:
+        per_node = str(-(-ranks // nodes))
+        if kind == "srun":
+            words += ["-N", str(nodes), "--ntasks-per-node", per_node]
+        elif family == "openmpi":
+            words += ["--npernode", per_node]
+        else:
+            words += ["-ppn", per_node]
+    if family == "openmpi" and kind != "srun":
+        if ranks > (os.cpu_count() or 1):
+            words += ["--oversubscribe"]
+        # Open MPI carries only its own variables to other nodes.
+        for name in sorted(os.environ):
+            if name.startswith("HOB_") and name not in ("HOB_DEPS",):
+                words += ["-x", name]
+    return words
+
+
+def plan(args):
+    """(command, environment) of a run."""
+    program = shutil.which(args.program[0])
+    if not program:
+        raise HobError(f"{args.program[0]}: no such program")
+    use = which_mpi(program, args.mpi)
+    launcher = args.launcher.split() if args.launcher else find_launcher(use)
+    nodes = args.nodes or int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
+    if args.remote and use["family"] == "openmpi":
+        raise HobError("--remote needs MPICH: with Open MPI, say e.g. OMPI_MCA_btl=tcp,self instead")
+    ranks = args.n + args.ghosts * (args.n if args.remote else nodes)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("_HOB_")}
+    if args.remote:
+        environment.update(REMOTE)
+    command = launch_command(launcher, use["family"], ranks, nodes)
+    return command + exec_arguments(args) + [program, *args.program[1:]], environment
+
+
+def main(args):
+    command, environment = plan(args)
+    if args.dry_run:
+        print(shlex.join(command))
+        return 0
+    sys.stdout.flush()
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        raise HobError(f"{command[0]}: {error.strerror}") from error

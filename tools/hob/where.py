@@ -1,0 +1,42 @@
+"""Where the parts of this Hob are: in the source tree, or where it was installed."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+# The `hob` script tells; started as `python -m hob`, the source tree is assumed.
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("_HOB_BIN", ROOT / "build" / "default" / "bin"))
+COMMAND = os.environ.get("_HOB_COMMAND", str(ROOT / "hob"))
+DEPS = Path(os.environ.get("HOB_DEPS") or ROOT / ".deps")
+
+
+class HobError(RuntimeError):
+    """Something the user can mend; the message says what and how. Exit status 2."""
+
+
+def binary(name):
+    """The path of one of Hob's own programs."""
+    path = BIN / name
+    if not path.exists():
+        raise HobError(f"{path} does not exist: build it first (make)")
+    return path
+
+
+def run_binary(name, *arguments):
+    """Standard output of one of Hob's own programs."""
+    done = subprocess.run([binary(name), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise HobError(done.stderr.strip() or f"{name} failed with status {done.returncode}")
+    return done.stdout
+
+
+def mpis():
+    """{name: {"family", "cc", "exec", ...}} as scripts/setup found them; {} where it did not run."""
+    found = {}
+    path = DEPS / "mpis.cmake"
+    text = path.read_text() if path.exists() else ""
+    for name, what, value in re.findall(r'set\(HOB_MPI_(\w+?)_([A-Z]+) "?(.*?)"?\)', text):
+        found.setdefault(name, {})[what.lower()] = value
+    return found
