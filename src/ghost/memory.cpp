@@ -1,0 +1,138 @@
+#include "ghost/memory.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+namespace hob::ghost {
+
+namespace {
+
+// An accumulate lets others in after so many bytes: atomicity is per element.
+constexpr std::uint64_t accumulate_chunk = 16 * 1024;
+
+bool all_inside(const Memory& memory, const std::vector<Block>& blocks) {
+  for (const Block& block : blocks) {
+    if (!memory.inside(block)) return false;
+  }
+  return true;
+}
+
+void apply(const std::byte* in, std::byte* inout, std::uint64_t bytes, Element element,
+           unsigned operation, Combine combine) {
+  if (operation == operation_no_op) return;
+  if (operation == operation_replace) {
+    std::memcpy(inout, in, bytes);
+    return;
+  }
+  combine(in, inout, bytes / element.bytes, element.type, operation);
+}
+
+}  // namespace
+
+bool Memory::move(Block block, std::byte* local, bool write) const {
+  if (target_.pid == ::getpid()) {
+    auto* there = reinterpret_cast<std::byte*>(target_.address) + block.offset;
+    std::memcpy(write ? there : local, write ? local : there, block.length);
+    return true;
+  }
+  while (block.length > 0) {
+    iovec here{local, block.length};
+    iovec there{reinterpret_cast<void*>(target_.address + static_cast<std::uint64_t>(block.offset)),
+                block.length};
+    const ssize_t moved = write ? process_vm_writev(target_.pid, &here, 1, &there, 1, 0)
+                                : process_vm_readv(target_.pid, &here, 1, &there, 1, 0);
+    if (moved <= 0) return false;
+    local += moved;
+    block.offset += moved;
+    block.length -= static_cast<std::uint64_t>(moved);
+  }
+  return true;
+}
+
+bool Memory::put(Block block, const std::byte* packed) const {
+  if (!inside(block)) return false;
+  if (std::byte* base = mapped()) {
+    std::memcpy(base + block.offset, packed, block.length);
+    return true;
+  }
+  return move(block, const_cast<std::byte*>(packed), true);
+}
+
+bool Memory::get(Block block, std::byte* packed) const {
+  if (!inside(block)) return false;
+  if (std::byte* base = mapped()) {
+    std::memcpy(packed, base + block.offset, block.length);
+    return true;
+  }
+  return move(block, packed, false);
+}
+
+bool Memory::put(const std::vector<Block>& blocks, const std::byte* packed) const {
+  if (!all_inside(*this, blocks)) return false;
+  for (const Block& block : blocks) {
+    if (!put(block, packed)) return false;
+    packed += block.length;
+  }
+  return true;
+}
+
+bool Memory::get(const std::vector<Block>& blocks, std::byte* packed) const {
+  if (!all_inside(*this, blocks)) return false;
+  for (const Block& block : blocks) {
+    if (!get(block, packed)) return false;
+    packed += block.length;
+  }
+  return true;
+}
+
+bool Memory::accumulate(const std::vector<Block>& blocks, const std::byte* packed,
+                        std::byte* result, Element element, unsigned operation,
+                        Combine combine) const {
+  if (!all_inside(*this, blocks)) return false;
+  std::byte* base = mapped();
+  if (base == nullptr && target_.pid == ::getpid()) {
+    base = reinterpret_cast<std::byte*>(target_.address);
+  }
+  const std::uint64_t step =
+      std::max<std::uint64_t>(accumulate_chunk / element.bytes, 1) * element.bytes;
+  std::vector<std::byte> copy(base == nullptr ? step : 0);
+  for (Block block : blocks) {
+    while (block.length > 0) {
+      const std::uint64_t bytes = std::min(step, block.length);
+      {
+        const Accumulating held(target_);
+        std::byte* there = base != nullptr ? base + block.offset : copy.data();
+        if (base == nullptr && !move({block.offset, bytes}, there, false)) return false;
+        if (result != nullptr) std::memcpy(result, there, bytes);
+        apply(packed, there, bytes, element, operation, combine);
+        if (base == nullptr && operation != operation_no_op &&
+            !move({block.offset, bytes}, there, true)) {
+          return false;
+        }
+      }
+      block.offset += static_cast<std::int64_t>(bytes);
+      block.length -= bytes;
+      if (packed != nullptr) packed += bytes;
+      if (result != nullptr) result += bytes;
+    }
+  }
+  return true;
+}
+
+bool Memory::compare_and_swap(std::int64_t offset, const std::byte* compare,
+                              const std::byte* replace, std::byte* result,
+                              std::uint32_t bytes) const {
+  const Block block{offset, bytes};
+  if (!inside(block) || bytes > 64) return false;
+  std::array<std::byte, 64> old;
+  const Accumulating held(target_);
+  if (!get(block, old.data())) return false;
+  if (std::memcmp(old.data(), compare, bytes) == 0 && !put(block, replace)) return false;
+  std::memcpy(result, old.data(), bytes);
+  return true;
+}
+
+}  // namespace hob::ghost

@@ -1,0 +1,105 @@
+#include "ghost/placement.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+
+namespace hob::ghost {
+
+int Topology::domain_of(const std::vector<int>& cpus) const {
+  if (cpus.empty()) return -1;
+  for (std::size_t d = 0; d < domains.size(); ++d) {
+    const auto& own = domains[d].cpus;
+    const bool all = std::all_of(cpus.begin(), cpus.end(), [&](int cpu) {
+      return std::find(own.begin(), own.end(), cpu) != own.end();
+    });
+    if (all) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+namespace {
+
+// Ranks that their launcher did not bind to one domain are taken to be spread evenly, in order, as
+// their memory will be once they run.
+std::vector<int> domains_of(const Topology& topology,
+                            const std::vector<std::vector<int>>& allowed) {
+  const auto ranks = static_cast<int>(allowed.size());
+  const auto domains = static_cast<int>(std::max<std::size_t>(topology.domains.size(), 1));
+  std::vector<int> result(allowed.size());
+  for (int r = 0; r < ranks; ++r) {
+    const int bound = topology.domain_of(allowed[static_cast<std::size_t>(r)]);
+    result[static_cast<std::size_t>(r)] = bound >= 0 ? bound : r * domains / ranks;
+  }
+  return result;
+}
+
+// Ghosts for each domain: one for each that has users to keep, the rest in proportion to ranks. No
+// domain gives up its last user while another has one to spare.
+std::vector<int> shares(const std::vector<int>& domain_of_rank, std::size_t domains, int ghosts) {
+  std::vector<int> ranks(domains, 0);
+  for (const int d : domain_of_rank) ++ranks[static_cast<std::size_t>(d)];
+  std::vector<int> share(domains, 0);
+  const auto worth = [&](std::size_t d) {
+    return std::make_tuple(share[d] + 1 < ranks[d], share[d] == 0,
+                           double(ranks[d]) / (share[d] + 1));
+  };
+  for (int g = 0; g < ghosts; ++g) {
+    std::size_t best = domains;
+    for (std::size_t d = 0; d < domains; ++d) {
+      if (share[d] < ranks[d] && (best == domains || worth(d) > worth(best))) best = d;
+    }
+    ++share[best];
+  }
+  return share;
+}
+
+}  // namespace
+
+Placement place(const Topology& topology, const std::vector<std::vector<int>>& allowed,
+                int ghosts) {
+  const std::size_t domains = std::max<std::size_t>(topology.domains.size(), 1);
+  const std::vector<int> domain = domains_of(topology, allowed);
+  std::vector<int> left = shares(domain, domains, ghosts);
+
+  // The last ranks of each domain: the program's first ranks, which often do more, stay users.
+  Placement placement;
+  std::vector<bool> is_ghost(allowed.size(), false);
+  for (std::size_t r = allowed.size(); r-- > 0;) {
+    int& wanted = left[static_cast<std::size_t>(domain[r])];
+    if (wanted == 0) continue;
+    --wanted;
+    is_ghost[r] = true;
+  }
+  for (std::size_t r = 0; r < allowed.size(); ++r) {
+    if (!is_ghost[r]) continue;
+    placement.ghosts.push_back(static_cast<int>(r));
+    placement.domains.push_back(domain[r]);
+    // A launcher's binding inside the domain is kept.
+    const bool free = topology.domains.size() > 1 && topology.domain_of(allowed[r]) < 0;
+    placement.cpus.push_back(free ? topology.domains[static_cast<std::size_t>(domain[r])].cpus
+                                  : std::vector<int>{});
+  }
+
+  // Users go to the ghosts of their domain, or else of the nearest by number, evenly.
+  placement.home.assign(allowed.size(), 0);
+  std::vector<unsigned> users(placement.ghosts.size(), 0);
+  for (std::size_t r = 0; r < allowed.size(); ++r) {
+    if (is_ghost[r]) continue;
+    std::size_t best = 0;
+    for (std::size_t g = 1; g < users.size(); ++g) {
+      const auto distance = [&](std::size_t k) {
+        return std::abs(placement.domains[k] - domain[r]);
+      };
+      if (distance(g) < distance(best) ||
+          (distance(g) == distance(best) && users[g] < users[best])) {
+        best = g;
+      }
+    }
+    placement.home[r] = static_cast<unsigned>(best);
+    ++users[best];
+  }
+  return placement;
+}
+
+}  // namespace hob::ghost

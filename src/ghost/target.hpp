@@ -1,0 +1,91 @@
+// What origins and ghosts share about one target of one window: its locks and where its memory is.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace hob::ghost {
+
+/// The CPU's hint for spin loops.
+inline void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+/// Lock modes of MPI_Win_lock; MPI_Win_lock_all is shared.
+enum class LockMode : std::uint8_t { none, shared, exclusive };
+
+/// Lives in memory shared by all processes of the node, directly in front of the window memory
+/// that it describes (or alone, for memory that the program allocated itself). All zero but for
+/// the description is a valid start.
+struct alignas(64) Target {
+  std::atomic<std::uint32_t> lock;             ///< writer bit | number of shared holders
+  std::atomic<std::uint32_t> writers_waiting;  ///< origins that wait for exclusive access here
+  std::atomic<std::uint32_t> accumulating;     ///< 1 while somebody applies an accumulate
+  std::int32_t pid;       ///< 0: the memory follows this header; else it is memory of this process
+  std::uint64_t address;  ///< pid != 0: where in that process
+  std::uint64_t size;     ///< bytes exposed
+
+  static constexpr std::uint32_t writer = 1U << 31;
+
+  /// One attempt, never blocks. A polite shared request yields to waiting writers; callers stop
+  /// being polite after some attempts, so that neither side starves and no circle of waiting
+  /// arises from the politeness.
+  bool try_lock(LockMode mode, bool polite = true) {
+    if (mode == LockMode::none) return true;
+    if (mode == LockMode::exclusive) {
+      std::uint32_t free = 0;
+      return lock.compare_exchange_strong(free, writer, std::memory_order_acquire,
+                                          std::memory_order_relaxed);
+    }
+    if (polite && writers_waiting.load(std::memory_order_relaxed) != 0) return false;
+    std::uint32_t seen = lock.load(std::memory_order_relaxed);
+    while ((seen & writer) == 0) {
+      if (lock.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire,
+                                     std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void unlock(LockMode mode) {
+    if (mode == LockMode::exclusive) lock.fetch_and(~writer, std::memory_order_release);
+    if (mode == LockMode::shared) lock.fetch_sub(1, std::memory_order_release);
+  }
+};
+static_assert(sizeof(Target) == 64);
+
+/// Holds a target's accumulate lock. Holders apply at most a few tens of KiB at a time.
+class Accumulating {
+ public:
+  explicit Accumulating(Target& target) : flag_(target.accumulating) {
+    unsigned tries = 0;
+    std::uint32_t free = 0;
+    while (!flag_.compare_exchange_weak(free, 1, std::memory_order_acquire,
+                                        std::memory_order_relaxed)) {
+      free = 0;
+      // The holder may have lost its core: give ours up rather soon.
+      if (++tries % 64 == 0) {
+        sched_yield();
+      } else {
+        relax();
+      }
+    }
+  }
+  ~Accumulating() { flag_.store(0, std::memory_order_release); }
+  Accumulating(const Accumulating&) = delete;
+  Accumulating& operator=(const Accumulating&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& flag_;
+};
+
+}  // namespace hob::ghost

@@ -1,0 +1,32 @@
+// How the pure parts move bytes: MPI in the product, a simulated network in the tests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hob::ghost {
+
+/// A message under way. 0 is none.
+using Handle = std::uint64_t;
+
+/// Nonblocking point-to-point messages between processes. Messages of one (sender, receiver, tag)
+/// arrive in order. Buffers must stay untouched until the message is done.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual Handle send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) = 0;
+  virtual Handle receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) = 0;
+  /// Whether it is complete; then the handle becomes 0. Done for 0.
+  virtual bool done(Handle& handle) = 0;
+  /// One turn of a loop that waits for something that others must do. `turn` counts from 0.
+  virtual void relax(unsigned turn) = 0;
+};
+
+/// Tags, agreed upon by origins and ghosts.
+inline constexpr std::uint32_t request_tag = 1;
+inline constexpr std::uint32_t first_reply_tag = 16;  ///< + number of the message
+inline constexpr std::uint32_t most_messages = 2000;  ///< under way from one origin
+inline constexpr std::uint32_t first_data_tag = 2048;
+inline constexpr std::uint32_t last_data_tag = 32767;  ///< MPI promises at least this MPI_TAG_UB
+
+}  // namespace hob::ghost

@@ -1,0 +1,107 @@
+#include "ghost/placement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace hob::ghost {
+namespace {
+
+std::vector<std::vector<int>> unbound(int ranks, int cpus) {
+  std::vector<int> all;
+  for (int cpu = 0; cpu < cpus; ++cpu) all.push_back(cpu);
+  return std::vector<std::vector<int>>(static_cast<std::size_t>(ranks), all);
+}
+
+std::vector<std::vector<int>> one_core_each(int ranks) {
+  std::vector<std::vector<int>> result;
+  for (int r = 0; r < ranks; ++r) result.push_back({r});
+  return result;
+}
+
+// Users per ghost differ by at most one inside a domain, and everybody's ghost is of its domain.
+void expect_local(const Placement& placement, const Topology& topology,
+                  const std::vector<std::vector<int>>& allowed) {
+  for (std::size_t r = 0; r < allowed.size(); ++r) {
+    if (std::count(placement.ghosts.begin(), placement.ghosts.end(), static_cast<int>(r))) continue;
+    EXPECT_EQ(placement.domains[placement.home[r]], topology.domain_of(allowed[r])) << "rank " << r;
+  }
+}
+
+TEST(Placement, TwoSocketsOneGhostEach) {
+  const Topology topology = Topology::synthetic("pack:2 [numa] core:12 pu:1");
+  ASSERT_EQ(topology.domains.size(), 2U);
+  ASSERT_EQ(topology.domains[1].cpus.size(), 12U);
+  const auto allowed = one_core_each(24);
+  const Placement placement = place(topology, allowed, 2);
+  EXPECT_EQ(placement.ghosts, (std::vector<int>{11, 23}));
+  EXPECT_EQ(placement.domains, (std::vector<int>{0, 1}));
+  EXPECT_TRUE(placement.cpus[0].empty());  // its launcher has bound it already
+  expect_local(placement, topology, allowed);
+}
+
+TEST(Placement, UnboundRanksBindGhostsToDomains) {
+  const Topology topology = Topology::synthetic("pack:2 [numa] core:12 pu:2");
+  const Placement placement = place(topology, unbound(24, 48), 4);
+  EXPECT_EQ(placement.ghosts, (std::vector<int>{10, 11, 22, 23}));
+  EXPECT_EQ(placement.cpus[0], topology.domains[0].cpus);
+  EXPECT_EQ(placement.cpus[3], topology.domains[1].cpus);
+  std::vector<int> users(4, 0);
+  for (int r = 0; r < 24; ++r) {
+    if (!std::count(placement.ghosts.begin(), placement.ghosts.end(), r)) {
+      ++users[placement.home[static_cast<std::size_t>(r)]];
+    }
+  }
+  EXPECT_EQ(users, (std::vector<int>{5, 5, 5, 5}));
+}
+
+TEST(Placement, FourDomainsOfManyCores) {
+  const Topology topology = Topology::synthetic("pack:2 group:2 [numa] core:32 pu:2");
+  ASSERT_EQ(topology.domains.size(), 4U);
+  std::vector<std::vector<int>> allowed;  // one rank a core, both hardware threads
+  for (int r = 0; r < 128; ++r) allowed.push_back({2 * r, 2 * r + 1});
+  const Placement placement = place(topology, allowed, 8);
+  EXPECT_EQ(placement.domains, (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
+  expect_local(placement, topology, allowed);
+}
+
+TEST(Placement, FewerGhostsThanDomains) {
+  const Topology topology = Topology::synthetic("numa:4 core:8 pu:1");
+  const auto allowed = one_core_each(32);
+  const Placement placement = place(topology, allowed, 2);
+  ASSERT_EQ(placement.ghosts.size(), 2U);
+  EXPECT_NE(placement.domains[0], placement.domains[1]);
+}
+
+TEST(Placement, GhostsFollowTheRanksOfAnUnevenNode) {
+  const Topology topology = Topology::synthetic("pack:2 [numa] core:8 pu:1");
+  std::vector<std::vector<int>> allowed;  // six ranks on one socket, two on the other
+  for (int r = 0; r < 6; ++r) allowed.push_back({r});
+  for (int r = 8; r < 10; ++r) allowed.push_back({r});
+  const Placement placement = place(topology, allowed, 3);
+  EXPECT_EQ(std::count(placement.domains.begin(), placement.domains.end(), 0), 2);
+  EXPECT_EQ(std::count(placement.domains.begin(), placement.domains.end(), 1), 1);
+}
+
+TEST(Placement, EveryCountLeavesUsers) {
+  const Topology topology = Topology::synthetic("pack:2 [numa] core:4 pu:1");
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    for (int ghosts = 1; ghosts < ranks; ++ghosts) {
+      const Placement placement = place(topology, one_core_each(ranks), ghosts);
+      EXPECT_EQ(placement.ghosts.size(), static_cast<std::size_t>(ghosts));
+      EXPECT_TRUE(std::is_sorted(placement.ghosts.begin(), placement.ghosts.end()));
+      for (const unsigned home : placement.home) EXPECT_LT(home, static_cast<unsigned>(ghosts));
+    }
+  }
+}
+
+TEST(Placement, ThisMachine) {
+  const Topology topology = Topology::of_this_machine();
+  ASSERT_FALSE(topology.domains.empty());
+  EXPECT_EQ(topology.source, "hwloc");
+  EXPECT_FALSE(topology.domains[0].cpus.empty());
+  EXPECT_EQ(place(topology, unbound(3, 2), 1).ghosts, (std::vector<int>{2}));
+}
+
+}  // namespace
+}  // namespace hob::ghost

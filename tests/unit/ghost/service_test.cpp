@@ -1,0 +1,351 @@
+// Origins and ghosts together, over a simulated network: every operation's effect, locks, order.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "ghost/origin.hpp"
+#include "ghost/server.hpp"
+#include "network.hpp"
+
+namespace hob::ghost {
+namespace {
+
+using test::End;
+using test::Network;
+
+constexpr unsigned op_sum = 2;
+
+void combine(const void* in, void* inout, std::size_t count, unsigned type, unsigned operation) {
+  ASSERT_EQ(operation, op_sum);
+  ASSERT_EQ(type, 3U);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int64_t a = 0;
+    std::int64_t b = 0;
+    std::memcpy(&a, static_cast<const std::byte*>(in) + 8 * i, 8);
+    std::memcpy(&b, static_cast<std::byte*>(inout) + 8 * i, 8);
+    b += a;
+    std::memcpy(static_cast<std::byte*>(inout) + 8 * i, &b, 8);
+  }
+}
+
+constexpr Element int64_element{3, 8};
+
+// A node with `targets` windows' worth of memory and `ghosts` ghost threads serving `origins`.
+class Node {
+ public:
+  Node(Network& network, int origins, int ghosts, std::size_t targets, std::uint64_t size)
+      : origins_(origins), size_(size), stride_((sizeof(Target) + size + 63) / 64 * 64) {
+    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(64, stride_ * targets)));
+    std::memset(memory_.get(), 0, stride_ * targets);
+    std::vector<std::uint64_t> sizes(targets, size);
+    segments_ = std::make_unique<Segments>(sizes, static_cast<unsigned>(ghosts));
+    for (std::size_t t = 0; t < targets; ++t) target(t).size = size;
+    for (int g = 0; g < ghosts; ++g) {
+      ranks_.push_back(origins + g);
+      threads_.emplace_back([this, &network, g] { serve(network, origins_ + g); });
+    }
+  }
+  ~Node() {
+    stop_ = true;
+    for (auto& thread : threads_) thread.join();
+  }
+  Target& target(std::size_t t) { return *reinterpret_cast<Target*>(memory_.get() + t * stride_); }
+  std::byte* data(std::size_t t) { return memory_.get() + t * stride_ + sizeof(Target); }
+  std::int64_t value(std::size_t t, std::size_t i) {
+    std::int64_t v = 0;
+    std::memcpy(&v, data(t) + 8 * i, 8);
+    return v;
+  }
+  GhostNode known() const { return {ranks_, Load(static_cast<unsigned>(ranks_.size()))}; }
+  Peer remote(GhostNode& node, std::size_t t, bool segments) const {
+    Peer peer;
+    peer.target = t * stride_;
+    peer.size = size_;
+    peer.node = &node;
+    peer.home = static_cast<unsigned>(t % ranks_.size());
+    if (segments) peer.pieces = &segments_->pieces(t);
+    return peer;
+  }
+  Peer direct(std::size_t t) {
+    Peer peer;
+    peer.direct = &target(t);
+    peer.size = size_;
+    return peer;
+  }
+
+ private:
+  void serve(Network& network, int rank) {
+    End end(network, rank);
+    Server server({memory_.get(), 1U << 30, combine}, end);
+    std::vector<std::byte> request;
+    while (!stop_ || server.waiting() || server.sending()) {
+      for (int o = 0; o < origins_; ++o) {
+        if (end.request(o, request)) server.message(o, request);
+      }
+      server.advance();
+      std::this_thread::yield();
+    }
+  }
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  int origins_;
+  std::uint64_t size_;
+  std::size_t stride_;
+  std::unique_ptr<std::byte, Free> memory_;
+  std::unique_ptr<Segments> segments_;
+  std::vector<int> ranks_;
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+struct Setup {
+  int ghosts;
+  Binding binding;
+};
+
+class Service : public testing::TestWithParam<Setup> {
+ protected:
+  bool segments() const { return GetParam().binding == Binding::segment; }
+  Origin::Config config(int origins) const {
+    return {combine, GetParam().binding, static_cast<std::uint32_t>(origins + GetParam().ghosts),
+            32 * 1024, 64};
+  }
+};
+
+// Random puts, gets and accumulates of every shape and size by one origin against a plain array.
+TEST_P(Service, OneOriginAgainstAModel) {
+  constexpr std::size_t words = 12'000;
+  Network network(7, 4);
+  Node node(network, 1, GetParam().ghosts, 2, words * 8);
+  End end(network, 0);
+  Origin origin(config(1), end);
+  GhostNode known = node.known();
+  std::vector<Peer> peers{node.remote(known, 0, segments()), node.remote(known, 1, segments())};
+  std::vector<std::vector<std::int64_t>> model(2, std::vector<std::int64_t>(words, 0));
+  std::mt19937 random(11);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (int epoch = 0; epoch < 60; ++epoch) {
+    const LockMode mode = epoch % 3 == 0 ? LockMode::exclusive : LockMode::shared;
+    for (Peer& peer : peers) origin.lock(peer, epoch % 5 == 4 ? LockMode::none : mode, true);
+    for (int step = 0; step < 12; ++step) {
+      const std::size_t t = below(2);
+      Peer& peer = peers[t];
+      // Target blocks: one run, regular rows, or irregular ones.
+      std::vector<Block> to;
+      const std::size_t shape = below(3);
+      if (shape == 0) {
+        const std::size_t from = below(words);
+        const std::size_t count = std::min(words - from, below(step == 0 ? words : 300) + 1);
+        to.push_back({static_cast<std::int64_t>(from * 8), count * 8});
+      } else {
+        const std::size_t rows = below(600) + 1;
+        std::size_t at = below(50);
+        for (std::size_t r = 0; r < rows && at + 4 < words; ++r) {
+          to.push_back({static_cast<std::int64_t>(at * 8), 16});
+          at += shape == 1 ? 5 : 3 + below(20);
+        }
+      }
+      const std::size_t count = total_bytes(to) / 8;
+      // Program memory: one run or every second word.
+      const bool gaps = below(2) == 0;
+      std::vector<Block> mine;
+      for (std::size_t i = 0; i < count; ++i) {
+        append_block(mine, {static_cast<std::int64_t>(i * (gaps ? 16 : 8)), 8});
+      }
+      std::vector<std::int64_t> buffer(2 * count);
+      for (auto& word : buffer) word = static_cast<std::int64_t>(random());
+      std::vector<std::int64_t> result(2 * count, -1);
+      const auto sent = [&](std::size_t i) { return buffer[gaps ? 2 * i : i]; };
+      const auto got = [&](std::size_t i) { return result[gaps ? 2 * i : i]; };
+      const Local from{reinterpret_cast<std::byte*>(buffer.data()), mine};
+      const Local into{reinterpret_cast<std::byte*>(result.data()), mine};
+      std::vector<std::int64_t*> cells;
+      for (const Block& block : to) {
+        for (std::uint64_t b = 0; b < block.length; b += 8) {
+          cells.push_back(&model[t][(static_cast<std::uint64_t>(block.offset) + b) / 8]);
+        }
+      }
+      switch (below(4)) {
+        case 0:
+          ASSERT_TRUE(origin.put(peer, from, to));
+          origin.flush(peer);
+          for (std::size_t i = 0; i < count; ++i) *cells[i] = sent(i);
+          break;
+        case 1:
+          ASSERT_TRUE(origin.get(peer, into, to));
+          origin.flush_local(peer);
+          for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(got(i), *cells[i]);
+          break;
+        case 2: {
+          // Accumulates need no flush between them: same origin, same place, in order.
+          ASSERT_TRUE(origin.accumulate(peer, from, to, int64_element, op_sum));
+          std::vector<std::int64_t> second(buffer);
+          origin.flush_local(peer);
+          const Local again{reinterpret_cast<std::byte*>(second.data()), mine};
+          ASSERT_TRUE(
+              origin.get_accumulate(peer, again, into, to, int64_element, operation_replace));
+          origin.flush(peer);
+          for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(got(i), *cells[i] + sent(i)) << i;
+            *cells[i] = sent(i);
+          }
+          break;
+        }
+        default: {
+          const std::int64_t old = *cells[0];
+          const std::int64_t next = 42 + step;
+          std::int64_t seen = 0;
+          ASSERT_TRUE(origin.compare_and_swap(peer, reinterpret_cast<const std::byte*>(&old),
+                                              reinterpret_cast<const std::byte*>(&next),
+                                              reinterpret_cast<std::byte*>(&seen), to[0].offset,
+                                              8));
+          origin.flush(peer);
+          ASSERT_EQ(seen, old);
+          *cells[0] = next;
+        }
+      }
+    }
+    for (Peer& peer : peers) origin.unlock(peer);
+  }
+  for (std::size_t t = 0; t < 2; ++t) {
+    for (std::size_t i = 0; i < words; ++i) ASSERT_EQ(node.value(t, i), model[t][i]);
+    EXPECT_EQ(origin.stats().errors, 0U);
+    // Every lock given back: an exclusive one is free at once (unlocks need no reply, so wait).
+    for (int tries = 0; node.target(t).lock != 0 && tries < 100000; ++tries)
+      std::this_thread::yield();
+    EXPECT_EQ(node.target(t).lock, 0U);
+  }
+}
+
+// Read-modify-write under exclusive locks, by remote and direct origins, mixed with accumulates
+// under shared locks elsewhere: no update is lost, no reader sees half of a pair.
+TEST_P(Service, ExclusionAndAtomicity) {
+  constexpr int origins = 4;
+  constexpr int rounds = 150;
+  Network network(3, 3);
+  Node node(network, origins, GetParam().ghosts, 1, 4096);
+  std::vector<std::thread> threads;
+  std::atomic<int> torn{0};
+  for (int me = 0; me < origins; ++me) {
+    threads.emplace_back([&, me] {
+      End end(network, me);
+      Origin origin(config(origins), end);
+      GhostNode known = node.known();
+      Peer peer = me == 0 ? node.direct(0) : node.remote(known, 0, segments());
+      const Block whole{0, 8};
+      const Block far{4000, 8};
+      for (int i = 0; i < rounds; ++i) {
+        origin.lock(peer, LockMode::exclusive, me % 2 == 0);
+        std::int64_t low = 0;
+        std::int64_t high = 0;
+        origin.get(peer, {reinterpret_cast<std::byte*>(&low), {&whole, 1}}, {&whole, 1});
+        origin.get(peer, {reinterpret_cast<std::byte*>(&high), {&whole, 1}}, {&far, 1});
+        origin.flush(peer);
+        if (low != high) ++torn;
+        ++low;
+        ++high;
+        origin.put(peer, {reinterpret_cast<std::byte*>(&low), {&whole, 1}}, {&whole, 1});
+        origin.put(peer, {reinterpret_cast<std::byte*>(&high), {&whole, 1}}, {&far, 1});
+        origin.unlock(peer);
+        origin.lock(peer, LockMode::shared, true);
+        std::vector<std::int64_t> ones(100, 1);
+        const Block hundred{800, 800};
+        const Block own{0, 800};
+        origin.accumulate(peer, {reinterpret_cast<std::byte*>(ones.data()), {&own, 1}},
+                          {&hundred, 1}, int64_element, op_sum);
+        origin.unlock(peer);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(torn, 0);
+  EXPECT_EQ(node.value(0, 0), origins * rounds);
+  EXPECT_EQ(node.value(0, 500), origins * rounds);
+  for (std::size_t i = 100; i < 200; ++i) EXPECT_EQ(node.value(0, i), origins * rounds);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bindings, Service,
+                         testing::Values(Setup{1, Binding::rank}, Setup{2, Binding::rank},
+                                         Setup{3, Binding::segment}, Setup{2, Binding::random},
+                                         Setup{3, Binding::operations}, Setup{2, Binding::bytes}),
+                         [](const auto& setup) {
+                           return std::string(name_of(setup.param.binding)) +
+                                  std::to_string(setup.param.ghosts);
+                         });
+
+// Small operations travel together: a burst costs far fewer messages than operations, and a put
+// with its flush costs one message and one reply.
+TEST(Batching, CountsMessages) {
+  Network network(1, 0);
+  Node node(network, 1, 1, 1, 1 << 16);
+  End end(network, 0);
+  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
+  GhostNode known = node.known();
+  Peer peer = node.remote(known, 0, false);
+  std::int64_t word = 5;
+  const Block one{0, 8};
+  const Local from{reinterpret_cast<std::byte*>(&word), {&one, 1}};
+  origin.put(peer, from, {&one, 1});
+  origin.flush(peer);
+  EXPECT_EQ(network.sent(), 2U);
+  for (int i = 0; i < 1000; ++i) {
+    const Block to{8 * i, 8};
+    origin.put(peer, from, {&to, 1});
+  }
+  origin.flush(peer);
+  EXPECT_LE(network.sent(), 2U + 2 * 10);
+  EXPECT_EQ(origin.stats().redirected, 1001U);
+}
+
+// A message for a target whose lock is not free must hold up nobody else's target.
+TEST(Locks, AWaitingTargetHoldsUpNoOther) {
+  Network network(1, 0);
+  Node node(network, 1, 1, 2, 4096);
+  End end(network, 0);
+  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
+  GhostNode known = node.known();
+  Peer busy = node.remote(known, 0, false);
+  Peer free = node.remote(known, 1, false);
+  ASSERT_TRUE(node.target(0).try_lock(LockMode::exclusive));
+  std::int64_t word = 5;
+  const Block one{0, 8};
+  const Local from{reinterpret_cast<std::byte*>(&word), {&one, 1}};
+  origin.lock(busy, LockMode::shared, true);
+  origin.lock(free, LockMode::exclusive, true);
+  origin.put(busy, from, {&one, 1});
+  origin.put(free, from, {&one, 1});
+  origin.unlock(free);
+  EXPECT_EQ(node.value(1, 0), 5);
+  EXPECT_EQ(node.value(0, 0), 0);
+  node.target(0).unlock(LockMode::exclusive);
+  origin.unlock(busy);
+  EXPECT_EQ(node.value(0, 0), 5);
+}
+
+TEST(Bounds, NothingOutsideTheWindowIsTouched) {
+  Network network(1, 0);
+  Node node(network, 1, 1, 1, 64);
+  End end(network, 0);
+  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
+  GhostNode known = node.known();
+  Peer far = node.remote(known, 0, false);
+  Peer near = node.direct(0);
+  std::int64_t word = 5;
+  const Block one{0, 8};
+  const Local from{reinterpret_cast<std::byte*>(&word), {&one, 1}};
+  for (Peer* peer : {&far, &near}) {
+    for (const std::int64_t bad : {std::int64_t{-8}, std::int64_t{57}, std::int64_t{64}}) {
+      const Block to{bad, 8};
+      EXPECT_FALSE(origin.put(*peer, from, {&to, 1}));
+    }
+  }
+  EXPECT_EQ(origin.stats().errors, 6U);
+  EXPECT_EQ(network.sent(), 0U);
+}
+
+}  // namespace
+}  // namespace hob::ghost
