@@ -1,0 +1,174 @@
+"""The JSON of a run, read leniently: a report of a run that was cut short, of one rank or without
+windows is still a report."""
+
+import json
+import statistics
+from pathlib import Path
+
+from hob.where import HobError
+
+# How the gets of a window ended, in the order in which they are stacked: (name, counters that add
+# up to it, what it means). The terms are the paper's.
+ACCESS_TYPES = (
+    ("full hit", ("hits_full",), "all of it came from the cache"),
+    ("pending hit", ("hits_pending",), "joined a get that was already under way"),
+    ("partial hit", ("hits_partial",), "the beginning came from the cache, the rest was fetched"),
+    ("direct", ("direct",), "fetched for the first time, and kept"),
+    ("conflicting", ("conflicting",), "kept after its index slot was freed: the index is small"),
+    ("capacity", ("capacity",), "kept after other data was dropped: the storage is small"),
+    ("failing", ("failing",), "fetched and not kept"),
+    ("left alone", ("bypassed",), "given straight to the MPI library: a hit would not be cheaper"),
+)
+
+
+def merge_counts(histograms):
+    """The sum of log2 histograms of possibly different lengths."""
+    total = []
+    for histogram in histograms:
+        counts = histogram.get("counts", [])
+        total += [0] * (len(counts) - len(total))
+        for i, count in enumerate(counts):
+            total[i] += count
+    while total and total[-1] == 0:
+        total.pop()
+    return total
+
+
+def add_counters(groups):
+    """The sum of counter groups; what is no number is left out."""
+    total = {}
+    for group in groups:
+        for name, value in (group or {}).items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                total[name] = total.get(name, 0) + value
+    return total
+
+
+def access_counts(counters):
+    """[count for each of ACCESS_TYPES]. An extended partial hit was counted as direct as well."""
+    counts = [sum(counters.get(name, 0) for name in names) for _, names, _ in ACCESS_TYPES]
+    direct = [name for name, _, _ in ACCESS_TYPES].index("direct")
+    counts[direct] = max(0, counts[direct] - counters.get("extended", 0))
+    return counts
+
+
+class Window:
+    """One window over all ranks that opened it."""
+
+    def __init__(self, number, parts):
+        self.number = number
+        self.parts = parts  # [(rank, that rank's entry), ...]
+        first = parts[0][1]
+        self.name = first.get("name") or f"window {number}"
+        self.kind = first.get("kind", "")
+        self.modes = sorted({part.get("mode", "") for _, part in parts} - {""})
+        self.reasons = sorted({part.get("mode_reason", "") for _, part in parts} - {""})
+        self.bytes = sum(part.get("bytes", 0) for _, part in parts)
+        self.counters = add_counters(part.get("counters") for _, part in parts)
+
+    @property
+    def gets(self):
+        return self.counters.get("gets", 0)
+
+    def histogram(self, name):
+        return merge_counts(part.get("histograms", {}).get(name, {}) for _, part in self.parts)
+
+    def busiest(self, series):
+        """(rank, points) of the rank whose series is there and which issued the most gets."""
+        with_series = [(part.get("counters", {}).get("gets", 0), -rank, part["series"][series])
+                       for rank, part in self.parts if part.get("series", {}).get(series)]
+        if not with_series:
+            return None
+        _, rank, points = max(with_series, key=lambda one: one[:2])
+        return -rank, points
+
+
+class Queue:
+    """The two matching queues of one communicator, over all ranks."""
+
+    def __init__(self, name, parts):
+        self.name = name
+        self.counters = add_counters(part.get("counters") for part in parts)
+        self.parts = parts
+
+    def histogram(self, name):
+        return merge_counts(part.get("histograms", {}).get(name, {}) for part in self.parts)
+
+
+class Run:
+    """One run of a program."""
+
+    def __init__(self, document):
+        self.document = document
+        self.program = document.get("program") or {}
+        self.hob = document.get("hob") or {}
+        self.settings = document.get("settings") or {}
+        self.notes = [str(note) for note in document.get("notes") or []]
+        self.ranks = document.get("ranks") or []
+        self.rank_count = self.program.get("ranks", len(self.ranks))
+        self.seconds = self.program.get("seconds")
+        self.counters = add_counters(rank.get("counters") for rank in self.ranks)
+        self.memory = [rank.get("memory_bytes", 0) for rank in self.ranks]
+        self.windows = self._windows()
+        self.queues = self._queues()
+        self.cache = add_counters(window.counters for window in self.windows)
+
+    def _windows(self):
+        parts = {}
+        for index, rank in enumerate(self.ranks):
+            for window in rank.get("windows") or []:
+                number = window.get("id", 0)
+                parts.setdefault(number, []).append((rank.get("rank", index), window))
+        found = [Window(number, group) for number, group in parts.items()]
+        return sorted(found, key=lambda window: (-window.gets, window.number))
+
+    def _queues(self):
+        parts = {}
+        for rank in self.ranks:
+            for queue in rank.get("queues") or []:
+                parts.setdefault(queue.get("comm", "?"), []).append(queue)
+        return [Queue(name, group) for name, group in parts.items()]
+
+    @property
+    def command(self):
+        words = self.program.get("command") or []
+        return words if isinstance(words, str) else " ".join(words)
+
+    @property
+    def hits(self):
+        return sum(self.cache.get(name, 0)
+                   for name in ("hits_full", "hits_pending", "hits_partial"))
+
+    def changed_settings(self):
+        """[(key, value, from)] of settings that are not at their defaults."""
+        return [(key, entry.get("value"), entry.get("from"))
+                for key, entry in self.settings.items()
+                if isinstance(entry, dict) and entry.get("from", "default") != "default"]
+
+
+def load(path):
+    """The Run in a file that Hob wrote."""
+    try:
+        document = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise HobError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise HobError(f"{path} is no JSON ({error}); did the run end before it was written?"
+                       ) from error
+    if not isinstance(document, dict) or "hob" not in document:
+        raise HobError(f"{path} was not written by Hob (HOB_JSON, or hob run --json)")
+    return Run(document)
+
+
+def mean_of_log2(counts):
+    """The mean of a log2 histogram, taking the middle of each class."""
+    total = sum(counts)
+    if total == 0:
+        return 0.0
+    middles = [0.0] + [1.5 * 2 ** (k - 1) if k > 1 else 1.0 for k in range(1, len(counts))]
+    return sum(count * middle for count, middle in zip(counts, middles)) / total
+
+
+def spread(values):
+    """(least, median, greatest)."""
+    return (min(values), statistics.median(values), max(values)) if values else (0, 0, 0)

@@ -1,0 +1,293 @@
+"""One HTML page about one run: no script, nothing loaded from elsewhere."""
+
+from html import escape
+
+from hob.report import charts
+from hob.report.data import ACCESS_TYPES, access_counts, add_counters, spread
+from hob.report.words import findings, quantity, seconds, share, size
+
+MOST_WINDOWS = 6  # with pictures of their own
+MOST_ROWS = 256  # of a table of counters
+
+STYLE = """
+:root { color-scheme: light; --ink: #1f2933; --soft: #5b6775; --line: #d5dbe3; --paper: #fff;
+  --shade: #f5f7f9; --accent: #1a7f5a; }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--shade); color: var(--ink);
+  font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+main { max-width: 1080px; margin: 0 auto; padding: 28px 24px 64px; }
+header { border-bottom: 3px solid var(--accent); padding-bottom: 14px; margin-bottom: 20px; }
+h1 { font-size: 24px; line-height: 1.3; margin: 0 0 4px; overflow-wrap: anywhere; }
+h2 { font-size: 19px; margin: 36px 0 10px; }
+h3 { font-size: 16px; margin: 22px 0 6px; }
+p { margin: 6px 0; max-width: 76ch; }
+code { font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", Menlo, monospace; }
+.soft, figcaption { color: var(--soft); font-size: 13.5px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; }
+.tile { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; }
+.tile b { display: block; font-size: 22px; font-weight: 650; line-height: 1.25; }
+.card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
+  padding: 14px 18px; margin: 14px 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(430px, 1fr)); gap: 14px; }
+figure { margin: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
+  padding: 12px 14px; }
+figure svg { width: 100%; height: auto; display: block; }
+figcaption { margin-bottom: 6px; }
+figcaption b { color: var(--ink); display: block; font-size: 14.5px; }
+.scroll { overflow-x: auto; background: var(--paper); border: 1px solid var(--line);
+  border-radius: 8px; margin: 10px 0; }
+table { border-collapse: collapse; font-size: 13.5px; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { padding: 5px 12px; text-align: right; white-space: nowrap; border-top: 1px solid var(--line); }
+thead th { border-top: 0; background: var(--shade); font-weight: 600; }
+th:first-child, td:first-child, .text { text-align: left; }
+td.text { white-space: normal; }
+summary { cursor: pointer; font-weight: 600; padding: 4px 0; }
+@media (max-width: 560px) { .figures { grid-template-columns: 1fr; } main { padding: 16px 12px; } }
+@media print { body { background: #fff; } figure, .card { break-inside: avoid; } }
+"""
+
+
+def _table(head, rows, text_columns=(0,)):
+    def cell(tag, i, value):
+        kind = ' class="text"' if i in text_columns else ""
+        return f"<{tag}{kind}>{escape(str(value))}</{tag}>"
+
+    lines = ['<div class="scroll"><table>',
+             "<thead><tr>" + "".join(cell("th", i, v) for i, v in enumerate(head)) + "</tr></thead>",
+             "<tbody>"]
+    lines += ["<tr>" + "".join(cell("td", i, v) for i, v in enumerate(row)) + "</tr>" for row in rows]
+    return "\n".join([*lines, "</tbody></table></div>"])
+
+
+def _figure(picture, title, caption):
+    if not picture:
+        return ""
+    return (f"<figure><figcaption><b>{escape(title)}</b>{escape(caption)}</figcaption>\n"
+            f"{picture}</figure>")
+
+
+def _figures(*figures):
+    shown = [figure for figure in figures if figure]
+    return '<div class="figures">' + "\n".join(shown) + "</div>" if shown else ""
+
+
+def _tile(value, what):
+    return f'<div class="tile"><b>{escape(value)}</b><span class="soft">{escape(what)}</span></div>'
+
+
+def _tiles(run):
+    tiles = [_tile(seconds(run.seconds), "run time"), _tile(f"{run.rank_count}", "ranks")]
+    gets = run.cache.get("gets", 0)
+    if gets:
+        tiles += [_tile(quantity(gets), "remote gets"),
+                  _tile(share(run.hits, gets), "answered by the cache"),
+                  _tile(size(run.cache.get("bytes_from_cache", 0)), "not sent over the network")]
+    received = sum(queue.counters.get("matched", 0) for queue in run.queues)
+    if received:
+        tiles.append(_tile(quantity(received), "messages matched"))
+    if any(run.memory):
+        tiles.append(_tile(size(spread(run.memory)[1]), "memory of Hob per rank (median)"))
+    return '<div class="tiles">' + "".join(tiles) + "</div>"
+
+
+def _summary(run):
+    lines = [f"<p>{escape(line)}</p>" for line in findings(run)]
+    if run.notes:
+        lines.append("<p><b>Where Hob stepped aside, and why</b></p><ul>")
+        lines += [f"<li>{escape(note)}</li>" for note in run.notes]
+        lines.append("</ul>")
+    return '<div class="card">' + "\n".join(lines) + "</div>"
+
+
+def _access_table(windows):
+    names = [name for name, _, _ in ACCESS_TYPES]
+    rows = []
+    for window in windows:
+        counts = access_counts(window.counters)
+        rows.append([window.name, window.kind, ", ".join(window.modes), quantity(window.gets),
+                     *(share(count, sum(counts)) if count else "" for count in counts)])
+    return _table(["window", "kind", "mode", "gets", *names], rows, (0, 1, 2))
+
+
+def _window(window, several):
+    """The pictures of one window."""
+    key = f"w{window.number}"
+    busiest = window.busiest("occupancy")
+    changes = window.busiest("adaptations")
+    rank, points = busiest or (0, [])
+    own_changes = changes[1] if changes and changes[0] == rank else []
+    figures = _figures(
+        _figure(charts.access_types([(str(r), part.get("counters", {})) for r, part in window.parts],
+                                    key + "access"),
+                "How gets were answered", "Share of each rank's gets (paper: Figs. 13, 16, 18)."),
+        _figure(charts.histogram(window.histogram("reuse"), key + "reuse",
+                                 "times one entry was asked for", "entries", log=True),
+                "Reuse", "How many entries were asked for how often (paper: Fig. 2)."),
+        _figure(charts.cumulative(window.histogram("get_size"), key + "size", "bytes of one get"),
+                "Sizes of gets", "Share of gets by size (paper: Fig. 3)."),
+        _figure(charts.occupancy(points, own_changes, key + "occupancy"),
+                "Occupancy", f"Storage and index in use on rank {rank}, the one with the most gets "
+                "(paper: Fig. 10)."),
+    )
+    out = []
+    if several:
+        out.append(f"<h3>{escape(window.name)}</h3>")
+    details = [f"{size(window.bytes)} over {len(window.parts)} ranks"]
+    details += [f"mode {mode}" for mode in window.modes] + window.reasons
+    out.append(f'<p class="soft">{escape("; ".join(details))}</p>')
+    out.append(figures)
+    if changes:
+        rows = [[quantity(change.get("get", 0)), change.get("what", ""),
+                 _adapted(change, "from"), _adapted(change, "to"), change.get("why", "")]
+                for change in changes[1]]
+        out.append(f"<h3>Adaptations of {escape(window.name)}, rank {changes[0]}</h3>"
+                   + _table(["after gets", "what", "from", "to", "why"], rows, (1, 4)))
+    return "\n".join(out)
+
+
+def _adapted(change, end):
+    value = change.get(end, 0)
+    return size(value) if change.get("what") == "storage" else quantity(value)
+
+
+def _cache(run):
+    if not run.windows:
+        return ""
+    used = [window for window in run.windows if sum(access_counts(window.counters))]
+    out = ["<h2>Cached gets</h2>"]
+    if not used:
+        out.append("<p>No window saw a remote get.</p>")
+        return "\n".join(out)
+    if len(used) > 1:
+        out.append(_access_table(used[:MOST_ROWS]))
+    if len(used) > MOST_WINDOWS:
+        out.append(f'<p class="soft">Pictures of the {MOST_WINDOWS} windows with the most gets, of '
+                   f"{len(used)}.</p>")
+    out += [_window(window, len(used) > 1) for window in used[:MOST_WINDOWS]]
+    words = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, _, text in ACCESS_TYPES)
+    out.append(f"<details><summary>What the access types mean</summary><ul>{words}</ul></details>")
+    return "\n".join(out)
+
+
+def _matching(run):
+    parts = []
+    for i, queue in enumerate(run.queues):
+        figures = _figures(*(
+            _figure(charts.histogram(queue.histogram(name), f"q{i}{name}", x, y, log=True),
+                    title, caption)
+            for name, title, caption, x, y in (
+                ("prq_length", "Posted receives: length", "Length after each change (paper: Fig. 1).",
+                 "receives in the queue", "changes"),
+                ("prq_depth", "Posted receives: search depth",
+                 "Entries that a plain list would have inspected for each message.",
+                 "entries inspected", "searches"),
+                ("umq_length", "Unexpected messages: length",
+                 "Length after each change (paper: Fig. 1).", "messages in the queue", "changes"),
+                ("umq_depth", "Unexpected messages: search depth",
+                 "Entries that a plain list would have inspected for each receive.",
+                 "entries inspected", "searches"))))
+        if figures:
+            parts.append(f"<h3>{escape(queue.name)}</h3>{figures}")
+    return "<h2>Message matching</h2>" + "\n".join(parts) if parts else ""
+
+
+def _ghosts(run):
+    """The ghosts of a run: each entry of ranks[].ghosts or, under "ghost", of the whole run."""
+    found = []
+    for source in [run.document, *run.ranks]:
+        ghost = source.get("ghost") or {}
+        if isinstance(ghost, dict):
+            found += ghost.get("ghosts") or ([ghost] if "timeline" in ghost else [])
+    if not found:
+        return ""
+    rows, lines = [], []
+    names = list(add_counters(entry.get("counters") for entry in found))
+    for i, entry in enumerate(found):
+        label = str(entry.get("ghost", i))
+        counters = entry.get("counters", {})
+        rows.append([f"ghost {label}", entry.get("host", ""),
+                     *(quantity(counters.get(name, 0)) for name in names)])
+        timeline = entry.get("timeline") or {}
+        interval = timeline.get("bucket_ns", 0)
+        if interval:
+            lines.append((label, interval / 1e9,
+                          [min(1, busy / interval) for busy in timeline.get("busy_ns", [])]))
+
+    def of(name):
+        return [(str(entry.get("ghost", i)), entry.get("counters", {}).get(name, 0))
+                for i, entry in enumerate(found)]
+
+    figures = _figures(
+        _figure(charts.bars(of("operations"), "ghostops", "ghost", "operations"),
+                "Operations per ghost", "How evenly the binding spread them (paper: Figs. 6, 7)."),
+        _figure(charts.bars(of("bytes"), "ghostbytes", "ghost", "bytes"),
+                "Bytes per ghost", "Moved or combined for other ranks."),
+        _figure(charts.timeline(lines, "ghosttime"), "When ghosts were busy",
+                "Share of each interval spent on operations."))
+    return ("<h2>Ghosts</h2>" + figures
+            + _table(["", "host", *(name.replace("_", " ") for name in names)], rows, (0, 1)))
+
+
+def _counter_table(title, labels, groups):
+    """A table of those counters that are not zero everywhere."""
+    names = [name for name, value in add_counters(groups).items() if value]
+    if not names:
+        return ""
+    rows = [[*label, *(quantity(group.get(name, 0)) for name in names)]
+            for label, group in list(zip(labels, groups))[:MOST_ROWS]]
+    for text, pick in (("least", 0), ("median", 1), ("greatest", 2)):
+        if len(groups) > 2:
+            rows.append([text, *[""] * (len(labels[0]) - 1),
+                         *(quantity(spread([g.get(name, 0) for g in groups])[pick]) for name in names)])
+    head = ["rank", "window"][: len(labels[0])] + [name.replace("_", " ") for name in names]
+    more = (f'<p class="soft">The first {MOST_ROWS} of {len(groups)} rows; the JSON has all.</p>'
+            if len(groups) > MOST_ROWS else "")
+    return (f"<details><summary>{escape(title)}</summary>{more}"
+            + _table(head, rows, range(len(labels[0]))) + "</details>")
+
+
+def _counters(run):
+    per_rank = [(str(rank.get("rank", i)), rank.get("counters") or {})
+                for i, rank in enumerate(run.ranks)]
+    per_window = [((str(rank), window.name), part.get("counters") or {})
+                  for window in run.windows for rank, part in window.parts]
+    per_queue = [((str(i), queue.name), part.get("counters") or {})
+                 for queue in run.queues for i, part in enumerate(queue.parts)]
+    tables = [
+        _counter_table("Counters of each rank", [(label,) for label, _ in per_rank],
+                       [group for _, group in per_rank]),
+        _counter_table("Counters of each rank and window", *map(list, zip(*per_window)))
+        if per_window else "",
+        _counter_table("Counters of each rank and communicator", *map(list, zip(*per_queue)))
+        if per_queue else "",
+    ]
+    changed = run.changed_settings()
+    text = (_table(["setting", "value", "from"], changed, (0, 1, 2)) if changed
+            else '<p class="soft">Every setting had its default.</p>')
+    return "\n".join(["<h2>Settings and counters</h2>", text, *tables])
+
+
+def page(run):
+    """The whole page as text."""
+    start = run.program.get("start", "")
+    facts = [f"Hob {run.hob.get('version', '')}".strip(), run.hob.get("mpi", ""), start]
+    body = [
+        f"<header><h1><code>{escape(run.command) or 'a run with Hob'}</code></h1>",
+        f'<span class="soft">{escape(" · ".join(fact for fact in facts if fact))}</span></header>',
+        _tiles(run),
+        "<h2>In plain words</h2>",
+        _summary(run),
+        _cache(run),
+        _matching(run),
+        _ghosts(run),
+        _counters(run),
+    ]
+    if not charts.available():
+        body.insert(3, '<div class="card"><b>No pictures:</b> matplotlib is not installed '
+                       "(pip install matplotlib). Every number is in the tables below.</div>")
+    title = escape(f"Hob: {run.command}" if run.command else "Hob")
+    return ("<!DOCTYPE html>\n"
+            '<html lang="en"><head><meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{title}</title><style>{STYLE}</style></head>\n<body><main>\n"
+            + "\n".join(part for part in body if part) + "\n</main></body></html>\n")

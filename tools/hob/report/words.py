@@ -1,0 +1,103 @@
+"""Numbers and findings as a person would say them."""
+
+from hob.report.data import mean_of_log2, spread
+
+
+def quantity(value):
+    """1234567 -> '1.23 million'."""
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    for unit, scale in (("billion", 1e9), ("million", 1e6)):
+        if abs(value) >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{int(value):,}"
+
+
+def size(value):
+    """1536 -> '1.5 KiB'."""
+    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(value) >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value:.0f} B"
+
+
+def seconds(value):
+    if value is None:
+        return "unknown"
+    if value >= 120:
+        return f"{value / 60:.3g} min"
+    return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms"
+
+
+def share(part, whole):
+    """As per cent; the ends only where they are exact."""
+    if not whole:
+        return "0%"
+    percent = 100 * part / whole
+    if 0 < percent < 0.1:
+        return "less than 0.1%"
+    if 99.9 < percent < 100:
+        return "more than 99.9%"
+    return f"{percent:.3g}%"
+
+
+def cache_findings(run):
+    """Sentences about the cached gets of a run."""
+    counters = run.cache
+    gets = counters.get("gets", 0)
+    if not run.windows:
+        return ["The program opened no window, so there was nothing to cache."]
+    if not gets:
+        alone = counters.get("bypassed", 0)
+        if alone:
+            return [f"All {quantity(alone)} gets went straight to the MPI library: fetching was as "
+                    "cheap as a copy from a cache."]
+        return ["The program's windows saw no remote gets, so there was nothing to cache."]
+    out = [f"Of {quantity(gets)} remote gets, {quantity(run.hits)} ({share(run.hits, gets)}) "
+           f"were answered by the cache; {size(counters.get('bytes_from_cache', 0))} did not cross "
+           f"the network, {size(counters.get('bytes_from_network', 0))} did."]
+    poor = {
+        "capacity and failing": counters.get("capacity", 0) + counters.get("failing", 0),
+        "conflicting": counters.get("conflicting", 0),
+    }
+    if poor["capacity and failing"] > 0.05 * gets:
+        out.append(f"{share(poor['capacity and failing'], gets)} of the gets found the storage full: "
+                   "a larger cache_size or cache_max would answer more.")
+    if poor["conflicting"] > 0.05 * gets:
+        out.append(f"{share(poor['conflicting'], gets)} of the gets found the index full: "
+                   "a larger cache_index would answer more.")
+    if not any(value > 0.05 * gets for value in poor.values()) and run.hits < 0.3 * gets:
+        out.append("Most gets fetched something for the first time: no cache can answer those.")
+    return out
+
+
+def matching_findings(run):
+    """Sentences about the queues."""
+    out = []
+    for queue in run.queues:
+        depth = queue.histogram("prq_depth")
+        longest = max((part.get("counters", {}).get("prq_max_length", 0) for part in queue.parts),
+                      default=0)
+        if not sum(depth):
+            continue
+        sentence = (f"On {queue.name}, a plain list would have been searched through about "
+                    f"{mean_of_log2(depth):.3g} posted receives for a message")
+        out.append(sentence + (f" (longest queue: {quantity(longest)})." if longest else "."))
+    return out
+
+
+def findings(run):
+    """What this run showed, most important first."""
+    out = []
+    mpi = run.hob.get("mpi", "")
+    out.append(f"{run.rank_count} {'rank' if run.rank_count == 1 else 'ranks'}"
+               + (f" on {run.program['nodes']} nodes" if run.program.get("nodes", 1) > 1 else "")
+               + f" ran for {seconds(run.seconds)}" + (f" with {mpi}." if mpi else "."))
+    if not run.ranks:
+        out.append("No rank wrote its counters: the program did not reach MPI_Finalize.")
+        return out
+    out += cache_findings(run) + matching_findings(run)
+    _, middle, most = spread(run.memory)
+    if most:
+        out.append(f"Hob used {size(middle)} of memory on the median rank, {size(most)} at most.")
+    return out
