@@ -1,0 +1,208 @@
+/* Communicators: intercommunicators, dup, split, free with receives pending, a handle reused for
+ * another communicator, hints, Cartesian neighbours; threads that share one communicator. */
+#include <pthread.h>
+
+#include "p2p_check.h"
+
+static int provided;
+
+static void intercommunicator(void) {
+  MPI_Comm half, inter;
+  int side = world_rank % 2, remote = 0, value = -1, local_rank;
+  MPI_Comm_split(MPI_COMM_WORLD, side, world_rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 99, &inter);
+  MPI_Comm_remote_size(inter, &remote);
+  MPI_Comm_rank(inter, &local_rank);
+  CHECK_EQ(remote, side ? (world_size + 1) / 2 : world_size / 2);
+  if (local_rank == 0) {
+    MPI_Request requests[30];
+    MPI_Status statuses[30];
+    int values[30];
+    for (int i = 0; i < 30; i++)
+      MPI_Irecv(&values[i], 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : 0, i % 3 ? i : MPI_ANY_TAG, inter,
+                &requests[i]);
+    for (int i = 0; i < 30; i++) {
+      value = 100 * side + i;
+      MPI_Send(&value, 1, MPI_INT, 0, i, inter);
+    }
+    MPI_Waitall(30, requests, statuses);
+    for (int i = 0; i < 30; i++) {
+      CHECK_EQ(values[i], 100 * (1 - side) + i);
+      CHECK_EQ(statuses[i].MPI_SOURCE, 0);
+    }
+  }
+  MPI_Comm_free(&inter);
+  MPI_Comm_free(&half);
+}
+
+/* A communicator freed while its receives are pending goes on receiving. */
+static void freed_while_pending(void) {
+  for (int round = 0; round < 5; round++) {
+    MPI_Comm comm;
+    MPI_Request requests[10];
+    int values[10];
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (world_rank == 0) {
+      for (int i = 0; i < 10; i++)
+        MPI_Irecv(&values[i], 1, MPI_INT, MPI_ANY_SOURCE, i, comm, &requests[i]);
+    } else if (world_rank == 1) {
+      for (int i = 0; i < 10; i++) {
+        values[i] = round * 10 + i;
+        MPI_Issend(&values[i], 1, MPI_INT, 0, i, comm, &requests[i]);
+      }
+    }
+    MPI_Comm_free(&comm);
+    if (world_rank < 2) MPI_Waitall(10, requests, MPI_STATUSES_IGNORE);
+    if (world_rank == 0)
+      for (int i = 0; i < 10; i++) CHECK_EQ(values[i], round * 10 + i);
+  }
+}
+
+/* Handles are reused: messages must not leak from an old communicator into a new one. */
+static void handles_reused(void) {
+  for (int round = 0; round < 40; round++) {
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, round % 2 ? world_rank : -world_rank, &comm);
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    int next = (rank + 1) % world_size, previous = (rank + world_size - 1) % world_size, value = -1;
+    int out = rank + 100 * round;
+    MPI_Request request;
+    MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &request);
+    MPI_Send(&out, 1, MPI_INT, next, round, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK_EQ(value, previous + 100 * round);
+    MPI_Comm_free(&comm);
+  }
+}
+
+static void hints(void) {
+  MPI_Info info;
+  MPI_Comm comm;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+  MPI_Info_set(info, "mpi_assert_no_any_source", "true");
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+  MPI_Info_free(&info);
+  if (world_rank == 0) {
+    int values[50];
+    MPI_Request requests[50];
+    for (int i = 0; i < 50; i++) MPI_Irecv(&values[i], 1, MPI_INT, 1, i, comm, &requests[i]);
+    MPI_Barrier(comm);
+    MPI_Waitall(50, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 50; i++) CHECK_EQ(values[i], i);
+  } else {
+    MPI_Barrier(comm);
+    if (world_rank == 1)
+      for (int i = 49; i >= 0; i--) MPI_Send(&i, 1, MPI_INT, 0, i, comm);
+  }
+  MPI_Comm_free(&comm);
+}
+
+static void cartesian(void) {
+  int dims[1] = {world_size}, periods[1] = {1}, left, right, rank, value = -1;
+  MPI_Comm comm;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 1, &comm);
+  MPI_Comm_rank(comm, &rank);
+  MPI_Cart_shift(comm, 0, 1, &left, &right);
+  MPI_Sendrecv(&rank, 1, MPI_INT, right, 0, &value, 1, MPI_INT, left, 0, comm, MPI_STATUS_IGNORE);
+  CHECK_EQ(value, left);
+  MPI_Comm_free(&comm);
+}
+
+enum { kThreads = 4, kEach = 300 };
+
+static void* pair_thread(void* argument) {
+  int id = (int)(long)argument;
+  for (int i = 0; i < kEach; i++) {
+    int value = -1;
+    if (world_rank == 0) {
+      MPI_Request request;
+      MPI_Irecv(&value, 1, MPI_INT, i % 2 ? 1 : MPI_ANY_SOURCE, 100 + id, MPI_COMM_WORLD, &request);
+      if (i % 3 == 0) {
+        int flag = 0;
+        while (!flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+      } else {
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+      }
+      if (value != id * 1000 + i) CHECK_EQ(value, id * 1000 + i);
+      if (i % 10 == 0) MPI_Send(&value, 1, MPI_INT, 1, 200 + id, MPI_COMM_WORLD);
+    } else {
+      value = id * 1000 + i;
+      if (i % 7 == 0)
+        MPI_Ssend(&value, 1, MPI_INT, 0, 100 + id, MPI_COMM_WORLD);
+      else
+        MPI_Send(&value, 1, MPI_INT, 0, 100 + id, MPI_COMM_WORLD);
+      if (i % 10 == 0) MPI_Recv(&value, 1, MPI_INT, 0, 200 + id, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+  }
+  return NULL;
+}
+
+static void threads_share_a_communicator(void) {
+  pthread_t threads[kThreads];
+  if (provided < MPI_THREAD_MULTIPLE) {
+    CHECK(1);
+    return;
+  }
+  if (world_rank > 1) return;
+  for (long i = 0; i < kThreads; i++) pthread_create(&threads[i], NULL, pair_thread, (void*)i);
+  for (int i = 0; i < kThreads; i++) pthread_join(threads[i], NULL);
+  CHECK(1);
+}
+
+/* Threads that take whatever comes: each message exactly once. */
+static char taken[kThreads * kEach];
+static void* taking_thread(void* argument) {
+  int id = (int)(long)argument;
+  for (int i = 0; i < kEach; i++) {
+    int value = -1;
+    if (world_rank == 0) {
+      if (i % 2) {
+        MPI_Message message;
+        MPI_Mprobe(MPI_ANY_SOURCE, 300, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        MPI_Mrecv(&value, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+      } else {
+        MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 300, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      }
+      if (value < 0 || value >= kThreads * kEach) {
+        CHECK(value >= 0 && value < kThreads * kEach);
+        continue;
+      }
+      __atomic_fetch_add(&taken[value], 1, __ATOMIC_RELAXED);
+    } else {
+      value = id * kEach + i;
+      MPI_Send(&value, 1, MPI_INT, 0, 300, MPI_COMM_WORLD);
+    }
+  }
+  return NULL;
+}
+
+static void threads_take_each_once(void) {
+  pthread_t threads[kThreads];
+  if (provided < MPI_THREAD_MULTIPLE) {
+    CHECK(1);
+    return;
+  }
+  if (world_rank > 1) return;
+  for (long i = 0; i < kThreads; i++) pthread_create(&threads[i], NULL, taking_thread, (void*)i);
+  for (int i = 0; i < kThreads; i++) pthread_join(threads[i], NULL);
+  if (world_rank == 0)
+    for (int i = 0; i < kThreads * kEach; i++)
+      if (taken[i] != 1) CHECK_EQ(taken[i], 1);
+  CHECK(1);
+}
+
+int main(int argc, char** argv) {
+  static const struct test_case cases[] = {
+      {"intercommunicator", intercommunicator},
+      {"freed_while_pending", freed_while_pending},
+      {"handles_reused", handles_reused},
+      {"hints", hints},
+      {"cartesian", cartesian},
+      {"threads_share_a_communicator", threads_share_a_communicator},
+      {"threads_take_each_once", threads_take_each_once},
+  };
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  return RUN_CASES(argc, argv, cases);
+}
