@@ -391,13 +391,17 @@ class Simulation {
   double tree_seconds_ = 0, force_seconds_ = 0, phase_seconds_ = 0;
 };
 
-// FNV-1a over the bits of all coordinates.
-std::uint64_t hash(const std::vector<Vector>& positions) {
+// The sums of all coordinates, and FNV-1a over their bits.
+std::string checksum(const std::vector<Vector>& positions) {
+  Vector sum;
+  for (const Vector& p : positions) sum += p;
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto* bytes = reinterpret_cast<const unsigned char*>(positions.data());
   for (std::size_t i = 0; i < positions.size() * sizeof(Vector); ++i)
     hash = (hash ^ bytes[i]) * 0x100000001b3u;
-  return hash;
+  char text[128];
+  std::snprintf(text, sizeof text, "%a %a %a %016" PRIx64, sum.x, sum.y, sum.z, hash);
+  return text;
 }
 
 void write_positions(const std::vector<Vector>& positions, const std::string& path) {
@@ -416,23 +420,24 @@ void run(const Options& options, int rank, int ranks) {
     simulation.move();
   }
 
+  const std::vector<Vector> positions = simulation.positions();
+  const std::string sum = checksum(positions);
+
   apps::RunReport report("barnes-hut");
   report.describe("bodies", static_cast<double>(options.bodies));
   report.describe("steps", options.steps);
   report.describe("theta", options.theta);
+  report.describe("checksum", sum);
   simulation.fill(report);
   report.gather(MPI_COMM_WORLD);
-  const std::vector<Vector> positions = simulation.positions();
   if (rank != 0) return;
-  Vector sum;
-  for (const Vector& p : positions) sum += p;
   std::printf("barnes-hut: %" PRId64
               " bodies, %d steps, %d ranks\n"
               "barnes-hut: force phase %.3f s, %.1f us per body; %.0f gets, %.1f MB\n"
-              "barnes-hut: checksum %a %a %a %016" PRIx64 "\n",
+              "barnes-hut: checksum %s\n",
               options.bodies, options.steps, ranks, report.total("phase_seconds"),
               report.total("microseconds_per_body"), report.total("gets"),
-              report.total("get_bytes") / 1e6, sum.x, sum.y, sum.z, hash(positions));
+              report.total("get_bytes") / 1e6, sum.c_str());
   if (options.accuracy > 0) std::printf("barnes-hut: largest relative error %.3g\n", error);
   if (!options.json.empty()) report.write(options.json);
   if (!options.check_out.empty()) write_positions(positions, options.check_out);

@@ -18,8 +18,11 @@ class RunReport {
  public:
   explicit RunReport(std::string program) : program_(std::move(program)) {}
 
-  // Properties of the whole run: rank 0's count.
-  void describe(const std::string& name, double value) { run_.emplace_back(name, value); }
+  // Properties of the whole run: rank 0's count. Texts must need no escaping.
+  void describe(const std::string& name, double value) { run_.emplace_back(name, number(value)); }
+  void describe(const std::string& name, const std::string& text) {
+    run_.emplace_back(name, "\"" + text + "\"");
+  }
 
   // Numbers of this rank. `total` says what the run's total is: the sum or the largest.
   enum class Total { sum, max };
@@ -49,7 +52,7 @@ class RunReport {
   // Rank 0, after gather(). Throws if the file cannot be written.
   void write(const std::string& path) const {
     std::string out = "{\"program\": \"" + program_ + "\", \"ranks\": " + std::to_string(ranks_);
-    for (const auto& [name, value] : run_) out += ", \"" + name + "\": " + number(value);
+    for (const auto& [name, value] : run_) out += ", \"" + name + "\": " + value;
     out += ",\n \"totals\": {";
     for (std::size_t i = 0; i < names_.size(); ++i)
       out += (i ? ", \"" : "\"") + names_[i] + "\": " + number(total_of(i));
@@ -86,7 +89,7 @@ class RunReport {
   }
 
   std::string program_;
-  std::vector<std::pair<std::string, double>> run_;
+  std::vector<std::pair<std::string, std::string>> run_;
   std::vector<std::string> names_;
   std::vector<double> values_;
   std::vector<Total> totals_;
