@@ -1,0 +1,82 @@
+"""Which calls of the MPI interface Hob steps into, and what each may tell the process.
+
+The wrappers (generate.py) follow this file and interface.json alone. docs/development.md says how
+to add a hook.
+"""
+
+# Calls with a hand-written hook `int hob::mpi::on_X(...)`, X being the name without "MPI_". The
+# large-count form of a call shares its hook, which takes the wider types.
+HOOKS = """
+Init Init_thread Finalize Session_init Session_finalize
+Win_create Win_allocate Win_allocate_shared Win_create_dynamic Win_free
+Win_attach Win_detach Win_set_info Win_get_attr
+Win_fence Win_start Win_complete Win_post Win_wait Win_test
+Win_lock Win_unlock Win_lock_all Win_unlock_all
+Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
+Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
+Rget Rput Raccumulate Rget_accumulate
+Type_free
+""".split()
+
+# Calls that Hob makes but does not wrap (their large-count forms included, where they exist).
+NATIVE = """
+Finalized Initialized Get_library_version Is_thread_main Query_thread Get_processor_name
+Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
+Info_get Info_get_nkeys Info_create Info_set Info_free Info_dup Info_get_nthkey Info_get_valuelen
+Group_size Group_rank Group_free Group_translate_ranks Group_incl Group_excl Group_compare
+Error_class Error_string Reduce_local Get_address Get_count Get_elements
+Grequest_start Grequest_complete Status_set_elements Status_set_cancelled Test_cancelled
+""".split()
+
+# Hooks that decide by themselves whether the process learned something (design.md, "When is a
+# cached byte still true"): every call on a window.
+HOOK_ACQUIRES = """
+Init Init_thread Session_init
+Win_fence Win_start Win_complete Win_post Win_wait Win_test
+Win_lock Win_unlock Win_lock_all Win_unlock_all
+Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
+Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
+Rget Rput Raccumulate Rget_accumulate
+Win_attach Win_detach Win_get_attr Type_free
+""".split()
+
+# Calls that depend on no other process. Whatever is neither here nor starts an operation
+# (is_start) nor in HOOK_ACQUIRES is an acquire.
+LOCAL = """
+Abort Attr_delete Attr_get Attr_put Cancel
+Cart_coords Cart_get Cart_rank Cart_shift Cartdim_get Cart_map Graph_map
+Comm_call_errhandler Comm_compare Comm_delete_attr Comm_get_attr Comm_get_errhandler
+Comm_get_info Comm_get_name Comm_group Comm_rank Comm_remote_group Comm_remote_size
+Comm_set_attr Comm_set_errhandler Comm_set_name Comm_size Comm_test_inter
+Dist_graph_neighbors Dist_graph_neighbors_count
+Graph_get Graph_neighbors Graph_neighbors_count Graphdims_get
+Group_from_session_pset Comm_get_parent
+Pack Pack_size Unpack Topo_test
+Comm_attach_buffer Session_attach_buffer
+Pready Pready_list Pready_range Start Startall Request_free
+Session_call_errhandler Session_get_errhandler Session_get_info Session_get_nth_pset
+Session_get_num_psets Session_get_pset_info Session_set_errhandler
+Win_call_errhandler Win_delete_attr Win_get_errhandler Win_get_group Win_get_info Win_get_name
+Win_set_attr Win_set_errhandler Win_set_name Win_shared_query
+File_call_errhandler File_get_amode File_get_atomicity File_get_byte_offset File_get_errhandler
+File_get_group File_get_info File_get_position File_get_type_extent File_get_view
+File_set_errhandler
+""".split()
+
+# Never wrapped: conversions of handles, and the tools interface.
+IGNORED_SUFFIXES = ("_c2f", "_f2c", "_f082c", "_c2f08", "_f082f", "_f2f08", "_fromint", "_toint")
+IGNORED_PREFIXES = ("MPI_T_", "MPI_Abi_")
+
+# Calls that take or complete one of these are wrapped even without a hook; all others are purely
+# local and stay with the MPI library.
+WRAPPED_KINDS = {"COMMUNICATOR", "WINDOW", "REQUEST", "MESSAGE", "FILE", "SESSION"}
+
+# In this form the program passes a count that says how many operations completed.
+COUNTED_COMPLETIONS = {"outcount"}
+
+
+def is_start(name, parameters):
+    """True for calls that only start an operation: MPI_Isend, MPI_Send_init, MPI_File_iread, ..."""
+    makes_request = any(kind == "REQUEST" and direction == "out" and "[" not in declaration
+                        for declaration, _, kind, direction in parameters)
+    return makes_request

@@ -1,0 +1,28 @@
+// A lock for short sections that is free of charge while the program has one thread.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+
+namespace hob::mpi {
+
+/// True with MPI_THREAD_MULTIPLE. Set once at MPI_Init.
+inline bool many_threads = false;
+
+/// Mutual exclusion among the program's threads; does nothing unless many_threads.
+class Spin {
+ public:
+  void lock() {
+    if (!many_threads) return;
+    while (busy_.exchange(true, std::memory_order_acquire)) sched_yield();
+  }
+  void unlock() {
+    if (many_threads) busy_.store(false, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<bool> busy_{false};
+};
+
+}  // namespace hob::mpi
