@@ -97,7 +97,10 @@ def acquire_after(call):
 def wrapper(call):
     lines = [f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{"]
     native = f"real::{short(call.name)}({call.arguments})"
-    lines.append(f"  if (HOB_LIKELY(pass_through())) return {native};")
+    if call.base in plan.STARTS:
+        lines.append(f"  if (depth != 0) return {native};")
+    else:
+        lines.append(f"  if (HOB_LIKELY(pass_through())) return {native};")
     lines.append("  const DepthGuard guard;")
     for declaration, name, kind, direction in call.parameters:
         if kind == "COMMUNICATOR" and direction == "in":

@@ -9,7 +9,7 @@ to add a hook.
 HOOKS = """
 Init Init_thread Finalize Session_init Session_finalize
 Win_create Win_allocate Win_allocate_shared Win_create_dynamic Win_free
-Win_attach Win_detach Win_set_info Win_get_attr
+Win_set_info
 Win_fence Win_start Win_complete Win_post Win_wait Win_test
 Win_lock Win_unlock Win_lock_all Win_unlock_all
 Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
@@ -17,6 +17,9 @@ Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
 Rget Rput Raccumulate Rget_accumulate
 Type_free
 """.split()
+
+# Calls that make Hob active: they are hooked before it is.
+STARTS = "Init Init_thread Session_init".split()
 
 # Calls that Hob makes but does not wrap (their large-count forms included, where they exist).
 NATIVE = """
@@ -31,13 +34,12 @@ Grequest_start Grequest_complete Status_set_elements Status_set_cancelled Test_c
 # Hooks that decide by themselves whether the process learned something (design.md, "When is a
 # cached byte still true"): every call on a window.
 HOOK_ACQUIRES = """
-Init Init_thread Session_init
+Init Init_thread Session_init Win_set_info
 Win_fence Win_start Win_complete Win_post Win_wait Win_test
 Win_lock Win_unlock Win_lock_all Win_unlock_all
 Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
 Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
-Rget Rput Raccumulate Rget_accumulate
-Win_attach Win_detach Win_get_attr Type_free
+Rget Rput Raccumulate Rget_accumulate Type_free
 """.split()
 
 # Calls that depend on no other process. Whatever is neither here nor starts an operation
@@ -58,6 +60,7 @@ Session_call_errhandler Session_get_errhandler Session_get_info Session_get_nth_
 Session_get_num_psets Session_get_pset_info Session_set_errhandler
 Win_call_errhandler Win_delete_attr Win_get_errhandler Win_get_group Win_get_info Win_get_name
 Win_set_attr Win_set_errhandler Win_set_name Win_shared_query
+Win_attach Win_detach Win_get_attr
 File_call_errhandler File_get_amode File_get_atomicity File_get_byte_offset File_get_errhandler
 File_get_group File_get_info File_get_position File_get_type_extent File_get_view
 File_set_errhandler

@@ -1,0 +1,539 @@
+#include "mpi/cached_gets.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "mpi/clock.hpp"
+#include "mpi/real.hpp"
+#include "mpi/window.hpp"
+
+namespace hob::mpi {
+namespace {
+
+/// Failed comparisons kept with their place; the others are only counted.
+constexpr std::size_t kMaxFailures = 100;
+
+/// Gets measured before a target may be called as fast as a hit.
+constexpr std::uint32_t kSamples = 8;
+
+/// A target is left alone if its get and flush take less than this many hits: below, what a hit
+/// saves does not pay for the misses.
+constexpr std::uint64_t kWorthwhile = 3;
+
+/// Ticks of a look-up and a short copy on this machine, measured once.
+std::uint64_t hit_ticks() {
+  static const std::uint64_t cost = [] {
+    constexpr std::uint32_t kEntries = 64;
+    std::byte bytes[64] = {};
+    auto probe = cache::Cache::create({});
+    if (!probe) return std::uint64_t{200};
+    for (std::uint32_t i = 0; i < kEntries; ++i) {
+      const cache::Key key{0, i * sizeof bytes, 0};
+      probe->find(key, sizeof bytes);
+      if (const auto place = probe->reserve(key, sizeof bytes); place.entry) probe->fill(place.entry, bytes, sizeof bytes);
+    }
+    std::uint64_t best = ~std::uint64_t{0};
+    for (int round = 0; round < 8; ++round) {
+      const std::uint64_t start = ticks();
+      for (std::uint32_t i = 0; i < kEntries; ++i) {
+        const cache::Lookup hit = probe->find({0, i * sizeof bytes, 0}, sizeof bytes);
+        if (hit.data) std::memcpy(bytes, hit.data, sizeof bytes);
+        asm volatile("" : : "r"(bytes) : "memory");
+      }
+      best = std::min(best, (ticks() - start) / kEntries);
+    }
+    return best;
+  }();
+  return cost;
+}
+
+/// What this thread's flush takes over, between before_flush and after_flush. A get issued by another
+/// thread meanwhile is not among it: this flush may not complete it.
+thread_local std::vector<std::uint32_t> leaving;
+
+/// One block at buffer + low, whatever the count.
+bool one_block(const Layout& layout, MPI_Count count) {
+  return layout.dense || (count == 1 && layout.blocks.size() == 1);
+}
+
+}  // namespace
+
+const char* name_of(Mode mode) {
+  constexpr const char* names[] = {"auto", "strict", "always", "user"};
+  return names[static_cast<int>(mode)];
+}
+
+CachedGets::CachedGets(Window& window, const Options& options, std::unique_ptr<cache::Cache> cache,
+                       std::unique_ptr<DisplacementUnits> units)
+    : window_(window),
+      options_(options),
+      mode_(options.mode),
+      cache_(std::move(cache)),
+      units_(std::move(units)),
+      learned_(acquires.load(std::memory_order_relaxed)),
+      poll_ticks_(static_cast<std::uint64_t>(options.poll_nanoseconds * ticks_per_nanosecond())),
+      progress_ticks_(static_cast<std::uint64_t>(options.progress_nanoseconds * ticks_per_nanosecond())),
+      last_mpi_(ticks()) {
+  hit_ticks();
+}
+
+CachedGets::~CachedGets() = default;
+
+CachedGets::Target& CachedGets::target(int rank) {
+  if (HOB_LIKELY(rank == last_rank_)) return *last_target_;
+  Target& t = targets_[rank];
+  last_rank_ = rank;
+  last_target_ = &t;
+  return t;
+}
+
+/// What the process learned since the last look ends the life of what was fetched before.
+void CachedGets::learn() {
+  if (mode_ == Mode::always || mode_ == Mode::user) return;
+  const std::uint64_t now = acquires.load(std::memory_order_relaxed);
+  if (HOB_LIKELY(now == learned_)) return;
+  learned_ = now;
+  cache_->drop_all();
+  ++stats_.invalidations;
+}
+
+int CachedGets::native(const Get& get, Target& t) {
+  ++t.gets;
+  ++stats_.native_gets;
+  if (get.atomic)
+    return window_.route->get_accumulate(nullptr, 0, get.target_type, get.buffer, get.count, get.type, get.target,
+                                         get.disp, get.target_count, get.target_type, MPI_NO_OP, nullptr);
+  return window_.route->get(get.buffer, get.count, get.type, get.target, get.disp, get.target_count, get.target_type,
+                            nullptr);
+}
+
+int CachedGets::get(const Get& get) {
+  const std::unique_lock guard(lock_);
+  ++stats_.gets;
+  if (HOB_UNLIKELY(get.target < 0 || get.target >= window_.size)) {  // MPI_PROC_NULL, or an error
+    Target nowhere;
+    return native(get, nowhere);
+  }
+  Target& t = target(get.target);
+  if (t.bypass) {
+    ++stats_.bypassed;
+    return native(get, t);
+  }
+  const Layout& remote = layout_of(get.target_type);
+  const Layout& origin = get.type == get.target_type ? remote : layout_of(get.type);
+  const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
+  const bool plain = remote.usable && origin.usable && get.count >= 0 && get.target_count >= 0 &&
+                     size == origin.size * static_cast<std::uint64_t>(get.count) && size != 0 &&
+                     (remote.extent >= 0 || get.target_count == 1) && get.target != window_.rank;
+  if (HOB_UNLIKELY(!plain)) {
+    ++stats_.uncacheable;
+    return native(get, t);
+  }
+  if (get.atomic && mode_ == Mode::automatic && !options_.atomic_reads_are_gets) {
+    // What an atomic read returns may tell that other memory was written too.
+    ++stats_.uncacheable;
+    window_.atomic_results.add(get.target);
+    return native(get, t);
+  }
+  learn();
+  const bool contiguous = one_block(remote, get.target_count);
+  const cache::Key key{
+      static_cast<std::uint32_t>(get.target),
+      static_cast<std::uint64_t>(static_cast<std::int64_t>(get.disp) * units_->of(get.target) + remote.low),
+      contiguous ? 0 : remote.id};
+  const cache::Lookup hit = cache_->find(key, size);
+  switch (hit.kind) {
+    case cache::Hit::full:
+      return serve(get, t, size, origin, hit, key);
+    case cache::Hit::pending_full: {
+      const auto index = static_cast<std::size_t>(hit.cookie);
+      if (index < pending_.size() && pending_[index].entry == hit.entry && pending_[index].purpose == Purpose::fetch) {
+        try {
+          wait_for(get, t, pending_[index], size, origin, hit);
+          ++t.hits;
+          return MPI_SUCCESS;
+        } catch (const std::bad_alloc&) {
+        }
+      }
+      return issue(get, t, key, size, origin, remote, false);
+    }
+    case cache::Hit::partial:
+      if (contiguous && one_block(origin, get.count) && !get.atomic) return fetch_tail(get, t, key, size, hit);
+      cache_->drop(hit.entry);
+      return issue(get, t, key, size, origin, remote, true);
+    case cache::Hit::pending_partial:
+      return issue(get, t, key, size, origin, remote, false);
+    case cache::Hit::missing:
+      break;
+  }
+  return issue(get, t, key, size, origin, remote, true);
+}
+
+int CachedGets::serve(const Get& get, Target& t, std::uint64_t size, const Layout& origin, const cache::Lookup& hit,
+                      const cache::Key& key) {
+  const std::uint64_t now = ticks();
+  if (mode_ == Mode::automatic) {
+    const bool polled = hit.consecutive % options_.poll_hits == 0 && hit.consecutive != 0;
+    const bool old = now - hit.fetched > poll_ticks_ && now - last_refetch_ > refetch_pause_ticks_;
+    if (HOB_UNLIKELY(polled || old)) {
+      last_refetch_ = now;
+      return refetch(get, t, size, hit);
+    }
+  }
+  if (HOB_LIKELY(origin.dense))
+    std::memcpy(static_cast<std::byte*>(get.buffer) + origin.low, hit.data, size);
+  else
+    unpack(origin, get.buffer, hit.data, size);
+  ++t.hits;
+  if (HOB_UNLIKELY(options_.verify > 0)) verify_hit(get, t, size, hit, key);
+  if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) poke();
+  return MPI_SUCCESS;
+}
+
+/// A process that lives on hits never enters the MPI library, and many libraries let others'
+/// operations on it advance only there.
+void CachedGets::poke() {
+  int flag = 0;
+  real::Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+  last_mpi_ = ticks();
+  ++stats_.pokes;
+}
+
+int CachedGets::issue(const Get& get, Target& t, const cache::Key& key, std::uint64_t size, const Layout& origin,
+                      const Layout& remote, bool keep) {
+  const std::uint64_t start = ticks();
+  const int result = native(get, t);
+  if (result != MPI_SUCCESS || !keep) return result;
+  const std::uint64_t now = ticks();
+  try {
+    const auto index = add_pending(
+        t, {.buffer = get.buffer, .layout = &origin, .bytes = size, .issue_ticks = now - start, .when = now});
+    const auto extent = static_cast<std::uint64_t>(remote.highest(get.target_count) - remote.low);
+    pending_[index].entry = cache_->reserve(key, size, {.extent = extent, .cookie = index}).entry;
+  } catch (const std::bad_alloc&) {
+    // Not kept: the get itself is under way and will be complete at the flush.
+  }
+  return result;
+}
+
+int CachedGets::fetch_tail(const Get& get, Target& t, const cache::Key& key, std::uint64_t size,
+                           const cache::Lookup& hit) {
+  const std::uint64_t tail = key.displacement + hit.available;
+  const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
+  if (tail % unit != 0) {
+    cache_->drop(hit.entry);
+    return issue(get, t, key, size, layout_of(get.type), layout_of(get.target_type), true);
+  }
+  const Layout& origin = layout_of(get.type);
+  std::byte* buffer = static_cast<std::byte*>(get.buffer) + origin.low;
+  const std::uint64_t missing = size - hit.available;
+  std::memcpy(buffer, hit.data, hit.available);
+  const Get rest{buffer + hit.available, static_cast<MPI_Count>(missing), MPI_BYTE, get.target,
+                 static_cast<MPI_Aint>(tail / unit), static_cast<MPI_Count>(missing), MPI_BYTE};
+  const int result = native(rest, t);
+  if (result != MPI_SUCCESS) return result;
+  try {
+    const auto index = add_pending(t, {.buffer = rest.buffer,
+                                       .layout = &layout_of(MPI_BYTE),
+                                       .bytes = missing,
+                                       .offset = hit.available,
+                                       .when = ticks(),
+                                       .purpose = Purpose::tail});
+    if (cache_->extend(hit.entry, size, {.extent = size, .cookie = index})) pending_[index].entry = hit.entry;
+  } catch (const std::bad_alloc&) {
+    // As in issue().
+  }
+  return result;
+}
+
+/// Fetches a hit again, straight into the program's buffer, to see whether it changed.
+int CachedGets::refetch(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit) {
+  ++stats_.refetches;
+  const int result = native(get, t);
+  if (result != MPI_SUCCESS) return result;
+  try {
+    add_pending(t, {.entry = hit.entry,
+                    .buffer = get.buffer,
+                    .layout = &layout_of(get.type),
+                    .bytes = size,
+                    .offset = hit.offset,
+                    .when = ticks(),
+                    .purpose = Purpose::refetch});
+  } catch (const std::bad_alloc&) {
+    cache_->drop(hit.entry);
+  }
+  return result;
+}
+
+void CachedGets::verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit,
+                            const cache::Key& key) {
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  if (static_cast<double>(random_ >> 11) * 0x1p-53 >= options_.verify) return;
+  try {
+    std::unique_ptr<std::byte[]> bytes(new std::byte[2 * size]);
+    std::memcpy(bytes.get() + size, hit.data, size);
+    Get again = get;
+    again.buffer = bytes.get();
+    again.count = static_cast<MPI_Count>(size);
+    again.type = MPI_BYTE;
+    if (get.atomic || native(again, t) != MPI_SUCCESS) return;
+    ++stats_.verified;
+    add_pending(t, {.buffer = bytes.get(),
+                    .layout = &layout_of(MPI_BYTE),
+                    .bytes = size,
+                    .purpose = Purpose::verify,
+                    .displacement = key.displacement,
+                    .served = std::move(bytes)});
+  } catch (const std::bad_alloc&) {
+    // One comparison fewer.
+  }
+}
+
+void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, std::uint64_t size, const Layout& origin,
+                          const cache::Lookup& hit) {
+  std::uint32_t index = 0;
+  if (free_waiters_.empty()) {
+    index = static_cast<std::uint32_t>(waiters_.size());
+    waiters_.emplace_back();
+  } else {
+    index = free_waiters_.back();
+    free_waiters_.pop_back();
+  }
+  waiters_[index] = {get.buffer, &origin, size, hit.offset, pending.waiters};
+  pending.waiters = index;
+  ++t.waiting;
+}
+
+std::uint32_t CachedGets::add_pending(Target& t, Pending pending) {
+  std::uint32_t index = 0;
+  if (free_pending_.empty()) {
+    index = static_cast<std::uint32_t>(pending_.size());
+    pending_.emplace_back();
+  } else {
+    index = free_pending_.back();
+  }
+  t.pending.push_back(index);
+  if (!free_pending_.empty()) free_pending_.pop_back();
+  pending_[index] = std::move(pending);
+  pending_[index].rank = last_rank_;
+  return index;
+}
+
+void CachedGets::serve_waiters(Pending& pending, const std::byte* packed) {
+  for (std::uint32_t i = pending.waiters; i != kNone;) {
+    const Waiter& waiter = waiters_[i];
+    --targets_[pending.rank].waiting;
+    unpack(*waiter.layout, waiter.buffer, packed + waiter.offset, waiter.bytes);
+    free_waiters_.push_back(i);
+    i = waiter.next;
+  }
+  pending.waiters = kNone;
+}
+
+/// The bytes of one get have arrived in the program's buffer.
+void CachedGets::finish(Pending& pending) {
+  const Layout& layout = *pending.layout;
+  const bool whole = layout.dense || (layout.blocks.size() == 1 && pending.bytes == layout.size);
+  const std::byte* packed = static_cast<std::byte*>(pending.buffer) + layout.low;
+  switch (pending.purpose) {
+    case Purpose::fetch:
+    case Purpose::tail:
+      if (whole) {
+        if (pending.entry) cache_->fill(pending.entry, packed, pending.bytes, pending.offset, pending.when);
+        serve_waiters(pending, packed);
+      } else if (std::byte* place = pending.entry ? cache_->writable(pending.entry) : nullptr) {
+        pack(layout, pending.buffer, place, pending.bytes);
+        serve_waiters(pending, place);
+        cache_->complete(pending.entry, pending.when);
+      } else if (pending.waiters != kNone) {
+        std::vector<std::byte> copy(pending.bytes);
+        pack(layout, pending.buffer, copy.data(), pending.bytes);
+        serve_waiters(pending, copy.data());
+      }
+      break;
+    case Purpose::refetch:
+      if (!whole) {
+        std::vector<std::byte> copy(pending.bytes);
+        pack(layout, pending.buffer, copy.data(), pending.bytes);
+        if (!cache_->refresh(pending.entry, copy.data(), pending.bytes, pending.offset, pending.when)) break;
+      } else if (!cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when)) {
+        break;
+      }
+      ++stats_.refetches_changed;
+      note_acquire();
+      mode_ = Mode::strict;
+      mode_reason_ = fmt::format(
+          "the program polls with plain gets: bytes of rank {} changed with nothing in between that could have told",
+          pending.rank);
+      break;
+    case Purpose::verify:
+      if (std::memcmp(pending.served.get(), pending.served.get() + pending.bytes, pending.bytes) == 0) break;
+      ++stats_.verify_failures;
+      if (failures_.size() >= kMaxFailures) break;
+      failures_.push_back(fmt::format("verify: rank {} served {} stale bytes of window {}, rank {}, displacement {}",
+                                      window_.rank, pending.bytes, window_.id, pending.rank, pending.displacement));
+      break;
+  }
+}
+
+void CachedGets::complete(std::vector<std::uint32_t>& list) {
+  if (list.empty()) return;
+  learn();
+  for (std::uint32_t index : list) {
+    finish(pending_[index]);
+    pending_[index] = {};
+    free_pending_.push_back(index);
+  }
+  list.clear();
+}
+
+/// Learns how fast the target's own gets are: one get, one flush, nothing else in between.
+void CachedGets::measure(Target& t, const Pending& pending, std::uint64_t flush_ticks) {
+  t.native_ticks = std::min(t.native_ticks, pending.issue_ticks + flush_ticks);
+  if (++t.samples != kSamples) return;
+  if (options_.bypass && t.native_ticks < kWorthwhile * hit_ticks()) t.bypass = true;
+  refetch_pause_ticks_ =
+      options_.poll_share > 0 ? static_cast<std::uint64_t>(static_cast<double>(t.native_ticks) / options_.poll_share) : ~std::uint64_t{0};
+}
+
+void CachedGets::leave(Target& t, bool local) {
+  ++t.completing;
+  leaving.insert(leaving.end(), t.pending.begin(), t.pending.end());
+  t.pending.clear();
+  t.gets = 0;
+  t.hits = 0;
+  if (!local) t.writes = 0;
+}
+
+/// A get of this thread may wait for one that another thread's flush is completing.
+void CachedGets::await_others(Target& t, std::unique_lock<Spin>& guard) {
+  --t.completing;
+  while (HOB_UNLIKELY(t.waiting != 0 && t.completing != 0)) {
+    guard.unlock();
+    sched_yield();
+    guard.lock();
+  }
+}
+
+bool CachedGets::before_flush(int rank, bool local) {
+  const std::lock_guard guard(lock_);
+  ++stats_.flushes;
+  const auto idle = [](const Target& t) { return t.gets == 0 && t.writes == 0 && t.completing == 0; };
+  if (rank >= 0) {
+    Target& t = target(rank);
+    if (HOB_LIKELY(t.hits != 0 && idle(t))) {
+      t.hits = 0;
+      ++stats_.flushes_skipped;
+      if (mode_ == Mode::strict) strict_end();
+      return false;
+    }
+    if (t.samples < kSamples) flush_started_ = ticks();
+    leave(t, local);
+    return true;
+  }
+  bool all_idle = true;
+  std::uint64_t hits = 0;
+  for (auto& [_, t] : targets_) {
+    all_idle = all_idle && idle(t);
+    hits += t.hits;
+  }
+  if (all_idle && hits != 0) {
+    for (auto& [_, t] : targets_) t.hits = 0;
+    ++stats_.flushes_skipped;
+    if (mode_ == Mode::strict) strict_end();
+    return false;
+  }
+  for (auto& [_, t] : targets_) leave(t, local);
+  return true;
+}
+
+void CachedGets::after_flush(int rank) {
+  std::unique_lock guard(lock_);
+  last_mpi_ = ticks();
+  if (rank >= 0) {
+    Target& t = target(rank);
+    if (HOB_UNLIKELY(t.samples < kSamples) && leaving.size() == 1 && !many_threads &&
+        pending_[leaving[0]].purpose == Purpose::fetch)
+      measure(t, pending_[leaving[0]], last_mpi_ - flush_started_);
+    complete(leaving);
+    await_others(t, guard);
+  } else {
+    complete(leaving);
+    for (auto& [_, t] : targets_)
+      if (t.completing != 0) await_others(t, guard);
+  }
+  if (mode_ == Mode::strict) strict_end();
+}
+
+void CachedGets::epoch_closed(int rank) {
+  const std::lock_guard guard(lock_);
+  const auto close = [&](Target& t) {
+    complete(t.pending);
+    t.gets = t.writes = t.hits = 0;
+  };
+  if (rank >= 0)
+    close(target(rank));
+  else
+    for (auto& [_, t] : targets_) close(t);
+  if (mode_ == Mode::strict) strict_end();
+}
+
+/// Mode strict, the paper's transparent one: nothing outlives the closure of an epoch.
+void CachedGets::strict_end() {
+  if (cache_->entries() == 0) return;
+  cache_->drop_all();
+  ++stats_.invalidations;
+}
+
+void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type) {
+  const std::lock_guard guard(lock_);
+  if (rank < 0 || rank >= window_.size) return;
+  ++target(rank).writes;
+  if (count <= 0 || cache_->entries() == 0) return;
+  const Layout& layout = layout_of(type);
+  ++stats_.own_writes;
+  if (!layout.usable) {
+    cache_->drop_target(static_cast<std::uint32_t>(rank));
+    return;
+  }
+  const std::int64_t first = static_cast<std::int64_t>(disp) * units_->of(rank) + layout.lowest(count);
+  cache_->drop_range(static_cast<std::uint32_t>(rank), static_cast<std::uint64_t>(first),
+                     static_cast<std::uint64_t>(layout.highest(count) - layout.lowest(count)));
+}
+
+void CachedGets::note_write(int rank) {
+  const std::lock_guard guard(lock_);
+  if (rank >= 0 && rank < window_.size) ++target(rank).writes;
+}
+
+void CachedGets::drop_all() {
+  const std::lock_guard guard(lock_);
+  cache_->drop_all();
+  ++stats_.invalidations;
+}
+
+void CachedGets::drop_target(int rank) {
+  const std::lock_guard guard(lock_);
+  cache_->drop_target(static_cast<std::uint32_t>(rank));
+  ++stats_.invalidations;
+}
+
+void CachedGets::set_mode(Mode mode, std::string reason) {
+  const std::lock_guard guard(lock_);
+  mode_ = mode;
+  mode_reason_ = std::move(reason);
+  cache_->drop_all();
+}
+
+std::uint64_t CachedGets::memory_bytes() const {
+  return cache_->memory_bytes() + pending_.capacity() * sizeof(Pending) + waiters_.capacity() * sizeof(Waiter) +
+         targets_.size() * (sizeof(Target) + 64);
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,197 @@
+// The gets of one window, served from a cache where MPI's rules allow it (paper III; docs/cache.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cache/cache.hpp"
+#include "mpi/datatypes.hpp"
+#include "mpi/mpi.hpp"
+#include "mpi/spin.hpp"
+#include "mpi/wrapper.hpp"
+
+namespace hob::mpi {
+
+class Window;
+class DisplacementUnits;
+
+/// When cached bytes may be used again (settings.def, key "cache").
+enum class Mode : std::uint8_t { automatic, strict, always, user };
+const char* name_of(Mode mode);
+
+/// One get of the program, or an MPI_Get_accumulate that only reads.
+struct Get {
+  void* buffer;
+  MPI_Count count;
+  MPI_Datatype type;
+  int target;
+  MPI_Aint disp;
+  MPI_Count target_count;
+  MPI_Datatype target_type;
+  bool atomic = false;  ///< issued as MPI_Get_accumulate with MPI_NO_OP
+};
+
+/// What the report says about one window's cache beyond cache::Stats.
+struct GetStats {
+  std::uint64_t gets = 0;               ///< asked for by the program, of any size and target
+  std::uint64_t native_gets = 0;        ///< gets that the MPI library was asked for, refetches included
+  std::uint64_t bypassed = 0;           ///< left to the library since the target is as fast as a hit
+  std::uint64_t uncacheable = 0;        ///< left to the library for another reason
+  std::uint64_t refetches = 0;          ///< hits that were fetched again to see whether they changed
+  std::uint64_t refetches_changed = 0;  ///< of these, the bytes had changed
+  std::uint64_t flushes = 0;            ///< flush calls of the program
+  std::uint64_t flushes_skipped = 0;    ///< of these, nothing was outstanding: no call made
+  std::uint64_t invalidations = 0;      ///< times that the whole cache was dropped
+  std::uint64_t own_writes = 0;         ///< own puts and accumulates that dropped what they overlap
+  std::uint64_t verified = 0;           ///< hits that were fetched as well and compared
+  std::uint64_t verify_failures = 0;    ///< of these, the bytes differed
+  std::uint64_t pokes = 0;              ///< times that MPI was entered for progress' sake
+};
+
+/// Cached gets of one window. Thread safe with MPI_THREAD_MULTIPLE. No function throws.
+class CachedGets {
+ public:
+  /// What the settings say; the parts of them that matter here.
+  struct Options {
+    Mode mode = Mode::automatic;
+    bool bypass = true;
+    bool atomic_reads_are_gets = false;  ///< mode auto: MPI_NO_OP reads are cached
+    std::uint32_t poll_hits = 64;
+    double poll_nanoseconds = 2e7;
+    double poll_share = 0.01;
+    double progress_nanoseconds = 2e4;
+    double verify = 0;
+  };
+
+  CachedGets(Window& window, const Options& options, std::unique_ptr<cache::Cache> cache,
+             std::unique_ptr<DisplacementUnits> units);
+  ~CachedGets();
+
+  /// The whole of MPI_Get: serves it or issues it. Returns what MPI_Get would.
+  int get(const Get& get);
+
+  /// Flushes and their kin. `before` returns false if nothing is outstanding and the call need not
+  /// be made; else `after` follows it, on the same thread. target < 0: all targets. local: only
+  /// local completion is asked for, so that writes stay outstanding.
+  bool before_flush(int target, bool local);
+  void after_flush(int target);
+
+  /// The end of an epoch (unlock, unlock_all, complete, fence, ...), after the library's own call:
+  /// all gets to the target (target < 0: to all) are complete.
+  void epoch_closed(int target);
+
+  /// A put, accumulate or atomic of this process is about to be issued to these bytes.
+  void own_write(int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type);
+
+  /// A write, atomic or request-based get was given to the library for this target.
+  void note_write(int target);
+
+  /// HOB_Invalidate, or an own write to memory that other windows may show too.
+  void drop_all();
+  void drop_target(int target);
+
+  Mode mode() const { return mode_; }
+  const std::string& mode_reason() const { return mode_reason_; }
+  void set_mode(Mode mode, std::string reason);
+
+  const GetStats& stats() const { return stats_; }
+  const cache::Cache& cache() const { return *cache_; }
+  std::size_t targets() const { return targets_.size(); }
+  const std::vector<std::string>& failures() const { return failures_; }
+  std::uint64_t memory_bytes() const;
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  enum class Purpose : std::uint8_t { fetch, tail, refetch, verify };
+
+  /// A get under way whose bytes the cache wants, or that others wait for.
+  struct Pending {
+    cache::EntryId entry;
+    void* buffer = nullptr;
+    const Layout* layout = nullptr;  ///< of one element at `buffer`
+    std::uint64_t bytes = 0;
+    std::uint64_t offset = 0;  ///< in the entry
+    std::uint64_t issue_ticks = 0;  ///< spent in the MPI call that issued it
+    std::uint64_t when = 0;
+    std::uint32_t waiters = kNone;
+    int rank = 0;
+    Purpose purpose = Purpose::fetch;
+    std::uint64_t displacement = 0;  ///< purpose verify: for the message
+    std::unique_ptr<std::byte[]> served;  ///< purpose verify: fetched bytes, then served ones
+  };
+
+  /// A hit on a pending entry: gets its bytes when that get completes.
+  struct Waiter {
+    void* buffer;
+    const Layout* layout;
+    std::uint64_t bytes;
+    std::uint64_t offset;
+    std::uint32_t next;
+  };
+
+  struct Target {
+    std::vector<std::uint32_t> pending;
+    std::uint64_t gets = 0;    ///< given to the library since the last flush of any kind
+    std::uint64_t writes = 0;  ///< writes and atomics given to it since the last full flush
+    std::uint64_t hits = 0;    ///< served from the cache since the last flush
+    std::uint32_t completing = 0;  ///< threads between before_flush and after_flush
+    std::uint32_t waiting = 0;     ///< waiters not yet served
+    std::uint64_t native_ticks = ~std::uint64_t{0};  ///< the fastest get and flush seen
+    std::uint32_t samples = 0;
+    bool bypass = false;
+  };
+
+  Target& target(int rank);
+  void learn();
+  int native(const Get& get, Target& t);
+  int issue(const Get& get, Target& t, const cache::Key& key, std::uint64_t size, const Layout& origin,
+            const Layout& remote, bool keep);
+  int fetch_tail(const Get& get, Target& t, const cache::Key& key, std::uint64_t size, const cache::Lookup& hit);
+  int serve(const Get& get, Target& t, std::uint64_t size, const Layout& origin, const cache::Lookup& hit,
+            const cache::Key& key);
+  int refetch(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit);
+  void verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit, const cache::Key& key);
+  void wait_for(const Get& get, Target& t, Pending& pending, std::uint64_t size, const Layout& origin,
+                const cache::Lookup& hit);
+  std::uint32_t add_pending(Target& t, Pending pending);
+  void complete(std::vector<std::uint32_t>& list);
+  void finish(Pending& pending);
+  void serve_waiters(Pending& pending, const std::byte* packed);
+  void measure(Target& t, const Pending& pending, std::uint64_t flush_ticks);
+  void leave(Target& t, bool local);
+  void await_others(Target& t, std::unique_lock<Spin>& guard);
+  void strict_end();
+  void poke();
+
+  Window& window_;
+  Options options_;
+  Mode mode_;
+  std::string mode_reason_;
+  std::unique_ptr<cache::Cache> cache_;
+  std::unique_ptr<DisplacementUnits> units_;
+
+  Spin lock_;
+  std::uint64_t learned_ = 0;  ///< value of `acquires` up to which the cache is true
+  std::unordered_map<int, Target> targets_;
+  int last_rank_ = -1;
+  Target* last_target_ = nullptr;
+  std::vector<Pending> pending_;
+  std::vector<std::uint32_t> free_pending_;
+  std::vector<Waiter> waiters_;
+  std::vector<std::uint32_t> free_waiters_;
+  std::uint64_t flush_started_ = 0;
+
+  std::uint64_t poll_ticks_, progress_ticks_, refetch_pause_ticks_ = 0;
+  std::uint64_t last_refetch_ = 0, last_mpi_ = 0;
+  std::uint64_t random_ = 88172645463325252u;
+
+  GetStats stats_;
+  std::vector<std::string> failures_;
+};
+
+}  // namespace hob::mpi

@@ -1,0 +1,141 @@
+// Synchronisation of windows. The order of Hob's work and the library's is what makes cached bytes
+// true: docs/cache.md, "When is a cached byte still true".
+#include "mpi/hooks.hpp"
+#include "mpi/real.hpp"
+#include "mpi/window.hpp"
+#include "mpi/wrapper.hpp"
+
+namespace hob::mpi {
+namespace {
+
+constexpr int kAll = -1;
+
+/// A call from which the process may learn of others' writes.
+template <class Call, class Otherwise>
+int acquire(MPI_Win win, Call call, Otherwise otherwise) {
+  Window* window = find_window(win);
+  const int result = window ? call(*window->route) : otherwise();
+  note_acquire();
+  return result;
+}
+
+/// The same, which also completes all operations that this process issued on the window.
+template <class Call, class Otherwise>
+int acquire_and_close(MPI_Win win, Call call, Otherwise otherwise) {
+  Window* window = find_window(win);
+  const int result = window ? call(*window->route) : otherwise();
+  note_acquire();
+  if (!window) return result;
+  window->atomic_results.arrived(kAll);
+  if (window->cached) window->cached->epoch_closed(kAll);
+  return result;
+}
+
+/// The end of a passive epoch: completes this process's own operations to `target` and tells
+/// nothing else.
+template <class Call, class Otherwise>
+int unlock(MPI_Win win, int target, Call call, Otherwise otherwise) {
+  Window* window = find_window(win);
+  if (!window) return otherwise();
+  const int result = call(*window->route);
+  if (window->atomic_results.arrived(target)) note_acquire();
+  if (window->cached) window->cached->epoch_closed(target);
+  return result;
+}
+
+/// A flush of any kind, likewise.
+template <class Call, class Otherwise>
+int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
+  Window* window = find_window(win);
+  if (HOB_UNLIKELY(!window)) return otherwise();
+  if (window->cached && !window->cached->before_flush(target, local)) return MPI_SUCCESS;
+  const int result = call(*window->route);
+  if (window->atomic_results.arrived(target)) note_acquire();
+  if (window->cached) window->cached->after_flush(target);
+  return result;
+}
+
+}  // namespace
+
+int on_Win_fence(int assert, MPI_Win win) {
+  return acquire_and_close(
+      win, [&](Route& route) { return route.fence(assert); }, [&] { return real::Win_fence(assert, win); });
+}
+
+int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
+  return acquire(
+      win, [&](Route& route) { return route.start(group, assert); },
+      [&] { return real::Win_start(group, assert, win); });
+}
+
+int on_Win_complete(MPI_Win win) {
+  return acquire_and_close(
+      win, [](Route& route) { return route.complete(); }, [&] { return real::Win_complete(win); });
+}
+
+int on_Win_post(MPI_Group group, int assert, MPI_Win win) {
+  return acquire(
+      win, [&](Route& route) { return route.post(group, assert); }, [&] { return real::Win_post(group, assert, win); });
+}
+
+int on_Win_wait(MPI_Win win) {
+  return acquire(
+      win, [](Route& route) { return route.wait(); }, [&] { return real::Win_wait(win); });
+}
+
+int on_Win_test(MPI_Win win, int* flag) {
+  Window* window = find_window(win);
+  const int result = window ? window->route->test(flag) : real::Win_test(win, flag);
+  if (*flag) note_acquire();
+  return result;
+}
+
+int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+  return acquire(
+      win, [&](Route& route) { return route.lock(lock_type, rank, assert); },
+      [&] { return real::Win_lock(lock_type, rank, assert, win); });
+}
+
+int on_Win_unlock(int rank, MPI_Win win) {
+  return unlock(
+      win, rank, [&](Route& route) { return route.unlock(rank); }, [&] { return real::Win_unlock(rank, win); });
+}
+
+int on_Win_lock_all(int assert, MPI_Win win) {
+  return acquire(
+      win, [&](Route& route) { return route.lock_all(assert); }, [&] { return real::Win_lock_all(assert, win); });
+}
+
+int on_Win_unlock_all(MPI_Win win) {
+  return unlock(
+      win, kAll, [](Route& route) { return route.unlock_all(); }, [&] { return real::Win_unlock_all(win); });
+}
+
+int on_Win_flush(int rank, MPI_Win win) {
+  return flush(
+      win, rank, false, [&](Route& route) { return route.flush(rank); }, [&] { return real::Win_flush(rank, win); });
+}
+
+int on_Win_flush_all(MPI_Win win) {
+  return flush(
+      win, kAll, false, [](Route& route) { return route.flush_all(); }, [&] { return real::Win_flush_all(win); });
+}
+
+int on_Win_flush_local(int rank, MPI_Win win) {
+  return flush(
+      win, rank, true, [&](Route& route) { return route.flush_local(rank); },
+      [&] { return real::Win_flush_local(rank, win); });
+}
+
+int on_Win_flush_local_all(MPI_Win win) {
+  return flush(
+      win, kAll, true, [](Route& route) { return route.flush_local_all(); },
+      [&] { return real::Win_flush_local_all(win); });
+}
+
+int on_Win_sync(MPI_Win win) {
+  return acquire(
+      win, [](Route& route) { return route.sync(); }, [&] { return real::Win_sync(win); });
+}
+
+}  // namespace hob::mpi

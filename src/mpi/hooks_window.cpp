@@ -1,0 +1,202 @@
+// Windows are made, changed and freed.
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cstdio>
+#include <optional>
+
+#include "mpi/call.hpp"
+#include "mpi/hooks.hpp"
+#include "mpi/native_route.hpp"
+#include "mpi/real.hpp"
+#include "mpi/report.hpp"
+#include "mpi/runtime.hpp"
+#include "mpi/window.hpp"
+
+namespace hob::mpi {
+namespace {
+
+std::optional<std::string> info_value(MPI_Info info, const char* key) {
+  if (info == MPI_INFO_NULL) return {};
+  char value[MPI_MAX_INFO_VAL + 1] = {};
+  int flag = 0;
+  real::Info_get(info, key, MPI_MAX_INFO_VAL, value, &flag);
+  if (!flag) return {};
+  return std::string(value);
+}
+
+/// What a window's info asks for, in the words of the setting `cache`.
+std::optional<std::string> cache_word(MPI_Info info) {
+  if (auto word = info_value(info, "hob_cache")) return word;
+  for (auto key : {"CLAMPI_MODE", "clampi_mode"}) {
+    auto word = info_value(info, key);
+    if (!word) continue;
+    std::string lower;
+    for (char c : *word) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (lower.find("transparent") != std::string::npos) return "strict";
+    if (lower.find("always") != std::string::npos) return "always";
+    if (lower.find("user") != std::string::npos) return "user";
+    return word;
+  }
+  return {};
+}
+
+std::optional<Mode> parse_mode(const std::string& word) {
+  for (Mode mode : {Mode::automatic, Mode::strict, Mode::always, Mode::user})
+    if (word == name_of(mode)) return mode;
+  return {};
+}
+
+/// The mode for a window: its info, else the setting. Empty: off. A word that is neither ends the
+/// job with status 2, as any other bad setting does.
+std::optional<Mode> mode_for(MPI_Info info, MPI_Comm comm) {
+  const auto asked = cache_word(info);
+  const std::string word = asked.value_or(runtime().settings.cache);
+  const auto mode = parse_mode(word);
+  if (mode || word == "off") return mode;
+  int rank = 0;
+  real::Comm_rank(comm, &rank);
+  if (rank == 0)
+    std::fprintf(stderr, "hob: '%s' is not allowed for info key hob_cache: one of auto, strict, always, user, off\n",
+                 word.c_str());
+  std::fflush(stderr);
+  real::Barrier(comm);
+  real::Abort(comm, 2);
+  return {};
+}
+
+cache::Config cache_config() {
+  const settings::Settings& s = runtime().settings;
+  cache::Config config;
+  config.policy = cache::parse_policy(s.cache_policy).value_or(cache::Policy::standard);
+  config.index_slots = s.cache_index;
+  config.storage_bytes = s.cache_size;
+  config.sample = static_cast<std::uint32_t>(s.cache_sample);
+  config.adaptation.enabled = s.cache_adapt;
+  config.adaptation.conflict_threshold = s.cache_conflict_threshold;
+  config.adaptation.capacity_threshold = s.cache_capacity_threshold;
+  config.adaptation.sparsity_threshold = s.cache_sparsity_threshold;
+  config.adaptation.stable_threshold = s.cache_stable_threshold;
+  config.adaptation.free_threshold = s.cache_free_threshold;
+  config.adaptation.index_increase_factor = config.adaptation.memory_increase_factor = s.cache_grow;
+  config.adaptation.index_decrease_factor = config.adaptation.memory_decrease_factor = s.cache_shrink;
+  config.adaptation.max_storage_bytes = s.cache_max;
+  return config;
+}
+
+CachedGets::Options get_options(Mode mode) {
+  const settings::Settings& s = runtime().settings;
+  CachedGets::Options options;
+  options.mode = mode;
+  options.bypass = s.cache_bypass;
+  options.atomic_reads_are_gets = s.cache_noop == "get";
+  options.poll_hits = static_cast<std::uint32_t>(s.poll_hits);
+  options.poll_nanoseconds = s.poll_ms * 1e6;
+  options.poll_share = s.poll_share;
+  options.progress_nanoseconds = s.progress_us * 1e3;
+  options.verify = s.verify;
+  return options;
+}
+
+bool overlaps_another_window(const void* base, std::uint64_t bytes) {
+  struct Range {
+    const char* base;
+    std::uint64_t bytes;
+    bool overlaps = false;
+  } range{static_cast<const char*>(base), bytes};
+  each_window(
+      [](Window& window, void* data) {
+        auto& mine = *static_cast<Range*>(data);
+        const char* other = static_cast<const char*>(window.base);
+        if (other && other < mine.base + mine.bytes && mine.base < other + window.bytes) mine.overlaps = true;
+      },
+      &range);
+  return range.overlaps;
+}
+
+/// Own writes through one window may change what another one shows: known to all members of the
+/// group, so that every possible origin of such a write knows.
+void learn_of_sharing(WindowKind kind, const void* base, std::uint64_t bytes, MPI_Comm comm) {
+  if (runtime().memory_shared_by_windows) return;
+  int shared = kind == WindowKind::dynamic || (kind == WindowKind::create && overlaps_another_window(base, bytes));
+  real::Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MAX, comm);
+  if (shared) runtime().memory_shared_by_windows = true;
+}
+
+void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units) {
+  auto cache = cache::Cache::create(cache_config());
+  if (cache)
+    window.cached = std::make_unique<CachedGets>(window, get_options(mode), std::move(cache), std::move(units));
+  else
+    window.why_not_cached = "no memory for the cache";
+}
+
+/// After the library made the window.
+void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Aint disp_unit, MPI_Info info,
+          MPI_Comm comm) {
+  auto window = std::make_unique<Window>(win, kind, comm, std::make_unique<NativeRoute>(win));
+  window->base = base;
+  window->bytes = static_cast<std::uint64_t>(bytes);
+  const auto mode = mode_for(info, comm);
+  if (mode && window->size > 1) {
+    auto units = std::make_unique<DisplacementUnits>();
+    units->exchange(static_cast<int>(disp_unit), comm);
+    learn_of_sharing(kind, base, window->bytes, comm);
+    start_caching(*window, *mode, std::move(units));
+  }
+  add_window(std::move(window));
+}
+
+}  // namespace
+
+int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  const int result = call::Win_create(base, size, disp_unit, info, comm, win);
+  if (result == MPI_SUCCESS) made(*win, WindowKind::create, base, size, disp_unit, info, comm);
+  return result;
+}
+
+int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+  const int result = call::Win_allocate(size, disp_unit, info, comm, baseptr, win);
+  if (result == MPI_SUCCESS)
+    made(*win, WindowKind::allocate, *static_cast<void**>(baseptr), size, disp_unit, info, comm);
+  return result;
+}
+
+int on_Win_allocate_shared(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                           MPI_Win* win) {
+  const int result = call::Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+  if (result == MPI_SUCCESS)
+    made(*win, WindowKind::shared, *static_cast<void**>(baseptr), size, disp_unit, info, comm);
+  return result;
+}
+
+int on_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  const int result = real::Win_create_dynamic(info, comm, win);
+  if (result == MPI_SUCCESS) made(*win, WindowKind::dynamic, nullptr, 0, 1, info, comm);
+  return result;
+}
+
+int on_Win_free(MPI_Win* win) {
+  if (auto window = remove_window(*win)) {
+    char name[MPI_MAX_OBJECT_NAME] = {};
+    int length = 0;
+    real::Win_get_name(*win, name, &length);
+    window->name.assign(name, static_cast<std::size_t>(length));
+    remember_window(*window);
+  }
+  return real::Win_free(win);
+}
+
+int on_Win_set_info(MPI_Win win, MPI_Info info) {
+  const int result = real::Win_set_info(win, info);
+  Window* window = find_window(win);
+  const auto word = window ? cache_word(info) : std::nullopt;
+  if (!word || !window->cached) return result;
+  if (const auto mode = parse_mode(*word))
+    window->cached->set_mode(*mode, "");
+  else if (*word == "off")
+    window->cached.reset();
+  return result;
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,75 @@
+#include "mpi/runtime.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "mpi/real.hpp"
+#include "mpi/spin.hpp"
+#include "mpi/wrapper.hpp"
+
+namespace hob::mpi {
+
+Runtime& runtime() {
+  static auto* the = new Runtime;  // never destroyed: programs may use MPI in their own destructors
+  return *the;
+}
+
+int launcher_rank() {
+  for (auto name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  return -1;
+}
+
+void read_settings() {
+  const auto errors = runtime().settings.load(environ);
+  if (errors.empty()) return;
+  if (launcher_rank() <= 0)
+    for (const auto& error : errors) std::fprintf(stderr, "hob: %s\n", error.c_str());
+  std::fflush(stderr);
+  _exit(2);
+}
+
+void start(int thread_level, bool world) {
+  Runtime& the = runtime();
+  many_threads = thread_level == MPI_THREAD_MULTIPLE;
+  the.world = world;
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  the.host = host;
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  real::Get_library_version(version, &length);
+  the.mpi_version.assign(version, std::find(version, version + length, '\n'));
+  the.started = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  if (world) {
+    real::Comm_rank(MPI_COMM_WORLD, &the.rank);
+    real::Comm_size(MPI_COMM_WORLD, &the.size);
+    real::Comm_dup(MPI_COMM_WORLD, &the.comm);
+    real::Comm_set_errhandler(the.comm, MPI_ERRORS_RETURN);
+  } else {
+    the.rank = std::max(launcher_rank(), 0);
+  }
+  active = !the.settings.off;
+}
+
+void finish() {
+  Runtime& the = runtime();
+  if (active) write_reports();
+  active = false;
+  if (the.comm != MPI_COMM_NULL) real::Comm_free(&the.comm);
+}
+
+void note(std::string sentence) {
+  static std::mutex lock;
+  const std::lock_guard guard(lock);
+  auto& notes = runtime().notes;
+  if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(std::move(sentence));
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,91 @@
+// Windows as objects: what Hob knows of an MPI_Win, and finding it from the handle.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mpi/cached_gets.hpp"
+#include "mpi/mpi.hpp"
+#include "mpi/route.hpp"
+
+namespace hob::mpi {
+
+enum class WindowKind : std::uint8_t { create, allocate, shared, dynamic };
+const char* name_of(WindowKind kind);
+
+/// Displacement units of all targets. One number if they are equal, which they nearly always are.
+class DisplacementUnits {
+ public:
+  /// Collective over `comm`, through the MPI library.
+  void exchange(int own, MPI_Comm comm);
+  std::int64_t of(int target) const { return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)]; }
+
+ private:
+  std::int64_t common_ = 1;
+  std::vector<int> each_;
+};
+
+/// Targets whose atomics have results on the way. When they arrive, the process may learn from them.
+class OutstandingAtomics {
+ public:
+  void add(int target) {
+    const int now = target_.load(std::memory_order_relaxed);
+    if (now != target) target_.store(now == kNobody ? target : kMany, std::memory_order_relaxed);
+  }
+  /// Operations to `target` (all: < 0) are complete: true if results of atomics may be among them.
+  bool arrived(int target) {
+    const int now = target_.load(std::memory_order_relaxed);
+    if (HOB_LIKELY(now == kNobody)) return false;
+    if (target < 0 || now == target) {
+      target_.store(kNobody, std::memory_order_relaxed);
+      return true;
+    }
+    return now == kMany;
+  }
+
+ private:
+  static constexpr int kNobody = -1, kMany = -2;
+  std::atomic<int> target_{kNobody};
+};
+
+/// One MPI window of the program. Made when the program makes the window, ended with it.
+class Window {
+ public:
+  Window(MPI_Win handle, WindowKind kind, MPI_Comm comm, std::unique_ptr<Route> route);
+
+  MPI_Win handle;
+  WindowKind kind;
+  int id = 0;     ///< counts the windows of this process
+  int rank = 0;   ///< of this process in the window's group
+  int size = 0;   ///< of the group
+  std::uint64_t bytes = 0;  ///< exposed by this process
+  std::unique_ptr<Route> route;
+  std::unique_ptr<CachedGets> cached;  ///< null: nothing of this window is cached
+  std::string why_not_cached;
+
+  const void* base = nullptr;  ///< of this process's memory; null for dynamic windows
+  std::string name;  ///< set by the program
+  OutstandingAtomics atomic_results;
+
+  /// Operations by kind, for the report. Updated without synchronisation between threads.
+  std::uint64_t puts = 0, accumulates = 0, atomics = 0;
+};
+
+/// The object of a handle; null for a window that Hob does not look after. Thread safe; a few
+/// nanoseconds.
+Window* find_window(MPI_Win handle) noexcept;
+
+/// Takes a new window into the table.
+Window* add_window(std::unique_ptr<Window> window);
+
+/// Takes it out; nobody may be using it.
+std::unique_ptr<Window> remove_window(MPI_Win handle);
+
+/// Calls act(Window&) for every live window, oldest first.
+void each_window(void (*act)(Window&, void*), void* context);
+
+}  // namespace hob::mpi

@@ -1,0 +1,92 @@
+// The report of a run: JSON of every rank, and a summary for people. docs/report.md describes the
+// JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/counters.hpp"
+
+namespace hob::report {
+
+/// Counts of values by powers of two: counts[0] of the value 0, counts[k] of [2^(k-1), 2^k).
+struct Histogram {
+  std::string name;
+  std::string unit;
+  std::vector<std::uint64_t> counts;
+};
+
+struct OccupancyPoint {
+  std::uint64_t get, used, capacity, entries, slots;
+};
+
+struct Adaptation {
+  std::uint64_t get;
+  bool of_index;
+  std::uint64_t from, to;
+  std::string why;
+};
+
+/// What one process says about one window.
+struct WindowFacts {
+  int id = 0;
+  std::string name;
+  std::string kind;         ///< create, allocate, shared, dynamic
+  std::uint64_t bytes = 0;  ///< exposed by this process
+  int ranks = 0;
+  std::string mode;         ///< auto, strict, always, user, off
+  std::string mode_reason;  ///< why it is not what was asked for; may be empty
+  Counters counters;
+  std::vector<Histogram> histograms;
+  std::vector<OccupancyPoint> occupancy;
+  std::vector<Adaptation> adaptations;
+  std::vector<std::string> failures;  ///< of mode verify
+};
+
+/// What one process says about itself.
+struct RankFacts {
+  int rank = 0;
+  std::string host;
+  std::uint64_t memory_bytes = 0;  ///< resident memory of the process
+  Counters counters;
+  std::vector<WindowFacts> windows;
+  /// Further members of the rank's object, as (name, JSON text); made by other parts of Hob.
+  std::vector<std::pair<std::string, std::string>> sections;
+  std::vector<std::string> notes;
+};
+
+/// What rank 0 knows of the run.
+struct RunFacts {
+  std::string version, abi, mpi;
+  std::vector<std::string> command;
+  int ranks = 0;
+  int nodes = 0;
+  double started = 0;  ///< seconds since the Unix epoch
+  double seconds = 0;
+  struct Setting {
+    std::string key, value, from;
+  };
+  std::vector<Setting> settings;
+};
+
+/// One rank's part of the JSON.
+std::string rank_json(const RankFacts& facts);
+
+/// The whole JSON: `ranks` are the texts made by rank_json.
+std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks);
+
+/// The summary: sums over all ranks, and notes, in plain words. Each line starts with "hob: ".
+/// `extra`: lines of other parts.
+std::string summary(const RunFacts& run, const Counters& sums, const std::vector<std::string>& extra,
+                    const std::vector<std::string>& notes);
+
+/// "1.5 GiB", "17 B".
+std::string bytes_text(double bytes);
+
+/// "12,345".
+std::string count_text(std::uint64_t count);
+
+}  // namespace hob::report
