@@ -111,7 +111,7 @@ class CachedGets {
 
   /// A get under way whose bytes the cache wants, or that others wait for.
   struct Pending {
-    cache::EntryId entry;
+    cache::EntryId entry{};
     void* buffer = nullptr;
     const Layout* layout = nullptr;  ///< of one element at `buffer`
     std::uint64_t bytes = 0;
@@ -122,7 +122,7 @@ class CachedGets {
     int rank = 0;
     Purpose purpose = Purpose::fetch;
     std::uint64_t displacement = 0;  ///< purpose verify: for the message
-    std::unique_ptr<std::byte[]> served;  ///< purpose verify: fetched bytes, then served ones
+    std::unique_ptr<std::byte[]> served{};  ///< purpose verify: fetched bytes, then served ones
   };
 
   /// A hit on a pending entry: gets its bytes when that get completes.

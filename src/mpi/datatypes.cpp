@@ -151,7 +151,11 @@ bool Flattener::named(MPI_Datatype type) {
   real::Type_size(type, &size);
   real::Type_get_true_extent(type, &low, &extent);
   if (size == extent) return add(low, static_cast<std::uint64_t>(size));
-  if (type == MPI_SHORT_INT) return add(0, sizeof(short)) && add(offsetof(struct { short s; int i; }, i), sizeof(int));
+  struct ShortInt {
+    short value;
+    int index;
+  };
+  if (type == MPI_SHORT_INT) return add(0, sizeof(short)) && add(offsetof(ShortInt, index), sizeof(int));
   return false;
 }
 

@@ -112,10 +112,10 @@ def wrapper(call):
         hook = call.base if not call.large or shares_hook(call.procedure) else short(call.name)
         target = f"on_{hook}({call.arguments})"
     acquire = acquire_after(call)
-    lines.append(f"  const {call.returns} result = {target};")
+    lines.append(f"  const {call.returns} hob_result = {target};")
     if acquire:
         lines.append(f"  {acquire}")
-    lines.append("  return result;")
+    lines.append("  return hob_result;")
     lines.append("}")
     lines.append(f"HOB_EXPORT {call.returns} P{call.name}({call.declaration}) "
                  f"__attribute__((alias(\"{call.name}\")));")
