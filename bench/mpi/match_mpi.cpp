@@ -1,0 +1,186 @@
+// Round trip and message rate between two ranks against the depth of the receive queues (paper
+// section 4.1, Figs. 4 to 7: the modified osu_latency and osu_bw). A plain MPI program.
+//
+//   match_mpi [--depth N]... [--bytes N]... [--what posted|unexpected|rate]... [--seconds S]
+//   [--clear MB] [--pin]
+//
+// posted:     round trip, with N receives posted on both ranks that no message of the ping-pong
+// matches unexpected: round trip, with N messages on both ranks that no receive of the ping-pong
+// matches rate:       bursts of 64 messages to receives that stand behind N others Rank 0 prints
+// one line for each: what, depth, bytes, microseconds of a round trip or per message
+// (median, least).
+// With --clear, MB megabytes are walked through before each timed step on both ranks.
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int tag_ping = 1, tag_sync = 2, tag_burst = 3, tag_first_waiting = 100, burst = 64;
+
+int rank;
+double seconds = 0.2;
+std::vector<unsigned char> sweep;
+
+void clear_caches() {
+  for (std::size_t i = 0; i < sweep.size(); i += 64) ++sweep[i];
+}
+
+struct Times {
+  double median, least;  // seconds
+};
+
+Times times(std::vector<double>& samples) {
+  std::nth_element(samples.begin(),
+                   samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2),
+                   samples.end());
+  return {samples[samples.size() / 2], *std::min_element(samples.begin(), samples.end())};
+}
+
+/// Both ranks stop at the same time: rank 0 decides, and its answer travels with the next step.
+bool go_on(double since, std::size_t done) {
+  int more = MPI_Wtime() - since < seconds && done < 20000;
+  if (done < 5) more = 1;
+  MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return more != 0;
+}
+
+Times ping_pong(int bytes) {
+  std::vector<char> buffer(static_cast<std::size_t>(bytes) + 1);
+  std::vector<double> samples;
+  int rounds = sweep.empty() ? 20 : 1;
+  double since = MPI_Wtime();
+  do {
+    if (!sweep.empty()) clear_caches();
+    MPI_Sendrecv(nullptr, 0, MPI_BYTE, 1 - rank, tag_sync, nullptr, 0, MPI_BYTE, 1 - rank, tag_sync,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    double start = MPI_Wtime();
+    for (int i = 0; i < rounds; ++i) {
+      if (rank == 0) {
+        MPI_Send(buffer.data(), bytes, MPI_CHAR, 1, tag_ping, MPI_COMM_WORLD);
+        MPI_Recv(buffer.data(), bytes, MPI_CHAR, 1, tag_ping, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      } else {
+        MPI_Recv(buffer.data(), bytes, MPI_CHAR, 0, tag_ping, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(buffer.data(), bytes, MPI_CHAR, 0, tag_ping, MPI_COMM_WORLD);
+      }
+    }
+    samples.push_back((MPI_Wtime() - start) / rounds);
+  } while (go_on(since, samples.size()));
+  return times(samples);
+}
+
+Times message_rate(int bytes) {
+  std::vector<char> buffer(static_cast<std::size_t>(bytes) * burst + 1);
+  std::vector<double> samples;
+  MPI_Request requests[burst];
+  double since = MPI_Wtime();
+  do {
+    if (rank == 0) {
+      for (int i = 0; i < burst; ++i) {
+        MPI_Irecv(&buffer[static_cast<std::size_t>(i) * static_cast<std::size_t>(bytes)], bytes,
+                  MPI_CHAR, 1, tag_burst, MPI_COMM_WORLD, &requests[i]);
+      }
+      if (!sweep.empty()) clear_caches();
+      double start = MPI_Wtime();
+      MPI_Send(nullptr, 0, MPI_BYTE, 1, tag_sync, MPI_COMM_WORLD);
+      MPI_Waitall(burst, requests, MPI_STATUSES_IGNORE);
+      samples.push_back((MPI_Wtime() - start) / burst);
+    } else {
+      samples.push_back(0);
+      if (!sweep.empty()) clear_caches();
+      MPI_Recv(nullptr, 0, MPI_BYTE, 0, tag_sync, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      for (int i = 0; i < burst; ++i)
+        MPI_Isend(buffer.data(), bytes, MPI_CHAR, 0, tag_burst, MPI_COMM_WORLD, &requests[i]);
+      MPI_Waitall(burst, requests, MPI_STATUSES_IGNORE);
+    }
+  } while (go_on(since, samples.size()));
+  return times(samples);
+}
+
+Times measure(const std::string& what, int depth, int bytes) {
+  std::vector<MPI_Request> waiting(static_cast<std::size_t>(depth));
+  bool posted = what != "unexpected";
+  if (posted) {
+    for (int i = 0; i < depth; ++i) {
+      MPI_Irecv(nullptr, 0, MPI_CHAR, 1 - rank, tag_first_waiting + i, MPI_COMM_WORLD,
+                &waiting[static_cast<std::size_t>(i)]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  } else {
+    for (int i = 0; i < depth; ++i)
+      MPI_Send(nullptr, 0, MPI_CHAR, 1 - rank, tag_first_waiting + i, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  Times result = what == "rate" ? message_rate(bytes) : ping_pong(bytes);
+  if (posted) {
+    for (int i = 0; i < depth; ++i)
+      MPI_Send(nullptr, 0, MPI_CHAR, 1 - rank, tag_first_waiting + i, MPI_COMM_WORLD);
+    MPI_Waitall(depth, waiting.data(), MPI_STATUSES_IGNORE);
+  } else {
+    for (int i = 0; i < depth; ++i) {
+      MPI_Recv(nullptr, 0, MPI_CHAR, 1 - rank, tag_first_waiting + i, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<int> depths, sizes;
+  std::vector<std::string> whats;
+  bool pin = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string name = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : "";
+    if (name == "--pin") {
+      pin = true;
+      continue;
+    }
+    if (name == "--depth") depths.push_back(std::atoi(value));
+    if (name == "--bytes") sizes.push_back(std::atoi(value));
+    if (name == "--what") whats.push_back(value);
+    if (name == "--seconds") seconds = std::atof(value);
+    if (name == "--clear") sweep.assign(static_cast<std::size_t>(std::atoi(value)) << 20, 1);
+    ++i;
+  }
+  if (depths.empty()) depths = {0, 16, 64, 256, 1024, 4096, 16384};
+  if (sizes.empty()) sizes = {1};
+  if (whats.empty()) whats = {"posted"};
+  int ranks = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (ranks != 2) {
+    std::fprintf(stderr, "match_mpi needs two ranks\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  if (pin) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(rank % CPU_SETSIZE, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+      std::fprintf(stderr, "match_mpi: rank %d is not pinned\n", rank);
+  }
+  measure("posted", 0, 1);
+  for (const std::string& what : whats) {
+    for (int bytes : sizes) {
+      for (int depth : depths) {
+        Times time = measure(what, depth, bytes);
+        if (rank == 0)
+          std::printf("%s %d %d %.4f %.4f\n", what.c_str(), depth, bytes, time.median * 1e6,
+                      time.least * 1e6);
+      }
+    }
+  }
+  MPI_Finalize();
+  return 0;
+}
