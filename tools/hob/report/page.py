@@ -267,13 +267,9 @@ def _counters(run):
     return "\n".join(["<h2>Settings and counters</h2>", text, *tables])
 
 
-def page(run):
-    """The whole page as text."""
-    start = run.program.get("start", "")
-    facts = [f"Hob {run.hob.get('version', '')}".strip(), run.hob.get("mpi", ""), start]
-    body = [
-        f"<header><h1><code>{escape(run.command) or 'a run with Hob'}</code></h1>",
-        f'<span class="soft">{escape(" · ".join(fact for fact in facts if fact))}</span></header>',
+def content(run):
+    """What there is to say about a run, below a heading."""
+    parts = [
         _tiles(run),
         "<h2>In plain words</h2>",
         _summary(run),
@@ -283,11 +279,24 @@ def page(run):
         _counters(run),
     ]
     if not charts.available():
-        body.insert(3, '<div class="card"><b>No pictures:</b> matplotlib is not installed '
-                       "(pip install matplotlib). Every number is in the tables below.</div>")
-    title = escape(f"Hob: {run.command}" if run.command else "Hob")
+        parts.insert(1, '<div class="card"><b>No pictures:</b> matplotlib is not installed '
+                        "(pip install matplotlib). Every number is in the tables below.</div>")
+    return "\n".join(part for part in parts if part)
+
+
+def document(title, body):
+    """A whole HTML page."""
     return ("<!DOCTYPE html>\n"
             '<html lang="en"><head><meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{title}</title><style>{STYLE}</style></head>\n<body><main>\n"
-            + "\n".join(part for part in body if part) + "\n</main></body></html>\n")
+            f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><main>\n"
+            f"{body}\n</main></body></html>\n")
+
+
+def page(run):
+    """The page about one run."""
+    start = run.program.get("start", "")
+    facts = [f"Hob {run.hob.get('version', '')}".strip(), run.hob.get("mpi", ""), start]
+    header = (f"<header><h1><code>{escape(run.command) or 'a run with Hob'}</code></h1>\n"
+              f'<span class="soft">{escape(" · ".join(fact for fact in facts if fact))}</span></header>')
+    return document(f"Hob: {run.command}" if run.command else "Hob", f"{header}\n{content(run)}")
