@@ -15,14 +15,12 @@ enum class Policy : std::uint8_t {
   positional,  ///< the paper's, victims by positional score alone
   lru,         ///< least recently used, exact
   sieve,       ///< SIEVE
-  s3fifo,      ///< S3-FIFO
-  wtinylfu,    ///< W-TinyLFU
-  block        ///< the paper's comparator: fixed blocks, direct mapped
+  s3fifo       ///< S3-FIFO
 };
 
 /// Names as users type them, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 9> policy_names = {
-    "default", "paper", "temporal", "positional", "lru", "sieve", "s3fifo", "wtinylfu", "block"};
+inline constexpr std::array<std::string_view, 7> policy_names = {
+    "default", "paper", "temporal", "positional", "lru", "sieve", "s3fifo"};
 
 /// The policy of a name; nothing if there is none.
 std::optional<Policy> parse_policy(std::string_view name);
@@ -61,7 +59,6 @@ struct Config {
   std::uint64_t seed = 1;     ///< of every random choice; equal seeds give equal runs
   /// Fixed cost of a fetch in bytes that could be transferred in that time (latency x bandwidth).
   std::uint64_t latency_bytes = 32768;
-  std::uint64_t block_bytes = 1024;  ///< policy `block`: bytes of a block, a power of two
 };
 
 }  // namespace hob::cache

@@ -28,7 +28,8 @@ class OccupancySeries {
  public:
   static constexpr std::size_t max_points = 512;
 
-  bool due(std::uint64_t get) const { return get >= next_; }
+  /// The get at which the next point is due.
+  std::uint64_t next() const { return next_; }
   void add(const Occupancy& point) noexcept;
   const std::vector<Occupancy>& points() const { return points_; }
 
@@ -57,8 +58,8 @@ struct Adjustment {
   Reason reason = Reason::requested;
 };
 
-/// What happened so far. gets = hits_* + missing ones; direct + conflicting + capacity + failing
-/// count reserve() and extend() calls by their outcome.
+/// What happened so far. gets = hits_full + hits_partial + hits_pending + missing. Every reserve()
+/// is one of direct, conflicting, capacity and failing; an extend() is extended or failing.
 struct Stats {
   std::uint64_t gets = 0;            ///< find() calls of at least one byte
   std::uint64_t hits_full = 0;       ///< contained ones included
@@ -70,15 +71,15 @@ struct Stats {
   std::uint64_t conflicting = 0;
   std::uint64_t capacity = 0;
   std::uint64_t failing = 0;
-  std::uint64_t extended = 0;          ///< extend() calls that succeeded
-  std::uint64_t evictions = 0;         ///< entries evicted
-  std::uint64_t selections = 0;        ///< searches for a victim
-  std::uint64_t visited = 0;           ///< index slots or entries visited by these searches
-  std::uint64_t visited_nonempty = 0;  ///< of these, live entries
-  std::uint64_t moved = 0;             ///< entries moved by resizing
-  std::uint64_t lost = 0;              ///< entries that did not fit after resizing
-  std::uint64_t bytes_from_cache = 0;
-  std::uint64_t bytes_from_network = 0;  ///< asked for and not in the cache (pending ones excluded)
+  std::uint64_t extended = 0;            ///< extend() calls that succeeded
+  std::uint64_t evictions = 0;           ///< entries evicted
+  std::uint64_t selections = 0;          ///< searches for a victim
+  std::uint64_t visited = 0;             ///< index slots or entries visited by these searches
+  std::uint64_t visited_nonempty = 0;    ///< of these, live entries
+  std::uint64_t moved = 0;               ///< entries moved by resizing
+  std::uint64_t lost = 0;                ///< entries that did not fit after resizing
+  std::uint64_t bytes_from_cache = 0;    ///< pending hits included
+  std::uint64_t bytes_from_network = 0;  ///< asked for and neither here nor under way
   std::uint64_t drops_all = 0;
   std::uint64_t drops_target = 0;
   std::uint64_t drops_range = 0;

@@ -1,0 +1,117 @@
+#pragma once
+
+// Finds a contiguous entry that covers a byte range although it starts elsewhere (row R17). Every
+// such entry is noted in one bucket for each granule of target memory that it touches; a lookup
+// reads the bucket of its first byte. Bounded work and memory make it forgetful: the longest
+// entries of a bucket are kept, and what it says is a hint that the caller checks.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "cache/hash.hpp"
+#include "cache/lazy_memory.hpp"
+
+namespace hob::cache {
+
+class ContainerMap {
+ public:
+  /// Room for about `entries` notes. False if there is no memory; then nothing is ever found.
+  bool allocate(std::uint64_t entries) noexcept {
+    ZeroArray<Bucket> buckets;
+    if (!buckets.allocate(std::max<std::uint64_t>(entries / 4, 16))) return false;
+    buckets_ = std::move(buckets);
+    epoch_ = 1;
+    levels_ = 0;
+    return true;
+  }
+
+  std::uint64_t bytes() const { return buckets_.bytes(); }
+
+  /// Notes an entry that covers [begin, begin + size) of a target.
+  void insert(std::uint32_t target, std::uint64_t begin, std::uint64_t size, std::uint32_t entry) {
+    if (buckets_.size() == 0 || size < 2) return;
+    std::uint32_t level = 0;
+    while (level + 1 < shifts.size() && (size >> shifts[level]) > max_granules) ++level;
+    levels_ |= 1u << level;
+    const std::uint64_t first = begin >> shifts[level];
+    const std::uint64_t last =
+        std::min((begin + size - 1) >> shifts[level], first + 2 * max_granules);
+    for (std::uint64_t granule = first; granule <= last; ++granule)
+      note(hash(target, granule, level), std::bit_width(size), entry);
+  }
+
+  /// Calls covers(entry) for noted entries that may cover `size` bytes from `begin` on, until it
+  /// says yes. Returns that entry, or 0xffffffff.
+  template <class Covers>
+  std::uint32_t find(std::uint32_t target, std::uint64_t begin, std::uint64_t size,
+                     Covers&& covers) const {
+    const int least = std::bit_width(size);
+    for (std::uint32_t level = 0; level < shifts.size(); ++level) {
+      if ((levels_ >> level & 1) == 0) continue;
+      const std::uint64_t h = hash(target, begin >> shifts[level], level);
+      const Bucket& bucket = buckets_[to_range(h, buckets_.size())];
+      if (bucket.epoch != epoch_) continue;
+      for (std::uint32_t i = 0; i < width; ++i)
+        if (bucket.tags[i] == tag_of(h) && bucket.logs[i] >= least && covers(bucket.entries[i]))
+          return bucket.entries[i];
+    }
+    return 0xffffffffu;
+  }
+
+  /// Forgets everything, in O(1).
+  void clear() {
+    levels_ = 0;
+    if (++epoch_ != 0) return;
+    for (std::uint64_t b = 0; b < buckets_.size(); ++b) buckets_[b] = Bucket{};
+    epoch_ = 1;
+  }
+
+ private:
+  static constexpr std::uint32_t width = 8;
+  static constexpr std::uint64_t max_granules = 64;  ///< per entry, before a coarser level is taken
+  static constexpr std::array<std::uint32_t, 4> shifts = {12, 18, 24, 36};
+
+  struct alignas(64) Bucket {
+    std::array<std::uint16_t, width> tags;  ///< 0: free
+    std::array<std::uint32_t, width> entries;
+    std::array<std::uint8_t, width> logs;  ///< bit width of the entry's size
+    std::uint32_t epoch;
+    std::uint32_t turn;
+  };
+  static_assert(sizeof(Bucket) == 64);
+
+  static std::uint64_t hash(std::uint32_t target, std::uint64_t granule, std::uint32_t level) {
+    return mix(granule * 4 + level, target);
+  }
+  static std::uint16_t tag_of(std::uint64_t hash) {
+    const auto tag = static_cast<std::uint16_t>(hash);
+    return tag == 0 ? 1 : tag;
+  }
+
+  void note(std::uint64_t h, int log, std::uint32_t entry) {
+    Bucket& bucket = buckets_[to_range(h, buckets_.size())];
+    if (bucket.epoch != epoch_) {
+      bucket = Bucket{};
+      bucket.epoch = epoch_;
+    }
+    // In place of a free slot, else of the shortest entry, in turns among equals: what stays
+    // longest unchallenged is likely gone.
+    std::uint32_t place = bucket.turn++ % width;
+    for (std::uint32_t i = 0; i < width; ++i) {
+      const std::uint32_t k = (bucket.turn + i) % width;
+      if (bucket.logs[k] < bucket.logs[place]) place = k;
+    }
+    if (bucket.logs[place] > log && bucket.turn % 4 != 0) return;
+    bucket.tags[place] = tag_of(h);
+    bucket.entries[place] = entry;
+    bucket.logs[place] = static_cast<std::uint8_t>(log);
+  }
+
+  ZeroArray<Bucket> buckets_;
+  std::uint32_t epoch_ = 1;
+  std::uint32_t levels_ = 0;
+};
+
+}  // namespace hob::cache

@@ -1,0 +1,636 @@
+#pragma once
+
+// The cache itself: entries, tied together from an index, a storage and a policy. It is a template
+// so that a lookup costs one virtual call and no more.
+//
+// Dropping is O(1). drop_all() restarts the index (by an epoch number), the storage and the table
+// of entries; names of old entries no longer match. drop_target() notes, for that target, the
+// generation from which on entries are valid; older ones count as missing and are removed as they
+// are met, and by a few steps at each later reserve().
+
+#include <algorithm>
+#include <cstring>
+
+#include "cache/adaptation.hpp"
+#include "cache/cache.hpp"
+#include "cache/container_map.hpp"
+#include "cache/entry.hpp"
+#include "cache/hash.hpp"
+#include "cache/range_map.hpp"
+
+namespace hob::cache {
+
+template <class Index, class Store, class Policy>
+class Engine final : public Cache {
+ public:
+  using StoreType = Store;
+
+  explicit Engine(const Config& config) : Cache(config), policy_(config) {
+    next_adapt_ = config_.adaptation.interval;
+  }
+
+  // -- Lookup ------------------------------------------------------------------------------------
+
+  Lookup find(const Key& key, std::uint64_t size) noexcept override {
+    if (size == 0) {
+      Lookup nothing;
+      nothing.kind = Hit::full;
+      return nothing;
+    }
+    if (++stats_.gets >= next_look_) [[unlikely]]
+      look();
+    stats_.get_size.add(size);
+    policy_.on_get(size);
+    if (ready_) [[likely]] {
+      const std::uint32_t e = lookup(key, hash_key(key));
+      if (e != none) {
+        if (valid_generation(entries_[e])) [[likely]]
+          return hit(e, size, 0);
+        remove(e, false);
+      } else if (key.layout == 0) {
+        const std::uint32_t container = find_container(key, size);
+        if (container != none) {
+          ++stats_.hits_contained;
+          return hit(container, size, key.displacement - entries_[container].displacement);
+        }
+      }
+    }
+    last_hit_ = none;
+    ++stats_.missing;
+    stats_.bytes_from_network += size;
+    return {};
+  }
+
+  // -- Insertion ---------------------------------------------------------------------------------
+
+  Reservation reserve(const Key& key, std::uint64_t size, Fetch fetch) noexcept override {
+    if (size == 0 || (!ready_ && !make_ready())) return fail();
+    sweep();
+    const std::uint64_t hash = hash_key(key);
+    if (const std::uint32_t old = lookup(key, hash); old != none) {
+      if (valid_generation(entries_[old])) return fail();
+      remove(old, false);
+    }
+    policy_.on_reserve(*this, hash, size);
+    if (size > store_.capacity()) return reject(hash);
+
+    Access access = Access::direct;
+    if (!index_.prepare(hash, hash_of()) &&
+        !(grow_index_now() && index_.prepare(hash, hash_of()))) {
+      const std::uint32_t victim = policy_.choose(*this, index_.candidates());
+      if (victim == none) return reject(hash);
+      evict(victim);
+      access = Access::conflicting;
+    }
+    const std::uint32_t e = new_entry();
+    if (e == none) return reject(hash);
+    std::uint32_t region = store_.allocate(size, e);
+    if (region == none && !(Policy::one_eviction && access == Access::conflicting) &&
+        policy_.make_room(*this, size)) {
+      region = store_.allocate(size, e);
+      if (access == Access::direct) access = Access::capacity;
+    }
+    if (region == none) {
+      recycle(e);
+      return reject(hash);
+    }
+    const bool placed = index_.commit(hash, e, hash_of(), set_slot());
+    if (!placed) {
+      store_.release(region);
+      recycle(e);
+      return reject(hash);
+    }
+    Entry& entry = entries_[e];
+    entry.displacement = key.displacement;
+    entry.layout = key.layout;
+    entry.target = key.target;
+    if (++births_ == 0) births_ = 1;
+    entry.birth = births_;
+    entry.valid = 0;
+    entry.data = store_.data(region);
+    entry.size = size;
+    entry.uses = 1;
+    entry.generation = generation_;
+    entry.fetched = 0;
+    entry.cookie = fetch.cookie;
+    entry.extent = std::max(fetch.extent, key.layout == 0 ? size : std::uint64_t{1});
+    entry.region = region;
+    entry.consecutive = 0;
+    ++live_;
+    ++pending_;
+    ++stats_.reuse.counts[1];
+    policy_.on_insert(*this, e, hash);
+    if (key.layout == 0) containers_.insert(key.target, key.displacement, size, e);
+    if (ranges_.active()) ranges_.insert(entries_, e);
+    switch (access) {
+      case Access::conflicting:
+        ++stats_.conflicting;
+        break;
+      case Access::capacity:
+        ++stats_.capacity;
+        break;
+      default:
+        ++stats_.direct;
+    }
+    return {access, {e, entry.birth}};
+  }
+
+  bool extend(EntryId id, std::uint64_t size, Fetch fetch) noexcept override {
+    Entry* const entry = named(id);
+    if (entry == nullptr || entry->pending() || size <= entry->size || !enlarge(id.index, size)) {
+      ++stats_.failing;
+      return false;
+    }
+    if (ranges_.active()) ranges_.remove(entries_, id.index);
+    entry->size = size;
+    entry->cookie = fetch.cookie;
+    entry->extent =
+        std::max({entry->extent, fetch.extent, entry->layout == 0 ? size : std::uint64_t{1}});
+    if (ranges_.active()) ranges_.insert(entries_, id.index);
+    if (entry->layout == 0) containers_.insert(entry->target, entry->displacement, size, id.index);
+    ++pending_;
+    ++stats_.extended;
+    return true;
+  }
+
+  bool fill(EntryId id, const void* data, std::uint64_t bytes, std::uint64_t offset,
+            std::uint64_t ticks) noexcept override {
+    Entry* const entry = named(id);
+    if (entry == nullptr || !entry->pending()) return false;
+    if (offset > entry->valid || bytes > entry->size - offset || offset + bytes < entry->valid) {
+      abandon(id);
+      return false;
+    }
+    std::memcpy(entry->data + offset, data, bytes);
+    entry->size = offset + bytes;
+    return finish(*entry, id.index, ticks);
+  }
+
+  std::byte* writable(EntryId id) noexcept override {
+    Entry* const entry = named(id);
+    return entry != nullptr && entry->pending() ? entry->data : nullptr;
+  }
+
+  bool complete(EntryId id, std::uint64_t ticks) noexcept override {
+    Entry* const entry = named(id);
+    return entry != nullptr && entry->pending() && finish(*entry, id.index, ticks);
+  }
+
+  void abandon(EntryId id) noexcept override {
+    Entry* const entry = named(id);
+    if (entry == nullptr || !entry->pending()) return;
+    if (entry->valid == 0) {
+      remove(id.index, false);
+      return;
+    }
+    entry->size = entry->valid;
+    --pending_;
+  }
+
+  bool refresh(EntryId id, const void* data, std::uint64_t bytes, std::uint64_t offset,
+               std::uint64_t ticks) noexcept override {
+    Entry* const entry = named(id);
+    if (entry == nullptr || offset > entry->valid || bytes > entry->valid - offset) return false;
+    const bool changed = std::memcmp(entry->data + offset, data, bytes) != 0;
+    if (changed) std::memcpy(entry->data + offset, data, bytes);
+    entry->fetched = ticks;
+    entry->consecutive = 0;
+    ++stats_.refreshed;
+    stats_.refreshed_changed += changed ? 1 : 0;
+    return changed;
+  }
+
+  // -- Invalidation ------------------------------------------------------------------------------
+
+  void drop_all() noexcept override {
+    ++stats_.drops_all;
+    restart();
+  }
+
+  void drop_target(std::uint32_t target) noexcept override {
+    ++stats_.drops_target;
+    if (live_ == 0) return;
+    if ((floors_.size() == 0 && !floors_.allocate(max_floors)) || generation_ + 1 == 0) {
+      // No memory for the note, or the generations are used up: dropping everything is right too.
+      for (std::uint64_t i = 0; i < floors_.size(); ++i) floors_[i] = 0;
+      generation_ = 0;
+      restart();
+      return;
+    }
+    floors_[target % max_floors] = ++generation_;
+    sweep_left_ = used_;
+  }
+
+  void drop_range(std::uint32_t target, std::uint64_t displacement,
+                  std::uint64_t bytes) noexcept override {
+    ++stats_.drops_range;
+    if (bytes == 0 || live_ == 0) return;
+    if (!ranges_.active()) {
+      if (!ranges_.activate(index_.slots())) {
+        drop_target(target);
+        return;
+      }
+      for (std::uint32_t e = 0; e < used_; ++e)
+        if (entries_[e].birth != 0) ranges_.insert(entries_, e);
+    }
+    const bool looked =
+        ranges_.overlapping(entries_, target, displacement, bytes, [this](std::uint32_t e) {
+          ++stats_.entries_dropped;
+          remove(e, false);
+        });
+    if (!looked) drop_target(target);
+  }
+
+  void drop(EntryId id) noexcept override {
+    if (named(id) == nullptr) return;
+    ++stats_.entries_dropped;
+    remove(id.index, false);
+  }
+
+  // -- Sizes -------------------------------------------------------------------------------------
+
+  void resize(std::uint64_t index_slots, std::uint64_t storage_bytes) noexcept override {
+    change_index(index_slots, Reason::requested);
+    change_storage(storage_bytes, Reason::requested);
+  }
+
+  void set_latency_bytes(std::uint64_t bytes) noexcept override {
+    config_.latency_bytes = bytes;
+    if constexpr (requires { policy_.set_latency_bytes(bytes); }) policy_.set_latency_bytes(bytes);
+  }
+
+  std::uint64_t index_slots() const noexcept override {
+    return ready_ ? index_.slots() : config_.index_slots;
+  }
+  std::uint64_t storage_bytes() const noexcept override {
+    return ready_ ? store_.capacity() : config_.storage_bytes;
+  }
+  std::uint64_t used_bytes() const noexcept override { return ready_ ? store_.used() : 0; }
+  std::uint64_t entries() const noexcept override { return live_; }
+  std::uint64_t pending() const noexcept override { return pending_; }
+
+  std::uint64_t memory_bytes() const noexcept override {
+    return sizeof(*this) + entries_.bytes() + index_.bytes() + store_.bytes() +
+           containers_.bytes() + ranges_.bytes() + floors_.bytes() + policy_.bytes() +
+           stats_.occupancy.points().capacity() * sizeof(Occupancy) +
+           stats_.adjustments.capacity() * sizeof(Adjustment);
+  }
+
+  // -- For policies ------------------------------------------------------------------------------
+
+  Entry& entry(std::uint32_t e) const { return entries_[e]; }
+  /// Index of the current get in the sequence of gets.
+  std::uint64_t now() const { return stats_.gets; }
+  /// Neither free nor dropped.
+  bool live(std::uint32_t e) const {
+    return entries_[e].birth != 0 && valid_generation(entries_[e]);
+  }
+  Store& store() { return store_; }
+  bool fits(std::uint64_t bytes) { return store_.fits(bytes); }
+  std::uint64_t adjacent_free(std::uint32_t e) const {
+    return store_.adjacent_free(entries_[e].region);
+  }
+  std::uint64_t slots() const { return index_.slots(); }
+  std::uint32_t at_slot(std::uint64_t slot) const { return index_.at(slot); }
+  /// Entries have numbers below this; not all of them are live.
+  std::uint64_t entries_used() const { return used_; }
+  void count_selection(std::uint64_t visited, std::uint64_t nonempty) {
+    ++stats_.selections;
+    stats_.visited += visited;
+    stats_.visited_nonempty += nonempty;
+  }
+  void evict(std::uint32_t e) {
+    const bool was_live = live(e);
+    if (was_live) ++stats_.evictions;
+    remove(e, was_live);
+  }
+
+ private:
+  static constexpr std::uint64_t max_floors = 4096;
+  static constexpr std::uint32_t sweep_steps = 8;
+  static constexpr std::int32_t max_credit = 1024;
+  static constexpr std::size_t max_adjustments = 256;
+
+  auto hash_of() const {
+    return [this](std::uint32_t e) { return hash_key(entries_[e].key()); };
+  }
+  auto set_slot() {
+    return [this](std::uint32_t e, std::uint32_t slot) { entries_[e].slot = slot; };
+  }
+
+  std::uint32_t lookup(const Key& key, std::uint64_t hash) const {
+    return index_.find(hash, [&](std::uint32_t e) { return entries_[e].matches(key); });
+  }
+
+  bool valid_generation(const Entry& entry) const {
+    return floors_.size() == 0 || entry.generation >= floors_[entry.target % max_floors];
+  }
+
+  /// The entry of that name, or null; one that was dropped is removed on the way.
+  Entry* named(EntryId id) {
+    if (!id || id.index >= used_ || entries_[id.index].birth != id.birth) return nullptr;
+    if (valid_generation(entries_[id.index])) return &entries_[id.index];
+    remove(id.index, false);
+    return nullptr;
+  }
+
+  Lookup hit(std::uint32_t e, std::uint64_t size, std::uint64_t offset) {
+    Entry& entry = entries_[e];
+    const std::uint64_t end = offset + size;
+    Lookup found;
+    if (entry.valid >= end) [[likely]] {
+      found.kind = Hit::full;
+      ++stats_.hits_full;
+      stats_.bytes_from_cache += size;
+    } else if (entry.pending() && entry.size >= end) {
+      found.kind = Hit::pending_full;
+      ++stats_.hits_pending;
+      stats_.bytes_from_cache += size;
+    } else {
+      found.kind = entry.pending() ? Hit::pending_partial : Hit::partial;
+      ++stats_.hits_partial;
+      stats_.bytes_from_cache += entry.size - offset;
+      stats_.bytes_from_network += end - entry.size;
+    }
+    policy_.on_hit(*this, e);
+    const std::uint32_t uses = ++entry.uses;
+    if ((uses & (uses - 1)) == 0 && uses != 0) {
+      // Crossed a power of two: the entry moves up one bar of the histogram.
+      --stats_.reuse.counts[std::bit_width(uses) - 1];
+      ++stats_.reuse.counts[std::bit_width(uses)];
+    }
+    entry.consecutive = last_hit_ == e ? entry.consecutive + 1 : 1;
+    last_hit_ = e;
+    found.contained = offset != 0;
+    found.consecutive = entry.consecutive;
+    found.entry = {e, entry.birth};
+    found.offset = offset;
+    if (entry.valid > offset) {
+      found.available = std::min(entry.valid - offset, size);
+      found.data = entry.data + offset;
+    }
+    found.fetched = entry.fetched;
+    found.cookie = entry.cookie;
+    return found;
+  }
+
+  /// An entry that covers the whole range from another displacement; not looked for at every miss
+  /// once that has proved vain.
+  std::uint32_t find_container(const Key& key, std::uint64_t size) {
+    if (container_credit_ <= 0 && stats_.gets % 16 != 0) return none;
+    const std::uint64_t end = key.displacement + size;
+    if (end < key.displacement) return none;
+    const std::uint32_t found =
+        containers_.find(key.target, key.displacement, size, [&](std::uint32_t e) {
+          if (e >= used_) return false;
+          const Entry& entry = entries_[e];
+          if (entry.birth != 0 && entry.layout == 0 && entry.target == key.target &&
+              entry.displacement <= key.displacement && end <= entry.displacement + entry.size &&
+              valid_generation(entry))
+            return true;
+          --container_credit_;
+          return false;
+        });
+    if (found != none) container_credit_ = max_credit;
+    return found;
+  }
+
+  Reservation fail() {
+    ++stats_.failing;
+    return {};
+  }
+  Reservation reject(std::uint64_t hash) {
+    policy_.on_reject(*this, hash);
+    return fail();
+  }
+
+  bool finish(Entry& entry, std::uint32_t e, std::uint64_t ticks) {
+    --pending_;
+    if (entry.size == 0) {
+      ++pending_;
+      remove(e, false);
+      return false;
+    }
+    entry.valid = entry.size;
+    entry.fetched = ticks;
+    return true;
+  }
+
+  /// More room for an entry, where it is or elsewhere, without evicting anyone.
+  bool enlarge(std::uint32_t e, std::uint64_t size) {
+    Entry& entry = entries_[e];
+    if (store_.grow(entry.region, size)) return true;
+    const std::uint32_t region = store_.allocate(size, e);
+    if (region == none) return false;
+    std::memcpy(store_.data(region), entry.data, entry.valid);
+    store_.release(entry.region);
+    entry.region = region;
+    entry.data = store_.data(region);
+    return true;
+  }
+
+  // -- The table of entries ----------------------------------------------------------------------
+
+  bool make_ready() {
+    if (broken_) return false;
+    const Adaptation& a = config_.adaptation;
+    const std::uint64_t most_slots =
+        std::min<std::uint64_t>(std::max(config_.index_slots, a.max_index_slots), none - 1);
+    const std::uint64_t most_bytes = std::max(config_.storage_bytes, a.max_storage_bytes);
+    if (!entries_.reserve(most_slots, 64) ||
+        !store_.init(config_.storage_bytes, most_bytes, entries_.max_size()) ||
+        !index_.allocate(std::min(config_.index_slots, entries_.max_size()), config_.seed) ||
+        !policy_.allocate(index_.slots())) {
+      broken_ = true;
+      return false;
+    }
+    containers_.allocate(index_.slots());
+    return ready_ = true;
+  }
+
+  std::uint32_t new_entry() {
+    if (free_ != none) {
+      const std::uint32_t e = free_;
+      free_ = entries_[e].next;
+      return e;
+    }
+    if (used_ >= entries_.max_size() || !entries_.grow(used_ + 1)) return none;
+    entries_[used_].birth = 0;
+    return static_cast<std::uint32_t>(used_++);
+  }
+  void recycle(std::uint32_t e) {
+    entries_[e].birth = 0;
+    entries_[e].next = free_;
+    free_ = e;
+  }
+
+  void remove(std::uint32_t e, bool evicted) {
+    index_.erase(entries_[e].slot);
+    remove_unindexed(e, evicted);
+  }
+  void remove_unindexed(std::uint32_t e, bool evicted) {
+    Entry& entry = entries_[e];
+    policy_.on_remove(*this, e, evicted);
+    store_.release(entry.region);
+    if (ranges_.active()) ranges_.remove(entries_, e);
+    if (entry.pending()) --pending_;
+    --live_;
+    if (last_hit_ == e) last_hit_ = none;
+    recycle(e);
+  }
+
+  void restart() {
+    last_hit_ = none;
+    if (used_ == 0) return;
+    index_.clear();
+    containers_.clear();
+    store_.clear();
+    policy_.clear();
+    ranges_.deactivate();
+    used_ = live_ = pending_ = sweep_left_ = 0;
+    free_ = none;
+  }
+
+  /// Removes a few of the entries that drop_target() left.
+  void sweep() {
+    for (std::uint32_t i = 0; i < sweep_steps && sweep_left_ > 0; ++i, --sweep_left_) {
+      if (sweep_hand_ >= used_) sweep_hand_ = 0;
+      const std::uint32_t e = sweep_hand_++;
+      if (entries_[e].birth != 0 && !valid_generation(entries_[e])) remove(e, false);
+    }
+  }
+
+  // -- Adaptation --------------------------------------------------------------------------------
+
+  void look() {
+    if (stats_.gets >= next_adapt_) {
+      next_adapt_ = stats_.gets + config_.adaptation.interval;
+      if (ready_ && config_.adaptation.enabled) {
+        const Verdict verdict =
+            signals_.look(config_.adaptation, stats_, index_slots(), storage_bytes(), used_bytes());
+        if (verdict.index_slots) change_index(*verdict.index_slots, verdict.index_reason);
+        if (verdict.storage_bytes) change_storage(*verdict.storage_bytes, verdict.storage_reason);
+      }
+    }
+    if (stats_.gets >= stats_.occupancy.next())
+      stats_.occupancy.add({stats_.gets, used_bytes(), storage_bytes(), live_, index_slots()});
+    next_look_ = std::min(next_adapt_, stats_.occupancy.next());
+  }
+
+  void note_adjustment(bool of_index, std::uint64_t from, std::uint64_t to, Reason reason) {
+    ++stats_.adjustment_count;
+    if (stats_.adjustments.size() >= max_adjustments) return;
+    try {
+      stats_.adjustments.push_back({stats_.gets, of_index, from, to, reason});
+    } catch (...) {
+      // Out of memory: it is counted all the same.
+    }
+  }
+
+  bool grow_index_now() {
+    if constexpr (Policy::eager_index) {
+      const Adaptation& a = config_.adaptation;
+      const std::uint64_t slots = index_.slots();
+      if (!a.enabled || slots >= a.max_index_slots) return false;
+      const auto wish =
+          static_cast<std::uint64_t>(static_cast<double>(slots) * a.index_increase_factor);
+      change_index(std::min(wish, a.max_index_slots), Reason::conflicts);
+      return index_.slots() > slots;
+    }
+    return false;
+  }
+
+  void change_index(std::uint64_t slots, Reason reason) {
+    slots = std::max<std::uint64_t>(slots, 16);
+    if (!ready_) {
+      config_.index_slots = slots;
+      return;
+    }
+    // With room to spare for what must not go.
+    slots = std::min(std::max(slots, 2 * pending_), entries_.max_size());
+    const std::uint64_t from = index_.slots();
+    if (slots == from) return;
+    Index fresh;
+    if (!fresh.allocate(slots, config_.seed + stats_.adjustment_count + 1)) return;
+    // Pending entries first: if not all fit, it is the others that are lost.
+    for (const bool pending : {true, false})
+      for (std::uint32_t e = 0; e < used_; ++e)
+        if (entries_[e].birth != 0 && entries_[e].pending() == pending) move_to(fresh, e);
+    index_ = std::move(fresh);
+    policy_.allocate(index_.slots());
+    rebuild_maps();
+    note_adjustment(true, from, index_.slots(), reason);
+  }
+
+  /// Enters an entry into a new index; it is lost if there is no place.
+  void move_to(Index& fresh, std::uint32_t e) {
+    const bool valid = valid_generation(entries_[e]);
+    const std::uint64_t hash = hash_key(entries_[e].key());
+    if (valid && fresh.prepare(hash, hash_of())) {
+      fresh.commit(hash, e, hash_of(), set_slot());
+      return;
+    }
+    if (valid) ++stats_.lost;
+    remove_unindexed(e, valid);
+  }
+
+  void rebuild_maps() {
+    if (containers_.allocate(index_.slots())) {
+      for (std::uint32_t e = 0; e < used_; ++e) {
+        const Entry& entry = entries_[e];
+        if (entry.birth != 0 && entry.layout == 0)
+          containers_.insert(entry.target, entry.displacement, entry.size, e);
+      }
+    }
+    if (!ranges_.active()) return;
+    ranges_.deactivate();  // built again when it is needed
+  }
+
+  void change_storage(std::uint64_t bytes, Reason reason) {
+    bytes = std::max(bytes, Store::grain);
+    if (!ready_) {
+      config_.storage_bytes = bytes;
+      return;
+    }
+    const std::uint64_t from = store_.capacity();
+    if (bytes == from) return;
+    // Entries that will not fit go, an arbitrary one after the other; pending ones stay.
+    for (std::uint32_t e = 0; e < used_ && store_.used() > bytes; ++e) {
+      if (entries_[e].birth == 0 || (live(e) && entries_[e].pending())) continue;
+      if (live(e)) ++stats_.lost;
+      evict(e);
+    }
+    bytes = std::max(bytes, store_.used());
+    store_.set_capacity(bytes, [this](std::uint32_t e, std::byte* data) {
+      entries_[e].data = data;
+      ++stats_.moved;
+    });
+    if (store_.capacity() != from) note_adjustment(false, from, store_.capacity(), reason);
+  }
+
+  Index index_;
+  LazyArray<Entry> entries_;
+  ZeroArray<std::uint32_t> floors_;  ///< by target: the first valid generation
+  std::uint64_t used_ = 0;           ///< entries_ beyond it were never in use
+  std::uint32_t last_hit_ = none;
+  bool ready_ = false;   ///< memory was taken
+  bool broken_ = false;  ///< there was none to take
+  std::uint64_t next_look_ = 1;
+  Policy policy_;
+
+  Store store_;
+  ContainerMap containers_;
+  RangeMap ranges_;
+  std::uint32_t free_ = none;  ///< list of free entries
+  std::uint32_t births_ = 0;
+  std::uint32_t generation_ = 1;
+  std::uint64_t live_ = 0;
+  std::uint64_t pending_ = 0;
+  std::uint64_t sweep_left_ = 0;
+  std::uint32_t sweep_hand_ = 0;
+  std::int32_t container_credit_ = max_credit;
+  Signals signals_;
+  std::uint64_t next_adapt_ = 0;
+};
+
+}  // namespace hob::cache

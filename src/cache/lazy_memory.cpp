@@ -1,0 +1,79 @@
+#include "cache/lazy_memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace hob::cache {
+namespace {
+
+constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
+
+std::uint64_t page_size() {
+  static const std::uint64_t size = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
+  bytes = round_up(std::max<std::uint64_t>(bytes, 1), page_size());
+  least = round_up(std::max<std::uint64_t>(least, 1), page_size());
+  for (;; bytes = std::max(least, round_up(bytes / 2, page_size()))) {
+    void* base =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base != MAP_FAILED) {
+      unmap();
+      base_ = static_cast<std::byte*>(base);
+      reserved_ = bytes;
+      return true;
+    }
+    if (bytes <= least) return false;
+  }
+}
+
+bool LazyMemory::commit(std::uint64_t bytes) noexcept {
+  if (bytes <= committed_) return true;
+  if (bytes > reserved_) return false;
+  const std::uint64_t need = round_up(bytes, page_size());
+  // Growing by half keeps the calls rare; where there is not that much, what is needed will do.
+  const std::uint64_t wish =
+      std::min(reserved_, std::max(need, round_up(committed_ + committed_ / 2, page_size())));
+  for (const std::uint64_t target : {wish, need}) {
+    std::byte* const begin = base_ + committed_;
+    const std::uint64_t length = target - committed_;
+    if (mprotect(begin, length, PROT_READ | PROT_WRITE) != 0) continue;
+    if (length >= huge_page) madvise(begin, length, MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE
+    if (madvise(begin, length, MADV_POPULATE_WRITE) != 0 && (errno == ENOMEM || errno == EFAULT)) {
+      mprotect(begin, length, PROT_NONE);
+      continue;
+    }
+#endif
+    committed_ = target;
+    return true;
+  }
+  return false;
+}
+
+void LazyMemory::trim(std::uint64_t bytes) noexcept {
+  bytes = round_up(bytes, page_size());
+  if (bytes >= committed_) return;
+  madvise(base_ + bytes, committed_ - bytes, MADV_DONTNEED);
+  mprotect(base_ + bytes, committed_ - bytes, PROT_NONE);
+  committed_ = bytes;
+}
+
+void LazyMemory::unmap() noexcept {
+  if (base_ != nullptr) munmap(base_, reserved_);
+  base_ = nullptr;
+  reserved_ = committed_ = 0;
+}
+
+}  // namespace hob::cache

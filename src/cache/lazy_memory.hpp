@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace hob::cache {
+
+/// A range of addresses of which a growing front part is backed by memory. Addresses never change,
+/// and running out of memory is an answer, not an exception.
+class LazyMemory {
+ public:
+  LazyMemory() = default;
+  ~LazyMemory() { unmap(); }
+  LazyMemory(const LazyMemory&) = delete;
+  LazyMemory& operator=(const LazyMemory&) = delete;
+  LazyMemory(LazyMemory&& other) noexcept { swap(other); }
+  LazyMemory& operator=(LazyMemory&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  /// Sets addresses aside. If the system refuses, half as many are tried, down to `least` bytes.
+  bool reserve(std::uint64_t bytes, std::uint64_t least) noexcept;
+
+  /// Backs at least the first `bytes` bytes by (zeroed) memory, all of it touched, so that later
+  /// writes take no page fault. Grows by half of what is there at least, to stay rare.
+  bool commit(std::uint64_t bytes) noexcept;
+
+  /// Gives the memory behind the first `bytes` bytes back to the system.
+  void trim(std::uint64_t bytes) noexcept;
+
+  std::byte* data() const { return base_; }
+  std::uint64_t committed() const { return committed_; }
+  std::uint64_t reserved() const { return reserved_; }
+
+ private:
+  void unmap() noexcept;
+  void swap(LazyMemory& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(reserved_, other.reserved_);
+    std::swap(committed_, other.committed_);
+  }
+
+  std::byte* base_ = nullptr;
+  std::uint64_t reserved_ = 0;
+  std::uint64_t committed_ = 0;
+};
+
+/// An array of T (trivial, all zeroes is a valid value) in lazy memory.
+template <class T>
+class LazyArray {
+ public:
+  bool reserve(std::uint64_t count, std::uint64_t least) noexcept {
+    return memory_.reserve(count * sizeof(T), least * sizeof(T));
+  }
+  /// Makes elements [0, count) usable.
+  bool grow(std::uint64_t count) noexcept { return count <= size_ || grow_slow(count); }
+  T& operator[](std::uint64_t i) const { return reinterpret_cast<T*>(memory_.data())[i]; }
+  std::uint64_t size() const { return size_; }
+  std::uint64_t max_size() const { return memory_.reserved() / sizeof(T); }
+  std::uint64_t bytes() const { return memory_.committed(); }
+
+ private:
+  bool grow_slow(std::uint64_t count) noexcept {
+    if (!memory_.commit(count * sizeof(T))) return false;
+    size_ = memory_.committed() / sizeof(T);
+    return true;
+  }
+
+  LazyMemory memory_;
+  std::uint64_t size_ = 0;
+};
+
+/// An array of a fixed number of zeroed T, backed when touched; may be empty.
+template <class T>
+class ZeroArray {
+ public:
+  bool allocate(std::uint64_t count) noexcept {
+    LazyMemory memory;
+    if (!memory.reserve(count * sizeof(T), count * sizeof(T)) || !memory.commit(count * sizeof(T)))
+      return false;
+    memory_ = std::move(memory);
+    size_ = count;
+    return true;
+  }
+  T& operator[](std::uint64_t i) const { return reinterpret_cast<T*>(memory_.data())[i]; }
+  std::uint64_t size() const { return size_; }
+  std::uint64_t bytes() const { return memory_.committed(); }
+
+ private:
+  LazyMemory memory_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace hob::cache

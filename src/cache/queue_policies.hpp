@@ -1,0 +1,246 @@
+#pragma once
+
+// Policies that keep entries in queues, for comparison: LRU, SIEVE (Zhang et al. 2024) and S3-FIFO
+// (Yang et al. 2023). They evict in their order until the newcomer fits, up to a bound.
+
+#include <cstdint>
+#include <span>
+
+#include "cache/entry.hpp"
+#include "cache/hash.hpp"
+#include "cache/lazy_memory.hpp"
+
+namespace hob::cache {
+
+/// A list of entries through Entry::prev and next, newest first.
+class EntryQueue {
+ public:
+  std::uint32_t newest() const { return head_; }
+  std::uint32_t oldest() const { return tail_; }
+  std::uint64_t length() const { return length_; }
+
+  template <class Engine>
+  void push(Engine& engine, std::uint32_t e) {
+    Entry& entry = engine.entry(e);
+    entry.prev = none;
+    entry.next = head_;
+    (head_ != none ? engine.entry(head_).prev : tail_) = e;
+    head_ = e;
+    ++length_;
+  }
+  template <class Engine>
+  void remove(Engine& engine, std::uint32_t e) {
+    const Entry& entry = engine.entry(e);
+    (entry.prev != none ? engine.entry(entry.prev).next : head_) = entry.next;
+    (entry.next != none ? engine.entry(entry.next).prev : tail_) = entry.prev;
+    --length_;
+  }
+  void clear() {
+    head_ = tail_ = none;
+    length_ = 0;
+  }
+
+ private:
+  std::uint32_t head_ = none, tail_ = none;
+  std::uint64_t length_ = 0;
+};
+
+/// What the queue policies have in common: evict victims in their order until there is room.
+template <class Derived>
+class QueuePolicy {
+ public:
+  static constexpr bool eager_index = true;
+  static constexpr bool one_eviction = false;
+  static constexpr std::uint32_t max_evictions = 64;  ///< for one newcomer
+
+  bool allocate(std::uint64_t) noexcept { return true; }
+  std::uint64_t bytes() const { return 0; }
+  void on_get(std::uint64_t) {}
+  template <class Engine>
+  void on_reserve(Engine&, std::uint64_t, std::uint64_t) {}
+  template <class Engine>
+  void on_reject(Engine&, std::uint64_t) {}
+
+  template <class Engine>
+  bool make_room(Engine& engine, std::uint64_t bytes) {
+    for (std::uint32_t i = 0; i < max_evictions; ++i) {
+      const std::uint32_t victim = static_cast<Derived*>(this)->victim(engine);
+      engine.count_selection(1, 1);
+      if (victim == none) return false;
+      engine.evict(victim);
+      if (engine.fits(bytes)) return true;
+    }
+    return false;
+  }
+
+  /// Whoever of the candidates was used least recently, pending ones excepted; or `none`.
+  template <class Engine>
+  std::uint32_t choose(Engine& engine, std::span<const std::uint32_t> candidates) {
+    std::uint32_t victim = none;
+    for (const std::uint32_t e : candidates) {
+      if (!engine.live(e)) return e;
+      if (engine.entry(e).pending()) continue;
+      if (victim == none || engine.entry(e).last < engine.entry(victim).last) victim = e;
+    }
+    return victim;
+  }
+
+ protected:
+  static constexpr std::uint32_t max_steps = 4096;  ///< over entries that cannot go
+
+  template <class Engine>
+  static bool evictable(Engine& engine, std::uint32_t e) {
+    return !engine.entry(e).pending() || !engine.live(e);
+  }
+};
+
+class LruPolicy : public QueuePolicy<LruPolicy> {
+ public:
+  explicit LruPolicy(const Config&) {}
+  void clear() { queue_.clear(); }
+
+  template <class Engine>
+  void on_hit(Engine& engine, std::uint32_t e) {
+    engine.entry(e).last = engine.now();
+    if (queue_.newest() == e) return;
+    queue_.remove(engine, e);
+    queue_.push(engine, e);
+  }
+  template <class Engine>
+  void on_insert(Engine& engine, std::uint32_t e, std::uint64_t) {
+    engine.entry(e).last = engine.now();
+    queue_.push(engine, e);
+  }
+  template <class Engine>
+  void on_remove(Engine& engine, std::uint32_t e, bool) {
+    queue_.remove(engine, e);
+  }
+  template <class Engine>
+  std::uint32_t victim(Engine& engine) {
+    std::uint32_t e = queue_.oldest();
+    for (std::uint32_t i = 0; i < max_steps && e != none; ++i, e = engine.entry(e).prev)
+      if (evictable(engine, e)) return e;
+    return none;
+  }
+
+ private:
+  EntryQueue queue_;
+};
+
+class SievePolicy : public QueuePolicy<SievePolicy> {
+ public:
+  explicit SievePolicy(const Config&) {}
+  void clear() {
+    queue_.clear();
+    hand_ = none;
+  }
+
+  template <class Engine>
+  void on_hit(Engine& engine, std::uint32_t e) {
+    engine.entry(e).last = engine.now();
+    engine.entry(e).mark = 1;
+  }
+  template <class Engine>
+  void on_insert(Engine& engine, std::uint32_t e, std::uint64_t) {
+    engine.entry(e).last = engine.now();
+    engine.entry(e).mark = 0;
+    queue_.push(engine, e);
+  }
+  template <class Engine>
+  void on_remove(Engine& engine, std::uint32_t e, bool) {
+    if (hand_ == e) hand_ = engine.entry(e).prev;
+    queue_.remove(engine, e);
+  }
+  template <class Engine>
+  std::uint32_t victim(Engine& engine) {
+    for (std::uint32_t i = 0; i < max_steps; ++i) {
+      if (hand_ == none) hand_ = queue_.oldest();
+      if (hand_ == none) return none;
+      const std::uint32_t e = hand_;
+      hand_ = engine.entry(e).prev;
+      if (!evictable(engine, e)) continue;
+      if (engine.entry(e).mark == 0) return e;
+      engine.entry(e).mark = 0;
+    }
+    return none;
+  }
+
+ private:
+  EntryQueue queue_;
+  std::uint32_t hand_ = none;
+};
+
+class S3FifoPolicy : public QueuePolicy<S3FifoPolicy> {
+ public:
+  explicit S3FifoPolicy(const Config&) {}
+
+  bool allocate(std::uint64_t slots) noexcept {
+    if (ghosts_.size() >= slots) return true;
+    ZeroArray<std::uint32_t> ghosts;
+    if (!ghosts.allocate(slots)) return ghosts_.size() > 0;
+    ghosts_ = std::move(ghosts);
+    return true;
+  }
+  std::uint64_t bytes() const { return ghosts_.bytes(); }
+  void clear() {
+    small_.clear();
+    main_.clear();
+  }
+
+  template <class Engine>
+  void on_hit(Engine& engine, std::uint32_t e) {
+    Entry& entry = engine.entry(e);
+    entry.last = engine.now();
+    if ((entry.mark & uses) < uses) ++entry.mark;
+  }
+  template <class Engine>
+  void on_insert(Engine& engine, std::uint32_t e, std::uint64_t hash) {
+    engine.entry(e).last = engine.now();
+    std::uint32_t& ghost = ghosts_[to_range(hash, ghosts_.size())];
+    const bool seen = ghost == static_cast<std::uint32_t>(hash) && ghost != 0;
+    if (seen) ghost = 0;
+    engine.entry(e).mark = seen ? in_main : 0;
+    (seen ? main_ : small_).push(engine, e);
+  }
+  template <class Engine>
+  void on_remove(Engine& engine, std::uint32_t e, bool evicted) {
+    Entry& entry = engine.entry(e);
+    if ((entry.mark & in_main) != 0) {
+      main_.remove(engine, e);
+      return;
+    }
+    small_.remove(engine, e);
+    if (!evicted) return;
+    const std::uint64_t hash = hash_key(entry.key());
+    ghosts_[to_range(hash, ghosts_.size())] = static_cast<std::uint32_t>(hash);
+  }
+  template <class Engine>
+  std::uint32_t victim(Engine& engine) {
+    for (std::uint32_t i = 0; i < max_steps; ++i) {
+      const bool from_small =
+          small_.oldest() != none &&
+          (main_.oldest() == none || small_.length() * 10 > small_.length() + main_.length());
+      EntryQueue& queue = from_small ? small_ : main_;
+      const std::uint32_t e = queue.oldest();
+      if (e == none) return none;
+      Entry& entry = engine.entry(e);
+      if (evictable(engine, e) && (entry.mark & uses) <= (from_small ? 1u : 0u)) return e;
+      queue.remove(engine, e);
+      if (from_small)
+        entry.mark = in_main;
+      else if ((entry.mark & uses) > 0)
+        --entry.mark;
+      main_.push(engine, e);
+    }
+    return none;
+  }
+
+ private:
+  static constexpr std::uint32_t uses = 3;     ///< bits of Entry::mark that count uses, up to 3
+  static constexpr std::uint32_t in_main = 4;  ///< bit of Entry::mark
+
+  EntryQueue small_, main_;
+  ZeroArray<std::uint32_t> ghosts_;
+};
+
+}  // namespace hob::cache

@@ -1,0 +1,484 @@
+#include "cache/cache.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace hob::cache {
+namespace {
+
+Config fixed(Policy policy, std::uint64_t slots, std::uint64_t bytes) {
+  Config config;
+  config.policy = policy;
+  config.index_slots = slots;
+  config.storage_bytes = bytes;
+  config.adaptation.enabled = false;
+  return config;
+}
+
+std::vector<char> pattern(std::uint64_t size, int first = 1) {
+  std::vector<char> bytes(size);
+  for (std::uint64_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<char>(first + static_cast<int>(i * 7));
+  return bytes;
+}
+
+/// Looks up, and fetches what is missing. True if all of it was there.
+bool get(Cache& cache, const Key& key, std::uint64_t size) {
+  const Lookup found = cache.find(key, size);
+  if (found.kind == Hit::full) return true;
+  const std::vector<char> bytes = pattern(size);
+  if (found.kind == Hit::missing) {
+    const Reservation place = cache.reserve(key, size);
+    if (place.entry) cache.fill(place.entry, bytes.data(), size);
+  }
+  return false;
+}
+
+class AnyPolicy : public testing::TestWithParam<Policy> {};
+INSTANTIATE_TEST_SUITE_P(Policies, AnyPolicy,
+                         testing::Values(Policy::standard, Policy::paper, Policy::temporal,
+                                         Policy::positional, Policy::lru, Policy::sieve,
+                                         Policy::s3fifo),
+                         [](const auto& p) { return std::string(policy_name(p.param)); });
+
+TEST(PolicyNames, ParseBack) {
+  for (const std::string_view name : policy_names) {
+    ASSERT_TRUE(parse_policy(name).has_value());
+    EXPECT_EQ(policy_name(*parse_policy(name)), name);
+  }
+  EXPECT_FALSE(parse_policy("LRU").has_value());
+}
+
+TEST_P(AnyPolicy, TakesNoMemoryBeforeItsFirstReserve) {
+  const auto cache = Cache::create(fixed(GetParam(), 1 << 20, 1 << 30));
+  EXPECT_EQ(cache->find({0, 0, 0}, 8).kind, Hit::missing);
+  EXPECT_LT(cache->memory_bytes(), 32768u);
+}
+
+TEST_P(AnyPolicy, MissingPendingCached) {
+  const auto cache = Cache::create(fixed(GetParam(), 64, 1 << 16));
+  const Key key{3, 1000, 0};
+  EXPECT_EQ(cache->find(key, 100).kind, Hit::missing);
+  const Reservation place = cache->reserve(key, 100, {0, 42});
+  ASSERT_EQ(place.access, Access::direct);
+
+  const Lookup pending = cache->find(key, 60);
+  EXPECT_EQ(pending.kind, Hit::pending_full);
+  EXPECT_EQ(pending.cookie, 42u);
+  EXPECT_EQ(pending.entry, place.entry);
+  EXPECT_EQ(pending.available, 0u);
+  EXPECT_EQ(cache->find(key, 101).kind, Hit::pending_partial);
+  EXPECT_EQ(cache->reserve(key, 100).access, Access::failing);
+
+  const auto bytes = pattern(100);
+  EXPECT_TRUE(cache->fill(place.entry, bytes.data(), 100, 0, 77));
+  EXPECT_FALSE(cache->fill(place.entry, bytes.data(), 100)) << "filled twice";
+  const Lookup hit = cache->find(key, 100);
+  ASSERT_EQ(hit.kind, Hit::full);
+  EXPECT_EQ(hit.fetched, 77u);
+  EXPECT_EQ(std::memcmp(hit.data, bytes.data(), 100), 0);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(hit.data) % 64, 0u) << "not on a cache line";
+
+  const Stats& s = cache->stats();
+  EXPECT_EQ(s.gets, 4u);
+  EXPECT_EQ(s.hits_full, 1u);
+  EXPECT_EQ(s.hits_pending, 1u);
+  EXPECT_EQ(s.hits_partial, 1u);
+  EXPECT_EQ(s.missing, 1u);
+  EXPECT_EQ(s.direct, 1u);
+  EXPECT_EQ(s.failing, 1u);
+  EXPECT_EQ(s.reuse.counts[3], 1u) << "one entry with four gets";
+  EXPECT_EQ(s.get_size.counts[7], 3u);  // 100, 100, 101; 60 is below 64
+}
+
+TEST_P(AnyPolicy, PartialHitIsExtended) {
+  const auto cache = Cache::create(fixed(GetParam(), 64, 1 << 16));
+  const Key key{0, 4096, 0};
+  const auto bytes = pattern(500);
+  const auto other = pattern(2000, 9);
+  auto place = cache->reserve(key, 100);
+  ASSERT_TRUE(cache->fill(place.entry, bytes.data(), 100));
+  // A neighbour that keeps the entry from growing where it is.
+  ASSERT_TRUE(get(*cache, {0, 90000, 0}, 64) == false);
+
+  const Lookup partial = cache->find(key, 500);
+  ASSERT_EQ(partial.kind, Hit::partial);
+  EXPECT_EQ(partial.available, 100u);
+  ASSERT_TRUE(cache->extend(partial.entry, 500));
+  EXPECT_EQ(cache->find(key, 100).kind, Hit::full) << "the old bytes are still served";
+  EXPECT_EQ(cache->find(key, 500).kind, Hit::pending_full);
+  EXPECT_FALSE(cache->extend(partial.entry, 600)) << "already pending";
+  ASSERT_TRUE(cache->fill(partial.entry, bytes.data() + 100, 400, 100));
+  const Lookup full = cache->find(key, 500);
+  ASSERT_EQ(full.kind, Hit::full);
+  EXPECT_EQ(std::memcmp(full.data, bytes.data(), 500), 0);
+
+  // Given up: what was there before remains.
+  ASSERT_TRUE(cache->extend(full.entry, 2000));
+  cache->abandon(full.entry);
+  EXPECT_EQ(cache->find(key, 500).kind, Hit::full);
+  EXPECT_EQ(cache->find(key, 501).kind, Hit::partial);
+  EXPECT_FALSE(cache->extend(full.entry, 1 << 17)) << "longer than the storage";
+  EXPECT_EQ(cache->pending(), 0u);
+}
+
+TEST_P(AnyPolicy, ContainedGetIsAHit) {
+  const auto cache = Cache::create(fixed(GetParam(), 256, 4 << 20));
+  for (const std::uint64_t size :
+       {std::uint64_t{100}, std::uint64_t{5000}, std::uint64_t{70000}, std::uint64_t{1} << 20}) {
+    SCOPED_TRACE(size);
+    const std::uint64_t begin = size * 1000 + 12345;
+    const auto bytes = pattern(size);
+    const Reservation place = cache->reserve({7, begin, 0}, size, {0, 5});
+    ASSERT_TRUE(place.entry);
+    const Lookup pending = cache->find({7, begin + size / 2, 0}, size / 4);
+    ASSERT_EQ(pending.kind, Hit::pending_full);
+    EXPECT_TRUE(pending.contained);
+    EXPECT_EQ(pending.offset, size / 2);
+    EXPECT_EQ(pending.cookie, 5u);
+    ASSERT_TRUE(cache->fill(place.entry, bytes.data(), size));
+    for (const std::uint64_t at : {size / 3, size / 2, size - 9}) {
+      const std::uint64_t n = std::min<std::uint64_t>(size - at, 50);
+      const Lookup hit = cache->find({7, begin + at, 0}, n);
+      ASSERT_EQ(hit.kind, Hit::full) << at;
+      EXPECT_TRUE(hit.contained);
+      EXPECT_EQ(std::memcmp(hit.data, bytes.data() + at, n), 0);
+    }
+    EXPECT_EQ(cache->find({7, begin + size - 10, 0}, 11).kind, Hit::missing) << "sticks out";
+    EXPECT_EQ(cache->find({8, begin + 10, 0}, 10).kind, Hit::missing) << "another target";
+    EXPECT_EQ(cache->find({7, begin + 10, 3}, 10).kind, Hit::missing) << "another layout";
+  }
+}
+
+TEST_P(AnyPolicy, LayoutsAreToldApart) {
+  const auto cache = Cache::create(fixed(GetParam(), 64, 1 << 16));
+  ASSERT_FALSE(get(*cache, {1, 0, 11}, 64));
+  EXPECT_TRUE(get(*cache, {1, 0, 11}, 64));
+  EXPECT_EQ(cache->find({1, 0, 0}, 64).kind, Hit::missing);
+  EXPECT_EQ(cache->find({1, 0, 12}, 64).kind, Hit::missing);
+}
+
+TEST_P(AnyPolicy, KeysFarApartAreToldApart) {
+  const auto cache = Cache::create(fixed(GetParam(), 64, 1 << 16));
+  const std::uint64_t far = std::uint64_t{1} << 32;
+  ASSERT_FALSE(get(*cache, {1, 64, 0}, 64));
+  EXPECT_EQ(cache->find({1, 64 + far, 0}, 64).kind, Hit::missing);
+  EXPECT_EQ(cache->find({1, 64 + 1024 * far, 0}, 64).kind, Hit::missing);
+}
+
+TEST_P(AnyPolicy, RegularStridesAreAllKept) {
+  for (const std::uint64_t stride : {8, 64, 256, 4096, 65536, 1 << 20}) {
+    const auto cache = Cache::create(fixed(GetParam(), 1500, 1 << 20));
+    for (std::uint64_t i = 0; i < 1000; ++i) get(*cache, {0, i * stride, 0}, 8);
+    std::uint64_t kept = 0;
+    for (std::uint64_t i = 0; i < 1000; ++i)
+      kept += cache->find({0, i * stride, 0}, 8).kind == Hit::full ? 1 : 0;
+    EXPECT_EQ(kept, 1000u) << "stride " << stride;
+  }
+}
+
+TEST_P(AnyPolicy, PendingIsNeverEvicted) {
+  const auto cache = Cache::create(fixed(GetParam(), 128, 64 * 64));
+  std::vector<EntryId> held;
+  for (std::uint64_t i = 0; i < 32; ++i) {
+    const auto place = cache->reserve({0, i * 64, 0}, 64);
+    ASSERT_TRUE(place.entry);
+    held.push_back(place.entry);
+  }
+  for (std::uint64_t i = 0; i < 20000; ++i) get(*cache, {1, (i % 500) * 64, 0}, 64);
+  EXPECT_GT(cache->stats().capacity + cache->stats().conflicting, 0u);
+  for (const EntryId id : held) EXPECT_NE(cache->writable(id), nullptr);
+  EXPECT_EQ(cache->pending(), 32u);
+}
+
+TEST_P(AnyPolicy, AHundredThousandPendingWorkOrFail) {
+  Config config = fixed(GetParam(), 4096, 16 << 20);
+  const auto cache = Cache::create(config);
+  std::vector<EntryId> held;
+  for (std::uint64_t i = 0; i < 100000; ++i) {
+    ASSERT_EQ(cache->find({0, i * 64, 0}, 64).kind, Hit::missing);
+    const auto place = cache->reserve({0, i * 64, 0}, 64);
+    if (place.entry) held.push_back(place.entry);
+  }
+  EXPECT_GT(held.size(), 3000u);
+  EXPECT_LE(held.size(), cache->index_slots());
+  EXPECT_EQ(cache->pending(), held.size());
+  const auto bytes = pattern(64);
+  for (const EntryId id : held) ASSERT_TRUE(cache->fill(id, bytes.data(), 64));
+  EXPECT_EQ(cache->pending(), 0u);
+}
+
+TEST(Adaptive, AHundredThousandPendingAreAllKept) {
+  const auto cache = Cache::create(Config{});
+  for (std::uint64_t i = 0; i < 100000; ++i) {
+    ASSERT_EQ(cache->find({0, i * 64, 0}, 64).kind, Hit::missing);
+    cache->reserve({0, i * 64, 0}, 64);
+  }
+  EXPECT_GT(cache->pending(), 60000u);
+}
+
+TEST_P(AnyPolicy, DropsTouchNoEntry) {
+  const auto cache = Cache::create(fixed(GetParam(), 8192, 1 << 20));
+  for (std::uint64_t i = 0; i < 4000; ++i)
+    get(*cache, {static_cast<std::uint32_t>(i % 8), i * 64, 0}, 64);
+  const auto pending = cache->reserve({3, 1 << 30, 0}, 64);
+  ASSERT_TRUE(pending.entry);
+  cache->drop_target(3);
+  EXPECT_EQ(cache->stats().entries_dropped, 0u);
+  EXPECT_FALSE(cache->fill(pending.entry, pattern(64).data(), 64));
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const Lookup found = cache->find({static_cast<std::uint32_t>(i % 8), i * 64, 0}, 64);
+    ASSERT_EQ(found.kind, i % 8 == 3 ? Hit::missing : Hit::full) << i;
+  }
+  cache->drop_all();
+  EXPECT_EQ(cache->stats().entries_dropped, 0u);
+  EXPECT_EQ(cache->entries(), 0u);
+  EXPECT_EQ(cache->used_bytes(), 0u);
+  for (std::uint64_t i = 0; i < 4000; ++i)
+    ASSERT_EQ(cache->find({static_cast<std::uint32_t>(i % 8), i * 64, 0}, 64).kind, Hit::missing);
+  // It works on as before.
+  for (std::uint64_t i = 0; i < 4000; ++i) get(*cache, {0, i * 64, 0}, 64);
+  EXPECT_EQ(cache->find({0, 64, 0}, 64).kind, Hit::full);
+}
+
+TEST_P(AnyPolicy, SpaceOfADroppedTargetComesBack) {
+  const auto cache = Cache::create(fixed(GetParam(), 8192, 1 << 18));
+  for (int round = 0; round < 50; ++round) {
+    for (std::uint64_t i = 0; i < 1000; ++i) get(*cache, {1, i * 64, 0}, 64);
+    cache->drop_target(1);
+  }
+  for (std::uint64_t i = 0; i < 3000; ++i) get(*cache, {0, i * 64, 0}, 64);
+  std::uint64_t kept = 0;
+  for (std::uint64_t i = 0; i < 3000; ++i)
+    kept += cache->find({0, i * 64, 0}, 64).kind == Hit::full ? 1 : 0;
+  EXPECT_GT(kept, 2990u);
+}
+
+TEST_P(AnyPolicy, DropRangeDropsWhatOverlapsAndNothingElse) {
+  const auto cache = Cache::create(fixed(GetParam(), 8192, 1 << 21));
+  for (std::uint64_t i = 0; i < 1000; ++i) get(*cache, {2, i * 100, 0}, 100);
+  get(*cache, {2, 200000, 0}, 300000);  // longer than most
+  const Key strided{2, 1000000, 9};
+  ASSERT_EQ(cache->find(strided, 64).kind, Hit::missing);
+  const auto place = cache->reserve(strided, 64, {5000, 0});
+  ASSERT_TRUE(cache->fill(place.entry, pattern(64).data(), 64));
+
+  cache->drop_range(2, 5050, 100);  // entries 50 and 51
+  cache->drop_range(3, 0, 10000);
+  cache->drop_range(2, 1004999, 1);
+  cache->drop_range(2, 0, 0);
+  EXPECT_EQ(cache->stats().entries_dropped, 3u);
+  EXPECT_EQ(cache->find(strided, 64).kind, Hit::missing);
+  for (std::uint64_t i = 0; i < 1000; ++i)
+    ASSERT_EQ(cache->find({2, i * 100, 0}, 100).kind,
+              i == 50 || i == 51 ? Hit::missing : Hit::full);
+  EXPECT_EQ(cache->find({2, 200000, 0}, 300000).kind, Hit::full);
+  cache->drop_range(2, 499999, 1);
+  EXPECT_EQ(cache->find({2, 200000, 0}, 300000).kind, Hit::missing);
+
+  cache->drop_range(2, 0, ~std::uint64_t{0});
+  EXPECT_EQ(cache->find({2, 0, 0}, 100).kind, Hit::missing);
+}
+
+TEST_P(AnyPolicy, GrowingLosesNothing) {
+  const auto cache = Cache::create(fixed(GetParam(), 1024, 1 << 18));
+  for (std::uint64_t i = 0; i < 600; ++i) get(*cache, {0, i * 64, 0}, 64 + i % 200);
+  std::vector<bool> there;
+  for (std::uint64_t i = 0; i < 600; ++i)
+    there.push_back(cache->find({0, i * 64, 0}, 64).kind == Hit::full);
+  const std::uint64_t entries = cache->entries();
+  cache->resize(5000, 1 << 20);
+  EXPECT_GE(cache->index_slots(), 5000u);
+  EXPECT_EQ(cache->storage_bytes(), 1u << 20);
+  EXPECT_EQ(cache->stats().lost, 0u);
+  EXPECT_EQ(cache->entries(), entries);
+  const auto bytes = pattern(64);
+  for (std::uint64_t i = 0; i < 600; ++i) {
+    const Lookup found = cache->find({0, i * 64, 0}, 64);
+    ASSERT_EQ(found.kind == Hit::full, there[i]) << i;
+    if (there[i]) {
+      ASSERT_EQ(std::memcmp(found.data, bytes.data(), 64), 0);
+    }
+  }
+}
+
+TEST_P(AnyPolicy, ShrinkingKeepsWhatFits) {
+  const auto cache = Cache::create(fixed(GetParam(), 8192, 4 << 20));
+  for (std::uint64_t i = 0; i < 2000; ++i) get(*cache, {0, i * 1024, 0}, 1000);
+  // Holes: every other entry goes.
+  for (std::uint64_t i = 0; i < 2000; i += 2) cache->drop_range(0, i * 1024, 1);
+  const auto held = cache->reserve({0, std::uint64_t{1} << 40, 0}, 1000);
+  ASSERT_TRUE(held.entry);
+  const std::uint64_t before = cache->memory_bytes();
+  cache->resize(8192, 1001 * 1024 + 64);
+  EXPECT_EQ(cache->stats().lost, 0u);
+  EXPECT_LT(cache->memory_bytes(), before);
+  const auto bytes = pattern(1000);
+  for (std::uint64_t i = 1; i < 2000; i += 2) {
+    const Lookup found = cache->find({0, i * 1024, 0}, 1000);
+    ASSERT_EQ(found.kind, Hit::full) << i;
+    ASSERT_EQ(std::memcmp(found.data, bytes.data(), 1000), 0);
+  }
+  cache->resize(8192, 100 * 1024);
+  EXPECT_GT(cache->stats().lost, 800u);
+  EXPECT_LE(cache->used_bytes(), 100u * 1024);
+  EXPECT_GT(cache->entries(), 80u);
+  EXPECT_NE(cache->writable(held.entry), nullptr) << "pending entries stay";
+  cache->resize(64, 100 * 1024);
+  EXPECT_LE(cache->entries(), 64u);
+  EXPECT_NE(cache->writable(held.entry), nullptr) << "pending entries stay";
+}
+
+TEST_P(AnyPolicy, TooLargeFailsAndHurtsNothing) {
+  const auto cache = Cache::create(fixed(GetParam(), 64, 1 << 16));
+  get(*cache, {0, 0, 0}, 64);
+  EXPECT_EQ(cache->find({0, 1 << 20, 0}, std::uint64_t{1} << 40).kind, Hit::missing);
+  EXPECT_EQ(cache->reserve({0, 1 << 20, 0}, std::uint64_t{1} << 40).access, Access::failing);
+  EXPECT_EQ(cache->reserve({0, 1 << 20, 0}, ~std::uint64_t{0}).access, Access::failing);
+  EXPECT_EQ(cache->find({0, 0, 0}, 64).kind, Hit::full);
+}
+
+TEST_P(AnyPolicy, ZeroBytesAreAlwaysThere) {
+  const auto cache = Cache::create(fixed(GetParam(), 64, 1 << 16));
+  EXPECT_EQ(cache->find({0, 0, 0}, 0).kind, Hit::full);
+  EXPECT_EQ(cache->reserve({0, 0, 0}, 0).access, Access::failing);
+  EXPECT_EQ(cache->stats().gets, 0u);
+}
+
+TEST_P(AnyPolicy, RefreshSaysWhetherBytesChanged) {
+  const auto cache = Cache::create(fixed(GetParam(), 64, 1 << 16));
+  const Key key{0, 0, 0};
+  get(*cache, key, 64);
+  const Lookup hit = cache->find(key, 64);
+  auto bytes = pattern(64);
+  EXPECT_FALSE(cache->refresh(hit.entry, bytes.data(), 64, 0, 5));
+  EXPECT_EQ(cache->find(key, 64).fetched, 5u);
+  bytes[63] = static_cast<char>(bytes[63] + 1);
+  EXPECT_TRUE(cache->refresh(hit.entry, bytes.data() + 60, 4, 60, 6));
+  EXPECT_EQ(std::memcmp(cache->find(key, 64).data, bytes.data(), 64), 0);
+  EXPECT_EQ(cache->stats().refreshed, 2u);
+  EXPECT_EQ(cache->stats().refreshed_changed, 1u);
+}
+
+TEST_P(AnyPolicy, CountsHitsWithNothingInBetween) {
+  const auto cache = Cache::create(fixed(GetParam(), 64, 1 << 16));
+  get(*cache, {0, 0, 0}, 8);
+  get(*cache, {0, 64, 0}, 8);
+  for (std::uint32_t i = 1; i <= 5; ++i) EXPECT_EQ(cache->find({0, 0, 0}, 8).consecutive, i);
+  EXPECT_EQ(cache->find({0, 64, 0}, 8).consecutive, 1u);
+  EXPECT_EQ(cache->find({0, 0, 0}, 8).consecutive, 1u);
+  cache->find({0, 999, 0}, 8);
+  EXPECT_EQ(cache->find({0, 0, 0}, 8).consecutive, 1u) << "a miss was in between";
+}
+
+TEST_P(AnyPolicy, OutOfMemoryIsAFailingAccess) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers need memory themselves";
+#endif
+  Config config = fixed(GetParam(), 1 << 14, std::uint64_t{1} << 30);
+  const auto cache = Cache::create(config);
+  ASSERT_FALSE(get(*cache, {0, 0, 0}, 1000));
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_DATA, &old), 0);
+  rlimit little = old;
+  little.rlim_cur = 1;  // no private writable memory beyond what there is
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &little), 0);
+  std::uint64_t kept = 0;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    if (cache->find({0, i << 20, 0}, 8000).kind == Hit::missing) {
+      const Reservation place = cache->reserve({0, i << 20, 0}, 8000);
+      if (place.entry) {
+        std::memset(cache->writable(place.entry), 1, 8000);
+        kept += cache->complete(place.entry) ? 1 : 0;
+      }
+    }
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &old), 0);
+  EXPECT_LT(cache->used_bytes(), 8u << 20);
+  EXPECT_GT(kept, 0u);
+}
+
+TEST(Adaptive, SizesFollowTheFourSignals) {
+  for (const Policy policy : {Policy::paper, Policy::standard}) {
+    SCOPED_TRACE(policy_name(policy));
+    Config config;
+    config.policy = policy;
+    config.index_slots = 256;
+    config.storage_bytes = 1 << 16;
+    config.adaptation.min_storage_bytes = 1 << 14;
+    config.adaptation.interval = 512;
+    const auto cache = Cache::create(config);
+    // Too many keys, too many bytes: both grow, until all of it is there.
+    for (int round = 0; round < 30; ++round)
+      for (std::uint64_t i = 0; i < 2000; ++i) get(*cache, {0, i * 512, 0}, 500);
+    EXPECT_GE(cache->index_slots(), 2000u);
+    EXPECT_GE(cache->storage_bytes(), 2000u * 512);
+    std::uint64_t hits = cache->stats().hits_full;
+    for (std::uint64_t i = 0; i < 2000; ++i) get(*cache, {0, i * 512, 0}, 500);
+    EXPECT_EQ(cache->stats().hits_full - hits, 2000u);
+    const std::uint64_t large = cache->storage_bytes();
+    // A small working set with stable hits: S_w shrinks, and nothing of it is lost.
+    cache->drop_all();
+    for (int round = 0; round < 2000; ++round)
+      for (std::uint64_t i = 0; i < 20; ++i) get(*cache, {1, i * 512, 0}, 500);
+    EXPECT_LT(cache->storage_bytes(), large);
+    hits = cache->stats().hits_full;
+    for (std::uint64_t i = 0; i < 20; ++i) get(*cache, {1, i * 512, 0}, 500);
+    EXPECT_EQ(cache->stats().hits_full - hits, 20u);
+    bool grew_index = false;
+    bool grew_storage = false;
+    bool shrank_storage = false;
+    for (const Adjustment& a : cache->stats().adjustments) {
+      grew_index |= a.of_index && a.to > a.from && a.reason == Reason::conflicts;
+      grew_storage |= !a.of_index && a.to > a.from && a.reason == Reason::capacity;
+      shrank_storage |= !a.of_index && a.to < a.from && a.reason == Reason::stable_and_free;
+    }
+    EXPECT_TRUE(grew_index);
+    EXPECT_TRUE(grew_storage);
+    EXPECT_TRUE(shrank_storage);
+  }
+}
+
+TEST(Adaptive, SparseIndexShrinks) {
+  Config config;
+  config.policy = Policy::paper;
+  config.index_slots = 1 << 16;
+  config.storage_bytes = 1 << 16;
+  config.adaptation.max_storage_bytes = 1 << 16;
+  const auto cache = Cache::create(config);
+  for (std::uint64_t i = 0; i < 20000; ++i) get(*cache, {0, (i * 7919 % 5000) * 1024, 0}, 1000);
+  EXPECT_LT(cache->index_slots(), 1u << 16);
+  bool sparse = false;
+  for (const Adjustment& a : cache->stats().adjustments)
+    sparse |= a.of_index && a.to < a.from && a.reason == Reason::sparse;
+  EXPECT_TRUE(sparse);
+}
+
+TEST(Occupancy, SeriesStaysBounded) {
+  const auto cache = Cache::create(fixed(Policy::standard, 64, 1 << 14));
+  for (std::uint64_t i = 0; i < 200000; ++i) get(*cache, {0, i % 100 * 64, 0}, 64);
+  const auto& points = cache->stats().occupancy.points();
+  EXPECT_GT(points.size(), OccupancySeries::max_points / 4);
+  EXPECT_LE(points.size(), OccupancySeries::max_points);
+  for (std::size_t i = 1; i < points.size(); ++i) EXPECT_LT(points[i - 1].get, points[i].get);
+  EXPECT_GT(points.back().get, 190000u);
+}
+
+TEST(Scale, MemoryFollowsTargetsUsedNotTargets) {
+  const auto few = Cache::create(Config{});
+  const auto spread = Cache::create(Config{});
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    get(*few, {static_cast<std::uint32_t>(i % 100), 4096 * i, 0}, 64);
+    get(*spread, {static_cast<std::uint32_t>(i % 100 * 10007), 4096 * i, 0}, 64);
+  }
+  few->drop_target(7);
+  spread->drop_target(999'999);
+  EXPECT_EQ(few->memory_bytes(), spread->memory_bytes());
+}
+
+}  // namespace
+}  // namespace hob::cache
