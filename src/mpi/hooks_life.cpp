@@ -22,7 +22,7 @@ int thread_level() {
 
 /// Before the first of them, so that errors in the settings show before the job starts.
 void first_of_all() {
-  static const bool once = (read_settings(), true);
+  static const bool once = (read_settings(), check_family(), true);
   (void)once;
 }
 

@@ -1,5 +1,6 @@
 #include "mpi/runtime.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <mutex>
 
 #include "mpi/real.hpp"
+#include "mpi/resolve.hpp"
 #include "mpi/spin.hpp"
 #include "mpi/wrapper.hpp"
 
@@ -31,6 +33,33 @@ void read_settings() {
   if (errors.empty()) return;
   if (launcher_rank() <= 0)
     for (const auto& error : errors) std::fprintf(stderr, "hob: %s\n", error.c_str());
+  std::fflush(stderr);
+  _exit(2);
+}
+
+void check_family() {
+  Dl_info where{};
+  void* init = real::find("PMPI_Init");
+  if (!init || dladdr(init, &where) == 0 || !where.dli_fname) return;
+  char version[MPI_MAX_LIBRARY_VERSION_STRING > 8192 ? MPI_MAX_LIBRARY_VERSION_STRING : 8192] = {};
+  int length = 0;
+  real::Get_library_version(version, &length);
+  const std::string_view text(version);
+  const auto says = [&](std::string_view word) { return text.find(word) != text.npos; };
+  std::string_view family;
+  if (std::string_view(where.dli_fname).find("libmpi_abi") != std::string_view::npos)
+    family = "abi";
+  else if (says("Open MPI"))
+    family = "openmpi";
+  else if (says("MPICH") || says("Intel") || says("MVAPICH"))
+    family = "mpich";
+  if (family == HOB_FAMILY) return;
+  if (launcher_rank() <= 0)
+    std::fprintf(stderr,
+                 "hob: this Hob serves MPI libraries of the family %s, but the program runs on %s (%.*s). %s%.*s%s\n",
+                 HOB_FAMILY, where.dli_fname, static_cast<int>(text.find('\n') == text.npos ? 60 : text.find('\n')),
+                 version, family.empty() ? "There is no Hob for it." : "Use libhob_",
+                 static_cast<int>(family.size()), family.data(), family.empty() ? "" : ".so.");
   std::fflush(stderr);
   _exit(2);
 }

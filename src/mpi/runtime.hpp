@@ -29,6 +29,10 @@ Runtime& runtime();
 /// them prints them.
 void read_settings();
 
+/// Handles and constants differ between ABI families: with an MPI library of another one, every
+/// process ends with status 2, and one of them says which Hob to use. Before MPI is initialised.
+void check_family();
+
 /// After the library's own initialisation. thread_level: what it provided.
 void start(int thread_level, bool world);
 
