@@ -13,7 +13,7 @@ CTEST := ctest --output-on-failure --no-tests=error
 
 SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
-.PHONY: all setup build demo test bench sanitize format lint lint-format lint-python lint-cpp install docs clean help
+.PHONY: all setup build demo test bench sanitize format lint lint-format lint-python lint-cpp lint-docs install docs clean help
 
 all: build
 
@@ -62,7 +62,7 @@ format:
 	@clang-format -i $(SOURCES)
 	@ruff format --quiet tools tests && ruff check --quiet --fix tools tests
 
-lint: lint-format lint-python lint-cpp
+lint: lint-format lint-python lint-cpp lint-docs
 
 lint-format:
 	@scripts/setup --lint
@@ -76,6 +76,9 @@ lint-python:
 lint-cpp: build
 	@scripts/setup --lint
 	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build/default
+
+lint-docs: build
+	@./hob config --markdown | diff -u docs/configuration.md - || { echo 'docs/configuration.md: run make docs'; exit 1; }
 
 docs: build
 	@./hob config --markdown >docs/configuration.md

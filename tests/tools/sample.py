@@ -20,7 +20,7 @@ def window(rank, number=0, gets=20000):
         "counters": {
             "gets": gets, "hits_full": hits, "hits_pending": 300, "hits_partial": 200,
             "direct": gets - hits - 500 - 900, "conflicting": 400, "capacity": 350, "failing": 150,
-            "bytes_from_cache": hits * 700, "bytes_from_network": (gets - hits) * 700,
+            "cache_memory": 5_000_000, "native_gets": gets - hits, "bytes_from_cache": hits * 700, "bytes_from_network": (gets - hits) * 700,
         },
         "histograms": {
             "get_size": histogram([0, 0, 0, 10, 80, 900, 4000, 6000, 5000, 2500, 1000, 300, 40], "B"),

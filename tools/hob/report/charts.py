@@ -1,5 +1,6 @@
 """The pictures of a report, as SVG text. Without matplotlib there are none, and the page says so."""
 
+import functools
 import io
 import math
 
@@ -11,7 +12,7 @@ try:
 
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, PercentFormatter
+    from matplotlib.ticker import FuncFormatter, MultipleLocator, PercentFormatter
 except ImportError:
     matplotlib = None
 
@@ -25,7 +26,17 @@ def available():
     return matplotlib is not None
 
 
-def _figure(width=7.2, height=3.0):
+def _picture(draw):
+    """A function that draws, and that gives no picture where there is no matplotlib."""
+
+    @functools.wraps(draw)
+    def wrapped(*arguments, **options):
+        return draw(*arguments, **options) if available() else None
+
+    return wrapped
+
+
+def _figure(width=5.6, height=2.7):
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
@@ -51,6 +62,7 @@ def _labels(axes, x, y):
     axes.set_ylabel(y, fontsize=9, color=INK)
 
 
+@_picture
 def access_types(bars, name):
     """Stacked shares of access types (paper: Figs. 13, 16, 18). bars: [(label, counters)]."""
     counts = [(label, access_counts(counters)) for label, counters in bars]
@@ -62,7 +74,7 @@ def access_types(bars, name):
         groups = [counts[i : i + step] for i in range(0, len(counts), step)]
         counts = [(group[0][0], [sum(column) for column in zip(*(row for _, row in group))])
                   for group in groups]
-    figure, axes = _figure(height=3.3)
+    figure, axes = _figure(height=2.7)
     bottom = [0.0] * len(counts)
     for kind, colour in zip(range(len(ACCESS_TYPES)), COLOURS):
         heights = [row[kind] / sum(row) for _, row in counts]
@@ -91,6 +103,7 @@ def _class_label(k, unit):
     return f"{low}" if low == high else f"{low}-{high}" if high < 1000 else f"{low}+"
 
 
+@_picture
 def histogram(counts, name, x, y, unit="", colour=BLUE, log=False):
     """A log2 histogram as bars (paper: Figs. 2 and 3, matching: Fig. 1)."""
     if not sum(counts):
@@ -118,6 +131,7 @@ def _short(value, _position=None):
     return f"{value:g}"
 
 
+@_picture
 def cumulative(counts, name, x, unit="B"):
     """The share of gets up to a size (paper: Fig. 3)."""
     total = sum(counts)
@@ -144,6 +158,7 @@ def cumulative(counts, name, x, unit="B"):
     return _svg(figure, name)
 
 
+@_picture
 def occupancy(points, adaptations, name):
     """Storage and index in use over the gets (paper: Fig. 10), adaptations as lines."""
     if len(points) < 2:
@@ -157,7 +172,10 @@ def occupancy(points, adaptations, name):
     for i, change in enumerate(adaptations):
         axes.axvline(change["get"], color=COLOURS[5], linewidth=0.8, linestyle=":",
                      label="adaptation" if i == 0 else None)
-    axes.set_ylim(bottom=0)
+    most = max(max(point["used"], point["capacity"]) for point in points)
+    axes.set_ylim(0, 1.05 * most)
+    # Steps that are whole powers of two, so that the labels are round.
+    axes.yaxis.set_major_locator(MultipleLocator(2 ** math.ceil(math.log2(max(most, 8) / 6))))
     axes.set_xlim(0, gets[-1])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
     axes.xaxis.set_major_formatter(FuncFormatter(_short))
@@ -170,10 +188,11 @@ def occupancy(points, adaptations, name):
     other.set_ylim(0, 1.03)
     other.yaxis.set_major_formatter(PercentFormatter(1))
     _labels(axes, "gets so far", "")
-    figure.legend(loc="outside right upper", frameon=False, fontsize=9)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8.5, columnspacing=1.2)
     return _svg(figure, name)
 
 
+@_picture
 def bars(rows, name, x, y):
     """Plain bars: [(label, value)]."""
     if not any(value for _, value in rows):
@@ -188,6 +207,7 @@ def bars(rows, name, x, y):
     return _svg(figure, name)
 
 
+@_picture
 def timeline(rows, name):
     """How busy each ghost was when. rows: [(label, seconds per interval, [busy share, ...])]."""
     rows = [row for row in rows if any(row[2])]

@@ -17,7 +17,8 @@ ACCESS_TYPES = (
     ("conflicting", ("conflicting",), "kept after its index slot was freed: the index is small"),
     ("capacity", ("capacity",), "kept after other data was dropped: the storage is small"),
     ("failing", ("failing",), "fetched and not kept"),
-    ("left alone", ("bypassed",), "given straight to the MPI library: a hit would not be cheaper"),
+    ("left alone", ("bypassed", "uncacheable"),
+     "given straight to the MPI library: a hit would not be cheaper, or must not be"),
 )
 
 
@@ -109,6 +110,9 @@ class Run:
         self.seconds = self.program.get("seconds")
         self.counters = add_counters(rank.get("counters") for rank in self.ranks)
         self.memory = [rank.get("memory_bytes", 0) for rank in self.ranks]
+        self.cache_memory = [
+            add_counters(window.get("counters") for window in rank.get("windows") or [])
+            .get("cache_memory", 0) for rank in self.ranks]
         self.windows = self._windows()
         self.queues = self._queues()
         self.cache = add_counters(window.counters for window in self.windows)

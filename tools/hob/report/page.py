@@ -21,9 +21,9 @@ h1 { font-size: 24px; line-height: 1.3; margin: 0 0 4px; overflow-wrap: anywhere
 h2 { font-size: 19px; margin: 36px 0 10px; }
 h3 { font-size: 16px; margin: 22px 0 6px; }
 p { margin: 6px 0; max-width: 76ch; }
-code { font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", Menlo, monospace; }
+code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .92em; }
 .soft, figcaption { color: var(--soft); font-size: 13.5px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px; }
 .tile { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; }
 .tile b { display: block; font-size: 22px; font-weight: 650; line-height: 1.25; }
 .card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
@@ -86,7 +86,7 @@ def _tiles(run):
     if received:
         tiles.append(_tile(quantity(received), "messages matched"))
     if any(run.memory):
-        tiles.append(_tile(size(spread(run.memory)[1]), "memory of Hob per rank (median)"))
+        tiles.append(_tile(size(spread(run.memory)[1]), "memory of a rank, program included (median)"))
     return '<div class="tiles">' + "".join(tiles) + "</div>"
 
 

@@ -47,11 +47,11 @@ def cache_findings(run):
     gets = counters.get("gets", 0)
     if not run.windows:
         return ["The program opened no window, so there was nothing to cache."]
+    alone = counters.get("bypassed", 0) + counters.get("uncacheable", 0)
+    if gets and alone >= 0.99 * gets:
+        return [f"The program issued {quantity(gets)} gets. They went straight to the MPI library: "
+                "fetching was as cheap as a copy from a cache, or a copy was not allowed."]
     if not gets:
-        alone = counters.get("bypassed", 0)
-        if alone:
-            return [f"All {quantity(alone)} gets went straight to the MPI library: fetching was as "
-                    "cheap as a copy from a cache."]
         return ["The program's windows saw no remote gets, so there was nothing to cache."]
     out = [f"Of {quantity(gets)} remote gets, {quantity(run.hits)} ({share(run.hits, gets)}) "
            f"were answered by the cache; {size(counters.get('bytes_from_cache', 0))} did not cross "
@@ -97,7 +97,8 @@ def findings(run):
         out.append("No rank wrote its counters: the program did not reach MPI_Finalize.")
         return out
     out += cache_findings(run) + matching_findings(run)
-    _, middle, most = spread(run.memory)
-    if most:
-        out.append(f"Hob used {size(middle)} of memory on the median rank, {size(most)} at most.")
+    cached = spread(run.cache_memory)
+    if cached[2]:
+        out.append(f"The caches took {size(cached[1])} of memory on the median rank, "
+                   f"{size(cached[2])} at most.")
     return out

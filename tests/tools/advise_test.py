@@ -1,0 +1,87 @@
+"""hob advise: what it concludes from counters."""
+
+import tempfile
+import unittest
+
+import sample
+from support import hob, write_json
+
+from hob.advise import advise
+from hob.report.data import Run
+
+
+def with_counters(queues=False, kind="create", **counters):
+    """A run of one window with these counters."""
+    document = sample.report(ranks=2, windows=1, queues=queues, ghosts=0)
+    for rank in document["ranks"]:
+        rank["windows"][0].update(counters=counters, kind=kind)
+    return Run(document)
+
+
+class Cache(unittest.TestCase):
+    def of(self, **counters):
+        return advise(with_counters(**counters))[0]
+
+    def test_helps_where_gets_repeat(self):
+        advice = self.of(gets=1000, hits_full=900, direct=100)
+        self.assertEqual((advice.verdict, advice.settings), ("helps", []))
+        self.assertAlmostEqual(advice.saves, 2 * 900 * 2e-6)
+
+    def test_asks_for_room_where_it_is_short(self):
+        advice = self.of(gets=1000, hits_full=500, capacity=300, conflicting=200)
+        self.assertEqual([setting.split("=")[0] for setting in advice.settings],
+                         ["cache_max", "cache_index"])
+
+    def test_is_no_use_without_gets_without_reuse_and_on_one_node(self):
+        self.assertEqual(self.of(puts=10).verdict, "no use")
+        self.assertEqual(self.of(gets=1000, direct=1000).verdict, "no use")
+        self.assertEqual(self.of(gets=1000, bypassed=1000).verdict, "no use")
+
+    def test_suggests_a_promise_where_acquires_empty_the_cache(self):
+        advice = self.of(gets=1000, direct=1000, invalidations=500)
+        self.assertEqual((advice.verdict, advice.settings), ("may help", ["cache=always"]))
+
+
+class Ghosts(unittest.TestCase):
+    def test_may_help_where_targets_are_needed(self):
+        advice = advise(with_counters(kind="allocate", accumulates=100))[1]
+        self.assertEqual((advice.verdict, advice.settings), ("may help", ["ghosts=1"]))
+
+    def test_cannot_serve_other_windows(self):
+        self.assertEqual(advise(with_counters(kind="create", accumulates=100))[1].verdict, "no use")
+
+    def test_have_nothing_to_serve(self):
+        self.assertEqual(advise(with_counters(kind="allocate"))[1].verdict, "no use")
+
+
+class Matching(unittest.TestCase):
+    def test_helps_where_queues_are_deep(self):
+        advice = advise(with_counters(queues=True))[2]
+        self.assertEqual(advice.verdict, "helps")
+        self.assertGreater(advice.saves, 0)
+
+    def test_is_no_use_where_they_are_short(self):
+        run = with_counters(queues=True)
+        for queue in run.queues:
+            for part in queue.parts:
+                for name in ("prq_depth", "umq_depth"):
+                    part["histograms"][name]["counts"] = [0, 5000, 100]
+        self.assertEqual(advise(run)[2].verdict, "no use")
+
+
+class Command(unittest.TestCase):
+    def test_reads_a_report(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            status, out, err = hob("advise", "--from", write_json(scratch, sample.report()))
+        self.assertEqual(status, 0, err)
+        for part in ("cached gets: helps", "message matching: helps", "ghosts: "):
+            self.assertIn(part, out)
+
+    def test_needs_a_program(self):
+        status, _, err = hob("advise", "-n", "2")
+        self.assertEqual(status, 2)
+        self.assertIn("no program", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,188 @@
+"""The hob command: help, config, run, bench."""
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import BIN, ROOT, hob, mpis, run
+
+from hob import cli
+from hob.run import launch_command
+
+
+class Help(unittest.TestCase):
+    def test_overview_names_every_command(self):
+        status, out, _ = hob("--help")
+        self.assertEqual(status, 0)
+        for name in cli.COMMANDS:
+            self.assertIn(f"\n  {name} ", out)
+        self.assertIn("mpiexec -n 4 hob exec ./app", out)
+
+    def test_each_command_explains_itself(self):
+        for name in ("run", "config", "report", "advise", "bench"):
+            with self.subTest(name):
+                status, out, err = hob(name, "--help")
+                self.assertEqual(status, 0, err)
+                self.assertIn(f"usage: hob {name}", out)
+                self.assertGreater(len(out.splitlines()), 5)
+
+    def test_unknown_command(self):
+        status, _, err = hob("rnu")
+        self.assertEqual(status, 2)
+        self.assertIn("'rnu'", err)
+        self.assertIn("run", err)
+
+    def test_nothing_said(self):
+        status, out, _ = hob()
+        self.assertEqual(status, 2)
+        self.assertIn("usage: hob", out)
+
+
+class Config(unittest.TestCase):
+    def test_every_setting_with_default_and_meaning(self):
+        rows = json.loads(hob("config", "--json")[1])
+        keys = [row["key"] for row in rows]
+        self.assertEqual(len(keys), len(set(keys)))
+        self.assertIn("cache", keys)
+        text, markdown = hob("config")[1], hob("config", "--markdown")[1]
+        for row in rows:
+            self.assertTrue(row["help"], row["key"])
+            self.assertIn(f"# {row['key']} = {row['default']}", text)
+            self.assertIn(f"| `{row['key']}` | `{row['environment']}` |", markdown)
+
+    def test_output_is_a_file_that_hob_reads(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "hob.conf"
+            path.write_text(hob("config")[1])
+            # It gets past its settings, to the question which MPI /usr/bin/env uses.
+            status, _, err = run([BIN / "hob-exec", "/usr/bin/env"], HOB_CONFIG=str(path))
+            self.assertEqual(status, 2)
+            self.assertIn("--mpi", err)
+
+    def test_filter(self):
+        self.assertIn("cache_size", hob("config", "cache_s")[1])
+        status, _, err = hob("config", "no-such-key")
+        self.assertEqual(status, 2)
+        self.assertIn("no-such-key", err)
+
+
+class Run(unittest.TestCase):
+    """`hob run` starts programs that are plainly linked with each MPI."""
+
+    def test_with_each_mpi(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            source = Path(scratch) / "p.c"
+            source.write_text("""#include <mpi.h>
+#include <stdio.h>
+int main(int c, char** v) {
+  MPI_Init(&c, &v);
+  int size, rank;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) printf("%d ranks, %s\\n", size, v[1]);
+  MPI_Finalize();
+  return 0;
+}
+""")
+            for name, mpi in mpis().items():
+                with self.subTest(name):
+                    program = Path(scratch) / name
+                    self.assertEqual(run([mpi["cc"], source, "-o", program])[0], 0)
+                    status, out, err = hob("run", "-n", "3", "--off", program, "-n",
+                                           OMPI_ALLOW_RUN_AS_ROOT="1",
+                                           OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+                    self.assertEqual(status, 0, err)
+                    self.assertIn("3 ranks, -n", out)
+
+    def test_dry_run_shows_launcher_and_options(self):
+        name, mpi = next(iter(mpis().items()))
+        with tempfile.TemporaryDirectory() as scratch:
+            source = Path(scratch) / "p.c"
+            source.write_text("#include <mpi.h>\nint main(void) { return MPI_Finalize(); }\n")
+            program = Path(scratch) / "p"
+            self.assertEqual(run([mpi["cc"], source, "-o", program])[0], 0, name)
+            status, out, err = hob("run", "-n", "4", "--ghosts", "1", "--set", "cache=always",
+                                   "--dry-run", program, "x")
+        self.assertEqual(status, 0, err)
+        self.assertIn(f"{mpi['exec']} -n 5", out)
+        self.assertIn("--set cache=always --ghosts 1", out)
+        self.assertTrue(out.strip().endswith(f"{program} x"))
+
+    def test_ranks_over_nodes(self):
+        self.assertEqual(launch_command(["mpiexec"], "mpich", 10, 2),
+                         ["mpiexec", "-n", "10", "-ppn", "5"])
+        self.assertEqual(launch_command(["srun"], "mpich", 10, 2),
+                         ["srun", "-n", "10", "-N", "2", "--ntasks-per-node", "5"])
+
+    def test_no_program(self):
+        status, _, err = hob("run", "-n", "2")
+        self.assertEqual(status, 2)
+        self.assertIn("no program", err)
+        status, _, err = hob("run", "-n", "2", "./none")
+        self.assertEqual(status, 2)
+        self.assertIn("./none", err)
+
+
+class Script(unittest.TestCase):
+    """The shell script `hob`, started in the ways that users start it."""
+
+    def test_through_a_link(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            link = Path(scratch) / "hob"
+            link.symlink_to(ROOT / "hob")
+            status, out, err = run([link, "--help"])
+            self.assertEqual(status, 0, err)
+            self.assertIn("usage: hob", out)
+
+    def test_through_path(self):
+        path = f"{ROOT}{os.pathsep}{os.environ['PATH']}"
+        status, out, err = run([shutil.which("env"), "hob", "--help"], PATH=path)
+        self.assertEqual(status, 0, err)
+        self.assertIn("usage: hob", out)
+
+
+class Bench(unittest.TestCase):
+    def test_lists_and_refuses(self):
+        status, out, _ = hob("bench", "--help")
+        self.assertEqual(status, 0)
+        self.assertIn("\n  hit ", out)
+        status, _, err = hob("bench", "no-such-bench")
+        self.assertEqual(status, 2)
+        self.assertIn("no-such-bench", err)
+
+    def test_writes_rows_limits_and_machine_and_fails_on_a_miss(self):
+        from hob import bench
+        from hob.benchlib import Bench as Rows
+
+        class Module:
+            HELP = "a benchmark"
+
+            @staticmethod
+            def add_arguments(parser):
+                parser.add_argument("--value", type=float, default=1)
+
+            @staticmethod
+            def run(args):
+                rows = Rows()
+                rows.row(size=8, ns=args.value)
+                rows.at_most("ns", args.value, 2)
+                return rows.result()
+
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch) / "out.json"
+            for value, ok in ((1, True), (3, False)):
+                bench.run_module("own", Module, ["--json", str(out), "--value", str(value)])
+                written = json.loads(out.read_text())
+                self.assertEqual(written["bench"], "own")
+                self.assertIn("cores", written["machine"])
+                self.assertEqual(written["rows"], [{"size": 8, "ns": value}])
+                self.assertEqual([limit["ok"] for limit in written["limits"]], [ok])
+        self.assertIsInstance(bench._own_parser("own", Module), argparse.ArgumentParser)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,207 @@
+"""hob-exec: which MPI a program uses, what it loads, how it refuses."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import BIN, hob_exec, mpis, run
+
+PROGRAM = """#include <mpi.h>
+int main(int c, char** v) { MPI_Init(&c, &v); MPI_Finalize(); return 0; }
+"""
+
+def which(*words, **environment):
+    status, out, err = hob_exec("--which", *words, **environment)
+    if status != 0:
+        raise AssertionError(f"status {status}: {err}")
+    return json.loads(out)
+
+class Family(unittest.TestCase):
+    """The family of programs linked with each MPI that is here."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.directory = Path(cls.scratch.name)
+        (cls.directory / "p.c").write_text(PROGRAM)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_of_a_linked_program(self):
+        self.assertTrue(mpis(), "no MPI library was set up")
+        for name, mpi in mpis().items():
+            with self.subTest(name):
+                program = self.directory / name
+                subprocess.run([mpi["cc"], self.directory / "p.c", "-o", program], check=True)
+                found = which(program)
+                self.assertEqual(found["family"], mpi["family"])
+                self.assertFalse(found["late"])
+                self.assertTrue(Path(found["mpi"]).is_file())
+
+    def test_through_a_library_of_the_program(self):
+        name, mpi = next(iter(mpis().items()))
+        (self.directory / "part.c").write_text("#include <mpi.h>\nint part(void)"
+                                               "{ int f; return MPI_Initialized(&f); }\n")
+        (self.directory / "user.c").write_text("int part(void); int main(void){ return part(); }\n")
+        # The program names libpart alone, and libpart names MPI.
+        subprocess.run([mpi["cc"], "-shared", "-fPIC", self.directory / "part.c", "-o",
+                        self.directory / "libpart.so"], check=True)
+        subprocess.run(["cc", self.directory / "user.c", "-o", self.directory / "user",
+                        f"-L{self.directory}", "-lpart", "-Wl,-rpath,$ORIGIN",
+                        "-Wl,--allow-shlib-undefined"], check=True)
+        self.assertEqual(which(self.directory / "user")["family"], mpi["family"], name)
+
+    def test_of_python_comes_from_the_launcher(self):
+        for name, mpi in mpis().items():
+            if mpi["family"] == "abi":
+                continue
+            with self.subTest(name):
+                status, out, err = run([mpi["exec"], "-n", "1", BIN / "hob-exec", "--which",
+                                        "/usr/bin/env"], OMPI_ALLOW_RUN_AS_ROOT="1",
+                                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+                self.assertEqual(status, 0, err)
+                found = json.loads(out)
+                self.assertEqual(found["family"], mpi["family"])
+                self.assertTrue(found["late"])
+                self.assertTrue(Path(found["mpi"]).is_file())
+
+    def test_can_be_said(self):
+        self.assertEqual(which("--mpi", "mpich", "/usr/bin/env", PMI_RANK="0")["family"], "mpich")
+
+    def test_of_a_static_program_is_refused(self):
+        (self.directory / "s.c").write_text("int main(void) { return 0; }\n")
+        built = subprocess.run(["cc", "-static", self.directory / "s.c", "-o",
+                                self.directory / "s"], capture_output=True, check=False)
+        if built.returncode != 0:
+            self.skipTest("no static C library here")
+        status, _, err = hob_exec(self.directory / "s")
+        self.assertEqual(status, 2)
+        self.assertIn("statically", err)
+
+    def test_unknown_is_refused_and_says_what_to_do(self):
+        status, _, err = hob_exec("/usr/bin/env")
+        self.assertEqual(status, 2)
+        self.assertIn("--mpi", err)
+
+class Refusals(unittest.TestCase):
+    def check(self, words, *parts, **environment):
+        status, out, err = hob_exec(*words, "/usr/bin/env", **environment)
+        self.assertEqual(status, 2)
+        self.assertEqual(out, "")
+        self.assertEqual(len(err.splitlines()), 1, err)
+        for part in parts:
+            self.assertIn(part, err)
+
+    def test_value_not_allowed_names_value_key_and_choices(self):
+        self.check(["--set", "cache=sometimes"], "sometimes", "cache", "auto", "strict", "always")
+        self.check(["--cache", "sometimes"], "sometimes", "cache", "auto")
+        self.check([], "sometimes", "HOB_CACHE", "auto", HOB_CACHE="sometimes")
+
+    def test_number_out_of_range(self):
+        self.check(["--set", "cache_sample=0"], "'0'", "cache_sample", "1")
+        self.check(["--verify", "3"], "'3'", "verify")
+
+    def test_unknown_setting(self):
+        self.check(["--set", "cash=auto"], "cash", "hob config")
+        self.check([], "HOB_CASH", HOB_CASH="auto")
+
+    def test_set_without_a_value(self):
+        self.check(["--set", "cache"], "cache", "key=value")
+
+    def test_unknown_option(self):
+        self.check(["--cahce", "auto"], "--cahce", "--help")
+
+    def test_family_that_does_not_exist(self):
+        self.check(["--mpi", "lam"], "'lam'", "mpich", "openmpi", "abi")
+
+    def test_only_the_first_rank_speaks(self):
+        for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
+            with self.subTest(name):
+                status, out, err = hob_exec("--set", "cache=x", "/usr/bin/env", **{name: "3"})
+                self.assertEqual((status, out, err), (2, "", ""))
+
+    def test_mpi_that_hob_was_not_built_for(self):
+        with tempfile.TemporaryDirectory() as empty:
+            status, _, err = hob_exec("--mpi", "mpich", "/usr/bin/env", HOB_LIBDIR=empty,
+                                      PMI_RANK="0")
+        self.assertEqual(status, 2)
+        self.assertIn("mpich", err)
+        self.assertIn("not built for", err)
+
+    def test_program_that_does_not_exist(self):
+        status, _, err = hob_exec("./no-such-program")
+        self.assertEqual(status, 127)
+        self.assertIn("no-such-program", err)
+
+class Starts(unittest.TestCase):
+    """What the started program finds in its environment. An empty file stands for the library."""
+
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.directory = Path(self.scratch.name)
+        name, mpi = next(iter(mpis().items()))
+        self.mpi = mpi
+        (self.directory / "p.c").write_text("""#include <mpi.h>
+#include <stdio.h>
+extern char** environ;
+int main(int c, char** v) {
+  if (c < 0) MPI_Init(&c, &v);
+  for (char** e = environ; *e; ++e) puts(*e);
+  for (int i = 1; i < c; ++i) printf("argument=%s\\n", v[i]);
+  return 7;
+}
+""")
+        self.program = self.directory / "p"
+        subprocess.run([mpi["cc"], self.directory / "p.c", "-o", self.program], check=True)
+        self.library = self.directory / f"libhob_{mpi['family']}.so"
+        empty = self.directory / "empty.c"
+        empty.write_text("int hob_test_library;\n")
+        subprocess.run(["cc", "-shared", "-fPIC", empty, "-o", self.library], check=True)
+
+    def start(self, *words, **environment):
+        status, out, err = hob_exec(*words, HOB_LIBDIR=str(self.directory), **environment)
+        self.assertEqual(status, 7, err)
+        return dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
+
+    def test_preloads_in_front(self):
+        other = self.directory / "other.so"
+        subprocess.run(["cc", "-shared", "-fPIC", self.directory / "empty.c", "-o", other],
+                       check=True)
+        found = self.start(self.program, LD_PRELOAD=str(other))
+        self.assertEqual(found["LD_PRELOAD"], f"{self.library}:{other}")
+
+    def test_options_become_settings(self):
+        found = self.start("--cache", "strict", "--quiet", "--json", "o.json", "--set",
+                           "cache_size=5M", self.program)
+        self.assertEqual(found["HOB_CACHE"], "strict")
+        self.assertEqual(found["HOB_REPORT"], "silent")
+        self.assertEqual(found["HOB_CACHE_SIZE"], "5M")
+        self.assertEqual(found["HOB_JSON"], f"{os.getcwd()}/o.json")
+
+    def test_options_override_the_environment(self):
+        self.assertEqual(self.start("--cache", "strict", self.program, HOB_CACHE="off")["HOB_CACHE"],
+                         "strict")
+
+    def test_off_loads_nothing(self):
+        self.assertNotIn("LD_PRELOAD", self.start("--off", self.program))
+
+    def test_the_program_keeps_its_own_options(self):
+        self.assertEqual(self.start(self.program, "--cache=x")["argument"], "--cache=x")
+        self.assertEqual(self.start("--", self.program, "--set")["argument"], "--set")
+
+class Help(unittest.TestCase):
+    def test_teaches(self):
+        status, out, _ = hob_exec("--help")
+        self.assertEqual(status, 0)
+        for part in ("mpiexec -n 4 hob exec", "--set", "--ghosts", "--json", "--off", "Examples"):
+            self.assertIn(part, out)
+
+if __name__ == "__main__":
+
+    unittest.main()

@@ -1,0 +1,176 @@
+"""hob report: the page of a full run, and of runs that lack almost everything."""
+
+import json
+import re
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+
+import sample
+from support import hob, write_json
+
+from hob.report import charts
+from hob.report.data import Run, access_counts, load, merge_counts
+from hob.report.page import page
+from hob.report.words import findings, quantity, share, size
+from hob.where import HobError
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Checker(HTMLParser):
+    """Every tag closed, and nothing fetched from elsewhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.faults, self.tags, self.ids = [], [], {}, []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href") and not str(value).startswith(("#", "data:")):
+                self.faults.append(f"{tag} fetches {value}"[:100])
+            if name == "id":
+                self.ids.append(value)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> closes nothing")
+
+
+def checked(text):
+    checker = Checker()
+    checker.feed(text)
+    if checker.faults or checker.open:
+        raise AssertionError(f"{checker.faults[:5]} {checker.open[:5]}")
+    return checker
+
+
+class Page(unittest.TestCase):
+    def test_of_a_full_run(self):
+        text = page(Run(sample.report()))
+        tags = checked(text).tags
+        self.assertNotIn("script", tags)
+        for part in ("./lcc --graph &lt;packages&gt;.mtx", "Cached gets", "Message matching",
+                     "Ghosts", "MPICH 5.0.2", "adjacency 0", "Adaptations", "cache_size",
+                     "a get from shared memory is as cheap as a hit", "conflicting"):
+            self.assertIn(part, text)
+        if charts.available():
+            # Two windows with four pictures, four of the queues, three of the ghosts.
+            self.assertEqual(tags["figure"], 15)
+
+    def test_ids_of_pictures_do_not_clash(self):
+        if not charts.available():
+            self.skipTest("matplotlib is not installed")
+        text = page(Run(sample.report()))
+        clips = re.findall(r'<clipPath id="([^"]+)"', text)
+        self.assertTrue(clips)
+        self.assertEqual(len(clips), len(set(clips)))
+
+    def test_is_the_same_each_time(self):
+        self.assertEqual(page(Run(sample.report())), page(Run(sample.report())))
+
+    def test_of_runs_that_lack_things(self):
+        cases = {
+            "nothing": {"hob": {}},
+            "no ranks": {"hob": {"version": "1"}, "program": {"ranks": 4}, "ranks": []},
+            "one rank": sample.report(ranks=1),
+            "no windows": sample.report(windows=0),
+            "no queues": sample.report(queues=False),
+            "no ghosts": sample.report(ghosts=0),
+            "many ranks": sample.report(ranks=300, windows=1),
+            "many windows": sample.report(ranks=2, windows=7),
+        }
+        for name, document in cases.items():
+            with self.subTest(name):
+                checked(page(Run(document)))
+
+    def test_of_a_window_without_gets(self):
+        document = sample.report(windows=1)
+        for rank in document["ranks"]:
+            rank["windows"][0]["counters"] = {}
+            rank["windows"][0]["histograms"] = {}
+            rank["windows"][0]["series"] = {}
+        text = page(Run(document))
+        checked(text)
+        self.assertIn("no remote gets", text)
+
+    def test_without_matplotlib_says_so(self):
+        kept, charts.matplotlib = charts.matplotlib, None
+        self.addCleanup(setattr, charts, "matplotlib", kept)
+        document = sample.report()
+        text = page(Run(document))
+        checked(text)
+        self.assertIn("matplotlib is not installed", text)
+        self.assertIn("adjacency 0", text)
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+
+    def test_writes_the_page_beside_the_json(self):
+        source = write_json(self.scratch.name, sample.report())
+        status, out, err = hob("report", source)
+        self.assertEqual(status, 0, err)
+        target = source.with_suffix(".html")
+        self.assertEqual(out.strip(), str(target))
+        checked(target.read_text())
+
+    def test_refuses_what_is_no_report(self):
+        broken = Path(self.scratch.name) / "broken.json"
+        broken.write_text('{"hob": {')
+        other = write_json(self.scratch.name, {"a": 1}, "other.json")
+        for path, part in ((broken, "no JSON"), (other, "not written by Hob"),
+                           (Path(self.scratch.name) / "none.json", "cannot read")):
+            with self.subTest(path.name):
+                status, _, err = hob("report", path)
+                self.assertEqual(status, 2)
+                self.assertIn(part, err)
+                self.assertIn(path.name, err)
+
+
+class Numbers(unittest.TestCase):
+    def test_histograms_of_different_lengths_add_up(self):
+        self.assertEqual(merge_counts([{"counts": [1, 2]}, {"counts": [1, 0, 3, 0]}, {}]), [2, 2, 3])
+
+    def test_access_types_add_up_to_the_gets(self):
+        counters = sample.window(0)["counters"]
+        self.assertEqual(sum(access_counts(counters)), counters["gets"])
+
+    def test_extended_partial_hits_count_once(self):
+        counts = access_counts({"hits_partial": 5, "direct": 7, "extended": 5})
+        self.assertEqual(sum(counts), 7)
+
+    def test_words(self):
+        self.assertEqual(size(1536), "1.5 KiB")
+        self.assertEqual(quantity(1234567), "1.23 million")
+        self.assertEqual(share(9999, 10000), "more than 99.9%")
+        self.assertEqual(share(1, 100000), "less than 0.1%")
+        self.assertEqual(share(1, 0), "0%")
+
+    def test_findings_name_what_limits(self):
+        document = sample.report(ranks=1, windows=1)
+        document["ranks"][0]["windows"][0]["counters"].update(capacity=9000, direct=0)
+        self.assertIn("cache_size", " ".join(findings(Run(document))))
+
+    def test_load_returns_what_was_written(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            run = load(write_json(scratch, json.loads(json.dumps(sample.report()))))
+            self.assertEqual(run.rank_count, 4)
+            self.assertEqual(run.cache["gets"], 4 * 30000)
+            with self.assertRaises(HobError):
+                load(Path(scratch) / "none")
+
+
+if __name__ == "__main__":
+    unittest.main()
