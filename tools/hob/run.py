@@ -106,12 +106,13 @@ def _candidates(use):
     """Launchers that may fit an MPI library, the likeliest first."""
     names = {"openmpi": ["mpiexec.openmpi", "mpiexec"], "mpich": ["mpiexec.mpich", "mpiexec"],
              "abi": ["mpiexec"]}[use["family"]]
-    library = Path(use["mpi"]) if use["mpi"] else None
-    if library:
+    if use["mpi"]:
         # The one beside the library: prefix/lib/libmpi.so, or Debian's prefix/lib/x86_64.../.
-        for prefix in (library.parent.parent, library.parent.parent.parent):
+        # Resolved, since Open MPI takes /bin/mpiexec (a link to /usr/bin) for a prefix of "/".
+        directory = Path(use["mpi"]).parent.resolve()
+        for prefix in (directory.parent, directory.parent.parent):
             # Debian has several MPI libraries in one prefix: there the plain name may be another's.
-            usable = names if str(prefix) not in ("/usr", "/") else names[:-1]
+            usable = names if str(prefix) != "/usr" else names[:-1]
             yield from (prefix / "bin" / name for name in usable)
     for known in mpis().values():
         if known["family"] == use["family"]:
