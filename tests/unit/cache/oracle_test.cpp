@@ -53,13 +53,13 @@ class World {
       get();
     else if (what < 900)
       finish(pick(0, 9) == 0);
-    else if (what < 960)
+    else if (what < 930)
       write();
-    else if (what < 975)
+    else if (what < 935)
       drop_target();
-    else if (what < 979)
+    else if (what < 937)
       drop_all();
-    else if (what < 985)
+    else if (what < 942)
       cache_->resize(pick(16, 1000), pick(1, 300) * 1024);
     else
       check_pending();
@@ -101,7 +101,7 @@ class World {
   void get() {
     Key key;
     key.target = static_cast<std::uint32_t>(pick(0, targets - 1));
-    key.displacement = pick(0, 3) == 0 ? pick(0, 40000) : pick(0, 300) * 64;
+    key.displacement = pick(0, 3) == 0 ? pick(0, 40000) : pick(0, 80) * 64;
     key.layout = pick(0, 4) == 0 ? pick(1, 2) : 0;
     const std::uint64_t size = pick(0, 9) == 0 ? pick(1, 8000) : pick(1, 200);
     const Lookup found = cache_->find(key, size);

@@ -1,0 +1,71 @@
+#include "report/trace.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace hob::report {
+namespace {
+
+struct Header {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t record_bytes;
+  std::uint32_t rank;
+  std::uint32_t ranks;
+};
+constexpr char magic[8] = {'H', 'O', 'B', 'T', 'R', 'A', 'C', 'E'};
+constexpr std::uint32_t version = 1;
+
+struct Closer {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+}  // namespace
+
+bool TraceWriter::open(const char* path, std::uint32_t rank, std::uint32_t ranks) noexcept {
+  close();
+  file_ = std::fopen(path, "wbe");
+  if (file_ == nullptr) return ok_ = false;
+  std::setvbuf(file_, nullptr, _IOFBF, 1 << 18);
+  Header header{{}, version, sizeof(TraceRecord), rank, ranks};
+  std::memcpy(header.magic, magic, sizeof magic);
+  return ok_ = std::fwrite(&header, sizeof header, 1, file_) == 1;
+}
+
+void TraceWriter::add(const TraceRecord& record) noexcept {
+  if (file_ != nullptr && ok_) ok_ = std::fwrite(&record, sizeof record, 1, file_) == 1;
+}
+
+bool TraceWriter::close() noexcept {
+  if (file_ != nullptr && std::fclose(file_) != 0) ok_ = false;
+  file_ = nullptr;
+  return ok_;
+}
+
+bool read_trace(const char* path, Trace& trace, std::string& error) {
+  const std::unique_ptr<std::FILE, Closer> file(std::fopen(path, "rbe"));
+  if (file == nullptr) {
+    error = std::string(path) + ": " + std::strerror(errno);
+    return false;
+  }
+  Header header{};
+  if (std::fread(&header, sizeof header, 1, file.get()) != 1 ||
+      std::memcmp(header.magic, magic, sizeof magic) != 0) {
+    error = std::string(path) + ": not a trace written by Hob";
+    return false;
+  }
+  if (header.version != version || header.record_bytes != sizeof(TraceRecord)) {
+    error = std::string(path) + ": written by another version of Hob (trace format " +
+            std::to_string(header.version) + ", this is " + std::to_string(version) + ")";
+    return false;
+  }
+  trace.rank = header.rank;
+  trace.ranks = header.ranks;
+  trace.records.clear();
+  TraceRecord record;
+  while (std::fread(&record, sizeof record, 1, file.get()) == 1) trace.records.push_back(record);
+  return true;
+}
+
+}  // namespace hob::report
