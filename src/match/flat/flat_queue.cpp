@@ -1,37 +1,40 @@
 #include "match/flat/flat_queue.hpp"
 
-#include <algorithm>
-
 #include "match/strategies.hpp"
 
 namespace hob::match::flat {
 
 template <Side side>
 template <bool keep_source>
-void FlatQueue<side>::PartIndex<keep_source>::reserve(const Slots& slots) {
-  index.reserve();
+[[gnu::always_inline]] inline void FlatQueue<side>::PartIndex<keep_source>::reserve(Slots& slots) {
+  index.reserve(access(slots), slots.capacity());
   if (ring.capacity() < slots.capacity()) ring.resize(slots.capacity(), ring.capacity());
 }
 
 template <Side side>
 template <bool keep_source>
-void FlatQueue<side>::PartIndex<keep_source>::append(Slots& slots, std::uint32_t slot) {
-  Envelope key = access(slots).key(slot);
+[[gnu::always_inline]] inline void FlatQueue<side>::PartIndex<keep_source>::append(
+    Slots& slots, std::uint32_t slot, const Envelope& envelope) {
+  Envelope key = Part<keep_source>::key_of(envelope);
   index.append(access(slots), slot, key, hash_of(key));
 }
 
 template <Side side>
 template <bool keep_source>
-void FlatQueue<side>::PartIndex<keep_source>::remove(Slots& slots, std::uint32_t slot) {
-  Envelope key = access(slots).key(slot);
-  index.remove(access(slots), index.find(access(slots), key, hash_of(key)), slot);
+[[gnu::always_inline]] inline void FlatQueue<side>::PartIndex<keep_source>::remove(
+    Slots& slots, std::uint32_t slot, const Envelope& envelope) {
+  if (ring[slot].first) {
+    index.remove_first(access(slots), slot, hash_of(Part<keep_source>::key_of(envelope)));
+  } else {
+    index.remove_younger(access(slots), slot);
+  }
 }
 
 template <Side side>
 template <bool keep_source>
-std::uint32_t FlatQueue<side>::PartIndex<keep_source>::oldest(Slots& slots, const Envelope& want) {
-  std::uint32_t cell = index.find(access(slots), want, hash_of(want));
-  return cell == none ? none : index.head(cell);
+[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::PartIndex<keep_source>::oldest(
+    Slots& slots, const Envelope& want, std::uint32_t hash) {
+  return index.find(access(slots), want, hash);
 }
 
 template <Side side>
@@ -42,61 +45,52 @@ void FlatQueue<side>::PartIndex<keep_source>::drop() {
 }
 
 template <Side side>
-bool FlatQueue<side>::fits(const Slot& slot, const Envelope& with) {
-  // No branches but one: which part differs cannot be predicted.
-  if constexpr (side == Side::receives) {
-    return (slot.context == with.context) &
-           ((slot.source == with.source) | (slot.source == any_source)) &
-           ((slot.tag == with.tag) | (slot.tag == any_tag));
-  } else {
-    return (slot.context == with.context) &
-           ((slot.source == with.source) | (with.source == any_source)) &
-           ((slot.tag == with.tag) | (with.tag == any_tag));
-  }
+[[gnu::always_inline]] inline bool FlatQueue<side>::fits(const Slot& slot, const Envelope& with) {
+  return side == Side::receives ? accepts(slot.envelope(), with) : accepts(with, slot.envelope());
 }
 
-/// The place in short_ of the oldest entry that fits, or none.
+/// The oldest slot of a short queue that fits, or none.
 template <Side side>
-std::uint32_t FlatQueue<side>::search_short(const Envelope& with) const {
-  for (std::uint32_t place = 0; place < count_; ++place) {
-    if (fits(slots_[short_[place]], with)) return place;
-  }
-  return none;
+[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::search_short(
+    const Envelope& with) const {
+  std::uint32_t slot = first_;
+  while (slot != none && !fits(slots_[slot], with)) slot = slots_[slot].links.next;
+  return slot;
 }
 
-/// The oldest slot that fits, or none; its cell in the main index if the search has found it.
+/// The oldest slot of a deep queue that fits, if any.
 template <Side side>
-std::uint32_t FlatQueue<side>::search_keys(const Envelope& with, std::uint32_t* cell) {
-  *cell = none;
+[[gnu::always_inline]] inline typename FlatQueue<side>::Found FlatQueue<side>::search_keys(
+    const Envelope& with) {
   if constexpr (side == Side::receives) {
-    std::uint32_t best = none;
+    std::uint32_t hash = hash_of(with);
+    Found best{index_.find(whole(), with, hash), hash, true, false};
     auto look_up = [&](const Envelope& key) {
-      std::uint32_t at = index_.find(whole(), key, hash_of(key));
-      if (at == none) return;
-      std::uint32_t slot = index_.head(at);
-      if (best != none && slots_[best].sequence < slots_[slot].sequence) return;
-      best = slot;
-      *cell = at;
+      std::uint32_t other = hash_of(key);
+      std::uint32_t slot = wild_index_.find(whole(), key, other);
+      if (slot == none) return;
+      if (best.slot == none || slots_[slot].sequence < slots_[best.slot].sequence) {
+        best = {slot, other, true, true};
+      }
     };
-    look_up(with);
     if (any_source_only_ != 0) look_up({with.context, any_source, with.tag});
     if (any_tag_only_ != 0) look_up({with.context, with.source, any_tag});
     if (any_both_ != 0) look_up({with.context, any_source, any_tag});
     return best;
   } else {
+    std::uint32_t hash = hash_of(with);
     if (with.source != any_source && with.tag != any_tag) {
-      *cell = index_.find(whole(), with, hash_of(with));
-      return *cell == none ? none : index_.head(*cell);
+      return {index_.find(whole(), with, hash), hash, true, false};
     }
     if (with.source != any_source) {
       if (!by_source_.on) make_part(by_source_);
-      return by_source_.oldest(slots_, with);
+      return {by_source_.oldest(slots_, with, hash), 0, false, false};
     }
     if (with.tag != any_tag) {
       if (!by_tag_.on) make_part(by_tag_);
-      return by_tag_.oldest(slots_, with);
+      return {by_tag_.oldest(slots_, with, hash), 0, false, false};
     }
-    return logs_.oldest(slots_, with.context);
+    return {logs_.oldest(slots_, with.context), 0, false, false};
   }
 }
 
@@ -106,12 +100,13 @@ void FlatQueue<side>::make_part(Index& part) {
   part.on = true;
   logs_.each(slots_, [&](std::uint32_t slot) {
     part.reserve(slots_);
-    part.append(slots_, slot);
+    part.append(slots_, slot, slots_[slot].envelope());
   });
 }
 
 template <Side side>
-void FlatQueue<side>::count_wildcards(const Envelope& envelope, std::uint32_t change) {
+[[gnu::always_inline]] inline void FlatQueue<side>::count_wildcards(const Envelope& envelope,
+                                                                    std::uint32_t change) {
   if constexpr (side == Side::receives) {
     if (envelope.source == any_source) {
       (envelope.tag == any_tag ? any_both_ : any_source_only_) += change;
@@ -122,8 +117,12 @@ void FlatQueue<side>::count_wildcards(const Envelope& envelope, std::uint32_t ch
 }
 
 template <Side side>
-void FlatQueue<side>::reserve_links(const Envelope& envelope) {
-  index_.reserve();
+[[gnu::always_inline]] inline void FlatQueue<side>::reserve_links(const Envelope& envelope) {
+  if (is_wild(envelope)) {
+    wild_index_.reserve(whole(), slots_.capacity());
+  } else {
+    index_.reserve(whole(), slots_.capacity());
+  }
   logs_.reserve(slots_, envelope.context);
   if constexpr (side == Side::messages) {
     if (by_source_.on) by_source_.reserve(slots_);
@@ -133,34 +132,77 @@ void FlatQueue<side>::reserve_links(const Envelope& envelope) {
 
 /// Makes a slot that is filled in known to the indexes. After reserve_links().
 template <Side side>
-void FlatQueue<side>::link(std::uint32_t slot) {
-  Envelope envelope = slots_[slot].envelope();
-  slots_[slot].sequence = next_sequence_++;
-  index_.append(whole(), slot, envelope, hash_of(envelope));
-  logs_.append({slots_[slot].sequence, slot});
-  count_wildcards(envelope, 1);
+[[gnu::always_inline]] inline void FlatQueue<side>::link(std::uint32_t slot,
+                                                         const Envelope& envelope) {
+  slots_[slot].sequence = next_sequence_;
+  logs_.append({next_sequence_, slot});
+  ++next_sequence_;
+  if (is_wild(envelope)) {
+    wild_index_.append(whole(), slot, envelope, hash_of(envelope));
+    count_wildcards(envelope, 1);
+  } else {
+    index_.append(whole(), slot, envelope, hash_of(envelope));
+  }
   if constexpr (side == Side::messages) {
-    if (by_source_.on) by_source_.append(slots_, slot);
-    if (by_tag_.on) by_tag_.append(slots_, slot);
+    if (by_source_.on) by_source_.append(slots_, slot, envelope);
+    if (by_tag_.on) by_tag_.append(slots_, slot, envelope);
   }
 }
 
+/// Takes a slot out of the indexes.
 template <Side side>
-void FlatQueue<side>::unlink(std::uint32_t slot, std::uint32_t cell) {
-  Envelope envelope = slots_[slot].envelope();
-  if (cell == none) cell = index_.find(whole(), envelope, hash_of(envelope));
-  index_.remove(whole(), cell, slot);
-  count_wildcards(envelope, -1u);
+[[gnu::always_inline]] inline void FlatQueue<side>::unlink(const Found& found,
+                                                           const Envelope& envelope) {
+  auto remove_from = [&](auto& index) {
+    if (found.first) {
+      index.remove_first(whole(), found.slot, found.hash);
+    } else {
+      index.remove_younger(whole(), found.slot);
+    }
+  };
+  if (found.wild) {
+    remove_from(wild_index_);
+    count_wildcards(envelope, -1u);
+  } else {
+    remove_from(index_);
+  }
   if constexpr (side == Side::messages) {
-    if (by_source_.on) by_source_.remove(slots_, slot);
-    if (by_tag_.on) by_tag_.remove(slots_, slot);
+    if (by_source_.on) by_source_.remove(slots_, found.slot, envelope);
+    if (by_tag_.on) by_tag_.remove(slots_, found.slot, envelope);
   }
 }
 
+/// A slot of a deep queue, as unlink() needs it.
 template <Side side>
-Handle FlatQueue<side>::append(const Envelope& envelope, void* item) {
+typename FlatQueue<side>::Found FlatQueue<side>::known(std::uint32_t slot) {
+  Envelope envelope = slots_[slot].envelope();
+  std::uint32_t hash = hash_of(envelope);
+  bool wild = is_wild(envelope);
+  std::uint32_t first =
+      wild ? wild_index_.find(whole(), envelope, hash) : index_.find(whole(), envelope, hash);
+  return {slot, hash, first == slot, wild};
+}
+
+template <Side side>
+[[gnu::always_inline]] inline void FlatQueue<side>::append_short(std::uint32_t slot) {
+  slots_[slot].links = {none, last_};
+  (last_ != none ? slots_[last_].links.next : first_) = slot;
+  last_ = slot;
+}
+
+template <Side side>
+[[gnu::always_inline]] inline void FlatQueue<side>::unlink_short(std::uint32_t slot) {
+  Links at = slots_[slot].links;
+  (at.prev != none ? slots_[at.prev].links.next : first_) = at.next;
+  (at.next != none ? slots_[at.next].links.prev : last_) = at.prev;
+}
+
+template <Side side>
+[[gnu::always_inline]] inline Handle FlatQueue<side>::append(const Envelope& envelope, void* item) {
   slots_.reserve();
-  if (!deep_ && count_ == short_length) go_deep();
+  if (count_ == short_length && !deep_) [[unlikely]] {
+    go_deep();
+  }
   if (deep_) {
     if (next_sequence_ == none) [[unlikely]] {
       renumber();
@@ -173,59 +215,57 @@ Handle FlatQueue<side>::append(const Envelope& envelope, void* item) {
   filled.context = envelope.context;
   filled.source = envelope.source;
   filled.tag = envelope.tag;
-  if (deep_) {
-    link(slot);
-  } else {
-    short_[count_] = slot;
-  }
   ++count_;
+  if (deep_) {
+    link(slot, envelope);
+  } else {
+    append_short(slot);
+  }
   return slot;
 }
 
+/// Frees a slot that nothing leads to any more. Returns its item.
 template <Side side>
-void* FlatQueue<side>::free_slot(std::uint32_t slot) {
+[[gnu::always_inline]] inline void* FlatQueue<side>::release(std::uint32_t slot) {
   void* item = slots_[slot].item;
   slots_.release(slot);
-  if (--count_ == 0) reset_if_empty();
-  return item;
-}
-
-template <Side side>
-void* FlatQueue<side>::remove_short(std::uint32_t place) {
-  std::uint32_t slot = short_[place];
-  for (std::uint32_t i = place + 1; i < count_; ++i) short_[i - 1] = short_[i];
-  return free_slot(slot);
-}
-
-template <Side side>
-void* FlatQueue<side>::remove_deep(std::uint32_t slot, std::uint32_t cell) {
-  unlink(slot, cell);
-  void* item = free_slot(slot);
-  if (count_ <= back_to_short) go_short();
-  return item;
-}
-
-template <Side side>
-void* FlatQueue<side>::take(const Envelope& with) {
-  if (!deep_) {
-    std::uint32_t place = search_short(with);
-    return place == none ? nullptr : remove_short(place);
+  if (--count_ == 0) {
+    slots_.reset();
+    if (slots_.capacity() > keep_capacity) [[unlikely]] {
+      drop();
+    }
   }
-  std::uint32_t cell;
-  std::uint32_t slot = search_keys(with, &cell);
-  return slot == none ? nullptr : remove_deep(slot, cell);
+  return item;
+}
+
+template <Side side>
+[[gnu::always_inline]] inline void* FlatQueue<side>::remove_deep(const Found& found) {
+  unlink(found, slots_[found.slot].envelope());
+  void* item = release(found.slot);
+  if (count_ <= back_to_short) [[unlikely]] {
+    go_short();
+  }
+  return item;
+}
+
+template <Side side>
+[[gnu::always_inline]] inline void* FlatQueue<side>::take(const Envelope& with) {
+  if (!deep_) {
+    std::uint32_t slot = search_short(with);
+    if (slot == none) return nullptr;
+    unlink_short(slot);
+    return release(slot);
+  }
+  Found found = search_keys(with);
+  if (found.slot == none) return nullptr;
+  // By part of the envelope or by age, a message is found that may or may not be its key's first.
+  if (!found.first) found = known(found.slot);
+  return remove_deep(found);
 }
 
 template <Side side>
 std::optional<QueueEntry> FlatQueue<side>::find(const Envelope& want) {
-  std::uint32_t slot;
-  if (deep_) {
-    std::uint32_t cell;
-    slot = search_keys(want, &cell);
-  } else {
-    std::uint32_t place = search_short(want);
-    slot = place == none ? none : short_[place];
-  }
+  std::uint32_t slot = deep_ ? search_keys(want).slot : search_short(want);
   if (slot == none) return std::nullopt;
   return entry(slot);
 }
@@ -233,10 +273,9 @@ std::optional<QueueEntry> FlatQueue<side>::find(const Envelope& want) {
 template <Side side>
 void* FlatQueue<side>::remove(Handle handle) {
   auto slot = static_cast<std::uint32_t>(handle);
-  if (deep_) return remove_deep(slot, none);
-  std::uint32_t place = 0;
-  while (short_[place] != slot) ++place;
-  return remove_short(place);
+  if (deep_) return remove_deep(known(slot));
+  unlink_short(slot);
+  return release(slot);
 }
 
 template <Side side>
@@ -246,8 +285,8 @@ std::optional<QueueEntry> FlatQueue<side>::oldest(std::uint32_t context) const {
     if (slot == none) return std::nullopt;
     return entry(slot);
   }
-  for (std::uint32_t place = 0; place < count_; ++place) {
-    if (slots_[short_[place]].context == context) return entry(short_[place]);
+  for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].links.next) {
+    if (slots_[slot].context == context) return entry(slot);
   }
   return std::nullopt;
 }
@@ -258,49 +297,50 @@ void FlatQueue<side>::collect(std::uint32_t context, std::vector<QueueEntry>& ou
     logs_.each(slots_, context, [&](std::uint32_t slot) { out.push_back(entry(slot)); });
     return;
   }
-  for (std::uint32_t place = 0; place < count_; ++place) {
-    if (slots_[short_[place]].context == context) out.push_back(entry(short_[place]));
+  for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].links.next) {
+    if (slots_[slot].context == context) out.push_back(entry(slot));
   }
 }
 
 template <Side side>
 void FlatQueue<side>::go_deep() {
   if (next_sequence_ >= none - short_length) next_sequence_ = 1;
-  // All memory first: an exception leaves the queue short. A log's first allocation holds a whole
-  // short queue, so that the second round allocates nothing.
-  for (std::uint32_t place = 0; place < count_; ++place) {
-    logs_.reserve(slots_, slots_[short_[place]].context);
+  // All memory first: an exception leaves the queue short. A log's and an index's first allocation
+  // holds a whole short queue, so that the second round allocates nothing.
+  index_.reserve(whole(), slots_.capacity());
+  for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].links.next) {
+    reserve_links(slots_[slot].envelope());
   }
-  while (index_.capacity() < 4 * short_length) index_.reserve();
-  for (std::uint32_t place = 0; place < count_; ++place) {
-    reserve_links(slots_[short_[place]].envelope());
-    link(short_[place]);
+  for (std::uint32_t slot = first_; slot != none;) {
+    std::uint32_t next = slots_[slot].links.next;
+    reserve_links(slots_[slot].envelope());
+    link(slot, slots_[slot].envelope());
+    slot = next;
   }
   deep_ = true;
 }
 
 template <Side side>
 void FlatQueue<side>::go_short() {
-  std::uint32_t place = 0;
-  logs_.each(slots_, [&](std::uint32_t slot) { short_[place++] = slot; });
-  std::sort(short_, short_ + place, [&](std::uint32_t a, std::uint32_t b) {
-    return slots_[a].sequence < slots_[b].sequence;
-  });
-  for (std::uint32_t i = 0; i < place; ++i) unlink(short_[i], none);
+  // Ordered within each communicator, which is all that matching needs.
+  std::uint32_t slots[back_to_short];
+  std::uint32_t count = 0;
+  logs_.each(slots_, [&](std::uint32_t slot) { slots[count++] = slot; });
+  for (std::uint32_t i = 0; i < count; ++i) unlink(known(slots[i]), slots_[slots[i]].envelope());
+  first_ = last_ = none;
+  for (std::uint32_t i = 0; i < count; ++i) append_short(slots[i]);
   logs_.clear();
   by_source_.on = by_tag_.on = false;
   deep_ = false;
 }
 
-/// Sequence numbers have run out: gives the entries new ones from 1 on, in the old order.
+/// Sequence numbers have run out: gives the entries new ones from 1 on, in the old order of each
+/// communicator.
 template <Side side>
 void FlatQueue<side>::renumber() {
   std::vector<std::uint32_t> live;
   live.reserve(count_);
   logs_.each(slots_, [&](std::uint32_t slot) { live.push_back(slot); });
-  std::sort(live.begin(), live.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return slots_[a].sequence < slots_[b].sequence;
-  });
   logs_.clear();
   next_sequence_ = 1;
   for (std::uint32_t slot : live) {
@@ -310,14 +350,12 @@ void FlatQueue<side>::renumber() {
   }
 }
 
+/// Gives all memory back. The queue must be empty.
 template <Side side>
-void FlatQueue<side>::reset_if_empty() {
-  if (slots_.capacity() <= keep_capacity) {
-    slots_.reset();
-    return;
-  }
+void FlatQueue<side>::drop() {
   slots_.drop();
   index_.drop();
+  wild_index_.drop();
   logs_.drop();
   by_source_.drop();
   by_tag_.drop();

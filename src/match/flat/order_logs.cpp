@@ -59,14 +59,17 @@ void OrderLogs::reserve_slowly(const Slots& slots, std::uint32_t context) {
     log.begin = log.end = 0;
   }
   if (log.end == log.records.capacity()) {
+    // Which records are still good cannot be predicted, so there is no branch on it.
     std::uint32_t kept = 0;
-    each_of(slots, log, [&](std::uint32_t slot) {
-      log.records[kept++] = {slots[slot].sequence, slot};
-    });
+    for (std::uint32_t i = log.begin; i < log.end; ++i) {
+      Record record = log.records[i];
+      log.records[kept] = record;
+      kept += slots[record.slot].sequence == record.sequence;
+    }
     log.begin = 0;
     log.end = kept;
     if (2 * kept >= log.records.capacity()) {
-      log.records.resize(std::max<std::size_t>(64, 2 * log.records.capacity()), kept);
+      log.records.resize(std::max<std::size_t>(256, 2 * log.records.capacity()), kept);
     }
   }
   last_ = at;

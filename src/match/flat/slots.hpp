@@ -21,8 +21,9 @@ struct alignas(32) Slot {
   std::uint32_t context;
   std::int32_t source;
   std::int32_t tag;
-  std::uint32_t sequence;  ///< place in the order; 0 if the slot is free. Deep queues only
-  Links links;             ///< ring of slots with the same key; next free slot if free
+  std::uint32_t sequence;  ///< deep queue: place in the order; 0 if the slot is free
+  Links links;  ///< short queue: neighbours in order; deep: ring of slots with the same key;
+                ///< free: the next free slot
 
   Envelope envelope() const { return {context, source, tag}; }
 };

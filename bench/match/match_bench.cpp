@@ -1,0 +1,292 @@
+// hob bench match: what a match costs, by strategy, depth and pattern, with warm and with cleared
+// caches, and in a bulk-synchronous phase. The engine alone, no MPI.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "match/engine.hpp"
+#include "result.hpp"
+#include "sweep.hpp"
+#include "workload.hpp"
+
+namespace hob::bench {
+namespace {
+
+constexpr const char* usage =
+    "hob-bench-match [--quick] [--json FILE] [--strategies a,b,...] [--sweep MB]\n"
+    "ns per match (search, remove, queue again) of all matching strategies.\n";
+
+struct Plan {
+  std::vector<match::Config> strategies;
+  std::vector<std::size_t> depths;
+  std::size_t samples;
+  double sample_ns;  // how long one sample is
+  std::size_t cold_samples;
+};
+
+std::vector<match::Config> strategies(const std::string& list) {
+  std::vector<match::Config> result;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    std::size_t end = std::min(list.find(',', begin), list.size());
+    auto config = match::parse_strategy(list.substr(begin, end - begin));
+    if (!config) {
+      std::fprintf(stderr, "no such strategy: %s\n", list.substr(begin, end - begin).c_str());
+      std::exit(2);
+    }
+    result.push_back(*config);
+    begin = end + 1;
+  }
+  return result;
+}
+
+/// ns per match of a workload, each sample long enough for the clock.
+class WarmTimer {
+ public:
+  WarmTimer(const match::Config& config, Queue queue, Pattern pattern, std::size_t depth,
+            const Plan& plan)
+      : workload_(config, queue, pattern, depth) {
+    // Holes and order settle only after every entry has moved once or twice: half a second at most.
+    double begin = thread_ns();
+    std::size_t done = 0;
+    while (done < 2 * depth + 1000 && thread_ns() - begin < 5e8) {
+      workload_.run(100);
+      done += 100;
+    }
+    double each = (thread_ns() - begin) / static_cast<double>(done);
+    matches_ = static_cast<std::size_t>(std::max(1.0, plan.sample_ns / each));
+  }
+
+  double sample() {
+    double begin = thread_ns();
+    workload_.run(matches_);
+    return (thread_ns() - begin) / static_cast<double>(matches_);
+  }
+
+ private:
+  Workload workload_;
+  std::size_t matches_;
+};
+
+using Key = std::tuple<std::string, std::string, std::string, std::size_t>;
+using Measured = std::map<Key, double>;  // strategy, queue, pattern, depth -> ns
+
+std::string queue_name(Queue queue) { return queue == Queue::prq ? "posted" : "unexpected"; }
+
+void warm(const Plan& plan, Measured& measured, Result& result) {
+  for (Queue queue : {Queue::prq, Queue::umq}) {
+    for (Pattern pattern :
+         {Pattern::tail, Pattern::tail_wild, Pattern::random, Pattern::random_wild}) {
+      for (std::size_t depth : plan.depths) {
+        Row row{{"queue", queue_name(queue)},
+                {"pattern", pattern_name(pattern)},
+                {"depth", static_cast<std::int64_t>(depth)}};
+        // All strategies take turns, so that a change of the machine's speed meets all of them.
+        std::vector<WarmTimer> timers;
+        for (const match::Config& config : plan.strategies) {
+          timers.emplace_back(config, queue, pattern, depth, plan);
+        }
+        std::vector<std::vector<double>> samples(timers.size());
+        for (std::size_t i = 0; i < plan.samples; ++i) {
+          for (std::size_t s = 0; s < timers.size(); ++s) samples[s].push_back(timers[s].sample());
+        }
+        for (std::size_t s = 0; s < timers.size(); ++s) {
+          std::string name = match::strategy_name(plan.strategies[s]);
+          double ns = median(samples[s]);
+          measured[{name, queue_name(queue), pattern_name(pattern), depth}] = ns;
+          row.emplace_back(name, ns);
+        }
+        result.add(std::move(row));
+      }
+    }
+  }
+}
+
+void cold(const Plan& plan, Sweep& sweep, Measured& measured, Result& result) {
+  double clock_cost = 1e9;
+  for (int i = 0; i < 1000; ++i) {
+    double begin = wall_ns();
+    clock_cost = std::min(clock_cost, wall_ns() - begin);
+  }
+  for (Queue queue : {Queue::prq, Queue::umq}) {
+    for (std::size_t depth : {0, 64, 1024, 16384}) {
+      if (std::find(plan.depths.begin(), plan.depths.end(), depth) == plan.depths.end()) continue;
+      Row row{{"queue", queue_name(queue)},
+              {"caches", "cleared"},
+              {"depth", static_cast<std::int64_t>(depth)}};
+      std::vector<Workload> workloads;
+      for (const match::Config& config : plan.strategies) {
+        workloads.emplace_back(config, queue, Pattern::tail, depth);
+        workloads.back().refill();
+      }
+      std::vector<std::vector<double>> samples(workloads.size());
+      for (std::size_t i = 0; i < plan.cold_samples; ++i) {
+        for (std::size_t s = 0; s < workloads.size(); ++s) {
+          sweep();
+          double begin = wall_ns();
+          workloads[s].search();
+          workloads[s].refill();
+          samples[s].push_back(std::max(0.0, wall_ns() - begin - clock_cost));
+        }
+      }
+      for (std::size_t s = 0; s < workloads.size(); ++s) {
+        std::string name = match::strategy_name(plan.strategies[s]);
+        double ns = median(samples[s]);
+        measured[{name, queue_name(queue), "cleared", depth}] = ns;
+        row.emplace_back(name, ns);
+      }
+      result.add(std::move(row));
+    }
+  }
+}
+
+/// One phase: `depth` receives posted, 64 MB used, `depth` messages in another order. ns a message,
+/// posting and arriving, without the sweep.
+double bsp_phase(match::Engine& engine, const std::vector<match::Envelope>& receives,
+                 const std::vector<match::Envelope>& messages, Sweep& sweep) {
+  static char anything;
+  double begin = wall_ns();
+  for (const match::Envelope& receive : receives) engine.post(receive, &anything);
+  double posted = wall_ns();
+  sweep();
+  double resumed = wall_ns();
+  for (const match::Envelope& message : messages) engine.arrive(message, &anything);
+  double end = wall_ns();
+  if (engine.posted_length() + engine.unexpected_length() != 0) std::abort();
+  return (posted - begin + end - resumed) / static_cast<double>(receives.size());
+}
+
+void bsp(const Plan& plan, Sweep& sweep, Measured& measured, Result& result) {
+  for (std::size_t depth : plan.depths) {
+    if (depth == 0) continue;
+    std::vector<match::Envelope> envelopes;
+    for (std::size_t i = 0; i < depth; ++i) {
+      auto number = static_cast<std::int32_t>(i);
+      envelopes.push_back({0, number % 128, number / 128});
+    }
+    std::vector<match::Envelope> messages = envelopes;
+    std::mt19937 random(3);
+    Row row{{"phase", "post, sweep, arrive"}, {"depth", static_cast<std::int64_t>(depth)}};
+    std::vector<std::unique_ptr<match::Engine>> engines;
+    for (const match::Config& config : plan.strategies) {
+      engines.push_back(match::make_engine(config));
+    }
+    std::vector<std::vector<double>> samples(engines.size());
+    for (std::size_t i = 0; i < plan.cold_samples; ++i) {
+      std::shuffle(envelopes.begin(), envelopes.end(), random);
+      std::shuffle(messages.begin(), messages.end(), random);
+      for (std::size_t s = 0; s < engines.size(); ++s) {
+        samples[s].push_back(bsp_phase(*engines[s], envelopes, messages, sweep));
+      }
+    }
+    for (std::size_t s = 0; s < engines.size(); ++s) {
+      std::string name = match::strategy_name(plan.strategies[s]);
+      double ns = median(samples[s]);
+      measured[{name, "posted", "bsp", depth}] = ns;
+      row.emplace_back(name, ns);
+    }
+    result.add(std::move(row));
+  }
+}
+
+/// What reading all entries once costs, packed as in the paper: no search by scanning is faster.
+void scan_limit(const Plan& plan, Result& result) {
+  for (std::size_t depth : plan.depths) {
+    if (depth == 0) continue;
+    for (auto [name, entry] : {std::pair{"posted", 24}, std::pair{"unexpected", 16}}) {
+      std::vector<std::uint64_t> entries(depth * static_cast<std::size_t>(entry) / 8, 1);
+      std::size_t rounds = std::max<std::size_t>(1, 4000000 / entries.size());
+      std::vector<double> samples;
+      for (std::size_t i = 0; i < plan.samples; ++i) {
+        double begin = thread_ns();
+        for (std::size_t round = 0; round < rounds; ++round) {
+          std::uint64_t sum = 0;
+          for (std::uint64_t word : entries) sum += word;
+          asm volatile("" : : "r"(sum), "r"(entries.data()) : "memory");
+        }
+        samples.push_back((thread_ns() - begin) / static_cast<double>(rounds));
+      }
+      double ns = median(samples);
+      result.add({{"scan limit", std::string(name)},
+                  {"depth", static_cast<std::int64_t>(depth)},
+                  {"bytes", static_cast<std::int64_t>(entries.size() * 8)},
+                  {"ns", ns},
+                  {"GB/s", static_cast<double>(entries.size() * 8) / ns}});
+    }
+  }
+}
+
+void limits(const Plan& plan, const Measured& measured, Result& result) {
+  auto at = [&](const std::string& strategy, const std::string& queue, const std::string& pattern,
+                std::size_t depth) {
+    auto found = measured.find({strategy, queue, pattern, depth});
+    return found == measured.end() ? std::nan("") : found->second;
+  };
+  for (const char* queue : {"posted", "unexpected"}) {
+    std::map<std::string, double> worst;
+    double worst_short = -1e9;
+    for (const auto& [key, ns] : measured) {
+      const auto& [strategy, of, pattern, depth] = key;
+      if (strategy != "flat" || of != queue || pattern == "cleared" || pattern == "bsp") continue;
+      worst[pattern] = std::max(worst[pattern], ns);
+      if (depth <= 4) worst_short = std::max(worst_short, ns - at("list", queue, pattern, depth));
+    }
+    for (const auto& [pattern, ns] : worst) {
+      result.limit(std::string(queue) + ", " + pattern + ": default, warm, worst depth, ns", ns,
+                   15);
+    }
+    result.limit(std::string(queue) + ": default minus list at depth 0-4, worst, ns", worst_short,
+                 4);
+    result.limit(std::string(queue) + ": list / lla-8 at depth 1024, warm",
+                 at("list", queue, "tail", 1024) / at("lla-8", queue, "tail", 1024), 2, true);
+    result.limit(std::string(queue) + ": default / list at depth 1024, caches cleared",
+                 at("flat", queue, "cleared", 1024) / at("list", queue, "cleared", 1024), 0.2);
+  }
+  double worst_short = -1e9;
+  double worst_ratio = 0;
+  for (std::size_t depth : plan.depths) {
+    if (depth == 0) continue;
+    double flat = at("flat", "posted", "bsp", depth);
+    double list = at("list", "posted", "bsp", depth);
+    if (depth > 4) worst_ratio = std::max(worst_ratio, flat / list);
+    if (depth <= 4) worst_short = std::max(worst_short, flat - list);
+  }
+  result.note("BSP phase, default minus list at depth 1-4, worst: " +
+              std::to_string(static_cast<int>(worst_short)) +
+              " ns a message (a handful of cache misses either way, so without a limit)");
+  result.limit("BSP phase: default / list at depth 8 and more, worst", worst_ratio, 1.0);
+}
+
+int run(int argc, char** argv) {
+  Options options = read_options(argc, argv, {"strategies", "sweep"}, usage);
+  Plan plan;
+  plan.strategies = strategies(options.text(
+      "strategies", "list,lla-2,lla-4,lla-8,lla-16,lla-32,lla-64,source-array,hash-256,flat"));
+  plan.depths = {0, 1, 2, 4, 8, 16, 17, 32, 64, 256, 1024, 4096, 16384};
+  plan.samples = 9;
+  plan.sample_ns = 1e6;
+  plan.cold_samples = 11;
+  if (options.quick) {
+    plan.depths = {0, 4, 64, 1024};
+    plan.samples = 3;
+    plan.sample_ns = 2e5;
+    plan.cold_samples = 3;
+  }
+  Result result("match");
+  Measured measured;
+  Sweep sweep(static_cast<std::size_t>(options.number("sweep", 64)));
+  warm(plan, measured, result);
+  cold(plan, sweep, measured, result);
+  bsp(plan, sweep, measured, result);
+  scan_limit(plan, result);
+  limits(plan, measured, result);
+  return finish(result, options);
+}
+
+}  // namespace
+}  // namespace hob::bench
+
+int main(int argc, char** argv) { return hob::bench::run(argc, argv); }
