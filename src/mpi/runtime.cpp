@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "mpi/progress.hpp"
 #include "mpi/real.hpp"
+#include "mpi/request.hpp"
 #include "mpi/resolve.hpp"
 #include "mpi/spin.hpp"
 #include "mpi/wrapper.hpp"
@@ -89,8 +91,11 @@ void start(int thread_level, bool world) {
 
 void finish() {
   Runtime& the = runtime();
+  before_blocking();
+  end_callbacks();
   if (active) write_reports();
   active = false;
+  requests::release_handles();
   if (the.comm != MPI_COMM_NULL) real::Comm_free(&the.comm);
 }
 

@@ -16,6 +16,23 @@ Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
 Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
 Rget Rput Raccumulate Rget_accumulate
 Type_free
+Wait Test Waitall Testall Waitany Testany Waitsome Testsome
+Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some
+Request_free Cancel Start Startall
+""".split()
+
+# Of these, the ones that an MPI library may be too old for.
+NEWER = "Request_get_status_all Request_get_status_any Request_get_status_some".split()
+
+# Hooks, and calls without one, that never leave anything of Hob's behind while they block; before
+# all others that may block (neither here, nor LOCAL, nor is_start), before_blocking() is called.
+PATIENT = """
+Init Init_thread Session_init
+Wait Test Waitall Testall Waitany Testany Waitsome Testsome
+Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some
+Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
+Rget Rput Raccumulate Rget_accumulate
+Win_test Win_post Win_sync Win_set_info Type_free
 """.split()
 
 # Calls that make Hob active: they are hooked before it is.

@@ -1,0 +1,129 @@
+#include "mpi/request.hpp"
+
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "mpi/progress.hpp"
+#include "mpi/real.hpp"
+#include "mpi/request_table.hpp"
+#include "mpi/spin.hpp"
+#include "mpi/wrapper.hpp"
+
+namespace hob::mpi::requests {
+namespace {
+
+struct Registry {
+  Spin lock;
+  Table table;
+  std::vector<MPI_Request> free_handles;
+};
+
+Registry& registry() {
+  static auto* the = new Registry;  // never destroyed: requests may outlive everything else
+  return *the;
+}
+
+int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
+int no_free(void*) { return MPI_SUCCESS; }
+int no_cancel(void*, int) { return MPI_SUCCESS; }
+
+}  // namespace
+
+Entry look_up(MPI_Request handle) {
+  Registry& the = registry();
+  const std::lock_guard guard(the.lock);
+  const Entry* entry = the.table.find(key_of(handle));
+  return entry ? *entry : Entry{};
+}
+
+Entry take(MPI_Request handle) {
+  Registry& the = registry();
+  const std::lock_guard guard(the.lock);
+  Entry* entry = the.table.find(key_of(handle));
+  if (!entry || (!entry->operation && !entry->observer)) return {};
+  const Entry taken = *entry;
+  entry->operation = nullptr;
+  entry->observer = nullptr;
+  alive.fetch_sub(1, std::memory_order_relaxed);
+  if (taken.pooled) the.free_handles.push_back(handle);
+  return taken;
+}
+
+MPI_Request add(Operation& operation) {
+  Registry& the = registry();
+  const std::lock_guard guard(the.lock);
+  MPI_Request handle = MPI_REQUEST_NULL;
+  if (the.free_handles.empty()) {
+    real::Grequest_start(no_query, no_free, no_cancel, nullptr, &handle);
+  } else {
+    handle = the.free_handles.back();
+    the.free_handles.pop_back();
+  }
+  Entry& entry = the.table.at(key_of(handle));
+  entry.operation = &operation;
+  entry.observer = nullptr;
+  entry.pooled = true;
+  alive.fetch_add(1, std::memory_order_relaxed);
+  return handle;
+}
+
+void stand_behind(MPI_Request handle, Operation& operation) {
+  Registry& the = registry();
+  const std::lock_guard guard(the.lock);
+  Entry& entry = the.table.at(key_of(handle));
+  entry.operation = &operation;
+  entry.observer = nullptr;
+  entry.pooled = false;
+  alive.fetch_add(1, std::memory_order_relaxed);
+}
+
+void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
+  if (handle == MPI_REQUEST_NULL) return;
+  Registry& the = registry();
+  const std::lock_guard guard(the.lock);
+  Entry& entry = the.table.at(key_of(handle));
+  // A library may give several complete requests one handle (MPICH does): the newest one counts.
+  if (entry.observer) entry.observer->completed(entry.cookie, true);
+  if (!entry.observer && !entry.operation) alive.fetch_add(1, std::memory_order_relaxed);
+  entry.operation = nullptr;
+  entry.observer = &observer;
+  entry.cookie = cookie;
+  entry.pooled = false;
+}
+
+Operation* find(MPI_Request handle) {
+  if (alive.load(std::memory_order_relaxed) == 0) return nullptr;
+  return look_up(handle).operation;
+}
+
+const MPI_Status& empty_status() {
+  static const MPI_Status empty = [] {
+    MPI_Status status;
+    std::memset(&status, 0, sizeof status);
+    MPI_Request null = MPI_REQUEST_NULL;
+    real::Wait(&null, &status);
+    return status;
+  }();
+  return empty;
+}
+
+void copy_status(const MPI_Status& from, MPI_Status* to) {
+  if (to == MPI_STATUS_IGNORE) return;
+  const int error = to->MPI_ERROR;
+  *to = from;
+  to->MPI_ERROR = error;
+}
+
+void release_handles() {
+  Registry& the = registry();
+  const std::lock_guard guard(the.lock);
+  for (MPI_Request& handle : the.free_handles) {
+    *the.table.find(key_of(handle)) = Entry{};
+    real::Grequest_complete(handle);
+    real::Wait(&handle, MPI_STATUS_IGNORE);
+  }
+  the.free_handles.clear();
+}
+
+}  // namespace hob::mpi::requests

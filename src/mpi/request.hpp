@@ -1,0 +1,87 @@
+// Requests: the program's handles behind which Hob works, and completions of the library's own
+// requests that a part of Hob wants to hear of. Cache, ghosts and matching share this layer.
+// With neither alive, every wait and test is one branch and the library's own call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "mpi/mpi.hpp"
+
+namespace hob::mpi {
+
+/// Something that Hob carries out behind a request handle of the program.
+/// All calls come from the thread that waits or tests, except where a part calls its own objects.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+
+  /// Whether the program's wait may return. Never blocks; does not advance other operations.
+  virtual bool ready() = 0;
+
+  /// Only when ready: fills the status but for MPI_ERROR, and returns the error code (the
+  /// communicator's error handler has been called already). May be called more than once.
+  virtual int result(MPI_Status* status) = 0;
+
+  /// The program has been told that it is complete. A persistent operation becomes inactive; any
+  /// other deletes itself.
+  virtual void retire() = 0;
+
+  /// MPI_Request_free: the handle is gone. It goes on if it is under way, and deletes itself at
+  /// the end.
+  virtual void abandon() = 0;
+
+  /// MPI_Cancel.
+  virtual void cancel() {}
+
+  /// MPI_Start; only for persistent operations.
+  virtual int start() { return MPI_ERR_REQUEST; }
+
+  virtual bool persistent() const { return false; }
+  virtual bool active() const { return true; }
+};
+
+/// Hears of completions of the MPI library's own requests.
+class CompletionObserver {
+ public:
+  /// A wait, test or request_get_status has found the request complete, and is about to say so to
+  /// the program; or the program freed it (`freed`), and nobody knows. Called once per watch().
+  virtual void completed(std::uint64_t cookie, bool freed) = 0;
+
+ protected:
+  ~CompletionObserver() = default;
+};
+
+namespace requests {
+
+/// Operations and watched requests that are alive.
+inline std::atomic<std::int64_t> alive{0};
+
+/// A handle for an operation of Hob's: a real request of the library, from a pool. Throws
+/// std::bad_alloc. The handle is given back when the operation is complete or freed.
+MPI_Request add(Operation& operation);
+
+/// Lets Hob's operation stand behind a handle that the library made (a persistent request), until
+/// the program frees it. Hob frees the library's request then, too.
+void stand_behind(MPI_Request handle, Operation& operation);
+
+/// Tells `observer` when this request of the library's is complete. One observer per request.
+void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie);
+
+/// The operation behind a handle, or null.
+Operation* find(MPI_Request handle);
+
+/// Waits for one request of any kind while Hob's own things advance.
+int wait(MPI_Request* request, MPI_Status* status);
+
+/// The library's status of a null or inactive request.
+const MPI_Status& empty_status();
+
+/// Copies a status, without its error field.
+void copy_status(const MPI_Status& from, MPI_Status* to);
+
+/// Before MPI ends: gives the pool's handles back.
+void release_handles();
+
+}  // namespace requests
+}  // namespace hob::mpi

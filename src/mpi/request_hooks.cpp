@@ -1,0 +1,513 @@
+// Every wait and test function, with requests of Hob's and of the library's mixed.
+#include <mutex>
+#include <vector>
+
+#include "mpi/hooks.hpp"
+#include "mpi/progress.hpp"
+#include "mpi/real.hpp"
+#include "mpi/request.hpp"
+#include "mpi/request_table.hpp"
+#include "mpi/wrapper.hpp"
+
+namespace hob::mpi {
+namespace requests {
+namespace {
+
+/// Nothing of Hob's can be behind any request, and nothing needs care while the library waits.
+bool only_native() { return alive.load(std::memory_order_relaxed) == 0 && !blocking_needs_care(); }
+
+void tell(const Entry& entry, bool freed = false) {
+  if (entry.observer) entry.observer->completed(entry.cookie, freed);
+}
+
+/// The library's own request: waits, and lets Hob's things advance where the library does not.
+int native_wait(MPI_Request* request, MPI_Status* status) {
+  if (!blocking_needs_care()) return real::Wait(request, status);
+  Pause pause;
+  for (;;) {
+    int flag = 0;
+    const int error = real::Test(request, &flag, status);
+    if (flag || error != MPI_SUCCESS) return error;
+    advance();
+    pause();
+  }
+}
+
+int native_waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  if (!blocking_needs_care()) return real::Waitall(count, requests, statuses);
+  Pause pause;
+  for (;;) {
+    int flag = 0;
+    const int error = real::Testall(count, requests, &flag, statuses);
+    if (flag || error != MPI_SUCCESS) return error;
+    advance();
+    pause();
+  }
+}
+
+/// The program hears that one of Hob's operations is complete.
+int finish(MPI_Request* request, Operation& operation, MPI_Status* status) {
+  int error = MPI_SUCCESS;
+  if (status == MPI_STATUS_IGNORE) {
+    MPI_Status unused;
+    error = operation.result(&unused);
+  } else {
+    error = operation.result(status);
+  }
+  if (!operation.persistent()) {
+    take(*request);
+    *request = MPI_REQUEST_NULL;
+  }
+  operation.retire();
+  return error;
+}
+
+MPI_Status* at(MPI_Status* statuses, int i) {
+  return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
+}
+
+/// The program's array, sorted out: Hob's operations here, the library's requests there.
+class Mix {
+ public:
+  Mix(int count, MPI_Request* requests) : requests_(requests) {
+    for (int i = 0; i < count; ++i) {
+      const Entry entry = requests[i] == MPI_REQUEST_NULL ? Entry{} : look_up(requests[i]);
+      if (entry.operation) {
+        if (entry.operation->active())
+          own_.push_back({i, entry.operation});
+        else
+          idle_.push_back(i);
+        continue;
+      }
+      natives_.push_back(requests[i]);
+      places_.push_back(i);
+      if (entry.observer) watched_ = true;
+    }
+    if (watched_) before_ = natives_;
+  }
+
+  struct Own {
+    int place;
+    Operation* operation;
+  };
+  std::vector<Own>& own() { return own_; }
+  bool any_own() const { return !own_.empty() || !idle_.empty(); }
+  const std::vector<int>& idle() const { return idle_; }
+  int natives() const { return static_cast<int>(natives_.size()); }
+  MPI_Request* native() { return natives_.data(); }
+  int place(int native) const { return places_[static_cast<std::size_t>(native)]; }
+
+  /// The library has completed one of its own: the program's handle follows, observers hear of it.
+  void completed(int native) {
+    const auto i = static_cast<std::size_t>(native);
+    requests_[places_[i]] = natives_[i];
+    if (watched_ && before_[i] != MPI_REQUEST_NULL) tell(take(before_[i]));
+  }
+
+  bool ready() {
+    while (next_ < own_.size() && own_[next_].operation->ready()) ++next_;
+    return next_ == own_.size();
+  }
+
+ private:
+  MPI_Request* requests_;
+  std::vector<Own> own_;
+  std::vector<int> idle_;
+  std::vector<MPI_Request> natives_, before_;
+  std::vector<int> places_;
+  std::size_t next_ = 0;
+  bool watched_ = false;
+};
+
+/// The program's whole array went to the library; observers hear of what it completed.
+class Watched {
+ public:
+  Watched(int count, const MPI_Request* requests) : before_(requests, requests + count) {}
+  void completed(int i) const {
+    const MPI_Request handle = before_[static_cast<std::size_t>(i)];
+    if (handle != MPI_REQUEST_NULL) tell(take(handle));
+  }
+  void completed_all() const {
+    for (int i = 0; i < static_cast<int>(before_.size()); ++i) completed(i);
+  }
+
+ private:
+  std::vector<MPI_Request> before_;
+};
+
+/// Ends waitall and testall once everything is complete. `native_error`: of the library's part,
+/// whose statuses are in `native_statuses`.
+int finish_all(Mix& mix, MPI_Request* requests, MPI_Status* statuses, int native_error,
+               const std::vector<MPI_Status>& native_statuses) {
+  const bool wanted = statuses != MPI_STATUSES_IGNORE;
+  bool failed = native_error == MPI_ERR_IN_STATUS;
+  for (int i = 0; i < mix.natives(); ++i) {
+    mix.completed(i);
+    if (wanted) {
+      copy_status(native_statuses[static_cast<std::size_t>(i)], &statuses[mix.place(i)]);
+      if (failed)
+        statuses[mix.place(i)].MPI_ERROR = native_statuses[static_cast<std::size_t>(i)].MPI_ERROR;
+    }
+  }
+  for (const int i : mix.idle()) copy_status(empty_status(), at(statuses, i));
+  std::vector<int> errors;
+  for (const Mix::Own& own : mix.own()) {
+    errors.push_back(finish(&requests[own.place], *own.operation, at(statuses, own.place)));
+    failed |= errors.back() != MPI_SUCCESS;
+  }
+  if (!failed) return native_error;
+  if (wanted) {
+    if (native_error == MPI_SUCCESS)
+      for (int i = 0; i < mix.natives(); ++i) statuses[mix.place(i)].MPI_ERROR = MPI_SUCCESS;
+    for (const int i : mix.idle()) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    for (std::size_t i = 0; i < errors.size(); ++i)
+      statuses[mix.own()[i].place].MPI_ERROR = errors[i];
+  }
+  return MPI_ERR_IN_STATUS;
+}
+
+/// One look for waitany and testany. Returns true if the call is to return now.
+bool look_any(Mix& mix, MPI_Request* requests, int* index, MPI_Status* status, int* error) {
+  for (const Mix::Own& own : mix.own()) {
+    if (!own.operation->ready()) continue;
+    *index = own.place;
+    *error = finish(&requests[own.place], *own.operation, status);
+    return true;
+  }
+  int native = MPI_UNDEFINED, flag = 0;
+  if (mix.natives() != 0) {
+    *error = real::Testany(mix.natives(), mix.native(), &native, &flag, status);
+    if (native != MPI_UNDEFINED && (flag || *error != MPI_SUCCESS)) {
+      *index = mix.place(native);
+      mix.completed(native);
+      return true;
+    }
+    if (*error != MPI_SUCCESS) return true;
+  }
+  if (!mix.own().empty() || (mix.natives() != 0 && !flag)) return false;
+  *index = MPI_UNDEFINED;
+  *error = MPI_SUCCESS;
+  copy_status(empty_status(), status);
+  return true;
+}
+
+/// One look for waitsome and testsome. Returns true if waitsome is to return now.
+bool look_some(Mix& mix, MPI_Request* requests, int* outcount, int* indices, MPI_Status* statuses,
+               int* error) {
+  int found = 0;
+  std::vector<int> errors;
+  bool failed = false;
+  for (const Mix::Own& own : mix.own()) {
+    if (!own.operation->ready()) continue;
+    indices[found] = own.place;
+    errors.push_back(finish(&requests[own.place], *own.operation, at(statuses, found)));
+    failed |= errors.back() != MPI_SUCCESS;
+    ++found;
+  }
+  int natives = MPI_UNDEFINED;
+  *error = MPI_SUCCESS;
+  if (mix.natives() != 0)
+    *error =
+        real::Testsome(mix.natives(), mix.native(), &natives, indices + found, at(statuses, found));
+  const bool natives_failed = *error == MPI_ERR_IN_STATUS;
+  if (natives != MPI_UNDEFINED) {
+    for (int i = 0; i < natives; ++i) {
+      mix.completed(indices[found + i]);
+      indices[found + i] = mix.place(indices[found + i]);
+      if (failed && !natives_failed && statuses != MPI_STATUSES_IGNORE)
+        statuses[found + i].MPI_ERROR = MPI_SUCCESS;
+    }
+  }
+  if ((failed || natives_failed) && statuses != MPI_STATUSES_IGNORE)
+    for (int i = 0; i < found; ++i) statuses[i].MPI_ERROR = errors[static_cast<std::size_t>(i)];
+  if (failed) *error = MPI_ERR_IN_STATUS;
+  *outcount = found + (natives == MPI_UNDEFINED ? 0 : natives);
+  if (*outcount == 0 && mix.own().empty() && natives == MPI_UNDEFINED) {
+    *outcount = MPI_UNDEFINED;
+    return true;
+  }
+  return *outcount != 0 || *error != MPI_SUCCESS;
+}
+
+int get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  const Entry entry = look_up(request);
+  if (!entry.operation) {
+    if (blocking_needs_care()) advance();
+    const int error = real::Request_get_status(request, flag, status);
+    // The request stays; its observer has heard.
+    if (*flag && entry.observer) tell(take(request));
+    return error;
+  }
+  if (!entry.operation->active()) {
+    *flag = 1;
+    copy_status(empty_status(), status);
+    return MPI_SUCCESS;
+  }
+  if (!entry.operation->ready()) advance();
+  *flag = entry.operation->ready();
+  if (!*flag) return MPI_SUCCESS;
+  MPI_Status unused;
+  return entry.operation->result(status == MPI_STATUS_IGNORE ? &unused : status);
+}
+
+}  // namespace
+
+int wait(MPI_Request* request, MPI_Status* status) {
+  const Entry entry = look_up(*request);
+  if (!entry.operation) {
+    const MPI_Request before = *request;
+    const int error = native_wait(request, status);
+    if (entry.observer) tell(take(before));
+    return error;
+  }
+  if (!entry.operation->active()) {
+    copy_status(empty_status(), status);
+    return MPI_SUCCESS;
+  }
+  Pause pause;
+  while (!entry.operation->ready()) {
+    advance();
+    pause();
+  }
+  return finish(request, *entry.operation, status);
+}
+
+}  // namespace requests
+
+using namespace requests;
+
+int on_Wait(MPI_Request* request, MPI_Status* status) {
+  if (HOB_LIKELY(only_native())) return real::Wait(request, status);
+  return requests::wait(request, status);
+}
+
+int on_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  if (HOB_LIKELY(only_native())) return real::Test(request, flag, status);
+  const Entry entry = look_up(*request);
+  if (!entry.operation) {
+    if (blocking_needs_care()) advance();
+    const MPI_Request before = *request;
+    const int error = real::Test(request, flag, status);
+    if (entry.observer && (*flag || error != MPI_SUCCESS)) tell(take(before));
+    return error;
+  }
+  if (!entry.operation->active()) {
+    *flag = 1;
+    copy_status(empty_status(), status);
+    return MPI_SUCCESS;
+  }
+  if (!entry.operation->ready()) advance();
+  *flag = entry.operation->ready();
+  return *flag ? finish(request, *entry.operation, status) : MPI_SUCCESS;
+}
+
+int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_statuses) {
+  if (HOB_LIKELY(only_native()) || count <= 0)
+    return real::Waitall(count, array_of_requests, array_of_statuses);
+  Mix mix(count, array_of_requests);
+  if (!mix.any_own()) {
+    const Watched watched(count, array_of_requests);
+    const int error = native_waitall(count, array_of_requests, array_of_statuses);
+    watched.completed_all();
+    return error;
+  }
+  Pause pause;
+  while (!mix.ready()) {
+    advance();
+    pause();
+  }
+  std::vector<MPI_Status> statuses(static_cast<std::size_t>(mix.natives()));
+  const int error =
+      mix.natives() ? native_waitall(mix.natives(), mix.native(), statuses.data()) : MPI_SUCCESS;
+  return finish_all(mix, array_of_requests, array_of_statuses, error, statuses);
+}
+
+int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
+               MPI_Status* array_of_statuses) {
+  if (HOB_LIKELY(only_native()) || count <= 0)
+    return real::Testall(count, array_of_requests, flag, array_of_statuses);
+  Mix mix(count, array_of_requests);
+  if (!mix.any_own()) {
+    if (blocking_needs_care()) advance();
+    const Watched watched(count, array_of_requests);
+    const int error = real::Testall(count, array_of_requests, flag, array_of_statuses);
+    if (*flag || error != MPI_SUCCESS) watched.completed_all();
+    return error;
+  }
+  *flag = 0;
+  if (!mix.ready()) {
+    advance();
+    if (!mix.ready()) return MPI_SUCCESS;
+  }
+  std::vector<MPI_Status> statuses(static_cast<std::size_t>(mix.natives()));
+  int error = MPI_SUCCESS;
+  *flag = 1;
+  if (mix.natives()) error = real::Testall(mix.natives(), mix.native(), flag, statuses.data());
+  if (!*flag && error == MPI_SUCCESS) return MPI_SUCCESS;
+  return finish_all(mix, array_of_requests, array_of_statuses, error, statuses);
+}
+
+int on_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Status* status) {
+  if (HOB_LIKELY(only_native()) || count <= 0)
+    return real::Waitany(count, array_of_requests, index, status);
+  Mix mix(count, array_of_requests);
+  if (!mix.any_own() && !blocking_needs_care()) {
+    const Watched watched(count, array_of_requests);
+    const int error = real::Waitany(count, array_of_requests, index, status);
+    if (*index != MPI_UNDEFINED) watched.completed(*index);
+    return error;
+  }
+  Pause pause;
+  int error = MPI_SUCCESS;
+  while (!look_any(mix, array_of_requests, index, status, &error)) {
+    advance();
+    pause();
+  }
+  return error;
+}
+
+int on_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag,
+               MPI_Status* status) {
+  if (HOB_LIKELY(only_native()) || count <= 0)
+    return real::Testany(count, array_of_requests, index, flag, status);
+  advance();
+  Mix mix(count, array_of_requests);
+  int error = MPI_SUCCESS;
+  *index = MPI_UNDEFINED;
+  *flag = look_any(mix, array_of_requests, index, status, &error);
+  return error;
+}
+
+int on_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
+                MPI_Status* array_of_statuses) {
+  if (HOB_LIKELY(only_native()) || incount <= 0)
+    return real::Waitsome(incount, array_of_requests, outcount, array_of_indices,
+                          array_of_statuses);
+  Mix mix(incount, array_of_requests);
+  if (!mix.any_own() && !blocking_needs_care()) {
+    const Watched watched(incount, array_of_requests);
+    const int error =
+        real::Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    if (*outcount != MPI_UNDEFINED)
+      for (int i = 0; i < *outcount; ++i) watched.completed(array_of_indices[i]);
+    return error;
+  }
+  Pause pause;
+  int error = MPI_SUCCESS;
+  while (
+      !look_some(mix, array_of_requests, outcount, array_of_indices, array_of_statuses, &error)) {
+    advance();
+    pause();
+  }
+  return error;
+}
+
+int on_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
+                MPI_Status* array_of_statuses) {
+  if (HOB_LIKELY(only_native()) || incount <= 0)
+    return real::Testsome(incount, array_of_requests, outcount, array_of_indices,
+                          array_of_statuses);
+  advance();
+  Mix mix(incount, array_of_requests);
+  int error = MPI_SUCCESS;
+  look_some(mix, array_of_requests, outcount, array_of_indices, array_of_statuses, &error);
+  return error;
+}
+
+int on_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  if (HOB_LIKELY(only_native())) return real::Request_get_status(request, flag, status);
+  return get_status(request, flag, status);
+}
+
+int on_Request_free(MPI_Request* request) {
+  if (HOB_LIKELY(only_native())) return real::Request_free(request);
+  const Entry entry = take(*request);
+  if (!entry.operation) {
+    const int error = real::Request_free(request);
+    tell(entry, true);
+    return error;
+  }
+  entry.operation->abandon();
+  if (!entry.pooled) return real::Request_free(request);
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}
+
+int on_Cancel(MPI_Request* request) {
+  Operation* operation = requests::find(*request);
+  if (!operation) return real::Cancel(request);
+  operation->cancel();
+  return MPI_SUCCESS;
+}
+
+int on_Start(MPI_Request* request) {
+  Operation* operation = requests::find(*request);
+  return operation ? operation->start() : real::Start(request);
+}
+
+int on_Startall(int count, MPI_Request array_of_requests[]) {
+  if (HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0) || count <= 0)
+    return real::Startall(count, array_of_requests);
+  for (int i = 0; i < count; ++i)
+    if (const int error = on_Start(&array_of_requests[i]); error != MPI_SUCCESS) return error;
+  return MPI_SUCCESS;
+}
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+
+int on_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag,
+                              MPI_Status* array_of_statuses) {
+  if (HOB_LIKELY(only_native()))
+    return real::Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
+  *flag = 1;
+  for (int i = 0; i < count && *flag; ++i)
+    if (const int error = get_status(array_of_requests[i], flag, at(array_of_statuses, i));
+        error != MPI_SUCCESS)
+      return error;
+  return MPI_SUCCESS;
+}
+
+int on_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index,
+                              int* flag, MPI_Status* status) {
+  if (HOB_LIKELY(only_native()))
+    return real::Request_get_status_any(count, array_of_requests, index, flag, status);
+  bool any = false;
+  *index = MPI_UNDEFINED;
+  for (int i = 0; i < count; ++i) {
+    Operation* operation = requests::find(array_of_requests[i]);
+    if (array_of_requests[i] == MPI_REQUEST_NULL || (operation && !operation->active())) continue;
+    any = true;
+    const int error = get_status(array_of_requests[i], flag, status);
+    if (*flag || error != MPI_SUCCESS) {
+      *index = i;
+      return error;
+    }
+  }
+  *flag = !any;
+  if (!any) copy_status(empty_status(), status);
+  return MPI_SUCCESS;
+}
+
+int on_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount,
+                               int array_of_indices[], MPI_Status* array_of_statuses) {
+  if (HOB_LIKELY(only_native()))
+    return real::Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
+                                         array_of_statuses);
+  bool any = false;
+  *outcount = 0;
+  for (int i = 0; i < incount; ++i) {
+    Operation* operation = requests::find(array_of_requests[i]);
+    if (array_of_requests[i] == MPI_REQUEST_NULL || (operation && !operation->active())) continue;
+    any = true;
+    int flag = 0;
+    const int error = get_status(array_of_requests[i], &flag, at(array_of_statuses, *outcount));
+    if (error != MPI_SUCCESS) return error;
+    if (flag) array_of_indices[(*outcount)++] = i;
+  }
+  if (!any) *outcount = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
+#endif
+
+}  // namespace hob::mpi

@@ -1,0 +1,82 @@
+// Which of the program's request handles Hob knows. Private to the request layer.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "mpi/request.hpp"
+
+namespace hob::mpi::requests {
+
+struct Entry {
+  std::uint64_t key = 0;
+  Operation* operation = nullptr;          ///< Hob's own, or null
+  CompletionObserver* observer = nullptr;  ///< of a request of the library's, or null
+  std::uint64_t cookie = 0;                ///< the observer's
+  bool pooled = false;                     ///< the handle belongs to Hob's pool
+};
+
+/// The bits of a handle, an int or a pointer. Never 0 for a request that exists.
+inline std::uint64_t key_of(MPI_Request handle) {
+  std::uint64_t key = 0;
+  std::memcpy(&key, &handle, sizeof handle);
+  return key;
+}
+
+/// Open addressing. Entries are never removed, only emptied: libraries use the same handles over
+/// and over, so their number is that of the most requests ever alive. Not thread safe.
+class Table {
+ public:
+  Entry* find(std::uint64_t key) {
+    if (slots_.empty()) return nullptr;
+    for (std::size_t i = start(key);; i = (i + 1) & (slots_.size() - 1)) {
+      if (slots_[i].key == key) return &slots_[i];
+      if (slots_[i].key == 0) return nullptr;
+    }
+  }
+
+  /// The entry of this key, made if there is none. Throws std::bad_alloc.
+  Entry& at(std::uint64_t key) {
+    if (Entry* found = find(key)) return *found;
+    if (2 * (used_ + 1) > slots_.size()) grow();
+    ++used_;
+    return place(key);
+  }
+
+ private:
+  std::size_t start(std::uint64_t key) const { return (key * 0x9e3779b97f4a7c15u) >> shift_; }
+
+  Entry& place(std::uint64_t key) {
+    std::size_t i = start(key);
+    while (slots_[i].key != 0) i = (i + 1) & (slots_.size() - 1);
+    slots_[i].key = key;
+    return slots_[i];
+  }
+
+  void grow() {
+    std::vector<Entry> old(slots_.empty() ? 256 : 2 * slots_.size());
+    old.swap(slots_);
+    shift_ = 64;
+    for (std::size_t size = slots_.size(); size > 1; size /= 2) --shift_;
+    used_ = 0;
+    for (const Entry& entry : old) {
+      if (!entry.operation && !entry.observer && !entry.pooled) continue;
+      place(entry.key) = entry;
+      ++used_;
+    }
+  }
+
+  std::vector<Entry> slots_;
+  std::size_t used_ = 0;
+  int shift_ = 64;
+};
+
+/// A copy of what is known of a handle; nothing for a handle that Hob does not know.
+Entry look_up(MPI_Request handle);
+
+/// The same, and Hob forgets it; a pooled handle goes back to the pool.
+Entry take(MPI_Request handle);
+
+}  // namespace hob::mpi::requests
