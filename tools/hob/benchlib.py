@@ -75,12 +75,11 @@ class Result:
         self.rows, self.report, self.seconds, self.output = rows, report, seconds, output
 
     def counters(self):
-        """Every counter of the report, summed over ranks and windows."""
+        """Every counter of the report, summed over ranks."""
         total = {}
         for rank in (self.report or {}).get("ranks", []):
-            for group in [rank] + rank.get("windows", []):
-                for name, value in group.get("counters", {}).items():
-                    total[name] = total.get(name, 0) + value
+            for name, value in rank.get("counters", {}).items():
+                total[name] = total.get(name, 0) + value
         return total
 
 
@@ -98,6 +97,8 @@ def _command(path, args, ranks, setup, hob, mpi, json_file):
     if mpi not in known:
         raise BenchError(f"the MPI library {mpi} was not set up; there are: {', '.join(known)}")
     command = [known[mpi]["exec"], "-n", str(ranks)]
+    if ranks <= (os.cpu_count() or 1) and mpi in ("mpich4", "mpich5", "abi5"):
+        command += ["-bind-to", "core"]  # ranks spin: two on one core wait for each other's slice
     environment = {k: v for k, v in os.environ.items()
                    if not k.startswith("HOB_") and k != "LD_PRELOAD"}
     environment.update(SETUPS[setup])
@@ -225,6 +226,8 @@ def duel(variants, batches, progress=None, discard=2):
     than two batches meets all alike. Returns ({name: [printed line, ...]}, {name: Result with the
     report}); the first `discard` batches are left out."""
     out, jobs, results = {name: [] for name in variants}, {}, {}
+    # A stopped job would outlive a driver that is ended by a signal.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
         try:
             for number, (name, job) in enumerate(variants.items()):
