@@ -1,0 +1,128 @@
+#include "heat/probe.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <random>
+
+#include "heat/heater.hpp"
+
+namespace hob::heat {
+
+namespace {
+
+constexpr std::size_t line = 64;
+
+double now_ns() {
+  return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+double median(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// A list whose nodes are lines of one block, linked in random order.
+class ScatteredList {
+ public:
+  explicit ScatteredList(std::size_t bytes) : nodes_(bytes / line) {
+    std::vector<std::size_t> order(nodes_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937(1));
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      nodes_[order[i]].next = &nodes_[order[(i + 1) % order.size()]];
+    }
+  }
+
+  /// Follows all links once.
+  double walk_ns() const {
+    double begin = now_ns();
+    const Node* node = nodes_.data();
+    for (std::size_t i = 0; i < nodes_.size(); ++i) node = node->next;
+    asm volatile("" : : "r"(node));
+    return now_ns() - begin;
+  }
+
+  const void* address() const { return nodes_.data(); }
+  std::size_t bytes() const { return nodes_.size() * line; }
+
+ private:
+  struct alignas(line) Node {
+    const Node* next;
+  };
+  std::vector<Node> nodes_;
+};
+
+double sweep_ns(std::vector<std::uint64_t>& memory) {
+  double begin = now_ns();
+  volatile std::uint64_t* words = memory.data();
+  for (std::size_t i = 0; i < memory.size(); i += line / sizeof(std::uint64_t)) {
+    words[i] = words[i] + 1;
+  }
+  return now_ns() - begin;
+}
+
+std::string text(const char* format, double a, double b) {
+  char buffer[160];
+  std::snprintf(buffer, sizeof buffer, format, a, b);
+  return buffer;
+}
+
+}  // namespace
+
+Verdict probe(const std::vector<int>& occupied, const ProbeConfig& config) {
+  Verdict verdict;
+  verdict.placement = place_heater(sched_getcpu(), occupied);
+  if (verdict.placement.cpu < 0) {
+    verdict.reason = "no heater: " + verdict.placement.reason;
+    return verdict;
+  }
+  std::size_t sweep_bytes = config.sweep_bytes;
+  if (sweep_bytes == 0) {
+    sweep_bytes = std::clamp<std::size_t>(2 * verdict.placement.cache_bytes, std::size_t{16} << 20,
+                                          std::size_t{256} << 20);
+  }
+  ScatteredList list(config.list_bytes);
+  std::vector<std::uint64_t> memory(sweep_bytes / sizeof(std::uint64_t), 1);
+  Heater heater({config.period_ns, verdict.placement.cpu, false});
+  heater.add(list.address(), list.bytes());
+  heater.pause();
+  if (!heater.start()) {
+    verdict.reason = "no heater: " + heater.error();
+    return verdict;
+  }
+  sweep_ns(memory);
+  std::vector<double> cold, heated, sweep_alone, sweep_beside;
+  for (unsigned round = 0; round < config.rounds; ++round) {
+    heater.pause();
+    sweep_alone.push_back(sweep_ns(memory));
+    cold.push_back(list.walk_ns());
+    heater.resume();
+    sweep_beside.push_back(sweep_ns(memory));
+    heated.push_back(list.walk_ns());
+  }
+  verdict.cold_ns = median(cold);
+  verdict.heated_ns = median(heated);
+  verdict.interference = median(sweep_beside) / median(sweep_alone);
+  std::string found = text("a search of a cold list takes %.1f us without and %.1f us with it",
+                           verdict.cold_ns / 1e3, verdict.heated_ns / 1e3) +
+                      text(", computing %.1f%% longer%.0s", (verdict.interference - 1) * 100, 0);
+  if (verdict.cold_ns < config.least_gain * verdict.heated_ns) {
+    verdict.reason = "heater off, it gains too little: " + found;
+  } else if (verdict.interference > config.most_interference) {
+    verdict.reason = "heater off, it slows down computing: " + found;
+  } else {
+    verdict.on = true;
+    verdict.reason = "heater on processor " + std::to_string(verdict.placement.cpu) +
+                     ", which shares the L" + std::to_string(verdict.placement.cache_level) +
+                     " cache: " + found;
+  }
+  return verdict;
+}
+
+}  // namespace hob::heat
