@@ -9,6 +9,7 @@
 
 #include "mpi/clock.hpp"
 #include "mpi/real.hpp"
+#include "mpi/tracing.hpp"
 #include "mpi/window.hpp"
 
 namespace hob::mpi {
@@ -34,7 +35,8 @@ std::uint64_t hit_ticks() {
     for (std::uint32_t i = 0; i < kEntries; ++i) {
       const cache::Key key{0, i * sizeof bytes, 0};
       probe->find(key, sizeof bytes);
-      if (const auto place = probe->reserve(key, sizeof bytes); place.entry) probe->fill(place.entry, bytes, sizeof bytes);
+      if (const auto place = probe->reserve(key, sizeof bytes); place.entry)
+        probe->fill(place.entry, bytes, sizeof bytes);
     }
     std::uint64_t best = ~std::uint64_t{0};
     for (int round = 0; round < 8; ++round) {
@@ -51,8 +53,8 @@ std::uint64_t hit_ticks() {
   return cost;
 }
 
-/// What this thread's flush takes over, between before_flush and after_flush. A get issued by another
-/// thread meanwhile is not among it: this flush may not complete it.
+/// What this thread's flush takes over, between before_flush and after_flush. A get issued by
+/// another thread meanwhile is not among it: this flush may not complete it.
 thread_local std::vector<std::uint32_t> leaving;
 
 /// One block at buffer + low, whatever the count.
@@ -76,7 +78,8 @@ CachedGets::CachedGets(Window& window, const Options& options, std::unique_ptr<c
       units_(std::move(units)),
       learned_(acquires.load(std::memory_order_relaxed)),
       poll_ticks_(static_cast<std::uint64_t>(options.poll_nanoseconds * ticks_per_nanosecond())),
-      progress_ticks_(static_cast<std::uint64_t>(options.progress_nanoseconds * ticks_per_nanosecond())),
+      progress_ticks_(
+          static_cast<std::uint64_t>(options.progress_nanoseconds * ticks_per_nanosecond())),
       last_mpi_(ticks()) {
   hit_ticks();
 }
@@ -97,18 +100,29 @@ void CachedGets::learn() {
   const std::uint64_t now = acquires.load(std::memory_order_relaxed);
   if (HOB_LIKELY(now == learned_)) return;
   learned_ = now;
+  drop_everything();
+}
+
+void CachedGets::drop_everything() {
   cache_->drop_all();
   ++stats_.invalidations;
+  if (HOB_UNLIKELY(tracing)) record({.kind = report::TraceKind::drop_all});
+}
+
+void CachedGets::record(report::TraceRecord what) {
+  what.window = static_cast<std::uint16_t>(window_.id);
+  trace(what);
 }
 
 int CachedGets::native(const Get& get, Target& t) {
   ++t.gets;
   ++stats_.native_gets;
   if (get.atomic)
-    return window_.route->get_accumulate(nullptr, 0, get.target_type, get.buffer, get.count, get.type, get.target,
-                                         get.disp, get.target_count, get.target_type, MPI_NO_OP, nullptr);
-  return window_.route->get(get.buffer, get.count, get.type, get.target, get.disp, get.target_count, get.target_type,
-                            nullptr);
+    return window_.route->get_accumulate(nullptr, 0, get.target_type, get.buffer, get.count,
+                                         get.type, get.target, get.disp, get.target_count,
+                                         get.target_type, MPI_NO_OP, nullptr);
+  return window_.route->get(get.buffer, get.count, get.type, get.target, get.disp, get.target_count,
+                            get.target_type, nullptr);
 }
 
 int CachedGets::get(const Get& get) {
@@ -143,15 +157,23 @@ int CachedGets::get(const Get& get) {
   const bool contiguous = one_block(remote, get.target_count);
   const cache::Key key{
       static_cast<std::uint32_t>(get.target),
-      static_cast<std::uint64_t>(static_cast<std::int64_t>(get.disp) * units_->of(get.target) + remote.low),
+      static_cast<std::uint64_t>(static_cast<std::int64_t>(get.disp) * units_->of(get.target) +
+                                 remote.low),
       contiguous ? 0 : remote.id};
+  if (HOB_UNLIKELY(tracing))
+    record({.target = key.target,
+            .displacement = key.displacement,
+            .size = size,
+            .layout = key.layout,
+            .extent = static_cast<std::uint64_t>(remote.highest(get.target_count) - remote.low)});
   const cache::Lookup hit = cache_->find(key, size);
   switch (hit.kind) {
     case cache::Hit::full:
       return serve(get, t, size, origin, hit, key);
     case cache::Hit::pending_full: {
       const auto index = static_cast<std::size_t>(hit.cookie);
-      if (index < pending_.size() && pending_[index].entry == hit.entry && pending_[index].purpose == Purpose::fetch) {
+      if (index < pending_.size() && pending_[index].entry == hit.entry &&
+          pending_[index].purpose == Purpose::fetch) {
         try {
           wait_for(get, t, pending_[index], size, origin, hit);
           ++t.hits;
@@ -162,7 +184,8 @@ int CachedGets::get(const Get& get) {
       return issue(get, t, key, size, origin, remote, false);
     }
     case cache::Hit::partial:
-      if (contiguous && one_block(origin, get.count) && !get.atomic) return fetch_tail(get, t, key, size, hit);
+      if (contiguous && one_block(origin, get.count) && !get.atomic)
+        return fetch_tail(get, t, key, size, hit);
       cache_->drop(hit.entry);
       return issue(get, t, key, size, origin, remote, true);
     case cache::Hit::pending_partial:
@@ -173,8 +196,8 @@ int CachedGets::get(const Get& get) {
   return issue(get, t, key, size, origin, remote, true);
 }
 
-int CachedGets::serve(const Get& get, Target& t, std::uint64_t size, const Layout& origin, const cache::Lookup& hit,
-                      const cache::Key& key) {
+int CachedGets::serve(const Get& get, Target& t, std::uint64_t size, const Layout& origin,
+                      const cache::Lookup& hit, const cache::Key& key) {
   const std::uint64_t now = ticks();
   if (mode_ == Mode::automatic) {
     const bool polled = hit.consecutive % options_.poll_hits == 0 && hit.consecutive != 0;
@@ -203,15 +226,18 @@ void CachedGets::poke() {
   ++stats_.pokes;
 }
 
-int CachedGets::issue(const Get& get, Target& t, const cache::Key& key, std::uint64_t size, const Layout& origin,
-                      const Layout& remote, bool keep) {
+int CachedGets::issue(const Get& get, Target& t, const cache::Key& key, std::uint64_t size,
+                      const Layout& origin, const Layout& remote, bool keep) {
   const std::uint64_t start = ticks();
   const int result = native(get, t);
   if (result != MPI_SUCCESS || !keep) return result;
   const std::uint64_t now = ticks();
   try {
-    const auto index = add_pending(
-        t, {.buffer = get.buffer, .layout = &origin, .bytes = size, .issue_ticks = now - start, .when = now});
+    const auto index = add_pending(t, {.buffer = get.buffer,
+                                       .layout = &origin,
+                                       .bytes = size,
+                                       .issue_ticks = now - start,
+                                       .when = now});
     const auto extent = static_cast<std::uint64_t>(remote.highest(get.target_count) - remote.low);
     pending_[index].entry = cache_->reserve(key, size, {.extent = extent, .cookie = index}).entry;
   } catch (const std::bad_alloc&) {
@@ -232,8 +258,13 @@ int CachedGets::fetch_tail(const Get& get, Target& t, const cache::Key& key, std
   std::byte* buffer = static_cast<std::byte*>(get.buffer) + origin.low;
   const std::uint64_t missing = size - hit.available;
   std::memcpy(buffer, hit.data, hit.available);
-  const Get rest{buffer + hit.available, static_cast<MPI_Count>(missing), MPI_BYTE, get.target,
-                 static_cast<MPI_Aint>(tail / unit), static_cast<MPI_Count>(missing), MPI_BYTE};
+  const Get rest{buffer + hit.available,
+                 static_cast<MPI_Count>(missing),
+                 MPI_BYTE,
+                 get.target,
+                 static_cast<MPI_Aint>(tail / unit),
+                 static_cast<MPI_Count>(missing),
+                 MPI_BYTE};
   const int result = native(rest, t);
   if (result != MPI_SUCCESS) return result;
   try {
@@ -243,7 +274,8 @@ int CachedGets::fetch_tail(const Get& get, Target& t, const cache::Key& key, std
                                        .offset = hit.available,
                                        .when = ticks(),
                                        .purpose = Purpose::tail});
-    if (cache_->extend(hit.entry, size, {.extent = size, .cookie = index})) pending_[index].entry = hit.entry;
+    if (cache_->extend(hit.entry, size, {.extent = size, .cookie = index}))
+      pending_[index].entry = hit.entry;
   } catch (const std::bad_alloc&) {
     // As in issue().
   }
@@ -295,8 +327,8 @@ void CachedGets::verify_hit(const Get& get, Target& t, std::uint64_t size, const
   }
 }
 
-void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, std::uint64_t size, const Layout& origin,
-                          const cache::Lookup& hit) {
+void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, std::uint64_t size,
+                          const Layout& origin, const cache::Lookup& hit) {
   std::uint32_t index = 0;
   if (free_waiters_.empty()) {
     index = static_cast<std::uint32_t>(waiters_.size());
@@ -345,7 +377,8 @@ void CachedGets::finish(Pending& pending) {
     case Purpose::fetch:
     case Purpose::tail:
       if (whole) {
-        if (pending.entry) cache_->fill(pending.entry, packed, pending.bytes, pending.offset, pending.when);
+        if (pending.entry)
+          cache_->fill(pending.entry, packed, pending.bytes, pending.offset, pending.when);
         serve_waiters(pending, packed);
       } else if (std::byte* place = pending.entry ? cache_->writable(pending.entry) : nullptr) {
         pack(layout, pending.buffer, place, pending.bytes);
@@ -361,23 +394,30 @@ void CachedGets::finish(Pending& pending) {
       if (!whole) {
         std::vector<std::byte> copy(pending.bytes);
         pack(layout, pending.buffer, copy.data(), pending.bytes);
-        if (!cache_->refresh(pending.entry, copy.data(), pending.bytes, pending.offset, pending.when)) break;
-      } else if (!cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when)) {
+        if (!cache_->refresh(pending.entry, copy.data(), pending.bytes, pending.offset,
+                             pending.when))
+          break;
+      } else if (!cache_->refresh(pending.entry, packed, pending.bytes, pending.offset,
+                                  pending.when)) {
         break;
       }
       ++stats_.refetches_changed;
       note_acquire();
       mode_ = Mode::strict;
       mode_reason_ = fmt::format(
-          "the program polls with plain gets: bytes of rank {} changed with nothing in between that could have told",
+          "the program polls with plain gets: bytes of rank {} changed with nothing in between "
+          "that could have told",
           pending.rank);
       break;
     case Purpose::verify:
-      if (std::memcmp(pending.served.get(), pending.served.get() + pending.bytes, pending.bytes) == 0) break;
+      if (std::memcmp(pending.served.get(), pending.served.get() + pending.bytes, pending.bytes) ==
+          0)
+        break;
       ++stats_.verify_failures;
       if (failures_.size() >= kMaxFailures) break;
-      failures_.push_back(fmt::format("verify: rank {} served {} stale bytes of window {}, rank {}, displacement {}",
-                                      window_.rank, pending.bytes, window_.id, pending.rank, pending.displacement));
+      failures_.push_back(fmt::format(
+          "verify: rank {} served {} stale bytes of window {}, rank {}, displacement {}",
+          window_.rank, pending.bytes, window_.id, pending.rank, pending.displacement));
       break;
   }
 }
@@ -399,7 +439,9 @@ void CachedGets::measure(Target& t, const Pending& pending, std::uint64_t flush_
   if (++t.samples != kSamples) return;
   if (options_.bypass && t.native_ticks < kWorthwhile * hit_ticks()) t.bypass = true;
   refetch_pause_ticks_ =
-      options_.poll_share > 0 ? static_cast<std::uint64_t>(static_cast<double>(t.native_ticks) / options_.poll_share) : ~std::uint64_t{0};
+      options_.poll_share > 0
+          ? static_cast<std::uint64_t>(static_cast<double>(t.native_ticks) / options_.poll_share)
+          : ~std::uint64_t{0};
 }
 
 void CachedGets::leave(Target& t, bool local) {
@@ -424,7 +466,9 @@ void CachedGets::await_others(Target& t, std::unique_lock<Spin>& guard) {
 bool CachedGets::before_flush(int rank, bool local) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
-  const auto idle = [](const Target& t) { return t.gets == 0 && t.writes == 0 && t.completing == 0; };
+  const auto idle = [](const Target& t) {
+    return t.gets == 0 && t.writes == 0 && t.completing == 0;
+  };
   if (rank >= 0) {
     Target& t = target(rank);
     if (HOB_LIKELY(t.hits != 0 && idle(t))) {
@@ -486,9 +530,7 @@ void CachedGets::epoch_closed(int rank) {
 
 /// Mode strict, the paper's transparent one: nothing outlives the closure of an epoch.
 void CachedGets::strict_end() {
-  if (cache_->entries() == 0) return;
-  cache_->drop_all();
-  ++stats_.invalidations;
+  if (cache_->entries() != 0) drop_everything();
 }
 
 void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type) {
@@ -502,9 +544,15 @@ void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatyp
     cache_->drop_target(static_cast<std::uint32_t>(rank));
     return;
   }
-  const std::int64_t first = static_cast<std::int64_t>(disp) * units_->of(rank) + layout.lowest(count);
-  cache_->drop_range(static_cast<std::uint32_t>(rank), static_cast<std::uint64_t>(first),
-                     static_cast<std::uint64_t>(layout.highest(count) - layout.lowest(count)));
+  const auto first = static_cast<std::uint64_t>(static_cast<std::int64_t>(disp) * units_->of(rank) +
+                                                layout.lowest(count));
+  const auto length = static_cast<std::uint64_t>(layout.highest(count) - layout.lowest(count));
+  cache_->drop_range(static_cast<std::uint32_t>(rank), first, length);
+  if (HOB_UNLIKELY(tracing))
+    record({.kind = report::TraceKind::drop_range,
+            .target = static_cast<std::uint32_t>(rank),
+            .displacement = first,
+            .size = length});
 }
 
 void CachedGets::note_write(int rank) {
@@ -514,14 +562,15 @@ void CachedGets::note_write(int rank) {
 
 void CachedGets::drop_all() {
   const std::lock_guard guard(lock_);
-  cache_->drop_all();
-  ++stats_.invalidations;
+  drop_everything();
 }
 
 void CachedGets::drop_target(int rank) {
   const std::lock_guard guard(lock_);
   cache_->drop_target(static_cast<std::uint32_t>(rank));
   ++stats_.invalidations;
+  if (HOB_UNLIKELY(tracing))
+    record({.kind = report::TraceKind::drop_target, .target = static_cast<std::uint32_t>(rank)});
 }
 
 void CachedGets::set_mode(Mode mode, std::string reason) {
@@ -532,8 +581,8 @@ void CachedGets::set_mode(Mode mode, std::string reason) {
 }
 
 std::uint64_t CachedGets::memory_bytes() const {
-  return cache_->memory_bytes() + pending_.capacity() * sizeof(Pending) + waiters_.capacity() * sizeof(Waiter) +
-         targets_.size() * (sizeof(Target) + 64);
+  return cache_->memory_bytes() + pending_.capacity() * sizeof(Pending) +
+         waiters_.capacity() * sizeof(Waiter) + targets_.size() * (sizeof(Target) + 64);
 }
 
 }  // namespace hob::mpi

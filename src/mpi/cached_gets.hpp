@@ -1,4 +1,5 @@
-// The gets of one window, served from a cache where MPI's rules allow it (paper III; docs/cache.md).
+// The gets of one window, served from a cache where MPI's rules allow it (paper III;
+// docs/cache.md).
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "mpi/mpi.hpp"
 #include "mpi/spin.hpp"
 #include "mpi/wrapper.hpp"
+#include "report/trace.hpp"
 
 namespace hob::mpi {
 
@@ -37,11 +39,11 @@ struct Get {
 
 /// What the report says about one window's cache beyond cache::Stats.
 struct GetStats {
-  std::uint64_t gets = 0;               ///< asked for by the program, of any size and target
-  std::uint64_t native_gets = 0;        ///< gets that the MPI library was asked for, refetches included
-  std::uint64_t bypassed = 0;           ///< left to the library since the target is as fast as a hit
-  std::uint64_t uncacheable = 0;        ///< left to the library for another reason
-  std::uint64_t refetches = 0;          ///< hits that were fetched again to see whether they changed
+  std::uint64_t gets = 0;         ///< asked for by the program, of any size and target
+  std::uint64_t native_gets = 0;  ///< gets that the MPI library was asked for, refetches included
+  std::uint64_t bypassed = 0;     ///< left to the library since the target is as fast as a hit
+  std::uint64_t uncacheable = 0;  ///< left to the library for another reason
+  std::uint64_t refetches = 0;    ///< hits that were fetched again to see whether they changed
   std::uint64_t refetches_changed = 0;  ///< of these, the bytes had changed
   std::uint64_t flushes = 0;            ///< flush calls of the program
   std::uint64_t flushes_skipped = 0;    ///< of these, nothing was outstanding: no call made
@@ -115,13 +117,13 @@ class CachedGets {
     void* buffer = nullptr;
     const Layout* layout = nullptr;  ///< of one element at `buffer`
     std::uint64_t bytes = 0;
-    std::uint64_t offset = 0;  ///< in the entry
+    std::uint64_t offset = 0;       ///< in the entry
     std::uint64_t issue_ticks = 0;  ///< spent in the MPI call that issued it
     std::uint64_t when = 0;
     std::uint32_t waiters = kNone;
     int rank = 0;
     Purpose purpose = Purpose::fetch;
-    std::uint64_t displacement = 0;  ///< purpose verify: for the message
+    std::uint64_t displacement = 0;         ///< purpose verify: for the message
     std::unique_ptr<std::byte[]> served{};  ///< purpose verify: fetched bytes, then served ones
   };
 
@@ -136,9 +138,9 @@ class CachedGets {
 
   struct Target {
     std::vector<std::uint32_t> pending;
-    std::uint64_t gets = 0;    ///< given to the library since the last flush of any kind
-    std::uint64_t writes = 0;  ///< writes and atomics given to it since the last full flush
-    std::uint64_t hits = 0;    ///< served from the cache since the last flush
+    std::uint64_t gets = 0;        ///< given to the library since the last flush of any kind
+    std::uint64_t writes = 0;      ///< writes and atomics given to it since the last full flush
+    std::uint64_t hits = 0;        ///< served from the cache since the last flush
     std::uint32_t completing = 0;  ///< threads between before_flush and after_flush
     std::uint32_t waiting = 0;     ///< waiters not yet served
     std::uint64_t native_ticks = ~std::uint64_t{0};  ///< the fastest get and flush seen
@@ -148,16 +150,20 @@ class CachedGets {
 
   Target& target(int rank);
   void learn();
+  void drop_everything();
+  void record(report::TraceRecord what);
   int native(const Get& get, Target& t);
-  int issue(const Get& get, Target& t, const cache::Key& key, std::uint64_t size, const Layout& origin,
-            const Layout& remote, bool keep);
-  int fetch_tail(const Get& get, Target& t, const cache::Key& key, std::uint64_t size, const cache::Lookup& hit);
-  int serve(const Get& get, Target& t, std::uint64_t size, const Layout& origin, const cache::Lookup& hit,
-            const cache::Key& key);
+  int issue(const Get& get, Target& t, const cache::Key& key, std::uint64_t size,
+            const Layout& origin, const Layout& remote, bool keep);
+  int fetch_tail(const Get& get, Target& t, const cache::Key& key, std::uint64_t size,
+                 const cache::Lookup& hit);
+  int serve(const Get& get, Target& t, std::uint64_t size, const Layout& origin,
+            const cache::Lookup& hit, const cache::Key& key);
   int refetch(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit);
-  void verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit, const cache::Key& key);
-  void wait_for(const Get& get, Target& t, Pending& pending, std::uint64_t size, const Layout& origin,
-                const cache::Lookup& hit);
+  void verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit,
+                  const cache::Key& key);
+  void wait_for(const Get& get, Target& t, Pending& pending, std::uint64_t size,
+                const Layout& origin, const cache::Lookup& hit);
   std::uint32_t add_pending(Target& t, Pending pending);
   void complete(std::vector<std::uint32_t>& list);
   void finish(Pending& pending);

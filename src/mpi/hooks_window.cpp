@@ -11,6 +11,7 @@
 #include "mpi/real.hpp"
 #include "mpi/report.hpp"
 #include "mpi/runtime.hpp"
+#include "mpi/tracing.hpp"
 #include "mpi/window.hpp"
 
 namespace hob::mpi {
@@ -88,7 +89,7 @@ CachedGets::Options get_options(Mode mode) {
   const settings::Settings& s = runtime().settings;
   CachedGets::Options options;
   options.mode = mode;
-  options.bypass = s.cache_bypass;
+  options.bypass = s.cache_bypass && !tracing;  // a trace shows all gets
   options.atomic_reads_are_gets = s.cache_noop == "get";
   options.poll_hits = static_cast<std::uint32_t>(s.poll_hits);
   options.poll_nanoseconds = s.poll_ms * 1e6;

@@ -15,6 +15,7 @@
 #include "mpi/request.hpp"
 #include "mpi/resolve.hpp"
 #include "mpi/spin.hpp"
+#include "mpi/tracing.hpp"
 #include "mpi/wrapper.hpp"
 
 namespace hob::mpi {
@@ -87,12 +88,14 @@ void start(int thread_level, bool world) {
     the.rank = std::max(launcher_rank(), 0);
   }
   active = !the.settings.off;
+  if (active) start_tracing();
 }
 
 void finish() {
   Runtime& the = runtime();
   before_blocking();
   end_callbacks();
+  stop_tracing();
   if (active) write_reports();
   active = false;
   requests::release_handles();
