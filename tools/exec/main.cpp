@@ -58,16 +58,15 @@ std::string dump_settings() {
   return rows.dump(1);
 }
 
-// The directory of the libhob_*.so: beside bin/ in an installation and in a build directory alike.
+// The directory of the libhob_*.so: lib/ beside bin/ in a build directory, lib/hob/ when installed.
 std::string library_directory() {
   if (const char* directory = std::getenv("HOB_LIBDIR")) return directory;
   const auto prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-  for (const auto* lib : {"lib", "lib64"})
+  for (const auto* lib : {"lib/hob", "lib64/hob", "lib"})
     for (const auto* family : {"mpich", "openmpi", "abi"})
-      if (const auto path = prefix / lib;
-          fs::exists(path / ("libhob_" + std::string(family) + ".so")))
-        return path.string();
-  return (prefix / "lib").string();
+      if (fs::exists(prefix / lib / ("libhob_" + std::string(family) + ".so")))
+        return (prefix / lib).string();
+  return (prefix / "lib/hob").string();
 }
 
 std::string hob_library(const std::string& family) {
