@@ -4,7 +4,8 @@
 
 #include <mpi.h>
 
-extern "C" int HOB_Invalidate(MPI_Win win) __attribute__((weak));
+#define HOB_WEAK
+#include <hob/hob.h>
 
 namespace apps {
 

@@ -1,0 +1,150 @@
+"""The programs of apps/, plainly and with Hob: their answers against what this file finds itself."""
+
+import argparse
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+OPTIONS = argparse.Namespace()
+
+# Between ranks as between nodes, which also spares ranks that outnumber the cores from spinning.
+ENVIRONMENT = {
+    "mpich": {"MPIR_CVAR_NOLOCAL": "1", "FI_PROVIDER": "tcp", "UCX_TLS": "tcp,self"},
+    "openmpi": {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                "OMPI_MCA_osc": "^ucx"},
+}
+ENVIRONMENT["abi"] = ENVIRONMENT["mpich"]
+# None: without Hob.
+MODES = (None, {}, {"HOB_CACHE": "always"}, {"HOB_CACHE": "strict"}, {"HOB_CACHE_SIZE": "4K"})
+
+
+def run(name, words, ranks, hob=None, status=0):
+    """Standard output of a program."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("HOB_")}
+    environment.update(ENVIRONMENT[OPTIONS.family])
+    command = [OPTIONS.mpiexec, "-n", str(ranks)]
+    if OPTIONS.family == "openmpi":
+        command.append("--oversubscribe")
+    command += ["env"]
+    if hob is not None:
+        command += [f"{key}={value}" for key, value in {"HOB_REPORT": "silent", **hob}.items()]
+        command += [f"LD_PRELOAD={OPTIONS.hob}"]
+    command += [str(Path(OPTIONS.programs, name)), *map(str, words)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120,
+                          check=False)
+    if done.returncode != status:
+        raise AssertionError(f"exit status {done.returncode}: {' '.join(command)}\n"
+                             f"{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def clustering(edges, vertices):
+    """['vertex degree links', ...] by looking at all pairs of neighbours."""
+    joined = [set() for _ in range(vertices)]
+    for a, b in edges:
+        if a != b:
+            joined[a].add(b)
+            joined[b].add(a)
+    return [f"{v} {len(near)} {sum(b in joined[a] for a, b in itertools.combinations(near, 2))}"
+            for v, near in enumerate(joined)]
+
+
+def random_edges(vertices, count):
+    """Edges with loops, repeats and hubs; every vertex has one, as SNAP lists have no others."""
+    source = random.Random(5)
+    edges = [(v, source.randrange(vertices)) for v in range(vertices)]
+    edges += [(int(vertices * source.random() ** 3), source.randrange(vertices))
+              for _ in range(count)]
+    return edges + edges[:20]
+
+
+class Apps(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="hob-apps-")
+        self.addCleanup(scratch.cleanup)
+        self.here = Path(scratch.name)
+
+    def coefficients(self, words, ranks, hob=None):
+        out = self.here / "out"
+        run("lcc", [*words, "--check-out", out], ranks, hob)
+        return out.read_text().splitlines()
+
+    def test_lcc_finds_what_brute_force_finds(self):
+        vertices = 60
+        edges = random_edges(vertices, 300)
+        snap = self.here / "snap"
+        snap.write_text("# vertex 3v + 1\n"
+                        + "".join(f"{3 * a + 1}\t{3 * b + 1}\n" for a, b in edges))
+        market = self.here / "market"
+        market.write_text("%%MatrixMarket matrix coordinate pattern general\n"
+                          f"{vertices} {vertices} {len(edges)}\n"
+                          + "".join(f"{a + 1} {b + 1}\n" for a, b in edges))
+        right = clustering(edges, vertices)
+        for ranks, hob in ((1, None), *((3, mode) for mode in MODES)):
+            with self.subTest(ranks=ranks, hob=hob):
+                self.assertEqual(self.coefficients(["--snap", snap], ranks, hob), right)
+        self.assertEqual(self.coefficients(["--matrix-market", market], 2), right)
+        self.assertEqual(self.coefficients(["--snap", snap, "--mode-user"], 2, {}), right)
+
+    def test_lcc_on_rmat_is_the_same_on_any_number_of_ranks(self):
+        words = ["--rmat", 7, 6, "--seed", 3]
+        alone = self.coefficients(words, 1)
+        self.assertEqual(len(alone), 128)
+        for hob in MODES:
+            with self.subTest(hob=hob):
+                self.assertEqual(self.coefficients(words, 2, hob), alone)
+        sample = self.coefficients([*words, "--vertices-limit", 10], 2)
+        self.assertEqual(len(sample), 20)
+        self.assertLess(set(sample), set(alone))
+
+    def test_lcc_counts_its_gets(self):
+        figures = self.here / "json"
+        run("lcc", ["--rmat", 7, 4, "--json", figures], 2)
+        found = json.loads(figures.read_text())
+        self.assertEqual((found["ranks"], len(found["rows"])), (2, 2))
+        totals = found["totals"]
+        self.assertEqual(totals["gets"], sum(row["gets"] for row in found["rows"]))
+        # Two gets for each arc that leaves its rank, about half of all.
+        self.assertGreater(totals["gets"], 0.5 * totals["arcs"])
+        self.assertLess(totals["gets"], 1.5 * totals["arcs"])
+
+    def test_lcc_says_what_is_wrong(self):
+        run("lcc", [], 1, status=2)
+        run("lcc", ["--rmat", 7, "none"], 1, status=2)
+
+    def test_barnes_hut_moves_bodies_alike_on_any_number_of_ranks(self):
+        words = ["--bodies", 90, "--steps", 3, "--leaf", 2]
+        right = run("barnes-hut", words, 1).split("checksum")[1]
+        # Its windows are written in every step: mode always would be a broken promise.
+        modes = [mode for mode in MODES if mode != {"HOB_CACHE": "always"}]
+        for ranks, hob in (*((2, mode) for mode in modes), (3, None), (3, {})):
+            with self.subTest(ranks=ranks, hob=hob):
+                self.assertEqual(run("barnes-hut", words, ranks, hob).split("checksum")[1], right)
+        user = run("barnes-hut", [*words, "--mode-user"], 2, {})
+        self.assertEqual(user.split("checksum")[1], right)
+
+    def test_barnes_hut_with_all_cells_opened_is_the_direct_sum(self):
+        out = run("barnes-hut", ["--bodies", 100, "--steps", 1, "--theta", 0, "--accuracy", 100], 2)
+        self.assertLess(float(out.split("relative error")[1]), 1e-12)
+
+    def test_fds_proxy_gets_every_message_right(self):
+        for words in ([], ["--receives", "nonblocking", "--any-source", 30],
+                      ["--posting", "backward", "--sending", "forward", "--no-barrier"]):
+            for hob in (None, {}):
+                with self.subTest(words=words, hob=hob):
+                    out = run("fds-proxy", ["--depth", 50, "--steps", 2, *words], 3, hob)
+                    self.assertIn("; 0 wrong words", out)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for option in ("--programs", "--mpiexec", "--family", "--hob"):
+        parser.add_argument(option, required=True)
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
