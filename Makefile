@@ -60,7 +60,7 @@ sanitize: setup
 format:
 	@scripts/setup --lint
 	@clang-format -i $(SOURCES)
-	@ruff format --quiet tools tests && ruff check --quiet --fix tools tests
+	@ruff format --quiet tools tests apps src packaging && ruff check --quiet --fix tools tests apps src packaging
 
 lint: lint-format lint-python lint-cpp lint-docs
 
@@ -70,7 +70,7 @@ lint-format:
 
 lint-python:
 	@scripts/setup --lint
-	@ruff format --check --quiet tools tests && ruff check tools tests
+	@ruff format --check --quiet tools tests apps src packaging && ruff check tools tests apps src packaging
 
 # Every file of the compilation database that is ours and not generated.
 lint-cpp: build

@@ -4,10 +4,9 @@ import tempfile
 import unittest
 
 import sample
-from support import hob, write_json
-
 from hob.advise import advise
 from hob.report.data import Run
+from support import hob, write_json
 
 
 def with_counters(queues=False, kind="create", **counters):
@@ -29,8 +28,9 @@ class Cache(unittest.TestCase):
 
     def test_asks_for_room_where_it_is_short(self):
         advice = self.of(gets=1000, hits_full=500, capacity=300, conflicting=200)
-        self.assertEqual([setting.split("=")[0] for setting in advice.settings],
-                         ["cache_max", "cache_index"])
+        self.assertEqual(
+            [setting.split("=")[0] for setting in advice.settings], ["cache_max", "cache_index"]
+        )
 
     def test_is_no_use_without_gets_without_reuse_and_on_one_node(self):
         self.assertEqual(self.of(puts=10).verdict, "no use")

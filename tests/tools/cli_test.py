@@ -8,10 +8,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, ROOT, hob, mpis, run
-
 from hob import cli
 from hob.run import launch_command
+from support import BIN, ROOT, hob, mpis, run
 
 
 class Help(unittest.TestCase):
@@ -92,9 +91,16 @@ int main(int c, char** v) {
                 with self.subTest(name):
                     program = Path(scratch) / name
                     self.assertEqual(run([mpi["cc"], source, "-o", program])[0], 0)
-                    status, out, err = hob("run", "-n", "3", "--off", program, "-n",
-                                           OMPI_ALLOW_RUN_AS_ROOT="1",
-                                           OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+                    status, out, err = hob(
+                        "run",
+                        "-n",
+                        "3",
+                        "--off",
+                        program,
+                        "-n",
+                        OMPI_ALLOW_RUN_AS_ROOT="1",
+                        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                    )
                     self.assertEqual(status, 0, err)
                     self.assertIn("3 ranks, -n", out)
 
@@ -105,18 +111,31 @@ int main(int c, char** v) {
             source.write_text("#include <mpi.h>\nint main(void) { return MPI_Finalize(); }\n")
             program = Path(scratch) / "p"
             self.assertEqual(run([mpi["cc"], source, "-o", program])[0], 0, name)
-            status, out, err = hob("run", "-n", "4", "--ghosts", "1", "--set", "cache=always",
-                                   "--dry-run", program, "x")
+            status, out, err = hob(
+                "run",
+                "-n",
+                "4",
+                "--ghosts",
+                "1",
+                "--set",
+                "cache=always",
+                "--dry-run",
+                program,
+                "x",
+            )
         self.assertEqual(status, 0, err)
         self.assertIn(f"{mpi['exec']} -n 5", out)
         self.assertIn("--set cache=always --ghosts 1", out)
         self.assertTrue(out.strip().endswith(f"{program} x"))
 
     def test_ranks_over_nodes(self):
-        self.assertEqual(launch_command(["mpiexec"], "mpich", 10, 2),
-                         ["mpiexec", "-n", "10", "-ppn", "5"])
-        self.assertEqual(launch_command(["srun"], "mpich", 10, 2),
-                         ["srun", "-n", "10", "-N", "2", "--ntasks-per-node", "5"])
+        self.assertEqual(
+            launch_command(["mpiexec"], "mpich", 10, 2), ["mpiexec", "-n", "10", "-ppn", "5"]
+        )
+        self.assertEqual(
+            launch_command(["srun"], "mpich", 10, 2),
+            ["srun", "-n", "10", "-N", "2", "--ntasks-per-node", "5"],
+        )
 
     def test_no_program(self):
         status, _, err = hob("run", "-n", "2")

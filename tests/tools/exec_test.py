@@ -13,11 +13,13 @@ PROGRAM = """#include <mpi.h>
 int main(int c, char** v) { MPI_Init(&c, &v); MPI_Finalize(); return 0; }
 """
 
+
 def which(*words, **environment):
     status, out, err = hob_exec("--which", *words, **environment)
     if status != 0:
         raise AssertionError(f"status {status}: {err}")
     return json.loads(out)
+
 
 class Family(unittest.TestCase):
     """The family of programs linked with each MPI that is here."""
@@ -44,26 +46,48 @@ class Family(unittest.TestCase):
                 self.assertTrue(Path(found["mpi"]).is_file())
 
     def test_through_a_library_of_the_program(self):
-        name, mpi = next(iter(mpis().items()))
-        (self.directory / "part.c").write_text("#include <mpi.h>\nint part(void)"
-                                               "{ int f; return MPI_Initialized(&f); }\n")
+        mpi = next(iter(mpis().values()))
+        (self.directory / "part.c").write_text(
+            "#include <mpi.h>\nint part(void){ int f; return MPI_Initialized(&f); }\n"
+        )
         (self.directory / "user.c").write_text("int part(void); int main(void){ return part(); }\n")
         # The program names libpart alone, and libpart names MPI.
-        subprocess.run([mpi["cc"], "-shared", "-fPIC", self.directory / "part.c", "-o",
-                        self.directory / "libpart.so"], check=True)
-        subprocess.run(["cc", self.directory / "user.c", "-o", self.directory / "user",
-                        f"-L{self.directory}", "-lpart", "-Wl,-rpath,$ORIGIN",
-                        "-Wl,--allow-shlib-undefined"], check=True)
-        self.assertEqual(which(self.directory / "user")["family"], mpi["family"], name)
+        subprocess.run(
+            [
+                mpi["cc"],
+                "-shared",
+                "-fPIC",
+                self.directory / "part.c",
+                "-o",
+                self.directory / "libpart.so",
+            ],
+            check=True,
+        )
+        subprocess.run(
+            [
+                "cc",
+                self.directory / "user.c",
+                "-o",
+                self.directory / "user",
+                f"-L{self.directory}",
+                "-lpart",
+                "-Wl,-rpath,$ORIGIN",
+                "-Wl,--allow-shlib-undefined",
+            ],
+            check=True,
+        )
+        self.assertEqual(which(self.directory / "user")["family"], mpi["family"])
 
     def test_of_python_comes_from_the_launcher(self):
         for name, mpi in mpis().items():
             if mpi["family"] == "abi":
                 continue
             with self.subTest(name):
-                status, out, err = run([mpi["exec"], "-n", "1", BIN / "hob-exec", "--which",
-                                        "/usr/bin/env"], OMPI_ALLOW_RUN_AS_ROOT="1",
-                                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+                status, out, err = run(
+                    [mpi["exec"], "-n", "1", BIN / "hob-exec", "--which", "/usr/bin/env"],
+                    OMPI_ALLOW_RUN_AS_ROOT="1",
+                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                )
                 self.assertEqual(status, 0, err)
                 found = json.loads(out)
                 self.assertEqual(found["family"], mpi["family"])
@@ -75,8 +99,11 @@ class Family(unittest.TestCase):
 
     def test_of_a_static_program_is_refused(self):
         (self.directory / "s.c").write_text("int main(void) { return 0; }\n")
-        built = subprocess.run(["cc", "-static", self.directory / "s.c", "-o",
-                                self.directory / "s"], capture_output=True, check=False)
+        built = subprocess.run(
+            ["cc", "-static", self.directory / "s.c", "-o", self.directory / "s"],
+            capture_output=True,
+            check=False,
+        )
         if built.returncode != 0:
             self.skipTest("no static C library here")
         status, _, err = hob_exec(self.directory / "s")
@@ -87,6 +114,7 @@ class Family(unittest.TestCase):
         status, _, err = hob_exec("/usr/bin/env")
         self.assertEqual(status, 2)
         self.assertIn("--mpi", err)
+
 
 class Refusals(unittest.TestCase):
     def check(self, words, *parts, **environment):
@@ -127,8 +155,9 @@ class Refusals(unittest.TestCase):
 
     def test_mpi_that_hob_was_not_built_for(self):
         with tempfile.TemporaryDirectory() as empty:
-            status, _, err = hob_exec("--mpi", "mpich", "/usr/bin/env", HOB_LIBDIR=empty,
-                                      PMI_RANK="0")
+            status, _, err = hob_exec(
+                "--mpi", "mpich", "/usr/bin/env", HOB_LIBDIR=empty, PMI_RANK="0"
+            )
         self.assertEqual(status, 2)
         self.assertIn("mpich", err)
         self.assertIn("not built for", err)
@@ -138,6 +167,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual(status, 127)
         self.assertIn("no-such-program", err)
 
+
 class Starts(unittest.TestCase):
     """What the started program finds in its environment. An empty file stands for the library."""
 
@@ -145,7 +175,7 @@ class Starts(unittest.TestCase):
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
         self.directory = Path(self.scratch.name)
-        name, mpi = next(iter(mpis().items()))
+        mpi = next(iter(mpis().values()))
         self.mpi = mpi
         (self.directory / "p.c").write_text("""#include <mpi.h>
 #include <stdio.h>
@@ -171,22 +201,32 @@ int main(int c, char** v) {
 
     def test_preloads_in_front(self):
         other = self.directory / "other.so"
-        subprocess.run(["cc", "-shared", "-fPIC", self.directory / "empty.c", "-o", other],
-                       check=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", self.directory / "empty.c", "-o", other], check=True
+        )
         found = self.start(self.program, LD_PRELOAD=str(other))
         self.assertEqual(found["LD_PRELOAD"], f"{self.library}:{other}")
 
     def test_options_become_settings(self):
-        found = self.start("--cache", "strict", "--quiet", "--json", "o.json", "--set",
-                           "cache_size=5M", self.program)
+        found = self.start(
+            "--cache",
+            "strict",
+            "--quiet",
+            "--json",
+            "o.json",
+            "--set",
+            "cache_size=5M",
+            self.program,
+        )
         self.assertEqual(found["HOB_CACHE"], "strict")
         self.assertEqual(found["HOB_REPORT"], "silent")
         self.assertEqual(found["HOB_CACHE_SIZE"], "5M")
         self.assertEqual(found["HOB_JSON"], f"{os.getcwd()}/o.json")
 
     def test_options_override_the_environment(self):
-        self.assertEqual(self.start("--cache", "strict", self.program, HOB_CACHE="off")["HOB_CACHE"],
-                         "strict")
+        self.assertEqual(
+            self.start("--cache", "strict", self.program, HOB_CACHE="off")["HOB_CACHE"], "strict"
+        )
 
     def test_off_loads_nothing(self):
         self.assertNotIn("LD_PRELOAD", self.start("--off", self.program))
@@ -195,6 +235,7 @@ int main(int c, char** v) {
         self.assertEqual(self.start(self.program, "--cache=x")["argument"], "--cache=x")
         self.assertEqual(self.start("--", self.program, "--set")["argument"], "--set")
 
+
 class Help(unittest.TestCase):
     def test_teaches(self):
         status, out, _ = hob_exec("--help")
@@ -202,6 +243,6 @@ class Help(unittest.TestCase):
         for part in ("mpiexec -n 4 hob exec", "--set", "--ghosts", "--json", "--off", "Examples"):
             self.assertIn(part, out)
 
-if __name__ == "__main__":
 
+if __name__ == "__main__":
     unittest.main()

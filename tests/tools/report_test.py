@@ -8,13 +8,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import sample
-from support import hob, write_json
-
 from hob.report import charts
 from hob.report.data import Run, access_counts, load, merge_counts
 from hob.report.page import page
 from hob.report.words import findings, quantity, share, size
 from hob.where import HobError
+from support import hob, write_json
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -59,9 +58,18 @@ class Page(unittest.TestCase):
         text = page(Run(sample.report()))
         tags = checked(text).tags
         self.assertNotIn("script", tags)
-        for part in ("./lcc --graph &lt;packages&gt;.mtx", "Cached gets", "Message matching",
-                     "Ghosts", "MPICH 5.0.2", "adjacency 0", "Adaptations", "cache_size",
-                     "a get from shared memory is as cheap as a hit", "conflicting"):
+        for part in (
+            "./lcc --graph &lt;packages&gt;.mtx",
+            "Cached gets",
+            "Message matching",
+            "Ghosts",
+            "MPICH 5.0.2",
+            "adjacency 0",
+            "Adaptations",
+            "cache_size",
+            "a get from shared memory is as cheap as a hit",
+            "conflicting",
+        ):
             self.assertIn(part, text)
         if charts.available():
             # Two windows with four pictures, four of the queues, three of the ghosts.
@@ -130,8 +138,11 @@ class Command(unittest.TestCase):
         broken = Path(self.scratch.name) / "broken.json"
         broken.write_text('{"hob": {')
         other = write_json(self.scratch.name, {"a": 1}, "other.json")
-        for path, part in ((broken, "no JSON"), (other, "not written by Hob"),
-                           (Path(self.scratch.name) / "none.json", "cannot read")):
+        for path, part in (
+            (broken, "no JSON"),
+            (other, "not written by Hob"),
+            (Path(self.scratch.name) / "none.json", "cannot read"),
+        ):
             with self.subTest(path.name):
                 status, _, err = hob("report", path)
                 self.assertEqual(status, 2)
@@ -141,7 +152,9 @@ class Command(unittest.TestCase):
 
 class Numbers(unittest.TestCase):
     def test_histograms_of_different_lengths_add_up(self):
-        self.assertEqual(merge_counts([{"counts": [1, 2]}, {"counts": [1, 0, 3, 0]}, {}]), [2, 2, 3])
+        self.assertEqual(
+            merge_counts([{"counts": [1, 2]}, {"counts": [1, 0, 3, 0]}, {}]), [2, 2, 3]
+        )
 
     def test_access_types_add_up_to_the_gets(self):
         counters = sample.window(0)["counters"]

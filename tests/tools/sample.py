@@ -18,24 +18,51 @@ def window(rank, number=0, gets=20000):
         "mode": "auto",
         "mode_reason": "",
         "counters": {
-            "gets": gets, "hits_full": hits, "hits_pending": 300, "hits_partial": 200,
-            "direct": gets - hits - 500 - 900, "conflicting": 400, "capacity": 350, "failing": 150,
-            "cache_memory": 5_000_000, "native_gets": gets - hits, "bytes_from_cache": hits * 700, "bytes_from_network": (gets - hits) * 700,
+            "gets": gets,
+            "hits_full": hits,
+            "hits_pending": 300,
+            "hits_partial": 200,
+            "direct": gets - hits - 500 - 900,
+            "conflicting": 400,
+            "capacity": 350,
+            "failing": 150,
+            "cache_memory": 5_000_000,
+            "native_gets": gets - hits,
+            "bytes_from_cache": hits * 700,
+            "bytes_from_network": (gets - hits) * 700,
         },
         "histograms": {
-            "get_size": histogram([0, 0, 0, 10, 80, 900, 4000, 6000, 5000, 2500, 1000, 300, 40], "B"),
+            "get_size": histogram(
+                [0, 0, 0, 10, 80, 900, 4000, 6000, 5000, 2500, 1000, 300, 40], "B"
+            ),
             "reuse": histogram([0, 3000, 900, 400, 210, 90, 40, 11, 2], "gets"),
         },
         "series": {
             "occupancy": [
-                {"get": 200 * i, "used": int(4e6 * (1 - math.exp(-i / 15))),
-                 "capacity": (1 << 22) * (1 if i < 40 else 2), "entries": 30 * i, "slots": 4096}
+                {
+                    "get": 200 * i,
+                    "used": int(4e6 * (1 - math.exp(-i / 15))),
+                    "capacity": (1 << 22) * (1 if i < 40 else 2),
+                    "entries": 30 * i,
+                    "slots": 4096,
+                }
                 for i in range(100)
             ],
             "adaptations": [
-                {"get": 8000, "what": "storage", "from": 1 << 22, "to": 1 << 23,
-                 "why": "capacity and failing gets above 5%"},
-                {"get": 9000, "what": "index", "from": 2048, "to": 4096, "why": "conflicts above 2%"},
+                {
+                    "get": 8000,
+                    "what": "storage",
+                    "from": 1 << 22,
+                    "to": 1 << 23,
+                    "why": "capacity and failing gets above 5%",
+                },
+                {
+                    "get": 9000,
+                    "what": "index",
+                    "from": 2048,
+                    "to": 4096,
+                    "why": "conflicts above 2%",
+                },
             ],
         },
     }
@@ -57,23 +84,43 @@ def queue(rank):
 def report(ranks=4, windows=2, queues=True, ghosts=2):
     out = {
         "hob": {"version": "0.1.0", "abi": "mpich", "mpi": "MPICH 5.0.2"},
-        "program": {"command": ["./lcc", "--graph", "<packages>.mtx"], "ranks": ranks, "nodes": ranks,
-                    "start": "2026-01-01T00:00:00Z", "seconds": 12.34},
-        "settings": {"cache": {"value": "auto", "from": "default"},
-                     "cache_size": {"value": "4M", "from": "environment"}},
+        "program": {
+            "command": ["./lcc", "--graph", "<packages>.mtx"],
+            "ranks": ranks,
+            "nodes": ranks,
+            "start": "2026-01-01T00:00:00Z",
+            "seconds": 12.34,
+        },
+        "settings": {
+            "cache": {"value": "auto", "from": "default"},
+            "cache_size": {"value": "4M", "from": "environment"},
+        },
         "ranks": [
-            {"rank": rank, "host": "node", "memory_bytes": 5_000_000 + rank,
-             "counters": {"acquires": 17, "messages_sent": 40 * rank},
-             "windows": [window(rank, i, 20000 >> i) for i in range(windows)],
-             "queues": [queue(rank)] if queues else []}
+            {
+                "rank": rank,
+                "host": "node",
+                "memory_bytes": 5_000_000 + rank,
+                "counters": {"acquires": 17, "messages_sent": 40 * rank},
+                "windows": [window(rank, i, 20000 >> i) for i in range(windows)],
+                "queues": [queue(rank)] if queues else [],
+            }
             for rank in range(ranks)
         ],
         "notes": ["window 3 was left alone: a get from shared memory is as cheap as a hit"],
     }
     if ghosts:
-        out["ghost"] = {"ghosts": [
-            {"ghost": i, "host": "node", "counters": {"operations": 900 + 80 * i, "bytes": 1 << 20},
-             "timeline": {"bucket_ns": 100_000_000,
-                          "busy_ns": [int(1e8 * abs(math.sin(k / (5 + i)))) for k in range(120)]}}
-            for i in range(ghosts)]}
+        out["ghost"] = {
+            "ghosts": [
+                {
+                    "ghost": i,
+                    "host": "node",
+                    "counters": {"operations": 900 + 80 * i, "bytes": 1 << 20},
+                    "timeline": {
+                        "bucket_ns": 100_000_000,
+                        "busy_ns": [int(1e8 * abs(math.sin(k / (5 + i)))) for k in range(120)],
+                    },
+                }
+                for i in range(ghosts)
+            ]
+        }
     return out

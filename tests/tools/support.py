@@ -15,16 +15,25 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 def clean_environment(**more):
     """The environment without Hob's settings and without a launcher's variables."""
-    mine = {name: value for name, value in os.environ.items()
-            if not name.startswith(("HOB_", "PMI", "OMPI_", "SLURM_", "LD_PRELOAD"))}
+    mine = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HOB_", "PMI", "OMPI_", "SLURM_", "LD_PRELOAD"))
+    }
     return {**mine, "HOB_DEPS": os.environ.get("HOB_DEPS", str(ROOT / ".deps")), **more}
 
 
 def run(command, **environment):
     """(status, standard output, standard error) of a command."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, env=clean_environment(**environment),
-                          timeout=100, check=False)
+    done = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env=clean_environment(**environment),
+        timeout=100,
+        check=False,
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -35,8 +44,9 @@ def hob_exec(*words, **environment):
 def hob(*words, **environment):
     """`python -m hob`, as the hob script starts it, with this build's programs."""
     paths = f"{ROOT / 'tools'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    return run([sys.executable, "-m", "hob", *words], PYTHONPATH=paths, _HOB_BIN=str(BIN),
-               **environment)
+    return run(
+        [sys.executable, "-m", "hob", *words], PYTHONPATH=paths, _HOB_BIN=str(BIN), **environment
+    )
 
 
 def mpis():

@@ -45,12 +45,22 @@ class Advice:
 
 def add_arguments(parser):
     runner.add_arguments(parser)
-    parser.usage = "hob advise -n N [options] PROGRAM [ARGUMENTS...]\n       hob advise --from FILE.json"
+    parser.usage = (
+        "hob advise -n N [options] PROGRAM [ARGUMENTS...]\n       hob advise --from FILE.json"
+    )
     parser.add_argument("--from", dest="source", metavar="FILE", help="read this, run nothing")
-    parser.add_argument("--measure", action="store_true",
-                        help="also run without Hob and with the advice, and time them")
-    parser.add_argument("--get-us", type=float, default=2.0, metavar="US",
-                        help="what a small remote get costs here, microseconds (default: 2)")
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="also run without Hob and with the advice, and time them",
+    )
+    parser.add_argument(
+        "--get-us",
+        type=float,
+        default=2.0,
+        metavar="US",
+        help="what a small remote get costs here, microseconds (default: 2)",
+    )
 
 
 def parse(parser, words):
@@ -67,25 +77,45 @@ def advise_cache(run, get_us):
         return Advice("cached gets", "no use", ["The program issues no MPI gets."])
     alone = counters.get("bypassed", 0) + counters.get("uncacheable", 0)
     if alone > 0.95 * gets:
-        return Advice("cached gets", "no use", [
-            f"{share(alone, gets)} of the gets go where fetching is as cheap as a cache (same node, own "
-            "memory). On more nodes this may differ: ask again there."])
+        return Advice(
+            "cached gets",
+            "no use",
+            [
+                f"{share(alone, gets)} of the gets go where fetching is as cheap as a cache (same node, own "
+                "memory). On more nodes this may differ: ask again there."
+            ],
+        )
     kinds = dict(zip((name for name, _, _ in ACCESS_TYPES), access_counts(counters)))
-    advice = Advice("cached gets", "helps", [
-        f"{share(run.hits, gets)} of {quantity(gets)} gets were answered by the cache, "
-        f"{size(counters.get('bytes_from_cache', 0))} stayed off the network."])
+    advice = Advice(
+        "cached gets",
+        "helps",
+        [
+            f"{share(run.hits, gets)} of {quantity(gets)} gets were answered by the cache, "
+            f"{size(counters.get('bytes_from_cache', 0))} stayed off the network."
+        ],
+    )
     advice.saves = run.hits * get_us * 1e-6
     if kinds["capacity"] + kinds["failing"] > 0.05 * gets:
-        largest = max((point.get("capacity", 0) for window in run.windows
-                       for _, points in [window.busiest("occupancy") or (0, [])]
-                       for point in points[-1:]), default=0)
+        largest = max(
+            (
+                point.get("capacity", 0)
+                for window in run.windows
+                for _, points in [window.busiest("occupancy") or (0, [])]
+                for point in points[-1:]
+            ),
+            default=0,
+        )
         larger = size(4 * largest).replace(" ", "").replace("iB", "") if largest else "1G"
         advice.settings.append(f"cache_max={larger}")
-        advice.reasons.append(f"{share(kinds['capacity'] + kinds['failing'], gets)} of the gets found "
-                              "the storage full.")
+        advice.reasons.append(
+            f"{share(kinds['capacity'] + kinds['failing'], gets)} of the gets found "
+            "the storage full."
+        )
     if kinds["conflicting"] > 0.05 * gets:
         advice.settings.append("cache_index=1048576")
-        advice.reasons.append(f"{share(kinds['conflicting'], gets)} of the gets found the index full.")
+        advice.reasons.append(
+            f"{share(kinds['conflicting'], gets)} of the gets found the index full."
+        )
     dropped = counters.get("invalidations", 0)
     if run.hits < 0.05 * gets:
         advice.verdict = "no use"
@@ -95,7 +125,8 @@ def advise_cache(run, get_us):
             advice.reasons.append(
                 f"The cache was dropped {quantity(dropped)} times, since the program may have learned "
                 "of others' writes. If nobody writes to the windows after the first get, say so; "
-                "--verify 0.1 checks it.")
+                "--verify 0.1 checks it."
+            )
         else:
             advice.reasons.append("Nearly every get asks for something new.")
             advice.settings.clear()
@@ -119,16 +150,19 @@ def advise_matching(run):
         for name in ("prq_depth", "umq_depth"):
             counts = queue.histogram(name)
             searches += sum(counts)
-            deep += sum(counts[DEEP.bit_length():])
+            deep += sum(counts[DEEP.bit_length() :])
             spent += _search_seconds(counts)
     if not searches:
         return Advice("message matching", "no use", ["The program receives no messages."])
-    reason = (f"{share(deep, searches)} of {quantity(searches)} searches would go deeper than {DEEP} "
-              "entries in a plain list.")
+    reason = (
+        f"{share(deep, searches)} of {quantity(searches)} searches would go deeper than {DEEP} "
+        "entries in a plain list."
+    )
     if deep < 0.01 * searches:
         return Advice("message matching", "no use", [reason, "Short queues are best left to MPI."])
-    return Advice("message matching", "helps", [reason, "Taken over by itself where it is deep."],
-                  [], spent)
+    return Advice(
+        "message matching", "helps", [reason, "Taken over by itself where it is deep."], [], spent
+    )
 
 
 def advise_ghosts(run):
@@ -141,14 +175,20 @@ def advise_ghosts(run):
         return Advice("ghosts", "no use", ["The program has no one-sided operations to be served."])
     what = ", ".join(f"{quantity(count)} {name}" for name, count in served.items() if count)
     kinds = {window.kind for window in run.windows}
-    reasons = [f"{quantity(total)} operations need their target's MPI library"
-               + (f" ({what})." if what else " (gets).")]
+    reasons = [
+        f"{quantity(total)} operations need their target's MPI library"
+        + (f" ({what})." if what else " (gets).")
+    ]
     if "allocate" not in kinds:
-        reasons.append("But none of its windows comes from MPI_Win_allocate, whose memory alone ghosts "
-                       "can serve.")
+        reasons.append(
+            "But none of its windows comes from MPI_Win_allocate, whose memory alone ghosts "
+            "can serve."
+        )
         return Advice("ghosts", "no use", reasons)
-    reasons.append("Where targets compute for long without calling MPI, a ghost on each node serves "
-                   "them meanwhile. Only a trial tells: --measure.")
+    reasons.append(
+        "Where targets compute for long without calling MPI, a ghost on each node serves "
+        "them meanwhile. Only a trial tells: --measure."
+    )
     return Advice("ghosts", "may help", reasons, ["ghosts=1"])
 
 
@@ -166,9 +206,15 @@ def text(run, advices):
         if advice.saves and run.rank_count and advice.verdict == "helps":
             out.append(f"  Saves about {seconds(advice.saves / run.rank_count)} on each rank.")
         if advice.settings:
-            out.append("  Try: " + " ".join(f"--set {setting}" if not setting.startswith("ghosts=")
-                                            else f"--ghosts {setting[7:]}"
-                                            for setting in advice.settings))
+            out.append(
+                "  Try: "
+                + " ".join(
+                    f"--set {setting}"
+                    if not setting.startswith("ghosts=")
+                    else f"--ghosts {setting[7:]}"
+                    for setting in advice.settings
+                )
+            )
         out.append("")
     if all(advice.verdict == "no use" for advice in advices):
         out.append("Hob has nothing to offer this program as it ran here.")
@@ -180,7 +226,9 @@ def _timed(args, **changes):
     trial = type(args)(**{**vars(args), **changes})
     command, environment = runner.plan(trial)
     start = time.monotonic()
-    status = subprocess.run(command, env=environment, check=False, stdout=subprocess.DEVNULL).returncode
+    status = subprocess.run(
+        command, env=environment, check=False, stdout=subprocess.DEVNULL
+    ).returncode
     return time.monotonic() - start if status == 0 else None
 
 

@@ -35,17 +35,25 @@ def modules():
 
 def programs():
     """{name: path} of the benchmarks that are C++ programs of their own."""
-    return {path.name.removeprefix("hob-bench-"): path for path in sorted(BIN.glob("hob-bench-*"))
-            if path.is_file()}
+    return {
+        path.name.removeprefix("hob-bench-"): path
+        for path in sorted(BIN.glob("hob-bench-*"))
+        if path.is_file()
+    }
 
 
 def add_arguments(parser):
     known = modules()
     names = [f"  {name:16} {module.HELP}" for name, module in known.items()]
-    names += [f"  {name:16} {path.name} --help tells" for name, path in programs().items()
-              if name not in known]
+    names += [
+        f"  {name:16} {path.name} --help tells"
+        for name, path in programs().items()
+        if name not in known
+    ]
     parser.usage = "hob bench NAME [--json FILE] [--picture FILE] [--quick] [NAME's own options]"
-    parser.epilog = "benchmarks:\n" + "\n".join(names) + "\n  all              each of them\n\n" + EPILOG
+    parser.epilog = (
+        "benchmarks:\n" + "\n".join(names) + "\n  all              each of them\n\n" + EPILOG
+    )
     parser.add_argument("name", help="which one; `hob bench NAME --help` lists its own options")
 
 
@@ -53,8 +61,11 @@ def _own_parser(name, module):
     parser = argparse.ArgumentParser(prog=f"hob bench {name}", description=module.HELP)
     parser.add_argument("--json", metavar="FILE", help="write rows and limits there")
     parser.add_argument("--picture", metavar="FILE", help="draw the figure there (.png or .svg)")
-    parser.add_argument("--quick", action="store_true",
-                        help="a smaller run, to see that it works; its numbers mean little")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a smaller run, to see that it works; its numbers mean little",
+    )
     module.add_arguments(parser)
     return parser
 
@@ -70,7 +81,8 @@ def verdicts(limits):
     width = max((len(limit["name"]) for limit in limits), default=0)
     return "\n".join(
         f"{'ok  ' if limit['ok'] else 'MISS'}  {limit['name']:{width}}  {limit['value']:g} "
-        f"(limit {limit['limit']})" for limit in limits
+        f"(limit {limit['limit']})"
+        for limit in limits
     )
 
 

@@ -41,17 +41,30 @@ EXEC_OPTIONS = (
 
 def add_arguments(parser):
     parser.add_argument("-n", type=int, default=1, metavar="N", help="ranks of the program")
-    parser.add_argument("--nodes", type=int, metavar="M",
-                        help="nodes that they are spread over (default: the job's, else 1)")
+    parser.add_argument(
+        "--nodes",
+        type=int,
+        metavar="M",
+        help="nodes that they are spread over (default: the job's, else 1)",
+    )
     parser.add_argument("--launcher", metavar="COMMAND", help="instead of the launcher found")
-    parser.add_argument("--remote", action="store_true",
-                        help="every rank its own node over TCP (MPICH), to see network costs on one machine")
+    parser.add_argument(
+        "--remote",
+        action="store_true",
+        help="every rank its own node over TCP (MPICH), to see network costs on one machine",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the command, start nothing")
     group = parser.add_argument_group("what Hob does (as in hob exec)")
-    group.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                       help="a setting; may be repeated")
-    group.add_argument("--ghosts", type=int, default=0, metavar="G",
-                       help="G further processes on each node work for the program's ranks")
+    group.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated"
+    )
+    group.add_argument(
+        "--ghosts",
+        type=int,
+        default=0,
+        metavar="G",
+        help="G further processes on each node work for the program's ranks",
+    )
     group.add_argument("--json", metavar="FILE", help="write every counter there, for hob report")
     for name, metavar, text in EXEC_OPTIONS:
         if metavar:
@@ -64,8 +77,12 @@ def add_arguments(parser):
 
 def parse(parser, words):
     """Options end where the program begins; what follows is the program's own."""
-    valued = {option for action in parser._actions if action.nargs is None and action.option_strings
-              for option in action.option_strings}
+    valued = {
+        option
+        for action in parser._actions
+        if action.nargs is None and action.option_strings
+        for option in action.option_strings
+    }
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
         at += 2 if words[at] in valued else 1
@@ -104,8 +121,11 @@ def exec_arguments(args):
 
 def _candidates(use):
     """Launchers that may fit an MPI library, the likeliest first."""
-    names = {"openmpi": ["mpiexec.openmpi", "mpiexec"], "mpich": ["mpiexec.mpich", "mpiexec"],
-             "abi": ["mpiexec"]}[use["family"]]
+    names = {
+        "openmpi": ["mpiexec.openmpi", "mpiexec"],
+        "mpich": ["mpiexec.mpich", "mpiexec"],
+        "abi": ["mpiexec"],
+    }[use["family"]]
     if use["mpi"]:
         # The one beside the library: prefix/lib/libmpi.so, or Debian's prefix/lib/x86_64.../.
         # Resolved, since Open MPI takes /bin/mpiexec (a link to /usr/bin) for a prefix of "/".
@@ -163,9 +183,13 @@ def plan(args):
     launcher = args.launcher.split() if args.launcher else find_launcher(use)
     nodes = args.nodes or int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
     if args.remote and use["family"] == "openmpi":
-        raise HobError("--remote needs MPICH: with Open MPI, say e.g. OMPI_MCA_btl=tcp,self instead")
+        raise HobError(
+            "--remote needs MPICH: with Open MPI, say e.g. OMPI_MCA_btl=tcp,self instead"
+        )
     ranks = args.n + args.ghosts * (args.n if args.remote else nodes)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("_HOB_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("_HOB_")
+    }
     if args.remote:
         environment.update(REMOTE)
     command = launch_command(launcher, use["family"], ranks, nodes)

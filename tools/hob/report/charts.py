@@ -72,15 +72,23 @@ def access_types(bars, name):
     if len(counts) > MOST_BARS:  # as many neighbouring ranks in one bar as it takes
         step = math.ceil(len(counts) / MOST_BARS)
         groups = [counts[i : i + step] for i in range(0, len(counts), step)]
-        counts = [(group[0][0], [sum(column) for column in zip(*(row for _, row in group))])
-                  for group in groups]
+        counts = [
+            (group[0][0], [sum(column) for column in zip(*(row for _, row in group))])
+            for group in groups
+        ]
     figure, axes = _figure(height=2.7)
     bottom = [0.0] * len(counts)
     for kind, colour in zip(range(len(ACCESS_TYPES)), COLOURS):
         heights = [row[kind] / sum(row) for _, row in counts]
         if any(heights):
-            axes.bar(range(len(counts)), heights, bottom=bottom, color=colour, width=0.8,
-                     label=ACCESS_TYPES[kind][0])
+            axes.bar(
+                range(len(counts)),
+                heights,
+                bottom=bottom,
+                color=colour,
+                width=0.8,
+                label=ACCESS_TYPES[kind][0],
+            )
         bottom = [low + height for low, height in zip(bottom, heights)]
     every = math.ceil(len(counts) / 16)
     axes.set_xticks(range(0, len(counts), every), [label for label, _ in counts][::every])
@@ -144,10 +152,17 @@ def cumulative(counts, name, x, unit="B"):
         sums.append(running / total)
     first = next(k for k, count in enumerate(counts) if count)
     shown = list(range(first, len(counts)))
-    axes.bar(shown, [counts[k] / total for k in shown], color=BLUE, width=0.85,
-             label="share of gets")
-    axes.plot(shown, [sums[k] for k in shown], color=COLOURS[5], marker="o", markersize=3,
-              label="of this size or less")
+    axes.bar(
+        shown, [counts[k] / total for k in shown], color=BLUE, width=0.85, label="share of gets"
+    )
+    axes.plot(
+        shown,
+        [sums[k] for k in shown],
+        color=COLOURS[5],
+        marker="o",
+        markersize=3,
+        label="of this size or less",
+    )
     every = math.ceil(len(shown) / 12)
     axes.set_xticks(shown[::every], [_class_label(k, unit) for k in shown[::every]])
     axes.set_xlim(first - 0.6, max(len(counts), first + 5) - 0.4)
@@ -166,13 +181,28 @@ def occupancy(points, adaptations, name):
     figure, axes = _figure()
     gets = [point["get"] for point in points]
     axes.plot(gets, [point["used"] for point in points], color=COLOURS[0], label="storage used")
-    axes.plot(gets, [point["capacity"] for point in points], color=COLOURS[0], linestyle="--",
-              linewidth=1, label="storage |S_w|")
+    used = max(point["used"] for point in points)
+    capacities = [point["capacity"] for point in points]
+    # A cache that never filled would be a line on the floor: then its size is only said.
+    filled = used > 0.1 * max(capacities)
+    axes.plot(
+        gets,
+        capacities if filled else [math.nan] * len(gets),
+        color=COLOURS[0],
+        linestyle="--",
+        linewidth=1,
+        label="storage |S_w|" + ("" if filled else f" = {size(max(capacities))}"),
+    )
     axes.fill_between(gets, [point["used"] for point in points], color=COLOURS[0], alpha=0.12)
     for i, change in enumerate(adaptations):
-        axes.axvline(change["get"], color=COLOURS[5], linewidth=0.8, linestyle=":",
-                     label="adaptation" if i == 0 else None)
-    most = max(max(point["used"], point["capacity"]) for point in points)
+        axes.axvline(
+            change["get"],
+            color=COLOURS[5],
+            linewidth=0.8,
+            linestyle=":",
+            label="adaptation" if i == 0 else None,
+        )
+    most = max(used, *capacities) if filled else max(used, 1)
     axes.set_ylim(0, 1.05 * most)
     # Steps that are whole powers of two, so that the labels are round.
     axes.yaxis.set_major_locator(MultipleLocator(2 ** math.ceil(math.log2(max(most, 8) / 6))))
@@ -188,7 +218,9 @@ def occupancy(points, adaptations, name):
     other.set_ylim(0, 1.03)
     other.yaxis.set_major_formatter(PercentFormatter(1))
     _labels(axes, "gets so far", "")
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8.5, columnspacing=1.2)
+    figure.legend(
+        loc="outside lower center", ncols=4, frameon=False, fontsize=8.5, columnspacing=1.2
+    )
     return _svg(figure, name)
 
 
@@ -217,10 +249,17 @@ def timeline(rows, name):
     axes.grid(visible=False)
     shades = [shares for _, _, shares in rows]
     length = max(
-        max((i for i, share in enumerate(shares) if share), default=0) + 1 for shares in shades)
-    picture = axes.imshow([shares[:length] for shares in shades], aspect="auto", cmap="Greens",
-                          vmin=0, vmax=1, interpolation="nearest",
-                          extent=(0, length * rows[0][1], len(rows) - 0.5, -0.5))
+        max((i for i, share in enumerate(shares) if share), default=0) + 1 for shares in shades
+    )
+    picture = axes.imshow(
+        [shares[:length] for shares in shades],
+        aspect="auto",
+        cmap="Greens",
+        vmin=0,
+        vmax=1,
+        interpolation="nearest",
+        extent=(0, length * rows[0][1], len(rows) - 0.5, -0.5),
+    )
     axes.set_yticks(range(len(rows)), [label for label, _, _ in rows])
     figure.colorbar(picture, ax=axes, format=PercentFormatter(1), shrink=0.9, label="busy")
     _labels(axes, "seconds", "ghost")

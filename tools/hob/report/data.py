@@ -2,6 +2,7 @@
 windows is still a report."""
 
 import json
+import re
 import statistics
 from pathlib import Path
 
@@ -17,8 +18,11 @@ ACCESS_TYPES = (
     ("conflicting", ("conflicting",), "kept after its index slot was freed: the index is small"),
     ("capacity", ("capacity",), "kept after other data was dropped: the storage is small"),
     ("failing", ("failing",), "fetched and not kept"),
-    ("left alone", ("bypassed", "uncacheable"),
-     "given straight to the MPI library: a hit would not be cheaper, or must not be"),
+    (
+        "left alone",
+        ("bypassed", "uncacheable"),
+        "given straight to the MPI library: a hit would not be cheaper, or must not be",
+    ),
 )
 
 
@@ -76,8 +80,11 @@ class Window:
 
     def busiest(self, series):
         """(rank, points) of the rank whose series is there and which issued the most gets."""
-        with_series = [(part.get("counters", {}).get("gets", 0), -rank, part["series"][series])
-                       for rank, part in self.parts if part.get("series", {}).get(series)]
+        with_series = [
+            (part.get("counters", {}).get("gets", 0), -rank, part["series"][series])
+            for rank, part in self.parts
+            if part.get("series", {}).get(series)
+        ]
         if not with_series:
             return None
         _, rank, points = max(with_series, key=lambda one: one[:2])
@@ -103,6 +110,8 @@ class Run:
         self.document = document
         self.program = document.get("program") or {}
         self.hob = document.get("hob") or {}
+        # MPICH's own text for itself is "MPICH Version:      5.0.2".
+        self.mpi = re.sub(r"\s*Version:\s*", " ", str(self.hob.get("mpi", ""))).strip()
         self.settings = document.get("settings") or {}
         self.notes = [str(note) for note in document.get("notes") or []]
         self.ranks = document.get("ranks") or []
@@ -111,8 +120,11 @@ class Run:
         self.counters = add_counters(rank.get("counters") for rank in self.ranks)
         self.memory = [rank.get("memory_bytes", 0) for rank in self.ranks]
         self.cache_memory = [
-            add_counters(window.get("counters") for window in rank.get("windows") or [])
-            .get("cache_memory", 0) for rank in self.ranks]
+            add_counters(window.get("counters") for window in rank.get("windows") or []).get(
+                "cache_memory", 0
+            )
+            for rank in self.ranks
+        ]
         self.windows = self._windows()
         self.queues = self._queues()
         self.cache = add_counters(window.counters for window in self.windows)
@@ -140,14 +152,17 @@ class Run:
 
     @property
     def hits(self):
-        return sum(self.cache.get(name, 0)
-                   for name in ("hits_full", "hits_pending", "hits_partial"))
+        return sum(
+            self.cache.get(name, 0) for name in ("hits_full", "hits_pending", "hits_partial")
+        )
 
     def changed_settings(self):
         """[(key, value, from)] of settings that are not at their defaults."""
-        return [(key, entry.get("value"), entry.get("from"))
-                for key, entry in self.settings.items()
-                if isinstance(entry, dict) and entry.get("from", "default") != "default"]
+        return [
+            (key, entry.get("value"), entry.get("from"))
+            for key, entry in self.settings.items()
+            if isinstance(entry, dict) and entry.get("from", "default") != "default"
+        ]
 
 
 def load(path):
@@ -157,8 +172,9 @@ def load(path):
     except OSError as error:
         raise HobError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise HobError(f"{path} is no JSON ({error}); did the run end before it was written?"
-                       ) from error
+        raise HobError(
+            f"{path} is no JSON ({error}); did the run end before it was written?"
+        ) from error
     if not isinstance(document, dict) or "hob" not in document:
         raise HobError(f"{path} was not written by Hob (HOB_JSON, or hob run --json)")
     return Run(document)

@@ -52,18 +52,24 @@ def _table(head, rows, text_columns=(0,)):
         kind = ' class="text"' if i in text_columns else ""
         return f"<{tag}{kind}>{escape(str(value))}</{tag}>"
 
-    lines = ['<div class="scroll"><table>',
-             "<thead><tr>" + "".join(cell("th", i, v) for i, v in enumerate(head)) + "</tr></thead>",
-             "<tbody>"]
-    lines += ["<tr>" + "".join(cell("td", i, v) for i, v in enumerate(row)) + "</tr>" for row in rows]
+    lines = [
+        '<div class="scroll"><table>',
+        "<thead><tr>" + "".join(cell("th", i, v) for i, v in enumerate(head)) + "</tr></thead>",
+        "<tbody>",
+    ]
+    lines += [
+        "<tr>" + "".join(cell("td", i, v) for i, v in enumerate(row)) + "</tr>" for row in rows
+    ]
     return "\n".join([*lines, "</tbody></table></div>"])
 
 
 def _figure(picture, title, caption):
     if not picture:
         return ""
-    return (f"<figure><figcaption><b>{escape(title)}</b>{escape(caption)}</figcaption>\n"
-            f"{picture}</figure>")
+    return (
+        f"<figure><figcaption><b>{escape(title)}</b>{escape(caption)}</figcaption>\n"
+        f"{picture}</figure>"
+    )
 
 
 def _figures(*figures):
@@ -79,14 +85,18 @@ def _tiles(run):
     tiles = [_tile(seconds(run.seconds), "run time"), _tile(f"{run.rank_count}", "ranks")]
     gets = run.cache.get("gets", 0)
     if gets:
-        tiles += [_tile(quantity(gets), "remote gets"),
-                  _tile(share(run.hits, gets), "answered by the cache"),
-                  _tile(size(run.cache.get("bytes_from_cache", 0)), "not sent over the network")]
+        tiles += [
+            _tile(quantity(gets), "remote gets"),
+            _tile(share(run.hits, gets), "answered by the cache"),
+            _tile(size(run.cache.get("bytes_from_cache", 0)), "not sent over the network"),
+        ]
     received = sum(queue.counters.get("matched", 0) for queue in run.queues)
     if received:
         tiles.append(_tile(quantity(received), "messages matched"))
     if any(run.memory):
-        tiles.append(_tile(size(spread(run.memory)[1]), "memory of a rank, program included (median)"))
+        tiles.append(
+            _tile(size(spread(run.memory)[1]), "memory of a rank, program included (median)")
+        )
     return '<div class="tiles">' + "".join(tiles) + "</div>"
 
 
@@ -104,8 +114,15 @@ def _access_table(windows):
     rows = []
     for window in windows:
         counts = access_counts(window.counters)
-        rows.append([window.name, window.kind, ", ".join(window.modes), quantity(window.gets),
-                     *(share(count, sum(counts)) if count else "" for count in counts)])
+        rows.append(
+            [
+                window.name,
+                window.kind,
+                ", ".join(window.modes),
+                quantity(window.gets),
+                *(share(count, sum(counts)) if count else "" for count in counts),
+            ]
+        )
     return _table(["window", "kind", "mode", "gets", *names], rows, (0, 1, 2))
 
 
@@ -117,17 +134,35 @@ def _window(window, several):
     rank, points = busiest or (0, [])
     own_changes = changes[1] if changes and changes[0] == rank else []
     figures = _figures(
-        _figure(charts.access_types([(str(r), part.get("counters", {})) for r, part in window.parts],
-                                    key + "access"),
-                "How gets were answered", "Share of each rank's gets (paper: Figs. 13, 16, 18)."),
-        _figure(charts.histogram(window.histogram("reuse"), key + "reuse",
-                                 "times one entry was asked for", "entries", log=True),
-                "Reuse", "How many entries were asked for how often (paper: Fig. 2)."),
-        _figure(charts.cumulative(window.histogram("get_size"), key + "size", "bytes of one get"),
-                "Sizes of gets", "Share of gets by size (paper: Fig. 3)."),
-        _figure(charts.occupancy(points, own_changes, key + "occupancy"),
-                "Occupancy", f"Storage and index in use on rank {rank}, the one with the most gets "
-                "(paper: Fig. 10)."),
+        _figure(
+            charts.access_types(
+                [(str(r), part.get("counters", {})) for r, part in window.parts], key + "access"
+            ),
+            "How gets were answered",
+            "Share of each rank's gets (paper: Figs. 13, 16, 18).",
+        ),
+        _figure(
+            charts.histogram(
+                window.histogram("reuse"),
+                key + "reuse",
+                "times one entry was asked for",
+                "entries",
+                log=True,
+            ),
+            "Reuse",
+            "How many entries were asked for how often (paper: Fig. 2).",
+        ),
+        _figure(
+            charts.cumulative(window.histogram("get_size"), key + "size", "bytes of one get"),
+            "Sizes of gets",
+            "Share of gets by size (paper: Fig. 3).",
+        ),
+        _figure(
+            charts.occupancy(points, own_changes, key + "occupancy"),
+            "Occupancy",
+            f"Storage and index in use on rank {rank}, the one with the most gets "
+            "(paper: Fig. 10).",
+        ),
     )
     out = []
     if several:
@@ -137,11 +172,20 @@ def _window(window, several):
     out.append(f'<p class="soft">{escape("; ".join(details))}</p>')
     out.append(figures)
     if changes:
-        rows = [[quantity(change.get("get", 0)), change.get("what", ""),
-                 _adapted(change, "from"), _adapted(change, "to"), change.get("why", "")]
-                for change in changes[1]]
-        out.append(f"<h3>Adaptations of {escape(window.name)}, rank {changes[0]}</h3>"
-                   + _table(["after gets", "what", "from", "to", "why"], rows, (1, 4)))
+        rows = [
+            [
+                quantity(change.get("get", 0)),
+                change.get("what", ""),
+                _adapted(change, "from"),
+                _adapted(change, "to"),
+                change.get("why", ""),
+            ]
+            for change in changes[1]
+        ]
+        out.append(
+            f"<h3>Adaptations of {escape(window.name)}, rank {changes[0]}</h3>"
+            + _table(["after gets", "what", "from", "to", "why"], rows, (1, 4))
+        )
     return "\n".join(out)
 
 
@@ -161,10 +205,14 @@ def _cache(run):
     if len(used) > 1:
         out.append(_access_table(used[:MOST_ROWS]))
     if len(used) > MOST_WINDOWS:
-        out.append(f'<p class="soft">Pictures of the {MOST_WINDOWS} windows with the most gets, of '
-                   f"{len(used)}.</p>")
+        out.append(
+            f'<p class="soft">Pictures of the {MOST_WINDOWS} windows with the most gets, of '
+            f"{len(used)}.</p>"
+        )
     out += [_window(window, len(used) > 1) for window in used[:MOST_WINDOWS]]
-    words = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, _, text in ACCESS_TYPES)
+    words = "".join(
+        f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, _, text in ACCESS_TYPES
+    )
     out.append(f"<details><summary>What the access types mean</summary><ul>{words}</ul></details>")
     return "\n".join(out)
 
@@ -172,20 +220,45 @@ def _cache(run):
 def _matching(run):
     parts = []
     for i, queue in enumerate(run.queues):
-        figures = _figures(*(
-            _figure(charts.histogram(queue.histogram(name), f"q{i}{name}", x, y, log=True),
-                    title, caption)
-            for name, title, caption, x, y in (
-                ("prq_length", "Posted receives: length", "Length after each change (paper: Fig. 1).",
-                 "receives in the queue", "changes"),
-                ("prq_depth", "Posted receives: search depth",
-                 "Entries that a plain list would have inspected for each message.",
-                 "entries inspected", "searches"),
-                ("umq_length", "Unexpected messages: length",
-                 "Length after each change (paper: Fig. 1).", "messages in the queue", "changes"),
-                ("umq_depth", "Unexpected messages: search depth",
-                 "Entries that a plain list would have inspected for each receive.",
-                 "entries inspected", "searches"))))
+        figures = _figures(
+            *(
+                _figure(
+                    charts.histogram(queue.histogram(name), f"q{i}{name}", x, y, log=True),
+                    title,
+                    caption,
+                )
+                for name, title, caption, x, y in (
+                    (
+                        "prq_length",
+                        "Posted receives: length",
+                        "Length after each change (paper: Fig. 1).",
+                        "receives in the queue",
+                        "changes",
+                    ),
+                    (
+                        "prq_depth",
+                        "Posted receives: search depth",
+                        "Entries that a plain list would have inspected for each message.",
+                        "entries inspected",
+                        "searches",
+                    ),
+                    (
+                        "umq_length",
+                        "Unexpected messages: length",
+                        "Length after each change (paper: Fig. 1).",
+                        "messages in the queue",
+                        "changes",
+                    ),
+                    (
+                        "umq_depth",
+                        "Unexpected messages: search depth",
+                        "Entries that a plain list would have inspected for each receive.",
+                        "entries inspected",
+                        "searches",
+                    ),
+                )
+            )
+        )
         if figures:
             parts.append(f"<h3>{escape(queue.name)}</h3>{figures}")
     return "<h2>Message matching</h2>" + "\n".join(parts) if parts else ""
@@ -205,27 +278,52 @@ def _ghosts(run):
     for i, entry in enumerate(found):
         label = str(entry.get("ghost", i))
         counters = entry.get("counters", {})
-        rows.append([f"ghost {label}", entry.get("host", ""),
-                     *(quantity(counters.get(name, 0)) for name in names)])
+        rows.append(
+            [
+                f"ghost {label}",
+                entry.get("host", ""),
+                *(quantity(counters.get(name, 0)) for name in names),
+            ]
+        )
         timeline = entry.get("timeline") or {}
         interval = timeline.get("bucket_ns", 0)
         if interval:
-            lines.append((label, interval / 1e9,
-                          [min(1, busy / interval) for busy in timeline.get("busy_ns", [])]))
+            lines.append(
+                (
+                    label,
+                    interval / 1e9,
+                    [min(1, busy / interval) for busy in timeline.get("busy_ns", [])],
+                )
+            )
 
     def of(name):
-        return [(str(entry.get("ghost", i)), entry.get("counters", {}).get(name, 0))
-                for i, entry in enumerate(found)]
+        return [
+            (str(entry.get("ghost", i)), entry.get("counters", {}).get(name, 0))
+            for i, entry in enumerate(found)
+        ]
 
     figures = _figures(
-        _figure(charts.bars(of("operations"), "ghostops", "ghost", "operations"),
-                "Operations per ghost", "How evenly the binding spread them (paper: Figs. 6, 7)."),
-        _figure(charts.bars(of("bytes"), "ghostbytes", "ghost", "bytes"),
-                "Bytes per ghost", "Moved or combined for other ranks."),
-        _figure(charts.timeline(lines, "ghosttime"), "When ghosts were busy",
-                "Share of each interval spent on operations."))
-    return ("<h2>Ghosts</h2>" + figures
-            + _table(["", "host", *(name.replace("_", " ") for name in names)], rows, (0, 1)))
+        _figure(
+            charts.bars(of("operations"), "ghostops", "ghost", "operations"),
+            "Operations per ghost",
+            "How evenly the binding spread them (paper: Figs. 6, 7).",
+        ),
+        _figure(
+            charts.bars(of("bytes"), "ghostbytes", "ghost", "bytes"),
+            "Bytes per ghost",
+            "Moved or combined for other ranks.",
+        ),
+        _figure(
+            charts.timeline(lines, "ghosttime"),
+            "When ghosts were busy",
+            "Share of each interval spent on operations.",
+        ),
+    )
+    return (
+        "<h2>Ghosts</h2>"
+        + figures
+        + _table(["", "host", *(name.replace("_", " ") for name in names)], rows, (0, 1))
+    )
 
 
 def _counter_table(title, labels, groups):
@@ -233,37 +331,65 @@ def _counter_table(title, labels, groups):
     names = [name for name, value in add_counters(groups).items() if value]
     if not names:
         return ""
-    rows = [[*label, *(quantity(group.get(name, 0)) for name in names)]
-            for label, group in list(zip(labels, groups))[:MOST_ROWS]]
+    rows = [
+        [*label, *(quantity(group.get(name, 0)) for name in names)]
+        for label, group in list(zip(labels, groups))[:MOST_ROWS]
+    ]
     for text, pick in (("least", 0), ("median", 1), ("greatest", 2)):
         if len(groups) > 2:
-            rows.append([text, *[""] * (len(labels[0]) - 1),
-                         *(quantity(spread([g.get(name, 0) for g in groups])[pick]) for name in names)])
+            rows.append(
+                [
+                    text,
+                    *[""] * (len(labels[0]) - 1),
+                    *(quantity(spread([g.get(name, 0) for g in groups])[pick]) for name in names),
+                ]
+            )
     head = ["rank", "window"][: len(labels[0])] + [name.replace("_", " ") for name in names]
-    more = (f'<p class="soft">The first {MOST_ROWS} of {len(groups)} rows; the JSON has all.</p>'
-            if len(groups) > MOST_ROWS else "")
-    return (f"<details><summary>{escape(title)}</summary>{more}"
-            + _table(head, rows, range(len(labels[0]))) + "</details>")
+    more = (
+        f'<p class="soft">The first {MOST_ROWS} of {len(groups)} rows; the JSON has all.</p>'
+        if len(groups) > MOST_ROWS
+        else ""
+    )
+    return (
+        f"<details><summary>{escape(title)}</summary>{more}"
+        + _table(head, rows, range(len(labels[0])))
+        + "</details>"
+    )
 
 
 def _counters(run):
-    per_rank = [(str(rank.get("rank", i)), rank.get("counters") or {})
-                for i, rank in enumerate(run.ranks)]
-    per_window = [((str(rank), window.name), part.get("counters") or {})
-                  for window in run.windows for rank, part in window.parts]
-    per_queue = [((str(i), queue.name), part.get("counters") or {})
-                 for queue in run.queues for i, part in enumerate(queue.parts)]
+    per_rank = [
+        (str(rank.get("rank", i)), rank.get("counters") or {}) for i, rank in enumerate(run.ranks)
+    ]
+    per_window = [
+        ((str(rank), window.name), part.get("counters") or {})
+        for window in run.windows
+        for rank, part in window.parts
+    ]
+    per_queue = [
+        ((str(i), queue.name), part.get("counters") or {})
+        for queue in run.queues
+        for i, part in enumerate(queue.parts)
+    ]
     tables = [
-        _counter_table("Counters of each rank", [(label,) for label, _ in per_rank],
-                       [group for _, group in per_rank]),
+        _counter_table(
+            "Counters of each rank",
+            [(label,) for label, _ in per_rank],
+            [group for _, group in per_rank],
+        ),
         _counter_table("Counters of each rank and window", *map(list, zip(*per_window)))
-        if per_window else "",
+        if per_window
+        else "",
         _counter_table("Counters of each rank and communicator", *map(list, zip(*per_queue)))
-        if per_queue else "",
+        if per_queue
+        else "",
     ]
     changed = run.changed_settings()
-    text = (_table(["setting", "value", "from"], changed, (0, 1, 2)) if changed
-            else '<p class="soft">Every setting had its default.</p>')
+    text = (
+        _table(["setting", "value", "from"], changed, (0, 1, 2))
+        if changed
+        else '<p class="soft">Every setting had its default.</p>'
+    )
     return "\n".join(["<h2>Settings and counters</h2>", text, *tables])
 
 
@@ -279,24 +405,31 @@ def content(run):
         _counters(run),
     ]
     if not charts.available():
-        parts.insert(1, '<div class="card"><b>No pictures:</b> matplotlib is not installed '
-                        "(pip install matplotlib). Every number is in the tables below.</div>")
+        parts.insert(
+            1,
+            '<div class="card"><b>No pictures:</b> matplotlib is not installed '
+            "(pip install matplotlib). Every number is in the tables below.</div>",
+        )
     return "\n".join(part for part in parts if part)
 
 
 def document(title, body):
     """A whole HTML page."""
-    return ("<!DOCTYPE html>\n"
-            '<html lang="en"><head><meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><main>\n"
-            f"{body}\n</main></body></html>\n")
+    return (
+        "<!DOCTYPE html>\n"
+        '<html lang="en"><head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><main>\n"
+        f"{body}\n</main></body></html>\n"
+    )
 
 
 def page(run):
     """The page about one run."""
     start = run.program.get("start", "")
-    facts = [f"Hob {run.hob.get('version', '')}".strip(), run.hob.get("mpi", ""), start]
-    header = (f"<header><h1><code>{escape(run.command) or 'a run with Hob'}</code></h1>\n"
-              f'<span class="soft">{escape(" · ".join(fact for fact in facts if fact))}</span></header>')
+    facts = [f"Hob {run.hob.get('version', '')}".strip(), run.mpi, start]
+    header = (
+        f"<header><h1><code>{escape(run.command) or 'a run with Hob'}</code></h1>\n"
+        f'<span class="soft">{escape(" · ".join(fact for fact in facts if fact))}</span></header>'
+    )
     return document(f"Hob: {run.command}" if run.command else "Hob", f"{header}\n{content(run)}")

@@ -49,23 +49,31 @@ def cache_findings(run):
         return ["The program opened no window, so there was nothing to cache."]
     alone = counters.get("bypassed", 0) + counters.get("uncacheable", 0)
     if gets and alone >= 0.99 * gets:
-        return [f"The program issued {quantity(gets)} gets. They went straight to the MPI library: "
-                "fetching was as cheap as a copy from a cache, or a copy was not allowed."]
+        return [
+            f"The program issued {quantity(gets)} gets. They went straight to the MPI library: "
+            "fetching was as cheap as a copy from a cache, or a copy was not allowed."
+        ]
     if not gets:
         return ["The program's windows saw no remote gets, so there was nothing to cache."]
-    out = [f"Of {quantity(gets)} remote gets, {quantity(run.hits)} ({share(run.hits, gets)}) "
-           f"were answered by the cache; {size(counters.get('bytes_from_cache', 0))} did not cross "
-           f"the network, {size(counters.get('bytes_from_network', 0))} did."]
+    out = [
+        f"Of {quantity(gets)} remote gets, {quantity(run.hits)} ({share(run.hits, gets)}) "
+        f"were answered by the cache; {size(counters.get('bytes_from_cache', 0))} did not cross "
+        f"the network, {size(counters.get('bytes_from_network', 0))} did."
+    ]
     poor = {
         "capacity and failing": counters.get("capacity", 0) + counters.get("failing", 0),
         "conflicting": counters.get("conflicting", 0),
     }
     if poor["capacity and failing"] > 0.05 * gets:
-        out.append(f"{share(poor['capacity and failing'], gets)} of the gets found the storage full: "
-                   "a larger cache_size or cache_max would answer more.")
+        out.append(
+            f"{share(poor['capacity and failing'], gets)} of the gets found the storage full: "
+            "a larger cache_size or cache_max would answer more."
+        )
     if poor["conflicting"] > 0.05 * gets:
-        out.append(f"{share(poor['conflicting'], gets)} of the gets found the index full: "
-                   "a larger cache_index would answer more.")
+        out.append(
+            f"{share(poor['conflicting'], gets)} of the gets found the index full: "
+            "a larger cache_index would answer more."
+        )
     if not any(value > 0.05 * gets for value in poor.values()) and run.hits < 0.3 * gets:
         out.append("Most gets fetched something for the first time: no cache can answer those.")
     return out
@@ -76,12 +84,15 @@ def matching_findings(run):
     out = []
     for queue in run.queues:
         depth = queue.histogram("prq_depth")
-        longest = max((part.get("counters", {}).get("prq_max_length", 0) for part in queue.parts),
-                      default=0)
+        longest = max(
+            (part.get("counters", {}).get("prq_max_length", 0) for part in queue.parts), default=0
+        )
         if not sum(depth):
             continue
-        sentence = (f"On {queue.name}, a plain list would have been searched through about "
-                    f"{mean_of_log2(depth):.3g} posted receives for a message")
+        sentence = (
+            f"On {queue.name}, a plain list would have been searched through about "
+            f"{mean_of_log2(depth):.3g} posted receives for a message"
+        )
         out.append(sentence + (f" (longest queue: {quantity(longest)})." if longest else "."))
     return out
 
@@ -89,16 +100,20 @@ def matching_findings(run):
 def findings(run):
     """What this run showed, most important first."""
     out = []
-    mpi = run.hob.get("mpi", "")
-    out.append(f"{run.rank_count} {'rank' if run.rank_count == 1 else 'ranks'}"
-               + (f" on {run.program['nodes']} nodes" if run.program.get("nodes", 1) > 1 else "")
-               + f" ran for {seconds(run.seconds)}" + (f" with {mpi}." if mpi else "."))
+    out.append(
+        f"{run.rank_count} {'rank' if run.rank_count == 1 else 'ranks'}"
+        + (f" on {run.program['nodes']} nodes" if run.program.get("nodes", 1) > 1 else "")
+        + f" ran for {seconds(run.seconds)}"
+        + (f" with {run.mpi}." if run.mpi else ".")
+    )
     if not run.ranks:
         out.append("No rank wrote its counters: the program did not reach MPI_Finalize.")
         return out
     out += cache_findings(run) + matching_findings(run)
     cached = spread(run.cache_memory)
     if cached[2]:
-        out.append(f"The caches took {size(cached[1])} of memory on the median rank, "
-                   f"{size(cached[2])} at most.")
+        out.append(
+            f"The caches took {size(cached[1])} of memory on the median rank, "
+            f"{size(cached[2])} at most."
+        )
     return out
