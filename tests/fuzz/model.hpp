@@ -1,0 +1,78 @@
+// What the windows of a program hold, and who may read or write which bytes so that MPI determines
+// the outcome. Kept per block of 8 bytes; a rule that is too strict only costs a rejected operation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "layout.hpp"
+
+namespace fuzz {
+
+using Ranks = std::uint32_t;  ///< a set of ranks
+
+enum class WindowKind { kCreate, kAllocate, kShared, kDynamic };
+enum class Regime { kNone, kLock, kLockAll, kFence, kPscw };
+
+constexpr int kBlock = 8;
+
+/// The window memory of one rank.
+struct Memory {
+    std::vector<std::uint8_t> bytes;
+    int unit = 1;                  ///< displacement unit
+    int regions = 1;               ///< dynamic windows: equal parts, attached one by one
+    std::vector<Ranks> known;      ///< per block: ranks ordered after the last write, which is complete
+    std::vector<Ranks> readers;    ///< per block: ranks that read it since the last global synchronisation
+    std::vector<Ranks> writers;    ///< per block: ranks that wrote it since then
+    std::vector<Ranks> before;     ///< per block: `known` before the current accumulates
+    std::vector<std::uint16_t> pending;  ///< per block: writes not complete at the target
+    std::vector<std::uint16_t> sum;      ///< per block: which (operation, type) is being accumulated; 0: none
+
+    void resize(std::size_t size, Ranks everybody);
+    int size() const { return static_cast<int>(bytes.size()); }
+};
+
+/// The blocks that an operation touches, ascending.
+using Blocks = std::vector<int>;
+Blocks blocks_of(const std::vector<std::int64_t>& places, std::int64_t start, int element);
+bool overlap(const Blocks& a, const Blocks& b);
+
+struct Window {
+    int id = 0;
+    WindowKind kind = WindowKind::kCreate;
+    Regime regime = Regime::kNone;
+    std::vector<Memory> memory;      ///< per rank
+    bool used = false;               ///< fence: some operation was issued since the last fence
+    bool stored = false;             ///< somebody stored into own memory since the last synchronisation
+    bool read_only = false;          ///< promised for the epoch that is open (NOPUT)
+    bool opened = false;             ///< fence, PSCW: an epoch is open
+    bool big = false;
+    std::vector<Ranks> access;       ///< PSCW: per origin, its targets
+};
+
+/// A read by `rank` has one outcome.
+bool may_read(const Memory& memory, const Blocks& blocks, int rank);
+/// A write by `rank` disturbs nobody and follows every earlier write.
+bool may_write(const Memory& memory, const Blocks& blocks, int rank);
+/// An accumulate of kind `sum` by `rank` is determined: alone, or concurrent only with its like.
+bool may_accumulate(const Memory& memory, const Blocks& blocks, int rank, std::uint16_t sum);
+/// Reading by get_accumulate while only the reader's own accumulates of this type are under way.
+bool may_read_own_sums(const Memory& memory, const Blocks& blocks, int rank, Base base);
+
+void note_read(Memory& memory, const Blocks& blocks, int rank);
+void begin_write(Memory& memory, const Blocks& blocks, int rank, std::uint16_t sum);
+/// One write of `rank` is complete; if it was the only one, `knower` is ordered after it.
+void complete_write(Memory& memory, const Blocks& blocks, int rank, int knower);
+
+/// `to` comes to know all that `from` knows.
+void inform(Memory& memory, Ranks from, Ranks to);
+/// Everybody knows everything that is complete.
+void synchronise(Memory& memory, Ranks everybody);
+
+enum class Op { kReplace, kSum, kProd, kXor, kAnd, kOr, kMax, kMin, kNoOp };
+MPI_Op mpi_op(Op op);
+std::uint16_t sum_of(Op op, Base base);
+/// target = target op value, for one element of an integer type (or any type where op is kReplace).
+void combine(Op op, Base base, std::uint8_t* target, const std::uint8_t* value);
+
+}  // namespace fuzz
