@@ -4,9 +4,10 @@ import tempfile
 import unittest
 
 import sample
+from support import hob, write_json
+
 from hob.advise import advise
 from hob.report.data import Run
-from support import hob, write_json
 
 
 def with_counters(queues=False, kind="create", **counters):

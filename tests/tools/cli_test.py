@@ -8,9 +8,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from support import BIN, ROOT, hob, mpis, run
+
 from hob import cli
 from hob.run import launch_command
-from support import BIN, ROOT, hob, mpis, run
 
 
 class Help(unittest.TestCase):

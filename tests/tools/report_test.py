@@ -8,12 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import sample
+from support import hob, write_json
+
 from hob.report import charts
 from hob.report.data import Run, access_counts, load, merge_counts
 from hob.report.page import page
 from hob.report.words import findings, quantity, share, size
 from hob.where import HobError
-from support import hob, write_json
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
