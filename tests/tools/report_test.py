@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest import mock
 
 import sample
 from support import hob, write_json
@@ -85,22 +86,29 @@ class Page(unittest.TestCase):
         self.assertEqual(len(clips), len(set(clips)))
 
     def test_is_the_same_each_time(self):
-        self.assertEqual(page(Run(sample.report())), page(Run(sample.report())))
+        document = sample.report(windows=1, queues=False)
+        self.assertEqual(page(Run(document)), page(Run(document)))
 
     def test_of_runs_that_lack_things(self):
+        small = {"windows": 1, "queues": False, "ghosts": 0}
         cases = {
             "nothing": {"hob": {}},
             "no ranks": {"hob": {"version": "1"}, "program": {"ranks": 4}, "ranks": []},
-            "one rank": sample.report(ranks=1),
-            "no windows": sample.report(windows=0),
-            "no queues": sample.report(queues=False),
-            "no ghosts": sample.report(ghosts=0),
-            "many ranks": sample.report(ranks=300, windows=1),
-            "many windows": sample.report(ranks=2, windows=7),
+            "one rank": sample.report(**{**small, "ranks": 1}),
+            "no windows": sample.report(**{**small, "windows": 0, "queues": True}),
+            "ghosts alone": sample.report(**{**small, "windows": 0, "ghosts": 3}),
+            "many ranks": sample.report(**{**small, "ranks": 300}),
         }
         for name, document in cases.items():
             with self.subTest(name):
                 checked(page(Run(document)))
+
+    def test_draws_the_busiest_of_many_windows(self):
+        document = sample.report(ranks=1, windows=9, queues=False, ghosts=0)
+        with mock.patch("hob.report.page.MOST_WINDOWS", 1):
+            text = page(Run(document))
+        self.assertIn("of 9", text)
+        self.assertEqual(checked(text).tags.get("figure", 0), 4 if charts.available() else 0)
 
     def test_of_a_window_without_gets(self):
         document = sample.report(windows=1)
