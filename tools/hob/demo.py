@@ -28,7 +28,7 @@ EPILOG = """The graphs are the dependencies between the packages that this Debia
 R-MAT graph. Where all vertices would take the plain program longer than --seconds, every rank
 takes an even sample of its vertices, the same in both runs."""
 
-RMAT = (14, 8)
+RMAT = (14, 16)
 SAMPLE = 40  # vertices a rank, to find out how fast the plain program is here
 
 
@@ -142,10 +142,11 @@ def row_of(outcome):
 
 def explain(outcome):
     done = outcome["plain"]["vertices_done"]
-    part = ("all" if done == outcome["vertices"]
-            else f"an even sample of {done:,.0f}, since all would take the plain program too long, of the")
-    return (f"{outcome['title']}: {outcome['vertices']:,} vertices, {outcome['edges']:,.0f} edges; "
-            f"the coefficients of {part} vertices.")
+    text = f"{outcome['title']}: {outcome['vertices']:,} vertices, {outcome['edges']:,.0f} edges"
+    if done == outcome["vertices"]:
+        return text + "; all coefficients."
+    return (text + f"; an even sample of {done:,.0f} coefficients, since all would have kept the "
+            "plain program busy for too long.")
 
 
 def write_page(outcomes, ranks, path):
