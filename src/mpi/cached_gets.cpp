@@ -9,6 +9,7 @@
 
 #include "mpi/clock.hpp"
 #include "mpi/real.hpp"
+#include "mpi/request.hpp"
 #include "mpi/tracing.hpp"
 #include "mpi/window.hpp"
 
@@ -69,6 +70,46 @@ const char* name_of(Mode mode) {
   return names[static_cast<int>(mode)];
 }
 
+/// A request for a get that was served: complete from the start.
+class ServedRequest final : public Operation {
+ public:
+  bool ready() override { return true; }
+  int result(MPI_Status* status) override {
+    requests::copy_status(requests::empty_status(), status);
+    return MPI_SUCCESS;
+  }
+  void retire() override { delete this; }
+  void abandon() override { delete this; }
+  bool tells() const override { return false; }
+};
+
+class CachedGets::RequestWatch final : public CompletionObserver {
+ public:
+  explicit RequestWatch(CachedGets& owner) : owner_(&owner) {}
+
+  void watch(MPI_Request request, std::uint64_t cookie) {
+    watched_.fetch_add(1, std::memory_order_relaxed);
+    requests::watch(request, *this, cookie);
+  }
+
+  void completed(std::uint64_t cookie, bool freed) override {
+    if (CachedGets* owner = owner_.load(std::memory_order_acquire)) owner->request_completed(cookie, freed);
+    if (watched_.fetch_sub(1, std::memory_order_acq_rel) == 1 && !owner_.load(std::memory_order_acquire)) delete this;
+  }
+
+  bool tells() const override { return false; }
+
+  /// The window is gone.
+  void end() {
+    owner_.store(nullptr, std::memory_order_release);
+    if (watched_.load(std::memory_order_acquire) == 0) delete this;
+  }
+
+ private:
+  std::atomic<CachedGets*> owner_;
+  std::atomic<std::int64_t> watched_{0};
+};
+
 CachedGets::CachedGets(Window& window, const Options& options, std::unique_ptr<cache::Cache> cache,
                        std::unique_ptr<DisplacementUnits> units)
     : window_(window),
@@ -80,11 +121,12 @@ CachedGets::CachedGets(Window& window, const Options& options, std::unique_ptr<c
       poll_ticks_(static_cast<std::uint64_t>(options.poll_nanoseconds * ticks_per_nanosecond())),
       progress_ticks_(
           static_cast<std::uint64_t>(options.progress_nanoseconds * ticks_per_nanosecond())),
-      last_mpi_(ticks()) {
+      last_mpi_(ticks()),
+      watch_(new RequestWatch(*this)) {
   hit_ticks();
 }
 
-CachedGets::~CachedGets() = default;
+CachedGets::~CachedGets() { watch_->end(); }
 
 CachedGets::Target& CachedGets::target(int rank) {
   if (HOB_LIKELY(rank == last_rank_)) return *last_target_;
@@ -125,17 +167,11 @@ int CachedGets::native(const Get& get, Target& t) {
                             get.target_type, nullptr);
 }
 
-int CachedGets::get(const Get& get) {
-  const std::unique_lock guard(lock_);
-  ++stats_.gets;
-  if (HOB_UNLIKELY(get.target < 0 || get.target >= window_.size)) {  // MPI_PROC_NULL, or an error
-    Target nowhere;
-    return native(get, nowhere);
-  }
-  Target& t = target(get.target);
+/// Decides whether a get may be looked up at all, and by which key.
+CachedGets::Wanted CachedGets::want(const Get& get, Target& t) {
   if (t.bypass) {
     ++stats_.bypassed;
-    return native(get, t);
+    return {};
   }
   const Layout& remote = layout_of(get.target_type);
   const Layout& origin = get.type == get.target_type ? remote : layout_of(get.type);
@@ -145,13 +181,13 @@ int CachedGets::get(const Get& get) {
                      (remote.extent >= 0 || get.target_count == 1) && get.target != window_.rank;
   if (HOB_UNLIKELY(!plain)) {
     ++stats_.uncacheable;
-    return native(get, t);
+    return {};
   }
   if (get.atomic && mode_ == Mode::automatic && !options_.atomic_reads_are_gets) {
     // What an atomic read returns may tell that other memory was written too.
     ++stats_.uncacheable;
     window_.atomic_results.add(get.target);
-    return native(get, t);
+    return {};
   }
   learn();
   const bool contiguous = one_block(remote, get.target_count);
@@ -166,38 +202,116 @@ int CachedGets::get(const Get& get) {
             .size = size,
             .layout = key.layout,
             .extent = static_cast<std::uint64_t>(remote.highest(get.target_count) - remote.low)});
-  const cache::Lookup hit = cache_->find(key, size);
+  return {&remote, &origin, key, size, contiguous};
+}
+
+int CachedGets::get(const Get& get) {
+  const std::lock_guard guard(lock_);
+  ++stats_.gets;
+  if (HOB_UNLIKELY(get.target < 0 || get.target >= window_.size)) {  // MPI_PROC_NULL, or an error
+    Target nowhere;
+    return native(get, nowhere);
+  }
+  Target& t = target(get.target);
+  const Wanted wanted = want(get, t);
+  if (!wanted.remote) return native(get, t);
+  const cache::Lookup hit = cache_->find(wanted.key, wanted.size);
   switch (hit.kind) {
     case cache::Hit::full:
-      return serve(get, t, size, origin, hit, key);
+      return serve(get, t, wanted, hit);
     case cache::Hit::pending_full: {
       const auto index = static_cast<std::size_t>(hit.cookie);
       if (index < pending_.size() && pending_[index].entry == hit.entry &&
           pending_[index].purpose == Purpose::fetch) {
         try {
-          wait_for(get, t, pending_[index], size, origin, hit);
+          wait_for(get, t, pending_[index], wanted, hit);
           ++t.hits;
           return MPI_SUCCESS;
         } catch (const std::bad_alloc&) {
         }
       }
-      return issue(get, t, key, size, origin, remote, false);
+      return issue(get, t, wanted, false);
     }
     case cache::Hit::partial:
-      if (contiguous && one_block(origin, get.count) && !get.atomic)
-        return fetch_tail(get, t, key, size, hit);
+      if (wanted.contiguous && one_block(*wanted.origin, get.count) && !get.atomic)
+        return fetch_tail(get, t, wanted, hit);
       cache_->drop(hit.entry);
-      return issue(get, t, key, size, origin, remote, true);
+      return issue(get, t, wanted, true);
     case cache::Hit::pending_partial:
-      return issue(get, t, key, size, origin, remote, false);
+      return issue(get, t, wanted, false);
     case cache::Hit::missing:
       break;
   }
-  return issue(get, t, key, size, origin, remote, true);
+  return issue(get, t, wanted, true);
 }
 
-int CachedGets::serve(const Get& get, Target& t, std::uint64_t size, const Layout& origin,
-                      const cache::Lookup& hit, const cache::Key& key) {
+int CachedGets::rget(const Get& get, MPI_Request* request) {
+  std::uint64_t cookie = 0;
+  int result = MPI_SUCCESS;
+  {
+    const std::lock_guard guard(lock_);
+    ++stats_.gets;
+    const bool somewhere = get.target >= 0 && get.target < window_.size;
+    Target nowhere;
+    Target& t = somewhere ? target(get.target) : nowhere;
+    const Wanted wanted = somewhere ? want(get, t) : Wanted{};
+    const cache::Lookup hit = wanted.remote ? cache_->find(wanted.key, wanted.size) : cache::Lookup{};
+    if (wanted.remote && hit.kind == cache::Hit::full) {
+      std::unique_ptr<ServedRequest> served(new (std::nothrow) ServedRequest);
+      const std::uint64_t before = stats_.native_gets;
+      result = serve(get, t, wanted, hit);
+      // A refetch or a comparison is under way: its buffer must stay until the flush, so the
+      // request is the library's.
+      if (served && result == MPI_SUCCESS && stats_.native_gets == before) {
+        *request = requests::add(*served.release());
+        return MPI_SUCCESS;
+      }
+    }
+    ++t.gets;
+    ++stats_.native_gets;
+    result = window_.route->get(get.buffer, get.count, get.type, get.target, get.disp, get.target_count,
+                                get.target_type, request);
+    if (result != MPI_SUCCESS || !wanted.remote || hit.kind != cache::Hit::missing) return result;
+    try {
+      const std::uint64_t now = ticks();
+      const auto index = add_pending(t, {.buffer = get.buffer,
+                                         .layout = wanted.origin,
+                                         .bytes = wanted.size,
+                                         .when = now,
+                                         .purpose = Purpose::requested});
+      pending_[index].entry = cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
+      cookie = (std::uint64_t{pending_[index].birth} << 32) | index;
+    } catch (const std::bad_alloc&) {
+      return result;
+    }
+  }
+  // Without the lock: the request layer calls back with its own lock held.
+  watch_->watch(*request, cookie);
+  return result;
+}
+
+void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
+  const std::lock_guard guard(lock_);
+  const auto index = static_cast<std::uint32_t>(cookie);
+  if (index >= pending_.size()) return;
+  Pending& pending = pending_[index];
+  if (pending.birth != cookie >> 32 || pending.purpose != Purpose::requested) return;  // flushed before
+  learn();
+  if (freed)  // nobody knows any more until when the buffer is left alone
+    cache_->abandon(pending.entry);
+  else
+    finish(pending);
+  pending.purpose = Purpose::done;
+}
+
+cache::Fetch CachedGets::fetch_of(const Get& get, const Wanted& wanted, std::uint32_t index) {
+  const Layout& remote = *wanted.remote;
+  return {.extent = static_cast<std::uint64_t>(remote.highest(get.target_count) - remote.low), .cookie = index};
+}
+
+int CachedGets::serve(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit) {
+  const Layout& origin = *wanted.origin;
+  const std::uint64_t size = wanted.size;
   const std::uint64_t now = ticks();
   if (mode_ == Mode::automatic) {
     const bool polled = hit.consecutive % options_.poll_hits == 0 && hit.consecutive != 0;
@@ -212,7 +326,7 @@ int CachedGets::serve(const Get& get, Target& t, std::uint64_t size, const Layou
   else
     unpack(origin, get.buffer, hit.data, size);
   ++t.hits;
-  if (HOB_UNLIKELY(options_.verify > 0)) verify_hit(get, t, size, hit, key);
+  if (HOB_UNLIKELY(options_.verify > 0)) verify_hit(get, t, size, hit, wanted.key);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) poke();
   return MPI_SUCCESS;
 }
@@ -226,35 +340,34 @@ void CachedGets::poke() {
   ++stats_.pokes;
 }
 
-int CachedGets::issue(const Get& get, Target& t, const cache::Key& key, std::uint64_t size,
-                      const Layout& origin, const Layout& remote, bool keep) {
+int CachedGets::issue(const Get& get, Target& t, const Wanted& wanted, bool keep) {
   const std::uint64_t start = ticks();
   const int result = native(get, t);
   if (result != MPI_SUCCESS || !keep) return result;
   const std::uint64_t now = ticks();
   try {
     const auto index = add_pending(t, {.buffer = get.buffer,
-                                       .layout = &origin,
-                                       .bytes = size,
+                                       .layout = wanted.origin,
+                                       .bytes = wanted.size,
                                        .issue_ticks = now - start,
                                        .when = now});
-    const auto extent = static_cast<std::uint64_t>(remote.highest(get.target_count) - remote.low);
-    pending_[index].entry = cache_->reserve(key, size, {.extent = extent, .cookie = index}).entry;
+    pending_[index].entry = cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
   } catch (const std::bad_alloc&) {
     // Not kept: the get itself is under way and will be complete at the flush.
   }
   return result;
 }
 
-int CachedGets::fetch_tail(const Get& get, Target& t, const cache::Key& key, std::uint64_t size,
-                           const cache::Lookup& hit) {
+int CachedGets::fetch_tail(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit) {
+  const cache::Key& key = wanted.key;
+  const std::uint64_t size = wanted.size;
   const std::uint64_t tail = key.displacement + hit.available;
   const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
   if (tail % unit != 0) {
     cache_->drop(hit.entry);
-    return issue(get, t, key, size, layout_of(get.type), layout_of(get.target_type), true);
+    return issue(get, t, wanted, true);
   }
-  const Layout& origin = layout_of(get.type);
+  const Layout& origin = *wanted.origin;
   std::byte* buffer = static_cast<std::byte*>(get.buffer) + origin.low;
   const std::uint64_t missing = size - hit.available;
   std::memcpy(buffer, hit.data, hit.available);
@@ -327,8 +440,7 @@ void CachedGets::verify_hit(const Get& get, Target& t, std::uint64_t size, const
   }
 }
 
-void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, std::uint64_t size,
-                          const Layout& origin, const cache::Lookup& hit) {
+void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, const Wanted& wanted, const cache::Lookup& hit) {
   std::uint32_t index = 0;
   if (free_waiters_.empty()) {
     index = static_cast<std::uint32_t>(waiters_.size());
@@ -337,7 +449,7 @@ void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, std::uint
     index = free_waiters_.back();
     free_waiters_.pop_back();
   }
-  waiters_[index] = {get.buffer, &origin, size, hit.offset, pending.waiters};
+  waiters_[index] = {get.buffer, wanted.origin, wanted.size, hit.offset, pending.waiters};
   pending.waiters = index;
   ++t.waiting;
 }
@@ -354,6 +466,7 @@ std::uint32_t CachedGets::add_pending(Target& t, Pending pending) {
   if (!free_pending_.empty()) free_pending_.pop_back();
   pending_[index] = std::move(pending);
   pending_[index].rank = last_rank_;
+  pending_[index].birth = ++births_;
   return index;
 }
 
@@ -374,7 +487,10 @@ void CachedGets::finish(Pending& pending) {
   const bool whole = layout.dense || (layout.blocks.size() == 1 && pending.bytes == layout.size);
   const std::byte* packed = static_cast<std::byte*>(pending.buffer) + layout.low;
   switch (pending.purpose) {
+    case Purpose::done:
+      break;
     case Purpose::fetch:
+    case Purpose::requested:
     case Purpose::tail:
       if (whole) {
         if (pending.entry)

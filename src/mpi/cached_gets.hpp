@@ -76,6 +76,10 @@ class CachedGets {
   /// The whole of MPI_Get: serves it or issues it. Returns what MPI_Get would.
   int get(const Get& get);
 
+  /// The whole of MPI_Rget. Its bytes are taken when the request completes, if that comes before the
+  /// next flush: the program may then reuse the buffer.
+  int rget(const Get& get, MPI_Request* request);
+
   /// Flushes and their kin. `before` returns false if nothing is outstanding and the call need not
   /// be made; else `after` follows it, on the same thread. target < 0: all targets. local: only
   /// local completion is asked for, so that writes stay outstanding.
@@ -109,7 +113,7 @@ class CachedGets {
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  enum class Purpose : std::uint8_t { fetch, tail, refetch, verify };
+  enum class Purpose : std::uint8_t { fetch, requested, tail, refetch, verify, done };
 
   /// A get under way whose bytes the cache wants, or that others wait for.
   struct Pending {
@@ -122,6 +126,7 @@ class CachedGets {
     std::uint64_t when = 0;
     std::uint32_t waiters = kNone;
     int rank = 0;
+    std::uint32_t birth = 0;
     Purpose purpose = Purpose::fetch;
     std::uint64_t displacement = 0;         ///< purpose verify: for the message
     std::unique_ptr<std::byte[]> served{};  ///< purpose verify: fetched bytes, then served ones
@@ -148,22 +153,29 @@ class CachedGets {
     bool bypass = false;
   };
 
+  /// A get that may be looked up.
+  struct Wanted {
+    const Layout* remote = nullptr;  ///< null: the get is left to the library
+    const Layout* origin = nullptr;
+    cache::Key key{};
+    std::uint64_t size = 0;
+    bool contiguous = false;
+  };
+
   Target& target(int rank);
   void learn();
   void drop_everything();
   void record(report::TraceRecord what);
   int native(const Get& get, Target& t);
-  int issue(const Get& get, Target& t, const cache::Key& key, std::uint64_t size,
-            const Layout& origin, const Layout& remote, bool keep);
-  int fetch_tail(const Get& get, Target& t, const cache::Key& key, std::uint64_t size,
-                 const cache::Lookup& hit);
-  int serve(const Get& get, Target& t, std::uint64_t size, const Layout& origin,
-            const cache::Lookup& hit, const cache::Key& key);
+  int issue(const Get& get, Target& t, const Wanted& wanted, bool keep);
+  int fetch_tail(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit);
+  static cache::Fetch fetch_of(const Get& get, const Wanted& wanted, std::uint32_t index);
+  int serve(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit);
   int refetch(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit);
   void verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit,
                   const cache::Key& key);
-  void wait_for(const Get& get, Target& t, Pending& pending, std::uint64_t size,
-                const Layout& origin, const cache::Lookup& hit);
+  void wait_for(const Get& get, Target& t, Pending& pending, const Wanted& wanted,
+                const cache::Lookup& hit);
   std::uint32_t add_pending(Target& t, Pending pending);
   void complete(std::vector<std::uint32_t>& list);
   void finish(Pending& pending);
@@ -173,6 +185,12 @@ class CachedGets {
   void await_others(Target& t, std::unique_lock<Spin>& guard);
   void strict_end();
   void poke();
+
+  Wanted want(const Get& get, Target& t);
+  void request_completed(std::uint64_t cookie, bool freed);
+
+  /// Hears of requests; outlives the window as long as any of them is watched.
+  class RequestWatch;
 
   Window& window_;
   Options options_;
@@ -191,10 +209,13 @@ class CachedGets {
   std::vector<Waiter> waiters_;
   std::vector<std::uint32_t> free_waiters_;
   std::uint64_t flush_started_ = 0;
+  std::uint32_t births_ = 0;
 
   std::uint64_t poll_ticks_, progress_ticks_, refetch_pause_ticks_ = 0;
   std::uint64_t last_refetch_ = 0, last_mpi_ = 0;
   std::uint64_t random_ = 88172645463325252u;
+
+  RequestWatch* watch_;  ///< deletes itself
 
   GetStats stats_;
   std::vector<std::string> failures_;

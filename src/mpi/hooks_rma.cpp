@@ -73,7 +73,10 @@ int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datat
   if (!window)
     return call::Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                       target_datatype, win, request);
-  if (window->cached) window->cached->note_write(target_rank);
+  if (window->cached)
+    return window->cached->rget(
+        {origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        request);
   return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                             target_datatype, request);
 }

@@ -97,6 +97,18 @@ Operation* find(MPI_Request handle) {
   return look_up(handle).operation;
 }
 
+bool any_tells(int count, const MPI_Request* handles) {
+  Registry& the = registry();
+  const std::lock_guard guard(the.lock);
+  for (int i = 0; i < count; ++i) {
+    if (handles[i] == MPI_REQUEST_NULL) continue;
+    const Entry* entry = the.table.find(key_of(handles[i]));
+    if (!entry || (!entry->operation && !entry->observer)) return true;
+    if (entry->operation ? entry->operation->tells() : entry->observer->tells()) return true;
+  }
+  return false;
+}
+
 const MPI_Status& empty_status() {
   static const MPI_Status empty = [] {
     MPI_Status status;

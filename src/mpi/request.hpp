@@ -37,6 +37,10 @@ class Operation {
   /// MPI_Start; only for persistent operations.
   virtual int start() { return MPI_ERR_REQUEST; }
 
+  /// Whether the process may learn of other processes' writes from its completion
+  /// (docs/consistency.md).
+  virtual bool tells() const { return true; }
+
   virtual bool persistent() const { return false; }
   virtual bool active() const { return true; }
 };
@@ -47,6 +51,9 @@ class CompletionObserver {
   /// A wait, test or request_get_status has found the request complete, and is about to say so to
   /// the program; or the program freed it (`freed`), and nobody knows. Called once per watch().
   virtual void completed(std::uint64_t cookie, bool freed) = 0;
+
+  /// As Operation::tells().
+  virtual bool tells() const { return true; }
 
  protected:
   ~CompletionObserver() = default;
@@ -70,6 +77,12 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
 
 /// The operation behind a handle, or null.
 Operation* find(MPI_Request handle);
+
+/// Whether the process may learn of other processes' writes when any of these is complete.
+bool any_tells(int count, const MPI_Request* handles);
+inline bool tell(int count, const MPI_Request* handles) {
+  return HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0) || any_tells(count, handles);
+}
 
 /// Waits for one request of any kind while Hob's own things advance.
 int wait(MPI_Request* request, MPI_Status* status);

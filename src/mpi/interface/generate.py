@@ -119,6 +119,10 @@ def wrapper(call):
         hook = call.base if not call.large or shares_hook(call.procedure) else short(call.name)
         target = f"on_{hook}({call.arguments})"
     acquire = acquire_after(call)
+    completes = plan.COMPLETIONS.get(call.base)
+    if completes:
+        lines.append(f"  const bool tells = requests::tell({completes});")
+        acquire = f"if (tells) {{ {acquire} }}"
     lines.append(f"  const {call.returns} hob_result = {target};")
     if acquire:
         lines.append(f"  {acquire}")
@@ -261,7 +265,7 @@ def main():
     write("hooks.hpp", hooks_header(procedures))
     for shard in range(SHARDS):
         body = [NOTE, '#include "mpi/hooks.hpp"', '#include "mpi/progress.hpp"', '#include "mpi/real.hpp"',
-                '#include "mpi/wrapper.hpp"',
+                '#include "mpi/request.hpp"', '#include "mpi/wrapper.hpp"',
                 "using namespace hob::mpi;", 'extern "C" {']
         body += [wrapper(call) for call in calls[shard::SHARDS]]
         body.append('}  // extern "C"')

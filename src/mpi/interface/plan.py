@@ -91,6 +91,15 @@ IGNORED_PREFIXES = ("MPI_T_", "MPI_Abi_")
 # local and stay with the MPI library.
 WRAPPED_KINDS = {"COMMUNICATOR", "WINDOW", "REQUEST", "MESSAGE", "FILE", "SESSION"}
 
+# Calls that complete requests: they tell nothing if all of these are the process's own one-sided
+# operations. The value: the call's arguments (number of requests, their array).
+COMPLETIONS = {
+    "Wait": "1, request", "Test": "1, request",
+    "Waitall": "count, array_of_requests", "Testall": "count, array_of_requests",
+    "Waitany": "count, array_of_requests", "Testany": "count, array_of_requests",
+    "Waitsome": "incount, array_of_requests", "Testsome": "incount, array_of_requests",
+}
+
 # In this form the program passes a count that says how many operations completed.
 COUNTED_COMPLETIONS = {"outcount"}
 
