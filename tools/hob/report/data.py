@@ -99,6 +99,10 @@ class Queue:
         self.counters = add_counters(part.get("counters") for part in parts)
         self.parts = parts
 
+    def longest(self, name):
+        """The greatest value of a counter on any rank."""
+        return max((part.get("counters", {}).get(name, 0) for part in self.parts), default=0)
+
     def histogram(self, name):
         return merge_counts(part.get("histograms", {}).get(name, {}) for part in self.parts)
 

@@ -90,9 +90,9 @@ def _tiles(run):
             _tile(share(run.hits, gets), "answered by the cache"),
             _tile(size(run.cache.get("bytes_from_cache", 0)), "not sent over the network"),
         ]
-    received = sum(queue.counters.get("matched", 0) for queue in run.queues)
+    received = sum(queue.counters.get("receives", 0) for queue in run.queues)
     if received:
-        tiles.append(_tile(quantity(received), "messages matched"))
+        tiles.append(_tile(quantity(received), "receives"))
     if any(run.memory):
         tiles.append(
             _tile(size(spread(run.memory)[1]), "memory of a rank, program included (median)")

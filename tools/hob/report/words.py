@@ -83,17 +83,22 @@ def matching_findings(run):
     """Sentences about the queues."""
     out = []
     for queue in run.queues:
-        depth = queue.histogram("prq_depth")
-        longest = max(
-            (part.get("counters", {}).get("prq_max_length", 0) for part in queue.parts), default=0
-        )
-        if not sum(depth):
+        posted, arrived = queue.histogram("prq_depth"), queue.histogram("umq_depth")
+        if not sum(posted) + sum(arrived):
             continue
-        sentence = (
-            f"On {queue.name}, a plain list would have been searched through about "
-            f"{mean_of_log2(depth):.3g} posted receives for a message"
+        out.append(
+            f"On {queue.name}, a plain list would have been searched through "
+            f"{mean_of_log2(posted):.3g} posted receives for a message and "
+            f"{mean_of_log2(arrived):.3g} waiting messages for a receive on average; the queues "
+            f"grew to {quantity(queue.longest('prq_max'))} and "
+            f"{quantity(queue.longest('umq_max'))} entries."
         )
-        out.append(sentence + (f" (longest queue: {quantity(longest)})." if longest else "."))
+        held = queue.counters.get("held", 0)
+        if held:
+            out.append(
+                f"Hob matched {share(held, queue.counters.get('receives', held))} of the "
+                f"{quantity(queue.counters.get('receives', held))} receives there itself."
+            )
     return out
 
 
