@@ -203,7 +203,7 @@ def hooks_header(procedures):
 
 
 def weak_header(text):
-    symbols = sorted(set(re.findall(r"extern[^;]*?\b((?:ompi|opal)_mpi_\w+)\s*;", text)))
+    symbols = sorted(set(re.findall(r"extern struct ompi_\w+ (ompi_\w+);", text)))
     out = [NOTE, "#pragma once"] + [f"#pragma weak {symbol}" for symbol in symbols]
     return "\n".join(out) + "\n"
 
