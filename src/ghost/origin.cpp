@@ -580,6 +580,34 @@ void Origin::wait(const Completion& completion) {
   wait_until([&] { return completion.pending == 0; });
 }
 
+// A record that gives back a lock; with mode none it only tells, by its answer, that what was sent
+// before it is done.
+void Origin::release(Peer& peer, unsigned ghost, LockMode mode, bool answered) {
+  Record record{};
+  record.kind = Kind::unlock;
+  record.operation = static_cast<std::uint8_t>(mode);
+  record.target = peer.target;
+  Channel& way = channel(peer.node->ghosts[ghost]);
+  Message& message = open(way, peer, sizeof(Record), 0);
+  message.writer.append(record, {}, 0);
+  if (answered) {
+    message.answered = true;
+    message.peers.emplace_back(&peer, ghost);
+    ++peer.completion.pending;
+    if (message.uses_buffers) ++peer.completion.local;
+  }
+  dispatch(way);
+}
+
+void Origin::settle(Peer& peer) {
+  if (peer.released == 0) return;
+  for (unsigned ghost = 0; ghost < peer.node->ghosts.size(); ++ghost) {
+    if ((peer.released & 1ULL << (ghost % 64)) != 0) release(peer, ghost, LockMode::none, true);
+  }
+  flush(peer);
+  peer.released = 0;
+}
+
 void Origin::unlock(Peer& peer) {
   if (peer.direct != nullptr) {
     if (peer.lock == Peer::Lock::held) peer.direct->unlock(peer.mode);
@@ -592,14 +620,8 @@ void Origin::unlock(Peer& peer) {
     } else {
       flush(peer);
     }
-    Record record{};
-    record.kind = Kind::unlock;
-    record.operation = static_cast<std::uint8_t>(peer.mode);
-    record.target = peer.target;
-    Channel& way = channel(peer.node->ghosts[ghost]);
-    Message& message = open(way, peer, sizeof(Record), 0);
-    message.writer.append(record, {}, 0);
-    dispatch(way);
+    release(peer, ghost, peer.mode, false);
+    peer.released |= 1ULL << (ghost % 64);
     flush(peer);
   }
   peer.mode = LockMode::none;

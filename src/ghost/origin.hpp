@@ -41,8 +41,9 @@ struct Peer {
 
   LockMode mode = LockMode::none;  ///< the epoch's lock
   enum class Lock : std::uint8_t { none, wanted, asked, held } lock = Lock::none;
-  std::uint64_t used = 0;  ///< bit g: ghost g has operations that are not known complete
-  unsigned turn = 0;       ///< of the random binding
+  std::uint64_t used = 0;      ///< bit g: ghost g has operations that are not known complete
+  std::uint64_t released = 0;  ///< bit g: a release to ghost g has not been seen to arrive
+  unsigned turn = 0;           ///< of the random binding
   Completion completion;
 };
 
@@ -98,6 +99,8 @@ class Origin {
   /// Completes what uses the program's buffers.
   void flush_local(Peer& peer);
   void wait(const Completion& completion);
+  /// After unlock: the release has arrived, and the peer's header may be used for something else.
+  void settle(Peer& peer);
 
   /// Sends what is collected for this peer, so that it is under way (before a wait for several).
   void push(Peer& peer);
@@ -130,6 +133,7 @@ class Origin {
   Channel& channel(int ghost);
   Message& open(Channel& channel, Peer& peer, std::size_t need, std::size_t result);
   void dispatch(Channel& channel);
+  void release(Peer& peer, unsigned ghost, LockMode mode, bool answered);
   void finish(Message& message);
   bool arrived(Message& message);
   std::uint32_t data_tag();

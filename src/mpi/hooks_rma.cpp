@@ -1,5 +1,6 @@
 // One-sided operations.
 #include "mpi/call.hpp"
+#include "mpi/ghost_types.hpp"
 #include "mpi/hooks.hpp"
 #include "mpi/real.hpp"
 #include "mpi/runtime.hpp"
@@ -165,6 +166,7 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
 
 int on_Type_free(MPI_Datatype* datatype) {
   forget_layout(*datatype);
+  forget_element(*datatype);
   return real::Type_free(datatype);
 }
 

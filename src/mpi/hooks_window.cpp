@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "mpi/call.hpp"
+#include "mpi/ghost_route.hpp"
+#include "mpi/ghost_world.hpp"
 #include "mpi/hooks.hpp"
 #include "mpi/native_route.hpp"
 #include "mpi/real.hpp"
@@ -134,8 +136,12 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
 
 /// After the library made the window.
 void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Aint disp_unit, MPI_Info info,
-          MPI_Comm comm) {
-  auto window = std::make_unique<Window>(win, kind, comm, std::make_unique<NativeRoute>(win));
+          MPI_Comm comm, std::unique_ptr<Route> route = nullptr) {
+  if (!route) {
+    if (ghost_world()) note(fmt::format("Ghosts do not serve windows of the kind {}.", name_of(kind)));
+    route = std::make_unique<NativeRoute>(win);
+  }
+  auto window = std::make_unique<Window>(win, kind, comm, std::move(route));
   window->base = base;
   window->bytes = static_cast<std::uint64_t>(bytes);
   const auto mode = mode_for(info, comm);
@@ -151,12 +157,29 @@ void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Ai
 }  // namespace
 
 int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  GhostWindow served;
+  int made_it = MPI_SUCCESS;
+  if (ghost_world() && ghost_window(false, base, size, disp_unit, info, comm, served, made_it)) {
+    if (made_it != MPI_SUCCESS) return made_it;
+    *win = served.handle;
+    made(*win, WindowKind::create, base, size, disp_unit, info, comm, std::move(served.route));
+    return MPI_SUCCESS;
+  }
   const int result = call::Win_create(base, size, disp_unit, info, comm, win);
   if (result == MPI_SUCCESS) made(*win, WindowKind::create, base, size, disp_unit, info, comm);
   return result;
 }
 
 int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+  GhostWindow served;
+  int made_it = MPI_SUCCESS;
+  if (ghost_world() && ghost_window(true, nullptr, size, disp_unit, info, comm, served, made_it)) {
+    if (made_it != MPI_SUCCESS) return made_it;
+    *win = served.handle;
+    *static_cast<void**>(baseptr) = served.base;
+    made(*win, WindowKind::allocate, served.base, size, disp_unit, info, comm, std::move(served.route));
+    return MPI_SUCCESS;
+  }
   const int result = call::Win_allocate(size, disp_unit, info, comm, baseptr, win);
   if (result == MPI_SUCCESS)
     made(*win, WindowKind::allocate, *static_cast<void**>(baseptr), size, disp_unit, info, comm);
@@ -178,7 +201,9 @@ int on_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 }
 
 int on_Win_free(MPI_Win* win) {
-  if (auto window = remove_window(*win)) {
+  const auto window = remove_window(*win);
+  if (window) {
+    window->route->closing();
     char name[MPI_MAX_OBJECT_NAME] = {};
     int length = 0;
     real::Win_get_name(*win, name, &length);
@@ -187,6 +212,41 @@ int on_Win_free(MPI_Win* win) {
   }
   return real::Win_free(win);
 }
+
+int on_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag) {
+  const int result = real::Win_get_attr(win, keyval, value, flag);
+  if (keyval != MPI_WIN_CREATE_FLAVOR || result != MPI_SUCCESS) return result;
+  const Window* window = find_window(win);
+  if (window && window->kind == WindowKind::allocate && is_ghost_route(window->route.get())) {
+    static int flavor = MPI_WIN_FLAVOR_ALLOCATE;
+    *static_cast<int**>(value) = &flavor;
+  }
+  return result;
+}
+
+namespace {
+
+bool shared_query(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* unit, void* base) {
+  const Window* window = find_window(win);
+  return window && window->kind == WindowKind::allocate && is_ghost_route(window->route.get()) &&
+         ghost_shared_query(window->route.get(), rank, size, unit, static_cast<void**>(base));
+}
+
+}  // namespace
+
+int on_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
+  MPI_Aint unit = 1;
+  if (!shared_query(win, rank, size, &unit, baseptr)) return real::Win_shared_query(win, rank, size, disp_unit, baseptr);
+  *disp_unit = static_cast<int>(unit);
+  return MPI_SUCCESS;
+}
+
+#if HOB_HAS_LARGE_COUNT
+int on_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* baseptr) {
+  if (shared_query(win, rank, size, disp_unit, baseptr)) return MPI_SUCCESS;
+  return real::Win_shared_query_c(win, rank, size, disp_unit, baseptr);
+}
+#endif
 
 int on_Win_set_info(MPI_Win win, MPI_Info info) {
   const int result = real::Win_set_info(win, info);

@@ -42,6 +42,9 @@ class Route {
   virtual int flush_local(int target) = 0;
   virtual int flush_local_all() = 0;
   virtual int sync() = 0;
+
+  /// Before the library frees the window: nothing of this process may be under way afterwards.
+  virtual void closing() {}
 };
 
 }  // namespace hob::mpi

@@ -11,6 +11,8 @@
 #include <mutex>
 
 #include "mpi/progress.hpp"
+#include "mpi/ghost_route.hpp"
+#include "mpi/ghost_world.hpp"
 #include "mpi/real.hpp"
 #include "mpi/request.hpp"
 #include "mpi/resolve.hpp"
@@ -67,6 +69,16 @@ void check_family() {
   _exit(2);
 }
 
+/// The world that the program is to see. Ghosts do not return from here.
+static MPI_Comm without_ghosts(int thread_level) {
+  const MPI_Comm users = divide_world();
+  if (users == MPI_COMM_NULL) return MPI_COMM_WORLD;
+  program_world = users;
+  world_is_smaller = true;
+  start_ghost_origin(thread_level == MPI_THREAD_MULTIPLE);
+  return users;
+}
+
 void start(int thread_level, bool world) {
   Runtime& the = runtime();
   many_threads = thread_level == MPI_THREAD_MULTIPLE;
@@ -80,9 +92,11 @@ void start(int thread_level, bool world) {
   the.mpi_version.assign(version, std::find(version, version + length, '\n'));
   the.started = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   if (world) {
-    real::Comm_rank(MPI_COMM_WORLD, &the.rank);
-    real::Comm_size(MPI_COMM_WORLD, &the.size);
-    real::Comm_dup(MPI_COMM_WORLD, &the.comm);
+    MPI_Comm all = MPI_COMM_WORLD;
+    if (!the.settings.off) all = without_ghosts(thread_level);
+    real::Comm_rank(all, &the.rank);
+    real::Comm_size(all, &the.size);
+    real::Comm_dup(all, &the.comm);
     real::Comm_set_errhandler(the.comm, MPI_ERRORS_RETURN);
   } else {
     the.rank = std::max(launcher_rank(), 0);
@@ -96,10 +110,12 @@ void finish() {
   before_blocking();
   end_callbacks();
   stop_tracing();
+  dismiss_ghosts();
   if (active) write_reports();
   active = false;
   requests::release_handles();
   if (the.comm != MPI_COMM_NULL) real::Comm_free(&the.comm);
+  leave_ghosts();
 }
 
 void note(std::string sentence) {

@@ -102,14 +102,15 @@ def may_block(call):
 def wrapper(call):
     lines = [f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{"]
     native = f"real::{short(call.name)}({call.arguments})"
+    # Also in calls that the program makes from inside the library (error handlers, attribute copies).
+    for declaration, name, kind, direction in call.parameters:
+        if kind == "COMMUNICATOR" and direction == "in" and call.base not in plan.WHOLE_WORLD:
+            lines.append(f"  {name} = as_program_sees({name});")
     if call.base in plan.STARTS:
         lines.append(f"  if (depth != 0) return {native};")
     else:
         lines.append(f"  if (HOB_LIKELY(pass_through())) return {native};")
     lines.append("  const DepthGuard guard;")
-    for declaration, name, kind, direction in call.parameters:
-        if kind == "COMMUNICATOR" and direction == "in":
-            lines.append(f"  {name} = as_program_sees({name});")
     if may_block(call):
         lines.append("  if (HOB_UNLIKELY(blocking_needs_care())) before_blocking();")
     hooked = call.base in plan.HOOKS and (not call.large or shares_hook(call.procedure) or

@@ -9,7 +9,8 @@ to add a hook.
 HOOKS = """
 Init Init_thread Finalize Session_init Session_finalize
 Win_create Win_allocate Win_allocate_shared Win_create_dynamic Win_free
-Win_set_info
+Win_set_info Win_get_attr Win_shared_query Win_shared_query_c
+Comm_get_attr Attr_get Comm_set_errhandler
 Win_fence Win_start Win_complete Win_post Win_wait Win_test
 Win_lock Win_unlock Win_lock_all Win_unlock_all
 Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
@@ -99,6 +100,8 @@ COMPLETIONS = {
     "Waitany": "count, array_of_requests", "Testany": "count, array_of_requests",
     "Waitsome": "incount, array_of_requests", "Testsome": "incount, array_of_requests",
 }
+# MPI_COMM_WORLD stays what it is, ghosts included.
+WHOLE_WORLD = ["Abort"]
 
 # In this form the program passes a count that says how many operations completed.
 COUNTED_COMPLETIONS = {"outcount"}

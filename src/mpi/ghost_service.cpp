@@ -1,0 +1,247 @@
+// The life of a ghost: requests in, replies out, and as little as possible of anything else.
+#include <dirent.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ghost/server.hpp"
+#include "ghost/waiting.hpp"
+#include "mpi/ghost_transport.hpp"
+#include "mpi/ghost_types.hpp"
+#include "mpi/ghost_world.hpp"
+#include "mpi/real.hpp"
+#include "mpi/runtime.hpp"
+
+namespace hob::mpi {
+namespace {
+
+std::uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// Sleeping until a message may have come: on the sockets through which the MPI library hears from
+/// other nodes, and on a pipe that users of this node write to. The library does not say which
+/// descriptors it uses, so all sockets of the process are watched; if messages come that none of
+/// them announced (a network without sockets), sleeps get short.
+class Bed {
+ public:
+  Bed(GhostBoard& board, int bell, bool timed) : board_(board), bell_(bell), trusted_(!timed) {}
+
+  template <class Arrived>
+  void sleep(std::uint64_t longest_ns, Arrived arrived) {
+    if (!trusted_) {
+      nap();
+      return;
+    }
+    if (looked_ == 0 || now_ns() - looked_ > rescan_ns) scan();
+    if (watched_.size() <= 1) {
+      nap();
+      return;
+    }
+    board_.asleep.store(1, std::memory_order_seq_cst);
+    // Anything that came before the flag was up would not ring.
+    if (!arrived()) {
+      const int ms = static_cast<int>(std::min<std::uint64_t>(longest_ns / 1'000'000, patience_ms_));
+      ++board_.sleeps;
+      const int woken = ::poll(watched_.data(), watched_.size(), std::max(ms, 1));
+      announced_ = woken > 0;
+      patience_ms_ = woken > 0 ? 2 : std::min<std::uint64_t>(2 * patience_ms_, 100);
+      if (woken > 0 && (watched_[0].revents & POLLIN) != 0) {
+        std::array<char, 64> drain;
+        while (::read(bell_, drain.data(), drain.size()) > 0) {
+        }
+      }
+      forgive_or_ignore(woken);
+    }
+    board_.asleep.store(0, std::memory_order_relaxed);
+  }
+
+  /// Told of every message that came when the bed was the last thing tried.
+  void message_after_sleep() {
+    useless_ = 0;
+    if (slept_ && !announced_ && ++unannounced_ >= 3) trusted_ = false;
+    slept_ = false;
+  }
+  void slept() { slept_ = true; }
+
+ private:
+  static constexpr std::uint64_t rescan_ns = 1'000'000'000;
+
+  static void nap() {
+    timespec nap{0, 60'000};
+    ::nanosleep(&nap, nullptr);
+  }
+
+  void scan() {
+    looked_ = now_ns();
+    watched_.clear();
+    watched_.push_back({bell_, POLLIN, 0});
+    DIR* directory = ::opendir("/proc/self/fd");
+    if (directory == nullptr) return;
+    while (const dirent* entry = ::readdir(directory)) {
+      const int fd = std::atoi(entry->d_name);
+      struct stat about {};
+      if (fd <= 2 || ::fstat(fd, &about) != 0 || !S_ISSOCK(about.st_mode)) continue;
+      if (std::find(noisy_.begin(), noisy_.end(), fd) == noisy_.end()) watched_.push_back({fd, POLLIN, 0});
+    }
+    ::closedir(directory);
+  }
+
+  // A socket that is always readable and never brings a message (one that the launcher reads, say)
+  // would keep the ghost awake.
+  void forgive_or_ignore(int woken) {
+    if (woken <= 0 || ++useless_ < 50) return;
+    useless_ = 0;
+    for (const pollfd& each : watched_) {
+      if (each.fd != bell_ && each.revents != 0) noisy_.push_back(each.fd);
+    }
+    looked_ = 0;
+  }
+
+  GhostBoard& board_;
+  int bell_;
+  bool trusted_;
+  bool announced_ = false;
+  bool slept_ = false;
+  unsigned unannounced_ = 0;
+  unsigned useless_ = 0;
+  std::uint64_t patience_ms_ = 2;
+  std::uint64_t looked_ = 0;
+  std::vector<pollfd> watched_;
+  std::vector<int> noisy_;
+};
+
+/// Receives kept posted for requests of anybody, taken in the order in which they were posted, so
+/// that messages of one origin are never overtaken.
+class Inbox {
+ public:
+  explicit Inbox(MPI_Comm wire) : wire_(wire) {
+    for (Slot& slot : slots_) post(slot);
+  }
+  ~Inbox() {
+    for (Slot& slot : slots_) {
+      real::Cancel(&slot.request);
+      real::Wait(&slot.request, MPI_STATUS_IGNORE);
+    }
+  }
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+
+  template <class Take>
+  bool poll(Take take) {
+    Slot& slot = slots_[next_];
+    int flag = 0;
+    MPI_Status status;
+    real::Test(&slot.request, &flag, &status);
+    if (!flag) return false;
+    int bytes = 0;
+    real::Get_count(&status, MPI_BYTE, &bytes);
+    take(status.MPI_SOURCE, std::span<const std::byte>(slot.buffer.get(), static_cast<std::size_t>(bytes)));
+    post(slot);
+    next_ = (next_ + 1) % slots_.size();
+    return true;
+  }
+  /// Whether poll would find something, without taking it.
+  bool arrived() {
+    int flag = 0;
+    real::Request_get_status(slots_[next_].request, &flag, MPI_STATUS_IGNORE);
+    return flag != 0;
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<std::byte[]> buffer = std::make_unique<std::byte[]>(ghost::message_bytes);
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  void post(Slot& slot) {
+    real::Irecv(slot.buffer.get(), static_cast<int>(ghost::message_bytes), MPI_BYTE, MPI_ANY_SOURCE,
+                static_cast<int>(ghost::request_tag), wire_, &slot.request);
+  }
+  MPI_Comm wire_;
+  std::array<Slot, 32> slots_;
+  std::size_t next_ = 0;
+};
+
+ghost::WaitStyle wait_style(const GhostWorld& world) {
+  const std::string& name = runtime().settings.ghost_wait;
+  if (name == "spin") return ghost::WaitStyle::spin;
+  if (name == "yield") return ghost::WaitStyle::yield;
+  if (name == "block") return ghost::WaitStyle::block;
+  return world.crowded ? ghost::WaitStyle::shared : ghost::WaitStyle::eager;
+}
+
+}  // namespace
+
+void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
+  const int bell = static_cast<int>(board.closed.load()) - 1;
+  board.closed.store(0);
+  GhostTransport transport(world, nullptr);
+  ghost::Server server({world.arena, world.arena_bytes, &combine}, transport);
+  ghost::Waiting waiting(ghost::Waiting::config_for(wait_style(world)));
+  board.started_ns = now_ns();
+  {
+    Inbox inbox(world.wire);
+    Bed bed(board, bell, world.cliques);
+    waiting.worked(board.started_ns);
+    const pid_t parent = ::getppid();
+    while (server.byes() < users || server.waiting() || server.sending()) {
+      bool worked = false;
+      const std::uint64_t begin = now_ns();
+      for (int burst = 0; burst < 16; ++burst) {
+        const bool more = inbox.poll([&](int origin, std::span<const std::byte> bytes) {
+          server.message(origin, bytes);
+        });
+        if (!more) break;
+        worked = true;
+      }
+      if (server.waiting() || server.sending()) worked = server.advance() || worked;
+      if (worked) {
+        const std::uint64_t end = now_ns();
+        board.busy_ns += end - begin;
+        board.timeline.add(begin - board.started_ns, end - board.started_ns);
+        waiting.worked(end);
+        bed.message_after_sleep();
+        continue;
+      }
+      ghost::Waiting::Step step = waiting.idle(begin);
+      // Somebody holds a lock that others wait for here, or data are on the way.
+      if (step == ghost::Waiting::Step::block && (server.waiting() || server.sending())) {
+        step = ghost::Waiting::Step::yield;
+      }
+      switch (step) {
+        case ghost::Waiting::Step::spin:
+          ghost::relax();
+          break;
+        case ghost::Waiting::Step::yield:
+          sched_yield();
+          break;
+        case ghost::Waiting::Step::block:
+          bed.sleep(waiting.block_ns(), [&] { return inbox.arrived(); });
+          bed.slept();
+          // A launcher that died cannot end this process: go with it.
+          if (::getppid() != parent) ::_exit(1);
+      }
+    }
+  }
+  board.ended_ns = now_ns();
+  board.cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+  board.stats = server.stats();
+  board.closed.store(1, std::memory_order_release);
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,63 @@
+#include "mpi/ghost_transport.hpp"
+
+#include <sched.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "mpi/real.hpp"
+
+namespace hob::mpi {
+namespace {
+
+static_assert(sizeof(MPI_Request) <= sizeof(ghost::Handle));
+
+ghost::Handle handle_of(MPI_Request request) {
+  ghost::Handle handle = 0;
+  std::memcpy(&handle, &request, sizeof request);
+  return handle;
+}
+
+// A wire that fails cannot be mended from inside: operations would be lost silently.
+void check(int result) {
+  if (result == MPI_SUCCESS) return;
+  std::fprintf(stderr, "hob: a message to or from a ghost failed (MPI error %d); ending the job\n", result);
+  real::Abort(MPI_COMM_WORLD, 1);
+}
+
+}  // namespace
+
+ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag), world_.wire, &request));
+  return handle_of(request);
+}
+
+ghost::Handle GhostTransport::receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(real::Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag), world_.wire, &request));
+  return handle_of(request);
+}
+
+bool GhostTransport::done(ghost::Handle& handle) {
+  if (handle == 0) return true;
+  MPI_Request request = MPI_REQUEST_NULL;
+  std::memcpy(&request, &handle, sizeof request);
+  int flag = 0;
+  check(real::Test(&request, &flag, MPI_STATUS_IGNORE));
+  if (flag) handle = 0;
+  return flag != 0;
+}
+
+void GhostTransport::relax(unsigned turn) {
+  constexpr unsigned spins = 2000;
+  // The MPI library's own work goes on while the process waits for a lock.
+  int flag = 0;
+  if (turn % 16 == 15) real::Iprobe(MPI_ANY_SOURCE, 0, world_.wire, &flag, MPI_STATUS_IGNORE);
+  if (lock_ != nullptr) lock_->unlock();
+  if (world_.crowded || turn > spins) sched_yield();
+  if (lock_ != nullptr) lock_->lock();
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,27 @@
+// The ghosts' wire: point-to-point messages on Hob's own communicator.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "ghost/transport.hpp"
+#include "mpi/ghost_world.hpp"
+
+namespace hob::mpi {
+
+class GhostTransport final : public ghost::Transport {
+ public:
+  /// `lock`: held by whoever calls, released while waiting; null: the program has one thread.
+  GhostTransport(GhostWorld& world, std::mutex* lock) : world_(world), lock_(lock) {}
+
+  ghost::Handle send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) override;
+  ghost::Handle receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) override;
+  bool done(ghost::Handle& handle) override;
+  void relax(unsigned turn) override;
+
+ private:
+  GhostWorld& world_;
+  std::mutex* lock_;
+};
+
+}  // namespace hob::mpi
