@@ -239,7 +239,7 @@ static void with_requests(MPI_Win win, long *base) {
   MPI_Win_lock_all(0, win);
   const int t = (rank + 1) % size, left = (rank + size - 1) % size;
   long in[64], big[2048], out = 900 + rank, token = rank, got = -1;
-  MPI_Request requests[6];
+  MPI_Request requests[6] = {MPI_REQUEST_NULL};
   for (int round = 0; round < 12; ++round) {
     memset(in, 0, sizeof in);
     memset(big, 0, sizeof big);
