@@ -21,7 +21,9 @@ double delay(const Network& network, std::mt19937_64& random) {
 
 /// Computing that takes `mean`, more or less.
 double compute(double mean, const Network& network, std::mt19937_64& random) {
-  return mean * std::max(0.2, std::normal_distribution<>(1, network.imbalance)(random));
+  double time = mean * std::max(0.2, std::normal_distribution<>(1, network.imbalance)(random));
+  bool interrupted = std::uniform_real_distribution<>(0, 1)(random) < network.noise;
+  return interrupted ? time + network.interruption : time;
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ struct Network {
   double latency = 1.5;     ///< of a message, at least
   double spread = 1.0;      ///< mean of what a message takes longer (exponential)
   double imbalance = 0.05;  ///< standard deviation of computing times, relative
+  double noise = 1e-4;      ///< how often computing is interrupted by the system
+  double interruption = 1000;
 };
 
 /// Adaptive mesh refinement: an octree of blocks around a spherical front that moves; blocks in
