@@ -75,7 +75,8 @@ lint-python:
 # Every file of the compilation database that is ours and not generated.
 lint-cpp: build
 	@scripts/setup --lint
-	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build/default
+	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 \
+	  clang-tidy --quiet -p build/default --extra-arg=-idirafter$$(cc -print-file-name=include)
 
 lint-docs: build
 	@./hob config --markdown | diff -u docs/configuration.md - || { echo 'docs/configuration.md: run make docs'; exit 1; }
