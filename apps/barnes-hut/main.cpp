@@ -22,6 +22,7 @@
 #include "../common/arguments.hpp"
 #include "../common/hob_user_mode.hpp"
 #include "../common/run_report.hpp"
+#include "../common/window_size.hpp"
 #include "decomposition.hpp"
 #include "octree.hpp"
 
@@ -148,7 +149,7 @@ class SharedRecords {
   void allocate(std::int64_t capacity) {
     if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
     MPI_Info info = apps::user_mode_info(mode_user_);
-    MPI_Win_allocate(static_cast<MPI_Aint>(capacity * sizeof(T)), sizeof(T), info, MPI_COMM_WORLD,
+    MPI_Win_allocate(apps::window_size(capacity * sizeof(T)), sizeof(T), info, MPI_COMM_WORLD,
                      &data_, &window_);
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     capacity_ = capacity;

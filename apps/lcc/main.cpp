@@ -17,6 +17,7 @@
 #include "../common/arguments.hpp"
 #include "../common/hob_user_mode.hpp"
 #include "../common/run_report.hpp"
+#include "../common/window_size.hpp"
 #include "graph.hpp"
 #include "triangles.hpp"
 
@@ -84,8 +85,8 @@ class SharedArray {
  public:
   SharedArray(const std::vector<T>& content, bool mode_user) {
     MPI_Info info = apps::user_mode_info(mode_user);
-    MPI_Win_allocate(static_cast<MPI_Aint>(content.size() * sizeof(T)), sizeof(T), info,
-                     MPI_COMM_WORLD, &data_, &window_);
+    MPI_Win_allocate(apps::window_size(content.size() * sizeof(T)), sizeof(T), info, MPI_COMM_WORLD,
+                     &data_, &window_);
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
     if (!content.empty()) std::memcpy(data_, content.data(), content.size() * sizeof(T));
