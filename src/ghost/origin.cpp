@@ -623,6 +623,8 @@ void Origin::unlock(Peer& peer) {
     release(peer, ghost, peer.mode, false);
     peer.released |= 1ULL << (ghost % 64);
     flush(peer);
+  } else {
+    flush(peer);  // an epoch that needs no lock (MPI_MODE_NOCHECK) completes its operations, too
   }
   peer.mode = LockMode::none;
   peer.lock = Peer::Lock::none;

@@ -326,6 +326,30 @@ TEST(Locks, AWaitingTargetHoldsUpNoOther) {
   EXPECT_EQ(node.value(0, 0), 5);
 }
 
+// An epoch without a lock (MPI_MODE_NOCHECK) completes its operations at its end like any other.
+TEST(Locks, AnEpochWithoutLockCompletes) {
+  Network network(5, 50);
+  Node node(network, 1, 1, 1, 4096);
+  End end(network, 0);
+  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
+  GhostNode known = node.known();
+  Peer peer = node.remote(known, 0, false);
+  const Block one{8, 8};
+  const Block mine{0, 8};
+  for (std::int64_t i = 1; i <= 50; ++i) {
+    origin.lock(peer, LockMode::none, false);
+    std::int64_t word = i;
+    origin.put(peer, {reinterpret_cast<std::byte*>(&word), {&mine, 1}}, {&one, 1});
+    origin.unlock(peer);
+    ASSERT_EQ(node.value(0, 1), i);
+    origin.lock(peer, LockMode::none, false);
+    word = 0;
+    origin.get(peer, {reinterpret_cast<std::byte*>(&word), {&mine, 1}}, {&one, 1});
+    origin.unlock(peer);
+    ASSERT_EQ(word, i);
+  }
+}
+
 TEST(Bounds, NothingOutsideTheWindowIsTouched) {
   Network network(1, 0);
   Node node(network, 1, 1, 1, 64);
