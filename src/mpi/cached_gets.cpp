@@ -124,9 +124,13 @@ CachedGets::CachedGets(Window& window, const Options& options, std::unique_ptr<c
       last_mpi_(ticks()),
       watch_(new RequestWatch(*this)) {
   hit_ticks();
+  cached_windows.fetch_add(1, std::memory_order_relaxed);
 }
 
-CachedGets::~CachedGets() { watch_->end(); }
+CachedGets::~CachedGets() {
+  cached_windows.fetch_sub(1, std::memory_order_relaxed);
+  watch_->end();
+}
 
 CachedGets::Target& CachedGets::target(int rank) {
   if (HOB_LIKELY(rank == last_rank_)) return *last_target_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "mpi/mpi.hpp"
+#include "mpi/spin.hpp"
 
 namespace hob::mpi {
 
@@ -28,7 +29,16 @@ struct DepthGuard {
 /// mode auto). One for the whole process: what one thread learned, all threads learned.
 inline std::atomic<std::uint64_t> acquires{1};
 
-inline void note_acquire() { acquires.fetch_add(1, std::memory_order_relaxed); }
+/// Windows with a cache. While there is none, nothing depends on the count of acquires.
+inline std::atomic<int> cached_windows{0};
+
+inline void note_acquire() {
+  if (HOB_LIKELY(cached_windows.load(std::memory_order_relaxed) == 0)) return;
+  if (many_threads)
+    acquires.fetch_add(1, std::memory_order_relaxed);
+  else
+    acquires.store(acquires.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
 
 /// With ghosts, the communicator that stands for MPI_COMM_WORLD: the ranks that are no ghosts.
 inline bool world_is_smaller = false;
