@@ -23,7 +23,7 @@ class Help(unittest.TestCase):
         self.assertIn("mpiexec -n 4 hob exec ./app", out)
 
     def test_each_command_explains_itself(self):
-        for name in ("run", "config", "report", "advise", "bench"):
+        for name in ("run", "config", "report", "advise", "bench", "demo"):
             with self.subTest(name):
                 status, out, err = hob(name, "--help")
                 self.assertEqual(status, 0, err)

@@ -18,7 +18,8 @@ def clean_environment(**more):
     mine = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("HOB_", "PMI", "OMPI_", "SLURM_", "LD_PRELOAD"))
+        if name == "HOB_LIBDIR"
+        or not name.startswith(("HOB_", "PMI", "OMPI_", "SLURM_", "LD_PRELOAD"))
     }
     return {**mine, "HOB_DEPS": os.environ.get("HOB_DEPS", str(ROOT / ".deps")), **more}
 
