@@ -19,162 +19,165 @@ namespace fuzz {
 
 /// What programs may consist of. Every name is accepted by --only and --without.
 struct Features {
-    bool create = true, allocate = true, shared = true, dynamic = true;
-    bool lock = true, lockall = true, fence = true, pscw = true;
-    bool request = true;    ///< Rget, Rput, ...
-    bool types = true;      ///< derived datatypes
-    bool write = true;      ///< anything that changes a window after its first fill
-    bool accumulate = true, fetch = true, store = true;
-    bool p2p = true, collective = true, atomics = true;
-    bool warm = true;       ///< gets whose outcome is undefined and not looked at
-    bool late_wait = true;  ///< requests completed after the epoch event that completed the operation
-    bool attach = true;     ///< regions of dynamic windows come and go
-    bool recreate = true;   ///< windows come and go
-    bool asserts = true;
-    bool nocheck = true;        ///< post and start with MPI_MODE_NOCHECK
-    bool typed_request = true;  ///< request operations with derived datatypes
-    bool exclusive = true;
-    bool big = true;        ///< some windows of 256 KiB
+  bool create = true, allocate = true, shared = true, dynamic = true;
+  bool lock = true, lockall = true, fence = true, pscw = true;
+  bool request = true;  ///< Rget, Rput, ...
+  bool types = true;    ///< derived datatypes
+  bool write = true;    ///< anything that changes a window after its first fill
+  bool accumulate = true, fetch = true, store = true;
+  bool p2p = true, collective = true, atomics = true;
+  bool warm = true;       ///< gets whose outcome is undefined and not looked at
+  bool late_wait = true;  ///< requests completed after the epoch event that completed the operation
+  bool attach = true;     ///< regions of dynamic windows come and go
+  bool recreate = true;   ///< windows come and go
+  bool asserts = true;
+  bool flush_local = true;
+  bool nocheck = true;        ///< post and start with MPI_MODE_NOCHECK
+  bool typed_request = true;  ///< request operations with derived datatypes
+  bool exclusive = true;
+  bool big = true;  ///< some windows of 256 KiB
 
-    /// Null for an unknown name.
-    bool* find(const std::string& name);
-    static const std::vector<std::string>& names();
-    void clear();
+  /// Null for an unknown name.
+  bool* find(const std::string& name);
+  static const std::vector<std::string>& names();
+  void clear();
 };
 
 struct Options {
-    Features features;
-    int operations = 80;
-    int threads = 1;
-    bool verbose = false;
+  Features features;
+  int operations = 80;
+  int threads = 1;
+  bool verbose = false;
 };
 
 class Generator {
-public:
-    Generator(const Options& options, std::uint64_t seed, int rank, int size, bool one_node);
+ public:
+  Generator(const Options& options, std::uint64_t seed, int rank, int size, bool one_node);
 
-    /// The calling rank's share of the program.
-    Script run();
+  /// The calling rank's share of the program.
+  Script run();
 
-    int requests() const { return requests_; }
+  int requests() const { return requests_; }
 
-private:
-    struct Outstanding {
-        int operation, window, target, slot, request, rank;
-        bool get, waited, local, remote;
-        Blocks blocks;
-        std::shared_ptr<Expectation> expectation;  ///< checked reads only
-    };
-    struct Template {
-        int target;
-        std::int64_t start;
-        int count;
-        Base base;
-        LayoutPtr layout;
-    };
-    struct Place {
-        std::int64_t start;  ///< byte of the target's memory at displacement `disp`
-        int count;
-        LayoutPtr layout;
-        std::vector<std::int64_t> places;
-        Blocks blocks;
-    };
+ private:
+  struct Outstanding {
+    int operation, window, target, slot, request, rank;
+    bool get, waited, local, remote;
+    Blocks blocks;
+    std::shared_ptr<Expectation> expectation;  ///< checked reads only
+  };
+  struct Template {
+    int target;
+    std::int64_t start;
+    int count;
+    Base base;
+    LayoutPtr layout;
+  };
+  struct Place {
+    std::int64_t start;  ///< byte of the target's memory at displacement `disp`
+    int count;
+    LayoutPtr layout;
+    std::vector<std::int64_t> places;
+    Blocks blocks;
+  };
 
-    struct Buffer {
-        int slot, offset, count, used;
-        LayoutPtr layout;
-        std::vector<std::int64_t> places;
-    };
+  struct Buffer {
+    int slot, offset, count, used;
+    LayoutPtr layout;
+    std::vector<std::int64_t> places;
+  };
 
-    void emit(int rank, std::function<void(World&)> run, const char* format, ...) __attribute__((format(printf, 4, 5)));
+  void emit(int rank, std::function<void(World&)> run, const char* format, ...)
+      __attribute__((format(printf, 4, 5)));
 
-    // windows and regimes
-    void create_window();
-    void share_addresses(int window);
-    void plain_store(int rank, int window);
-    void free_window(int window);
-    void enter_regime(int window, Regime regime);
-    void leave_regime(int window);
-    void change_regions(int window);
-    void pscw_begin(int window);
-    void pscw_end(int window);
-    void fence(int window, bool last);
+  // windows and regimes
+  void create_window();
+  void share_addresses(int window);
+  void plain_store(int rank, int window);
+  void free_window(int window);
+  void enter_regime(int window, Regime regime);
+  void leave_regime(int window);
+  void change_regions(int window);
+  void pscw_begin(int window);
+  void pscw_end(int window);
+  void fence(int window, bool last);
 
-    // operations of one rank
-    void burst(int rank, int window);
-    void threaded_burst(int rank, int window);
-    void operation(int rank, int window, Ranks targets, bool reads_only, bool warm_only);
-    void get(int rank, int window, Ranks targets, bool fetch, bool warm_only);
-    void put(int rank, int window, int target);
-    void accumulate(int rank, int window, int target, bool fetch);
-    void single(int rank, int window, int target);
-    void store(int rank, int window);
-    void load(int rank, int window);
-    void nothing(int rank, int window, int target);
-    bool choose_place(int window, int target, Base base, int elements, bool types, Place& place);
-    void remember(int window, int target, const Place& place, Base base);
-    bool revisit(int window, Ranks targets, int& target, Base& base, Place& place);
-    bool choose_buffer(int rank, Base base, int elements, Buffer& buffer);
-    bool choose_store(int rank, int window, int target, int& start, int& length, int& operation);
-    bool may_request(const Place& place, const Buffer& buffer) const;
-    int random_elements(Base base);
-    int take_slot(int rank);
-    void give_slot(int rank, int slot);
+  // operations of one rank
+  void burst(int rank, int window);
+  void threaded_burst(int rank, int window);
+  void operation(int rank, int window, Ranks targets, bool reads_only, bool warm_only);
+  void get(int rank, int window, Ranks targets, bool fetch, bool warm_only);
+  void put(int rank, int window, int target);
+  void accumulate(int rank, int window, int target, bool fetch);
+  void single(int rank, int window, int target);
+  void store(int rank, int window);
+  void load(int rank, int window);
+  void nothing(int rank, int window, int target);
+  bool choose_place(int window, int target, Base base, int elements, bool types, Place& place);
+  void remember(int window, int target, const Place& place, Base base);
+  bool revisit(int window, Ranks targets, int& target, Base& base, Place& place);
+  bool choose_buffer(int rank, Base base, int elements, Buffer& buffer);
+  bool choose_store(int rank, int window, int target, int& start, int& length, int& operation);
+  bool may_request(const Place& place, const Buffer& buffer) const;
+  int random_elements(Base base);
+  int take_slot(int rank);
+  void give_slot(int rank, int slot);
 
-    // completion
-    void completion_event(int rank, int window);
-    void complete(int rank, int window, int target, bool remote);
-    void local_done(Outstanding& operation);
-    void remote_done(Outstanding& operation, int knower);
-    void wait_requests(int rank, bool all);
-    void check(const Outstanding& operation);
-    void late_checks(int rank);
-    void sweep(int rank);
-    bool own_gets_overlap(int rank, int window, int target, const Blocks& blocks) const;
+  // completion
+  void completion_event(int rank, int window);
+  void complete(int rank, int window, int target, bool remote);
+  void local_done(Outstanding& operation);
+  void remote_done(Outstanding& operation, int knower);
+  void wait_requests(int rank, bool all);
+  void check(const Outstanding& operation);
+  void late_checks(int rank);
+  void sweep(int rank);
+  bool own_gets_overlap(int rank, int window, int target, const Blocks& blocks) const;
 
-    // synchronisation between ranks
-    void sync_event();
-    void global_sync();
-    void after_global_sync();
-    void directed_sync();
-    void inform(int from, int to);
-    void message(int from, int to);
-    void flag(int from, int to);
-    void warm_up(int rank);
-    void one_to_all();
-    void all_to_one();
+  // synchronisation between ranks
+  void sync_event();
+  void global_sync();
+  void after_global_sync();
+  void directed_sync();
+  void inform(int from, int to);
+  void message(int from, int to);
+  void flag(int from, int to);
+  void warm_up(int rank);
+  void one_to_all();
+  void all_to_one();
 
-    bool fits(int window, Regime regime) const;
-    Ranks everybody() const { return (Ranks{1} << size_) - 1; }
-    Ranks access_of(int rank, int window) const;
+  bool fits(int window, Regime regime) const;
+  Ranks everybody() const { return (Ranks{1} << size_) - 1; }
+  Ranks access_of(int rank, int window) const;
 
-    const Options options_;
-    const Features& on_;
-    Random random_;
-    const std::uint64_t seed_;
-    int rank_;
-    int size_;
-    bool one_node_;
-    Script script_;
-    Script* into_;               ///< where own actions go: the script, or one thread's list
-    std::vector<std::unique_ptr<Window>> windows_;
-    std::vector<int> open_;      ///< ids of windows that exist
-    std::vector<std::vector<Outstanding>> outstanding_;          ///< per rank
-    std::vector<std::vector<Outstanding>> unchecked_;            ///< per rank: complete, to be checked later
-    std::vector<std::vector<bool>> slot_used_;                   ///< per rank
-    std::map<int, std::vector<Template>> templates_;             ///< per window
-    std::vector<std::vector<int>> held_slots_;                   ///< per rank: free after the threaded burst
-    std::map<std::pair<int, int>, Ranks> exposed_;               ///< (window, target): origins it posted to
-    std::map<std::pair<int, int>, bool> started_;                ///< (window, origin)
-    std::vector<std::pair<int, Regime>> enter_after_;
-    int generation_ = 0;
-    int operations_ = 0;
-    int requests_ = 0;
-    int tag_ = 0;
-    bool threaded_ = false;      ///< inside a threaded burst
-    bool has_sync_window_ = false;
-    bool sync_lock_all_ = false;
-    std::int64_t flag_value_ = 0;
+  const Options options_;
+  const Features& on_;
+  Random random_;
+  const std::uint64_t seed_;
+  int rank_;
+  int size_;
+  bool one_node_;
+  Script script_;
+  Script* into_;  ///< where own actions go: the script, or one thread's list
+  std::vector<std::unique_ptr<Window>> windows_;
+  std::vector<int> open_;                              ///< ids of windows that exist
+  std::vector<std::vector<Outstanding>> outstanding_;  ///< per rank
+  std::vector<std::vector<Outstanding>> unchecked_;    ///< per rank: complete, to be checked later
+  std::vector<std::vector<bool>> slot_used_;           ///< per rank
+  std::map<int, std::vector<Template>> templates_;     ///< per window
+  std::vector<std::vector<int>> held_slots_;           ///< per rank: free after the threaded burst
+  std::map<std::pair<int, int>, Ranks> exposed_;       ///< (window, target): origins it posted to
+  std::map<std::pair<int, int>, bool> started_;        ///< (window, origin)
+  std::vector<std::pair<int, Regime>> enter_after_;
+  int generation_ = 0;
+  int operations_ = 0;
+  int requests_ = 0;
+  int tag_ = 0;
+  bool threaded_ = false;  ///< inside a threaded burst
+  bool reading_ = false;   ///< inside a burst that mostly reads the same places again
+  bool has_sync_window_ = false;
+  bool sync_lock_all_ = false;
+  std::int64_t flag_value_ = 0;
 };
 
 }  // namespace fuzz

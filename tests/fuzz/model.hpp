@@ -1,5 +1,6 @@
 // What the windows of a program hold, and who may read or write which bytes so that MPI determines
-// the outcome. Kept per block of 8 bytes; a rule that is too strict only costs a rejected operation.
+// the outcome. Kept per block of 8 bytes; a rule that is too strict only costs a rejected
+// operation.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +19,20 @@ constexpr int kBlock = 8;
 
 /// The window memory of one rank.
 struct Memory {
-    std::vector<std::uint8_t> bytes;
-    int unit = 1;                  ///< displacement unit
-    int regions = 1;               ///< dynamic windows: equal parts, attached one by one
-    std::vector<Ranks> known;      ///< per block: ranks ordered after the last write, which is complete
-    std::vector<Ranks> readers;    ///< per block: ranks that read it since the last global synchronisation
-    std::vector<Ranks> writers;    ///< per block: ranks that wrote it since then
-    std::vector<Ranks> before;     ///< per block: `known` before the current accumulates
-    std::vector<std::uint16_t> pending;  ///< per block: writes not complete at the target
-    std::vector<std::uint16_t> sum;      ///< per block: which (operation, type) is being accumulated; 0: none
+  std::vector<std::uint8_t> bytes;
+  int unit = 1;              ///< displacement unit
+  int regions = 1;           ///< dynamic windows: equal parts, attached one by one
+  std::vector<Ranks> known;  ///< per block: ranks ordered after the last write, which is complete
+  std::vector<Ranks>
+      readers;  ///< per block: ranks that read it since the last global synchronisation
+  std::vector<Ranks> writers;          ///< per block: ranks that wrote it since then
+  std::vector<Ranks> before;           ///< per block: `known` before the current accumulates
+  std::vector<std::uint16_t> pending;  ///< per block: writes not complete at the target
+  std::vector<std::uint16_t>
+      sum;  ///< per block: which (operation, type) is being accumulated; 0: none
 
-    void resize(std::size_t size, Ranks everybody);
-    int size() const { return static_cast<int>(bytes.size()); }
+  void resize(std::size_t size, Ranks everybody);
+  int size() const { return static_cast<int>(bytes.size()); }
 };
 
 /// The blocks that an operation touches, ascending.
@@ -38,16 +41,16 @@ Blocks blocks_of(const std::vector<std::int64_t>& places, std::int64_t start, in
 bool overlap(const Blocks& a, const Blocks& b);
 
 struct Window {
-    int id = 0;
-    WindowKind kind = WindowKind::kCreate;
-    Regime regime = Regime::kNone;
-    std::vector<Memory> memory;      ///< per rank
-    bool used = false;               ///< fence: some operation was issued since the last fence
-    bool stored = false;             ///< somebody stored into own memory since the last synchronisation
-    bool read_only = false;          ///< promised for the epoch that is open (NOPUT)
-    bool opened = false;             ///< fence, PSCW: an epoch is open
-    bool big = false;
-    std::vector<Ranks> access;       ///< PSCW: per origin, its targets
+  int id = 0;
+  WindowKind kind = WindowKind::kCreate;
+  Regime regime = Regime::kNone;
+  std::vector<Memory> memory;  ///< per rank
+  bool used = false;           ///< fence: some operation was issued since the last fence
+  bool stored = false;         ///< somebody stored into own memory since the last synchronisation
+  bool read_only = false;      ///< promised for the epoch that is open (NOPUT)
+  bool opened = false;         ///< fence, PSCW: an epoch is open
+  bool big = false;
+  std::vector<Ranks> access;  ///< PSCW: per origin, its targets
 };
 
 /// A read by `rank` has one outcome.

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Runs an MPI program plainly and with Hob in front of it, and compares what it prints.
+
+A program that takes part prints only what MPI determines. Every difference in the (sorted) lines of
+standard output or in the exit status is a failure, and so is a run that does not end; the command
+that repeats it is printed.
+
+    run_compare.py --mpi mpich5 --exec .../mpiexec --lib libhob_mpich.so --ranks 3 \\
+                   --settings auto,strict,tiny -- ./rma_fuzz --seed 7 --programs 100
+"""
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+SKIP = 77
+
+# Caches that are forced to work (no bypass of cheap targets), in every mode and size.
+WORK = {"HOB_CACHE_BYPASS": "off", "HOB_REPORT": "silent"}
+TINY = {"HOB_CACHE_SIZE": "4K", "HOB_CACHE_MAX": "4K", "HOB_CACHE_INDEX": "4", "HOB_CACHE_ADAPT": "off"}
+SETTINGS = {
+    "default": {"HOB_REPORT": "silent"},
+    "auto": WORK,
+    "strict": {**WORK, "HOB_CACHE": "strict"},
+    "off": {**WORK, "HOB_CACHE": "off"},
+    "pass": {"HOB_OFF": "on"},
+    "tiny": {**WORK, **TINY},
+    "growing": {**WORK, "HOB_CACHE_SIZE": "4K", "HOB_CACHE_INDEX": "4"},
+    "strict-tiny": {**WORK, **TINY, "HOB_CACHE": "strict"},
+    "paper": {**WORK, "HOB_CACHE_POLICY": "paper"},
+    "paper-tiny": {**WORK, **TINY, "HOB_CACHE_POLICY": "paper"},
+    "temporal-tiny": {**WORK, **TINY, "HOB_CACHE_POLICY": "temporal"},
+    "positional-tiny": {**WORK, **TINY, "HOB_CACHE_POLICY": "positional"},
+    "lru-tiny": {**WORK, **TINY, "HOB_CACHE_POLICY": "lru"},
+    "sieve-tiny": {**WORK, **TINY, "HOB_CACHE_POLICY": "sieve"},
+    "s3fifo-tiny": {**WORK, **TINY, "HOB_CACHE_POLICY": "s3fifo"},
+    "verify": {**WORK, "HOB_VERIFY": "1"},
+    "noop-get": {**WORK, "HOB_CACHE_NOOP": "get"},
+    # Only for programs that never write to a window after its first get.
+    "always": {**WORK, "HOB_CACHE": "always"},
+    "always-tiny": {**WORK, **TINY, "HOB_CACHE": "always"},
+    "always-paper": {**WORK, "HOB_CACHE": "always", "HOB_CACHE_POLICY": "paper"},
+    "always-verify": {**WORK, "HOB_CACHE": "always", "HOB_VERIFY": "1"},
+    "user": {**WORK, "HOB_CACHE": "user"},
+}
+
+
+def launch_environment(mpi, remote):
+    """What a launch needs on a machine with few cores, possibly as root."""
+    env = {}
+    if mpi.startswith("openmpi"):
+        for prefix in ("OMPI", "PRTE"):
+            env[f"{prefix}_ALLOW_RUN_AS_ROOT"] = "1"
+            env[f"{prefix}_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+    else:
+        env["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"
+        env["MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT"] = "1"
+    if remote != "no":
+        env["MPIR_CVAR_NOLOCAL"] = "1"
+        env["MPIR_CVAR_CH4_NETMOD"] = "ofi"
+        env["FI_PROVIDER"] = "tcp"
+        env["FI_TCP_MAX_SAVED"] = "1000000"
+    if remote == "messages":
+        env["MPIR_CVAR_CH4_OFI_ENABLE_RMA"] = "0"
+    return env
+
+
+def launch_command(mpi, mpiexec, ranks, program, preload, settings):
+    command = [mpiexec]
+    if mpi.startswith("openmpi"):
+        command += ["--oversubscribe"]
+        if mpi == "openmpi4":
+            command += ["--mca", "btl_vader_single_copy_mechanism", "none"]
+        for key, value in {**settings, **({"LD_PRELOAD": preload} if preload else {})}.items():
+            command += ["-x", f"{key}={value}"]
+    else:
+        for key, value in {**settings, **({"LD_PRELOAD": preload} if preload else {})}.items():
+            command += ["-genv", key, value]
+    return command + ["-n", str(ranks)] + program
+
+
+def run(command, env, timeout):
+    """(status, sorted output lines, standard error, seconds); status None if it did not end."""
+    start = time.time()
+    full = {key: value for key, value in os.environ.items() if not key.startswith("HOB_")}
+    full.update(env)
+    process = subprocess.Popen(command, env=full, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               errors="replace", start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=timeout)
+        status = process.returncode
+    except subprocess.TimeoutExpired:
+        # The launcher passes SIGTERM on; what is left after that is killed.
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            out, err = process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+        status = None
+    return status, sorted(out.splitlines()), err, time.time() - start
+
+
+def show(title, env, command):
+    words = [f"{key}={shlex.quote(value)}" for key, value in env.items()]
+    print(f"  {title}: {' '.join(words + [shlex.quote(word) for word in command])}")
+
+
+def tail(text, lines=15):
+    return "\n".join("    | " + line for line in text.splitlines()[-lines:])
+
+
+def compare(args, name, settings, env, plain):
+    command = launch_command(args.mpi, args.exec, args.ranks, args.program, args.lib, settings)
+    status, lines, err, seconds = run(command, env, args.timeout)
+    failed = status != plain[0] or lines != plain[1]
+    print(f"{'FAILED' if failed else 'ok':6} {name:16} {seconds:6.1f} s")
+    if not failed:
+        return True
+    if status is None:
+        print(f"  did not end within {args.timeout} s")
+    elif status != plain[0]:
+        print(f"  exit status {status}, plainly {plain[0]}")
+    for line in [line for line in lines if line not in plain[1]][:8]:
+        print(f"  + {line}")
+    for line in [line for line in plain[1] if line not in lines][:8]:
+        print(f"  - {line}")
+    print(tail(err))
+    show("repeat", env, command)
+    return False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mpi", required=True, help="mpich4, mpich5, abi5, openmpi4 or openmpi5")
+    parser.add_argument("--exec", required=True, help="the launcher")
+    parser.add_argument("--lib", help="libhob of the MPI's family; without it the program is only run plainly")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--remote", choices=["no", "tcp", "messages"], default="no",
+                        help="MPICH 5: every rank on a node of its own; messages: RMA as active messages")
+    parser.add_argument("--settings", default="auto", help="comma-separated: " + " ".join(SETTINGS))
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
+    parser.add_argument("--seed-of-the-day", action="store_true", help="append --seed with a number that changes daily")
+    parser.add_argument("program", nargs=argparse.REMAINDER)
+    args = parser.parse_args()
+    args.program = args.program[1:] if args.program[:1] == ["--"] else args.program
+    if not args.program:
+        parser.error("no program given")
+    unknown = [name for name in args.settings.split(",") if name not in SETTINGS]
+    if unknown:
+        parser.error(f"unknown settings {', '.join(unknown)}")
+    if args.seed_of_the_day:
+        args.program += ["--seed", time.strftime("%Y%m%d")]
+
+    env = launch_environment(args.mpi, args.remote)
+    command = launch_command(args.mpi, args.exec, args.ranks, args.program, None, {})
+    print(f"{args.mpi}, {args.ranks} ranks: {' '.join(args.program)}")
+    status, lines, err, seconds = run(command, env, args.timeout)
+    if status == SKIP or any(line.startswith("SKIP") for line in lines):
+        print("\n".join(lines))
+        return SKIP
+    print(f"{'ok' if status == 0 else 'FAILED':6} plainly          {seconds:6.1f} s")
+    if status != 0:
+        print("\n".join(lines[:10]) + "\n" + tail(err))
+        print("  the program fails without Hob, with status", status)
+        show("repeat", env, command)
+        return 1
+    if not args.lib:
+        return 0
+    good = [compare(args, name, SETTINGS[name], env, (status, lines)) for name in args.settings.split(",")]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
