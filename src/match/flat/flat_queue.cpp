@@ -16,15 +16,16 @@ template <bool keep_source>
 [[gnu::always_inline]] inline void FlatQueue<side>::PartIndex<keep_source>::append(
     Slots& slots, std::uint32_t slot, const Envelope& envelope) {
   Envelope key = Part<keep_source>::key_of(envelope);
-  index.append(access(slots), slot, key, hash_of(key));
+  ring[slot].hash = hash_of(key);
+  index.append(access(slots), slot, key, ring[slot].hash);
 }
 
 template <Side side>
 template <bool keep_source>
 [[gnu::always_inline]] inline void FlatQueue<side>::PartIndex<keep_source>::remove(
-    Slots& slots, std::uint32_t slot, const Envelope& envelope) {
+    Slots& slots, std::uint32_t slot) {
   if (ring[slot].first) {
-    index.remove_first(access(slots), slot, hash_of(Part<keep_source>::key_of(envelope)));
+    index.remove_first(access(slots), slot, ring[slot].hash);
   } else {
     index.remove_younger(access(slots), slot);
   }
@@ -167,8 +168,8 @@ template <Side side>
     remove_from(index_);
   }
   if constexpr (side == Side::messages) {
-    if (by_source_.on) by_source_.remove(slots_, found.slot, envelope);
-    if (by_tag_.on) by_tag_.remove(slots_, found.slot, envelope);
+    if (by_source_.on) by_source_.remove(slots_, found.slot);
+    if (by_tag_.on) by_tag_.remove(slots_, found.slot);
   }
 }
 

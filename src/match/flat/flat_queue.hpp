@@ -67,7 +67,8 @@ class FlatQueue {
   /// Links of an index by part, and what saves removals a search.
   struct PartLinks {
     Links links;
-    bool first;
+    std::uint32_t hash;   ///< of the key
+    std::uint32_t first;  ///< it is the key's oldest
   };
 
   /// Keys with one part replaced by its wildcard, links in an array of their own.
@@ -91,7 +92,7 @@ class FlatQueue {
     Part<keep_source> access(Slots& slots) { return {&slots, &ring}; }
     void reserve(Slots& slots);
     void append(Slots& slots, std::uint32_t slot, const Envelope& envelope);
-    void remove(Slots& slots, std::uint32_t slot, const Envelope& envelope);
+    void remove(Slots& slots, std::uint32_t slot);
     std::uint32_t oldest(Slots& slots, const Envelope& want, std::uint32_t hash);
     void drop();
 

@@ -93,7 +93,7 @@ class KeyIndex {
   }
 
  private:
-  static constexpr std::size_t least_chains = 512;
+  static constexpr std::size_t least_chains = 4096;
 
   static bool same(const Envelope& a, const Envelope& b) {
     return ((a.context ^ b.context) | static_cast<std::uint32_t>(a.source ^ b.source) |

@@ -10,6 +10,9 @@ std::size_t home_of(std::uint32_t context, std::size_t cells) {
   return (std::uint64_t{context} * 0x9e3779b97f4a7c15u >> 32) & (cells - 1);
 }
 
+// Logs up to this size are kept an eighth full at most, larger ones half.
+constexpr std::size_t roomy_records = 16384;
+
 }  // namespace
 
 std::uint32_t OrderLogs::oldest(const Slots& slots, std::uint32_t context) const {
@@ -68,7 +71,9 @@ void OrderLogs::reserve_slowly(const Slots& slots, std::uint32_t context) {
     }
     log.begin = 0;
     log.end = kept;
-    if (2 * kept >= log.records.capacity()) {
+    // The fuller the log, the sooner this comes again; large logs leave the caches to others.
+    std::size_t spare = log.records.capacity() <= roomy_records ? 8 : 2;
+    if (spare * kept >= log.records.capacity()) {
       log.records.resize(std::max<std::size_t>(256, 2 * log.records.capacity()), kept);
     }
   }
