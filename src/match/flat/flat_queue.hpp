@@ -96,7 +96,7 @@ class FlatQueue {
     std::uint32_t oldest(Slots& slots, const Envelope& want, std::uint32_t hash);
     void drop();
 
-    KeyIndex<Part<keep_source>> index;
+    KeyIndex<Part<keep_source>, 4> index;
     Array<PartLinks> ring;
     bool on = false;
   };

@@ -93,7 +93,9 @@ class KeyIndex {
   }
 
  private:
-  static constexpr std::size_t least_chains = 4096;
+  static constexpr std::size_t least_chains = 512;
+  // Larger tables have half as many chains for each key: there the caches matter more.
+  static constexpr std::size_t roomy_chains = 32768;
 
   static bool same(const Envelope& a, const Envelope& b) {
     return ((a.context ^ b.context) | static_cast<std::uint32_t>(a.source ^ b.source) |
@@ -120,7 +122,7 @@ class KeyIndex {
     for (std::size_t i = 0; i < after; ++i) old[i] = none;
     std::swap(old, firsts_);
     mask_ = static_cast<std::uint32_t>(after - 1);
-    room_ = after / chains_per_key;
+    room_ = after / (after <= roomy_chains ? chains_per_key : (chains_per_key + 1) / 2);
     for (std::size_t i = 0; i < before; ++i) {
       for (std::uint32_t slot = old[i]; slot != none;) {
         std::uint32_t next = chain_[slot];
