@@ -5,19 +5,22 @@
 // sampled entries that is worth least for each byte (so that what is freed is one piece), and only
 // if the newcomer is worth more than that.
 //
-// The rate of use is estimated from the intervals between uses (a mean over the last few), from the
-// time since the last use, and from a prior learned while running: how soon keys seen for the first
-// time are usually asked for again. Keys that left or were not admitted are remembered for a while.
+// How often an entry will be used is learned while running (ReuseModel), from the intervals between
+// its uses and the time since the last one. Keys that left or were not admitted are remembered for
+// a while. The numbers below were chosen with `hob replay --suite choosing`.
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <span>
 
 #include "cache/entry.hpp"
 #include "cache/hash.hpp"
 #include "cache/lazy_memory.hpp"
+#include "cache/reuse_model.hpp"
 
 namespace hob::cache {
 
@@ -33,6 +36,8 @@ class ValuePolicy {
         random_(config.seed ^ 0x5eed) {}
 
   bool allocate(std::uint64_t slots) noexcept {
+    if (model_ == nullptr) model_.reset(new (std::nothrow) ReuseModel);
+    if (model_ == nullptr) return false;
     const std::uint64_t count =
         std::bit_ceil(std::clamp<std::uint64_t>(2 * slots, 1024, std::uint64_t{1} << 22));
     if (count <= ghosts_.size()) return true;
@@ -41,7 +46,7 @@ class ValuePolicy {
     ghosts_ = std::move(ghosts);
     return true;
   }
-  std::uint64_t bytes() const { return ghosts_.bytes(); }
+  std::uint64_t bytes() const { return ghosts_.bytes() + (model_ ? sizeof(ReuseModel) : 0); }
   void clear() {}
   void set_latency_bytes(std::uint64_t bytes) { latency_bytes_ = static_cast<float>(bytes); }
 
@@ -50,51 +55,49 @@ class ValuePolicy {
   template <class Engine>
   void on_hit(Engine& engine, std::uint32_t e) {
     Entry& entry = engine.entry(e);
-    const auto age = static_cast<float>(engine.now() - entry.last);
-    if (entry.mark == 0) learn(age, true);
-    if (entry.mark < max_intervals) ++entry.mark;
-    entry.interval += (age - entry.interval) / static_cast<float>(entry.mark);
+    History history = history_of(entry);
+    model_->used_after(history, entry.size, engine.now() - entry.last);
+    set_history(entry, history);
     entry.last = engine.now();
   }
 
   /// Called before room is made for a key: what is known of it.
   template <class Engine>
   void on_reserve(Engine& engine, std::uint64_t hash, std::uint64_t size) {
-    intervals_ = 0;
-    interval_ = 0;
+    size_ = size;
+    look_at_a_ghost(engine.now());
     const Ghost& ghost = ghost_of(hash);
     if (ghost.tag == tag_of(hash)) {
-      const float age = static_cast<float>(static_cast<std::uint32_t>(engine.now()) - ghost.last);
-      if (ghost.intervals == 0) learn(age, true);
-      intervals_ = std::min<std::uint32_t>(ghost.intervals + 1u, max_intervals);
-      interval_ = ghost.interval + (age - ghost.interval) / static_cast<float>(intervals_);
+      newcomer_ = ghost.history;
+      model_->used_after(newcomer_, size, static_cast<std::uint32_t>(engine.now()) - ghost.last);
+    } else {
+      newcomer_ = {};
     }
-    newcomer_density_ = rate(intervals_, interval_, 0) *
-                        (latency_bytes_ + static_cast<float>(size)) /
-                        static_cast<float>(Engine::StoreType::rounded(size));
+    const auto rounded = static_cast<float>(Engine::StoreType::rounded(size));
+    // What is worth hardly less stays: exchanging equals gains nothing, and a loop over more than
+    // fits would exchange everything.
+    asking_density_ = model_->density(newcomer_, size, 0) *
+                      (latency_bytes_ + static_cast<float>(size)) / (rounded * margin);
   }
 
   template <class Engine>
   void on_insert(Engine& engine, std::uint32_t e, std::uint64_t hash) {
     Entry& entry = engine.entry(e);
     entry.last = engine.now();
-    entry.mark = intervals_;
-    entry.interval = interval_;
+    set_history(entry, newcomer_);
     Ghost& ghost = ghost_of(hash);
     if (ghost.tag == tag_of(hash)) ghost = Ghost{};
   }
 
   template <class Engine>
   void on_reject(Engine& engine, std::uint64_t hash) {
-    remember(engine, hash, static_cast<std::uint32_t>(engine.now()), intervals_, interval_);
+    remember(engine, hash, engine.now(), size_, newcomer_);
   }
 
   template <class Engine>
   void on_remove(Engine& engine, std::uint32_t e, bool evicted) {
-    if (!evicted) return;
     const Entry& entry = engine.entry(e);
-    remember(engine, hash_key(entry.key()), static_cast<std::uint32_t>(entry.last), entry.mark,
-             entry.interval);
+    if (evicted) remember(engine, hash_key(entry.key()), entry.last, entry.size, history_of(entry));
   }
 
   /// Evicts neighbours whose room, merged, holds `bytes`; false if nobody is worth less per byte
@@ -103,16 +106,24 @@ class ValuePolicy {
   bool make_room(Engine& engine, std::uint64_t bytes) {
     const std::uint64_t need = Engine::StoreType::rounded(bytes);
     const std::uint64_t used = engine.entries_used();
-    Window best{};
-    float lowest = newcomer_density_;
+    // First ask for the descriptors of the whole sample, so that the memory accesses overlap.
+    std::array<std::uint32_t, max_sample> sampled;
+    std::uint32_t count = 0;
     std::uint64_t visited = 0;
+    for (; count < sample_; ++count, ++visited) {
+      sampled[count] = static_cast<std::uint32_t>(random_.below(used));
+      const auto* line = reinterpret_cast<const char*>(&engine.entry(sampled[count]));
+      __builtin_prefetch(line);
+      __builtin_prefetch(line + 64);
+    }
+    Window best{};
+    float lowest = asking_density_;
     std::uint64_t nonempty = 0;
-    for (; nonempty < sample_ && visited < 4 * sample_; ++visited) {
-      const auto e = static_cast<std::uint32_t>(random_.below(used));
-      if (engine.entry(e).birth == 0) continue;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (engine.entry(sampled[i]).birth == 0) continue;
       ++nonempty;
       Window window{};
-      if (!window_at(engine, e, need, lowest, window)) continue;
+      if (!window_at(engine, sampled[i], need, lowest, window)) continue;
       best = window;
       lowest = window.worth / static_cast<float>(window.bytes);
     }
@@ -120,7 +131,7 @@ class ValuePolicy {
     if (best.count == 0) return false;
     // The descriptors change as neighbours merge: note the owners first.
     std::array<std::uint32_t, max_window> victims;
-    std::uint32_t count = 0;
+    count = 0;
     std::uint32_t r = best.first;
     for (std::uint32_t i = 0; i < best.count; ++i, r = engine.store().next(r))
       if (!engine.store().is_free(r)) victims[count++] = engine.store().owner(r);
@@ -132,7 +143,7 @@ class ValuePolicy {
   template <class Engine>
   std::uint32_t choose(Engine& engine, std::span<const std::uint32_t> candidates) {
     std::uint32_t victim = none;
-    float lowest = newcomer_density_;
+    float lowest = asking_density_;
     for (const std::uint32_t e : candidates) {
       const Entry& entry = engine.entry(e);
       if (!engine.live(e)) return e;
@@ -147,11 +158,15 @@ class ValuePolicy {
   }
 
  private:
+  using History = ReuseModel::History;
+
+  /// A key that is not in the cache.
   struct Ghost {
     std::uint32_t tag;  ///< 0: none
     std::uint32_t last;
-    float interval;
-    std::uint32_t intervals;
+    History history;
+    std::uint32_t size : 31;
+    std::uint32_t counted : 1;  ///< as lost sight of
   };
   /// Consecutive regions that could be freed together.
   struct Window {
@@ -160,9 +175,9 @@ class ValuePolicy {
     std::uint64_t bytes;
     float worth;
   };
-  static constexpr std::uint32_t max_intervals = 6;  ///< uses that an interval's mean looks back
-  static constexpr std::uint32_t max_window = 24;
-  static constexpr float prior_weight = 0.5f;  ///< in intervals observed
+  static constexpr std::uint32_t max_window = 24;  ///< regions looked at around a sampled entry
+  static constexpr std::uint32_t max_sample = 256;
+  static constexpr float margin = 1.2f;  ///< how much more a newcomer must be worth
 
   static std::uint32_t tag_of(std::uint64_t hash) {
     const auto tag = static_cast<std::uint32_t>(hash);
@@ -170,36 +185,40 @@ class ValuePolicy {
   }
   Ghost& ghost_of(std::uint64_t hash) { return ghosts_[to_range(hash, ghosts_.size())]; }
 
+  static History history_of(const Entry& entry) {
+    return {entry.interval, static_cast<std::uint16_t>(entry.mark >> 16),
+            static_cast<std::uint16_t>(entry.mark)};
+  }
+  static void set_history(Entry& entry, const History& history) {
+    entry.interval = history.mean;
+    entry.mark = std::uint32_t{history.intervals} << 16 | history.last;
+  }
+
   template <class Engine>
-  void remember(Engine& engine, std::uint64_t hash, std::uint32_t last, std::uint32_t intervals,
-                float interval) {
+  void remember(Engine& engine, std::uint64_t hash, std::uint64_t last, std::uint64_t size,
+                const History& history) {
     Ghost& ghost = ghost_of(hash);
-    if (ghost.tag != 0 && ghost.tag != tag_of(hash) && ghost.intervals == 0)
-      learn(static_cast<float>(static_cast<std::uint32_t>(engine.now()) - ghost.last), false);
-    ghost = {tag_of(hash), last, interval, intervals};
+    if (ghost.tag != 0 && ghost.tag != tag_of(hash) && ghost.counted == 0)
+      model_->lost_after(ghost.history, ghost.size,
+                         static_cast<std::uint32_t>(engine.now()) - ghost.last);
+    ghost = {tag_of(hash), static_cast<std::uint32_t>(last), history,
+             static_cast<std::uint32_t>(std::min<std::uint64_t>(size, 0x7fffffffu)), 0};
   }
 
-  /// A key seen once was seen again, or given up, after `age` gets.
-  void learn(float age, bool again) {
-    exposure_ += age;
-    if (again) events_ += 1;
-    if (events_ < 1024 && exposure_ < 1e12f) return;
-    exposure_ *= 0.5f;
-    events_ *= 0.5f;
-  }
-
-  /// Uses for each get, estimated: the posterior mean for a few intervals observed, a prior, and a
-  /// time without use.
-  float rate(std::uint32_t intervals, float interval, float age) const {
-    const auto k = static_cast<float>(intervals);
-    return (k + prior_weight) / (k * interval + prior_weight * exposure_ / events_ + age);
+  /// Keys that do not come back must be counted as well, long before their place is taken.
+  void look_at_a_ghost(std::uint64_t now) {
+    Ghost& ghost = ghosts_[ghost_hand_++ & (ghosts_.size() - 1)];
+    if (ghost.tag == 0 || ghost.counted != 0) return;
+    const std::uint32_t age = static_cast<std::uint32_t>(now) - ghost.last;
+    if (age < 1024) return;
+    model_->lost_after(ghost.history, ghost.size, age);
+    ghost.counted = 1;
   }
 
   template <class Engine>
   float worth(Engine& engine, std::uint32_t e) const {
     const Entry& entry = engine.entry(e);
-    const auto age = static_cast<float>(engine.now() - entry.last);
-    return rate(entry.mark, entry.interval, age) *
+    return model_->density(history_of(entry), entry.size, engine.now() - entry.last) *
            (latency_bytes_ + static_cast<float>(entry.size));
   }
 
@@ -213,7 +232,7 @@ class ValuePolicy {
     std::uint32_t high = low;
     window = {low, 1, store.size(low), 0};
     if (!add_worth(engine, e, window)) return false;
-    for (;;) {
+    while (window.bytes < need) {
       std::uint32_t left = store.prev(low);
       if (left != none && store.is_free(left)) {
         window.bytes += store.size(left);
@@ -261,14 +280,13 @@ class ValuePolicy {
   std::uint32_t sample_;
   Random random_;
 
-  // How soon keys seen once are seen again: exposure_ / events_ gets.
-  float exposure_ = 1000;
-  float events_ = 1;
+  std::unique_ptr<ReuseModel> model_;  ///< from the first insertion on
+  std::uint64_t ghost_hand_ = 0;
 
   // The key that room is being made for.
-  std::uint32_t intervals_ = 0;
-  float interval_ = 0;
-  float newcomer_density_ = 0;
+  History newcomer_{};
+  std::uint64_t size_ = 0;
+  float asking_density_ = 0;  ///< room is made only by what is worth less for each byte
 };
 
 }  // namespace hob::cache

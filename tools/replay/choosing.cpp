@@ -192,6 +192,42 @@ Records drift(std::uint64_t seed) {
   return records;
 }
 
+/// A plane swept line by line, each point with the points around it: short bursts of reuse, then a
+/// long time none.
+Records window(std::uint64_t seed) {
+  Engine random(seed);
+  constexpr std::uint64_t width = 60;
+  constexpr std::uint64_t height = 50;
+  std::vector<std::uint64_t> sizes(width * height);
+  for (std::uint64_t& size : sizes) size = 64 + below(random, 1000);
+  const auto at = offsets_of(sizes);
+  Records records;
+  for (int sweep = 0; sweep < 4; ++sweep)
+    for (std::uint64_t y = 1; y + 1 < height; ++y)
+      for (std::uint64_t x = 1; x + 1 < width; ++x)
+        for (std::uint64_t k = 0; k < 9; ++k) {
+          const std::uint64_t point = (y + k / 3 - 1) * width + x + k % 3 - 1;
+          get(records, static_cast<std::uint32_t>(y % 4), at[point], sizes[point]);
+        }
+  return records;
+}
+
+/// Tiles of matrices that are multiplied block by block.
+Records tiles(std::uint64_t seed) {
+  Engine random(seed);
+  constexpr std::uint64_t n = 32;
+  Records records;
+  const std::uint64_t odd = 1 + below(random, 7);
+  for (std::uint64_t i = 0; i < n; ++i)
+    for (std::uint64_t j = 0; j < n; ++j)
+      for (std::uint64_t k = 0; k < n; ++k) {
+        get(records, 0, (i * n + k) * 16384, 1024 + 8 * odd * (i + k));
+        get(records, 1, (k * n + j) * 16384, 1024 + 8 * odd * (k + j));
+        if (k % 8 == 0) get(records, 2, (i * n + j) * 16384, 512);
+      }
+  return records;
+}
+
 }  // namespace
 
 const std::vector<Family>& choosing_suite() {
@@ -202,7 +238,9 @@ const std::vector<Family>& choosing_suite() {
       {"zipf", "skewed popularity, log-normal sizes", zipf},
       {"loop", "the same data over and over", loop},
       {"stencil", "halos and a table", stencil},
-      {"drift", "a working set that moves on", drift}};
+      {"drift", "a working set that moves on", drift},
+      {"window", "a plane swept with its neighbourhoods", window},
+      {"tiles", "matrices multiplied block by block", tiles}};
   return suite;
 }
 
