@@ -106,13 +106,13 @@ Origin::Origin(Config config, Transport& transport) : config_(config), transport
 Origin::~Origin() = default;
 
 template <class Done>
-void Origin::wait_until(Done done) {
+void Origin::wait_until(Done done, bool for_message) {
   if (done()) return;
   const auto start = std::chrono::steady_clock::now();
   for (unsigned turn = 0;; ++turn) {
     progress();
     if (done()) break;
-    transport_.relax(turn);
+    transport_.relax(turn, for_message);
   }
   stats_.wait_ns += static_cast<std::uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
@@ -135,7 +135,7 @@ void Origin::lock_direct(Peer& peer) {
     const bool writer = peer.mode == LockMode::exclusive;
     if (writer) peer.direct->writers_waiting.fetch_add(1, std::memory_order_relaxed);
     unsigned tries = 0;
-    wait_until([&] { return peer.direct->try_lock(peer.mode, ++tries < polite_tries); });
+    wait_until([&] { return peer.direct->try_lock(peer.mode, ++tries < polite_tries); }, false);
     if (writer) peer.direct->writers_waiting.fetch_sub(1, std::memory_order_relaxed);
   }
   peer.lock = Peer::Lock::held;

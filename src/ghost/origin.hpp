@@ -138,7 +138,7 @@ class Origin {
   bool arrived(Message& message);
   std::uint32_t data_tag();
   template <class Done>
-  void wait_until(Done done);
+  void wait_until(Done done, bool for_message = true);
 
   Config config_;
   Transport& transport_;

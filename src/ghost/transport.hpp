@@ -18,8 +18,9 @@ class Transport {
   virtual Handle receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) = 0;
   /// Whether it is complete; then the handle becomes 0. Done for 0.
   virtual bool done(Handle& handle) = 0;
-  /// One turn of a loop that waits for something that others must do. `turn` counts from 0.
-  virtual void relax(unsigned turn) = 0;
+  /// One turn of a loop that waits for something that others must do: send a message, or else (a
+  /// lock in shared memory) something that nobody announces. `turn` counts from 0.
+  virtual void relax(unsigned turn, bool for_message) = 0;
 };
 
 /// Tags, agreed upon by origins and ghosts.

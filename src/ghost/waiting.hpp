@@ -56,7 +56,7 @@ inline Waiting::Config Waiting::config_for(WaitStyle style) {
     case WaitStyle::shared:
       break;
   }
-  return {0, 100 * us, 100 * ms};
+  return {0, 0, 100 * ms};
 }
 
 }  // namespace hob::ghost

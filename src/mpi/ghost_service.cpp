@@ -1,8 +1,4 @@
 // The life of a ghost: requests in, replies out, and as little as possible of anything else.
-#include <dirent.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +15,7 @@
 
 #include "ghost/server.hpp"
 #include "ghost/waiting.hpp"
+#include "mpi/ghost_sockets.hpp"
 #include "mpi/ghost_transport.hpp"
 #include "mpi/ghost_types.hpp"
 #include "mpi/ghost_world.hpp"
@@ -34,83 +31,55 @@ std::uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-/// Sleeping until a message may have come: on the sockets through which the MPI library hears from
-/// other nodes, and on a pipe that users of this node write to. The library does not say which
-/// descriptors it uses, so all sockets of the process are watched; if messages come that none of
-/// them announced (a network without sockets), sleeps get short.
+/// Sleeping until a message may have come: on the sockets of the process, and on a pipe that users
+/// of this node write to. If messages come that no socket announced (a network without sockets),
+/// sleeps get short.
 class Bed {
  public:
   Bed(GhostBoard& board, int bell, bool timed) : board_(board), bell_(bell), trusted_(!timed) {}
 
   template <class Arrived>
   void sleep(std::uint64_t longest_ns, Arrived arrived) {
+    slept_ = true;
     if (!trusted_) {
-      nap();
-      return;
-    }
-    if (looked_ == 0 || now_ns() - looked_ > rescan_ns) scan();
-    if (watched_.size() <= 1) {
       nap();
       return;
     }
     board_.asleep.store(1, std::memory_order_seq_cst);
     // Anything that came before the flag was up would not ring.
     if (!arrived()) {
-      const int ms = static_cast<int>(std::min<std::uint64_t>(longest_ns / 1'000'000, patience_ms_));
       ++board_.sleeps;
-      const int woken = ::poll(watched_.data(), watched_.size(), std::max(ms, 1));
+      const int ms = static_cast<int>(std::min<std::uint64_t>(longest_ns / 1'000'000, patience_ms_));
+      const int woken = sockets_.wait(bell_, std::max(ms, 1));
+      if (woken < 0) nap();
       announced_ = woken > 0;
       patience_ms_ = woken > 0 ? 2 : std::min<std::uint64_t>(2 * patience_ms_, 100);
-      if (woken > 0 && (watched_[0].revents & POLLIN) != 0) {
-        std::array<char, 64> drain;
-        while (::read(bell_, drain.data(), drain.size()) > 0) {
-        }
+      std::array<char, 64> drain;
+      while (woken > 0 && ::read(bell_, drain.data(), drain.size()) > 0) {
       }
-      forgive_or_ignore(woken);
+      // A socket that is always readable and never brings a message (one that the launcher reads,
+      // say) would keep the ghost awake.
+      if (woken > 0 && ++useless_ >= 200) {
+        useless_ = 0;
+        sockets_.ignore_readable(bell_);
+      }
+    } else {
+      announced_ = true;
     }
     board_.asleep.store(0, std::memory_order_relaxed);
   }
 
-  /// Told of every message that came when the bed was the last thing tried.
-  void message_after_sleep() {
+  /// Told of messages.
+  void worked() {
     useless_ = 0;
-    if (slept_ && !announced_ && ++unannounced_ >= 3) trusted_ = false;
+    if (slept_ && trusted_ && !announced_ && !sockets_.look_again() && ++unannounced_ >= 20) trusted_ = false;
     slept_ = false;
   }
-  void slept() { slept_ = true; }
 
  private:
-  static constexpr std::uint64_t rescan_ns = 1'000'000'000;
-
   static void nap() {
     timespec nap{0, 60'000};
     ::nanosleep(&nap, nullptr);
-  }
-
-  void scan() {
-    looked_ = now_ns();
-    watched_.clear();
-    watched_.push_back({bell_, POLLIN, 0});
-    DIR* directory = ::opendir("/proc/self/fd");
-    if (directory == nullptr) return;
-    while (const dirent* entry = ::readdir(directory)) {
-      const int fd = std::atoi(entry->d_name);
-      struct stat about {};
-      if (fd <= 2 || ::fstat(fd, &about) != 0 || !S_ISSOCK(about.st_mode)) continue;
-      if (std::find(noisy_.begin(), noisy_.end(), fd) == noisy_.end()) watched_.push_back({fd, POLLIN, 0});
-    }
-    ::closedir(directory);
-  }
-
-  // A socket that is always readable and never brings a message (one that the launcher reads, say)
-  // would keep the ghost awake.
-  void forgive_or_ignore(int woken) {
-    if (woken <= 0 || ++useless_ < 50) return;
-    useless_ = 0;
-    for (const pollfd& each : watched_) {
-      if (each.fd != bell_ && each.revents != 0) noisy_.push_back(each.fd);
-    }
-    looked_ = 0;
   }
 
   GhostBoard& board_;
@@ -121,9 +90,7 @@ class Bed {
   unsigned unannounced_ = 0;
   unsigned useless_ = 0;
   std::uint64_t patience_ms_ = 2;
-  std::uint64_t looked_ = 0;
-  std::vector<pollfd> watched_;
-  std::vector<int> noisy_;
+  Sockets sockets_;
 };
 
 /// Receives kept posted for requests of anybody, taken in the order in which they were posted, so
@@ -215,7 +182,7 @@ void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
         board.busy_ns += end - begin;
         board.timeline.add(begin - board.started_ns, end - board.started_ns);
         waiting.worked(end);
-        bed.message_after_sleep();
+        bed.worked();
         continue;
       }
       ghost::Waiting::Step step = waiting.idle(begin);
@@ -232,7 +199,6 @@ void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
           break;
         case ghost::Waiting::Step::block:
           bed.sleep(waiting.block_ns(), [&] { return inbox.arrived(); });
-          bed.slept();
           // A launcher that died cannot end this process: go with it.
           if (::getppid() != parent) ::_exit(1);
       }

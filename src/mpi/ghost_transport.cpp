@@ -50,13 +50,21 @@ bool GhostTransport::done(ghost::Handle& handle) {
   return flag != 0;
 }
 
-void GhostTransport::relax(unsigned turn) {
+void GhostTransport::relax(unsigned turn, bool for_message) {
   constexpr unsigned spins = 2000;
+  constexpr unsigned looks = 3;
   // The MPI library's own work goes on while the process waits for a lock.
   int flag = 0;
   if (turn % 16 == 15) real::Iprobe(MPI_ANY_SOURCE, 0, world_.wire, &flag, MPI_STATUS_IGNORE);
   if (lock_ != nullptr) lock_->unlock();
-  if (world_.crowded || turn > spins) sched_yield();
+  if (for_message && world_.crowded && turn >= looks) {
+    // Whoever is to answer may need this very core: sleep until something comes. With several
+    // threads the list of sockets would need a lock of its own; they give the core away instead.
+    const bool asleep = lock_ == nullptr && !world_.cliques && sockets_.wait(-1, 1) >= 0;
+    if (!asleep) sched_yield();
+  } else if (world_.crowded || turn > spins) {
+    sched_yield();
+  }
   if (lock_ != nullptr) lock_->lock();
 }
 

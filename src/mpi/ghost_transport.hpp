@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "ghost/transport.hpp"
+#include "mpi/ghost_sockets.hpp"
 #include "mpi/ghost_world.hpp"
 
 namespace hob::mpi {
@@ -17,11 +18,12 @@ class GhostTransport final : public ghost::Transport {
   ghost::Handle send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) override;
   ghost::Handle receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) override;
   bool done(ghost::Handle& handle) override;
-  void relax(unsigned turn) override;
+  void relax(unsigned turn, bool for_message) override;
 
  private:
   GhostWorld& world_;
   std::mutex* lock_;
+  Sockets sockets_;
 };
 
 }  // namespace hob::mpi

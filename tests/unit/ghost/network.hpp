@@ -83,7 +83,7 @@ class End final : public Transport {
     handle = 0;
     return true;
   }
-  void relax(unsigned) override { std::this_thread::yield(); }
+  void relax(unsigned, bool) override { std::this_thread::yield(); }
 
   /// The next request of this origin, for a ghost's loop.
   bool request(int origin, std::vector<std::byte>& data) {

@@ -1,0 +1,249 @@
+// One-sided operations between two ranks, timed at rank 0; a plain MPI program.
+//
+//   ghost_bench what=progress ops=accumulate,get busy=0,1000 rounds=51   the target computes
+//   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
+//   ghost_bench what=calls rounds=51                                     windows, locks, fences
+//
+// pin=1 puts rank 1 on core 1 and leaves the others where they were started. One JSON line a result,
+// times in microseconds.
+#include <sched.h>
+
+#include <functional>
+#include <numeric>
+
+#include "../mpi/rma_common.hpp"
+
+namespace {
+
+int rank = 0;
+volatile double sink = 0;
+
+double us() { return rma::now_ns() / 1000; }
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+// A fixed amount of arithmetic outside MPI.
+void compute(long steps) {
+  double x = 1;
+  for (long i = 0; i < steps; ++i) x = x * 1.0000001 + 1e-9;
+  sink = x;
+}
+
+long steps_per_us() {
+  std::vector<double> times;
+  for (int i = 0; i < 9; ++i) {
+    const double start = us();
+    compute(1'000'000);
+    times.push_back(us() - start);
+  }
+  return static_cast<long>(1'000'000 / median(times));
+}
+
+struct Window {
+  MPI_Win win;
+  double* base = nullptr;
+  explicit Window(MPI_Aint cells, MPI_Comm comm = MPI_COMM_WORLD) {
+    MPI_Win_allocate(cells * 8, 8, MPI_INFO_NULL, comm, &base, &win);
+    std::fill(base, base + cells, 0.0);
+    MPI_Barrier(comm);
+  }
+  ~Window() { MPI_Win_free(&win); }
+};
+
+MPI_Datatype row_type() {
+  static MPI_Datatype type = [] {
+    MPI_Datatype vector;
+    MPI_Type_vector(64, 1, 4, MPI_DOUBLE, &vector);
+    MPI_Type_commit(&vector);
+    return vector;
+  }();
+  return type;
+}
+
+void issue(const std::string& op, MPI_Win win, int target) {
+  static double data[64], result[64];
+  if (op == "accumulate") MPI_Accumulate(data, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, MPI_SUM, win);
+  if (op == "get_accumulate")
+    MPI_Get_accumulate(data, 1, MPI_DOUBLE, result, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, MPI_SUM, win);
+  if (op == "fetch_and_op") MPI_Fetch_and_op(data, result, MPI_DOUBLE, target, 0, MPI_SUM, win);
+  if (op == "strided_put") MPI_Put(data, 64, MPI_DOUBLE, target, 0, 1, row_type(), win);
+  if (op == "put") MPI_Put(data, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, win);
+  if (op == "get") MPI_Get(data, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, win);
+}
+
+std::vector<std::string> words(const std::string& list) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < list.size();) {
+    const auto comma = std::min(list.find(',', at), list.size());
+    out.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return out;
+}
+
+void progress(const rma::Args& args) {
+  const Window window(1024);
+  const long speed = steps_per_us();
+  for (const auto& op : words(args.text("ops", "accumulate,get_accumulate,fetch_and_op,strided_put,get"))) {
+    for (const long busy : args.numbers("busy", "0,10,100,1000,10000")) {
+      const long rounds = args.number("rounds", 31) / (busy >= 10000 ? 3 : 1);
+      std::vector<double> times, alone, beside;
+      for (long round = -2; round < rounds; ++round) {
+        if (rank == 1) {  // what the computation takes with nobody asking for anything
+          const double start = us();
+          compute(busy * speed);
+          if (round >= 0) alone.push_back(us() - start);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double start = us();
+        if (rank == 1) {
+          compute(busy * speed);
+          if (round >= 0) beside.push_back(us() - start);
+        } else if (rank == 0) {
+          if (busy >= 100)  // the target is at it
+            while (us() - start < 20) {
+            }
+          const double begin = us();
+          MPI_Win_lock_all(0, window.win);
+          issue(op, window.win, 1);
+          MPI_Win_unlock_all(window.win);
+          if (round >= 0) times.push_back(us() - begin);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+      }
+      double slowdown = rank == 1 && busy > 0 ? median(beside) / median(alone) : 1;
+      MPI_Bcast(&slowdown, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+      if (rank == 0) {
+        std::printf("{\"op\": \"%s\", \"busy_us\": %ld, \"us\": %.3f, \"slowdown\": %.4f}\n", op.c_str(), busy,
+                    median(times), slowdown);
+        std::fflush(stdout);
+      }
+    }
+  }
+}
+
+void result(const char* name, std::vector<double> times) {
+  if (rank == 0) std::printf("{\"name\": \"%s\", \"us\": %.4f}\n", name, median(std::move(times)));
+  std::fflush(stdout);
+}
+
+// Rank 0 works, the others wait inside MPI.
+void one_sided(const char* name, long rounds, const std::function<double()>& once) {
+  std::vector<double> times;
+  if (rank == 0) {
+    for (long round = -2; round < rounds; ++round) {
+      const double time = once();
+      if (round >= 0) times.push_back(time);
+    }
+    result(name, times);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void collective(const char* name, long rounds, const std::function<double()>& once) {
+  std::vector<double> times;
+  for (long round = -2; round < rounds; ++round) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double time = once();
+    if (round >= 0) times.push_back(time);
+  }
+  result(name, times);
+}
+
+void operations(const rma::Args& args) {
+  const Window window(4096);
+  const long rounds = args.number("rounds", 31), batch = args.number("batch", 100);
+  MPI_Win_lock_all(0, window.win);
+  for (const char* op : {"put", "get", "accumulate", "get_accumulate", "strided_put"}) {
+    one_sided(op, rounds, [&] {
+      const double start = us();
+      for (long i = 0; i < batch; ++i) {
+        issue(op, window.win, 1);
+        MPI_Win_flush(1, window.win);
+      }
+      return (us() - start) / static_cast<double>(batch);
+    });
+  }
+  for (const char* op : {"put", "accumulate"}) {
+    one_sided((std::string(op) + " burst").c_str(), rounds, [&] {
+      const double start = us();
+      for (long i = 0; i < batch; ++i) issue(op, window.win, 1);
+      MPI_Win_flush(1, window.win);
+      return (us() - start) / static_cast<double>(batch);
+    });
+  }
+  MPI_Win_unlock_all(window.win);
+}
+
+void calls(const rma::Args& args) {
+  const long rounds = args.number("rounds", 31);
+  collective("win_allocate", rounds, [] {
+    const double start = us();
+    MPI_Win win;
+    void* base;
+    MPI_Win_allocate(4096, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    const double time = us() - start;
+    MPI_Win_free(&win);
+    return time;
+  });
+  const Window window(4096);
+  one_sided("self_lock", rounds, [&] {
+    const double start = us();
+    for (int i = 0; i < 100; ++i) {
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window.win);
+      MPI_Win_unlock(0, window.win);
+    }
+    return (us() - start) / 100;
+  });
+  for (const long count : {1L, 128L}) {
+    collective(("fence " + std::to_string(count)).c_str(), rounds, [&] {
+      const double start = us();
+      MPI_Win_fence(MPI_MODE_NOPRECEDE, window.win);
+      if (rank == 0)
+        for (long i = 0; i < count; ++i) issue("accumulate", window.win, 1);
+      MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win);
+      return us() - start;
+    });
+    collective(("pscw " + std::to_string(count)).c_str(), rounds, [&] {
+      MPI_Group all, other;
+      const int peer = 1 - rank;
+      MPI_Comm_group(MPI_COMM_WORLD, &all);
+      MPI_Group_incl(all, 1, &peer, &other);
+      const double start = us();
+      if (rank == 0) {
+        MPI_Win_start(other, 0, window.win);
+        for (long i = 0; i < count; ++i) issue("accumulate", window.win, 1);
+        MPI_Win_complete(window.win);
+      } else {
+        MPI_Win_post(other, 0, window.win);
+        MPI_Win_wait(window.win);
+      }
+      const double time = us() - start;
+      MPI_Group_free(&other);
+      MPI_Group_free(&all);
+      return time;
+    });
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const rma::Args args(argc, argv);
+  if (args.number("pin", 0) != 0 && rank == 1) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(1, &set);
+    sched_setaffinity(0, sizeof set, &set);
+  }
+  const std::string what = args.text("what", "progress");
+  if (what == "progress") progress(args);
+  if (what == "operations") operations(args);
+  if (what == "calls") calls(args);
+  MPI_Finalize();
+}

@@ -1,0 +1,34 @@
+// The sockets of this process: the MPI library hears from other nodes through some of them.
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hob::mpi {
+
+/// The library does not say which descriptors it uses, so all sockets are watched. Connections are
+/// made when they are first used: looked for often at first, then less and less.
+class Sockets {
+ public:
+  /// Blocks until one is readable, at most `milliseconds`; `extra` (a descriptor or -1) counts, too.
+  /// Number of readable ones; -1 where there is no socket to wait for.
+  int wait(int extra, int milliseconds);
+  /// A message came that none of them announced: looks for new ones. False if there are none.
+  bool look_again();
+  /// Those that are readable now will not be watched any more.
+  void ignore_readable(int extra);
+
+ private:
+  void scan(int extra);
+
+  std::vector<pollfd> watched_;
+  std::vector<int> noisy_;
+  std::uint64_t looked_ = 0;
+  std::uint64_t pause_ns_ = 0;
+  int extra_ = -1;
+};
+
+}  // namespace hob::mpi
