@@ -4,11 +4,13 @@
 //   match_mpi [--depth N]... [--bytes N]... [--what posted|unexpected|rate]... [--seconds S]
 //   [--clear MB] [--pin]
 //
-// posted:     round trip, with N receives posted on both ranks that no message of the ping-pong
-// matches unexpected: round trip, with N messages on both ranks that no receive of the ping-pong
-// matches rate:       bursts of 64 messages to receives that stand behind N others Rank 0 prints
-// one line for each: what, depth, bytes, microseconds of a round trip or per message
-// (median, least).
+//
+// what:
+//   posted      round trip, behind N receives on both ranks that no message of the ping-pong matches
+//   unexpected  round trip, behind N messages on both ranks that no receive of the ping-pong matches
+//   rate        bursts of 64 messages to receives that stand behind N others
+//
+// Rank 0 prints a line of JSON for each: median and least time of a round trip or of a message.
 // With --clear, MB megabytes are walked through before each timed step on both ranks.
 #include <mpi.h>
 #include <sched.h>
@@ -176,8 +178,10 @@ int main(int argc, char** argv) {
       for (int depth : depths) {
         Times time = measure(what, depth, bytes);
         if (rank == 0)
-          std::printf("%s %d %d %.4f %.4f\n", what.c_str(), depth, bytes, time.median * 1e6,
-                      time.least * 1e6);
+          std::printf(
+              "{\"what\": \"%s\", \"depth\": %d, \"bytes\": %d, \"us\": %.4f, \"least_us\": "
+              "%.4f}\n",
+              what.c_str(), depth, bytes, time.median * 1e6, time.least * 1e6);
       }
     }
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "mpi/p2p.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/ghost_route.hpp"
 #include "mpi/ghost_world.hpp"
@@ -101,13 +102,14 @@ void start(int thread_level, bool world) {
   } else {
     the.rank = std::max(launcher_rank(), 0);
   }
+  if (!the.settings.off) p2p::start();
   active = !the.settings.off;
   if (active) start_tracing();
 }
 
 void finish() {
   Runtime& the = runtime();
-  before_blocking();
+  p2p::finish();
   end_callbacks();
   stop_tracing();
   dismiss_ghosts();

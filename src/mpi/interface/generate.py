@@ -262,7 +262,7 @@ def main():
     write("weak.hpp", weak_header(text))
     write("real.hpp", real_header(reachable, "MPI_Get_c" in existing))
     write("real.cpp", real_source(reachable))
-    write("call.hpp", call_header([p for p in procedures if short(p["name"]) in plan.HOOKS], existing))
+    write("call.hpp", call_header([p for p in procedures if short(p["name"]) in plan.HOOKS + plan.WIDE], existing))
     write("hooks.hpp", hooks_header(procedures))
     for shard in range(SHARDS):
         body = [NOTE, '#include "mpi/hooks.hpp"', '#include "mpi/progress.hpp"', '#include "mpi/real.hpp"',

@@ -20,10 +20,16 @@ Type_free
 Wait Test Waitall Testall Waitany Testany Waitsome Testsome
 Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some
 Request_free Cancel Start Startall
+Recv Irecv Recv_init Probe Iprobe Mprobe Improbe
+Send Ssend Rsend Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
+Comm_free Comm_disconnect Comm_set_info Intercomm_create
 """.split()
 
 # Of these, the ones that an MPI library may be too old for.
 NEWER = "Request_get_status_all Request_get_status_any Request_get_status_some".split()
+
+# Calls without a hook that Hob itself makes with counts of any size.
+WIDE = "Isend Issend Irsend".split()
 
 # Hooks, and calls without one, that never leave anything of Hob's behind while they block; before
 # all others that may block (neither here, nor LOCAL, nor is_start), before_blocking() is called.
@@ -34,6 +40,8 @@ Request_get_status Request_get_status_all Request_get_status_any Request_get_sta
 Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
 Rget Rput Raccumulate Rget_accumulate
 Win_test Win_post Win_sync Win_set_info Type_free
+Recv Irecv Recv_init Probe Iprobe Mprobe Improbe
+Send Ssend Rsend Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
 """.split()
 
 # Calls that make Hob active: they are hooked before it is.
@@ -42,7 +50,7 @@ STARTS = "Init Init_thread Session_init".split()
 # Calls that Hob makes but does not wrap (their large-count forms included, where they exist).
 NATIVE = """
 Finalized Initialized Get_library_version Is_thread_main Query_thread Get_processor_name
-Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
+Type_dup Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
 Info_get Info_get_nkeys Info_create Info_set Info_free Info_dup Info_get_nthkey Info_get_valuelen
 Group_size Group_rank Group_free Group_translate_ranks Group_incl Group_excl Group_compare
 Error_class Error_string Reduce_local Get_address Get_count Get_elements

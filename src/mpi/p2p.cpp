@@ -1,0 +1,714 @@
+#include "mpi/p2p.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "mpi/p2p_channel.hpp"
+#include "mpi/progress.hpp"
+#include "mpi/real.hpp"
+#include "mpi/runtime.hpp"
+#include "mpi/spin.hpp"
+#include "mpi/wrapper.hpp"
+
+namespace hob::mpi::p2p {
+namespace {
+
+/// Receives that the library gets before Hob holds any, where all ranks share a node, and where
+/// not. There a search of so many costs about what drawing a message costs (docs/takeover.md).
+constexpr std::uint64_t kThresholdOneNode = 64;
+constexpr std::uint64_t kThresholdNetwork = 512;
+
+/// Messages drawn at one look, so that a flood cannot keep a thread from its own work.
+constexpr int kDrawnAtOnce = 256;
+
+std::vector<Receive*>& free_receives() {
+  static auto* the = new std::vector<Receive*>;
+  return *the;
+}
+
+// ---- The library's calls with counts of any size.
+
+int native_receive(const Target& t, const Wanted& w, MPI_Status* status) {
+#if HOB_HAS_LARGE_COUNT
+  if (t.count > INT_MAX)
+    return real::Recv_c(t.buffer, t.count, t.type, w.source, w.tag, w.comm, status);
+#endif
+  return real::Recv(t.buffer, static_cast<int>(t.count), t.type, w.source, w.tag, w.comm, status);
+}
+
+int native_start(const Target& t, const Wanted& w, MPI_Request* request) {
+#if HOB_HAS_LARGE_COUNT
+  if (t.count > INT_MAX)
+    return real::Irecv_c(t.buffer, t.count, t.type, w.source, w.tag, w.comm, request);
+#endif
+  return real::Irecv(t.buffer, static_cast<int>(t.count), t.type, w.source, w.tag, w.comm, request);
+}
+
+int native_persistent(const Target& t, const Wanted& w, MPI_Request* request) {
+#if HOB_HAS_LARGE_COUNT
+  if (t.count > INT_MAX)
+    return real::Recv_init_c(t.buffer, t.count, t.type, w.source, w.tag, w.comm, request);
+#endif
+  return real::Recv_init(t.buffer, static_cast<int>(t.count), t.type, w.source, w.tag, w.comm,
+                         request);
+}
+
+int take_message(const Target& t, MPI_Message* message, MPI_Status* status) {
+#if HOB_HAS_LARGE_COUNT
+  if (t.count > INT_MAX) return real::Mrecv_c(t.buffer, t.count, t.type, message, status);
+#endif
+  return real::Mrecv(t.buffer, static_cast<int>(t.count), t.type, message, status);
+}
+
+int start_taking(const Target& t, MPI_Message* message, MPI_Request* request) {
+#if HOB_HAS_LARGE_COUNT
+  if (t.count > INT_MAX) return real::Imrecv_c(t.buffer, t.count, t.type, message, request);
+#endif
+  return real::Imrecv(t.buffer, static_cast<int>(t.count), t.type, message, request);
+}
+
+/// What is known of a datatype of MPI's own.
+struct Predefined {
+  MPI_Datatype type;
+  int bytes;
+};
+
+/// The datatype, if it is one of MPI's own, which cannot be freed while a receive is held. A small
+/// table remembers those; others are asked for each time.
+const Predefined* predefined(MPI_Datatype type) {
+  static std::array<Predefined, 64> known = [] {
+    std::array<Predefined, 64> none{};
+    none.fill({MPI_DATATYPE_NULL, 0});
+    return none;
+  }();
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &type, sizeof type);
+  Predefined& slot = known[(bits ^ bits >> 8 ^ bits >> 16) % known.size()];
+  if (slot.type == type) return &slot;
+  int integers = 0, addresses = 0, types = 0, combiner = 0, bytes = 0;
+  real::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  if (combiner != MPI_COMBINER_NAMED) return nullptr;
+  real::Type_size(type, &bytes);
+  slot = {type, bytes};
+  return &slot;
+}
+
+MPI_Count message_bytes(const MPI_Status& status) {
+#if defined(MPICH_NAME)
+  return static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_lo)) |
+         static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1)
+             << 32;
+#elif defined(OPEN_MPI)
+  return static_cast<MPI_Count>(status._ucount);
+#else
+  int bytes = 0;
+  real::Get_count(&status, MPI_BYTE, &bytes);
+  return bytes == MPI_UNDEFINED ? 0 : bytes;
+#endif
+}
+
+/// A message that is longer than its receive. The libraries report what goes wrong in receiving a
+/// probed message to another communicator's error handler, so Hob looks beforehand.
+bool too_long(const Target& target, const MPI_Status& status) {
+  const MPI_Count bytes = message_bytes(status);
+  if (bytes == 0) return false;
+  int size = 0;
+  if (const Predefined* type = predefined(target.type))
+    size = type->bytes;
+  else
+    real::Type_size(target.type, &size);
+  return size != MPI_UNDEFINED && bytes > target.count * size;
+}
+
+/// The program hears of a truncated message.
+int truncated(const Channel& channel) {
+  real::Comm_call_errhandler(channel.gone ? MPI_COMM_WORLD : channel.comm, MPI_ERR_TRUNCATE);
+  return MPI_ERR_TRUNCATE;
+}
+
+/// Where a message that is too long goes. Throws std::bad_alloc.
+Target discarding(const MPI_Status& status) {
+  const MPI_Count bytes = message_bytes(status);
+  return {::operator new(static_cast<std::size_t>(bytes)), bytes, MPI_BYTE};
+}
+
+match::Envelope envelope(const Channel& channel, int source, int tag) {
+  return {channel.context, source == MPI_ANY_SOURCE ? match::any_source : source,
+          tag == MPI_ANY_TAG ? match::any_tag : tag};
+}
+
+/// Whether Hob may look at this receive at all; everything else, mistakes included, is the
+/// library's.
+bool ours(const Channel& channel, const Wanted& w, MPI_Count count) {
+  return (w.source == MPI_ANY_SOURCE || (w.source >= 0 && w.source < channel.ranks)) &&
+         (w.tag == MPI_ANY_TAG || (w.tag >= 0 && w.tag <= channel.highest_tag)) && count >= 0;
+}
+
+/// Whether the next receive is to be held. Receives at the library must all be older than held
+/// ones.
+bool should_hold(const Channel& channel) {
+  if (channel.held != 0) return true;
+  if (channel.native_only) return false;
+  return state().mode == State::Mode::always || channel.outstanding >= state().threshold;
+}
+
+// ---- Held receives. The gate is held in all of these.
+
+Receive* new_receive() {
+  auto& free = free_receives();
+  if (free.empty()) return new Receive;
+  Receive* receive = free.back();
+  free.pop_back();
+  return receive;
+}
+
+void destroy(Receive& receive) {
+  if (receive.owns_type) real::Type_free(&receive.target.type);
+  Channel& channel = *receive.channel;
+  ::operator delete(receive.discarded);
+  receive.discarded = nullptr;
+  receive.owns_type = receive.is_persistent = receive.is_abandoned = false;
+  receive.native = MPI_REQUEST_NULL;
+  receive.state.store(Receive::State::inactive, std::memory_order_relaxed);
+  free_receives().push_back(&receive);
+  drop_reference(channel);
+}
+
+void set(Receive& receive, Channel& channel, const Target& target, const Wanted& wanted) {
+  receive.channel = &channel;
+  receive.target = target;
+  receive.wanted = wanted;
+  receive.error = MPI_SUCCESS;
+  ++channel.references;
+}
+
+void keep_type(Receive& receive) {
+  if (predefined(receive.target.type)) return;
+  real::Type_dup(receive.target.type, &receive.target.type);
+  receive.owns_type = true;
+}
+
+/// Puts a receive into Hob's queue; its channel has no message for it there.
+void hold(Receive& receive) {
+  Channel& channel = *receive.channel;
+  State& the = state();
+  receive.place =
+      the.engine->post(envelope(channel, receive.wanted.source, receive.wanted.tag), &receive)
+          .handle;
+  receive.ticket = channel.posted.append();
+  receive.state.store(Receive::State::held, std::memory_order_release);
+  ++channel.stats.held;
+  if (channel.held++ == 0) {
+    channel.active_place = the.active.size();
+    the.active.push_back(&channel);
+  }
+  if (!receive.is_blocking && the.pending++ == 0) under_way();
+}
+
+/// It left the queue.
+void no_longer_held(Receive& receive) {
+  Channel& channel = *receive.channel;
+  State& the = state();
+  if (--channel.held == 0) {
+    the.active[channel.active_place] = the.active.back();
+    the.active[channel.active_place]->active_place = channel.active_place;
+    the.active.pop_back();
+  }
+  if (!receive.is_blocking && --the.pending == 0) none_under_way();
+}
+
+/// The library has the receive now; the program's wait will find it complete.
+void now_native(Receive& receive) {
+  if (receive.is_abandoned) {
+    receive.discarded = nullptr;  // it may still be written to
+    if (receive.native != MPI_REQUEST_NULL) real::Request_free(&receive.native);
+    destroy(receive);
+    return;
+  }
+  receive.state.store(Receive::State::matched, std::memory_order_release);
+}
+
+/// A receive that is not in the queue gets its message.
+void give(Receive& receive, MPI_Message message, const MPI_Status& status) {
+  if (too_long(receive.target, status)) {
+    const Target elsewhere = discarding(status);
+    receive.discarded = elsewhere.buffer;
+    receive.error = start_taking(elsewhere, &message, &receive.native);
+  } else if (receive.is_blocking) {
+    receive.message = message;
+    receive.state.store(Receive::State::matched, std::memory_order_release);
+    return;
+  } else {
+    receive.error = start_taking(receive.target, &message, &receive.native);
+  }
+  now_native(receive);
+}
+
+void recycle(std::unique_ptr<Message> message) {
+  State& the = state();
+  if (the.free_messages.size() < 4096) the.free_messages.push_back(std::move(message));
+}
+
+std::unique_ptr<Message> new_message() {
+  State& the = state();
+  if (the.free_messages.empty()) return std::make_unique<Message>();
+  std::unique_ptr<Message> message = std::move(the.free_messages.back());
+  the.free_messages.pop_back();
+  return message;
+}
+
+/// Draws what has come from the library and matches it, in order.
+void draw(Channel& channel) {
+  State& the = state();
+  for (int i = 0; i < kDrawnAtOnce && channel.held != 0; ++i) {
+    if (!the.spare) the.spare = new_message();
+    Message& next = *the.spare;
+    int flag = 0;
+    if (real::Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm, &flag, &next.handle,
+                      &next.status) != MPI_SUCCESS ||
+        !flag)
+      return;
+    ++channel.stats.drawn;
+    const auto arrival =
+        the.engine->arrive(envelope(channel, next.status.MPI_SOURCE, next.status.MPI_TAG), &next);
+    if (arrival.request) {
+      auto& receive = *static_cast<Receive*>(arrival.request);
+      channel.posted.match(receive.ticket);
+      no_longer_held(receive);
+      give(receive, next.handle, next.status);
+    } else {
+      channel.posted.miss();
+      next.ticket = channel.arrived.append();
+      ++channel.unexpected;
+      the.spare.release();
+    }
+  }
+}
+
+/// Takes a message out of Hob's queue, if one is there.
+std::unique_ptr<Message> take_unexpected(Channel& channel, const Wanted& wanted) {
+  if (channel.unexpected == 0) return nullptr;
+  State& the = state();
+  const auto found = the.engine->probe(envelope(channel, wanted.source, wanted.tag));
+  if (!found) {
+    channel.arrived.miss();
+    return nullptr;
+  }
+  std::unique_ptr<Message> message(static_cast<Message*>(the.engine->extract(found->handle)));
+  channel.arrived.match(message->ticket);
+  --channel.unexpected;
+  return message;
+}
+
+void release(Channel& channel) {
+  if (channel.held == 0) return;
+  std::vector<match::Posted> held;
+  state().engine->posted(channel.context, held);
+  for (const match::Posted& posted : held) {
+    auto& receive = *static_cast<Receive*>(posted.request);
+    state().engine->cancel(posted.handle);
+    channel.posted.withdraw(receive.ticket);
+    no_longer_held(receive);
+    ++channel.stats.handed_over;
+    ++channel.stats.native;
+    receive.error = native_start(receive.target, receive.wanted, &receive.native);
+    if (!receive.is_blocking && !receive.is_abandoned) {
+      receive.counts_outstanding = true;
+      ++channel.outstanding;
+    }
+    now_native(receive);
+  }
+}
+
+/// Part of every wait in MPI.
+void look() {
+  State& the = state();
+  if (!the.gate.try_lock()) return;
+  for (std::size_t i = the.active.size(); i-- > 0;)
+    if (i < the.active.size()) draw(*the.active[i]);
+  the.gate.unlock();
+}
+
+void hand_over_all() {
+  State& the = state();
+  const std::lock_guard guard(the.gate);
+  while (!the.active.empty()) release(*the.active.back());
+}
+
+/// The rest of a blocking receive that is held: draws until its message is there.
+int wait_for(Receive& receive, std::unique_lock<Gate>& guard, MPI_Status* status) {
+  State& the = state();
+  Pause pause;
+  for (;;) {
+    if (receive.state.load(std::memory_order_acquire) == Receive::State::matched) break;
+    for (std::size_t i = the.active.size(); i-- > 0;)
+      if (i < the.active.size()) draw(*the.active[i]);
+    if (receive.state.load(std::memory_order_acquire) == Receive::State::matched) break;
+    guard.unlock();
+    if (parts_under_way.load(std::memory_order_relaxed) != 0) advance();
+    pause();
+    guard.lock();
+  }
+  guard.unlock();
+  int error = receive.error;
+  if (error == MPI_SUCCESS && receive.native == MPI_REQUEST_NULL) {
+    if (!blocking_needs_care())
+      error = take_message(receive.target, &receive.message, status);
+    else
+      error = start_taking(receive.target, &receive.message, &receive.native);
+  }
+  if (error == MPI_SUCCESS && receive.native != MPI_REQUEST_NULL)
+    error = requests::wait(&receive.native, status);
+  if (receive.discarded) {
+    ::operator delete(receive.discarded);
+    error = truncated(*receive.channel);
+  }
+  guard.lock();
+  drop_reference(*receive.channel);
+  return error;
+}
+
+}  // namespace
+
+// ---- Receive as the request layer sees it.
+
+bool Receive::ready() {
+  const State now = state.load(std::memory_order_acquire);
+  if (now == State::complete) return true;
+  if (now != State::matched) return false;
+  if (error == MPI_SUCCESS) {
+    int flag = 0;
+    status.MPI_ERROR = MPI_SUCCESS;
+    error = real::Test(&native, &flag, &status);
+    if (!flag && error == MPI_SUCCESS) return false;
+    if (discarded) error = truncated(*channel);
+  }
+  state.store(State::complete, std::memory_order_release);
+  return true;
+}
+
+int Receive::result(MPI_Status* to) {
+  requests::copy_status(status, to);
+  return error;
+}
+
+void Receive::retire() {
+  const std::lock_guard guard(p2p::state().gate);
+  if (counts_outstanding) --channel->outstanding;
+  counts_outstanding = false;
+  if (is_persistent)
+    state.store(State::inactive, std::memory_order_release);
+  else
+    destroy(*this);
+}
+
+void Receive::abandon() {
+  const std::lock_guard guard(p2p::state().gate);
+  if (counts_outstanding) --channel->outstanding;
+  counts_outstanding = false;
+  const State now = state.load(std::memory_order_acquire);
+  if (now == State::held) {
+    is_abandoned = true;
+    return;
+  }
+  // What is being discarded goes on being written to; the program has given up on it.
+  if (now == State::matched) discarded = nullptr;
+  // A persistent request's own handle is freed by the caller.
+  if (now == State::matched && native != MPI_REQUEST_NULL && native != persistent_native)
+    real::Request_free(&native);
+  destroy(*this);
+}
+
+void Receive::cancel() {
+  const std::lock_guard guard(p2p::state().gate);
+  const State now = state.load(std::memory_order_acquire);
+  if (now == State::held) {
+    p2p::state().engine->cancel(place);
+    channel->posted.withdraw(ticket);
+    no_longer_held(*this);
+    status = requests::empty_status();
+    real::Status_set_cancelled(&status, 1);
+    state.store(State::complete, std::memory_order_release);
+  } else if (now == State::matched && counts_outstanding) {
+    real::Cancel(&native);
+  }
+}
+
+int Receive::start() {
+  p2p::State& the = p2p::state();
+  const std::lock_guard guard(the.gate);
+  error = MPI_SUCCESS;
+  native = MPI_REQUEST_NULL;
+  ::operator delete(discarded);
+  discarded = nullptr;
+  if (std::unique_ptr<Message> found = take_unexpected(*channel, wanted)) {
+    ++channel->stats.immediate;
+    give(*this, found->handle, found->status);
+    recycle(std::move(found));
+    return MPI_SUCCESS;
+  }
+  if (should_hold(*channel)) {
+    hold(*this);
+    return MPI_SUCCESS;
+  }
+  const int result = real::Start(&persistent_native);
+  if (result != MPI_SUCCESS) return result;
+  native = persistent_native;
+  ++channel->stats.native;
+  ++channel->outstanding;
+  counts_outstanding = true;
+  state.store(State::matched, std::memory_order_release);
+  return MPI_SUCCESS;
+}
+
+// ---- The program's calls.
+
+int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
+  State& the = state();
+  std::unique_lock guard(the.gate);
+  Channel* channel = channel_of(wanted.comm);
+  if (!channel || !ours(*channel, wanted, target.count)) {
+    guard.unlock();
+    return native_receive(target, wanted, status);
+  }
+  if (std::unique_ptr<Message> message = take_unexpected(*channel, wanted)) {
+    ++channel->stats.immediate;
+    MPI_Message handle = message->handle;
+    if (too_long(target, message->status)) {
+      Receive receive;
+      set(receive, *channel, target, wanted);
+      receive.is_blocking = true;
+      give(receive, handle, message->status);
+      recycle(std::move(message));
+      return wait_for(receive, guard, status);
+    }
+    recycle(std::move(message));
+    guard.unlock();
+    if (!blocking_needs_care()) return take_message(target, &handle, status);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int error = start_taking(target, &handle, &request);
+    return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
+  }
+  if (should_hold(*channel)) {
+    Receive receive;
+    set(receive, *channel, target, wanted);
+    receive.is_blocking = true;
+    hold(receive);
+    return wait_for(receive, guard, status);
+  }
+  ++channel->stats.native;
+  if (many_threads || blocking_needs_care()) {
+    // Another thread may begin to hold receives here and draw this one's message, unless the
+    // library has this one first.
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int error = native_start(target, wanted, &request);
+    guard.unlock();
+    return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
+  }
+  if (channel->outstanding == 0) {
+    ++channel->stats.lone;
+    guard.unlock();
+    return native_receive(target, wanted, status);
+  }
+  const auto ticket = channel->posted.append();
+  ++channel->references;
+  guard.unlock();
+  const int error = native_receive(target, wanted, status);
+  guard.lock();
+  channel->posted.match(ticket);
+  drop_reference(*channel);
+  return error;
+}
+
+int start_receive(const Target& target, const Wanted& wanted, MPI_Request* request) {
+  State& the = state();
+  const std::lock_guard guard(the.gate);
+  Channel* channel = channel_of(wanted.comm);
+  if (!channel || !ours(*channel, wanted, target.count))
+    return native_start(target, wanted, request);
+  if (std::unique_ptr<Message> message = take_unexpected(*channel, wanted)) {
+    ++channel->stats.immediate;
+    int error = MPI_SUCCESS;
+    if (too_long(target, message->status)) {
+      Receive& receive = *new_receive();
+      set(receive, *channel, target, wanted);
+      give(receive, message->handle, message->status);
+      *request = requests::add(receive);
+    } else {
+      error = start_taking(target, &message->handle, request);
+    }
+    recycle(std::move(message));
+    return error;
+  }
+  if (should_hold(*channel)) {
+    Receive& receive = *new_receive();
+    set(receive, *channel, target, wanted);
+    keep_type(receive);
+    hold(receive);
+    *request = requests::add(receive);
+    return MPI_SUCCESS;
+  }
+  ++channel->stats.native;
+  const int error = native_start(target, wanted, request);
+  if (error != MPI_SUCCESS) return error;
+  ++channel->outstanding;
+  ++channel->references;
+  requests::watch(*request, *channel, channel->posted.append());
+  return MPI_SUCCESS;
+}
+
+int make_persistent(const Target& target, const Wanted& wanted, MPI_Request* request) {
+  const int error = native_persistent(target, wanted, request);
+  if (error != MPI_SUCCESS) return error;
+  const std::lock_guard guard(state().gate);
+  Channel* channel = channel_of(wanted.comm);
+  if (!channel || channel->native_only || !ours(*channel, wanted, target.count)) return MPI_SUCCESS;
+  Receive& receive = *new_receive();
+  set(receive, *channel, target, wanted);
+  keep_type(receive);
+  receive.is_persistent = true;
+  receive.persistent_native = *request;
+  requests::stand_behind(*request, receive);
+  return MPI_SUCCESS;
+}
+
+int test_probe(const Wanted& wanted, int* flag, MPI_Status* status) {
+  State& the = state();
+  const std::lock_guard guard(the.gate);
+  Channel* channel = channel_of(wanted.comm);
+  if (!channel || !ours(*channel, wanted, 0))
+    return real::Iprobe(wanted.source, wanted.tag, wanted.comm, flag, status);
+  if (channel->held != 0) draw(*channel);
+  if (channel->unexpected != 0) {
+    if (const auto found = the.engine->probe(envelope(*channel, wanted.source, wanted.tag))) {
+      requests::copy_status(static_cast<Message*>(found->message)->status, status);
+      *flag = 1;
+      return MPI_SUCCESS;
+    }
+  }
+  if (channel->held == 0) return real::Iprobe(wanted.source, wanted.tag, wanted.comm, flag, status);
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status) {
+  const std::lock_guard guard(state().gate);
+  Channel* channel = channel_of(wanted.comm);
+  if (!channel || !ours(*channel, wanted, 0))
+    return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
+  if (channel->held != 0) draw(*channel);
+  if (std::unique_ptr<Message> found = take_unexpected(*channel, wanted)) {
+    *flag = 1;
+    *message = found->handle;
+    requests::copy_status(found->status, status);
+    recycle(std::move(found));
+    return MPI_SUCCESS;
+  }
+  if (channel->held == 0)
+    return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+bool simply_native(MPI_Comm comm) {
+  if (many_threads || blocking_needs_care()) return false;
+  const std::lock_guard guard(state().gate);
+  const Channel* channel = channel_of(comm);
+  return !channel || (channel->unexpected == 0 && !should_hold(*channel));
+}
+
+int probe(const Wanted& wanted, MPI_Status* status) {
+  if (simply_native(wanted.comm))
+    return real::Probe(wanted.source, wanted.tag, wanted.comm, status);
+  Pause pause;
+  for (;;) {
+    int flag = 0;
+    const int error = test_probe(wanted, &flag, status);
+    if (flag || error != MPI_SUCCESS) return error;
+    advance();
+    pause();
+  }
+}
+
+int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status) {
+  if (simply_native(wanted.comm))
+    return real::Mprobe(wanted.source, wanted.tag, wanted.comm, message, status);
+  Pause pause;
+  for (;;) {
+    int flag = 0;
+    const int error = test_matched_probe(wanted, &flag, message, status);
+    if (flag || error != MPI_SUCCESS) return error;
+    advance();
+    pause();
+  }
+}
+
+void hand_over(MPI_Comm comm) {
+  const std::lock_guard guard(state().gate);
+  if (Channel* channel = known_channel(comm)) release(*channel);
+}
+
+void about_to_go(MPI_Comm comm) {
+  const std::lock_guard guard(state().gate);
+  Channel* channel = known_channel(comm);
+  if (!channel) return;
+  release(*channel);
+  forget(*channel);
+}
+
+void hints_changed(MPI_Comm comm) {
+  const std::lock_guard guard(state().gate);
+  Channel* channel = known_channel(comm);
+  if (!channel) return;
+  release(*channel);
+  channel->read_hints();
+}
+
+bool may_draw() { return state().mode != State::Mode::never; }
+
+void start() {
+  State& the = state();
+  const auto& settings = runtime().settings;
+  the.mode = settings.match == "always"  ? State::Mode::always
+             : settings.match == "never" ? State::Mode::never
+                                         : State::Mode::automatic;
+  match::Config config;
+  if (const auto parsed = match::parse_strategy(settings.match_strategy))
+    config = *parsed;
+  else
+    note(fmt::format("match_strategy = {} is unknown: the default is used",
+                     settings.match_strategy));
+  the.engine = match::make_engine(config);
+  the.threshold = settings.match_threshold;
+  if (the.threshold == 0) {
+    the.threshold = kThresholdNetwork;
+    if (runtime().world && the.mode == State::Mode::automatic) {
+      MPI_Comm node = MPI_COMM_NULL;
+      int ranks_here = 0;
+      real::Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+      real::Comm_size(node, &ranks_here);
+      real::Comm_free(&node);
+      if (ranks_here == runtime().size) the.threshold = kThresholdOneNode;
+    }
+  }
+  add_poller({look, hand_over_all});
+  report_queues();
+}
+
+void finish() {
+  hand_over_all();
+  const std::lock_guard guard(state().gate);
+  std::uint64_t longest = 0;
+  for (const Channel* channel : all_channels())
+    longest = std::max(longest, channel->arrived.stats().max_length);
+  if (longest > 100000)
+    note(fmt::format("up to {} unexpected messages were held at a time on one communicator",
+                     longest));
+}
+
+}  // namespace hob::mpi::p2p

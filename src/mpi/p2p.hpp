@@ -1,0 +1,50 @@
+// The receive side of point-to-point communication, taken over from the MPI library where its
+// queues get long: docs/takeover.md.
+#pragma once
+
+#include "mpi/mpi.hpp"
+
+namespace hob::mpi::p2p {
+
+/// After MPI has started: reads the settings.
+void start();
+
+/// Before MPI ends, when nothing is held any more: adds what is worth a sentence to the report.
+void finish();
+
+/// The calls of the program. Sources, tags, communicators, statuses and errors as in MPI.
+struct Wanted {
+  int source;
+  int tag;
+  MPI_Comm comm;
+};
+struct Target {
+  void* buffer;
+  MPI_Count count;
+  MPI_Datatype type;
+};
+
+int receive(const Target& target, const Wanted& wanted, MPI_Status* status);
+int start_receive(const Target& target, const Wanted& wanted, MPI_Request* request);
+int make_persistent(const Target& target, const Wanted& wanted, MPI_Request* request);
+int probe(const Wanted& wanted, MPI_Status* status);
+int test_probe(const Wanted& wanted, int* flag, MPI_Status* status);
+int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status);
+int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status);
+
+/// Whether a receive here may go straight to the library, which may block in it.
+bool simply_native(MPI_Comm comm);
+
+/// Gives the receives that Hob holds for this communicator to the library.
+void hand_over(MPI_Comm comm);
+
+/// The same, and the communicator's handle is about to go.
+void about_to_go(MPI_Comm comm);
+
+/// The same, after the communicator got hints on which the library may rely from now on.
+void hints_changed(MPI_Comm comm);
+
+/// Whether Hob ever draws messages from the library.
+bool may_draw();
+
+}  // namespace hob::mpi::p2p

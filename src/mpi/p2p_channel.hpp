@@ -1,0 +1,167 @@
+// What Hob knows of the receives and messages of one communicator. Private to p2p*.cpp.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "match/depth_meter.hpp"
+#include "match/engine.hpp"
+#include "mpi/mpi.hpp"
+#include "mpi/p2p.hpp"
+#include "mpi/request.hpp"
+
+namespace hob::mpi::p2p {
+
+/// Mutual exclusion of everything here. Taken by the program's threads, and, only by trying, from
+/// within the MPI library, whose own lock the caller may hold.
+class Gate {
+ public:
+  bool try_lock() {
+    if (busy_.exchange(true, std::memory_order_acquire)) return false;
+    mine_ = true;
+    return true;
+  }
+  void lock() {
+    while (!try_lock()) sched_yield();
+  }
+  void unlock() {
+    mine_ = false;
+    busy_.store(false, std::memory_order_release);
+  }
+  /// This thread has it.
+  bool mine() const { return mine_; }
+
+ private:
+  std::atomic<bool> busy_{false};
+  static inline thread_local bool mine_ __attribute__((tls_model("initial-exec"))) = false;
+};
+
+/// Counters of one communicator's receives.
+struct ChannelStats {
+  std::uint64_t native = 0;       ///< receives posted with the library
+  std::uint64_t held = 0;         ///< receives kept in Hob's queue
+  std::uint64_t immediate = 0;    ///< receives that found their message in Hob's queue
+  std::uint64_t drawn = 0;        ///< messages that Hob drew from the library
+  std::uint64_t handed_over = 0;  ///< held receives given to the library after all
+  std::uint64_t lone = 0;  ///< blocking receives with nothing else posted: length and depth 1
+
+  void add(const ChannelStats& other) {
+    native += other.native;
+    held += other.held;
+    immediate += other.immediate;
+    drawn += other.drawn;
+    handed_over += other.handed_over;
+    lone += other.lone;
+  }
+};
+
+class Channel final : public CompletionObserver {
+ public:
+  Channel(MPI_Comm handle, std::uint32_t number);
+
+  /// A receive that went to the library is complete. Takes the gate, unless this thread has it.
+  void completed(std::uint64_t ticket, bool freed) override;
+
+  /// Nothing here that Hob would have to look at first.
+  bool quiet() const { return held == 0 && unexpected == 0 && outstanding == 0; }
+
+  /// Whether the program's hints forbid wildcards, and so drawing.
+  void read_hints();
+
+  MPI_Comm comm;
+  std::uint32_t context;
+  int ranks = 0;  ///< that may send here
+  int highest_tag = 32767;
+  bool native_only = false;       ///< hints forbid wildcards, and so drawing
+  bool gone = false;              ///< the communicator was freed
+  std::uint64_t held = 0;         ///< receives in Hob's queue
+  std::uint64_t unexpected = 0;   ///< messages in Hob's queue
+  std::uint64_t outstanding = 0;  ///< nonblocking receives at the library, not known to be complete
+  std::uint64_t references = 0;   ///< receives and watched requests that point here
+  std::size_t active_place = 0;   ///< in the list of channels with held receives
+  match::DepthMeter posted;
+  match::DepthMeter arrived;
+  ChannelStats stats;
+};
+
+/// A message that was drawn and that nobody has received.
+struct Message {
+  MPI_Message handle;
+  MPI_Status status;
+  match::DepthMeter::Ticket ticket;
+};
+
+/// A receive that Hob holds, or a persistent one that it may hold.
+class Receive final : public Operation {
+ public:
+  enum class State { inactive, held, matched, complete };
+
+  bool ready() override;
+  int result(MPI_Status* status) override;
+  void retire() override;
+  void abandon() override;
+  void cancel() override;
+  int start() override;
+  bool persistent() const override { return is_persistent; }
+  bool active() const override { return state.load(std::memory_order_acquire) != State::inactive; }
+
+  Channel* channel = nullptr;
+  Target target{};
+  Wanted wanted{};
+  bool owns_type = false;    ///< target.type is Hob's duplicate
+  bool is_blocking = false;  ///< on the stack of a blocking receive, which takes the message itself
+  bool is_persistent = false;
+  bool is_abandoned = false;
+  bool counts_outstanding = false;
+  std::atomic<State> state{State::inactive};
+  match::Handle place = 0;  ///< in the engine, while held
+  match::DepthMeter::Ticket ticket = 0;
+  MPI_Message message = MPI_MESSAGE_NULL;  ///< of a blocking receive, once matched
+  MPI_Request native = MPI_REQUEST_NULL;   ///< once matched or handed over
+  MPI_Request persistent_native = MPI_REQUEST_NULL;
+  void* discarded = nullptr;  ///< where a message goes that is too long; Hob's own memory
+  MPI_Status status{};
+  int error = MPI_SUCCESS;
+};
+
+/// Everything of this process. All but the settings is guarded by the gate.
+struct State {
+  enum class Mode { never, automatic, always };
+  Mode mode = Mode::never;
+  std::uint64_t threshold = 64;  ///< receives at the library from which on Hob holds new ones
+  Gate gate;
+  std::unique_ptr<match::Engine> engine;
+  std::vector<Channel*> active;  ///< with held receives
+  std::uint64_t pending = 0;     ///< held receives that no thread is blocked in
+  std::unique_ptr<Message> spare;
+  std::vector<std::unique_ptr<Message>> free_messages;
+  std::uint32_t next_context = 0;
+};
+State& state();
+
+/// The channel of a communicator, made at its first use; null for a handle that is none.
+/// The gate is held.
+Channel* channel_of(MPI_Comm comm);
+
+/// The same, but null if there has been no use. The gate is held.
+Channel* known_channel(MPI_Comm comm);
+
+/// Forgets the handle; the channel goes when nothing points to it any more. The gate is held.
+void forget(Channel& channel);
+void drop_reference(Channel& channel);
+
+/// All channels whose communicator has not been freed, oldest first. The gate is held.
+std::vector<Channel*> all_channels();
+
+/// Makes the queues part of the report.
+void report_queues();
+
+/// Takes down what an ending channel has to tell. The gate is held.
+void remember(const Channel& channel);
+
+}  // namespace hob::mpi::p2p
