@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "mpi/resolve.hpp"
+#include "mpi/spin.hpp"
 #include "mpi/wrapper.hpp"
 
 namespace hob::mpi {
@@ -35,6 +36,8 @@ int from_mpich(void*) { return ended ? kMpichDone : (from_library(), kMpichNoPro
 using OpalRegister = int (*)(int (*)());
 
 void install_callback() {
+  static std::atomic<bool> installed{false};
+  if (installed.exchange(true)) return;
   if (auto start = reinterpret_cast<MpichAsyncStart>(real::find("MPIX_Async_start")))
     library_calls_back = start(from_mpich, nullptr, kMpichNoStream) == 0;
   else if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register")))
@@ -43,11 +46,14 @@ void install_callback() {
 
 }  // namespace
 
-void add_poller(const Poller& poller) { pollers().push_back(poller); }
+void add_poller(const Poller& poller) {
+  pollers().push_back(poller);
+  // Open MPI's registration is not safe while other threads are in its progress.
+  if (many_threads) install_callback();
+}
 
 void under_way() {
-  static const bool once = (install_callback(), true);
-  (void)once;
+  install_callback();
   parts_under_way.fetch_add(1, std::memory_order_relaxed);
 }
 

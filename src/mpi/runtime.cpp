@@ -110,9 +110,9 @@ void start(int thread_level, bool world) {
 void finish() {
   Runtime& the = runtime();
   p2p::finish();
-  end_callbacks();
   stop_tracing();
   dismiss_ghosts();
+  end_callbacks();
   if (active) write_reports();
   active = false;
   requests::release_handles();
