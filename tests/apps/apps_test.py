@@ -66,6 +66,16 @@ def random_edges(vertices, count):
     return edges + edges[:20]
 
 
+def modes():
+    """On one node the cache leaves gets alone: what its modes do is seen with the other MPIs."""
+    return MODES[:2] if OPTIONS.mpi == "mpich4" else MODES
+
+
+def most(ranks):
+    """MPICH 4's ranks spin: more of them than cores take a time slice for every get."""
+    return min(ranks, 2) if OPTIONS.mpi == "mpich4" else ranks
+
+
 class Apps(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="hob-apps-")
@@ -88,7 +98,7 @@ class Apps(unittest.TestCase):
                           f"{vertices} {vertices} {len(edges)}\n"
                           + "".join(f"{a + 1} {b + 1}\n" for a, b in edges))
         right = clustering(edges, vertices)
-        for ranks, hob in ((1, None), *((3, mode) for mode in MODES)):
+        for ranks, hob in ((1, None), *((most(3), mode) for mode in modes())):
             with self.subTest(ranks=ranks, hob=hob):
                 self.assertEqual(self.coefficients(["--snap", snap], ranks, hob), right)
         self.assertEqual(self.coefficients(["--matrix-market", market], 2), right)
@@ -98,7 +108,7 @@ class Apps(unittest.TestCase):
         words = ["--rmat", 7, 6, "--seed", 3]
         alone = self.coefficients(words, 1)
         self.assertEqual(len(alone), 128)
-        for hob in MODES:
+        for hob in modes():
             with self.subTest(hob=hob):
                 self.assertEqual(self.coefficients(words, 2, hob), alone)
         sample = self.coefficients([*words, "--vertices-limit", 10], 2)
@@ -124,8 +134,8 @@ class Apps(unittest.TestCase):
         words = ["--bodies", 90, "--steps", 3, "--leaf", 2]
         right = run("barnes-hut", words, 1).split("checksum")[1]
         # Its windows are written in every step: mode always would be a broken promise.
-        modes = [mode for mode in MODES if mode != {"HOB_CACHE": "always"}]
-        for ranks, hob in (*((2, mode) for mode in modes), (3, None), (3, {})):
+        legal = [mode for mode in modes() if mode != {"HOB_CACHE": "always"}]
+        for ranks, hob in (*((2, mode) for mode in legal), (most(3), None), (most(3), {})):
             with self.subTest(ranks=ranks, hob=hob):
                 self.assertEqual(run("barnes-hut", words, ranks, hob).split("checksum")[1], right)
         user = run("barnes-hut", [*words, "--mode-user"], 2, {})
@@ -140,7 +150,7 @@ class Apps(unittest.TestCase):
                       ["--posting", "backward", "--sending", "forward", "--no-barrier"]):
             for hob in (None, {}):
                 with self.subTest(words=words, hob=hob):
-                    out = run("fds-proxy", ["--depth", 50, "--steps", 2, *words], 3, hob)
+                    out = run("fds-proxy", ["--depth", 50, "--steps", 2, *words], most(3), hob)
                     self.assertIn("; 0 wrong words", out)
 
 
