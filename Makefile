@@ -57,7 +57,7 @@ sanitize: setup
 	  [ -f build/$$preset/build.ninja ] || cmake --preset $$preset >build/$$preset.log || { cat build/$$preset.log; exit 1; }; \
 	  echo "== unit tests, $$preset" && \
 	  cmake --build --preset $$preset -j $(JOBS) --target unit-tests && \
-	  $(CTEST) --test-dir build/$$preset -L unit || exit 1; \
+	  $(CTEST) --test-dir build/$$preset -L unit -LE long || exit 1; \
 	done
 
 format:
