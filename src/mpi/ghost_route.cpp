@@ -1,6 +1,7 @@
 #include "mpi/ghost_route.hpp"
 
 #include <sys/mman.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -545,11 +546,50 @@ bool GhostRoute::query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) co
   return true;
 }
 
+// This rank's side; the node's first user tells of its ghosts, too.
+std::string ghost_json() {
+  const ghost::Origin::Stats& s = engine->origin.stats();
+  const GhostWorld& world = engine->world;
+  std::string text = fmt::format(
+      R"({{"node":{},"binding":"{}","windows":{},"windows_declined":{},"direct":{},"direct_bytes":{},)"
+      R"("redirected":{},"redirected_bytes":{},"messages":{},"split":{},"dynamic":{},"lock_waits":{},)"
+      R"("wait_ms":{:.3f},"outside_window":{})",
+      world.own_node, runtime().settings.ghost_binding, engine->windows, engine->windows_declined, s.direct,
+      s.direct_bytes, s.redirected, s.redirected_bytes, s.messages, s.split, s.dynamic, s.lock_waits,
+      static_cast<double>(s.wait_ns) / 1e6, s.errors);
+  const WireRank& own = world.ranks[static_cast<std::size_t>(world.rank)];
+  const bool speaks = std::find_if(world.ranks.begin(), world.ranks.end(), [&](const WireRank& each) {
+                        return each.node == own.node && each.ghost < 0;
+                      })->user == own.user;
+  if (!speaks) return text + "}";
+  text += ",\"ghosts\":[";
+  for (std::size_t g = 0; g < world.boards.size(); ++g) {
+    const GhostBoard& board = *world.boards[g];
+    const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e6; };
+    text += fmt::format(
+        R"({}{{"ghost":{},"domain":{},"users":{},"messages":{},"operations":{},"bytes":{},"lock_waits":{},)"
+        R"("deferred":{},"transfers":{},"sleeps":{},"lived_ms":{:.3f},"busy_ms":{:.3f},"cpu_ms":{:.3f},)"
+        R"("timeline":{{"bucket_us":{},"busy_us":[)",
+        g == 0 ? "" : ",", g, board.domain, board.users, board.stats.messages, board.stats.operations,
+        board.stats.bytes, board.stats.lock_waits, board.stats.deferred, board.stats.transfers, board.sleeps,
+        ms(board.ended_ns - board.started_ns), ms(board.busy_ns), ms(board.cpu_ns), board.timeline.bucket_ns / 1000);
+    const std::uint64_t used =
+        std::min<std::uint64_t>((board.ended_ns - board.started_ns) / board.timeline.bucket_ns + 1,
+                                ghost::Timeline::buckets);
+    for (std::uint64_t b = 0; b < used; ++b) {
+      text += fmt::format("{}{}", b == 0 ? "" : ",", board.timeline.busy_ns[b] / 1000);
+    }
+    text += "]}}";
+  }
+  return text + "]}";
+}
+
 }  // namespace
 
 void start_ghost_origin(bool threads) {
   engine = new Engine(*ghost_world(), threads);
   add_poller({&advance_ghosts, nullptr});
+  add_report_part({"ghost", &ghost_json, nullptr});
 }
 
 bool is_ghost_route(const Route* route) { return dynamic_cast<const GhostRoute*>(route) != nullptr; }

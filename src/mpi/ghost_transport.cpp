@@ -57,11 +57,12 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
   int flag = 0;
   if (turn % 16 == 15) real::Iprobe(MPI_ANY_SOURCE, 0, world_.wire, &flag, MPI_STATUS_IGNORE);
   if (lock_ != nullptr) lock_->unlock();
-  if (for_message && world_.crowded && turn >= looks) {
+  if (for_message && world_.crowded) {
     // Whoever is to answer may need this very core: sleep until something comes. With several
     // threads the list of sockets would need a lock of its own; they give the core away instead.
-    const bool asleep = lock_ == nullptr && !world_.cliques && sockets_.wait(-1, 1) >= 0;
-    if (!asleep) sched_yield();
+    const bool may_sleep = lock_ == nullptr && !world_.cliques;
+    const bool slept = may_sleep && turn >= looks && sockets_.wait(-1, 1) >= 0;
+    if (!slept && (!may_sleep || turn >= looks)) sched_yield();
   } else if (world_.crowded || turn > spins) {
     sched_yield();
   }

@@ -328,7 +328,7 @@ TEST(Locks, AWaitingTargetHoldsUpNoOther) {
 
 // An epoch without a lock (MPI_MODE_NOCHECK) completes its operations at its end like any other.
 TEST(Locks, AnEpochWithoutLockCompletes) {
-  Network network(5, 50);
+  Network network(5, 4);
   Node node(network, 1, 1, 1, 4096);
   End end(network, 0);
   Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
@@ -336,7 +336,7 @@ TEST(Locks, AnEpochWithoutLockCompletes) {
   Peer peer = node.remote(known, 0, false);
   const Block one{8, 8};
   const Block mine{0, 8};
-  for (std::int64_t i = 1; i <= 50; ++i) {
+  for (std::int64_t i = 1; i <= 20; ++i) {
     origin.lock(peer, LockMode::none, false);
     std::int64_t word = i;
     origin.put(peer, {reinterpret_cast<std::byte*>(&word), {&mine, 1}}, {&one, 1});
