@@ -22,7 +22,7 @@ args = parser.parse_args()
 
 settings = {"HOB_GHOSTS": args.ghosts, "HOB_GHOST_BINDING": args.binding, "HOB_REPORT": "silent"}
 environment = dict(os.environ)
-environment["HOB_TEST_MARK"] = mark = f"{os.getpid()}-{time.time()}"
+environment["GHOST_TEST_MARK"] = mark = f"{os.getpid()}-{time.time()}"
 started = args.ranks + args.ghosts * args.nodes
 library = f"{args.library}/libhob_{args.family}.so"
 command = [args.exec, "-n", str(started)]
@@ -32,7 +32,7 @@ if args.family == "openmpi":
     environment["OMPI_MCA_mpi_yield_when_idle"] = "1"
     environment["OMPI_MCA_osc"] = "^ucx"
     settings["HOB_GHOST_CLIQUES"] = args.nodes
-    command += ["--oversubscribe", "-x", "HOB_TEST_MARK", "-x", f"LD_PRELOAD={library}"]
+    command += ["--oversubscribe", "-x", "GHOST_TEST_MARK", "-x", f"LD_PRELOAD={library}"]
     for name, value in settings.items():
         command += ["-x", f"{name}={value}"]
 else:
@@ -56,7 +56,7 @@ def left_behind():
             continue
         try:
             with open(f"/proc/{entry}/environ", "rb") as file:
-                if f"HOB_TEST_MARK={mark}".encode() in file.read().split(b"\0"):
+                if f"GHOST_TEST_MARK={mark}".encode() in file.read().split(b"\0"):
                     found.append(int(entry))
         except OSError:
             pass
