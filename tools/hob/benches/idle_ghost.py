@@ -1,0 +1,85 @@
+"""What a ghost costs that has nothing to do (bench/ghost)."""
+
+import os
+import subprocess
+import tempfile
+import time
+
+from hob.benches.ghost_jobs import TWO_NODES, job
+from hob.benchlib import Bench, BenchError, build_dir, mpis, program
+
+NAME = "idle-ghost"
+HELP = "processor time of idle ghosts, wake-up latency, slow-down of who shares the core"
+
+
+def add_arguments(parser):
+    parser.add_argument("--seconds", type=int, default=5, help="how long to watch (default: 5)")
+
+
+def _children(pid):
+    out = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children") as file:
+            for child in map(int, file.read().split()):
+                out += [child, *_children(child)]
+    return out
+
+
+def _processor_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _idle_share(seconds):
+    """Processor time per second of each ghost of a job whose ranks compute outside MPI."""
+    environment = {**os.environ, **TWO_NODES, "HOB_GHOSTS": "1", "HOB_REPORT": "silent",
+                   "LD_PRELOAD": ""}
+    busy = (seconds + 4) * 1_000_000
+    command = [mpis()["mpich5"]["exec"], "-bind-to", "none", "-n", "4", "env",
+               f"LD_PRELOAD={build_dir()}/lib/libhob_mpich.so", str(program("ghost_bench")),
+               "what=progress", "ops=put", f"busy={busy}", "rounds=1"]
+    with tempfile.TemporaryFile() as nowhere:
+        process = subprocess.Popen(command, env=environment, stdout=nowhere, stderr=nowhere)
+        try:
+            time.sleep(3)
+            ghosts = []
+            for pid in _children(process.pid):
+                try:
+                    with open(f"/proc/{pid}/environ", "rb") as file:
+                        variables = file.read().split(b"\0")
+                    with open(f"/proc/{pid}/comm") as file:
+                        own = file.read().strip().startswith("ghost_bench")
+                except OSError:
+                    continue
+                # The second half of the ranks: the last of each node of two.
+                rank = next((int(v[9:]) for v in variables if v.startswith(b"PMI_RANK=")), None)
+                if own and rank is not None and os.readlink(f"/proc/{pid}/fd/1") == "/dev/null":
+                    ghosts.append(pid)
+            if not ghosts:
+                raise BenchError("no ghost found among the processes of the job")
+            before = [_processor_seconds(pid) for pid in ghosts]
+            start = time.monotonic()
+            time.sleep(seconds)
+            spent = time.monotonic() - start
+            return [(_processor_seconds(p) - b) / spent for p, b in zip(ghosts, before)]
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def run(args):
+    seconds = 2 if args.quick else args.seconds
+    shares = _idle_share(seconds)
+    words = ["what=progress", "ops=put", "busy=0,10000", "rounds=31"]
+    rows = {row["busy_us"]: row for row in job(words, ghosts=1)}
+    wake = rows[10000]["us"] - rows[0]["us"]
+    bench = Bench()
+    bench.row(what="processor share of an idle ghost", value=max(shares))
+    bench.row(what="put to a ghost that just worked, us", value=rows[0]["us"])
+    bench.row(what="put to a sleeping ghost, us", value=rows[10000]["us"])
+    bench.row(what="slow-down of the computing target", value=rows[10000]["slowdown"])
+    bench.at_most("processor share of an idle ghost", max(shares), 0.01)
+    bench.at_most("wake-up, us", wake, 100)
+    bench.at_most("slow-down of a computation beside it", rows[10000]["slowdown"], 1.03)
+    return bench.result()
