@@ -136,7 +136,7 @@ void release_handles() {
   Registry& the = registry();
   const std::lock_guard guard(the.lock);
   for (MPI_Request& handle : the.free_handles) {
-    *the.table.find(key_of(handle)) = Entry{};
+    the.table.at(key_of(handle)).pooled = false;
     real::Grequest_complete(handle);
     real::Wait(&handle, MPI_STATUS_IGNORE);
   }
