@@ -29,18 +29,24 @@ class ReuseModel {
     update();
   }
 
-  /// A key of that size was used again after `age` gets: changes its history.
-  void used_after(History& history, std::uint64_t size, std::uint64_t age) {
-    observe(history, size, age, true);
+  /// A key was used again after `age` gets: changes its history.
+  static void used_after(History& history, std::uint64_t age) {
+    constexpr std::array<float, most_intervals + 1> share = {1,        1,        1.0f / 2,
+                                                             1.0f / 3, 1.0f / 4, 1.0f / 5};
     if (history.intervals < most_intervals) ++history.intervals;
-    history.mean +=
-        (static_cast<float>(age) - history.mean) / static_cast<float>(history.intervals);
+    history.mean += (static_cast<float>(age) - history.mean) * share[history.intervals];
     history.last = static_cast<std::uint16_t>(log_of(age));
   }
 
-  /// A key was lost sight of `age` gets after its last use.
-  void lost_after(const History& history, std::uint64_t size, std::uint64_t age) {
-    observe(history, size, age, false);
+  /// Learns from a key of that size and history that was used again after `age` gets. A caller who
+  /// tells of one such use in n only, chosen at random, gives n as `weight`.
+  void learn_use(const History& before, std::uint64_t size, std::uint64_t age, float weight = 1) {
+    observe(before, size, age, weight, weight);
+  }
+
+  /// Learns from a key that was lost sight of `age` gets after its last use.
+  void learn_loss(const History& history, std::uint64_t size, std::uint64_t age) {
+    observe(history, size, age, 1, 0);
   }
 
   /// Uses to be expected for each get that a key is kept whose last use was `age` gets ago.
@@ -57,8 +63,8 @@ class ReuseModel {
       5;  ///< how the last interval compares with the expected one
   static constexpr std::uint32_t steps = 22;  ///< the expected interval by powers of two
   static constexpr std::uint32_t classes = lasts * steps;
-  static constexpr std::uint32_t ages = 26;  ///< by powers of two
-  static constexpr std::uint16_t most_intervals = 5;
+  static constexpr std::uint32_t ages = 26;           ///< by powers of two
+  static constexpr std::uint16_t most_intervals = 5;  ///< that History::mean looks back
   static constexpr std::int32_t longest_period = 8192;
   static constexpr float prior_weight = 0.3f;  ///< of what is usual for the size, in intervals
   static constexpr float pooled_weight = 4;    ///< of all sizes in what is usual for one, in uses
@@ -108,11 +114,12 @@ class ReuseModel {
     return std::max(1.0f, (k * history.mean + prior_weight * usual) / (k + prior_weight));
   }
 
-  void observe(const History& history, std::uint64_t size, std::uint64_t age, bool used) {
+  void observe(const History& history, std::uint64_t size, std::uint64_t age, float weight,
+               float uses) {
     if (history.intervals == 0) {
       Usual& u = usual_[size_of(size)];
-      u.time += static_cast<float>(age);
-      u.uses += used ? 1 : 0;
+      u.time += weight * static_cast<float>(age);
+      u.uses += uses;
       if (u.uses > 1024 || u.time > 1e12f) {
         u.time /= 2;
         u.uses /= 2;
@@ -121,8 +128,8 @@ class ReuseModel {
     }
     const std::uint32_t c = class_of(history, step_of(expected(history, size)));
     const std::uint32_t a = age_of(age);
-    ends_[c][a] += 1;
-    if (used) hits_[c][a] += 1;
+    ends_[c][a] += weight;
+    hits_[c][a] += uses;
     touched_[c] = true;
     if (--until_update_ > 0) return;
     update();

@@ -32,7 +32,7 @@ class ValuePolicy {
 
   explicit ValuePolicy(const Config& config)
       : latency_bytes_(static_cast<float>(config.latency_bytes)),
-        sample_(config.sample),
+        sample_((config.sample + 1) / 2),  // live ones all; more gains nothing in replay
         random_(config.seed ^ 0x5eed) {}
 
   bool allocate(std::uint64_t slots) noexcept {
@@ -56,7 +56,11 @@ class ValuePolicy {
   void on_hit(Engine& engine, std::uint32_t e) {
     Entry& entry = engine.entry(e);
     History history = history_of(entry);
-    model_->used_after(history, entry.size, engine.now() - entry.last);
+    const std::uint64_t age = engine.now() - entry.last;
+    // Learning costs more than the rest of a hit: one in a few, at random, will do.
+    if (engine.now() * 0x9e3779b97f4a7c15u >> 61 == 0)
+      model_->learn_use(history, entry.size, age, 8);
+    ReuseModel::used_after(history, age);
     set_history(entry, history);
     entry.last = engine.now();
   }
@@ -69,7 +73,9 @@ class ValuePolicy {
     const Ghost& ghost = ghost_of(hash);
     if (ghost.tag == tag_of(hash)) {
       newcomer_ = ghost.history;
-      model_->used_after(newcomer_, size, static_cast<std::uint32_t>(engine.now()) - ghost.last);
+      const std::uint32_t age = static_cast<std::uint32_t>(engine.now()) - ghost.last;
+      model_->learn_use(newcomer_, size, age);
+      ReuseModel::used_after(newcomer_, age);
     } else {
       newcomer_ = {};
     }
@@ -199,7 +205,7 @@ class ValuePolicy {
                 const History& history) {
     Ghost& ghost = ghost_of(hash);
     if (ghost.tag != 0 && ghost.tag != tag_of(hash) && ghost.counted == 0)
-      model_->lost_after(ghost.history, ghost.size,
+      model_->learn_loss(ghost.history, ghost.size,
                          static_cast<std::uint32_t>(engine.now()) - ghost.last);
     ghost = {tag_of(hash), static_cast<std::uint32_t>(last), history,
              static_cast<std::uint32_t>(std::min<std::uint64_t>(size, 0x7fffffffu)), 0};
@@ -211,7 +217,7 @@ class ValuePolicy {
     if (ghost.tag == 0 || ghost.counted != 0) return;
     const std::uint32_t age = static_cast<std::uint32_t>(now) - ghost.last;
     if (age < 1024) return;
-    model_->lost_after(ghost.history, ghost.size, age);
+    model_->learn_loss(ghost.history, ghost.size, age);
     ghost.counted = 1;
   }
 
