@@ -1,0 +1,56 @@
+# One-sided programs: plainly and with Hob under several settings, on every MPI library.
+
+foreach(program acquires polling traps limits end)
+  hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
+endforeach()
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# hob_compare_test(NAME MPI LABELS RANKS SETTINGS [REMOTE] [TIMEOUT] COMMAND program args...): the
+# same output plainly and under every setting of tests/run_compare.py.
+function(hob_compare_test name mpi)
+  cmake_parse_arguments(arg "" "RANKS;SETTINGS;REMOTE;TIMEOUT" "LABELS;COMMAND" ${ARGN})
+  if(NOT arg_RANKS)
+    set(arg_RANKS 2)
+  endif()
+  if(NOT arg_REMOTE)
+    set(arg_REMOTE no)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  list(POP_FRONT arg_COMMAND program)
+  add_test(NAME ${name}
+    COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
+            --exec "${HOB_MPI_${mpi}_EXEC}" --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
+            --ranks ${arg_RANKS} --remote ${arg_REMOTE} --settings ${arg_SETTINGS} --timeout ${arg_TIMEOUT}
+            -- "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600 SKIP_RETURN_CODE 77 PROCESSORS 2)
+endfunction()
+
+foreach(mpi IN LISTS HOB_MPIS)
+  # What is no acquire is checked on top of what is one, where a copy surely outlives the row.
+  hob_compare_test(mpi.${mpi}.rma_acquires ${mpi} LABELS mpi SETTINGS auto,strict COMMAND rma_acquires)
+  hob_compare_test(mpi.${mpi}.rma_polling ${mpi} LABELS mpi SETTINGS default,auto,tiny COMMAND rma_polling)
+  hob_compare_test(mpi.${mpi}.rma_traps ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny,paper-tiny COMMAND rma_traps)
+  hob_compare_test(mpi.${mpi}.rma_limits ${mpi} LABELS mpi SETTINGS auto,tiny,paper COMMAND rma_limits)
+  foreach(how abort exit error)
+    add_test(NAME mpi.${mpi}.rma_end_${how}
+      COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
+              --exec "${HOB_MPI_${mpi}_EXEC}" --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
+              --settings auto --timeout 40 --fails -- "${PROJECT_BINARY_DIR}/bin/${mpi}/rma_end" ${how})
+    set_tests_properties(mpi.${mpi}.rma_end_${how} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+  endforeach()
+endforeach()
+
+# Without a bypass and without polling in the way, every call that is no acquire keeps the copy.
+if("mpich5" IN_LIST HOB_MPIS)
+  add_test(NAME mpi.mpich5.rma_not_acquires
+    COMMAND "${HOB_MPI_mpich5_EXEC}" -n 2 -genv LD_PRELOAD "${PROJECT_BINARY_DIR}/lib/libhob_mpich.so"
+            -genv HOB_CACHE_BYPASS off -genv HOB_POLL_MS 1000000 -genv HOB_REPORT silent
+            "${PROJECT_BINARY_DIR}/bin/mpich5/rma_acquires" --expect-kept)
+  set_tests_properties(mpi.mpich5.rma_not_acquires PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+  foreach(program acquires polling traps)
+    hob_compare_test(mpi.mpich5.rma_${program}_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi SETTINGS default,auto COMMAND rma_${program})
+  endforeach()
+endif()
