@@ -55,7 +55,7 @@ class Bed {
       announced_ = woken > 0;
       patience_ms_ = woken > 0 ? 2 : std::min<std::uint64_t>(2 * patience_ms_, 100);
       std::array<char, 64> drain;
-      while (woken > 0 && ::read(bell_, drain.data(), drain.size()) > 0) {
+      while (woken > 0 && sockets_.readable(bell_) && ::read(bell_, drain.data(), drain.size()) > 0) {
       }
       // A socket that is always readable and never brings a message (one that the launcher reads,
       // say) would keep the ghost awake.

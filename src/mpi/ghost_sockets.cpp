@@ -1,9 +1,12 @@
 #include "mpi/ghost_sockets.hpp"
 
 #include <dirent.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <ctime>
 
@@ -21,16 +24,29 @@ std::uint64_t now_ns() {
 
 }  // namespace
 
+Sockets::~Sockets() {
+  if (epoll_ >= 0) ::close(epoll_);
+}
+
 void Sockets::scan(int extra) {
   const std::size_t known = watched_.size();
+  // A new set each time: a descriptor may have been closed and its number used again.
+  if (epoll_ >= 0) ::close(epoll_);
+  epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
   watched_.clear();
-  if (extra >= 0) watched_.push_back({extra, POLLIN, 0});
+  const auto watch = [this](int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0) watched_.push_back(fd);
+  };
+  if (extra >= 0) watch(extra);
   if (DIR* directory = ::opendir("/proc/self/fd")) {
     while (const dirent* entry = ::readdir(directory)) {
       const int fd = std::atoi(entry->d_name);
       struct stat about {};
       if (fd <= 2 || ::fstat(fd, &about) != 0 || !S_ISSOCK(about.st_mode)) continue;
-      if (std::find(noisy_.begin(), noisy_.end(), fd) == noisy_.end()) watched_.push_back({fd, POLLIN, 0});
+      if (std::find(noisy_.begin(), noisy_.end(), fd) == noisy_.end()) watch(fd);
     }
     ::closedir(directory);
   }
@@ -42,7 +58,12 @@ void Sockets::scan(int extra) {
 int Sockets::wait(int extra, int milliseconds) {
   if (looked_ == 0 || now_ns() - looked_ > pause_ns_) scan(extra);
   if (watched_.size() <= (extra >= 0 ? 1U : 0U)) return -1;
-  return std::max(::poll(watched_.data(), watched_.size(), milliseconds), 0);
+  std::array<epoll_event, 16> events;
+  const int found =
+      std::max(::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), milliseconds), 0);
+  readable_.clear();
+  for (int i = 0; i < found; ++i) readable_.push_back(events[static_cast<std::size_t>(i)].data.fd);
+  return found;
 }
 
 bool Sockets::look_again() {
@@ -53,8 +74,8 @@ bool Sockets::look_again() {
 }
 
 void Sockets::ignore_readable(int extra) {
-  for (const pollfd& each : watched_) {
-    if (each.fd != extra && each.revents != 0) noisy_.push_back(each.fd);
+  for (const int fd : readable_) {
+    if (fd != extra) noisy_.push_back(fd);
   }
   looked_ = 0;
 }

@@ -1,8 +1,7 @@
 // The sockets of this process: the MPI library hears from other nodes through some of them.
 #pragma once
 
-#include <poll.h>
-
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -13,9 +12,16 @@ namespace hob::mpi {
 /// made when they are first used: looked for often at first, then less and less.
 class Sockets {
  public:
+  Sockets() = default;
+  ~Sockets();
+  Sockets(const Sockets&) = delete;
+  Sockets& operator=(const Sockets&) = delete;
+
   /// Blocks until one is readable, at most `milliseconds`; `extra` (a descriptor or -1) counts, too.
   /// Number of readable ones; -1 where there is no socket to wait for.
   int wait(int extra, int milliseconds);
+  /// Whether the last wait found this one readable.
+  bool readable(int fd) const { return std::find(readable_.begin(), readable_.end(), fd) != readable_.end(); }
   /// A message came that none of them announced: looks for new ones. False if there are none.
   bool look_again();
   /// Those that are readable now will not be watched any more.
@@ -24,7 +30,9 @@ class Sockets {
  private:
   void scan(int extra);
 
-  std::vector<pollfd> watched_;
+  int epoll_ = -1;
+  std::vector<int> watched_;
+  std::vector<int> readable_;
   std::vector<int> noisy_;
   std::uint64_t looked_ = 0;
   std::uint64_t pause_ns_ = 0;

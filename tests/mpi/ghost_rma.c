@@ -66,6 +66,7 @@ static void operations(int kind, int target, long *window_size, MPI_Win win) {
     MPI_Put(wide, 1, second, target, mine, 1, third, win);
     MPI_Win_flush(target, win);
     MPI_Get(back, 1, second, target, mine, 1, third, win);
+    MPI_Win_flush(target, win);  // a get and an accumulate have no order
     MPI_Accumulate(wide, 1, second, target, mine, 1, third, MPI_SUM, win);
     MPI_Win_flush(target, win);
     MPI_Get(in, slot, MPI_LONG, target, mine, slot, MPI_LONG, win);
