@@ -509,7 +509,11 @@ class Engine final : public Cache {
         const Verdict verdict =
             signals_.look(config_.adaptation, stats_, index_slots(), storage_bytes(), used_bytes());
         if (verdict.index_slots) change_index(*verdict.index_slots, verdict.index_reason);
-        if (verdict.storage_bytes) change_storage(*verdict.storage_bytes, verdict.storage_reason);
+        bool useful = true;
+        if constexpr (requires { policy_.wants_room(); })
+          useful = policy_.wants_room() || verdict.storage_bytes < storage_bytes();
+        if (verdict.storage_bytes && useful)
+          change_storage(*verdict.storage_bytes, verdict.storage_reason);
       }
     }
     if (stats_.gets >= stats_.occupancy.next())

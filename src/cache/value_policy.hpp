@@ -69,12 +69,14 @@ class ValuePolicy {
   template <class Engine>
   void on_reserve(Engine& engine, std::uint64_t hash, std::uint64_t size) {
     size_ = size;
+    ++asked_;
     look_at_a_ghost(engine.now());
     const Ghost& ghost = ghost_of(hash);
     if (ghost.tag == tag_of(hash)) {
       newcomer_ = ghost.history;
       const std::uint32_t age = static_cast<std::uint32_t>(engine.now()) - ghost.last;
       model_->learn_use(newcomer_, size, age);
+      ++returned_;
       ReuseModel::used_after(newcomer_, age);
     } else {
       newcomer_ = {};
@@ -104,6 +106,14 @@ class ValuePolicy {
   void on_remove(Engine& engine, std::uint32_t e, bool evicted) {
     const Entry& entry = engine.entry(e);
     if (evicted) remember(engine, hash_key(entry.key()), entry.last, entry.size, history_of(entry));
+  }
+
+  /// Whether a larger storage could serve more gets: some of what was missing since the last call
+  /// had been here, or had been asked for, before. A stream that is read once needs no room.
+  bool wants_room() {
+    const bool wants = returned_ * 50 > asked_;
+    asked_ = returned_ = 0;
+    return wants;
   }
 
   /// Evicts neighbours whose room, merged, holds `bytes`; false if nobody is worth less per byte
@@ -288,6 +298,10 @@ class ValuePolicy {
 
   std::unique_ptr<ReuseModel> model_;  ///< from the first insertion on
   std::uint64_t ghost_hand_ = 0;
+
+  // Since the last wants_room(): insertions asked for, and those of keys known already.
+  std::uint64_t asked_ = 0;
+  std::uint64_t returned_ = 0;
 
   // The key that room is being made for.
   History newcomer_{};

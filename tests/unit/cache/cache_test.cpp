@@ -443,6 +443,19 @@ TEST(Adaptive, SizesFollowTheFourSignals) {
   }
 }
 
+TEST(Adaptive, AStreamReadOnceTakesNoMoreRoom) {
+  Config config;
+  config.storage_bytes = 1 << 20;
+  const auto cache = Cache::create(config);
+  for (std::uint64_t i = 0; i < 50000; ++i) get(*cache, {0, i * 512, 0}, 500);
+  EXPECT_EQ(cache->storage_bytes(), 1u << 20);
+  EXPECT_GT(cache->stats().capacity + cache->stats().failing, 40000u);
+  // Once it comes back there is something to gain.
+  for (int round = 0; round < 20; ++round)
+    for (std::uint64_t i = 0; i < 3000; ++i) get(*cache, {1, i * 512, 0}, 500);
+  EXPECT_GT(cache->storage_bytes(), 1u << 20);
+}
+
 TEST(Adaptive, SparseIndexShrinks) {
   Config config;
   config.policy = Policy::paper;
