@@ -4,7 +4,8 @@
 //   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
 //   ghost_bench what=calls rounds=51                                     windows, locks, fences
 //
-// pin=1 puts rank 1 on core 1 and leaves the others where they were started. One JSON line a result,
+// pin=1 puts rank 1 on core 1 and leaves the others where they were started; quiet=1 lets ranks that
+// wait sleep. One JSON line a result,
 // times in microseconds.
 #include <sched.h>
 
@@ -16,6 +17,7 @@
 namespace {
 
 int rank = 0;
+bool quiet = false;
 volatile double sink = 0;
 
 double us() { return rma::now_ns() / 1000; }
@@ -130,7 +132,21 @@ void result(const char* name, std::vector<double> times) {
   std::fflush(stdout);
 }
 
-// Rank 0 works, the others wait inside MPI.
+// Waiting for rank 0: inside MPI, or (quiet=1) mostly asleep, which leaves a core to a ghost.
+void rest() {
+  if (!quiet) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    return;
+  }
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (int flag = 0; !flag;) {
+    MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    if (!flag) usleep(2000);
+  }
+}
+
+// Rank 0 works, the others rest.
 void one_sided(const char* name, long rounds, const std::function<double()>& once) {
   std::vector<double> times;
   if (rank == 0) {
@@ -140,7 +156,7 @@ void one_sided(const char* name, long rounds, const std::function<double()>& onc
     }
     result(name, times);
   }
-  MPI_Barrier(MPI_COMM_WORLD);
+  rest();
 }
 
 void collective(const char* name, long rounds, const std::function<double()>& once) {
@@ -241,6 +257,7 @@ int main(int argc, char** argv) {
     CPU_SET(1, &set);
     sched_setaffinity(0, sizeof set, &set);
   }
+  quiet = args.number("quiet", 0) != 0;
   const std::string what = args.text("what", "progress");
   if (what == "progress") progress(args);
   if (what == "operations") operations(args);
