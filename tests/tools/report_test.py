@@ -74,8 +74,8 @@ class Page(unittest.TestCase):
         ):
             self.assertIn(part, text)
         if charts.available():
-            # Two windows with four pictures, four of the queues, three of the ghosts.
-            self.assertEqual(tags["figure"], 15)
+            # Two windows with four pictures, four of the queues, four of the ghosts.
+            self.assertEqual(tags["figure"], 16)
 
     def test_ids_of_pictures_do_not_clash(self):
         if not charts.available():
@@ -184,6 +184,12 @@ class Numbers(unittest.TestCase):
         document = sample.report(ranks=1, windows=1)
         document["ranks"][0]["windows"][0]["counters"].update(capacity=9000, direct=0)
         self.assertIn("cache_size", " ".join(findings(Run(document))))
+
+    def test_findings_tell_of_ghosts(self):
+        text = " ".join(findings(Run(sample.report(ghosts=2))))
+        for part in ("2 ghosts did 1,800 operations", "25% of the time", "got no ghost"):
+            self.assertIn(part, text)
+        self.assertNotIn("ghost", " ".join(findings(Run(sample.report(ghosts=0)))))
 
     def test_load_returns_what_was_written(self):
         with tempfile.TemporaryDirectory() as scratch:

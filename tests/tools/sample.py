@@ -108,19 +108,33 @@ def report(ranks=4, windows=2, queues=True, ghosts=2):
         ],
         "notes": ["window 3 was left alone: a get from shared memory is as cheap as a hit"],
     }
-    if ghosts:
-        out["ghost"] = {
-            "ghosts": [
-                {
-                    "ghost": i,
-                    "host": "node",
-                    "counters": {"operations": 900 + 80 * i, "bytes": 1 << 20},
-                    "timeline": {
-                        "bucket_ns": 100_000_000,
-                        "busy_ns": [int(1e8 * abs(math.sin(k / (5 + i)))) for k in range(120)],
-                    },
-                }
-                for i in range(ghosts)
-            ]
+    for i, rank in enumerate(out["ranks"] if ghosts else []):
+        rank["ghost"] = {
+            "node": 0,
+            "binding": "rank",
+            "windows": 1,
+            "windows_declined": 1,
+            "direct": 40,
+            "direct_bytes": 4000,
+            "redirected": 450,
+            "redirected_bytes": 9000,
+            "wait_ms": 1.5 + i,
         }
+    if ghosts and out["ranks"]:
+        out["ranks"][0]["ghost"]["ghosts"] = [
+            {
+                "ghost": i,
+                "domain": i,
+                "users": 2,
+                "operations": 900 + 80 * i,
+                "bytes": 1 << 20,
+                "lived_ms": 12000.0,
+                "busy_ms": 3000.0 + i,
+                "timeline": {
+                    "bucket_us": 100000,
+                    "busy_us": [int(1e5 * abs(math.sin(k / (5 + i)))) for k in range(120)],
+                },
+            }
+            for i in range(ghosts)
+        ]
     return out

@@ -132,6 +132,13 @@ class Run:
         self.windows = self._windows()
         self.queues = self._queues()
         self.cache = add_counters(window.counters for window in self.windows)
+        # What each rank had done by ghosts, and the ghosts, told by one rank of each node.
+        self.origins = [rank.get("ghost") or {} for rank in self.ranks]
+        self.ghosts = [
+            Ghost(origin.get("node", 0), rank.get("host", ""), entry)
+            for rank, origin in zip(self.ranks, self.origins)
+            for entry in origin.get("ghosts") or []
+        ]
 
     def _windows(self):
         parts = {}
@@ -167,6 +174,31 @@ class Run:
             for key, entry in self.settings.items()
             if isinstance(entry, dict) and entry.get("from", "default") != "default"
         ]
+
+
+class Ghost:
+    """One ghost, as a rank of its node tells."""
+
+    def __init__(self, node, host, entry):
+        self.node, self.host = node, host
+        self.number = entry.get("ghost", 0)
+        self.counters = {
+            name: value
+            for name, value in add_counters([entry]).items()
+            if name not in ("ghost", "domain", "users")
+        }
+        timeline = entry.get("timeline") or {}
+        self.interval = timeline.get("bucket_us", 0) * 1e-6
+        self.busy = (
+            [min(1.0, busy * 1e-6 / self.interval) for busy in timeline.get("busy_us", [])]
+            if self.interval
+            else []
+        )
+
+    @property
+    def busy_share(self):
+        lived = self.counters.get("lived_ms", 0)
+        return self.counters.get("busy_ms", 0) / lived if lived else 0.0
 
 
 def load(path):

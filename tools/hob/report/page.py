@@ -265,43 +265,21 @@ def _matching(run):
 
 
 def _ghosts(run):
-    """The ghosts of a run: each entry of ranks[].ghosts or, under "ghost", of the whole run."""
-    found = []
-    for source in [run.document, *run.ranks]:
-        ghost = source.get("ghost") or {}
-        if isinstance(ghost, dict):
-            found += ghost.get("ghosts") or ([ghost] if "timeline" in ghost else [])
-    if not found:
+    """What the ghosts did, and what the ranks had done by them."""
+    if not run.ghosts:
         return ""
-    rows, lines = [], []
-    names = list(add_counters(entry.get("counters") for entry in found))
-    for i, entry in enumerate(found):
-        label = str(entry.get("ghost", i))
-        counters = entry.get("counters", {})
-        rows.append(
-            [
-                f"ghost {label}",
-                entry.get("host", ""),
-                *(quantity(counters.get(name, 0)) for name in names),
-            ]
-        )
-        timeline = entry.get("timeline") or {}
-        interval = timeline.get("bucket_ns", 0)
-        if interval:
-            lines.append(
-                (
-                    label,
-                    interval / 1e9,
-                    [min(1, busy / interval) for busy in timeline.get("busy_ns", [])],
-                )
-            )
+    nodes = len({ghost.node for ghost in run.ghosts})
+
+    def label(ghost):
+        return f"{ghost.node}.{ghost.number}" if nodes > 1 else str(ghost.number)
 
     def of(name):
-        return [
-            (str(entry.get("ghost", i)), entry.get("counters", {}).get(name, 0))
-            for i, entry in enumerate(found)
-        ]
+        return [(label(ghost), ghost.counters.get(name, 0)) for ghost in run.ghosts]
 
+    waits = [
+        (str(rank.get("rank", i)), origin.get("wait_ms", 0))
+        for i, (rank, origin) in enumerate(zip(run.ranks, run.origins))
+    ]
     figures = _figures(
         _figure(
             charts.bars(of("operations"), "ghostops", "ghost", "operations"),
@@ -314,16 +292,30 @@ def _ghosts(run):
             "Moved or combined for other ranks.",
         ),
         _figure(
-            charts.timeline(lines, "ghosttime"),
+            charts.timeline(
+                [(label(ghost), ghost.interval, ghost.busy) for ghost in run.ghosts], "ghosttime"
+            ),
             "When ghosts were busy",
             "Share of each interval spent on operations.",
         ),
+        _figure(
+            charts.bars(waits, "ghostwait", "rank", "ms"),
+            "Time that ranks waited",
+            "For their operations to be done by ghosts, and for locks.",
+        ),
     )
-    return (
-        "<h2>Ghosts</h2>"
-        + figures
-        + _table(["", "host", *(name.replace("_", " ") for name in names)], rows, (0, 1))
-    )
+    names = [name for name, value in add_counters(g.counters for g in run.ghosts).items() if value]
+    rows = [
+        [
+            f"ghost {label(ghost)}",
+            ghost.host,
+            share(ghost.busy_share, 1),
+            *(quantity(ghost.counters.get(name, 0)) for name in names),
+        ]
+        for ghost in run.ghosts[:MOST_ROWS]
+    ]
+    head = ["", "host", "busy", *(name.replace("_", " ") for name in names)]
+    return "<h2>Ghosts</h2>" + figures + _table(head, rows, (0, 1))
 
 
 def _counter_table(title, labels, groups):

@@ -102,6 +102,27 @@ def matching_findings(run):
     return out
 
 
+def ghost_findings(run):
+    """Sentences about the ghosts."""
+    if not run.ghosts:
+        return []
+    total = {
+        name: sum(origin.get(name, 0) for origin in run.origins)
+        for name in ("redirected", "redirected_bytes", "direct", "windows_declined")
+    }
+    busy = spread([ghost.busy_share for ghost in run.ghosts])
+    count = len(run.ghosts)
+    out = [
+        f"{count} {'ghost' if count == 1 else 'ghosts'} did {quantity(total['redirected'])} "
+        f"operations for others ({size(total['redirected_bytes'])}) and "
+        f"{'was' if count == 1 else 'were'} busy {share(busy[1], 1)} of the time; "
+        f"{quantity(total['direct'])} operations went straight through shared memory."
+    ]
+    if total["windows_declined"]:
+        out.append("Windows that were not made by MPI_Win_allocate got no ghost.")
+    return out
+
+
 def findings(run):
     """What this run showed, most important first."""
     out = []
@@ -114,7 +135,7 @@ def findings(run):
     if not run.ranks:
         out.append("No rank wrote its counters: the program did not reach MPI_Finalize.")
         return out
-    out += cache_findings(run) + matching_findings(run)
+    out += cache_findings(run) + ghost_findings(run) + matching_findings(run)
     cached = spread(run.cache_memory)
     if cached[2]:
         out.append(
