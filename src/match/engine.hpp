@@ -86,7 +86,7 @@ struct Config {
 ///
 /// Requests and messages are opaque non-null pointers of the caller, never dereferenced.
 /// Not thread safe: the caller serialises all calls.
-/// Calls that queue something may allocate, and throw std::bad_alloc with nothing changed.
+/// post(), arrive() and probe() may allocate, and throw std::bad_alloc with nothing changed.
 class Engine {
  public:
   virtual ~Engine() = default;

@@ -98,11 +98,16 @@ template <Side side>
 template <Side side>
 template <class Index>
 void FlatQueue<side>::make_part(Index& part) {
+  try {
+    logs_.each(slots_, [&](std::uint32_t slot) {
+      part.reserve(slots_);
+      part.append(slots_, slot, slots_[slot].envelope());
+    });
+  } catch (...) {
+    part.drop();  // half an index would hide messages
+    throw;
+  }
   part.on = true;
-  logs_.each(slots_, [&](std::uint32_t slot) {
-    part.reserve(slots_);
-    part.append(slots_, slot, slots_[slot].envelope());
-  });
 }
 
 template <Side side>

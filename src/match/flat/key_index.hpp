@@ -85,11 +85,11 @@ class KeyIndex {
     unlink(access, access.links(slot));
   }
 
-  /// Gives the memory back. The index must be empty.
+  /// Forgets all keys and gives the memory back.
   void drop() {
     firsts_.resize(0, 0);
     chain_.resize(0, 0);
-    room_ = 0;
+    keys_ = room_ = 0;
   }
 
  private:

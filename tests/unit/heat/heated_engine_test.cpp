@@ -35,7 +35,7 @@ TEST_P(HeatedEngine, MatchesWhileItsMemoryIsTouched) {
   match::Config config = *match::parse_strategy(GetParam());
   config.observer = &link;
   std::mt19937 random(1);
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 8; ++round) {
     auto engine = match::make_engine(config);
     auto depth = static_cast<std::int32_t>(1 + random() % 3000);
     for (std::int32_t tag = 0; tag < depth; ++tag) engine->post({0, 1, tag}, &anything);
