@@ -7,7 +7,8 @@ endforeach()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# hob_ghost_test(NAME program MPI RANKS GHOSTS NODES [BINDING...] ARGS...): RANKS users in all.
+# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|refuse] [LONG]
+# [ARGS...]): RANKS users in all, GHOSTS per node.
 function(hob_ghost_test name program mpi)
   cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT" "ARGS" ${ARGN})
   if(NOT arg_BINDING)
@@ -29,10 +30,11 @@ endfunction()
 
 foreach(mpi IN LISTS HOB_MPIS)
   hob_ghost_test(world_1 world ${mpi} RANKS 3 GHOSTS 1 NODES 1 ARGS 3)
-  hob_ghost_test(world_2 world ${mpi} RANKS 4 GHOSTS 1 NODES 2 ARGS 4)
+  hob_ghost_test(world_2 world ${mpi} RANKS 2 GHOSTS 1 NODES 2 ARGS 2)
   hob_ghost_test(rma_1 rma ${mpi} RANKS 3 GHOSTS 1 NODES 1)
-  hob_ghost_test(rma_2 rma ${mpi} RANKS 4 GHOSTS 1 NODES 2)
-  hob_ghost_test(windows windows ${mpi} RANKS 4 GHOSTS 1 NODES 2 ARGS 100)
+  # Few: libraries that spin without yielding take scheduler ticks where cores are short.
+  hob_ghost_test(rma_2 rma ${mpi} RANKS 2 GHOSTS 1 NODES 2)
+  hob_ghost_test(windows windows ${mpi} RANKS 2 GHOSTS 1 NODES 2 ARGS 100)
   foreach(how abort exit segv ghost)
     hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end ARGS ${how})
   endforeach()
@@ -41,5 +43,6 @@ endforeach()
 foreach(binding segment random operations bytes)
   hob_ghost_test(rma_${binding} rma mpich5 RANKS 2 GHOSTS 2 NODES 2 BINDING ${binding})
 endforeach()
+hob_ghost_test(rma_four_ranks rma mpich5 RANKS 4 GHOSTS 1 NODES 2)
 hob_ghost_test(rma_three rma mpich5 RANKS 2 GHOSTS 3 NODES 2 BINDING segment)
 hob_ghost_test(many_windows windows mpich5 RANKS 2 GHOSTS 1 NODES 2 ARGS 1500 LONG)
