@@ -24,8 +24,8 @@ constexpr std::int64_t lead_periods = 3;
 
 /// Reads the first 4 bytes of each line. The owner may be writing them at the same time: what is
 /// read is thrown away. Thread sanitizers would report just that.
-[[gnu::no_sanitize("thread"), gnu::noinline]] std::uint32_t touch_lines(const char* from,
-                                                                        const char* to) {
+__attribute__((no_sanitize("thread"), noinline)) std::uint32_t touch_lines(const char* from,
+                                                                           const char* to) {
   std::uint32_t sum = 0;
   for (; from + sizeof sum <= to; from += line) {
     sum += *reinterpret_cast<const volatile std::uint32_t*>(from);
