@@ -4,6 +4,11 @@ foreach(program acquires polling traps limits end)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
+# Fortran by each of its three interfaces, where the MPI library has a Fortran compiler.
+hob_mpi_program(rma_f77 SOURCES rma_f77.f)
+hob_mpi_program(rma_use_mpi SOURCES rma_use_mpi.f90)
+hob_mpi_program(rma_f08 SOURCES rma_f08.f90)
+
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # hob_compare_test(NAME MPI LABELS RANKS SETTINGS [REMOTE] [TIMEOUT] COMMAND program args...): the
@@ -34,6 +39,11 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_compare_test(mpi.${mpi}.rma_polling ${mpi} LABELS mpi SETTINGS default,auto,tiny COMMAND rma_polling)
   hob_compare_test(mpi.${mpi}.rma_traps ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny,paper-tiny COMMAND rma_traps)
   hob_compare_test(mpi.${mpi}.rma_limits ${mpi} LABELS mpi SETTINGS auto,tiny,paper COMMAND rma_limits)
+  if(HOB_MPI_${mpi}_FC)
+    foreach(program f77 use_mpi f08)
+      hob_compare_test(mpi.${mpi}.rma_${program} ${mpi} LABELS mpi SETTINGS default,auto,strict COMMAND rma_${program})
+    endforeach()
+  endif()
   foreach(how abort exit error)
     add_test(NAME mpi.${mpi}.rma_end_${how}
       COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}

@@ -1,0 +1,46 @@
+C     One-sided communication through mpif.h: gets are seen, and so is
+C     every synchronisation.
+      PROGRAM RMAF77
+      IMPLICIT NONE
+      INCLUDE 'mpif.h'
+      INTEGER N
+      PARAMETER (N = 64)
+      INTEGER MEMORY(N), GOT(N), IERR, RANK, RANKS, WIN, I, ROUND, LAST
+      INTEGER BAD, ALL
+      INTEGER(KIND=MPI_ADDRESS_KIND) BYTES, DISP
+      CALL MPI_INIT(IERR)
+      CALL MPI_COMM_RANK(MPI_COMM_WORLD, RANK, IERR)
+      CALL MPI_COMM_SIZE(MPI_COMM_WORLD, RANKS, IERR)
+      LAST = RANKS - 1
+      BAD = 0
+      BYTES = 4 * N
+      CALL MPI_WIN_CREATE(MEMORY, BYTES, 4, MPI_INFO_NULL,
+     &                    MPI_COMM_WORLD, WIN, IERR)
+      DO 30 ROUND = 1, 5
+        CALL MPI_WIN_FENCE(0, WIN, IERR)
+        DO 10 I = 1, N
+          MEMORY(I) = ROUND * 1000 + I
+   10   CONTINUE
+        CALL MPI_WIN_FENCE(0, WIN, IERR)
+        DISP = 0
+        CALL MPI_GET(GOT, N, MPI_INTEGER, LAST, DISP, N, MPI_INTEGER,
+     &               WIN, IERR)
+        CALL MPI_WIN_FENCE(MPI_MODE_NOSUCCEED, WIN, IERR)
+        DO 20 I = 1, N
+          IF (GOT(I) .NE. ROUND * 1000 + I) BAD = BAD + 1
+   20   CONTINUE
+        CALL MPI_BARRIER(MPI_COMM_WORLD, IERR)
+        CALL MPI_WIN_LOCK(MPI_LOCK_SHARED, LAST, 0, WIN, IERR)
+        CALL MPI_GET(GOT, 1, MPI_INTEGER, LAST, DISP, 1, MPI_INTEGER,
+     &               WIN, IERR)
+        CALL MPI_WIN_UNLOCK(LAST, WIN, IERR)
+        IF (GOT(1) .NE. ROUND * 1000 + 1) BAD = BAD + 1
+        CALL MPI_BARRIER(MPI_COMM_WORLD, IERR)
+   30 CONTINUE
+      CALL MPI_WIN_FREE(WIN, IERR)
+      CALL MPI_ALLREDUCE(BAD, ALL, 1, MPI_INTEGER, MPI_SUM,
+     &                   MPI_COMM_WORLD, IERR)
+      IF (RANK .EQ. 0) PRINT *, 'wrong values:', ALL
+      CALL MPI_FINALIZE(IERR)
+      IF (ALL .NE. 0) STOP 1
+      END
