@@ -93,8 +93,11 @@ class CachedGets::RequestWatch final : public CompletionObserver {
   }
 
   void completed(std::uint64_t cookie, bool freed) override {
-    if (CachedGets* owner = owner_.load(std::memory_order_acquire)) owner->request_completed(cookie, freed);
-    if (watched_.fetch_sub(1, std::memory_order_acq_rel) == 1 && !owner_.load(std::memory_order_acquire)) delete this;
+    if (CachedGets* owner = owner_.load(std::memory_order_acquire))
+      owner->request_completed(cookie, freed);
+    if (watched_.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
+        !owner_.load(std::memory_order_acquire))
+      delete this;
   }
 
   bool tells() const override { return false; }
@@ -259,8 +262,12 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     Target nowhere;
     Target& t = somewhere ? target(get.target) : nowhere;
     const Wanted wanted = somewhere ? want(get, t) : Wanted{};
-    const cache::Lookup hit = wanted.remote ? cache_->find(wanted.key, wanted.size) : cache::Lookup{};
-    if (wanted.remote && hit.kind == cache::Hit::full) {
+    const cache::Lookup hit =
+        wanted.remote ? cache_->find(wanted.key, wanted.size) : cache::Lookup{};
+    // Polling by request needs no flush, which is where a copy ends in mode strict.
+    const bool again = hit.kind == cache::Hit::full &&
+                       (mode_ == Mode::automatic || mode_ == Mode::strict) && due(hit, ticks());
+    if (wanted.remote && hit.kind == cache::Hit::full && !again) {
       std::unique_ptr<ServedRequest> served(new (std::nothrow) ServedRequest);
       const std::uint64_t before = stats_.native_gets;
       result = serve(get, t, wanted, hit);
@@ -273,17 +280,26 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     }
     ++t.gets;
     ++stats_.native_gets;
-    result = window_.route->get(get.buffer, get.count, get.type, get.target, get.disp, get.target_count,
-                                get.target_type, request);
-    if (result != MPI_SUCCESS || !wanted.remote || hit.kind != cache::Hit::missing) return result;
+    result = window_.route->get(get.buffer, get.count, get.type, get.target, get.disp,
+                                get.target_count, get.target_type, request);
+    if (result != MPI_SUCCESS || !wanted.remote || (hit.kind != cache::Hit::missing && !again))
+      return result;
     try {
       const std::uint64_t now = ticks();
       const auto index = add_pending(t, {.buffer = get.buffer,
                                          .layout = wanted.origin,
                                          .bytes = wanted.size,
                                          .when = now,
-                                         .purpose = Purpose::requested});
-      pending_[index].entry = cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
+                                         .purpose = again ? Purpose::refetch : Purpose::requested});
+      if (again) {
+        ++stats_.refetches;
+        last_refetch_ = now;
+        pending_[index].entry = hit.entry;
+        pending_[index].offset = hit.offset;
+      } else {
+        pending_[index].entry =
+            cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
+      }
       cookie = (std::uint64_t{pending_[index].birth} << 32) | index;
     } catch (const std::bad_alloc&) {
       return result;
@@ -299,10 +315,12 @@ void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
   const auto index = static_cast<std::uint32_t>(cookie);
   if (index >= pending_.size()) return;
   Pending& pending = pending_[index];
-  if (pending.birth != cookie >> 32 || pending.purpose != Purpose::requested) return;  // flushed before
+  const bool awaited = pending.purpose == Purpose::requested || pending.purpose == Purpose::refetch;
+  if (pending.birth != cookie >> 32 || !awaited) return;  // flushed before
   learn();
   if (freed)  // nobody knows any more until when the buffer is left alone
-    cache_->abandon(pending.entry);
+    pending.purpose == Purpose::refetch ? cache_->drop(pending.entry)
+                                        : cache_->abandon(pending.entry);
   else
     finish(pending);
   pending.purpose = Purpose::done;
@@ -310,7 +328,14 @@ void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
 
 cache::Fetch CachedGets::fetch_of(const Get& get, const Wanted& wanted, std::uint32_t index) {
   const Layout& remote = *wanted.remote;
-  return {.extent = static_cast<std::uint64_t>(remote.highest(get.target_count) - remote.low), .cookie = index};
+  return {.extent = static_cast<std::uint64_t>(remote.highest(get.target_count) - remote.low),
+          .cookie = index};
+}
+
+/// Whether a hit should be fetched again, in case the program polls it.
+bool CachedGets::due(const cache::Lookup& hit, std::uint64_t now) const {
+  const bool polled = hit.consecutive % options_.poll_hits == 0 && hit.consecutive != 0;
+  return polled || (now - hit.fetched > poll_ticks_ && now - last_refetch_ > refetch_pause_ticks_);
 }
 
 int CachedGets::serve(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit) {
@@ -318,9 +343,7 @@ int CachedGets::serve(const Get& get, Target& t, const Wanted& wanted, const cac
   const std::uint64_t size = wanted.size;
   const std::uint64_t now = ticks();
   if (mode_ == Mode::automatic) {
-    const bool polled = hit.consecutive % options_.poll_hits == 0 && hit.consecutive != 0;
-    const bool old = now - hit.fetched > poll_ticks_ && now - last_refetch_ > refetch_pause_ticks_;
-    if (HOB_UNLIKELY(polled || old)) {
+    if (HOB_UNLIKELY(due(hit, now))) {
       last_refetch_ = now;
       return refetch(get, t, size, hit);
     }
@@ -355,14 +378,16 @@ int CachedGets::issue(const Get& get, Target& t, const Wanted& wanted, bool keep
                                        .bytes = wanted.size,
                                        .issue_ticks = now - start,
                                        .when = now});
-    pending_[index].entry = cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
+    pending_[index].entry =
+        cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
   } catch (const std::bad_alloc&) {
     // Not kept: the get itself is under way and will be complete at the flush.
   }
   return result;
 }
 
-int CachedGets::fetch_tail(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit) {
+int CachedGets::fetch_tail(const Get& get, Target& t, const Wanted& wanted,
+                           const cache::Lookup& hit) {
   const cache::Key& key = wanted.key;
   const std::uint64_t size = wanted.size;
   const std::uint64_t tail = key.displacement + hit.available;
@@ -444,7 +469,8 @@ void CachedGets::verify_hit(const Get& get, Target& t, std::uint64_t size, const
   }
 }
 
-void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, const Wanted& wanted, const cache::Lookup& hit) {
+void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, const Wanted& wanted,
+                          const cache::Lookup& hit) {
   std::uint32_t index = 0;
   if (free_waiters_.empty()) {
     index = static_cast<std::uint32_t>(waiters_.size());

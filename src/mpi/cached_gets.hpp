@@ -76,8 +76,8 @@ class CachedGets {
   /// The whole of MPI_Get: serves it or issues it. Returns what MPI_Get would.
   int get(const Get& get);
 
-  /// The whole of MPI_Rget. Its bytes are taken when the request completes, if that comes before the
-  /// next flush: the program may then reuse the buffer.
+  /// The whole of MPI_Rget. Its bytes are taken when the request completes, if that comes before
+  /// the next flush: the program may then reuse the buffer.
   int rget(const Get& get, MPI_Request* request);
 
   /// Flushes and their kin. `before` returns false if nothing is outstanding and the call need not
@@ -170,6 +170,7 @@ class CachedGets {
   int issue(const Get& get, Target& t, const Wanted& wanted, bool keep);
   int fetch_tail(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit);
   static cache::Fetch fetch_of(const Get& get, const Wanted& wanted, std::uint32_t index);
+  bool due(const cache::Lookup& hit, std::uint64_t now) const;
   int serve(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit);
   int refetch(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit);
   void verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit,
