@@ -24,6 +24,7 @@ class ContainerMap {
     buckets_ = std::move(buckets);
     epoch_ = 1;
     levels_ = 0;
+    longest_ = 0;
     return true;
   }
 
@@ -35,6 +36,7 @@ class ContainerMap {
     std::uint32_t level = 0;
     while (level + 1 < shifts.size() && (size >> shifts[level]) > max_granules) ++level;
     levels_ |= 1u << level;
+    longest_ = std::max(longest_, size);
     const std::uint64_t first = begin >> shifts[level];
     const std::uint64_t last =
         std::min((begin + size - 1) >> shifts[level], first + 2 * max_granules);
@@ -47,6 +49,7 @@ class ContainerMap {
   template <class Covers>
   std::uint32_t find(std::uint32_t target, std::uint64_t begin, std::uint64_t size,
                      Covers&& covers) const {
+    if (size >= longest_) return 0xffffffffu;  // who starts elsewhere and covers it is longer
     const int least = std::bit_width(size);
     for (std::uint32_t level = 0; level < shifts.size(); ++level) {
       if ((levels_ >> level & 1) == 0) continue;
@@ -63,6 +66,7 @@ class ContainerMap {
   /// Forgets everything, in O(1).
   void clear() {
     levels_ = 0;
+    longest_ = 0;
     if (++epoch_ != 0) return;
     for (std::uint64_t b = 0; b < buckets_.size(); ++b) buckets_[b] = Bucket{};
     epoch_ = 1;
@@ -112,6 +116,7 @@ class ContainerMap {
   ZeroArray<Bucket> buckets_;
   std::uint32_t epoch_ = 1;
   std::uint32_t levels_ = 0;
+  std::uint64_t longest_ = 0;  ///< size of any entry noted so far
 };
 
 }  // namespace hob::cache

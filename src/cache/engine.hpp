@@ -26,7 +26,10 @@ class Engine final : public Cache {
   using StoreType = Store;
 
   explicit Engine(const Config& config) : Cache(config), policy_(config) {
-    next_adapt_ = config_.adaptation.interval;
+    look_interval_ = config_.adaptation.interval;
+    if constexpr (Policy::eager_index)
+      look_interval_ = std::min(look_interval_, first_look_interval);
+    next_adapt_ = look_interval_;
   }
 
   // -- Lookup ------------------------------------------------------------------------------------
@@ -73,6 +76,8 @@ class Engine final : public Cache {
     }
     policy_.on_reserve(*this, hash, size);
     if (size > store_.capacity()) return reject(hash);
+    if constexpr (requires { policy_.admits(*this, size); })
+      if (!policy_.admits(*this, size)) return reject(hash);
 
     Access access = Access::direct;
     if (!index_.prepare(hash, hash_of()) &&
@@ -85,6 +90,7 @@ class Engine final : public Cache {
     const std::uint32_t e = new_entry();
     if (e == none) return reject(hash);
     std::uint32_t region = store_.allocate(size, e);
+    if (region == none && grow_storage_now()) region = store_.allocate(size, e);
     if (region == none && !(Policy::one_eviction && access == Access::conflicting) &&
         policy_.make_room(*this, size)) {
       region = store_.allocate(size, e);
@@ -309,6 +315,9 @@ class Engine final : public Cache {
   static constexpr std::uint64_t max_floors = 4096;
   static constexpr std::uint32_t sweep_steps = 8;
   static constexpr std::int32_t max_credit = 1024;
+  static constexpr std::uint64_t first_look_interval = 64;  ///< gets
+  static constexpr std::uint64_t reuse_horizon = 256;       ///< gets
+  static constexpr std::uint64_t few_events = 4;
   static constexpr std::size_t max_adjustments = 256;
 
   auto hash_of() const {
@@ -504,7 +513,7 @@ class Engine final : public Cache {
 
   void look() {
     if (stats_.gets >= next_adapt_) {
-      next_adapt_ = stats_.gets + config_.adaptation.interval;
+      bool changed = false;
       if (ready_ && config_.adaptation.enabled) {
         const Verdict verdict =
             signals_.look(config_.adaptation, stats_, index_slots(), storage_bytes(), used_bytes());
@@ -514,7 +523,14 @@ class Engine final : public Cache {
           useful = policy_.wants_room() || verdict.storage_bytes < storage_bytes();
         if (verdict.storage_bytes && useful)
           change_storage(*verdict.storage_bytes, verdict.storage_reason);
+        changed = verdict.index_slots || (verdict.storage_bytes && useful);
       }
+      // Sizes that are far off should be right soon, and changing them loses nothing: the next look
+      // comes early after a change, and ever later without one.
+      if constexpr (Policy::eager_index)
+        begin_interval(changed ? first_look_interval : 2 * look_interval_);
+      else
+        begin_interval(config_.adaptation.interval);
     }
     if (stats_.gets >= stats_.occupancy.next())
       stats_.occupancy.add({stats_.gets, used_bytes(), storage_bytes(), live_, index_slots()});
@@ -542,6 +558,37 @@ class Engine final : public Cache {
       return index_.slots() > slots;
     }
     return false;
+  }
+
+  /// The same for the storage, as soon as the paper's signal (capacity and failing gets) is there
+  /// and gets do come back.
+  bool grow_storage_now() {
+    if constexpr (requires { policy_.reuse_since(last_look_); }) {
+      const Adaptation& a = config_.adaptation;
+      const std::uint64_t bytes = store_.capacity();
+      if (!a.enabled || bytes >= a.max_storage_bytes) return false;
+      ++short_of_space_;
+      const auto gets = static_cast<double>(stats_.gets - last_look_);
+      if (short_of_space_ < few_events ||
+          static_cast<double>(short_of_space_) < a.capacity_threshold * gets)
+        return false;
+      if (!policy_.reuse_since(stats_.gets - std::min(stats_.gets, reuse_horizon))) return false;
+      const auto wish =
+          static_cast<std::uint64_t>(static_cast<double>(bytes) * a.memory_increase_factor);
+      change_storage(std::min(wish, a.max_storage_bytes), Reason::capacity);
+      begin_interval(first_look_interval);
+      return store_.capacity() > bytes;
+    }
+    return false;
+  }
+
+  void begin_interval(std::uint64_t length) {
+    look_interval_ = std::min(length, config_.adaptation.interval);
+    last_look_ = stats_.gets;
+    short_of_space_ = 0;
+    signals_.restart(stats_);
+    next_adapt_ = stats_.gets + look_interval_;
+    next_look_ = std::min(next_adapt_, stats_.occupancy.next());
   }
 
   void change_index(std::uint64_t slots, Reason reason) {
@@ -635,6 +682,9 @@ class Engine final : public Cache {
   std::int32_t container_credit_ = max_credit;
   Signals signals_;
   std::uint64_t next_adapt_ = 0;
+  std::uint64_t look_interval_ = 0;
+  std::uint64_t last_look_ = 0;
+  std::uint64_t short_of_space_ = 0;  ///< gets without room since the last look
 };
 
 }  // namespace hob::cache

@@ -33,6 +33,7 @@ class ValuePolicy {
   explicit ValuePolicy(const Config& config)
       : latency_bytes_(static_cast<float>(config.latency_bytes)),
         sample_((config.sample + 1) / 2),  // live ones all; more gains nothing in replay
+        adaptive_(config.adaptation.enabled),
         random_(config.seed ^ 0x5eed) {}
 
   bool allocate(std::uint64_t slots) noexcept {
@@ -63,7 +64,18 @@ class ValuePolicy {
     ReuseModel::used_after(history, age);
     set_history(entry, history);
     entry.last = engine.now();
+    last_reuse_ = engine.now();
   }
+
+  /// Whether a newcomer of this size is kept. Where nothing is ever asked for twice, copying large
+  /// gets is pure loss: after a while without reuse, only keys that come back are kept.
+  template <class Engine>
+  bool admits(const Engine& engine, std::uint64_t size) const {
+    return size < costly_copy || !adaptive_ || engine.now() - last_reuse_ < patience;
+  }
+
+  /// Some key came back after the given get.
+  bool reuse_since(std::uint64_t get) const { return last_reuse_ >= get; }
 
   /// Called before room is made for a key: what is known of it.
   template <class Engine>
@@ -78,6 +90,7 @@ class ValuePolicy {
       model_->learn_use(newcomer_, size, age);
       ++returned_;
       ReuseModel::used_after(newcomer_, age);
+      last_reuse_ = engine.now();
     } else {
       newcomer_ = {};
     }
@@ -194,6 +207,8 @@ class ValuePolicy {
   static constexpr std::uint32_t max_window = 24;  ///< regions looked at around a sampled entry
   static constexpr std::uint32_t max_sample = 256;
   static constexpr float margin = 1.2f;  ///< how much more a newcomer must be worth
+  static constexpr std::uint64_t costly_copy = std::uint64_t{16} << 10;
+  static constexpr std::uint64_t patience = 256;  ///< gets
 
   static std::uint32_t tag_of(std::uint64_t hash) {
     const auto tag = static_cast<std::uint32_t>(hash);
@@ -294,6 +309,7 @@ class ValuePolicy {
   ZeroArray<Ghost> ghosts_;
   float latency_bytes_;
   std::uint32_t sample_;
+  bool adaptive_;
   Random random_;
 
   std::unique_ptr<ReuseModel> model_;  ///< from the first insertion on
@@ -302,6 +318,8 @@ class ValuePolicy {
   // Since the last wants_room(): insertions asked for, and those of keys known already.
   std::uint64_t asked_ = 0;
   std::uint64_t returned_ = 0;
+
+  std::uint64_t last_reuse_ = 0;  ///< the last get whose key was seen before
 
   // The key that room is being made for.
   History newcomer_{};
