@@ -10,6 +10,7 @@
 #include "mpi/clock.hpp"
 #include "mpi/real.hpp"
 #include "mpi/request.hpp"
+#include "mpi/runtime.hpp"
 #include "mpi/tracing.hpp"
 #include "mpi/window.hpp"
 
@@ -24,32 +25,55 @@ constexpr std::uint32_t kSamples = 8;
 
 /// A target is left alone if its get and flush take less than this many hits: below, what a hit
 /// saves does not pay for the misses.
-constexpr std::uint64_t kWorthwhile = 3;
+constexpr std::uint64_t kWorthwhile = 6;
 
-/// Ticks of a look-up and a short copy on this machine, measured once.
-std::uint64_t hit_ticks() {
-  static const std::uint64_t cost = [] {
+/// Bytes of a pending entry whose cache lines are fetched ahead.
+constexpr std::uint64_t kPrefetched = 65536;
+
+/// A hit's way through the wrappers and the window, besides look-up and copy.
+constexpr double kWrapperNanoseconds = 25;
+
+/// What look-up and copy take on this machine, measured once.
+struct HitCost {
+  double ticks = 0;
+  double ticks_per_byte = 0;
+
+  std::uint64_t of(std::uint64_t bytes) const {
+    return static_cast<std::uint64_t>(ticks + ticks_per_byte * static_cast<double>(bytes));
+  }
+};
+
+const HitCost& hit_cost() {
+  static const HitCost cost = [] {
     constexpr std::uint32_t kEntries = 64;
-    std::byte bytes[64] = {};
+    constexpr std::uint64_t kSmall = 64, kLarge = 4096;
+    static std::byte bytes[kLarge];
+    HitCost result{kWrapperNanoseconds * ticks_per_nanosecond(), 0.1};
     auto probe = cache::Cache::create({});
-    if (!probe) return std::uint64_t{200};
+    if (!probe) return result;
     for (std::uint32_t i = 0; i < kEntries; ++i) {
-      const cache::Key key{0, i * sizeof bytes, 0};
-      probe->find(key, sizeof bytes);
-      if (const auto place = probe->reserve(key, sizeof bytes); place.entry)
-        probe->fill(place.entry, bytes, sizeof bytes);
+      const cache::Key key{0, i * kLarge, 0};
+      probe->find(key, kLarge);
+      if (const auto place = probe->reserve(key, kLarge); place.entry)
+        probe->fill(place.entry, bytes, kLarge);
     }
-    std::uint64_t best = ~std::uint64_t{0};
-    for (int round = 0; round < 8; ++round) {
-      const std::uint64_t start = ticks();
-      for (std::uint32_t i = 0; i < kEntries; ++i) {
-        const cache::Lookup hit = probe->find({0, i * sizeof bytes, 0}, sizeof bytes);
-        if (hit.data) std::memcpy(bytes, hit.data, sizeof bytes);
-        asm volatile("" : : "r"(bytes) : "memory");
+    const auto best = [&](std::uint64_t size) {
+      std::uint64_t least = ~std::uint64_t{0};
+      for (int round = 0; round < 8; ++round) {
+        const std::uint64_t start = ticks();
+        for (std::uint32_t i = 0; i < kEntries; ++i) {
+          const cache::Lookup hit = probe->find({0, i * kLarge, 0}, size);
+          if (hit.data) std::memcpy(bytes, hit.data, size);
+          asm volatile("" : : "r"(bytes) : "memory");
+        }
+        least = std::min(least, (ticks() - start) / kEntries);
       }
-      best = std::min(best, (ticks() - start) / kEntries);
-    }
-    return best;
+      return static_cast<double>(least);
+    };
+    const double small = best(kSmall);
+    result.ticks += small;
+    result.ticks_per_byte = std::max(0.0, best(kLarge) - small) / static_cast<double>(kLarge - kSmall);
+    return result;
   }();
   return cost;
 }
@@ -126,18 +150,41 @@ CachedGets::CachedGets(Window& window, const Options& options, std::unique_ptr<c
           static_cast<std::uint64_t>(options.progress_nanoseconds * ticks_per_nanosecond())),
       last_mpi_(ticks()),
       watch_(new RequestWatch(*this)) {
-  hit_ticks();
+  hit_cost();
   cached_windows.fetch_add(1, std::memory_order_relaxed);
 }
 
 CachedGets::~CachedGets() {
   cached_windows.fetch_sub(1, std::memory_order_relaxed);
   watch_->end();
+  if (awake_) rest();
+}
+
+/// From the first get on that may be kept, Hob must see what the process learns and writes. What it
+/// did before was not seen.
+void CachedGets::wake_up() {
+  awake_ = true;
+  wake();
+  slept_ = true;
+  for (auto& [_, t] : targets_) ++t.writes;
+}
+
+/// Lets Hob sleep again, when nothing of this window is under way and nothing will be looked up.
+void CachedGets::leave_alone() {
+  if (!runtime().one_node || many_threads || tracing) return;
+  for (const auto& [_, t] : targets_)
+    if (!t.pending.empty() || t.waiting != 0 || t.completing != 0) return;
+  left_alone_ = true;
+  awake_ = false;
+  rest();
+  cache_->drop_all();
 }
 
 CachedGets::Target& CachedGets::target(int rank) {
   if (HOB_LIKELY(rank == last_rank_)) return *last_target_;
-  Target& t = targets_[rank];
+  const auto [place, added] = targets_.try_emplace(rank);
+  Target& t = place->second;
+  if (added && slept_) t.writes = 1;
   last_rank_ = rank;
   last_target_ = &t;
   return t;
@@ -176,10 +223,12 @@ int CachedGets::native(const Get& get, Target& t) {
 
 /// Decides whether a get may be looked up at all, and by which key.
 CachedGets::Wanted CachedGets::want(const Get& get, Target& t) {
-  if (t.bypass) {
-    ++stats_.bypassed;
+  if (t.bypass || left_alone_) {
+    // Whatever is true of one target of a node is true of the others.
+    if (++stats_.bypassed % 16 == 0 && awake_) leave_alone();
     return {};
   }
+  if (HOB_UNLIKELY(!awake_)) wake_up();
   const Layout& remote = layout_of(get.target_type);
   const Layout& origin = get.type == get.target_type ? remote : layout_of(get.type);
   const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
@@ -368,7 +417,7 @@ void CachedGets::poke() {
 }
 
 int CachedGets::issue(const Get& get, Target& t, const Wanted& wanted, bool keep) {
-  const std::uint64_t start = ticks();
+  const std::uint64_t start = HOB_UNLIKELY(t.samples < kSamples) ? ticks() : 0;
   const int result = native(get, t);
   if (result != MPI_SUCCESS || !keep) return result;
   const std::uint64_t now = ticks();
@@ -378,8 +427,13 @@ int CachedGets::issue(const Get& get, Target& t, const Wanted& wanted, bool keep
                                        .bytes = wanted.size,
                                        .issue_ticks = now - start,
                                        .when = now});
-    pending_[index].entry =
+    const cache::EntryId entry =
         cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
+    pending_[index].entry = entry;
+    // The bytes are copied there when they have arrived: time to fetch its cache lines is now.
+    if (const std::byte* place = entry ? cache_->writable(entry) : nullptr)
+      for (std::uint64_t at = 0; at < std::min(wanted.size, kPrefetched); at += 64)
+        __builtin_prefetch(place + at, 1, 2);
   } catch (const std::bad_alloc&) {
     // Not kept: the get itself is under way and will be complete at the flush.
   }
@@ -581,9 +635,11 @@ void CachedGets::complete(std::vector<std::uint32_t>& list) {
 
 /// Learns how fast the target's own gets are: one get, one flush, nothing else in between.
 void CachedGets::measure(Target& t, const Pending& pending, std::uint64_t flush_ticks) {
-  t.native_ticks = std::min(t.native_ticks, pending.issue_ticks + flush_ticks);
+  const std::uint64_t spent = pending.issue_ticks + flush_ticks;
+  t.native_ticks = std::min(t.native_ticks, spent);
+  if (spent < kWorthwhile * hit_cost().of(pending.bytes)) ++t.cheap_samples;
   if (++t.samples != kSamples) return;
-  if (options_.bypass && t.native_ticks < kWorthwhile * hit_ticks()) t.bypass = true;
+  if (options_.bypass && t.cheap_samples >= kSamples / 2) t.bypass = true;
   refetch_pause_ticks_ =
       options_.poll_share > 0
           ? static_cast<std::uint64_t>(static_cast<double>(t.native_ticks) / options_.poll_share)
@@ -627,7 +683,7 @@ bool CachedGets::before_flush(int rank, bool local) {
     leave(t, local);
     return true;
   }
-  bool all_idle = true;
+  bool all_idle = !slept_;
   std::uint64_t hits = 0;
   for (auto& [_, t] : targets_) {
     all_idle = all_idle && idle(t);
@@ -640,6 +696,7 @@ bool CachedGets::before_flush(int rank, bool local) {
     return false;
   }
   for (auto& [_, t] : targets_) leave(t, local);
+  if (!local) slept_ = false;
   return true;
 }
 
@@ -669,8 +726,10 @@ void CachedGets::epoch_closed(int rank) {
   };
   if (rank >= 0)
     close(target(rank));
-  else
+  else {
     for (auto& [_, t] : targets_) close(t);
+    slept_ = false;
+  }
   if (mode_ == Mode::strict) strict_end();
 }
 

@@ -42,6 +42,7 @@ struct GetStats {
   std::uint64_t gets = 0;         ///< asked for by the program, of any size and target
   std::uint64_t native_gets = 0;  ///< gets that the MPI library was asked for, refetches included
   std::uint64_t bypassed = 0;     ///< left to the library since the target is as fast as a hit
+  std::uint64_t left_alone = 0;   ///< bypassed, and counted by the wrapper alone
   std::uint64_t uncacheable = 0;  ///< left to the library for another reason
   std::uint64_t refetches = 0;    ///< hits that were fetched again to see whether they changed
   std::uint64_t refetches_changed = 0;  ///< of these, the bytes had changed
@@ -100,6 +101,10 @@ class CachedGets {
   void drop_all();
   void drop_target(int target);
 
+  /// Nothing is looked up any more: the whole job is on one node, whose gets cost what hits cost.
+  bool left_alone() const { return left_alone_; }
+  std::uint64_t& gets_left_alone() { return stats_.left_alone; }
+
   Mode mode() const { return mode_; }
   const std::string& mode_reason() const { return mode_reason_; }
   void set_mode(Mode mode, std::string reason);
@@ -150,6 +155,7 @@ class CachedGets {
     std::uint32_t waiting = 0;     ///< waiters not yet served
     std::uint64_t native_ticks = ~std::uint64_t{0};  ///< the fastest get and flush seen
     std::uint32_t samples = 0;
+    std::uint32_t cheap_samples = 0;  ///< of these, hardly more than a hit
     bool bypass = false;
   };
 
@@ -164,6 +170,8 @@ class CachedGets {
 
   Target& target(int rank);
   void learn();
+  void wake_up();
+  void leave_alone();
   void drop_everything();
   void record(report::TraceRecord what);
   int native(const Get& get, Target& t);
@@ -201,6 +209,10 @@ class CachedGets {
   std::unique_ptr<DisplacementUnits> units_;
 
   Spin lock_;
+  /// Writes may be outstanding that were not seen, since Hob slept (wrapper.hpp).
+  bool slept_ = true;
+  bool awake_ = false;       ///< this is a reason not to sleep
+  bool left_alone_ = false;  ///< every target is bypassed, those not yet used too
   std::uint64_t learned_ = 0;  ///< value of `acquires` up to which the cache is true
   std::unordered_map<int, Target> targets_;
   int last_rank_ = -1;

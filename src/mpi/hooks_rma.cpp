@@ -5,6 +5,7 @@
 #include "mpi/real.hpp"
 #include "mpi/runtime.hpp"
 #include "mpi/window.hpp"
+#include "mpi/wrapper.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -25,6 +26,7 @@ void wrote(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Datat
 int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp, MPI_Count target_count,
         MPI_Datatype target_type, Window& window, MPI_Request* request) {
   ++window.puts;
+  if (sleeping()) remember_quiet(window);
   wrote(window, target, disp, target_count, target_type);
   return window.route->put(origin, count, type, target, disp, target_count, target_type, request);
 }
@@ -32,6 +34,7 @@ int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_
 int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
                MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window, MPI_Request* request) {
   ++window.accumulates;
+  if (sleeping()) remember_quiet(window);
   wrote(window, target, disp, target_count, target_type);
   return window.route->accumulate(origin, count, type, target, disp, target_count, target_type, op, request);
 }
@@ -63,6 +66,7 @@ int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dataty
   if (!window->cached)
     return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                               target_datatype, nullptr);
+  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
   return window->cached->get(
       {origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype});
 }

@@ -55,9 +55,13 @@ void add_poller(const Poller& poller) {
 void under_way() {
   install_callback();
   parts_under_way.fetch_add(1, std::memory_order_relaxed);
+  wake();
 }
 
-void none_under_way() { parts_under_way.fetch_sub(1, std::memory_order_relaxed); }
+void none_under_way() {
+  rest();
+  parts_under_way.fetch_sub(1, std::memory_order_relaxed);
+}
 
 void advance() {
   if (advancing || ended) return;

@@ -49,8 +49,8 @@ report::Counters window_counters(const Window& window) {
   if (!window.cached) return c;
   const GetStats& gets = window.cached->stats();
   const cache::Stats& cache = window.cached->cache().stats();
-  c[Counter::gets] = gets.gets;
-  c[Counter::native_gets] = gets.native_gets;
+  c[Counter::gets] = gets.gets + gets.left_alone;
+  c[Counter::native_gets] = gets.native_gets + gets.left_alone;
   c[Counter::hits_full] = cache.hits_full;
   c[Counter::hits_partial] = cache.hits_partial;
   c[Counter::hits_pending] = cache.hits_pending;
@@ -59,7 +59,7 @@ report::Counters window_counters(const Window& window) {
   c[Counter::conflicting] = cache.conflicting;
   c[Counter::capacity] = cache.capacity;
   c[Counter::failing] = cache.failing;
-  c[Counter::bypassed] = gets.bypassed;
+  c[Counter::bypassed] = gets.bypassed + gets.left_alone;
   c[Counter::uncacheable] = gets.uncacheable;
   c[Counter::bytes_from_cache] = cache.bytes_from_cache;
   c[Counter::bytes_from_network] = cache.bytes_from_network;

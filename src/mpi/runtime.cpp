@@ -99,12 +99,22 @@ void start(int thread_level, bool world) {
     real::Comm_size(all, &the.size);
     real::Comm_dup(all, &the.comm);
     real::Comm_set_errhandler(the.comm, MPI_ERRORS_RETURN);
+    MPI_Comm node = MPI_COMM_NULL;
+    if (real::Comm_split_type(the.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) == MPI_SUCCESS) {
+      int near = 0;
+      real::Comm_size(node, &near);
+      the.one_node = near == the.size;
+      real::Comm_free(&node);
+    }
   } else {
     the.rank = std::max(launcher_rank(), 0);
   }
   if (!the.settings.off) p2p::start();
   active = !the.settings.off;
   if (active) start_tracing();
+  // With several threads inside MPI, one may learn something in a call that began before another
+  // one's first get.
+  if (active && (many_threads || tracing || world_is_smaller)) stay_awake();
 }
 
 void finish() {

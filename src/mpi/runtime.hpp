@@ -16,6 +16,7 @@ struct Runtime {
   int size = 1;      ///< of it
   bool world = false;  ///< MPI_Init was called (not only sessions)
   MPI_Comm comm = MPI_COMM_NULL;  ///< Hob's own communicator over the program's world
+  bool one_node = false;  ///< all ranks share memory
   std::string host;
   std::string mpi_version;
   double started = 0;  ///< seconds since the Unix epoch

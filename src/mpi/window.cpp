@@ -7,6 +7,7 @@
 
 #include "mpi/real.hpp"
 #include "mpi/spin.hpp"
+#include "mpi/wrapper.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -133,6 +134,12 @@ Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Route
 
 Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }
 
+void remember_quiet(Window& window) {
+  std::uint64_t* gets = nullptr;
+  if (window.cached && window.cached->left_alone()) gets = &window.cached->gets_left_alone();
+  quiet_slot(window.handle) = {window.handle, &window.puts, &window.accumulates, gets};
+}
+
 Window* add_window(std::unique_ptr<Window> window) {
   Windows& all = windows();
   Window* result = window.release();
@@ -150,6 +157,7 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
   const std::lock_guard guard(all.lock);
   all.table.clear(handle);
   std::erase(all.alive, window.get());
+  if (QuietWindow& slot = quiet_slot(handle); slot.window == handle) slot = {};
   return window;
 }
 

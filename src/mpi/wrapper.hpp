@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "mpi/mpi.hpp"
 #include "mpi/spin.hpp"
@@ -17,6 +19,50 @@ inline bool active = false;
 inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 
 inline bool pass_through() { return !active || depth != 0; }
+
+/// How many parts of Hob have something to do at synchronisation of windows and at writes: windows
+/// from which something was fetched through a cache, ghosts, receives that Hob holds, and programs
+/// whose threads may be inside MPI together. With none, Hob sleeps: the wrappers of these calls
+/// (plan.SLEEPERS) are the library's own.
+inline std::atomic<int> parts_awake{0};
+
+inline void wake() { parts_awake.fetch_add(1, std::memory_order_relaxed); }
+inline void rest() { parts_awake.fetch_sub(1, std::memory_order_relaxed); }
+
+/// For parts that, once they have had something to do, stay awake.
+inline void stay_awake() {
+  static const bool once = (wake(), true);
+  (void)once;
+}
+
+inline bool sleeping() { return parts_awake.load(std::memory_order_relaxed) == 0; }
+inline bool asleep() { return sleeping() || pass_through(); }
+
+/// What is only counted, and where, while Hob sleeps: writes, and gets of windows that it leaves
+/// alone for good. One slot for each of a few windows, filled by their hooks.
+struct QuietWindow {
+  MPI_Win window{};
+  std::uint64_t* puts = nullptr;
+  std::uint64_t* accumulates = nullptr;
+  std::uint64_t* gets = nullptr;
+};
+inline constexpr std::size_t quiet_slots = 16;
+inline QuietWindow quiet_windows[quiet_slots];
+
+inline QuietWindow& quiet_slot(MPI_Win window) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &window, sizeof window);
+  return quiet_windows[(bits ^ bits >> 4) % quiet_slots];
+}
+
+/// Counts the call and says so, if it is one that is only counted now.
+inline bool only_counted(MPI_Win window, std::uint64_t* QuietWindow::* which) {
+  if (!sleeping()) return false;
+  const QuietWindow& slot = quiet_slot(window);
+  if (slot.window != window || !(slot.*which)) return false;
+  ++*(slot.*which);
+  return true;
+}
 
 struct DepthGuard {
   DepthGuard() { ++depth; }

@@ -108,8 +108,12 @@ def wrapper(call):
             lines.append(f"  {name} = as_program_sees({name});")
     if call.base in plan.STARTS:
         lines.append(f"  if (depth != 0) return {native};")
+    elif call.base in plan.COUNTED:
+        lines.append(f"  if (HOB_LIKELY(only_counted(win, &QuietWindow::{plan.COUNTED[call.base]})"
+                     f" || pass_through())) return {native};")
     else:
-        lines.append(f"  if (HOB_LIKELY(pass_through())) return {native};")
+        test = "asleep" if call.base in plan.SLEEPERS else "pass_through"
+        lines.append(f"  if (HOB_LIKELY({test}())) return {native};")
     lines.append("  const DepthGuard guard;")
     if may_block(call):
         lines.append("  if (HOB_UNLIKELY(blocking_needs_care())) before_blocking();")

@@ -47,6 +47,17 @@ Send Ssend Rsend Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
 # Calls that make Hob active: they are hooked before it is.
 STARTS = "Init Init_thread Session_init".split()
 
+# Calls that are the library's own while Hob sleeps (wrapper.hpp): they matter only to windows from
+# which something was fetched.
+SLEEPERS = """
+Win_fence Win_start Win_complete Win_post Win_wait Win_test
+Win_lock Win_unlock Win_lock_all Win_unlock_all
+Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
+""".split()
+
+# Calls that may be only counted while Hob sleeps, and where (wrapper.hpp, QuietWindow).
+COUNTED = {"Put": "puts", "Accumulate": "accumulates", "Get": "gets"}
+
 # Calls that Hob makes but does not wrap (their large-count forms included, where they exist).
 NATIVE = """
 Finalized Initialized Get_library_version Is_thread_main Query_thread Get_processor_name
