@@ -159,7 +159,7 @@ class GatedJob:
         self.timeout, self.pids = timeout, []
         self.process = subprocess.Popen(self.command, env=environment, cwd=scratch, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors, start_new_session=True)
+                                        stderr=self.errors)
         self.pids = self._line()["pids"]
         self._signal(signal.SIGSTOP)
 

@@ -12,6 +12,8 @@ CASES = (
     ("gets", "node", 4096, 20000, ()),
     ("gets", "node", 65536, 2000, ()),
     ("gets", "node", 8, 4000, ("window=create",)),
+    ("stream", "node", 8, 20000, ()),
+    ("stream", "node", 4096, 5000, ()),
     ("stream", "remote", 8, 500, ()),
     ("stream", "remote", 4096, 500, ()),
     ("stream", "remote", 65536, 300, ()),

@@ -40,7 +40,7 @@ def run(args):
     bench = Bench()
     progress = Progress(NAME, (batches + 2) * len(SIZES))
     for size in SIZES:
-        job = {"path": path, "args": [f"size={size}", "count=300", "skip=50"]}
+        job = {"path": path, "args": [f"size={size}", "count=250", "skip=50"]}
         kinds = [kind for kind in KINDS if kind != "failing" or size > 1024]
         variants = {"native": job}
         variants.update({kind: {**job, "hob": {"cache_policy": args.policy,
