@@ -226,6 +226,7 @@ CachedGets::Wanted CachedGets::want(const Get& get, Target& t) {
   if (t.bypass || left_alone_) {
     // Whatever is true of one target of a node is true of the others.
     if (++stats_.bypassed % 16 == 0 && awake_) leave_alone();
+    if (get.atomic) window_.atomic_results.add(get.target);
     return {};
   }
   if (HOB_UNLIKELY(!awake_)) wake_up();
