@@ -128,7 +128,7 @@ TEST_P(Service, OneOriginAgainstAModel) {
   std::vector<std::vector<std::int64_t>> model(2, std::vector<std::int64_t>(words, 0));
   std::mt19937 random(11);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  for (int epoch = 0; epoch < 60; ++epoch) {
+  for (int epoch = 0; epoch < 40; ++epoch) {
     const LockMode mode = epoch % 3 == 0 ? LockMode::exclusive : LockMode::shared;
     for (Peer& peer : peers) origin.lock(peer, epoch % 5 == 4 ? LockMode::none : mode, true);
     for (int step = 0; step < 12; ++step) {
@@ -225,7 +225,7 @@ TEST_P(Service, OneOriginAgainstAModel) {
 // under shared locks elsewhere: no update is lost, no reader sees half of a pair.
 TEST_P(Service, ExclusionAndAtomicity) {
   constexpr int origins = 4;
-  constexpr int rounds = 150;
+  constexpr int rounds = 60;
   Network network(3, 3);
   Node node(network, origins, GetParam().ghosts, 1, 4096);
   std::vector<std::thread> threads;
