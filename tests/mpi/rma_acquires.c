@@ -221,6 +221,9 @@ static void o_fetch_and_op(void) {
         MPI_Win_flush(1, other);
     }
 }
+#if defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION == 4
+#define NO_COMPARE_AND_SWAP /* crashes in that library's emulation of it on shared memory */
+#else
 static void o_compare_and_swap(void) {
     const long never = -5;
     for (long value = -1; value != serial;) {
@@ -228,6 +231,7 @@ static void o_compare_and_swap(void) {
         MPI_Win_flush(1, other);
     }
 }
+#endif
 static void o_get_accumulate(void) {
     const long none = 0;
     for (long value = -1; value != serial;) {
@@ -412,7 +416,9 @@ static const struct Row rows[] = {
     {"win_lock exclusive", 1, 0, o_lock_exclusive, w_flag, 0},
     {"win_lock_all", 1, 0, o_lock_all, w_flag, 0},
     {"fetch_and_op", 1, pre_shared, o_fetch_and_op, w_flag_shared, after_unlock},
+#ifndef NO_COMPARE_AND_SWAP
     {"compare_and_swap", 1, pre_shared, o_compare_and_swap, w_flag_shared, after_unlock},
+#endif
     {"get_accumulate", 1, pre_shared, o_get_accumulate, w_flag_shared, after_unlock},
     {"get_accumulate no_op", 1, pre_shared, o_get_accumulate_no_op, w_flag_shared, after_unlock},
     {"rget_accumulate", 1, pre_shared, o_rget_accumulate, w_flag_shared, after_unlock},
