@@ -293,13 +293,13 @@ int CachedGets::get(const Get& get) {
       if (wanted.contiguous && one_block(*wanted.origin, get.count) && !get.atomic)
         return fetch_tail(get, t, wanted, hit);
       cache_->drop(hit.entry);
-      return issue(get, t, wanted, true);
+      return issue(get, t, wanted, t.writes == 0);
     case cache::Hit::pending_partial:
       return issue(get, t, wanted, false);
     case cache::Hit::missing:
       break;
   }
-  return issue(get, t, wanted, true);
+  return issue(get, t, wanted, t.writes == 0);
 }
 
 int CachedGets::rget(const Get& get, MPI_Request* request) {
@@ -332,7 +332,7 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     ++stats_.native_gets;
     result = window_.route->get(get.buffer, get.count, get.type, get.target, get.disp,
                                 get.target_count, get.target_type, request);
-    if (result != MPI_SUCCESS || !wanted.remote || (hit.kind != cache::Hit::missing && !again))
+    if (result != MPI_SUCCESS || !wanted.remote || (!again && (hit.kind != cache::Hit::missing || t.writes != 0)))
       return result;
     try {
       const std::uint64_t now = ticks();
@@ -417,6 +417,8 @@ void CachedGets::poke() {
   ++stats_.pokes;
 }
 
+/// `keep` is false where the bytes may be older than what this process wrote: a get that follows a
+/// write not yet complete at the target may overtake it.
 int CachedGets::issue(const Get& get, Target& t, const Wanted& wanted, bool keep) {
   const std::uint64_t start = HOB_UNLIKELY(t.samples < kSamples) ? ticks() : 0;
   const int result = native(get, t);
@@ -449,7 +451,7 @@ int CachedGets::fetch_tail(const Get& get, Target& t, const Wanted& wanted,
   const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
   if (tail % unit != 0) {
     cache_->drop(hit.entry);
-    return issue(get, t, wanted, true);
+    return issue(get, t, wanted, t.writes == 0);
   }
   const Layout& origin = *wanted.origin;
   std::byte* buffer = static_cast<std::byte*>(get.buffer) + origin.low;
