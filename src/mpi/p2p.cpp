@@ -579,6 +579,8 @@ int make_persistent(const Target& target, const Wanted& wanted, MPI_Request* req
 
 int test_probe(const Wanted& wanted, int* flag, MPI_Status* status) {
   State& the = state();
+  // Receives held for other communicators advance too: their senders may be what is waited for.
+  if (parts_under_way.load(std::memory_order_relaxed) != 0) advance();
   const std::lock_guard guard(the.gate);
   Channel* channel = channel_of(wanted.comm);
   if (!channel || !ours(*channel, wanted, 0))
@@ -597,6 +599,7 @@ int test_probe(const Wanted& wanted, int* flag, MPI_Status* status) {
 }
 
 int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status) {
+  if (parts_under_way.load(std::memory_order_relaxed) != 0) advance();
   const std::lock_guard guard(state().gate);
   Channel* channel = channel_of(wanted.comm);
   if (!channel || !ours(*channel, wanted, 0))
