@@ -373,7 +373,17 @@ void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
                                         : cache_->abandon(pending.entry);
   else
     finish(pending);
-  pending.purpose = Purpose::done;
+  // A program may never flush: the slot is free now, unless a flush of another thread holds it.
+  std::vector<std::uint32_t>& list = targets_[pending.rank].pending;
+  const auto place = std::find(list.begin(), list.end(), index);
+  if (place == list.end()) {
+    pending.purpose = Purpose::done;
+    return;
+  }
+  *place = list.back();
+  list.pop_back();
+  pending = {};
+  free_pending_.push_back(index);
 }
 
 cache::Fetch CachedGets::fetch_of(const Get& get, const Wanted& wanted, std::uint32_t index) {
