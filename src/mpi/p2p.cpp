@@ -690,14 +690,7 @@ void start() {
   the.threshold = settings.match_threshold;
   if (the.threshold == 0) {
     the.threshold = kThresholdNetwork;
-    if (runtime().world && the.mode == State::Mode::automatic) {
-      MPI_Comm node = MPI_COMM_NULL;
-      int ranks_here = 0;
-      real::Comm_split_type(runtime().comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-      real::Comm_size(node, &ranks_here);
-      real::Comm_free(&node);
-      if (ranks_here == runtime().size) the.threshold = kThresholdOneNode;
-    }
+    if (runtime().one_node) the.threshold = kThresholdOneNode;
   }
   add_poller({look, hand_over_all});
   report_queues();
