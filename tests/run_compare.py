@@ -21,7 +21,12 @@ SKIP = 77
 
 # Caches that are forced to work (no bypass of cheap targets), in every mode and size.
 WORK = {"HOB_CACHE_BYPASS": "off", "HOB_REPORT": "silent"}
-TINY = {"HOB_CACHE_SIZE": "4K", "HOB_CACHE_MAX": "4K", "HOB_CACHE_INDEX": "4", "HOB_CACHE_ADAPT": "off"}
+TINY = {
+    "HOB_CACHE_SIZE": "4K",
+    "HOB_CACHE_MAX": "4K",
+    "HOB_CACHE_INDEX": "4",
+    "HOB_CACHE_ADAPT": "off",
+}
 SETTINGS = {
     "default": {"HOB_REPORT": "silent"},
     "auto": WORK,
@@ -87,8 +92,15 @@ def run(command, env, timeout):
     start = time.time()
     full = {key: value for key, value in os.environ.items() if not key.startswith("HOB_")}
     full.update(env)
-    process = subprocess.Popen(command, env=full, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               errors="replace", start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        env=full,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
         out, err = process.communicate(timeout=timeout)
         status = process.returncode
@@ -137,18 +149,33 @@ def compare(args, name, settings, env, plain):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--mpi", required=True, help="mpich4, mpich5, abi5, openmpi4 or openmpi5")
     parser.add_argument("--exec", required=True, help="the launcher")
-    parser.add_argument("--lib", help="libhob of the MPI's family; without it the program is only run plainly")
+    parser.add_argument(
+        "--lib", help="libhob of the MPI's family; without it the program is only run plainly"
+    )
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--remote", choices=["no", "tcp", "messages"], default="no",
-                        help="MPICH 5: every rank on a node of its own; messages: RMA as active messages")
+    parser.add_argument(
+        "--remote",
+        choices=["no", "tcp", "messages"],
+        default="no",
+        help="MPICH 5: every rank on a node of its own; messages: RMA as active messages",
+    )
     parser.add_argument("--settings", default="auto", help="comma-separated: " + " ".join(SETTINGS))
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
-    parser.add_argument("--fails", action="store_true",
-                        help="the program ends with an error, plainly too; only that it ends is compared")
-    parser.add_argument("--seed-of-the-day", action="store_true", help="append --seed with a number that changes daily")
+    parser.add_argument(
+        "--fails",
+        action="store_true",
+        help="the program ends with an error, plainly too; only that it ends is compared",
+    )
+    parser.add_argument(
+        "--seed-of-the-day",
+        action="store_true",
+        help="append --seed with a number that changes daily",
+    )
     parser.add_argument("program", nargs=argparse.REMAINDER)
     args = parser.parse_args()
     args.program = args.program[1:] if args.program[:1] == ["--"] else args.program
@@ -176,7 +203,10 @@ def main():
         return 1
     if not args.lib:
         return 0
-    good = [compare(args, name, SETTINGS[name], env, (status, lines)) for name in args.settings.split(",")]
+    good = [
+        compare(args, name, SETTINGS[name], env, (status, lines))
+        for name in args.settings.split(",")
+    ]
     return 0 if all(good) else 1
 
 

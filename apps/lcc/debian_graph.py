@@ -55,8 +55,11 @@ def stanzas(text):
 
 def split_relations(value):
     """The package names in 'a (>= 1) | b:any, c [amd64]'."""
-    return [m.group(1) for part in re.split(r"[,|]", value)
-            if (m := re.match(r"\s*([a-z0-9][a-z0-9+.\-]*)", part))]
+    return [
+        m.group(1)
+        for part in re.split(r"[,|]", value)
+        if (m := re.match(r"\s*([a-z0-9][a-z0-9+.\-]*)", part))
+    ]
 
 
 def read_list(path):
@@ -107,16 +110,20 @@ def from_status(path):
 
 def packages_of_this_machine(lists="/var/lib/apt/lists/*_Packages*", status="/var/lib/dpkg/status"):
     """(where from, {package: names}); raises NoPackages."""
-    for source, read in ((f"apt's package lists ({lists})", lambda: from_apt_lists(lists)),
-                         ("apt-cache dumpavail", from_apt_cache)):
+    for source, read in (
+        (f"apt's package lists ({lists})", lambda: from_apt_lists(lists)),
+        ("apt-cache dumpavail", from_apt_cache),
+    ):
         packages = read()
         if len(packages) >= FEW:
             return source, packages
     packages = from_status(status)
     if packages:
         return f"the installed packages ({status}), since apt has no package lists", packages
-    raise NoPackages("no Debian package list on this machine: neither apt's lists, nor apt-cache, "
-                     f"nor {status}. Use another graph (--rmat, or any SNAP edge list).")
+    raise NoPackages(
+        "no Debian package list on this machine: neither apt's lists, nor apt-cache, "
+        f"nor {status}. Use another graph (--rmat, or any SNAP edge list)."
+    )
 
 
 def edges_of(packages):

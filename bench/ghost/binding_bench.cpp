@@ -28,7 +28,8 @@ struct Node {
   explicit Node(unsigned count) : ghosts(count), operations(count), bytes(count) {}
   double imbalance(bool by_bytes) const {
     const auto& load = by_bytes ? bytes : operations;
-    const double sum = static_cast<double>(std::accumulate(load.begin(), load.end(), std::uint64_t{0}));
+    const double sum =
+        static_cast<double>(std::accumulate(load.begin(), load.end(), std::uint64_t{0}));
     return static_cast<double>(*std::max_element(load.begin(), load.end())) * ghosts / sum;
   }
 };
@@ -36,8 +37,8 @@ struct Node {
 struct Pattern {
   const char* name;
   unsigned ghosts;
-  unsigned puts, accumulates;          // to the first rank of the node; others get one of each kind, or,
-                                       // where sizes are uneven and not numbers, as many
+  unsigned puts, accumulates;  // to the first rank of the node; others get one of each kind, or,
+                               // where sizes are uneven and not numbers, as many
   std::uint64_t put_bytes, acc_bytes;  // for the first rank; others 8
   bool by_bytes;                       // what the work is
   bool uneven_windows;                 // first rank exposes 4 KiB, others 16 bytes
@@ -61,11 +62,14 @@ double run(const Pattern& pattern, Binding binding) {
       };
       if (binding == Binding::segment) {
         const std::uint64_t at = number * 8 % std::max<std::uint64_t>(sizes[target] - bytes + 8, 8);
-        for (const auto& part : hob::ghost::split(segments.pieces(target), {{static_cast<std::int64_t>(at), bytes}}, 8))
+        for (const auto& part : hob::ghost::split(segments.pieces(target),
+                                                  {{static_cast<std::int64_t>(at), bytes}}, 8))
           give(part.ghost, hob::ghost::total_bytes(part.target));
         return;
       }
-      give(put && hob::ghost::is_dynamic(binding) ? hob::ghost::choose(binding, load, turn[target]) : home, bytes);
+      give(put && hob::ghost::is_dynamic(binding) ? hob::ghost::choose(binding, load, turn[target])
+                                                  : home,
+           bytes);
     };
     // Round by round: an accumulate to every target whose turn it is, then the puts.
     for (unsigned round = 0; round < std::max(pattern.puts, pattern.accumulates); ++round) {
@@ -74,7 +78,8 @@ double run(const Pattern& pattern, Binding binding) {
           const bool first = target == 0;
           const unsigned wanted = put ? pattern.puts : pattern.accumulates;
           const unsigned own = first || pattern.by_bytes ? wanted : std::min(wanted, 1U);
-          if (round < own) issue(target, put, first ? (put ? pattern.put_bytes : pattern.acc_bytes) : 8, round);
+          if (round < own)
+            issue(target, put, first ? (put ? pattern.put_bytes : pattern.acc_bytes) : 8, round);
         }
       }
     }
@@ -102,8 +107,8 @@ int main(int argc, char** argv) {
   };
   nlohmann::json rows = nlohmann::json::array(), limits = nlohmann::json::array();
   std::map<std::string, std::map<Binding, double>> all;
-  std::printf("largest ghost load / average, %u nodes x %u ranks\n%-40s %8s %8s %8s %10s %8s\n", nodes, ranks, "pattern",
-              "rank", "segment", "random", "operations", "bytes");
+  std::printf("largest ghost load / average, %u nodes x %u ranks\n%-40s %8s %8s %8s %10s %8s\n",
+              nodes, ranks, "pattern", "rank", "segment", "random", "operations", "bytes");
   for (const Pattern& pattern : patterns) {
     nlohmann::json row{{"pattern", pattern.name}, {"ghosts", pattern.ghosts}};
     std::printf("%-40s", pattern.name);
@@ -137,7 +142,8 @@ int main(int argc, char** argv) {
   at_most("7c: bytes / random", sizes[Binding::bytes] / sizes[Binding::random], 0.999);
   at_most("byte counting beyond perfect balance", sizes[Binding::bytes], 1.1);
   if (file != nullptr) {
-    std::ofstream(file) << nlohmann::json{{"bench", "binding"}, {"rows", rows}, {"limits", limits}}.dump(1) << "\n";
+    std::ofstream(file)
+        << nlohmann::json{{"bench", "binding"}, {"rows", rows}, {"limits", limits}}.dump(1) << "\n";
   }
   return good ? 0 : 1;
 }

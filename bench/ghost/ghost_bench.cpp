@@ -4,9 +4,8 @@
 //   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
 //   ghost_bench what=calls rounds=51                                     windows, locks, fences
 //
-// pin=1 puts rank 1 on core 1 and leaves the others where they were started; quiet=1 lets ranks that
-// wait sleep. One JSON line a result,
-// times in microseconds.
+// pin=1 puts rank 1 on core 1 and leaves the others where they were started; quiet=1 lets ranks
+// that wait sleep. One JSON line a result, times in microseconds.
 #include <sched.h>
 
 #include <functional>
@@ -23,7 +22,8 @@ volatile double sink = 0;
 double us() { return rma::now_ns() / 1000; }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -67,9 +67,11 @@ MPI_Datatype row_type() {
 
 void issue(const std::string& op, MPI_Win win, int target) {
   static double data[64], result[64];
-  if (op == "accumulate") MPI_Accumulate(data, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, MPI_SUM, win);
+  if (op == "accumulate")
+    MPI_Accumulate(data, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, MPI_SUM, win);
   if (op == "get_accumulate")
-    MPI_Get_accumulate(data, 1, MPI_DOUBLE, result, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, MPI_SUM, win);
+    MPI_Get_accumulate(data, 1, MPI_DOUBLE, result, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE,
+                       MPI_SUM, win);
   if (op == "fetch_and_op") MPI_Fetch_and_op(data, result, MPI_DOUBLE, target, 0, MPI_SUM, win);
   if (op == "strided_put") MPI_Put(data, 64, MPI_DOUBLE, target, 0, 1, row_type(), win);
   if (op == "put") MPI_Put(data, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, win);
@@ -89,7 +91,8 @@ std::vector<std::string> words(const std::string& list) {
 void progress(const rma::Args& args) {
   const Window window(1024);
   const long speed = steps_per_us();
-  for (const auto& op : words(args.text("ops", "accumulate,get_accumulate,fetch_and_op,strided_put,get"))) {
+  for (const auto& op :
+       words(args.text("ops", "accumulate,get_accumulate,fetch_and_op,strided_put,get"))) {
     for (const long busy : args.numbers("busy", "0,10,100,1000,10000")) {
       const long rounds = args.number("rounds", 31) / (busy >= 10000 ? 3 : 1);
       std::vector<double> times, alone, beside;
@@ -119,8 +122,8 @@ void progress(const rma::Args& args) {
       double slowdown = rank == 1 && busy > 0 ? median(beside) / median(alone) : 1;
       MPI_Bcast(&slowdown, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
       if (rank == 0) {
-        std::printf("{\"op\": \"%s\", \"busy_us\": %ld, \"us\": %.3f, \"slowdown\": %.4f}\n", op.c_str(), busy,
-                    median(times), slowdown);
+        std::printf("{\"op\": \"%s\", \"busy_us\": %ld, \"us\": %.3f, \"slowdown\": %.4f}\n",
+                    op.c_str(), busy, median(times), slowdown);
         std::fflush(stdout);
       }
     }

@@ -2,9 +2,10 @@
 //
 // Rank 0 fetches `count` disjoint pieces of rank 1's window, each with its own flush and its own
 // time, then calls MPI_Win_sync, after which nothing fetched before may be used, and starts again:
-// every get is a miss, but for the first piece of each round, which is fetched twice: a program that
-// never comes back to anything is another benchmark (rma_harm, stream). Which kind of miss (space left, space to be made, no space) follows from
-// how much room a cache in front of MPI has, and is chosen from outside.
+// every get is a miss, but for the first piece of each round, which is fetched twice: a program
+// that never comes back to anything is another benchmark (rma_harm, stream). Which kind of miss
+// (space left, space to be made, no space) follows from how much room a cache in front of MPI has,
+// and is chosen from outside.
 //
 // Arguments: size=8 count=1000 rounds=3 skip=50 gate=0
 // Output, one line per round: {"ns": [...]}, the time of each get and flush. The first `skip` gets

@@ -10,9 +10,9 @@
  *     if (HOB_Invalidate) HOB_Invalidate(win);
  *
  * Info keys, given when a window is made or with MPI_Win_set_info:
- *   "hob_cache"    auto, strict, always, user or off: overrides the setting `cache` for this window.
- *   "CLAMPI_MODE"  CLAMPI_TRANSPARENT (strict), CLAMPI_ALWAYS_CACHE (always), CLAMPI_USER_DEFINED
- *                  (user), as in the paper's public code; the names in lower case as well.
+ *   "hob_cache"    auto, strict, always, user or off: overrides the setting `cache` for this
+ * window. "CLAMPI_MODE"  CLAMPI_TRANSPARENT (strict), CLAMPI_ALWAYS_CACHE (always),
+ * CLAMPI_USER_DEFINED (user), as in the paper's public code; the names in lower case as well.
  *
  * All functions are thread safe at the thread level that the program asked MPI for.
  */

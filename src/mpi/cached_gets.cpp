@@ -72,7 +72,8 @@ const HitCost& hit_cost() {
     };
     const double small = best(kSmall);
     result.ticks += small;
-    result.ticks_per_byte = std::max(0.0, best(kLarge) - small) / static_cast<double>(kLarge - kSmall);
+    result.ticks_per_byte =
+        std::max(0.0, best(kLarge) - small) / static_cast<double>(kLarge - kSmall);
     return result;
   }();
   return cost;
@@ -332,7 +333,8 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     ++stats_.native_gets;
     result = window_.route->get(get.buffer, get.count, get.type, get.target, get.disp,
                                 get.target_count, get.target_type, request);
-    if (result != MPI_SUCCESS || !wanted.remote || (!again && (hit.kind != cache::Hit::missing || t.writes != 0)))
+    if (result != MPI_SUCCESS || !wanted.remote ||
+        (!again && (hit.kind != cache::Hit::missing || t.writes != 0)))
       return result;
     try {
       const std::uint64_t now = ticks();

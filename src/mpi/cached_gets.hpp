@@ -211,8 +211,8 @@ class CachedGets {
   Spin lock_;
   /// Writes may be outstanding that were not seen, since Hob slept (wrapper.hpp).
   bool slept_ = true;
-  bool awake_ = false;       ///< this is a reason not to sleep
-  bool left_alone_ = false;  ///< every target is bypassed, those not yet used too
+  bool awake_ = false;         ///< this is a reason not to sleep
+  bool left_alone_ = false;    ///< every target is bypassed, those not yet used too
   std::uint64_t learned_ = 0;  ///< value of `acquires` up to which the cache is true
   std::unordered_map<int, Target> targets_;
   int last_rank_ = -1;

@@ -13,7 +13,8 @@ double ticks_per_nanosecond() {
     do now = Clock::now();
     while (now - start < std::chrono::milliseconds(1));
     const std::uint64_t last = ticks();
-    return static_cast<double>(last - first) / std::chrono::duration<double, std::nano>(now - start).count();
+    return static_cast<double>(last - first) /
+           std::chrono::duration<double, std::nano>(now - start).count();
   }();
   return rate;
 }

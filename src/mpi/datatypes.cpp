@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "mpi/real.hpp"
@@ -65,7 +65,8 @@ bool Contents::read(MPI_Datatype type) {
     std::vector<MPI_Aint> aints(static_cast<std::size_t>(a));
     std::vector<MPI_Count> large(static_cast<std::size_t>(c));
     std::vector<MPI_Datatype> inner(static_cast<std::size_t>(t));
-    if (real::Type_get_contents_c(type, n, a, c, t, ints.data(), aints.data(), large.data(), inner.data()) != MPI_SUCCESS)
+    if (real::Type_get_contents_c(type, n, a, c, t, ints.data(), aints.data(), large.data(),
+                                  inner.data()) != MPI_SUCCESS)
       return false;
     integers.assign(ints.begin(), ints.end());
     addresses.assign(aints.begin(), aints.end());
@@ -80,7 +81,9 @@ bool Contents::read(MPI_Datatype type) {
   std::vector<int> ints(static_cast<std::size_t>(n));
   std::vector<MPI_Aint> aints(static_cast<std::size_t>(a));
   std::vector<MPI_Datatype> inner(static_cast<std::size_t>(t));
-  if (real::Type_get_contents(type, n, a, t, ints.data(), aints.data(), inner.data()) != MPI_SUCCESS) return false;
+  if (real::Type_get_contents(type, n, a, t, ints.data(), aints.data(), inner.data()) !=
+      MPI_SUCCESS)
+    return false;
   integers.assign(ints.begin(), ints.end());
   addresses.assign(aints.begin(), aints.end());
   types = std::move(inner);
@@ -111,7 +114,8 @@ class Flattener {
 
   bool add(std::int64_t offset, std::uint64_t bytes) {
     if (bytes == 0) return true;
-    if (!blocks.empty() && blocks.back().offset + static_cast<std::int64_t>(blocks.back().bytes) == offset) {
+    if (!blocks.empty() &&
+        blocks.back().offset + static_cast<std::int64_t>(blocks.back().bytes) == offset) {
       blocks.back().bytes += bytes;
       return true;
     }
@@ -131,7 +135,8 @@ class Flattener {
   bool flatten(MPI_Datatype type);
 
  private:
-  bool repeat(const std::vector<Block>& element, std::int64_t extent, std::int64_t offset, std::int64_t count) {
+  bool repeat(const std::vector<Block>& element, std::int64_t extent, std::int64_t offset,
+              std::int64_t count) {
     if (element.size() == 1 && static_cast<std::int64_t>(element[0].bytes) == extent)
       return add(offset + element[0].offset, element[0].bytes * static_cast<std::uint64_t>(count));
     for (std::int64_t i = 0; i < count; ++i)
@@ -155,11 +160,13 @@ bool Flattener::named(MPI_Datatype type) {
     short value;
     int index;
   };
-  if (type == MPI_SHORT_INT) return add(0, sizeof(short)) && add(offsetof(ShortInt, index), sizeof(int));
+  if (type == MPI_SHORT_INT)
+    return add(0, sizeof(short)) && add(offsetof(ShortInt, index), sizeof(int));
   return false;
 }
 
-bool Flattener::strided(MPI_Datatype inner, std::int64_t count, std::int64_t length, std::int64_t stride) {
+bool Flattener::strided(MPI_Datatype inner, std::int64_t count, std::int64_t length,
+                        std::int64_t stride) {
   Flattener row;
   if (!row.add(inner, 0, length)) return false;
   return repeat(row.blocks, stride, 0, count);
@@ -168,7 +175,9 @@ bool Flattener::strided(MPI_Datatype inner, std::int64_t count, std::int64_t len
 bool Flattener::subarray(const Contents& contents) {
   const auto dims = static_cast<std::size_t>(contents.integers[0]);
   const bool large = !contents.counts.empty();
-  const auto value = [&](std::size_t k) { return large ? contents.counts[k] : contents.integers[1 + k]; };
+  const auto value = [&](std::size_t k) {
+    return large ? contents.counts[k] : contents.integers[1 + k];
+  };
   const bool fortran = contents.integers.back() == MPI_ORDER_FORTRAN;
   std::int64_t stride = extent_of(contents.types[0]).extent;
   Flattener inner;
@@ -201,7 +210,8 @@ bool Flattener::flatten(MPI_Datatype type) {
     case MPI_COMBINER_CONTIGUOUS:
       return add(c.types[0], 0, c.argument(0));
     case MPI_COMBINER_VECTOR:
-      return strided(c.types[0], c.argument(0), c.argument(1), c.argument(2) * extent_of(c.types[0]).extent);
+      return strided(c.types[0], c.argument(0), c.argument(1),
+                     c.argument(2) * extent_of(c.types[0]).extent);
     case MPI_COMBINER_HVECTOR:
       return strided(c.types[0], c.argument(0), c.argument(1), c.address(0, 2));
     case MPI_COMBINER_INDEXED:
@@ -300,11 +310,13 @@ const Layout* Layouts::make(MPI_Datatype type) {
     hash = (hash ^ static_cast<std::uint64_t>(block.offset)) * 0x9E3779B97F4A7C15u;
     hash = (hash ^ block.bytes) * 0xC2B2AE3D27D4EB4Fu;
   }
-  layout->dense = layout->blocks.empty() ||
-                  (layout->blocks.size() == 1 && static_cast<std::int64_t>(layout->size) == layout->extent);
+  layout->dense =
+      layout->blocks.empty() ||
+      (layout->blocks.size() == 1 && static_cast<std::int64_t>(layout->size) == layout->extent);
   const auto [first, last] = known_.equal_range(hash);
   for (auto it = first; it != last; ++it)
-    if (it->second->extent == layout->extent && it->second->blocks == layout->blocks) return it->second.get();
+    if (it->second->extent == layout->extent && it->second->blocks == layout->blocks)
+      return it->second.get();
   const std::size_t bytes = sizeof(Layout) + layout->blocks.size() * sizeof(Block);
   if (known_bytes_ + bytes > kMaxBytes) return &unusable_;
   known_bytes_ += bytes;
@@ -350,14 +362,16 @@ const Layout& layout_of(MPI_Datatype type) { return layouts().get(type); }
 
 void forget_layout(MPI_Datatype type) { layouts().forget(type); }
 
-void pack(const Layout& layout, const void* buffer, std::byte* packed, std::uint64_t bytes, std::uint64_t skip) {
+void pack(const Layout& layout, const void* buffer, std::byte* packed, std::uint64_t bytes,
+          std::uint64_t skip) {
   each_block(layout, skip, bytes, [&](std::int64_t offset, std::uint64_t length) {
     std::memcpy(packed, static_cast<const std::byte*>(buffer) + offset, length);
     packed += length;
   });
 }
 
-void unpack(const Layout& layout, void* buffer, const std::byte* packed, std::uint64_t bytes, std::uint64_t skip) {
+void unpack(const Layout& layout, void* buffer, const std::byte* packed, std::uint64_t bytes,
+            std::uint64_t skip) {
   each_block(layout, skip, bytes, [&](std::int64_t offset, std::uint64_t length) {
     std::memcpy(static_cast<std::byte*>(buffer) + offset, packed, length);
     packed += length;

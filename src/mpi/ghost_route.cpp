@@ -1,7 +1,7 @@
 #include "mpi/ghost_route.hpp"
 
-#include <sys/mman.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,7 +51,9 @@ class Requested final : public Operation {
 /// One of a process: its side of all ghost windows.
 struct Engine {
   Engine(GhostWorld& its_world, bool threads)
-      : world(its_world), many_threads(threads), transport(world, threads ? &lock : nullptr),
+      : world(its_world),
+        many_threads(threads),
+        transport(world, threads ? &lock : nullptr),
         origin({&combine, *ghost::binding_from(runtime().settings.ghost_binding),
                 static_cast<std::uint32_t>(world.ranks.size()), 1 << 20, 64},
                transport) {
@@ -153,41 +155,50 @@ class GhostRoute final : public Route {
     std::uint64_t bytes = 0;
   };
 
-  GhostRoute(std::vector<Entry> entries, std::vector<int> wire_ranks, Allocation allocation, int self)
-      : entries_(std::move(entries)), wire_ranks_(std::move(wire_ranks)), allocation_(allocation), self_(self),
+  GhostRoute(std::vector<Entry> entries, std::vector<int> wire_ranks, Allocation allocation,
+             int self)
+      : entries_(std::move(entries)),
+        wire_ranks_(std::move(wire_ranks)),
+        allocation_(allocation),
+        self_(self),
         peers_(entries_.size()) {}
   ~GhostRoute() override;
 
   MPI_Win handle{};
 
-  int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp, MPI_Count target_count,
-          MPI_Datatype target_type, MPI_Request* request) override {
+  int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override {
     return move(true, origin, count, type, target, disp, target_count, target_type, request);
   }
-  int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp, MPI_Count target_count,
-          MPI_Datatype target_type, MPI_Request* request) override {
-    return move(false, const_cast<void*>(origin), count, type, target, disp, target_count, target_type, request);
+  int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override {
+    return move(false, const_cast<void*>(origin), count, type, target, disp, target_count,
+                target_type, request);
   }
   int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                 MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Request* request) override {
-    return combine_at(origin, count, type, nullptr, 0, type, false, target, disp, target_count, target_type, op,
-                      request);
-  }
-  int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result, MPI_Count result_count,
-                     MPI_Datatype result_type, int target, MPI_Aint disp, MPI_Count target_count,
-                     MPI_Datatype target_type, MPI_Op op, MPI_Request* request) override {
-    return combine_at(origin, count, type, result, result_count, result_type, true, target, disp, target_count,
+                 MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                 MPI_Request* request) override {
+    return combine_at(origin, count, type, nullptr, 0, type, false, target, disp, target_count,
                       target_type, op, request);
+  }
+  int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
+                     MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
+                     MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                     MPI_Request* request) override {
+    return combine_at(origin, count, type, result, result_count, result_type, true, target, disp,
+                      target_count, target_type, op, request);
   }
   int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint disp,
                    MPI_Op op) override {
     return combine_at(origin, 1, type, result, 1, type, true, target, disp, 1, type, op, nullptr);
   }
-  int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int target,
-                       MPI_Aint disp) override;
+  int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
+                       int target, MPI_Aint disp) override;
 
   int fence(int assertion) override;
-  int start(MPI_Group group, int assertion) override { return real::Win_start(group, assertion, handle); }
+  int start(MPI_Group group, int assertion) override {
+    return real::Win_start(group, assertion, handle);
+  }
   int complete() override;
   int post(MPI_Group group, int assertion) override;
   int wait() override;
@@ -215,15 +226,18 @@ class GhostRoute final : public Route {
     real::Win_call_errhandler(handle, code);
     return code;
   }
-  bool bad_target(int target) const { return target < 0 || target >= static_cast<int>(entries_.size()); }
+  bool bad_target(int target) const {
+    return target < 0 || target >= static_cast<int>(entries_.size());
+  }
   At& at(int target);
   void complete_all();
   ghost::Segments& segments(int node);
   int move(bool get, void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
            MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request);
-  int combine_at(const void* origin, MPI_Count count, MPI_Datatype type, void* result, MPI_Count result_count,
-                 MPI_Datatype result_type, bool fetch, int target, MPI_Aint disp, MPI_Count target_count,
-                 MPI_Datatype target_type, MPI_Op op, MPI_Request* request);
+  int combine_at(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
+                 MPI_Count result_count, MPI_Datatype result_type, bool fetch, int target,
+                 MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                 MPI_Request* request);
   template <class Issue>
   int issue(At& to, MPI_Request* request, Issue operation);
 
@@ -260,15 +274,18 @@ ghost::Segments& GhostRoute::segments(int node) {
   if (place_on_node_.empty()) {
     std::vector<std::size_t> next(engine->nodes.size(), 0);
     for (const int rank : wire_ranks_) {
-      const auto where = static_cast<std::size_t>(engine->world.ranks[static_cast<std::size_t>(rank)].node);
+      const auto where =
+          static_cast<std::size_t>(engine->world.ranks[static_cast<std::size_t>(rank)].node);
       place_on_node_.push_back(next[where]++);
     }
   }
   std::vector<std::uint64_t> sizes;
   for (std::size_t t = 0; t < entries_.size(); ++t) {
-    if (engine->world.ranks[static_cast<std::size_t>(wire_ranks_[t])].node == node) sizes.push_back(entries_[t].size);
+    if (engine->world.ranks[static_cast<std::size_t>(wire_ranks_[t])].node == node)
+      sizes.push_back(entries_[t].size);
   }
-  const auto ghosts = static_cast<unsigned>(engine->nodes[static_cast<std::size_t>(node)].ghosts.size());
+  const auto ghosts =
+      static_cast<unsigned>(engine->nodes[static_cast<std::size_t>(node)].ghosts.size());
   segments_.emplace_back(node, std::make_unique<ghost::Segments>(sizes, ghosts));
   return *segments_.back().second;
 }
@@ -279,7 +296,8 @@ GhostRoute::At& GhostRoute::at(int target) {
   slot = std::make_unique<At>();
   used_.push_back(target);
   const Entry& entry = entries_[static_cast<std::size_t>(target)];
-  const WireRank& who = engine->world.ranks[static_cast<std::size_t>(wire_ranks_[static_cast<std::size_t>(target)])];
+  const WireRank& who =
+      engine->world.ranks[static_cast<std::size_t>(wire_ranks_[static_cast<std::size_t>(target)])];
   Peer& peer = slot->peer;
   peer.size = entry.size;
   peer.target = entry.target;
@@ -320,8 +338,9 @@ int GhostRoute::issue(At& to, MPI_Request* request, Issue operation) {
   return good ? MPI_SUCCESS : fail(MPI_ERR_RMA_RANGE);
 }
 
-int GhostRoute::move(bool get, void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                     MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) {
+int GhostRoute::move(bool get, void* origin, MPI_Count count, MPI_Datatype type, int target,
+                     MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
+                     MPI_Request* request) {
   const Hold hold;
   if (target == MPI_PROC_NULL) {
     if (request != nullptr) nothing_to_do(request);
@@ -330,7 +349,8 @@ int GhostRoute::move(bool get, void* origin, MPI_Count count, MPI_Datatype type,
   if (HOB_UNLIKELY(bad_target(target))) return fail(MPI_ERR_RANK);
   if (HOB_UNLIKELY(count < 0 || target_count < 0)) return fail(MPI_ERR_COUNT);
   const std::int64_t start = disp * entries_[static_cast<std::size_t>(target)].unit;
-  if (!data_blocks(type, count, 0, mine_scratch) || !data_blocks(target_type, target_count, start, there_scratch)) {
+  if (!data_blocks(type, count, 0, mine_scratch) ||
+      !data_blocks(target_type, target_count, start, there_scratch)) {
     return fail(MPI_ERR_TYPE);
   }
   const Local local{static_cast<std::byte*>(origin), mine_scratch};
@@ -341,8 +361,9 @@ int GhostRoute::move(bool get, void* origin, MPI_Count count, MPI_Datatype type,
 }
 
 int GhostRoute::combine_at(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
-                           MPI_Count result_count, MPI_Datatype result_type, bool fetch, int target, MPI_Aint disp,
-                           MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Request* request) {
+                           MPI_Count result_count, MPI_Datatype result_type, bool fetch, int target,
+                           MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
+                           MPI_Op op, MPI_Request* request) {
   const Hold hold;
   if (target == MPI_PROC_NULL) {
     if (request != nullptr) nothing_to_do(request);
@@ -365,22 +386,25 @@ int GhostRoute::combine_at(const void* origin, MPI_Count count, MPI_Datatype typ
   const Local from{static_cast<std::byte*>(const_cast<void*>(origin)), mine_scratch};
   const Local into{static_cast<std::byte*>(result), result_scratch};
   return issue(at(target), request, [&](Peer& peer, Completion* extra) {
-    return fetch ? engine->origin.get_accumulate(peer, from, into, there_scratch, *element, *operation, extra)
-                 : engine->origin.accumulate(peer, from, there_scratch, *element, *operation, extra);
+    return fetch
+               ? engine->origin.get_accumulate(peer, from, into, there_scratch, *element,
+                                               *operation, extra)
+               : engine->origin.accumulate(peer, from, there_scratch, *element, *operation, extra);
   });
 }
 
-int GhostRoute::compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
-                                 int target, MPI_Aint disp) {
+int GhostRoute::compare_and_swap(const void* origin, const void* compare, void* result,
+                                 MPI_Datatype type, int target, MPI_Aint disp) {
   const Hold hold;
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(bad_target(target))) return fail(MPI_ERR_RANK);
   const auto element = element_of(type);
   if (!element) return fail(MPI_ERR_TYPE);
   const std::int64_t offset = disp * entries_[static_cast<std::size_t>(target)].unit;
-  const bool good = engine->origin.compare_and_swap(
-      at(target).peer, static_cast<const std::byte*>(compare), static_cast<const std::byte*>(origin),
-      static_cast<std::byte*>(result), offset, element->bytes);
+  const bool good =
+      engine->origin.compare_and_swap(at(target).peer, static_cast<const std::byte*>(compare),
+                                      static_cast<const std::byte*>(origin),
+                                      static_cast<std::byte*>(result), offset, element->bytes);
   return good ? MPI_SUCCESS : fail(MPI_ERR_RMA_RANGE);
 }
 
@@ -436,7 +460,8 @@ int GhostRoute::lock(int type, int target, int assertion) {
   const Hold hold;
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(bad_target(target))) return fail(MPI_ERR_RANK);
-  if (HOB_UNLIKELY(type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED)) return fail(MPI_ERR_LOCKTYPE);
+  if (HOB_UNLIKELY(type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED))
+    return fail(MPI_ERR_LOCKTYPE);
   At& to = at(target);
   if (HOB_UNLIKELY(to.locked || locked_all_)) return fail(MPI_ERR_RMA_SYNC);
   LockMode mode = type == MPI_LOCK_EXCLUSIVE ? LockMode::exclusive : LockMode::shared;
@@ -533,7 +558,8 @@ bool GhostRoute::query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) co
     target = static_cast<std::size_t>(rank);
   }
   const WireRank& who = engine->world.ranks[static_cast<std::size_t>(wire_ranks_[target])];
-  const auto* header = reinterpret_cast<const ghost::Target*>(engine->world.arena + entries_[target].target);
+  const auto* header =
+      reinterpret_cast<const ghost::Target*>(engine->world.arena + entries_[target].target);
   if (who.node != engine->world.own_node || header->pid != 0) {
     *size = 0;
     *base = nullptr;
@@ -554,13 +580,14 @@ std::string ghost_json() {
       R"({{"node":{},"binding":"{}","windows":{},"windows_declined":{},"direct":{},"direct_bytes":{},)"
       R"("redirected":{},"redirected_bytes":{},"messages":{},"split":{},"dynamic":{},"lock_waits":{},)"
       R"("wait_ms":{:.3f},"outside_window":{})",
-      world.own_node, runtime().settings.ghost_binding, engine->windows, engine->windows_declined, s.direct,
-      s.direct_bytes, s.redirected, s.redirected_bytes, s.messages, s.split, s.dynamic, s.lock_waits,
-      static_cast<double>(s.wait_ns) / 1e6, s.errors);
+      world.own_node, runtime().settings.ghost_binding, engine->windows, engine->windows_declined,
+      s.direct, s.direct_bytes, s.redirected, s.redirected_bytes, s.messages, s.split, s.dynamic,
+      s.lock_waits, static_cast<double>(s.wait_ns) / 1e6, s.errors);
   const WireRank& own = world.ranks[static_cast<std::size_t>(world.rank)];
-  const bool speaks = std::find_if(world.ranks.begin(), world.ranks.end(), [&](const WireRank& each) {
-                        return each.node == own.node && each.ghost < 0;
-                      })->user == own.user;
+  const bool speaks =
+      std::find_if(world.ranks.begin(), world.ranks.end(), [&](const WireRank& each) {
+        return each.node == own.node && each.ghost < 0;
+      })->user == own.user;
   if (!speaks) return text + "}";
   text += ",\"ghosts\":[";
   for (std::size_t g = 0; g < world.boards.size(); ++g) {
@@ -570,9 +597,10 @@ std::string ghost_json() {
         R"({}{{"ghost":{},"domain":{},"users":{},"messages":{},"operations":{},"bytes":{},"lock_waits":{},)"
         R"("deferred":{},"transfers":{},"sleeps":{},"lived_ms":{:.3f},"busy_ms":{:.3f},"cpu_ms":{:.3f},)"
         R"("timeline":{{"bucket_us":{},"busy_us":[)",
-        g == 0 ? "" : ",", g, board.domain, board.users, board.stats.messages, board.stats.operations,
-        board.stats.bytes, board.stats.lock_waits, board.stats.deferred, board.stats.transfers, board.sleeps,
-        ms(board.ended_ns - board.started_ns), ms(board.busy_ns), ms(board.cpu_ns), board.timeline.bucket_ns / 1000);
+        g == 0 ? "" : ",", g, board.domain, board.users, board.stats.messages,
+        board.stats.operations, board.stats.bytes, board.stats.lock_waits, board.stats.deferred,
+        board.stats.transfers, board.sleeps, ms(board.ended_ns - board.started_ns),
+        ms(board.busy_ns), ms(board.cpu_ns), board.timeline.bucket_ns / 1000);
     const std::uint64_t used =
         std::min<std::uint64_t>((board.ended_ns - board.started_ns) / board.timeline.bucket_ns + 1,
                                 ghost::Timeline::buckets);
@@ -592,14 +620,16 @@ void start_ghost_origin(bool threads) {
   add_report_part({"ghost", &ghost_json, nullptr});
 }
 
-bool is_ghost_route(const Route* route) { return dynamic_cast<const GhostRoute*>(route) != nullptr; }
+bool is_ghost_route(const Route* route) {
+  return dynamic_cast<const GhostRoute*>(route) != nullptr;
+}
 
 bool ghost_shared_query(const Route* route, int rank, MPI_Aint* size, MPI_Aint* unit, void** base) {
   return dynamic_cast<const GhostRoute*>(route)->query(rank, size, unit, base);
 }
 
-bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
-                  GhostWindow& window, int& result) {
+bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
+                  MPI_Comm comm, GhostWindow& window, int& result) {
   GhostWorld& world = engine->world;
   // Every process finds out by itself, with the same answer, whether all are of this world.
   MPI_Group group = MPI_GROUP_NULL;
@@ -625,7 +655,8 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   constexpr std::uint64_t line = 64;
   constexpr std::uint64_t page = 4096;
   const std::uint64_t bytes =
-      (sizeof(ghost::Target) + (allocate ? static_cast<std::uint64_t>(size) : 0) + line - 1) & ~(line - 1);
+      (sizeof(ghost::Target) + (allocate ? static_cast<std::uint64_t>(size) : 0) + line - 1) &
+      ~(line - 1);
   {
     const Hold hold;
     // Large memory starts on a page, so that it can go back to the system whole.
@@ -646,13 +677,16 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     if (allocate) base = header + 1;
   }
   real::Allgather(&own, sizeof own, MPI_BYTE, entries.data(), sizeof own, MPI_BYTE, comm);
-  const bool all = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.target == none; });
+  const bool all =
+      std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.target == none; });
   auto route = std::make_unique<GhostRoute>(std::move(entries), std::move(wire), allocation, self);
   if (!all) {
     ++engine->windows_declined;
-    note(allocate ? "A window whose memory the node's shared memory could not hold runs without ghosts."
-                  : "MPI_Win_create windows run without ghosts: this system does not let processes read each "
-                    "other's memory.");
+    note(allocate
+             ? "A window whose memory the node's shared memory could not hold runs without ghosts."
+             : "MPI_Win_create windows run without ghosts: this system does not let processes read "
+               "each "
+               "other's memory.");
     return false;
   }
   // A native window over the same memory: attributes, group, name, info, error handler, and the

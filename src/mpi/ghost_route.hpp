@@ -19,8 +19,8 @@ struct GhostWindow {
 /// ghosts: collective over comm. False, the same everywhere, where ghosts cannot serve: processes
 /// that do not belong to this job's world, or memory that cannot be had or reached. Then nothing
 /// was made. An MPI error goes to `result`.
-bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
-                  GhostWindow& window, int& result);
+bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
+                  MPI_Comm comm, GhostWindow& window, int& result);
 
 /// Whether a route is one of these.
 bool is_ghost_route(const Route* route);

@@ -28,7 +28,8 @@ namespace {
 std::uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   timespec time{};
   ::clock_gettime(clock, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 /// Sleeping until a message may have come: on the sockets of the process, and on a pipe that users
@@ -49,13 +50,15 @@ class Bed {
     // Anything that came before the flag was up would not ring.
     if (!arrived()) {
       ++board_.sleeps;
-      const int ms = static_cast<int>(std::min<std::uint64_t>(longest_ns / 1'000'000, patience_ms_));
+      const int ms =
+          static_cast<int>(std::min<std::uint64_t>(longest_ns / 1'000'000, patience_ms_));
       const int woken = sockets_.wait(bell_, std::max(ms, 1));
       if (woken < 0) nap();
       announced_ = woken > 0;
       patience_ms_ = woken > 0 ? 2 : std::min<std::uint64_t>(2 * patience_ms_, 100);
       std::array<char, 64> drain;
-      while (woken > 0 && sockets_.readable(bell_) && ::read(bell_, drain.data(), drain.size()) > 0) {
+      while (woken > 0 && sockets_.readable(bell_) &&
+             ::read(bell_, drain.data(), drain.size()) > 0) {
       }
       // A socket that is always readable and never brings a message (one that the launcher reads,
       // say) would keep the ghost awake.
@@ -72,7 +75,8 @@ class Bed {
   /// Told of messages.
   void worked() {
     useless_ = 0;
-    if (slept_ && trusted_ && !announced_ && !sockets_.look_again() && ++unannounced_ >= 20) trusted_ = false;
+    if (slept_ && trusted_ && !announced_ && !sockets_.look_again() && ++unannounced_ >= 20)
+      trusted_ = false;
     slept_ = false;
   }
 
@@ -118,7 +122,8 @@ class Inbox {
     if (!flag) return false;
     int bytes = 0;
     real::Get_count(&status, MPI_BYTE, &bytes);
-    take(status.MPI_SOURCE, std::span<const std::byte>(slot.buffer.get(), static_cast<std::size_t>(bytes)));
+    take(status.MPI_SOURCE,
+         std::span<const std::byte>(slot.buffer.get(), static_cast<std::size_t>(bytes)));
     post(slot);
     next_ = (next_ + 1) % slots_.size();
     return true;
@@ -170,9 +175,8 @@ void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
       bool worked = false;
       const std::uint64_t begin = now_ns();
       for (int burst = 0; burst < 16; ++burst) {
-        const bool more = inbox.poll([&](int origin, std::span<const std::byte> bytes) {
-          server.message(origin, bytes);
-        });
+        const bool more = inbox.poll(
+            [&](int origin, std::span<const std::byte> bytes) { server.message(origin, bytes); });
         if (!more) break;
         worked = true;
       }

@@ -19,7 +19,8 @@ constexpr std::uint64_t last_pause_ns = 4'000'000'000;
 std::uint64_t now_ns() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 }  // namespace
@@ -59,8 +60,8 @@ int Sockets::wait(int extra, int milliseconds) {
   if (looked_ == 0 || now_ns() - looked_ > pause_ns_) scan(extra);
   if (watched_.size() <= (extra >= 0 ? 1U : 0U)) return -1;
   std::array<epoll_event, 16> events;
-  const int found =
-      std::max(::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), milliseconds), 0);
+  const int found = std::max(
+      ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), milliseconds), 0);
   readable_.clear();
   for (int i = 0; i < found; ++i) readable_.push_back(events[static_cast<std::size_t>(i)].data.fd);
   return found;

@@ -17,11 +17,13 @@ class Sockets {
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
 
-  /// Blocks until one is readable, at most `milliseconds`; `extra` (a descriptor or -1) counts, too.
-  /// Number of readable ones; -1 where there is no socket to wait for.
+  /// Blocks until one is readable, at most `milliseconds`; `extra` (a descriptor or -1) counts,
+  /// too. Number of readable ones; -1 where there is no socket to wait for.
   int wait(int extra, int milliseconds);
   /// Whether the last wait found this one readable.
-  bool readable(int fd) const { return std::find(readable_.begin(), readable_.end(), fd) != readable_.end(); }
+  bool readable(int fd) const {
+    return std::find(readable_.begin(), readable_.end(), fd) != readable_.end();
+  }
   /// A message came that none of them announced: looks for new ones. False if there are none.
   bool look_again();
   /// Those that are readable now will not be watched any more.

@@ -22,21 +22,25 @@ ghost::Handle handle_of(MPI_Request request) {
 // A wire that fails cannot be mended from inside: operations would be lost silently.
 void check(int result) {
   if (result == MPI_SUCCESS) return;
-  std::fprintf(stderr, "hob: a message to or from a ghost failed (MPI error %d); ending the job\n", result);
+  std::fprintf(stderr, "hob: a message to or from a ghost failed (MPI error %d); ending the job\n",
+               result);
   real::Abort(MPI_COMM_WORLD, 1);
 }
 
 }  // namespace
 
-ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) {
+ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data,
+                                   std::size_t bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag), world_.wire, &request));
+  check(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
+                    world_.wire, &request));
   return handle_of(request);
 }
 
 ghost::Handle GhostTransport::receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(real::Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag), world_.wire, &request));
+  check(real::Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
+                    world_.wire, &request));
   return handle_of(request);
 }
 

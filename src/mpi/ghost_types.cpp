@@ -23,16 +23,65 @@ std::uint64_t bits_of(MpiHandle handle) {
 
 // The order is the number; it is the same in every process, which all run the same library.
 std::vector<MPI_Datatype> predefined_types() {
-  return {MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE, MPI_WCHAR, MPI_SHORT, MPI_UNSIGNED_SHORT,
-          MPI_INT, MPI_UNSIGNED, MPI_LONG, MPI_UNSIGNED_LONG, MPI_LONG_LONG, MPI_UNSIGNED_LONG_LONG,
-          MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T,
-          MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T, MPI_C_BOOL, MPI_C_FLOAT_COMPLEX,
-          MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_FLOAT_INT,
-          MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_CHARACTER,
-          MPI_LOGICAL, MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
-          MPI_2INTEGER, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4,
-          MPI_INTEGER8, MPI_REAL4, MPI_REAL8, MPI_COMPLEX8, MPI_COMPLEX16, MPI_CXX_BOOL,
-          MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX};
+  return {MPI_CHAR,
+          MPI_SIGNED_CHAR,
+          MPI_UNSIGNED_CHAR,
+          MPI_BYTE,
+          MPI_WCHAR,
+          MPI_SHORT,
+          MPI_UNSIGNED_SHORT,
+          MPI_INT,
+          MPI_UNSIGNED,
+          MPI_LONG,
+          MPI_UNSIGNED_LONG,
+          MPI_LONG_LONG,
+          MPI_UNSIGNED_LONG_LONG,
+          MPI_FLOAT,
+          MPI_DOUBLE,
+          MPI_LONG_DOUBLE,
+          MPI_INT8_T,
+          MPI_INT16_T,
+          MPI_INT32_T,
+          MPI_INT64_T,
+          MPI_UINT8_T,
+          MPI_UINT16_T,
+          MPI_UINT32_T,
+          MPI_UINT64_T,
+          MPI_C_BOOL,
+          MPI_C_FLOAT_COMPLEX,
+          MPI_C_DOUBLE_COMPLEX,
+          MPI_C_LONG_DOUBLE_COMPLEX,
+          MPI_AINT,
+          MPI_OFFSET,
+          MPI_COUNT,
+          MPI_FLOAT_INT,
+          MPI_DOUBLE_INT,
+          MPI_LONG_INT,
+          MPI_2INT,
+          MPI_SHORT_INT,
+          MPI_LONG_DOUBLE_INT,
+          MPI_CHARACTER,
+          MPI_LOGICAL,
+          MPI_INTEGER,
+          MPI_REAL,
+          MPI_DOUBLE_PRECISION,
+          MPI_COMPLEX,
+          MPI_DOUBLE_COMPLEX,
+          MPI_2INTEGER,
+          MPI_2REAL,
+          MPI_2DOUBLE_PRECISION,
+          MPI_INTEGER1,
+          MPI_INTEGER2,
+          MPI_INTEGER4,
+          MPI_INTEGER8,
+          MPI_REAL4,
+          MPI_REAL8,
+          MPI_COMPLEX8,
+          MPI_COMPLEX16,
+          MPI_CXX_BOOL,
+          MPI_CXX_FLOAT_COMPLEX,
+          MPI_CXX_DOUBLE_COMPLEX,
+          MPI_CXX_LONG_DOUBLE_COMPLEX};
 }
 
 constexpr std::size_t unknown_type = 255;  // good for replacing only
@@ -48,7 +97,8 @@ struct Predefined {
       MPI_Aint extent = 0;
       if (types[i] != MPI_DATATYPE_NULL) real::Type_get_extent(types[i], &lower, &extent);
       extents.push_back(static_cast<std::uint32_t>(extent));
-      if (types[i] != MPI_DATATYPE_NULL) numbers.emplace(bits_of(types[i]), static_cast<unsigned>(i));
+      if (types[i] != MPI_DATATYPE_NULL)
+        numbers.emplace(bits_of(types[i]), static_cast<unsigned>(i));
     }
   }
 };
@@ -59,8 +109,8 @@ const Predefined& predefined() {
 }
 
 std::vector<MPI_Op> operations() {
-  return {MPI_REPLACE, MPI_NO_OP, MPI_SUM,  MPI_PROD, MPI_MIN,  MPI_MAX,    MPI_LAND,
-          MPI_BAND,    MPI_LOR,   MPI_BOR,  MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
+  return {MPI_REPLACE, MPI_NO_OP, MPI_SUM, MPI_PROD, MPI_MIN,  MPI_MAX,    MPI_LAND,
+          MPI_BAND,    MPI_LOR,   MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
 }
 
 struct Inner {
@@ -82,7 +132,8 @@ struct Inner {
       std::vector<MPI_Count> counts(static_cast<std::size_t>(c));
       types.resize(static_cast<std::size_t>(t));
       if (t == 0) return;
-      real::Type_get_contents_c(type, n, a, c, t, ints.data(), aints.data(), counts.data(), types.data());
+      real::Type_get_contents_c(type, n, a, c, t, ints.data(), aints.data(), counts.data(),
+                                types.data());
       return;
     }
 #endif
@@ -135,11 +186,16 @@ std::optional<ghost::Element> fortran_element(MPI_Datatype type, int combiner) {
     return numbered(size == 2 * sizeof(double) ? MPI_C_DOUBLE_COMPLEX : MPI_C_LONG_DOUBLE_COMPLEX);
   }
   switch (size) {
-    case 1: return numbered(MPI_INT8_T);
-    case 2: return numbered(MPI_INT16_T);
-    case 4: return numbered(MPI_INT32_T);
-    case 8: return numbered(MPI_INT64_T);
-    default: return std::nullopt;
+    case 1:
+      return numbered(MPI_INT8_T);
+    case 2:
+      return numbered(MPI_INT16_T);
+    case 4:
+      return numbered(MPI_INT32_T);
+    case 8:
+      return numbered(MPI_INT64_T);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -160,7 +216,8 @@ std::optional<ghost::Element> find_element(MPI_Datatype type) {
   for (const MPI_Datatype each : inner.types) {
     const auto next = find_element(each);
     if (!next) return std::nullopt;
-    if (element && (element->type != next->type || element->bytes != next->bytes)) return std::nullopt;
+    if (element && (element->type != next->type || element->bytes != next->bytes))
+      return std::nullopt;
     element = next;
   }
   return element;
@@ -210,10 +267,11 @@ bool discover(MPI_Datatype type, ghost::Layout& layout) {
   std::vector<std::byte> packed(static_cast<std::size_t>(size) + 64);
   std::vector<std::uint32_t> offsets(static_cast<std::size_t>(size), 0);
   for (unsigned pass = 0; pass < 4; ++pass) {
-    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i >> (8 * pass));
+    for (std::size_t i = 0; i < memory.size(); ++i)
+      memory[i] = static_cast<std::byte>(i >> (8 * pass));
     int position = 0;
-    if (real::Pack(memory.data() - lower, 1, type, packed.data(), static_cast<int>(packed.size()), &position,
-                   MPI_COMM_SELF) != MPI_SUCCESS ||
+    if (real::Pack(memory.data() - lower, 1, type, packed.data(), static_cast<int>(packed.size()),
+                   &position, MPI_COMM_SELF) != MPI_SUCCESS ||
         position != size) {
       return false;
     }
@@ -221,7 +279,8 @@ bool discover(MPI_Datatype type, ghost::Layout& layout) {
       offsets[i] |= std::to_integer<std::uint32_t>(packed[i]) << (8 * pass);
     }
   }
-  for (const std::uint32_t offset : offsets) ghost::append_block(layout.blocks, {lower + offset, 1});
+  for (const std::uint32_t offset : offsets)
+    ghost::append_block(layout.blocks, {lower + offset, 1});
   layout.size = static_cast<std::uint64_t>(size);
   real::Type_get_extent(type, &lower, &extent);
   layout.extent = extent;
@@ -241,7 +300,8 @@ std::optional<ghost::Element> element_of(MPI_Datatype type) { return elements().
 
 void forget_element(MPI_Datatype type) { elements().forget(type); }
 
-bool data_blocks(MPI_Datatype type, MPI_Count count, std::int64_t start, std::vector<ghost::Block>& blocks) {
+bool data_blocks(MPI_Datatype type, MPI_Count count, std::int64_t start,
+                 std::vector<ghost::Block>& blocks) {
   blocks.clear();
   if (count <= 0) return true;
   const Layout& layout = layout_of(type);

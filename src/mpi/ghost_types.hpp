@@ -25,7 +25,8 @@ bool element_blocks(MPI_Datatype type, MPI_Count count, ghost::Element element, 
                     std::vector<ghost::Block>& blocks);
 
 /// Blocks of the data bytes of `count` elements of a datatype. False if they cannot be told.
-bool data_blocks(MPI_Datatype type, MPI_Count count, std::int64_t start, std::vector<ghost::Block>& blocks);
+bool data_blocks(MPI_Datatype type, MPI_Count count, std::int64_t start,
+                 std::vector<ghost::Block>& blocks);
 
 /// ghost::Combine through the MPI library.
 void combine(const void* in, void* inout, std::size_t count, unsigned type, unsigned operation);

@@ -101,7 +101,8 @@ std::byte* share_memory(MPI_Comm node, std::uint64_t& bytes) {
   }
   void* address = MAP_FAILED;
   if (fd >= 0 && source.bytes != 0) {
-    address = ::mmap(nullptr, source.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    address =
+        ::mmap(nullptr, source.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   }
   int good = address != MAP_FAILED ? 1 : 0;
   real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node);
@@ -223,9 +224,10 @@ MPI_Comm divide_world() {
   int fewest = size;
   real::Allreduce(MPI_IN_PLACE, &fewest, 1, MPI_INT, MPI_MIN, world->wire);
   if (fewest <= ghosts) {
-    refuse(fmt::format("{} ghost{} per node (HOB_GHOSTS) leave no rank for the program where a node has {} "
-                       "rank{}: start more ranks per node, or fewer ghosts",
-                       ghosts, ghosts == 1 ? "" : "s", fewest, fewest == 1 ? "" : "s"));
+    refuse(fmt::format(
+        "{} ghost{} per node (HOB_GHOSTS) leave no rank for the program where a node has {} "
+        "rank{}: start more ranks per node, or fewer ghosts",
+        ghosts, ghosts == 1 ? "" : "s", fewest, fewest == 1 ? "" : "s"));
   }
   if (static_cast<std::uint64_t>(ghosts) * sizeof(GhostBoard) > control_bytes) {
     refuse(fmt::format("{} ghosts per node (HOB_GHOSTS) are too many", ghosts));
@@ -236,7 +238,8 @@ MPI_Comm divide_world() {
   world->kernel_moves = kernel_moves_memory(node);
   int good = world->arena != nullptr ? 1 : 0;
   real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world->wire);
-  if (good == 0) refuse("the processes of a node cannot share memory (memfd_create), which ghosts need");
+  if (good == 0)
+    refuse("the processes of a node cannot share memory (memfd_create), which ghosts need");
 
   // Who is who.
   const auto found = std::find(placed.ghosts.begin(), placed.ghosts.end(), rank);
@@ -247,16 +250,19 @@ MPI_Comm divide_world() {
   own.ghost = found == placed.ghosts.end() ? -1 : static_cast<int>(found - placed.ghosts.begin());
   own.home = static_cast<int>(placed.home[static_cast<std::size_t>(rank)]);
   world->ranks.resize(static_cast<std::size_t>(wire_size));
-  real::Allgather(&own, sizeof own, MPI_BYTE, world->ranks.data(), sizeof own, MPI_BYTE, world->wire);
+  real::Allgather(&own, sizeof own, MPI_BYTE, world->ranks.data(), sizeof own, MPI_BYTE,
+                  world->wire);
   std::vector<int> leaders;
   int users = 0;
   for (const WireRank& each : world->ranks) {
-    if (std::find(leaders.begin(), leaders.end(), each.node) == leaders.end()) leaders.push_back(each.node);
+    if (std::find(leaders.begin(), leaders.end(), each.node) == leaders.end())
+      leaders.push_back(each.node);
   }
   world->ghosts.resize(leaders.size());
   for (std::size_t r = 0; r < world->ranks.size(); ++r) {
     WireRank& each = world->ranks[r];
-    each.node = static_cast<int>(std::find(leaders.begin(), leaders.end(), each.node) - leaders.begin());
+    each.node =
+        static_cast<int>(std::find(leaders.begin(), leaders.end(), each.node) - leaders.begin());
     if (each.ghost < 0) {
       each.user = users++;
       continue;
@@ -280,7 +286,8 @@ MPI_Comm divide_world() {
     board.pid = ::getpid();
     board.domain = placed.domains[static_cast<std::size_t>(own.ghost)];
     for (std::size_t r = 0; r < placed.home.size(); ++r) {
-      const bool user = !std::count(placed.ghosts.begin(), placed.ghosts.end(), static_cast<int>(r));
+      const bool user =
+          !std::count(placed.ghosts.begin(), placed.ghosts.end(), static_cast<int>(r));
       if (user && static_cast<int>(placed.home[r]) == own.ghost) ++board.users;
     }
     int bell[2] = {-1, -1};
@@ -288,8 +295,9 @@ MPI_Comm divide_world() {
     board.bell = bell[1];
     board.closed.store(static_cast<std::uint32_t>(bell[0] + 1));  // for serve(), which clears it
   } else {
-    const auto own_user = static_cast<std::uint64_t>(
-        rank - std::count_if(placed.ghosts.begin(), placed.ghosts.end(), [&](int g) { return g < rank; }));
+    const auto own_user =
+        static_cast<std::uint64_t>(rank - std::count_if(placed.ghosts.begin(), placed.ghosts.end(),
+                                                        [&](int g) { return g < rank; }));
     const auto node_users = static_cast<std::uint64_t>(size - ghosts);
     const std::uint64_t share = (world->arena_bytes - control_bytes) / node_users & ~(page - 1);
     const std::uint64_t begin = control_bytes + own_user * share;
@@ -302,7 +310,8 @@ MPI_Comm divide_world() {
   if (own.ghost < 0) return program;
 
   // What the program had buffered for its output before MPI_Init is its other ranks' to print.
-  if (const int nowhere = ::open("/dev/null", O_WRONLY); nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
+  if (const int nowhere = ::open("/dev/null", O_WRONLY); nowhere >= 0)
+    ::dup2(nowhere, STDOUT_FILENO);
   serve(*the_world, *the_world->boards[static_cast<std::size_t>(own.ghost)],
         static_cast<unsigned>(size - ghosts));
   leave_ghosts();
@@ -336,7 +345,8 @@ void dismiss_ghosts() {
     while (board->closed.load(std::memory_order_acquire) == 0) {
       ring(*board);
       int flag = 0;
-      real::Iprobe(0, 0, the_world->wire, &flag, MPI_STATUS_IGNORE);  // what was sent may need a push
+      real::Iprobe(0, 0, the_world->wire, &flag,
+                   MPI_STATUS_IGNORE);  // what was sent may need a push
       timespec nap{0, 50'000};
       ::nanosleep(&nap, nullptr);
     }

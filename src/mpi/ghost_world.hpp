@@ -19,14 +19,14 @@ struct GhostBoard {
   std::atomic<std::uint32_t> asleep;  ///< it blocks: whoever sends it something rings its bell
   std::atomic<std::uint32_t> closed;  ///< it has served its last request; the rest does not change
   int pid;
-  int bell;                           ///< number of its pipe's writing end in that process
-  int rank;                           ///< on the wire
-  int domain;                         ///< NUMA domain
-  int users;                          ///< bound to it by rank
+  int bell;    ///< number of its pipe's writing end in that process
+  int rank;    ///< on the wire
+  int domain;  ///< NUMA domain
+  int users;   ///< bound to it by rank
   std::uint64_t started_ns;
   std::uint64_t ended_ns;
-  std::uint64_t busy_ns;              ///< spent on requests
-  std::uint64_t cpu_ns;               ///< processor time of its loop
+  std::uint64_t busy_ns;  ///< spent on requests
+  std::uint64_t cpu_ns;   ///< processor time of its loop
   std::uint64_t sleeps;
   ghost::Server::Stats stats;
   ghost::Timeline timeline;
@@ -42,16 +42,16 @@ struct WireRank {
 
 /// The same in every process of the job; filled once at start, before the program runs.
 struct GhostWorld {
-  MPI_Comm wire;                          ///< Hob's own, over all processes
+  MPI_Comm wire;  ///< Hob's own, over all processes
   MPI_Group wire_group;
-  int rank = 0;                           ///< on the wire
-  std::vector<WireRank> ranks;            ///< by wire rank
-  std::vector<std::vector<int>> ghosts;   ///< by node: wire ranks of its ghosts
+  int rank = 0;                          ///< on the wire
+  std::vector<WireRank> ranks;           ///< by wire rank
+  std::vector<std::vector<int>> ghosts;  ///< by node: wire ranks of its ghosts
   int own_node = 0;
-  bool crowded = false;                   ///< more processes than cores on this node
-  bool cliques = false;                   ///< nodes are pretended (setting ghost_cliques)
-  bool kernel_moves = false;              ///< processes of a node may read each other's memory
-  std::byte* arena = nullptr;             ///< this node's shared memory
+  bool crowded = false;        ///< more processes than cores on this node
+  bool cliques = false;        ///< nodes are pretended (setting ghost_cliques)
+  bool kernel_moves = false;   ///< processes of a node may read each other's memory
+  std::byte* arena = nullptr;  ///< this node's shared memory
   std::uint64_t arena_bytes = 0;
   std::unique_ptr<ghost::Slices> slices;  ///< users: this process's part of it
   std::vector<GhostBoard*> boards;        ///< of this node's ghosts

@@ -17,14 +17,15 @@ void wrote(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Datat
   if (HOB_LIKELY(!runtime().memory_shared_by_windows)) return;
   each_window(
       [](Window& other, void* writer) {
-        if (&other != writer && other.cached && other.cached->mode() != Mode::always && other.cached->mode() != Mode::user)
+        if (&other != writer && other.cached && other.cached->mode() != Mode::always &&
+            other.cached->mode() != Mode::user)
           other.cached->drop_all();
       },
       &window);
 }
 
-int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp, MPI_Count target_count,
-        MPI_Datatype target_type, Window& window, MPI_Request* request) {
+int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+        MPI_Count target_count, MPI_Datatype target_type, Window& window, MPI_Request* request) {
   ++window.puts;
   if (sleeping()) remember_quiet(window);
   wrote(window, target, disp, target_count, target_type);
@@ -32,18 +33,22 @@ int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_
 }
 
 int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-               MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window, MPI_Request* request) {
+               MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window,
+               MPI_Request* request) {
   ++window.accumulates;
   if (sleeping()) remember_quiet(window);
   wrote(window, target, disp, target_count, target_type);
-  return window.route->accumulate(origin, count, type, target, disp, target_count, target_type, op, request);
+  return window.route->accumulate(origin, count, type, target, disp, target_count, target_type, op,
+                                  request);
 }
 
-int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result, MPI_Count result_count,
-                   MPI_Datatype result_type, int target, MPI_Aint disp, MPI_Count target_count,
-                   MPI_Datatype target_type, MPI_Op op, Window& window, MPI_Request* request) {
+int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
+                   MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
+                   MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window,
+                   MPI_Request* request) {
   if (op == MPI_NO_OP && window.cached && !request)
-    return window.cached->get({result, result_count, result_type, target, disp, target_count, target_type, true});
+    return window.cached->get(
+        {result, result_count, result_type, target, disp, target_count, target_type, true});
   ++window.atomics;
   window.atomic_results.add(target);
   if (op == MPI_NO_OP) {
@@ -51,121 +56,133 @@ int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void*
   } else {
     wrote(window, target, disp, target_count, target_type);
   }
-  return window.route->get_accumulate(origin, count, type, result, result_count, result_type, target, disp,
-                                      target_count, target_type, op, request);
+  return window.route->get_accumulate(origin, count, type, result, result_count, result_type,
+                                      target, disp, target_count, target_type, op, request);
 }
 
 }  // namespace
 
 int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-           MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+           MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype,
+           MPI_Win win) {
   Window* window = find_window(win);
   if (HOB_UNLIKELY(!window))
-    return call::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                     target_datatype, win);
+    return call::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                     target_count, target_datatype, win);
   if (!window->cached)
-    return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                              target_datatype, nullptr);
+    return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                              target_count, target_datatype, nullptr);
   if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
-  return window->cached->get(
-      {origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype});
+  return window->cached->get({origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                              target_count, target_datatype});
 }
 
-int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-            MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-            MPI_Request* request) {
+int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+            int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+            MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   Window* window = find_window(win);
   if (!window)
-    return call::Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                      target_datatype, win, request);
+    return call::Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, win, request);
   if (window->cached)
-    return window->cached->rget(
-        {origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
-        request);
-  return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                            target_datatype, request);
+    return window->cached->rget({origin_addr, origin_count, origin_datatype, target_rank,
+                                 target_disp, target_count, target_datatype},
+                                request);
+  return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                            target_count, target_datatype, request);
 }
 
-int on_Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-           MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+int on_Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+           int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+           MPI_Datatype target_datatype, MPI_Win win) {
   if (Window* window = find_window(win))
-    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
-               *window, nullptr);
-  return call::Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                   target_datatype, win);
+    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+               target_datatype, *window, nullptr);
+  return call::Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, win);
 }
 
-int on_Rput(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-            MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-            MPI_Request* request) {
+int on_Rput(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+            int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+            MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   if (Window* window = find_window(win))
-    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
-               *window, request);
-  return call::Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                    target_datatype, win, request);
+    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+               target_datatype, *window, request);
+  return call::Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                    target_count, target_datatype, win, request);
 }
 
-int on_Accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                  MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+int on_Accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (Window* window = find_window(win))
-    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                      target_datatype, op, *window, nullptr);
-  return call::Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                          target_datatype, op, win);
+    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, op, *window, nullptr);
+  return call::Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, op, win);
 }
 
-int on_Raccumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                   MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-                   MPI_Request* request) {
+int on_Raccumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                   int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                   MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   if (Window* window = find_window(win))
-    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                      target_datatype, op, *window, request);
-  return call::Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                           target_datatype, op, win, request);
+    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, op, *window, request);
+  return call::Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, op, win, request);
 }
 
 int on_Get_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                      void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
-                      MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-                      MPI_Win win) {
+                      void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype,
+                      int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                      MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (Window* window = find_window(win))
-    return get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype,
-                          target_rank, target_disp, target_count, target_datatype, op, *window, nullptr);
-  return call::Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype,
-                              target_rank, target_disp, target_count, target_datatype, op, win);
+    return get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+                          result_datatype, target_rank, target_disp, target_count, target_datatype,
+                          op, *window, nullptr);
+  return call::Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+                              result_datatype, target_rank, target_disp, target_count,
+                              target_datatype, op, win);
 }
 
-int on_Rget_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                       void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
-                       MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-                       MPI_Win win, MPI_Request* request) {
+int on_Rget_accumulate(const void* origin_addr, MPI_Count origin_count,
+                       MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+                       MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+                       MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+                       MPI_Request* request) {
   if (Window* window = find_window(win))
-    return get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype,
-                          target_rank, target_disp, target_count, target_datatype, op, *window, request);
-  return call::Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
-                               result_datatype, target_rank, target_disp, target_count, target_datatype, op, win,
-                               request);
+    return get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+                          result_datatype, target_rank, target_disp, target_count, target_datatype,
+                          op, *window, request);
+  return call::Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
+                               result_count, result_datatype, target_rank, target_disp,
+                               target_count, target_datatype, op, win, request);
 }
 
-int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank,
-                    MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
-  Window* window = find_window(win);
-  if (!window) return real::Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
-  ++window->atomics;
-  window->atomic_results.add(target_rank);
-  wrote(*window, target_rank, target_disp, 1, datatype);
-  return window->route->fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op);
-}
-
-int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype,
-                        int target_rank, MPI_Aint target_disp, MPI_Win win) {
+int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype,
+                    int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
   Window* window = find_window(win);
   if (!window)
-    return real::Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+    return real::Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
+                              win);
   ++window->atomics;
   window->atomic_results.add(target_rank);
   wrote(*window, target_rank, target_disp, 1, datatype);
-  return window->route->compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp);
+  return window->route->fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp,
+                                     op);
+}
+
+int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr,
+                        MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
+  Window* window = find_window(win);
+  if (!window)
+    return real::Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
+                                  target_disp, win);
+  ++window->atomics;
+  window->atomic_results.add(target_rank);
+  wrote(*window, target_rank, target_disp, 1, datatype);
+  return window->route->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
+                                         target_rank, target_disp);
 }
 
 int on_Type_free(MPI_Datatype* datatype) {

@@ -59,7 +59,8 @@ int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
 
 int on_Win_fence(int assert, MPI_Win win) {
   return acquire_and_close(
-      win, [&](Route& route) { return route.fence(assert); }, [&] { return real::Win_fence(assert, win); });
+      win, [&](Route& route) { return route.fence(assert); },
+      [&] { return real::Win_fence(assert, win); });
 }
 
 int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
@@ -75,7 +76,8 @@ int on_Win_complete(MPI_Win win) {
 
 int on_Win_post(MPI_Group group, int assert, MPI_Win win) {
   return acquire(
-      win, [&](Route& route) { return route.post(group, assert); }, [&] { return real::Win_post(group, assert, win); });
+      win, [&](Route& route) { return route.post(group, assert); },
+      [&] { return real::Win_post(group, assert, win); });
 }
 
 int on_Win_wait(MPI_Win win) {
@@ -98,27 +100,32 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
 
 int on_Win_unlock(int rank, MPI_Win win) {
   return unlock(
-      win, rank, [&](Route& route) { return route.unlock(rank); }, [&] { return real::Win_unlock(rank, win); });
+      win, rank, [&](Route& route) { return route.unlock(rank); },
+      [&] { return real::Win_unlock(rank, win); });
 }
 
 int on_Win_lock_all(int assert, MPI_Win win) {
   return acquire(
-      win, [&](Route& route) { return route.lock_all(assert); }, [&] { return real::Win_lock_all(assert, win); });
+      win, [&](Route& route) { return route.lock_all(assert); },
+      [&] { return real::Win_lock_all(assert, win); });
 }
 
 int on_Win_unlock_all(MPI_Win win) {
   return unlock(
-      win, kAll, [](Route& route) { return route.unlock_all(); }, [&] { return real::Win_unlock_all(win); });
+      win, kAll, [](Route& route) { return route.unlock_all(); },
+      [&] { return real::Win_unlock_all(win); });
 }
 
 int on_Win_flush(int rank, MPI_Win win) {
   return flush(
-      win, rank, false, [&](Route& route) { return route.flush(rank); }, [&] { return real::Win_flush(rank, win); });
+      win, rank, false, [&](Route& route) { return route.flush(rank); },
+      [&] { return real::Win_flush(rank, win); });
 }
 
 int on_Win_flush_all(MPI_Win win) {
   return flush(
-      win, kAll, false, [](Route& route) { return route.flush_all(); }, [&] { return real::Win_flush_all(win); });
+      win, kAll, false, [](Route& route) { return route.flush_all(); },
+      [&] { return real::Win_flush_all(win); });
 }
 
 int on_Win_flush_local(int rank, MPI_Win win) {

@@ -60,8 +60,10 @@ std::optional<Mode> mode_for(MPI_Info info, MPI_Comm comm) {
   int rank = 0;
   real::Comm_rank(comm, &rank);
   if (rank == 0)
-    std::fprintf(stderr, "hob: '%s' is not allowed for info key hob_cache: one of auto, strict, always, user, off\n",
-                 word.c_str());
+    std::fprintf(
+        stderr,
+        "hob: '%s' is not allowed for info key hob_cache: one of auto, strict, always, user, off\n",
+        word.c_str());
   std::fflush(stderr);
   real::Barrier(comm);
   real::Abort(comm, 2);
@@ -82,7 +84,8 @@ cache::Config cache_config() {
   config.adaptation.stable_threshold = s.cache_stable_threshold;
   config.adaptation.free_threshold = s.cache_free_threshold;
   config.adaptation.index_increase_factor = config.adaptation.memory_increase_factor = s.cache_grow;
-  config.adaptation.index_decrease_factor = config.adaptation.memory_decrease_factor = s.cache_shrink;
+  config.adaptation.index_decrease_factor = config.adaptation.memory_decrease_factor =
+      s.cache_shrink;
   config.adaptation.max_storage_bytes = s.cache_max;
   return config;
 }
@@ -111,7 +114,8 @@ bool overlaps_another_window(const void* base, std::uint64_t bytes) {
       [](Window& window, void* data) {
         auto& mine = *static_cast<Range*>(data);
         const char* other = static_cast<const char*>(window.base);
-        if (other && other < mine.base + mine.bytes && mine.base < other + window.bytes) mine.overlaps = true;
+        if (other && other < mine.base + mine.bytes && mine.base < other + window.bytes)
+          mine.overlaps = true;
       },
       &range);
   return range.overlaps;
@@ -121,7 +125,8 @@ bool overlaps_another_window(const void* base, std::uint64_t bytes) {
 /// group, so that every possible origin of such a write knows.
 void learn_of_sharing(WindowKind kind, const void* base, std::uint64_t bytes, MPI_Comm comm) {
   if (runtime().memory_shared_by_windows) return;
-  int shared = kind == WindowKind::dynamic || (kind == WindowKind::create && overlaps_another_window(base, bytes));
+  int shared = kind == WindowKind::dynamic ||
+               (kind == WindowKind::create && overlaps_another_window(base, bytes));
   real::Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MAX, comm);
   if (shared) runtime().memory_shared_by_windows = true;
 }
@@ -129,16 +134,18 @@ void learn_of_sharing(WindowKind kind, const void* base, std::uint64_t bytes, MP
 void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units) {
   auto cache = cache::Cache::create(cache_config());
   if (cache)
-    window.cached = std::make_unique<CachedGets>(window, get_options(mode), std::move(cache), std::move(units));
+    window.cached =
+        std::make_unique<CachedGets>(window, get_options(mode), std::move(cache), std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
 }
 
 /// After the library made the window.
-void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Aint disp_unit, MPI_Info info,
-          MPI_Comm comm, std::unique_ptr<Route> route = nullptr) {
+void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Aint disp_unit,
+          MPI_Info info, MPI_Comm comm, std::unique_ptr<Route> route = nullptr) {
   if (!route) {
-    if (ghost_world()) note(fmt::format("Ghosts do not serve windows of the kind {}.", name_of(kind)));
+    if (ghost_world())
+      note(fmt::format("Ghosts do not serve windows of the kind {}.", name_of(kind)));
     route = std::make_unique<NativeRoute>(win);
   }
   auto window = std::make_unique<Window>(win, kind, comm, std::move(route));
@@ -156,7 +163,8 @@ void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Ai
 
 }  // namespace
 
-int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                  MPI_Win* win) {
   GhostWindow served;
   int made_it = MPI_SUCCESS;
   if (ghost_world() && ghost_window(false, base, size, disp_unit, info, comm, served, made_it)) {
@@ -170,14 +178,16 @@ int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, 
   return result;
 }
 
-int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                    MPI_Win* win) {
   GhostWindow served;
   int made_it = MPI_SUCCESS;
   if (ghost_world() && ghost_window(true, nullptr, size, disp_unit, info, comm, served, made_it)) {
     if (made_it != MPI_SUCCESS) return made_it;
     *win = served.handle;
     *static_cast<void**>(baseptr) = served.base;
-    made(*win, WindowKind::allocate, served.base, size, disp_unit, info, comm, std::move(served.route));
+    made(*win, WindowKind::allocate, served.base, size, disp_unit, info, comm,
+         std::move(served.route));
     return MPI_SUCCESS;
   }
   const int result = call::Win_allocate(size, disp_unit, info, comm, baseptr, win);
@@ -186,8 +196,8 @@ int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm c
   return result;
 }
 
-int on_Win_allocate_shared(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
-                           MPI_Win* win) {
+int on_Win_allocate_shared(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                           void* baseptr, MPI_Win* win) {
   const int result = call::Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
   if (result == MPI_SUCCESS)
     made(*win, WindowKind::shared, *static_cast<void**>(baseptr), size, disp_unit, info, comm);
@@ -236,13 +246,15 @@ bool shared_query(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* unit, void* b
 
 int on_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
   MPI_Aint unit = 1;
-  if (!shared_query(win, rank, size, &unit, baseptr)) return real::Win_shared_query(win, rank, size, disp_unit, baseptr);
+  if (!shared_query(win, rank, size, &unit, baseptr))
+    return real::Win_shared_query(win, rank, size, disp_unit, baseptr);
   *disp_unit = static_cast<int>(unit);
   return MPI_SUCCESS;
 }
 
 #if HOB_HAS_LARGE_COUNT
-int on_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* baseptr) {
+int on_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit,
+                          void* baseptr) {
   if (shared_query(win, rank, size, disp_unit, baseptr)) return MPI_SUCCESS;
   return real::Win_shared_query_c(win, rank, size, disp_unit, baseptr);
 }

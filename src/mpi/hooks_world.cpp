@@ -8,7 +8,8 @@ namespace hob::mpi {
 namespace {
 
 bool is_predefined(int keyval) {
-  for (const int each : {MPI_TAG_UB, MPI_IO, MPI_WTIME_IS_GLOBAL, MPI_UNIVERSE_SIZE, MPI_APPNUM, MPI_LASTUSEDCODE}) {
+  for (const int each :
+       {MPI_TAG_UB, MPI_IO, MPI_WTIME_IS_GLOBAL, MPI_UNIVERSE_SIZE, MPI_APPNUM, MPI_LASTUSEDCODE}) {
     if (keyval == each) return true;
   }
   return keyval == MPI_HOST;
@@ -31,7 +32,8 @@ int on_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* f
     return real::Comm_get_attr(comm, comm_keyval, attribute_val, flag);
   }
   const int result = real::Comm_get_attr(MPI_COMM_WORLD, comm_keyval, attribute_val, flag);
-  if (result == MPI_SUCCESS && *flag && comm_keyval == MPI_UNIVERSE_SIZE) without_ghosts(attribute_val);
+  if (result == MPI_SUCCESS && *flag && comm_keyval == MPI_UNIVERSE_SIZE)
+    without_ghosts(attribute_val);
   return result;
 }
 
@@ -41,7 +43,8 @@ int on_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
 
 int on_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
   // Errors that belong to no communicator go to the library's own MPI_COMM_WORLD.
-  if (world_is_smaller && comm == program_world) real::Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
+  if (world_is_smaller && comm == program_world)
+    real::Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
   return real::Comm_set_errhandler(comm, errhandler);
 }
 

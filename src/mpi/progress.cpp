@@ -39,7 +39,8 @@ void install_callback() {
   static std::atomic<bool> installed{false};
   if (installed.exchange(true)) return;
   if (auto start = reinterpret_cast<MpichAsyncStart>(real::find("MPIX_Async_start"))) {
-    // MPICH polls these with a lock held that its calls take again, and checks it with many threads.
+    // MPICH polls these with a lock held that its calls take again, and checks it with many
+    // threads.
     if (!many_threads) library_calls_back = start(from_mpich, nullptr, kMpichNoStream) == 0;
   } else if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register"))) {
     library_calls_back = add(from_library) == 0;

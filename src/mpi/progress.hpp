@@ -53,7 +53,8 @@ class Pause {
   }
 
  private:
-  static constexpr int kLooks = 10000;  // about a millisecond: a yield on a full machine costs a time slice
+  static constexpr int kLooks =
+      10000;  // about a millisecond: a yield on a full machine costs a time slice
   int looks_ = 0;
 };
 

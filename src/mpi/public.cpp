@@ -9,7 +9,8 @@ using namespace hob::mpi;
 extern "C" {
 
 HOB_EXPORT int HOB_Invalidate(MPI_Win win) {
-  if (Window* window = active ? find_window(win) : nullptr; window && window->cached) window->cached->drop_all();
+  if (Window* window = active ? find_window(win) : nullptr; window && window->cached)
+    window->cached->drop_all();
   return MPI_SUCCESS;
 }
 

@@ -133,15 +133,21 @@ report::RankFacts rank_facts() {
   facts.memory_bytes = resident_bytes();
   facts.counters = process_counters();
   facts.windows = ended().windows;
-  each_window([](Window& window, void* list) { static_cast<std::vector<report::WindowFacts>*>(list)->push_back(window_facts(window)); },
-              &facts.windows);
-  std::sort(facts.windows.begin(), facts.windows.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  each_window(
+      [](Window& window, void* list) {
+        static_cast<std::vector<report::WindowFacts>*>(list)->push_back(window_facts(window));
+      },
+      &facts.windows);
+  std::sort(facts.windows.begin(), facts.windows.end(),
+            [](const auto& a, const auto& b) { return a.id < b.id; });
   for (const ReportPart& part : parts())
     if (part.name && part.json)
-      if (std::string text = part.json(); !text.empty()) facts.sections.emplace_back(part.name, std::move(text));
+      if (std::string text = part.json(); !text.empty())
+        facts.sections.emplace_back(part.name, std::move(text));
   for (const auto& window : facts.windows) {
     if (!window.mode_reason.empty())
-      note(fmt::format("window {} ({}) runs in mode {}: {}", window.id, window.kind, window.mode, window.mode_reason));
+      note(fmt::format("window {} ({}) runs in mode {}: {}", window.id, window.kind, window.mode,
+                       window.mode_reason));
     for (const auto& failure : window.failures) note(failure);
   }
   facts.notes = the.notes;
@@ -159,7 +165,8 @@ report::RunFacts run_facts(int nodes) {
   facts.nodes = nodes;
   facts.started = the.started;
   facts.seconds =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count() - the.started;
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count() -
+      the.started;
   for (const auto& row : settings::table())
     facts.settings.push_back({std::string(row.key), the.settings.value(row.key),
                               std::string(name_of(the.settings.origin(row.key)))});
@@ -170,7 +177,8 @@ report::RunFacts run_facts(int nodes) {
 std::vector<std::string> gather(const std::string& text) {
   const Runtime& the = runtime();
   const int length = static_cast<int>(text.size());
-  std::vector<int> lengths(the.rank == 0 ? static_cast<std::size_t>(the.size) : 0), starts(lengths.size());
+  std::vector<int> lengths(the.rank == 0 ? static_cast<std::size_t>(the.size) : 0),
+      starts(lengths.size());
   real::Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, the.comm);
   int total = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -178,10 +186,12 @@ std::vector<std::string> gather(const std::string& text) {
     total += lengths[i];
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  real::Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, 0, the.comm);
+  real::Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR,
+                0, the.comm);
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < lengths.size(); ++i)
-    texts.push_back(all.substr(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lengths[i])));
+    texts.push_back(
+        all.substr(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lengths[i])));
   return texts;
 }
 
@@ -204,7 +214,8 @@ std::vector<std::string> distinct_lines(const std::vector<std::string>& texts) {
   for (const auto& text : texts)
     for (std::size_t start = 0; start < text.size();) {
       const std::size_t end = text.find('\n', start);
-      if (std::string line = text.substr(start, end - start); seen.insert(line).second) lines.push_back(std::move(line));
+      if (std::string line = text.substr(start, end - start); seen.insert(line).second)
+        lines.push_back(std::move(line));
       start = end + 1;
     }
   return lines;
@@ -216,8 +227,8 @@ void report_world(const report::RankFacts& facts) {
   const bool summary = the.settings.report == "summary";
   if (!json && !summary) return;
   report::Counters sums;
-  real::Reduce(facts.counters.values.data(), sums.values.data(), static_cast<int>(report::counter_count), MPI_UINT64_T,
-               MPI_SUM, 0, the.comm);
+  real::Reduce(facts.counters.values.data(), sums.values.data(),
+               static_cast<int>(report::counter_count), MPI_UINT64_T, MPI_SUM, 0, the.comm);
   const auto hosts = gather(the.host + '\n');
   const auto notes = distinct_lines(gather(joined(facts.notes)));
   const auto run = run_facts(static_cast<int>(distinct_lines(hosts).size()));
@@ -227,7 +238,9 @@ void report_world(const report::RankFacts& facts) {
   }
   if (summary && the.rank == 0) {
     std::fputs(report::summary(run, sums, {}, notes).c_str(), stderr);
-    if (json) std::fprintf(stderr, "hob: the details are in %s (hob report makes a page of it)\n", the.settings.json.c_str());
+    if (json)
+      std::fprintf(stderr, "hob: the details are in %s (hob report makes a page of it)\n",
+                   the.settings.json.c_str());
     std::fflush(stderr);
   }
 }
@@ -242,7 +255,8 @@ void report_alone(report::RankFacts facts) {
     save(the.rank == 0 ? the.settings.json : fmt::format("{}.{}", the.settings.json, the.rank),
          report::run_json(run, {report::rank_json(facts)}));
   if (the.settings.report == "summary" && the.rank == 0) {
-    facts.notes.insert(facts.notes.begin(), "this program uses sessions only: the numbers are those of one process");
+    facts.notes.insert(facts.notes.begin(),
+                       "this program uses sessions only: the numbers are those of one process");
     std::fputs(report::summary(run, facts.counters, {}, facts.notes).c_str(), stderr);
   }
 }

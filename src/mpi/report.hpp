@@ -17,8 +17,8 @@ void remember_window(Window& window);
 
 /// Other parts of Hob add themselves to the report; each is asked once, at the end.
 struct ReportPart {
-  const char* name = nullptr;                ///< member of the rank's JSON object, or null
-  std::string (*json)() = nullptr;           ///< its JSON text; "" for none
+  const char* name = nullptr;                  ///< member of the rank's JSON object, or null
+  std::string (*json)() = nullptr;             ///< its JSON text; "" for none
   void (*count)(report::Counters&) = nullptr;  ///< adds to the process's counters; may be null
 };
 void add_report_part(const ReportPart& part);

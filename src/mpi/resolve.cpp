@@ -36,10 +36,11 @@ void* find(const char* name) noexcept {
 
 void* find_or_abort(const char* name) noexcept {
   if (void* function = find(name)) return function;
-  std::fprintf(stderr,
-               "hob: the MPI library of this program has no %s. Either no MPI library is loaded, or it is "
-               "older than the program.\n",
-               name);
+  std::fprintf(
+      stderr,
+      "hob: the MPI library of this program has no %s. Either no MPI library is loaded, or it is "
+      "older than the program.\n",
+      name);
   std::abort();
 }
 

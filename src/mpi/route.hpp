@@ -13,19 +13,21 @@ class Route {
  public:
   virtual ~Route() = default;
 
-  virtual int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp, MPI_Count target_count,
-                  MPI_Datatype target_type, MPI_Request* request) = 0;
+  virtual int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+                  MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) = 0;
   virtual int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
                   MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) = 0;
-  virtual int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                         MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Request* request) = 0;
+  virtual int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target,
+                         MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                         MPI_Request* request) = 0;
   virtual int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
-                             MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
-                             MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Request* request) = 0;
-  virtual int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint disp,
-                           MPI_Op op) = 0;
-  virtual int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int target,
-                               MPI_Aint disp) = 0;
+                             MPI_Count result_count, MPI_Datatype result_type, int target,
+                             MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
+                             MPI_Op op, MPI_Request* request) = 0;
+  virtual int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target,
+                           MPI_Aint disp, MPI_Op op) = 0;
+  virtual int compare_and_swap(const void* origin, const void* compare, void* result,
+                               MPI_Datatype type, int target, MPI_Aint disp) = 0;
 
   virtual int fence(int assertion) = 0;
   virtual int start(MPI_Group group, int assertion) = 0;

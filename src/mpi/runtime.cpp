@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "mpi/p2p.hpp"
-#include "mpi/progress.hpp"
 #include "mpi/ghost_route.hpp"
 #include "mpi/ghost_world.hpp"
+#include "mpi/p2p.hpp"
+#include "mpi/progress.hpp"
 #include "mpi/real.hpp"
 #include "mpi/request.hpp"
 #include "mpi/resolve.hpp"
@@ -62,9 +62,11 @@ void check_family() {
   if (family == HOB_FAMILY) return;
   if (launcher_rank() <= 0)
     std::fprintf(stderr,
-                 "hob: this Hob serves MPI libraries of the family %s, but the program runs on %s (%.*s). %s%.*s%s\n",
-                 HOB_FAMILY, where.dli_fname, static_cast<int>(text.find('\n') == text.npos ? 60 : text.find('\n')),
-                 version, family.empty() ? "There is no Hob for it." : "Use libhob_",
+                 "hob: this Hob serves MPI libraries of the family %s, but the program runs on %s "
+                 "(%.*s). %s%.*s%s\n",
+                 HOB_FAMILY, where.dli_fname,
+                 static_cast<int>(text.find('\n') == text.npos ? 60 : text.find('\n')), version,
+                 family.empty() ? "There is no Hob for it." : "Use libhob_",
                  static_cast<int>(family.size()), family.data(), family.empty() ? "" : ".so.");
   std::fflush(stderr);
   _exit(2);
@@ -91,7 +93,8 @@ void start(int thread_level, bool world) {
   int length = 0;
   real::Get_library_version(version, &length);
   the.mpi_version.assign(version, std::find(version, version + length, '\n'));
-  the.started = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  the.started =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   if (world) {
     MPI_Comm all = MPI_COMM_WORLD;
     if (!the.settings.off) all = without_ghosts(thread_level);
@@ -100,7 +103,8 @@ void start(int thread_level, bool world) {
     real::Comm_dup(all, &the.comm);
     real::Comm_set_errhandler(the.comm, MPI_ERRORS_RETURN);
     MPI_Comm node = MPI_COMM_NULL;
-    if (real::Comm_split_type(the.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) == MPI_SUCCESS) {
+    if (real::Comm_split_type(the.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) ==
+        MPI_SUCCESS) {
       int near = 0;
       real::Comm_size(node, &near);
       the.one_node = near == the.size;
@@ -134,7 +138,8 @@ void note(std::string sentence) {
   static std::mutex lock;
   const std::lock_guard guard(lock);
   auto& notes = runtime().notes;
-  if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(std::move(sentence));
+  if (std::find(notes.begin(), notes.end(), sentence) == notes.end())
+    notes.push_back(std::move(sentence));
 }
 
 }  // namespace hob::mpi

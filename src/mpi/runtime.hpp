@@ -12,14 +12,14 @@ namespace hob::mpi {
 /// The one runtime of a process. Filled by start(); read by everybody afterwards.
 struct Runtime {
   settings::Settings settings;
-  int rank = 0;      ///< in the world the program sees
-  int size = 1;      ///< of it
-  bool world = false;  ///< MPI_Init was called (not only sessions)
+  int rank = 0;                   ///< in the world the program sees
+  int size = 1;                   ///< of it
+  bool world = false;             ///< MPI_Init was called (not only sessions)
   MPI_Comm comm = MPI_COMM_NULL;  ///< Hob's own communicator over the program's world
-  bool one_node = false;  ///< all ranks share memory
+  bool one_node = false;          ///< all ranks share memory
   std::string host;
   std::string mpi_version;
-  double started = 0;  ///< seconds since the Unix epoch
+  double started = 0;              ///< seconds since the Unix epoch
   std::vector<std::string> notes;  ///< plain sentences for the report; only from this process
   bool memory_shared_by_windows = false;  ///< some window shows memory that another one shows too
 };

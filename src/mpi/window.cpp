@@ -78,7 +78,8 @@ class Table {
   Slots* grow(const Slots& old) {
     auto bigger = std::make_unique<Slots>(2 * (old.mask + 1));
     for (const Slot& slot : old.slot)
-      if (Window* window = slot.window.load(std::memory_order_relaxed)) place(*bigger, slot.key.load(), window);
+      if (Window* window = slot.window.load(std::memory_order_relaxed))
+        place(*bigger, slot.key.load(), window);
     Slots* result = bigger.get();
     all_.push_back(std::move(bigger));
     current_.store(result, std::memory_order_release);

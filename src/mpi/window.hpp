@@ -22,14 +22,17 @@ class DisplacementUnits {
  public:
   /// Collective over `comm`, through the MPI library.
   void exchange(int own, MPI_Comm comm);
-  std::int64_t of(int target) const { return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)]; }
+  std::int64_t of(int target) const {
+    return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)];
+  }
 
  private:
   std::int64_t common_ = 1;
   std::vector<int> each_;
 };
 
-/// Targets whose atomics have results on the way. When they arrive, the process may learn from them.
+/// Targets whose atomics have results on the way. When they arrive, the process may learn from
+/// them.
 class OutstandingAtomics {
  public:
   void add(int target) {
@@ -59,16 +62,16 @@ class Window {
 
   MPI_Win handle;
   WindowKind kind;
-  int id = 0;     ///< counts the windows of this process
-  int rank = 0;   ///< of this process in the window's group
-  int size = 0;   ///< of the group
+  int id = 0;               ///< counts the windows of this process
+  int rank = 0;             ///< of this process in the window's group
+  int size = 0;             ///< of the group
   std::uint64_t bytes = 0;  ///< exposed by this process
   std::unique_ptr<Route> route;
   std::unique_ptr<CachedGets> cached;  ///< null: nothing of this window is cached
   std::string why_not_cached;
 
   const void* base = nullptr;  ///< of this process's memory; null for dynamic windows
-  std::string name;  ///< set by the program
+  std::string name;            ///< set by the program
   OutstandingAtomics atomic_results;
 
   /// Operations by kind, for the report. Updated without synchronisation between threads.

@@ -56,7 +56,7 @@ inline QuietWindow& quiet_slot(MPI_Win window) {
 }
 
 /// Counts the call and says so, if it is one that is only counted now.
-inline bool only_counted(MPI_Win window, std::uint64_t* QuietWindow::* which) {
+inline bool only_counted(MPI_Win window, std::uint64_t* QuietWindow::*which) {
   if (!sleeping()) return false;
   const QuietWindow& slot = quiet_slot(window);
   if (slot.window != window || !(slot.*which)) return false;

@@ -36,7 +36,9 @@ struct Counters {
   std::array<std::uint64_t, counter_count> values{};
 
   std::uint64_t& operator[](Counter counter) { return values[static_cast<std::size_t>(counter)]; }
-  std::uint64_t operator[](Counter counter) const { return values[static_cast<std::size_t>(counter)]; }
+  std::uint64_t operator[](Counter counter) const {
+    return values[static_cast<std::size_t>(counter)];
+  }
   void add(const Counters& other) {
     for (std::size_t i = 0; i < counter_count; ++i) values[i] += other.values[i];
   }

@@ -20,8 +20,12 @@ ordered_json counters_json(const Counters& counters, bool window) {
 }
 
 ordered_json window_json(const WindowFacts& facts) {
-  ordered_json json = {{"id", facts.id},       {"name", facts.name}, {"kind", facts.kind},
-                       {"bytes", facts.bytes}, {"ranks", facts.ranks}, {"mode", facts.mode},
+  ordered_json json = {{"id", facts.id},
+                       {"name", facts.name},
+                       {"kind", facts.kind},
+                       {"bytes", facts.bytes},
+                       {"ranks", facts.ranks},
+                       {"mode", facts.mode},
                        {"mode_reason", facts.mode_reason}};
   json["counters"] = counters_json(facts.counters, true);
   ordered_json histograms = ordered_json::object();
@@ -30,10 +34,18 @@ ordered_json window_json(const WindowFacts& facts) {
   json["histograms"] = std::move(histograms);
   ordered_json occupancy = ordered_json::array();
   for (const auto& p : facts.occupancy)
-    occupancy.push_back({{"get", p.get}, {"used", p.used}, {"capacity", p.capacity}, {"entries", p.entries}, {"slots", p.slots}});
+    occupancy.push_back({{"get", p.get},
+                         {"used", p.used},
+                         {"capacity", p.capacity},
+                         {"entries", p.entries},
+                         {"slots", p.slots}});
   ordered_json adaptations = ordered_json::array();
   for (const auto& a : facts.adaptations)
-    adaptations.push_back({{"get", a.get}, {"what", a.of_index ? "index" : "storage"}, {"from", a.from}, {"to", a.to}, {"why", a.why}});
+    adaptations.push_back({{"get", a.get},
+                           {"what", a.of_index ? "index" : "storage"},
+                           {"from", a.from},
+                           {"to", a.to},
+                           {"why", a.why}});
   json["series"] = {{"occupancy", std::move(occupancy)}, {"adaptations", std::move(adaptations)}};
   if (!facts.failures.empty()) json["failures"] = facts.failures;
   return json;
@@ -75,7 +87,8 @@ std::string count_text(std::uint64_t count) {
 }
 
 std::string rank_json(const RankFacts& facts) {
-  ordered_json json = {{"rank", facts.rank}, {"host", facts.host}, {"memory_bytes", facts.memory_bytes}};
+  ordered_json json = {
+      {"rank", facts.rank}, {"host", facts.host}, {"memory_bytes", facts.memory_bytes}};
   json["counters"] = counters_json(facts.counters, false);
   json["windows"] = ordered_json::array();
   for (const auto& window : facts.windows) json["windows"].push_back(window_json(window));
@@ -90,8 +103,11 @@ std::string rank_json(const RankFacts& facts) {
 std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks) {
   ordered_json json;
   json["hob"] = {{"version", run.version}, {"abi", run.abi}, {"mpi", run.mpi}};
-  json["program"] = {{"command", run.command}, {"ranks", run.ranks}, {"nodes", run.nodes},
-                     {"start", iso_time(run.started)}, {"seconds", run.seconds}};
+  json["program"] = {{"command", run.command},
+                     {"ranks", run.ranks},
+                     {"nodes", run.nodes},
+                     {"start", iso_time(run.started)},
+                     {"seconds", run.seconds}};
   ordered_json settings = ordered_json::object();
   for (const auto& s : run.settings) settings[s.key] = {{"value", s.value}, {"from", s.from}};
   json["settings"] = std::move(settings);
@@ -109,8 +125,8 @@ std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks)
   return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string summary(const RunFacts& run, const Counters& sums, const std::vector<std::string>& extra,
-                    const std::vector<std::string>& notes) {
+std::string summary(const RunFacts& run, const Counters& sums,
+                    const std::vector<std::string>& extra, const std::vector<std::string>& notes) {
   std::string text;
   const auto line = [&](const std::string& content) { text += "hob: " + content + "\n"; };
   const auto value = [&](Counter c) { return sums[c]; };
@@ -118,21 +134,26 @@ std::string summary(const RunFacts& run, const Counters& sums, const std::vector
   if (gets != 0) {
     const std::uint64_t hits = value(Counter::hits_full) + value(Counter::hits_pending);
     line(fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
-                     count_text(gets), 100.0 * static_cast<double>(hits) / static_cast<double>(gets),
+                     count_text(gets),
+                     100.0 * static_cast<double>(hits) / static_cast<double>(gets),
                      bytes_text(static_cast<double>(value(Counter::bytes_from_cache))),
                      count_text(value(Counter::native_gets))));
     if (value(Counter::flushes_skipped) != 0)
-      line(fmt::format("{} of {} flushes had nothing to complete", count_text(value(Counter::flushes_skipped)),
+      line(fmt::format("{} of {} flushes had nothing to complete",
+                       count_text(value(Counter::flushes_skipped)),
                        count_text(value(Counter::flushes))));
     if (value(Counter::bypassed) != 0)
-      line(fmt::format("{} gets left alone: their targets are as fast as a hit", count_text(value(Counter::bypassed))));
+      line(fmt::format("{} gets left alone: their targets are as fast as a hit",
+                       count_text(value(Counter::bypassed))));
     if (value(Counter::verified) != 0)
-      line(fmt::format("verify: {} hits compared, {} differed", count_text(value(Counter::verified)),
+      line(fmt::format("verify: {} hits compared, {} differed",
+                       count_text(value(Counter::verified)),
                        count_text(value(Counter::verify_failures))));
   }
   for (const auto& content : extra) line(content);
   for (const auto& content : notes) line(content);
-  if (text.empty()) line(fmt::format("{} ranks, {:.1f} s, nothing for Hob to do", run.ranks, run.seconds));
+  if (text.empty())
+    line(fmt::format("{} ranks, {:.1f} s, nothing for Hob to do", run.ranks, run.seconds));
   return text;
 }
 

@@ -80,8 +80,8 @@ std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks)
 
 /// The summary: sums over all ranks, and notes, in plain words. Each line starts with "hob: ".
 /// `extra`: lines of other parts.
-std::string summary(const RunFacts& run, const Counters& sums, const std::vector<std::string>& extra,
-                    const std::vector<std::string>& notes);
+std::string summary(const RunFacts& run, const Counters& sums,
+                    const std::vector<std::string>& extra, const std::vector<std::string>& notes);
 
 /// "1.5 GiB", "17 B".
 std::string bytes_text(double bytes);

@@ -239,7 +239,9 @@ std::vector<std::string> Settings::read_environment(const char* const* environme
     for (char c : name.substr(4))
       key += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
     std::string error = set(key, variable.substr(equals + 1), Origin::Environment);
-    if (!error.empty()) errors.push_back(error.find(name) == std::string::npos ? fmt::format("{}: {}", name, error) : error);
+    if (!error.empty())
+      errors.push_back(error.find(name) == std::string::npos ? fmt::format("{}: {}", name, error)
+                                                             : error);
   }
   return errors;
 }

@@ -16,10 +16,16 @@ OPTIONS = argparse.Namespace()
 
 # Between ranks as between nodes, which also spares ranks that outnumber the cores from spinning.
 REMOTE = {"MPIR_CVAR_NOLOCAL": "1", "FI_PROVIDER": "tcp", "MPIR_CVAR_CH4_NETMOD": "ofi"}
-OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "OMPI_MCA_osc": "^ucx"}
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_osc": "^ucx",
+}
 ENVIRONMENT = {
-    "mpich5": REMOTE, "abi5": REMOTE, "openmpi4": OPEN_MPI, "openmpi5": OPEN_MPI,
+    "mpich5": REMOTE,
+    "abi5": REMOTE,
+    "openmpi4": OPEN_MPI,
+    "openmpi5": OPEN_MPI,
     # One node: Debian's MPICH 4.0.2, which has UCX only, sometimes hangs in MPI_Finalize over TCP.
     "mpich4": {},
 }
@@ -39,11 +45,13 @@ def run(name, words, ranks, hob=None, status=0):
         command += [f"{key}={value}" for key, value in {"HOB_REPORT": "silent", **hob}.items()]
         command += [f"LD_PRELOAD={OPTIONS.hob}"]
     command += [str(Path(OPTIONS.programs, name)), *map(str, words)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200,
-                          check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
     if done.returncode != status:
-        raise AssertionError(f"exit status {done.returncode}: {' '.join(command)}\n"
-                             f"{done.stdout}{done.stderr}")
+        raise AssertionError(
+            f"exit status {done.returncode}: {' '.join(command)}\n{done.stdout}{done.stderr}"
+        )
     return done.stdout
 
 
@@ -54,16 +62,19 @@ def clustering(edges, vertices):
         if a != b:
             joined[a].add(b)
             joined[b].add(a)
-    return [f"{v} {len(near)} {sum(b in joined[a] for a, b in itertools.combinations(near, 2))}"
-            for v, near in enumerate(joined)]
+    return [
+        f"{v} {len(near)} {sum(b in joined[a] for a, b in itertools.combinations(near, 2))}"
+        for v, near in enumerate(joined)
+    ]
 
 
 def random_edges(vertices, count):
     """Edges with loops, repeats and hubs; every vertex has one, as SNAP lists have no others."""
     source = random.Random(5)
     edges = [(v, source.randrange(vertices)) for v in range(vertices)]
-    edges += [(int(vertices * source.random() ** 3), source.randrange(vertices))
-              for _ in range(count)]
+    edges += [
+        (int(vertices * source.random() ** 3), source.randrange(vertices)) for _ in range(count)
+    ]
     return edges + edges[:20]
 
 
@@ -92,12 +103,15 @@ class Apps(unittest.TestCase):
         vertices = 40
         edges = random_edges(vertices, 120)
         snap = self.here / "snap"
-        snap.write_text("# vertex 3v + 1\n"
-                        + "".join(f"{3 * a + 1}\t{3 * b + 1}\n" for a, b in edges))
+        snap.write_text(
+            "# vertex 3v + 1\n" + "".join(f"{3 * a + 1}\t{3 * b + 1}\n" for a, b in edges)
+        )
         market = self.here / "market"
-        market.write_text("%%MatrixMarket matrix coordinate pattern general\n"
-                          f"{vertices} {vertices} {len(edges)}\n"
-                          + "".join(f"{a + 1} {b + 1}\n" for a, b in edges))
+        market.write_text(
+            "%%MatrixMarket matrix coordinate pattern general\n"
+            f"{vertices} {vertices} {len(edges)}\n"
+            + "".join(f"{a + 1} {b + 1}\n" for a, b in edges)
+        )
         right = clustering(edges, vertices)
         for ranks, hob in ((1, None), *((most(3), mode) for mode in modes())):
             with self.subTest(ranks=ranks, hob=hob):
@@ -147,8 +161,11 @@ class Apps(unittest.TestCase):
         self.assertLess(float(out.split("relative error")[1]), 1e-12)
 
     def test_fds_proxy_gets_every_message_right(self):
-        for words in ([], ["--receives", "nonblocking", "--any-source", 30],
-                      ["--posting", "backward", "--sending", "forward", "--no-barrier"]):
+        for words in (
+            [],
+            ["--receives", "nonblocking", "--any-source", 30],
+            ["--posting", "backward", "--sending", "forward", "--no-barrier"],
+        ):
             for hob in (None, {}):
                 with self.subTest(words=words, hob=hob):
                     out = run("fds-proxy", ["--depth", 50, "--steps", 2, *words], most(3), hob)

@@ -1,4 +1,5 @@
-// Small things that the tests of ghosts share. They are plain MPI programs that know nothing of Hob.
+// Small things that the tests of ghosts share. They are plain MPI programs that know nothing of
+// Hob.
 #pragma once
 
 #include <mpi.h>
@@ -8,14 +9,14 @@
 
 static int check_failures = 0;
 
-#define CHECK(condition)                                                              \
-  do {                                                                                \
-    if (!(condition)) {                                                               \
-      int check_rank = -1;                                                            \
-      MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);                                     \
-      if (check_failures++ < 10)                                                      \
+#define CHECK(condition)                                                                     \
+  do {                                                                                       \
+    if (!(condition)) {                                                                      \
+      int check_rank = -1;                                                                   \
+      MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);                                            \
+      if (check_failures++ < 10)                                                             \
         fprintf(stderr, "rank %d: %s:%d: %s\n", check_rank, __FILE__, __LINE__, #condition); \
-    }                                                                                 \
+    }                                                                                        \
   } while (0)
 
 // Every rank's failures decide about every rank's exit status.

@@ -1,12 +1,12 @@
-// Ends badly, in the way that argv[1] names; the job must end too. abort: one rank aborts. exit: one
-// rank leaves without MPI_Finalize, with an error. segv: one rank crashes. ghost: some process that
-// is not one of the program's ranks is killed (argv[2]: how many ranks the program has).
+// Ends badly, in the way that argv[1] names; the job must end too. abort: one rank aborts. exit:
+// one rank leaves without MPI_Finalize, with an error. segv: one rank crashes. ghost: some process
+// that is not one of the program's ranks is killed (argv[2]: how many ranks the program has).
 #include <signal.h>
 #include <unistd.h>
 
 #include "ghost_check.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
   MPI_Win_lock_all(0, win);
   for (int t = 0; t < size; ++t) MPI_Accumulate(&one, 1, MPI_LONG, t, 0, 1, MPI_LONG, MPI_SUM, win);
   MPI_Win_flush_all(win);
-  const char *how = argc > 1 ? argv[1] : "abort";
+  const char* how = argc > 1 ? argv[1] : "abort";
   if (rank == size - 1) {
     if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
     if (strcmp(how, "exit") == 0) _exit(4);
@@ -27,14 +27,15 @@ int main(int argc, char **argv) {
       // child, found by its command's being this program's.
       char command[256];
       snprintf(command, sizeof command, "pgrep -n -P %d -f ghost_crash", (int)getppid());
-      FILE *pipe = popen(command, "r");
+      FILE* pipe = popen(command, "r");
       int last = 0;
       if (fscanf(pipe, "%d", &last) == 1 && last != (int)getpid()) kill(last, SIGKILL);
       pclose(pipe);
     }
   }
   for (;;) {  // the others wait for operations that may never come back
-    for (int t = 0; t < size; ++t) MPI_Accumulate(&one, 1, MPI_LONG, t, 0, 1, MPI_LONG, MPI_SUM, win);
+    for (int t = 0; t < size; ++t)
+      MPI_Accumulate(&one, 1, MPI_LONG, t, 0, 1, MPI_LONG, MPI_SUM, win);
     MPI_Win_flush_all(win);
     usleep(1000);
   }

@@ -16,11 +16,11 @@ static void epoch_close(int kind, int target, MPI_Win win) {
   if (kind <= 2) MPI_Win_unlock(target, win);
 }
 
-static void data_of(long *data, int count, int seed) {
+static void data_of(long* data, int count, int seed) {
   for (int i = 0; i < count; ++i) data[i] = seed * 1000003L + i;
 }
 
-static void operations(int kind, int target, long *window_size, MPI_Win win) {
+static void operations(int kind, int target, long* window_size, MPI_Win win) {
   const int slot = (int)(*window_size / size), mine = rank * slot;
   long *out = malloc(sizeof(long) * (size_t)slot), *in = malloc(sizeof(long) * (size_t)slot),
        *result = malloc(sizeof(long) * (size_t)slot);
@@ -36,11 +36,14 @@ static void operations(int kind, int target, long *window_size, MPI_Win win) {
     CHECK(memcmp(in, out, sizeof(long) * (size_t)slot) == 0);
     // accumulate twice, then fetch what was there; same place, in order
     long one = 1;
-    for (int i = 0; i < 5; ++i) MPI_Accumulate(&one, 1, MPI_LONG, target, mine, 1, MPI_LONG, MPI_SUM, win);
-    MPI_Get_accumulate(out, slot, MPI_LONG, result, slot, MPI_LONG, target, mine, slot, MPI_LONG, MPI_REPLACE, win);
+    for (int i = 0; i < 5; ++i)
+      MPI_Accumulate(&one, 1, MPI_LONG, target, mine, 1, MPI_LONG, MPI_SUM, win);
+    MPI_Get_accumulate(out, slot, MPI_LONG, result, slot, MPI_LONG, target, mine, slot, MPI_LONG,
+                       MPI_REPLACE, win);
     MPI_Win_flush(target, win);
     CHECK(result[0] == out[0] + 5 && result[slot - 1] == out[slot - 1]);
-    MPI_Get_accumulate(NULL, 0, MPI_LONG, result, slot, MPI_LONG, target, mine, slot, MPI_LONG, MPI_NO_OP, win);
+    MPI_Get_accumulate(NULL, 0, MPI_LONG, result, slot, MPI_LONG, target, mine, slot, MPI_LONG,
+                       MPI_NO_OP, win);
     MPI_Win_flush(target, win);
     CHECK(memcmp(result, out, sizeof(long) * (size_t)slot) == 0);
     long two = 2, old = -1;
@@ -61,7 +64,8 @@ static void operations(int kind, int target, long *window_size, MPI_Win win) {
     MPI_Type_vector(n, 1, 3, MPI_LONG, &third);
     MPI_Type_commit(&second);
     MPI_Type_commit(&third);
-    long *wide = malloc(sizeof(long) * (size_t)(2 * n)), *back = calloc((size_t)(2 * n), sizeof(long));
+    long *wide = malloc(sizeof(long) * (size_t)(2 * n)),
+         *back = calloc((size_t)(2 * n), sizeof(long));
     for (int i = 0; i < 2 * n; ++i) wide[i] = 5000000L + i + rank;
     MPI_Put(wide, 1, second, target, mine, 1, third, win);
     MPI_Win_flush(target, win);
@@ -92,9 +96,9 @@ static void own_stores_done(MPI_Win win) {
 }
 
 // All ranks add to the same cells, with every kind of operation.
-static void concurrent(MPI_Win win, long *base) {
+static void concurrent(MPI_Win win, long* base) {
   for (int i = 0; i < 16; ++i) base[i] = 0;
-  double *reals = (double *)(base + 16);
+  double* reals = (double*)(base + 16);
   for (int i = 0; i < 16; ++i) reals[i] = 0;
   own_stores_done(win);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -131,7 +135,7 @@ static void concurrent(MPI_Win win, long *base) {
 }
 
 // Read-modify-write under exclusive locks, while others hold lock_all now and then.
-static void exclusive(MPI_Win win, long *base) {
+static void exclusive(MPI_Win win, long* base) {
   base[0] = base[cells - 1] = 0;
   own_stores_done(win);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -165,7 +169,7 @@ static void exclusive(MPI_Win win, long *base) {
 }
 
 // Fences and post-start-complete-wait, with stores by the owner before and loads after.
-static void active(MPI_Win win, long *base) {
+static void active(MPI_Win win, long* base) {
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < size; ++i) base[i] = -1;
     MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
@@ -207,7 +211,7 @@ static void active(MPI_Win win, long *base) {
   }
 }
 
-static void pairs(MPI_Win win, void *memory) {
+static void pairs(MPI_Win win, void* memory) {
   struct {
     double value;
     int index;
@@ -233,7 +237,7 @@ static void pairs(MPI_Win win, void *memory) {
 }
 
 // Requests: every way to wait for them, mixed with a receive, and PROC_NULL.
-static void with_requests(MPI_Win win, long *base) {
+static void with_requests(MPI_Win win, long* base) {
   for (int i = 0; i < cells; ++i) base[i] = i;
   own_stores_done(win);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -293,16 +297,17 @@ static void with_requests(MPI_Win win, long *base) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   long count = cells;
   for (int made = 0; made < 2; ++made) {
-    long *base;
+    long* base;
     MPI_Win win;
     if (made == 0) {
-      MPI_Win_allocate(cells * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+      MPI_Win_allocate(cells * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base,
+                       &win);
     } else {
       base = malloc(cells * sizeof(long));
       MPI_Win_create(base, cells * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -310,9 +315,9 @@ int main(int argc, char **argv) {
     int *flavor, flag;
     MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, &flavor, &flag);
     CHECK(flag && *flavor == (made == 0 ? MPI_WIN_FLAVOR_ALLOCATE : MPI_WIN_FLAVOR_CREATE));
-    void *attribute;
+    void* attribute;
     MPI_Win_get_attr(win, MPI_WIN_BASE, &attribute, &flag);
-    CHECK(flag && attribute == (void *)base);
+    CHECK(flag && attribute == (void*)base);
     for (int kind = 0; kind < 4; ++kind) {
       if (kind == 3) MPI_Win_lock_all(0, win);
       // Exclusive epochs of all origins on one target go one after the other.

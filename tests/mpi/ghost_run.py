@@ -28,7 +28,9 @@ library = f"{args.library}/libhob_{args.family}.so"
 command = [args.exec, "-n", str(started)]
 if args.family == "openmpi":
     for prefix in ("OMPI", "PRTE"):
-        environment[f"{prefix}_ALLOW_RUN_AS_ROOT"] = environment[f"{prefix}_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        environment[f"{prefix}_ALLOW_RUN_AS_ROOT"] = environment[
+            f"{prefix}_ALLOW_RUN_AS_ROOT_CONFIRM"
+        ] = "1"
     environment["OMPI_MCA_mpi_yield_when_idle"] = "1"
     environment["OMPI_MCA_osc"] = "^ucx"
     settings["HOB_GHOST_CLIQUES"] = args.nodes
@@ -39,9 +41,14 @@ else:
     if args.mpi == "mpich4":
         settings["HOB_GHOST_CLIQUES"] = args.nodes
     else:
-        settings |= {"MPIR_CVAR_NUM_CLIQUES": args.nodes, "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp",
-                     "FI_TCP_MAX_SAVED": 1000000, "MPIR_CVAR_CH4_PROGRESS_THROTTLE": 1,
-                     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": 1}
+        settings |= {
+            "MPIR_CVAR_NUM_CLIQUES": args.nodes,
+            "MPIR_CVAR_CH4_NETMOD": "ofi",
+            "FI_PROVIDER": "tcp",
+            "FI_TCP_MAX_SAVED": 1000000,
+            "MPIR_CVAR_CH4_PROGRESS_THROTTLE": 1,
+            "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": 1,
+        }
     for name, value in settings.items():
         command += ["-genv", name, str(value)]
     command += ["-genv", "LD_PRELOAD", library]
@@ -65,7 +72,9 @@ def left_behind():
 
 memory_before = set(os.listdir("/dev/shm"))
 limit = 60 if args.expect == "end" else 150
-process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+process = subprocess.Popen(
+    command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+)
 try:
     out, err = process.communicate(timeout=limit)
 except subprocess.TimeoutExpired:

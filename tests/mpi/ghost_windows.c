@@ -1,7 +1,7 @@
 // Many windows at once, of every size, and what the public Casper gets wrong: argv[1] windows.
 #include "ghost_check.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const int count = argc > 1 ? atoi(argv[1]) : 1500;
   int rank, size;
@@ -9,12 +9,12 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int right = (rank + 1) % size, left = (rank + size - 1) % size;
 
-  MPI_Win *windows = malloc(sizeof(MPI_Win) * (size_t)count);
-  long **bases = malloc(sizeof(long *) * (size_t)count);
+  MPI_Win* windows = malloc(sizeof(MPI_Win) * (size_t)count);
+  long** bases = malloc(sizeof(long*) * (size_t)count);
   for (int i = 0; i < count; ++i) {
     const MPI_Aint cells = rank == 0 && i % 3 == 0 ? 0 : 1 + i % 100;
-    MPI_Win_allocate(cells * (MPI_Aint)sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &bases[i],
-                     &windows[i]);
+    MPI_Win_allocate(cells * (MPI_Aint)sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD,
+                     &bases[i], &windows[i]);
   }
   for (int i = 0; i < count; ++i) {
     if (right == 0 && i % 3 == 0) continue;
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
     MPI_Info info;
     MPI_Info_create(&info);
     MPI_Info_set(info, "epochs_used", spelling == 0 ? "lock,lockall" : "lock|lockall");
-    long *base;
+    long* base;
     MPI_Win win;
     MPI_Win_allocate(64, 8, info, MPI_COMM_WORLD, &base, &win);
     MPI_Info_free(&info);

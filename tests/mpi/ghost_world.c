@@ -2,21 +2,21 @@
 #include "ghost_check.h"
 
 static int deleted = 0;
-static int on_delete(MPI_Comm comm, int keyval, void *value, void *extra) {
+static int on_delete(MPI_Comm comm, int keyval, void* value, void* extra) {
   (void)comm, (void)keyval, (void)value, (void)extra;
   ++deleted;
   return MPI_SUCCESS;
 }
 
 static int handled = 0;
-static void on_error(MPI_Comm *comm, int *code, ...) {
+static void on_error(MPI_Comm* comm, int* code, ...) {
   int size;
   (void)comm, (void)code;
   MPI_Comm_size(MPI_COMM_WORLD, &size);  // inside the library, too, the world is the program's
   handled = size;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   printf("before MPI_Init\n");
   int provided;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
   CHECK(rank >= 0 && rank < size);
 
   // Ranks are each there once.
-  int *seen = calloc((size_t)size, sizeof *seen);
+  int* seen = calloc((size_t)size, sizeof *seen);
   MPI_Allgather(&rank, 1, MPI_INT, seen, 1, MPI_INT, MPI_COMM_WORLD);
   for (int r = 0; r < size; ++r) CHECK(seen[r] == r);
   free(seen);

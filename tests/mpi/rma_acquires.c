@@ -1,15 +1,15 @@
 /* When a process may have learned of a write, it must see it; until then a cached copy may serve.
  *
- * One row for every call. Rank 0 gets a value (a cache keeps it); rank 1 then stores a new one, which
- * rank 0 is told outside MPI only, so that no MPI call orders the two; then
- *   an acquire: rank 0 completes the row's call, which depends on rank 1, and must get the new value;
- *   not an acquire: rank 0 makes the row's call and gets again; MPI leaves the value open. With
+ * One row for every call. Rank 0 gets a value (a cache keeps it); rank 1 then stores a new one,
+ * which rank 0 is told outside MPI only, so that no MPI call orders the two; then an acquire: rank
+ * 0 completes the row's call, which depends on rank 1, and must get the new value; not an acquire:
+ * rank 0 makes the row's call and gets again; MPI leaves the value open. With
  *   --expect-kept it must be the old one: the copy survived.
  */
 #include "rma_check.h"
 
-static MPI_Win data;      /* rank 1's value is read; lock_all is open on rank 0 */
-static MPI_Win other;     /* where the calls happen that need a window */
+static MPI_Win data;  /* rank 1's value is read; lock_all is open on rank 0 */
+static MPI_Win other; /* where the calls happen that need a window */
 static long* data_memory;
 static long* other_memory;
 static MPI_Comm grid;
@@ -24,10 +24,10 @@ static int flag;
 static int index_of;
 
 static long read_data(int at) {
-    long value = -1;
-    MPI_Get(&value, 1, MPI_LONG, 1, at, 1, MPI_LONG, data);
-    MPI_Win_flush(1, data);
-    return value;
+  long value = -1;
+  MPI_Get(&value, 1, MPI_LONG, 1, at, 1, MPI_LONG, data);
+  MPI_Win_flush(1, data);
+  return value;
 }
 
 /* Rank 1's part of most rows. */
@@ -35,65 +35,71 @@ static void w_send(void) { MPI_Send(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD); }
 static void w_recv(void) { MPI_Recv(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &status); }
 static void w_nothing(void) {}
 static void w_flag(void) {
-    const long value = serial;
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, other);
-    MPI_Accumulate(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_REPLACE, other);
-    MPI_Win_unlock(1, other);
+  const long value = serial;
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, other);
+  MPI_Accumulate(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_REPLACE, other);
+  MPI_Win_unlock(1, other);
 }
 static void w_flag_there(void) {
-    const long value = serial;
-    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, other);
-    MPI_Accumulate(&value, 1, MPI_LONG, 0, 1, 1, MPI_LONG, MPI_REPLACE, other);
-    MPI_Win_unlock(0, other);
+  const long value = serial;
+  MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, other);
+  MPI_Accumulate(&value, 1, MPI_LONG, 0, 1, 1, MPI_LONG, MPI_REPLACE, other);
+  MPI_Win_unlock(0, other);
 }
 
 /* Two-sided. */
 static void o_recv(void) { MPI_Recv(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &status); }
-static void o_any_source(void) { MPI_Recv(&token, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
+static void o_any_source(void) {
+  MPI_Recv(&token, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
 static void post(void) { MPI_Irecv(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &early); }
 static void o_wait(void) { MPI_Wait(&early, &status); }
 static void o_waitany(void) { MPI_Waitany(1, &early, &index_of, &status); }
 static void o_waitall(void) { MPI_Waitall(1, &early, MPI_STATUSES_IGNORE); }
 static void o_waitsome(void) { MPI_Waitsome(1, &early, &flag, &index_of, MPI_STATUSES_IGNORE); }
 static void o_test(void) {
-    for (flag = 0; !flag;) MPI_Test(&early, &flag, &status);
+  for (flag = 0; !flag;) MPI_Test(&early, &flag, &status);
 }
 static void o_testany(void) {
-    for (flag = 0; !flag;) MPI_Testany(1, &early, &index_of, &flag, &status);
+  for (flag = 0; !flag;) MPI_Testany(1, &early, &index_of, &flag, &status);
 }
 static void o_testall(void) {
-    for (flag = 0; !flag;) MPI_Testall(1, &early, &flag, MPI_STATUSES_IGNORE);
+  for (flag = 0; !flag;) MPI_Testall(1, &early, &flag, MPI_STATUSES_IGNORE);
 }
 static void o_testsome(void) {
-    for (flag = 0; !flag;) MPI_Testsome(1, &early, &flag, &index_of, MPI_STATUSES_IGNORE);
+  for (flag = 0; !flag;) MPI_Testsome(1, &early, &flag, &index_of, MPI_STATUSES_IGNORE);
 }
 static void o_status(void) {
-    for (flag = 0; !flag;) MPI_Request_get_status(early, &flag, &status);
+  for (flag = 0; !flag;) MPI_Request_get_status(early, &flag, &status);
 }
 static void after_wait(void) { MPI_Wait(&early, MPI_STATUS_IGNORE); }
 static void o_probe(void) { MPI_Probe(1, 5, MPI_COMM_WORLD, &status); }
 static void o_iprobe(void) {
-    for (flag = 0; !flag;) MPI_Iprobe(1, 5, MPI_COMM_WORLD, &flag, &status);
+  for (flag = 0; !flag;) MPI_Iprobe(1, 5, MPI_COMM_WORLD, &flag, &status);
 }
 static void o_mprobe(void) { MPI_Mprobe(1, 5, MPI_COMM_WORLD, &message, &status); }
 static void o_improbe(void) {
-    for (flag = 0; !flag;) MPI_Improbe(1, 5, MPI_COMM_WORLD, &flag, &message, &status);
+  for (flag = 0; !flag;) MPI_Improbe(1, 5, MPI_COMM_WORLD, &flag, &message, &status);
 }
 static void after_mrecv(void) { MPI_Mrecv(&token, 1, MPI_INT, &message, &status); }
 static void o_mrecv(void) {
-    MPI_Mprobe(1, 5, MPI_COMM_WORLD, &message, &status);
-    MPI_Mrecv(&token, 1, MPI_INT, &message, &status);
+  MPI_Mprobe(1, 5, MPI_COMM_WORLD, &message, &status);
+  MPI_Mrecv(&token, 1, MPI_INT, &message, &status);
 }
 static void o_imrecv(void) {
-    MPI_Mprobe(1, 5, MPI_COMM_WORLD, &message, &status);
-    MPI_Imrecv(&token, 1, MPI_INT, &message, &early);
-    MPI_Wait(&early, &status);
+  MPI_Mprobe(1, 5, MPI_COMM_WORLD, &message, &status);
+  MPI_Imrecv(&token, 1, MPI_INT, &message, &early);
+  MPI_Wait(&early, &status);
 }
-static void o_sendrecv(void) { MPI_Sendrecv(&token, 1, MPI_INT, 1, 5, &tokens[0], 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &status); }
-static void o_sendrecv_replace(void) { MPI_Sendrecv_replace(&token, 1, MPI_INT, 1, 5, 1, 5, MPI_COMM_WORLD, &status); }
+static void o_sendrecv(void) {
+  MPI_Sendrecv(&token, 1, MPI_INT, 1, 5, &tokens[0], 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &status);
+}
+static void o_sendrecv_replace(void) {
+  MPI_Sendrecv_replace(&token, 1, MPI_INT, 1, 5, 1, 5, MPI_COMM_WORLD, &status);
+}
 static void pre_persistent(void) {
-    MPI_Recv_init(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &early);
-    MPI_Start(&early);
+  MPI_Recv_init(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &early);
+  MPI_Start(&early);
 }
 static void after_free(void) { MPI_Request_free(&early); }
 static void o_ssend(void) { MPI_Ssend(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD); }
@@ -103,194 +109,207 @@ static void pre_issend(void) { MPI_Issend(&token, 1, MPI_INT, 1, 5, MPI_COMM_WOR
 static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 static void bcast(void) { MPI_Bcast(&token, 1, MPI_INT, 1, MPI_COMM_WORLD); }
 static void reduce(void) { MPI_Reduce(&token, &tokens[0], 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD); }
-static void allreduce(void) { MPI_Allreduce(&token, &tokens[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }
+static void allreduce(void) {
+  MPI_Allreduce(&token, &tokens[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
 static void gather(void) { MPI_Gather(&token, 1, MPI_INT, tokens, 1, MPI_INT, 0, MPI_COMM_WORLD); }
-static void scatter(void) { MPI_Scatter(tokens, 1, MPI_INT, &token, 1, MPI_INT, 1, MPI_COMM_WORLD); }
-static void allgather(void) { MPI_Allgather(&token, 1, MPI_INT, tokens, 1, MPI_INT, MPI_COMM_WORLD); }
-static void alltoall(void) { MPI_Alltoall(tokens, 1, MPI_INT, tokens + 32, 1, MPI_INT, MPI_COMM_WORLD); }
-static void reduce_scatter(void) { MPI_Reduce_scatter_block(tokens, tokens + 32, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }
-static void neighbour(void) { MPI_Neighbor_allgather(&token, 1, MPI_INT, tokens, 1, MPI_INT, grid); }
+static void scatter(void) {
+  MPI_Scatter(tokens, 1, MPI_INT, &token, 1, MPI_INT, 1, MPI_COMM_WORLD);
+}
+static void allgather(void) {
+  MPI_Allgather(&token, 1, MPI_INT, tokens, 1, MPI_INT, MPI_COMM_WORLD);
+}
+static void alltoall(void) {
+  MPI_Alltoall(tokens, 1, MPI_INT, tokens + 32, 1, MPI_INT, MPI_COMM_WORLD);
+}
+static void reduce_scatter(void) {
+  MPI_Reduce_scatter_block(tokens, tokens + 32, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+static void neighbour(void) {
+  MPI_Neighbor_allgather(&token, 1, MPI_INT, tokens, 1, MPI_INT, grid);
+}
 static void pre_ibarrier(void) { MPI_Ibarrier(MPI_COMM_WORLD, &early); }
 static void w_ibarrier(void) {
-    MPI_Ibarrier(MPI_COMM_WORLD, &early);
-    MPI_Wait(&early, &status);
+  MPI_Ibarrier(MPI_COMM_WORLD, &early);
+  MPI_Wait(&early, &status);
 }
 static void ibcast(void) {
-    MPI_Ibcast(&token, 1, MPI_INT, 1, MPI_COMM_WORLD, &early);
-    MPI_Wait(&early, &status);
+  MPI_Ibcast(&token, 1, MPI_INT, 1, MPI_COMM_WORLD, &early);
+  MPI_Wait(&early, &status);
 }
 static void iallreduce(void) {
-    MPI_Iallreduce(&token, &tokens[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &early);
-    for (flag = 0; !flag;) MPI_Test(&early, &flag, MPI_STATUS_IGNORE);
+  MPI_Iallreduce(&token, &tokens[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &early);
+  for (flag = 0; !flag;) MPI_Test(&early, &flag, MPI_STATUS_IGNORE);
 }
 static void comm_dup(void) {
-    MPI_Comm copy;
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    MPI_Comm_free(&copy);
+  MPI_Comm copy;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  MPI_Comm_free(&copy);
 }
 static void comm_split(void) {
-    MPI_Comm copy;
-    MPI_Comm_split(MPI_COMM_WORLD, 0, my_rank, &copy);
-    MPI_Comm_free(&copy);
+  MPI_Comm copy;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, my_rank, &copy);
+  MPI_Comm_free(&copy);
 }
 static void new_window(void) {
-    MPI_Win win;
-    MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Win_free(&win);
+  MPI_Win win;
+  MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_free(&win);
 }
 
 /* One-sided synchronisation, on another window. */
 static void fence(void) {
-    MPI_Win_fence(0, other);
-    MPI_Win_fence(MPI_MODE_NOSUCCEED, other);
+  MPI_Win_fence(0, other);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, other);
 }
 static void pair_group(MPI_Group* group) {
-    MPI_Group all;
-    const int peer = 1 - my_rank;
-    MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Group_incl(all, 1, &peer, group);
-    MPI_Group_free(&all);
+  MPI_Group all;
+  const int peer = 1 - my_rank;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_incl(all, 1, &peer, group);
+  MPI_Group_free(&all);
 }
 static void w_post(void) {
-    MPI_Group group;
-    pair_group(&group);
-    MPI_Win_post(group, 0, other);
-    MPI_Group_free(&group);
-    MPI_Win_wait(other);
+  MPI_Group group;
+  pair_group(&group);
+  MPI_Win_post(group, 0, other);
+  MPI_Group_free(&group);
+  MPI_Win_wait(other);
 }
 static void o_start(void) {
-    MPI_Group group;
-    long value;
-    pair_group(&group);
-    MPI_Win_start(group, 0, other);
-    MPI_Get(&value, 1, MPI_LONG, 1, 3, 1, MPI_LONG, other);
-    MPI_Win_complete(other);
-    MPI_Group_free(&group);
+  MPI_Group group;
+  long value;
+  pair_group(&group);
+  MPI_Win_start(group, 0, other);
+  MPI_Get(&value, 1, MPI_LONG, 1, 3, 1, MPI_LONG, other);
+  MPI_Win_complete(other);
+  MPI_Group_free(&group);
 }
 static void pre_post(void) {
-    MPI_Group group;
-    pair_group(&group);
-    MPI_Win_post(group, 0, other);
-    MPI_Group_free(&group);
+  MPI_Group group;
+  pair_group(&group);
+  MPI_Win_post(group, 0, other);
+  MPI_Group_free(&group);
 }
 static void w_start(void) {
-    MPI_Group group;
-    pair_group(&group);
-    MPI_Win_start(group, 0, other);
-    MPI_Win_complete(other);
-    MPI_Group_free(&group);
+  MPI_Group group;
+  pair_group(&group);
+  MPI_Win_start(group, 0, other);
+  MPI_Win_complete(other);
+  MPI_Group_free(&group);
 }
 static void o_win_wait(void) { MPI_Win_wait(other); }
 static void o_win_test(void) {
-    for (flag = 0; !flag;) MPI_Win_test(other, &flag);
+  for (flag = 0; !flag;) MPI_Win_test(other, &flag);
 }
 static void o_lock(void) {
-    for (long value = -1; value != serial;) {
-        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, other);
-        MPI_Get(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, other);
-        MPI_Win_unlock(1, other);
-    }
+  for (long value = -1; value != serial;) {
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, other);
+    MPI_Get(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, other);
+    MPI_Win_unlock(1, other);
+  }
 }
 static void o_lock_exclusive(void) {
-    for (long value = -1; value != serial;) {
-        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, other);
-        MPI_Get(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, other);
-        MPI_Win_unlock(1, other);
-    }
+  for (long value = -1; value != serial;) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, other);
+    MPI_Get(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, other);
+    MPI_Win_unlock(1, other);
+  }
 }
 static void o_lock_all(void) {
-    for (long value = -1; value != serial;) {
-        MPI_Win_lock_all(0, other);
-        MPI_Get(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, other);
-        MPI_Win_unlock_all(other);
-    }
+  for (long value = -1; value != serial;) {
+    MPI_Win_lock_all(0, other);
+    MPI_Get(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, other);
+    MPI_Win_unlock_all(other);
+  }
 }
 static void pre_shared(void) { MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, other); }
 static void after_unlock(void) { MPI_Win_unlock(1, other); }
 static void w_flag_shared(void) {
-    const long value = serial;
-    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, other);
-    MPI_Accumulate(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_REPLACE, other);
-    MPI_Win_unlock(1, other);
+  const long value = serial;
+  MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, other);
+  MPI_Accumulate(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_REPLACE, other);
+  MPI_Win_unlock(1, other);
 }
 static void o_fetch_and_op(void) {
-    const long none = 0;
-    for (long value = -1; value != serial;) {
-        MPI_Fetch_and_op(&none, &value, MPI_LONG, 1, 0, MPI_NO_OP, other);
-        MPI_Win_flush(1, other);
-    }
+  const long none = 0;
+  for (long value = -1; value != serial;) {
+    MPI_Fetch_and_op(&none, &value, MPI_LONG, 1, 0, MPI_NO_OP, other);
+    MPI_Win_flush(1, other);
+  }
 }
 #if defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION == 4
 #define NO_COMPARE_AND_SWAP /* crashes in that library's emulation of it on shared memory */
 #else
 static void o_compare_and_swap(void) {
-    const long never = -5;
-    for (long value = -1; value != serial;) {
-        MPI_Compare_and_swap(&never, &never, &value, MPI_LONG, 1, 0, other);
-        MPI_Win_flush(1, other);
-    }
+  const long never = -5;
+  for (long value = -1; value != serial;) {
+    MPI_Compare_and_swap(&never, &never, &value, MPI_LONG, 1, 0, other);
+    MPI_Win_flush(1, other);
+  }
 }
 #endif
 static void o_get_accumulate(void) {
-    const long none = 0;
-    for (long value = -1; value != serial;) {
-        MPI_Get_accumulate(&none, 1, MPI_LONG, &value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, other);
-        MPI_Win_flush(1, other);
-    }
+  const long none = 0;
+  for (long value = -1; value != serial;) {
+    MPI_Get_accumulate(&none, 1, MPI_LONG, &value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, other);
+    MPI_Win_flush(1, other);
+  }
 }
 static void o_get_accumulate_no_op(void) {
-    for (long value = -1; value != serial;) {
-        MPI_Get_accumulate(NULL, 0, MPI_LONG, &value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_NO_OP, other);
-        MPI_Win_flush(1, other);
-    }
+  for (long value = -1; value != serial;) {
+    MPI_Get_accumulate(NULL, 0, MPI_LONG, &value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_NO_OP, other);
+    MPI_Win_flush(1, other);
+  }
 }
 static void o_rget_accumulate(void) {
-    const long none = 0;
-    for (long value = -1; value != serial;) {
-        MPI_Rget_accumulate(&none, 1, MPI_LONG, &value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, other, &early);
-        MPI_Wait(&early, MPI_STATUS_IGNORE);
-    }
+  const long none = 0;
+  for (long value = -1; value != serial;) {
+    MPI_Rget_accumulate(&none, 1, MPI_LONG, &value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, other,
+                        &early);
+    MPI_Wait(&early, MPI_STATUS_IGNORE);
+  }
 }
 static void pre_shared_own(void) { MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, other); }
 static void o_win_sync(void) {
-    while (*(volatile long*)&other_memory[1] != serial) {
-        MPI_Win_sync(other);
-        MPI_Iprobe(1, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-        sched_yield();
-    }
+  while (*(volatile long*)&other_memory[1] != serial) {
     MPI_Win_sync(other);
+    MPI_Iprobe(1, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    sched_yield();
+  }
+  MPI_Win_sync(other);
 }
 static void after_unlock_own(void) { MPI_Win_unlock(0, other); }
 
 /* Not acquires. */
 static void n_get(void) { (void)read_data(5); }
 static void n_put(void) {
-    const long value = 4;
-    MPI_Put(&value, 1, MPI_LONG, 1, 6, 1, MPI_LONG, data);
-    MPI_Win_flush(1, data);
+  const long value = 4;
+  MPI_Put(&value, 1, MPI_LONG, 1, 6, 1, MPI_LONG, data);
+  MPI_Win_flush(1, data);
 }
 static void n_accumulate(void) {
-    const long value = 4;
-    MPI_Accumulate(&value, 1, MPI_LONG, 1, 6, 1, MPI_LONG, MPI_SUM, data);
-    MPI_Win_flush(1, data);
+  const long value = 4;
+  MPI_Accumulate(&value, 1, MPI_LONG, 1, 6, 1, MPI_LONG, MPI_SUM, data);
+  MPI_Win_flush(1, data);
 }
 static void n_rget(void) {
-    long value;
-    MPI_Rget(&value, 1, MPI_LONG, 1, 5, 1, MPI_LONG, data, &early);
-    MPI_Wait(&early, MPI_STATUS_IGNORE);
+  long value;
+  MPI_Rget(&value, 1, MPI_LONG, 1, 5, 1, MPI_LONG, data, &early);
+  MPI_Wait(&early, MPI_STATUS_IGNORE);
 }
 static void n_rput(void) {
-    const long value = 4;
-    MPI_Rput(&value, 1, MPI_LONG, 1, 6, 1, MPI_LONG, data, &early);
-    MPI_Wait(&early, MPI_STATUS_IGNORE);
-    MPI_Win_flush(1, data);
+  const long value = 4;
+  MPI_Rput(&value, 1, MPI_LONG, 1, 6, 1, MPI_LONG, data, &early);
+  MPI_Wait(&early, MPI_STATUS_IGNORE);
+  MPI_Win_flush(1, data);
 }
 static void n_raccumulate(void) {
-    const long value = 4;
-    MPI_Raccumulate(&value, 1, MPI_LONG, 1, 6, 1, MPI_LONG, MPI_SUM, data, &early);
-    MPI_Wait(&early, MPI_STATUS_IGNORE);
-    MPI_Win_flush(1, data);
+  const long value = 4;
+  MPI_Raccumulate(&value, 1, MPI_LONG, 1, 6, 1, MPI_LONG, MPI_SUM, data, &early);
+  MPI_Wait(&early, MPI_STATUS_IGNORE);
+  MPI_Win_flush(1, data);
 }
 static void n_flush(void) { MPI_Win_flush(1, data); }
 static void n_flush_all(void) { MPI_Win_flush_all(data); }
@@ -298,73 +317,77 @@ static void n_flush_local(void) { MPI_Win_flush_local(1, data); }
 static void n_flush_local_all(void) { MPI_Win_flush_local_all(data); }
 static void n_unlock(void) { MPI_Win_unlock(1, other); }
 static void pre_shared_get(void) {
-    static long value;
-    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, other);
-    MPI_Get(&value, 1, MPI_LONG, 1, 3, 1, MPI_LONG, other);
+  static long value;
+  MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, other);
+  MPI_Get(&value, 1, MPI_LONG, 1, 3, 1, MPI_LONG, other);
 }
 static void n_test_false(void) { MPI_Test(&early, &flag, MPI_STATUS_IGNORE); }
 static void n_testany_false(void) { MPI_Testany(1, &early, &index_of, &flag, MPI_STATUS_IGNORE); }
 static void n_testall_false(void) { MPI_Testall(1, &early, &flag, MPI_STATUSES_IGNORE); }
-static void n_testsome_false(void) { MPI_Testsome(1, &early, &flag, &index_of, MPI_STATUSES_IGNORE); }
+static void n_testsome_false(void) {
+  MPI_Testsome(1, &early, &flag, &index_of, MPI_STATUSES_IGNORE);
+}
 static void n_status_false(void) { MPI_Request_get_status(early, &flag, MPI_STATUS_IGNORE); }
 static void n_iprobe_false(void) { MPI_Iprobe(1, 78, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE); }
-static void n_improbe_false(void) { MPI_Improbe(1, 78, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE); }
+static void n_improbe_false(void) {
+  MPI_Improbe(1, 78, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE);
+}
 static void n_irecv(void) { post(); }
 static void n_isend(void) { MPI_Isend(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &early); }
 static void n_types(void) {
-    MPI_Datatype type;
-    int size;
-    MPI_Type_vector(3, 2, 4, MPI_INT, &type);
-    MPI_Type_commit(&type);
-    MPI_Type_size(type, &size);
-    MPI_Type_free(&type);
+  MPI_Datatype type;
+  int size;
+  MPI_Type_vector(3, 2, 4, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  MPI_Type_size(type, &size);
+  MPI_Type_free(&type);
 }
 static void n_groups(void) {
-    MPI_Group group;
-    int size;
-    MPI_Comm_group(MPI_COMM_WORLD, &group);
-    MPI_Group_size(group, &size);
-    MPI_Group_free(&group);
-    MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_SELF, &size);
+  MPI_Group group;
+  int size;
+  MPI_Comm_group(MPI_COMM_WORLD, &group);
+  MPI_Group_size(group, &size);
+  MPI_Group_free(&group);
+  MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_SELF, &size);
 }
 static void n_queries(void) {
-    char name[MPI_MAX_PROCESSOR_NAME];
-    MPI_Aint address;
-    void* value;
-    MPI_Get_processor_name(name, &flag);
-    MPI_Get_address(&token, &address);
-    MPI_Win_get_attr(data, MPI_WIN_BASE, &value, &flag);
-    (void)MPI_Wtime();
-    MPI_Initialized(&flag);
-    MPI_Comm_rank(MPI_COMM_WORLD, &flag);
+  char name[MPI_MAX_PROCESSOR_NAME];
+  MPI_Aint address;
+  void* value;
+  MPI_Get_processor_name(name, &flag);
+  MPI_Get_address(&token, &address);
+  MPI_Win_get_attr(data, MPI_WIN_BASE, &value, &flag);
+  (void)MPI_Wtime();
+  MPI_Initialized(&flag);
+  MPI_Comm_rank(MPI_COMM_WORLD, &flag);
 }
 static void n_pack(void) {
-    char buffer[64];
-    int position = 0;
-    MPI_Pack(&token, 1, MPI_INT, buffer, sizeof buffer, &position, MPI_COMM_WORLD);
-    position = 0;
-    MPI_Unpack(buffer, sizeof buffer, &position, &tokens[0], 1, MPI_INT, MPI_COMM_WORLD);
+  char buffer[64];
+  int position = 0;
+  MPI_Pack(&token, 1, MPI_INT, buffer, sizeof buffer, &position, MPI_COMM_WORLD);
+  position = 0;
+  MPI_Unpack(buffer, sizeof buffer, &position, &tokens[0], 1, MPI_INT, MPI_COMM_WORLD);
 }
 static void n_memory(void) {
-    void* memory;
-    MPI_Info info;
-    MPI_Alloc_mem(64, MPI_INFO_NULL, &memory);
-    MPI_Free_mem(memory);
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "key", "value");
-    MPI_Info_free(&info);
+  void* memory;
+  MPI_Info info;
+  MPI_Alloc_mem(64, MPI_INFO_NULL, &memory);
+  MPI_Free_mem(memory);
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "key", "value");
+  MPI_Info_free(&info);
 }
 
 /* No acquire, but the request of a put is not told from one of a receive: the copy may go. */
 enum { EITHER = 2 };
 
 struct Row {
-    const char* name;
-    int acquire; /* 1, 0 or EITHER */
-    void (*before)(void); /* rank 0, before it gets */
-    void (*origin)(void); /* rank 0, after rank 1 has written */
-    void (*writer)(void); /* rank 1, after its write; runs beside `origin` */
-    void (*after)(void);  /* rank 0, after it looked */
+  const char* name;
+  int acquire;          /* 1, 0 or EITHER */
+  void (*before)(void); /* rank 0, before it gets */
+  void (*origin)(void); /* rank 0, after rank 1 has written */
+  void (*writer)(void); /* rank 1, after its write; runs beside `origin` */
+  void (*after)(void);  /* rank 0, after it looked */
 };
 
 static const struct Row rows[] = {
@@ -453,76 +476,88 @@ static const struct Row rows[] = {
 
 /* Messages that a row left open on purpose. */
 static void tidy(const struct Row* row) {
-    const int receives = row->acquire == 0 && (row->before == post || row->origin == n_irecv);
-    if (receives) {
-        if (my_rank == 1) w_send();
-        else MPI_Wait(&early, MPI_STATUS_IGNORE);
-    }
-    if (row->origin == n_isend) {
-        if (my_rank == 1) w_recv();
-        else MPI_Wait(&early, MPI_STATUS_IGNORE);
-    }
+  const int receives = row->acquire == 0 && (row->before == post || row->origin == n_irecv);
+  if (receives) {
+    if (my_rank == 1)
+      w_send();
+    else
+      MPI_Wait(&early, MPI_STATUS_IGNORE);
+  }
+  if (row->origin == n_isend) {
+    if (my_rank == 1)
+      w_recv();
+    else
+      MPI_Wait(&early, MPI_STATUS_IGNORE);
+  }
 }
 
 static void play(const struct Row* row, int expect_kept) {
-    const long old_value = serial * 2;
-    const long new_value = serial * 2 + 1;
-    if (my_rank == 1) {
-        MPI_Win_sync(data);
-        data_memory[0] = old_value;
-        MPI_Win_sync(data);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (my_rank == 0) {
-        if (row->before) row->before();
-        long got = read_data(0);
-        if (row->origin == n_get || row->origin == n_rget) (void)read_data(5);
-        expect(got == old_value, "%s: got %ld before the write of %ld over %ld", row->name, got, new_value, old_value);
-        reach(0, (int)serial);
-        await(1, (int)serial);
-        row->origin();
-        got = read_data(0);
-        if (row->acquire == 1) expect(got == new_value, "%s is an acquire, but %ld was got, not %ld", row->name, got, new_value);
-        else if (row->acquire == 0 && expect_kept) expect(got == old_value, "%s is not an acquire, but the cached copy was not used", row->name);
-        if (row->after) row->after();
-        reach(2, (int)serial);
-    } else if (my_rank == 1) {
-        await_in_mpi(0, (int)serial);
-        data_memory[0] = new_value;
-        MPI_Win_sync(data);
-        reach(1, (int)serial);
-        if (row->writer) row->writer();
-        else MPI_Sendrecv(&token, 1, MPI_INT, 0, 5, &tokens[0], 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &status);
-    }
-    if (my_rank == 1) await_in_mpi(2, (int)serial);
-    if (my_rank < 2) tidy(row);
-    MPI_Barrier(MPI_COMM_WORLD);
+  const long old_value = serial * 2;
+  const long new_value = serial * 2 + 1;
+  if (my_rank == 1) {
+    MPI_Win_sync(data);
+    data_memory[0] = old_value;
+    MPI_Win_sync(data);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (my_rank == 0) {
+    if (row->before) row->before();
+    long got = read_data(0);
+    if (row->origin == n_get || row->origin == n_rget) (void)read_data(5);
+    expect(got == old_value, "%s: got %ld before the write of %ld over %ld", row->name, got,
+           new_value, old_value);
+    reach(0, (int)serial);
+    await(1, (int)serial);
+    row->origin();
+    got = read_data(0);
+    if (row->acquire == 1)
+      expect(got == new_value, "%s is an acquire, but %ld was got, not %ld", row->name, got,
+             new_value);
+    else if (row->acquire == 0 && expect_kept)
+      expect(got == old_value, "%s is not an acquire, but the cached copy was not used", row->name);
+    if (row->after) row->after();
+    reach(2, (int)serial);
+  } else if (my_rank == 1) {
+    await_in_mpi(0, (int)serial);
+    data_memory[0] = new_value;
+    MPI_Win_sync(data);
+    reach(1, (int)serial);
+    if (row->writer)
+      row->writer();
+    else
+      MPI_Sendrecv(&token, 1, MPI_INT, 0, 5, &tokens[0], 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &status);
+  }
+  if (my_rank == 1) await_in_mpi(2, (int)serial);
+  if (my_rank < 2) tidy(row);
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 int main(int argc, char** argv) {
-    begin(&argc, &argv);
-    const int expect_kept = argc > 1 && strcmp(argv[1], "--expect-kept") == 0;
-    if (ranks != 2) {
-        if (my_rank == 0) printf("SKIP: needs 2 ranks\n");
-        MPI_Finalize();
-        return 77;
-    }
-    MPI_Win_allocate(8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &data_memory, &data);
-    MPI_Win_allocate(8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &other_memory, &other);
-    memset(data_memory, 0, 8 * sizeof(long));
-    memset(other_memory, 0, 8 * sizeof(long));
-    const int dims = 2;
-    const int periods = 1;
-    MPI_Cart_create(MPI_COMM_WORLD, 1, &dims, &periods, 0, &grid);
-    MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Win_lock_all(0, data);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-        serial = (long)i + 1;
-        play(&rows[i], expect_kept);
-    }
-    MPI_Win_unlock_all(data);
-    MPI_Comm_free(&grid);
-    MPI_Win_free(&other);
-    MPI_Win_free(&data);
-    return finish();
+  begin(&argc, &argv);
+  const int expect_kept = argc > 1 && strcmp(argv[1], "--expect-kept") == 0;
+  if (ranks != 2) {
+    if (my_rank == 0) printf("SKIP: needs 2 ranks\n");
+    MPI_Finalize();
+    return 77;
+  }
+  MPI_Win_allocate(8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &data_memory,
+                   &data);
+  MPI_Win_allocate(8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &other_memory,
+                   &other);
+  memset(data_memory, 0, 8 * sizeof(long));
+  memset(other_memory, 0, 8 * sizeof(long));
+  const int dims = 2;
+  const int periods = 1;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &dims, &periods, 0, &grid);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, data);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+    serial = (long)i + 1;
+    play(&rows[i], expect_kept);
+  }
+  MPI_Win_unlock_all(data);
+  MPI_Comm_free(&grid);
+  MPI_Win_free(&other);
+  MPI_Win_free(&data);
+  return finish();
 }

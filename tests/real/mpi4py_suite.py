@@ -24,17 +24,45 @@ def prepare(directory):
     venv = os.path.join(directory, "mpi4py")
     python = os.path.join(venv, "bin", "python")
     if not os.path.exists(os.path.join(venv, "ready")):
-        quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "timeout": 300}
+        quiet = {
+            "check": True,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.PIPE,
+            "timeout": 300,
+        }
         subprocess.run([sys.executable, "-m", "venv", venv], **quiet)
         subprocess.run([python, "-m", "pip", "-q", "install", "mpi4py", "setuptools"], **quiet)
-        version = subprocess.run([python, "-c", "import importlib.metadata as m; print(m.version('mpi4py'))"],
-                                 check=True, capture_output=True, text=True).stdout.strip()
-        subprocess.run([python, "-m", "pip", "-q", "download", "--no-deps", "--no-binary", ":all:",
-                        "--no-build-isolation", "-d", venv, f"mpi4py=={version}"], **quiet)
+        version = subprocess.run(
+            [python, "-c", "import importlib.metadata as m; print(m.version('mpi4py'))"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        subprocess.run(
+            [
+                python,
+                "-m",
+                "pip",
+                "-q",
+                "download",
+                "--no-deps",
+                "--no-binary",
+                ":all:",
+                "--no-build-isolation",
+                "-d",
+                venv,
+                f"mpi4py=={version}",
+            ],
+            **quiet,
+        )
         with tarfile.open(glob.glob(os.path.join(venv, "mpi4py-*.tar.gz"))[0]) as archive:
-            archive.extractall(venv, filter="data") if hasattr(tarfile, "data_filter") else archive.extractall(venv)
+            archive.extractall(venv, filter="data") if hasattr(
+                tarfile, "data_filter"
+            ) else archive.extractall(venv)
         open(os.path.join(venv, "ready"), "w").close()
-    tests = [path for path in glob.glob(os.path.join(venv, "mpi4py-*", "test")) if os.path.isdir(path)]
+    tests = [
+        path for path in glob.glob(os.path.join(venv, "mpi4py-*", "test")) if os.path.isdir(path)
+    ]
     return python, tests[0]
 
 
@@ -52,7 +80,9 @@ def main():
     parser.add_argument("--lib", required=True)
     parser.add_argument("--deps", required=True, help="where the virtual environment is made")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--only", default="", help="comma-separated test modules; none: all of them")
+    parser.add_argument(
+        "--only", default="", help="comma-separated test modules; none: all of them"
+    )
     parser.add_argument("--settings", default="auto")
     parser.add_argument("--timeout", type=float, default=300)
     args = parser.parse_args()
@@ -85,14 +115,22 @@ def main():
         return SKIP
     bad = False
     for name in args.settings.split(","):
-        command = run_compare.launch_command(args.mpi, args.exec, args.ranks, program, f"{args.lib}:{libmpi}",
-                                             run_compare.SETTINGS[name])
+        command = run_compare.launch_command(
+            args.mpi,
+            args.exec,
+            args.ranks,
+            program,
+            f"{args.lib}:{libmpi}",
+            run_compare.SETTINGS[name],
+        )
         status, lines, err, seconds = run_compare.run(command, env, args.timeout)
         failed, count = verdicts(err)
         new = sorted(failed - plain)
         good = status is not None and count == ran and not new
         bad = bad or not good
-        print(f"{name}: {count} tests, {len(failed)} failed, {len(new)} of them only with Hob, {seconds:.0f} s")
+        print(
+            f"{name}: {count} tests, {len(failed)} failed, {len(new)} of them only with Hob, {seconds:.0f} s"
+        )
         for test in new[:20]:
             print("  " + test)
         if not good:

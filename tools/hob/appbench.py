@@ -17,8 +17,9 @@ def run_app(path, words, ranks, hob=None):
     """One run: (the program's own JSON, Hob's counters)."""
     with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
         out = f"{scratch}/run.json"
-        result = run_mpi(path, [*words, "--json", out], ranks=ranks, hob=hob,
-                         report=hob is not None)
+        result = run_mpi(
+            path, [*words, "--json", out], ranks=ranks, hob=hob, report=hob is not None
+        )
         try:
             own = json.loads(Path(out).read_text())
         except (OSError, ValueError) as fault:
@@ -37,15 +38,18 @@ def compare(name, path, words, ranks, repeats, time_of, answer_of, index_slots, 
         return lambda: run_app(path, words, ranks, hob)
 
     fixed = {"cache_adapt": "off", "cache_index": index_slots}
-    variants = {("native", None): variant(None),
-                ("strict", 100): variant({**fixed, "cache": "strict", "cache_size": footprint}),
-                ("auto, adaptive", None): variant({})}
+    variants = {
+        ("native", None): variant(None),
+        ("strict", 100): variant({**fixed, "cache": "strict", "cache_size": footprint}),
+        ("auto, adaptive", None): variant({}),
+    }
     for budget in budgets:
         size = {**fixed, "cache_size": max(1024, footprint * budget // 100)}
         variants[("auto", budget)] = variant(size)
         variants[("always", budget)] = variant({**size, "cache": "always"})
         variants[("always, paper's policy", budget)] = variant(
-            {**size, "cache": "always", "cache_policy": "paper"})
+            {**size, "cache": "always", "cache_policy": "paper"}
+        )
     progress = Progress(name, repeats * len(variants))
     runs = alternate(variants, repeats, progress)
     progress.done()
@@ -53,30 +57,49 @@ def compare(name, path, words, ranks, repeats, time_of, answer_of, index_slots, 
     times = {key: [time_of(own) for own, _ in results] for key, results in runs.items()}
     for key, results in runs.items():
         own, counters = results[-1]
-        columns = {"mode": key[0], "budget_percent": key[1], "us": median(times[key]),
-                   "speedup": ratio(times[("native", None)], times[key])}
+        columns = {
+            "mode": key[0],
+            "budget_percent": key[1],
+            "us": median(times[key]),
+            "speedup": ratio(times[("native", None)], times[key]),
+        }
         gets = counters.get("gets", 0)
         for kind in KINDS:
             if gets:
-                columns[kind] = counters.get(
-                    f"hits_{kind}" if kind in ("full", "partial", "pending") else kind, 0) / gets
+                columns[kind] = (
+                    counters.get(
+                        f"hits_{kind}" if kind in ("full", "partial", "pending") else kind, 0
+                    )
+                    / gets
+                )
         bench.row(**columns)
         for other, _ in results:
             if answer_of(other) != answer_of(first):
-                raise BenchError(f"{name}: {key[0]} at {key[1]}% gave another answer: "
-                                 f"{answer_of(other)}, not {answer_of(first)}")
+                raise BenchError(
+                    f"{name}: {key[0]} at {key[1]}% gave another answer: "
+                    f"{answer_of(other)}, not {answer_of(first)}"
+                )
     for budget in budgets:
-        bench.at_most(f"auto against always, {budget}%: time",
-                      ratio(times[("auto", budget)], times[("always", budget)]), AUTO_FACTOR)
-    bench.at_least("auto, 100%: times faster than native",
-                   ratio(times[("native", None)], times[("auto", 100)]), FULL_SPEEDUP)
+        bench.at_most(
+            f"auto against always, {budget}%: time",
+            ratio(times[("auto", budget)], times[("always", budget)]),
+            AUTO_FACTOR,
+        )
+    bench.at_least(
+        "auto, 100%: times faster than native",
+        ratio(times[("native", None)], times[("auto", 100)]),
+        FULL_SPEEDUP,
+    )
     for budget in budgets:
         against = ratio(times[("always", budget)], times[("always, paper's policy", budget)])
         if budget == 25:
             bench.at_most("default policy against the paper's, 25%: time (ahead)", against, 0.99)
         else:
-            bench.at_most(f"default policy against the paper's, {budget}%: time (not behind)",
-                          against, AUTO_FACTOR)
+            bench.at_most(
+                f"default policy against the paper's, {budget}%: time (not behind)",
+                against,
+                AUTO_FACTOR,
+            )
     result = bench.result()
     result["footprint_bytes"] = footprint
     return result
@@ -84,15 +107,24 @@ def compare(name, path, words, ranks, repeats, time_of, answer_of, index_slots, 
 
 def draw_modes(result, unit, title):
     """A picture: speed-up over the budget."""
+
     def figure(pyplot):
         for mode in ("auto", "always", "always, paper's policy"):
             rows = [row for row in result["rows"] if row["mode"] == mode]
-            pyplot.plot([row["budget_percent"] for row in rows], [row["us"] for row in rows],
-                        marker="o", label=mode)
+            pyplot.plot(
+                [row["budget_percent"] for row in rows],
+                [row["us"] for row in rows],
+                marker="o",
+                label=mode,
+            )
         for row in result["rows"]:
             if row["mode"] in ("native", "strict"):
-                pyplot.axhline(row["us"], linestyle=":", label=row["mode"],
-                               color="black" if row["mode"] == "native" else "grey")
+                pyplot.axhline(
+                    row["us"],
+                    linestyle=":",
+                    label=row["mode"],
+                    color="black" if row["mode"] == "native" else "grey",
+                )
         pyplot.yscale("log")
         pyplot.xlabel("budget, % of the footprint")
         pyplot.ylabel(unit)

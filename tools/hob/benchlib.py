@@ -99,8 +99,9 @@ def _command(path, args, ranks, setup, hob, mpi, json_file):
     command = [known[mpi]["exec"], "-n", str(ranks)]
     if ranks <= (os.cpu_count() or 1) and mpi in ("mpich4", "mpich5", "abi5"):
         command += ["-bind-to", "core"]  # ranks spin: two on one core wait for each other's slice
-    environment = {k: v for k, v in os.environ.items()
-                   if not k.startswith("HOB_") and k != "LD_PRELOAD"}
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith("HOB_") and k != "LD_PRELOAD"
+    }
     environment.update(SETUPS[setup])
     if hob is not None:
         library = build_dir() / "lib" / LIBRARIES[known[mpi]["family"]]
@@ -123,8 +124,9 @@ def _read_report(path, command):
         raise BenchError(f"no report from {' '.join(command)}: {fault}") from fault
 
 
-def run_mpi(path, args=(), ranks=2, setup="remote", hob=None, mpi="mpich5", report=False,
-            timeout=300):
+def run_mpi(
+    path, args=(), ranks=2, setup="remote", hob=None, mpi="mpich5", report=False, timeout=300
+):
     """Runs a program under mpiexec. hob: None for without Hob, else its settings ({"cache":
     "always"}; {} for the defaults). report: also have Hob write its JSON."""
     with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
@@ -133,14 +135,23 @@ def run_mpi(path, args=(), ranks=2, setup="remote", hob=None, mpi="mpich5", repo
         start = time.monotonic()
         try:
             # In the scratch directory, so that a ./hob.conf of the user is not read.
-            done = subprocess.run(command, env=environment, cwd=scratch, timeout=timeout,
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            done = subprocess.run(
+                command,
+                env=environment,
+                cwd=scratch,
+                timeout=timeout,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+            )
         except subprocess.TimeoutExpired as late:
             raise BenchError(f"took more than {timeout} s: {' '.join(command)}") from late
         seconds = time.monotonic() - start
         if done.returncode != 0:
-            raise BenchError(f"exit status {done.returncode} from {' '.join(command)}\n"
-                             f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            raise BenchError(
+                f"exit status {done.returncode} from {' '.join(command)}\n"
+                f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
+            )
         written = _read_report(json_file, command) if json_file else None
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return Result(rows, written, seconds, done.stdout)
@@ -150,16 +161,24 @@ class GatedJob:
     """A job of a program that waits for a line before each batch (gate=1 of bench/mpi). Between
     batches all its ranks are stopped, so that it leaves the machine to others."""
 
-    def __init__(self, path, args, scratch, ranks=2, setup="remote", hob=None, mpi="mpich5",
-                 timeout=120):
+    def __init__(
+        self, path, args, scratch, ranks=2, setup="remote", hob=None, mpi="mpich5", timeout=120
+    ):
         self.json_file = f"{scratch}/hob.json" if hob is not None else None
-        self.command, environment = _command(path, [*args, "gate=1"], ranks, setup, hob, mpi,
-                                             self.json_file)
+        self.command, environment = _command(
+            path, [*args, "gate=1"], ranks, setup, hob, mpi, self.json_file
+        )
         self.errors = open(f"{scratch}/stderr", "w+")
         self.timeout, self.pids = timeout, []
-        self.process = subprocess.Popen(self.command, env=environment, cwd=scratch, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors)
+        self.process = subprocess.Popen(
+            self.command,
+            env=environment,
+            cwd=scratch,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+        )
         self.pids = self._line()["pids"]
         self._signal(signal.SIGSTOP)
 
@@ -312,12 +331,24 @@ class Bench:
         self.rows.append(columns)
 
     def at_most(self, name, value, limit):
-        self.limits.append({"name": name, "value": round(value, 4), "limit": f"<= {limit:g}",
-                            "ok": bool(value <= limit)})
+        self.limits.append(
+            {
+                "name": name,
+                "value": round(value, 4),
+                "limit": f"<= {limit:g}",
+                "ok": bool(value <= limit),
+            }
+        )
 
     def at_least(self, name, value, limit):
-        self.limits.append({"name": name, "value": round(value, 4), "limit": f">= {limit:g}",
-                            "ok": bool(value >= limit)})
+        self.limits.append(
+            {
+                "name": name,
+                "value": round(value, 4),
+                "limit": f">= {limit:g}",
+                "ok": bool(value >= limit),
+            }
+        )
 
     def result(self):
         return {"rows": self.rows, "limits": self.limits}
@@ -357,12 +388,14 @@ def table(rows):
     columns = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[format_value(row.get(column)) for column in columns] for row in rows]
     widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
-    numeric = [all(isinstance(row.get(c), (int, float, type(None))) for row in rows)
-               for c in columns]
+    numeric = [
+        all(isinstance(row.get(c), (int, float, type(None))) for row in rows) for c in columns
+    ]
 
     def line(words):
-        return "  ".join(w.rjust(n) if right else w.ljust(n)
-                         for w, n, right in zip(words, widths, numeric)).rstrip()
+        return "  ".join(
+            w.rjust(n) if right else w.ljust(n) for w, n, right in zip(words, widths, numeric)
+        ).rstrip()
 
     return "\n".join([line(columns), line(["-" * n for n in widths]), *map(line, cells)])
 

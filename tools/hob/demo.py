@@ -34,10 +34,19 @@ SAMPLE = 40  # vertices a rank, to find out how fast the plain program is here
 
 def add_arguments(parser):
     parser.add_argument("--ranks", type=int, default=4, metavar="N", help="(default: 4)")
-    parser.add_argument("--seconds", type=float, default=40, metavar="S",
-                        help="how long the plain program may take on each graph (default: 40)")
-    parser.add_argument("--output", metavar="DIR", default="out/demo",
-                        help="where the page and the results go (default: out/demo)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=40,
+        metavar="S",
+        help="how long the plain program may take on each graph (default: 40)",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        default="out/demo",
+        help="where the page and the results go (default: out/demo)",
+    )
 
 
 class Ticker:
@@ -75,8 +84,10 @@ class Ticker:
 def choose_mpi():
     """MPICH 5 can make every rank of one machine a node of its own over TCP."""
     if "mpich5" not in mpis():
-        raise HobError("the demo needs MPICH 5, which is what `make` sets up; HOB_DEPS names the "
-                       "directory where it was set up")
+        raise HobError(
+            "the demo needs MPICH 5, which is what `make` sets up; HOB_DEPS names the "
+            "directory where it was set up"
+        )
     return "mpich5"
 
 
@@ -86,8 +97,15 @@ def run_lcc(graph, ranks, output, name, hob=None, limit=None, timeout=280):
     words = [*graph, "--json", figures, "--check-out", answers]
     if limit:
         words += ["--vertices-limit", limit]
-    result = run_mpi(program("lcc", choose_mpi()), words, ranks=ranks, hob=hob,
-                     report=hob is not None, mpi=choose_mpi(), timeout=timeout)
+    result = run_mpi(
+        program("lcc", choose_mpi()),
+        words,
+        ranks=ranks,
+        hob=hob,
+        report=hob is not None,
+        mpi=choose_mpi(),
+        timeout=timeout,
+    )
     return json.loads(figures.read_text()), result.report, answers
 
 
@@ -113,9 +131,16 @@ def compare(title, graph, ranks, budget, output, key):
     report_file.write_text(json.dumps(report))
 
     same = plain_answers.read_bytes() == hob_answers.read_bytes()
-    return {"title": title, "plain": plain["totals"], "hob": with_hob["totals"],
-            "vertices": plain["vertices"], "edges": plain["totals"]["arcs"] // 2,
-            "counters": total_counters(report), "report": report_file, "same": same}
+    return {
+        "title": title,
+        "plain": plain["totals"],
+        "hob": with_hob["totals"],
+        "vertices": plain["vertices"],
+        "edges": plain["totals"]["arcs"] // 2,
+        "counters": total_counters(report),
+        "report": report_file,
+        "same": same,
+    }
 
 
 def total_counters(report):
@@ -131,13 +156,17 @@ def row_of(outcome):
     plain, hob, counters = outcome["plain"], outcome["hob"], outcome["counters"]
     gets = counters.get("gets", 0)
     saved = counters.get("hits_full", 0) + counters.get("hits_pending", 0)
-    return {"graph": outcome["title"],
-            "coefficients": quantity(plain["vertices_done"]),
-            "plain": seconds(plain["phase_seconds"]), "with Hob": seconds(hob["phase_seconds"]),
-            "speed-up": f"{plain['phase_seconds'] / hob['phase_seconds']:.1f} x",
-            "gets issued": quantity(hob["gets"]), "saved": quantity(saved),
-            "hit ratio": share(saved, gets) if gets else "0%",
-            "answers": "all the same" if outcome["same"] else "DIFFERENT"}
+    return {
+        "graph": outcome["title"],
+        "coefficients": quantity(plain["vertices_done"]),
+        "plain": seconds(plain["phase_seconds"]),
+        "with Hob": seconds(hob["phase_seconds"]),
+        "speed-up": f"{plain['phase_seconds'] / hob['phase_seconds']:.1f} x",
+        "gets issued": quantity(hob["gets"]),
+        "saved": quantity(saved),
+        "hit ratio": share(saved, gets) if gets else "0%",
+        "answers": "all the same" if outcome["same"] else "DIFFERENT",
+    }
 
 
 def explain(outcome):
@@ -145,26 +174,34 @@ def explain(outcome):
     text = f"{outcome['title']}: {outcome['vertices']:,} vertices, {outcome['edges']:,.0f} edges"
     if done == outcome["vertices"]:
         return text + "; all coefficients."
-    return (text + f"; an even sample of {done:,.0f} coefficients, since all would have kept the "
-            "plain program busy for too long.")
+    return (
+        text + f"; an even sample of {done:,.0f} coefficients, since all would have kept the "
+        "plain program busy for too long."
+    )
 
 
 def write_page(outcomes, ranks, path):
     rows = [row_of(outcome) for outcome in outcomes]
     head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
-    body = "".join("<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row.values()) + "</tr>"
-                   for row in rows)
-    parts = ["<header><h1>Local clustering coefficients, without Hob and with it</h1>",
-             f'<span class="soft">apps/lcc on {ranks} ranks, each its own node over TCP</span></header>',
-             f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-             f"<tbody>{body}</tbody></table></div>",
-             "<p>Times are those of the phase that fetches adjacency lists and counts, on the slowest "
-             "rank. The program and its environment are the same in both runs, but for LD_PRELOAD.</p>"]
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row.values()) + "</tr>"
+        for row in rows
+    )
+    parts = [
+        "<header><h1>Local clustering coefficients, without Hob and with it</h1>",
+        f'<span class="soft">apps/lcc on {ranks} ranks, each its own node over TCP</span></header>',
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>",
+        "<p>Times are those of the phase that fetches adjacency lists and counts, on the slowest "
+        "rank. The program and its environment are the same in both runs, but for LD_PRELOAD.</p>",
+    ]
     for outcome in outcomes:
         parts += [f"<p>{escape(explain(outcome))}</p>"]
     for outcome in outcomes:
-        parts += [f"<h2>{escape(outcome['title'])}: the run with Hob</h2>",
-                  content(load(outcome["report"]))]
+        parts += [
+            f"<h2>{escape(outcome['title'])}: the run with Hob</h2>",
+            content(load(outcome["report"])),
+        ]
     path.write_text(document("Hob: demo", "\n".join(parts)))
 
 
@@ -173,8 +210,9 @@ def debian_graph(output):
     target = output / "debian.txt"
     maker = ROOT / "apps" / "lcc" / "debian_graph.py"
     with Ticker("making the graph of this machine's package list"):
-        done = subprocess.run([sys.executable, str(maker), str(target)], capture_output=True,
-                              text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, str(maker), str(target)], capture_output=True, text=True, check=False
+        )
     if done.returncode != 0:
         print(f"Without the Debian graph: {done.stderr.strip()}\n")
         return None
@@ -196,8 +234,10 @@ def main(args):
         if name not in ("HOB_DEPS", "HOB_BUILD_DIR"):
             del os.environ[name]
     try:
-        outcomes = [compare(title, graph, args.ranks, args.seconds, output, key)
-                    for title, graph, key in graphs]
+        outcomes = [
+            compare(title, graph, args.ranks, args.seconds, output, key)
+            for title, graph, key in graphs
+        ]
     except BenchError as error:
         raise HobError(str(error)) from error
 

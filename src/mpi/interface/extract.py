@@ -37,7 +37,11 @@ def main():
     procedures = []
     for procedure in pympistandard.PROCEDURES.values():
         attributes = procedure._parseset["attributes"]
-        if not attributes["c_expressible"] or attributes["callback"] or attributes["predefined_function"]:
+        if (
+            not attributes["c_expressible"]
+            or attributes["callback"]
+            or attributes["predefined_function"]
+        ):
             continue
         prototype = procedure.express.iso_c
         prototype = str(prototype)
@@ -45,9 +49,15 @@ def main():
             continue
         head, _ = prototype.split("(", 1)
         returns, name = head.rsplit(" ", 1)
-        row = {"name": name, "returns": returns, "parameters": parameters(prototype, procedure._parseset, False)}
+        row = {
+            "name": name,
+            "returns": returns,
+            "parameters": parameters(prototype, procedure._parseset, False),
+        }
         if procedure.has_embiggenment():
-            row["large"] = parameters(str(procedure.express.embiggen.iso_c), procedure._parseset, True)
+            row["large"] = parameters(
+                str(procedure.express.embiggen.iso_c), procedure._parseset, True
+            )
         procedures.append(row)
     procedures.sort(key=lambda row: row["name"])
     target = pathlib.Path(__file__).with_name("interface.json")

@@ -31,7 +31,7 @@ def preprocessed(header):
 
 
 def short(name):
-    return name[len("MPI_"):]
+    return name[len("MPI_") :]
 
 
 class Call:
@@ -61,7 +61,9 @@ def wanted(procedure):
     name = procedure["name"]
     if name.endswith(plan.IGNORED_SUFFIXES) or name.startswith(plan.IGNORED_PREFIXES):
         return False
-    return short(name) in plan.HOOKS or any(p[2] in plan.WRAPPED_KINDS for p in procedure["parameters"])
+    return short(name) in plan.HOOKS or any(
+        p[2] in plan.WRAPPED_KINDS for p in procedure["parameters"]
+    )
 
 
 def by_value(declaration):
@@ -71,8 +73,11 @@ def by_value(declaration):
 def shares_hook(procedure):
     """The large-count form can call the same hook: it differs by wider scalars only."""
     plain, large = procedure["parameters"], procedure.get("large")
-    return large is not None and len(plain) == len(large) and all(
-        p[0] == q[0] or (by_value(p[0]) and by_value(q[0])) for p, q in zip(plain, large))
+    return (
+        large is not None
+        and len(plain) == len(large)
+        and all(p[0] == q[0] or (by_value(p[0]) and by_value(q[0])) for p, q in zip(plain, large))
+    )
 
 
 def hook_parameters(procedure):
@@ -82,10 +87,17 @@ def hook_parameters(procedure):
 def acquire_after(call):
     """C++ that notes what the process may have learned, or ""."""
     base = call.base
-    if base in plan.LOCAL or base in plan.HOOK_ACQUIRES or plan.is_start(call.name, call.parameters):
+    if (
+        base in plan.LOCAL
+        or base in plan.HOOK_ACQUIRES
+        or plan.is_start(call.name, call.parameters)
+    ):
         return ""
-    outputs = {name: declaration for declaration, name, kind, direction in call.parameters
-               if direction in ("out", "inout") and "*" in declaration}
+    outputs = {
+        name: declaration
+        for declaration, name, kind, direction in call.parameters
+        if direction in ("out", "inout") and "*" in declaration
+    }
     if "flag" in outputs:
         return "if (*flag) note_acquire();"
     for name in plan.COUNTED_COMPLETIONS:
@@ -95,30 +107,36 @@ def acquire_after(call):
 
 
 def may_block(call):
-    return not (call.base in plan.LOCAL or call.base in plan.PATIENT or
-                plan.is_start(call.name, call.parameters))
+    return not (
+        call.base in plan.LOCAL
+        or call.base in plan.PATIENT
+        or plan.is_start(call.name, call.parameters)
+    )
 
 
 def wrapper(call):
     lines = [f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{"]
     native = f"real::{short(call.name)}({call.arguments})"
     # Also in calls that the program makes from inside the library (error handlers, attribute copies).
-    for declaration, name, kind, direction in call.parameters:
+    for _declaration, name, kind, direction in call.parameters:
         if kind == "COMMUNICATOR" and direction == "in" and call.base not in plan.WHOLE_WORLD:
             lines.append(f"  {name} = as_program_sees({name});")
     if call.base in plan.STARTS:
         lines.append(f"  if (depth != 0) return {native};")
     elif call.base in plan.COUNTED:
-        lines.append(f"  if (HOB_LIKELY(only_counted(win, &QuietWindow::{plan.COUNTED[call.base]})"
-                     f" || pass_through())) return {native};")
+        lines.append(
+            f"  if (HOB_LIKELY(only_counted(win, &QuietWindow::{plan.COUNTED[call.base]})"
+            f" || pass_through())) return {native};"
+        )
     else:
         test = "asleep" if call.base in plan.SLEEPERS else "pass_through"
         lines.append(f"  if (HOB_LIKELY({test}())) return {native};")
     lines.append("  const DepthGuard guard;")
     if may_block(call):
         lines.append("  if (HOB_UNLIKELY(blocking_needs_care())) before_blocking();")
-    hooked = call.base in plan.HOOKS and (not call.large or shares_hook(call.procedure) or
-                                          short(call.name) in plan.HOOKS)
+    hooked = call.base in plan.HOOKS and (
+        not call.large or shares_hook(call.procedure) or short(call.name) in plan.HOOKS
+    )
     target = native
     if hooked:
         hook = call.base if not call.large or shares_hook(call.procedure) else short(call.name)
@@ -133,14 +151,21 @@ def wrapper(call):
         lines.append(f"  {acquire}")
     lines.append("  return hob_result;")
     lines.append("}")
-    lines.append(f"HOB_EXPORT {call.returns} P{call.name}({call.declaration}) "
-                 f"__attribute__((alias(\"{call.name}\")));")
+    lines.append(
+        f"HOB_EXPORT {call.returns} P{call.name}({call.declaration}) "
+        f'__attribute__((alias("{call.name}")));'
+    )
     return "\n".join(lines)
 
 
 def real_header(calls, has_large):
-    out = [NOTE, "#pragma once", '#include "mpi/mpi.hpp"',
-           f"#define HOB_HAS_LARGE_COUNT {int(has_large)}", "namespace hob::mpi::real {"]
+    out = [
+        NOTE,
+        "#pragma once",
+        '#include "mpi/mpi.hpp"',
+        f"#define HOB_HAS_LARGE_COUNT {int(has_large)}",
+        "namespace hob::mpi::real {",
+    ]
     for call in calls:
         out.append(f"extern {call.returns} (*{short(call.name)})({call.declaration});")
     out.append("}  // namespace hob::mpi::real")
@@ -148,30 +173,45 @@ def real_header(calls, has_large):
 
 
 def real_source(calls):
-    out = [NOTE, '#include "mpi/real.hpp"', '#include "mpi/resolve.hpp"', "namespace hob::mpi::real {",
-           "// Each pointer starts at a function that finds the real one and puts it in its own place.",
-           "namespace {"]
+    out = [
+        NOTE,
+        '#include "mpi/real.hpp"',
+        '#include "mpi/resolve.hpp"',
+        "namespace hob::mpi::real {",
+        "// Each pointer starts at a function that finds the real one and puts it in its own place.",
+        "namespace {",
+    ]
     for call in calls:
         out.append(f"{call.returns} find_{short(call.name)}({call.declaration});")
     out.append("}  // namespace")
     for call in calls:
-        out.append(f"{call.returns} (*{short(call.name)})({call.declaration}) = find_{short(call.name)};")
+        out.append(
+            f"{call.returns} (*{short(call.name)})({call.declaration}) = find_{short(call.name)};"
+        )
     out.append("namespace {")
     for call in calls:
         name = short(call.name)
-        out.append(f"{call.returns} find_{name}({call.declaration}) {{ "
-                   f"resolve({name}, \"P{call.name}\"); return {name}({call.arguments}); }}")
+        out.append(
+            f"{call.returns} find_{name}({call.declaration}) {{ "
+            f'resolve({name}, "P{call.name}"); return {name}({call.arguments}); }}'
+        )
     out.append("}  // namespace")
     out.append("}  // namespace hob::mpi::real")
     return "\n".join(out) + "\n"
 
 
 def call_header(procedures, existing):
-    out = [NOTE, "#pragma once", "#include <climits>", '#include "mpi/real.hpp"', "",
-           "// The MPI library's own calls, with the large-count types: the plain form is used whenever the",
-           "// values fit, so that libraries without large counts serve all they can.",
-           "namespace hob::mpi::call {",
-           "inline bool fits(MPI_Count value) { return value >= INT_MIN && value <= INT_MAX; }"]
+    out = [
+        NOTE,
+        "#pragma once",
+        "#include <climits>",
+        '#include "mpi/real.hpp"',
+        "",
+        "// The MPI library's own calls, with the large-count types: the plain form is used whenever the",
+        "// values fit, so that libraries without large counts serve all they can.",
+        "namespace hob::mpi::call {",
+        "inline bool fits(MPI_Count value) { return value >= INT_MIN && value <= INT_MAX; }",
+    ]
     for procedure in procedures:
         if not shares_hook(procedure):
             continue
@@ -181,8 +221,10 @@ def call_header(procedures, existing):
         out.append(f"inline {plain.returns} {plain.base}({large.declaration}) {{")
         test = " && ".join(f"fits({q[1]})" for _, q in wide)
         narrow = {q[1]: p[0].rsplit(" ", 1)[0] for p, q in wide}
-        arguments = ", ".join(f"static_cast<{narrow[p[1]]}>({p[1]})" if p[1] in narrow else p[1]
-                              for p in large.parameters)
+        arguments = ", ".join(
+            f"static_cast<{narrow[p[1]]}>({p[1]})" if p[1] in narrow else p[1]
+            for p in large.parameters
+        )
         out.append(f"  if (HOB_LIKELY({test})) return real::{plain.base}({arguments});")
         if has_large:
             out.append(f"  return real::{short(large.name)}({large.arguments});")
@@ -226,7 +268,11 @@ def adapted(call, text):
         stars_differ = mine.count("*") + mine.count("[") != row[0].count("*") + row[0].count("[")
         const_differs = mine.startswith("const ") != row[0].startswith("const ")
         if stars_differ or const_differs:
-            base = re.sub(r"\s*\b\w+(\[\])?$", "", mine) if re.search(r"[\w\]]$", mine) and " " in mine else mine
+            base = (
+                re.sub(r"\s*\b\w+(\[\])?$", "", mine)
+                if re.search(r"[\w\]]$", mine) and " " in mine
+                else mine
+            )
             suffix = "[]" if mine.endswith("[]") else ""
             row = [f"{base} {row[1]}{suffix}", *row[1:]]
         changed.append(row)
@@ -236,14 +282,20 @@ def adapted(call, text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--header", required=True, type=pathlib.Path, help="mpi.h (or mpi_abi.h) of the family")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--header", required=True, type=pathlib.Path, help="mpi.h (or mpi_abi.h) of the family"
+    )
     parser.add_argument("--out", required=True, type=pathlib.Path)
     options = parser.parse_args()
 
     text = preprocessed(options.header)
     existing = set(re.findall(r"\b(MPI_\w+)\s*\(", text))
-    standard = [p for p in json.loads((HERE / "interface.json").read_text()) if p["name"] in existing]
+    standard = [
+        p for p in json.loads((HERE / "interface.json").read_text()) if p["name"] in existing
+    ]
     procedures = [p for p in standard if wanted(p)]
     native = [p for p in standard if short(p["name"]) in plan.NATIVE and not wanted(p)]
 
@@ -255,23 +307,42 @@ def main():
 
     calls = list(calls_of(procedures))
     reachable = calls + list(calls_of(native))
-    missing = [h for h in plan.HOOKS
-               if f"MPI_{h}" not in {c.name for c in calls} and not h.endswith("_c") and h not in plan.NEWER]
+    missing = [
+        h
+        for h in plan.HOOKS
+        if f"MPI_{h}" not in {c.name for c in calls}
+        and not h.endswith("_c")
+        and h not in plan.NEWER
+    ]
     # An empty or thin result would be a library that silently does nothing.
     if len(procedures) < 250 or missing:
-        sys.exit(f"{options.header}: only {len(procedures)} MPI calls found, hooks without a call: {missing}")
+        sys.exit(
+            f"{options.header}: only {len(procedures)} MPI calls found, hooks without a call: {missing}"
+        )
 
     options.out.mkdir(parents=True, exist_ok=True)
     write = lambda name, content: (options.out / name).write_text(content)
     write("weak.hpp", weak_header(text))
     write("real.hpp", real_header(reachable, "MPI_Get_c" in existing))
     write("real.cpp", real_source(reachable))
-    write("call.hpp", call_header([p for p in procedures if short(p["name"]) in plan.HOOKS + plan.WIDE], existing))
+    write(
+        "call.hpp",
+        call_header(
+            [p for p in procedures if short(p["name"]) in plan.HOOKS + plan.WIDE], existing
+        ),
+    )
     write("hooks.hpp", hooks_header(procedures))
     for shard in range(SHARDS):
-        body = [NOTE, '#include "mpi/hooks.hpp"', '#include "mpi/progress.hpp"', '#include "mpi/real.hpp"',
-                '#include "mpi/request.hpp"', '#include "mpi/wrapper.hpp"',
-                "using namespace hob::mpi;", 'extern "C" {']
+        body = [
+            NOTE,
+            '#include "mpi/hooks.hpp"',
+            '#include "mpi/progress.hpp"',
+            '#include "mpi/real.hpp"',
+            '#include "mpi/request.hpp"',
+            '#include "mpi/wrapper.hpp"',
+            "using namespace hob::mpi;",
+            'extern "C" {',
+        ]
         body += [wrapper(call) for call in calls[shard::SHARDS]]
         body.append('}  // extern "C"')
         write(f"wrap_{shard}.cpp", "\n".join(body) + "\n")

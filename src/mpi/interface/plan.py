@@ -114,10 +114,14 @@ WRAPPED_KINDS = {"COMMUNICATOR", "WINDOW", "REQUEST", "MESSAGE", "FILE", "SESSIO
 # Calls that complete requests: they tell nothing if all of these are the process's own one-sided
 # operations. The value: the call's arguments (number of requests, their array).
 COMPLETIONS = {
-    "Wait": "1, request", "Test": "1, request",
-    "Waitall": "count, array_of_requests", "Testall": "count, array_of_requests",
-    "Waitany": "count, array_of_requests", "Testany": "count, array_of_requests",
-    "Waitsome": "incount, array_of_requests", "Testsome": "incount, array_of_requests",
+    "Wait": "1, request",
+    "Test": "1, request",
+    "Waitall": "count, array_of_requests",
+    "Testall": "count, array_of_requests",
+    "Waitany": "count, array_of_requests",
+    "Testany": "count, array_of_requests",
+    "Waitsome": "incount, array_of_requests",
+    "Testsome": "incount, array_of_requests",
 }
 # MPI_COMM_WORLD stays what it is, ghosts included.
 WHOLE_WORLD = ["Abort"]
@@ -128,6 +132,8 @@ COUNTED_COMPLETIONS = {"outcount"}
 
 def is_start(name, parameters):
     """True for calls that only start an operation: MPI_Isend, MPI_Send_init, MPI_File_iread, ..."""
-    makes_request = any(kind == "REQUEST" and direction == "out" and "[" not in declaration
-                        for declaration, _, kind, direction in parameters)
+    makes_request = any(
+        kind == "REQUEST" and direction == "out" and "[" not in declaration
+        for declaration, _, kind, direction in parameters
+    )
     return makes_request

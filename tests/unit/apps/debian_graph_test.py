@@ -44,8 +44,10 @@ class DebianGraph(unittest.TestCase):
         self.assertEqual(packages, {"a": {"b", "c"}, "b": set()})
 
     def test_a_machine_without_lists_uses_what_is_installed(self):
-        with tempfile.TemporaryDirectory() as here, \
-                mock.patch.object(debian_graph, "from_apt_cache", return_value={}):
+        with (
+            tempfile.TemporaryDirectory() as here,
+            mock.patch.object(debian_graph, "from_apt_cache", return_value={}),
+        ):
             status = Path(here, "status")
             status.write_text(CONTROL)
             source, packages = debian_graph.packages_of_this_machine(f"{here}/none*", str(status))

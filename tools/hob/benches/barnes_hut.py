@@ -8,8 +8,9 @@ HELP = "time per body of the force phase of apps/barnes-hut: native and every mo
 
 
 def add_arguments(parser):
-    parser.add_argument("--bodies", type=int, default=4000,
-                        help="bodies of all ranks together (default: 4000)")
+    parser.add_argument(
+        "--bodies", type=int, default=4000, help="bodies of all ranks together (default: 4000)"
+    )
     parser.add_argument("--ranks", type=int, default=4, help="(default: 4)")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each variant (default: 5)")
 
@@ -17,10 +18,15 @@ def add_arguments(parser):
 def run(args):
     bodies, repeats = (500, 1) if args.quick else (args.bodies, args.repeats)
     return compare(
-        NAME, program("barnes-hut"), ["--bodies", bodies, "--steps", 1], args.ranks, repeats,
+        NAME,
+        program("barnes-hut"),
+        ["--bodies", bodies, "--steps", 1],
+        args.ranks,
+        repeats,
         time_of=lambda own: own["totals"]["microseconds_per_body"],
         answer_of=lambda own: own["checksum"],
-        index_slots=max(4096, 8 * bodies))
+        index_slots=max(4096, 8 * bodies),
+    )
 
 
 def draw(result, path):

@@ -32,8 +32,9 @@ CASES = (
 
 
 def add_arguments(parser):
-    parser.add_argument("--starts", type=int, default=9,
-                        help="how often each program is started (default: 9)")
+    parser.add_argument(
+        "--starts", type=int, default=9, help="how often each program is started (default: 9)"
+    )
     parser.add_argument("--only", default="", help="only this program, e.g. gets")
 
 
@@ -58,8 +59,14 @@ def run(args):
         name = " ".join([what, *more])
         where = "same node" if setup == "node" else "TCP"
         slowdown = ratio(with_hob, native)
-        bench.row(program=name, where=where, bytes=size, native_ns=median(native),
-                  hob_ns=median(with_hob), ratio=slowdown)
+        bench.row(
+            program=name,
+            where=where,
+            bytes=size,
+            native_ns=median(native),
+            hob_ns=median(with_hob),
+            ratio=slowdown,
+        )
         bench.at_most(f"{name}, {where}, {size} B: time against native", slowdown, LIMIT)
     progress.done()
     return bench.result()

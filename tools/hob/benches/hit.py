@@ -35,8 +35,9 @@ def run(args):
     progress.done()
 
     def over_runs(variant, size, column):
-        return [row[column] for result in runs[variant] for row in result.rows
-                if row["size"] == size]
+        return [
+            row[column] for result in runs[variant] for row in result.rows if row["size"] == size
+        ]
 
     bench = Bench()
     for size in SIZES:
@@ -57,12 +58,16 @@ def run(args):
             allowed = EXTRA_NS
             if size > LARGE_ABOVE:
                 allowed += (LARGE_FACTOR - 1) * columns[f"{mode}_memcpy_ns"]
-            bench.at_most(f"{mode}, {size} B: ns beyond memcpy",
-                          columns[f"{mode}_over_memcpy_ns"], allowed)
+            bench.at_most(
+                f"{mode}, {size} B: ns beyond memcpy", columns[f"{mode}_over_memcpy_ns"], allowed
+            )
         # Alike: within a tenth of each other, or within what the clock of a batch resolves.
         gap = abs(columns["auto_ns"] - columns["always_ns"])
-        bench.at_most(f"auto and always alike, {size} B: ns between them", gap,
-                      max(5.0, 0.1 * columns["always_ns"]))
+        bench.at_most(
+            f"auto and always alike, {size} B: ns between them",
+            gap,
+            max(5.0, 0.1 * columns["always_ns"]),
+        )
     return bench.result()
 
 
@@ -70,10 +75,13 @@ def draw(result, path):
     def figure(pyplot):
         rows = result["rows"]
         x = [row["bytes"] for row in rows]
-        for column, label in (("native_remote_ns", "native, TCP"),
-                              ("native_same_node_ns", "native, same node"),
-                              ("auto_ns", "Hob, auto"), ("always_ns", "Hob, always"),
-                              ("auto_memcpy_ns", "memcpy")):
+        for column, label in (
+            ("native_remote_ns", "native, TCP"),
+            ("native_same_node_ns", "native, same node"),
+            ("auto_ns", "Hob, auto"),
+            ("always_ns", "Hob, always"),
+            ("auto_memcpy_ns", "memcpy"),
+        ):
             pyplot.loglog(x, [row[column] for row in rows], marker="o", label=label)
         pyplot.xlabel("bytes")
         pyplot.ylabel("get + flush, ns")

@@ -33,12 +33,28 @@ def _processor_seconds(pid):
 
 def _idle_share(seconds):
     """Processor time per second of each ghost of a job whose ranks compute outside MPI."""
-    environment = {**os.environ, **TWO_NODES, "HOB_GHOSTS": "1", "HOB_REPORT": "silent",
-                   "LD_PRELOAD": ""}
+    environment = {
+        **os.environ,
+        **TWO_NODES,
+        "HOB_GHOSTS": "1",
+        "HOB_REPORT": "silent",
+        "LD_PRELOAD": "",
+    }
     busy = (seconds + 4) * 1_000_000
-    command = [mpis()["mpich5"]["exec"], "-bind-to", "none", "-n", "4", "env",
-               f"LD_PRELOAD={build_dir()}/lib/libhob_mpich.so", str(program("ghost_bench")),
-               "what=progress", "ops=put", f"busy={busy}", "rounds=1"]
+    command = [
+        mpis()["mpich5"]["exec"],
+        "-bind-to",
+        "none",
+        "-n",
+        "4",
+        "env",
+        f"LD_PRELOAD={build_dir()}/lib/libhob_mpich.so",
+        str(program("ghost_bench")),
+        "what=progress",
+        "ops=put",
+        f"busy={busy}",
+        "rounds=1",
+    ]
     with tempfile.TemporaryFile() as nowhere:
         process = subprocess.Popen(command, env=environment, stdout=nowhere, stderr=nowhere)
         try:

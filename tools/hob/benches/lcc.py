@@ -8,10 +8,12 @@ HELP = "time per vertex of apps/lcc: native and every mode, at shares of the foo
 
 
 def add_arguments(parser):
-    parser.add_argument("--scale", type=int, default=13,
-                        help="the R-MAT graph has 2^SCALE vertices (default: 13)")
-    parser.add_argument("--edge-factor", type=int, default=16,
-                        help="edges per vertex (default: 16)")
+    parser.add_argument(
+        "--scale", type=int, default=13, help="the R-MAT graph has 2^SCALE vertices (default: 13)"
+    )
+    parser.add_argument(
+        "--edge-factor", type=int, default=16, help="edges per vertex (default: 16)"
+    )
     parser.add_argument("--ranks", type=int, default=4, help="(default: 4)")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each variant (default: 5)")
 
@@ -19,10 +21,15 @@ def add_arguments(parser):
 def run(args):
     scale, repeats = (10, 1) if args.quick else (args.scale, args.repeats)
     return compare(
-        NAME, program("lcc"), ["--rmat", scale, args.edge_factor], args.ranks, repeats,
+        NAME,
+        program("lcc"),
+        ["--rmat", scale, args.edge_factor],
+        args.ranks,
+        repeats,
         time_of=lambda own: own["totals"]["microseconds_per_vertex"],
         answer_of=lambda own: (own["totals"]["links"], own["totals"]["gets"]),
-        index_slots=max(4096, 4 << scale))
+        index_slots=max(4096, 4 << scale),
+    )
 
 
 def draw(result, path):

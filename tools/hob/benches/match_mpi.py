@@ -17,7 +17,9 @@ FLAT = 1.5  # a library is flat at a depth if it takes no more than this times i
 def add_arguments(parser):
     parser.add_argument("--repeats", type=int, default=5, help="runs of each variant (default: 5)")
     parser.add_argument("--mpi", action="append", help="only this MPI library (repeatable)")
-    parser.add_argument("--clear", type=int, default=0, help="megabytes walked through before each step")
+    parser.add_argument(
+        "--clear", type=int, default=0, help="megabytes walked through before each step"
+    )
 
 
 def _setups(mpi):
@@ -48,8 +50,12 @@ def _measure(bench, mpi, setup, args):
     progress.done()
 
     def times(variant, what, depth, size):
-        return [row["us"] for result in runs[variant] for row in result.rows
-                if (row["what"], row["depth"], row["bytes"]) == (what, depth, size)]
+        return [
+            row["us"]
+            for result in runs[variant]
+            for row in result.rows
+            if (row["what"], row["depth"], row["bytes"]) == (what, depth, size)
+        ]
 
     for what in ("posted", "unexpected", "rate"):
         for size in sizes:
@@ -57,14 +63,28 @@ def _measure(bench, mpi, setup, args):
             for depth in depths:
                 native, auto, always = (times(v, what, depth, size) for v in variants)
                 label = f"{mpi} {setup} {what} depth {depth}, {size} B"
-                bench.row(mpi=mpi, setup=setup, what=what, depth=depth, bytes=size,
-                          native_us=median(native), auto_us=median(auto), always_us=median(always),
-                          auto_speedup=ratio(native, auto), always_speedup=ratio(native, always))
+                bench.row(
+                    mpi=mpi,
+                    setup=setup,
+                    what=what,
+                    depth=depth,
+                    bytes=size,
+                    native_us=median(native),
+                    auto_us=median(auto),
+                    always_us=median(always),
+                    auto_speedup=ratio(native, auto),
+                    always_speedup=ratio(native, always),
+                )
                 bench.at_least(f"{label}: native/auto", ratio(native, auto), NOT_BELOW)
                 if depth == 0:
                     extra = median(always) - 1.1 * median(native)
                     bench.at_most(f"{label}: ns of always beyond 1.1 x native", 1000 * extra, 50)
-                if what == "posted" and size == 1 and setup == "node" and median(native) > FLAT * shallow:
+                if (
+                    what == "posted"
+                    and size == 1
+                    and setup == "node"
+                    and median(native) > FLAT * shallow
+                ):
                     for at, factor in (DEEP, VERY_DEEP):
                         if depth == at:
                             bench.at_least(f"{label}: native/always", ratio(native, always), factor)
@@ -82,8 +102,11 @@ def run(args):
 
 def draw(result, path):
     def figure(pyplot):
-        rows = [r for r in result["rows"]
-                if r["what"] == "posted" and r["bytes"] == 1 and r["setup"] == "node"]
+        rows = [
+            r
+            for r in result["rows"]
+            if r["what"] == "posted" and r["bytes"] == 1 and r["setup"] == "node"
+        ]
         for mpi in sorted({r["mpi"] for r in rows}):
             own = [r for r in rows if r["mpi"] == mpi]
             depths = [r["depth"] + 1 for r in own]
@@ -92,4 +115,5 @@ def draw(result, path):
         pyplot.xlabel("receives posted before, plus one")
         pyplot.ylabel("round trip of one byte, us")
         pyplot.legend()
+
     plot(path, figure)

@@ -31,13 +31,17 @@ def run(args):
     def variant(hob):
         return lambda: run_mpi(path, words, hob=hob, report=hob is not None)
 
-    variants = {"native": variant(None), "full": variant({**base, **FULL, "cache_adapt": "off"}),
-                "default": variant(base)}
+    variants = {
+        "native": variant(None),
+        "full": variant({**base, **FULL, "cache_adapt": "off"}),
+        "default": variant(base),
+    }
     for index in indexes:
         for storage in storages:
             for adapt in ("off", "on"):
                 variants[(index, storage, adapt)] = variant(
-                    {**base, "cache_index": index, "cache_size": storage, "cache_adapt": adapt})
+                    {**base, "cache_index": index, "cache_size": storage, "cache_adapt": adapt}
+                )
     progress = Progress(NAME, repeats * len(variants))
     runs = alternate(variants, repeats, progress)
     progress.done()
@@ -51,8 +55,11 @@ def run(args):
         last = runs[name][-1]
         if isinstance(name, tuple):
             index, storage, adapt = name
-            columns = {"index": index, "storage": storage,
-                       "kind": "adaptive" if adapt == "on" else "fixed"}
+            columns = {
+                "index": index,
+                "storage": storage,
+                "kind": "adaptive" if adapt == "on" else "fixed",
+            }
         else:
             columns = {"kind": name}
         columns.update(ms=1e3 * median(seconds(name)), speedup=ratio(native, seconds(name)))
@@ -66,16 +73,19 @@ def run(args):
 
     infinite = runs["full"][-1].rows[0]["infinite_hit_ratio"]
     rows = {row["kind"]: row for row in bench.rows if row["kind"] in ("full", "default")}
-    bench.at_least("full size: hit ratio (infinite cache's)", rows["full"].get("hit_ratio", 0),
-                   infinite - 5e-5)
-    bench.at_least("full size: times faster than native", rows["full"]["speedup"],
-                   SPEEDUP_AT_FULL)
+    bench.at_least(
+        "full size: hit ratio (infinite cache's)", rows["full"].get("hit_ratio", 0), infinite - 5e-5
+    )
+    bench.at_least("full size: times faster than native", rows["full"]["speedup"], SPEEDUP_AT_FULL)
     fixed = [name for name in variants if isinstance(name, tuple) and name[2] == "off"]
     best = min([*fixed, "full"], key=lambda name: median(seconds(name)))
     for name in variants:
         if isinstance(name, tuple) and name[2] == "on":
-            bench.at_most(f"adaptive from index {name[0]}, storage {name[1]}: time against the "
-                          "best fixed", ratio(seconds(name), seconds(best)), ADAPTIVE_FACTOR)
+            bench.at_most(
+                f"adaptive from index {name[0]}, storage {name[1]}: time against the best fixed",
+                ratio(seconds(name), seconds(best)),
+                ADAPTIVE_FACTOR,
+            )
     return bench.result()
 
 
@@ -89,8 +99,13 @@ def draw(result, path):
             rows = [row for row in result["rows"] if row["kind"] == kind]
             for storage in dict.fromkeys(row["storage"] for row in rows):
                 line = [row for row in rows if row["storage"] == storage]
-                pyplot.loglog([row["index"] for row in line], [row["ms"] for row in line], style,
-                              marker="o", label=f"{kind}, {storage}")
+                pyplot.loglog(
+                    [row["index"] for row in line],
+                    [row["ms"] for row in line],
+                    style,
+                    marker="o",
+                    label=f"{kind}, {storage}",
+                )
         pyplot.xlabel("index slots (adaptive: at the start)")
         pyplot.ylabel("completion time, ms")
         pyplot.legend(ncol=2)

@@ -29,8 +29,9 @@ KINDS = ("direct", "conflicting", "capacity", "failing")
 
 
 def add_arguments(parser):
-    parser.add_argument("--batches", type=int, default=60,
-                        help="batches of each variant, in turn (default: 60)")
+    parser.add_argument(
+        "--batches", type=int, default=60, help="batches of each variant, in turn (default: 60)"
+    )
     parser.add_argument("--policy", default="default", help="cache_policy (default: default)")
 
 
@@ -43,21 +44,35 @@ def run(args):
         job = {"path": path, "args": [f"size={size}", "count=250", "skip=50"]}
         kinds = [kind for kind in KINDS if kind != "failing" or size > 1024]
         variants = {"native": job}
-        variants.update({kind: {**job, "hob": {"cache_policy": args.policy,
-                                               **settings_for(kind, size)}} for kind in kinds})
+        variants.update(
+            {
+                kind: {**job, "hob": {"cache_policy": args.policy, **settings_for(kind, size)}}
+                for kind in kinds
+            }
+        )
         lines, results = duel(variants, batches, progress)
         middles = {name: [median(line["ns"]) for line in lines[name]] for name in variants}
         # The tail of each batch, then the median: a batch that the system interrupted is no cost.
         tails = {name: [quantile(line["ns"], 0.99) for line in lines[name]] for name in variants}
-        bench.row(bytes=size, access="native", median_ns=median(middles["native"]),
-                  p99_ns=median(tails["native"]))
+        bench.row(
+            bytes=size,
+            access="native",
+            median_ns=median(middles["native"]),
+            p99_ns=median(tails["native"]),
+        )
         limit = next(limit for upto, limit in MEDIAN_LIMITS if size <= upto)
         for kind in kinds:
             middle = ratio(middles[kind], middles["native"])
             tail = ratio(tails[kind], tails["native"])
-            bench.row(bytes=size, access=kind, median_ns=median(middles[kind]),
-                      p99_ns=median(tails[kind]), median_ratio=middle, p99_ratio=tail,
-                      share_of_kind=share(results[kind], kind))
+            bench.row(
+                bytes=size,
+                access=kind,
+                median_ns=median(middles[kind]),
+                p99_ns=median(tails[kind]),
+                median_ratio=middle,
+                p99_ratio=tail,
+                share_of_kind=share(results[kind], kind),
+            )
             bench.at_most(f"{kind}, {size} B: median against native", middle, limit)
             bench.at_most(f"{kind}, {size} B: p99 against native", tail, P99_LIMIT)
     progress.done()
@@ -75,10 +90,19 @@ def draw(result, path):
     def figure(pyplot):
         for kind in ("native", *KINDS):
             rows = [row for row in result["rows"] if row["access"] == kind]
-            pyplot.loglog([row["bytes"] for row in rows], [row["median_ns"] for row in rows],
-                          marker="o", label=kind)
-            pyplot.loglog([row["bytes"] for row in rows], [row["p99_ns"] for row in rows],
-                          linestyle=":", marker=".", label=f"{kind}, p99")
+            pyplot.loglog(
+                [row["bytes"] for row in rows],
+                [row["median_ns"] for row in rows],
+                marker="o",
+                label=kind,
+            )
+            pyplot.loglog(
+                [row["bytes"] for row in rows],
+                [row["p99_ns"] for row in rows],
+                linestyle=":",
+                marker=".",
+                label=f"{kind}, p99",
+            )
         pyplot.xlabel("bytes")
         pyplot.ylabel("get + flush, ns")
         pyplot.legend(ncol=2)

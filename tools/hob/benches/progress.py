@@ -16,7 +16,11 @@ def add_arguments(parser):
 def run(args):
     repeats = 1 if args.quick else args.repeats
     busy = (0, 1000) if args.quick else (0, 10, 100, 1000, 10000)
-    words = ["what=progress", "busy=" + ",".join(map(str, busy)), f"rounds={11 if args.quick else 31}"]
+    words = [
+        "what=progress",
+        "busy=" + ",".join(map(str, busy)),
+        f"rounds={11 if args.quick else 31}",
+    ]
     variants = {
         "native": lambda: job(words),
         "thread": lambda: job(words, extra={"MPIR_CVAR_ASYNC_PROGRESS": "1"}),
@@ -37,14 +41,25 @@ def run(args):
     bench = Bench()
     for op in OPERATIONS:
         for wait in busy:
-            bench.row(op=op, busy_us=wait, native_us=value(op, wait, "native"),
-                      thread_us=value(op, wait, "thread"), ghost_us=value(op, wait, "ghost"),
-                      target_slowdown=value(op, wait, "ghost", "slowdown"))
+            bench.row(
+                op=op,
+                busy_us=wait,
+                native_us=value(op, wait, "native"),
+                thread_us=value(op, wait, "thread"),
+                ghost_us=value(op, wait, "ghost"),
+                target_slowdown=value(op, wait, "ghost", "slowdown"),
+            )
         for wait in busy:
             if wait < 1000:
                 continue
-            bench.at_most(f"{op}, target computes {wait} us: times the idle-target time",
-                          value(op, wait, "ghost") / value(op, 0, "ghost"), 2)
-            bench.at_most(f"{op}, target computes {wait} us: its slow-down",
-                          value(op, wait, "ghost", "slowdown"), 1.03)
+            bench.at_most(
+                f"{op}, target computes {wait} us: times the idle-target time",
+                value(op, wait, "ghost") / value(op, 0, "ghost"),
+                2,
+            )
+            bench.at_most(
+                f"{op}, target computes {wait} us: its slow-down",
+                value(op, wait, "ghost", "slowdown"),
+                1.03,
+            )
     return bench.result()

@@ -4,13 +4,24 @@ from hob.benches.ghost_jobs import job
 from hob.benchlib import Bench, Progress, median
 
 NAME = "redirect"
-HELP = "operations to an attentive target, allocation, self-lock, fence, PSCW with ghosts (Figs. 3, 5)"
+HELP = (
+    "operations to an attentive target, allocation, self-lock, fence, PSCW with ghosts (Figs. 3, 5)"
+)
 
 # The ghosts share the origin's core here: this machine has two. MPICH 5's own flush returns before a
 # small put has arrived (docs/ghosts.md), so the native times are those with its remedy,
 # MPIR_CVAR_CH4_OFI_ENABLE_RMA=0; the others stand beside them as `native_fast`.
-LIMITS = {"put": 1.35, "get": 1.35, "accumulate": 1.35, "get_accumulate": 1.35, "strided_put": 1.35,
-          "win_allocate": 2.5, "self_lock": 3, "fence 128": 1.1, "pscw 128": 1.1}
+LIMITS = {
+    "put": 1.35,
+    "get": 1.35,
+    "accumulate": 1.35,
+    "get_accumulate": 1.35,
+    "strided_put": 1.35,
+    "win_allocate": 2.5,
+    "self_lock": 3,
+    "fence 128": 1.1,
+    "pscw 128": 1.1,
+}
 SAME_NODE = ("put", "get")
 OPERATIONS = ("put", "get", "accumulate", "get_accumulate", "strided_put")
 REMEDY = {"MPIR_CVAR_CH4_OFI_ENABLE_RMA": "0"}
@@ -47,14 +58,27 @@ def run(args):
     for (where, name), times in found.items():
         native, ghost = median(times["native"]), median(times["ghost"])
         fast = median(times["native_fast"]) if "native_fast" in times else None
-        bench.row(where=where, call=name, native_us=native, native_fast_us=fast, ghost_us=ghost,
-                  ratio=ghost / native,
-                  own_core_us=median(times["own_core"]) if "own_core" in times else None)
+        bench.row(
+            where=where,
+            call=name,
+            native_us=native,
+            native_fast_us=fast,
+            ghost_us=ghost,
+            ratio=ghost / native,
+            own_core_us=median(times["own_core"]) if "own_core" in times else None,
+        )
         if "own_core" in times and name in OPERATIONS:
-            bench.at_most(f"{name}, the ghost on a core of its own: times native",
-                          median(times["own_core"]) / native, 1.05)
+            bench.at_most(
+                f"{name}, the ghost on a core of its own: times native",
+                median(times["own_core"]) / native,
+                1.05,
+            )
         if where == "two nodes" and name in LIMITS:
-            bench.at_most(f"{name}, ghosts share the origin's core: times native", ghost / native, LIMITS[name])
+            bench.at_most(
+                f"{name}, ghosts share the origin's core: times native",
+                ghost / native,
+                LIMITS[name],
+            )
         if where == "same node" and name in SAME_NODE:
             bench.at_most(f"same-node {name}: us beyond native", ghost - native, 0.05)
     return bench.result()

@@ -31,12 +31,20 @@ def run(args):
             memory = done.report["ranks"][0]["memory_bytes"]
             if targets == 1:
                 one_target[ranks] = memory
-            bench.row(kind="real ranks", ranks=ranks, targets_used=targets, memory_bytes=memory,
-                      bytes_per_target=memory / targets)
+            bench.row(
+                kind="real ranks",
+                ranks=ranks,
+                targets_used=targets,
+                memory_bytes=memory,
+                bytes_per_target=memory / targets,
+            )
             progress.tick(f"{ranks} ranks")
     low, high = min(counts), max(counts)
-    bench.at_most(f"one target used, {high} ranks instead of {low}: bytes per further rank",
-                  (one_target[high] - one_target[low]) / max(1, high - low), SLACK_BYTES_PER_RANK)
+    bench.at_most(
+        f"one target used, {high} ranks instead of {low}: bytes per further rank",
+        (one_target[high] - one_target[low]) / max(1, high - low),
+        SLACK_BYTES_PER_RANK,
+    )
     simulate(bench, args.quick)
     progress.tick("simulated")
     progress.done()
@@ -53,8 +61,9 @@ def simulate(bench, quick):
         command = [str(binary), "scale", "--json", str(out)] + (["--quick"] if quick else [])
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
-            raise BenchError(f"exit status {done.returncode} from {' '.join(command)}\n"
-                             f"{done.stderr[-2000:]}")
+            raise BenchError(
+                f"exit status {done.returncode} from {' '.join(command)}\n{done.stderr[-2000:]}"
+            )
         written = json.loads(out.read_text())
     for row in written["rows"]:
         bench.row(kind="simulated", **row)
@@ -65,11 +74,19 @@ def draw(result, path):
     def figure(pyplot):
         rows = [row for row in result["rows"] if row["kind"] == "real ranks"]
         one = [row for row in rows if row["targets_used"] == 1]
-        pyplot.plot([row["ranks"] for row in one], [row["memory_bytes"] for row in one],
-                    marker="o", label="one target used")
+        pyplot.plot(
+            [row["ranks"] for row in one],
+            [row["memory_bytes"] for row in one],
+            marker="o",
+            label="one target used",
+        )
         every = [row for row in rows if row["targets_used"] == row["ranks"] - 1]
-        pyplot.plot([row["ranks"] for row in every], [row["memory_bytes"] for row in every],
-                    marker="o", label="all targets used")
+        pyplot.plot(
+            [row["ranks"] for row in every],
+            [row["memory_bytes"] for row in every],
+            marker="o",
+            label="all targets used",
+        )
         pyplot.xlabel("ranks")
         pyplot.ylabel("bytes of Hob at rank 0")
         pyplot.legend()
