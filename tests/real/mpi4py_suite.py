@@ -31,7 +31,7 @@ def prepare(directory):
             "timeout": 300,
         }
         subprocess.run([sys.executable, "-m", "venv", venv], **quiet)
-        subprocess.run([python, "-m", "pip", "-q", "install", "mpi4py", "setuptools"], **quiet)
+        subprocess.run([python, "-m", "pip", "-q", "install", "mpi4py", "setuptools", "wheel"], **quiet)
         version = subprocess.run(
             [python, "-c", "import importlib.metadata as m; print(m.version('mpi4py'))"],
             check=True,
@@ -68,8 +68,9 @@ def prepare(directory):
 
 def verdicts(err):
     """Names of tests that failed, and how many ran."""
-    failed = set(re.findall(r"^(?:FAIL|ERROR): (\S+ \([^)]*\))", err, re.M))
-    ran = [int(n) for n in re.findall(r"^Ran (\d+) tests?", err, re.M)]
+    # The ranks' lines may run into each other.
+    failed = set(re.findall(r"(?:FAIL|ERROR): (\w+ \([\w.]+\))", err))
+    ran = [int(n) for n in re.findall(r"Ran (\d+) tests? in", err)]
     return failed, max(ran, default=0)
 
 
