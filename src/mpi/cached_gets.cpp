@@ -79,9 +79,9 @@ const HitCost& hit_cost() {
   return cost;
 }
 
-/// What this thread's flush takes over, between before_flush and after_flush. A get issued by
-/// another thread meanwhile is not among it: this flush may not complete it.
-thread_local std::vector<std::uint32_t> leaving;
+/// The last get issued before this thread's flush, between before_flush and after_flush. A get that
+/// another thread issues meanwhile is younger: this flush may not complete it.
+thread_local std::uint32_t last_flushed = 0;
 
 /// One block at buffer + low, whatever the count.
 bool one_block(const Layout& layout, MPI_Count count) {
@@ -174,7 +174,7 @@ void CachedGets::wake_up() {
 void CachedGets::leave_alone() {
   if (!runtime().one_node || many_threads || tracing) return;
   for (const auto& [_, t] : targets_)
-    if (!t.pending.empty() || t.waiting != 0 || t.completing != 0) return;
+    if (!t.pending.empty() || t.completing != 0 || completing_all_ != 0) return;
   left_alone_ = true;
   awake_ = false;
   rest();
@@ -282,7 +282,7 @@ int CachedGets::get(const Get& get) {
       if (index < pending_.size() && pending_[index].entry == hit.entry &&
           pending_[index].purpose == Purpose::fetch) {
         try {
-          wait_for(get, t, pending_[index], wanted, hit);
+          wait_for(get, pending_[index], wanted, hit);
           ++t.hits;
           return MPI_SUCCESS;
         } catch (const std::bad_alloc&) {
@@ -375,14 +375,9 @@ void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
                                         : cache_->abandon(pending.entry);
   else
     finish(pending);
-  // A program may never flush: the slot is free now, unless a flush of another thread holds it.
+  // A program may never flush: the slot is free now.
   std::vector<std::uint32_t>& list = targets_[pending.rank].pending;
-  const auto place = std::find(list.begin(), list.end(), index);
-  if (place == list.end()) {
-    pending.purpose = Purpose::done;
-    return;
-  }
-  *place = list.back();
+  *std::find(list.begin(), list.end(), index) = list.back();
   list.pop_back();
   pending = {};
   free_pending_.push_back(index);
@@ -538,7 +533,7 @@ void CachedGets::verify_hit(const Get& get, Target& t, std::uint64_t size, const
   }
 }
 
-void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, const Wanted& wanted,
+void CachedGets::wait_for(const Get& get, Pending& pending, const Wanted& wanted,
                           const cache::Lookup& hit) {
   std::uint32_t index = 0;
   if (free_waiters_.empty()) {
@@ -550,7 +545,6 @@ void CachedGets::wait_for(const Get& get, Target& t, Pending& pending, const Wan
   }
   waiters_[index] = {get.buffer, wanted.origin, wanted.size, hit.offset, pending.waiters};
   pending.waiters = index;
-  ++t.waiting;
 }
 
 std::uint32_t CachedGets::add_pending(Target& t, Pending pending) {
@@ -572,7 +566,6 @@ std::uint32_t CachedGets::add_pending(Target& t, Pending pending) {
 void CachedGets::serve_waiters(Pending& pending, const std::byte* packed) {
   for (std::uint32_t i = pending.waiters; i != kNone;) {
     const Waiter& waiter = waiters_[i];
-    --targets_[pending.rank].waiting;
     unpack(*waiter.layout, waiter.buffer, packed + waiter.offset, waiter.bytes);
     free_waiters_.push_back(i);
     i = waiter.next;
@@ -586,8 +579,6 @@ void CachedGets::finish(Pending& pending) {
   const bool whole = layout.dense || (layout.blocks.size() == 1 && pending.bytes == layout.size);
   const std::byte* packed = static_cast<std::byte*>(pending.buffer) + layout.low;
   switch (pending.purpose) {
-    case Purpose::done:
-      break;
     case Purpose::fetch:
     case Purpose::requested:
     case Purpose::tail:
@@ -637,15 +628,23 @@ void CachedGets::finish(Pending& pending) {
   }
 }
 
-void CachedGets::complete(std::vector<std::uint32_t>& list) {
+/// The gets to a target up to the one numbered `last` are complete. Whoever finds that out first
+/// finishes them all, other threads' too: their flush may return before this thread's does, and
+/// they may then reuse the buffers.
+void CachedGets::complete(std::vector<std::uint32_t>& list, std::uint32_t last) {
   if (list.empty()) return;
   learn();
-  for (std::uint32_t index : list) {
+  std::size_t kept = 0;
+  for (const std::uint32_t index : list) {
+    if (static_cast<std::int32_t>(pending_[index].birth - last) > 0) {
+      list[kept++] = index;
+      continue;
+    }
     finish(pending_[index]);
     pending_[index] = {};
     free_pending_.push_back(index);
   }
-  list.clear();
+  list.resize(kept);
 }
 
 /// Learns how fast the target's own gets are: one get, one flush, nothing else in between.
@@ -662,29 +661,16 @@ void CachedGets::measure(Target& t, const Pending& pending, std::uint64_t flush_
 }
 
 void CachedGets::leave(Target& t, bool local) {
-  ++t.completing;
-  leaving.insert(leaving.end(), t.pending.begin(), t.pending.end());
-  t.pending.clear();
   t.gets = 0;
   t.hits = 0;
   if (!local) t.writes = 0;
 }
 
-/// A get of this thread may wait for one that another thread's flush is completing.
-void CachedGets::await_others(Target& t, std::unique_lock<Spin>& guard) {
-  --t.completing;
-  while (HOB_UNLIKELY(t.waiting != 0 && t.completing != 0)) {
-    guard.unlock();
-    sched_yield();
-    guard.lock();
-  }
-}
-
 bool CachedGets::before_flush(int rank, bool local) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
-  const auto idle = [](const Target& t) {
-    return t.gets == 0 && t.writes == 0 && t.completing == 0;
+  const auto idle = [this](const Target& t) {
+    return t.gets == 0 && t.writes == 0 && t.completing == 0 && completing_all_ == 0;
   };
   if (rank >= 0) {
     Target& t = target(rank);
@@ -695,6 +681,8 @@ bool CachedGets::before_flush(int rank, bool local) {
       return false;
     }
     if (t.samples < kSamples) flush_started_ = ticks();
+    last_flushed = births_;
+    ++t.completing;
     leave(t, local);
     return true;
   }
@@ -710,25 +698,26 @@ bool CachedGets::before_flush(int rank, bool local) {
     if (mode_ == Mode::strict) strict_end();
     return false;
   }
+  last_flushed = births_;
+  ++completing_all_;
   for (auto& [_, t] : targets_) leave(t, local);
   if (!local) slept_ = false;
   return true;
 }
 
 void CachedGets::after_flush(int rank) {
-  std::unique_lock guard(lock_);
+  const std::lock_guard guard(lock_);
   last_mpi_ = ticks();
   if (rank >= 0) {
     Target& t = target(rank);
-    if (HOB_UNLIKELY(t.samples < kSamples) && leaving.size() == 1 && !many_threads &&
-        pending_[leaving[0]].purpose == Purpose::fetch)
-      measure(t, pending_[leaving[0]], last_mpi_ - flush_started_);
-    complete(leaving);
-    await_others(t, guard);
+    if (HOB_UNLIKELY(t.samples < kSamples) && t.pending.size() == 1 && !many_threads &&
+        pending_[t.pending[0]].purpose == Purpose::fetch)
+      measure(t, pending_[t.pending[0]], last_mpi_ - flush_started_);
+    --t.completing;
+    complete(t.pending, last_flushed);
   } else {
-    complete(leaving);
-    for (auto& [_, t] : targets_)
-      if (t.completing != 0) await_others(t, guard);
+    --completing_all_;
+    for (auto& [_, t] : targets_) complete(t.pending, last_flushed);
   }
   if (mode_ == Mode::strict) strict_end();
 }
@@ -736,7 +725,7 @@ void CachedGets::after_flush(int rank) {
 void CachedGets::epoch_closed(int rank) {
   const std::lock_guard guard(lock_);
   const auto close = [&](Target& t) {
-    complete(t.pending);
+    complete(t.pending, births_);
     t.gets = t.writes = t.hits = 0;
   };
   if (rank >= 0)

@@ -118,7 +118,7 @@ class CachedGets {
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  enum class Purpose : std::uint8_t { fetch, requested, tail, refetch, verify, done };
+  enum class Purpose : std::uint8_t { fetch, requested, tail, refetch, verify };
 
   /// A get under way whose bytes the cache wants, or that others wait for.
   struct Pending {
@@ -131,7 +131,7 @@ class CachedGets {
     std::uint64_t when = 0;
     std::uint32_t waiters = kNone;
     int rank = 0;
-    std::uint32_t birth = 0;
+    std::uint32_t birth = 0;  ///< numbers gets in the order of issue
     Purpose purpose = Purpose::fetch;
     std::uint64_t displacement = 0;         ///< purpose verify: for the message
     std::unique_ptr<std::byte[]> served{};  ///< purpose verify: fetched bytes, then served ones
@@ -151,8 +151,7 @@ class CachedGets {
     std::uint64_t gets = 0;        ///< given to the library since the last flush of any kind
     std::uint64_t writes = 0;      ///< writes and atomics given to it since the last full flush
     std::uint64_t hits = 0;        ///< served from the cache since the last flush
-    std::uint32_t completing = 0;  ///< threads between before_flush and after_flush
-    std::uint32_t waiting = 0;     ///< waiters not yet served
+    std::uint32_t completing = 0;  ///< threads between before_flush and after_flush of it
     std::uint64_t native_ticks = ~std::uint64_t{0};  ///< the fastest get and flush seen
     std::uint32_t samples = 0;
     std::uint32_t cheap_samples = 0;  ///< of these, hardly more than a hit
@@ -183,15 +182,13 @@ class CachedGets {
   int refetch(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit);
   void verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit,
                   const cache::Key& key);
-  void wait_for(const Get& get, Target& t, Pending& pending, const Wanted& wanted,
-                const cache::Lookup& hit);
+  void wait_for(const Get& get, Pending& pending, const Wanted& wanted, const cache::Lookup& hit);
   std::uint32_t add_pending(Target& t, Pending pending);
-  void complete(std::vector<std::uint32_t>& list);
+  void complete(std::vector<std::uint32_t>& list, std::uint32_t last);
   void finish(Pending& pending);
   void serve_waiters(Pending& pending, const std::byte* packed);
   void measure(Target& t, const Pending& pending, std::uint64_t flush_ticks);
   void leave(Target& t, bool local);
-  void await_others(Target& t, std::unique_lock<Spin>& guard);
   void strict_end();
   void poke();
 
@@ -222,6 +219,7 @@ class CachedGets {
   std::vector<Waiter> waiters_;
   std::vector<std::uint32_t> free_waiters_;
   std::uint64_t flush_started_ = 0;
+  std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
   std::uint32_t births_ = 0;
 
   std::uint64_t poll_ticks_, progress_ticks_, refetch_pause_ticks_ = 0;

@@ -17,6 +17,7 @@ struct Registry {
   Spin lock;
   Table table;
   std::vector<MPI_Request> free_handles;
+  std::uint64_t watches = 0;
 };
 
 Registry& registry() {
@@ -45,9 +46,26 @@ Entry take(MPI_Request handle) {
   const Entry taken = *entry;
   entry->operation = nullptr;
   entry->observer = nullptr;
+  entry->watch = 0;
   alive.fetch_sub(1, std::memory_order_relaxed);
   if (taken.pooled) the.free_handles.push_back(handle);
   return taken;
+}
+
+void tell_complete(MPI_Request handle, std::uint64_t watch) {
+  if (watch == 0) return;
+  Registry& the = registry();
+  Entry told;
+  {
+    const std::lock_guard guard(the.lock);
+    Entry* entry = the.table.find(key_of(handle));
+    if (!entry || entry->watch != watch) return;
+    told = *entry;
+    entry->observer = nullptr;
+    entry->watch = 0;
+    alive.fetch_sub(1, std::memory_order_relaxed);
+  }
+  told.observer->completed(told.cookie, false);
 }
 
 MPI_Request add(Operation& operation) {
@@ -63,6 +81,7 @@ MPI_Request add(Operation& operation) {
   Entry& entry = the.table.at(key_of(handle));
   entry.operation = &operation;
   entry.observer = nullptr;
+  entry.watch = 0;
   entry.pooled = true;
   alive.fetch_add(1, std::memory_order_relaxed);
   return handle;
@@ -74,12 +93,23 @@ void stand_behind(MPI_Request handle, Operation& operation) {
   Entry& entry = the.table.at(key_of(handle));
   entry.operation = &operation;
   entry.observer = nullptr;
+  entry.watch = 0;
   entry.pooled = false;
   alive.fetch_add(1, std::memory_order_relaxed);
 }
 
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
   if (handle == MPI_REQUEST_NULL) return;
+  // A library may give all requests that are complete from the start one handle (MPICH does). Whose
+  // completion is heard then could not be told apart, so these end here.
+  if (many_threads || look_up(handle).watch != 0) {
+    int flag = 0;
+    real::Request_get_status(handle, &flag, MPI_STATUS_IGNORE);
+    if (flag) {
+      observer.completed(cookie, false);
+      return;
+    }
+  }
   Registry& the = registry();
   const std::lock_guard guard(the.lock);
   Entry& entry = the.table.at(key_of(handle));
@@ -88,12 +118,13 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
     observer.completed(cookie, true);
     return;
   }
-  // A library may give several complete requests one handle (MPICH does): the newest one counts.
+  // Another thread has waited for the request that had this handle, and is about to tell.
   if (entry.observer) entry.observer->completed(entry.cookie, true);
   if (!entry.observer && !entry.operation) alive.fetch_add(1, std::memory_order_relaxed);
   entry.operation = nullptr;
   entry.observer = &observer;
   entry.cookie = cookie;
+  entry.watch = ++the.watches;
   entry.pooled = false;
 }
 

@@ -16,10 +16,6 @@ namespace {
 /// Nothing of Hob's can be behind any request, and nothing needs care while the library waits.
 bool only_native() { return alive.load(std::memory_order_relaxed) == 0 && !blocking_needs_care(); }
 
-void tell(const Entry& entry, bool freed = false) {
-  if (entry.observer) entry.observer->completed(entry.cookie, freed);
-}
-
 /// The library's own request: waits, and lets Hob's things advance where the library does not.
 int native_wait(MPI_Request* request, MPI_Status* status) {
   if (!blocking_needs_care()) return real::Wait(request, status);
@@ -81,7 +77,8 @@ class Mix {
       }
       natives_.push_back(requests[i]);
       places_.push_back(i);
-      if (entry.observer) watched_ = true;
+      watches_.push_back(entry.watch);
+      if (entry.watch != 0) watched_ = true;
     }
     if (watched_) before_ = natives_;
   }
@@ -101,7 +98,16 @@ class Mix {
   void completed(int native) {
     const auto i = static_cast<std::size_t>(native);
     requests_[places_[i]] = natives_[i];
-    if (watched_ && before_[i] != MPI_REQUEST_NULL) tell(take(before_[i]));
+    heard(native);
+  }
+
+  /// The library was given the program's own array and has completed this one.
+  void heard(int native) const {
+    const auto i = static_cast<std::size_t>(native);
+    if (watched_) tell_complete(before_[i], watches_[i]);
+  }
+  void heard_all() const {
+    for (int i = 0; i < natives(); ++i) heard(i);
   }
 
   bool ready() {
@@ -114,25 +120,10 @@ class Mix {
   std::vector<Own> own_;
   std::vector<int> idle_;
   std::vector<MPI_Request> natives_, before_;
+  std::vector<std::uint64_t> watches_;
   std::vector<int> places_;
   std::size_t next_ = 0;
   bool watched_ = false;
-};
-
-/// The program's whole array went to the library; observers hear of what it completed.
-class Watched {
- public:
-  Watched(int count, const MPI_Request* requests) : before_(requests, requests + count) {}
-  void completed(int i) const {
-    const MPI_Request handle = before_[static_cast<std::size_t>(i)];
-    if (handle != MPI_REQUEST_NULL) tell(take(handle));
-  }
-  void completed_all() const {
-    for (int i = 0; i < static_cast<int>(before_.size()); ++i) completed(i);
-  }
-
- private:
-  std::vector<MPI_Request> before_;
 };
 
 /// Ends waitall and testall once everything is complete. `native_error`: of the library's part,
@@ -235,7 +226,7 @@ int get_status(MPI_Request request, int* flag, MPI_Status* status) {
     if (blocking_needs_care()) advance();
     const int error = real::Request_get_status(request, flag, status);
     // The request stays; its observer has heard.
-    if (*flag && entry.observer) tell(take(request));
+    if (*flag) tell_complete(request, entry.watch);
     return error;
   }
   if (!entry.operation->active()) {
@@ -257,7 +248,7 @@ int wait(MPI_Request* request, MPI_Status* status) {
   if (!entry.operation) {
     const MPI_Request before = *request;
     const int error = native_wait(request, status);
-    if (entry.observer) tell(take(before));
+    tell_complete(before, entry.watch);
     return error;
   }
   if (!entry.operation->active()) {
@@ -288,7 +279,7 @@ int on_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     if (blocking_needs_care()) advance();
     const MPI_Request before = *request;
     const int error = real::Test(request, flag, status);
-    if (entry.observer && (*flag || error != MPI_SUCCESS)) tell(take(before));
+    if (*flag || error != MPI_SUCCESS) tell_complete(before, entry.watch);
     return error;
   }
   if (!entry.operation->active()) {
@@ -306,9 +297,8 @@ int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_
     return real::Waitall(count, array_of_requests, array_of_statuses);
   Mix mix(count, array_of_requests);
   if (!mix.any_own()) {
-    const Watched watched(count, array_of_requests);
     const int error = native_waitall(count, array_of_requests, array_of_statuses);
-    watched.completed_all();
+    mix.heard_all();
     return error;
   }
   Pause pause;
@@ -329,9 +319,8 @@ int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
   Mix mix(count, array_of_requests);
   if (!mix.any_own()) {
     if (blocking_needs_care()) advance();
-    const Watched watched(count, array_of_requests);
     const int error = real::Testall(count, array_of_requests, flag, array_of_statuses);
-    if (*flag || error != MPI_SUCCESS) watched.completed_all();
+    if (*flag || error != MPI_SUCCESS) mix.heard_all();
     return error;
   }
   *flag = 0;
@@ -352,9 +341,8 @@ int on_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Statu
     return real::Waitany(count, array_of_requests, index, status);
   Mix mix(count, array_of_requests);
   if (!mix.any_own() && !blocking_needs_care()) {
-    const Watched watched(count, array_of_requests);
     const int error = real::Waitany(count, array_of_requests, index, status);
-    if (*index != MPI_UNDEFINED) watched.completed(*index);
+    if (*index != MPI_UNDEFINED) mix.heard(*index);
     return error;
   }
   Pause pause;
@@ -385,11 +373,10 @@ int on_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int
                           array_of_statuses);
   Mix mix(incount, array_of_requests);
   if (!mix.any_own() && !blocking_needs_care()) {
-    const Watched watched(incount, array_of_requests);
     const int error =
         real::Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
     if (*outcount != MPI_UNDEFINED)
-      for (int i = 0; i < *outcount; ++i) watched.completed(array_of_indices[i]);
+      for (int i = 0; i < *outcount; ++i) mix.heard(array_of_indices[i]);
     return error;
   }
   Pause pause;
@@ -424,7 +411,7 @@ int on_Request_free(MPI_Request* request) {
   const Entry entry = take(*request);
   if (!entry.operation) {
     const int error = real::Request_free(request);
-    tell(entry, true);
+    if (entry.observer) entry.observer->completed(entry.cookie, true);
     return error;
   }
   entry.operation->abandon();

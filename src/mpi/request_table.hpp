@@ -15,6 +15,7 @@ struct Entry {
   Operation* operation = nullptr;          ///< Hob's own, or null
   CompletionObserver* observer = nullptr;  ///< of a request of the library's, or null
   std::uint64_t cookie = 0;                ///< the observer's
+  std::uint64_t watch = 0;                 ///< numbers the watches; 0: nobody watches
   bool pooled = false;                     ///< the handle belongs to Hob's pool
 };
 
@@ -78,5 +79,9 @@ Entry look_up(MPI_Request handle);
 
 /// The same, and Hob forgets it; a pooled handle goes back to the pool.
 Entry take(MPI_Request handle);
+
+/// Tells the observer that the watched request is complete. Does nothing if another watch has taken
+/// its place: the library gives a handle to another thread's request as soon as it is free.
+void tell_complete(MPI_Request handle, std::uint64_t watch);
 
 }  // namespace hob::mpi::requests
