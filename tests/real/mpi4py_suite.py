@@ -31,7 +31,9 @@ def prepare(directory):
             "timeout": 300,
         }
         subprocess.run([sys.executable, "-m", "venv", venv], **quiet)
-        subprocess.run([python, "-m", "pip", "-q", "install", "mpi4py", "setuptools", "wheel"], **quiet)
+        subprocess.run(
+            [python, "-m", "pip", "-q", "install", "mpi4py", "setuptools", "wheel"], **quiet
+        )
         version = subprocess.run(
             [python, "-c", "import importlib.metadata as m; print(m.version('mpi4py'))"],
             check=True,
