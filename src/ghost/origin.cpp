@@ -1,7 +1,6 @@
 #include "ghost/origin.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 namespace hob::ghost {
 
@@ -108,14 +107,13 @@ Origin::~Origin() = default;
 template <class Done>
 void Origin::wait_until(Done done, bool for_message) {
   if (done()) return;
-  const auto start = std::chrono::steady_clock::now();
-  for (unsigned turn = 0;; ++turn) {
-    progress();
-    if (done()) break;
+  const std::uint64_t start = transport_.waits(true);
+  // The message has usually just left: its receiver first.
+  for (unsigned turn = 0; !done(); ++turn) {
     transport_.relax(turn, for_message);
+    progress();
   }
-  stats_.wait_ns += static_cast<std::uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+  stats_.wait_ns += transport_.waits(false) - start;
 }
 
 bool Origin::inside(const Peer& peer, std::span<const Block> blocks) const {

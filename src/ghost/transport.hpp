@@ -21,6 +21,8 @@ class Transport {
   /// One turn of a loop that waits for something that others must do: send a message, or else (a
   /// lock in shared memory) something that nobody announces. `turn` counts from 0.
   virtual void relax(unsigned turn, bool for_message) = 0;
+  /// Before such a loop (begin) and after it. Nanoseconds of a steady clock.
+  virtual std::uint64_t waits(bool begin) = 0;
 };
 
 /// Tags, agreed upon by origins and ghosts.

@@ -1,5 +1,5 @@
-// How a ghost that has nothing to do waits: first so that it answers at once, then so that others
-// get the core, at last so that it costs nothing.
+// How processes that have nothing to do wait: first so that they answer at once, then so that
+// others get the core, at last so that it costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,46 @@ class Waiting {
   std::uint64_t last_ = 0;
 };
 
+/// Whether giving the core away between looks pays. Among processes that wait for each other it
+/// comes back within microseconds, sooner than from sleep; next to one that computes it comes back
+/// after a time slice, and who sleeps is woken at once.
+class Courtesy {
+ public:
+  /// Whether to give the core away on turn `turn` of a loop of looks. Where nobody takes it, that
+  /// is a waste most of the time.
+  bool due(unsigned turn) const { return untaken_ < enough || turn % looks == 0; }
+  /// Whether somebody took it last time.
+  bool taken() const { return untaken_ == 0; }
+  /// Whether it may be expected back soon, at this moment (nanoseconds of any steady clock).
+  bool returned_soon(std::uint64_t now) const { return now >= trust_from_; }
+  /// It was given away and came back.
+  void gave(std::uint64_t begin, std::uint64_t end) {
+    const std::uint64_t away = end - begin;
+    untaken_ = away < nobody_ns ? untaken_ + (untaken_ < enough) : 0;
+    if (away < soon_ns) {
+      if (++good_ >= forgiving) pause_ns_ = first_pause_ns;
+      return;
+    }
+    good_ = 0;
+    trust_from_ = end + pause_ns_;
+    if (pause_ns_ < last_pause_ns) pause_ns_ *= 2;
+  }
+
+  static constexpr std::uint64_t nobody_ns = 1'000;  ///< too short for another process to have run
+  static constexpr std::uint64_t soon_ns = 200'000;
+  static constexpr std::uint64_t first_pause_ns = 10'000'000;
+  static constexpr std::uint64_t last_pause_ns = 640'000'000;
+
+ private:
+  static constexpr unsigned enough = 16;
+  static constexpr unsigned looks = 8;
+  static constexpr unsigned forgiving = 1000;
+  unsigned untaken_ = 0;
+  unsigned good_ = 0;
+  std::uint64_t trust_from_ = 0;
+  std::uint64_t pause_ns_ = first_pause_ns;
+};
+
 inline Waiting::Config Waiting::config_for(WaitStyle style) {
   constexpr std::uint64_t us = 1000;
   constexpr std::uint64_t ms = 1000 * us;
@@ -56,7 +96,7 @@ inline Waiting::Config Waiting::config_for(WaitStyle style) {
     case WaitStyle::shared:
       break;
   }
-  return {0, 0, 100 * ms};
+  return {0, 200 * us, 100 * ms};
 }
 
 }  // namespace hob::ghost

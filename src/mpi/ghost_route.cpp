@@ -140,7 +140,8 @@ void advance_ghosts() {
 struct Entry {
   std::uint64_t target;  // offset of the header in the node's arena; none: not to be had
   std::uint64_t size;
-  std::int64_t unit;
+  std::int32_t unit;
+  std::int32_t flag;
 };
 constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
@@ -629,7 +630,7 @@ bool ghost_shared_query(const Route* route, int rank, MPI_Aint* size, MPI_Aint* 
 }
 
 bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
-                  MPI_Comm comm, GhostWindow& window, int& result) {
+                  MPI_Comm comm, bool& flag, GhostWindow& window, int& result) {
   GhostWorld& world = engine->world;
   // Every process finds out by itself, with the same answer, whether all are of this world.
   MPI_Group group = MPI_GROUP_NULL;
@@ -664,7 +665,8 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
         size < 0 ? std::nullopt : world.slices->allocate(bytes, bytes >= 4 * page ? page : line);
     if (offset) allocation = {*offset, bytes};
   }
-  Entry own{allocation.offset, static_cast<std::uint64_t>(size), unit};
+  Entry own{allocation.offset, static_cast<std::uint64_t>(size), static_cast<std::int32_t>(unit),
+            flag};
   if (!allocate && !world.kernel_moves) own.target = none;
   std::vector<Entry> entries(static_cast<std::size_t>(members));
   if (allocation.offset != none) {
@@ -677,6 +679,12 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     if (allocate) base = header + 1;
   }
   real::Allgather(&own, sizeof own, MPI_BYTE, entries.data(), sizeof own, MPI_BYTE, comm);
+  bool flagged = false;
+  window.units.clear();
+  for (const Entry& entry : entries) {
+    flagged = flagged || entry.flag != 0;
+    window.units.push_back(entry.unit);
+  }
   const bool all =
       std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.target == none; });
   auto route = std::make_unique<GhostRoute>(std::move(entries), std::move(wire), allocation, self);
@@ -694,6 +702,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   result = call::Win_create(base, size, unit, info, comm, &window.handle);
   if (result != MPI_SUCCESS) return true;
   ++engine->windows;
+  flag = flagged;
   route->handle = window.handle;
   window.base = base;
   window.route = std::move(route);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "mpi/mpi.hpp"
 #include "mpi/route.hpp"
@@ -13,14 +14,16 @@ struct GhostWindow {
   MPI_Win handle;
   void* base = nullptr;
   std::unique_ptr<Route> route;
+  std::vector<int> units;  ///< displacement units of all targets
 };
 
 /// MPI_Win_allocate (allocate) or MPI_Win_create (not allocate: `base` is the program's) with
 /// ghosts: collective over comm. False, the same everywhere, where ghosts cannot serve: processes
 /// that do not belong to this job's world, or memory that cannot be had or reached. Then nothing
-/// was made. An MPI error goes to `result`.
+/// was made. An MPI error goes to `result`. `flag`: true in one process is true in all of them
+/// afterwards, if the window was made.
 bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
-                  MPI_Comm comm, GhostWindow& window, int& result);
+                  MPI_Comm comm, bool& flag, GhostWindow& window, int& result);
 
 /// Whether a route is one of these.
 bool is_ghost_route(const Route* route);

@@ -21,13 +21,14 @@
 #include "mpi/ghost_world.hpp"
 #include "mpi/real.hpp"
 #include "mpi/runtime.hpp"
+#include "mpi/throttle.hpp"
 
 namespace hob::mpi {
 namespace {
 
-std::uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
+std::uint64_t processor_ns() {
   timespec time{};
-  ::clock_gettime(clock, &time);
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(time.tv_nsec);
 }
@@ -160,56 +161,67 @@ ghost::WaitStyle wait_style(const GhostWorld& world) {
 }  // namespace
 
 void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
+  using Step = ghost::Waiting::Step;
   const int bell = static_cast<int>(board.closed.load()) - 1;
   board.closed.store(0);
   GhostTransport transport(world, nullptr);
   ghost::Server server({world.arena, world.arena_bytes, &combine}, transport);
   ghost::Waiting waiting(ghost::Waiting::config_for(wait_style(world)));
-  board.started_ns = now_ns();
+  ghost::Courtesy courtesy;
+  throttle(false);
+  board.started_ns = clock_ns();
   {
     Inbox inbox(world.wire);
     Bed bed(board, bell, world.cliques);
     waiting.worked(board.started_ns);
     const pid_t parent = ::getppid();
+    const bool may_block = waiting.block_ns() != 0;
+    const bool gives_way = wait_style(world) == ghost::WaitStyle::shared;
+    unsigned turn = 0;
     while (server.byes() < users || server.waiting() || server.sending()) {
       bool worked = false;
-      const std::uint64_t begin = now_ns();
+      const std::uint64_t begin = clock_ns();
       for (int burst = 0; burst < 16; ++burst) {
-        const bool more = inbox.poll(
-            [&](int origin, std::span<const std::byte> bytes) { server.message(origin, bytes); });
+        const bool more = inbox.poll([&](int origin, std::span<const std::byte> bytes) {
+          if (server.stats().messages == 0) courtesy = {};  // while all start, nobody is courteous
+          server.message(origin, bytes);
+        });
         if (!more) break;
         worked = true;
+        if (gives_way && courtesy.taken()) break;
       }
       if (server.waiting() || server.sending()) worked = server.advance() || worked;
       if (worked) {
-        const std::uint64_t end = now_ns();
+        const std::uint64_t end = clock_ns();
         board.busy_ns += end - begin;
         board.timeline.add(begin - board.started_ns, end - board.started_ns);
         waiting.worked(end);
         bed.worked();
+        // Who gets the answer wants this core: sooner than after another look.
+        if (gives_way && courtesy.taken() && courtesy.returned_soon(end))
+          give_core_away(courtesy, end);
         continue;
       }
       ghost::Waiting::Step step = waiting.idle(begin);
+      if (step == Step::yield && may_block && !courtesy.returned_soon(begin)) step = Step::block;
       // Somebody holds a lock that others wait for here, or data are on the way.
-      if (step == ghost::Waiting::Step::block && (server.waiting() || server.sending())) {
-        step = ghost::Waiting::Step::yield;
-      }
+      if (step == Step::block && (server.waiting() || server.sending())) step = Step::yield;
       switch (step) {
-        case ghost::Waiting::Step::spin:
+        case Step::spin:
           ghost::relax();
           break;
-        case ghost::Waiting::Step::yield:
-          sched_yield();
+        case Step::yield:
+          if (courtesy.due(turn++)) give_core_away(courtesy, begin);
           break;
-        case ghost::Waiting::Step::block:
+        case Step::block:
           bed.sleep(waiting.block_ns(), [&] { return inbox.arrived(); });
           // A launcher that died cannot end this process: go with it.
           if (::getppid() != parent) ::_exit(1);
       }
     }
   }
-  board.ended_ns = now_ns();
-  board.cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+  board.ended_ns = clock_ns();
+  board.cpu_ns = processor_ns();
   board.stats = server.stats();
   board.closed.store(1, std::memory_order_release);
 }

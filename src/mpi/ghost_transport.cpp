@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "mpi/clock.hpp"
 #include "mpi/real.hpp"
+#include "mpi/throttle.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -54,19 +56,41 @@ bool GhostTransport::done(ghost::Handle& handle) {
   return flag != 0;
 }
 
+std::uint64_t clock_ns() {
+  static const double nanoseconds = 1 / ticks_per_nanosecond();
+  return static_cast<std::uint64_t>(static_cast<double>(ticks()) * nanoseconds);
+}
+
+std::uint64_t give_core_away(ghost::Courtesy& courtesy, std::uint64_t now) {
+  sched_yield();
+  const std::uint64_t back = clock_ns();
+  courtesy.gave(now, back);
+  return back;
+}
+
+std::uint64_t GhostTransport::waits(bool begin) {
+  if (world_.crowded) throttle(!begin);
+  return clock_ns();
+}
+
 void GhostTransport::relax(unsigned turn, bool for_message) {
   constexpr unsigned spins = 2000;
-  constexpr unsigned looks = 3;
+  constexpr unsigned looks = 3;    // at least, before the first sleep
+  constexpr unsigned gifts = 200;  // turns, about a microsecond each where nobody takes the core
   // The MPI library's own work goes on while the process waits for a lock.
   int flag = 0;
   if (turn % 16 == 15) real::Iprobe(MPI_ANY_SOURCE, 0, world_.wire, &flag, MPI_STATUS_IGNORE);
   if (lock_ != nullptr) lock_->unlock();
   if (for_message && world_.crowded) {
-    // Whoever is to answer may need this very core: sleep until something comes. With several
-    // threads the list of sockets would need a lock of its own; they give the core away instead.
-    const bool may_sleep = lock_ == nullptr && !world_.cliques;
-    const bool slept = may_sleep && turn >= looks && sockets_.wait(-1, 1) >= 0;
-    if (!slept && (!may_sleep || turn >= looks)) sched_yield();
+    // Whoever is to answer may need this very core. With several threads the list of sockets would
+    // need a lock of its own: they never sleep.
+    if (const std::uint64_t now = clock_ns(); lock_ != nullptr || world_.cliques) {
+      sched_yield();
+    } else if (turn < gifts && courtesy_.returned_soon(now)) {
+      if (courtesy_.due(turn)) give_core_away(courtesy_, now);
+    } else if (turn >= looks && sockets_.wait(-1, 1) < 0) {
+      sched_yield();
+    }
   } else if (world_.crowded || turn > spins) {
     sched_yield();
   }

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "ghost/transport.hpp"
+#include "ghost/waiting.hpp"
 #include "mpi/ghost_sockets.hpp"
 #include "mpi/ghost_world.hpp"
 
@@ -19,11 +20,19 @@ class GhostTransport final : public ghost::Transport {
   ghost::Handle receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) override;
   bool done(ghost::Handle& handle) override;
   void relax(unsigned turn, bool for_message) override;
+  std::uint64_t waits(bool begin) override;
 
  private:
   GhostWorld& world_;
   std::mutex* lock_;
   Sockets sockets_;
+  ghost::Courtesy courtesy_;
 };
+
+/// Of a steady clock.
+std::uint64_t clock_ns();
+
+/// Gives the core to others for once, at this moment. Returns when it came back.
+std::uint64_t give_core_away(ghost::Courtesy& courtesy, std::uint64_t now);
 
 }  // namespace hob::mpi

@@ -26,10 +26,41 @@ void first_of_all() {
   (void)once;
 }
 
+/// MPI_Init is Hob's: ghosts are divided from the others in a world, and a program of sessions has
+/// none.
+bool own_world = false;
+
+/// The program has ended as it should, with every session closed.
+void end_own_world() {
+  if (users != 0) return;
+  const DepthGuard guard;
+  finish();
+  real::Finalize();
+}
+
+void begin_own_world() {
+  int initialised = 0;
+  real::Initialized(&initialised);
+  int provided = MPI_THREAD_SINGLE;
+  if (initialised || real::Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided)) return;
+  own_world = true;
+  start(provided, true);
+  std::atexit(end_own_world);  // not in ghosts, which do not come back
+}
+
+/// For the program's MPI_Init.
+bool begun(int* provided) {
+  if (!own_world) return false;
+  if (provided) *provided = thread_level();
+  ++users;
+  return true;
+}
+
 }  // namespace
 
 int on_Init(int* argc, char*** argv) {
   first_of_all();
+  if (begun(nullptr)) return MPI_SUCCESS;
   const int result = real::Init(argc, argv);
   if (result == MPI_SUCCESS && users++ == 0) start(thread_level(), true);
   return result;
@@ -37,26 +68,29 @@ int on_Init(int* argc, char*** argv) {
 
 int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
   first_of_all();
+  if (begun(provided)) return MPI_SUCCESS;
   const int result = real::Init_thread(argc, argv, required, provided);
   if (result == MPI_SUCCESS && users++ == 0) start(*provided, true);
   return result;
 }
 
 int on_Finalize() {
-  if (--users == 0) finish();
-  return real::Finalize();
+  if (--users == 0 && !own_world) finish();
+  return own_world ? MPI_SUCCESS : real::Finalize();
 }
 
 int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
   first_of_all();
+  const settings::Settings& s = runtime().settings;
+  if (users == 0 && !own_world && s.ghosts > 0 && !s.off) begin_own_world();
   const int result = real::Session_init(info, errhandler, session);
   // A session says nothing about its thread level before it is used: assume the most.
-  if (result == MPI_SUCCESS && users++ == 0) start(MPI_THREAD_MULTIPLE, false);
+  if (result == MPI_SUCCESS && users++ == 0 && !own_world) start(MPI_THREAD_MULTIPLE, false);
   return result;
 }
 
 int on_Session_finalize(MPI_Session* session) {
-  if (--users == 0) finish();
+  if (--users == 0 && !own_world) finish();
   return real::Session_finalize(session);
 }
 

@@ -104,6 +104,8 @@ CachedGets::Options get_options(Mode mode) {
   return options;
 }
 
+/// Own writes through one window may change what another one shows. One process finds out; all
+/// members of the window have to know, since each may be the origin of such a write.
 bool overlaps_another_window(const void* base, std::uint64_t bytes) {
   struct Range {
     const char* base;
@@ -121,16 +123,6 @@ bool overlaps_another_window(const void* base, std::uint64_t bytes) {
   return range.overlaps;
 }
 
-/// Own writes through one window may change what another one shows: known to all members of the
-/// group, so that every possible origin of such a write knows.
-void learn_of_sharing(WindowKind kind, const void* base, std::uint64_t bytes, MPI_Comm comm) {
-  if (runtime().memory_shared_by_windows) return;
-  int shared = kind == WindowKind::dynamic ||
-               (kind == WindowKind::create && overlaps_another_window(base, bytes));
-  real::Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MAX, comm);
-  if (shared) runtime().memory_shared_by_windows = true;
-}
-
 void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units) {
   auto cache = cache::Cache::create(cache_config());
   if (cache)
@@ -140,10 +132,14 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
     window.why_not_cached = "no memory for the cache";
 }
 
-/// After the library made the window.
+/// After the library made the window. `served` has the route and what the members have told each
+/// other, if ghosts serve it; then `shares` is their common answer, else this process's own.
 void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Aint disp_unit,
-          MPI_Info info, MPI_Comm comm, std::unique_ptr<Route> route = nullptr) {
-  if (!route) {
+          MPI_Info info, MPI_Comm comm, bool shares, GhostWindow* served = nullptr) {
+  std::unique_ptr<Route> route;
+  if (served) {
+    route = std::move(served->route);
+  } else {
     if (ghost_world())
       note(fmt::format("Ghosts do not serve windows of the kind {}.", name_of(kind)));
     route = std::make_unique<NativeRoute>(win);
@@ -154,8 +150,11 @@ void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Ai
   const auto mode = mode_for(info, comm);
   if (mode && window->size > 1) {
     auto units = std::make_unique<DisplacementUnits>();
-    units->exchange(static_cast<int>(disp_unit), comm);
-    learn_of_sharing(kind, base, window->bytes, comm);
+    if (served)
+      units->learn(std::move(served->units));
+    else
+      units->exchange(static_cast<int>(disp_unit), shares, comm);
+    if (shares) runtime().memory_shared_by_windows = true;
     start_caching(*window, *mode, std::move(units));
   }
   add_window(std::move(window));
@@ -167,14 +166,17 @@ int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, 
                   MPI_Win* win) {
   GhostWindow served;
   int made_it = MPI_SUCCESS;
-  if (ghost_world() && ghost_window(false, base, size, disp_unit, info, comm, served, made_it)) {
+  bool shares = overlaps_another_window(base, static_cast<std::uint64_t>(size));
+  if (ghost_world() &&
+      ghost_window(false, base, size, disp_unit, info, comm, shares, served, made_it)) {
     if (made_it != MPI_SUCCESS) return made_it;
     *win = served.handle;
-    made(*win, WindowKind::create, base, size, disp_unit, info, comm, std::move(served.route));
+    made(*win, WindowKind::create, base, size, disp_unit, info, comm, shares, &served);
     return MPI_SUCCESS;
   }
   const int result = call::Win_create(base, size, disp_unit, info, comm, win);
-  if (result == MPI_SUCCESS) made(*win, WindowKind::create, base, size, disp_unit, info, comm);
+  if (result == MPI_SUCCESS)
+    made(*win, WindowKind::create, base, size, disp_unit, info, comm, shares);
   return result;
 }
 
@@ -182,17 +184,19 @@ int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm c
                     MPI_Win* win) {
   GhostWindow served;
   int made_it = MPI_SUCCESS;
-  if (ghost_world() && ghost_window(true, nullptr, size, disp_unit, info, comm, served, made_it)) {
+  bool shares = false;  // nobody else has the memory of such a window
+  if (ghost_world() &&
+      ghost_window(true, nullptr, size, disp_unit, info, comm, shares, served, made_it)) {
     if (made_it != MPI_SUCCESS) return made_it;
     *win = served.handle;
     *static_cast<void**>(baseptr) = served.base;
-    made(*win, WindowKind::allocate, served.base, size, disp_unit, info, comm,
-         std::move(served.route));
+    made(*win, WindowKind::allocate, served.base, size, disp_unit, info, comm, shares, &served);
     return MPI_SUCCESS;
   }
   const int result = call::Win_allocate(size, disp_unit, info, comm, baseptr, win);
   if (result == MPI_SUCCESS)
-    made(*win, WindowKind::allocate, *static_cast<void**>(baseptr), size, disp_unit, info, comm);
+    made(*win, WindowKind::allocate, *static_cast<void**>(baseptr), size, disp_unit, info, comm,
+         shares);
   return result;
 }
 
@@ -200,13 +204,14 @@ int on_Win_allocate_shared(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI
                            void* baseptr, MPI_Win* win) {
   const int result = call::Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
   if (result == MPI_SUCCESS)
-    made(*win, WindowKind::shared, *static_cast<void**>(baseptr), size, disp_unit, info, comm);
+    made(*win, WindowKind::shared, *static_cast<void**>(baseptr), size, disp_unit, info, comm,
+         false);
   return result;
 }
 
 int on_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const int result = real::Win_create_dynamic(info, comm, win);
-  if (result == MPI_SUCCESS) made(*win, WindowKind::dynamic, nullptr, 0, 1, info, comm);
+  if (result == MPI_SUCCESS) made(*win, WindowKind::dynamic, nullptr, 0, 1, info, comm, true);
   return result;
 }
 

@@ -116,15 +116,23 @@ const char* name_of(WindowKind kind) {
   return names[static_cast<int>(kind)];
 }
 
-void DisplacementUnits::exchange(int own, MPI_Comm comm) {
-  int bounds[2] = {own, -own};
-  real::Allreduce(MPI_IN_PLACE, bounds, 2, MPI_INT, MPI_MAX, comm);
+void DisplacementUnits::exchange(int own, bool& flag, MPI_Comm comm) {
+  int bounds[3] = {own, -own, flag};
+  real::Allreduce(MPI_IN_PLACE, bounds, 3, MPI_INT, MPI_MAX, comm);
+  flag = bounds[2] != 0;
   common_ = own;
   if (bounds[0] == -bounds[1]) return;
   int size = 0;
   real::Comm_size(comm, &size);
   each_.resize(static_cast<std::size_t>(size));
   real::Allgather(&own, 1, MPI_INT, each_.data(), 1, MPI_INT, comm);
+}
+
+void DisplacementUnits::learn(std::vector<int> each) {
+  common_ = each.front();
+  const bool equal =
+      std::all_of(each.begin(), each.end(), [&](int unit) { return unit == common_; });
+  if (!equal) each_ = std::move(each);
 }
 
 Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Route> way)

@@ -20,8 +20,11 @@ const char* name_of(WindowKind kind);
 /// Displacement units of all targets. One number if they are equal, which they nearly always are.
 class DisplacementUnits {
  public:
-  /// Collective over `comm`, through the MPI library.
-  void exchange(int own, MPI_Comm comm);
+  /// Collective over `comm`, through the MPI library. `flag`: true in one process is true in all
+  /// of them afterwards.
+  void exchange(int own, bool& flag, MPI_Comm comm);
+  /// Where all of them are known already; not empty.
+  void learn(std::vector<int> each);
   std::int64_t of(int target) const {
     return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)];
   }

@@ -10,7 +10,7 @@ HOOKS = """
 Init Init_thread Finalize Session_init Session_finalize
 Win_create Win_allocate Win_allocate_shared Win_create_dynamic Win_free
 Win_set_info Win_get_attr Win_shared_query Win_shared_query_c
-Comm_get_attr Attr_get Comm_set_errhandler
+Comm_get_attr Attr_get Comm_set_errhandler Group_from_session_pset Session_get_pset_info
 Win_fence Win_start Win_complete Win_post Win_wait Win_test
 Win_lock Win_unlock Win_lock_all Win_unlock_all
 Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync

@@ -84,6 +84,7 @@ class End final : public Transport {
     return true;
   }
   void relax(unsigned, bool) override { std::this_thread::yield(); }
+  std::uint64_t waits(bool) override { return 0; }
 
   /// The next request of this origin, for a ghost's loop.
   bool request(int origin, std::vector<std::byte>& data) {

@@ -31,8 +31,45 @@ TEST(Waiting, Styles) {
   EXPECT_EQ(step(WaitStyle::block, 0), Step::block);
   EXPECT_EQ(step(WaitStyle::eager, 10'000), Step::spin);
   EXPECT_EQ(step(WaitStyle::eager, second), Step::block);
-  EXPECT_EQ(step(WaitStyle::shared, 10'000), Step::block);
+  EXPECT_EQ(step(WaitStyle::shared, 10'000), Step::yield);
   EXPECT_EQ(step(WaitStyle::shared, second), Step::block);
+}
+
+TEST(Courtesy, DistrustsWhoKeepsTheCore) {
+  Courtesy courtesy;
+  std::uint64_t now = 1'000'000'000;
+  EXPECT_TRUE(courtesy.returned_soon(now));
+  courtesy.gave(now, now + 10'000);
+  EXPECT_TRUE(courtesy.taken());
+  EXPECT_TRUE(courtesy.returned_soon(now + 10'000));
+  // Each time slice lost doubles the time until the next try.
+  std::uint64_t pause = Courtesy::first_pause_ns;
+  for (int i = 0; i < 4; ++i, pause *= 2) {
+    courtesy.gave(now, now + 3'000'000);
+    now += 3'000'000;
+    EXPECT_FALSE(courtesy.returned_soon(now + pause - 1));
+    now += pause;
+    EXPECT_TRUE(courtesy.returned_soon(now));
+  }
+  for (int i = 0; i < 30; ++i) courtesy.gave(now, now + 3'000'000);
+  EXPECT_TRUE(courtesy.returned_soon(now + 2 * Courtesy::last_pause_ns));
+  // Good manners are rewarded.
+  for (int i = 0; i < 1000; ++i) courtesy.gave(now, now + 5'000);
+  courtesy.gave(now, now + 3'000'000);
+  EXPECT_TRUE(courtesy.returned_soon(now + 3'000'000 + Courtesy::first_pause_ns));
+}
+
+TEST(Courtesy, SparesGiftsThatNobodyTakes) {
+  Courtesy courtesy;
+  for (unsigned turn = 0; turn < 16; ++turn) {
+    EXPECT_TRUE(courtesy.due(turn));
+    courtesy.gave(0, 300);
+  }
+  unsigned due = 0;
+  for (unsigned turn = 0; turn < 80; ++turn) due += courtesy.due(turn);
+  EXPECT_EQ(due, 10U);
+  courtesy.gave(0, 5'000);
+  EXPECT_TRUE(courtesy.due(1));
 }
 
 TEST(Timeline, KeepsTheSumAsItGrows) {
