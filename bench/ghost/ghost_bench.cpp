@@ -3,6 +3,8 @@
 //   ghost_bench what=progress ops=accumulate,get busy=0,1000 rounds=51   the target computes
 //   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
 //   ghost_bench what=calls rounds=51                                     windows, locks, fences
+//   ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
+//       the first half of the ranks to the second, whose first rank gets more; the report tells
 //
 // pin=1 puts rank 1 on core 1 and leaves the others where they were started; quiet=1 lets ranks
 // that wait sleep. One JSON line a result, times in microseconds.
@@ -248,6 +250,51 @@ void calls(const rma::Args& args) {
   }
 }
 
+// Uneven load: `puts` and `accumulates` to the first rank of the second half from each of the
+// first; the others get `others` of each kind, of 8 bytes. uneven=1: the others have 16 bytes of
+// memory only.
+void binding(const rma::Args& args) {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const long puts = args.number("puts", 256), accumulates = args.number("accumulates", 0);
+  const long others = args.number("others", 1);
+  const long bytes[] = {args.number("put_bytes", 8), args.number("accumulate_bytes", 8)};
+  const int first = size / 2;
+  const bool small = args.number("uneven", 0) != 0 && rank != first;
+  const MPI_Aint window_bytes = small ? 16 : args.number("window", 1 << 16);
+  double* base = nullptr;
+  MPI_Win win;
+  MPI_Win_allocate(window_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  std::vector<double> data(1 << 13, 1.0);
+  const MPI_Aint range = args.number("window", 1 << 16);
+  MPI_Win_lock_all(0, win);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank < first) {
+    for (int t = first; t < size; ++t) {  // from here on the locks are known to be held
+      MPI_Put(data.data(), 1, MPI_DOUBLE, t, 0, 1, MPI_DOUBLE, win);
+      MPI_Win_flush(t, win);
+    }
+    for (long round = 0; round < std::max(puts, accumulates); ++round) {
+      for (const bool put : {false, true}) {
+        for (int t = first; t < size; ++t) {
+          const long wanted = put ? puts : accumulates;
+          if (round >= (t == first ? wanted : std::min(wanted, others))) continue;
+          const int count = static_cast<int>((t == first ? bytes[put ? 0 : 1] : 8) / 8);
+          const MPI_Aint at = t == first ? round * 8 % (range - count * 8 + 8) : 0;
+          if (put)
+            MPI_Put(data.data(), count, MPI_DOUBLE, t, at, count, MPI_DOUBLE, win);
+          else
+            MPI_Accumulate(data.data(), count, MPI_DOUBLE, t, at, count, MPI_DOUBLE, MPI_SUM, win);
+        }
+      }
+    }
+    MPI_Win_flush_all(win);
+  }
+  MPI_Win_unlock_all(win);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_free(&win);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -265,5 +312,6 @@ int main(int argc, char** argv) {
   if (what == "progress") progress(args);
   if (what == "operations") operations(args);
   if (what == "calls") calls(args);
+  if (what == "binding") binding(args);
   MPI_Finalize();
 }

@@ -1,27 +1,47 @@
 # Programs with ghosts, on every MPI library: one node, and two (for MPICH 5 as the library itself
 # pretends them, with TCP between; elsewhere as Hob does).
 
-foreach(program world rma windows crash)
+foreach(program world rma windows crash threads sums fence spawn)
   hob_mpi_program(ghost_${program} SOURCES ghost_${program}.c)
 endforeach()
+# MPI 4: large counts, sessions.
+set(mpi4 mpich4 mpich5 abi5)
+foreach(mpi mpich4 mpich5 abi5)
+  if(NOT mpi IN_LIST HOB_MPIS)
+    list(REMOVE_ITEM mpi4 ${mpi})
+  endif()
+endforeach()
+hob_mpi_program(ghost_large SOURCES ghost_large.c MPIS ${mpi4})
+hob_mpi_program(ghost_sessions SOURCES ghost_sessions.c MPIS ${mpi4})
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|refuse] [LONG]
-# [ARGS...]): RANKS users in all, GHOSTS per node.
+# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|refuse] [SAYS text]
+# [REDIRECTED yes|no] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
+# prefix here is ghost_*.
 function(hob_ghost_test name program mpi)
-  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT" "ARGS" ${ARGN})
+  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;SAYS;REDIRECTED" "ARGS" ${ARGN})
   if(NOT arg_BINDING)
     set(arg_BINDING rank)
   endif()
   if(NOT arg_EXPECT)
     set(arg_EXPECT pass)
   endif()
+  if(NOT arg_SAYS)
+    set(arg_SAYS "No Errors")
+  endif()
+  if(NOT arg_REDIRECTED)
+    set(arg_REDIRECTED any)
+  endif()
+  if(NOT program MATCHES "_")
+    set(program ghost_${program})
+  endif()
   add_test(NAME mpi.${mpi}.ghost_${name}
     COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/ghost_run.py" --mpi ${mpi}
             --exec "${HOB_MPI_${mpi}_EXEC}" --family ${HOB_MPI_${mpi}_FAMILY} --library "${PROJECT_BINARY_DIR}/lib"
             --ranks ${arg_RANKS} --ghosts ${arg_GHOSTS} --nodes ${arg_NODES} --binding ${arg_BINDING}
-            --expect ${arg_EXPECT} -- "${PROJECT_BINARY_DIR}/bin/${mpi}/ghost_${program}" ${arg_ARGS})
+            --expect ${arg_EXPECT} --says "${arg_SAYS}" --redirected ${arg_REDIRECTED}
+            -- "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_ARGS})
   set_tests_properties(mpi.${mpi}.ghost_${name} PROPERTIES LABELS mpi TIMEOUT 180 PROCESSORS 2)
   if(arg_LONG)
     set_tests_properties(mpi.${mpi}.ghost_${name} PROPERTIES LABELS "mpi;long" TIMEOUT 600)
@@ -33,7 +53,22 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_ghost_test(world_2 world ${mpi} RANKS 2 GHOSTS 1 NODES 2 ARGS 2)
   hob_ghost_test(rma_1 rma ${mpi} RANKS 3 GHOSTS 1 NODES 1)
   # Few: libraries that spin without yielding take scheduler ticks where cores are short.
-  hob_ghost_test(rma_2 rma ${mpi} RANKS 2 GHOSTS 1 NODES 2)
+  hob_ghost_test(rma_2 rma ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
+  hob_ghost_test(sums_1 sums ${mpi} RANKS 3 GHOSTS 1 NODES 1 REDIRECTED no)
+  hob_ghost_test(sums_2 sums ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
+  hob_ghost_test(fence_1 fence ${mpi} RANKS 3 GHOSTS 1 NODES 1)
+  hob_ghost_test(fence_2 fence ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
+  hob_ghost_test(threads threads ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
+  if(HOB_MPI_${mpi}_FC)
+    foreach(language f77 use_mpi f08)
+      hob_ghost_test(${language} rma_${language} ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes SAYS "wrong values: 0")
+    endforeach()
+  endif()
+  if(mpi IN_LIST mpi4)
+    hob_ghost_test(large large ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
+    hob_ghost_test(sessions sessions ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes ARGS 2 2)
+    hob_ghost_test(session_beside sessions ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes ARGS 2 both)
+  endif()
   hob_ghost_test(windows windows ${mpi} RANKS 2 GHOSTS 1 NODES 2 ARGS 100)
   foreach(how abort exit segv ghost)
     hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end ARGS ${how})
@@ -43,6 +78,23 @@ endforeach()
 foreach(binding segment random operations bytes)
   hob_ghost_test(rma_${binding} rma mpich5 RANKS 2 GHOSTS 2 NODES 2 BINDING ${binding})
 endforeach()
+hob_ghost_test(spawn spawn mpich5 RANKS 2 GHOSTS 1 NODES 1 ARGS 2)
+foreach(binding rank segment random operations bytes)
+  hob_ghost_test(sums_${binding} sums mpich5 RANKS 4 GHOSTS 2 NODES 2 BINDING ${binding} REDIRECTED yes)
+endforeach()
 hob_ghost_test(rma_four_ranks rma mpich5 RANKS 4 GHOSTS 1 NODES 2)
 hob_ghost_test(rma_three rma mpich5 RANKS 2 GHOSTS 3 NODES 2 BINDING segment)
 hob_ghost_test(many_windows windows mpich5 RANKS 2 GHOSTS 1 NODES 2 ARGS 1500 LONG)
+
+# Two real nodes, of network namespaces.
+foreach(mpi IN LISTS HOB_MPIS)
+  if(NOT mpi MATCHES "mpich5|abi5")
+    continue()
+  endif()
+  set(bin "${PROJECT_BINARY_DIR}/bin/${mpi}")
+  add_test(NAME mpi.${mpi}.ghost_namespaces
+    COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/ghost_netns.py" --exec "${HOB_MPI_${mpi}_EXEC}"
+            --library "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so" --users 2 --ghosts 1
+            -- "${bin}/ghost_world" 4 -- "${bin}/ghost_windows" 100 -- "${bin}/ghost_sums" -- "${bin}/ghost_fence")
+  set_tests_properties(mpi.${mpi}.ghost_namespaces PROPERTIES LABELS mpi TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2)
+endforeach()

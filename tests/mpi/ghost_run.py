@@ -1,15 +1,18 @@
 """Runs one MPI program with ghosts and judges how it ended.
 
---expect pass    status 0
+--expect pass    status 0, and what it says (--says)
 --expect end     the job ends within the time limit, and not with status 0
 --expect refuse  it does not start, and says why once
+--redirected yes: its report tells of operations that ghosts served
 After each, no process of it and no shared memory may be left.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 parser = argparse.ArgumentParser()
@@ -17,10 +20,14 @@ for name in ("mpi", "exec", "family", "library", "binding", "expect"):
     parser.add_argument(f"--{name}")
 for name in ("ranks", "ghosts", "nodes"):
     parser.add_argument(f"--{name}", type=int)
+parser.add_argument("--says", default="No Errors")
+parser.add_argument("--redirected", choices=["yes", "no", "any"], default="any")
 parser.add_argument("command", nargs="+")
 args = parser.parse_args()
 
 settings = {"HOB_GHOSTS": args.ghosts, "HOB_GHOST_BINDING": args.binding, "HOB_REPORT": "silent"}
+folder = tempfile.TemporaryDirectory()
+settings["HOB_JSON"] = report = f"{folder.name}/report.json"
 environment = dict(os.environ)
 environment["GHOST_TEST_MARK"] = mark = f"{os.getpid()}-{time.time()}"
 started = args.ranks + args.ghosts * args.nodes
@@ -70,7 +77,20 @@ def left_behind():
     return found
 
 
-memory_before = set(os.listdir("/dev/shm"))
+def shared_memory():
+    """Files of Hob's in /dev/shm that no process uses: what another job uses is its own."""
+    names = {name for name in os.listdir("/dev/shm") if "hob" in name}
+    for entry in os.listdir("/proc") if names else []:
+        try:
+            with open(f"/proc/{entry}/maps") as file:
+                maps = file.read()
+            names -= {name for name in names if f"/dev/shm/{name}" in maps}
+        except OSError:
+            pass
+    return names
+
+
+memory_before = shared_memory()
 limit = 60 if args.expect == "end" else 150
 process = subprocess.Popen(
     command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -84,8 +104,14 @@ except subprocess.TimeoutExpired:
     sys.exit(f"still running after {limit} s\n{out}\n{err}")
 
 problems = []
-if args.expect == "pass" and (process.returncode != 0 or "No Errors" not in out):
-    problems.append(f"status {process.returncode}")
+if args.expect == "pass" and (process.returncode != 0 or args.says not in " ".join(out.split())):
+    problems.append(f"status {process.returncode}, or it does not say {args.says}")
+if args.redirected != "any" and process.returncode == 0:
+    with open(report) as file:
+        ranks = json.load(file)["ranks"]
+    redirected = sum(rank["ghost"]["redirected"] for rank in ranks)
+    if (redirected > 0) != (args.redirected == "yes"):
+        problems.append(f"{redirected} operations went through ghosts")
 if args.expect in ("end", "refuse") and process.returncode == 0:
     problems.append("status 0 although it ended badly")
 if args.expect == "refuse" and err.count("hob: ") != 1:
@@ -98,7 +124,12 @@ else:
     problems.append(f"processes left behind: {left_behind()}")
     for pid in left_behind():
         os.kill(pid, 9)
-if left := {name for name in set(os.listdir("/dev/shm")) - memory_before if "hob" in name}:
+for _ in range(20):  # others' files need a moment between their making and their use
+    left = shared_memory() - memory_before
+    if not left:
+        break
+    time.sleep(0.1)
+else:
     problems.append(f"shared memory left behind: {left}")
 if problems:
     sys.exit("\n".join([*problems, " ".join(command), out, err]))

@@ -65,6 +65,7 @@ class Page(unittest.TestCase):
             "Cached gets",
             "Message matching",
             "Ghosts",
+            "Bound by <b>rank</b>",
             "MPICH 5.0.2",
             "adjacency 0",
             "Adaptations",

@@ -131,8 +131,9 @@ def report(ranks=4, windows=2, queues=True, ghosts=2):
                 "lived_ms": 12000.0,
                 "busy_ms": 3000.0 + i,
                 "timeline": {
-                    "bucket_us": 100000,
-                    "busy_us": [int(1e5 * abs(math.sin(k / (5 + i)))) for k in range(120)],
+                    # One that lived longer tells in longer intervals.
+                    "bucket_us": 100000 << i,
+                    "busy_us": [int(1e5 * abs(math.sin(k / (5 + i)))) for k in range(121 >> i)],
                 },
             }
             for i in range(ghosts)

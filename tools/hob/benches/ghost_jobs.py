@@ -1,6 +1,6 @@
-"""How the drivers progress, redirect and idle-ghost start bench/ghost/ghost_bench: two ranks of the
-program on two nodes that MPICH 5 pretends (TCP between them), the target alone on core 1, the origin
-and all ghosts on core 0."""
+"""How the drivers progress, redirect, binding and idle-ghost start bench/ghost/ghost_bench: two ranks of
+the program (or `users`) on two nodes that MPICH 5 pretends (TCP between them), the target alone on core
+1, the origin and all ghosts on core 0."""
 
 import json
 import os
@@ -19,7 +19,7 @@ TWO_NODES = {
 ONE_NODE = {**TWO_NODES, "MPIR_CVAR_NUM_CLIQUES": "1"}
 
 
-def job(words, ghosts=0, nodes=2, own_core=False, extra=None, timeout=300):
+def job(words, ghosts=0, nodes=2, users=2, own_core=False, extra=None, cache="off", timeout=300):
     """The JSON lines of one run. ghosts: per node; 0 runs without Hob. own_core: nothing is pinned."""
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith("HOB_") and k != "LD_PRELOAD"
@@ -27,9 +27,9 @@ def job(words, ghosts=0, nodes=2, own_core=False, extra=None, timeout=300):
     environment |= TWO_NODES if nodes == 2 else ONE_NODE
     environment |= extra or {}
     command = [] if own_core else ["taskset", "-c", "0"]
-    command += [mpis()["mpich5"]["exec"], "-bind-to", "none", "-n", str(2 + ghosts * nodes)]
+    command += [mpis()["mpich5"]["exec"], "-bind-to", "none", "-n", str(users + ghosts * nodes)]
     if ghosts:
-        environment |= {"HOB_GHOSTS": str(ghosts), "HOB_REPORT": "silent", "HOB_CACHE": "off"}
+        environment |= {"HOB_GHOSTS": str(ghosts), "HOB_REPORT": "silent", "HOB_CACHE": cache}
         command += ["env", f"LD_PRELOAD={build_dir()}/lib/libhob_mpich.so"]
     command += [str(program("ghost_bench")), *words]
     if not own_core:

@@ -39,6 +39,8 @@ def run(args):
         variants["native", what] = lambda words=words: job(words, extra=REMEDY)
         variants["native_fast", what] = lambda words=words: job(words)
         variants["ghost", what] = lambda words=words: job(words, ghosts=1)
+    words = ["what=calls", f"rounds={11 if args.quick else 31}"]
+    variants["cache", "calls"] = lambda words=words: job(words, ghosts=1, cache="auto")
     words = ["what=operations", f"rounds={11 if args.quick else 31}"]
     variants["native", "node"] = lambda: job(words, nodes=1)
     variants["ghost", "node"] = lambda: job(words, ghosts=1, nodes=1)
@@ -65,8 +67,15 @@ def run(args):
             native_fast_us=fast,
             ghost_us=ghost,
             ratio=ghost / native,
+            with_cache_us=median(times["cache"]) if "cache" in times else None,
             own_core_us=median(times["own_core"]) if "own_core" in times else None,
         )
+        if "cache" in times and name == "win_allocate":
+            bench.at_most(
+                "win_allocate with the cache, too: times native",
+                median(times["cache"]) / native,
+                LIMITS[name],
+            )
         if "own_core" in times and name in OPERATIONS:
             bench.at_most(
                 f"{name}, the ghost on a core of its own: times native",

@@ -247,10 +247,17 @@ def timeline(rows, name):
         return None
     figure, axes = _figure(height=0.9 + 0.35 * min(len(rows), 24))
     axes.grid(visible=False)
-    shades = [shares for _, _, shares in rows]
+    # Ghosts that lived longer have longer intervals: all in the longest, which are multiples.
+    interval = max(each for _, each, _ in rows)
+    shades = []
+    for _, each, shares in rows:
+        several = max(round(interval / each), 1)
+        parts = [shares[at : at + several] for at in range(0, len(shares), several)]
+        shades.append([sum(part) / several for part in parts])
     length = max(
         max((i for i, share in enumerate(shares) if share), default=0) + 1 for shares in shades
     )
+    shades = [[*shares, *[0.0] * length] for shares in shades]
     picture = axes.imshow(
         [shares[:length] for shares in shades],
         aspect="auto",
@@ -258,7 +265,7 @@ def timeline(rows, name):
         vmin=0,
         vmax=1,
         interpolation="nearest",
-        extent=(0, length * rows[0][1], len(rows) - 0.5, -0.5),
+        extent=(0, length * interval, len(rows) - 0.5, -0.5),
     )
     axes.set_yticks(range(len(rows)), [label for label, _, _ in rows])
     figure.colorbar(picture, ax=axes, format=PercentFormatter(1), shrink=0.9, label="busy")

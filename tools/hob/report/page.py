@@ -315,7 +315,11 @@ def _ghosts(run):
         for ghost in run.ghosts[:MOST_ROWS]
     ]
     head = ["", "host", "busy", *(name.replace("_", " ") for name in names)]
-    return "<h2>Ghosts</h2>" + figures + _table(head, rows, (0, 1))
+    bindings = " and ".join(
+        sorted({origin.get("binding", "?") for origin in run.origins if origin})
+    )
+    told = f"<p>Bound by <b>{escape(bindings)}</b>.</p>"
+    return "<h2>Ghosts</h2>" + told + figures + _table(head, rows, (0, 1))
 
 
 def _counter_table(title, labels, groups):
