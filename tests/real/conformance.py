@@ -385,6 +385,7 @@ def main():
     parser.add_argument("--only", default="", help="regular expression on names")
     parser.add_argument("--one-node", action="store_true", help="do not pretend two nodes")
     parser.add_argument("--timeout", type=float, default=30, help="seconds for one run")
+    parser.add_argument("--fresh", action="store_true", help="forget what came out before")
     parser.add_argument(
         "--budget", type=float, default=1e9, help="seconds after which no run is started"
     )
