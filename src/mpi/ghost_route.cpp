@@ -613,12 +613,18 @@ std::string ghost_json() {
   return text + "]}";
 }
 
+void ghost_count(report::Counters& counters) {
+  const ghost::Origin::Stats& s = engine->origin.stats();
+  counters[report::Counter::ghost_redirected] += s.redirected;
+  counters[report::Counter::ghost_direct] += s.direct;
+}
+
 }  // namespace
 
 void start_ghost_origin(bool threads) {
   engine = new Engine(*ghost_world(), threads);
   add_poller({&advance_ghosts, nullptr});
-  add_report_part({"ghost", &ghost_json, nullptr});
+  add_report_part({"ghost", &ghost_json, &ghost_count});
 }
 
 bool is_ghost_route(const Route* route) {

@@ -150,6 +150,15 @@ std::string summary(const RunFacts& run, const Counters& sums,
                        count_text(value(Counter::verified)),
                        count_text(value(Counter::verify_failures))));
   }
+  if (value(Counter::ghost_redirected) + value(Counter::ghost_direct) != 0)
+    line(fmt::format("{} one-sided operations done by ghosts, {} directly in shared memory",
+                     count_text(value(Counter::ghost_redirected)),
+                     count_text(value(Counter::ghost_direct))));
+  if (value(Counter::receives_held) + value(Counter::messages_drawn) != 0)
+    line(fmt::format("{} of {} receives waited in Hob's queue, {} messages matched there",
+                     count_text(value(Counter::receives_held)),
+                     count_text(value(Counter::receives)),
+                     count_text(value(Counter::messages_drawn))));
   for (const auto& content : extra) line(content);
   for (const auto& content : notes) line(content);
   if (text.empty())
