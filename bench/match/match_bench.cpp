@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "match/engine.hpp"
+#include "pace.hpp"
 #include "result.hpp"
 #include "sweep.hpp"
 #include "workload.hpp"
@@ -80,32 +81,52 @@ using Measured = std::map<Key, double>;  // strategy, queue, pattern, depth -> n
 std::string queue_name(Queue queue) { return queue == Queue::prq ? "posted" : "unexpected"; }
 
 void warm(const Plan& plan, Measured& measured, Result& result) {
+  struct Case {
+    Queue queue;
+    Pattern pattern;
+    std::size_t depth;
+    std::vector<WarmTimer> timers;  // a strategy each
+    std::vector<std::vector<double>> samples;
+  };
+  std::vector<Case> cases;
   for (Queue queue : {Queue::prq, Queue::umq}) {
     for (Pattern pattern :
          {Pattern::tail, Pattern::tail_wild, Pattern::random, Pattern::random_wild}) {
       for (std::size_t depth : plan.depths) {
-        Row row{{"queue", queue_name(queue)},
-                {"pattern", pattern_name(pattern)},
-                {"depth", static_cast<std::int64_t>(depth)}};
-        // All strategies take turns, so that a change of the machine's speed meets all of them.
-        std::vector<WarmTimer> timers;
+        Case& each = cases.emplace_back(Case{queue, pattern, depth, {}, {}});
         for (const match::Config& config : plan.strategies) {
-          timers.emplace_back(config, queue, pattern, depth, plan);
+          each.timers.emplace_back(config, queue, pattern, depth, plan);
         }
-        std::vector<std::vector<double>> samples(timers.size());
-        for (std::size_t i = 0; i < plan.samples; ++i) {
-          for (std::size_t s = 0; s < timers.size(); ++s) samples[s].push_back(timers[s].sample());
-        }
-        for (std::size_t s = 0; s < timers.size(); ++s) {
-          std::string name = match::strategy_name(plan.strategies[s]);
-          double ns = median(samples[s]);
-          measured[{name, queue_name(queue), pattern_name(pattern), depth}] = ns;
-          row.emplace_back(name, ns);
-        }
-        result.add(std::move(row));
+        each.samples.resize(each.timers.size());
       }
     }
   }
+  // One sample of everything after the other: what still changes in the machine's speed meets all
+  // medians alike.
+  Pace pace;
+  for (std::size_t i = 0; i < plan.samples; ++i) {
+    for (Case& each : cases) {
+      for (std::size_t s = 0; s < each.timers.size(); ++s) {
+        each.samples[s].push_back(pace.undisturbed([&] { return each.timers[s].sample(); }));
+      }
+    }
+  }
+  for (const Case& each : cases) {
+    Row row{{"queue", queue_name(each.queue)},
+            {"pattern", pattern_name(each.pattern)},
+            {"depth", static_cast<std::int64_t>(each.depth)}};
+    for (std::size_t s = 0; s < each.timers.size(); ++s) {
+      std::string name = match::strategy_name(plan.strategies[s]);
+      double ns = median(each.samples[s]);
+      measured[{name, queue_name(each.queue), pattern_name(each.pattern), each.depth}] = ns;
+      row.emplace_back(name, ns);
+    }
+    result.add(std::move(row));
+  }
+  result.note("warm caches: " + std::to_string(pace.samples()) + " samples, " +
+              std::to_string(pace.repeated()) +
+              " measurements thrown away because something else slowed the core down, " +
+              std::to_string(pace.disturbed()) + " samples kept although it did");
 }
 
 void cold(const Plan& plan, Sweep& sweep, Measured& measured, Result& result) {
@@ -266,8 +287,8 @@ int run(int argc, char** argv) {
   Plan plan;
   plan.strategies = strategies(options.text(
       "strategies", "list,lla-2,lla-4,lla-8,lla-16,lla-32,lla-64,source-array,hash-256,flat"));
-  plan.depths = {0, 1, 4, 8, 16, 64, 256, 1024, 4096, 16384};
-  plan.samples = 5;
+  plan.depths = {0, 1, 2, 3, 4, 8, 16, 64, 256, 1024, 4096, 16384};
+  plan.samples = 11;
   plan.sample_ns = 5e5;
   plan.cold_samples = 7;
   if (options.quick) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "match/engine_of.hpp"
@@ -107,5 +108,51 @@ class Nodes {
   std::uint64_t next_sequence_ = 0;
   std::size_t count_ = 0;
 };
+
+/// What the queues made of nodes share. A queue says how it finds an entry and how it removes one:
+///   Node* search(const Envelope& with)   the oldest that goes with it, or null
+///   void* remove(Handle)
+template <class Queue>
+class NodeQueue {
+ public:
+  explicit NodeQueue(Memory& memory) : nodes_(memory) {}
+
+  void* take(const Envelope& with) {
+    Node* node = queue().search(with);
+    return node == nullptr ? nullptr : queue().remove(node->entry().handle);
+  }
+
+  std::optional<QueueEntry> find(const Envelope& with) {
+    Node* node = queue().search(with);
+    if (node == nullptr) return std::nullopt;
+    return node->entry();
+  }
+
+  std::size_t size() const { return nodes_.count(); }
+
+ protected:
+  Nodes nodes_;
+
+ private:
+  Queue& queue() { return static_cast<Queue&>(*this); }
+};
+
+/// The first node of a list that is of this communicator.
+template <Node* Node::*next, Node* Node::*prev>
+std::optional<QueueEntry> oldest_of(const Chain<next, prev>& chain, std::uint32_t context) {
+  for (Node* node = chain.head; node != nullptr; node = node->*next) {
+    if (node->envelope.context == context) return node->entry();
+  }
+  return std::nullopt;
+}
+
+/// Appends the entries of this communicator of a list that is in the order of the queue.
+template <Node* Node::*next, Node* Node::*prev>
+void collect_from(const Chain<next, prev>& chain, std::uint32_t context,
+                  std::vector<QueueEntry>& out) {
+  for (Node* node = chain.head; node != nullptr; node = node->*next) {
+    if (node->envelope.context == context) out.push_back(node->entry());
+  }
+}
 
 }  // namespace hob::match

@@ -16,26 +16,15 @@ bool has_wildcard(const Envelope& envelope) {
 using OrderChain = Chain<&Node::next_in_order, &Node::prev_in_order>;
 
 template <bool receives>
-class HashBinsQueue {
+class HashBinsQueue : public NodeQueue<HashBinsQueue<receives>> {
  public:
-  HashBinsQueue(Memory& memory, unsigned bins) : nodes_(memory), bins_(bins) {}
+  HashBinsQueue(Memory& memory, unsigned bins) : NodeQueue<HashBinsQueue>(memory), bins_(bins) {}
 
   Handle append(const Envelope& envelope, void* item) {
     Node* node = nodes_.make(envelope, item);
     chain_of(envelope).append(node);
     order_.append(node);
     return node->entry().handle;
-  }
-
-  void* take(const Envelope& with) {
-    Node* node = search(with);
-    return node == nullptr ? nullptr : remove(node->entry().handle);
-  }
-
-  std::optional<QueueEntry> find(const Envelope& with) {
-    Node* node = search(with);
-    if (node == nullptr) return std::nullopt;
-    return node->entry();
   }
 
   void* remove(Handle handle) {
@@ -46,19 +35,19 @@ class HashBinsQueue {
   }
 
   std::optional<QueueEntry> oldest(std::uint32_t context) const {
-    for (Node* node = order_.head; node != nullptr; node = node->next_in_order) {
-      if (node->envelope.context == context) return node->entry();
-    }
-    return std::nullopt;
+    return oldest_of(order_, context);
   }
 
   void collect(std::uint32_t context, std::vector<QueueEntry>& out) const {
-    std::vector<Node*> nodes;
-    order_.collect(context, nodes);
-    for (Node* node : nodes) out.push_back(node->entry());
+    collect_from(order_, context, out);
   }
 
-  std::size_t size() const { return nodes_.count(); }
+  Node* search(const Envelope& with) {
+    if (receives) {
+      return older(chain_of(with).first_accepting(with), wild_.first_accepting(with));
+    }
+    return has_wildcard(with) ? order_.first_accepted(with) : chain_of(with).first_accepted(with);
+  }
 
  private:
   Chain<>& chain_of(const Envelope& envelope) {
@@ -69,14 +58,7 @@ class HashBinsQueue {
     return bins_[(mixed ^ mixed >> 32) * 0xd6e8feb86659fd93u >> 32 & (bins_.size() - 1)];
   }
 
-  Node* search(const Envelope& with) {
-    if (receives) {
-      return older(chain_of(with).first_accepting(with), wild_.first_accepting(with));
-    }
-    return has_wildcard(with) ? order_.first_accepted(with) : chain_of(with).first_accepted(with);
-  }
-
-  Nodes nodes_;
+  using NodeQueue<HashBinsQueue>::nodes_;
   std::vector<Chain<>> bins_;
   Chain<> wild_;
   OrderChain order_;

@@ -8,25 +8,14 @@ namespace hob::match {
 namespace {
 
 template <bool receives>
-class ListQueue {
+class ListQueue : public NodeQueue<ListQueue<receives>> {
  public:
-  explicit ListQueue(Memory& memory) : nodes_(memory) {}
+  explicit ListQueue(Memory& memory) : NodeQueue<ListQueue>(memory) {}
 
   Handle append(const Envelope& envelope, void* item) {
     Node* node = nodes_.make(envelope, item);
     chain_.append(node);
     return node->entry().handle;
-  }
-
-  void* take(const Envelope& with) {
-    Node* node = search(with);
-    return node == nullptr ? nullptr : remove(node->entry().handle);
-  }
-
-  std::optional<QueueEntry> find(const Envelope& with) {
-    Node* node = search(with);
-    if (node == nullptr) return std::nullopt;
-    return node->entry();
   }
 
   void* remove(Handle handle) {
@@ -35,26 +24,19 @@ class ListQueue {
   }
 
   std::optional<QueueEntry> oldest(std::uint32_t context) const {
-    for (Node* node = chain_.head; node != nullptr; node = node->next) {
-      if (node->envelope.context == context) return node->entry();
-    }
-    return std::nullopt;
+    return oldest_of(chain_, context);
   }
 
   void collect(std::uint32_t context, std::vector<QueueEntry>& out) const {
-    std::vector<Node*> nodes;
-    chain_.collect(context, nodes);
-    for (Node* node : nodes) out.push_back(node->entry());
+    collect_from(chain_, context, out);
   }
 
-  std::size_t size() const { return nodes_.count(); }
-
- private:
   Node* search(const Envelope& with) const {
     return receives ? chain_.first_accepting(with) : chain_.first_accepted(with);
   }
 
-  Nodes nodes_;
+ private:
+  using NodeQueue<ListQueue>::nodes_;
   Chain<> chain_;
 };
 

@@ -30,26 +30,15 @@ struct Peers {
 };
 
 template <bool receives>
-class SourceArrayQueue {
+class SourceArrayQueue : public NodeQueue<SourceArrayQueue<receives>> {
  public:
-  explicit SourceArrayQueue(Memory& memory) : nodes_(memory) {}
+  explicit SourceArrayQueue(Memory& memory) : NodeQueue<SourceArrayQueue>(memory) {}
 
   Handle append(const Envelope& envelope, void* item) {
     Chain<>& chain = peers(envelope.context).of(envelope.source);
     Node* node = nodes_.make(envelope, item);
     chain.append(node);
     return node->entry().handle;
-  }
-
-  void* take(const Envelope& with) {
-    Node* node = search(with);
-    return node == nullptr ? nullptr : remove(node->entry().handle);
-  }
-
-  std::optional<QueueEntry> find(const Envelope& with) {
-    Node* node = search(with);
-    if (node == nullptr) return std::nullopt;
-    return node->entry();
   }
 
   void* remove(Handle handle) {
@@ -76,9 +65,6 @@ class SourceArrayQueue {
     in_order(nodes, out);
   }
 
-  std::size_t size() const { return nodes_.count(); }
-
- private:
   Node* search(const Envelope& with) {
     const Peers& from = peers(with.context);
     if (receives) {
@@ -95,6 +81,7 @@ class SourceArrayQueue {
     return best;
   }
 
+ private:
   Peers& peers(std::uint32_t context) {
     if (last_ == nullptr || last_context_ != context) {
       last_ = &peers_[context];
@@ -103,7 +90,7 @@ class SourceArrayQueue {
     return *last_;
   }
 
-  Nodes nodes_;
+  using NodeQueue<SourceArrayQueue>::nodes_;
   std::unordered_map<std::uint32_t, Peers> peers_;
   Peers* last_ = nullptr;  // the communicator used last; map values do not move
   std::uint32_t last_context_ = 0;

@@ -1,233 +1,157 @@
 #include "match/flat/flat_queue.hpp"
 
+#include <algorithm>
+
 #include "match/strategies.hpp"
 
 namespace hob::match::flat {
 
 template <Side side>
-template <bool keep_source>
-[[gnu::always_inline]] inline void FlatQueue<side>::PartIndex<keep_source>::reserve(Slots& slots) {
-  index.reserve(access(slots), slots.capacity());
-  if (ring.capacity() < slots.capacity()) ring.resize(slots.capacity(), ring.capacity());
-}
-
-template <Side side>
-template <bool keep_source>
-[[gnu::always_inline]] inline void FlatQueue<side>::PartIndex<keep_source>::append(
-    Slots& slots, std::uint32_t slot, const Envelope& envelope) {
-  Envelope key = Part<keep_source>::key_of(envelope);
-  ring[slot].hash = hash_of(key);
-  index.append(access(slots), slot, key, ring[slot].hash);
-}
-
-template <Side side>
-template <bool keep_source>
-[[gnu::always_inline]] inline void FlatQueue<side>::PartIndex<keep_source>::remove(
-    Slots& slots, std::uint32_t slot) {
-  if (ring[slot].first) {
-    index.remove_first(access(slots), slot, ring[slot].hash);
-  } else {
-    index.remove_younger(access(slots), slot);
-  }
-}
-
-template <Side side>
-template <bool keep_source>
-[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::PartIndex<keep_source>::oldest(
-    Slots& slots, const Envelope& want, std::uint32_t hash) {
-  return index.find(access(slots), want, hash);
-}
-
-template <Side side>
-template <bool keep_source>
-void FlatQueue<side>::PartIndex<keep_source>::drop() {
-  index.drop();
-  ring.resize(0, 0);
-}
-
-template <Side side>
-[[gnu::always_inline]] inline bool FlatQueue<side>::fits(const Slot& slot, const Envelope& with) {
-  return side == Side::receives ? accepts(slot.envelope(), with) : accepts(with, slot.envelope());
+[[gnu::always_inline]] inline bool FlatQueue<side>::fits(const Slot& slot, Key with) {
+  const Key has = slot.key();
+  Key want = side == Side::receives ? has : with;
+  std::uint64_t differs = has.place ^ with.place;
+  if (static_cast<std::int32_t>(want.source()) == any_source) differs &= 0xffffffff;
+  if (static_cast<std::int32_t>(want.tag()) == any_tag) differs &= ~std::uint64_t{0xffffffff};
+  return (differs | (has.context ^ with.context)) == 0;
 }
 
 /// The oldest slot of a short queue that fits, or none.
 template <Side side>
-[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::search_short(
-    const Envelope& with) const {
+[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::search_short(Key with) const {
   std::uint32_t slot = first_;
-  while (slot != none && !fits(slots_[slot], with)) slot = slots_[slot].links.next;
+  while (slot != none && !fits(slots_[slot], with)) slot = slots_[slot].next;
   return slot;
 }
 
-/// The oldest slot of a deep queue that fits, if any.
+/// The oldest entry of a deep queue with this key.
 template <Side side>
-[[gnu::always_inline]] inline typename FlatQueue<side>::Found FlatQueue<side>::search_keys(
-    const Envelope& with) {
+[[gnu::always_inline]] inline typename FlatQueue<side>::Found FlatQueue<side>::search_exact(
+    Key key) {
+  std::uint64_t hash = hash_of(key);
+  if (exact_.empty()) [[unlikely]] {
+    return nothing;
+  }
+  return {exact_.find(slots_, key, hash), hash, 0};
+}
+
+/// The oldest receive of a deep queue that accepts this message.
+template <Side side>
+[[gnu::always_inline]] inline typename FlatQueue<side>::Found FlatQueue<side>::search_all(
+    Key with) {
+  constexpr std::uint64_t source = std::uint64_t{static_cast<std::uint32_t>(any_source)} << 32;
+  constexpr std::uint64_t tag = static_cast<std::uint32_t>(any_tag);
+  Found best = search_exact(with);
+  auto look_up = [&](Class wildcards, std::uint64_t place) {
+    if (class_count_[wildcards] == 0) return;
+    Key key{place, with.context};
+    std::uint64_t hash = hash_of(key);
+    KeyIndex::Cell cell = wild_.find(slots_, key, hash);
+    if (cell.slot == none) return;
+    if (best.cell.slot == none || slots_[cell.slot].sequence < slots_[best.cell.slot].sequence) {
+      best = {cell, hash, wildcards};
+    }
+  };
+  look_up(1, source | with.tag());
+  look_up(2, std::uint64_t{with.source()} << 32 | tag);
+  look_up(3, source | tag);
+  return best;
+}
+
+/// The oldest message that a receive with a wildcard takes, or none.
+template <Side side>
+std::uint32_t FlatQueue<side>::search_part(Key want, Class wildcards) {
+  if (wildcards == 3) return parts_.find(slots_, PartIndex::by_context, want);
+  return parts_.find(slots_, wildcards == 1 ? PartIndex::by_tag : PartIndex::by_source, want);
+}
+
+/// The oldest entry of a deep queue that fits, if any.
+template <Side side>
+[[gnu::always_inline]] inline typename FlatQueue<side>::Found FlatQueue<side>::search_deep(
+    Key with) {
   if constexpr (side == Side::receives) {
-    std::uint32_t hash = hash_of(with);
-    Found best{index_.find(whole(), with, hash), hash, true, false};
-    auto look_up = [&](const Envelope& key) {
-      std::uint32_t other = hash_of(key);
-      std::uint32_t slot = wild_index_.find(whole(), key, other);
-      if (slot == none) return;
-      if (best.slot == none || slots_[slot].sequence < slots_[best.slot].sequence) {
-        best = {slot, other, true, true};
-      }
-    };
-    if (any_source_only_ != 0) look_up({with.context, any_source, with.tag});
-    if (any_tag_only_ != 0) look_up({with.context, with.source, any_tag});
-    if (any_both_ != 0) look_up({with.context, any_source, any_tag});
-    return best;
-  } else {
-    std::uint32_t hash = hash_of(with);
-    if (with.source != any_source && with.tag != any_tag) {
-      return {index_.find(whole(), with, hash), hash, true, false};
-    }
-    if (with.source != any_source) {
-      if (!by_source_.on) make_part(by_source_);
-      return {by_source_.oldest(slots_, with, hash), 0, false, false};
-    }
-    if (with.tag != any_tag) {
-      if (!by_tag_.on) make_part(by_tag_);
-      return {by_tag_.oldest(slots_, with, hash), 0, false, false};
-    }
-    return {logs_.oldest(slots_, with.context), 0, false, false};
+    return wild_count_ == 0 ? search_exact(with) : search_all(with);
   }
+  Class wildcards = wildcards_of(with);
+  if (wildcards == 0) return search_exact(with);
+  std::uint32_t slot = search_part(with, wildcards);
+  if (slot == none) return nothing;
+  // Being the oldest by part, it is the oldest of its key, too.
+  return search_exact(slots_[slot].key());
+}
+
+/// A new slot. Throws std::bad_alloc, changing nothing.
+template <Side side>
+[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::fill(Key key, void* item) {
+  std::uint32_t slot = slots_.allocate();
+  Slot& filled = slots_[slot];
+  filled.item = item;
+  filled.place = key.place;
+  filled.context = key.context;
+  ++count_;
+  return slot;
 }
 
 template <Side side>
-template <class Index>
-void FlatQueue<side>::make_part(Index& part) {
-  try {
-    logs_.each(slots_, [&](std::uint32_t slot) {
-      part.reserve(slots_);
-      part.append(slots_, slot, slots_[slot].envelope());
-    });
-  } catch (...) {
-    part.drop();  // half an index would hide messages
-    throw;
-  }
-  part.on = true;
+Handle FlatQueue<side>::append_short(Key key, void* item) {
+  std::uint32_t slot = fill(key, item);
+  slots_[slot].next = none;
+  slots_[slot].prev = last_;
+  (last_ != none ? slots_[last_].next : first_) = slot;
+  last_ = slot;
+  return slot;
 }
 
 template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::count_wildcards(const Envelope& envelope,
-                                                                    std::uint32_t change) {
-  if constexpr (side == Side::receives) {
-    if (envelope.source == any_source) {
-      (envelope.tag == any_tag ? any_both_ : any_source_only_) += change;
-    } else if (envelope.tag == any_tag) {
-      any_tag_only_ += change;
-    }
-  }
+[[gnu::always_inline]] inline void FlatQueue<side>::unlink_short(std::uint32_t slot) {
+  std::uint32_t next = slots_[slot].next;
+  std::uint32_t prev = slots_[slot].prev;
+  (prev != none ? slots_[prev].next : first_) = next;
+  (next != none ? slots_[next].prev : last_) = prev;
 }
 
+/// Makes room for one more entry in the indexes. Throws std::bad_alloc.
 template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::reserve_links(const Envelope& envelope) {
-  if (is_wild(envelope)) {
-    wild_index_.reserve(whole(), slots_.capacity());
-  } else {
-    index_.reserve(whole(), slots_.capacity());
+[[gnu::always_inline]] inline void FlatQueue<side>::reserve_links(Class wildcards) {
+  index_of(wildcards).reserve(slots_);
+  if (next_sequence_ == none) [[unlikely]] {
+    renumber();
   }
-  logs_.reserve(slots_, envelope.context);
   if constexpr (side == Side::messages) {
-    if (by_source_.on) by_source_.reserve(slots_);
-    if (by_tag_.on) by_tag_.reserve(slots_);
+    if (parts_.any()) parts_.reserve(slots_);
   }
 }
 
 /// Makes a slot that is filled in known to the indexes. After reserve_links().
 template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::link(std::uint32_t slot,
-                                                         const Envelope& envelope) {
-  slots_[slot].sequence = next_sequence_;
-  logs_.append({next_sequence_, slot});
-  ++next_sequence_;
-  if (is_wild(envelope)) {
-    wild_index_.append(whole(), slot, envelope, hash_of(envelope));
-    count_wildcards(envelope, 1);
+[[gnu::always_inline]] inline void FlatQueue<side>::link(std::uint32_t slot, Key key,
+                                                         Class wildcards) {
+  slots_[slot].sequence = next_sequence_++;
+  index_of(wildcards).append(slots_, slot, key, hash_of(key));
+  if constexpr (side == Side::receives) {
+    if (wildcards != 0) count_wild(wildcards, 1);
   } else {
-    index_.append(whole(), slot, envelope, hash_of(envelope));
-  }
-  if constexpr (side == Side::messages) {
-    if (by_source_.on) by_source_.append(slots_, slot, envelope);
-    if (by_tag_.on) by_tag_.append(slots_, slot, envelope);
+    if (parts_.any()) parts_.append(slot, slots_[slot].sequence);
   }
 }
 
-/// Takes a slot out of the indexes.
 template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::unlink(const Found& found,
-                                                           const Envelope& envelope) {
-  auto remove_from = [&](auto& index) {
-    if (found.first) {
-      index.remove_first(whole(), found.slot, found.hash);
-    } else {
-      index.remove_younger(whole(), found.slot);
-    }
-  };
-  if (found.wild) {
-    remove_from(wild_index_);
-    count_wildcards(envelope, -1u);
-  } else {
-    remove_from(index_);
-  }
-  if constexpr (side == Side::messages) {
-    if (by_source_.on) by_source_.remove(slots_, found.slot);
-    if (by_tag_.on) by_tag_.remove(slots_, found.slot);
-  }
-}
-
-/// A slot of a deep queue, as unlink() needs it.
-template <Side side>
-typename FlatQueue<side>::Found FlatQueue<side>::known(std::uint32_t slot) {
-  Envelope envelope = slots_[slot].envelope();
-  std::uint32_t hash = hash_of(envelope);
-  bool wild = is_wild(envelope);
-  std::uint32_t first =
-      wild ? wild_index_.find(whole(), envelope, hash) : index_.find(whole(), envelope, hash);
-  return {slot, hash, first == slot, wild};
-}
-
-template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::append_short(std::uint32_t slot) {
-  slots_[slot].links = {none, last_};
-  (last_ != none ? slots_[last_].links.next : first_) = slot;
-  last_ = slot;
-}
-
-template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::unlink_short(std::uint32_t slot) {
-  Links at = slots_[slot].links;
-  (at.prev != none ? slots_[at.prev].links.next : first_) = at.next;
-  (at.next != none ? slots_[at.next].links.prev : last_) = at.prev;
+Handle FlatQueue<side>::append_deep(Key key, void* item) {
+  Class wildcards = class_of(key);
+  reserve_links(wildcards);
+  std::uint32_t slot = fill(key, item);
+  link(slot, key, wildcards);
+  return slot;
 }
 
 template <Side side>
 [[gnu::always_inline]] inline Handle FlatQueue<side>::append(const Envelope& envelope, void* item) {
-  slots_.reserve();
-  if (count_ == short_length && !deep_) [[unlikely]] {
+  Key key = Key::of(envelope);
+  if (!deep_) {
+    if (count_ < short_length) return append_short(key, item);
     go_deep();
   }
-  if (deep_) {
-    if (next_sequence_ == none) [[unlikely]] {
-      renumber();
-    }
-    reserve_links(envelope);
-  }
-  std::uint32_t slot = slots_.allocate();
-  Slot& filled = slots_[slot];
-  filled.item = item;
-  filled.context = envelope.context;
-  filled.source = envelope.source;
-  filled.tag = envelope.tag;
-  ++count_;
-  if (deep_) {
-    link(slot, envelope);
-  } else {
-    append_short(slot);
-  }
-  return slot;
+  return append_deep(key, item);
 }
 
 /// Frees a slot that nothing leads to any more. Returns its item.
@@ -237,41 +161,51 @@ template <Side side>
   slots_.release(slot);
   if (--count_ == 0) {
     slots_.reset();
-    if (slots_.capacity() > keep_capacity) [[unlikely]] {
-      drop();
-    }
+    if (deep_) go_short();
   }
   return item;
 }
 
 template <Side side>
 [[gnu::always_inline]] inline void* FlatQueue<side>::remove_deep(const Found& found) {
-  unlink(found, slots_[found.slot].envelope());
-  void* item = release(found.slot);
-  if (count_ <= back_to_short) [[unlikely]] {
-    go_short();
+  index_of(found.wildcards).remove(slots_, found.cell, found.hash);
+  if constexpr (side == Side::receives) {
+    if (found.wildcards != 0) count_wild(found.wildcards, -1u);
   }
-  return item;
+  return release(found.cell.slot);
+}
+
+template <Side side>
+void* FlatQueue<side>::take_short(Key with) {
+  std::uint32_t slot = search_short(with);
+  if (slot == none) return nullptr;
+  unlink_short(slot);
+  return release(slot);
+}
+
+template <Side side>
+void* FlatQueue<side>::take_deep(Key with) {
+  if ((side == Side::receives ? wild_count_ : wildcards_of(with)) != 0) return take_wild(with);
+  Found found = search_exact(with);
+  return found.cell.slot == none ? nullptr : remove_deep(found);
+}
+
+/// As take_deep(), for a message that may go to a receive with a wildcard, or such a receive.
+template <Side side>
+void* FlatQueue<side>::take_wild(Key with) {
+  Found found = search_deep(with);
+  return found.cell.slot == none ? nullptr : remove_deep(found);
 }
 
 template <Side side>
 [[gnu::always_inline]] inline void* FlatQueue<side>::take(const Envelope& with) {
-  if (!deep_) {
-    std::uint32_t slot = search_short(with);
-    if (slot == none) return nullptr;
-    unlink_short(slot);
-    return release(slot);
-  }
-  Found found = search_keys(with);
-  if (found.slot == none) return nullptr;
-  // By part of the envelope or by age, a message is found that may or may not be its key's first.
-  if (!found.first) found = known(found.slot);
-  return remove_deep(found);
+  return deep_ ? take_deep(Key::of(with)) : take_short(Key::of(with));
 }
 
 template <Side side>
 std::optional<QueueEntry> FlatQueue<side>::find(const Envelope& want) {
-  std::uint32_t slot = deep_ ? search_keys(want).slot : search_short(want);
+  Key key = Key::of(want);
+  std::uint32_t slot = deep_ ? search_deep(key).cell.slot : search_short(key);
   if (slot == none) return std::nullopt;
   return entry(slot);
 }
@@ -279,92 +213,105 @@ std::optional<QueueEntry> FlatQueue<side>::find(const Envelope& want) {
 template <Side side>
 void* FlatQueue<side>::remove(Handle handle) {
   auto slot = static_cast<std::uint32_t>(handle);
-  if (deep_) return remove_deep(known(slot));
-  unlink_short(slot);
+  if (!deep_) {
+    unlink_short(slot);
+    return release(slot);
+  }
+  Key key = slots_[slot].key();
+  Class wildcards = class_of(key);
+  std::uint64_t hash = hash_of(key);
+  Found found{index_of(wildcards).find(slots_, key, hash), hash, wildcards};
+  if (found.cell.slot == slot) return remove_deep(found);
+  KeyIndex::unlink(slots_, slot);
+  if constexpr (side == Side::receives) {
+    if (wildcards != 0) count_wild(wildcards, -1u);
+  }
   return release(slot);
 }
 
 template <Side side>
 std::optional<QueueEntry> FlatQueue<side>::oldest(std::uint32_t context) const {
-  if (deep_) {
-    std::uint32_t slot = logs_.oldest(slots_, context);
-    if (slot == none) return std::nullopt;
-    return entry(slot);
+  std::uint32_t best = none;
+  for (std::uint32_t slot = 0; deep_ && slot < slots_.used(); ++slot) {
+    if (slots_[slot].sequence == 0 || slots_[slot].context != context) continue;
+    if (best == none || slots_[slot].sequence < slots_[best].sequence) best = slot;
   }
-  for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].links.next) {
-    if (slots_[slot].context == context) return entry(slot);
+  for (std::uint32_t slot = first_; !deep_ && slot != none && best == none;) {
+    if (slots_[slot].context == context) best = slot;
+    slot = slots_[slot].next;
   }
-  return std::nullopt;
+  if (best == none) return std::nullopt;
+  return entry(best);
+}
+
+/// Calls use(slot) for all entries, in order.
+template <Side side>
+template <class Use>
+void FlatQueue<side>::each_in_order(Use&& use) const {
+  if (!deep_) {
+    for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].next) use(slot);
+    return;
+  }
+  std::vector<std::uint32_t> live;
+  live.reserve(count_);
+  for (std::uint32_t slot = 0; slot < slots_.used(); ++slot) {
+    if (slots_[slot].sequence != 0) live.push_back(slot);
+  }
+  std::sort(live.begin(), live.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return slots_[a].sequence < slots_[b].sequence;
+  });
+  for (std::uint32_t slot : live) use(slot);
 }
 
 template <Side side>
 void FlatQueue<side>::collect(std::uint32_t context, std::vector<QueueEntry>& out) const {
-  if (deep_) {
-    logs_.each(slots_, context, [&](std::uint32_t slot) { out.push_back(entry(slot)); });
-    return;
-  }
-  for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].links.next) {
+  each_in_order([&](std::uint32_t slot) {
     if (slots_[slot].context == context) out.push_back(entry(slot));
-  }
+  });
 }
 
 template <Side side>
 void FlatQueue<side>::go_deep() {
   if (next_sequence_ >= none - short_length) next_sequence_ = 1;
-  // All memory first: an exception leaves the queue short. A log's and an index's first allocation
-  // holds a whole short queue, so that the second round allocates nothing.
-  index_.reserve(whole(), slots_.capacity());
-  for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].links.next) {
-    reserve_links(slots_[slot].envelope());
+  // All memory first: an exception leaves the queue short. An index begins with room for more than
+  // a short queue.
+  for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].next) {
+    reserve_links(class_of(slots_[slot].key()));
   }
   for (std::uint32_t slot = first_; slot != none;) {
-    std::uint32_t next = slots_[slot].links.next;
-    reserve_links(slots_[slot].envelope());
-    link(slot, slots_[slot].envelope());
+    std::uint32_t next = slots_[slot].next;
+    Key key = slots_[slot].key();
+    link(slot, key, class_of(key));
     slot = next;
   }
+  first_ = last_ = none;
   deep_ = true;
 }
 
-template <Side side>
-void FlatQueue<side>::go_short() {
-  // Ordered within each communicator, which is all that matching needs.
-  std::uint32_t slots[back_to_short];
-  std::uint32_t count = 0;
-  logs_.each(slots_, [&](std::uint32_t slot) { slots[count++] = slot; });
-  for (std::uint32_t i = 0; i < count; ++i) unlink(known(slots[i]), slots_[slots[i]].envelope());
-  first_ = last_ = none;
-  for (std::uint32_t i = 0; i < count; ++i) append_short(slots[i]);
-  logs_.clear();
-  by_source_.on = by_tag_.on = false;
-  deep_ = false;
-}
-
-/// Sequence numbers have run out: gives the entries new ones from 1 on, in the old order of each
-/// communicator.
+/// Sequence numbers have run out: gives the entries new ones from 1 on, in the same order.
 template <Side side>
 void FlatQueue<side>::renumber() {
-  std::vector<std::uint32_t> live;
-  live.reserve(count_);
-  logs_.each(slots_, [&](std::uint32_t slot) { live.push_back(slot); });
-  logs_.clear();
-  next_sequence_ = 1;
-  for (std::uint32_t slot : live) {
-    slots_[slot].sequence = next_sequence_++;
-    logs_.reserve(slots_, slots_[slot].context);
-    logs_.append({slots_[slot].sequence, slot});
-  }
+  std::uint32_t next = 1;
+  each_in_order([&](std::uint32_t slot) { slots_[slot].sequence = next++; });
+  next_sequence_ = next;
+  if constexpr (side == Side::messages) parts_.clear();  // the next search makes them again
+}
+
+/// A deep queue has become empty.
+template <Side side>
+void FlatQueue<side>::go_short() {
+  deep_ = false;
+  parts_.clear();
+  if (slots_.capacity() > keep_capacity) drop();
 }
 
 /// Gives all memory back. The queue must be empty.
 template <Side side>
 void FlatQueue<side>::drop() {
   slots_.drop();
-  index_.drop();
-  wild_index_.drop();
-  logs_.drop();
-  by_source_.drop();
-  by_tag_.drop();
+  exact_.drop();
+  wild_.drop();
+  parts_.drop();
 }
 
 template class FlatQueue<Side::receives>;

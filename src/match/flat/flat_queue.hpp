@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -7,7 +8,7 @@
 
 #include "match/engine_of.hpp"
 #include "match/flat/key_index.hpp"
-#include "match/flat/order_logs.hpp"
+#include "match/flat/part_index.hpp"
 #include "match/flat/slots.hpp"
 #include "match/memory.hpp"
 
@@ -19,139 +20,102 @@ enum class Side { receives, messages };
 
 /// A queue in which the cost of a search does not depend on the length.
 ///
-/// Up to `short_length` entries it is a plain list. Beyond, entries are found by key. A receive's
-/// key is its envelope, wildcards as they stand, so that there are four classes of keys; a message
-/// looks up its own four keys (those of classes that are empty are left out) and takes the entry
-/// with the lowest sequence number. A message is indexed by its full envelope; the indexes by
-/// (communicator, source) and (communicator, tag) are made when a receive with such a wildcard
-/// first searches a long queue, and kept while it stays long; the order of arrival serves receives
-/// that have both wildcards.
+/// Up to `short_length` entries it is a plain list. Beyond, and until it is empty again, entries
+/// are found by key. A receive's key is its envelope, wildcards as they stand, so that there are
+/// four classes of keys; a message looks up its own four keys (those of classes that are empty are
+/// left out) and takes the entry with the lowest sequence number. A message is indexed by its full
+/// envelope, and once a receive with a wildcard has searched a long queue, by the part of the
+/// envelope that such receives want.
 ///
-/// Everything happens in amortised O(1). Not thread safe.
+/// Everything that matching does happens in amortised O(1). Not thread safe.
 template <Side side>
 class FlatQueue {
  public:
-  /// Entries at which the queue changes to keys, and at which it changes back.
-  static constexpr std::uint32_t short_length = 8;
-  static constexpr std::uint32_t back_to_short = 4;
-  /// Memory for more entries than this is given back when the queue becomes empty.
+  /// Most entries that are kept as a plain list.
+  static constexpr std::uint32_t short_length = 2;
+  /// Slots that are kept for the next time when the queue gets empty; what a greater flood took is
+  /// given back.
   static constexpr std::size_t keep_capacity = std::size_t{1} << 18;
 
   /// `first_sequence`: where the numbering starts, so that a test can reach its end.
   explicit FlatQueue(Memory& memory, std::uint32_t first_sequence = 1)
       : slots_(memory),
-        index_(memory),
-        wild_index_(memory),
-        logs_(memory),
-        by_source_(memory),
-        by_tag_(memory),
+        exact_(memory),
+        wild_(memory),
+        parts_(memory),
         next_sequence_(first_sequence) {}
 
   Handle append(const Envelope& envelope, void* item);
   void* take(const Envelope& with);
   std::optional<QueueEntry> find(const Envelope& want);
   void* remove(Handle handle);
+  /// These two look at all slots.
   std::optional<QueueEntry> oldest(std::uint32_t context) const;
   void collect(std::uint32_t context, std::vector<QueueEntry>& out) const;
   std::size_t size() const { return count_; }
 
  private:
-  /// Keys of the main index: envelopes as they stand, links in the slots.
-  struct Whole {
-    Slots* slots;
-    Envelope key(std::uint32_t slot) const { return (*slots)[slot].envelope(); }
-    Links& links(std::uint32_t slot) const { return (*slots)[slot].links; }
-    void is_first(std::uint32_t, bool) const {}  // found by searching
-  };
+  /// Which wildcards a key has: bit 0 the source, bit 1 the tag.
+  using Class = unsigned;
+  static Class wildcards_of(Key key) {
+    return static_cast<Class>(static_cast<std::int32_t>(key.source()) == any_source) |
+           static_cast<Class>(static_cast<std::int32_t>(key.tag()) == any_tag) << 1;
+  }
+  static Class class_of(Key key) { return side == Side::receives ? wildcards_of(key) : 0; }
 
-  /// Links of an index by part, and what saves removals a search.
-  struct PartLinks {
-    Links links;
-    std::uint32_t hash;   ///< of the key
-    std::uint32_t first;  ///< it is the key's oldest
-  };
-
-  /// Keys with one part replaced by its wildcard, links in an array of their own.
-  template <bool keep_source>
-  struct Part {
-    Slots* slots;
-    Array<PartLinks>* ring;
-    static Envelope key_of(const Envelope& envelope) {
-      return {envelope.context, keep_source ? envelope.source : any_source,
-              keep_source ? any_tag : envelope.tag};
-    }
-    Envelope key(std::uint32_t slot) const { return key_of((*slots)[slot].envelope()); }
-    Links& links(std::uint32_t slot) const { return (*ring)[slot].links; }
-    void is_first(std::uint32_t slot, bool first) const { (*ring)[slot].first = first; }
-  };
-
-  /// An index of messages by part of their envelopes, made on demand.
-  template <bool keep_source>
-  struct PartIndex {
-    explicit PartIndex(Memory& memory) : index(memory), ring(memory) {}
-    Part<keep_source> access(Slots& slots) { return {&slots, &ring}; }
-    void reserve(Slots& slots);
-    void append(Slots& slots, std::uint32_t slot, const Envelope& envelope);
-    void remove(Slots& slots, std::uint32_t slot);
-    std::uint32_t oldest(Slots& slots, const Envelope& want, std::uint32_t hash);
-    void drop();
-
-    KeyIndex<Part<keep_source>, 4> index;
-    Array<PartLinks> ring;
-    bool on = false;
-  };
-
-  /// What a search by key found.
+  /// What a search of a deep queue found.
   struct Found {
-    std::uint32_t slot;  ///< or none
-    std::uint32_t hash;  ///< of its envelope, if `first`
-    bool first;          ///< it is known to be the oldest with its envelope
-    bool wild;           ///< it is in wild_index_
+    KeyIndex::Cell cell;  ///< slot none: nothing
+    std::uint64_t hash;   ///< of the entry's key
+    Class wildcards;      ///< of the entry
   };
+  static constexpr Found nothing{{none, 0, nullptr, nullptr}, 0, 0};
 
-  static bool fits(const Slot& slot, const Envelope& with);
-  static bool is_wild(const Envelope& envelope) {
-    return side == Side::receives &&
-           ((envelope.source == any_source) | (envelope.tag == any_tag)) != 0;
-  }
-  Whole whole() { return {&slots_}; }
+  static bool fits(const Slot& slot, Key with);
+  KeyIndex& index_of(Class wildcards) { return wildcards != 0 ? wild_ : exact_; }
   QueueEntry entry(std::uint32_t slot) const {
-    return {slots_[slot].envelope(), slots_[slot].item, slot};
+    return {slots_[slot].key().envelope(), slots_[slot].item, slot};
   }
 
-  std::uint32_t search_short(const Envelope& with) const;
-  Found search_keys(const Envelope& with);
-  void link(std::uint32_t slot, const Envelope& envelope);
-  void unlink(const Found& found, const Envelope& envelope);
-  Found known(std::uint32_t slot);
-  void append_short(std::uint32_t slot);
+  std::uint32_t search_short(Key with) const;
+  Found search_exact(Key key);
+  Found search_all(Key with);
+  Found search_deep(Key with);
+  [[gnu::noinline]] std::uint32_t search_part(Key want, Class wildcards);
+  // Short and deep queues have functions of their own: fewer values to keep in registers.
+  [[gnu::noinline]] Handle append_short(Key key, void* item);
+  [[gnu::noinline]] Handle append_deep(Key key, void* item);
+  [[gnu::noinline]] void* take_short(Key with);
+  [[gnu::noinline]] void* take_deep(Key with);
+  [[gnu::noinline]] void* take_wild(Key with);
+  std::uint32_t fill(Key key, void* item);
+  void reserve_links(Class wildcards);
+  void count_wild(Class wildcards, std::uint32_t change) {
+    class_count_[wildcards] += change;
+    wild_count_ += change;
+  }
+  void link(std::uint32_t slot, Key key, Class wildcards);
   void unlink_short(std::uint32_t slot);
   void* remove_deep(const Found& found);
   void* release(std::uint32_t slot);
-  void count_wildcards(const Envelope& envelope, std::uint32_t change);
-  void reserve_links(const Envelope& envelope);
+  template <class Use>
+  void each_in_order(Use&& use) const;
   [[gnu::noinline, gnu::cold]] void go_deep();
-  [[gnu::noinline, gnu::cold]] void go_short();
   [[gnu::noinline, gnu::cold]] void renumber();
+  [[gnu::noinline, gnu::cold]] void go_short();
   [[gnu::noinline, gnu::cold]] void drop();
-  template <class Index>
-  [[gnu::noinline, gnu::cold]] void make_part(Index& part);
 
   Slots slots_;
-  KeyIndex<Whole> index_;
-  // Receives with wildcards. Every message looks for them, mostly in vain: hence more chains.
-  KeyIndex<Whole, 16> wild_index_;
   std::uint32_t count_ = 0;
   bool deep_ = false;
   std::uint32_t first_ = none;  // ends of a short queue
   std::uint32_t last_ = none;
-  // Receives in the queue with a wildcard source only, tag only, both (deep queues only).
-  std::uint32_t any_source_only_ = 0;
-  std::uint32_t any_tag_only_ = 0;
-  std::uint32_t any_both_ = 0;
-  OrderLogs logs_;
-  PartIndex<true> by_source_;
-  PartIndex<false> by_tag_;
+  KeyIndex exact_;
+  // Receives with wildcards have an index of their own: it is small, and every message searches it.
+  KeyIndex wild_;
+  std::uint32_t wild_count_ = 0;
+  std::array<std::uint32_t, 4> class_count_{};  // receives in a deep queue, by wildcards (not 0)
+  PartIndex parts_;                             // messages only
   std::uint32_t next_sequence_;
 };
 

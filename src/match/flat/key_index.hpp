@@ -1,142 +1,172 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "match/flat/slots.hpp"
 
 namespace hob::match::flat {
 
-/// Mixes a key into 32 bits, all of which depend on all of the key.
-[[gnu::always_inline]] inline std::uint32_t hash_of(const Envelope& key) {
-  std::uint64_t place = std::uint64_t{static_cast<std::uint32_t>(key.source)} << 32 |
-                        static_cast<std::uint32_t>(key.tag);
+/// Mixes a key into 64 bits: the lower and the uppermost depend on all of it.
+[[gnu::always_inline]] inline std::uint64_t hash_of(Key key) {
   unsigned __int128 product =
-      static_cast<unsigned __int128>(place ^ 0x9e3779b97f4a7c15u) *
-      ((std::uint64_t{key.context} << 32 | 0x8ebc6af1u) ^ 0xd6e8feb86659fd93u);
-  std::uint64_t mixed =
-      static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-  return static_cast<std::uint32_t>(mixed ^ mixed >> 32);
+      static_cast<unsigned __int128>(key.place ^ std::uint64_t{key.context} * 0x5bd1e995u) *
+      0x9e3779b97f4a7c15u;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-/// From keys to rings of slots, oldest first: a hash table with so many chains for each key that
-/// the first comparison almost always decides (what costs here is a branch that cannot be
-/// predicted, not memory). Access says what a slot's key is and where its links are:
-///   Envelope key(std::uint32_t slot) const;   Links& links(std::uint32_t slot) const;
-///   void is_first(std::uint32_t slot, bool first) const;   told whether a slot is its key's oldest
-template <class Access, std::size_t chains_per_key = 8>
+/// From keys to rings of slots, oldest first: a hash table of buckets of half a cache line.
+///
+/// A bucket has a word with a byte of hash for each of its 6 cells, and the cells. All bytes are
+/// compared at once, so that there is next to no branch that cannot be predicted; and the word is
+/// written and read as a whole, so that a search right after a change does not wait for it, as a
+/// vector compare would. A key whose bucket is full goes to the next that is not; each bucket
+/// counts the keys that went past it.
 class KeyIndex {
- public:
-  explicit KeyIndex(Memory& memory) : memory_(&memory), firsts_(memory), chain_(memory) {}
+  static constexpr std::uint32_t lanes = 6;
+  struct alignas(32) Bucket {
+    std::uint64_t word;  // a byte for each lane, 0: free; above them, the number of keys gone past
+    std::uint32_t slots[lanes];
+  };
 
-  /// Makes room for one more slot, with a number below `slots`. Throws std::bad_alloc, changing
-  /// nothing that can be seen.
-  [[gnu::always_inline]] void reserve(Access access, std::size_t slots) {
-    if (keys_ == room_ || chain_.capacity() < slots) [[unlikely]] {
-      grow(access, slots);
+ public:
+  /// Where a key was looked for. Good until the next change.
+  struct Cell {
+    std::uint32_t slot;  ///< the oldest of the key, or none
+    std::uint32_t bit;   ///< of the bucket's word, where its byte begins
+    Bucket* bucket;
+    Bucket* home;  ///< where the search began
+  };
+
+  explicit KeyIndex(Memory& memory) : memory_(&memory), buckets_(memory) {}
+
+  /// Makes room for one more key. Throws std::bad_alloc, changing nothing that can be seen.
+  [[gnu::always_inline]] void reserve(const Slots& slots) {
+    if (room_ == 0) [[unlikely]] {
+      grow(slots);
     }
   }
 
-  /// The oldest slot of a key, or none. After the first reserve().
-  [[gnu::always_inline]] std::uint32_t find(Access access, const Envelope& key,
-                                            std::uint32_t hash) const {
-    std::uint32_t slot = firsts_[hash & mask_];
-    while (slot != none && !same(access.key(slot), key)) slot = chain_[slot];
-    return slot;
+  [[gnu::always_inline]] bool empty() const { return buckets_.capacity() == 0; }
+
+  /// The oldest slot of a key. Not while empty().
+  [[gnu::always_inline]] Cell find(const Slots& slots, Key key, std::uint64_t hash) {
+    Bucket* home = &buckets_[hash & mask_];
+    std::uint64_t word = home->word;
+    std::uint64_t hits = zeros(word ^ tag_of(hash) * ones);
+    if (hits != 0) {
+      Cell cell = cell_at(home, hits);
+      if (slots[cell.slot].key() == key) [[likely]] {
+        cell.home = home;
+        return cell;
+      }
+    } else if (word < passed_one) [[likely]] {
+      return {none, 0, home, home};
+    }
+    return find_further(slots, key, hash);
   }
 
   /// Adds a slot as its key's youngest. After reserve().
-  [[gnu::always_inline]] void append(Access access, std::uint32_t slot, const Envelope& key,
-                                     std::uint32_t hash) {
-    std::uint32_t first = find(access, key, hash);
-    if (first != none) {
-      std::uint32_t last = access.links(first).prev;
-      access.links(slot) = {first, last};
-      access.links(last).next = slot;
-      access.links(first).prev = slot;
-      access.is_first(slot, false);
+  [[gnu::always_inline]] void append(Slots& slots, std::uint32_t slot, Key key,
+                                     std::uint64_t hash) {
+    Cell cell = find(slots, key, hash);
+    if (cell.slot != none) {
+      add_to_ring(slots, slot, cell.slot);
       return;
     }
-    access.links(slot) = {slot, slot};
-    access.is_first(slot, true);
-    insert(slot, hash);
-    ++keys_;
+    --room_;
+    insert(cell.home, slot, hash);
+    slots[slot].next = slot;
+    slots[slot].prev = slot;
   }
 
-  /// Takes out the oldest slot of a key.
-  [[gnu::always_inline]] void remove_first(Access access, std::uint32_t slot, std::uint32_t hash) {
-    std::uint32_t* link = &firsts_[hash & mask_];
-    while (*link != slot) link = &chain_[*link];
-    Links at = access.links(slot);
-    if (at.next == slot) {
-      *link = chain_[slot];
-      --keys_;
+  /// Takes out the slot that find() has found.
+  [[gnu::always_inline]] void remove(Slots& slots, const Cell& cell, std::uint64_t hash) {
+    std::uint32_t next = slots[cell.slot].next;
+    if (next != cell.slot) {
+      cell.bucket->slots[cell.bit / 8] = next;
+      unlink(slots, cell.slot);
       return;
     }
-    unlink(access, at);
-    access.is_first(at.next, true);
-    chain_[at.next] = chain_[slot];
-    *link = at.next;
+    ++room_;
+    cell.bucket->word -= tag_of(hash) << cell.bit;
+    if (cell.bucket != cell.home) [[unlikely]] {
+      unpass(cell.home, cell.bucket);
+    }
   }
 
   /// Takes out a slot that is not its key's oldest.
-  [[gnu::always_inline]] void remove_younger(Access access, std::uint32_t slot) {
-    unlink(access, access.links(slot));
+  static void unlink(Slots& slots, std::uint32_t slot) {
+    std::uint32_t next = slots[slot].next;
+    std::uint32_t prev = slots[slot].prev;
+    slots[prev].next = next;
+    slots[next].prev = prev;
   }
 
   /// Forgets all keys and gives the memory back.
   void drop() {
-    firsts_.resize(0, 0);
-    chain_.resize(0, 0);
-    keys_ = room_ = 0;
+    buckets_.resize(0, 0);
+    room_ = 0;
   }
 
  private:
-  static constexpr std::size_t least_chains = 512;
-  // Larger tables have half as many chains for each key: there the caches matter more.
-  static constexpr std::size_t roomy_chains = 32768;
+  static constexpr std::size_t least_buckets = 16;
+  static constexpr std::uint64_t ones = 0x0000010101010101;
+  static constexpr std::uint64_t passed_one = std::uint64_t{1} << 48;
+  static constexpr std::uint64_t passed_most = 0xffff * passed_one;
 
-  static bool same(const Envelope& a, const Envelope& b) {
-    return ((a.context ^ b.context) | static_cast<std::uint32_t>(a.source ^ b.source) |
-            static_cast<std::uint32_t>(a.tag ^ b.tag)) == 0;
+  /// 1 to 127.
+  static std::uint64_t tag_of(std::uint64_t hash) {
+    std::uint64_t tag = hash >> 57;
+    return tag + (tag == 0);
   }
 
-  void insert(std::uint32_t slot, std::uint32_t hash) {
-    chain_[slot] = firsts_[hash & mask_];
-    firsts_[hash & mask_] = slot;
+  /// The top bit of each lane's byte that is 0, if no byte is above 127.
+  static std::uint64_t zeros(std::uint64_t word) {
+    constexpr std::uint64_t tops = ones << 7;
+    return (tops - word) & tops;
   }
 
-  static void unlink(Access access, Links at) {
-    access.links(at.prev).next = at.next;
-    access.links(at.next).prev = at.prev;
+  static Cell cell_at(Bucket* bucket, std::uint64_t hits) {
+    std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(hits)) / 8;
+    return {bucket->slots[lane], 8 * lane, bucket, nullptr};
   }
 
-  [[gnu::noinline, gnu::cold]] void grow(Access access, std::size_t slots) {
-    if (chain_.capacity() < slots) chain_.resize(slots, chain_.capacity());
-    if (keys_ != room_) return;
-    std::size_t before = firsts_.capacity();
-    std::size_t after = before == 0 ? least_chains : 2 * before;
-    Array<std::uint32_t> old(*memory_);
-    old.resize(after, 0);
-    for (std::size_t i = 0; i < after; ++i) old[i] = none;
-    std::swap(old, firsts_);
-    mask_ = static_cast<std::uint32_t>(after - 1);
-    room_ = after / (after <= roomy_chains ? chains_per_key : (chains_per_key + 1) / 2);
-    for (std::size_t i = 0; i < before; ++i) {
-      for (std::uint32_t slot = old[i]; slot != none;) {
-        std::uint32_t next = chain_[slot];
-        insert(slot, hash_of(access.key(slot)));
-        slot = next;
-      }
+  Bucket* after(Bucket* bucket) {
+    return &buckets_[static_cast<std::size_t>(bucket - buckets_.data() + 1) & mask_];
+  }
+
+  static void add_to_ring(Slots& slots, std::uint32_t slot, std::uint32_t first) {
+    std::uint32_t last = slots[first].prev;
+    slots[slot].next = first;
+    slots[slot].prev = last;
+    slots[last].next = slot;
+    slots[first].prev = slot;
+  }
+
+  [[gnu::always_inline]] void insert(Bucket* home, std::uint32_t slot, std::uint64_t hash) {
+    std::uint64_t free = zeros(home->word);
+    if (free == 0) [[unlikely]] {
+      home = pass(home);
+      free = zeros(home->word);
     }
+    std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(free)) / 8;
+    home->word += tag_of(hash) << 8 * lane;
+    home->slots[lane] = slot;
   }
+
+  /// As find(), for the rare cases.
+  [[gnu::noinline, gnu::cold]] Cell find_further(const Slots& slots, Key key, std::uint64_t hash);
+  /// The first bucket after this one that is not full; those on the way count one more key.
+  [[gnu::noinline, gnu::cold]] Bucket* pass(Bucket* bucket);
+  /// Takes back what pass() counted from a key's home on.
+  [[gnu::noinline, gnu::cold]] void unpass(Bucket* home, const Bucket* bucket);
+  [[gnu::noinline, gnu::cold]] void grow(const Slots& slots);
 
   Memory* memory_;
-  Array<std::uint32_t> firsts_;  // by hash: the first slot of a chain of keys' oldest slots
-  Array<std::uint32_t> chain_;   // by slot: the next of its chain
-  std::uint32_t mask_ = 0;
-  std::size_t keys_ = 0;
+  Array<Bucket> buckets_;
+  std::size_t mask_ = 0;
   std::size_t room_ = 0;  // keys before the table grows
 };
 

@@ -9,23 +9,38 @@ namespace hob::match::flat {
 
 inline constexpr std::uint32_t none = 0xffffffff;
 
-/// Neighbours in a ring of slots, by number.
-struct Links {
-  std::uint32_t next;
-  std::uint32_t prev;
+/// An envelope in the two words that are compared.
+struct Key {
+  std::uint64_t place;    ///< source in the upper half, tag in the lower
+  std::uint32_t context;  ///< communicator
+
+  static Key of(const Envelope& envelope) {
+    return {std::uint64_t{static_cast<std::uint32_t>(envelope.source)} << 32 |
+                static_cast<std::uint32_t>(envelope.tag),
+            envelope.context};
+  }
+  Envelope envelope() const {
+    return {context, static_cast<std::int32_t>(place >> 32), static_cast<std::int32_t>(place)};
+  }
+  std::uint32_t source() const { return static_cast<std::uint32_t>(place >> 32); }
+  std::uint32_t tag() const { return static_cast<std::uint32_t>(place); }
+
+  friend bool operator==(Key a, Key b) {
+    return ((a.place ^ b.place) | (a.context ^ b.context)) == 0;
+  }
 };
 
-/// A queued receive or message: half a cache line.
+/// A queued receive or message: half a cache line. Its fields are read as wide as they were
+/// written, for a match often follows so soon that the processor forwards one to the other.
 struct alignas(32) Slot {
   void* item;
+  std::uint64_t place;  ///< with context: the key
   std::uint32_t context;
-  std::int32_t source;
-  std::int32_t tag;
   std::uint32_t sequence;  ///< deep queue: place in the order; 0 if the slot is free
-  Links links;  ///< short queue: neighbours in order; deep: ring of slots with the same key;
-                ///< free: the next free slot
+  std::uint32_t next;      ///< short queue: neighbours in order; deep: ring of slots with the same
+  std::uint32_t prev;      ///< key; free: the next free slot
 
-  Envelope envelope() const { return {context, source, tag}; }
+  Key key() const { return {place, context}; }
 };
 static_assert(sizeof(Slot) == 32);
 
@@ -37,23 +52,22 @@ class Slots {
   Slot& operator[](std::uint32_t i) { return slots_[i]; }
   const Slot& operator[](std::uint32_t i) const { return slots_[i]; }
 
-  /// Makes sure that the next allocate() has a slot. Throws std::bad_alloc.
-  void reserve() {
-    if (free_ == none && unused_ == slots_.capacity()) [[unlikely]] {
-      slots_.resize(slots_.capacity() == 0 ? 64 : 2 * slots_.capacity(), unused_);
-    }
-  }
-
+  /// Throws std::bad_alloc, changing nothing.
   std::uint32_t allocate() {
-    if (free_ == none) return unused_++;
+    if (free_ == none) {
+      if (unused_ == slots_.capacity()) [[unlikely]] {
+        grow();
+      }
+      return unused_++;
+    }
     std::uint32_t i = free_;
-    free_ = slots_[i].links.next;
+    free_ = slots_[i].next;
     return i;
   }
 
   void release(std::uint32_t i) {
     slots_[i].sequence = 0;
-    slots_[i].links.next = free_;
+    slots_[i].next = free_;
     free_ = i;
   }
 
@@ -74,6 +88,10 @@ class Slots {
   std::size_t capacity() const { return slots_.capacity(); }
 
  private:
+  [[gnu::noinline, gnu::cold]] void grow() {
+    slots_.resize(slots_.capacity() == 0 ? 64 : 2 * slots_.capacity(), unused_);
+  }
+
   Array<Slot> slots_;
   std::uint32_t free_ = none;
   std::uint32_t unused_ = 0;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -44,6 +46,8 @@ const Profile profiles[] = {
     {"same_envelope", 1, 1, 1, 0.1, 0.1, 300, 0.05},
     {"many_contexts", 40, 3, 3, 0.2, 0.2, 200, 0.05},
     {"cancel_most", 2, 10, 10, 0.2, 0.2, 200, 0.5},
+    {"very_deep", 2, 100, 100, 0.01, 0.01, 4000, 0.02},
+    {"two_messages", 1, 2, 2, 0.3, 0.3, 3000, 0.02},
 };
 
 const char* const strategies[] = {"flat",   "list",   "lla-2",        "lla-4", "lla-8",  "lla-16",
@@ -201,7 +205,10 @@ class Property : public testing::TestWithParam<std::tuple<const char*, Profile>>
 
 TEST_P(Property, GivesTheMatchesOfTheReference) {
   const auto& [name, profile] = GetParam();
-  std::uint64_t seed = number_from("HOB_TEST_SEED", std::random_device{}());
+  static const std::uint64_t seed = number_from("HOB_TEST_SEED", std::random_device{}());
+  static const bool said =
+      (std::printf("HOB_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed)), true);
+  (void)said;
   std::uint64_t ops = number_from("HOB_TEST_OPS", 20000);
   SCOPED_TRACE("HOB_TEST_SEED=" + std::to_string(seed));
   Account account;
