@@ -63,6 +63,17 @@ HOB_API int CLAMPI_Invalidate(MPI_Win win);
  */
 HOB_API int HOB_Counter(const char* name, unsigned long long* value);
 
+/**
+ * Stops the heating of this process (setting `heat`) until HOB_Heat_resume, for a part of the
+ * program that needs all of the shared cache. Calls do not add up. Never waits. Without a heater
+ * they do nothing. Hob stops by itself while the program computes, where its phases are regular
+ * enough to foresee their end.
+ *
+ * @return MPI_SUCCESS
+ */
+HOB_API int HOB_Heat_pause(void);
+HOB_API int HOB_Heat_resume(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 namespace hob::cache {
 namespace {
@@ -70,10 +71,27 @@ void LazyMemory::trim(std::uint64_t bytes) noexcept {
   committed_ = bytes;
 }
 
+void LazyMemory::watch() noexcept {
+  if (index_watcher == nullptr || committed_ == 0 || watched_) return;
+  watched_ = true;
+  index_watcher->added(base_, committed_);
+}
+
 void LazyMemory::unmap() noexcept {
-  if (base_ != nullptr) munmap(base_, reserved_);
+  if (watched_) {
+    // Its size goes with it: whoever looks at it last unmaps it.
+    std::memcpy(base_, &reserved_, sizeof reserved_);
+    index_watcher->removed(base_, committed_, [](void* address) {
+      std::uint64_t bytes = 0;
+      std::memcpy(&bytes, address, sizeof bytes);
+      munmap(address, bytes);
+    });
+  } else if (base_ != nullptr) {
+    munmap(base_, reserved_);
+  }
   base_ = nullptr;
   reserved_ = committed_ = 0;
+  watched_ = false;
 }
 
 }  // namespace hob::cache

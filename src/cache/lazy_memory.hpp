@@ -6,6 +6,17 @@
 
 namespace hob::cache {
 
+/// Told of the memory of indexes, so that a heater can keep it warm. Called from within the cache's
+/// calls.
+struct IndexWatcher {
+  void (*added)(const void* address, std::size_t bytes) noexcept;
+  /// The cache no longer uses it; release(address) is to be called once, now or later.
+  void (*removed)(void* address, std::size_t bytes, void (*release)(void*)) noexcept;
+};
+
+/// Set before the first cache is made, if at all, and never changed.
+inline const IndexWatcher* index_watcher = nullptr;
+
 /// A range of addresses of which a growing front part is backed by memory. Addresses never change,
 /// and running out of memory is an answer, not an exception.
 class LazyMemory {
@@ -30,6 +41,9 @@ class LazyMemory {
   /// Gives the memory behind the first `bytes` bytes back to the system.
   void trim(std::uint64_t bytes) noexcept;
 
+  /// Tells the watcher, if there is one, of what is backed now. Not to be trimmed afterwards.
+  void watch() noexcept;
+
   std::byte* data() const { return base_; }
   std::uint64_t committed() const { return committed_; }
   std::uint64_t reserved() const { return reserved_; }
@@ -40,11 +54,13 @@ class LazyMemory {
     std::swap(base_, other.base_);
     std::swap(reserved_, other.reserved_);
     std::swap(committed_, other.committed_);
+    std::swap(watched_, other.watched_);
   }
 
   std::byte* base_ = nullptr;
   std::uint64_t reserved_ = 0;
   std::uint64_t committed_ = 0;
+  bool watched_ = false;
 };
 
 /// An array of T (trivial, all zeroes is a valid value) in lazy memory.
@@ -80,6 +96,7 @@ class ZeroArray {
     LazyMemory memory;
     if (!memory.reserve(count * sizeof(T), count * sizeof(T)) || !memory.commit(count * sizeof(T)))
       return false;
+    memory.watch();
     memory_ = std::move(memory);
     size_ = count;
     return true;

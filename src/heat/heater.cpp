@@ -107,7 +107,7 @@ void Heater::add(const void* address, std::size_t bytes) {
   }
 }
 
-void Heater::remove(void* address, void (*release)(void*)) noexcept {
+bool Heater::remove(void* address, void (*release)(void*)) noexcept {
   std::unique_lock lock(callers_);
   for (Block* block = &first_; block != nullptr;
        block = block->next.load(std::memory_order_relaxed)) {
@@ -124,11 +124,12 @@ void Heater::remove(void* address, void (*release)(void*)) noexcept {
       }
       lock.unlock();
       if (state == State::live) release(address);
-      return;
+      return true;
     }
   }
   lock.unlock();
   release(address);
+  return false;
 }
 
 void Heater::resume() {
@@ -158,6 +159,9 @@ void Heater::run() {
     if (config_.follow_phases) {
       std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
       std::uint64_t seen = activity_.load(std::memory_order_relaxed);
+      if (config_.communications != nullptr) {
+        seen += config_.communications->load(std::memory_order_relaxed);
+      }
       if (seen != activity) phases.active(now);
       activity = seen;
       if (heat && !phases.heat(now)) {

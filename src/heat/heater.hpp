@@ -17,8 +17,10 @@ struct Config {
   std::int64_t period_ns = 1'000'000;  ///< from one pass to the next; at least 1000
   int cpu = -1;                        ///< where the thread is pinned; -1: not pinned
   /// Pause by itself while the program computes: heat only during communication and shortly before
-  /// it is expected. Needs activity().
+  /// it is expected. Needs activity(), or the next.
   bool follow_phases = false;
+  /// A counter of the program's that rises when it communicates. Not owned; null: none.
+  const std::atomic<std::uint64_t>* communications = nullptr;
 };
 
 /// What a heater has done.
@@ -55,8 +57,8 @@ class Heater {
   void add(const void* address, std::size_t bytes);
 
   /// Takes a region out and calls release(address), now or later, once, in this thread or the
-  /// heater's. An address that is not registered is released at once.
-  void remove(void* address, void (*release)(void*)) noexcept;
+  /// heater's. An address that is not registered is released at once. Returns whether it was.
+  bool remove(void* address, void (*release)(void*)) noexcept;
 
   /// Stops touching until resume(). Calls do not add up.
   void pause() { paused_.store(true, std::memory_order_relaxed); }

@@ -70,9 +70,14 @@ double sweep_ns(std::vector<std::uint64_t>& memory) {
   return now_ns() - begin;
 }
 
-std::string text(const char* format, double a, double b) {
-  char buffer[160];
-  std::snprintf(buffer, sizeof buffer, format, a, b);
+/// What was measured, in words.
+std::string found_by(const Verdict& verdict) {
+  char buffer[200];
+  std::snprintf(
+      buffer, sizeof buffer,
+      "a search of a cold list takes %.1f us without and %.1f us with it, computing takes "
+      "%.2f x as long",
+      verdict.cold_ns / 1e3, verdict.heated_ns / 1e3, verdict.interference);
   return buffer;
 }
 
@@ -112,9 +117,7 @@ Verdict probe(const std::vector<int>& occupied, const ProbeConfig& config) {
   verdict.cold_ns = median(cold);
   verdict.heated_ns = median(heated);
   verdict.interference = median(sweep_beside) / median(sweep_alone);
-  std::string found = text("a search of a cold list takes %.1f us without and %.1f us with it",
-                           verdict.cold_ns / 1e3, verdict.heated_ns / 1e3) +
-                      text(", computing %.1f%% longer%.0s", (verdict.interference - 1) * 100, 0);
+  std::string found = found_by(verdict);
   if (verdict.cold_ns < config.least_gain * verdict.heated_ns) {
     verdict.reason = "heater off, it gains too little: " + found;
   } else if (verdict.interference > config.most_interference) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 
+#include "mpi/heating.hpp"
 #include "mpi/p2p_channel.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/real.hpp"
@@ -197,6 +198,7 @@ void keep_type(Receive& receive) {
 void hold(Receive& receive) {
   Channel& channel = *receive.channel;
   State& the = state();
+  heating::note_communication();
   receive.place =
       the.engine->post(envelope(channel, receive.wanted.source, receive.wanted.tag), &receive)
           .handle;
@@ -274,6 +276,7 @@ void draw(Channel& channel) {
         !flag)
       return;
     ++channel.stats.drawn;
+    heating::note_communication();
     const auto arrival =
         the.engine->arrive(envelope(channel, next.status.MPI_SOURCE, next.status.MPI_TAG), &next);
     if (arrival.request) {
@@ -686,6 +689,7 @@ void start() {
   else
     note(fmt::format("match_strategy = {} is unknown: the default is used",
                      settings.match_strategy));
+  config.observer = heating::observer();
   the.engine = match::make_engine(config);
   the.threshold = settings.match_threshold;
   if (the.threshold == 0) {

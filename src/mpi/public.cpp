@@ -1,6 +1,7 @@
 // The calls of include/hob/hob.h. They are no MPI calls: the program makes them itself.
 #include <cstring>
 
+#include "mpi/heating.hpp"
 #include "mpi/report.hpp"
 #include "mpi/window.hpp"
 
@@ -31,6 +32,16 @@ HOB_EXPORT int HOB_Counter(const char* name, unsigned long long* value) {
       return MPI_SUCCESS;
     }
   return MPI_ERR_ARG;
+}
+
+HOB_EXPORT int HOB_Heat_pause(void) {
+  heating::pause();
+  return MPI_SUCCESS;
+}
+
+HOB_EXPORT int HOB_Heat_resume(void) {
+  heating::resume();
+  return MPI_SUCCESS;
 }
 
 }  // extern "C"

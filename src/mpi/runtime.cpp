@@ -12,6 +12,7 @@
 
 #include "mpi/ghost_route.hpp"
 #include "mpi/ghost_world.hpp"
+#include "mpi/heating.hpp"
 #include "mpi/p2p.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/real.hpp"
@@ -113,6 +114,7 @@ void start(int thread_level, bool world) {
   } else {
     the.rank = std::max(launcher_rank(), 0);
   }
+  if (!the.settings.off) heating::start();
   if (!the.settings.off) p2p::start();
   active = !the.settings.off;
   if (active) start_tracing();
@@ -128,6 +130,7 @@ void finish() {
   dismiss_ghosts();
   end_callbacks();
   if (active) write_reports();
+  heating::finish();
   active = false;
   requests::release_handles();
   if (the.comm != MPI_COMM_NULL) real::Comm_free(&the.comm);

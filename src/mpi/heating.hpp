@@ -1,0 +1,31 @@
+// The heater in a program: whether there is one, what it serves. docs/heating.md.
+#pragma once
+
+#include "heat/heater.hpp"
+#include "match/engine.hpp"
+
+namespace hob::mpi::heating {
+
+/// The heater of this process, or null. Made by start(), never destroyed: queues and caches that
+/// live on at exit give their memory back to it.
+inline heat::Heater* heater = nullptr;
+
+/// After MPI has started and before queues and caches are made: reads the settings, probes if they
+/// say so, and starts the heater. Collective over the program's world if the settings ask for it.
+void start();
+
+/// After the reports are written: ends the thread.
+void finish();
+
+/// For the memory of the matching queues; null without a heater.
+match::MemoryObserver* observer();
+
+/// The program communicates.
+inline void note_communication() {
+  if (heater != nullptr) heater->activity();
+}
+
+void pause();
+void resume();
+
+}  // namespace hob::mpi::heating
