@@ -34,6 +34,8 @@ SETTINGS = {
     "off": {**WORK, "HOB_CACHE": "off"},
     "pass": {"HOB_OFF": "on"},
     "match": {"HOB_MATCH": "always", "HOB_REPORT": "silent"},
+    # Needs one more rank.
+    "ghosts": {"HOB_GHOSTS": "1", "HOB_REPORT": "silent"},
     "tiny": {**WORK, **TINY},
     "growing": {**WORK, "HOB_CACHE_SIZE": "4K", "HOB_CACHE_INDEX": "4"},
     "strict-tiny": {**WORK, **TINY, "HOB_CACHE": "strict"},

@@ -118,13 +118,14 @@ def main():
         return SKIP
     bad = False
     for name in args.settings.split(","):
+        settings = run_compare.SETTINGS[name]
         command = run_compare.launch_command(
             args.mpi,
             args.exec,
-            args.ranks,
+            args.ranks + int(settings.get("HOB_GHOSTS", 0)),
             program,
             f"{args.lib}:{libmpi}",
-            run_compare.SETTINGS[name],
+            settings,
         )
         status, lines, err, seconds = run_compare.run(command, env, args.timeout)
         failed, count = verdicts(err)

@@ -121,14 +121,10 @@ PROGRAMS["nwchem-large"] = {
 
 
 def hpcc_input():
-    """Debian's example input, for a grid of 1 x 2 processes and a small matrix."""
+    """Debian's example input, for a grid of 1 x 2 processes."""
     with open("/usr/share/doc/hpcc/examples/_hpccinf.txt") as file:
         lines = file.read().splitlines()
-    for number, line in enumerate(lines):
-        word = line.split()
-        if len(word) > 1 and word[-1] in ("Ns", "NBs", "Ps", "Qs"):
-            value = {"Ns": "1000", "NBs": "80", "Ps": "1", "Qs": "2"}[word[-1]]
-            lines[number] = f"{value} {word[-1]}"
+    lines = ["1 Ps" if line.split()[1:] == ["Ps"] else line for line in lines]
     return "\n".join(lines) + "\n"
 
 
