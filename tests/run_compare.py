@@ -11,6 +11,7 @@ that repeats it is printed.
 
 import argparse
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -56,6 +57,18 @@ SETTINGS = {
     "user": {**WORK, "HOB_CACHE": "user"},
 }
 
+GHOSTS = re.compile(r"ghosts(\d+)-(rank|segment|random|operations|bytes)(-cache)?")
+
+
+def setting(name, remote):
+    """The settings of this name, and how many ranks more than the program's they need."""
+    if ghosts := GHOSTS.fullmatch(name):
+        count, binding, cache = ghosts.groups()
+        more = WORK if cache else {**WORK, "HOB_CACHE": "off"}
+        nodes = 2 if remote == "nodes" else 1
+        return {**more, "HOB_GHOSTS": count, "HOB_GHOST_BINDING": binding}, int(count) * nodes
+    return SETTINGS[name], 0
+
 
 def launch_environment(mpi, remote):
     """What a launch needs on a machine with few cores, possibly as root."""
@@ -68,12 +81,15 @@ def launch_environment(mpi, remote):
     else:
         env["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"
         env["MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT"] = "1"
-    if remote != "no":
+    if remote == "nodes":
+        env["MPIR_CVAR_NUM_CLIQUES"] = "2"
+    elif remote != "no":
         env["MPIR_CVAR_NOLOCAL"] = "1"
+    if remote != "no":
         env["MPIR_CVAR_CH4_NETMOD"] = "ofi"
         env["FI_PROVIDER"] = "tcp"
         env["FI_TCP_MAX_SAVED"] = "1000000"
-    if remote == "messages":
+    if remote in ("messages", "nodes"):
         env["MPIR_CVAR_CH4_OFI_ENABLE_RMA"] = "0"
     return env
 
@@ -128,8 +144,11 @@ def tail(text, lines=15):
     return "\n".join("    | " + line for line in text.splitlines()[-lines:])
 
 
-def compare(args, name, settings, env, plain):
-    command = launch_command(args.mpi, args.exec, args.ranks, args.program, args.lib, settings)
+def compare(args, name, env, plain):
+    settings, more = setting(name, args.remote)
+    command = launch_command(
+        args.mpi, args.exec, args.ranks + more, args.program, args.lib, settings
+    )
     status, lines, err, seconds = run(command, env, args.timeout)
     if args.fails:
         failed = status in (None, 0)
@@ -163,11 +182,16 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument(
         "--remote",
-        choices=["no", "tcp", "messages"],
+        choices=["no", "tcp", "messages", "nodes"],
         default="no",
-        help="MPICH 5: every rank on a node of its own; messages: RMA as active messages",
+        help="MPICH 5: every rank on a node of its own; messages: RMA as active messages; "
+        "nodes: two nodes, RMA as active messages between them",
     )
-    parser.add_argument("--settings", default="auto", help="comma-separated: " + " ".join(SETTINGS))
+    parser.add_argument(
+        "--settings",
+        default="auto",
+        help="comma-separated: " + " ".join(SETTINGS) + ", ghosts<N>-<binding>[-cache]",
+    )
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
     parser.add_argument(
         "--fails",
@@ -184,7 +208,11 @@ def main():
     args.program = args.program[1:] if args.program[:1] == ["--"] else args.program
     if not args.program:
         parser.error("no program given")
-    unknown = [name for name in args.settings.split(",") if name not in SETTINGS]
+    unknown = [
+        name
+        for name in args.settings.split(",")
+        if name not in SETTINGS and not GHOSTS.fullmatch(name)
+    ]
     if unknown:
         parser.error(f"unknown settings {', '.join(unknown)}")
     if args.seed_of_the_day:
@@ -206,10 +234,7 @@ def main():
         return 1
     if not args.lib:
         return 0
-    good = [
-        compare(args, name, SETTINGS[name], env, (status, lines))
-        for name in args.settings.split(",")
-    ]
+    good = [compare(args, name, env, (status, lines)) for name in args.settings.split(",")]
     return 0 if all(good) else 1
 
 

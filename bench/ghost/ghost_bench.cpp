@@ -4,7 +4,7 @@
 //   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
 //   ghost_bench what=calls rounds=51                                     windows, locks, fences
 //   ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
-//       the first half of the ranks to the second, whose first rank gets more; the report tells
+//       to the node of the last rank, whose first rank gets more, from all others; the report tells
 //
 // pin=1 puts rank 1 on core 1 and leaves the others where they were started; quiet=1 lets ranks
 // that wait sleep. One JSON line a result, times in microseconds.
@@ -259,7 +259,16 @@ void binding(const rma::Args& args) {
   const long puts = args.number("puts", 256), accumulates = args.number("accumulates", 0);
   const long others = args.number("others", 1);
   const long bytes[] = {args.number("put_bytes", 8), args.number("accumulate_bytes", 8)};
-  const int first = size / 2;
+  MPI_Comm node;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int leader = rank;
+  MPI_Bcast(&leader, 1, MPI_INT, 0, node);
+  MPI_Comm_free(&node);
+  std::vector<int> leaders(static_cast<std::size_t>(size)), targets;
+  MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  for (int r = 0; r < size; ++r)
+    if (leaders[static_cast<std::size_t>(r)] == leaders.back()) targets.push_back(r);
+  const int first = targets.front();
   const bool small = args.number("uneven", 0) != 0 && rank != first;
   const MPI_Aint window_bytes = small ? 16 : args.number("window", 1 << 16);
   double* base = nullptr;
@@ -269,14 +278,14 @@ void binding(const rma::Args& args) {
   const MPI_Aint range = args.number("window", 1 << 16);
   MPI_Win_lock_all(0, win);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank < first) {
-    for (int t = first; t < size; ++t) {  // from here on the locks are known to be held
+  if (leader != first) {
+    for (const int t : targets) {  // from here on the locks are known to be held
       MPI_Put(data.data(), 1, MPI_DOUBLE, t, 0, 1, MPI_DOUBLE, win);
       MPI_Win_flush(t, win);
     }
     for (long round = 0; round < std::max(puts, accumulates); ++round) {
       for (const bool put : {false, true}) {
-        for (int t = first; t < size; ++t) {
+        for (const int t : targets) {
           const long wanted = put ? puts : accumulates;
           if (round >= (t == first ? wanted : std::min(wanted, others))) continue;
           const int count = static_cast<int>((t == first ? bytes[put ? 0 : 1] : 8) / 8);

@@ -13,6 +13,7 @@
 
 #include "ghost/origin.hpp"
 #include "mpi/call.hpp"
+#include "mpi/ghost_tokens.hpp"
 #include "mpi/ghost_transport.hpp"
 #include "mpi/ghost_types.hpp"
 #include "mpi/ghost_world.hpp"
@@ -54,6 +55,7 @@ struct Engine {
       : world(its_world),
         many_threads(threads),
         transport(world, threads ? &lock : nullptr),
+        tokens(world.wire, world.rank),
         origin({&combine, *ghost::binding_from(runtime().settings.ghost_binding),
                 static_cast<std::uint32_t>(world.ranks.size()), 1 << 20, 64},
                transport) {
@@ -65,10 +67,12 @@ struct Engine {
   bool many_threads;
   std::mutex lock;
   GhostTransport transport;
+  Tokens tokens;
   ghost::Origin origin;
   std::vector<ghost::GhostNode> nodes;
   std::vector<Requested*> requested;  ///< under way, or not yet collected by the program
-  bool working = false;  ///< the one thread is inside, perhaps waiting in the MPI library
+  bool working = false;    ///< the one thread is inside, perhaps waiting in the MPI library
+  std::uint32_t made = 0;  ///< windows of which this process is the first member
   std::uint64_t windows = 0;
   std::uint64_t windows_declined = 0;
 };
@@ -142,6 +146,7 @@ struct Entry {
   std::uint64_t size;
   std::int32_t unit;
   std::int32_t flag;
+  std::uint64_t serial;  // of the first member: with its rank, the window's number
 };
 constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
@@ -162,6 +167,7 @@ class GhostRoute final : public Route {
         wire_ranks_(std::move(wire_ranks)),
         allocation_(allocation),
         self_(self),
+        number_(static_cast<std::uint64_t>(wire_ranks_[0]) << 32 | entries_[0].serial),
         peers_(entries_.size()) {}
   ~GhostRoute() override;
 
@@ -197,9 +203,7 @@ class GhostRoute final : public Route {
                        int target, MPI_Aint disp) override;
 
   int fence(int assertion) override;
-  int start(MPI_Group group, int assertion) override {
-    return real::Win_start(group, assertion, handle);
-  }
+  int start(MPI_Group group, int assertion) override;
   int complete() override;
   int post(MPI_Group group, int assertion) override;
   int wait() override;
@@ -232,6 +236,21 @@ class GhostRoute final : public Route {
   }
   At& at(int target);
   void complete_all();
+  /// One process that this one lets in, or that lets this one in.
+  struct Party {
+    int wire;
+    bool told;  // its token has come, or none is needed
+  };
+  struct Epoch {
+    bool open = false;
+    bool silent = false;  // MPI_MODE_NOCHECK: no tokens
+    std::vector<Party> parties;
+  };
+  void begin(Epoch& epoch, MPI_Group group, int assertion);
+  bool have(Epoch& epoch, Tokens::Kind kind);
+  template <class Done>
+  void await(Done done);
+  void let_in(int target);
   ghost::Segments& segments(int node);
   int move(bool get, void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
            MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request);
@@ -246,6 +265,9 @@ class GhostRoute final : public Route {
   std::vector<int> wire_ranks_;
   Allocation allocation_;
   int self_;
+  std::uint64_t number_;  // the same in all members, and only here
+  Epoch access_;
+  Epoch exposure_;
   std::vector<std::unique_ptr<At>> peers_;  // made when first used
   std::vector<int> used_;                   // those that exist
   std::vector<std::pair<int, std::unique_ptr<ghost::Segments>>> segments_;
@@ -354,6 +376,7 @@ int GhostRoute::move(bool get, void* origin, MPI_Count count, MPI_Datatype type,
       !data_blocks(target_type, target_count, start, there_scratch)) {
     return fail(MPI_ERR_TYPE);
   }
+  let_in(target);
   const Local local{static_cast<std::byte*>(origin), mine_scratch};
   return issue(at(target), request, [&](Peer& peer, Completion* extra) {
     return get ? engine->origin.get(peer, local, there_scratch, extra)
@@ -384,6 +407,7 @@ int GhostRoute::combine_at(const void* origin, MPI_Count count, MPI_Datatype typ
     return fail(MPI_ERR_TYPE);
   }
   if (!reads) mine_scratch.clear();
+  let_in(target);
   const Local from{static_cast<std::byte*>(const_cast<void*>(origin)), mine_scratch};
   const Local into{static_cast<std::byte*>(result), result_scratch};
   return issue(at(target), request, [&](Peer& peer, Completion* extra) {
@@ -402,6 +426,7 @@ int GhostRoute::compare_and_swap(const void* origin, const void* compare, void* 
   const auto element = element_of(type);
   if (!element) return fail(MPI_ERR_TYPE);
   const std::int64_t offset = disp * entries_[static_cast<std::size_t>(target)].unit;
+  let_in(target);
   const bool good =
       engine->origin.compare_and_swap(at(target).peer, static_cast<const std::byte*>(compare),
                                       static_cast<const std::byte*>(origin),
@@ -432,29 +457,101 @@ int GhostRoute::fence(int assertion) {
   return result;
 }
 
-int GhostRoute::complete() {
-  {
-    const Hold hold;
-    complete_all();
+void GhostRoute::begin(Epoch& epoch, MPI_Group group, int assertion) {
+  int members = 0;
+  real::Group_size(group, &members);
+  std::vector<int> ranks(static_cast<std::size_t>(members));
+  std::vector<int> wire(ranks.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
+  real::Group_translate_ranks(group, members, ranks.data(), engine->world.wire_group, wire.data());
+  epoch.open = true;
+  epoch.silent = (assertion & MPI_MODE_NOCHECK) != 0;
+  epoch.parties.clear();
+  for (const int rank : wire) epoch.parties.push_back({rank, epoch.silent});
+}
+
+// Whether all tokens of this kind have come.
+bool GhostRoute::have(Epoch& epoch, Tokens::Kind kind) {
+  bool all = true;
+  for (Party& each : epoch.parties) {
+    if (!each.told) each.told = engine->tokens.take(number_, kind, each.wire);
+    all = all && each.told;
   }
-  return real::Win_complete(handle);
+  return all;
+}
+
+// The engine is held.
+template <class Done>
+void GhostRoute::await(Done done) {
+  if (done()) return;
+  engine->transport.waits(true);
+  for (unsigned turn = 0;; ++turn) {
+    engine->tokens.receive();
+    if (done()) break;
+    engine->origin.progress();
+    engine->transport.relax(turn, false);
+  }
+  engine->transport.waits(false);
+}
+
+// A target that has not posted yet is not touched.
+void GhostRoute::let_in(int target) {
+  if (HOB_LIKELY(!access_.open)) return;
+  for (Party& each : access_.parties) {
+    if (each.wire != wire_ranks_[static_cast<std::size_t>(target)] || each.told) continue;
+    await([&] { return each.told = engine->tokens.take(number_, Tokens::Kind::post, each.wire); });
+  }
+}
+
+int GhostRoute::start(MPI_Group group, int assertion) {
+  const Hold hold;
+  if (HOB_UNLIKELY(access_.open)) return fail(MPI_ERR_RMA_SYNC);
+  begin(access_, group, assertion);
+  return MPI_SUCCESS;
+}
+
+int GhostRoute::complete() {
+  const Hold hold;
+  if (HOB_UNLIKELY(!access_.open)) return fail(MPI_ERR_RMA_SYNC);
+  complete_all();
+  // A target learns only of epochs that it has opened.
+  await([&] { return have(access_, Tokens::Kind::post); });
+  for (const Party& each : access_.parties)
+    engine->tokens.send(number_, Tokens::Kind::complete, each.wire);
+  access_.open = false;
+  return MPI_SUCCESS;
 }
 
 int GhostRoute::post(MPI_Group group, int assertion) {
+  const Hold hold;
+  if (HOB_UNLIKELY(exposure_.open)) return fail(MPI_ERR_RMA_SYNC);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return real::Win_post(group, assertion, handle);
+  begin(exposure_, group, assertion);
+  for (Party& each : exposure_.parties) {
+    each.told = false;  // completes are always told
+    if (!exposure_.silent) engine->tokens.send(number_, Tokens::Kind::post, each.wire);
+  }
+  return MPI_SUCCESS;
 }
 
 int GhostRoute::wait() {
-  const int result = real::Win_wait(handle);
+  const Hold hold;
+  if (HOB_UNLIKELY(!exposure_.open)) return fail(MPI_ERR_RMA_SYNC);
+  await([&] { return have(exposure_, Tokens::Kind::complete); });
+  exposure_.open = false;
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return result;
+  return MPI_SUCCESS;
 }
 
 int GhostRoute::test(int* flag) {
-  const int result = real::Win_test(handle, flag);
+  const Hold hold;
+  if (HOB_UNLIKELY(!exposure_.open)) return fail(MPI_ERR_RMA_SYNC);
+  engine->tokens.receive();
+  engine->origin.progress();
+  *flag = have(exposure_, Tokens::Kind::complete);
+  if (*flag) exposure_.open = false;
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return result;
+  return MPI_SUCCESS;
 }
 
 int GhostRoute::lock(int type, int target, int assertion) {
@@ -672,7 +769,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     if (offset) allocation = {*offset, bytes};
   }
   Entry own{allocation.offset, static_cast<std::uint64_t>(size), static_cast<std::int32_t>(unit),
-            flag};
+            flag, engine->made};
   if (!allocate && !world.kernel_moves) own.target = none;
   std::vector<Entry> entries(static_cast<std::size_t>(members));
   if (allocation.offset != none) {
@@ -684,6 +781,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     }
     if (allocate) base = header + 1;
   }
+  if (self == 0) ++engine->made;
   real::Allgather(&own, sizeof own, MPI_BYTE, entries.data(), sizeof own, MPI_BYTE, comm);
   bool flagged = false;
   window.units.clear();
