@@ -71,8 +71,8 @@ struct Engine {
   ghost::Origin origin;
   std::vector<ghost::GhostNode> nodes;
   std::vector<Requested*> requested;  ///< under way, or not yet collected by the program
-  bool working = false;    ///< the one thread is inside, perhaps waiting in the MPI library
-  std::uint32_t made = 0;  ///< windows of which this process is the first member
+  bool working = false;  ///< the one thread is inside, perhaps waiting in the MPI library
+  std::atomic<std::uint32_t> made{0};  ///< windows of which this process is the first member
   std::uint64_t windows = 0;
   std::uint64_t windows_declined = 0;
 };
@@ -769,7 +769,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     if (offset) allocation = {*offset, bytes};
   }
   Entry own{allocation.offset, static_cast<std::uint64_t>(size), static_cast<std::int32_t>(unit),
-            flag, engine->made};
+            flag, self == 0 ? engine->made++ : 0};
   if (!allocate && !world.kernel_moves) own.target = none;
   std::vector<Entry> entries(static_cast<std::size_t>(members));
   if (allocation.offset != none) {
@@ -781,7 +781,6 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     }
     if (allocate) base = header + 1;
   }
-  if (self == 0) ++engine->made;
   real::Allgather(&own, sizeof own, MPI_BYTE, entries.data(), sizeof own, MPI_BYTE, comm);
   bool flagged = false;
   window.units.clear();
