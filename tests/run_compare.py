@@ -185,7 +185,7 @@ def main():
         choices=["no", "tcp", "messages", "nodes"],
         default="no",
         help="MPICH 5: every rank on a node of its own; messages: RMA as active messages; "
-        "nodes: two nodes, RMA as active messages between them",
+        "nodes: two nodes with Hob, one plainly",
     )
     parser.add_argument(
         "--settings",
@@ -218,7 +218,9 @@ def main():
     if args.seed_of_the_day:
         args.program += ["--seed", time.strftime("%Y%m%d")]
 
-    env = launch_environment(args.mpi, args.remote)
+    # Over two nodes MPICH's own post-start-complete-wait hangs now and then; what a program prints does
+    # not depend on nodes.
+    env = launch_environment(args.mpi, "no" if args.remote == "nodes" else args.remote)
     command = launch_command(args.mpi, args.exec, args.ranks, args.program, None, {})
     print(f"{args.mpi}, {args.ranks} ranks: {' '.join(args.program)}")
     status, lines, err, seconds = run(command, env, args.timeout)
@@ -234,6 +236,7 @@ def main():
         return 1
     if not args.lib:
         return 0
+    env = launch_environment(args.mpi, args.remote)
     good = [compare(args, name, env, (status, lines)) for name in args.settings.split(",")]
     return 0 if all(good) else 1
 
