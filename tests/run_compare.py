@@ -38,6 +38,8 @@ SETTINGS = {
     # Needs one more rank.
     "ghosts": {"HOB_GHOSTS": "1", "HOB_REPORT": "silent"},
     "tiny": {**WORK, **TINY},
+    "match-always": {**WORK, "HOB_MATCH": "always"},
+    "match-always-tiny": {**WORK, **TINY, "HOB_MATCH": "always"},
     "growing": {**WORK, "HOB_CACHE_SIZE": "4K", "HOB_CACHE_INDEX": "4"},
     "strict-tiny": {**WORK, **TINY, "HOB_CACHE": "strict"},
     "paper": {**WORK, "HOB_CACHE_POLICY": "paper"},

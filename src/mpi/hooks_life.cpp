@@ -1,6 +1,7 @@
 // Start and end of MPI.
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 
 #include "mpi/hooks.hpp"
 #include "mpi/real.hpp"
@@ -18,6 +19,16 @@ int thread_level() {
   int level = MPI_THREAD_SINGLE;
   real::Query_thread(&level);
   return level;
+}
+
+bool for_many_threads(MPI_Session session) {
+  MPI_Info info = MPI_INFO_NULL;
+  if (real::Session_get_info(session, &info) != MPI_SUCCESS) return false;
+  char level[64] = {};
+  int flag = 0;
+  real::Info_get(info, "thread_level", static_cast<int>(sizeof level) - 1, level, &flag);
+  real::Info_free(&info);
+  return flag && std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
 }
 
 /// Before the first of them, so that errors in the settings show before the job starts.
@@ -44,7 +55,7 @@ void begin_own_world() {
   int provided = MPI_THREAD_SINGLE;
   if (initialised || real::Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided)) return;
   own_world = true;
-  start(provided, true);
+  start(provided, true, provided == MPI_THREAD_MULTIPLE);
   std::atexit(end_own_world);  // not in ghosts, which do not come back
 }
 
@@ -62,7 +73,8 @@ int on_Init(int* argc, char*** argv) {
   first_of_all();
   if (begun(nullptr)) return MPI_SUCCESS;
   const int result = real::Init(argc, argv);
-  if (result == MPI_SUCCESS && users++ == 0) start(thread_level(), true);
+  if (result == MPI_SUCCESS && users++ == 0)
+    start(thread_level(), true, thread_level() == MPI_THREAD_MULTIPLE);
   return result;
 }
 
@@ -70,7 +82,8 @@ int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
   first_of_all();
   if (begun(provided)) return MPI_SUCCESS;
   const int result = real::Init_thread(argc, argv, required, provided);
-  if (result == MPI_SUCCESS && users++ == 0) start(*provided, true);
+  if (result == MPI_SUCCESS && users++ == 0)
+    start(*provided, true, *provided == MPI_THREAD_MULTIPLE);
   return result;
 }
 
@@ -84,8 +97,9 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
   const settings::Settings& s = runtime().settings;
   if (users == 0 && !own_world && s.ghosts > 0 && !s.off) begin_own_world();
   const int result = real::Session_init(info, errhandler, session);
-  // A session says nothing about its thread level before it is used: assume the most.
-  if (result == MPI_SUCCESS && users++ == 0 && !own_world) start(MPI_THREAD_MULTIPLE, false);
+  // Another session may come with another thread level: assume the most.
+  if (result == MPI_SUCCESS && users++ == 0 && !own_world)
+    start(MPI_THREAD_MULTIPLE, false, for_many_threads(*session));
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 
+#include "mpi/clock.hpp"
 #include "mpi/heating.hpp"
 #include "mpi/p2p_channel.hpp"
 #include "mpi/progress.hpp"
@@ -19,10 +20,17 @@
 namespace hob::mpi::p2p {
 namespace {
 
-/// Receives that the library gets before Hob holds any, where all ranks share a node, and where
-/// not. There a search of so many costs about what drawing a message costs (docs/takeover.md).
-constexpr std::uint64_t kThresholdOneNode = 64;
-constexpr std::uint64_t kThresholdNetwork = 512;
+/// Receives that the library gets before Hob holds any. Those stay there and go on being searched,
+/// so this is about where a search costs ten times what drawing a message costs (docs/takeover.md).
+constexpr std::uint64_t kThreshold = 512;
+
+/// One in so many receives that go to the library is timed. One that takes longer than this, plus a
+/// nanosecond for each byte of its buffer, searched some hundred unexpected messages. After so many
+/// of these, drawing them all costs no more than the searches did; unless it found few.
+constexpr std::uint32_t kTimedOneIn = 8;
+constexpr double kSlowSearchNs = 1000;
+constexpr std::uint32_t kPatience = 8;
+constexpr std::uint64_t kWorthDrawing = 64;
 
 /// Messages drawn at one look, so that a flood cannot keep a thread from its own work.
 constexpr int kDrawnAtOnce = 256;
@@ -155,7 +163,7 @@ bool ours(const Channel& channel, const Wanted& w, MPI_Count count) {
 bool should_hold(const Channel& channel) {
   if (channel.held != 0) return true;
   if (channel.native_only) return false;
-  return state().mode == State::Mode::always || channel.outstanding >= state().threshold;
+  return state().mode == State::Mode::always || channel.outstanding >= channel.threshold();
 }
 
 // ---- Held receives. The gate is held in all of these.
@@ -205,6 +213,7 @@ void hold(Receive& receive) {
   receive.ticket = channel.posted.append();
   receive.state.store(Receive::State::held, std::memory_order_release);
   ++channel.stats.held;
+  if (channel.held >= channel.longest_held) channel.longest_held = channel.held + 1;
   if (channel.held++ == 0) {
     channel.active_place = the.active.size();
     the.active.push_back(&channel);
@@ -220,6 +229,8 @@ void no_longer_held(Receive& receive) {
     the.active[channel.active_place] = the.active.back();
     the.active[channel.active_place]->active_place = channel.active_place;
     the.active.pop_back();
+    channel.deep_lately = channel.longest_held >= the.threshold / 4;
+    channel.longest_held = 0;
   }
   if (!receive.is_blocking && --the.pending == 0) none_under_way();
 }
@@ -264,33 +275,68 @@ std::unique_ptr<Message> new_message() {
   return message;
 }
 
-/// Draws what has come from the library and matches it, in order.
-void draw(Channel& channel) {
+/// Draws one message that has come from the library, and matches it. False if there is none.
+bool draw_one(Channel& channel) {
   State& the = state();
-  for (int i = 0; i < kDrawnAtOnce && channel.held != 0; ++i) {
-    if (!the.spare) the.spare = new_message();
-    Message& next = *the.spare;
-    int flag = 0;
-    if (real::Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm, &flag, &next.handle,
-                      &next.status) != MPI_SUCCESS ||
-        !flag)
-      return;
-    ++channel.stats.drawn;
-    heating::note_communication();
-    const auto arrival =
-        the.engine->arrive(envelope(channel, next.status.MPI_SOURCE, next.status.MPI_TAG), &next);
-    if (arrival.request) {
-      auto& receive = *static_cast<Receive*>(arrival.request);
-      channel.posted.match(receive.ticket);
-      no_longer_held(receive);
-      give(receive, next.handle, next.status);
-    } else {
-      channel.posted.miss();
-      next.ticket = channel.arrived.append();
-      ++channel.unexpected;
-      the.spare.release();
-    }
+  if (!the.spare) the.spare = new_message();
+  Message& next = *the.spare;
+  int flag = 0;
+  if (real::Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm, &flag, &next.handle, &next.status) !=
+          MPI_SUCCESS ||
+      !flag)
+    return false;
+  ++channel.stats.drawn;
+  heating::note_communication();
+  const auto arrival =
+      the.engine->arrive(envelope(channel, next.status.MPI_SOURCE, next.status.MPI_TAG), &next);
+  if (arrival.request) {
+    auto& receive = *static_cast<Receive*>(arrival.request);
+    channel.posted.match(receive.ticket);
+    no_longer_held(receive);
+    give(receive, next.handle, next.status);
+  } else {
+    channel.posted.miss();
+    next.ticket = channel.arrived.append();
+    ++channel.unexpected;
+    the.spare.release();
   }
+  return true;
+}
+
+/// Draws what has come from the library, while there are receives for it.
+void draw(Channel& channel) {
+  for (int i = 0; i < kDrawnAtOnce && channel.held != 0; ++i)
+    if (!draw_one(channel)) return;
+}
+
+/// The time of posting a receive tells how many unexpected messages the library searches.
+bool to_be_timed(const Channel& channel) {
+  return channel.starts % kTimedOneIn == kTimedOneIn - 1 && !channel.native_only;
+}
+
+/// Posts a receive with the library. Where that is slow again and again, the library's unexpected
+/// messages are drawn; Hob's queue of them is as fast at any length.
+int start_with_library(Channel& channel, const Target& target, const Wanted& wanted,
+                       MPI_Request* request) {
+  const bool timed = to_be_timed(channel);
+  ++channel.starts;
+  const Predefined* type = timed ? predefined(target.type) : nullptr;
+  if (!type) return native_start(target, wanted, request);
+  const std::uint64_t before = ticks();
+  const int error = native_start(target, wanted, request);
+  const double took = static_cast<double>(ticks() - before);
+  const double allowed = kSlowSearchNs + static_cast<double>(target.count) * type->bytes;
+  if (error != MPI_SUCCESS || took < allowed * ticks_per_nanosecond()) {
+    if (channel.slow_starts != 0) --channel.slow_starts;
+    return error;
+  }
+  if (++channel.slow_starts < channel.patience) return error;
+  channel.slow_starts = 0;
+  std::uint64_t drawn = 0;
+  while (draw_one(channel)) ++drawn;
+  ++channel.stats.emptied;
+  channel.patience = drawn >= kWorthDrawing ? kPatience : 4 * std::min(channel.patience, 1u << 20);
+  return error;
 }
 
 /// Takes a message out of Hob's queue, if one is there.
@@ -505,14 +551,16 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     return wait_for(receive, guard, status);
   }
   ++channel->stats.native;
-  if (many_threads || blocking_needs_care()) {
+  if (many_threads || blocking_needs_care() || to_be_timed(*channel)) {
     // Another thread may begin to hold receives here and draw this one's message, unless the
     // library has this one first.
     MPI_Request request = MPI_REQUEST_NULL;
-    const int error = native_start(target, wanted, &request);
+    if (!many_threads && channel->outstanding == 0) ++channel->stats.lone;
+    const int error = start_with_library(*channel, target, wanted, &request);
     guard.unlock();
     return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
   }
+  ++channel->starts;
   if (channel->outstanding == 0) {
     ++channel->stats.lone;
     guard.unlock();
@@ -557,9 +605,10 @@ int start_receive(const Target& target, const Wanted& wanted, MPI_Request* reque
     return MPI_SUCCESS;
   }
   ++channel->stats.native;
-  const int error = native_start(target, wanted, request);
+  const int error = start_with_library(*channel, target, wanted, request);
   if (error != MPI_SUCCESS) return error;
-  ++channel->outstanding;
+  if (!channel->to_be_watched()) return MPI_SUCCESS;
+  channel->watched();
   ++channel->references;
   requests::watch(*request, *channel, channel->posted.append());
   return MPI_SUCCESS;
@@ -625,7 +674,7 @@ bool simply_native(MPI_Comm comm) {
   if (many_threads || blocking_needs_care()) return false;
   const std::lock_guard guard(state().gate);
   const Channel* channel = channel_of(comm);
-  return !channel || (channel->unexpected == 0 && !should_hold(*channel));
+  return !channel || (channel->unexpected == 0 && !should_hold(*channel) && !to_be_timed(*channel));
 }
 
 int probe(const Wanted& wanted, MPI_Status* status) {
@@ -692,10 +741,8 @@ void start() {
   config.observer = heating::observer();
   the.engine = match::make_engine(config);
   the.threshold = settings.match_threshold;
-  if (the.threshold == 0) {
-    the.threshold = kThresholdNetwork;
-    if (runtime().one_node) the.threshold = kThresholdOneNode;
-  }
+  if (the.threshold == 0) the.threshold = kThreshold;
+  ticks_per_nanosecond();  // now, since the first call takes a millisecond
   add_poller({look, hand_over_all});
   report_queues();
 }

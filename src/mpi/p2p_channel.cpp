@@ -10,6 +10,12 @@
 namespace hob::mpi::p2p {
 namespace {
 
+/// So many receives of a communicator are watched before phases are left out, and then so many go
+/// unwatched for each one that was watched.
+constexpr std::uint64_t kAllWatched = 2000;
+constexpr std::uint64_t kUnwatchedPerWatched = 15;
+constexpr std::uint64_t kLongestUnwatched = 4096;
+
 /// Beyond this length the meters estimate.
 constexpr std::uint32_t kMeterLimit = 1u << 17;
 
@@ -57,10 +63,12 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
     : comm(handle), context(number), posted(kMeterLimit), arrived(kMeterLimit) {
   int inter = 0;
   real::Comm_test_inter(handle, &inter);
+  among_others = inter != 0;
   if (inter)
     real::Comm_remote_size(handle, &ranks);
   else
     real::Comm_size(handle, &ranks);
+  among_others |= ranks > 1;
   void* highest = nullptr;
   int known = 0;
   real::Comm_get_attr(handle, MPI_TAG_UB, &highest, &known);
@@ -68,14 +76,27 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   read_hints();
 }
 
+std::uint64_t Channel::threshold() const {
+  const std::uint64_t usual = state().threshold;
+  return deep_lately ? usual / 8 : usual;
+}
+
 void Channel::read_hints() {
-  native_only = state().mode == State::Mode::never || forbids_wildcards(comm);
+  // A wait of MPICH 4.0 does not see what a callback completed among messages to itself.
+  native_only = state().mode == State::Mode::never || !among_others || forbids_wildcards(comm);
 }
 
 void Channel::completed(std::uint64_t ticket, bool freed) {
   std::unique_lock guard(state().gate, std::defer_lock);
   if (!state().gate.mine()) guard.lock();
-  --outstanding;
+  if (--outstanding == 0) {
+    watched_in_all += watched_in_phase;
+    unwatched = 0;
+    if (watched_in_all > kAllWatched && longest_in_phase <= threshold() / 2)
+      unwatched = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(kUnwatchedPerWatched * watched_in_phase, kLongestUnwatched));
+    watched_in_phase = longest_in_phase = 0;
+  }
   if (freed)
     posted.withdraw(ticket);
   else

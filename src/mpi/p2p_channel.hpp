@@ -14,6 +14,7 @@
 #include "mpi/mpi.hpp"
 #include "mpi/p2p.hpp"
 #include "mpi/request.hpp"
+#include "mpi/spin.hpp"
 
 namespace hob::mpi::p2p {
 
@@ -22,7 +23,12 @@ namespace hob::mpi::p2p {
 class Gate {
  public:
   bool try_lock() {
-    if (busy_.exchange(true, std::memory_order_acquire)) return false;
+    if (!many_threads) {  // then callers can only meet one another from within the library
+      if (busy_.load(std::memory_order_relaxed)) return false;
+      busy_.store(true, std::memory_order_relaxed);
+    } else if (busy_.exchange(true, std::memory_order_acquire)) {
+      return false;
+    }
     mine_ = true;
     return true;
   }
@@ -48,6 +54,7 @@ struct ChannelStats {
   std::uint64_t immediate = 0;    ///< receives that found their message in Hob's queue
   std::uint64_t drawn = 0;        ///< messages that Hob drew from the library
   std::uint64_t handed_over = 0;  ///< held receives given to the library after all
+  std::uint64_t emptied = 0;      ///< times the library's unexpected messages were all drawn
   std::uint64_t lone = 0;  ///< blocking receives with nothing else posted: length and depth 1
 
   void add(const ChannelStats& other) {
@@ -56,6 +63,7 @@ struct ChannelStats {
     immediate += other.immediate;
     drawn += other.drawn;
     handed_over += other.handed_over;
+    emptied += other.emptied;
     lone += other.lone;
   }
 };
@@ -70,6 +78,23 @@ class Channel final : public CompletionObserver {
   /// Nothing here that Hob would have to look at first.
   bool quiet() const { return held == 0 && unexpected == 0 && outstanding == 0; }
 
+  /// Another receive went to the library. Whether it is to be watched, for the instruments and to
+  /// see when the queue gets deep: all are at first, then some phases (from an empty queue to the
+  /// next one) of those whose queues are short.
+  bool to_be_watched() {
+    if (unwatched == 0) return true;
+    --unwatched;
+    return false;
+  }
+  void watched() {
+    ++outstanding;
+    ++watched_in_phase;
+    if (outstanding > longest_in_phase) longest_in_phase = outstanding;
+  }
+
+  /// Receives at the library from which on Hob holds new ones: few, if many were held lately.
+  std::uint64_t threshold() const;
+
   /// Whether the program's hints forbid wildcards, and so drawing.
   void read_hints();
 
@@ -77,12 +102,20 @@ class Channel final : public CompletionObserver {
   std::uint32_t context;
   int ranks = 0;  ///< that may send here
   int highest_tag = 32767;
-  bool native_only = false;       ///< hints forbid wildcards, and so drawing
+  bool among_others = false;      ///< a message here may come from another process
+  bool native_only = false;       ///< nothing is ever held or drawn here
   bool gone = false;              ///< the communicator was freed
   std::uint64_t held = 0;         ///< receives in Hob's queue
   std::uint64_t unexpected = 0;   ///< messages in Hob's queue
   std::uint64_t outstanding = 0;  ///< nonblocking receives at the library, not known to be complete
+  std::uint64_t longest_held = 0;  ///< since none was held
+  bool deep_lately = false;        ///< many were held the last time
+  std::uint32_t unwatched = 0;     ///< receives that go to the library before the next watched one
+  std::uint64_t watched_in_phase = 0, longest_in_phase = 0, watched_in_all = 0;
   std::uint64_t references = 0;   ///< receives and watched requests that point here
+  std::uint32_t starts = 0;       ///< receives posted with the library, to time some of them
+  std::uint32_t slow_starts = 0;  ///< of those timed, slow ones lately
+  std::uint32_t patience = 8;     ///< slow ones after which the library's messages are drawn
   std::size_t active_place = 0;   ///< in the list of channels with held receives
   match::DepthMeter posted;
   match::DepthMeter arrived;
@@ -133,7 +166,7 @@ class Receive final : public Operation {
 struct State {
   enum class Mode { never, automatic, always };
   Mode mode = Mode::never;
-  std::uint64_t threshold = 64;  ///< receives at the library from which on Hob holds new ones
+  std::uint64_t threshold = 512;  ///< receives at the library from which on Hob holds new ones
   Gate gate;
   std::unique_ptr<match::Engine> engine;
   std::vector<Channel*> active;  ///< with held receives

@@ -123,7 +123,10 @@ int on_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* messa
 
 int on_Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
             MPI_Comm comm) {
-  if (HOB_LIKELY(!blocking_needs_care())) return call::Send(buf, count, datatype, dest, tag, comm);
+  if (HOB_LIKELY(!blocking_needs_care())) {
+    const Blocking blocking;
+    return call::Send(buf, count, datatype, dest, tag, comm);
+  }
   return send_and_wait([&](MPI_Request* request) {
     return call::Isend(buf, count, datatype, dest, tag, comm, request);
   });
@@ -131,7 +134,10 @@ int on_Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, i
 
 int on_Ssend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
              MPI_Comm comm) {
-  if (HOB_LIKELY(!blocking_needs_care())) return call::Ssend(buf, count, datatype, dest, tag, comm);
+  if (HOB_LIKELY(!blocking_needs_care())) {
+    const Blocking blocking;
+    return call::Ssend(buf, count, datatype, dest, tag, comm);
+  }
   return send_and_wait([&](MPI_Request* request) {
     return call::Issend(buf, count, datatype, dest, tag, comm, request);
   });
@@ -139,7 +145,10 @@ int on_Ssend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, 
 
 int on_Rsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
              MPI_Comm comm) {
-  if (HOB_LIKELY(!blocking_needs_care())) return call::Rsend(buf, count, datatype, dest, tag, comm);
+  if (HOB_LIKELY(!blocking_needs_care())) {
+    const Blocking blocking;
+    return call::Rsend(buf, count, datatype, dest, tag, comm);
+  }
   return send_and_wait([&](MPI_Request* request) {
     return call::Irsend(buf, count, datatype, dest, tag, comm, request);
   });

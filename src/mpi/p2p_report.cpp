@@ -76,6 +76,10 @@ Queues queues_of(const Channel& channel) {
   return queues;
 }
 
+std::uint64_t receives(const Queues& q) {
+  return q.stats.native + q.stats.held + q.stats.immediate - q.stats.handed_over;
+}
+
 bool used(const Queues& queues) {
   return queues.posted.appended != 0 || queues.arrived.appended != 0;
 }
@@ -100,11 +104,11 @@ std::string quoted(const std::string& name) {
 
 std::string text(const Queues& q) {
   return fmt::format(
-      R"({{"comm":"{}","counters":{{"communicators":{},"receives":{},"native":{},"held":{},"immediate":{},"drawn":{},)"
-      R"("handed_over":{},"cancelled":{},"prq_max":{},"umq_max":{},"prq_depth_sum":{},"umq_depth_sum":{},)"
+      R"({{"comm":"{}","counters":{{"communicators":{},"receives":{},"watched":{},"native":{},"held":{},"immediate":{},"drawn":{},)"
+      R"("handed_over":{},"emptied":{},"cancelled":{},"prq_max":{},"umq_max":{},"prq_depth_sum":{},"umq_depth_sum":{},)"
       R"("prq_missed":{},"umq_missed":{}}},"histograms":{{{},{},{},{}}}}})",
-      quoted(q.name), q.communicators, q.posted.appended + q.stats.immediate, q.stats.native,
-      q.stats.held, q.stats.immediate, q.stats.drawn, q.stats.handed_over, q.posted.withdrawn,
+      quoted(q.name), q.communicators, receives(q), q.posted.appended, q.stats.native, q.stats.held,
+      q.stats.immediate, q.stats.drawn, q.stats.handed_over, q.stats.emptied, q.posted.withdrawn,
       q.posted.max_length, q.arrived.max_length, q.posted.depth_sum, q.arrived.depth_sum,
       q.posted.missed, q.arrived.missed, text(q.posted.length, "prq_length"),
       text(q.arrived.length, "umq_length"), text(q.posted.depth, "prq_depth"),
@@ -129,7 +133,7 @@ void count(report::Counters& counters) {
   using report::Counter;
   const std::lock_guard guard(state().gate);
   const auto add_up = [&](const Queues& q) {
-    counters[Counter::receives] += q.posted.appended + q.stats.immediate;
+    counters[Counter::receives] += receives(q);
     counters[Counter::receives_held] += q.stats.held;
     counters[Counter::receives_immediate] += q.stats.immediate;
     counters[Counter::receives_handed_over] += q.stats.handed_over;

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "mpi/progress_helper.hpp"
+#include "mpi/progress_ucx.hpp"
 #include "mpi/resolve.hpp"
 #include "mpi/spin.hpp"
 #include "mpi/wrapper.hpp"
@@ -16,49 +18,55 @@ std::vector<Poller>& pollers() {
 
 std::atomic<bool> ended{false};
 thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
-
-/// From within the library's own progress: Hob's calls there must not come back into its wrappers.
-int from_library() {
-  if (parts_under_way.load(std::memory_order_relaxed) == 0) return 0;
-  const DepthGuard guard;
-  advance();
-  return 0;
-}
+bool callbacks_wanted = true;
 
 /// MPICH 4.3 and later: asynchronous things, polled by the library's progress engine. The stream
 /// argument is a handle, an int there; MPIX_STREAM_NULL.
 constexpr int kMpichNoStream = 0x3c000000;
 enum MpichPoll { kMpichNoProgress = 0, kMpichDone = 1 };
 using MpichAsyncStart = int (*)(int (*)(void*), void*, int);
-int from_mpich(void*) { return ended ? kMpichDone : (from_library(), kMpichNoProgress); }
+int from_mpich(void*) { return ended ? kMpichDone : (advance_from_library(), kMpichNoProgress); }
 
 /// Open MPI 4 and 5: callbacks of opal_progress.
 using OpalRegister = int (*)(int (*)());
+int from_open_mpi() {
+  advance_from_library();
+  return 0;
+}
 
 void install_callback() {
   static std::atomic<bool> installed{false};
-  if (installed.exchange(true)) return;
-  if (auto start = reinterpret_cast<MpichAsyncStart>(real::find("MPIX_Async_start"))) {
-    // MPICH polls these with a lock held that its calls take again, and checks it with many
-    // threads.
-    if (!many_threads) library_calls_back = start(from_mpich, nullptr, kMpichNoStream) == 0;
-  } else if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register"))) {
-    library_calls_back = add(from_library) == 0;
+  if (installed.exchange(true) || !callbacks_wanted) return;
+  if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register"))) {
+    library_calls_back = windows_call_back = add(from_open_mpi) == 0;
+    return;
+  }
+  // MPICH calls back with locks held that its own calls take again.
+  if (many_threads) return;
+  if (ucx::serves()) {
+    library_calls_back = windows_call_back = true;
+  } else if (auto start = reinterpret_cast<MpichAsyncStart>(real::find("MPIX_Async_start"))) {
+    library_calls_back = start(from_mpich, nullptr, kMpichNoStream) == 0;
   }
 }
 
 }  // namespace
 
-void add_poller(const Poller& poller) {
-  pollers().push_back(poller);
+void add_poller(const Poller& poller) { pollers().push_back(poller); }
+
+void prepare_progress(bool any_thread, bool callbacks) {
+  callbacks_wanted = callbacks;
+  if (!many_threads) return;
   // Open MPI's registration is not safe while other threads are in its progress.
-  if (many_threads) install_callback();
+  install_callback();
+  has_helper = any_thread && !library_calls_back;
 }
 
 void under_way() {
   install_callback();
-  parts_under_way.fetch_add(1, std::memory_order_relaxed);
+  parts_under_way.fetch_add(1, std::memory_order_seq_cst);
   wake();
+  if (has_helper) helper::call();
 }
 
 void none_under_way() {
@@ -74,11 +82,23 @@ void advance() {
   advancing = false;
 }
 
-void before_blocking() {
+void advance_from_library() {
+  if (parts_under_way.load(std::memory_order_relaxed) == 0) return;
+  const DepthGuard guard;
+  advance();
+}
+
+void Blocking::enter() { helper::enter(); }
+void Blocking::leave() { helper::leave(); }
+
+void BlockingUnknown::hand_over() {
   for (const Poller& poller : pollers())
     if (poller.hand_over) poller.hand_over();
 }
 
-void end_callbacks() { ended = true; }
+void end_callbacks() {
+  ended = true;
+  helper::end();
+}
 
 }  // namespace hob::mpi

@@ -44,6 +44,7 @@ Entry take(MPI_Request handle) {
   Entry* entry = the.table.find(key_of(handle));
   if (!entry || (!entry->operation && !entry->observer)) return {};
   const Entry taken = *entry;
+  if (taken.operation) operations.fetch_sub(1, std::memory_order_relaxed);
   entry->operation = nullptr;
   entry->observer = nullptr;
   entry->watch = 0;
@@ -84,6 +85,7 @@ MPI_Request add(Operation& operation) {
   entry.watch = 0;
   entry.pooled = true;
   alive.fetch_add(1, std::memory_order_relaxed);
+  operations.fetch_add(1, std::memory_order_relaxed);
   return handle;
 }
 
@@ -96,6 +98,7 @@ void stand_behind(MPI_Request handle, Operation& operation) {
   entry.watch = 0;
   entry.pooled = false;
   alive.fetch_add(1, std::memory_order_relaxed);
+  operations.fetch_add(1, std::memory_order_relaxed);
 }
 
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {

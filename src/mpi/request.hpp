@@ -64,6 +64,10 @@ namespace requests {
 /// Operations and watched requests that are alive.
 inline std::atomic<std::int64_t> alive{0};
 
+/// Operations alone. With none, the library itself serves every wait and test, and those who watch
+/// are told of its results.
+inline std::atomic<std::int64_t> operations{0};
+
 /// A handle for an operation of Hob's: a real request of the library, from a pool. Throws
 /// std::bad_alloc. The handle is given back when the operation is complete or freed.
 MPI_Request add(Operation& operation);

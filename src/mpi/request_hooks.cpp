@@ -18,7 +18,10 @@ bool only_native() { return alive.load(std::memory_order_relaxed) == 0 && !block
 
 /// The library's own request: waits, and lets Hob's things advance where the library does not.
 int native_wait(MPI_Request* request, MPI_Status* status) {
-  if (!blocking_needs_care()) return real::Wait(request, status);
+  if (!blocking_needs_care()) {
+    const Blocking blocking;
+    return real::Wait(request, status);
+  }
   Pause pause;
   for (;;) {
     int flag = 0;
@@ -30,7 +33,10 @@ int native_wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int native_waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  if (!blocking_needs_care()) return real::Waitall(count, requests, statuses);
+  if (!blocking_needs_care()) {
+    const Blocking blocking;
+    return real::Waitall(count, requests, statuses);
+  }
   Pause pause;
   for (;;) {
     int flag = 0;
@@ -124,6 +130,46 @@ class Mix {
   std::vector<int> places_;
   std::size_t next_ = 0;
   bool watched_ = false;
+};
+
+/// Nothing of Hob's is behind any request; some of the library's may be watched.
+bool only_watched() {
+  return operations.load(std::memory_order_relaxed) == 0 && !blocking_needs_care();
+}
+
+/// The program's whole array goes to the library; observers hear of what it completed.
+class Watched {
+ public:
+  Watched(int count, const MPI_Request* requests) : count_(count) {
+    if (count > kFew) {
+      many_.resize(static_cast<std::size_t>(count));
+      watched_ = many_.data();
+    }
+    for (int i = 0; i < count; ++i)
+      watched_[i] = {requests[i], requests[i] == MPI_REQUEST_NULL ? 0 : look_up(requests[i]).watch};
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  void completed(int i) const { tell_complete(watched_[i].handle, watched_[i].watch); }
+  void completed_all() const {
+    for (int i = 0; i < count_; ++i) completed(i);
+  }
+  void completed_some(int number, const int* which) const {
+    if (number == MPI_UNDEFINED) return;
+    for (int i = 0; i < number; ++i) completed(which[i]);
+  }
+
+ private:
+  struct One {
+    MPI_Request handle;
+    std::uint64_t watch;
+  };
+  static constexpr int kFew = 32;
+  int count_;
+  One few_[kFew];
+  std::vector<One> many_;
+  One* watched_ = few_;
 };
 
 /// Ends waitall and testall once everything is complete. `native_error`: of the library's part,
@@ -268,7 +314,10 @@ int wait(MPI_Request* request, MPI_Status* status) {
 using namespace requests;
 
 int on_Wait(MPI_Request* request, MPI_Status* status) {
-  if (HOB_LIKELY(only_native())) return real::Wait(request, status);
+  if (HOB_LIKELY(only_native())) {
+    const Blocking blocking;
+    return real::Wait(request, status);
+  }
   return requests::wait(request, status);
 }
 
@@ -293,8 +342,17 @@ int on_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native()) || count <= 0)
+  if (HOB_LIKELY(only_native()) || count <= 0) {
+    const Blocking blocking;
     return real::Waitall(count, array_of_requests, array_of_statuses);
+  }
+  if (HOB_LIKELY(only_watched())) {
+    const Watched watched(count, array_of_requests);
+    const Blocking blocking;
+    const int error = real::Waitall(count, array_of_requests, array_of_statuses);
+    watched.completed_all();
+    return error;
+  }
   Mix mix(count, array_of_requests);
   if (!mix.any_own()) {
     const int error = native_waitall(count, array_of_requests, array_of_statuses);
@@ -316,6 +374,12 @@ int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
                MPI_Status* array_of_statuses) {
   if (HOB_LIKELY(only_native()) || count <= 0)
     return real::Testall(count, array_of_requests, flag, array_of_statuses);
+  if (HOB_LIKELY(only_watched())) {
+    const Watched watched(count, array_of_requests);
+    const int error = real::Testall(count, array_of_requests, flag, array_of_statuses);
+    if (*flag || error != MPI_SUCCESS) watched.completed_all();
+    return error;
+  }
   Mix mix(count, array_of_requests);
   if (!mix.any_own()) {
     if (blocking_needs_care()) advance();
@@ -337,10 +401,20 @@ int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
 }
 
 int on_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Status* status) {
-  if (HOB_LIKELY(only_native()) || count <= 0)
+  if (HOB_LIKELY(only_native()) || count <= 0) {
+    const Blocking blocking;
     return real::Waitany(count, array_of_requests, index, status);
+  }
+  if (HOB_LIKELY(only_watched())) {
+    const Watched watched(count, array_of_requests);
+    const Blocking blocking;
+    const int error = real::Waitany(count, array_of_requests, index, status);
+    if (*index != MPI_UNDEFINED) watched.completed(*index);
+    return error;
+  }
   Mix mix(count, array_of_requests);
   if (!mix.any_own() && !blocking_needs_care()) {
+    const Blocking blocking;
     const int error = real::Waitany(count, array_of_requests, index, status);
     if (*index != MPI_UNDEFINED) mix.heard(*index);
     return error;
@@ -358,6 +432,12 @@ int on_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag
                MPI_Status* status) {
   if (HOB_LIKELY(only_native()) || count <= 0)
     return real::Testany(count, array_of_requests, index, flag, status);
+  if (HOB_LIKELY(only_watched())) {
+    const Watched watched(count, array_of_requests);
+    const int error = real::Testany(count, array_of_requests, index, flag, status);
+    if (*flag && *index != MPI_UNDEFINED) watched.completed(*index);
+    return error;
+  }
   advance();
   Mix mix(count, array_of_requests);
   int error = MPI_SUCCESS;
@@ -368,11 +448,22 @@ int on_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag
 
 int on_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                 MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native()) || incount <= 0)
+  if (HOB_LIKELY(only_native()) || incount <= 0) {
+    const Blocking blocking;
     return real::Waitsome(incount, array_of_requests, outcount, array_of_indices,
                           array_of_statuses);
+  }
+  if (HOB_LIKELY(only_watched())) {
+    const Watched watched(incount, array_of_requests);
+    const Blocking blocking;
+    const int error =
+        real::Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    watched.completed_some(*outcount, array_of_indices);
+    return error;
+  }
   Mix mix(incount, array_of_requests);
   if (!mix.any_own() && !blocking_needs_care()) {
+    const Blocking blocking;
     const int error =
         real::Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
     if (*outcount != MPI_UNDEFINED)
@@ -394,6 +485,13 @@ int on_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int
   if (HOB_LIKELY(only_native()) || incount <= 0)
     return real::Testsome(incount, array_of_requests, outcount, array_of_indices,
                           array_of_statuses);
+  if (HOB_LIKELY(only_watched())) {
+    const Watched watched(incount, array_of_requests);
+    const int error =
+        real::Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    watched.completed_some(*outcount, array_of_indices);
+    return error;
+  }
   advance();
   Mix mix(incount, array_of_requests);
   int error = MPI_SUCCESS;

@@ -83,10 +83,12 @@ static MPI_Comm without_ghosts(int thread_level) {
   return users;
 }
 
-void start(int thread_level, bool world) {
+void start(int thread_level, bool world, bool any_thread) {
   Runtime& the = runtime();
   many_threads = thread_level == MPI_THREAD_MULTIPLE;
   the.world = world;
+  if (!the.settings.off)
+    prepare_progress(many_threads && any_thread, the.settings.match_progress != "hand-over");
   char host[256] = {};
   gethostname(host, sizeof host - 1);
   the.host = host;

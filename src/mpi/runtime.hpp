@@ -34,8 +34,9 @@ void read_settings();
 /// process ends with status 2, and one of them says which Hob to use. Before MPI is initialised.
 void check_family();
 
-/// After the library's own initialisation. thread_level: what it provided.
-void start(int thread_level, bool world);
+/// After the library's own initialisation. thread_level: what it provided. any_thread: it is known
+/// that threads of Hob's own may call the library, too.
+void start(int thread_level, bool world, bool any_thread);
 
 /// Before the library's own finalisation: report, release.
 void finish();

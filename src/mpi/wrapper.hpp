@@ -78,8 +78,12 @@ inline std::atomic<std::uint64_t> acquires{1};
 /// Windows with a cache. While there is none, nothing depends on the count of acquires.
 inline std::atomic<int> cached_windows{0};
 
+inline bool nothing_cached() {
+  return HOB_LIKELY(cached_windows.load(std::memory_order_relaxed) == 0);
+}
+
 inline void note_acquire() {
-  if (HOB_LIKELY(cached_windows.load(std::memory_order_relaxed) == 0)) return;
+  if (nothing_cached()) return;
   if (many_threads)
     acquires.fetch_add(1, std::memory_order_relaxed);
   else

@@ -1,14 +1,16 @@
 # Point-to-point programs on every MPI library: plainly, with Hob as it is by default, and with every
 # receive taken over.
 
-foreach(program order probe modes requests comms deadline)
+foreach(program order probe modes requests comms deadline flood)
   hob_mpi_program(p2p_${program} SOURCES p2p_${program}.c FLAGS -Wno-stringop-overflow -Wno-stringop-overread)
 endforeach()
 hob_mpi_program(p2p_fuzz SOURCES ../fuzz/p2p_fuzz.cpp FLAGS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
 
-# hob_p2p_test(program MPI RANKS n MATCH plain|auto|always [LABEL label] ARGS...)
+hob_mpi_program(p2p_deadline_threads SOURCES p2p_deadline.c FLAGS -DMANY_THREADS -Wno-stringop-overflow -Wno-stringop-overread)
+
+# hob_p2p_test(suffix program MPI RANKS n MATCH plain|auto|always [LABEL label] [SETTINGS NAME=value...] ARGS...)
 function(hob_p2p_test name program mpi)
-  cmake_parse_arguments(arg "" "RANKS;MATCH;LABEL" "ARGS" ${ARGN})
+  cmake_parse_arguments(arg "" "RANKS;MATCH;LABEL" "ARGS;SETTINGS" ${ARGN})
   if(NOT arg_LABEL)
     set(arg_LABEL mpi)
   endif()
@@ -19,6 +21,9 @@ function(hob_p2p_test name program mpi)
   if(NOT arg_MATCH STREQUAL "plain")
     list(APPEND launch env "LD_PRELOAD=${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
          HOB_MATCH=${arg_MATCH} HOB_REPORT=silent)
+  endif()
+  if(arg_SETTINGS)
+    set(launch "${CMAKE_COMMAND}" -E env ${arg_SETTINGS} ${launch})
   endif()
   add_test(NAME ${arg_LABEL}.${mpi}.${program}.${arg_MATCH}${name}
     COMMAND "${CMAKE_COMMAND}" -E env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${launch}
@@ -32,13 +37,69 @@ foreach(mpi IN LISTS HOB_MPIS)
     foreach(program order probe modes requests comms)
       hob_p2p_test("" p2p_${program} ${mpi} RANKS 2 MATCH ${match})
     endforeach()
-    # MPICH 5 does not advance shared memory in MPI_Intercomm_create. With every receive taken over,
-    # win_start_complete and win_test_loop miss their deadline: known, docs/takeover.md.
-    if(NOT match STREQUAL "always")
-      hob_p2p_test("" p2p_deadline ${mpi} RANKS 2 MATCH ${match} ARGS -intercomm_create)
-    endif()
     hob_p2p_test("" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz ARGS --programs 10)
     hob_p2p_test("_three" p2p_fuzz ${mpi} RANKS 3 MATCH ${match} LABEL fuzz ARGS --programs 3 --seed 500)
     hob_p2p_test("_threads" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz ARGS --programs 3 --seed 900 --threads 3)
   endforeach()
 endforeach()
+
+# What the libraries themselves cannot do: MPICH 5 does not advance shared memory in
+# MPI_Intercomm_create, MPICH 4 over UCX has no MPI_Comm_spawn, Open MPI advances nothing between the
+# halves of a split collective read.
+set(without_mpich5 -intercomm_create)
+set(without_abi5 -intercomm_create)
+set(without_mpich4 -comm_spawn)
+set(without_openmpi4 -file_split_read_all -file_split_read_at_all -file_split_read_ordered)
+set(without_openmpi5 ${without_openmpi4})
+set(tcp MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp)
+foreach(mpi IN LISTS HOB_MPIS)
+  foreach(match plain auto always)
+    hob_p2p_test("" p2p_deadline ${mpi} RANKS 2 MATCH ${match} ARGS ${without_${mpi}})
+    hob_p2p_test("" p2p_deadline_threads ${mpi} RANKS 2 MATCH ${match} ARGS ${without_${mpi}})
+  endforeach()
+  hob_p2p_test("_hand_over" p2p_deadline ${mpi} RANKS 2 MATCH always
+    SETTINGS HOB_MATCH_PROGRESS=hand-over ARGS ${without_${mpi}})
+  if(mpi MATCHES "mpich5|abi5")
+    hob_p2p_test("_tcp" p2p_deadline ${mpi} RANKS 2 MATCH always SETTINGS ${tcp}
+      ARGS ${without_${mpi}} -win_allocate_shared)
+    hob_p2p_test("_tcp" p2p_deadline_threads ${mpi} RANKS 2 MATCH always SETTINGS ${tcp}
+      ARGS ${without_${mpi}} -win_allocate_shared)
+  endif()
+endforeach()
+
+# Over TCP, with ghosts (the third rank of a node), and held receives handed over.
+set(tcp_mpich5 ${tcp})
+set(tcp_abi5 ${tcp})
+set(tcp_mpich4 MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self)
+set(tcp_openmpi4 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,tcp)
+set(tcp_openmpi5 ${tcp_openmpi4})
+foreach(mpi IN LISTS HOB_MPIS)
+  foreach(match auto always)
+    hob_p2p_test("_ghosts" p2p_fuzz ${mpi} RANKS 3 MATCH ${match} LABEL fuzz
+      SETTINGS HOB_GHOSTS=1 ARGS --programs 5 --seed 1700)
+    # libfabric's tcp provider loses messages beyond 64 unexpected ones of a process.
+    # Known: with every receive taken over, MPICH 5 over it crashes in the fuzzer (docs/takeover.md).
+    if(match STREQUAL "always" AND mpi MATCHES "mpich5|abi5")
+      continue()
+    endif()
+    hob_p2p_test("_tcp" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz
+      SETTINGS ${tcp_${mpi}} FI_TCP_MAX_SAVED=1000000 ARGS --programs 5 --seed 1300)
+  endforeach()
+  hob_p2p_test("_hand_over" p2p_fuzz ${mpi} RANKS 2 MATCH always LABEL fuzz
+    SETTINGS HOB_MATCH_PROGRESS=hand-over ARGS --programs 5 --seed 2100)
+  hob_p2p_test("_ghosts" p2p_order ${mpi} RANKS 3 MATCH always SETTINGS HOB_GHOSTS=1)
+endforeach()
+
+# A million unexpected messages; fewer on MPICH, which itself takes minutes for more.
+foreach(mpi IN LISTS HOB_MPIS)
+  if(mpi MATCHES "openmpi")
+    hob_p2p_test("" p2p_flood ${mpi} RANKS 2 MATCH auto ARGS 1000000)
+  else()
+    hob_p2p_test("" p2p_flood ${mpi} RANKS 2 MATCH auto ARGS 100000)
+  endif()
+endforeach()
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME unit.deadline_complete
+  COMMAND Python3::Interpreter -B "${CMAKE_CURRENT_SOURCE_DIR}/deadline_complete.py")
+set_tests_properties(unit.deadline_complete PROPERTIES LABELS unit)

@@ -3,6 +3,10 @@
  * completes. One case for each kind of blocking call, each with a deadline. */
 #include "p2p_check.h"
 
+#ifndef DEADLINE
+#define DEADLINE 15
+#endif
+
 enum { kTag = 7, kGo = 11, kAid = 12, kBig = 200000 };
 
 static int posted;          /* what the posted receive takes */
@@ -27,6 +31,7 @@ struct deadline_case {
 static int a, b, recv2[2], send2[2];
 static MPI_Request other;
 static MPI_Comm made;
+static MPI_Info no_hints;
 static MPI_Win win;
 static MPI_File file;
 static int window_memory[16];
@@ -88,6 +93,28 @@ static void neighbor_allgather(void) {
 static void neighbor_alltoall(void) {
   MPI_Neighbor_alltoall(send2, 1, MPI_INT, recv2, 1, MPI_INT, ring);
 }
+static void neighbor_allgatherv(void) {
+  int counts[2] = {1, 1}, displs[2] = {0, 1};
+  MPI_Neighbor_allgatherv(&a, 1, MPI_INT, recv2, counts, displs, MPI_INT, ring);
+}
+static void neighbor_alltoallv(void) {
+  int counts[2] = {1, 1}, displs[2] = {0, 1};
+  MPI_Neighbor_alltoallv(send2, counts, displs, MPI_INT, recv2, counts, displs, MPI_INT, ring);
+}
+static void neighbor_alltoallw(void) {
+  int counts[2] = {1, 1};
+  MPI_Aint displs[2] = {0, 4};
+  MPI_Datatype types[2] = {MPI_INT, MPI_INT};
+  MPI_Neighbor_alltoallw(send2, counts, displs, types, recv2, counts, displs, types, ring);
+}
+#if MPI_VERSION >= 4
+static void persistent_barrier(void) {
+  MPI_Barrier_init(comm, MPI_INFO_NULL, &other);
+  MPI_Start(&other);
+  MPI_Wait(&other, MPI_STATUS_IGNORE);
+  MPI_Request_free(&other);
+}
+#endif
 static void ibarrier_wait(void) {
   MPI_Ibarrier(comm, &other);
   MPI_Wait(&other, MPI_STATUS_IGNORE);
@@ -111,6 +138,49 @@ static void comm_create_group(void) {
   MPI_Comm_create_group(comm, group, 5, &made);
   MPI_Group_free(&group);
 }
+static void comm_dup_with_info(void) { MPI_Comm_dup_with_info(comm, MPI_INFO_NULL, &made); }
+static void comm_set_info(void) { MPI_Comm_set_info(comm, no_hints); }
+static void cart_sub(void) {
+  int keep[1] = {1};
+  MPI_Cart_sub(ring, keep, &made);
+}
+static void cart_sub_after(void) {
+  MPI_Comm_free(&made);
+  ring_after();
+}
+static void dist_graph_general(void) {
+  int rank, peer, degree = 1;
+  MPI_Comm_rank(comm, &rank);
+  peer = 1 - rank;
+  MPI_Dist_graph_create(comm, 1, &rank, &degree, &peer, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+}
+#if MPI_VERSION >= 4
+static void comm_create_from_group(void) {
+  MPI_Group group;
+  MPI_Comm_group(comm, &group);
+  MPI_Comm_create_from_group(group, "hob", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made);
+  MPI_Group_free(&group);
+}
+static void intercomm_create_from_groups(void) {
+  MPI_Group group, mine, theirs;
+  int rank, peer;
+  MPI_Comm_group(comm, &group);
+  MPI_Comm_rank(comm, &rank);
+  peer = 1 - rank;
+  MPI_Group_incl(group, 1, &rank, &mine);
+  MPI_Group_incl(group, 1, &peer, &theirs);
+  MPI_Intercomm_create_from_groups(mine, 0, theirs, 0, "hob", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
+                                   &made);
+  MPI_Group_free(&group);
+  MPI_Group_free(&mine);
+  MPI_Group_free(&theirs);
+}
+#endif
+static const char* program;
+static void comm_spawn(void) {
+  MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 1, comm, &made, MPI_ERRCODES_IGNORE);
+}
+static void spawn_after(void) { MPI_Comm_disconnect(&made); }
 static void comm_idup(void) {
   MPI_Comm_idup(comm, &made, &other);
   MPI_Wait(&other, MPI_STATUS_IGNORE);
@@ -175,6 +245,11 @@ static void recv_from_0_world(void) {
 static void issend_wait(void) {
   MPI_Issend(&a, 1, MPI_INT, 1, kAid, comm, &other);
   MPI_Wait(&other, MPI_STATUS_IGNORE);
+}
+static void irecv_waitall(void) {
+  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Irecv(&a, 1, MPI_INT, 1, kAid, comm, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 static void irecv_waitany(void) {
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
@@ -342,23 +417,62 @@ static void rput_wait(void) {
   MPI_Win_unlock(1, win);
 }
 
+static void flush_all(void) {
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+  MPI_Put(&a, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+  MPI_Win_flush_local(1, win);
+  MPI_Win_flush_local_all(win);
+  MPI_Win_flush_all(win);
+  MPI_Win_unlock(1, win);
+}
+static void win_set_info(void) { MPI_Win_set_info(win, no_hints); }
+
 static void file_open(void) {
   MPI_File_open(comm, file_name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
                 MPI_INFO_NULL, &file);
 }
 static void file_close(void) { MPI_File_close(&file); }
-static void file_write_all(void) {
+static MPI_Offset file_place(void) {
   int rank;
   MPI_Comm_rank(comm, &rank);
-  MPI_File_write_at_all(file, rank * kBig, big_out, kBig, MPI_CHAR, MPI_STATUS_IGNORE);
+  return (MPI_Offset)rank * kBig;
 }
-static void file_read_all(void) {
-  MPI_File_read_at_all(file, 0, big_in, 100, MPI_CHAR, MPI_STATUS_IGNORE);
-}
-static void file_set_size(void) { MPI_File_set_size(file, 1000); }
-static void file_set_view(void) {
-  MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
-}
+/* Both ranks; the call of rank 0 may wait for that of rank 1, or not: the library's choice. */
+#define FILE_CASE(name, call) \
+  static void file_##name(void) { call; }
+#define BIG_OUT big_out, kBig, MPI_CHAR
+#define BIG_IN big_in, kBig, MPI_CHAR
+FILE_CASE(write, MPI_File_write(file, BIG_OUT, MPI_STATUS_IGNORE))
+FILE_CASE(read, MPI_File_read(file, BIG_IN, MPI_STATUS_IGNORE))
+FILE_CASE(write_all, MPI_File_write_all(file, BIG_OUT, MPI_STATUS_IGNORE))
+FILE_CASE(read_all, MPI_File_read_all(file, BIG_IN, MPI_STATUS_IGNORE))
+FILE_CASE(write_at, MPI_File_write_at(file, file_place(), BIG_OUT, MPI_STATUS_IGNORE))
+FILE_CASE(read_at, MPI_File_read_at(file, file_place(), BIG_IN, MPI_STATUS_IGNORE))
+FILE_CASE(write_at_all, MPI_File_write_at_all(file, file_place(), BIG_OUT, MPI_STATUS_IGNORE))
+FILE_CASE(read_at_all, MPI_File_read_at_all(file, 0, big_in, 100, MPI_CHAR, MPI_STATUS_IGNORE))
+FILE_CASE(write_shared, MPI_File_write_shared(file, big_out, 100, MPI_CHAR, MPI_STATUS_IGNORE))
+FILE_CASE(read_shared, MPI_File_read_shared(file, big_in, 100, MPI_CHAR, MPI_STATUS_IGNORE))
+FILE_CASE(write_ordered, MPI_File_write_ordered(file, big_out, 100, MPI_CHAR, MPI_STATUS_IGNORE))
+FILE_CASE(read_ordered, MPI_File_read_ordered(file, big_in, 100, MPI_CHAR, MPI_STATUS_IGNORE))
+FILE_CASE(split_write_all, MPI_File_write_all_begin(file, BIG_OUT);
+          MPI_File_write_all_end(file, big_out, MPI_STATUS_IGNORE))
+FILE_CASE(split_read_all, MPI_File_read_all_begin(file, BIG_IN);
+          MPI_File_read_all_end(file, big_in, MPI_STATUS_IGNORE))
+FILE_CASE(split_write_at_all, MPI_File_write_at_all_begin(file, file_place(), BIG_OUT);
+          MPI_File_write_at_all_end(file, big_out, MPI_STATUS_IGNORE))
+FILE_CASE(split_read_at_all, MPI_File_read_at_all_begin(file, file_place(), BIG_IN);
+          MPI_File_read_at_all_end(file, big_in, MPI_STATUS_IGNORE))
+FILE_CASE(split_write_ordered, MPI_File_write_ordered_begin(file, big_out, 100, MPI_CHAR);
+          MPI_File_write_ordered_end(file, big_out, MPI_STATUS_IGNORE))
+FILE_CASE(split_read_ordered, MPI_File_read_ordered_begin(file, big_in, 100, MPI_CHAR);
+          MPI_File_read_ordered_end(file, big_in, MPI_STATUS_IGNORE))
+FILE_CASE(seek_shared, MPI_File_seek_shared(file, 8, MPI_SEEK_SET))
+FILE_CASE(set_size, MPI_File_set_size(file, 1000))
+FILE_CASE(preallocate, MPI_File_preallocate(file, 1000))
+FILE_CASE(set_atomicity, MPI_File_set_atomicity(file, 1))
+FILE_CASE(set_info, MPI_File_set_info(file, no_hints))
+FILE_CASE(sync, MPI_File_sync(file))
+FILE_CASE(set_view, MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL))
 
 static const struct deadline_case all_cases[] = {
     {"barrier", barrier, barrier, 0, 0},
@@ -381,8 +495,24 @@ static const struct deadline_case all_cases[] = {
     {"exscan", exscan, exscan, swap_before, swap_after},
     {"neighbor_allgather", neighbor_allgather, neighbor_allgather, ring_before, ring_after},
     {"neighbor_alltoall", neighbor_alltoall, neighbor_alltoall, ring_before, ring_after},
+    {"neighbor_allgatherv", neighbor_allgatherv, neighbor_allgatherv, ring_before, ring_after},
+    {"neighbor_alltoallv", neighbor_alltoallv, neighbor_alltoallv, ring_before, ring_after},
+    {"neighbor_alltoallw", neighbor_alltoallw, neighbor_alltoallw, ring_before, ring_after},
+#if MPI_VERSION >= 4
+    {"persistent_barrier", persistent_barrier, persistent_barrier, 0, 0},
+#endif
     {"ibarrier_wait", ibarrier_wait, ibarrier_wait, 0, 0},
     {"comm_dup", comm_dup, comm_dup, 0, free_made},
+    {"comm_dup_with_info", comm_dup_with_info, comm_dup_with_info, 0, free_made},
+    {"comm_set_info", comm_set_info, comm_set_info, 0, 0},
+    {"cart_sub", cart_sub, cart_sub, ring_before, cart_sub_after},
+    {"dist_graph_create", dist_graph_general, dist_graph_general, 0, free_made},
+#if MPI_VERSION >= 4
+    {"comm_create_from_group", comm_create_from_group, comm_create_from_group, 0, free_made},
+    {"intercomm_create_from_groups", intercomm_create_from_groups, intercomm_create_from_groups, 0,
+     free_made},
+#endif
+    {"comm_spawn", comm_spawn, comm_spawn, 0, spawn_after},
     {"comm_idup", comm_idup, comm_idup, 0, free_made},
     {"comm_split", comm_split, comm_split, 0, free_made},
     {"comm_split_type", comm_split_type, comm_split_type, 0, free_made},
@@ -403,6 +533,7 @@ static const struct deadline_case all_cases[] = {
     {"ssend", ssend, recv_from_0, 0, 0},
     {"ssend_other_communicator", ssend_world, recv_from_0_world, 0, 0},
     {"issend_wait", issend_wait, recv_from_0, 0, 0},
+    {"waitall", irecv_waitall, send_aid, 0, 0},
     {"waitany", irecv_waitany, send_aid, 0, 0},
     {"waitsome", irecv_waitsome, send_aid, 0, 0},
     {"test_loop", irecv_testloop, send_aid, 0, 0},
@@ -427,11 +558,38 @@ static const struct deadline_case all_cases[] = {
     {"win_test_loop", win_test, win_wait_peer, win_create, win_free},
     {"win_lock", win_lock, win_lock_peer, lock_before, win_free},
     {"win_lock_all_flush", win_lock_all, win_lock_peer, lock_before, win_free},
+    {"win_flush_all", flush_all, win_lock_peer, lock_before, win_free},
+    {"win_set_info", win_set_info, win_set_info, win_create, win_free},
     {"rput_wait", rput_wait, win_lock_peer, lock_before, win_free},
     {"file_open", file_open, file_open, 0, file_close},
+    {"file_write", file_write, file_write, file_open, file_close},
+    {"file_read", file_read, file_read, file_open, file_close},
     {"file_write_all", file_write_all, file_write_all, file_open, file_close},
     {"file_read_all", file_read_all, file_read_all, file_open, file_close},
+    {"file_write_at", file_write_at, file_write_at, file_open, file_close},
+    {"file_read_at", file_read_at, file_read_at, file_open, file_close},
+    {"file_write_at_all", file_write_at_all, file_write_at_all, file_open, file_close},
+    {"file_read_at_all", file_read_at_all, file_read_at_all, file_open, file_close},
+    {"file_write_shared", file_write_shared, file_write_shared, file_open, file_close},
+    {"file_read_shared", file_read_shared, file_read_shared, file_open, file_close},
+    {"file_write_ordered", file_write_ordered, file_write_ordered, file_open, file_close},
+    {"file_read_ordered", file_read_ordered, file_read_ordered, file_open, file_close},
+    {"file_split_write_all", file_split_write_all, file_split_write_all, file_open, file_close},
+    {"file_split_read_all", file_split_read_all, file_split_read_all, file_open, file_close},
+    {"file_split_write_at_all", file_split_write_at_all, file_split_write_at_all, file_open,
+     file_close},
+    {"file_split_read_at_all", file_split_read_at_all, file_split_read_at_all, file_open,
+     file_close},
+    {"file_split_write_ordered", file_split_write_ordered, file_split_write_ordered, file_open,
+     file_close},
+    {"file_split_read_ordered", file_split_read_ordered, file_split_read_ordered, file_open,
+     file_close},
+    {"file_seek_shared", file_seek_shared, file_seek_shared, file_open, file_close},
     {"file_set_size", file_set_size, file_set_size, file_open, file_close},
+    {"file_preallocate", file_preallocate, file_preallocate, file_open, file_close},
+    {"file_set_atomicity", file_set_atomicity, file_set_atomicity, file_open, file_close},
+    {"file_set_info", file_set_info, file_set_info, file_open, file_close},
+    {"file_sync", file_sync, file_sync, file_open, file_close},
     {"file_set_view", file_set_view, file_set_view, file_open, file_close},
     {"file_close", file_close, file_close, file_open, 0},
 };
@@ -462,9 +620,23 @@ static void run(const struct deadline_case* c, int wildcard) {
 int main(int argc, char** argv) {
   long mine[2], total[2];
   int ran = 0;
+  MPI_Comm parent;
+#ifdef MANY_THREADS
+  int level;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+#else
   MPI_Init(&argc, &argv);
+#endif
+  MPI_Comm_get_parent(&parent);
+  if (parent != MPI_COMM_NULL) { /* of the case comm_spawn */
+    MPI_Comm_disconnect(&parent);
+    MPI_Finalize();
+    return 0;
+  }
+  program = argv[0];
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  MPI_Info_create(&no_hints);
   big_out = calloc(10, kBig);
   big_in = calloc(10, kBig);
   signal(SIGALRM, on_deadline);
@@ -475,18 +647,19 @@ int main(int argc, char** argv) {
     for (size_t i = 0; i < sizeof all_cases / sizeof all_cases[0]; i++) {
       if (!selected(argc, argv, all_cases[i].name)) continue;
       case_name = all_cases[i].name;
-      alarm(15);
+      alarm(DEADLINE);
       for (int wildcard = 0; wildcard < 2; wildcard++) run(&all_cases[i], wildcard);
       ran++;
     }
   }
   case_name = "end";
-  alarm(15);
+  alarm(DEADLINE);
   mine[0] = failures;
   mine[1] = checks;
   MPI_Allreduce(mine, total, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   if (world_rank == 0) printf("%d cases, %ld checks, %ld failures\n", ran, total[1], total[0]);
   fflush(stdout);
+  MPI_Info_free(&no_hints);
   MPI_Comm_free(&comm);
   free(big_out);
   free(big_in);

@@ -25,7 +25,15 @@ ROOT = Path(__file__).resolve().parents[2]
 REMOTE = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
 # All ranks on one node.
 SAME_NODE = {}
-SETUPS = {"remote": REMOTE, "node": SAME_NODE}
+# The like of REMOTE for other MPI libraries.
+OPENMPI_TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
+UCX_TCP = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
+SETUPS = {
+    "remote": REMOTE,
+    "node": SAME_NODE,
+    "openmpi-tcp": OPENMPI_TCP,
+    "ucx-tcp": UCX_TCP,
+}
 
 # The library that serves each family of MPI libraries.
 LIBRARIES = {"mpich": "libhob_mpich.so", "openmpi": "libhob_openmpi.so", "abi": "libhob_abi.so"}

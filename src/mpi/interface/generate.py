@@ -61,7 +61,7 @@ def wanted(procedure):
     name = procedure["name"]
     if name.endswith(plan.IGNORED_SUFFIXES) or name.startswith(plan.IGNORED_PREFIXES):
         return False
-    return short(name) in plan.HOOKS or any(
+    return short(name) in plan.HOOKS + plan.ALSO_WRAPPED or any(
         p[2] in plan.WRAPPED_KINDS for p in procedure["parameters"]
     )
 
@@ -110,6 +110,7 @@ def may_block(call):
     return not (
         call.base in plan.LOCAL
         or call.base in plan.PATIENT
+        or call.base in plan.POLLS
         or plan.is_start(call.name, call.parameters)
     )
 
@@ -133,7 +134,10 @@ def wrapper(call):
         lines.append(f"  if (HOB_LIKELY({test}())) return {native};")
     lines.append("  const DepthGuard guard;")
     if may_block(call):
-        lines.append("  if (HOB_UNLIKELY(blocking_needs_care())) before_blocking();")
+        guard = "BlockingWindow" if call.base in plan.SLEEPERS else "BlockingUnknown"
+        lines.append(f"  const {guard} blocking;")
+    if call.base in plan.POLLS:
+        lines.append("  advance_polling();")
     hooked = call.base in plan.HOOKS and (
         not call.large or shares_hook(call.procedure) or short(call.name) in plan.HOOKS
     )
@@ -144,7 +148,7 @@ def wrapper(call):
     acquire = acquire_after(call)
     completes = plan.COMPLETIONS.get(call.base)
     if completes:
-        lines.append(f"  const bool tells = requests::tell({completes});")
+        lines.append(f"  const bool tells = nothing_cached() || requests::tell({completes});")
         acquire = f"if (tells) {{ {acquire} }}"
     lines.append(f"  const {call.returns} hob_result = {target};")
     if acquire:

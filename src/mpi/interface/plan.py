@@ -31,18 +31,22 @@ NEWER = "Request_get_status_all Request_get_status_any Request_get_status_some".
 # Calls without a hook that Hob itself makes with counts of any size.
 WIDE = "Isend Issend Irsend".split()
 
-# Hooks, and calls without one, that never leave anything of Hob's behind while they block; before
-# all others that may block (neither here, nor LOCAL, nor is_start), before_blocking() is called.
+# Hooks, and calls without one, that never leave anything of Hob's behind while they block; around
+# all others that may block (neither here, nor in POLLS, nor LOCAL, nor is_start), there is a guard
+# (progress.hpp, BlockingUnknown; for SLEEPERS, BlockingWindow).
 PATIENT = """
 Init Init_thread Session_init
 Wait Test Waitall Testall Waitany Testany Waitsome Testsome
 Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some
 Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
 Rget Rput Raccumulate Rget_accumulate
-Win_test Win_post Win_sync Win_set_info Type_free
+Win_post Win_sync Type_free
 Recv Irecv Recv_init Probe Iprobe Mprobe Improbe
-Send Ssend Rsend Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
+Send Ssend Rsend Bsend Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
 """.split()
+
+# Calls that never block, but that programs repeat until they succeed: what is under way advances.
+POLLS = "Win_test Parrived".split()
 
 # Calls that make Hob active: they are hooked before it is.
 STARTS = "Init Init_thread Session_init".split()
@@ -110,6 +114,9 @@ IGNORED_PREFIXES = ("MPI_T_", "MPI_Abi_")
 # Calls that take or complete one of these are wrapped even without a hook; all others are purely
 # local and stay with the MPI library.
 WRAPPED_KINDS = {"COMMUNICATOR", "WINDOW", "REQUEST", "MESSAGE", "FILE", "SESSION"}
+
+# And these, which may block though they take none.
+ALSO_WRAPPED = "Buffer_detach Buffer_flush".split()
 
 # Calls that complete requests: they tell nothing if all of these are the process's own one-sided
 # operations. The value: the call's arguments (number of requests, their array).

@@ -1,0 +1,57 @@
+#include "mpi/progress_ucx.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "mpi/mpi.hpp"
+#include "mpi/progress.hpp"
+#include "mpi/spin.hpp"
+#include "mpi/wrapper.hpp"
+
+namespace hob::mpi::ucx {
+namespace {
+
+using Progress = unsigned (*)(void*);
+
+unsigned first(void* worker);
+std::atomic<Progress> next{first};
+
+Progress find_next() {
+  if (void* found = dlsym(RTLD_NEXT, "ucp_worker_progress"))
+    return reinterpret_cast<Progress>(found);
+  // An MPI library that was loaded late, with its own libraries out of sight.
+  if (void* library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD)) {
+    void* found = dlsym(library, "ucp_worker_progress");
+    dlclose(library);
+    if (found) return reinterpret_cast<Progress>(found);
+  }
+  std::fprintf(stderr, "hob: UCX is in use, but ucp_worker_progress is not to be found\n");
+  std::abort();
+}
+
+unsigned first(void* worker) {
+  const Progress found = find_next();
+  next.store(found, std::memory_order_relaxed);
+  return found(worker);
+}
+
+}  // namespace
+
+bool serves() { return next.load(std::memory_order_relaxed) != first; }
+
+}  // namespace hob::mpi::ucx
+
+#if !defined(OPEN_MPI)
+// Open MPI has a callback of its own. Nothing is done in a thread that is not in a call of the
+// program's: one of the library's own.
+extern "C" HOB_EXPORT unsigned ucp_worker_progress(void* worker) {
+  const unsigned events = hob::mpi::ucx::next.load(std::memory_order_relaxed)(worker);
+  if (HOB_UNLIKELY(hob::mpi::parts_under_way.load(std::memory_order_relaxed) != 0) &&
+      hob::mpi::library_calls_back && !hob::mpi::many_threads && hob::mpi::depth != 0)
+    hob::mpi::advance_from_library();
+  return events;
+}
+#endif
