@@ -34,8 +34,9 @@ int from_open_mpi() {
   return 0;
 }
 
+std::atomic<bool> installed{false};
+
 void install_callback() {
-  static std::atomic<bool> installed{false};
   if (installed.exchange(true) || !callbacks_wanted) return;
   if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register"))) {
     library_calls_back = windows_call_back = add(from_open_mpi) == 0;
@@ -55,6 +56,9 @@ void install_callback() {
 void add_poller(const Poller& poller) { pollers().push_back(poller); }
 
 void prepare_progress(bool any_thread, bool callbacks) {
+  // The first time, or again in a program that opens sessions one after another.
+  ended = installed = library_calls_back = windows_call_back = has_helper = false;
+  pollers().clear();
   callbacks_wanted = callbacks;
   if (!many_threads) return;
   // Open MPI's registration is not safe while other threads are in its progress.
@@ -98,6 +102,7 @@ void BlockingUnknown::hand_over() {
 
 void end_callbacks() {
   ended = true;
+  has_helper = false;
   helper::end();
 }
 

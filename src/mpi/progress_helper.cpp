@@ -78,10 +78,12 @@ void call() {
 }
 
 void end() {
-  ending.store(true, std::memory_order_seq_cst);
   if (!made.load(std::memory_order_acquire)) return;
+  ending.store(true, std::memory_order_seq_cst);
   rouse();
   pthread_join(thread, nullptr);
+  made = false;
+  ending = false;
 }
 
 }  // namespace hob::mpi::helper
