@@ -11,8 +11,10 @@ foreach(mpi mpich4 mpich5 abi5)
     list(REMOVE_ITEM mpi4 ${mpi})
   endif()
 endforeach()
-hob_mpi_program(ghost_large SOURCES ghost_large.c MPIS ${mpi4})
-hob_mpi_program(ghost_sessions SOURCES ghost_sessions.c MPIS ${mpi4})
+if(mpi4)
+  hob_mpi_program(ghost_large SOURCES ghost_large.c MPIS ${mpi4})
+  hob_mpi_program(ghost_sessions SOURCES ghost_sessions.c MPIS ${mpi4})
+endif()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
