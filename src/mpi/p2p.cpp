@@ -27,9 +27,9 @@ constexpr std::uint64_t kThreshold = 512;
 /// One in so many receives that go to the library is timed. One that takes longer than this, plus a
 /// nanosecond for each byte of its buffer, searched some hundred unexpected messages. After so many
 /// of these, drawing them all costs no more than the searches did; unless it found few.
-constexpr std::uint32_t kTimedOneIn = 8;
+constexpr std::uint32_t kTimedOneIn = 32;
 constexpr double kSlowSearchNs = 1000;
-constexpr std::uint32_t kPatience = 8;
+constexpr std::uint32_t kPatience = 4;
 constexpr std::uint64_t kWorthDrawing = 64;
 
 /// Messages drawn at one look, so that a flood cannot keep a thread from its own work.

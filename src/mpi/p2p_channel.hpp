@@ -115,7 +115,7 @@ class Channel final : public CompletionObserver {
   std::uint64_t references = 0;   ///< receives and watched requests that point here
   std::uint32_t starts = 0;       ///< receives posted with the library, to time some of them
   std::uint32_t slow_starts = 0;  ///< of those timed, slow ones lately
-  std::uint32_t patience = 8;     ///< slow ones after which the library's messages are drawn
+  std::uint32_t patience = 4;     ///< slow ones after which the library's messages are drawn
   std::size_t active_place = 0;   ///< in the list of channels with held receives
   match::DepthMeter posted;
   match::DepthMeter arrived;
