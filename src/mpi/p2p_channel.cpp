@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "mpi/progress_ucx.hpp"
 #include "mpi/real.hpp"
 
 namespace hob::mpi::p2p {
@@ -40,6 +41,15 @@ bool says_true(MPI_Info info, const char* key) {
   int flag = 0;
   real::Info_get(info, key, static_cast<int>(sizeof value) - 1, value, &flag);
   return flag && std::strcmp(value, "true") == 0;
+}
+
+/// MPICH 5.0.2 over libfabric crashes now and then when a probed message is received.
+bool drawing_is_unsafe() {
+#if defined(OPEN_MPI)
+  return false;
+#else
+  return !ucx::serves();
+#endif
 }
 
 /// The program promised not to use a wildcard, so the library may refuse Hob's.
@@ -83,7 +93,8 @@ std::uint64_t Channel::threshold() const {
 
 void Channel::read_hints() {
   // A wait of MPICH 4.0 does not see what a callback completed among messages to itself.
-  native_only = state().mode == State::Mode::never || !among_others || forbids_wildcards(comm);
+  native_only = state().mode == State::Mode::never || !among_others || forbids_wildcards(comm) ||
+                (state().mode == State::Mode::automatic && drawing_is_unsafe());
 }
 
 void Channel::completed(std::uint64_t ticket, bool freed) {

@@ -20,6 +20,13 @@ std::atomic<bool> ended{false};
 thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
 bool callbacks_wanted = true;
 
+/// MPICH 4.3 and later: asynchronous things, polled by the library's progress engine. The stream
+/// argument is a handle, an int there; MPIX_STREAM_NULL.
+constexpr int kMpichNoStream = 0x3c000000;
+enum MpichPoll { kMpichNoProgress = 0, kMpichDone = 1 };
+using MpichAsyncStart = int (*)(int (*)(void*), void*, int);
+int from_mpich(void*) { return ended ? kMpichDone : (advance_from_library(), kMpichNoProgress); }
+
 /// Open MPI 4 and 5: callbacks of opal_progress.
 using OpalRegister = int (*)(int (*)());
 int from_open_mpi() {
@@ -32,12 +39,16 @@ std::atomic<bool> installed{false};
 void install_callback() {
   if (installed.exchange(true) || !callbacks_wanted) return;
   if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register"))) {
-    library_calls_back = add(from_open_mpi) == 0;
+    library_calls_back = windows_call_back = add(from_open_mpi) == 0;
     return;
   }
-  // MPICH calls back with locks held that its own calls take again. Its MPIX_Async_start is of no
-  // use: over libfabric, a message received from within it crashes now and then (MPICH 5.0.2).
-  if (!many_threads) library_calls_back = ucx::serves();
+  // MPICH calls back with locks held that its own calls take again.
+  if (many_threads) return;
+  if (ucx::serves()) {
+    library_calls_back = windows_call_back = true;
+  } else if (auto start = reinterpret_cast<MpichAsyncStart>(real::find("MPIX_Async_start"))) {
+    library_calls_back = start(from_mpich, nullptr, kMpichNoStream) == 0;
+  }
 }
 
 }  // namespace
@@ -46,7 +57,7 @@ void add_poller(const Poller& poller) { pollers().push_back(poller); }
 
 void prepare_progress(bool any_thread, bool callbacks) {
   // The first time, or again in a program that opens sessions one after another.
-  ended = installed = library_calls_back = has_helper = false;
+  ended = installed = library_calls_back = windows_call_back = has_helper = false;
   pollers().clear();
   callbacks_wanted = callbacks;
   if (!many_threads) return;

@@ -13,8 +13,10 @@ namespace hob::mpi {
 /// How many parts of Hob have something under way that only Hob can advance.
 inline std::atomic<int> parts_under_way{0};
 
-/// The MPI library calls advance() itself whenever it waits. Set by install_callback().
+/// The MPI library calls advance() itself whenever it waits, or whenever it waits for anything but
+/// the synchronisation of a window. Set by install_callback().
 inline bool library_calls_back = false;
+inline bool windows_call_back = false;
 
 /// With many threads and a library that does not call back, a thread of Hob's own advances its
 /// things while threads of the program are blocked inside the library.
@@ -79,7 +81,18 @@ class BlockingUnknown : public Blocking {
   }
 
  private:
+  friend class BlockingWindow;
   static void hand_over();
+};
+
+/// The same for a call that synchronises a window.
+class BlockingWindow : public Blocking {
+ public:
+  BlockingWindow() {
+    if (HOB_UNLIKELY(parts_under_way.load(std::memory_order_relaxed) != 0 && !windows_call_back &&
+                     !has_helper))
+      BlockingUnknown::hand_over();
+  }
 };
 
 /// In a call that the program polls and that may not advance anything by itself.

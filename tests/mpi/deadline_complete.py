@@ -57,6 +57,8 @@ REASONS = {
 def guard_of(call):
     if call.base in plan.POLLS:
         return "advance_polling();"
+    if call.base in plan.SLEEPERS:
+        return "const BlockingWindow blocking;"
     return "const BlockingUnknown blocking;"
 
 

@@ -79,6 +79,10 @@ foreach(mpi IN LISTS HOB_MPIS)
     hob_p2p_test("_ghosts" p2p_fuzz ${mpi} RANKS 3 MATCH ${match} LABEL fuzz
       SETTINGS HOB_GHOSTS=1 ARGS --programs 5 --seed 1700)
     # libfabric's tcp provider loses messages beyond 64 unexpected ones of a process.
+    # MPICH 5.0.2 crashes over it when probed messages are received: docs/takeover.md.
+    if(match STREQUAL "always" AND mpi MATCHES "mpich5|abi5")
+      continue()
+    endif()
     hob_p2p_test("_tcp" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz
       SETTINGS ${tcp_${mpi}} FI_TCP_MAX_SAVED=1000000 ARGS --programs 5 --seed 1300)
   endforeach()

@@ -134,7 +134,8 @@ def wrapper(call):
         lines.append(f"  if (HOB_LIKELY({test}())) return {native};")
     lines.append("  const DepthGuard guard;")
     if may_block(call):
-        lines.append("  const BlockingUnknown blocking;")
+        guard = "BlockingWindow" if call.base in plan.SLEEPERS else "BlockingUnknown"
+        lines.append(f"  const {guard} blocking;")
     if call.base in plan.POLLS:
         lines.append("  advance_polling();")
     hooked = call.base in plan.HOOKS and (

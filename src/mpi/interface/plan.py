@@ -33,7 +33,7 @@ WIDE = "Isend Issend Irsend".split()
 
 # Hooks, and calls without one, that never leave anything of Hob's behind while they block; around
 # all others that may block (neither here, nor in POLLS, nor LOCAL, nor is_start), there is a guard
-# (progress.hpp, BlockingUnknown).
+# (progress.hpp, BlockingUnknown; for SLEEPERS, BlockingWindow).
 PATIENT = """
 Init Init_thread Session_init
 Wait Test Waitall Testall Waitany Testany Waitsome Testsome
