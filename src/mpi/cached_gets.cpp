@@ -791,7 +791,8 @@ void CachedGets::set_mode(Mode mode, std::string reason) {
 
 std::uint64_t CachedGets::memory_bytes() const {
   return cache_->memory_bytes() + pending_.capacity() * sizeof(Pending) +
-         waiters_.capacity() * sizeof(Waiter) + targets_.size() * (sizeof(Target) + 64);
+         waiters_.capacity() * sizeof(Waiter) + targets_.size() * (sizeof(Target) + 64) +
+         units_->memory_bytes();
 }
 
 }  // namespace hob::mpi

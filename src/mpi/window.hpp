@@ -28,6 +28,8 @@ class DisplacementUnits {
   std::int64_t of(int target) const {
     return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)];
   }
+  /// 0 where all ranks have the same unit, as almost all programs do.
+  std::size_t memory_bytes() const { return each_.capacity() * sizeof each_[0]; }
 
  private:
   std::int64_t common_ = 1;

@@ -111,6 +111,9 @@ def _command(path, args, ranks, setup, hob, mpi, json_file):
         k: v for k, v in os.environ.items() if not k.startswith("HOB_") and k != "LD_PRELOAD"
     }
     environment.update(SETUPS[setup])
+    preloaded = []
+    if setup == "remote" and ranks > (os.cpu_count() or 1):
+        preloaded.append(str(build_dir() / "lib" / "libhob_bench_polite.so"))
     if hob is not None:
         library = build_dir() / "lib" / LIBRARIES[known[mpi]["family"]]
         if not library.exists():
@@ -120,8 +123,10 @@ def _command(path, args, ranks, setup, hob, mpi, json_file):
             settings["json"] = json_file
         for key, value in settings.items():
             environment["HOB_" + key.upper()] = str(value)
+        preloaded.append(str(library))
+    if preloaded:
         # Through env, so that only the ranks are preloaded and the launcher is not.
-        command += ["env", f"LD_PRELOAD={library}"]
+        command += ["env", "LD_PRELOAD=" + ":".join(preloaded)]
     return [*command, str(path), *map(str, args)], environment
 
 

@@ -28,7 +28,8 @@ def run(args):
     for ranks in counts:
         for targets in sorted({1, ranks - 1}):
             done = run_mpi(path, [f"targets={targets}"], ranks=ranks, hob={}, report=True)
-            memory = done.report["ranks"][0]["memory_bytes"]
+            first = done.report["ranks"][0]
+            memory = sum(window["counters"]["cache_memory"] for window in first["windows"])
             if targets == 1:
                 one_target[ranks] = memory
             bench.row(
@@ -37,6 +38,7 @@ def run(args):
                 targets_used=targets,
                 memory_bytes=memory,
                 bytes_per_target=memory / targets,
+                process_bytes=first["memory_bytes"],
             )
             progress.tick(f"{ranks} ranks")
     low, high = min(counts), max(counts)
