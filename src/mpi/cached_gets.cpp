@@ -357,7 +357,7 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
       return result;
     }
   }
-  // Without the lock: the request layer calls back with its own lock held.
+  // Without the lock: the request layer may call back at once.
   watch_->watch(*request, cookie);
   return result;
 }

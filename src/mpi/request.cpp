@@ -114,21 +114,24 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
     }
   }
   Registry& the = registry();
-  const std::lock_guard guard(the.lock);
-  Entry& entry = the.table.at(key_of(handle));
-  // A one-sided operation that ghosts serve: its own, not the library's. Nobody is told of its end.
-  if (entry.operation) {
-    observer.completed(cookie, true);
-    return;
+  Entry before;
+  {
+    const std::lock_guard guard(the.lock);
+    Entry& entry = the.table.at(key_of(handle));
+    before = entry;
+    if (!entry.operation) {
+      if (!entry.observer) alive.fetch_add(1, std::memory_order_relaxed);
+      entry.observer = &observer;
+      entry.cookie = cookie;
+      entry.watch = ++the.watches;
+      entry.pooled = false;
+    }
   }
-  // Another thread has waited for the request that had this handle, and is about to tell.
-  if (entry.observer) entry.observer->completed(entry.cookie, true);
-  if (!entry.observer && !entry.operation) alive.fetch_add(1, std::memory_order_relaxed);
-  entry.operation = nullptr;
-  entry.observer = &observer;
-  entry.cookie = cookie;
-  entry.watch = ++the.watches;
-  entry.pooled = false;
+  // Without the lock: observers have locks of their own, under which they come here.
+  if (before.operation)  // served by ghosts: Hob's own, and nobody is told of its end
+    observer.completed(cookie, true);
+  else if (before.observer)  // another thread has waited for it, and is about to tell
+    before.observer->completed(before.cookie, true);
 }
 
 Operation* find(MPI_Request handle) {

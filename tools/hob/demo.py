@@ -193,7 +193,9 @@ def write_page(outcomes, ranks, path):
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>",
         "<p>Times are those of the phase that fetches adjacency lists and counts, on the slowest "
-        "rank. The program and its environment are the same in both runs, but for LD_PRELOAD.</p>",
+        "rank. The program and its environment are the same in both runs, but for Hob in LD_PRELOAD. "
+        "Where there are more ranks than cores, ranks of both runs give their core away while they "
+        "poll.</p>",
     ]
     for outcome in outcomes:
         parts += [f"<p>{escape(explain(outcome))}</p>"]
