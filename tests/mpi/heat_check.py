@@ -12,13 +12,17 @@ import sys
 import tempfile
 
 
-def run(args, heat, ranks, **settings):
+def run(args, heat, ranks, together=False, **settings):
+    """together: all ranks on one processor, so that another one is left over for the heaters."""
     path = os.path.join(tempfile.mkdtemp(), "report.json")
     hob = {"LD_PRELOAD": args.lib, "HOB_HEAT": heat, "HOB_JSON": path, "HOB_MATCH": "always"}
     hob |= {"HOB_REPORT": "silent", "HOB_CACHE_BYPASS": "off"} | settings
     launch = [*args.exec.split(";"), "-n", str(ranks)]
     if args.family == "openmpi":
         launch.append("--oversubscribe")
+    if together:
+        launch += ["--bind-to", "none"] if args.family == "openmpi" else []
+        launch = ["taskset", "-c", str(min(os.sched_getaffinity(0))), *launch]
     command = [*launch, "env", *(f"{key}={value}" for key, value in hob.items()), args.program]
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
@@ -38,7 +42,8 @@ def check_off(args):
 
 
 def check_on(args):
-    report, [heat] = run(args, "on", 1, HOB_HEAT_PERIOD_US="200")
+    # Two ranks: messages to oneself are left to the library.
+    report, [heat, _] = run(args, "on", 2, together=True, HOB_HEAT_PERIOD_US="200")
     print("on:", heat["reason"])
     assert any(heat["reason"] in note for note in report["notes"]), report["notes"]
     if not heat["on"]:
