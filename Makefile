@@ -14,7 +14,7 @@ CTEST := ctest --output-on-failure --no-tests=error --repeat until-pass:2
 
 SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
-.PHONY: all setup build demo test bench sanitize format lint lint-format lint-python lint-cpp lint-docs install docs clean help
+.PHONY: all setup build demo test test-full bench sanitize format lint lint-format lint-python lint-cpp lint-docs install docs clean help
 
 all: build
 
@@ -62,6 +62,10 @@ sanitize: setup
 	  if [ $$preset = tsan ]; then which='-R unit.(heat|ghost)'; else which='-L unit'; fi; \
 	  $(CTEST) --test-dir build/$$preset "$${which%% *}" "$${which#* }" -LE long || exit 1; \
 	done
+
+# And what takes many minutes: other people's suites on several MPI libraries.
+test-full: build
+	@$(CTEST) --test-dir build/default -C full
 
 format:
 	@scripts/setup --lint
