@@ -87,15 +87,21 @@ static void fence_and_unlock(void) {
   MPI_Win_free(&win);
 }
 
-/* flush(r) completes only what goes to r: a get of another rank is still under way, and its buffer
- * must hold the value after its own flush, and a copy must not be made from it before. */
-static void flush_of_one_target(void) {
+/* 1,024 cells that say whose they are and which: rank * 10000 + cell. */
+static MPI_Win make_numbered(void) {
   int* memory;
   MPI_Win win = make(4096, 4, &memory, MPI_INFO_NULL);
   for (int i = 0; i < 1024; ++i) memory[i] = my_rank * 10000 + i;
   MPI_Win_lock(MPI_LOCK_EXCLUSIVE, my_rank, 0, win);
   MPI_Win_unlock(my_rank, win);
   MPI_Barrier(MPI_COMM_WORLD);
+  return win;
+}
+
+/* flush(r) completes only what goes to r: a get of another rank is still under way, and its buffer
+ * must hold the value after its own flush, and a copy must not be made from it before. */
+static void flush_of_one_target(void) {
+  MPI_Win win = make_numbered();
   if (my_rank == 0) {
     int here[1024];
     int there[1024];
@@ -118,12 +124,7 @@ static void flush_of_one_target(void) {
 
 /* Two datatypes of one extent and one size that name different bytes; and a handle used again. */
 static void datatypes_of_one_extent(void) {
-  int* memory;
-  MPI_Win win = make(4096, 4, &memory, MPI_INFO_NULL);
-  for (int i = 0; i < 1024; ++i) memory[i] = my_rank * 10000 + i;
-  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, my_rank, 0, win);
-  MPI_Win_unlock(my_rank, win);
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win win = make_numbered();
   if (my_rank == 0) {
     MPI_Win_lock_all(0, win);
     for (int round = 0; round < 30; ++round) {
@@ -190,12 +191,7 @@ static void beyond_4_gib(void) {
 
 /* The user's buffer is the user's again once the get is complete. */
 static void reused_buffer(void) {
-  int* memory;
-  MPI_Win win = make(4096, 4, &memory, MPI_INFO_NULL);
-  for (int i = 0; i < 1024; ++i) memory[i] = my_rank * 10000 + i;
-  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, my_rank, 0, win);
-  MPI_Win_unlock(my_rank, win);
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win win = make_numbered();
   if (my_rank == 0) {
     for (int kind = 0; kind < 5; ++kind) {
       for (int round = 0; round < 4; ++round) {
