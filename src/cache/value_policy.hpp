@@ -13,6 +13,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <span>
@@ -48,7 +49,7 @@ class ValuePolicy {
     return true;
   }
   std::uint64_t bytes() const { return ghosts_.bytes() + (model_ ? sizeof(ReuseModel) : 0); }
-  void clear() {}
+  void clear() { floor_ = 0; }
   void set_latency_bytes(std::uint64_t bytes) { latency_bytes_ = static_cast<float>(bytes); }
 
   void on_get(std::uint64_t) {}
@@ -133,6 +134,10 @@ class ValuePolicy {
   /// than the newcomer.
   template <class Engine>
   bool make_room(Engine& engine, std::uint64_t bytes) {
+    // Looking for a victim costs more than the rest of a miss. What is worth less than the least
+    // that recent samples held is refused unseen, but for one in a few, lest the floor be out of
+    // date.
+    if (asking_density_ < floor_ && ++refused_unseen_ % look_anyway != 0) return false;
     const std::uint64_t need = Engine::StoreType::rounded(bytes);
     const std::uint64_t used = engine.entries_used();
     // First ask for the descriptors of the whole sample, so that the memory accesses overlap.
@@ -147,16 +152,19 @@ class ValuePolicy {
     }
     Window best{};
     float lowest = asking_density_;
+    float least = std::numeric_limits<float>::max();
     std::uint64_t nonempty = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
       if (engine.entry(sampled[i]).birth == 0) continue;
       ++nonempty;
+      least = std::min(least, density_of(engine, sampled[i]));
       Window window{};
       if (!window_at(engine, sampled[i], need, lowest, window)) continue;
       best = window;
       lowest = window.worth / static_cast<float>(window.bytes);
     }
     engine.count_selection(visited, nonempty);
+    if (nonempty != 0) floor_ += (least - floor_) / 16;
     if (best.count == 0) return false;
     // The descriptors change as neighbours merge: note the owners first.
     std::array<std::uint32_t, max_window> victims;
@@ -177,8 +185,7 @@ class ValuePolicy {
       const Entry& entry = engine.entry(e);
       if (!engine.live(e)) return e;
       if (entry.pending()) continue;
-      const float density =
-          worth(engine, e) / static_cast<float>(engine.store().size(entry.region));
+      const float density = density_of(engine, e);
       if (density >= lowest) continue;
       victim = e;
       lowest = density;
@@ -207,6 +214,7 @@ class ValuePolicy {
   static constexpr std::uint32_t max_window = 24;  ///< regions looked at around a sampled entry
   static constexpr std::uint32_t max_sample = 256;
   static constexpr float margin = 1.2f;  ///< how much more a newcomer must be worth
+  static constexpr std::uint32_t look_anyway = 8;
   static constexpr std::uint64_t costly_copy = std::uint64_t{16} << 10;
   static constexpr std::uint64_t patience = 256;  ///< gets
 
@@ -251,6 +259,13 @@ class ValuePolicy {
     const Entry& entry = engine.entry(e);
     return model_->density(history_of(entry), entry.size, engine.now() - entry.last) *
            (latency_bytes_ + static_cast<float>(entry.size));
+  }
+
+  /// Worth of each byte. Entries that were dropped are worth nothing.
+  template <class Engine>
+  float density_of(Engine& engine, std::uint32_t e) const {
+    if (!engine.live(e)) return 0;
+    return worth(engine, e) / static_cast<float>(engine.store().size(engine.entry(e).region));
   }
 
   /// The cheapest way to grow from an entry to its neighbours until `need` bytes would be free.
@@ -314,6 +329,9 @@ class ValuePolicy {
 
   std::unique_ptr<ReuseModel> model_;  ///< from the first insertion on
   std::uint64_t ghost_hand_ = 0;
+
+  float floor_ = 0;  ///< the least worth for each byte that samples held, of late
+  std::uint32_t refused_unseen_ = 0;
 
   // Since the last wants_room(): insertions asked for, and those of keys known already.
   std::uint64_t asked_ = 0;

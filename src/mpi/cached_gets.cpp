@@ -391,7 +391,9 @@ cache::Fetch CachedGets::fetch_of(const Get& get, const Wanted& wanted, std::uin
 
 /// Whether a hit should be fetched again, in case the program polls it.
 bool CachedGets::due(const cache::Lookup& hit, std::uint64_t now) const {
-  const bool polled = hit.consecutive % options_.poll_hits == 0 && hit.consecutive != 0;
+  // The comparison spares nearly every hit the division.
+  const bool polled =
+      hit.consecutive >= options_.poll_hits && hit.consecutive % options_.poll_hits == 0;
   return polled || (now - hit.fetched > poll_ticks_ && now - last_refetch_ > refetch_pause_ticks_);
 }
 
@@ -493,6 +495,7 @@ int CachedGets::refetch(const Get& get, Target& t, std::uint64_t size, const cac
   ++stats_.refetches;
   const int result = native(get, t);
   if (result != MPI_SUCCESS) return result;
+  refetch_issue_ticks_ = ticks() - last_refetch_;
   try {
     add_pending(t, {.entry = hit.entry,
                     .buffer = get.buffer,
@@ -654,9 +657,15 @@ void CachedGets::measure(Target& t, const Pending& pending, std::uint64_t flush_
   if (spent < kWorthwhile * hit_cost().of(pending.bytes)) ++t.cheap_samples;
   if (++t.samples != kSamples) return;
   if (options_.bypass && t.cheap_samples >= kSamples / 2) t.bypass = true;
+  pause_refetches(t.native_ticks);
+}
+
+/// As long as one that took `spent` may be followed by no other, to stay within the share of run
+/// time that refetches may take.
+void CachedGets::pause_refetches(std::uint64_t spent) {
   refetch_pause_ticks_ =
       options_.poll_share > 0
-          ? static_cast<std::uint64_t>(static_cast<double>(t.native_ticks) / options_.poll_share)
+          ? static_cast<std::uint64_t>(static_cast<double>(spent) / options_.poll_share)
           : ~std::uint64_t{0};
 }
 
@@ -680,7 +689,7 @@ bool CachedGets::before_flush(int rank, bool local) {
       if (mode_ == Mode::strict) strict_end();
       return false;
     }
-    if (t.samples < kSamples) flush_started_ = ticks();
+    if (t.samples < kSamples || refetch_issue_ticks_ != 0) flush_started_ = ticks();
     last_flushed = births_;
     ++t.completing;
     leave(t, local);
@@ -713,6 +722,11 @@ void CachedGets::after_flush(int rank) {
     if (HOB_UNLIKELY(t.samples < kSamples) && t.pending.size() == 1 && !many_threads &&
         pending_[t.pending[0]].purpose == Purpose::fetch)
       measure(t, pending_[t.pending[0]], last_mpi_ - flush_started_);
+    if (HOB_UNLIKELY(refetch_issue_ticks_ != 0)) {
+      // A busy target answers later than the fastest get seen says.
+      if (!many_threads) pause_refetches(refetch_issue_ticks_ + last_mpi_ - flush_started_);
+      refetch_issue_ticks_ = 0;
+    }
     --t.completing;
     complete(t.pending, last_flushed);
   } else {

@@ -65,7 +65,7 @@ class CachedGets {
     bool atomic_reads_are_gets = false;  ///< mode auto: MPI_NO_OP reads are cached
     std::uint32_t poll_hits = 64;
     double poll_nanoseconds = 2e7;
-    double poll_share = 0.01;
+    double poll_share = 0.005;
     double progress_nanoseconds = 2e4;
     double verify = 0;
   };
@@ -188,6 +188,7 @@ class CachedGets {
   void finish(Pending& pending);
   void serve_waiters(Pending& pending, const std::byte* packed);
   void measure(Target& t, const Pending& pending, std::uint64_t flush_ticks);
+  void pause_refetches(std::uint64_t spent);
   void leave(Target& t, bool local);
   void strict_end();
   void poke();
@@ -224,6 +225,7 @@ class CachedGets {
 
   std::uint64_t poll_ticks_, progress_ticks_, refetch_pause_ticks_ = 0;
   std::uint64_t last_refetch_ = 0, last_mpi_ = 0;
+  std::uint64_t refetch_issue_ticks_ = 0;  ///< spent issuing one that is under way; 0: none is
   std::uint64_t random_ = 88172645463325252u;
 
   RequestWatch* watch_;  ///< deletes itself

@@ -1,6 +1,6 @@
 """Barnes-Hut force phase (apps/barnes-hut; paper, section IV-B, Figs. 12-14)."""
 
-from hob.appbench import compare, draw_modes
+from hob.appbench import add_ranks, compare, draw_modes
 from hob.benchlib import plot, program
 
 NAME = "barnes-hut"
@@ -9,9 +9,9 @@ HELP = "time per body of the force phase of apps/barnes-hut: native and every mo
 
 def add_arguments(parser):
     parser.add_argument(
-        "--bodies", type=int, default=4000, help="bodies of all ranks together (default: 4000)"
+        "--bodies", type=int, default=2500, help="bodies of all ranks together (default: 2500)"
     )
-    parser.add_argument("--ranks", type=int, default=4, help="(default: 4)")
+    add_ranks(parser)
     parser.add_argument("--repeats", type=int, default=5, help="runs of each variant (default: 5)")
 
 

@@ -1,6 +1,6 @@
 """Local clustering coefficients (apps/lcc; paper, section IV-C, Figs. 15-18)."""
 
-from hob.appbench import compare, draw_modes
+from hob.appbench import add_ranks, compare, draw_modes
 from hob.benchlib import plot, program
 
 NAME = "lcc"
@@ -14,7 +14,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--edge-factor", type=int, default=16, help="edges per vertex (default: 16)"
     )
-    parser.add_argument("--ranks", type=int, default=4, help="(default: 4)")
+    add_ranks(parser)
     parser.add_argument("--repeats", type=int, default=5, help="runs of each variant (default: 5)")
 
 
