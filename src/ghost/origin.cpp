@@ -128,7 +128,9 @@ bool Origin::inside(const Peer& peer, std::span<const Block> blocks) const {
 
 void Origin::lock_direct(Peer& peer) {
   constexpr unsigned polite_tries = 256;
-  if (!peer.direct->try_lock(peer.mode)) {
+  if (peer.fenced) {
+    wait_until([&] { return peer.direct->entered(peer.fence); }, false);
+  } else if (!peer.direct->try_lock(peer.mode)) {
     ++stats_.lock_waits;
     const bool writer = peer.mode == LockMode::exclusive;
     if (writer) peer.direct->writers_waiting.fetch_add(1, std::memory_order_relaxed);
@@ -141,8 +143,22 @@ void Origin::lock_direct(Peer& peer) {
 
 void Origin::lock(Peer& peer, LockMode mode, bool lazily) {
   peer.mode = mode;
+  peer.fenced = false;
   peer.lock = mode == LockMode::none ? Peer::Lock::none : Peer::Lock::wanted;
   if (peer.direct != nullptr && peer.lock == Peer::Lock::wanted && !lazily) lock_direct(peer);
+}
+
+void Origin::enter(Peer& peer, std::uint32_t fence) {
+  peer.mode = LockMode::none;
+  peer.fenced = true;
+  peer.fence = fence;
+  peer.lock = Peer::Lock::wanted;
+}
+
+void Origin::leave(Peer& peer) {
+  if (!peer.fenced) return;
+  peer.fenced = false;
+  peer.lock = Peer::Lock::none;
 }
 
 bool Origin::direct_ready(Peer& peer) {
@@ -294,7 +310,8 @@ void Origin::part(Peer& peer, unsigned ghost, Operation what, Local from, Local 
   }
   const std::uint64_t chunk = std::max<std::uint64_t>(
       config_.chunk / what.element.bytes * what.element.bytes, what.element.bytes);
-  std::vector<Block> piece(to.begin(), to.end());
+  std::vector<Block>& piece = piece_;
+  piece.assign(to.begin(), to.end());
   const std::uint64_t bytes = sum(to);
   if (bytes <= chunk && (piece.size() <= most_blocks || is_strided(piece))) {
     emit(peer, ghost, what, from, into, piece, at, bytes, extra);
@@ -346,7 +363,13 @@ void Origin::emit(Peer& peer, unsigned ghost, Operation what, Local from, Local 
   Message& message =
       open(channel(peer.node->ghosts[ghost]), peer, need, result && !result_apart ? bytes : 0);
   if (peer.lock == Peer::Lock::wanted) {
-    record.flags |= peer.mode == LockMode::exclusive ? Record::lock_exclusive : Record::lock_shared;
+    if (peer.fenced) {
+      record.flags |= Record::after_fence;
+      record.fence = peer.fence;
+    } else {
+      record.flags |=
+          peer.mode == LockMode::exclusive ? Record::lock_exclusive : Record::lock_shared;
+    }
     peer.lock = Peer::Lock::asked;
     message.grants.push_back(&peer);
   }
@@ -464,13 +487,14 @@ void Origin::dispatch(Channel& channel) {
   --open_channels_;
   const std::uint32_t tag = message.answered ? first_reply_tag + message.number : 0;
   message.writer.close(tag);
+  message.sent =
+      transport_.send(channel.ghost, request_tag, message.request.get(), message.writer.used());
+  // While the request is on its way.
   if (message.answered) {
     message.reply.resize(sizeof(ReplyHeader) + message.results);
     message.reply_arrived =
         transport_.receive(channel.ghost, tag, message.reply.data(), message.reply.size());
   }
-  message.sent =
-      transport_.send(channel.ghost, request_tag, message.request.get(), message.writer.used());
   message.exposed = true;
   ++stats_.messages;
   if (message.answered) ++channel.under_way;

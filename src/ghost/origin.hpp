@@ -40,6 +40,8 @@ struct Peer {
   const std::vector<Segments::Piece>* pieces = nullptr;  ///< segment binding; else null
 
   LockMode mode = LockMode::none;  ///< the epoch's lock
+  bool fenced = false;             ///< instead of a lock: that the owner has entered a fence,
+  std::uint32_t fence = 0;         ///< the one of this number
   enum class Lock : std::uint8_t { none, wanted, asked, held } lock = Lock::none;
   std::uint64_t used = 0;      ///< bit g: ghost g has operations that are not known complete
   std::uint64_t released = 0;  ///< bit g: a release to ghost g has not been seen to arrive
@@ -94,6 +96,11 @@ class Origin {
   void lock(Peer& peer, LockMode mode, bool lazily);
   /// Completes everything and gives the lock back.
   void unlock(Peer& peer);
+  /// Opens an access epoch between fences: operations wait for the target's owner to enter its
+  /// fence of this number, nobody else does.
+  void enter(Peer& peer, std::uint32_t fence);
+  /// After flush: closes it.
+  void leave(Peer& peer);
   /// Completes everything at the target.
   void flush(Peer& peer);
   /// Completes what uses the program's buffers.
@@ -147,6 +154,7 @@ class Origin {
   std::vector<std::unique_ptr<Message>> pool_;
   std::vector<std::uint32_t> free_;       // messages of the pool not in use
   std::vector<std::uint32_t> under_way_;  // in the order of sending
+  std::vector<Block> piece_;              // of the transfer that is being issued
   std::uint32_t next_data_tag_ = 0;
   std::uint32_t active_messages_ = 0;
   std::uint32_t open_channels_ = 0;

@@ -32,8 +32,10 @@ bool Server::may_start(Stream* stream, const Record& record) const {
 }
 
 bool Server::take_lock_now(const Record& record) {
-  if (record.lock() == LockMode::none) return true;
+  const bool after_fence = (record.flags & Record::after_fence) != 0;
+  if (record.lock() == LockMode::none && !after_fence) return true;
   Target* target = target_at(record.target);
+  if (target != nullptr && after_fence) return target->entered(record.fence);
   return target == nullptr || target->try_lock(record.lock());
 }
 
@@ -41,6 +43,11 @@ bool Server::take_lock(Work& work, bool first) {
   constexpr unsigned polite_tries = 256;
   const LockMode mode = work.record.lock();
   Target* target = target_at(work.record.target);
+  if ((work.record.flags & Record::after_fence) != 0 && target != nullptr) {
+    const bool entered = target->entered(work.record.fence);
+    if (first && !entered) ++stats_.lock_waits;
+    return entered;
+  }
   if (mode == LockMode::none || target == nullptr) return true;
   if (target->try_lock(mode, work.tries++ < polite_tries)) {
     if (work.announced) target->writers_waiting.fetch_sub(1, std::memory_order_relaxed);
@@ -216,6 +223,11 @@ void Server::complete(Answer& answer) {
   sends_.push_back({0, std::move(answer.buffer)});
   Send& send = sends_.back();
   send.handle = transport_.send(answer.origin, answer.tag, send.buffer.data(), send.buffer.size());
+}
+
+bool Server::transferring() const {
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [](const auto& entry) { return !entry.second.transfers.empty(); });
 }
 
 bool Server::reclaim() {

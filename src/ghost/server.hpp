@@ -31,7 +31,7 @@ class Server {
     std::uint64_t messages = 0;
     std::uint64_t operations = 0;  ///< records but unlocks and byes
     std::uint64_t bytes = 0;       ///< moved or combined by them
-    std::uint64_t lock_waits = 0;  ///< lock requests that could not be granted at once
+    std::uint64_t lock_waits = 0;  ///< locks and fences that had to be waited for
     std::uint64_t deferred = 0;    ///< records that had to wait behind something
     std::uint64_t transfers = 0;   ///< data that travelled in messages of their own
   };
@@ -45,8 +45,10 @@ class Server {
   /// Tries again what waits. Returns whether anything moved.
   bool advance();
 
-  /// Something waits for a lock or for data: do not sleep long.
+  /// Something waits for a lock, a fence or data: do not sleep long.
   bool waiting() const { return !streams_.empty(); }
+  /// Data are under way.
+  bool transferring() const;
   /// Replies that have not left yet.
   bool sending() const { return !sends_.empty(); }
   /// Origins that said goodbye.

@@ -32,6 +32,12 @@ struct alignas(64) Target {
   std::int32_t pid;       ///< 0: the memory follows this header; else it is memory of this process
   std::uint64_t address;  ///< pid != 0: where in that process
   std::uint64_t size;     ///< bytes exposed
+  std::atomic<std::uint32_t> fences;  ///< calls of MPI_Win_fence that its owner has entered
+
+  /// Whether the owner has entered its fence of this number (they wrap around).
+  bool entered(std::uint32_t fence) const {
+    return static_cast<std::int32_t>(fences.load(std::memory_order_acquire) - fence) >= 0;
+  }
 
   static constexpr std::uint32_t writer = 1U << 31;
 

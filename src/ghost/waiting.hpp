@@ -17,6 +17,8 @@ class Waiting {
     std::uint64_t spin_ns = 0;   ///< after the last work, look again and again for so long
     std::uint64_t yield_ns = 0;  ///< then for so long, giving the core to others between looks
     std::uint64_t block_ns = 0;  ///< then sleep at most so long at a time; 0: never
+    /// After the last work, do not sleep for so long while who gets the core gives it back at once.
+    std::uint64_t company_ns = 0;
   };
   enum class Step { spin, yield, block };
 
@@ -35,6 +37,8 @@ class Waiting {
     return Step::block;
   }
   std::uint64_t block_ns() const { return config_.block_ns; }
+  /// Whether, in company (see Courtesy), it may stay awake at this moment.
+  bool sociable(std::uint64_t now) const { return now - last_ < config_.company_ns; }
 
  private:
   Config config_;
@@ -51,12 +55,16 @@ class Courtesy {
   bool due(unsigned turn) const { return untaken_ < enough || turn % looks == 0; }
   /// Whether somebody took it last time.
   bool taken() const { return untaken_ == 0; }
+  /// Whether somebody took it last time only to look for something, too. As long as all who share a
+  /// core merely wait, staying awake costs nobody anything, and who was asleep answers later.
+  bool company() const { return company_; }
   /// Whether it may be expected back soon, at this moment (nanoseconds of any steady clock).
   bool returned_soon(std::uint64_t now) const { return now >= trust_from_; }
   /// It was given away and came back.
   void gave(std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t away = end - begin;
     untaken_ = away < nobody_ns ? untaken_ + (untaken_ < enough) : 0;
+    company_ = away >= nobody_ns && away < look_ns;
     if (away < soon_ns) {
       if (++good_ >= forgiving) pause_ns_ = first_pause_ns;
       return;
@@ -67,6 +75,7 @@ class Courtesy {
   }
 
   static constexpr std::uint64_t nobody_ns = 1'000;  ///< too short for another process to have run
+  static constexpr std::uint64_t look_ns = 20'000;   ///< too long for a look or two
   static constexpr std::uint64_t soon_ns = 200'000;
   static constexpr std::uint64_t first_pause_ns = 10'000'000;
   static constexpr std::uint64_t last_pause_ns = 640'000'000;
@@ -76,6 +85,7 @@ class Courtesy {
   static constexpr unsigned looks = 8;
   static constexpr unsigned forgiving = 1000;
   unsigned untaken_ = 0;
+  bool company_ = false;
   unsigned good_ = 0;
   std::uint64_t trust_from_ = 0;
   std::uint64_t pause_ns_ = first_pause_ns;
@@ -86,17 +96,17 @@ inline Waiting::Config Waiting::config_for(WaitStyle style) {
   constexpr std::uint64_t ms = 1000 * us;
   switch (style) {
     case WaitStyle::spin:
-      return {~std::uint64_t{0}, 0, 0};
+      return {~std::uint64_t{0}, 0, 0, 0};
     case WaitStyle::yield:
-      return {0, ~std::uint64_t{0}, 0};
+      return {0, ~std::uint64_t{0}, 0, 0};
     case WaitStyle::block:
-      return {0, 0, 100 * ms};
+      return {0, 0, 100 * ms, 0};
     case WaitStyle::eager:
-      return {50 * us, 500 * us, 100 * ms};
+      return {50 * us, 500 * us, 100 * ms, 0};
     case WaitStyle::shared:
       break;
   }
-  return {0, 200 * us, 100 * ms};
+  return {0, 200 * us, 100 * ms, 50 * ms};
 }
 
 }  // namespace hob::ghost

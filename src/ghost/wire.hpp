@@ -47,7 +47,8 @@ struct Record {
   enum Flags : std::uint8_t {
     lock_shared = 1,  ///< take the target's lock before this operation
     lock_exclusive = 2,
-    strided = 4,  ///< the block list is one Stride
+    strided = 4,      ///< the block list is one Stride
+    after_fence = 8,  ///< not before the target's owner has entered its fence number `fence`
   };
   Kind kind;
   std::uint8_t operation;  ///< accumulates: number of the operation; unlock: LockMode
@@ -61,7 +62,7 @@ struct Record {
       blocks;  ///< entries of the block list; 0: one run of `bytes`; strided: their number
   std::uint32_t data_tag;    ///< large data come separately under this tag; 0: inline
   std::uint32_t result_tag;  ///< large results go separately under this tag; 0: in the reply
-  std::uint32_t reserved;
+  std::uint32_t fence;
 
   LockMode lock() const {
     if ((flags & lock_exclusive) != 0) return LockMode::exclusive;

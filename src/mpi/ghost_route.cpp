@@ -75,6 +75,11 @@ struct Engine {
   std::atomic<std::uint32_t> made{0};  ///< windows of which this process is the first member
   std::uint64_t windows = 0;
   std::uint64_t windows_declined = 0;
+  struct {
+    std::uint64_t calls = 0;
+    std::uint64_t completions = 0;       // that completed this process's operations
+    std::uint64_t synchronisations = 0;  // that waited for the other processes
+  } fences;
 };
 
 Engine* engine = nullptr;
@@ -274,6 +279,8 @@ class GhostRoute final : public Route {
   std::vector<std::size_t> place_on_node_;  // segment binding: number of each target on its node
   LockMode all_ = LockMode::none;
   bool locked_all_ = false;
+  std::uint32_t fences_ = 0;     // entered so far; the same in all members where all have come
+  bool unsynchronised_ = false;  // the last one did not wait for the others
 };
 
 GhostRoute::~GhostRoute() {
@@ -334,7 +341,11 @@ GhostRoute::At& GhostRoute::at(int target) {
       peer.pieces = &cut.pieces(place_on_node_[static_cast<std::size_t>(target)]);
     }
   }
-  if (locked_all_) engine->origin.lock(peer, all_, true);
+  if (locked_all_) {
+    engine->origin.lock(peer, all_, true);
+  } else if (unsynchronised_) {
+    engine->origin.enter(peer, fences_);
+  }
   return *slot;
 }
 
@@ -442,17 +453,35 @@ void GhostRoute::complete_all() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// The MPI library's own fence synchronises the processes; it has no operations to complete. It must
-// do so whatever the program asserts about operations, since ours have left long before it; only
-// a fence that neither ends nor begins anything may be as cheap as the library can make it.
+// A fence that ends an epoch completes this process's operations and lets the MPI library's own
+// fence, which has no operations to complete, synchronise the processes. One that ends nothing
+// waits for nobody: its number, in shared memory, tells ghosts and neighbours that this process has
+// come so far, and they let no operation of the new epoch pass before.
 int GhostRoute::fence(int assertion) {
+  const bool ends = (assertion & MPI_MODE_NOPRECEDE) == 0;
   {
     const Hold hold;
-    if ((assertion & MPI_MODE_NOPRECEDE) == 0) complete_all();
+    ++engine->fences.calls;
+    if (ends) {
+      ++engine->fences.completions;
+      complete_all();
+    }
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    ++fences_;
+    at(self_).peer.direct->fences.store(fences_, std::memory_order_release);
+    unsynchronised_ = !ends;
+    for (const int target : used_) {
+      Peer& peer = at(target).peer;
+      if (ends) {
+        engine->origin.leave(peer);
+      } else {
+        engine->origin.enter(peer, fences_);
+      }
+    }
+    if (!ends) return MPI_SUCCESS;
+    ++engine->fences.synchronisations;
   }
-  const bool idle = (assertion & MPI_MODE_NOPRECEDE) != 0 && (assertion & MPI_MODE_NOSUCCEED) != 0;
-  const int result = real::Win_fence(idle ? assertion : 0, handle);
+  const int result = real::Win_fence(0, handle);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return result;
 }
@@ -677,10 +706,12 @@ std::string ghost_json() {
   std::string text = fmt::format(
       R"({{"node":{},"binding":"{}","windows":{},"windows_declined":{},"direct":{},"direct_bytes":{},)"
       R"("redirected":{},"redirected_bytes":{},"messages":{},"split":{},"dynamic":{},"lock_waits":{},)"
-      R"("wait_ms":{:.3f},"outside_window":{})",
+      R"("wait_ms":{:.3f},"outside_window":{},"fences":{},"fence_completions":{},)"
+      R"("fence_synchronisations":{},"tokens":{})",
       world.own_node, runtime().settings.ghost_binding, engine->windows, engine->windows_declined,
       s.direct, s.direct_bytes, s.redirected, s.redirected_bytes, s.messages, s.split, s.dynamic,
-      s.lock_waits, static_cast<double>(s.wait_ns) / 1e6, s.errors);
+      s.lock_waits, static_cast<double>(s.wait_ns) / 1e6, s.errors, engine->fences.calls,
+      engine->fences.completions, engine->fences.synchronisations, engine->tokens.sent());
   const WireRank& own = world.ranks[static_cast<std::size_t>(world.rank)];
   const bool speaks =
       std::find_if(world.ranks.begin(), world.ranks.end(), [&](const WireRank& each) {

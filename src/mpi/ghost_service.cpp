@@ -40,12 +40,13 @@ class Bed {
  public:
   Bed(GhostBoard& board, int bell, bool timed) : board_(board), bell_(bell), trusted_(!timed) {}
 
+  /// Whether something woke it.
   template <class Arrived>
-  void sleep(std::uint64_t longest_ns, Arrived arrived) {
+  bool sleep(std::uint64_t longest_ns, Arrived arrived) {
     slept_ = true;
     if (!trusted_) {
       nap();
-      return;
+      return false;
     }
     board_.asleep.store(1, std::memory_order_seq_cst);
     // Anything that came before the flag was up would not ring.
@@ -71,22 +72,28 @@ class Bed {
       announced_ = true;
     }
     board_.asleep.store(0, std::memory_order_relaxed);
+    return announced_;
+  }
+
+  /// For a moment, and the longer the more there were since something was done: it costs less and
+  /// less.
+  void nap() {
+    constexpr unsigned alike = 64;
+    constexpr unsigned doublings = 3;
+    timespec nap{0, 60'000L << std::min(naps_++ / alike, doublings)};
+    ::nanosleep(&nap, nullptr);
   }
 
   /// Told of messages.
   void worked() {
     useless_ = 0;
+    naps_ = 0;
     if (slept_ && trusted_ && !announced_ && !sockets_.look_again() && ++unannounced_ >= 20)
       trusted_ = false;
     slept_ = false;
   }
 
  private:
-  static void nap() {
-    timespec nap{0, 60'000};
-    ::nanosleep(&nap, nullptr);
-  }
-
   GhostBoard& board_;
   int bell_;
   bool trusted_;
@@ -94,6 +101,7 @@ class Bed {
   bool slept_ = false;
   unsigned unannounced_ = 0;
   unsigned useless_ = 0;
+  unsigned naps_ = 0;
   std::uint64_t patience_ms_ = 2;
   Sockets sockets_;
 };
@@ -107,6 +115,7 @@ class Inbox {
   }
   ~Inbox() {
     for (Slot& slot : slots_) {
+      if (slot.request == MPI_REQUEST_NULL) continue;
       real::Cancel(&slot.request);
       real::Wait(&slot.request, MPI_STATUS_IGNORE);
     }
@@ -116,6 +125,7 @@ class Inbox {
 
   template <class Take>
   bool poll(Take take) {
+    if (used_ > slots_.size() / 2) refill();
     Slot& slot = slots_[next_];
     int flag = 0;
     MPI_Status status;
@@ -125,9 +135,14 @@ class Inbox {
     real::Get_count(&status, MPI_BYTE, &bytes);
     take(status.MPI_SOURCE,
          std::span<const std::byte>(slot.buffer.get(), static_cast<std::size_t>(bytes)));
-    post(slot);
+    ++used_;
     next_ = (next_ + 1) % slots_.size();
     return true;
+  }
+  /// Posts the receives that were used up; later than their messages were answered, since somebody
+  /// waits for the answers.
+  void refill() {
+    for (; used_ > 0; --used_) post(slots_[(next_ + slots_.size() - used_) % slots_.size()]);
   }
   /// Whether poll would find something, without taking it.
   bool arrived() {
@@ -148,6 +163,7 @@ class Inbox {
   MPI_Comm wire_;
   std::array<Slot, 32> slots_;
   std::size_t next_ = 0;
+  std::size_t used_ = 0;  // not posted again yet: those in front of next_
 };
 
 ghost::WaitStyle wait_style(const GhostWorld& world) {
@@ -202,10 +218,12 @@ void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
           give_core_away(courtesy, end);
         continue;
       }
+      inbox.refill();
       ghost::Waiting::Step step = waiting.idle(begin);
       if (step == Step::yield && may_block && !courtesy.returned_soon(begin)) step = Step::block;
-      // Somebody holds a lock that others wait for here, or data are on the way.
-      if (step == Step::block && (server.waiting() || server.sending())) step = Step::yield;
+      if (step == Step::block && courtesy.company() && waiting.sociable(begin)) step = Step::yield;
+      // Data are on the way.
+      if (step == Step::block && (server.transferring() || server.sending())) step = Step::yield;
       switch (step) {
         case Step::spin:
           ghost::relax();
@@ -214,9 +232,15 @@ void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
           if (courtesy.due(turn++)) give_core_away(courtesy, begin);
           break;
         case Step::block:
-          bed.sleep(waiting.block_ns(), [&] { return inbox.arrived(); });
+          // What holds a lock, or has not entered a fence yet, announces nothing.
+          if (server.waiting()) {
+            bed.nap();
+            break;
+          }
           // A launcher that died cannot end this process: go with it.
-          if (::getppid() != parent) ::_exit(1);
+          if (!bed.sleep(waiting.block_ns(), [&] { return inbox.arrived(); }) &&
+              ::getppid() != parent)
+            ::_exit(1);
       }
     }
   }

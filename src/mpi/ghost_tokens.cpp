@@ -21,6 +21,7 @@ void Tokens::send(std::uint64_t window, Kind kind, int to) {
     ++here_[{window, kind, rank_}];
     return;
   }
+  ++sent_;
   const Message message{window, kind, 0};
   real::Send(&message, sizeof message, MPI_BYTE, to, tag, wire_);
 }

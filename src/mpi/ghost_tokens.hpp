@@ -26,10 +26,13 @@ class Tokens {
   void receive();
   /// Uses up one token, if there is one.
   bool take(std::uint64_t window, Kind kind, int from);
+  /// To other processes, so far.
+  std::uint64_t sent() const { return sent_; }
 
  private:
   MPI_Comm wire_;
   int rank_;
+  std::uint64_t sent_ = 0;
   std::map<std::tuple<std::uint64_t, Kind, int>, unsigned> here_;
 };
 

@@ -34,8 +34,10 @@ void check(int result) {
 ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data,
                                    std::size_t bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
+  const std::uint64_t start = clock_ns();
   check(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
                     world_.wire, &request));
+  overtaken_ = clock_ns() - start > 12'000;
   return handle_of(request);
 }
 
@@ -82,12 +84,17 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
   if (turn % 16 == 15) real::Iprobe(MPI_ANY_SOURCE, 0, world_.wire, &flag, MPI_STATUS_IGNORE);
   if (lock_ != nullptr) lock_->unlock();
   if (for_message && world_.crowded) {
-    // Whoever is to answer may need this very core. With several threads the list of sockets would
+    // Whoever is to answer may need this very core, or has had it while the message was sent: who
+    // sleeps is woken, and runs at once. With several threads the list of sockets would
     // need a lock of its own: they never sleep.
     if (const std::uint64_t now = clock_ns(); lock_ != nullptr || world_.cliques) {
       sched_yield();
     } else if (turn < gifts && courtesy_.returned_soon(now)) {
-      if (courtesy_.due(turn)) give_core_away(courtesy_, now);
+      if (turn == 0 && overtaken_) {
+        overtaken_ = false;
+      } else if (courtesy_.due(turn)) {
+        give_core_away(courtesy_, now);
+      }
     } else if (turn >= looks && sockets_.wait(-1, 1) < 0) {
       sched_yield();
     }

@@ -27,6 +27,7 @@ class GhostTransport final : public ghost::Transport {
   std::mutex* lock_;
   Sockets sockets_;
   ghost::Courtesy courtesy_;
+  bool overtaken_ = false;  ///< while the last message was sent, somebody else had the core
 };
 
 /// Of a steady clock.

@@ -1,7 +1,7 @@
 # Programs with ghosts, on every MPI library: one node, and two (for MPICH 5 as the library itself
 # pretends them, with TCP between; elsewhere as Hob does).
 
-foreach(program world rma windows crash threads sums fence spawn)
+foreach(program world rma windows crash threads sums fence asserts spawn)
   hob_mpi_program(ghost_${program} SOURCES ghost_${program}.c)
 endforeach()
 # MPI 4: large counts, sessions.
@@ -19,10 +19,10 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|refuse] [SAYS text]
-# [REDIRECTED yes|no] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
+# [REDIRECTED yes|no] [COUNTS name=number,...] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
 # prefix here is ghost_*.
 function(hob_ghost_test name program mpi)
-  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;SAYS;REDIRECTED" "ARGS" ${ARGN})
+  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;SAYS;REDIRECTED;COUNTS" "ARGS" ${ARGN})
   if(NOT arg_BINDING)
     set(arg_BINDING rank)
   endif()
@@ -43,6 +43,7 @@ function(hob_ghost_test name program mpi)
             --exec "${HOB_MPI_${mpi}_EXEC}" --family ${HOB_MPI_${mpi}_FAMILY} --library "${PROJECT_BINARY_DIR}/lib"
             --ranks ${arg_RANKS} --ghosts ${arg_GHOSTS} --nodes ${arg_NODES} --binding ${arg_BINDING}
             --expect ${arg_EXPECT} --says "${arg_SAYS}" --redirected ${arg_REDIRECTED}
+            "--counts=${arg_COUNTS}"
             -- "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_ARGS})
   set_tests_properties(mpi.${mpi}.ghost_${name} PROPERTIES LABELS mpi TIMEOUT 180 PROCESSORS 2)
   if(arg_LONG)
@@ -60,6 +61,24 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_ghost_test(sums_2 sums ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
   hob_ghost_test(fence_1 fence ${mpi} RANKS 3 GHOSTS 1 NODES 1)
   hob_ghost_test(fence_2 fence ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
+  # What 20 rounds with one accumulate each take of both ranks: requests to ghosts (one more settles the last
+  # unlock), fences that complete operations, fences that wait for the others, post and complete messages.
+  foreach(row IN ITEMS
+      "fence messages=20,fences=80,fence_completions=80,fence_synchronisations=80"
+      "noprecede messages=20,fences=80,fence_completions=40,fence_synchronisations=40"
+      "nostore messages=20,fences=80,fence_completions=40,fence_synchronisations=40"
+      "late redirected=40,fences=80,fence_completions=40,fence_synchronisations=40"
+      "idle messages=0,fences=40,fence_completions=0,fence_synchronisations=0"
+      "pscw messages=20,tokens=40"
+      "pscw_nocheck messages=20,tokens=20"
+      "lock messages=41"
+      "lock_nocheck messages=20")
+    string(REPLACE " " ";" row "${row}")
+    list(POP_FRONT row what)
+    hob_ghost_test(asserts_${what} asserts ${mpi} RANKS 2 GHOSTS 1 NODES 2 COUNTS ${row} ARGS ${what})
+  endforeach()
+  hob_ghost_test(asserts_one_node asserts ${mpi} RANKS 3 GHOSTS 1 NODES 1 COUNTS redirected=0,fence_synchronisations=60
+    ARGS late)
   hob_ghost_test(threads threads ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
   if(HOB_MPI_${mpi}_FC)
     foreach(language f77 use_mpi f08)

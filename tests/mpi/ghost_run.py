@@ -4,6 +4,7 @@
 --expect end     the job ends within the time limit, and not with status 0
 --expect refuse  it does not start, and says why once
 --redirected yes: its report tells of operations that ghosts served
+--counts messages=20,tokens=40: what its report counts, summed over the ranks
 After each, no process of it and no shared memory may be left.
 """
 
@@ -22,6 +23,7 @@ for name in ("ranks", "ghosts", "nodes"):
     parser.add_argument(f"--{name}", type=int)
 parser.add_argument("--says", default="No Errors")
 parser.add_argument("--redirected", choices=["yes", "no", "any"], default="any")
+parser.add_argument("--counts", default="")
 parser.add_argument("command", nargs="+")
 args = parser.parse_args()
 
@@ -112,6 +114,13 @@ if args.redirected != "any" and process.returncode == 0:
     redirected = sum(rank["ghost"]["redirected"] for rank in ranks)
     if (redirected > 0) != (args.redirected == "yes"):
         problems.append(f"{redirected} operations went through ghosts")
+if args.counts and process.returncode == 0:
+    with open(report) as file:
+        ranks = json.load(file)["ranks"]
+    for name, wanted in (pair.split("=") for pair in args.counts.split(",")):
+        found = sum(rank["ghost"][name] for rank in ranks)
+        if found != int(wanted):
+            problems.append(f"{name}: {found} instead of {wanted}")
 if args.expect in ("end", "refuse") and process.returncode == 0:
     problems.append("status 0 although it ended badly")
 if args.expect == "refuse" and err.count("hob: ") != 1:

@@ -326,6 +326,43 @@ TEST(Locks, AWaitingTargetHoldsUpNoOther) {
   EXPECT_EQ(node.value(0, 0), 5);
 }
 
+// Behind a fence that waited for nobody: nothing reaches a target before its owner's fence, which
+// may have overtaken others, and nobody else's target is held up.
+TEST(Fences, AnOperationWaitsForItsTargetsOwner) {
+  Network network(3, 0);
+  Node node(network, 1, 1, 2, 4096);
+  End end(network, 0);
+  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
+  GhostNode known = node.known();
+  Peer late = node.remote(known, 0, false);
+  Peer early = node.remote(known, 1, false);
+  std::int64_t word = 7;
+  const Block one{0, 8};
+  const Local from{reinterpret_cast<std::byte*>(&word), {&one, 1}};
+  constexpr std::uint32_t number = 0;  // just wrapped around
+  node.target(0).fences = number - 1;
+  node.target(1).fences = number + 1;
+  origin.enter(late, number);
+  origin.enter(early, number);
+  origin.put(late, from, {&one, 1});
+  origin.put(early, from, {&one, 1});
+  origin.flush(early);
+  EXPECT_EQ(node.value(1, 0), 7);
+  EXPECT_EQ(node.value(0, 0), 0);
+  node.target(0).fences = number;
+  origin.flush(late);
+  EXPECT_EQ(node.value(0, 0), 7);
+  word = 8;
+  origin.put(late, from, {&one, 1});  // it is known to have come
+  origin.flush(late);
+  EXPECT_EQ(node.value(0, 0), 8);
+  origin.leave(late);
+  EXPECT_EQ(late.lock, Peer::Lock::none);
+  Peer here = node.direct(0);
+  origin.enter(here, number);
+  EXPECT_TRUE(origin.put(here, from, {&one, 1}));
+}
+
 // An epoch without a lock (MPI_MODE_NOCHECK) completes its operations at its end like any other.
 TEST(Locks, AnEpochWithoutLockCompletes) {
   Network network(5, 4);

@@ -10,7 +10,7 @@ namespace {
 using Step = Waiting::Step;
 
 TEST(Waiting, BacksOffAndComesBack) {
-  Waiting waiting({1000, 2000, 5000});
+  Waiting waiting({1000, 2000, 5000, 0});
   waiting.worked(10'000);
   EXPECT_EQ(waiting.idle(10'500), Step::spin);
   EXPECT_EQ(waiting.idle(11'500), Step::yield);
@@ -57,6 +57,22 @@ TEST(Courtesy, DistrustsWhoKeepsTheCore) {
   for (int i = 0; i < 1000; ++i) courtesy.gave(now, now + 5'000);
   courtesy.gave(now, now + 3'000'000);
   EXPECT_TRUE(courtesy.returned_soon(now + 3'000'000 + Courtesy::first_pause_ns));
+}
+
+TEST(Courtesy, KeepsCompanyWithWhoWaitsToo) {
+  Courtesy courtesy;
+  EXPECT_FALSE(courtesy.company());
+  courtesy.gave(0, 4'000);  // taken for a look
+  EXPECT_TRUE(courtesy.company());
+  courtesy.gave(0, 300);  // by nobody
+  EXPECT_FALSE(courtesy.company());
+  courtesy.gave(0, 100'000);  // for work
+  EXPECT_FALSE(courtesy.company());
+  Waiting waiting(Waiting::config_for(WaitStyle::shared));
+  waiting.worked(1'000'000);
+  EXPECT_EQ(waiting.idle(11'000'000), Step::block);
+  EXPECT_TRUE(waiting.sociable(11'000'000));
+  EXPECT_FALSE(waiting.sociable(61'000'000));
 }
 
 TEST(Courtesy, SparesGiftsThatNobodyTakes) {
