@@ -1,13 +1,15 @@
 // One-sided operations between two ranks, timed at rank 0; a plain MPI program.
 //
 //   ghost_bench what=progress ops=accumulate,get busy=0,1000 rounds=51   the target computes
+//       (rest=1: it waits inside MPI for as long, so that caches are as cold but the target idle)
 //   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
 //   ghost_bench what=calls rounds=51                                     windows, locks, fences
 //   ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
 //       to the node of the last rank, whose first rank gets more, from all others; the report tells
 //
-// pin=1 puts rank 1 on core 1 and leaves the others where they were started; quiet=1 lets ranks
-// that wait sleep. One JSON line a result, times in microseconds.
+// epochs=lockall is a hint about the windows (the info key epochs_used); pin=1 puts rank 1 on core
+// 1, pin=0 rank 0 on core 0, and the others stay where they were started; quiet=1 lets ranks that
+// wait sleep. One JSON line a result, times in microseconds.
 #include <sched.h>
 
 #include <functional>
@@ -19,6 +21,7 @@ namespace {
 
 int rank = 0;
 bool quiet = false;
+std::string epochs;
 volatile double sink = 0;
 
 double us() { return rma::now_ns() / 1000; }
@@ -50,7 +53,13 @@ struct Window {
   MPI_Win win;
   double* base = nullptr;
   explicit Window(MPI_Aint cells, MPI_Comm comm = MPI_COMM_WORLD) {
-    MPI_Win_allocate(cells * 8, 8, MPI_INFO_NULL, comm, &base, &win);
+    MPI_Info info = MPI_INFO_NULL;
+    if (!epochs.empty()) {
+      MPI_Info_create(&info);
+      MPI_Info_set(info, "epochs_used", epochs.c_str());
+    }
+    MPI_Win_allocate(cells * 8, 8, info, comm, &base, &win);
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     std::fill(base, base + cells, 0.0);
     MPI_Barrier(comm);
   }
@@ -93,21 +102,31 @@ std::vector<std::string> words(const std::string& list) {
 void progress(const rma::Args& args) {
   const Window window(1024);
   const long speed = steps_per_us();
+  const bool rest = args.number("rest", 0) != 0;
   for (const auto& op :
        words(args.text("ops", "accumulate,get_accumulate,fetch_and_op,strided_put,get"))) {
     for (const long busy : args.numbers("busy", "0,10,100,1000,10000")) {
-      const long rounds = args.number("rounds", 31) / (busy >= 10000 ? 3 : 1);
+      const long rounds = args.number("rounds", 31);
+      const auto work = [&] {
+        if (!rest) {
+          compute(busy * speed);
+          return;
+        }
+        int flag = 0;
+        for (const double start = us(); us() - start < static_cast<double>(busy);)
+          MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+      };
       std::vector<double> times, alone, beside;
       for (long round = -2; round < rounds; ++round) {
         if (rank == 1) {  // what the computation takes with nobody asking for anything
           const double start = us();
-          compute(busy * speed);
+          work();
           if (round >= 0) alone.push_back(us() - start);
         }
         MPI_Barrier(MPI_COMM_WORLD);
         const double start = us();
         if (rank == 1) {
-          compute(busy * speed);
+          work();
           if (round >= 0) beside.push_back(us() - start);
         } else if (rank == 0) {
           if (busy >= 100)  // the target is at it
@@ -310,13 +329,14 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const rma::Args args(argc, argv);
-  if (args.number("pin", 0) != 0 && rank == 1) {
+  if (const long pinned = args.number("pin", -1); rank == pinned) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(1, &set);
+    CPU_SET(static_cast<std::size_t>(pinned), &set);
     sched_setaffinity(0, sizeof set, &set);
   }
   quiet = args.number("quiet", 0) != 0;
+  epochs = args.text("epochs", "");
   const std::string what = args.text("what", "progress");
   if (what == "progress") progress(args);
   if (what == "operations") operations(args);

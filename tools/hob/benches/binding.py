@@ -38,7 +38,7 @@ def _real(binding, counter, words):
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         extra = {"HOB_GHOST_BINDING": binding, "HOB_JSON": str(report)}
-        job(["what=binding", *words.split()], ghosts=GHOSTS, users=4, own_core=True, extra=extra)
+        job(["what=binding", *words.split()], ghosts=GHOSTS, users=4, ghosts_with=None, extra=extra)
         ranks = json.loads(report.read_text())["ranks"]
     node = ranks[-1]["ghost"]["node"]
     for rank in ranks:

@@ -1,6 +1,6 @@
 """How the drivers progress, redirect, binding and idle-ghost start bench/ghost/ghost_bench: two ranks of
-the program (or `users`) on two nodes that MPICH 5 pretends (TCP between them), the target alone on core
-1, the origin and all ghosts on core 0."""
+the program (or `users`) on two nodes that MPICH 5 pretends (TCP between them), the origin on core 0, the
+target on core 1, and all ghosts with one of them."""
 
 import json
 import os
@@ -18,22 +18,40 @@ TWO_NODES = {
 }
 ONE_NODE = {**TWO_NODES, "MPIR_CVAR_NUM_CLIQUES": "1"}
 
+# The core on which all are started, and the rank that moves to the other one.
+PINS = {"origin": (0, 1), "target": (1, 0)}
 
-def job(words, ghosts=0, nodes=2, users=2, own_core=False, extra=None, cache="off", timeout=300):
-    """The JSON lines of one run. ghosts: per node; 0 runs without Hob. own_core: nothing is pinned."""
+
+def job(
+    words,
+    ghosts=0,
+    nodes=2,
+    users=2,
+    ghosts_with="origin",
+    extra=None,
+    cache="off",
+    timeout=300,
+    casper=None,
+):
+    """The JSON lines of one run. ghosts: per node; 0 runs without Hob. ghosts_with: whose core the
+    ghosts share, "origin" or "target" (core 0 or 1); None: nothing is pinned. casper: that library's
+    ghosts in place of Hob's."""
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith("HOB_") and k != "LD_PRELOAD"
     }
     environment |= TWO_NODES if nodes == 2 else ONE_NODE
     environment |= extra or {}
-    command = [] if own_core else ["taskset", "-c", "0"]
+    command = ["taskset", "-c", str(PINS[ghosts_with][0])] if ghosts_with else []
     command += [mpis()["mpich5"]["exec"], "-bind-to", "none", "-n", str(users + ghosts * nodes)]
-    if ghosts:
+    if casper:
+        environment |= {"CSP_NG": str(ghosts)}
+        command += ["env", f"LD_PRELOAD={casper}"]
+    elif ghosts:
         environment |= {"HOB_GHOSTS": str(ghosts), "HOB_REPORT": "silent", "HOB_CACHE": cache}
         command += ["env", f"LD_PRELOAD={build_dir()}/lib/libhob_mpich.so"]
     command += [str(program("ghost_bench")), *words]
-    if not own_core:
-        command.append("pin=1")
+    if ghosts_with:
+        command.append(f"pin={PINS[ghosts_with][1]}")
     try:
         done = subprocess.run(
             command,

@@ -1,16 +1,24 @@
 """Origin's lock_all-operation-unlock_all time while the target computes (bench/ghost)."""
 
+from pathlib import Path
+
 from hob.benches.ghost_jobs import job
-from hob.benchlib import Bench, Progress, median
+from hob.benchlib import Bench, BenchError, Progress, median
 
 NAME = "progress"
 HELP = "one-sided operations to a computing target: native, MPI's progress thread, ghosts (Fig. 4)"
 
+HINT = "epochs=lockall"  # what the program could say about its windows
 OPERATIONS = ("accumulate", "get_accumulate", "fetch_and_op", "strided_put", "get")
 
 
 def add_arguments(parser):
     parser.add_argument("--repeats", type=int, default=3, help="runs of each variant (default: 3)")
+    parser.add_argument(
+        "--casper",
+        metavar="LIBCASPER.SO",
+        help="run the public Casper beside it: its library, built for this MPI (docs/ghosts.md)",
+    )
 
 
 def run(args):
@@ -25,7 +33,15 @@ def run(args):
         "native": lambda: job(words),
         "thread": lambda: job(words, extra={"MPIR_CVAR_ASYNC_PROGRESS": "1"}),
         "ghost": lambda: job(words, ghosts=1),
+        "ghost_hint": lambda: job([*words, HINT], ghosts=1),
+        "ghost_idle": lambda: job([*words, "rest=1"], ghosts=1),
     }
+    if args.casper:
+        library = Path(args.casper).resolve()
+        if not library.exists():
+            raise BenchError(f"{library} is missing")
+        variants["casper"] = lambda: job(words, ghosts=1, casper=library)
+        variants["casper_hint"] = lambda: job([*words, HINT], ghosts=1, casper=library)
     progress = Progress(NAME, repeats * len(variants))
     found = {}
     for _ in range(repeats):
@@ -44,17 +60,21 @@ def run(args):
             bench.row(
                 op=op,
                 busy_us=wait,
-                native_us=value(op, wait, "native"),
-                thread_us=value(op, wait, "thread"),
-                ghost_us=value(op, wait, "ghost"),
+                **{f"{name}_us": value(op, wait, name) for name in variants},
                 target_slowdown=value(op, wait, "ghost", "slowdown"),
             )
         for wait in busy:
             if wait < 1000:
                 continue
+            for name, said in (("ghost", ""), ("ghost_hint", " (hints)")):
+                bench.at_most(
+                    f"{op}{said}, target computes {wait} us: times the idle-target time",
+                    value(op, wait, name) / value(op, 0, name),
+                    2,
+                )
             bench.at_most(
-                f"{op}, target computes {wait} us: times the idle-target time",
-                value(op, wait, "ghost") / value(op, 0, "ghost"),
+                f"{op}, target computes {wait} us: times an idle target's after as long a pause",
+                value(op, wait, "ghost") / value(op, wait, "ghost_idle"),
                 2,
             )
             bench.at_most(
@@ -62,4 +82,10 @@ def run(args):
                 value(op, wait, "ghost", "slowdown"),
                 1.03,
             )
+            for name in ("casper", "casper_hint") if args.casper else ():
+                bench.at_most(
+                    f"{op}, target computes {wait} us: times {name.replace('_', ' with ')}",
+                    value(op, wait, "ghost") / value(op, wait, name),
+                    1,
+                )
     return bench.result()
