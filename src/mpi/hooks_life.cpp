@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "mpi/hooks.hpp"
+#include "mpi/p2p.hpp"
 #include "mpi/real.hpp"
 #include "mpi/runtime.hpp"
 #include "mpi/spin.hpp"
@@ -33,7 +34,7 @@ bool for_many_threads(MPI_Session session) {
 
 /// Before the first of them, so that errors in the settings show before the job starts.
 void first_of_all() {
-  static const bool once = (read_settings(), check_family(), true);
+  static const bool once = (read_settings(), check_family(), p2p::prepare(), true);
   (void)once;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -24,10 +25,9 @@ namespace {
 /// so this is about where a search costs ten times what drawing a message costs (docs/takeover.md).
 constexpr std::uint64_t kThreshold = 512;
 
-/// One in so many receives that go to the library is timed. One that takes longer than this, plus a
-/// nanosecond for each byte of its buffer, searched some hundred unexpected messages. After so many
-/// of these, drawing them all costs no more than the searches did; unless it found few.
-constexpr std::uint32_t kTimedOneIn = 32;
+/// A timed receive that takes longer to post than this, plus a nanosecond for each byte of its
+/// buffer, searched some hundred unexpected messages. After so many of these, drawing them all
+/// costs no more than the searches did; unless it found few.
 constexpr double kSlowSearchNs = 1000;
 constexpr std::uint32_t kPatience = 4;
 constexpr std::uint64_t kWorthDrawing = 64;
@@ -158,14 +158,6 @@ bool ours(const Channel& channel, const Wanted& w, MPI_Count count) {
          (w.tag == MPI_ANY_TAG || (w.tag >= 0 && w.tag <= channel.highest_tag)) && count >= 0;
 }
 
-/// Whether the next receive is to be held. Receives at the library must all be older than held
-/// ones.
-bool should_hold(const Channel& channel) {
-  if (channel.held != 0) return true;
-  if (channel.native_only) return false;
-  return state().mode == State::Mode::always || channel.outstanding >= channel.threshold();
-}
-
 // ---- Held receives. The gate is held in all of these.
 
 Receive* new_receive() {
@@ -275,14 +267,29 @@ std::unique_ptr<Message> new_message() {
   return message;
 }
 
+/// MPI_Improbe.
+int take_from_library(const Channel& channel, Wanted wanted, int* flag, MPI_Message* message,
+                      MPI_Status* status) {
+  if (HOB_UNLIKELY(channel.asks_source) && wanted.source == MPI_ANY_SOURCE) {
+    // MPICH 5 over libfabric crashes when a message that was probed for with MPI_ANY_SOURCE is
+    // received into a datatype with gaps.
+    MPI_Status first;
+    const int error = real::Iprobe(wanted.source, wanted.tag, wanted.comm, flag, &first);
+    if (error != MPI_SUCCESS || !*flag) return error;
+    wanted.source = first.MPI_SOURCE;
+    wanted.tag = first.MPI_TAG;
+  }
+  return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
+}
+
 /// Draws one message that has come from the library, and matches it. False if there is none.
 bool draw_one(Channel& channel) {
   State& the = state();
   if (!the.spare) the.spare = new_message();
   Message& next = *the.spare;
   int flag = 0;
-  if (real::Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm, &flag, &next.handle, &next.status) !=
-          MPI_SUCCESS ||
+  if (take_from_library(channel, {MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm}, &flag, &next.handle,
+                        &next.status) != MPI_SUCCESS ||
       !flag)
     return false;
   ++channel.stats.drawn;
@@ -309,17 +316,13 @@ void draw(Channel& channel) {
     if (!draw_one(channel)) return;
 }
 
-/// The time of posting a receive tells how many unexpected messages the library searches.
-bool to_be_timed(const Channel& channel) {
-  return channel.starts % kTimedOneIn == kTimedOneIn - 1 && !channel.native_only;
-}
-
-/// Posts a receive with the library. Where that is slow again and again, the library's unexpected
+/// Posts a receive with the library. The time of posting tells how many unexpected messages the
+/// library searches. Where that is slow again and again, the library's unexpected
 /// messages are drawn; Hob's queue of them is as fast at any length.
 int start_with_library(Channel& channel, const Target& target, const Wanted& wanted,
                        MPI_Request* request) {
-  const bool timed = to_be_timed(channel);
-  ++channel.starts;
+  const bool timed = channel.to_be_timed();
+  channel.starts();
   const Predefined* type = timed ? predefined(target.type) : nullptr;
   if (!type) return native_start(target, wanted, request);
   const std::uint64_t before = ticks();
@@ -491,6 +494,7 @@ void Receive::cancel() {
 int Receive::start() {
   p2p::State& the = p2p::state();
   const std::lock_guard guard(the.gate);
+  settle_express();
   error = MPI_SUCCESS;
   native = MPI_REQUEST_NULL;
   ::operator delete(discarded);
@@ -501,7 +505,7 @@ int Receive::start() {
     recycle(std::move(found));
     return MPI_SUCCESS;
   }
-  if (should_hold(*channel)) {
+  if (channel->holds()) {
     hold(*this);
     return MPI_SUCCESS;
   }
@@ -520,6 +524,7 @@ int Receive::start() {
 int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
   State& the = state();
   std::unique_lock guard(the.gate);
+  settle_express();
   Channel* channel = channel_of(wanted.comm);
   if (!channel || !ours(*channel, wanted, target.count)) {
     guard.unlock();
@@ -543,7 +548,7 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     const int error = start_taking(target, &handle, &request);
     return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
   }
-  if (should_hold(*channel)) {
+  if (channel->holds()) {
     Receive receive;
     set(receive, *channel, target, wanted);
     receive.is_blocking = true;
@@ -551,7 +556,7 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     return wait_for(receive, guard, status);
   }
   ++channel->stats.native;
-  if (many_threads || blocking_needs_care() || to_be_timed(*channel)) {
+  if (many_threads || blocking_needs_care() || channel->to_be_timed()) {
     // Another thread may begin to hold receives here and draw this one's message, unless the
     // library has this one first.
     MPI_Request request = MPI_REQUEST_NULL;
@@ -560,9 +565,10 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     guard.unlock();
     return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
   }
-  ++channel->starts;
+  channel->starts();
   if (channel->outstanding == 0) {
     ++channel->stats.lone;
+    grant_express(*channel);
     guard.unlock();
     return native_receive(target, wanted, status);
   }
@@ -579,6 +585,7 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
 int start_receive(const Target& target, const Wanted& wanted, MPI_Request* request) {
   State& the = state();
   const std::lock_guard guard(the.gate);
+  settle_express();
   Channel* channel = channel_of(wanted.comm);
   if (!channel || !ours(*channel, wanted, target.count))
     return native_start(target, wanted, request);
@@ -596,7 +603,7 @@ int start_receive(const Target& target, const Wanted& wanted, MPI_Request* reque
     recycle(std::move(message));
     return error;
   }
-  if (should_hold(*channel)) {
+  if (channel->holds()) {
     Receive& receive = *new_receive();
     set(receive, *channel, target, wanted);
     keep_type(receive);
@@ -607,10 +614,18 @@ int start_receive(const Target& target, const Wanted& wanted, MPI_Request* reque
   ++channel->stats.native;
   const int error = start_with_library(*channel, target, wanted, request);
   if (error != MPI_SUCCESS) return error;
-  if (!channel->to_be_watched()) return MPI_SUCCESS;
-  channel->watched();
-  ++channel->references;
-  requests::watch(*request, *channel, channel->posted.append());
+  const Channel::Watch watch = channel->next_watch();
+  if (watch == Channel::Watch::fully) {
+    channel->watched();
+    ++channel->references;
+    requests::watch(*request, *channel, channel->posted.append());
+    return MPI_SUCCESS;
+  }
+  if (watch == Channel::Watch::sentinel) {
+    ++channel->references;
+    requests::watch(*request, channel->post_sentinel(), 0);
+  }
+  grant_express(*channel);
   return MPI_SUCCESS;
 }
 
@@ -664,8 +679,7 @@ int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MP
     recycle(std::move(found));
     return MPI_SUCCESS;
   }
-  if (channel->held == 0)
-    return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
+  if (channel->held == 0) return take_from_library(*channel, wanted, flag, message, status);
   *flag = 0;
   return MPI_SUCCESS;
 }
@@ -674,7 +688,7 @@ bool simply_native(MPI_Comm comm) {
   if (many_threads || blocking_needs_care()) return false;
   const std::lock_guard guard(state().gate);
   const Channel* channel = channel_of(comm);
-  return !channel || (channel->unexpected == 0 && !should_hold(*channel) && !to_be_timed(*channel));
+  return !channel || (channel->unexpected == 0 && !channel->holds() && !channel->to_be_timed());
 }
 
 int probe(const Wanted& wanted, MPI_Status* status) {
@@ -718,6 +732,7 @@ void about_to_go(MPI_Comm comm) {
 
 void hints_changed(MPI_Comm comm) {
   const std::lock_guard guard(state().gate);
+  settle_express();
   Channel* channel = known_channel(comm);
   if (!channel) return;
   release(*channel);
@@ -725,6 +740,13 @@ void hints_changed(MPI_Comm comm) {
 }
 
 bool may_draw() { return state().mode != State::Mode::never; }
+
+void prepare() {
+  // To libfabric, every message that Hob draws is unexpected. Its tcp provider keeps 64 of a peer
+  // by default; what is probed for beyond these it may forget.
+  if (runtime().settings.match == "always" && !runtime().settings.off)
+    setenv("FI_TCP_MAX_SAVED", "1000000", 0);
+}
 
 void start() {
   State& the = state();

@@ -2,9 +2,37 @@
 // queues get long: docs/takeover.md.
 #pragma once
 
+#include <cstdint>
+
 #include "mpi/mpi.hpp"
+#include "mpi/progress.hpp"
 
 namespace hob::mpi::p2p {
+
+/// Receives of one communicator that need nothing but the library: nothing is held or queued there,
+/// and none of them is to be watched or timed. The long way (p2p.cpp) grants some and books them
+/// later; none while threads of the program may be here together.
+struct Express {
+  MPI_Comm comm{};
+  std::uint32_t nonblocking = 0;  ///< so many more
+  std::uint32_t blocking = 0;     ///< so many more; only with nothing else posted
+
+  bool start(int source, MPI_Comm on) {
+    if (on != comm || nonblocking == 0 || source == MPI_PROC_NULL) return false;
+    --nonblocking;
+    return true;
+  }
+  bool receive(int source, MPI_Comm on) {
+    if (on != comm || blocking == 0 || source == MPI_PROC_NULL || blocking_needs_care())
+      return false;
+    --blocking;
+    return true;
+  }
+};
+inline Express express;
+
+/// Before MPI starts.
+void prepare();
 
 /// After MPI has started: reads the settings.
 void start();

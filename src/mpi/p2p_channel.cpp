@@ -11,11 +11,14 @@
 namespace hob::mpi::p2p {
 namespace {
 
-/// So many receives of a communicator are watched before phases are left out, and then so many go
-/// unwatched for each one that was watched.
+/// So many receives of a communicator are watched before some are left out, and then so many go
+/// unwatched for each one that was watched, on average.
 constexpr std::uint64_t kAllWatched = 2000;
-constexpr std::uint64_t kUnwatchedPerWatched = 15;
+constexpr std::uint64_t kUnwatchedPerWatched = 63;
 constexpr std::uint64_t kLongestUnwatched = 4096;
+
+/// Queues that are never empty are watched in stretches of so many receives.
+constexpr std::uint32_t kStretch = 128;
 
 /// Beyond this length the meters estimate.
 constexpr std::uint32_t kMeterLimit = 1u << 17;
@@ -43,8 +46,7 @@ bool says_true(MPI_Info info, const char* key) {
   return flag && std::strcmp(value, "true") == 0;
 }
 
-/// MPICH 5.0.2 over libfabric crashes now and then when a probed message is received.
-bool drawing_is_unsafe() {
+bool over_libfabric() {
 #if defined(OPEN_MPI)
   return false;
 #else
@@ -83,6 +85,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   int known = 0;
   real::Comm_get_attr(handle, MPI_TAG_UB, &highest, &known);
   if (known) highest_tag = *static_cast<int*>(highest);
+  asks_source = over_libfabric();
   read_hints();
 }
 
@@ -91,28 +94,99 @@ std::uint64_t Channel::threshold() const {
   return deep_lately ? usual / 8 : usual;
 }
 
+bool Channel::holds() const {
+  // Receives at the library must all be older than held ones.
+  if (held != 0) return true;
+  if (native_only) return false;
+  const std::uint64_t unseen = sentinels > 1 ? std::uint64_t{kPerSentinel} * sentinels : 0;
+  return state().mode == State::Mode::always || outstanding + unseen >= threshold();
+}
+
+void Channel::watched() {
+  ++outstanding;
+  ++watched_in_phase;
+  if (outstanding > longest_in_phase) longest_in_phase = outstanding;
+  if (++watched_in_stretch < kStretch) return;
+  // The fewest receives that waited at any moment tell whether the queue grows.
+  const bool grows = least_in_stretch > least_before + kStretch / 8;
+  least_before = least_in_stretch;
+  least_in_stretch = outstanding;
+  watched_in_stretch = 0;
+  if (!grows) leave_out(kStretch);
+}
+
+/// So many were seen, and will do for some time, if queues are short. How long is left to chance:
+/// programs have rhythms.
+void Channel::leave_out(std::uint64_t seen) {
+  unwatched = 0;
+  if (watched_in_all + watched_in_phase <= kAllWatched || longest_in_phase > threshold() / 2)
+    return;
+  const auto usual = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(kUnwatchedPerWatched * seen, kLongestUnwatched));
+  chance_ ^= chance_ << 13;
+  chance_ ^= chance_ >> 17;
+  chance_ ^= chance_ << 5;
+  unwatched = usual / 2 + chance_ % usual;
+}
+
 void Channel::read_hints() {
   // A wait of MPICH 4.0 does not see what a callback completed among messages to itself.
   native_only = state().mode == State::Mode::never || !among_others || forbids_wildcards(comm) ||
-                (state().mode == State::Mode::automatic && drawing_is_unsafe());
+                (state().mode == State::Mode::automatic && asks_source);
 }
 
 void Channel::completed(std::uint64_t ticket, bool freed) {
   std::unique_lock guard(state().gate, std::defer_lock);
   if (!state().gate.mine()) guard.lock();
-  if (--outstanding == 0) {
+  if (--outstanding < least_in_stretch) least_in_stretch = outstanding;
+  if (outstanding == 0) {
+    settle_express();
+    leave_out(watched_in_phase);
     watched_in_all += watched_in_phase;
-    unwatched = 0;
-    if (watched_in_all > kAllWatched && longest_in_phase <= threshold() / 2)
-      unwatched = static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(kUnwatchedPerWatched * watched_in_phase, kLongestUnwatched));
     watched_in_phase = longest_in_phase = 0;
+    watched_in_stretch = 0;
+    least_in_stretch = least_before = 0;
   }
   if (freed)
     posted.withdraw(ticket);
   else
     posted.match(ticket);
   drop_reference(*this);
+}
+
+void Channel::Sentinel::completed(std::uint64_t, bool) {
+  std::unique_lock guard(state().gate, std::defer_lock);
+  if (!state().gate.mine()) guard.lock();
+  --channel_.sentinels;
+  drop_reference(channel_);
+}
+
+namespace {
+struct Granted {
+  Channel* channel = nullptr;
+  std::uint32_t nonblocking = 0, blocking = 0;
+} granted;
+}  // namespace
+
+void grant_express(Channel& channel) {
+  if (many_threads || channel.unexpected != 0 || channel.holds()) return;
+  const std::uint32_t untimed = channel.native_only ? kLongestUnwatched : channel.untimed;
+  granted = {&channel, std::min(channel.left_alone(), untimed),
+             channel.outstanding == 0 ? untimed : 0};
+  express = {channel.comm, granted.nonblocking, granted.blocking};
+}
+
+void settle_express() {
+  if (!granted.channel) return;
+  Channel& channel = *granted.channel;
+  const std::uint32_t nonblocking = granted.nonblocking - express.nonblocking;
+  const std::uint32_t blocking = granted.blocking - express.blocking;
+  channel.stats.native += nonblocking + blocking;
+  channel.stats.lone += blocking;
+  channel.unwatched -= nonblocking;
+  channel.untimed -= std::min(channel.untimed, nonblocking + blocking);
+  granted = {};
+  express = {};
 }
 
 Channel* channel_of(MPI_Comm comm) {
@@ -131,6 +205,7 @@ Channel* known_channel(MPI_Comm comm) {
 }
 
 void forget(Channel& channel) {
+  settle_express();
   channels().erase(key_of(channel.comm));
   last = {};
   channel.gone = true;

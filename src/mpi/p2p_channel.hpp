@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -69,31 +70,46 @@ struct ChannelStats {
 };
 
 class Channel final : public CompletionObserver {
+  /// One in so many receives that go to the library is timed.
+  static constexpr std::uint32_t kTimedOneIn = 32;
+
+  /// One in so many that are not watched is a sentinel. A power of two.
+  static constexpr std::uint32_t kPerSentinel = 256;
+
  public:
   Channel(MPI_Comm handle, std::uint32_t number);
 
   /// A receive that went to the library is complete. Takes the gate, unless this thread has it.
   void completed(std::uint64_t ticket, bool freed) override;
 
-  /// Nothing here that Hob would have to look at first.
-  bool quiet() const { return held == 0 && unexpected == 0 && outstanding == 0; }
-
   /// Another receive went to the library. Whether it is to be watched, for the instruments and to
   /// see when the queue gets deep: all are at first, then some phases (from an empty queue to the
-  /// next one) of those whose queues are short.
-  bool to_be_watched() {
-    if (unwatched == 0) return true;
-    --unwatched;
-    return false;
+  /// next one) of those whose queues are short. In between, a sentinel now and then stands for all
+  /// receives since the one before: as soon as two of them wait, the queue is deep.
+  enum class Watch { no, fully, sentinel };
+  Watch next_watch() {
+    if (unwatched == 0) return Watch::fully;
+    return --unwatched % kPerSentinel == kPerSentinel / 2 ? Watch::sentinel : Watch::no;
   }
-  void watched() {
-    ++outstanding;
-    ++watched_in_phase;
-    if (outstanding > longest_in_phase) longest_in_phase = outstanding;
+  /// How many receives next_watch() will leave alone.
+  std::uint32_t left_alone() const {
+    return std::min(unwatched, (unwatched - kPerSentinel / 2 - 1) % kPerSentinel);
   }
+  void watched();
+  CompletionObserver& post_sentinel() {
+    ++sentinels;
+    return sentinel_;
+  }
+
+  /// One more receive goes to the library. Whether it is to be timed is asked before.
+  bool to_be_timed() const { return untimed == 0 && !native_only; }
+  void starts() { untimed = untimed == 0 ? kTimedOneIn - 1 : untimed - 1; }
 
   /// Receives at the library from which on Hob holds new ones: few, if many were held lately.
   std::uint64_t threshold() const;
+
+  /// Whether a new receive here is kept in Hob's queue.
+  bool holds() const;
 
   /// Whether the program's hints forbid wildcards, and so drawing.
   void read_hints();
@@ -105,6 +121,7 @@ class Channel final : public CompletionObserver {
   bool among_others = false;      ///< a message here may come from another process
   bool native_only = false;       ///< nothing is ever held or drawn here
   bool gone = false;              ///< the communicator was freed
+  bool asks_source = false;       ///< before a message is drawn: p2p.cpp, draw_one()
   std::uint64_t held = 0;         ///< receives in Hob's queue
   std::uint64_t unexpected = 0;   ///< messages in Hob's queue
   std::uint64_t outstanding = 0;  ///< nonblocking receives at the library, not known to be complete
@@ -112,14 +129,33 @@ class Channel final : public CompletionObserver {
   bool deep_lately = false;        ///< many were held the last time
   std::uint32_t unwatched = 0;     ///< receives that go to the library before the next watched one
   std::uint64_t watched_in_phase = 0, longest_in_phase = 0, watched_in_all = 0;
-  std::uint64_t references = 0;   ///< receives and watched requests that point here
-  std::uint32_t starts = 0;       ///< receives posted with the library, to time some of them
-  std::uint32_t slow_starts = 0;  ///< of those timed, slow ones lately
-  std::uint32_t patience = 4;     ///< slow ones after which the library's messages are drawn
-  std::size_t active_place = 0;   ///< in the list of channels with held receives
+  std::uint32_t watched_in_stretch = 0;
+  std::uint32_t sentinels = 0;                           ///< at the library
+  std::uint64_t least_in_stretch = 0, least_before = 0;  ///< of outstanding, in the last stretches
+  std::uint64_t references = 0;             ///< receives and watched requests that point here
+  std::uint32_t untimed = kTimedOneIn - 1;  ///< that go to the library before one that is timed
+  std::uint32_t slow_starts = 0;            ///< of those timed, slow ones lately
+  std::uint32_t patience = 4;    ///< slow ones after which the library's messages are drawn
+  std::size_t active_place = 0;  ///< in the list of channels with held receives
   match::DepthMeter posted;
   match::DepthMeter arrived;
   ChannelStats stats;
+
+ private:
+  class Sentinel final : public CompletionObserver {
+   public:
+    explicit Sentinel(Channel& of) : channel_(of) {}
+    void completed(std::uint64_t, bool) override;
+
+   private:
+    Channel& channel_;
+  };
+
+  void leave_out(std::uint64_t seen);
+
+  Sentinel sentinel_{*this};
+
+  std::uint32_t chance_ = 0x9e3779b9;
 };
 
 /// A message that was drawn and that nobody has received.
@@ -183,6 +219,13 @@ Channel* channel_of(MPI_Comm comm);
 
 /// The same, but null if there has been no use. The gate is held.
 Channel* known_channel(MPI_Comm comm);
+
+/// Lets the next receives of this channel take the express way, if they may. The gate is held.
+void grant_express(Channel& channel);
+
+/// Books those that took it, and ends it. Before anything that looks at or changes what a channel
+/// counts or queues. The gate is held.
+void settle_express();
 
 /// Forgets the handle; the channel goes when nothing points to it any more. The gate is held.
 void forget(Channel& channel);

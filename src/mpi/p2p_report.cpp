@@ -117,6 +117,7 @@ std::string text(const Queues& q) {
 
 std::string json() {
   const std::lock_guard guard(state().gate);
+  settle_express();
   std::string list;
   const auto append = [&](const Queues& queues) {
     if (!used(queues)) return;
@@ -132,6 +133,7 @@ std::string json() {
 void count(report::Counters& counters) {
   using report::Counter;
   const std::lock_guard guard(state().gate);
+  settle_express();
   const auto add_up = [&](const Queues& q) {
     counters[Counter::receives] += receives(q);
     counters[Counter::receives_held] += q.stats.held;

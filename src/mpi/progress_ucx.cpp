@@ -48,9 +48,12 @@ bool serves() { return next.load(std::memory_order_relaxed) != first; }
 // Open MPI has a callback of its own. Nothing is done in a thread that is not in a call of the
 // program's: one of the library's own.
 extern "C" HOB_EXPORT unsigned ucp_worker_progress(void* worker) {
-  const unsigned events = hob::mpi::ucx::next.load(std::memory_order_relaxed)(worker);
-  if (HOB_UNLIKELY(hob::mpi::parts_under_way.load(std::memory_order_relaxed) != 0) &&
-      hob::mpi::library_calls_back && !hob::mpi::many_threads && hob::mpi::depth != 0)
+  const auto next = hob::mpi::ucx::next.load(std::memory_order_relaxed);
+  // The library polls: with nothing under way this is a jump, without a frame.
+  if (HOB_LIKELY(hob::mpi::parts_under_way.load(std::memory_order_relaxed) == 0))
+    return next(worker);
+  const unsigned events = next(worker);
+  if (hob::mpi::library_calls_back && !hob::mpi::many_threads && hob::mpi::depth != 0)
     hob::mpi::advance_from_library();
   return events;
 }

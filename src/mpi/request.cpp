@@ -103,6 +103,14 @@ void stand_behind(MPI_Request handle, Operation& operation) {
 
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
   if (handle == MPI_REQUEST_NULL) return;
+  if (!many_threads) {
+    Entry& entry = registry().table.at(key_of(handle));
+    if (!entry.operation && !entry.observer) {
+      alive.fetch_add(1, std::memory_order_relaxed);
+      entry = {entry.key, nullptr, &observer, cookie, ++registry().watches, false};
+      return;
+    }
+  }
   // A library may give all requests that are complete from the start one handle (MPICH does). Whose
   // completion is heard then could not be told apart, so these end here.
   if (many_threads || look_up(handle).watch != 0) {

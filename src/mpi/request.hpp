@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "mpi/mpi.hpp"
+#include "mpi/wrapper.hpp"
 
 namespace hob::mpi {
 
@@ -67,6 +68,9 @@ inline std::atomic<std::int64_t> alive{0};
 /// Operations alone. With none, the library itself serves every wait and test, and those who watch
 /// are told of its results.
 inline std::atomic<std::int64_t> operations{0};
+
+/// Waits and tests are the library's own, and tell nothing.
+inline bool all_native() { return alive.load(std::memory_order_relaxed) == 0 && idle(); }
 
 /// A handle for an operation of Hob's: a real request of the library, from a pool. Throws
 /// std::bad_alloc. The handle is given back when the operation is complete or freed.

@@ -165,7 +165,7 @@ class Watched {
     MPI_Request handle;
     std::uint64_t watch;
   };
-  static constexpr int kFew = 32;
+  static constexpr int kFew = 128;
   int count_;
   One few_[kFew];
   std::vector<One> many_;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "mpi/mpi.hpp"
+#include "mpi/progress.hpp"
 #include "mpi/spin.hpp"
 
 namespace hob::mpi {
@@ -80,6 +81,11 @@ inline std::atomic<int> cached_windows{0};
 
 inline bool nothing_cached() {
   return HOB_LIKELY(cached_windows.load(std::memory_order_relaxed) == 0);
+}
+
+/// Nothing to do for Hob while a call blocks, nor to learn from its end.
+inline bool idle() {
+  return nothing_cached() && parts_under_way.load(std::memory_order_relaxed) == 0 && !many_threads;
 }
 
 inline void note_acquire() {

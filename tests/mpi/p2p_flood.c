@@ -4,7 +4,7 @@
  * of the same size by little more than the first left behind. */
 #include "p2p_check.h"
 
-enum { kLast = 3, kRounds = 3 };
+enum { kLast = 3, kMostRounds = 3 };
 
 static long resident(void) {
   long pages = 0, all = 0;
@@ -17,12 +17,13 @@ static long resident(void) {
 int main(int argc, char** argv) {
   const int messages = argc > 1 ? atoi(argv[1]) : 1000000;
   const long limit = argc > 2 ? atol(argv[2]) : 1500; /* bytes of memory per message */
-  long grown[kRounds] = {0}, peak[kRounds] = {0}, mine[2], total[2];
+  const int rounds = argc > 3 ? atoi(argv[3]) : kMostRounds;
+  long grown[kMostRounds] = {0}, peak[kMostRounds] = {0}, mine[2], total[2];
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   signal(SIGALRM, on_deadline);
   alarm(200);
-  for (int round = 0; round < kRounds; round++) {
+  for (int round = 0; round < rounds && round < kMostRounds; round++) {
     case_name = round == 0 ? "first" : "again";
     MPI_Barrier(MPI_COMM_WORLD);
     if (world_rank == 0) {

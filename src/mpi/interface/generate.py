@@ -132,6 +132,19 @@ def wrapper(call):
     else:
         test = "asleep" if call.base in plan.SLEEPERS else "pass_through"
         lines.append(f"  if (HOB_LIKELY({test}())) return {native};")
+    if call.base in plan.EXPRESS:
+        # The rest is a function of its own: no registers are saved for it here.
+        rest = f"long_{short(call.name)}"
+        lines += [
+            f"  if (HOB_LIKELY({plan.EXPRESS[call.base]})) return {native};",
+            f"  return {rest}({call.arguments});",
+            "}",
+        ]
+        lines = [
+            f"static {call.returns} {rest}({call.declaration});",
+            *lines,
+            f"[[gnu::noinline]] static {call.returns} {rest}({call.declaration}) {{",
+        ]
     lines.append("  const DepthGuard guard;")
     if may_block(call):
         guard = "BlockingWindow" if call.base in plan.SLEEPERS else "BlockingUnknown"
@@ -340,6 +353,7 @@ def main():
         body = [
             NOTE,
             '#include "mpi/hooks.hpp"',
+            '#include "mpi/p2p.hpp"',
             '#include "mpi/progress.hpp"',
             '#include "mpi/real.hpp"',
             '#include "mpi/request.hpp"',

@@ -1,0 +1,83 @@
+"""Runs p2p_counts under Hob and compares the receives in its report with those of the program; or
+p2p_flood, of which the report says how many messages were held if they were very many.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+# As in p2p_counts.c.
+EXCHANGES, PING_PONGS, WAITING, AMONG_WAITING, DEEP = 3000, 5000, 40, 20000, 3000
+WORLD = EXCHANGES + PING_PONGS + WAITING + AMONG_WAITING + DEEP
+# Beyond so many, the report mentions the messages of a flood.
+MENTIONED = 100_000
+
+
+def run(args, match, words=()):
+    path = os.path.join(tempfile.mkdtemp(), "report.json")
+    hob = {"LD_PRELOAD": args.lib, "HOB_MATCH": match, "HOB_JSON": path, "HOB_REPORT": "silent"}
+    launch = [*args.exec.split(";"), "-n", "2"]
+    if args.family == "openmpi":
+        launch.append("--oversubscribe")
+    command = [*launch, "env", *(f"{key}={value}" for key, value in hob.items())]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(
+        [*command, args.program, *words],
+        env=os.environ | root,
+        capture_output=True,
+        text=True,
+        timeout=230,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with open(path) as file:
+        return json.load(file)
+
+
+def check_counts(args):
+    for match in ("auto", "always", "never"):
+        report = run(args, match)
+        for rank in report["ranks"]:
+            queues = {queue["comm"]: queue["counters"] for queue in rank["queues"]}
+            world, other = queues["MPI_COMM_WORLD"], queues["communicator 1"]
+            print(match, world, other)
+            assert world["receives"] == WORLD, world
+            assert other["receives"] == EXCHANGES, other
+            # Blocking ones cost nothing to look at; of others in short queues, few are.
+            if match == "always":
+                assert world["watched"] == world["held"], world
+                assert world["held"] + world["immediate"] == WORLD, world
+                continue
+            looked_at = world["watched"] - PING_PONGS - world["held"]
+            assert 2000 <= looked_at <= 6000, world
+            # The deep queue was noticed although nobody looked.
+            assert (world["held"] > DEEP // 2) == (match == "auto"), world
+
+
+def check_flood(args):
+    for messages in (MENTIONED + 20_000, MENTIONED // 2):
+        report = run(args, "always", [str(messages), "8000", "1"])
+        told = [note for note in report["notes"] if "unexpected messages were held" in note]
+        print(messages, told)
+        assert len(told) == (messages > MENTIONED), report["notes"]
+        if told:
+            held = int(told[0].split()[2])
+            assert MENTIONED < held <= messages + 1, told
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("lib", "exec", "family", "program"):
+        parser.add_argument("--" + name, required=True)
+    args = parser.parse_args()
+    if os.path.basename(args.program) == "p2p_flood":
+        check_flood(args)
+    else:
+        check_counts(args)
+    return 0
+
+
+sys.exit(main())
