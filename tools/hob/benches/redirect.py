@@ -48,7 +48,9 @@ def run(args):
     variants["ghost", "node"] = lambda: job(words, ghosts=1, nodes=1)
     variants["target_core", "operations"] = lambda: job(words, ghosts=1, ghosts_with="target")
     # The target sleeps, so that its ghost has core 1 for itself.
-    variants["own_core", "operations"] = lambda: job([*words, "quiet=1"], ghosts=1, ghosts_with=None)
+    variants["own_core", "operations"] = lambda: job(
+        [*words, "quiet=1"], ghosts=1, ghosts_with=None
+    )
     progress = Progress(NAME, repeats * len(variants))
     found = {}
     for _ in range(repeats):

@@ -108,7 +108,7 @@ def _class_label(k, unit):
     low, high = 2 ** (k - 1), 2**k - 1
     if unit == "B":
         return size(low)
-    return f"{low}" if low == high else f"{low}-{high}" if high < 1000 else f"{low}+"
+    return f"{low}" if low == high else f"{low}-{high}" if high < 1000 else f"≥{low}"
 
 
 @_picture
@@ -191,7 +191,7 @@ def occupancy(points, adaptations, name):
         color=COLOURS[0],
         linestyle="--",
         linewidth=1,
-        label="storage |S_w|" + ("" if filled else f" = {size(max(capacities))}"),
+        label="|S_w|" + ("" if filled else f", at most {size(max(capacities))}"),
     )
     axes.fill_between(gets, [point["used"] for point in points], color=COLOURS[0], alpha=0.12)
     for i, change in enumerate(adaptations):
@@ -214,7 +214,7 @@ def occupancy(points, adaptations, name):
     other.spines["right"].set_color(LINE)
     other.tick_params(colors=INK, labelsize=9, length=3)
     shares = [point.get("entries", 0) / max(1, point.get("slots", 1)) for point in points]
-    other.plot(gets, shares, color=BLUE, linewidth=1, label="index in use (right)")
+    other.plot(gets, shares, color=BLUE, linewidth=1, label="index in use, %")
     other.set_ylim(0, 1.03)
     other.yaxis.set_major_formatter(PercentFormatter(1))
     _labels(axes, "gets so far", "")

@@ -110,19 +110,20 @@ def _summary(run):
 
 
 def _access_table(windows):
-    names = [name for name, _, _ in ACCESS_TYPES]
-    rows = []
-    for window in windows:
-        counts = access_counts(window.counters)
-        rows.append(
-            [
-                window.name,
-                window.kind,
-                ", ".join(window.modes),
-                quantity(window.gets),
-                *(share(count, sum(counts)) if count else "" for count in counts),
-            ]
-        )
+    """The shares of those access types that occurred at all."""
+    counts = [access_counts(window.counters) for window in windows]
+    met = [i for i in range(len(ACCESS_TYPES)) if any(each[i] for each in counts)]
+    rows = [
+        [
+            window.name,
+            window.kind,
+            ", ".join(window.modes),
+            quantity(window.gets),
+            *(share(each[i], sum(each)) if each[i] else "" for i in met),
+        ]
+        for window, each in zip(windows, counts)
+    ]
+    names = [ACCESS_TYPES[i][0] for i in met]
     return _table(["window", "kind", "mode", "gets", *names], rows, (0, 1, 2))
 
 
