@@ -1,4 +1,6 @@
 // The life of a ghost: requests in, replies out, and as little as possible of anything else.
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -166,6 +168,42 @@ class Inbox {
   std::size_t used_ = 0;  // not posted again yet: those in front of next_
 };
 
+/// Whether users of this node are still there. Launchers end a job that loses a process; where one
+/// does not, the ghost would serve for ever.
+class Watch {
+ public:
+  explicit Watch(const GhostWorld& world) : world_(world) {
+    for (const int pid : world.pids) {
+      const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+      if (fd >= 0) pidfds_.push_back({fd, POLLIN, 0});
+    }
+  }
+  ~Watch() {
+    for (const pollfd& each : pidfds_) ::close(each.fd);
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// At this moment; looks ten times a second at most. Does not return if one is gone.
+  void look(std::uint64_t now) {
+    constexpr std::uint64_t period_ns = 100'000'000;
+    if (now - looked_ < period_ns) return;
+    looked_ = now;
+    if (::poll(pidfds_.data(), pidfds_.size(), 0) <= 0) return;
+    ::sleep(1);  // the launcher first
+    std::fprintf(stderr, "hob: a rank of node %d ended without MPI_Finalize; ending the job\n",
+                 world_.own_node);
+    std::fflush(stderr);
+    real::Abort(MPI_COMM_WORLD, 1);
+    ::_exit(1);
+  }
+
+ private:
+  const GhostWorld& world_;
+  std::vector<pollfd> pidfds_;
+  std::uint64_t looked_ = 0;
+};
+
 ghost::WaitStyle wait_style(const GhostWorld& world) {
   const std::string& name = runtime().settings.ghost_wait;
   if (name == "spin") return ghost::WaitStyle::spin;
@@ -189,6 +227,7 @@ void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
   {
     Inbox inbox(world.wire);
     Bed bed(board, bell, world.cliques);
+    Watch watch(world);
     waiting.worked(board.started_ns);
     const pid_t parent = ::getppid();
     const bool may_block = waiting.block_ns() != 0;
@@ -232,6 +271,7 @@ void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
           if (courtesy.due(turn++)) give_core_away(courtesy, begin);
           break;
         case Step::block:
+          watch.look(begin);
           // What holds a lock, or has not entered a fence yet, announces nothing.
           if (server.waiting()) {
             bed.nap();

@@ -20,6 +20,7 @@
 #include "ghost/wire.hpp"
 #include "mpi/real.hpp"
 #include "mpi/runtime.hpp"
+#include "mpi/wrapper.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -48,6 +49,22 @@ void bind_to(const std::vector<int>& cpus) {
   real::Barrier(MPI_COMM_WORLD);
   real::Finalize();
   _exit(2);
+}
+
+// Ghosts wait for every rank's goodbye. A launcher ends the job where one leaves without
+// MPI_Finalize, but not all say why.
+void left_early() {
+  static const pid_t self = ::getpid();  // first called where it is registered
+  static bool registered = false;
+  if (!registered) {
+    registered = true;
+    std::atexit(left_early);
+    return;
+  }
+  if (the_world == nullptr || ::getpid() != self || depth != 0) return;  // depth: MPI_Abort
+  std::fprintf(stderr, "hob: rank %d left without MPI_Finalize; the job ends here\n",
+               the_world->ranks[static_cast<std::size_t>(the_world->rank)].user);
+  std::fflush(stderr);
 }
 
 // The processes that can share memory, as the MPI library sees it, or parts of them where nodes are
@@ -233,6 +250,13 @@ MPI_Comm divide_world() {
     refuse(fmt::format("{} ghosts per node (HOB_GHOSTS) are too many", ghosts));
   }
   const ghost::Placement placed = decide(node, size, rank, ghosts);
+  std::vector<int> pids(static_cast<std::size_t>(size));
+  const int pid = ::getpid();
+  real::Allgather(&pid, 1, MPI_INT, pids.data(), 1, MPI_INT, node);
+  for (int r = 0; r < size; ++r) {
+    if (!std::count(placed.ghosts.begin(), placed.ghosts.end(), r))
+      world->pids.push_back(pids[static_cast<std::size_t>(r)]);
+  }
   world->crowded = more_processes_than_cores(node, size);
   world->arena = share_memory(node, world->arena_bytes);
   world->kernel_moves = kernel_moves_memory(node);
@@ -307,7 +331,10 @@ MPI_Comm divide_world() {
   real::Barrier(node);
   real::Comm_free(&node);
   the_world = world.release();
-  if (own.ghost < 0) return program;
+  if (own.ghost < 0) {
+    left_early();
+    return program;
+  }
 
   // What the program had buffered for its output before MPI_Init is its other ranks' to print.
   if (const int nowhere = ::open("/dev/null", O_WRONLY); nowhere >= 0)

@@ -55,6 +55,7 @@ struct GhostWorld {
   std::uint64_t arena_bytes = 0;
   std::unique_ptr<ghost::Slices> slices;  ///< users: this process's part of it
   std::vector<GhostBoard*> boards;        ///< of this node's ghosts
+  std::vector<int> pids;                  ///< of this node's users
 
   const std::vector<int>& own_ghosts() const { return ghosts[static_cast<std::size_t>(own_node)]; }
 };

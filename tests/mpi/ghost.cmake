@@ -18,11 +18,11 @@ endif()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|refuse] [SAYS text]
+# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|gone|refuse] [SAYS text]
 # [REDIRECTED yes|no] [COUNTS name=number,...] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
 # prefix here is ghost_*.
 function(hob_ghost_test name program mpi)
-  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;SAYS;REDIRECTED;COUNTS" "ARGS" ${ARGN})
+  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;SAYS;REDIRECTED;COUNTS;LAUNCHER" "ARGS" ${ARGN})
   if(NOT arg_BINDING)
     set(arg_BINDING rank)
   endif()
@@ -43,7 +43,7 @@ function(hob_ghost_test name program mpi)
             --exec "${HOB_MPI_${mpi}_EXEC}" --family ${HOB_MPI_${mpi}_FAMILY} --library "${PROJECT_BINARY_DIR}/lib"
             --ranks ${arg_RANKS} --ghosts ${arg_GHOSTS} --nodes ${arg_NODES} --binding ${arg_BINDING}
             --expect ${arg_EXPECT} --says "${arg_SAYS}" --redirected ${arg_REDIRECTED}
-            "--counts=${arg_COUNTS}"
+            "--counts=${arg_COUNTS}" "--launcher=${arg_LAUNCHER}"
             -- "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_ARGS})
   set_tests_properties(mpi.${mpi}.ghost_${name} PROPERTIES LABELS mpi TIMEOUT 180 PROCESSORS 2)
   if(arg_LONG)
@@ -94,6 +94,16 @@ foreach(mpi IN LISTS HOB_MPIS)
   foreach(how abort exit segv ghost)
     hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end ARGS ${how})
   endforeach()
+  # A launcher may have nothing against it: Hob says what happened.
+  foreach(how leave away)
+    hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone SAYS "left without MPI_Finalize" ARGS ${how})
+  endforeach()
+  hob_ghost_test(vanish crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end ARGS vanish)
+  if(mpi MATCHES "mpich")
+    # A launcher that does not care.
+    hob_ghost_test(vanish_unseen crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone
+      SAYS "ended without MPI_Finalize" LAUNCHER "-disable-auto-cleanup" ARGS vanish)
+  endif()
   hob_ghost_test(too_few world ${mpi} RANKS 0 GHOSTS 2 NODES 1 EXPECT refuse ARGS 0)
 endforeach()
 foreach(binding segment random operations bytes)

@@ -1,5 +1,6 @@
 // Ends badly, in the way that argv[1] names; the job must end too. abort: one rank aborts. exit:
-// one rank leaves without MPI_Finalize, with an error. segv: one rank crashes. ghost: some process
+// one rank leaves without MPI_Finalize, with an error; leave, vanish: with status 0, as if all were
+// well (exit, _exit); away: so do all. segv: one rank crashes. ghost: some process
 // that is not one of the program's ranks is killed (argv[2]: how many ranks the program has).
 #include <signal.h>
 #include <unistd.h>
@@ -18,7 +19,10 @@ int main(int argc, char** argv) {
   for (int t = 0; t < size; ++t) MPI_Accumulate(&one, 1, MPI_LONG, t, 0, 1, MPI_LONG, MPI_SUM, win);
   MPI_Win_flush_all(win);
   const char* how = argc > 1 ? argv[1] : "abort";
+  if (strcmp(how, "away") == 0) exit(0);
   if (rank == size - 1) {
+    if (strcmp(how, "leave") == 0) exit(0);
+    if (strcmp(how, "vanish") == 0) _exit(0);
     if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
     if (strcmp(how, "exit") == 0) _exit(4);
     if (strcmp(how, "segv") == 0) raise(SIGSEGV);
