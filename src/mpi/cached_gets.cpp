@@ -79,9 +79,14 @@ const HitCost& hit_cost() {
   return cost;
 }
 
-/// The last get issued before this thread's flush, between before_flush and after_flush. A get that
-/// another thread issues meanwhile is younger: this flush may not complete it.
-thread_local std::uint32_t last_flushed = 0;
+/// The last get and write issued before this thread's flush, between before_flush and after_flush.
+/// What another thread issues meanwhile is younger: this flush may not complete it.
+struct Flushing {
+  std::uint32_t get = 0;
+  std::uint64_t write = 0;
+  bool local = false;
+};
+thread_local Flushing flushing;
 
 /// One block at buffer + low, whatever the count.
 bool one_block(const Layout& layout, MPI_Count count) {
@@ -91,7 +96,7 @@ bool one_block(const Layout& layout, MPI_Count count) {
 }  // namespace
 
 const char* name_of(Mode mode) {
-  constexpr const char* names[] = {"auto", "strict", "always", "user"};
+  constexpr const char* names[] = {"auto", "strict", "always", "user", "off"};
   return names[static_cast<int>(mode)];
 }
 
@@ -113,29 +118,41 @@ class CachedGets::RequestWatch final : public CompletionObserver {
   explicit RequestWatch(CachedGets& owner) : owner_(&owner) {}
 
   void watch(MPI_Request request, std::uint64_t cookie) {
-    watched_.fetch_add(1, std::memory_order_relaxed);
-    requests::watch(request, *this, cookie);
+    users_.fetch_add(1, std::memory_order_relaxed);
+    try {
+      requests::watch(request, *this, cookie);
+    } catch (const std::bad_alloc&) {
+      completed(cookie, true);
+    }
   }
 
   void completed(std::uint64_t cookie, bool freed) override {
-    if (CachedGets* owner = owner_.load(std::memory_order_acquire))
-      owner->request_completed(cookie, freed);
-    if (watched_.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
-        !owner_.load(std::memory_order_acquire))
-      delete this;
+    {
+      const std::lock_guard guard(lock_);
+      if (owner_) owner_->request_completed(cookie, freed);
+    }
+    leave();
   }
 
   bool tells() const override { return false; }
 
   /// The window is gone.
   void end() {
-    owner_.store(nullptr, std::memory_order_release);
-    if (watched_.load(std::memory_order_acquire) == 0) delete this;
+    {
+      const std::lock_guard guard(lock_);
+      owner_ = nullptr;
+    }
+    leave();
   }
 
  private:
-  std::atomic<CachedGets*> owner_;
-  std::atomic<std::int64_t> watched_{0};
+  void leave() {
+    if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  Spin lock_;
+  CachedGets* owner_;
+  std::atomic<std::int64_t> users_{1};  ///< the window, and requests that are watched
 };
 
 CachedGets::CachedGets(Window& window, const Options& options, std::unique_ptr<cache::Cache> cache,
@@ -167,7 +184,8 @@ void CachedGets::wake_up() {
   awake_ = true;
   wake();
   slept_ = true;
-  for (auto& [_, t] : targets_) ++t.writes;
+  ++writes_;
+  for (auto& [_, t] : targets_) t.written = writes_;
 }
 
 /// Lets Hob sleep again, when nothing of this window is under way and nothing will be looked up.
@@ -183,12 +201,27 @@ void CachedGets::leave_alone() {
 
 CachedGets::Target& CachedGets::target(int rank) {
   if (HOB_LIKELY(rank == last_rank_)) return *last_target_;
-  const auto [place, added] = targets_.try_emplace(rank);
-  Target& t = place->second;
-  if (added && slept_) t.writes = 1;
-  last_rank_ = rank;
-  last_target_ = &t;
-  return t;
+  try {
+    const auto [place, added] = targets_.try_emplace(rank);
+    Target& t = place->second;
+    if (added && slept_) t.written = ++writes_;
+    last_rank_ = rank;
+    last_target_ = &t;
+    return t;
+  } catch (const std::bad_alloc&) {
+    spare_.bypass = true;
+    slept_ = true;  // its writes are not noted where they would be looked for later
+    return spare_;
+  }
+}
+
+/// Null: there is no memory for it.
+const Layout* CachedGets::layout_or_none(MPI_Datatype type) {
+  try {
+    return &layout_of(type);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 /// What the process learned since the last look ends the life of what was fetched before.
@@ -214,10 +247,15 @@ void CachedGets::record(report::TraceRecord what) {
 int CachedGets::native(const Get& get, Target& t) {
   ++t.gets;
   ++stats_.native_gets;
-  if (get.atomic)
-    return window_.route->get_accumulate(nullptr, 0, get.target_type, get.buffer, get.count,
-                                         get.type, get.target, get.disp, get.target_count,
-                                         get.target_type, MPI_NO_OP, nullptr);
+  if (get.atomic) {
+    const int result = window_.route->get_accumulate(
+        nullptr, 0, get.target_type, get.buffer, get.count, get.type, get.target, get.disp,
+        get.target_count, get.target_type, MPI_NO_OP, nullptr);
+    // What an atomic read returns may tell that other memory was written too.
+    if (mode_ != Mode::always && !options_.atomic_reads_are_gets && get.target >= 0)
+      window_.atomic_results.add(get.target);
+    return result;
+  }
   return window_.route->get(get.buffer, get.count, get.type, get.target, get.disp, get.target_count,
                             get.target_type, nullptr);
 }
@@ -227,24 +265,24 @@ CachedGets::Wanted CachedGets::want(const Get& get, Target& t) {
   if (t.bypass || left_alone_) {
     // Whatever is true of one target of a node is true of the others.
     if (++stats_.bypassed % 16 == 0 && awake_) leave_alone();
-    if (get.atomic) window_.atomic_results.add(get.target);
     return {};
   }
   if (HOB_UNLIKELY(!awake_)) wake_up();
-  const Layout& remote = layout_of(get.target_type);
-  const Layout& origin = get.type == get.target_type ? remote : layout_of(get.type);
+  const Layout* const there = layout_or_none(get.target_type);
+  const Layout* const here = get.type == get.target_type ? there : layout_or_none(get.type);
+  if (HOB_UNLIKELY(!there || !here || mode_ == Mode::off)) {
+    ++stats_.uncacheable;
+    return {};
+  }
+  const Layout& remote = *there;
+  const Layout& origin = *here;
   const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
   const bool plain = remote.usable && origin.usable && get.count >= 0 && get.target_count >= 0 &&
                      size == origin.size * static_cast<std::uint64_t>(get.count) && size != 0 &&
                      (remote.extent >= 0 || get.target_count == 1) && get.target != window_.rank;
-  if (HOB_UNLIKELY(!plain)) {
+  if (HOB_UNLIKELY(!plain ||
+                   (get.atomic && mode_ == Mode::automatic && !options_.atomic_reads_are_gets))) {
     ++stats_.uncacheable;
-    return {};
-  }
-  if (get.atomic && mode_ == Mode::automatic && !options_.atomic_reads_are_gets) {
-    // What an atomic read returns may tell that other memory was written too.
-    ++stats_.uncacheable;
-    window_.atomic_results.add(get.target);
     return {};
   }
   learn();
@@ -291,16 +329,17 @@ int CachedGets::get(const Get& get) {
       return issue(get, t, wanted, false);
     }
     case cache::Hit::partial:
+      if (t.writing()) return issue(get, t, wanted, false);
       if (wanted.contiguous && one_block(*wanted.origin, get.count) && !get.atomic)
         return fetch_tail(get, t, wanted, hit);
       cache_->drop(hit.entry);
-      return issue(get, t, wanted, t.writes == 0);
+      return issue(get, t, wanted, true);
     case cache::Hit::pending_partial:
       return issue(get, t, wanted, false);
     case cache::Hit::missing:
       break;
   }
-  return issue(get, t, wanted, t.writes == 0);
+  return issue(get, t, wanted, !t.writing());
 }
 
 int CachedGets::rget(const Get& get, MPI_Request* request) {
@@ -325,8 +364,13 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
       // A refetch or a comparison is under way: its buffer must stay until the flush, so the
       // request is the library's.
       if (served && result == MPI_SUCCESS && stats_.native_gets == before) {
-        *request = requests::add(*served.release());
-        return MPI_SUCCESS;
+        try {
+          *request = requests::add(*served);
+          static_cast<void>(served.release());
+          return MPI_SUCCESS;
+        } catch (const std::bad_alloc&) {
+          // The library's own request, then, for the same bytes once more.
+        }
       }
     }
     ++t.gets;
@@ -334,7 +378,7 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     result = window_.route->get(get.buffer, get.count, get.type, get.target, get.disp,
                                 get.target_count, get.target_type, request);
     if (result != MPI_SUCCESS || !wanted.remote ||
-        (!again && (hit.kind != cache::Hit::missing || t.writes != 0)))
+        (!again && (hit.kind != cache::Hit::missing || t.writing())))
       return result;
     try {
       const std::uint64_t now = ticks();
@@ -377,7 +421,8 @@ void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
     finish(pending);
   // A program may never flush: the slot is free now.
   std::vector<std::uint32_t>& list = targets_[pending.rank].pending;
-  *std::find(list.begin(), list.end(), index) = list.back();
+  list[pending.place] = list.back();
+  pending_[list.back()].place = pending.place;
   list.pop_back();
   pending = {};
   free_pending_.push_back(index);
@@ -404,7 +449,7 @@ int CachedGets::serve(const Get& get, Target& t, const Wanted& wanted, const cac
   if (mode_ == Mode::automatic) {
     if (HOB_UNLIKELY(due(hit, now))) {
       last_refetch_ = now;
-      return refetch(get, t, size, hit);
+      return refetch(get, t, &origin, size, hit);
     }
   }
   if (HOB_LIKELY(origin.dense))
@@ -421,7 +466,10 @@ int CachedGets::serve(const Get& get, Target& t, const Wanted& wanted, const cac
 /// operations on it advance only there.
 void CachedGets::poke() {
   int flag = 0;
-  real::Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+  if (HOB_LIKELY(runtime().world))
+    real::Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+  else
+    requests::poke_library();
   last_mpi_ = ticks();
   ++stats_.pokes;
 }
@@ -460,7 +508,7 @@ int CachedGets::fetch_tail(const Get& get, Target& t, const Wanted& wanted,
   const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
   if (tail % unit != 0) {
     cache_->drop(hit.entry);
-    return issue(get, t, wanted, t.writes == 0);
+    return issue(get, t, wanted, true);
   }
   const Layout& origin = *wanted.origin;
   std::byte* buffer = static_cast<std::byte*>(get.buffer) + origin.low;
@@ -491,7 +539,8 @@ int CachedGets::fetch_tail(const Get& get, Target& t, const Wanted& wanted,
 }
 
 /// Fetches a hit again, straight into the program's buffer, to see whether it changed.
-int CachedGets::refetch(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit) {
+int CachedGets::refetch(const Get& get, Target& t, const Layout* layout, std::uint64_t size,
+                        const cache::Lookup& hit) {
   ++stats_.refetches;
   const int result = native(get, t);
   if (result != MPI_SUCCESS) return result;
@@ -499,7 +548,7 @@ int CachedGets::refetch(const Get& get, Target& t, std::uint64_t size, const cac
   try {
     add_pending(t, {.entry = hit.entry,
                     .buffer = get.buffer,
-                    .layout = &layout_of(get.type),
+                    .layout = layout,
                     .bytes = size,
                     .offset = hit.offset,
                     .when = ticks(),
@@ -542,6 +591,7 @@ void CachedGets::wait_for(const Get& get, Pending& pending, const Wanted& wanted
   if (free_waiters_.empty()) {
     index = static_cast<std::uint32_t>(waiters_.size());
     waiters_.emplace_back();
+    free_waiters_.reserve(waiters_.capacity());
   } else {
     index = free_waiters_.back();
     free_waiters_.pop_back();
@@ -553,14 +603,17 @@ void CachedGets::wait_for(const Get& get, Pending& pending, const Wanted& wanted
 std::uint32_t CachedGets::add_pending(Target& t, Pending pending) {
   std::uint32_t index = 0;
   if (free_pending_.empty()) {
-    index = static_cast<std::uint32_t>(pending_.size());
     pending_.emplace_back();
+    index = static_cast<std::uint32_t>(pending_.size()) - 1;
+    free_pending_.push_back(index);
+    free_pending_.reserve(pending_.capacity());
   } else {
     index = free_pending_.back();
   }
   t.pending.push_back(index);
-  if (!free_pending_.empty()) free_pending_.pop_back();
+  free_pending_.pop_back();
   pending_[index] = std::move(pending);
+  pending_[index].place = static_cast<std::uint32_t>(t.pending.size()) - 1;
   pending_[index].rank = last_rank_;
   pending_[index].birth = ++births_;
   return index;
@@ -570,6 +623,22 @@ void CachedGets::serve_waiters(Pending& pending, const std::byte* packed) {
   for (std::uint32_t i = pending.waiters; i != kNone;) {
     const Waiter& waiter = waiters_[i];
     unpack(*waiter.layout, waiter.buffer, packed + waiter.offset, waiter.bytes);
+    free_waiters_.push_back(i);
+    i = waiter.next;
+  }
+  pending.waiters = kNone;
+}
+
+/// The same from the program's buffer, a piece at a time: this cannot fail for want of memory.
+void CachedGets::serve_waiters(Pending& pending) {
+  std::byte piece[4096];
+  for (std::uint32_t i = pending.waiters; i != kNone;) {
+    const Waiter& waiter = waiters_[i];
+    for (std::uint64_t at = 0; at < waiter.bytes; at += sizeof piece) {
+      const std::uint64_t now = std::min<std::uint64_t>(sizeof piece, waiter.bytes - at);
+      pack(*pending.layout, pending.buffer, piece, now, waiter.offset + at);
+      unpack(*waiter.layout, waiter.buffer, piece, now, at);
+    }
     free_waiters_.push_back(i);
     i = waiter.next;
   }
@@ -593,23 +662,23 @@ void CachedGets::finish(Pending& pending) {
         pack(layout, pending.buffer, place, pending.bytes);
         serve_waiters(pending, place);
         cache_->complete(pending.entry, pending.when);
-      } else if (pending.waiters != kNone) {
-        std::vector<std::byte> copy(pending.bytes);
-        pack(layout, pending.buffer, copy.data(), pending.bytes);
-        serve_waiters(pending, copy.data());
+      } else {
+        serve_waiters(pending);
       }
       break;
-    case Purpose::refetch:
+    case Purpose::refetch: {
+      std::unique_ptr<std::byte[]> copy;
       if (!whole) {
-        std::vector<std::byte> copy(pending.bytes);
-        pack(layout, pending.buffer, copy.data(), pending.bytes);
-        if (!cache_->refresh(pending.entry, copy.data(), pending.bytes, pending.offset,
-                             pending.when))
+        copy.reset(new (std::nothrow) std::byte[pending.bytes]);
+        if (!copy) {
+          cache_->drop(pending.entry);
           break;
-      } else if (!cache_->refresh(pending.entry, packed, pending.bytes, pending.offset,
-                                  pending.when)) {
-        break;
+        }
+        pack(layout, pending.buffer, copy.get(), pending.bytes);
+        packed = copy.get();
       }
+      if (!cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when))
+        break;
       ++stats_.refetches_changed;
       note_acquire();
       mode_ = Mode::strict;
@@ -618,6 +687,7 @@ void CachedGets::finish(Pending& pending) {
           "that could have told",
           pending.rank);
       break;
+    }
     case Purpose::verify:
       if (std::memcmp(pending.served.get(), pending.served.get() + pending.bytes, pending.bytes) ==
           0)
@@ -640,6 +710,7 @@ void CachedGets::complete(std::vector<std::uint32_t>& list, std::uint32_t last) 
   std::size_t kept = 0;
   for (const std::uint32_t index : list) {
     if (static_cast<std::int32_t>(pending_[index].birth - last) > 0) {
+      pending_[index].place = static_cast<std::uint32_t>(kept);
       list[kept++] = index;
       continue;
     }
@@ -669,17 +740,16 @@ void CachedGets::pause_refetches(std::uint64_t spent) {
           : ~std::uint64_t{0};
 }
 
-void CachedGets::leave(Target& t, bool local) {
-  t.gets = 0;
-  t.hits = 0;
-  if (!local) t.writes = 0;
-}
-
-bool CachedGets::before_flush(int rank, bool local) {
+bool CachedGets::before_flush(int rank, bool& local) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
   const auto idle = [this](const Target& t) {
-    return t.gets == 0 && t.writes == 0 && t.completing == 0 && completing_all_ == 0;
+    return t.gets == 0 && !t.writing() && t.completing == 0 && completing_all_ == 0;
+  };
+  const auto leave = [&](Target& t) {
+    if (!t.pending.empty()) local = false;
+    t.gets = 0;
+    t.hits = 0;
   };
   if (rank >= 0) {
     Target& t = target(rank);
@@ -690,9 +760,9 @@ bool CachedGets::before_flush(int rank, bool local) {
       return false;
     }
     if (t.samples < kSamples || refetch_issue_ticks_ != 0) flush_started_ = ticks();
-    last_flushed = births_;
     ++t.completing;
-    leave(t, local);
+    leave(t);
+    flushing = {births_, writes_, local};
     return true;
   }
   bool all_idle = !slept_;
@@ -707,16 +777,19 @@ bool CachedGets::before_flush(int rank, bool local) {
     if (mode_ == Mode::strict) strict_end();
     return false;
   }
-  last_flushed = births_;
   ++completing_all_;
-  for (auto& [_, t] : targets_) leave(t, local);
-  if (!local) slept_ = false;
+  for (auto& [_, t] : targets_) leave(t);
+  leave(spare_);
+  flushing = {births_, writes_, local};
   return true;
 }
 
-void CachedGets::after_flush(int rank) {
+void CachedGets::after_flush(int rank, bool succeeded) {
   const std::lock_guard guard(lock_);
   last_mpi_ = ticks();
+  const auto settle = [](Target& t) {
+    if (!flushing.local) t.settled = std::max(t.settled, flushing.write);
+  };
   if (rank >= 0) {
     Target& t = target(rank);
     if (HOB_UNLIKELY(t.samples < kSamples) && t.pending.size() == 1 && !many_threads &&
@@ -728,26 +801,36 @@ void CachedGets::after_flush(int rank) {
       refetch_issue_ticks_ = 0;
     }
     --t.completing;
-    complete(t.pending, last_flushed);
+    settle(t);
+    complete(t.pending, flushing.get);
   } else {
     --completing_all_;
-    for (auto& [_, t] : targets_) complete(t.pending, last_flushed);
+    for (auto& [_, t] : targets_) {
+      settle(t);
+      complete(t.pending, flushing.get);
+    }
+    settle(spare_);
+    if (!flushing.local) slept_ = false;
   }
+  if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode_ == Mode::strict) strict_end();
 }
 
-void CachedGets::epoch_closed(int rank) {
+void CachedGets::epoch_closed(int rank, bool succeeded) {
   const std::lock_guard guard(lock_);
   const auto close = [&](Target& t) {
     complete(t.pending, births_);
-    t.gets = t.writes = t.hits = 0;
+    t.gets = t.hits = 0;
+    t.settled = writes_;
   };
   if (rank >= 0)
     close(target(rank));
   else {
     for (auto& [_, t] : targets_) close(t);
+    close(spare_);
     slept_ = false;
   }
+  if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode_ == Mode::strict) strict_end();
 }
 
@@ -756,17 +839,19 @@ void CachedGets::strict_end() {
   if (cache_->entries() != 0) drop_everything();
 }
 
-void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type) {
+void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
+                           bool issued) {
   const std::lock_guard guard(lock_);
   if (rank < 0 || rank >= window_.size) return;
-  ++target(rank).writes;
+  target(rank).written = ++writes_;
   if (count <= 0 || cache_->entries() == 0) return;
-  const Layout& layout = layout_of(type);
-  ++stats_.own_writes;
-  if (!layout.usable) {
+  const Layout* const known = layout_or_none(type);
+  if (!issued) ++stats_.own_writes;
+  if (!known || !known->usable) {
     cache_->drop_target(static_cast<std::uint32_t>(rank));
     return;
   }
+  const Layout& layout = *known;
   const auto first = static_cast<std::uint64_t>(static_cast<std::int64_t>(disp) * units_->of(rank) +
                                                 layout.lowest(count));
   const auto length = static_cast<std::uint64_t>(layout.highest(count) - layout.lowest(count));
@@ -780,7 +865,7 @@ void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatyp
 
 void CachedGets::note_write(int rank) {
   const std::lock_guard guard(lock_);
-  if (rank >= 0 && rank < window_.size) ++target(rank).writes;
+  if (rank >= 0 && rank < window_.size) target(rank).written = ++writes_;
 }
 
 void CachedGets::drop_all() {

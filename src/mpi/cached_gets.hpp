@@ -22,7 +22,7 @@ class Window;
 class DisplacementUnits;
 
 /// When cached bytes may be used again (settings.def, key "cache").
-enum class Mode : std::uint8_t { automatic, strict, always, user };
+enum class Mode : std::uint8_t { automatic, strict, always, user, off };
 const char* name_of(Mode mode);
 
 /// One get of the program, or an MPI_Get_accumulate that only reads.
@@ -83,18 +83,21 @@ class CachedGets {
 
   /// Flushes and their kin. `before` returns false if nothing is outstanding and the call need not
   /// be made; else `after` follows it, on the same thread. target < 0: all targets. local: only
-  /// local completion is asked for, so that writes stay outstanding.
-  bool before_flush(int target, bool local);
-  void after_flush(int target);
+  /// local completion is asked for, so that writes stay outstanding; false afterwards if the call
+  /// must be the full flush, since gets are pending: where a library's local one returns before
+  /// their bytes are there, copies of the old buffer would stay.
+  bool before_flush(int target, bool& local);
+  void after_flush(int target, bool succeeded);
 
   /// The end of an epoch (unlock, unlock_all, complete, fence, ...), after the library's own call:
   /// all gets to the target (target < 0: to all) are complete.
-  void epoch_closed(int target);
+  void epoch_closed(int target, bool succeeded);
 
-  /// A put, accumulate or atomic of this process is about to be issued to these bytes.
-  void own_write(int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type);
+  /// A put, accumulate or atomic of this process is about to be issued to these bytes; in programs
+  /// with several threads also after it was (`issued`).
+  void own_write(int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type, bool issued);
 
-  /// A write, atomic or request-based get was given to the library for this target.
+  /// A write or atomic was given to the library for this target.
   void note_write(int target);
 
   /// HOB_Invalidate, or an own write to memory that other windows may show too.
@@ -132,6 +135,7 @@ class CachedGets {
     std::uint32_t waiters = kNone;
     int rank = 0;
     std::uint32_t birth = 0;  ///< numbers gets in the order of issue
+    std::uint32_t place = 0;  ///< in its target's list
     Purpose purpose = Purpose::fetch;
     std::uint64_t displacement = 0;         ///< purpose verify: for the message
     std::unique_ptr<std::byte[]> served{};  ///< purpose verify: fetched bytes, then served ones
@@ -149,13 +153,16 @@ class CachedGets {
   struct Target {
     std::vector<std::uint32_t> pending;
     std::uint64_t gets = 0;        ///< given to the library since the last flush of any kind
-    std::uint64_t writes = 0;      ///< writes and atomics given to it since the last full flush
+    std::uint64_t written = 0;     ///< number of the last write or atomic given to it
+    std::uint64_t settled = 0;     ///< writes up to this number are complete
     std::uint64_t hits = 0;        ///< served from the cache since the last flush
     std::uint32_t completing = 0;  ///< threads between before_flush and after_flush of it
     std::uint64_t native_ticks = ~std::uint64_t{0};  ///< the fastest get and flush seen
     std::uint32_t samples = 0;
     std::uint32_t cheap_samples = 0;  ///< of these, hardly more than a hit
     bool bypass = false;
+
+    bool writing() const { return written > settled; }
   };
 
   /// A get that may be looked up.
@@ -168,6 +175,7 @@ class CachedGets {
   };
 
   Target& target(int rank);
+  const Layout* layout_or_none(MPI_Datatype type);
   void learn();
   void wake_up();
   void leave_alone();
@@ -179,7 +187,8 @@ class CachedGets {
   static cache::Fetch fetch_of(const Get& get, const Wanted& wanted, std::uint32_t index);
   bool due(const cache::Lookup& hit, std::uint64_t now) const;
   int serve(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit);
-  int refetch(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit);
+  int refetch(const Get& get, Target& t, const Layout* layout, std::uint64_t size,
+              const cache::Lookup& hit);
   void verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit,
                   const cache::Key& key);
   void wait_for(const Get& get, Pending& pending, const Wanted& wanted, const cache::Lookup& hit);
@@ -187,9 +196,9 @@ class CachedGets {
   void complete(std::vector<std::uint32_t>& list, std::uint32_t last);
   void finish(Pending& pending);
   void serve_waiters(Pending& pending, const std::byte* packed);
+  void serve_waiters(Pending& pending);
   void measure(Target& t, const Pending& pending, std::uint64_t flush_ticks);
   void pause_refetches(std::uint64_t spent);
-  void leave(Target& t, bool local);
   void strict_end();
   void poke();
 
@@ -213,6 +222,7 @@ class CachedGets {
   bool left_alone_ = false;    ///< every target is bypassed, those not yet used too
   std::uint64_t learned_ = 0;  ///< value of `acquires` up to which the cache is true
   std::unordered_map<int, Target> targets_;
+  Target spare_;  ///< stands for those for which there is no memory
   int last_rank_ = -1;
   Target* last_target_ = nullptr;
   std::vector<Pending> pending_;
@@ -222,6 +232,7 @@ class CachedGets {
   std::uint64_t flush_started_ = 0;
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
   std::uint32_t births_ = 0;
+  std::uint64_t writes_ = 0;  ///< numbers writes and atomics in the order of issue
 
   std::uint64_t poll_ticks_, progress_ticks_, refetch_pause_ticks_ = 0;
   std::uint64_t last_refetch_ = 0, last_mpi_ = 0;

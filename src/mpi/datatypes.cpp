@@ -25,21 +25,32 @@ struct Contents {
 
   ~Contents() {
     for (MPI_Datatype& type : types)
-      if (!is_named(type)) real::Type_free(&type);
+      if (!is_predefined(type)) real::Type_free(&type);
   }
 
-  static bool is_named(MPI_Datatype type) {
+  /// Predefined types, unnamed ones too, may not be freed.
+  static bool is_predefined(MPI_Datatype type) {
     int combiner = MPI_COMBINER_NAMED;
     [[maybe_unused]] int n = 0, a = 0, t = 0;
 #if HOB_HAS_LARGE_COUNT
     MPI_Count ln = 0, la = 0, lc = 0, lt = 0;
-    if (have_large()) {
+    if (have_large())
       real::Type_get_envelope_c(type, &ln, &la, &lc, &lt, &combiner);
-      return combiner == MPI_COMBINER_NAMED;
-    }
+    else
 #endif
-    real::Type_get_envelope(type, &n, &a, &t, &combiner);
-    return combiner == MPI_COMBINER_NAMED;
+      real::Type_get_envelope(type, &n, &a, &t, &combiner);
+    switch (combiner) {
+      case MPI_COMBINER_NAMED:
+      case MPI_COMBINER_F90_REAL:
+      case MPI_COMBINER_F90_COMPLEX:
+      case MPI_COMBINER_F90_INTEGER:
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+      case MPI_COMBINER_VALUE_INDEX:
+#endif
+        return true;
+      default:
+        return false;
+    }
   }
 
 #if HOB_HAS_LARGE_COUNT

@@ -10,26 +10,31 @@
 namespace hob::mpi {
 namespace {
 
-/// This process is about to write to a window: what is cached of those bytes is dropped, also where
-/// another window shows the same memory.
-void wrote(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type) {
-  if (window.cached) window.cached->own_write(target, disp, count, type);
-  if (HOB_LIKELY(!runtime().memory_shared_by_windows)) return;
-  each_window(
-      [](Window& other, void* writer) {
-        if (&other != writer && other.cached && other.cached->mode() != Mode::always &&
-            other.cached->mode() != Mode::user)
-          other.cached->drop_all();
-      },
-      &window);
+/// This process writes to a window: what is cached of those bytes is dropped, also where another
+/// window shows the same memory. With several threads, another one may have fetched the old bytes,
+/// or flushed, between the note and the write: hence it is made again afterwards.
+template <class Issue>
+int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
+          Issue issue) {
+  const auto note = [&](bool issued) {
+    if (window.cached) window.cached->own_write(target, disp, count, type, issued);
+    if (HOB_LIKELY(!runtime().memory_shared_by_windows)) return;
+    drop_copies_beside(window);
+    if (issued) window.writes_beside.add(target);
+  };
+  note(false);
+  const int result = issue();
+  if (HOB_UNLIKELY(many_threads || runtime().memory_shared_by_windows)) note(true);
+  return result;
 }
 
 int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
         MPI_Count target_count, MPI_Datatype target_type, Window& window, MPI_Request* request) {
   ++window.puts;
   if (sleeping()) remember_quiet(window);
-  wrote(window, target, disp, target_count, target_type);
-  return window.route->put(origin, count, type, target, disp, target_count, target_type, request);
+  return write(window, target, disp, target_count, target_type, [&] {
+    return window.route->put(origin, count, type, target, disp, target_count, target_type, request);
+  });
 }
 
 int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
@@ -37,9 +42,10 @@ int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int targe
                MPI_Request* request) {
   ++window.accumulates;
   if (sleeping()) remember_quiet(window);
-  wrote(window, target, disp, target_count, target_type);
-  return window.route->accumulate(origin, count, type, target, disp, target_count, target_type, op,
-                                  request);
+  return write(window, target, disp, target_count, target_type, [&] {
+    return window.route->accumulate(origin, count, type, target, disp, target_count, target_type,
+                                    op, request);
+  });
 }
 
 int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
@@ -50,14 +56,19 @@ int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void*
     return window.cached->get(
         {result, result_count, result_type, target, disp, target_count, target_type, true});
   ++window.atomics;
-  window.atomic_results.add(target);
+  const auto issue = [&] {
+    return window.route->get_accumulate(origin, count, type, result, result_count, result_type,
+                                        target, disp, target_count, target_type, op, request);
+  };
+  int error = MPI_SUCCESS;
   if (op == MPI_NO_OP) {
+    error = issue();
     if (window.cached) window.cached->note_write(target);
   } else {
-    wrote(window, target, disp, target_count, target_type);
+    error = write(window, target, disp, target_count, target_type, issue);
   }
-  return window.route->get_accumulate(origin, count, type, result, result_count, result_type,
-                                      target, disp, target_count, target_type, op, request);
+  window.atomic_results.add(target);
+  return error;
 }
 
 }  // namespace
@@ -166,10 +177,12 @@ int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype dat
     return real::Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
                               win);
   ++window->atomics;
+  const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
+    return window->route->fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp,
+                                       op);
+  });
   window->atomic_results.add(target_rank);
-  wrote(*window, target_rank, target_disp, 1, datatype);
-  return window->route->fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp,
-                                     op);
+  return result;
 }
 
 int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr,
@@ -179,10 +192,12 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
     return real::Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
                                   target_disp, win);
   ++window->atomics;
+  const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
+    return window->route->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
+                                           target_rank, target_disp);
+  });
   window->atomic_results.add(target_rank);
-  wrote(*window, target_rank, target_disp, 1, datatype);
-  return window->route->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
-                                         target_rank, target_disp);
+  return result;
 }
 
 int on_Type_free(MPI_Datatype* datatype) {

@@ -1,5 +1,7 @@
 // Synchronisation of windows. The order of Hob's work and the library's is what makes cached bytes
 // true: docs/cache.md, "When is a cached byte still true".
+#include <limits>
+
 #include "mpi/hooks.hpp"
 #include "mpi/real.hpp"
 #include "mpi/window.hpp"
@@ -8,7 +10,21 @@
 namespace hob::mpi {
 namespace {
 
-constexpr int kAll = -1;
+/// No rank, and not MPI_PROC_NULL.
+constexpr int kAll = std::numeric_limits<int>::min();
+
+/// Operations of this process on the window, to `target` or to all, are complete after `call`;
+/// tells whether results of atomics may be among them.
+template <class Call>
+bool complete_by(Window& window, int target, bool local, int& result, Call call) {
+  const Outstanding::Seen atomics = window.atomic_results.before(target);
+  const Outstanding::Seen writes =
+      local ? Outstanding::Seen{} : window.writes_beside.before(target);
+  result = call(*window.route);
+  // What another window shows may have been fetched before these writes were there.
+  if (window.writes_beside.arrived(target, writes)) drop_copies_beside(window);
+  return window.atomic_results.arrived(target, atomics);
+}
 
 /// A call from which the process may learn of others' writes.
 template <class Call, class Otherwise>
@@ -23,11 +39,13 @@ int acquire(MPI_Win win, Call call, Otherwise otherwise) {
 template <class Call, class Otherwise>
 int acquire_and_close(MPI_Win win, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
-  const int result = window ? call(*window->route) : otherwise();
+  int result = MPI_SUCCESS;
+  if (window)
+    complete_by(*window, kAll, false, result, call);
+  else
+    result = otherwise();
   note_acquire();
-  if (!window) return result;
-  window->atomic_results.arrived(kAll);
-  if (window->cached) window->cached->epoch_closed(kAll);
+  if (window && window->cached) window->cached->epoch_closed(kAll, result == MPI_SUCCESS);
   return result;
 }
 
@@ -37,9 +55,10 @@ template <class Call, class Otherwise>
 int unlock(MPI_Win win, int target, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   if (!window) return otherwise();
-  const int result = call(*window->route);
-  if (window->atomic_results.arrived(target)) note_acquire();
-  if (window->cached) window->cached->epoch_closed(target);
+  if (target == MPI_PROC_NULL) return call(*window->route);
+  int result = MPI_SUCCESS;
+  if (complete_by(*window, target, false, result, call)) note_acquire();
+  if (window->cached) window->cached->epoch_closed(target, result == MPI_SUCCESS);
   return result;
 }
 
@@ -48,10 +67,12 @@ template <class Call, class Otherwise>
 int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   if (HOB_UNLIKELY(!window)) return otherwise();
+  const auto flush_route = [&](Route& route) { return call(route, local); };
+  if (target == MPI_PROC_NULL) return flush_route(*window->route);
   if (window->cached && !window->cached->before_flush(target, local)) return MPI_SUCCESS;
-  const int result = call(*window->route);
-  if (window->atomic_results.arrived(target)) note_acquire();
-  if (window->cached) window->cached->after_flush(target);
+  int result = MPI_SUCCESS;
+  if (complete_by(*window, target, local, result, flush_route)) note_acquire();
+  if (window->cached) window->cached->after_flush(target, result == MPI_SUCCESS);
   return result;
 }
 
@@ -118,25 +139,27 @@ int on_Win_unlock_all(MPI_Win win) {
 
 int on_Win_flush(int rank, MPI_Win win) {
   return flush(
-      win, rank, false, [&](Route& route) { return route.flush(rank); },
+      win, rank, false, [&](Route& route, bool) { return route.flush(rank); },
       [&] { return real::Win_flush(rank, win); });
 }
 
 int on_Win_flush_all(MPI_Win win) {
   return flush(
-      win, kAll, false, [](Route& route) { return route.flush_all(); },
+      win, kAll, false, [](Route& route, bool) { return route.flush_all(); },
       [&] { return real::Win_flush_all(win); });
 }
 
 int on_Win_flush_local(int rank, MPI_Win win) {
   return flush(
-      win, rank, true, [&](Route& route) { return route.flush_local(rank); },
+      win, rank, true,
+      [&](Route& route, bool local) { return local ? route.flush_local(rank) : route.flush(rank); },
       [&] { return real::Win_flush_local(rank, win); });
 }
 
 int on_Win_flush_local_all(MPI_Win win) {
   return flush(
-      win, kAll, true, [](Route& route) { return route.flush_local_all(); },
+      win, kAll, true,
+      [](Route& route, bool local) { return local ? route.flush_local_all() : route.flush_all(); },
       [&] { return real::Win_flush_local_all(win); });
 }
 

@@ -1,5 +1,6 @@
 // Windows are made, changed and freed.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cctype>
 #include <cstdio>
@@ -45,29 +46,37 @@ std::optional<std::string> cache_word(MPI_Info info) {
 }
 
 std::optional<Mode> parse_mode(const std::string& word) {
-  for (Mode mode : {Mode::automatic, Mode::strict, Mode::always, Mode::user})
+  for (Mode mode : {Mode::automatic, Mode::strict, Mode::always, Mode::user, Mode::off})
     if (word == name_of(mode)) return mode;
   return {};
 }
 
-/// The mode for a window: its info, else the setting. Empty: off. A word that is neither ends the
-/// job with status 2, as any other bad setting does.
-std::optional<Mode> mode_for(MPI_Info info, MPI_Comm comm) {
-  const auto asked = cache_word(info);
-  const std::string word = asked.value_or(runtime().settings.cache);
-  const auto mode = parse_mode(word);
-  if (mode || word == "off") return mode;
-  int rank = 0;
-  real::Comm_rank(comm, &rank);
-  if (rank == 0)
-    std::fprintf(
-        stderr,
-        "hob: '%s' is not allowed for info key hob_cache: one of auto, strict, always, user, off\n",
-        word.c_str());
+/// What a window's info, else the setting, asks for. A word that names no mode ends the job with
+/// status 2, as any other bad setting does.
+struct Asked {
+  std::string word;
+  std::optional<Mode> mode;
+};
+
+Asked mode_for(MPI_Info info) {
+  Asked asked{cache_word(info).value_or(runtime().settings.cache), {}};
+  asked.mode = parse_mode(asked.word);
+  return asked;
+}
+
+void complain(const std::string& word) {
+  std::fprintf(
+      stderr,
+      "hob: '%s' is not allowed for info key hob_cache: one of auto, strict, always, user, off\n",
+      word.c_str());
   std::fflush(stderr);
-  real::Barrier(comm);
-  real::Abort(comm, 2);
-  return {};
+}
+
+/// Where the processes do not ask each other. Most likely all of them have the same to say.
+void end_alone(const std::string& word, int rank) {
+  if (rank != 0) usleep(200000);
+  complain(word);
+  _exit(2);
 }
 
 cache::Config cache_config() {
@@ -147,16 +156,23 @@ void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Ai
   auto window = std::make_unique<Window>(win, kind, comm, std::move(route));
   window->base = base;
   window->bytes = static_cast<std::uint64_t>(bytes);
-  const auto mode = mode_for(info, comm);
-  if (mode && window->size > 1) {
-    auto units = std::make_unique<DisplacementUnits>();
-    if (served)
-      units->learn(std::move(served->units));
-    else
-      units->exchange(static_cast<int>(disp_unit), shares, comm);
-    if (shares) runtime().memory_shared_by_windows = true;
-    start_caching(*window, *mode, std::move(units));
+  const Asked asked = mode_for(info);
+  auto units = std::make_unique<DisplacementUnits>();
+  if (served) {
+    if (!asked.mode) end_alone(asked.word, window->rank);
+    units->learn(std::move(served->units));
+  } else {
+    // Also where nothing is cached: others of the window may have been asked for something else.
+    const int objector = units->exchange(disp_unit, shares, !asked.mode, comm);
+    if (objector >= 0) {
+      if (objector == window->rank) complain(asked.word);
+      real::Barrier(comm);
+      real::Abort(comm, 2);
+    }
   }
+  if (shares) runtime().memory_shared_by_windows = true;
+  if (asked.mode != Mode::off && window->size > 1)
+    start_caching(*window, *asked.mode, std::move(units));
   add_window(std::move(window));
 }
 
@@ -269,11 +285,10 @@ int on_Win_set_info(MPI_Win win, MPI_Info info) {
   const int result = real::Win_set_info(win, info);
   Window* window = find_window(win);
   const auto word = window ? cache_word(info) : std::nullopt;
-  if (!word || !window->cached) return result;
-  if (const auto mode = parse_mode(*word))
-    window->cached->set_mode(*mode, "");
-  else if (*word == "off")
-    window->cached.reset();
+  if (!word) return result;
+  const auto mode = parse_mode(*word);
+  if (!mode) end_alone(*word, window->rank);
+  if (window->cached) window->cached->set_mode(*mode, "");
   return result;
 }
 

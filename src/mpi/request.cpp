@@ -17,6 +17,7 @@ struct Registry {
   Spin lock;
   Table table;
   std::vector<MPI_Request> free_handles;
+  MPI_Request never = MPI_REQUEST_NULL;  ///< not complete until MPI ends
   std::uint64_t watches = 0;
 };
 
@@ -177,9 +178,26 @@ void copy_status(const MPI_Status& from, MPI_Status* to) {
   to->MPI_ERROR = error;
 }
 
+void poke_library() {
+  Registry& the = registry();
+  MPI_Request never = MPI_REQUEST_NULL;
+  {
+    const std::lock_guard guard(the.lock);
+    if (the.never == MPI_REQUEST_NULL)
+      real::Grequest_start(no_query, no_free, no_cancel, nullptr, &the.never);
+    never = the.never;
+  }
+  int flag = 0;
+  real::Request_get_status(never, &flag, MPI_STATUS_IGNORE);
+}
+
 void release_handles() {
   Registry& the = registry();
   const std::lock_guard guard(the.lock);
+  if (the.never != MPI_REQUEST_NULL) {
+    real::Grequest_complete(the.never);
+    real::Wait(&the.never, MPI_STATUS_IGNORE);
+  }
   for (MPI_Request& handle : the.free_handles) {
     the.table.at(key_of(handle)).pooled = false;
     real::Grequest_complete(handle);

@@ -101,6 +101,9 @@ const MPI_Status& empty_status();
 /// Copies a status, without its error field.
 void copy_status(const MPI_Status& from, MPI_Status* to);
 
+/// Lets the library advance without a communicator, which a program of sessions may not have.
+void poke_library();
+
 /// Before MPI ends: gives the pool's handles back.
 void release_handles();
 

@@ -152,8 +152,10 @@ class Watched {
   Watched& operator=(const Watched&) = delete;
 
   void completed(int i) const { tell_complete(watched_[i].handle, watched_[i].watch); }
-  void completed_all() const {
-    for (int i = 0; i < count_; ++i) completed(i);
+  /// After an error some may be under way still: their handles are as they were.
+  void completed_all(const MPI_Request* requests, int error) const {
+    for (int i = 0; i < count_; ++i)
+      if (error == MPI_SUCCESS || requests[i] != watched_[i].handle) completed(i);
   }
   void completed_some(int number, const int* which) const {
     if (number == MPI_UNDEFINED) return;
@@ -350,7 +352,7 @@ int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_
     const Watched watched(count, array_of_requests);
     const Blocking blocking;
     const int error = real::Waitall(count, array_of_requests, array_of_statuses);
-    watched.completed_all();
+    watched.completed_all(array_of_requests, error);
     return error;
   }
   Mix mix(count, array_of_requests);
@@ -377,7 +379,7 @@ int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
   if (HOB_LIKELY(only_watched())) {
     const Watched watched(count, array_of_requests);
     const int error = real::Testall(count, array_of_requests, flag, array_of_statuses);
-    if (*flag || error != MPI_SUCCESS) watched.completed_all();
+    if (*flag || error != MPI_SUCCESS) watched.completed_all(array_of_requests, error);
     return error;
   }
   Mix mix(count, array_of_requests);

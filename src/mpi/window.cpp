@@ -116,23 +116,26 @@ const char* name_of(WindowKind kind) {
   return names[static_cast<int>(kind)];
 }
 
-void DisplacementUnits::exchange(int own, bool& flag, MPI_Comm comm) {
-  int bounds[3] = {own, -own, flag};
-  real::Allreduce(MPI_IN_PLACE, bounds, 3, MPI_INT, MPI_MAX, comm);
+int DisplacementUnits::exchange(std::int64_t own, bool& flag, bool objects, MPI_Comm comm) {
+  int rank = 0, size = 0;
+  real::Comm_rank(comm, &rank);
+  real::Comm_size(comm, &size);
+  std::int64_t bounds[4] = {own, -own, flag, objects ? size - rank : 0};
+  real::Allreduce(MPI_IN_PLACE, bounds, 4, MPI_INT64_T, MPI_MAX, comm);
   flag = bounds[2] != 0;
   common_ = own;
-  if (bounds[0] == -bounds[1]) return;
-  int size = 0;
-  real::Comm_size(comm, &size);
+  const int objector = bounds[3] == 0 ? -1 : size - static_cast<int>(bounds[3]);
+  if (bounds[0] == -bounds[1]) return objector;
   each_.resize(static_cast<std::size_t>(size));
-  real::Allgather(&own, 1, MPI_INT, each_.data(), 1, MPI_INT, comm);
+  real::Allgather(&own, 1, MPI_INT64_T, each_.data(), 1, MPI_INT64_T, comm);
+  return objector;
 }
 
 void DisplacementUnits::learn(std::vector<int> each) {
   common_ = each.front();
   const bool equal =
       std::all_of(each.begin(), each.end(), [&](int unit) { return unit == common_; });
-  if (!equal) each_ = std::move(each);
+  if (!equal) each_.assign(each.begin(), each.end());
 }
 
 Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Route> way)
@@ -168,6 +171,16 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
   std::erase(all.alive, window.get());
   if (QuietWindow& slot = quiet_slot(handle); slot.window == handle) slot = {};
   return window;
+}
+
+void drop_copies_beside(Window& written) {
+  each_window(
+      [](Window& other, void* writer) {
+        if (&other != writer && other.cached && other.cached->mode() != Mode::always &&
+            other.cached->mode() != Mode::user)
+          other.cached->drop_all();
+      },
+      &written);
 }
 
 void each_window(void (*act)(Window&, void*), void* context) {

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "mpi/cached_gets.hpp"
 #include "mpi/mpi.hpp"
 #include "mpi/route.hpp"
+#include "mpi/spin.hpp"
 
 namespace hob::mpi {
 
@@ -20,10 +22,11 @@ const char* name_of(WindowKind kind);
 /// Displacement units of all targets. One number if they are equal, which they nearly always are.
 class DisplacementUnits {
  public:
-  /// Collective over `comm`, through the MPI library. `flag`: true in one process is true in all
-  /// of them afterwards.
-  void exchange(int own, bool& flag, MPI_Comm comm);
-  /// Where all of them are known already; not empty.
+  /// What the processes of a window tell each other when it is made. Collective over `comm`,
+  /// through the MPI library. `flag`: true in one process is true in all of them afterwards.
+  /// `objects`: this process objects to the window; returns the lowest rank that does, or -1.
+  int exchange(std::int64_t own, bool& flag, bool objects, MPI_Comm comm);
+  /// Where all units are known already; not empty.
   void learn(std::vector<int> each);
   std::int64_t of(int target) const {
     return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)];
@@ -33,30 +36,48 @@ class DisplacementUnits {
 
  private:
   std::int64_t common_ = 1;
-  std::vector<int> each_;
+  std::vector<std::int64_t> each_;
 };
 
-/// Targets whose atomics have results on the way. When they arrive, the process may learn from
-/// them.
-class OutstandingAtomics {
+/// Targets with operations of some kind under way, for what is to be done when they are complete.
+/// Thread safe.
+class Outstanding {
  public:
+  /// What a call may complete that is about to be made.
+  struct Seen {
+    bool any = false;
+    std::uint64_t issued = 0;
+  };
+
+  /// After the operation was given to the library; before, another thread's flush could take its
+  /// mark and not complete it.
   void add(int target) {
+    const std::lock_guard guard(lock_);
+    ++issued_;
     const int now = target_.load(std::memory_order_relaxed);
     if (now != target) target_.store(now == kNobody ? target : kMany, std::memory_order_relaxed);
   }
-  /// Operations to `target` (all: < 0) are complete: true if results of atomics may be among them.
-  bool arrived(int target) {
+  /// Before a call that completes the operations to `target` (all: < 0).
+  Seen before(int target) {
+    if (HOB_LIKELY(target_.load(std::memory_order_relaxed) == kNobody)) return {};
+    const std::lock_guard guard(lock_);
     const int now = target_.load(std::memory_order_relaxed);
-    if (HOB_LIKELY(now == kNobody)) return false;
-    if (target < 0 || now == target) {
+    return {now != kNobody && (target < 0 || now == target || now == kMany), issued_};
+  }
+  /// After it: true if it may have completed some.
+  bool arrived(int target, const Seen& seen) {
+    if (HOB_LIKELY(!seen.any)) return false;
+    const std::lock_guard guard(lock_);
+    const int now = target_.load(std::memory_order_relaxed);
+    if (issued_ == seen.issued && (target < 0 || now == target))
       target_.store(kNobody, std::memory_order_relaxed);
-      return true;
-    }
-    return now == kMany;
+    return true;
   }
 
  private:
   static constexpr int kNobody = -1, kMany = -2;
+  Spin lock_;
+  std::uint64_t issued_ = 0;
   std::atomic<int> target_{kNobody};
 };
 
@@ -77,7 +98,8 @@ class Window {
 
   const void* base = nullptr;  ///< of this process's memory; null for dynamic windows
   std::string name;            ///< set by the program
-  OutstandingAtomics atomic_results;
+  Outstanding atomic_results;  ///< when they arrive, the process may learn from them
+  Outstanding writes_beside;   ///< to memory that other windows of this process may show as well
 
   /// Operations by kind, for the report. Updated without synchronisation between threads.
   std::uint64_t puts = 0, accumulates = 0, atomics = 0;
@@ -95,6 +117,10 @@ Window* add_window(std::unique_ptr<Window> window);
 
 /// Takes it out; nobody may be using it.
 std::unique_ptr<Window> remove_window(MPI_Win handle);
+
+/// Memory changes, or has changed, that windows other than `written` may show: what they cached of
+/// it is dropped.
+void drop_copies_beside(Window& written);
 
 /// Calls act(Window&) for every live window, oldest first.
 void each_window(void (*act)(Window&, void*), void* context);

@@ -263,6 +263,21 @@ static void o_get_accumulate_no_op(void) {
     MPI_Win_flush(1, other);
   }
 }
+static void o_own_no_op(void) { /* a flag in the process's own memory */
+  for (long value = -1; value != serial;) {
+    MPI_Get_accumulate(NULL, 0, MPI_LONG, &value, 1, MPI_LONG, 0, 1, 1, MPI_LONG, MPI_NO_OP, other);
+    MPI_Win_flush(0, other);
+    MPI_Iprobe(1, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  }
+}
+static void o_own_fetch_and_op(void) {
+  const long none = 0;
+  for (long value = -1; value != serial;) {
+    MPI_Fetch_and_op(&none, &value, MPI_LONG, 0, 1, MPI_NO_OP, other);
+    MPI_Win_flush_all(other);
+    MPI_Iprobe(1, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  }
+}
 static void o_rget_accumulate(void) {
   const long none = 0;
   for (long value = -1; value != serial;) {
@@ -444,6 +459,10 @@ static const struct Row rows[] = {
 #endif
     {"get_accumulate", 1, pre_shared, o_get_accumulate, w_flag_shared, after_unlock},
     {"get_accumulate no_op", 1, pre_shared, o_get_accumulate_no_op, w_flag_shared, after_unlock},
+    {"get_accumulate no_op, own memory", 1, pre_shared_own, o_own_no_op, w_flag_there,
+     after_unlock_own},
+    {"fetch_and_op, own memory", 1, pre_shared_own, o_own_fetch_and_op, w_flag_there,
+     after_unlock_own},
     {"rget_accumulate", 1, pre_shared, o_rget_accumulate, w_flag_shared, after_unlock},
     {"win_sync", 1, pre_shared_own, o_win_sync, w_flag_there, after_unlock_own},
 

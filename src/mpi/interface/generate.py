@@ -130,8 +130,10 @@ def wrapper(call):
             f" || pass_through())) return {native};"
         )
     else:
-        test = "asleep" if call.base in plan.SLEEPERS else "pass_through"
-        lines.append(f"  if (HOB_LIKELY({test}())) return {native};")
+        test = "asleep()" if call.base in plan.SLEEPERS else "pass_through()"
+        if call.base in plan.EVERYWHERE:
+            test = "!active"
+        lines.append(f"  if (HOB_LIKELY({test})) return {native};")
     if call.base in plan.EXPRESS:
         # The rest is a function of its own: no registers are saved for it here.
         rest = f"long_{short(call.name)}"
@@ -146,6 +148,8 @@ def wrapper(call):
             f"[[gnu::noinline]] static {call.returns} {rest}({call.declaration}) {{",
         ]
     lines.append("  const DepthGuard guard;")
+    if call.base in plan.EVERYWHERE:
+        lines.append(f"  if (HOB_UNLIKELY(depth > 1)) return on_{call.base}({call.arguments});")
     if may_block(call):
         guard = "BlockingWindow" if call.base in plan.SLEEPERS else "BlockingUnknown"
         lines.append(f"  const {guard} blocking;")
