@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -208,7 +209,8 @@ std::string Settings::set(std::string_view key, std::string_view given, Origin o
 
 std::vector<std::string> Settings::read_file(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return {fmt::format("cannot read the configuration file '{}'", path)};
+  if (!file || std::filesystem::is_directory(path))  // which opens, and reads as nothing
+    return {fmt::format("cannot read the configuration file '{}'", path)};
   std::vector<std::string> errors;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {

@@ -73,6 +73,13 @@ class Config(unittest.TestCase):
 class Run(unittest.TestCase):
     """`hob run` starts programs that are plainly linked with each MPI."""
 
+    def test_numbers_that_cannot_be(self):
+        for words in (["-n", "0"], ["-n", "-3"], ["-n", "two"], ["--ghosts", "-1"], ["--nodes", "0"]):
+            with self.subTest(words):
+                status, _, err = hob("run", *words, "/bin/true")
+                self.assertEqual(status, 2)
+                self.assertIn(f"'{words[1]}' is no whole number", err)
+
     def test_with_each_mpi(self):
         with tempfile.TemporaryDirectory() as scratch:
             source = Path(scratch) / "p.c"

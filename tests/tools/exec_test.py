@@ -97,6 +97,17 @@ class Family(unittest.TestCase):
     def test_can_be_said(self):
         self.assertEqual(which("--mpi", "mpich", "/usr/bin/env", PMI_RANK="0")["family"], "mpich")
 
+    def test_another_than_it_is_linked_with_is_refused(self):
+        name, mpi = next(iter(mpis().items()))
+        other = "openmpi" if mpi["family"] != "openmpi" else "mpich"
+        program = self.directory / f"{name}-linked"
+        subprocess.run([mpi["cc"], self.directory / "p.c", "-o", program], check=True)
+        self.assertEqual(which("--mpi", mpi["family"], program)["family"], mpi["family"])
+        status, _, err = hob_exec("--mpi", other, program)
+        self.assertEqual(status, 2)
+        self.assertIn(f"--mpi says {other}", err)
+        self.assertIn(mpi["family"], err)
+
     def test_of_a_static_program_is_refused(self):
         (self.directory / "s.c").write_text("int main(void) { return 0; }\n")
         built = subprocess.run(
@@ -146,6 +157,18 @@ class Refusals(unittest.TestCase):
 
     def test_family_that_does_not_exist(self):
         self.check(["--mpi", "lam"], "'lam'", "mpich", "openmpi", "abi")
+
+    def test_configuration_file_that_cannot_be_read(self):
+        self.check([], "/nowhere/hob.conf", HOB_CONFIG="/nowhere/hob.conf")
+        self.check([], "'/tmp'", HOB_CONFIG="/tmp")
+
+    def test_what_is_no_program(self):
+        for word, status in (("/nowhere/app", 127), ("/tmp", 126), (__file__, 126)):
+            with self.subTest(word):
+                found, _, err = hob_exec(word)
+                self.assertEqual(found, status)
+                self.assertIn(f"{word}", err)
+                self.assertEqual(len(err.splitlines()), 1, err)
 
     def test_only_the_first_rank_speaks(self):
         for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):

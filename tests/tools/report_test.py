@@ -148,9 +148,11 @@ class Command(unittest.TestCase):
         broken = Path(self.scratch.name) / "broken.json"
         broken.write_text('{"hob": {')
         other = write_json(self.scratch.name, {"a": 1}, "other.json")
+        torn = write_json(self.scratch.name, {"hob": {}, "ranks": 3}, "torn.json")
         for path, part in (
             (broken, "no JSON"),
             (other, "not written by Hob"),
+            (torn, "not of the form that Hob writes"),
             (Path(self.scratch.name) / "none.json", "cannot read"),
         ):
             with self.subTest(path.name):

@@ -205,7 +205,12 @@ int run(int argc, char** argv) {
   if (command.empty()) fail("no program to start; see hob exec --help");
 
   const auto program = find_program(command[0]);
-  if (program.empty()) fail(command[0] + ": no such program", 127);
+  if (program.empty()) {
+    std::error_code none;
+    if (fs::exists(command[0], none) && command[0].find('/') != std::string::npos)
+      fail(command[0] + " is no program that may be started", 126);
+    fail(command[0] + ": no such program", 127);
+  }
   const auto use = options.off ? MpiUse{} : find_mpi(program, options.mpi);
   if (options.which) {
     std::puts(describe(use).dump(1).c_str());

@@ -193,7 +193,8 @@ std::string LibraryFinder::find(const std::string& soname, const std::vector<std
 }
 
 std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  if (name.find('/') != std::string::npos)
+    return is_file(name) && access(name.c_str(), X_OK) == 0 ? name : "";
   for (const auto& directory : split(variable("PATH"), ":"))
     if (const auto path = directory + "/" + name; is_file(path) && access(path.c_str(), X_OK) == 0)
       return path;
@@ -201,19 +202,27 @@ std::string find_program(const std::string& name) {
 }
 
 MpiUse find_mpi(const std::string& program, const std::string& wanted) {
+  const auto linked = linked_mpi(program);
+  const auto differs = [&](const std::string& family) -> MpiUse {
+    return {"", "", false,
+            "--mpi says " + family + ", but " + program + " is linked with " + linked.library +
+                " (" + linked.family + ")"};
+  };
   if (wanted.find('/') != std::string::npos) {
     const auto family = family_of(fs::path(wanted).filename().string());
     if (family.empty() || !is_file(wanted))
       return {"", "", true,
               "--mpi " + wanted + ": no file of this name is an MPI library known here"};
+    if (!linked.family.empty() && linked.family != family) return differs(family);
     return {family, wanted, true, "--mpi names it"};
   }
   if (!wanted.empty() && wanted != "mpich" && wanted != "openmpi" && wanted != "abi")
     return {
         "", "", true,
         "'" + wanted + "' is not allowed for --mpi: mpich, openmpi, abi or the path of a libmpi"};
+  if (!linked.family.empty())
+    return wanted.empty() || wanted == linked.family ? linked : differs(wanted);
   if (wanted.empty()) {
-    if (const auto linked = linked_mpi(program); !linked.family.empty()) return linked;
     const auto interpreter = find_program(script_interpreter(program));
     if (!interpreter.empty()) return late_mpi(interpreter, "");
     if (const auto elf = read_elf(program); elf && !elf->dynamic)

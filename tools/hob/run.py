@@ -1,5 +1,6 @@
 """`hob run`: the launcher that fits the program, and `hob exec` behind it."""
 
+import argparse
 import json
 import os
 import shlex
@@ -39,11 +40,26 @@ EXEC_OPTIONS = (
 )
 
 
+def at_least(least):
+    """For argparse: whole numbers from `least` on."""
+
+    def number(text):
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least} on")
+        return value
+
+    return number
+
+
 def add_arguments(parser):
-    parser.add_argument("-n", type=int, default=1, metavar="N", help="ranks of the program")
+    parser.add_argument("-n", type=at_least(1), default=1, metavar="N", help="ranks of the program")
     parser.add_argument(
         "--nodes",
-        type=int,
+        type=at_least(1),
         metavar="M",
         help="nodes that they are spread over (default: the job's, else 1)",
     )
@@ -60,7 +76,7 @@ def add_arguments(parser):
     )
     group.add_argument(
         "--ghosts",
-        type=int,
+        type=at_least(0),
         default=0,
         metavar="G",
         help="G further processes on each node work for the program's ranks",
@@ -89,7 +105,7 @@ def parse(parser, words):
     args = parser.parse_args(words[:at])
     args.program = words[at + 1 :] if words[at : at + 1] == ["--"] else words[at:]
     if not args.program:
-        raise HobError("no program to start; see hob run --help")
+        raise HobError(f"no program to start; see {parser.prog} --help")
     return args
 
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -136,9 +138,26 @@ int write_trace(const Options& options) {
   return 0;
 }
 
+/// The files; for a directory that HOB_TRACE named, the traces in it.
+std::vector<std::string> traces_of(const std::vector<std::string>& words) {
+  std::vector<std::string> files;
+  for (const std::string& word : words) {
+    if (!std::filesystem::is_directory(word)) {
+      files.push_back(word);
+      continue;
+    }
+    const std::size_t before = files.size();
+    for (const auto& entry : std::filesystem::directory_iterator(word))
+      if (entry.path().extension() == ".trace") files.push_back(entry.path().string());
+    if (files.size() == before) fail(word + ": no trace (rank-*.trace) in this directory");
+    std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+  }
+  return files;
+}
+
 std::vector<Subject> subjects_of(const Options& options) {
   std::vector<Subject> subjects;
-  for (const std::string& file : options.files) {
+  for (const std::string& file : traces_of(options.files)) {
     report::Trace trace;
     std::string error;
     if (!report::read_trace(file.c_str(), trace, error)) fail(error);
@@ -295,7 +314,7 @@ int main(int argc, char** argv) {
   bool list = false;
   CLI::App app{"Replays recorded gets (HOB_TRACE=DIR) against cache policies and sizes.",
                "hob replay"};
-  app.add_option("TRACE", options.files, "trace files");
+  app.add_option("TRACE", options.files, "trace files, or the directories they were recorded in");
   app.add_option(
          "--policy", options.policies,
          "policies, comma separated, or all: default, paper, temporal, positional, lru, sieve, "

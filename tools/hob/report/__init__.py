@@ -24,9 +24,17 @@ def add_arguments(parser):
     parser.add_argument("--text", action="store_true", help="print the findings, write no page")
 
 
+def made(what, source):
+    """What `what` makes of the run in a file."""
+    try:
+        return what(load(source))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise HobError(f"{source} is not of the form that Hob writes: {error}") from error
+
+
 def write(source, target):
     """Makes the page `target` from the JSON file `source`."""
-    text = page(load(source))
+    text = made(page, source)
     try:
         Path(target).write_text(text)
     except OSError as error:
@@ -35,8 +43,7 @@ def write(source, target):
 
 def main(args):
     if args.text:
-        run = load(args.file)
-        print("\n".join([*findings(run), *run.notes]))
+        print(made(lambda run: "\n".join([*findings(run), *run.notes]), args.file))
         return 0
     target = args.output or str(Path(args.file).with_suffix(".html"))
     write(args.file, target)
