@@ -267,6 +267,8 @@ std::unique_ptr<Message> new_message() {
   return message;
 }
 
+void release(Channel& channel);
+
 /// MPI_Improbe.
 int take_from_library(const Channel& channel, Wanted wanted, int* flag, MPI_Message* message,
                       MPI_Status* status) {
@@ -305,7 +307,11 @@ bool draw_one(Channel& channel) {
     channel.posted.miss();
     next.ticket = channel.arrived.append();
     ++channel.unexpected;
+    ++the.unexpected;
     the.spare.release();
+    // No more can be drawn: what is held waits at the library for the messages there, which are
+    // younger than all that Hob has.
+    while (the.full() && !the.active.empty()) release(*the.active.back());
   }
   return true;
 }
@@ -336,7 +342,7 @@ int start_with_library(Channel& channel, const Target& target, const Wanted& wan
   if (++channel.slow_starts < channel.patience) return error;
   channel.slow_starts = 0;
   std::uint64_t drawn = 0;
-  while (draw_one(channel)) ++drawn;
+  while (!state().full() && draw_one(channel)) ++drawn;
   ++channel.stats.emptied;
   channel.patience = drawn >= kWorthDrawing ? kPatience : 4 * std::min(channel.patience, 1u << 20);
   return error;
@@ -354,6 +360,7 @@ std::unique_ptr<Message> take_unexpected(Channel& channel, const Wanted& wanted)
   std::unique_ptr<Message> message(static_cast<Message*>(the.engine->extract(found->handle)));
   channel.arrived.match(message->ticket);
   --channel.unexpected;
+  --state().unexpected;
   return message;
 }
 

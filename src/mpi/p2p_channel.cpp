@@ -97,7 +97,7 @@ std::uint64_t Channel::threshold() const {
 bool Channel::holds() const {
   // Receives at the library must all be older than held ones.
   if (held != 0) return true;
-  if (native_only) return false;
+  if (native_only || state().full()) return false;
   const std::uint64_t unseen = sentinels > 1 ? std::uint64_t{kPerSentinel} * sentinels : 0;
   return state().mode == State::Mode::always || outstanding + unseen >= threshold();
 }

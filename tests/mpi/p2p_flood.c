@@ -1,7 +1,8 @@
 /* A flood: rank 0 sends many small messages that rank 1 has no receives for, while rank 1 waits in
- * a receive and in barriers. The messages are received in an order of their own, right in every
- * byte. Memory: a flood grows the process by no more than a limit per message, and a second flood
- * of the same size by little more than the first left behind. */
+ * a receive and in barriers. The messages are received in an order of their own, or in that in
+ * which they were sent, right in every byte. Memory: a flood grows the process by no more than a
+ * limit per message, and a second flood of the same size by little more than the first left behind.
+ */
 #include "p2p_check.h"
 
 enum { kLast = 3, kMostRounds = 3 };
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
   const int messages = argc > 1 ? atoi(argv[1]) : 1000000;
   const long limit = argc > 2 ? atol(argv[2]) : 1500; /* bytes of memory per message */
   const int rounds = argc > 3 ? atoi(argv[3]) : kMostRounds;
+  const int in_order = argc > 4 && strcmp(argv[4], "in-order") == 0;
   long grown[kMostRounds] = {0}, peak[kMostRounds] = {0}, mine[2], total[2];
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
@@ -37,8 +39,14 @@ int main(int argc, char** argv) {
       MPI_Barrier(MPI_COMM_WORLD);
       peak[round] = resident();
       grown[round] = peak[round] - before;
-      /* The tags backwards; within a tag, as they were sent. */
-      for (int tag = 999; tag >= 0; tag--) {
+      for (int i = 0; in_order && i < messages; i++) {
+        int got = -1;
+        MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 10 + i % 1000, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+        bad += got != i;
+      }
+      /* Else the tags backwards; within a tag, as they were sent. */
+      for (int tag = in_order ? -1 : 999; tag >= 0; tag--) {
         for (int i = tag; i < messages; i += 1000) {
           int got = -1;
           MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 10 + tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
