@@ -15,19 +15,20 @@ function(hob_mpi_program name)
   set(outputs)
   foreach(mpi IN LISTS arg_MPIS)
     if(first MATCHES "\\.c$")
-      set(compile "${HOB_MPI_${mpi}_CC}" -std=c11 -D_GNU_SOURCE)
+      set(compile "${HOB_MPI_${mpi}_CC}" -std=c11 -D_GNU_SOURCE -Wall -Wextra)
     elseif(first MATCHES "\\.(f|f90|F90|f08)$")
-      set(compile "${HOB_MPI_${mpi}_FC}" -cpp)  # or gfortran refuses -MMD
+      set(compile "${HOB_MPI_${mpi}_FC}" -Wall -Wextra -cpp  # or gfortran refuses -MMD
+          -Wno-unused-parameter)  # the constants of the library's mpif.h
       if(NOT HOB_MPI_${mpi}_FC)
         continue()
       endif()
     else()
-      set(compile "${HOB_MPI_${mpi}_CXX}" -std=c++20)
+      set(compile "${HOB_MPI_${mpi}_CXX}" -std=c++20 -Wall -Wextra)
     endif()
     set(out "${PROJECT_BINARY_DIR}/bin/${mpi}/${name}")
     add_custom_command(OUTPUT "${out}"
       COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/bin/${mpi}"
-      COMMAND ${HOB_CCACHE_FOR_MPI} ${compile} -O2 -g1 -Wall -Wextra -MMD -MF "${out}.d" ${arg_FLAGS}
+      COMMAND ${HOB_CCACHE_FOR_MPI} ${compile} -O2 -g1 -MMD -MF "${out}.d" ${arg_FLAGS}
               "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src" ${arg_SOURCES} -o "${out}" -lm -lpthread
       DEPENDS ${arg_SOURCES} DEPFILE "${out}.d"
       COMMENT "${mpi}: ${name}" VERBATIM)

@@ -94,6 +94,21 @@ inline void check(const unsigned char* data, std::size_t bytes, int owner, std::
   }
 }
 
+// Memory at three quarters of a page. Where malloc puts a buffer depends on whatever else was
+// allocated, and a copy takes up to twice as long where source and destination agree in the last 12
+// bits of their addresses: loads then seem to depend on the stores before them.
+class Buffer {
+ public:
+  explicit Buffer(std::size_t bytes) : pages_(bytes / sizeof(Page) + 2) {}
+  unsigned char* data() { return pages_.front().bytes + 3 * sizeof(Page) / 4; }
+
+ private:
+  struct alignas(4096) Page {
+    unsigned char bytes[4096];
+  };
+  std::vector<Page> pages_;
+};
+
 // A window of `bytes` on every rank (at least 1), filled with the pattern. Collective.
 class Window {
  public:

@@ -38,7 +38,7 @@ void one_sided(const Job& job, bool allocate, rma::Gate& gate) {
   const bool sums = job.what == "accumulate";
   gate.open();
   rma::with_attentive_targets([&] {
-    std::vector<unsigned char> buffer(job.size + 8);
+    rma::Buffer buffer(job.size + 8);
     void* const data = buffer.data();
     const int bytes = static_cast<int>(job.size);
     const auto offset = [&](long i) { return static_cast<MPI_Aint>(i % pieces) * bytes; };
@@ -73,7 +73,7 @@ void one_sided(const Job& job, bool allocate, rma::Gate& gate) {
 void two_sided(const Job& job, rma::Gate& gate) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::vector<unsigned char> out(job.size + 1), in(job.size + 1);
+  rma::Buffer out(job.size + 1), in(job.size + 1);
   const int bytes = static_cast<int>(job.size);
   const int other = 1 - rank;
   const auto send = [&] { MPI_Send(out.data(), bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD); };

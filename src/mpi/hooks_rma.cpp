@@ -80,9 +80,12 @@ int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dataty
   if (HOB_UNLIKELY(!window))
     return call::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                      target_count, target_datatype, win);
-  if (!window->cached)
+  if (!window->cached) {
+    ++window->uncached_gets;
+    if (sleeping()) remember_quiet(*window);
     return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                               target_count, target_datatype, nullptr);
+  }
   if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
   return window->cached->get({origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                               target_count, target_datatype});
@@ -99,6 +102,7 @@ int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datat
     return window->cached->rget({origin_addr, origin_count, origin_datatype, target_rank,
                                  target_disp, target_count, target_datatype},
                                 request);
+  ++window->uncached_gets;
   return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                             target_count, target_datatype, request);
 }

@@ -46,7 +46,10 @@ report::Counters window_counters(const Window& window) {
   c[Counter::puts] = window.puts;
   c[Counter::accumulates] = window.accumulates;
   c[Counter::atomics] = window.atomics;
-  if (!window.cached) return c;
+  if (!window.cached) {
+    c[Counter::gets] = c[Counter::native_gets] = window.uncached_gets;
+    return c;
+  }
   const GetStats& gets = window.cached->stats();
   const cache::Stats& cache = window.cached->cache().stats();
   c[Counter::gets] = gets.gets + gets.left_alone;

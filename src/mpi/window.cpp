@@ -147,8 +147,9 @@ Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Route
 Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }
 
 void remember_quiet(Window& window) {
-  std::uint64_t* gets = nullptr;
-  if (window.cached && window.cached->left_alone()) gets = &window.cached->gets_left_alone();
+  std::uint64_t* gets = &window.uncached_gets;
+  if (window.cached)
+    gets = window.cached->left_alone() ? &window.cached->gets_left_alone() : nullptr;
   quiet_slot(window.handle) = {window.handle, &window.puts, &window.accumulates, gets};
 }
 

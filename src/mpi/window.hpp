@@ -103,6 +103,7 @@ class Window {
 
   /// Operations by kind, for the report. Updated without synchronisation between threads.
   std::uint64_t puts = 0, accumulates = 0, atomics = 0;
+  std::uint64_t uncached_gets = 0;  ///< of a window without a cache
 };
 
 /// The object of a handle; null for a window that Hob does not look after. Thread safe; a few

@@ -135,10 +135,11 @@ def wrapper(call):
             test = "!active"
         lines.append(f"  if (HOB_LIKELY({test})) return {native};")
     if call.base in plan.EXPRESS:
+        lines.append(f"  if (HOB_LIKELY({plan.EXPRESS[call.base]})) return {native};")
+    if call.base in plan.EXPRESS or call.base in plan.COUNTED or call.base in plan.SLEEPERS:
         # The rest is a function of its own: no registers are saved for it here.
         rest = f"long_{short(call.name)}"
         lines += [
-            f"  if (HOB_LIKELY({plan.EXPRESS[call.base]})) return {native};",
             f"  return {rest}({call.arguments});",
             "}",
         ]
