@@ -15,13 +15,13 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "../common/arguments.hpp"
+#include "../common/program.hpp"
 #include "../common/run_report.hpp"
 
 namespace {
@@ -250,19 +250,6 @@ int run(const Options& options, int rank, int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, ranks = 1, status = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  try {
-    status = run(parse(argc, argv), rank, ranks);
-  } catch (const std::invalid_argument& error) {
-    if (rank == 0) std::fprintf(stderr, "fds-proxy: %s\n%s", error.what(), usage);
-    status = 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fds-proxy: rank %d: %s\n", rank, error.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  MPI_Finalize();
-  return status;
+  return apps::program(argc, argv, "fds-proxy", usage,
+                       [&](int rank, int ranks) { return run(parse(argc, argv), rank, ranks); });
 }

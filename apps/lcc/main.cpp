@@ -9,13 +9,13 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "../common/arguments.hpp"
 #include "../common/hob_user_mode.hpp"
+#include "../common/program.hpp"
 #include "../common/run_report.hpp"
 #include "../common/window_size.hpp"
 #include "graph.hpp"
@@ -283,20 +283,8 @@ void run(const Options& options, int rank, int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, ranks = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  try {
+  return apps::program(argc, argv, "lcc", usage, [&](int rank, int ranks) {
     run(parse(argc, argv), rank, ranks);
-  } catch (const std::invalid_argument& error) {
-    if (rank == 0) std::fprintf(stderr, "lcc: %s\n%s", error.what(), usage);
-    MPI_Finalize();
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "lcc: rank %d: %s\n", rank, error.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  MPI_Finalize();
-  return 0;
+    return 0;
+  });
 }

@@ -20,6 +20,12 @@ std::uint8_t written(std::uint64_t seed, int operation, std::size_t i) {
       mix(seed ^ static_cast<std::uint64_t>(operation) << 20 ^ (i / 8)) >> (i % 8 * 8));
 }
 
+/// Its first `count` bytes, at `to`.
+std::uint8_t* fill(std::uint8_t* to, int count, std::uint64_t seed, int operation) {
+  for (int i = 0; i < count; ++i) to[i] = written(seed, operation, static_cast<std::size_t>(i));
+  return to;
+}
+
 MPI_Aint displacement(const LiveWindow& live, int target, std::int64_t start, int unit,
                       int region_bytes) {
   if (live.addresses.empty()) return static_cast<MPI_Aint>(start / unit);
@@ -367,9 +373,7 @@ void Generator::put(int rank, int id, int target) {
       [=, seed = seed_, start = place.start, count = place.count,
        layout = place.layout](World& world) {
         LiveWindow& live = world.windows[static_cast<std::size_t>(id)];
-        std::uint8_t* slot = world.slot(buffer.slot);
-        for (int i = 0; i < buffer.used; ++i)
-          slot[i] = written(seed, operation, static_cast<std::size_t>(i));
+        std::uint8_t* slot = fill(world.slot(buffer.slot), buffer.used, seed, operation);
         const Handle here(*buffer.layout, keep_here);
         const Handle there(*layout, keep_there);
         const MPI_Aint at = displacement(live, target, start, unit, part);
@@ -447,9 +451,7 @@ void Generator::accumulate(int rank, int id, int target, bool fetch) {
       [=, seed = seed_, start = place.start, count = place.count,
        layout = place.layout](World& world) {
         LiveWindow& live = world.windows[static_cast<std::size_t>(id)];
-        std::uint8_t* slot = world.slot(buffer.slot);
-        for (int i = 0; i < buffer.used; ++i)
-          slot[i] = written(seed, operation, static_cast<std::size_t>(i));
+        std::uint8_t* slot = fill(world.slot(buffer.slot), buffer.used, seed, operation);
         const Handle here(*buffer.layout, false);
         const Handle there(*layout, true);
         const MPI_Aint at = displacement(live, target, start, unit, part);
@@ -648,8 +650,7 @@ void Generator::plain_store(int rank, int id) {
       [=, seed = seed_](World& world) {
         std::uint8_t* to =
             memory_at(world.windows[static_cast<std::size_t>(id)], rank, rank, start, part);
-        for (int i = 0; i < length; ++i)
-          to[i] = written(seed, operation, static_cast<std::size_t>(i));
+        fill(to, length, seed, operation);
       },
       "op %d: store w%d byte %d + %d", operation, id, start, length);
 }
@@ -679,8 +680,7 @@ void Generator::store(int rank, int id) {
         if (regime == Regime::kLockAll) MPI_Win_sync(live.win);
         if (regime == Regime::kLock) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, live.win);
         std::uint8_t* to = memory_at(live, rank, target, start, part);
-        for (int i = 0; i < length; ++i)
-          to[i] = written(seed, operation, static_cast<std::size_t>(i));
+        fill(to, length, seed, operation);
         if (regime == Regime::kLockAll) MPI_Win_sync(live.win);
         if (regime == Regime::kLock) MPI_Win_unlock(target, live.win);
       },
