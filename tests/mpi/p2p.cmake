@@ -2,11 +2,11 @@
 # receive taken over.
 
 foreach(program order probe modes requests comms deadline flood counts)
-  hob_mpi_program(p2p_${program} SOURCES p2p_${program}.c FLAGS -Wno-stringop-overflow -Wno-stringop-overread)
+  hob_mpi_program(p2p_${program} SOURCES p2p_${program}.c)
 endforeach()
 hob_mpi_program(p2p_fuzz SOURCES ../fuzz/p2p_fuzz.cpp FLAGS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
 
-hob_mpi_program(p2p_deadline_threads SOURCES p2p_deadline.c FLAGS -DMANY_THREADS -Wno-stringop-overflow -Wno-stringop-overread)
+hob_mpi_program(p2p_deadline_threads SOURCES p2p_deadline.c FLAGS -DMANY_THREADS)
 
 # hob_p2p_test(suffix program MPI RANKS n MATCH plain|auto|always [LABEL label] [SETTINGS NAME=value...] ARGS...)
 function(hob_p2p_test name program mpi)

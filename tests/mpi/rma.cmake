@@ -1,8 +1,7 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
 foreach(program acquires polling traps corners limits end)
-  # MPICH 4 declares arrays in a way that gcc takes MPI_STATUSES_IGNORE for one of no size.
-  hob_mpi_program(rma_${program} SOURCES rma_${program}.c FLAGS -Wno-stringop-overflow)
+  hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
 # MPI 4: large counts, and sessions.
@@ -17,7 +16,7 @@ foreach(mpi IN LISTS HOB_MPIS)
   endif()
 endforeach()
 if(with_large)
-  hob_mpi_program(rma_large SOURCES rma_large.c MPIS ${with_large} FLAGS -Wno-stringop-overflow)
+  hob_mpi_program(rma_large SOURCES rma_large.c MPIS ${with_large})
 endif()
 if(with_sessions)
   hob_mpi_program(rma_sessions SOURCES rma_sessions.c MPIS ${with_sessions})
