@@ -18,6 +18,7 @@ static MPI_Request early; /* posted before rank 1 writes */
 static int token;
 static int tokens[64];
 
+static long fetched;
 static MPI_Status status;
 static MPI_Message message;
 static int flag;
@@ -286,6 +287,33 @@ static void o_rget_accumulate(void) {
     MPI_Wait(&early, MPI_STATUS_IGNORE);
   }
 }
+static void w_flag_and_tell(void) {
+  w_flag_shared();
+  reach(3, (int)serial);
+}
+/* What the atomic read arrives with the end of the epoch. */
+static void fetch_flag(void) {
+  const long none = 0;
+  await(3, (int)serial);
+  MPI_Fetch_and_op(&none, &fetched, MPI_LONG, 1, 0, MPI_NO_OP, other);
+}
+static void o_arrives_by_unlock(void) {
+  fetch_flag();
+  MPI_Win_unlock(1, other);
+  expect(fetched == serial, "the flag is %ld, not %ld", fetched, serial);
+}
+static void pre_lock_all(void) { MPI_Win_lock_all(0, other); }
+static void o_arrives_by_unlock_all(void) {
+  fetch_flag();
+  MPI_Win_unlock_all(other);
+  expect(fetched == serial, "the flag is %ld, not %ld", fetched, serial);
+}
+static void file(void) {
+  MPI_File handle;
+  MPI_File_open(MPI_COMM_WORLD, "/tmp/hob-rma-acquires",
+                MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &handle);
+  MPI_File_close(&handle);
+}
 static void pre_shared_own(void) { MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, other); }
 static void o_win_sync(void) {
   while (*(volatile long*)&other_memory[1] != serial) {
@@ -335,6 +363,34 @@ static void pre_shared_get(void) {
   static long value;
   MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, other);
   MPI_Get(&value, 1, MPI_LONG, 1, 3, 1, MPI_LONG, other);
+}
+static void n_unlock_all(void) { MPI_Win_unlock_all(other); }
+static void pre_lock_all_get(void) {
+  static long value;
+  MPI_Win_lock_all(0, other);
+  MPI_Get(&value, 1, MPI_LONG, 1, 3, 1, MPI_LONG, other);
+}
+static void n_win_test_false(void) {
+  MPI_Win_test(other, &flag);
+  expect(!flag, "MPI_Win_test was true before anybody had access");
+}
+static void w_start_when_told(void) {
+  await_in_mpi(4, (int)serial);
+  w_start();
+}
+static void after_win_test(void) {
+  reach(4, (int)serial);
+  MPI_Win_wait(other);
+}
+static void n_ibarrier(void) { MPI_Ibarrier(MPI_COMM_WORLD, &early); }
+static void pre_receive(void) { MPI_Recv_init(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &early); }
+static void n_start(void) { MPI_Start(&early); }
+static void n_attributes(void) {
+  int key;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_WORLD, key, &token);
+  MPI_Comm_delete_attr(MPI_COMM_WORLD, key);
+  MPI_Comm_free_keyval(&key);
 }
 static void n_test_false(void) { MPI_Test(&early, &flag, MPI_STATUS_IGNORE); }
 static void n_testany_false(void) { MPI_Testany(1, &early, &index_of, &flag, MPI_STATUS_IGNORE); }
@@ -464,6 +520,9 @@ static const struct Row rows[] = {
     {"fetch_and_op, own memory", 1, pre_shared_own, o_own_fetch_and_op, w_flag_there,
      after_unlock_own},
     {"rget_accumulate", 1, pre_shared, o_rget_accumulate, w_flag_shared, after_unlock},
+    {"fetch_and_op, by unlock", 1, pre_shared, o_arrives_by_unlock, w_flag_and_tell, 0},
+    {"fetch_and_op, by unlock_all", 1, pre_lock_all, o_arrives_by_unlock_all, w_flag_and_tell, 0},
+    {"file_open and file_close", 1, 0, file, file, 0},
     {"win_sync", 1, pre_shared_own, o_win_sync, w_flag_there, after_unlock_own},
 
     {"get and flush", 0, 0, n_get, w_nothing, 0},
@@ -477,6 +536,11 @@ static const struct Row rows[] = {
     {"flush_local", 0, 0, n_flush_local, w_nothing, 0},
     {"flush_local_all", 0, 0, n_flush_local_all, w_nothing, 0},
     {"unlock", 0, pre_shared_get, n_unlock, w_nothing, 0},
+    {"unlock_all", 0, pre_lock_all_get, n_unlock_all, w_nothing, 0},
+    {"win_test, false", 0, pre_post, n_win_test_false, w_start_when_told, after_win_test},
+    {"ibarrier, started", 0, 0, n_ibarrier, w_ibarrier, after_wait},
+    {"start", 0, pre_receive, n_start, w_nothing, 0},
+    {"attributes", 0, 0, n_attributes, w_nothing, 0},
     {"test, false", 0, post, n_test_false, w_nothing, 0},
     {"testany, false", 0, post, n_testany_false, w_nothing, 0},
     {"testall, false", 0, post, n_testall_false, w_nothing, 0},
@@ -495,13 +559,15 @@ static const struct Row rows[] = {
 
 /* Messages that a row left open on purpose. */
 static void tidy(const struct Row* row) {
-  const int receives = row->acquire == 0 && (row->before == post || row->origin == n_irecv);
+  const int receives = row->acquire == 0 &&
+                       (row->before == post || row->origin == n_irecv || row->origin == n_start);
   if (receives) {
     if (my_rank == 1)
       w_send();
     else
       MPI_Wait(&early, MPI_STATUS_IGNORE);
   }
+  if (row->origin == n_start && my_rank == 0) MPI_Request_free(&early);
   if (row->origin == n_isend) {
     if (my_rank == 1)
       w_recv();
