@@ -6,21 +6,24 @@
 
 namespace hob::match::flat {
 
-template <Side side>
-[[gnu::always_inline]] inline bool FlatQueue<side>::fits(const Slot& slot, Key with) {
-  const Key has = slot.key();
-  Key want = side == Side::receives ? has : with;
-  std::uint64_t differs = has.place ^ with.place;
-  if (static_cast<std::int32_t>(want.source()) == any_source) differs &= 0xffffffff;
-  if (static_cast<std::int32_t>(want.tag()) == any_tag) differs &= ~std::uint64_t{0xffffffff};
-  return (differs | (has.context ^ with.context)) == 0;
-}
+namespace {
+
+/// The bits of a key's place that count, by its wildcards.
+constexpr std::uint64_t compared[4] = {~std::uint64_t{0}, 0xffffffff, ~std::uint64_t{0xffffffff},
+                                       0};
+
+}  // namespace
 
 /// The oldest slot of a short queue that fits, or none.
 template <Side side>
 [[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::search_short(Key with) const {
+  const std::uint64_t of_all = side == Side::messages ? compared[wildcards_of(with)] : 0;
   std::uint32_t slot = first_;
-  while (slot != none && !fits(slots_[slot], with)) slot = slots_[slot].next;
+  for (; slot != none; slot = slots_[slot].next) {
+    const Slot& there = slots_[slot];
+    const std::uint64_t bits = side == Side::receives ? compared[there.sequence] : of_all;
+    if ((((there.place ^ with.place) & bits) | (there.context ^ with.context)) == 0) break;
+  }
   return slot;
 }
 
@@ -76,6 +79,7 @@ template <Side side>
 template <Side side>
 Handle FlatQueue<side>::append_short(Key key, void* item) {
   std::uint32_t slot = fill(key, item);
+  slots_[slot].sequence = class_of(key);
   slots_[slot].next = none;
   slots_[slot].prev = last_;
   (last_ != none ? slots_[last_].next : first_) = slot;
@@ -160,6 +164,12 @@ template <Side side>
 void* FlatQueue<side>::take_short(Key with) {
   std::uint32_t slot = search_short(with);
   if (slot == none) return nullptr;
+  if (count_ == 1) {  // nothing to unlink it from
+    first_ = last_ = none;
+    count_ = 0;
+    slots_.reset();
+    return slots_[slot].item;
+  }
   unlink_short(slot);
   return release(slot);
 }

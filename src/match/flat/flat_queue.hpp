@@ -75,7 +75,6 @@ class FlatQueue {
   };
   static constexpr Found nothing{{none, 0, nullptr, nullptr}, 0, 0};
 
-  static bool fits(const Slot& slot, Key with);
   KeyIndex& index_of(Class wildcards) { return wildcards != 0 ? wild_ : exact_; }
   QueueEntry entry(std::uint32_t slot) const {
     return {slots_[slot].key().envelope(), slots_[slot].item, slot};
