@@ -54,22 +54,10 @@ class Bed {
     // Anything that came before the flag was up would not ring.
     if (!arrived()) {
       ++board_.sleeps;
-      const int ms =
-          static_cast<int>(std::min<std::uint64_t>(longest_ns / 1'000'000, patience_ms_));
-      const int woken = sockets_.wait(bell_, std::max(ms, 1));
+      const int woken = rest(std::min(longest_ns, patience_ns_));
       if (woken < 0) nap();
       announced_ = woken > 0;
-      patience_ms_ = woken > 0 ? 2 : std::min<std::uint64_t>(2 * patience_ms_, 100);
-      std::array<char, 64> drain;
-      while (woken > 0 && sockets_.readable(bell_) &&
-             ::read(bell_, drain.data(), drain.size()) > 0) {
-      }
-      // A socket that is always readable and never brings a message (one that the launcher reads,
-      // say) would keep the ghost awake.
-      if (woken > 0 && ++useless_ >= 200) {
-        useless_ = 0;
-        sockets_.ignore_readable(bell_);
-      }
+      patience_ns_ = woken > 0 ? shortest_ns : std::min(2 * patience_ns_, longest_ns);
     } else {
       announced_ = true;
     }
@@ -78,11 +66,13 @@ class Bed {
   }
 
   /// For a moment, and the longer the more there were since something was done: it costs less and
-  /// less.
+  /// less. A message ends it.
   void nap() {
     constexpr unsigned alike = 64;
     constexpr unsigned doublings = 3;
-    timespec nap{0, 60'000L << std::min(naps_++ / alike, doublings)};
+    const long ns = 60'000L << std::min(naps_++ / alike, doublings);
+    if (trusted_ && rest(static_cast<std::uint64_t>(ns)) >= 0) return;
+    timespec nap{0, ns};
     ::nanosleep(&nap, nullptr);
   }
 
@@ -96,6 +86,23 @@ class Bed {
   }
 
  private:
+  /// Number of descriptors that have something to say; -1 if there are none.
+  int rest(std::uint64_t ns) {
+    const int woken = sockets_.wait(bell_, ns);
+    std::array<char, 64> drain;
+    while (woken > 0 && sockets_.readable(bell_) && ::read(bell_, drain.data(), drain.size()) > 0) {
+    }
+    // A socket that is always readable and never brings a message (one that the launcher reads,
+    // say) would keep the ghost awake.
+    if (woken > 0 && ++useless_ >= 200) {
+      useless_ = 0;
+      sockets_.ignore_readable(bell_);
+    }
+    return woken;
+  }
+
+  static constexpr std::uint64_t shortest_ns = 2'000'000;
+
   GhostBoard& board_;
   int bell_;
   bool trusted_;
@@ -104,7 +111,7 @@ class Bed {
   unsigned unannounced_ = 0;
   unsigned useless_ = 0;
   unsigned naps_ = 0;
-  std::uint64_t patience_ms_ = 2;
+  std::uint64_t patience_ns_ = shortest_ns;
   Sockets sockets_;
 };
 

@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <ctime>
 
@@ -21,6 +23,20 @@ std::uint64_t now_ns() {
   ::clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+using Events = std::array<epoll_event, 16>;
+
+int wait_for(int epoll, Events& events, std::uint64_t ns) {
+  const auto most = static_cast<int>(events.size());
+#ifdef SYS_epoll_pwait2
+  const timespec limit{static_cast<time_t>(ns / 1'000'000'000),
+                       static_cast<long>(ns % 1'000'000'000)};
+  const auto found =
+      static_cast<int>(::syscall(SYS_epoll_pwait2, epoll, events.data(), most, &limit, nullptr, 0));
+  if (found >= 0 || errno != ENOSYS) return found;
+#endif
+  return ::epoll_wait(epoll, events.data(), most, static_cast<int>((ns + 999'999) / 1'000'000));
 }
 
 }  // namespace
@@ -56,12 +72,11 @@ void Sockets::scan(int extra) {
   extra_ = extra;
 }
 
-int Sockets::wait(int extra, int milliseconds) {
+int Sockets::wait(int extra, std::uint64_t ns) {
   if (looked_ == 0 || now_ns() - looked_ > pause_ns_) scan(extra);
   if (watched_.size() <= (extra >= 0 ? 1U : 0U)) return -1;
-  std::array<epoll_event, 16> events;
-  const int found = std::max(
-      ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), milliseconds), 0);
+  Events events;
+  const int found = std::max(wait_for(epoll_, events, ns), 0);
   readable_.clear();
   for (int i = 0; i < found; ++i) readable_.push_back(events[static_cast<std::size_t>(i)].data.fd);
   return found;

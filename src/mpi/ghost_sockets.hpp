@@ -17,9 +17,9 @@ class Sockets {
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
 
-  /// Blocks until one is readable, at most `milliseconds`; `extra` (a descriptor or -1) counts,
-  /// too. Number of readable ones; -1 where there is no socket to wait for.
-  int wait(int extra, int milliseconds);
+  /// Blocks until one is readable, at most so many nanoseconds; `extra` (a descriptor or -1)
+  /// counts, too. Number of readable ones; -1 where there is no socket to wait for.
+  int wait(int extra, std::uint64_t ns);
   /// Whether the last wait found this one readable.
   bool readable(int fd) const {
     return std::find(readable_.begin(), readable_.end(), fd) != readable_.end();

@@ -95,7 +95,7 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
       } else if (courtesy_.due(turn)) {
         give_core_away(courtesy_, now);
       }
-    } else if (turn >= looks && sockets_.wait(-1, 1) < 0) {
+    } else if (turn >= looks && sockets_.wait(-1, 1'000'000) < 0) {
       sched_yield();
     }
   } else if (world_.crowded || turn > spins) {

@@ -26,6 +26,7 @@ namespace hob::mpi {
 namespace {
 
 GhostWorld* the_world = nullptr;
+bool finished = false;  // the program has come to MPI_Finalize
 
 constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t control_bytes = 1 << 20;  // boards, at the start of the arena
@@ -61,7 +62,7 @@ void left_early() {
     std::atexit(left_early);
     return;
   }
-  if (the_world == nullptr || ::getpid() != self || depth != 0) return;  // depth: MPI_Abort
+  if (finished || ::getpid() != self || depth != 0) return;  // depth: MPI_Abort
   std::fprintf(stderr, "hob: rank %d left without MPI_Finalize; the job ends here\n",
                the_world->ranks[static_cast<std::size_t>(the_world->rank)].user);
   std::fflush(stderr);
@@ -358,6 +359,7 @@ void ring(GhostBoard& board) {
 
 void dismiss_ghosts() {
   if (the_world == nullptr) return;
+  finished = true;
   real::Barrier(runtime().comm);
   std::byte message[sizeof(ghost::MessageHeader) + sizeof(ghost::Record)];
   const ghost::MessageHeader header{0, 1};

@@ -110,6 +110,8 @@ except subprocess.TimeoutExpired:
 problems = []
 if args.expect == "pass" and (process.returncode != 0 or args.says not in " ".join(out.split())):
     problems.append(f"status {process.returncode}, or it does not say {args.says}")
+if args.expect == "pass" and "hob: " in err:
+    problems.append("Hob complains about a program that is well")
 if args.redirected != "any" and process.returncode == 0:
     with open(report) as file:
         ranks = json.load(file)["ranks"]
