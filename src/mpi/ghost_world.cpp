@@ -351,7 +351,9 @@ void ring(GhostBoard& board) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (board.asleep.load(std::memory_order_relaxed) == 0) return;
   const std::string path = fmt::format("/proc/{}/fd/{}", board.pid, board.bell);
-  const int fd = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  // For reading as well: a ghost that leaves meanwhile closes its end, and a pipe that nobody can
+  // read kills whoever writes to it.
+  const int fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;  // it wakes by itself before long
   [[maybe_unused]] const ssize_t written = ::write(fd, "", 1);
   ::close(fd);
