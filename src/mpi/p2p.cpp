@@ -222,6 +222,7 @@ void no_longer_held(Receive& receive) {
     the.active[channel.active_place]->active_place = channel.active_place;
     the.active.pop_back();
     channel.deep_lately = channel.longest_held >= the.threshold / 4;
+    channel.calm_phases = 0;
     channel.longest_held = 0;
   }
   if (!receive.is_blocking && --the.pending == 0) none_under_way();
@@ -579,7 +580,14 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     guard.unlock();
     return native_receive(target, wanted, status);
   }
+  if (channel->unwatched != 0) {
+    --channel->unwatched;
+    grant_express(*channel);
+    guard.unlock();
+    return native_receive(target, wanted, status);
+  }
   const auto ticket = channel->posted.append();
+  channel->watched_blocking();
   ++channel->references;
   guard.unlock();
   const int error = native_receive(target, wanted, status);

@@ -15,7 +15,7 @@ namespace hob::mpi::p2p {
 struct Express {
   MPI_Comm comm{};
   std::uint32_t nonblocking = 0;  ///< so many more
-  std::uint32_t blocking = 0;     ///< so many more; only with nothing else posted
+  std::uint32_t blocking = 0;     ///< so many more
 
   bool start(int source, MPI_Comm on) {
     if (on != comm || nonblocking == 0 || source == MPI_PROC_NULL) return false;

@@ -17,6 +17,9 @@ constexpr std::uint64_t kAllWatched = 2000;
 constexpr std::uint64_t kUnwatchedPerWatched = 63;
 constexpr std::uint64_t kLongestUnwatched = 4096;
 
+/// After so many phases or stretches without held receives, it is no longer likely that many come.
+constexpr std::uint32_t kCalm = 16;
+
 /// Queues that are never empty are watched in stretches of so many receives.
 constexpr std::uint32_t kStretch = 128;
 
@@ -102,10 +105,13 @@ bool Channel::holds() const {
   return state().mode == State::Mode::always || outstanding + unseen >= threshold();
 }
 
-void Channel::watched() {
-  ++outstanding;
+void Channel::watched() { count_watched(++outstanding); }
+
+void Channel::watched_blocking() { count_watched(outstanding + 1); }
+
+void Channel::count_watched(std::uint64_t length) {
   ++watched_in_phase;
-  if (outstanding > longest_in_phase) longest_in_phase = outstanding;
+  if (length > longest_in_phase) longest_in_phase = length;
   if (++watched_in_stretch < kStretch) return;
   // The fewest receives that waited at any moment tell whether the queue grows.
   const bool grows = least_in_stretch > least_before + kStretch / 8;
@@ -119,6 +125,7 @@ void Channel::watched() {
 /// programs have rhythms.
 void Channel::leave_out(std::uint64_t seen) {
   unwatched = 0;
+  if (deep_lately && ++calm_phases >= kCalm) deep_lately = false;
   if (watched_in_all + watched_in_phase <= kAllWatched || longest_in_phase > threshold() / 2)
     return;
   const auto usual = static_cast<std::uint32_t>(
@@ -165,14 +172,16 @@ namespace {
 struct Granted {
   Channel* channel = nullptr;
   std::uint32_t nonblocking = 0, blocking = 0;
+  bool lone = false;  ///< the blocking ones have the queue to themselves
 } granted;
 }  // namespace
 
 void grant_express(Channel& channel) {
   if (many_threads || channel.unexpected != 0 || channel.holds()) return;
   const std::uint32_t untimed = channel.native_only ? kLongestUnwatched : channel.untimed;
-  granted = {&channel, std::min(channel.left_alone(), untimed),
-             channel.outstanding == 0 ? untimed : 0};
+  const std::uint32_t unwatched = std::min(channel.left_alone(), untimed);
+  const bool lone = channel.outstanding == 0;
+  granted = {&channel, unwatched, lone ? untimed : unwatched, lone};
   express = {channel.comm, granted.nonblocking, granted.blocking};
 }
 
@@ -182,8 +191,8 @@ void settle_express() {
   const std::uint32_t nonblocking = granted.nonblocking - express.nonblocking;
   const std::uint32_t blocking = granted.blocking - express.blocking;
   channel.stats.native += nonblocking + blocking;
-  channel.stats.lone += blocking;
-  channel.unwatched -= nonblocking;
+  if (granted.lone) channel.stats.lone += blocking;
+  channel.unwatched -= std::min(channel.unwatched, nonblocking + (granted.lone ? 0 : blocking));
   channel.untimed -= std::min(channel.untimed, nonblocking + blocking);
   granted = {};
   express = {};

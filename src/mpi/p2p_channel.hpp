@@ -96,6 +96,8 @@ class Channel final : public CompletionObserver {
     return std::min(unwatched, (unwatched - kPerSentinel / 2 - 1) % kPerSentinel);
   }
   void watched();
+  /// A blocking receive was watched.
+  void watched_blocking();
   CompletionObserver& post_sentinel() {
     ++sentinels;
     return sentinel_;
@@ -127,6 +129,7 @@ class Channel final : public CompletionObserver {
   std::uint64_t outstanding = 0;  ///< nonblocking receives at the library, not known to be complete
   std::uint64_t longest_held = 0;  ///< since none was held
   bool deep_lately = false;        ///< many were held the last time
+  std::uint32_t calm_phases = 0;   ///< since then
   std::uint32_t unwatched = 0;     ///< receives that go to the library before the next watched one
   std::uint64_t watched_in_phase = 0, longest_in_phase = 0, watched_in_all = 0;
   std::uint32_t watched_in_stretch = 0;
@@ -152,6 +155,7 @@ class Channel final : public CompletionObserver {
   };
 
   void leave_out(std::uint64_t seen);
+  void count_watched(std::uint64_t length);
 
   Sentinel sentinel_{*this};
 
