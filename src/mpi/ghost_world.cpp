@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "ghost/bell.hpp"
 #include "ghost/placement.hpp"
 #include "ghost/target.hpp"
 #include "ghost/wire.hpp"
@@ -350,10 +351,7 @@ MPI_Comm divide_world() {
 void ring(GhostBoard& board) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (board.asleep.load(std::memory_order_relaxed) == 0) return;
-  const std::string path = fmt::format("/proc/{}/fd/{}", board.pid, board.bell);
-  // For reading as well: a ghost that leaves meanwhile closes its end, and a pipe that nobody can
-  // read kills whoever writes to it.
-  const int fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  const int fd = ghost::reach_bell(board.pid, board.bell);
   if (fd < 0) return;  // it wakes by itself before long
   [[maybe_unused]] const ssize_t written = ::write(fd, "", 1);
   ::close(fd);
