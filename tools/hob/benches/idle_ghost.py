@@ -92,10 +92,13 @@ def run(args):
     words = ["what=progress", "ops=put", f"busy=0,{ASLEEP_US}", "rounds=31"]
     rows = {row["busy_us"]: row for row in job(words, ghosts=1)}
     asleep = rows[ASLEEP_US]
-    wake = asleep["us"] - rows[0]["us"]
+    # After as long a pause, but by a ghost that never sleeps: caches are as cold.
+    awake = job(words, ghosts=1, extra={"HOB_GHOST_WAIT": "yield"})[-1]
+    wake = asleep["us"] - awake["us"]
     bench = Bench()
     bench.row(what="processor share of an idle ghost", value=max(shares))
     bench.row(what="put to a ghost that just worked, us", value=rows[0]["us"])
+    bench.row(what="put to one that stayed awake for as long, us", value=awake["us"])
     bench.row(what="put to a sleeping ghost, us", value=asleep["us"])
     bench.row(what="slow-down of the computing target", value=asleep["slowdown"])
     bench.at_most("processor share of an idle ghost", max(shares), 0.01)
