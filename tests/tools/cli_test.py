@@ -74,7 +74,13 @@ class Run(unittest.TestCase):
     """`hob run` starts programs that are plainly linked with each MPI."""
 
     def test_numbers_that_cannot_be(self):
-        for words in (["-n", "0"], ["-n", "-3"], ["-n", "two"], ["--ghosts", "-1"], ["--nodes", "0"]):
+        for words in (
+            ["-n", "0"],
+            ["-n", "-3"],
+            ["-n", "two"],
+            ["--ghosts", "-1"],
+            ["--nodes", "0"],
+        ):
             with self.subTest(words):
                 status, _, err = hob("run", *words, "/bin/true")
                 self.assertEqual(status, 2)
