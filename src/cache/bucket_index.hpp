@@ -28,7 +28,8 @@ class BucketIndex {
   bool allocate(std::uint64_t slots, std::uint64_t /*seed*/) noexcept {
     ZeroArray<Bucket> buckets;
     const std::uint64_t places = 2 * slots;
-    if (!buckets.allocate((places + 2 * width - 1) / (2 * width) * 2)) return false;
+    constexpr std::uint64_t pair = std::uint64_t{2} * width;
+    if (!buckets.allocate((places + pair - 1) / pair * 2)) return false;
     buckets_ = std::move(buckets);
     slots_ = slots;
     count_ = 0;
@@ -173,7 +174,7 @@ class BucketIndex {
   std::uint64_t home_ = 0;
   std::uint16_t tag_ = 0;
   std::uint32_t place_ = none_free;
-  std::array<std::uint32_t, 2 * width> candidates_{};
+  std::array<std::uint32_t, std::size_t{2} * width> candidates_{};
   std::size_t candidate_count_ = 0;
 };
 

@@ -29,9 +29,9 @@ enum class Kind : std::uint8_t {
 };
 
 /// Requests are at most this long; ghosts keep receive buffers of this size posted.
-inline constexpr std::size_t message_bytes = 16 * 1024;
+inline constexpr std::size_t message_bytes = std::size_t{16} * 1024;
 /// Data of more bytes than this leave the request message and travel by themselves.
-inline constexpr std::size_t inline_bytes = 8 * 1024;
+inline constexpr std::size_t inline_bytes = std::size_t{8} * 1024;
 
 struct MessageHeader {
   std::uint32_t tag;  ///< of the reply; 0: no reply wanted

@@ -48,7 +48,8 @@ void check_family() {
   Dl_info where{};
   void* init = real::find("PMPI_Init");
   if (!init || dladdr(init, &where) == 0 || !where.dli_fname) return;
-  char version[MPI_MAX_LIBRARY_VERSION_STRING > 8192 ? MPI_MAX_LIBRARY_VERSION_STRING : 8192] = {};
+  // The library may be of another family, with longer strings.
+  char version[std::max(MPI_MAX_LIBRARY_VERSION_STRING, 8192)] = {};
   int length = 0;
   real::Get_library_version(version, &length);
   const std::string_view text(version);

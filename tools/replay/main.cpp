@@ -304,11 +304,7 @@ int list_families() {
   return 0;
 }
 
-}  // namespace
-}  // namespace hob::replay
-
-int main(int argc, char** argv) {
-  using namespace hob::replay;
+int run(int argc, char** argv) {
   Options options;
   double gigabytes = options.latency.bytes_per_us / 1000;
   bool list = false;
@@ -352,11 +348,18 @@ int main(int argc, char** argv) {
     return 2;
   }
   options.latency.bytes_per_us = 1000 * gigabytes;
+  if (list) return list_families();
+  return options.generate.empty() ? replay_all(options) : write_trace(options);
+}
+
+}  // namespace
+}  // namespace hob::replay
+
+int main(int argc, char** argv) {
   try {
-    if (list) return list_families();
-    return options.generate.empty() ? replay_all(options) : write_trace(options);
+    return hob::replay::run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "hob replay: {}\n", error.what());
+    std::fprintf(stderr, "hob replay: %s\n", error.what());
     return 1;
   }
 }
