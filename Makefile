@@ -21,9 +21,9 @@ all: build
 help:
 	@echo 'make                 set up what is missing and build'
 	@echo 'make demo            a program that was not written for Hob, without it and with it'
-	@echo 'make test            all tests, and the unit tests under the sanitizers'
+	@echo 'make test            all tests, then those under the sanitizers'
 	@echo 'make bench           the benchmarks, each against its limits (takes a while)'
-	@echo 'make sanitize        only the unit tests under the address and thread sanitizers'
+	@echo 'make sanitize        only the tests under the address and thread sanitizers'
 	@echo 'make format          clang-format and ruff, in place'
 	@echo 'make lint            formatting, clang-tidy, ruff: reports, changes nothing'
 	@echo 'make docs            docs/configuration.md from the settings table'
@@ -53,13 +53,14 @@ test: build
 bench: build
 	@./hob bench all
 
-# The thread sanitizer over the parts that have threads; the others would only take long.
+# The thread sanitizer over the parts that have threads, and over the library with programs that have;
+# the others would only take long.
 sanitize: setup
 	@for preset in asan tsan; do \
 	  [ -f build/$$preset/build.ninja ] || cmake --preset $$preset >build/$$preset.log || { cat build/$$preset.log; exit 1; }; \
-	  echo "== unit tests, $$preset" && \
+	  echo "== $$preset" && \
 	  cmake --build --preset $$preset -j $(JOBS) --target unit-tests && \
-	  if [ $$preset = tsan ]; then which='-R unit.(heat|ghost)'; else which='-L unit'; fi; \
+	  if [ $$preset = tsan ]; then which='-R unit.(heat|ghost)|sanitized'; else which='-L unit'; fi; \
 	  $(CTEST) --test-dir build/$$preset "$${which%% *}" "$${which#* }" -LE long || exit 1; \
 	done
 

@@ -30,7 +30,7 @@ int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Dataty
 
 int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
         MPI_Count target_count, MPI_Datatype target_type, Window& window, MPI_Request* request) {
-  ++window.puts;
+  tally(window.puts);
   if (sleeping()) remember_quiet(window);
   return write(window, target, disp, target_count, target_type, [&] {
     return window.route->put(origin, count, type, target, disp, target_count, target_type, request);
@@ -40,7 +40,7 @@ int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_
 int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
                MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window,
                MPI_Request* request) {
-  ++window.accumulates;
+  tally(window.accumulates);
   if (sleeping()) remember_quiet(window);
   return write(window, target, disp, target_count, target_type, [&] {
     return window.route->accumulate(origin, count, type, target, disp, target_count, target_type,
@@ -55,7 +55,7 @@ int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void*
   if (op == MPI_NO_OP && window.cached && !request)
     return window.cached->get(
         {result, result_count, result_type, target, disp, target_count, target_type, true});
-  ++window.atomics;
+  tally(window.atomics);
   const auto issue = [&] {
     return window.route->get_accumulate(origin, count, type, result, result_count, result_type,
                                         target, disp, target_count, target_type, op, request);
@@ -81,7 +81,7 @@ int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dataty
     return call::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                      target_count, target_datatype, win);
   if (!window->cached) {
-    ++window->uncached_gets;
+    tally(window->uncached_gets);
     if (sleeping()) remember_quiet(*window);
     return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                               target_count, target_datatype, nullptr);
@@ -102,7 +102,7 @@ int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datat
     return window->cached->rget({origin_addr, origin_count, origin_datatype, target_rank,
                                  target_disp, target_count, target_datatype},
                                 request);
-  ++window->uncached_gets;
+  tally(window->uncached_gets);
   return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                             target_count, target_datatype, request);
 }
@@ -180,7 +180,7 @@ int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype dat
   if (!window)
     return real::Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
                               win);
-  ++window->atomics;
+  tally(window->atomics);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
     return window->route->fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp,
                                        op);
@@ -195,7 +195,7 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
   if (!window)
     return real::Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
                                   target_disp, win);
-  ++window->atomics;
+  tally(window->atomics);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
     return window->route->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
                                            target_rank, target_disp);

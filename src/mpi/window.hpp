@@ -101,7 +101,7 @@ class Window {
   Outstanding atomic_results;  ///< when they arrive, the process may learn from them
   Outstanding writes_beside;   ///< to memory that other windows of this process may show as well
 
-  /// Operations by kind, for the report. Updated without synchronisation between threads.
+  /// Operations by kind, for the report; see tally().
   std::uint64_t puts = 0, accumulates = 0, atomics = 0;
   std::uint64_t uncached_gets = 0;  ///< of a window without a cache
 };

@@ -96,6 +96,14 @@ inline void note_acquire() {
     acquires.store(acquires.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+/// One more, from any thread.
+inline void tally(std::uint64_t& counter) {
+  if (many_threads)
+    std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
+  else
+    ++counter;
+}
+
 /// With ghosts, the communicator that stands for MPI_COMM_WORLD: the ranks that are no ghosts.
 inline bool world_is_smaller = false;
 inline MPI_Comm program_world;

@@ -1,0 +1,34 @@
+# Programs with several threads on the library itself, built with the thread sanitizer: preset tsan. The MPI
+# library is not instrumented, what it reads and writes is not looked at. Ghosts are left out, since the
+# sanitizer knows no fences; their unit tests have none.
+
+execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libtsan.so
+                OUTPUT_VARIABLE tsan OUTPUT_STRIP_TRAILING_WHITESPACE)
+get_filename_component(tsan "${tsan}" REALPATH)
+
+add_custom_target(sanitized-programs DEPENDS hob_mpich mpi-program-mpich5-rma_fuzz mpi-program-mpich5-p2p_fuzz)
+add_dependencies(unit-tests sanitized-programs)
+
+# hob_sanitized_test(NAME ENVIRONMENT... COMMAND program words...)
+function(hob_sanitized_test name)
+  cmake_parse_arguments(arg "" "" "ENVIRONMENT;COMMAND" ${ARGN})
+  list(POP_FRONT arg_COMMAND program)
+  # UCX's memory hooks take locks when a thread has already left the sanitizer.
+  add_test(NAME sanitized.mpich5.${name}
+    COMMAND "${HOB_MPI_mpich5_EXEC}" -n 2 env "LD_PRELOAD=${tsan} $<TARGET_FILE:hob_mpich>"
+            "TSAN_OPTIONS=ignore_noninstrumented_modules=1 history_size=5 suppressions=${CMAKE_CURRENT_SOURCE_DIR}/tsan.supp"
+            UCX_MEM_EVENTS=n HOB_REPORT=silent ${arg_ENVIRONMENT}
+            "${PROJECT_BINARY_DIR}/bin/mpich5/${program}" ${arg_COMMAND})
+  set_tests_properties(sanitized.mpich5.${name} PROPERTIES LABELS sanitized TIMEOUT 120 PROCESSORS 2)
+endfunction()
+
+hob_sanitized_test(rma ENVIRONMENT HOB_CACHE_BYPASS=off
+  COMMAND rma_fuzz --seed 14 --programs 40 --threads 4 --without nocheck)
+hob_sanitized_test(rma_tiny ENVIRONMENT HOB_CACHE_BYPASS=off HOB_CACHE_SIZE=2K HOB_CACHE_INDEX=16
+  COMMAND rma_fuzz --seed 15 --programs 40 --threads 4 --without nocheck)
+hob_sanitized_test(rma_strict ENVIRONMENT HOB_CACHE_BYPASS=off HOB_CACHE=strict
+  COMMAND rma_fuzz --seed 16 --programs 40 --threads 4 --without nocheck)
+hob_sanitized_test(match_always ENVIRONMENT HOB_MATCH=always
+  COMMAND p2p_fuzz --seed 5 --programs 10 --threads 3)
+hob_sanitized_test(match_auto ENVIRONMENT HOB_MATCH=auto
+  COMMAND p2p_fuzz --seed 6 --programs 10 --threads 3)
