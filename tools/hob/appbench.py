@@ -68,13 +68,17 @@ def compare(name, path, words, ranks, repeats, time_of, answer_of, index_slots, 
     runs = alternate(variants, repeats, progress)
     progress.done()
     # What is over in a moment is told apart only by many runs, and these are cheap.
-    times = {key: [time_of(own) for own, _ in results] for key, results in runs.items()}
+
+    def times_of(key):
+        return [time_of(own) for own, _ in runs[key]]
+
+    native = median(times_of(("native", None)))
     brisk = {
         key: run
         for key, run in variants.items()
         if key[0].startswith(("auto", "always"))
         and all(
-            median(times[other]) * BRISK < median(times[("native", None)])
+            median(times_of(other)) * BRISK < native
             for other in variants
             if other[1] == key[1] and other[1] is not None and other[0] != "strict"
         )
@@ -84,7 +88,7 @@ def compare(name, path, words, ranks, repeats, time_of, answer_of, index_slots, 
         runs[key] += more
     progress.done()
 
-    times = {key: [time_of(own) for own, _ in results] for key, results in runs.items()}
+    times = {key: times_of(key) for key in runs}
     for key, results in runs.items():
         own, counters = results[-1]
         columns = {

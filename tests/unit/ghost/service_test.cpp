@@ -301,23 +301,39 @@ TEST(Batching, CountsMessages) {
   EXPECT_EQ(origin.stats().redirected, 1001U);
 }
 
+// An origin and the two targets of another node, which share one ghost.
+struct TwoTargets {
+  explicit TwoTargets(std::uint32_t seed) : network(seed, 0) {}
+
+  /// As Origin::put, of `word`.
+  bool put(Peer& peer) {
+    return origin.put(peer, {reinterpret_cast<std::byte*>(&word), {&one, 1}}, {&one, 1});
+  }
+
+  Network network;
+  Node node{network, 1, 1, 2, 4096};
+  End end{network, 0};
+  Origin origin{{combine, Binding::rank, 2, 1 << 20, 64}, end};
+  GhostNode known = node.known();
+  Peer first = node.remote(known, 0, false);
+  Peer second = node.remote(known, 1, false);
+  std::int64_t word = 0;
+  const Block one{0, 8};
+};
+
 // A message for a target whose lock is not free must hold up nobody else's target.
 TEST(Locks, AWaitingTargetHoldsUpNoOther) {
-  Network network(1, 0);
-  Node node(network, 1, 1, 2, 4096);
-  End end(network, 0);
-  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
-  GhostNode known = node.known();
-  Peer busy = node.remote(known, 0, false);
-  Peer free = node.remote(known, 1, false);
+  TwoTargets job(1);
+  Node& node = job.node;
+  Origin& origin = job.origin;
+  Peer& busy = job.first;
+  Peer& free = job.second;
   ASSERT_TRUE(node.target(0).try_lock(LockMode::exclusive));
-  std::int64_t word = 5;
-  const Block one{0, 8};
-  const Local from{reinterpret_cast<std::byte*>(&word), {&one, 1}};
+  job.word = 5;
   origin.lock(busy, LockMode::shared, true);
   origin.lock(free, LockMode::exclusive, true);
-  origin.put(busy, from, {&one, 1});
-  origin.put(free, from, {&one, 1});
+  job.put(busy);
+  job.put(free);
   origin.unlock(free);
   EXPECT_EQ(node.value(1, 0), 5);
   EXPECT_EQ(node.value(0, 0), 0);
@@ -329,38 +345,34 @@ TEST(Locks, AWaitingTargetHoldsUpNoOther) {
 // Behind a fence that waited for nobody: nothing reaches a target before its owner's fence, which
 // may have overtaken others, and nobody else's target is held up.
 TEST(Fences, AnOperationWaitsForItsTargetsOwner) {
-  Network network(3, 0);
-  Node node(network, 1, 1, 2, 4096);
-  End end(network, 0);
-  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
-  GhostNode known = node.known();
-  Peer late = node.remote(known, 0, false);
-  Peer early = node.remote(known, 1, false);
-  std::int64_t word = 7;
-  const Block one{0, 8};
-  const Local from{reinterpret_cast<std::byte*>(&word), {&one, 1}};
+  TwoTargets job(3);
+  Node& node = job.node;
+  Origin& origin = job.origin;
+  Peer& late = job.first;
+  Peer& early = job.second;
+  job.word = 7;
   constexpr std::uint32_t number = 0;  // just wrapped around
   node.target(0).fences = number - 1;
   node.target(1).fences = number + 1;
   origin.enter(late, number);
   origin.enter(early, number);
-  origin.put(late, from, {&one, 1});
-  origin.put(early, from, {&one, 1});
+  job.put(late);
+  job.put(early);
   origin.flush(early);
   EXPECT_EQ(node.value(1, 0), 7);
   EXPECT_EQ(node.value(0, 0), 0);
   node.target(0).fences = number;
   origin.flush(late);
   EXPECT_EQ(node.value(0, 0), 7);
-  word = 8;
-  origin.put(late, from, {&one, 1});  // it is known to have come
+  job.word = 8;
+  job.put(late);  // it is known to have come
   origin.flush(late);
   EXPECT_EQ(node.value(0, 0), 8);
   origin.leave(late);
   EXPECT_EQ(late.lock, Peer::Lock::none);
   Peer here = node.direct(0);
   origin.enter(here, number);
-  EXPECT_TRUE(origin.put(here, from, {&one, 1}));
+  EXPECT_TRUE(job.put(here));
 }
 
 // An epoch without a lock (MPI_MODE_NOCHECK) completes its operations at its end like any other.
