@@ -53,17 +53,12 @@ void bind_to(const std::vector<int>& cpus) {
   _exit(2);
 }
 
+pid_t watched_process = 0;  // not its children, which inherit the handler
+
 // Ghosts wait for every rank's goodbye. A launcher ends the job where one leaves without
 // MPI_Finalize, but not all say why.
 void left_early() {
-  static const pid_t self = ::getpid();  // first called where it is registered
-  static bool registered = false;
-  if (!registered) {
-    registered = true;
-    std::atexit(left_early);
-    return;
-  }
-  if (finished || ::getpid() != self || depth != 0) return;  // depth: MPI_Abort
+  if (finished || ::getpid() != watched_process || depth != 0) return;  // depth: MPI_Abort
   std::fprintf(stderr, "hob: rank %d left without MPI_Finalize; the job ends here\n",
                the_world->ranks[static_cast<std::size_t>(the_world->rank)].user);
   std::fflush(stderr);
@@ -334,7 +329,8 @@ MPI_Comm divide_world() {
   real::Comm_free(&node);
   the_world = world.release();
   if (own.ghost < 0) {
-    left_early();
+    watched_process = ::getpid();
+    std::atexit(left_early);
     return program;
   }
 
