@@ -13,8 +13,9 @@ namespace hob::match {
 
 /// A queue of one kind of entry, as the strategies implement it. PRQ and UMQ differ only in which
 /// side has the wildcards:
-///   Handle append(const Envelope&, void* item)       queue at the end
+///   Handle append(const Envelope&, void* item)       queue at the end (EngineOf)
 ///   void* take(const Envelope&)                      oldest entry that goes with it, removed; null
+///                                                    (EngineOf)
 ///   std::optional<Entry> find(const Envelope&)       same, left in place (UMQ only)
 ///   void* remove(Handle)                             remove a known entry, return its item
 ///   std::optional<Entry> oldest(std::uint32_t context) const
@@ -27,27 +28,13 @@ struct QueueEntry {
   Handle handle;
 };
 
-/// The engine made of a posted-receive queue and an unexpected-message queue.
+/// A posted-receive queue and an unexpected-message queue, and all calls on one of them.
 template <class Prq, class Umq>
-class EngineOf final : public Engine {
+class QueuePair : public Engine {
  public:
   template <class... Args>
-  explicit EngineOf(MemoryObserver* observer, Args&&... args)
+  explicit QueuePair(MemoryObserver* observer, Args&&... args)
       : memory_(observer), prq_(memory_, args...), umq_(memory_, args...) {}
-
-  PostResult post(const Envelope& want, void* request) override {
-    if (umq_.size() != 0) {
-      if (void* message = umq_.take(want)) return {message, 0};
-    }
-    return {nullptr, prq_.append(want, request)};
-  }
-
-  ArriveResult arrive(const Envelope& envelope, void* message) override {
-    if (prq_.size() != 0) {
-      if (void* request = prq_.take(envelope)) return {request, 0};
-    }
-    return {nullptr, umq_.append(envelope, message)};
-  }
 
   void* cancel(Handle posted) override { return prq_.remove(posted); }
 
@@ -88,10 +75,35 @@ class EngineOf final : public Engine {
   std::size_t unexpected_length() const override { return umq_.size(); }
   std::size_t memory_bytes() const override { return memory_.bytes(); }
 
- private:
+ protected:
   Memory memory_;  // first: the queues give back to it
   Prq prq_;
   Umq umq_;
+};
+
+/// The engine made of them: the two calls that go from one queue to the other.
+template <class Prq, class Umq>
+class EngineOf final : public QueuePair<Prq, Umq> {
+ public:
+  using QueuePair<Prq, Umq>::QueuePair;
+
+  PostResult post(const Envelope& want, void* request) override {
+    if (umq_.size() != 0) {
+      if (void* message = umq_.take(want)) return {message, 0};
+    }
+    return {nullptr, prq_.append(want, request)};
+  }
+
+  ArriveResult arrive(const Envelope& envelope, void* message) override {
+    if (prq_.size() != 0) {
+      if (void* request = prq_.take(envelope)) return {request, 0};
+    }
+    return {nullptr, umq_.append(envelope, message)};
+  }
+
+ private:
+  using QueuePair<Prq, Umq>::prq_;
+  using QueuePair<Prq, Umq>::umq_;
 };
 
 }  // namespace hob::match

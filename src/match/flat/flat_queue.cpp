@@ -11,8 +11,18 @@ namespace {
 /// The bits of a key's place that count, by its wildcards.
 constexpr std::uint64_t compared[4] = {~std::uint64_t{0}, 0xffffffff, ~std::uint64_t{0xffffffff},
                                        0};
+constexpr std::uint64_t source_wildcard = std::uint64_t{static_cast<std::uint32_t>(any_source)}
+                                          << 32;
+constexpr std::uint64_t tag_wildcard = static_cast<std::uint32_t>(any_tag);
+
+/// What a receive looks like that takes messages with this key and has wildcards.
+Key any_source_of(Key key) { return {source_wildcard | key.tag(), key.context}; }
+Key any_tag_of(Key key) { return {std::uint64_t{key.source()} << 32 | tag_wildcard, key.context}; }
+Key any_of(Key key) { return {source_wildcard | tag_wildcard, key.context}; }
 
 }  // namespace
+
+// --- short queues
 
 /// The oldest slot of a short queue that fits, or none.
 template <Side side>
@@ -27,44 +37,207 @@ template <Side side>
   return slot;
 }
 
-/// The oldest entry of a deep queue with this key.
 template <Side side>
-[[gnu::always_inline]] inline typename FlatQueue<side>::Found FlatQueue<side>::search_exact(
-    Key key) {
-  std::uint64_t hash = hash_of(key);
-  if (exact_.empty()) [[unlikely]] {
-    return nothing;
-  }
-  return {exact_.find(slots_, key, hash), hash, 0};
+[[gnu::always_inline]] inline void FlatQueue<side>::unlink_short(std::uint32_t slot) {
+  std::uint32_t next = slots_[slot].next;
+  std::uint32_t prev = slots_[slot].prev;
+  (prev != none ? slots_[prev].next : first_) = next;
+  (next != none ? slots_[next].prev : last_) = prev;
 }
 
-/// The oldest receive with a wildcard that accepts this message, or none.
 template <Side side>
-[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::search_wild(Key with) {
-  constexpr std::uint64_t source = std::uint64_t{static_cast<std::uint32_t>(any_source)} << 32;
-  constexpr std::uint64_t tag = static_cast<std::uint32_t>(any_tag);
-  std::uint32_t best = none;
-  auto look_up = [&](Class wildcards, std::uint64_t place) {
-    if (class_count_[wildcards] == 0) return;
-    Key key{place, with.context};
-    std::uint32_t slot = wild_.find(slots_, key, hash_of(key)).slot;
-    if (slot == none) return;
-    if (best == none || slots_[slot].sequence < slots_[best].sequence) best = slot;
-  };
-  look_up(1, source | with.tag());
-  look_up(2, std::uint64_t{with.source()} << 32 | tag);
-  look_up(3, source | tag);
-  return best;
+typename FlatQueue<side>::Queued FlatQueue<side>::append_short(Key key, void* item) {
+  if (slots_.full()) [[unlikely]] {
+    return append_with_room(key, item);
+  }
+  std::uint32_t slot = fill(key, item);
+  slots_[slot].sequence = class_of(key);
+  slots_[slot].next = none;
+  slots_[slot].prev = last_;
+  (last_ != none ? slots_[last_].next : first_) = slot;
+  last_ = slot;
+  return {nullptr, slot};
+}
+
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_short(Other& other, Key with, void* item) {
+  std::uint32_t slot = search_short(with);
+  if (slot == none) return other.append(with, item);
+  if (count_ == 1) {  // nothing to unlink it from
+    first_ = last_ = none;
+    count_ = 0;
+    slots_.reset();
+    return {slots_[slot].item, 0};
+  }
+  unlink_short(slot);
+  return release(slot);
+}
+
+// --- deep queues: searching
+
+/// Whether a receive with a wildcard may accept this message. Mostly right.
+template <Side side>
+[[gnu::always_inline]] inline bool FlatQueue<side>::maybe_wild(Key with) {
+  KeyIndex::Look source = wild_.look(hash_of(any_source_of(with)));
+  KeyIndex::Look tag = wild_.look(hash_of(any_tag_of(with)));
+  return (class_count_[3] | source.hits | tag.hits) != 0 || source.passed() || tag.passed();
 }
 
 /// The oldest message that a receive with a wildcard takes, or none.
 template <Side side>
-std::uint32_t FlatQueue<side>::search_part(Key want, Class wildcards) {
-  if (wildcards == 3) return parts_.find(slots_, PartIndex::by_context, want);
-  return parts_.find(slots_, wildcards == 1 ? PartIndex::by_tag : PartIndex::by_source, want);
+[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::search_part(Key want,
+                                                                         Class wildcards) {
+  PartIndex::Part part = wildcards == 1   ? PartIndex::by_tag
+                         : wildcards == 2 ? PartIndex::by_source
+                                          : PartIndex::by_context;
+  parts_wanted_ = true;
+  if (!parts_.ready(part, count_)) [[unlikely]] {
+    parts_.make(slots_, part, in_order());
+  }
+  return parts_.find(slots_, part, want);
 }
 
-/// A new slot. Throws std::bad_alloc, changing nothing.
+// --- deep queues: taking
+
+/// Forgets a slot that nothing but the parts' lists leads to any more; they hold a deep queue only.
+template <Side side>
+[[gnu::always_inline]] inline void FlatQueue<side>::leave(std::uint32_t slot) {
+  if constexpr (side == Side::messages) {
+    if (parts_.any() && deep_) parts_.remove(slot);
+  }
+  slots_.release(slot);
+  --count_;
+}
+
+/// As leave(). Gives its item to whoever took it.
+template <Side side>
+[[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::release(
+    std::uint32_t slot) {
+  void* item = slots_[slot].item;
+  leave(slot);
+  if (count_ == 0) [[unlikely]] {
+    return emptied(item);
+  }
+  return {item, 0};
+}
+
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::emptied(void* item) {
+  go_short();
+  return {item, 0};
+}
+
+/// Takes the oldest entry with just this key.
+template <Side side>
+[[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::take_exact(
+    Other& other, Key with, void* item) {
+  KeyIndex::Look look = exact_.look(hash_of(with));
+  if (!look.hit()) {
+    if (look.passed()) [[unlikely]] {
+      return take_further(other, with, item);
+    }
+    return other.append(with, item);
+  }
+  std::uint32_t slot = look.slot();
+  if (slots_[slot].key() != with) [[unlikely]] {
+    return take_further(other, with, item);
+  }
+  std::uint32_t next = slots_[slot].next;
+  if (next == slot) [[likely]] {
+    look.clear();
+  } else {
+    look.slot() = next;
+    KeyIndex::unlink(slots_, slot);
+  }
+  return release(slot);
+}
+
+/// As take_exact(), wherever the key is.
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_further(Other& other, Key with, void* item) {
+  std::uint64_t hash = hash_of(with);
+  KeyIndex::Cell cell = exact_.find(slots_, with, hash);
+  if (cell.slot == none) return other.append(with, item);
+  exact_.remove(slots_, cell, hash);
+  return release(cell.slot);
+}
+
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_deep(Other& other, Key with, void* item) {
+  if constexpr (side == Side::receives) {
+    if (wild_count_ != 0 && maybe_wild(with)) return take_wild(other, with, item);
+  } else {
+    if (!surely_exact(with) && wildcards_of(with) != 0) return take_wild(other, with, item);
+  }
+  return take_exact(other, with, item);
+}
+
+/// As take_deep(), for a message that may go to a receive with a wildcard, or
+/// such a receive.
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_wild(Other& other, Key with, void* item) {
+  if constexpr (side == Side::receives) {
+    std::uint64_t best_hash = hash_of(with);
+    KeyIndex::Cell best = exact_.find(slots_, with, best_hash);
+    Class wildcards = 0;
+    auto or_older = [&](Class of, Key key) {
+      if (class_count_[of] == 0) return;
+      std::uint64_t hash = hash_of(key);
+      KeyIndex::Cell cell = wild_.find(slots_, key, hash);
+      if (cell.slot == none) return;
+      if (best.slot != none && slots_[best.slot].sequence < slots_[cell.slot].sequence) return;
+      best = cell;
+      best_hash = hash;
+      wildcards = of;
+    };
+    or_older(1, any_source_of(with));
+    or_older(2, any_tag_of(with));
+    or_older(3, any_of(with));
+    if (best.slot == none) return other.append(with, item);
+    (wildcards != 0 ? wild_ : exact_).remove(slots_, best, best_hash);
+    if (wildcards != 0) count_wild(wildcards, -1u);
+    return release(best.slot);
+  } else {
+    std::uint32_t slot = search_part(with, wildcards_of(with));
+    if (slot == none) return other.append(with, item);
+    return take_exact(other, slots_[slot].key(), item);  // it is its key's oldest
+  }
+}
+
+template <Side side>
+[[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::take_or_queue(
+    Other& other, Key key, void* item) {
+  if (count_ == 0) return other.append(key, item);
+  return deep_ ? take_deep(other, key, item) : take_short(other, key, item);
+}
+
+template <Side side>
+void* FlatQueue<side>::remove(Handle handle) {
+  auto slot = static_cast<std::uint32_t>(handle);
+  if (!deep_) {
+    unlink_short(slot);
+  } else {
+    Key key = slots_[slot].key();
+    Class wildcards = class_of(key);
+    std::uint64_t hash = hash_of(key);
+    KeyIndex& index = wildcards != 0 ? wild_ : exact_;
+    KeyIndex::Cell cell = index.find(slots_, key, hash);
+    if (cell.slot == slot) {
+      index.remove(slots_, cell, hash);
+    } else {
+      KeyIndex::unlink(slots_, slot);
+    }
+    if (wildcards != 0) count_wild(wildcards, -1u);
+  }
+  void* item = slots_[slot].item;
+  leave(slot);
+  if (count_ == 0) go_short();
+  return item;
+}
+
+// --- deep queues: appending
+
+/// A new slot. Not while the slots are full.
 template <Side side>
 [[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::fill(Key key, void* item) {
   std::uint32_t slot = slots_.allocate();
@@ -76,166 +249,103 @@ template <Side side>
   return slot;
 }
 
+/// Makes a slot that is filled in known to the parts' lists, and gives it its
+/// place in the order.
 template <Side side>
-Handle FlatQueue<side>::append_short(Key key, void* item) {
-  std::uint32_t slot = fill(key, item);
-  slots_[slot].sequence = class_of(key);
-  slots_[slot].next = none;
-  slots_[slot].prev = last_;
-  (last_ != none ? slots_[last_].next : first_) = slot;
-  last_ = slot;
-  return slot;
-}
-
-template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::unlink_short(std::uint32_t slot) {
-  std::uint32_t next = slots_[slot].next;
-  std::uint32_t prev = slots_[slot].prev;
-  (prev != none ? slots_[prev].next : first_) = next;
-  (next != none ? slots_[next].prev : last_) = prev;
-}
-
-/// Makes room for one more entry in the indexes. Throws std::bad_alloc.
-template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::reserve_links(Class wildcards) {
-  index_of(wildcards).reserve(slots_);
-  if (next_sequence_ == none) [[unlikely]] {
-    renumber();
-  }
-  if constexpr (side == Side::messages) {
-    if (parts_.any()) parts_.reserve(slots_);
-  }
-}
-
-/// Makes a slot that is filled in known to the indexes. After reserve_links().
-template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::link(std::uint32_t slot, Key key,
-                                                         Class wildcards) {
+[[gnu::always_inline]] inline void FlatQueue<side>::enter(std::uint32_t slot, Key key) {
   slots_[slot].sequence = next_sequence_++;
-  index_of(wildcards).append(slots_, slot, key, hash_of(key));
+  if constexpr (side == Side::messages) {
+    if (parts_.any()) parts_.append(slot, key);
+  }
+}
+
+template <Side side>
+typename FlatQueue<side>::Queued FlatQueue<side>::append_deep(Key key, void* item) {
+  if (slots_.full() || next_sequence_ == none) [[unlikely]] {
+    return append_with_room(key, item);
+  }
   if constexpr (side == Side::receives) {
-    if (wildcards != 0) count_wild(wildcards, 1);
-  } else {
-    if (parts_.any()) parts_.append(slot, slots_[slot].sequence);
+    if (!surely_exact(key) && wildcards_of(key) != 0) return append_wild(key, item);
   }
-}
-
-template <Side side>
-Handle FlatQueue<side>::append_deep(Key key, void* item) {
-  Class wildcards = class_of(key);
-  reserve_links(wildcards);
   std::uint32_t slot = fill(key, item);
-  link(slot, key, wildcards);
-  return slot;
+  enter(slot, key);
+  KeyIndex::Look look = exact_.look(hash_of(key));
+  if (look.hit()) {
+    std::uint32_t oldest = look.slot();
+    if (slots_[oldest].key() != key) [[unlikely]] {
+      return append_further(slot, key);
+    }
+    KeyIndex::add_to_ring(slots_, slot, oldest);
+  } else if (look.passed() || !KeyIndex::insert(slots_, slot, look)) [[unlikely]] {
+    return append_further(slot, key);
+  }
+  return {nullptr, slot};
+}
+
+/// The end of append_deep() where the key's own bucket does not do.
+template <Side side>
+typename FlatQueue<side>::Queued FlatQueue<side>::append_further(std::uint32_t slot, Key key) {
+  exact_.append(slots_, slot, key, hash_of(key));
+  return {nullptr, slot};
 }
 
 template <Side side>
-[[gnu::always_inline]] inline Handle FlatQueue<side>::append(const Envelope& envelope, void* item) {
-  Key key = Key::of(envelope);
-  if (!deep_) {
-    if (count_ < short_limit_ || stays_short(key)) return append_short(key, item);
-    go_deep();
-  }
+typename FlatQueue<side>::Queued FlatQueue<side>::append_wild(Key key, void* item) {
+  wild_.reserve(wild_count_ + 1, slots_);
+  std::uint32_t slot = fill(key, item);
+  enter(slot, key);
+  count_wild(wildcards_of(key), 1);
+  wild_.append(slots_, slot, key, hash_of(key));
+  return {nullptr, slot};
+}
+
+/// More slots, and room for their keys. Throws std::bad_alloc.
+template <Side side>
+void FlatQueue<side>::make_room() {
+  std::size_t capacity = slots_.next_capacity();
+  if (deep_) exact_.reserve(capacity, slots_);
+  if (parts_.any()) parts_.extend(capacity);
+  slots_.grow();
+}
+
+/// Makes room first: slots or numbers are used up.
+template <Side side>
+typename FlatQueue<side>::Queued FlatQueue<side>::append_with_room(Key key, void* item) {
+  if (slots_.full()) make_room();
+  if (!deep_) return append_short(key, item);
+  if (next_sequence_ == none) renumber();
   return append_deep(key, item);
 }
 
-/// Frees a slot that nothing leads to any more. Returns its item.
+/// The list is as long as a short queue may be.
 template <Side side>
-[[gnu::always_inline]] inline void* FlatQueue<side>::release(std::uint32_t slot) {
-  void* item = slots_[slot].item;
-  slots_.release(slot);
-  if (--count_ == 0) {
-    slots_.reset();
-    if (deep_) go_short();
-  }
-  return item;
+typename FlatQueue<side>::Queued FlatQueue<side>::append_at_limit(Key key, void* item) {
+  go_deep();
+  return append_deep(key, item);
 }
 
 template <Side side>
-[[gnu::always_inline]] inline void* FlatQueue<side>::remove_deep(const Found& found) {
-  index_of(found.wildcards).remove(slots_, found.cell, found.hash);
-  if constexpr (side == Side::receives) {
-    if (found.wildcards != 0) count_wild(found.wildcards, -1u);
-  }
-  return release(found.cell.slot);
+[[gnu::always_inline]] inline typename FlatQueue<side>::Queued FlatQueue<side>::append(Key key,
+                                                                                       void* item) {
+  if (deep_) return append_deep(key, item);
+  return count_ < short_length ? append_short(key, item) : append_at_limit(key, item);
 }
 
-template <Side side>
-void* FlatQueue<side>::take_short(Key with) {
-  std::uint32_t slot = search_short(with);
-  if (slot == none) return nullptr;
-  if (count_ == 1) {  // nothing to unlink it from
-    first_ = last_ = none;
-    count_ = 0;
-    slots_.reset();
-    return slots_[slot].item;
-  }
-  unlink_short(slot);
-  return release(slot);
-}
-
-template <Side side>
-void* FlatQueue<side>::take_deep(Key with) {
-  if ((side == Side::receives ? wild_count_ : wildcards_of(with)) != 0) return take_wild(with);
-  Found found = search_exact(with);
-  return found.cell.slot == none ? nullptr : remove_deep(found);
-}
-
-/// As take_deep(), for a message that may go to a receive with a wildcard, or
-/// such a receive.
-template <Side side>
-void* FlatQueue<side>::take_wild(Key with) {
-  if constexpr (side == Side::receives) {
-    std::uint32_t wild = search_wild(with);
-    Found found = search_exact(with);
-    if (wild != none &&
-        (found.cell.slot == none || slots_[wild].sequence < slots_[found.cell.slot].sequence)) {
-      return remove(wild);
-    }
-    return found.cell.slot == none ? nullptr : remove_deep(found);
-  } else {
-    if (back_to_short()) return take_short(with);
-    std::uint32_t slot = search_part(with, wildcards_of(with));
-    return slot == none ? nullptr : remove(slot);
-  }
-}
-
-template <Side side>
-[[gnu::always_inline]] inline void* FlatQueue<side>::take(const Envelope& with) {
-  return deep_ ? take_deep(Key::of(with)) : take_short(Key::of(with));
-}
+// --- the others
 
 template <Side side>
 std::optional<QueueEntry> FlatQueue<side>::find(const Envelope& want) {
   Key key = Key::of(want);
   Class wildcards = wildcards_of(key);
   std::uint32_t slot = none;
-  if (!deep_ || (wildcards != 0 && back_to_short())) {
+  if (!deep_) {
     slot = search_short(key);
   } else {
-    slot = wildcards != 0 ? search_part(key, wildcards) : search_exact(key).cell.slot;
+    slot =
+        wildcards != 0 ? search_part(key, wildcards) : exact_.find(slots_, key, hash_of(key)).slot;
   }
   if (slot == none) return std::nullopt;
   return entry(slot);
-}
-
-template <Side side>
-void* FlatQueue<side>::remove(Handle handle) {
-  auto slot = static_cast<std::uint32_t>(handle);
-  if (!deep_) {
-    unlink_short(slot);
-    return release(slot);
-  }
-  Key key = slots_[slot].key();
-  Class wildcards = class_of(key);
-  std::uint64_t hash = hash_of(key);
-  Found found{index_of(wildcards).find(slots_, key, hash), hash, wildcards};
-  if (found.cell.slot == slot) return remove_deep(found);
-  KeyIndex::unlink(slots_, slot);
-  if constexpr (side == Side::receives) {
-    if (wildcards != 0) count_wild(wildcards, -1u);
-  }
-  return release(slot);
 }
 
 template <Side side>
@@ -253,14 +363,9 @@ std::optional<QueueEntry> FlatQueue<side>::oldest(std::uint32_t context) const {
   return entry(best);
 }
 
-/// Calls use(slot) for all entries, in order.
+/// The slots of a deep queue.
 template <Side side>
-template <class Use>
-void FlatQueue<side>::each_in_order(Use&& use) const {
-  if (!deep_) {
-    for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].next) use(slot);
-    return;
-  }
+std::vector<std::uint32_t> FlatQueue<side>::in_order() const {
   std::vector<std::uint32_t> live;
   live.reserve(count_);
   for (std::uint32_t slot = 0; slot < slots_.used(); ++slot) {
@@ -269,67 +374,36 @@ void FlatQueue<side>::each_in_order(Use&& use) const {
   std::sort(live.begin(), live.end(), [&](std::uint32_t a, std::uint32_t b) {
     return slots_[a].sequence < slots_[b].sequence;
   });
-  for (std::uint32_t slot : live) use(slot);
+  return live;
 }
 
 template <Side side>
 void FlatQueue<side>::collect(std::uint32_t context, std::vector<QueueEntry>& out) const {
-  each_in_order([&](std::uint32_t slot) {
+  auto add = [&](std::uint32_t slot) {
     if (slots_[slot].context == context) out.push_back(entry(slot));
-  });
+  };
+  if (deep_) {
+    for (std::uint32_t slot : in_order()) add(slot);
+  } else {
+    for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].next) add(slot);
+  }
 }
 
-/// Whether a queue as long as `short_length` stays a list although `key` is
-/// added.
-template <Side side>
-bool FlatQueue<side>::stays_short(Key key) {
-  if (short_limit_ == short_with_wildcards) return false;
-  Class wildcards = class_of(key);
-  for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].next) {
-    wildcards |= class_of(slots_[slot].key());
-  }
-  if (wildcards != 0) short_limit_ = short_with_wildcards;
-  return wildcards != 0;
-}
-
-/// A receive with a wildcard searches a deep queue of messages: makes it a list
-/// again if it is short enough, and says so. Not where that would look at many
-/// slots.
-template <Side side>
-bool FlatQueue<side>::back_to_short() {
-  constexpr std::uint32_t most_slots = 64;
-  short_limit_ = short_with_wildcards;
-  if (count_ > short_with_wildcards || slots_.used() > most_slots) return false;
-  std::uint32_t order[short_with_wildcards];
-  std::uint32_t count = 0;
-  each_in_order([&](std::uint32_t slot) { order[count++] = slot; });
-  for (std::uint32_t i = 0; i < count; ++i) {
-    Found found = search_exact(slots_[order[i]].key());  // finds this slot: it is its key's oldest
-    exact_.remove(slots_, found.cell, found.hash);
-  }
-  parts_.clear();
-  deep_ = false;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    slots_[order[i]].prev = i == 0 ? none : order[i - 1];
-    slots_[order[i]].next = i + 1 == count ? none : order[i + 1];
-  }
-  first_ = order[0];
-  last_ = order[count - 1];
-  return true;
-}
+// --- from short to deep and back
 
 template <Side side>
 void FlatQueue<side>::go_deep() {
-  if (next_sequence_ >= none - short_with_wildcards) next_sequence_ = 1;
-  // All memory first: an exception leaves the queue short. An index begins with
-  // room for more than a short queue.
-  for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].next) {
-    reserve_links(class_of(slots_[slot].key()));
-  }
+  if (next_sequence_ >= none - short_length) next_sequence_ = 1;
+  // All memory first: an exception leaves the queue short.
+  exact_.reserve(slots_.capacity(), slots_);
+  if constexpr (side == Side::receives) wild_.reserve(short_length, slots_);
   for (std::uint32_t slot = first_; slot != none;) {
     std::uint32_t next = slots_[slot].next;
     Key key = slots_[slot].key();
-    link(slot, key, class_of(key));
+    Class wildcards = class_of(key);
+    enter(slot, key);
+    (wildcards != 0 ? wild_ : exact_).append(slots_, slot, key, hash_of(key));
+    if (wildcards != 0) count_wild(wildcards, 1);
     slot = next;
   }
   first_ = last_ = none;
@@ -341,16 +415,18 @@ void FlatQueue<side>::go_deep() {
 template <Side side>
 void FlatQueue<side>::renumber() {
   std::uint32_t next = 1;
-  each_in_order([&](std::uint32_t slot) { slots_[slot].sequence = next++; });
+  for (std::uint32_t slot : in_order()) slots_[slot].sequence = next++;
   next_sequence_ = next;
-  if constexpr (side == Side::messages) parts_.clear();  // the next search makes them again
 }
 
-/// A deep queue has become empty.
+/// The queue has become empty.
 template <Side side>
 void FlatQueue<side>::go_short() {
+  slots_.reset();
   deep_ = false;
-  parts_.clear();
+  // Lists that were searched are kept for the next time: they are empty now.
+  if (!parts_wanted_) parts_.clear();
+  parts_wanted_ = false;
   if (slots_.capacity() > keep_capacity) drop();
 }
 
@@ -370,11 +446,28 @@ template class FlatQueue<Side::messages>;
 
 namespace hob::match {
 
+namespace {
+
+/// The two calls that matter go straight through both queues.
+class FlatEngine final : public QueuePair<flat::FlatQueue<flat::Side::receives>,
+                                          flat::FlatQueue<flat::Side::messages>> {
+ public:
+  using QueuePair::QueuePair;
+
+  PostResult post(const Envelope& want, void* request) override {
+    return umq_.take_or_queue(prq_, flat::Key::of(want), request);
+  }
+
+  ArriveResult arrive(const Envelope& envelope, void* message) override {
+    return prq_.take_or_queue(umq_, flat::Key::of(envelope), message);
+  }
+};
+
+}  // namespace
+
 // Here, so that the queues are inlined into the engine.
 std::unique_ptr<Engine> make_flat_engine(const Config& config) {
-  return std::make_unique<
-      EngineOf<flat::FlatQueue<flat::Side::receives>, flat::FlatQueue<flat::Side::messages>>>(
-      config.observer);
+  return std::make_unique<FlatEngine>(config.observer);
 }
 
 }  // namespace hob::match

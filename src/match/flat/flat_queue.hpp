@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "match/engine_of.hpp"
@@ -20,25 +21,32 @@ enum class Side { receives, messages };
 
 /// A queue in which the cost of a search does not depend on the length.
 ///
-/// Up to `short_length` entries it is a plain list, `short_with_wildcards`
-/// where there are any: those make keys dearer. Beyond, and until it is empty
-/// again, entries are found by key. A receive's key is its envelope, wildcards
-/// as they stand, so that there are four classes of keys; a message looks up
-/// its own four keys (those of classes that are empty are left out) and takes
-/// the entry with the lowest sequence number. A message is indexed by its full
-/// envelope, and once a receive with a wildcard has searched a long queue, by
-/// the part of the envelope that such receives want.
+/// Up to `short_length` entries it is a plain list. Beyond, and until it is
+/// empty again, entries are found by key. A receive's key is its envelope,
+/// wildcards as they stand, so that there are four classes of keys; a message
+/// looks up its own four keys (those that nobody has cost next to nothing) and
+/// takes the entry with the lowest sequence number. A message is indexed by its
+/// full envelope and, once a receive with a wildcard has searched a deep queue,
+/// by the part of the envelope that such receives want.
 ///
 /// Everything that matching does happens in amortised O(1). Not thread safe.
+///
+/// The cost of a match is the number of its instructions, so what is usual is
+/// done by functions that call no other: they need no stack, and hand over what
+/// is rare, or what comes next, as their last act.
 template <Side side>
 class FlatQueue {
  public:
   /// Most entries that are kept as a plain list.
   static constexpr std::uint32_t short_length = 2;
-  static constexpr std::uint32_t short_with_wildcards = 5;
   /// Slots that are kept for the next time when the queue gets empty; what a
   /// greater flood took is given back.
   static constexpr std::size_t keep_capacity = std::size_t{1} << 18;
+
+  /// What whoever searches this queue gets, and what whoever is queued in it.
+  using Taken = std::conditional_t<side == Side::receives, ArriveResult, PostResult>;
+  using Queued = std::conditional_t<side == Side::receives, PostResult, ArriveResult>;
+  using Other = FlatQueue<side == Side::receives ? Side::messages : Side::receives>;
 
   /// `first_sequence`: where the numbering starts, so that a test can reach its
   /// end.
@@ -49,8 +57,11 @@ class FlatQueue {
         parts_(memory),
         next_sequence_(first_sequence) {}
 
-  Handle append(const Envelope& envelope, void* item);
-  void* take(const Envelope& with);
+  /// Queues an entry at the end.
+  Queued append(Key key, void* item);
+  /// Takes the oldest entry that goes with `key`; if there is none, queues
+  /// `item` in the other queue.
+  Taken take_or_queue(Other& other, Key key, void* item);
   std::optional<QueueEntry> find(const Envelope& want);
   void* remove(Handle handle);
   /// These two look at all slots.
@@ -66,58 +77,55 @@ class FlatQueue {
            static_cast<Class>(static_cast<std::int32_t>(key.tag()) == any_tag) << 1;
   }
   static Class class_of(Key key) { return side == Side::receives ? wildcards_of(key) : 0; }
+  /// Surely without wildcards; almost all keys that are without are so.
+  static bool surely_exact(Key key) { return (key.place & 0x8000000080000000u) == 0; }
 
-  /// What a search of a deep queue found.
-  struct Found {
-    KeyIndex::Cell cell;  ///< slot none: nothing
-    std::uint64_t hash;   ///< of the entry's key
-    Class wildcards;      ///< of the entry
-  };
-  static constexpr Found nothing{{none, 0, nullptr, nullptr}, 0, 0};
-
-  KeyIndex& index_of(Class wildcards) { return wildcards != 0 ? wild_ : exact_; }
   QueueEntry entry(std::uint32_t slot) const {
     return {slots_[slot].key().envelope(), slots_[slot].item, slot};
   }
 
   std::uint32_t search_short(Key with) const;
-  Found search_exact(Key key);
-  std::uint32_t search_wild(Key with);
-  [[gnu::noinline]] std::uint32_t search_part(Key want, Class wildcards);
-  // Short and deep queues have functions of their own: fewer values to keep in
-  // registers.
-  [[gnu::noinline]] Handle append_short(Key key, void* item);
-  [[gnu::noinline]] Handle append_deep(Key key, void* item);
-  [[gnu::noinline]] void* take_short(Key with);
-  [[gnu::noinline]] void* take_deep(Key with);
-  [[gnu::noinline]] void* take_wild(Key with);
+  std::uint32_t search_part(Key want, Class wildcards);
+  bool maybe_wild(Key with);
+
+  // Short and deep queues have functions of their own.
+  [[gnu::noinline]] Queued append_short(Key key, void* item);
+  [[gnu::noinline]] Queued append_deep(Key key, void* item);
+  [[gnu::noinline]] Queued append_wild(Key key, void* item);
+  [[gnu::noinline]] Taken take_short(Other& other, Key with, void* item);
+  [[gnu::noinline]] Taken take_deep(Other& other, Key with, void* item);
+  [[gnu::noinline]] Taken take_wild(Other& other, Key with, void* item);
+  Taken take_exact(Other& other, Key with, void* item);
+  Taken release(std::uint32_t slot);
+  // What is rare.
+  [[gnu::noinline, gnu::cold]] Queued append_at_limit(Key key, void* item);
+  [[gnu::noinline, gnu::cold]] Queued append_with_room(Key key, void* item);
+  [[gnu::noinline, gnu::cold]] Queued append_further(std::uint32_t slot, Key key);
+  [[gnu::noinline, gnu::cold]] Taken take_further(Other& other, Key with, void* item);
+  [[gnu::noinline, gnu::cold]] Taken emptied(void* item);
+
   std::uint32_t fill(Key key, void* item);
-  void reserve_links(Class wildcards);
+  void make_room();
+  void enter(std::uint32_t slot, Key key);
   void count_wild(Class wildcards, std::uint32_t change) {
     class_count_[wildcards] += change;
     wild_count_ += change;
-    short_limit_ = short_with_wildcards;
   }
-  void link(std::uint32_t slot, Key key, Class wildcards);
   void unlink_short(std::uint32_t slot);
-  void* remove_deep(const Found& found);
-  void* release(std::uint32_t slot);
-  template <class Use>
-  void each_in_order(Use&& use) const;
-  [[gnu::noinline, gnu::cold]] bool stays_short(Key key);
-  [[gnu::noinline, gnu::cold]] void go_deep();
-  [[gnu::noinline, gnu::cold]] bool back_to_short();
-  [[gnu::noinline, gnu::cold]] void renumber();
-  [[gnu::noinline, gnu::cold]] void go_short();
-  [[gnu::noinline, gnu::cold]] void drop();
+  void leave(std::uint32_t slot);
+  std::vector<std::uint32_t> in_order() const;
+  void go_deep();
+  void renumber();
+  void go_short();
+  void drop();
 
   Slots slots_;
   std::uint32_t count_ = 0;
   bool deep_ = false;
-  std::uint32_t short_limit_ = short_length;  // the other one once a wildcard was seen
-  std::uint32_t first_ = none;                // ends of a short queue
+  bool parts_wanted_ = false;   // since the queue was empty
+  std::uint32_t first_ = none;  // ends of a short queue
   std::uint32_t last_ = none;
-  KeyIndex exact_;
+  KeyIndex exact_;  // deep: has room for a key in each slot
   // Receives with wildcards have an index of their own: it is small, and every
   // message searches it.
   KeyIndex wild_;

@@ -17,34 +17,57 @@ KeyIndex::Cell KeyIndex::find_further(const Slots& slots, Key key, std::uint64_t
   }
 }
 
-KeyIndex::Bucket* KeyIndex::pass(Bucket* bucket) {
+void KeyIndex::append(Slots& slots, std::uint32_t slot, Key key, std::uint64_t hash) {
+  Cell cell = find(slots, key, hash);
+  if (cell.slot != none) {
+    add_to_ring(slots, slot, cell.slot);
+    return;
+  }
+  insert_from(cell.home, slot, hash);
+  slots[slot].next = slot;
+  slots[slot].prev = slot;
+}
+
+void KeyIndex::remove(Slots& slots, const Cell& cell, std::uint64_t hash) {
+  std::uint32_t next = slots[cell.slot].next;
+  if (next != cell.slot) {
+    cell.bucket->slots[cell.bit / 8] = next;
+    unlink(slots, cell.slot);
+    return;
+  }
+  cell.bucket->word -= tag_of(hash) << cell.bit;
+  for (Bucket* passed = cell.home; passed != cell.bucket; passed = after(passed)) {
+    // A count that was ever at its most is not known any more, and stays there.
+    if (passed->word < passed_most) passed->word -= passed_one;
+  }
+}
+
+void KeyIndex::insert_from(Bucket* home, std::uint32_t slot, std::uint64_t hash) {
+  Bucket* bucket = home;
   for (; zeros(bucket->word) == 0; bucket = after(bucket)) {
     if (bucket->word < passed_most) bucket->word += passed_one;
   }
-  return bucket;
+  std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(zeros(bucket->word))) / 8;
+  bucket->word += tag_of(hash) << 8 * lane;
+  bucket->slots[lane] = slot;
 }
 
-void KeyIndex::unpass(Bucket* home, const Bucket* bucket) {
-  for (; home != bucket; home = after(home)) {
-    // A count that was ever at its most is not known any more, and stays there.
-    if (home->word < passed_most) home->word -= passed_one;
-  }
-}
-
-void KeyIndex::grow(const Slots& slots) {
+void KeyIndex::grow(std::size_t keys, const Slots& slots) {
   std::size_t before = buckets_.capacity();
   std::size_t now = before == 0 ? least_buckets : 2 * before;
+  // 2.5 keys a bucket: one in a hundred is full then.
+  while (now * 5 / 2 < keys) now *= 2;
   Array<Bucket> old(*memory_);
   old.resize(now, 0);
   for (std::size_t i = 0; i < now; ++i) old[i].word = 0;
   std::swap(old, buckets_);
   mask_ = now - 1;
-  room_ += (now - before) * 5 / 2;  // 2.5 keys a bucket: one in a hundred is full then
+  room_ = now * 5 / 2;
   for (std::size_t i = 0; i < before; ++i) {
     for (std::uint64_t used = ~zeros(old[i].word) & ones << 7; used != 0; used &= used - 1) {
       std::uint32_t slot = cell_at(&old[i], used).slot;
       std::uint64_t hash = hash_of(slots[slot].key());
-      insert(&buckets_[hash & mask_], slot, hash);
+      insert_from(&buckets_[hash & mask_], slot, hash);
     }
   }
 }

@@ -23,15 +23,40 @@ namespace hob::match::flat {
 /// written and read as a whole, so that a search right after a change does not wait for it, as a
 /// vector compare would. A key whose bucket is full goes to the next that is not; each bucket
 /// counts the keys that went past it.
+///
+/// The caller looks into a key's own bucket by look() and does what is usual there by itself;
+/// find(), append() and remove() do everything.
 class KeyIndex {
   static constexpr std::uint32_t lanes = 6;
   struct alignas(32) Bucket {
     std::uint64_t word;  // a byte for each lane, 0: free; above them, the number of keys gone past
     std::uint32_t slots[lanes];
   };
+  static constexpr std::uint64_t ones = 0x0000010101010101;
+  static constexpr std::uint64_t passed_one = std::uint64_t{1} << 48;
+  static constexpr std::uint64_t passed_most = 0xffff * passed_one;
 
  public:
-  /// Where a key was looked for. Good until the next change.
+  /// A key's own bucket. Good until the next change.
+  struct Look {
+    Bucket* home;
+    std::uint64_t word;
+    std::uint64_t tag;   ///< the key's byte
+    std::uint64_t hits;  ///< the top bit of each lane's byte that is the key's
+
+    /// The key may be here. If not, and not passed(), it is nowhere.
+    bool hit() const { return hits != 0; }
+    /// Keys of this bucket are in others.
+    bool passed() const { return word >= passed_one; }
+    /// Where the first lane that may be the key's begins in the word.
+    std::uint32_t bit() const { return static_cast<std::uint32_t>(std::countr_zero(hits)) & ~7u; }
+    /// What that lane holds.
+    std::uint32_t& slot() const { return home->slots[bit() / 8]; }
+    /// Frees that lane. Its key must be the last of the ring.
+    void clear() const { home->word = word - (tag << bit()); }
+  };
+
+  /// Where a key was found.
   struct Cell {
     std::uint32_t slot;  ///< the oldest of the key, or none
     std::uint32_t bit;   ///< of the bucket's word, where its byte begins
@@ -41,68 +66,69 @@ class KeyIndex {
 
   explicit KeyIndex(Memory& memory) : memory_(&memory), buckets_(memory) {}
 
-  /// Makes room for one more key. Throws std::bad_alloc, changing nothing that can be seen.
-  [[gnu::always_inline]] void reserve(const Slots& slots) {
-    if (room_ == 0) [[unlikely]] {
-      grow(slots);
+  /// Makes room for this many keys. Throws std::bad_alloc, changing nothing that can be seen.
+  [[gnu::always_inline]] void reserve(std::size_t keys, const Slots& slots) {
+    if (keys > room_) [[unlikely]] {
+      grow(keys, slots);
     }
   }
 
-  [[gnu::always_inline]] bool empty() const { return buckets_.capacity() == 0; }
-
-  /// The oldest slot of a key. Not while empty().
-  [[gnu::always_inline]] Cell find(const Slots& slots, Key key, std::uint64_t hash) {
+  /// After a reserve() of more than 0.
+  [[gnu::always_inline]] Look look(std::uint64_t hash) {
     Bucket* home = &buckets_[hash & mask_];
-    std::uint64_t word = home->word;
-    std::uint64_t hits = zeros(word ^ tag_of(hash) * ones);
-    if (hits != 0) {
-      Cell cell = cell_at(home, hits);
-      if (slots[cell.slot].key() == key) [[likely]] {
-        cell.home = home;
-        return cell;
-      }
-    } else if (word < passed_one) [[likely]] {
-      return {none, 0, home, home};
-    }
-    return find_further(slots, key, hash);
+    std::uint64_t tag = tag_of(hash);
+    return {home, home->word, tag, zeros(home->word ^ tag * ones)};
   }
 
-  /// Adds a slot as its key's youngest. After reserve().
-  [[gnu::always_inline]] void append(Slots& slots, std::uint32_t slot, Key key,
-                                     std::uint64_t hash) {
-    Cell cell = find(slots, key, hash);
-    if (cell.slot != none) {
-      add_to_ring(slots, slot, cell.slot);
-      return;
+  /// Puts a new key into its own bucket, or returns false: that is full.
+  [[gnu::always_inline]] static bool insert(Slots& slots, std::uint32_t slot, const Look& look) {
+    std::uint64_t free = zeros(look.word);
+    if (free == 0) [[unlikely]] {
+      return false;
     }
-    --room_;
-    insert(cell.home, slot, hash);
+    std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(free)) / 8;
+    look.home->word = look.word + (look.tag << 8 * lane);
+    look.home->slots[lane] = slot;
     slots[slot].next = slot;
     slots[slot].prev = slot;
+    return true;
   }
 
-  /// Takes out the slot that find() has found.
-  [[gnu::always_inline]] void remove(Slots& slots, const Cell& cell, std::uint64_t hash) {
-    std::uint32_t next = slots[cell.slot].next;
-    if (next != cell.slot) {
-      cell.bucket->slots[cell.bit / 8] = next;
-      unlink(slots, cell.slot);
-      return;
-    }
-    ++room_;
-    cell.bucket->word -= tag_of(hash) << cell.bit;
-    if (cell.bucket != cell.home) [[unlikely]] {
-      unpass(cell.home, cell.bucket);
-    }
+  /// Adds a slot to its key's ring, as the youngest.
+  [[gnu::always_inline]] static void add_to_ring(Slots& slots, std::uint32_t slot,
+                                                 std::uint32_t oldest) {
+    std::uint32_t last = slots[oldest].prev;
+    slots[slot].next = oldest;
+    slots[slot].prev = last;
+    slots[last].next = slot;
+    slots[oldest].prev = slot;
   }
 
-  /// Takes out a slot that is not its key's oldest.
-  static void unlink(Slots& slots, std::uint32_t slot) {
+  /// Takes a slot out of a ring of several.
+  [[gnu::always_inline]] static void unlink(Slots& slots, std::uint32_t slot) {
     std::uint32_t next = slots[slot].next;
     std::uint32_t prev = slots[slot].prev;
     slots[prev].next = next;
     slots[next].prev = prev;
   }
+
+  /// The oldest slot of a key, wherever it is.
+  [[gnu::always_inline]] Cell find(const Slots& slots, Key key, std::uint64_t hash) {
+    Look here = look(hash);
+    if (here.hit()) {
+      std::uint32_t slot = here.slot();
+      if (slots[slot].key() == key) [[likely]] {
+        return {slot, here.bit(), here.home, here.home};
+      }
+    } else if (!here.passed()) [[likely]] {
+      return {none, 0, here.home, here.home};
+    }
+    return find_further(slots, key, hash);
+  }
+  /// Adds a slot as its key's youngest, wherever there is room. After reserve().
+  void append(Slots& slots, std::uint32_t slot, Key key, std::uint64_t hash);
+  /// Takes out the slot that find() has found.
+  void remove(Slots& slots, const Cell& cell, std::uint64_t hash);
 
   /// Forgets all keys and gives the memory back.
   void drop() {
@@ -112,9 +138,6 @@ class KeyIndex {
 
  private:
   static constexpr std::size_t least_buckets = 16;
-  static constexpr std::uint64_t ones = 0x0000010101010101;
-  static constexpr std::uint64_t passed_one = std::uint64_t{1} << 48;
-  static constexpr std::uint64_t passed_most = 0xffff * passed_one;
 
   /// 1 to 127.
   static std::uint64_t tag_of(std::uint64_t hash) {
@@ -137,37 +160,16 @@ class KeyIndex {
     return &buckets_[static_cast<std::size_t>(bucket - buckets_.data() + 1) & mask_];
   }
 
-  static void add_to_ring(Slots& slots, std::uint32_t slot, std::uint32_t first) {
-    std::uint32_t last = slots[first].prev;
-    slots[slot].next = first;
-    slots[slot].prev = last;
-    slots[last].next = slot;
-    slots[first].prev = slot;
-  }
-
-  [[gnu::always_inline]] void insert(Bucket* home, std::uint32_t slot, std::uint64_t hash) {
-    std::uint64_t free = zeros(home->word);
-    if (free == 0) [[unlikely]] {
-      home = pass(home);
-      free = zeros(home->word);
-    }
-    std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(free)) / 8;
-    home->word += tag_of(hash) << 8 * lane;
-    home->slots[lane] = slot;
-  }
-
-  /// As find(), for the rare cases.
-  [[gnu::noinline, gnu::cold]] Cell find_further(const Slots& slots, Key key, std::uint64_t hash);
-  /// The first bucket after this one that is not full; those on the way count one more key.
-  [[gnu::noinline, gnu::cold]] Bucket* pass(Bucket* bucket);
-  /// Takes back what pass() counted from a key's home on.
-  [[gnu::noinline, gnu::cold]] void unpass(Bucket* home, const Bucket* bucket);
-  [[gnu::noinline, gnu::cold]] void grow(const Slots& slots);
+  [[gnu::noinline]] Cell find_further(const Slots& slots, Key key, std::uint64_t hash);
+  /// Puts a slot into the first bucket from its home on that is not full; those on the way count
+  /// one more key.
+  void insert_from(Bucket* home, std::uint32_t slot, std::uint64_t hash);
+  [[gnu::noinline, gnu::cold]] void grow(std::size_t keys, const Slots& slots);
 
   Memory* memory_;
   Array<Bucket> buckets_;
   std::size_t mask_ = 0;
-  std::size_t room_ = 0;  // keys before the table grows
+  std::size_t room_ = 0;  // keys before the table must grow
 };
 
 }  // namespace hob::match::flat

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "match/flat/slots.hpp"
 
@@ -10,61 +11,82 @@ namespace hob::match::flat {
 
 /// Finds the oldest message by part of its envelope, for receives with wildcards.
 ///
-/// Every message gets a record in order of arrival; that is all that adding does, and removing does
-/// nothing: a record is recognised as gone because its slot no longer has its sequence. Records are
-/// in a chain for each part that is kept: chains are chosen by a hash of the part, and hold their
-/// records in order. A search first links what has come since the last one and is still there. What
-/// is gone leaves a chain when a search meets it, and the array when that is full. Messages of
-/// other parts that a search meets in its chain are less than two, on average, whatever the parts
-/// are.
+/// For each part that is kept, every message is in one of many lists, chosen by a hash of the part,
+/// in order of arrival. The lists are rings through one array of links, their heads in front and a
+/// link for each slot behind them: so adding and removing need no branch, and touch nothing but
+/// neighbours. Messages of other parts that a search meets in its list are four at most, on
+/// average, whatever the parts are.
 class PartIndex {
  public:
   enum Part : unsigned { by_source, by_tag, by_context };
 
   explicit PartIndex(Memory& memory)
-      : records_(memory), chains_{Array<Ends>(memory), Array<Ends>(memory), Array<Ends>(memory)} {}
+      : links_{Array<Link>(memory), Array<Link>(memory), Array<Link>(memory)} {}
 
   /// Whether any part is kept.
-  bool any() const { return any_; }
+  bool any() const { return kept_ != 0; }
 
-  /// The oldest message whose part is that of `want`, or none. The first search by a part makes its
-  /// chains: that walks all slots. Throws std::bad_alloc, changing nothing that can be seen.
-  std::uint32_t find(const Slots& slots, Part part, Key want);
-
-  /// Makes room for one more message. Throws as above. While any().
-  [[gnu::always_inline]] void reserve(const Slots& slots) {
-    if (used_ == records_.capacity()) [[unlikely]] {
-      renew(slots);
-    }
+  /// Whether find() can be called for this part with this many messages queued: the part is kept,
+  /// and there are lists enough.
+  bool ready(Part part, std::size_t messages) const {
+    return (kept_ >> part & 1) != 0 && messages <= 4 * std::size_t{heads_};
   }
 
-  /// A message has come. After reserve().
-  [[gnu::always_inline]] void append(std::uint32_t slot, std::uint32_t sequence) {
-    records_[used_].sequence = sequence;
-    records_[used_].slot = slot;
-    ++used_;
+  /// Begins to keep a part, and makes the lists of all parts anew for the messages in `order`, from
+  /// the oldest to the youngest, and for slots up to the capacity. Throws std::bad_alloc; then no
+  /// part is kept.
+  void make(const Slots& slots, Part part, const std::vector<std::uint32_t>& order);
+
+  /// Makes room for this many slots. Throws std::bad_alloc; then no part is kept.
+  void extend(std::size_t capacity);
+
+  /// The oldest message whose part is that of `want`, or none. While ready().
+  std::uint32_t find(const Slots& slots, Part part, Key want) const;
+
+  /// A message has come.
+  [[gnu::always_inline]] void append(std::uint32_t slot, Key key) {
+    each_kept([&](unsigned part) {
+      Link* links = links_[part].data();
+      std::uint32_t head = head_of(part, key);
+      std::uint32_t at = heads_ + slot;
+      std::uint32_t tail = links[head].prev;
+      links[tail].next = at;
+      links[head].prev = at;
+      links[at].next = head;
+      links[at].prev = tail;
+    });
+  }
+
+  /// A message is taken.
+  [[gnu::always_inline]] void remove(std::uint32_t slot) {
+    each_kept([&](unsigned part) {
+      Link* links = links_[part].data();
+      std::uint32_t next = links[heads_ + slot].next;
+      std::uint32_t prev = links[heads_ + slot].prev;
+      links[prev].next = next;
+      links[next].prev = prev;
+    });
   }
 
   /// Keeps no part any more.
-  void clear() {
-    used_ = linked_ = 0;
-    on_ = {};
-    any_ = false;
-  }
+  void clear() { kept_ = 0; }
 
   /// As clear(), and gives the memory back.
   void drop();
 
  private:
-  struct Record {
-    std::uint32_t sequence;
-    std::uint32_t slot;
-    std::array<std::uint32_t, 3> next;  // in each part's chain
+  struct Link {
+    std::uint32_t next;  // heads have numbers below heads_, slots from there on
+    std::uint32_t prev;
   };
-  struct Ends {
-    std::uint32_t head;
-    std::uint32_t tail;
-  };
+  static constexpr unsigned parts = 3;
+
+  template <class Use>
+  [[gnu::always_inline]] void each_kept(Use&& use) {
+    if ((kept_ & 1u << by_source) != 0) use(by_source);
+    if ((kept_ & 1u << by_tag) != 0) use(by_tag);
+    if ((kept_ & 1u << by_context) != 0) use(by_context);
+  }
 
   static bool same(unsigned part, Key a, Key b) {
     if (a.context != b.context) return false;
@@ -72,37 +94,17 @@ class PartIndex {
     return part == by_context || a.tag() == b.tag();
   }
 
-  Ends& chain_of(unsigned part, Key key) {
+  std::uint32_t head_of(unsigned part, Key key) const {
     std::uint64_t word = std::uint64_t{key.context} << 32;
     if (part == by_source) word |= key.source();
     if (part == by_tag) word |= key.tag();
-    word = (word ^ word >> 29) * 0x9e3779b97f4a7c15u;
-    return chains_[part][word >> shift_];
+    return static_cast<std::uint32_t>(word * 0x9e3779b97f4a7c15u >> shift_);
   }
 
-  void link(unsigned part, std::uint32_t at, Key key) {
-    Ends& chain = chain_of(part, key);
-    records_[at].next[part] = none;
-    (chain.head == none ? chain.head : records_[chain.tail].next[part]) = at;
-    chain.tail = at;
-  }
-
-  static bool alive(const Slots& slots, const Record& record) {
-    return slots[record.slot].sequence == record.sequence;
-  }
-
-  void make(const Slots& slots, Part part);
-  [[gnu::noinline, gnu::cold]] void renew(const Slots& slots);
-  void unlink_all();
-  void link_new(const Slots& slots);
-
-  Array<Record> records_;
-  std::array<Array<Ends>, 3> chains_;
-  std::array<bool, 3> on_{};
-  bool any_ = false;
-  unsigned shift_ = 0;  // from 64 bits of hash to a chain
-  std::uint32_t used_ = 0;
-  std::uint32_t linked_ = 0;  // records before this are in chains
+  std::array<Array<Link>, parts> links_;
+  std::uint32_t kept_ = 0;  // a bit for each part
+  std::uint32_t heads_ = 0;
+  unsigned shift_ = 0;  // from 64 bits of hash to a head
 };
 
 }  // namespace hob::match::flat

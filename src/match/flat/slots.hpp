@@ -53,14 +53,12 @@ class Slots {
   Slot& operator[](std::uint32_t i) { return slots_[i]; }
   const Slot& operator[](std::uint32_t i) const { return slots_[i]; }
 
-  /// Throws std::bad_alloc, changing nothing.
+  /// Whether allocate() needs a grow() before.
+  bool full() const { return free_ == none && unused_ == slots_.capacity(); }
+
+  /// Not while full().
   std::uint32_t allocate() {
-    if (free_ == none) {
-      if (unused_ == slots_.capacity()) [[unlikely]] {
-        grow();
-      }
-      return unused_++;
-    }
+    if (free_ == none) return unused_++;
     std::uint32_t i = free_;
     free_ = slots_[i].next;
     return i;
@@ -87,12 +85,12 @@ class Slots {
   /// Slots that have ever been handed out since the last reset() have numbers below this.
   std::uint32_t used() const { return unused_; }
   std::size_t capacity() const { return slots_.capacity(); }
+  std::size_t next_capacity() const { return capacity() == 0 ? 64 : 2 * capacity(); }
+
+  /// Makes the capacity next_capacity(). Throws std::bad_alloc, changing nothing.
+  void grow() { slots_.resize(next_capacity(), unused_); }
 
  private:
-  [[gnu::noinline, gnu::cold]] void grow() {
-    slots_.resize(slots_.capacity() == 0 ? 64 : 2 * slots_.capacity(), unused_);
-  }
-
   Array<Slot> slots_;
   std::uint32_t free_ = none;
   std::uint32_t unused_ = 0;

@@ -129,21 +129,73 @@ TEST(Flat, GivesBackTheMemoryOfAFlood) {
 }
 
 TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
+  using Receives = flat::FlatQueue<flat::Side::receives>;
+  using Messages = flat::FlatQueue<flat::Side::messages>;
   Memory memory(nullptr);
-  flat::FlatQueue<flat::Side::receives> queue(memory, 0xffffffff - 1000);
-  queue.append({0, any_source, 7}, item(1));
+  Receives receives(memory, 0xffffffff - 1000);
+  Messages messages(memory);
+  auto append = [&](Envelope envelope, void* item) {
+    receives.append(flat::Key::of(envelope), item);
+  };
+  auto take = [&](Envelope envelope) {
+    return receives.take_or_queue(messages, flat::Key::of(envelope), item(3)).request;
+  };
+  append({0, any_source, 7}, item(1));
   for (std::uintptr_t i = 0; i < 3000; ++i) {
-    queue.append({0, 1, static_cast<std::int32_t>(i % 100 + 100)}, item(i + 10));
-    queue.append({static_cast<std::uint32_t>(i % 3), 2, any_tag}, item(i + 10000));
+    append({0, 1, static_cast<std::int32_t>(i % 100 + 100)}, item(i + 10));
+    append({static_cast<std::uint32_t>(i % 3), 2, any_tag}, item(i + 10000));
   }
-  queue.append({0, 3, 7}, item(2));
-  EXPECT_EQ(queue.take({0, 3, 7}), item(1));
-  EXPECT_EQ(queue.take({0, 3, 7}), item(2));
+  append({0, 3, 7}, item(2));
+  EXPECT_EQ(take({0, 3, 7}), item(1));
+  EXPECT_EQ(take({0, 3, 7}), item(2));
   for (std::uintptr_t i = 0; i < 3000; ++i) {
-    ASSERT_EQ(queue.take({0, 1, static_cast<std::int32_t>(i % 100 + 100)}), item(i + 10));
-    ASSERT_EQ(queue.take({static_cast<std::uint32_t>(i % 3), 2, 0}), item(i + 10000));
+    ASSERT_EQ(take({0, 1, static_cast<std::int32_t>(i % 100 + 100)}), item(i + 10));
+    ASSERT_EQ(take({static_cast<std::uint32_t>(i % 3), 2, 0}), item(i + 10000));
   }
-  EXPECT_EQ(queue.size(), 0u);
+  EXPECT_EQ(receives.size(), 0u);
+  EXPECT_EQ(messages.size(), 0u);
+}
+
+TEST(Flat, FindsMessagesByPartInEachPhaseAgain) {
+  // Deep, empty, short, empty, and deep again: what receives with wildcards are found by outlives
+  // the empty queue, and a short queue is no part of it.
+  auto engine = make_engine({});
+  for (int phase = 0; phase < 4; ++phase) {
+    for (std::uintptr_t length : {40, 2, 40, 1, 300}) {
+      for (std::uintptr_t i = 0; i < length; ++i) {
+        engine->arrive({0, static_cast<std::int32_t>(i % 7), 3}, item(i + 1));
+      }
+      bool searching = phase != 2;  // a phase without wildcards gives the lists up
+      for (std::uintptr_t i = 0; i < length; ++i) {
+        Envelope want{0, searching ? any_source : static_cast<std::int32_t>(i % 7), 3};
+        ASSERT_EQ(engine->post(want, item(999)).message, item(i + 1)) << phase << ' ' << length;
+      }
+      ASSERT_EQ(engine->unexpected_length(), 0u);
+    }
+  }
+}
+
+TEST(Flat, FindsNoMessageThatIsGoneByPart) {
+  auto engine = make_engine({});
+  auto arrive = [&](int count, std::int32_t tag) {
+    for (int i = 0; i < count; ++i) engine->arrive({0, 1, tag}, item(5));
+  };
+  auto take = [&](int count, std::int32_t tag) {
+    for (int i = 0; i < count; ++i) {
+      ASSERT_NE(engine->post({0, any_source, tag}, item(6)).message, nullptr);
+    }
+  };
+  arrive(1, 3);
+  arrive(30, 9);
+  arrive(1, 3);
+  take(2, 3);
+  take(30, 9);
+  arrive(2, 3);  // a short queue, in slots that were neighbours of others
+  take(2, 3);
+  arrive(3, 9);
+  EXPECT_FALSE(engine->probe({0, any_source, 3}).has_value());
+  EXPECT_EQ(engine->post({0, any_source, 3}, item(7)).message, nullptr);
+  EXPECT_EQ(engine->arrive({0, 2, 3}, item(8)).request, item(7));
 }
 
 TEST(Flat, KeepsTheOrderOfOldReceivesForever) {
