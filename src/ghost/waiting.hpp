@@ -55,16 +55,23 @@ class Courtesy {
   bool due(unsigned turn) const { return untaken_ < enough || turn % looks == 0; }
   /// Whether somebody took it last time.
   bool taken() const { return untaken_ == 0; }
-  /// Whether somebody took it last time only to look for something, too. As long as all who share a
-  /// core merely wait, staying awake costs nobody anything, and who was asleep answers later.
-  bool company() const { return company_; }
+  /// Whether somebody takes it only to look for something, too. As long as all who share a core
+  /// merely wait, staying awake costs nobody anything, and who was asleep answers later. An
+  /// interrupt in between, or a turn that nobody took, does not end that; a time slice does.
+  bool company() const { return strange_ < enough_strange; }
   /// Whether it may be expected back soon, at this moment (nanoseconds of any steady clock).
   bool returned_soon(std::uint64_t now) const { return now >= trust_from_; }
   /// It was given away and came back.
   void gave(std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t away = end - begin;
     untaken_ = away < nobody_ns ? untaken_ + (untaken_ < enough) : 0;
-    company_ = away >= nobody_ns && away < look_ns;
+    if (away >= soon_ns) {
+      strange_ = enough_strange;
+    } else if (away >= nobody_ns && away < look_ns) {
+      strange_ = 0;
+    } else if (strange_ < enough_strange) {
+      ++strange_;
+    }
     if (away < soon_ns) {
       if (++good_ >= forgiving) pause_ns_ = first_pause_ns;
       return;
@@ -84,8 +91,9 @@ class Courtesy {
   static constexpr unsigned enough = 16;
   static constexpr unsigned looks = 8;
   static constexpr unsigned forgiving = 1000;
+  static constexpr unsigned enough_strange = 4;
   unsigned untaken_ = 0;
-  bool company_ = false;
+  unsigned strange_ = enough_strange;  // turns since the last look of somebody else
   unsigned good_ = 0;
   std::uint64_t trust_from_ = 0;
   std::uint64_t pause_ns_ = first_pause_ns;

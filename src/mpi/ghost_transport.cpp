@@ -37,7 +37,8 @@ ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data
   const std::uint64_t start = clock_ns();
   check(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
                     world_.wire, &request));
-  overtaken_ = clock_ns() - start > 12'000;
+  // Not forgotten by the next message: the answer may be here before the first wait.
+  if (clock_ns() - start > 12'000) overtaken_ = true;
   return handle_of(request);
 }
 
@@ -71,12 +72,15 @@ std::uint64_t give_core_away(ghost::Courtesy& courtesy, std::uint64_t now) {
 }
 
 std::uint64_t GhostTransport::waits(bool begin) {
-  if (world_.crowded) throttle(!begin);
+  asked_to_share_ = throttle(!begin);
+  if (!begin) overtaken_ = false;
   return clock_ns();
 }
 
 void GhostTransport::relax(unsigned turn, bool for_message) {
-  constexpr unsigned spins = 2000;
+  // Turns before the core is given away where every process has one; who asked the MPI library to
+  // share cores may know of neighbours that Hob does not.
+  const unsigned spins = asked_to_share_ ? 16 : 2000;
   constexpr unsigned looks = 3;    // at least, before the first sleep
   constexpr unsigned gifts = 200;  // turns, about a microsecond each where nobody takes the core
   // The MPI library's own work goes on while the process waits for a lock.

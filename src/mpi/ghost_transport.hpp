@@ -27,7 +27,9 @@ class GhostTransport final : public ghost::Transport {
   std::mutex* lock_;
   Sockets sockets_;
   ghost::Courtesy courtesy_;
-  bool overtaken_ = false;  ///< while the last message was sent, somebody else had the core
+  bool overtaken_ =
+      false;  ///< since the last wait, somebody else had the core while a message was sent
+  bool asked_to_share_ = false;  ///< the user wants the MPI library to give the core away
 };
 
 /// Of a steady clock.

@@ -26,8 +26,9 @@ class Variable {
     if (open(index, nullptr, &handle_, &count) != MPI_SUCCESS || count != 1) return;
     if (read(handle_, &value) == MPI_SUCCESS && value != 0) write_ = write;
   }
-  void set(int value) {
+  bool set(int value) {
     if (write_) write_(handle_, &value);
+    return write_ != nullptr;
   }
 
  private:
@@ -42,9 +43,9 @@ class Variable {
 
 }  // namespace
 
-void throttle(bool on) {
+bool throttle(bool on) {
   static Variable variable;
-  variable.set(on ? 1 : 0);
+  return variable.set(on ? 1 : 0);
 }
 
 }  // namespace hob::mpi

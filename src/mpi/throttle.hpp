@@ -6,7 +6,7 @@
 namespace hob::mpi {
 
 /// Switches it off, or on again if the user had asked for it. Does nothing where there is none.
-/// Several threads may call it.
-void throttle(bool on);
+/// Several threads may call it. Returns whether the user had asked.
+bool throttle(bool on);
 
 }  // namespace hob::mpi

@@ -64,9 +64,21 @@ TEST(Courtesy, KeepsCompanyWithWhoWaitsToo) {
   EXPECT_FALSE(courtesy.company());
   courtesy.gave(0, 4'000);  // taken for a look
   EXPECT_TRUE(courtesy.company());
-  courtesy.gave(0, 300);  // by nobody
+  for (const std::uint64_t once : {300, 50'000}) {  // by nobody, by an interrupt
+    courtesy.gave(0, once);
+    EXPECT_TRUE(courtesy.company());
+    courtesy.gave(0, 4'000);
+  }
+  for (int i = 0; i < 3; ++i) courtesy.gave(0, 300);
+  EXPECT_TRUE(courtesy.company());
+  courtesy.gave(0, 300);  // nobody is left
   EXPECT_FALSE(courtesy.company());
-  courtesy.gave(0, 100'000);  // for work
+  courtesy.gave(0, 4'000);
+  for (int i = 0; i < 4; ++i) courtesy.gave(0, 100'000);  // for work
+  EXPECT_FALSE(courtesy.company());
+  courtesy.gave(0, 4'000);
+  EXPECT_TRUE(courtesy.company());
+  courtesy.gave(0, 3'000'000);  // a time slice, by somebody who computes
   EXPECT_FALSE(courtesy.company());
   Waiting waiting(Waiting::config_for(WaitStyle::shared));
   waiting.worked(1'000'000);

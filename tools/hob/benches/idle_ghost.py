@@ -103,5 +103,7 @@ def run(args):
     bench.row(what="slow-down of the computing target", value=asleep["slowdown"])
     bench.at_most("processor share of an idle ghost", max(shares), 0.01)
     bench.at_most("wake-up, us", wake, 100)
+    # With what the caches lost meanwhile, too.
+    bench.at_most("beyond a put to a ghost that just worked, us", asleep["us"] - rows[0]["us"], 100)
     bench.at_most("slow-down of a computation beside it", asleep["slowdown"], 1.03)
     return bench.result()
