@@ -1,13 +1,16 @@
 #include "mpi/ghost_world.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +23,7 @@
 #include "ghost/target.hpp"
 #include "ghost/wire.hpp"
 #include "mpi/real.hpp"
+#include "mpi/resolve.hpp"
 #include "mpi/runtime.hpp"
 #include "mpi/wrapper.hpp"
 
@@ -53,12 +57,37 @@ void bind_to(const std::vector<int>& cpus) {
   _exit(2);
 }
 
+const void* object_of(const void* address) {
+  Dl_info about{};
+  return dladdr(address, &about) != 0 ? about.dli_fbase : nullptr;
+}
+
+// Called on the way out: whether it is the MPI library that leaves, and not the program. After a
+// fatal error, it has said why.
+bool library_leaves() {
+  struct {
+    const void* library = object_of(real::find("PMPI_Init"));
+    const void* program = object_of(reinterpret_cast<const void*>(::getauxval(AT_ENTRY)));
+    bool found = false;
+  } search;
+  _Unwind_Backtrace(
+      [](_Unwind_Context* frame, void* argument) {
+        auto& mine = *static_cast<decltype(search)*>(argument);
+        const void* where = object_of(reinterpret_cast<const void*>(_Unwind_GetIP(frame) - 1));
+        mine.found = where != nullptr && where == mine.library;
+        return mine.found || where == mine.program ? _URC_END_OF_STACK : _URC_NO_REASON;
+      },
+      &search);
+  return search.found;
+}
+
 pid_t watched_process = 0;  // not its children, which inherit the handler
 
 // Ghosts wait for every rank's goodbye. A launcher ends the job where one leaves without
 // MPI_Finalize, but not all say why.
 void left_early() {
   if (finished || ::getpid() != watched_process || depth != 0) return;  // depth: MPI_Abort
+  if (library_leaves()) return;
   std::fprintf(stderr, "hob: rank %d left without MPI_Finalize; the job ends here\n",
                the_world->ranks[static_cast<std::size_t>(the_world->rank)].user);
   std::fflush(stderr);

@@ -18,11 +18,11 @@ endif()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|gone|refuse] [SAYS text]
+# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|gone|refuse] [SAYS text] [NEVER text]
 # [REDIRECTED yes|no] [COUNTS name=number,...] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
 # prefix here is ghost_*.
 function(hob_ghost_test name program mpi)
-  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;SAYS;REDIRECTED;COUNTS;LAUNCHER" "ARGS" ${ARGN})
+  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;SAYS;NEVER;REDIRECTED;COUNTS;LAUNCHER" "ARGS" ${ARGN})
   if(NOT arg_BINDING)
     set(arg_BINDING rank)
   endif()
@@ -43,7 +43,7 @@ function(hob_ghost_test name program mpi)
             --exec "${HOB_MPI_${mpi}_EXEC}" --family ${HOB_MPI_${mpi}_FAMILY} --library "${PROJECT_BINARY_DIR}/lib"
             --ranks ${arg_RANKS} --ghosts ${arg_GHOSTS} --nodes ${arg_NODES} --binding ${arg_BINDING}
             --expect ${arg_EXPECT} --says "${arg_SAYS}" --redirected ${arg_REDIRECTED}
-            "--counts=${arg_COUNTS}" "--launcher=${arg_LAUNCHER}"
+            "--never=${arg_NEVER}" "--counts=${arg_COUNTS}" "--launcher=${arg_LAUNCHER}"
             -- "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_ARGS})
   set_tests_properties(mpi.${mpi}.ghost_${name} PROPERTIES LABELS mpi TIMEOUT 180 PROCESSORS 2)
   if(arg_LONG)
@@ -94,6 +94,8 @@ foreach(mpi IN LISTS HOB_MPIS)
   foreach(how abort exit segv ghost)
     hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end ARGS ${how})
   endforeach()
+  # The MPI library has said what is wrong.
+  hob_ghost_test(fatal crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end NEVER "without MPI_Finalize" ARGS fatal)
   # A launcher may have nothing against it: Hob says what happened.
   foreach(how leave away)
     hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone SAYS "left without MPI_Finalize" ARGS ${how})

@@ -1,7 +1,8 @@
 // Ends badly, in the way that argv[1] names; the job must end too. abort: one rank aborts. exit:
 // one rank leaves without MPI_Finalize, with an error; leave, vanish: with status 0, as if all were
-// well (exit, _exit); away: so do all. segv: one rank crashes. ghost: some process
-// that is not one of the program's ranks is killed (argv[2]: how many ranks the program has).
+// well (exit, _exit); away: so do all. fatal: one rank's call has a fatal error. segv: one rank
+// crashes. ghost: some process that is not one of the program's ranks is killed (argv[2]: how many
+// ranks the program has).
 #include <signal.h>
 #include <unistd.h>
 
@@ -25,6 +26,10 @@ int main(int argc, char** argv) {
     if (strcmp(how, "vanish") == 0) _exit(0);
     if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
     if (strcmp(how, "exit") == 0) _exit(4);
+    if (strcmp(how, "fatal") == 0) {
+      MPI_Datatype type;
+      MPI_Type_contiguous(-1, MPI_LONG, &type);
+    }
     if (strcmp(how, "segv") == 0) raise(SIGSEGV);
     if (strcmp(how, "ghost") == 0) {
       // A sibling that the launcher started and that is no rank of the program: its parent's last

@@ -24,6 +24,7 @@ for name in ("ranks", "ghosts", "nodes"):
     parser.add_argument(f"--{name}", type=int)
 parser.add_argument("--says", default="No Errors")
 parser.add_argument("--redirected", choices=["yes", "no", "any"], default="any")
+parser.add_argument("--never", default="", help="what it must not say")
 parser.add_argument("--counts", default="")
 parser.add_argument("--launcher", default="", help="an option for the launcher")
 parser.add_argument("command", nargs="+")
@@ -129,6 +130,8 @@ if args.expect in ("end", "refuse") and process.returncode == 0:
     problems.append("status 0 although it ended badly")
 if args.expect == "gone" and args.says not in out + err + "anything":
     problems.append(f"it does not say {args.says}")
+if args.never and args.never in out + err:
+    problems.append(f"it says {args.never}")
 if args.expect == "refuse" and err.count("hob: ") != 1:
     problems.append(f"{err.count('hob: ')} messages instead of one")
 for _ in range(50):
