@@ -11,7 +11,7 @@ namespace hob::ghost {
 namespace {
 
 // An accumulate lets others in after so many bytes: atomicity is per element.
-constexpr std::uint64_t accumulate_chunk = 16 * 1024;
+constexpr std::uint64_t accumulate_chunk = std::uint64_t{16} << 10;
 
 bool all_inside(const Memory& memory, const std::vector<Block>& blocks) {
   for (const Block& block : blocks) {

@@ -28,7 +28,6 @@ namespace hob::mpi {
 namespace {
 
 using ghost::Completion;
-using ghost::Element;
 using ghost::Local;
 using ghost::LockMode;
 using ghost::Peer;

@@ -91,15 +91,15 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
     // Whoever is to answer may need this very core, or has had it while the message was sent: who
     // sleeps is woken, and runs at once. With several threads the list of sockets would
     // need a lock of its own: they never sleep.
-    if (const std::uint64_t now = clock_ns(); lock_ != nullptr || world_.cliques) {
-      sched_yield();
-    } else if (turn < gifts && courtesy_.returned_soon(now)) {
+    const std::uint64_t now = clock_ns();
+    const bool may_sleep = lock_ == nullptr && !world_.cliques;
+    if (may_sleep && turn < gifts && courtesy_.returned_soon(now)) {
       if (turn == 0 && overtaken_) {
         overtaken_ = false;
       } else if (courtesy_.due(turn)) {
         give_core_away(courtesy_, now);
       }
-    } else if (turn >= looks && sockets_.wait(-1, 1'000'000) < 0) {
+    } else if (!may_sleep || (turn >= looks && sockets_.wait(-1, 1'000'000) < 0)) {
       sched_yield();
     }
   } else if (world_.crowded || turn > spins) {

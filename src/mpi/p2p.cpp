@@ -309,7 +309,7 @@ bool draw_one(Channel& channel) {
     next.ticket = channel.arrived.append();
     ++channel.unexpected;
     ++the.unexpected;
-    the.spare.release();
+    static_cast<void>(the.spare.release());  // the engine has it now
     // No more can be drawn: what is held waits at the library for the messages there, which are
     // younger than all that Hob has.
     while (the.full() && !the.active.empty()) release(*the.active.back());

@@ -175,7 +175,8 @@ def armci_cases(args):
         name = os.path.relpath(program, os.path.join(args.work, "tests"))
         if not (os.path.isfile(program) and os.access(program, os.X_OK)) or "/.libs/" in program:
             continue
-        if re.search(r"bench|latency|perf|\.(o|so|la|sh)$", name):
+        # ping-pong-mpi polls memory that it never set, and has MPI_Iprobe write an int to a byte.
+        if re.search(r"bench|latency|perf|ping-pong-mpi|\.(o|so|la|sh)$", name):
             continue
         yield Case(
             name,
