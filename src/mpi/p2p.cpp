@@ -35,6 +35,14 @@ constexpr std::uint64_t kWorthDrawing = 64;
 /// Messages drawn at one look, so that a flood cannot keep a thread from its own work.
 constexpr int kDrawnAtOnce = 256;
 
+/// Where a blocking receive waits with nothing else posted: its message comes sooner in the
+/// library of Open MPI, and by probing in MPICH, whose waits do more between looks.
+#if defined(OPEN_MPI)
+constexpr bool kLoneWaitInLibrary = true;
+#else
+constexpr bool kLoneWaitInLibrary = false;
+#endif
+
 std::vector<Receive*>& free_receives() {
   static auto* the = new std::vector<Receive*>;
   return *the;
@@ -171,8 +179,10 @@ Receive* new_receive() {
 void destroy(Receive& receive) {
   if (receive.owns_type) real::Type_free(&receive.target.type);
   Channel& channel = *receive.channel;
-  ::operator delete(receive.discarded);
-  receive.discarded = nullptr;
+  if (HOB_UNLIKELY(receive.discarded != nullptr)) {
+    ::operator delete(receive.discarded);
+    receive.discarded = nullptr;
+  }
   receive.owns_type = receive.is_persistent = receive.is_abandoned = false;
   receive.native = MPI_REQUEST_NULL;
   receive.state.store(Receive::State::inactive, std::memory_order_relaxed);
@@ -285,8 +295,8 @@ int take_from_library(const Channel& channel, Wanted wanted, int* flag, MPI_Mess
   return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
 }
 
-/// Draws one message that has come from the library, and matches it. False if there is none.
-bool draw_one(Channel& channel) {
+/// Takes one message that has come from the library, into State::spare. Null if there is none.
+Message* next_message(Channel& channel) {
   State& the = state();
   if (!the.spare) the.spare = new_message();
   Message& next = *the.spare;
@@ -294,9 +304,15 @@ bool draw_one(Channel& channel) {
   if (take_from_library(channel, {MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm}, &flag, &next.handle,
                         &next.status) != MPI_SUCCESS ||
       !flag)
-    return false;
+    return nullptr;
   ++channel.stats.drawn;
   heating::note_communication();
+  return &next;
+}
+
+/// Matches the message in State::spare, or queues it.
+void arrive(Channel& channel, Message& next) {
+  State& the = state();
   const auto arrival =
       the.engine->arrive(envelope(channel, next.status.MPI_SOURCE, next.status.MPI_TAG), &next);
   if (arrival.request) {
@@ -304,17 +320,38 @@ bool draw_one(Channel& channel) {
     channel.posted.match(receive.ticket);
     no_longer_held(receive);
     give(receive, next.handle, next.status);
-  } else {
-    channel.posted.miss();
-    next.ticket = channel.arrived.append();
-    ++channel.unexpected;
-    ++the.unexpected;
-    static_cast<void>(the.spare.release());  // the engine has it now
-    // No more can be drawn: what is held waits at the library for the messages there, which are
-    // younger than all that Hob has.
-    while (the.full() && !the.active.empty()) release(*the.active.back());
+    return;
   }
-  return true;
+  channel.posted.miss();
+  next.ticket = channel.arrived.append();
+  ++channel.unexpected;
+  ++the.unexpected;
+  static_cast<void>(the.spare.release());  // the engine has it now
+  // No more can be drawn: what is held waits at the library for the messages there, which are
+  // younger than all that Hob has.
+  while (the.full() && !the.active.empty()) release(*the.active.back());
+}
+
+/// Draws one message that has come from the library, and matches it. False if there is none.
+bool draw_one(Channel& channel) {
+  Message* next = next_message(channel);
+  if (next) arrive(channel, *next);
+  return next != nullptr;
+}
+
+/// For a receive that nothing is held before: draws what has come from the library up to the
+/// message that it takes, which is in State::spare then. Null if that has not come; the library
+/// then has no message left, unless Hob has all that it can have.
+const Message* draw_up_to(Channel& channel, const Wanted& wanted) {
+  while (!state().full()) {
+    Message* next = next_message(channel);
+    if (!next) break;
+    if ((wanted.source == MPI_ANY_SOURCE || wanted.source == next->status.MPI_SOURCE) &&
+        (wanted.tag == MPI_ANY_TAG || wanted.tag == next->status.MPI_TAG))
+      return next;
+    arrive(channel, *next);
+  }
+  return nullptr;
 }
 
 /// Draws what has come from the library, while there are receives for it.
@@ -338,8 +375,10 @@ int start_with_library(Channel& channel, const Target& target, const Wanted& wan
   const double allowed = kSlowSearchNs + static_cast<double>(target.count) * type->bytes;
   if (error != MPI_SUCCESS || took < allowed * ticks_per_nanosecond()) {
     if (channel.slow_starts != 0) --channel.slow_starts;
+    channel.was_fast();
     return error;
   }
+  channel.was_slow();
   if (++channel.slow_starts < channel.patience) return error;
   channel.slow_starts = 0;
   std::uint64_t drawn = 0;
@@ -538,25 +577,50 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     guard.unlock();
     return native_receive(target, wanted, status);
   }
-  if (std::unique_ptr<Message> message = take_unexpected(*channel, wanted)) {
+  std::unique_ptr<Message> queued = take_unexpected(*channel, wanted);
+  const Message* message = queued.get();
+  const bool holds = channel->holds();
+  if (message) {
     ++channel->stats.immediate;
+  } else if (holds && channel->held == 0 && channel->outstanding == 0 && !many_threads &&
+             !blocking_needs_care()) {
+    // Nothing is older, and nothing else is posted before it is complete. So its message is the
+    // first that Hob draws and that it accepts.
+    ++channel->stats.lone;
+    Pause pause;
+    while (!(message = draw_up_to(*channel, wanted)) && !the.full() && !kLoneWaitInLibrary) {
+      if (parts_under_way.load(std::memory_order_relaxed) != 0) {
+        guard.unlock();
+        advance();
+        guard.lock();
+      }
+      pause();
+    }
+    if (!message) {
+      ++channel->stats.native;
+      guard.unlock();
+      return native_receive(target, wanted, status);
+    }
+    ++channel->stats.held;
+  }
+  if (message) {
     MPI_Message handle = message->handle;
     if (too_long(target, message->status)) {
       Receive receive;
       set(receive, *channel, target, wanted);
       receive.is_blocking = true;
       give(receive, handle, message->status);
-      recycle(std::move(message));
+      if (queued) recycle(std::move(queued));
       return wait_for(receive, guard, status);
     }
-    recycle(std::move(message));
+    if (queued) recycle(std::move(queued));
     guard.unlock();
     if (!blocking_needs_care()) return take_message(target, &handle, status);
     MPI_Request request = MPI_REQUEST_NULL;
     const int error = start_taking(target, &handle, &request);
     return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
   }
-  if (channel->holds()) {
+  if (holds) {
     Receive receive;
     set(receive, *channel, target, wanted);
     receive.is_blocking = true;

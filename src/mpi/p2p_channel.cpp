@@ -69,11 +69,6 @@ bool forbids_wildcards(MPI_Comm comm) {
 
 }  // namespace
 
-State& state() {
-  static auto* the = new State;
-  return *the;
-}
-
 Channel::Channel(MPI_Comm handle, std::uint32_t number)
     : comm(handle), context(number), posted(kMeterLimit), arrived(kMeterLimit) {
   int inter = 0;

@@ -70,8 +70,9 @@ struct ChannelStats {
 };
 
 class Channel final : public CompletionObserver {
-  /// One in so many receives that go to the library is timed.
-  static constexpr std::uint32_t kTimedOneIn = 32;
+  /// One in so many receives that go to the library is timed: ever fewer while all are fast, many
+  /// after a slow one.
+  static constexpr std::uint32_t kTimedAtFirst = 32, kTimedWhileSlow = 8, kTimedWhileFast = 128;
 
   /// One in so many that are not watched is a sentinel. A power of two.
   static constexpr std::uint32_t kPerSentinel = 256;
@@ -105,7 +106,9 @@ class Channel final : public CompletionObserver {
 
   /// One more receive goes to the library. Whether it is to be timed is asked before.
   bool to_be_timed() const { return untimed == 0 && !native_only; }
-  void starts() { untimed = untimed == 0 ? kTimedOneIn - 1 : untimed - 1; }
+  void starts() { untimed = untimed == 0 ? timed_one_in - 1 : untimed - 1; }
+  void was_fast() { timed_one_in = std::min(2 * timed_one_in, kTimedWhileFast); }
+  void was_slow() { untimed = (timed_one_in = kTimedWhileSlow) - 1; }
 
   /// Receives at the library from which on Hob holds new ones: few, if many were held lately.
   std::uint64_t threshold() const;
@@ -135,9 +138,10 @@ class Channel final : public CompletionObserver {
   std::uint32_t watched_in_stretch = 0;
   std::uint32_t sentinels = 0;                           ///< at the library
   std::uint64_t least_in_stretch = 0, least_before = 0;  ///< of outstanding, in the last stretches
-  std::uint64_t references = 0;             ///< receives and watched requests that point here
-  std::uint32_t untimed = kTimedOneIn - 1;  ///< that go to the library before one that is timed
-  std::uint32_t slow_starts = 0;            ///< of those timed, slow ones lately
+  std::uint64_t references = 0;  ///< receives and watched requests that point here
+  std::uint32_t timed_one_in = kTimedAtFirst;
+  std::uint32_t untimed = kTimedAtFirst - 1;  ///< that go to the library before one that is timed
+  std::uint32_t slow_starts = 0;              ///< of those timed, slow ones lately
   std::uint32_t patience = 4;    ///< slow ones after which the library's messages are drawn
   std::size_t active_place = 0;  ///< in the list of channels with held receives
   match::DepthMeter posted;
@@ -223,7 +227,10 @@ struct State {
   std::vector<std::unique_ptr<Message>> free_messages;
   std::uint32_t next_context = 0;
 };
-State& state();
+inline State& state() {
+  static State& the = *new State;
+  return the;
+}
 
 /// The channel of a communicator, made at its first use; null for a handle that is none.
 /// The gate is held.

@@ -68,14 +68,14 @@ void prepare_progress(bool any_thread, bool callbacks) {
 
 void under_way() {
   install_callback();
-  parts_under_way.fetch_add(1, std::memory_order_seq_cst);
+  count(parts_under_way, 1);
   wake();
   if (has_helper) helper::call();
 }
 
 void none_under_way() {
   rest();
-  parts_under_way.fetch_sub(1, std::memory_order_relaxed);
+  count(parts_under_way, -1);
 }
 
 void advance() {
@@ -87,7 +87,7 @@ void advance() {
 }
 
 void advance_from_library() {
-  if (parts_under_way.load(std::memory_order_relaxed) == 0) return;
+  if (parts_under_way.load(std::memory_order_relaxed) == 0 || advancing) return;
   const DepthGuard guard;
   advance();
 }

@@ -26,6 +26,25 @@ Registry& registry() {
   return *the;
 }
 
+/// Adds to what is written under the lock alone.
+template <class T>
+void count(std::atomic<T>& counter, T more) {
+  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) + more),
+                std::memory_order_relaxed);
+}
+
+/// Hob knows one handle more, or one less. Under the lock.
+void begins(MPI_Request handle) {
+  count<std::int64_t>(alive, 1);
+  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
+    count<std::uint8_t>(known, 1);
+}
+void ends(MPI_Request handle) {
+  count<std::int64_t>(alive, -1);
+  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
+    count<std::uint8_t>(known, UINT8_MAX);
+}
+
 int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
 int no_free(void*) { return MPI_SUCCESS; }
 int no_cancel(void*, int) { return MPI_SUCCESS; }
@@ -33,6 +52,7 @@ int no_cancel(void*, int) { return MPI_SUCCESS; }
 }  // namespace
 
 Entry look_up(MPI_Request handle) {
+  if (unknown(handle)) return {};
   Registry& the = registry();
   const std::lock_guard guard(the.lock);
   const Entry* entry = the.table.find(key_of(handle));
@@ -40,18 +60,30 @@ Entry look_up(MPI_Request handle) {
 }
 
 Entry take(MPI_Request handle) {
+  if (unknown(handle)) return {};
   Registry& the = registry();
   const std::lock_guard guard(the.lock);
   Entry* entry = the.table.find(key_of(handle));
   if (!entry || (!entry->operation && !entry->observer)) return {};
   const Entry taken = *entry;
-  if (taken.operation) operations.fetch_sub(1, std::memory_order_relaxed);
+  if (taken.operation) count<std::int64_t>(operations, -1);
   entry->operation = nullptr;
   entry->observer = nullptr;
   entry->watch = 0;
-  alive.fetch_sub(1, std::memory_order_relaxed);
+  ends(handle);
   if (taken.pooled) the.free_handles.push_back(handle);
   return taken;
+}
+
+void give_back(MPI_Request handle) {
+  Registry& the = registry();
+  const std::lock_guard guard(the.lock);
+  Entry* entry = the.table.find(key_of(handle));
+  if (!entry || !entry->operation) return;
+  entry->operation = nullptr;
+  count<std::int64_t>(operations, -1);
+  ends(handle);
+  if (entry->pooled) the.free_handles.push_back(handle);
 }
 
 void tell_complete(MPI_Request handle, std::uint64_t watch) {
@@ -65,7 +97,7 @@ void tell_complete(MPI_Request handle, std::uint64_t watch) {
     told = *entry;
     entry->observer = nullptr;
     entry->watch = 0;
-    alive.fetch_sub(1, std::memory_order_relaxed);
+    ends(handle);
   }
   told.observer->completed(told.cookie, false);
 }
@@ -85,8 +117,8 @@ MPI_Request add(Operation& operation) {
   entry.observer = nullptr;
   entry.watch = 0;
   entry.pooled = true;
-  alive.fetch_add(1, std::memory_order_relaxed);
-  operations.fetch_add(1, std::memory_order_relaxed);
+  begins(handle);
+  count<std::int64_t>(operations, 1);
   return handle;
 }
 
@@ -98,8 +130,8 @@ void stand_behind(MPI_Request handle, Operation& operation) {
   entry.observer = nullptr;
   entry.watch = 0;
   entry.pooled = false;
-  alive.fetch_add(1, std::memory_order_relaxed);
-  operations.fetch_add(1, std::memory_order_relaxed);
+  begins(handle);
+  count<std::int64_t>(operations, 1);
 }
 
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
@@ -107,7 +139,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
   if (!many_threads) {
     Entry& entry = registry().table.at(key_of(handle));
     if (!entry.operation && !entry.observer) {
-      alive.fetch_add(1, std::memory_order_relaxed);
+      begins(handle);
       entry = {entry.key, nullptr, &observer, cookie, ++registry().watches, false};
       return;
     }
@@ -129,7 +161,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
     Entry& entry = the.table.at(key_of(handle));
     before = entry;
     if (!entry.operation) {
-      if (!entry.observer) alive.fetch_add(1, std::memory_order_relaxed);
+      if (!entry.observer) begins(handle);
       entry.observer = &observer;
       entry.cookie = cookie;
       entry.watch = ++the.watches;
@@ -143,10 +175,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
     before.observer->completed(before.cookie, true);
 }
 
-Operation* find(MPI_Request handle) {
-  if (alive.load(std::memory_order_relaxed) == 0) return nullptr;
-  return look_up(handle).operation;
-}
+Operation* find(MPI_Request handle) { return look_up(handle).operation; }
 
 bool any_tells(int count, const MPI_Request* handles) {
   Registry& the = registry();

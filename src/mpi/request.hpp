@@ -4,7 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "mpi/mpi.hpp"
 #include "mpi/wrapper.hpp"
@@ -69,8 +71,32 @@ inline std::atomic<std::int64_t> alive{0};
 /// are told of its results.
 inline std::atomic<std::int64_t> operations{0};
 
+inline bool none_alive() { return HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0); }
+
 /// Waits and tests are the library's own, and tell nothing.
-inline bool all_native() { return alive.load(std::memory_order_relaxed) == 0 && idle(); }
+inline bool all_native() { return none_alive() && idle(); }
+
+/// How many handles with this hash are alive; at most 255, and these are never counted down. So
+/// most requests that Hob does not know are told by one load. Written under the table's lock.
+inline constexpr int kHandleHashBits = 12;
+inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
+
+inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
+  std::uint64_t key = 0;
+  std::memcpy(&key, &handle, sizeof handle);
+  return known_handles[(key * 0x9e3779b97f4a7c15u) >> (64 - kHandleHashBits)];
+}
+
+/// True: Hob knows nothing of this request. False tells nothing.
+inline bool unknown(MPI_Request handle) {
+  return none_alive() || known_handle(handle).load(std::memory_order_relaxed) == 0;
+}
+inline bool all_unknown(int count, const MPI_Request* handles) {
+  if (none_alive()) return true;
+  for (int i = 0; i < count; ++i)
+    if (known_handle(handles[i]).load(std::memory_order_relaxed) != 0) return false;
+  return true;
+}
 
 /// A handle for an operation of Hob's: a real request of the library, from a pool. Throws
 /// std::bad_alloc. The handle is given back when the operation is complete or freed.
@@ -89,7 +115,7 @@ Operation* find(MPI_Request handle);
 /// Whether the process may learn of other processes' writes when any of these is complete.
 bool any_tells(int count, const MPI_Request* handles);
 inline bool tell(int count, const MPI_Request* handles) {
-  return HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0) || any_tells(count, handles);
+  return none_alive() || any_tells(count, handles);
 }
 
 /// Waits for one request of any kind while Hob's own things advance.

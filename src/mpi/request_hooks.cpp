@@ -13,8 +13,11 @@ namespace hob::mpi {
 namespace requests {
 namespace {
 
-/// Nothing of Hob's can be behind any request, and nothing needs care while the library waits.
-bool only_native() { return alive.load(std::memory_order_relaxed) == 0 && !blocking_needs_care(); }
+/// Nothing of Hob's is behind these requests, and nothing needs care while the library waits.
+bool only_native(int count, const MPI_Request* handles) {
+  return !blocking_needs_care() && all_unknown(count, handles);
+}
+bool only_native(MPI_Request handle) { return !blocking_needs_care() && unknown(handle); }
 
 /// The library's own request: waits, and lets Hob's things advance where the library does not.
 int native_wait(MPI_Request* request, MPI_Status* status) {
@@ -57,7 +60,7 @@ int finish(MPI_Request* request, Operation& operation, MPI_Status* status) {
     error = operation.result(status);
   }
   if (!operation.persistent()) {
-    take(*request);
+    give_back(*request);
     *request = MPI_REQUEST_NULL;
   }
   operation.retire();
@@ -75,11 +78,17 @@ class Mix {
     for (int i = 0; i < count; ++i) {
       const Entry entry = requests[i] == MPI_REQUEST_NULL ? Entry{} : look_up(requests[i]);
       if (entry.operation) {
+        if (own_.empty()) own_.reserve(static_cast<std::size_t>(count - i));
         if (entry.operation->active())
           own_.push_back({i, entry.operation});
         else
           idle_.push_back(i);
         continue;
+      }
+      if (natives_.empty()) {
+        natives_.reserve(static_cast<std::size_t>(count - i));
+        places_.reserve(static_cast<std::size_t>(count - i));
+        watches_.reserve(static_cast<std::size_t>(count - i));
       }
       natives_.push_back(requests[i]);
       places_.push_back(i);
@@ -190,6 +199,7 @@ int finish_all(Mix& mix, MPI_Request* requests, MPI_Status* statuses, int native
   }
   for (const int i : mix.idle()) copy_status(empty_status(), at(statuses, i));
   std::vector<int> errors;
+  errors.reserve(mix.own().size());
   for (const Mix::Own& own : mix.own()) {
     errors.push_back(finish(&requests[own.place], *own.operation, at(statuses, own.place)));
     failed |= errors.back() != MPI_SUCCESS;
@@ -316,7 +326,7 @@ int wait(MPI_Request* request, MPI_Status* status) {
 using namespace requests;
 
 int on_Wait(MPI_Request* request, MPI_Status* status) {
-  if (HOB_LIKELY(only_native())) {
+  if (HOB_LIKELY(only_native(*request))) {
     const Blocking blocking;
     return real::Wait(request, status);
   }
@@ -324,7 +334,7 @@ int on_Wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int on_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (HOB_LIKELY(only_native())) return real::Test(request, flag, status);
+  if (HOB_LIKELY(only_native(*request))) return real::Test(request, flag, status);
   const Entry entry = look_up(*request);
   if (!entry.operation) {
     if (blocking_needs_care()) advance();
@@ -344,7 +354,7 @@ int on_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native()) || count <= 0) {
+  if (HOB_LIKELY(only_native(count, array_of_requests)) || count <= 0) {
     const Blocking blocking;
     return real::Waitall(count, array_of_requests, array_of_statuses);
   }
@@ -374,7 +384,7 @@ int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_
 
 int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
                MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native()) || count <= 0)
+  if (HOB_LIKELY(only_native(count, array_of_requests)) || count <= 0)
     return real::Testall(count, array_of_requests, flag, array_of_statuses);
   if (HOB_LIKELY(only_watched())) {
     const Watched watched(count, array_of_requests);
@@ -403,7 +413,7 @@ int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
 }
 
 int on_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Status* status) {
-  if (HOB_LIKELY(only_native()) || count <= 0) {
+  if (HOB_LIKELY(only_native(count, array_of_requests)) || count <= 0) {
     const Blocking blocking;
     return real::Waitany(count, array_of_requests, index, status);
   }
@@ -432,7 +442,7 @@ int on_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Statu
 
 int on_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag,
                MPI_Status* status) {
-  if (HOB_LIKELY(only_native()) || count <= 0)
+  if (HOB_LIKELY(only_native(count, array_of_requests)) || count <= 0)
     return real::Testany(count, array_of_requests, index, flag, status);
   if (HOB_LIKELY(only_watched())) {
     const Watched watched(count, array_of_requests);
@@ -450,7 +460,7 @@ int on_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag
 
 int on_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                 MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native()) || incount <= 0) {
+  if (HOB_LIKELY(only_native(incount, array_of_requests)) || incount <= 0) {
     const Blocking blocking;
     return real::Waitsome(incount, array_of_requests, outcount, array_of_indices,
                           array_of_statuses);
@@ -484,7 +494,7 @@ int on_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int
 
 int on_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                 MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native()) || incount <= 0)
+  if (HOB_LIKELY(only_native(incount, array_of_requests)) || incount <= 0)
     return real::Testsome(incount, array_of_requests, outcount, array_of_indices,
                           array_of_statuses);
   if (HOB_LIKELY(only_watched())) {
@@ -502,12 +512,12 @@ int on_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int
 }
 
 int on_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  if (HOB_LIKELY(only_native())) return real::Request_get_status(request, flag, status);
+  if (HOB_LIKELY(only_native(request))) return real::Request_get_status(request, flag, status);
   return get_status(request, flag, status);
 }
 
 int on_Request_free(MPI_Request* request) {
-  if (HOB_LIKELY(only_native())) return real::Request_free(request);
+  if (HOB_LIKELY(only_native(*request))) return real::Request_free(request);
   const Entry entry = take(*request);
   if (!entry.operation) {
     const int error = real::Request_free(request);
@@ -533,7 +543,7 @@ int on_Start(MPI_Request* request) {
 }
 
 int on_Startall(int count, MPI_Request array_of_requests[]) {
-  if (HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0) || count <= 0)
+  if (HOB_LIKELY(all_unknown(count, array_of_requests)) || count <= 0)
     return real::Startall(count, array_of_requests);
   for (int i = 0; i < count; ++i)
     if (const int error = on_Start(&array_of_requests[i]); error != MPI_SUCCESS) return error;
@@ -544,7 +554,7 @@ int on_Startall(int count, MPI_Request array_of_requests[]) {
 
 int on_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag,
                               MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native()))
+  if (HOB_LIKELY(only_native(count, array_of_requests)))
     return real::Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
   *flag = 1;
   for (int i = 0; i < count && *flag; ++i)
@@ -556,7 +566,7 @@ int on_Request_get_status_all(int count, const MPI_Request array_of_requests[], 
 
 int on_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index,
                               int* flag, MPI_Status* status) {
-  if (HOB_LIKELY(only_native()))
+  if (HOB_LIKELY(only_native(count, array_of_requests)))
     return real::Request_get_status_any(count, array_of_requests, index, flag, status);
   bool any = false;
   *index = MPI_UNDEFINED;
@@ -577,7 +587,7 @@ int on_Request_get_status_any(int count, const MPI_Request array_of_requests[], 
 
 int on_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount,
                                int array_of_indices[], MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native()))
+  if (HOB_LIKELY(only_native(incount, array_of_requests)))
     return real::Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
                                          array_of_statuses);
   bool any = false;

@@ -27,8 +27,16 @@ inline bool pass_through() { return !active || depth != 0; }
 /// (plan.SLEEPERS) are the library's own.
 inline std::atomic<int> parts_awake{0};
 
-inline void wake() { parts_awake.fetch_add(1, std::memory_order_relaxed); }
-inline void rest() { parts_awake.fetch_sub(1, std::memory_order_relaxed); }
+/// Adds, at the price of a plain addition while the program has one thread.
+inline void count(std::atomic<int>& counter, int more) {
+  if (many_threads)
+    counter.fetch_add(more, std::memory_order_seq_cst);
+  else
+    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+inline void wake() { count(parts_awake, 1); }
+inline void rest() { count(parts_awake, -1); }
 
 /// For parts that, once they have had something to do, stay awake.
 inline void stay_awake() {

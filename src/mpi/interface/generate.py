@@ -118,6 +118,9 @@ def may_block(call):
 def wrapper(call):
     lines = [f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{"]
     native = f"real::{short(call.name)}({call.arguments})"
+    if call.base in plan.ASLEEP:
+        test = " && ".join(t for t in ("sleeping()", plan.ASLEEP[call.base]) if t)
+        lines.append(f"  if (HOB_LIKELY({test})) return {native};")
     # Also in calls that the program makes from inside the library (error handlers, attribute copies).
     for _declaration, name, kind, direction in call.parameters:
         if kind == "COMMUNICATOR" and direction == "in" and call.base not in plan.WHOLE_WORLD:
@@ -136,7 +139,7 @@ def wrapper(call):
         lines.append(f"  if (HOB_LIKELY({test})) return {native};")
     if call.base in plan.EXPRESS:
         lines.append(f"  if (HOB_LIKELY({plan.EXPRESS[call.base]})) return {native};")
-    if call.base in plan.EXPRESS or call.base in plan.COUNTED or call.base in plan.SLEEPERS:
+    if any(call.base in x for x in (plan.ASLEEP, plan.EXPRESS, plan.COUNTED, plan.SLEEPERS)):
         # The rest is a function of its own: no registers are saved for it here.
         rest = f"long_{short(call.name)}"
         lines += [
