@@ -111,7 +111,7 @@ File_get_group File_get_info File_get_position File_get_type_extent File_get_vie
 File_set_errhandler
 """.split()
 
-# Never wrapped: conversions of handles, and the tools interface.
+# Never wrapped: conversions of handles, and the tools interface (of which pvars.cpp has a part).
 IGNORED_SUFFIXES = ("_c2f", "_f2c", "_f082c", "_c2f08", "_f082f", "_f2f08", "_fromint", "_toint")
 IGNORED_PREFIXES = ("MPI_T_", "MPI_Abi_")
 
