@@ -63,8 +63,8 @@ inline Workload::Step Workload::step(std::size_t i) {
                              static_cast<std::int32_t>(index / peers) + 1};
     Step step{envelope, envelope};
     if constexpr (wild(pattern)) {
-      // A tenth, rounded: half of it from any source and half with any tag. One message fits each of
-      // these receives only: its tag or its source is nobody else's.
+      // A tenth, rounded: half of it from any source and half with any tag. One message fits each
+      // of these receives only: its tag or its source is nobody else's.
       bool source = index % 20 == 5;
       bool tag = index % 20 == 15;
       step.message.tag = source ? number + 1000000 : step.message.tag;
