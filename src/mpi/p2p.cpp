@@ -25,10 +25,12 @@ namespace {
 /// so this is about where a search costs ten times what drawing a message costs (docs/takeover.md).
 constexpr std::uint64_t kThreshold = 512;
 
-/// A timed receive that takes longer to post than this, plus a nanosecond for each byte of its
-/// buffer, searched some hundred unexpected messages. After so many of these, drawing them all
-/// costs no more than the searches did; unless it found few.
+/// A timed receive that takes longer to post than this, plus a quarter of a nanosecond for each
+/// byte of its buffer (its message may be there, and be copied), searched some hundred unexpected
+/// messages. After so many of these, drawing them all costs no more than the searches did; unless
+/// it found few.
 constexpr double kSlowSearchNs = 1000;
+constexpr double kSlowCopyNs = 0.25;
 constexpr std::uint32_t kPatience = 4;
 constexpr std::uint64_t kWorthDrawing = 64;
 
@@ -372,7 +374,8 @@ int start_with_library(Channel& channel, const Target& target, const Wanted& wan
   const std::uint64_t before = ticks();
   const int error = native_start(target, wanted, request);
   const double took = static_cast<double>(ticks() - before);
-  const double allowed = kSlowSearchNs + static_cast<double>(target.count) * type->bytes;
+  const double allowed =
+      kSlowSearchNs + kSlowCopyNs * static_cast<double>(target.count) * type->bytes;
   if (error != MPI_SUCCESS || took < allowed * ticks_per_nanosecond()) {
     if (channel.slow_starts != 0) --channel.slow_starts;
     channel.was_fast();
