@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -37,13 +38,16 @@ constexpr std::uint64_t kWorthDrawing = 64;
 /// Messages drawn at one look, so that a flood cannot keep a thread from its own work.
 constexpr int kDrawnAtOnce = 256;
 
-/// Where a blocking receive waits with nothing else posted: its message comes sooner in the
-/// library of Open MPI, and by probing in MPICH, whose waits do more between looks.
+/// Where a blocking receive waits with nothing else posted: its message comes sooner within Open
+/// MPI and MPICH 4, and by probing in MPICH 5, whose waits do more between looks.
+bool waits_sooner_in_library() {
 #if defined(OPEN_MPI)
-constexpr bool kLoneWaitInLibrary = true;
+  return true;
 #else
-constexpr bool kLoneWaitInLibrary = false;
+  int major = 0;
+  return std::sscanf(runtime().mpi_version.c_str(), "MPICH Version: %d", &major) == 1 && major < 5;
 #endif
+}
 
 std::vector<Receive*>& free_receives() {
   static auto* the = new std::vector<Receive*>;
@@ -591,7 +595,7 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     // first that Hob draws and that it accepts.
     ++channel->stats.lone;
     Pause pause;
-    while (!(message = draw_up_to(*channel, wanted)) && !the.full() && !kLoneWaitInLibrary) {
+    while (!(message = draw_up_to(*channel, wanted)) && !the.full() && !the.lone_waits_in_library) {
       if (parts_under_way.load(std::memory_order_relaxed) != 0) {
         guard.unlock();
         advance();
@@ -846,6 +850,7 @@ void start() {
   the.engine = match::make_engine(config);
   the.threshold = settings.match_threshold;
   if (the.threshold == 0) the.threshold = kThreshold;
+  the.lone_waits_in_library = waits_sooner_in_library();
   ticks_per_nanosecond();  // now, since the first call takes a millisecond
   add_poller({look, hand_over_all});
   report_queues();

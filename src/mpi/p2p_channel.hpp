@@ -223,6 +223,7 @@ struct State {
   static constexpr std::uint64_t most_unexpected = 1 << 17;
 #endif
   bool full() const { return unexpected >= most_unexpected; }
+  bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
   std::unique_ptr<Message> spare;
   std::vector<std::unique_ptr<Message>> free_messages;
   std::uint32_t next_context = 0;
