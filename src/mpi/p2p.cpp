@@ -809,7 +809,9 @@ void hand_over(MPI_Comm comm) {
 }
 
 void about_to_go(MPI_Comm comm) {
-  const std::lock_guard guard(state().gate);
+  // The program's own callbacks may free communicators, too, wherever the library calls them.
+  std::unique_lock guard(state().gate, std::defer_lock);
+  if (!state().gate.mine()) guard.lock();
   Channel* channel = known_channel(comm);
   if (!channel) return;
   release(*channel);

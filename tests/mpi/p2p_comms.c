@@ -35,8 +35,16 @@ static void intercommunicator(void) {
   MPI_Comm_free(&half);
 }
 
-/* A communicator freed while its receives are pending goes on receiving. */
-static void freed_while_pending(void) {
+static int free_value(MPI_Comm comm, int key, void* value, void* extra) {
+  (void)comm, (void)key, (void)extra;
+  return MPI_Comm_free((MPI_Comm*)value);
+}
+
+/* A communicator freed while its receives are pending goes on receiving. As libraries do, it may be
+ * an attribute of another one, freed by the attribute's callback. */
+static void freed_while_receiving(int by_callback) {
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_value, &key, NULL);
   for (int round = 0; round < 5; round++) {
     MPI_Comm comm;
     MPI_Request requests[10];
@@ -51,12 +59,23 @@ static void freed_while_pending(void) {
         MPI_Issend(&values[i], 1, MPI_INT, 0, i, comm, &requests[i]);
       }
     }
-    MPI_Comm_free(&comm);
+    if (by_callback) {
+      MPI_Comm owner;
+      MPI_Comm_dup(MPI_COMM_WORLD, &owner);
+      MPI_Comm_set_attr(owner, key, &comm);
+      MPI_Comm_free(&owner);
+    } else {
+      MPI_Comm_free(&comm);
+    }
     if (world_rank < 2) MPI_Waitall(10, requests, MPI_STATUSES_IGNORE);
     if (world_rank == 0)
       for (int i = 0; i < 10; i++) CHECK_EQ(values[i], round * 10 + i);
   }
+  MPI_Comm_free_keyval(&key);
 }
+
+static void freed_while_pending(void) { freed_while_receiving(0); }
+static void freed_by_callback(void) { freed_while_receiving(1); }
 
 /* Handles are reused: messages must not leak from an old communicator into a new one. */
 static void handles_reused(void) {
@@ -197,6 +216,7 @@ int main(int argc, char** argv) {
   static const struct test_case cases[] = {
       {"intercommunicator", intercommunicator},
       {"freed_while_pending", freed_while_pending},
+      {"freed_by_callback", freed_by_callback},
       {"handles_reused", handles_reused},
       {"hints", hints},
       {"cartesian", cartesian},

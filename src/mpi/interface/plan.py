@@ -61,7 +61,7 @@ Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
 
 # Calls that Hob must see wherever the program makes them: in its error handlers and attribute
 # callbacks, too, which the library calls from within calls that Hob made.
-EVERYWHERE = "Type_free Win_free".split()
+EVERYWHERE = "Comm_disconnect Comm_free Type_free Win_free".split()
 
 # Calls that may be only counted while Hob sleeps, and where (wrapper.hpp, QuietWindow).
 COUNTED = {"Put": "puts", "Accumulate": "accumulates", "Get": "gets"}
