@@ -8,9 +8,6 @@ namespace hob::match::flat {
 
 namespace {
 
-/// The bits of a key's place that count, by its wildcards.
-constexpr std::uint64_t compared[4] = {~std::uint64_t{0}, 0xffffffff, ~std::uint64_t{0xffffffff},
-                                       0};
 constexpr std::uint64_t source_wildcard = std::uint64_t{static_cast<std::uint32_t>(any_source)}
                                           << 32;
 constexpr std::uint64_t tag_wildcard = static_cast<std::uint32_t>(any_tag);
@@ -24,53 +21,32 @@ Key any_of(Key key) { return {source_wildcard | tag_wildcard, key.context}; }
 
 // --- short queues
 
-/// The oldest slot of a short queue that fits, or none.
+/// The oldest entry of a short queue that goes with a key, or none.
 template <Side side>
 [[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::search_short(Key with) const {
-  const std::uint64_t of_all = side == Side::messages ? compared[wildcards_of(with)] : 0;
-  std::uint32_t slot = first_;
-  for (; slot != none; slot = slots_[slot].next) {
-    const Slot& there = slots_[slot];
-    const std::uint64_t bits = side == Side::receives ? compared[there.sequence] : of_all;
-    if ((((there.place ^ with.place) & bits) | (there.context ^ with.context)) == 0) break;
+  if constexpr (side == Side::receives) {
+    return short_.find(with, [](const ShortQueue::Entry& receive) { return receive.bits; });
+  } else {
+    const std::uint64_t bits =
+        surely_exact(with) ? compared_bits[0] : compared_bits[wildcards_of(with)];
+    return short_.find(with, [bits](const ShortQueue::Entry&) { return bits; });
   }
-  return slot;
-}
-
-template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::unlink_short(std::uint32_t slot) {
-  std::uint32_t next = slots_[slot].next;
-  std::uint32_t prev = slots_[slot].prev;
-  (prev != none ? slots_[prev].next : first_) = next;
-  (next != none ? slots_[next].prev : last_) = prev;
 }
 
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_short(Key key, void* item) {
-  if (slots_.full()) [[unlikely]] {
-    return append_with_room(key, item);
-  }
-  std::uint32_t slot = fill(key, item);
-  slots_[slot].sequence = class_of(key);
-  slots_[slot].next = none;
-  slots_[slot].prev = last_;
-  (last_ != none ? slots_[last_].next : first_) = slot;
-  last_ = slot;
-  return {nullptr, slot};
+  const Class wildcards = surely_exact(key) ? 0 : class_of(key);
+  ++count_;
+  return {nullptr, short_.append(key, compared_bits[wildcards], item)};
 }
 
 template <Side side>
 typename FlatQueue<side>::Taken FlatQueue<side>::take_short(Other& other, Key with, void* item) {
-  std::uint32_t slot = search_short(with);
-  if (slot == none) return other.append(with, item);
-  if (count_ == 1) {  // nothing to unlink it from
-    first_ = last_ = none;
-    count_ = 0;
-    slots_.reset();
-    return {slots_[slot].item, 0};
-  }
-  unlink_short(slot);
-  return release(slot);
+  std::uint32_t found = search_short(with);
+  if (found == none) return other.append(with, item);
+  short_.remove(found);
+  --count_;
+  return {short_[found].item, 0};
 }
 
 // --- deep queues: searching
@@ -99,11 +75,11 @@ template <Side side>
 
 // --- deep queues: taking
 
-/// Forgets a slot that nothing but the parts' lists leads to any more; they hold a deep queue only.
+/// Forgets a slot that nothing but the parts' lists leads to any more.
 template <Side side>
 [[gnu::always_inline]] inline void FlatQueue<side>::leave(std::uint32_t slot) {
   if constexpr (side == Side::messages) {
-    if (parts_.any() && deep_) parts_.remove(slot);
+    if (parts_.any()) parts_.remove(slot);
   }
   slots_.release(slot);
   --count_;
@@ -215,20 +191,21 @@ template <Side side>
 void* FlatQueue<side>::remove(Handle handle) {
   auto slot = static_cast<std::uint32_t>(handle);
   if (!deep_) {
-    unlink_short(slot);
-  } else {
-    Key key = slots_[slot].key();
-    Class wildcards = class_of(key);
-    std::uint64_t hash = hash_of(key);
-    KeyIndex& index = wildcards != 0 ? wild_ : exact_;
-    KeyIndex::Cell cell = index.find(slots_, key, hash);
-    if (cell.slot == slot) {
-      index.remove(slots_, cell, hash);
-    } else {
-      KeyIndex::unlink(slots_, slot);
-    }
-    if (wildcards != 0) count_wild(wildcards, -1u);
+    short_.remove(slot);
+    --count_;
+    return short_[slot].item;
   }
+  Key key = slots_[slot].key();
+  Class wildcards = class_of(key);
+  std::uint64_t hash = hash_of(key);
+  KeyIndex& index = wildcards != 0 ? wild_ : exact_;
+  KeyIndex::Cell cell = index.find(slots_, key, hash);
+  if (cell.slot == slot) {
+    index.remove(slots_, cell, hash);
+  } else {
+    KeyIndex::unlink(slots_, slot);
+  }
+  if (wildcards != 0) count_wild(wildcards, -1u);
   void* item = slots_[slot].item;
   leave(slot);
   if (count_ == 0) go_short();
@@ -303,7 +280,7 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_wild(Key key, void* ite
 template <Side side>
 void FlatQueue<side>::make_room() {
   std::size_t capacity = slots_.next_capacity();
-  if (deep_) exact_.reserve(capacity, slots_);
+  exact_.reserve(capacity, slots_);
   if (parts_.any()) parts_.extend(capacity);
   slots_.grow();
 }
@@ -312,7 +289,6 @@ void FlatQueue<side>::make_room() {
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_with_room(Key key, void* item) {
   if (slots_.full()) make_room();
-  if (!deep_) return append_short(key, item);
   if (next_sequence_ == none) renumber();
   return append_deep(key, item);
 }
@@ -328,7 +304,7 @@ template <Side side>
 [[gnu::always_inline]] inline typename FlatQueue<side>::Queued FlatQueue<side>::append(Key key,
                                                                                        void* item) {
   if (deep_) return append_deep(key, item);
-  return count_ < short_length ? append_short(key, item) : append_at_limit(key, item);
+  return count_ < ShortQueue::most ? append_short(key, item) : append_at_limit(key, item);
 }
 
 // --- the others
@@ -350,14 +326,10 @@ std::optional<QueueEntry> FlatQueue<side>::find(const Envelope& want) {
 
 template <Side side>
 std::optional<QueueEntry> FlatQueue<side>::oldest(std::uint32_t context) const {
-  std::uint32_t best = none;
+  std::uint32_t best = deep_ ? none : short_.oldest(context);
   for (std::uint32_t slot = 0; deep_ && slot < slots_.used(); ++slot) {
     if (slots_[slot].sequence == 0 || slots_[slot].context != context) continue;
     if (best == none || slots_[slot].sequence < slots_[best].sequence) best = slot;
-  }
-  for (std::uint32_t slot = first_; !deep_ && slot != none && best == none;) {
-    if (slots_[slot].context == context) best = slot;
-    slot = slots_[slot].next;
   }
   if (best == none) return std::nullopt;
   return entry(best);
@@ -380,33 +352,36 @@ std::vector<std::uint32_t> FlatQueue<side>::in_order() const {
 template <Side side>
 void FlatQueue<side>::collect(std::uint32_t context, std::vector<QueueEntry>& out) const {
   auto add = [&](std::uint32_t slot) {
-    if (slots_[slot].context == context) out.push_back(entry(slot));
+    QueueEntry it = entry(slot);
+    if (it.envelope.context == context) out.push_back(it);
   };
   if (deep_) {
     for (std::uint32_t slot : in_order()) add(slot);
   } else {
-    for (std::uint32_t slot = first_; slot != none; slot = slots_[slot].next) add(slot);
+    short_.each_in_order(add);
   }
 }
 
 // --- from short to deep and back
 
+/// A full short queue gets deep. Each entry's slot has its number: handles stay.
 template <Side side>
 void FlatQueue<side>::go_deep() {
-  if (next_sequence_ >= none - short_length) next_sequence_ = 1;
+  if (next_sequence_ >= none - ShortQueue::most) next_sequence_ = 1;
   // All memory first: an exception leaves the queue short.
+  if (slots_.full()) make_room();
   exact_.reserve(slots_.capacity(), slots_);
-  if constexpr (side == Side::receives) wild_.reserve(short_length, slots_);
-  for (std::uint32_t slot = first_; slot != none;) {
-    std::uint32_t next = slots_[slot].next;
+  if constexpr (side == Side::receives) wild_.reserve(ShortQueue::most, slots_);
+  count_ = 0;
+  for (std::uint32_t i = 0; i < ShortQueue::most; ++i) fill(short_[i].key(), short_[i].item);
+  short_.each_in_order([&](std::uint32_t slot) {
     Key key = slots_[slot].key();
     Class wildcards = class_of(key);
     enter(slot, key);
     (wildcards != 0 ? wild_ : exact_).append(slots_, slot, key, hash_of(key));
     if (wildcards != 0) count_wild(wildcards, 1);
-    slot = next;
-  }
-  first_ = last_ = none;
+  });
+  short_.clear();
   deep_ = true;
 }
 

@@ -10,6 +10,7 @@
 #include "match/engine_of.hpp"
 #include "match/flat/key_index.hpp"
 #include "match/flat/part_index.hpp"
+#include "match/flat/short_queue.hpp"
 #include "match/flat/slots.hpp"
 #include "match/memory.hpp"
 
@@ -21,7 +22,7 @@ enum class Side { receives, messages };
 
 /// A queue in which the cost of a search does not depend on the length.
 ///
-/// Up to `short_length` entries it is a plain list. Beyond, and until it is
+/// A few entries are a short queue. Beyond, and until it is
 /// empty again, entries are found by key. A receive's key is its envelope,
 /// wildcards as they stand, so that there are four classes of keys; a message
 /// looks up its own four keys (those that nobody has cost next to nothing) and
@@ -37,8 +38,6 @@ enum class Side { receives, messages };
 template <Side side>
 class FlatQueue {
  public:
-  /// Most entries that are kept as a plain list.
-  static constexpr std::uint32_t short_length = 2;
   /// Slots that are kept for the next time when the queue gets empty; what a
   /// greater flood took is given back.
   static constexpr std::size_t keep_capacity = std::size_t{1} << 18;
@@ -81,6 +80,7 @@ class FlatQueue {
   static bool surely_exact(Key key) { return (key.place & 0x8000000080000000u) == 0; }
 
   QueueEntry entry(std::uint32_t slot) const {
+    if (!deep_) return {short_[slot].key().envelope(), short_[slot].item, slot};
     return {slots_[slot].key().envelope(), slots_[slot].item, slot};
   }
 
@@ -111,7 +111,6 @@ class FlatQueue {
     class_count_[wildcards] += change;
     wild_count_ += change;
   }
-  void unlink_short(std::uint32_t slot);
   void leave(std::uint32_t slot);
   std::vector<std::uint32_t> in_order() const;
   void go_deep();
@@ -119,13 +118,12 @@ class FlatQueue {
   void go_short();
   void drop();
 
-  Slots slots_;
   std::uint32_t count_ = 0;
   bool deep_ = false;
-  bool parts_wanted_ = false;   // since the queue was empty
-  std::uint32_t first_ = none;  // ends of a short queue
-  std::uint32_t last_ = none;
-  KeyIndex exact_;  // deep: has room for a key in each slot
+  bool parts_wanted_ = false;  // since the queue was empty
+  ShortQueue short_;           // empty while the queue is deep
+  Slots slots_;                // empty while it is short
+  KeyIndex exact_;             // deep: has room for a key in each slot
   // Receives with wildcards have an index of their own: it is small, and every
   // message searches it.
   KeyIndex wild_;

@@ -36,10 +36,9 @@ struct alignas(32) Slot {
   void* item;
   std::uint64_t place;  ///< with context: the key
   std::uint32_t context;
-  std::uint32_t sequence;  ///< deep queue: place in the order; 0 if the slot is free; short queue:
-                           ///< the wildcards of a receive
-  std::uint32_t next;      ///< short queue: neighbours in order; deep: ring of slots with the same
-  std::uint32_t prev;      ///< key; free: the next free slot
+  std::uint32_t sequence;  ///< place in the order; 0 if the slot is free
+  std::uint32_t next;      ///< ring of slots with the same key; free: the next free slot
+  std::uint32_t prev;
 
   Key key() const { return {place, context}; }
 };

@@ -156,12 +156,32 @@ TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
   EXPECT_EQ(messages.size(), 0u);
 }
 
+TEST(Flat, KeepsAShortQueuesOrderWhenNumbersRunOut) {
+  flat::ShortQueue queue(0xffffffff - 20);
+  auto any = [](const flat::ShortQueue::Entry&) { return std::uint64_t{0}; };
+  std::uint32_t eldest = queue.append({1, 0}, ~std::uint64_t{0}, item(1));
+  std::vector<std::uint32_t> order;  // of the others
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    order.push_back(queue.append({2 + i, 0}, ~std::uint64_t{0}, item(1)));
+    ASSERT_EQ(queue.find({}, any), eldest);
+    std::vector<std::uint32_t> all{eldest};
+    all.insert(all.end(), order.begin(), order.end());
+    std::vector<std::uint32_t> seen;
+    queue.each_in_order([&](std::uint32_t each) { seen.push_back(each); });
+    ASSERT_EQ(seen, all) << i;
+    if (order.size() == flat::ShortQueue::most - 1) {
+      queue.remove(order[i % order.size()]);
+      order.erase(order.begin() + static_cast<std::ptrdiff_t>(i % order.size()));
+    }
+  }
+}
+
 TEST(Flat, FindsMessagesByPartInEachPhaseAgain) {
   // Deep, empty, short, empty, and deep again: what receives with wildcards are found by outlives
   // the empty queue, and a short queue is no part of it.
   auto engine = make_engine({});
   for (int phase = 0; phase < 4; ++phase) {
-    for (std::uintptr_t length : {40, 2, 40, 1, 300}) {
+    for (std::uintptr_t length : {40, 2, 40, 8, 9, 300}) {
       for (std::uintptr_t i = 0; i < length; ++i) {
         engine->arrive({0, static_cast<std::int32_t>(i % 7), 3}, item(i + 1));
       }
