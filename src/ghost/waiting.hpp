@@ -50,6 +50,10 @@ class Waiting {
 /// after a time slice, and who sleeps is woken at once.
 class Courtesy {
  public:
+  /// `forgiving`: after so many good turns in a row, one lost time slice does not count, and the
+  /// next is the first again.
+  explicit Courtesy(unsigned forgiving = 1000) : forgiving_(forgiving) {}
+
   /// Whether to give the core away on turn `turn` of a loop of looks. Where nobody takes it, that
   /// is a waste most of the time.
   bool due(unsigned turn) const { return untaken_ < enough || turn % looks == 0; }
@@ -73,10 +77,16 @@ class Courtesy {
       ++strange_;
     }
     if (away < soon_ns) {
-      if (++good_ >= forgiving) pause_ns_ = first_pause_ns;
+      if (good_ < forgiving_) ++good_;
       return;
     }
+    // One after many that were good: an interrupt, or the first slice of somebody who computes.
+    const bool forgiven = good_ == forgiving_;
     good_ = 0;
+    if (forgiven) {
+      pause_ns_ = first_pause_ns;
+      return;
+    }
     trust_from_ = end + pause_ns_;
     if (pause_ns_ < last_pause_ns) pause_ns_ *= 2;
   }
@@ -90,8 +100,8 @@ class Courtesy {
  private:
   static constexpr unsigned enough = 16;
   static constexpr unsigned looks = 8;
-  static constexpr unsigned forgiving = 1000;
   static constexpr unsigned enough_strange = 4;
+  unsigned forgiving_;
   unsigned untaken_ = 0;
   unsigned strange_ = enough_strange;  // turns since the last look of somebody else
   unsigned good_ = 0;

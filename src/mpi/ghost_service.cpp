@@ -245,7 +245,8 @@ void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
       const std::uint64_t begin = clock_ns();
       for (int burst = 0; burst < 16; ++burst) {
         const bool more = inbox.poll([&](int origin, std::span<const std::byte> bytes) {
-          if (server.stats().messages == 0) courtesy = {};  // while all start, nobody is courteous
+          if (server.stats().messages == 0)
+            courtesy = ghost::Courtesy();  // while all start, nobody is courteous
           server.message(origin, bytes);
         });
         if (!more) break;

@@ -26,7 +26,7 @@ class GhostTransport final : public ghost::Transport {
   GhostWorld& world_;
   std::mutex* lock_;
   Sockets sockets_;
-  ghost::Courtesy courtesy_;
+  ghost::Courtesy courtesy_{64};  ///< one turn an operation or so: a thousand would take long
   bool overtaken_ =
       false;  ///< since the last wait, somebody else had the core while a message was sent
   bool asked_to_share_ = false;  ///< the user wants the MPI library to give the core away

@@ -54,9 +54,27 @@ TEST(Courtesy, DistrustsWhoKeepsTheCore) {
   for (int i = 0; i < 30; ++i) courtesy.gave(now, now + 3'000'000);
   EXPECT_TRUE(courtesy.returned_soon(now + 2 * Courtesy::last_pause_ns));
   // Good manners are rewarded.
+  now += 2 * Courtesy::last_pause_ns;
   for (int i = 0; i < 1000; ++i) courtesy.gave(now, now + 5'000);
   courtesy.gave(now, now + 3'000'000);
-  EXPECT_TRUE(courtesy.returned_soon(now + 3'000'000 + Courtesy::first_pause_ns));
+  now += 3'000'000;
+  EXPECT_TRUE(courtesy.returned_soon(now));
+  courtesy.gave(now, now + 3'000'000);
+  now += 3'000'000;
+  EXPECT_FALSE(courtesy.returned_soon(now + Courtesy::first_pause_ns - 1));
+  EXPECT_TRUE(courtesy.returned_soon(now + Courtesy::first_pause_ns));
+}
+
+TEST(Courtesy, ForgivesAsSoonAsIsWanted) {
+  Courtesy courtesy(16);
+  const auto trusts_after = [&](int good) {
+    for (int i = 0; i < 10; ++i) courtesy.gave(0, 3'000'000);
+    for (int i = 0; i < good; ++i) courtesy.gave(0, 5'000);
+    courtesy.gave(0, 1'000'000'000);
+    return courtesy.returned_soon(1'000'000'000);
+  };
+  EXPECT_FALSE(trusts_after(15));
+  EXPECT_TRUE(trusts_after(16));
 }
 
 TEST(Courtesy, KeepsCompanyWithWhoWaitsToo) {
