@@ -39,7 +39,8 @@ constexpr std::uint64_t kWorthDrawing = 64;
 constexpr int kDrawnAtOnce = 256;
 
 /// Where a blocking receive waits with nothing else posted: its message comes sooner within Open
-/// MPI and MPICH 4, and by probing in MPICH 5, whose waits do more between looks.
+/// MPI and MPICH 4, and by probing in MPICH 5, whose waits do more between looks, unless it is
+/// libfabric that is looked at, twice for each message.
 bool waits_sooner_in_library() {
 #if defined(OPEN_MPI)
   return true;
@@ -595,7 +596,8 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     // first that Hob draws and that it accepts.
     ++channel->stats.lone;
     Pause pause;
-    while (!(message = draw_up_to(*channel, wanted)) && !the.full() && !the.lone_waits_in_library) {
+    const bool wait_there = the.lone_waits_in_library || channel->asks_source;
+    while (!(message = draw_up_to(*channel, wanted)) && !the.full() && !wait_there) {
       if (parts_under_way.load(std::memory_order_relaxed) != 0) {
         guard.unlock();
         advance();
