@@ -3,7 +3,8 @@
 // all that is not Hob's goes to the library with its own index.
 //
 // Each is the sum of this process (src/report/counters.def), bound to no object, always running and
-// read-only. All calls may be made by any thread.
+// read-only. Handles may be used by any thread; reading walks the process's windows, so a thread
+// that reads while another is inside MPI needs MPI_THREAD_MULTIPLE, as for any MPI call.
 #include <atomic>
 #include <memory>
 #include <mutex>
