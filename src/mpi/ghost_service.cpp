@@ -201,6 +201,7 @@ class Watch {
     std::fprintf(stderr, "hob: a rank of node %d ended without MPI_Finalize; ending the job\n",
                  world_.own_node);
     std::fflush(stderr);
+    ::usleep(200'000);  // launchers forward what was said; some drop it when the job is aborted
     real::Abort(MPI_COMM_WORLD, 1);
     ::_exit(1);
   }
