@@ -350,11 +350,11 @@ bool draw_one(Channel& channel) {
 /// message that it takes, which is in State::spare then. Null if that has not come; the library
 /// then has no message left, unless Hob has all that it can have.
 const Message* draw_up_to(Channel& channel, const Wanted& wanted) {
+  const match::Envelope want = envelope(channel, wanted.source, wanted.tag);
   while (!state().full()) {
     Message* next = next_message(channel);
     if (!next) break;
-    if ((wanted.source == MPI_ANY_SOURCE || wanted.source == next->status.MPI_SOURCE) &&
-        (wanted.tag == MPI_ANY_TAG || wanted.tag == next->status.MPI_TAG))
+    if (match::accepts(want, envelope(channel, next->status.MPI_SOURCE, next->status.MPI_TAG)))
       return next;
     arrive(channel, *next);
   }

@@ -26,12 +26,10 @@ HOB_EXPORT int HOB_Invalidate_target(int target, MPI_Win win) {
 HOB_EXPORT int CLAMPI_Invalidate(MPI_Win win) __attribute__((alias("HOB_Invalidate")));
 
 HOB_EXPORT int HOB_Counter(const char* name, unsigned long long* value) {
-  for (std::size_t i = 0; i < hob::report::counter_count; ++i)
-    if (hob::report::counter_table[i].name == name) {
-      *value = process_counters().values[i];
-      return MPI_SUCCESS;
-    }
-  return MPI_ERR_ARG;
+  const auto counter = hob::report::find_counter(name);
+  if (!counter) return MPI_ERR_ARG;
+  *value = process_counters()[*counter];
+  return MPI_SUCCESS;
 }
 
 HOB_EXPORT int HOB_Heat_pause(void) {

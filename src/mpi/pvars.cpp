@@ -44,11 +44,6 @@ int class_of(int index) {
   return is_level(index) ? MPI_T_PVAR_CLASS_LEVEL : MPI_T_PVAR_CLASS_COUNTER;
 }
 
-std::string name_of(int index) {
-  return std::string(prefix) +
-         std::string(report::counter_table[static_cast<std::size_t>(index)].name);
-}
-
 /// MPI_SUCCESS, or what the library says to any call while the tool interface is not initialised.
 int initialised() {
   int count = 0;
@@ -150,7 +145,7 @@ HOB_EXPORT int MPI_T_pvar_get_info(int index, char* name, int* name_length, int*
   }
   if (const int result = initialised(); result != MPI_SUCCESS) return result;
   const auto& row = hob::report::counter_table[static_cast<std::size_t>(index)];
-  give(name_of(index), name, name_length);
+  give(std::string(prefix).append(row.name), name, name_length);
   give(row.help, text, text_length);
   give(static_cast<int>(MPI_T_VERBOSITY_USER_BASIC), verbosity);
   give(class_of(index), var_class);
@@ -166,9 +161,9 @@ HOB_EXPORT int MPI_T_pvar_get_info(int index, char* name, int* name_length, int*
 HOB_EXPORT int MPI_T_pvar_get_index(const char* name, int var_class, int* index) {
   if (name && index && std::string_view(name).starts_with(prefix)) {
     if (const int result = initialised(); result != MPI_SUCCESS) return result;
-    for (int i = 0; i < own_count; ++i) {
-      if (name_of(i) != name || class_of(i) != var_class) continue;
-      *index = i;
+    const auto counter = hob::report::find_counter(std::string_view(name).substr(prefix.size()));
+    if (counter && class_of(static_cast<int>(*counter)) == var_class) {
+      *index = static_cast<int>(*counter);
       return MPI_SUCCESS;
     }
   }

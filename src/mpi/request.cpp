@@ -75,17 +75,6 @@ Entry take(MPI_Request handle) {
   return taken;
 }
 
-void give_back(MPI_Request handle) {
-  Registry& the = registry();
-  const std::lock_guard guard(the.lock);
-  Entry* entry = the.table.find(key_of(handle));
-  if (!entry || !entry->operation) return;
-  entry->operation = nullptr;
-  count<std::int64_t>(operations, -1);
-  ends(handle);
-  if (entry->pooled) the.free_handles.push_back(handle);
-}
-
 void tell_complete(MPI_Request handle, std::uint64_t watch) {
   if (watch == 0) return;
   Registry& the = registry();

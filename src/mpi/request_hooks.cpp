@@ -60,7 +60,7 @@ int finish(MPI_Request* request, Operation& operation, MPI_Status* status) {
     error = operation.result(status);
   }
   if (!operation.persistent()) {
-    give_back(*request);
+    take(*request);
     *request = MPI_REQUEST_NULL;
   }
   operation.retire();

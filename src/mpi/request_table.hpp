@@ -80,9 +80,6 @@ Entry look_up(MPI_Request handle);
 /// The same, and Hob forgets it; a pooled handle goes back to the pool.
 Entry take(MPI_Request handle);
 
-/// Forgets an operation's handle; a pooled one goes back to the pool.
-void give_back(MPI_Request handle);
-
 /// Tells the observer that the watched request is complete. Does nothing if another watch has taken
 /// its place: the library gives a handle to another thread's request as soon as it is free.
 void tell_complete(MPI_Request handle, std::uint64_t watch);

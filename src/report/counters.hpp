@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace hob::report {
@@ -30,6 +31,13 @@ inline constexpr std::array<CounterInfo, counter_count> counter_table = {{
 #include "report/counters.def"
 #undef HOB_COUNTER
 }};
+
+/// The counter of this name, if there is one.
+constexpr std::optional<Counter> find_counter(std::string_view name) {
+  for (std::size_t i = 0; i < counter_count; ++i)
+    if (counter_table[i].name == name) return static_cast<Counter>(i);
+  return std::nullopt;
+}
 
 /// One value per counter. A plain array inside, so that it can be summed by a reduction.
 struct Counters {

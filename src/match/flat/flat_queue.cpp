@@ -27,17 +27,15 @@ template <Side side>
   if constexpr (side == Side::receives) {
     return short_.find(with, [](const ShortQueue::Entry& receive) { return receive.bits; });
   } else {
-    const std::uint64_t bits =
-        surely_exact(with) ? compared_bits[0] : compared_bits[wildcards_of(with)];
+    const std::uint64_t bits = compared_bits[wildcards_of(with)];
     return short_.find(with, [bits](const ShortQueue::Entry&) { return bits; });
   }
 }
 
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_short(Key key, void* item) {
-  const Class wildcards = surely_exact(key) ? 0 : class_of(key);
   ++count_;
-  return {nullptr, short_.append(key, compared_bits[wildcards], item)};
+  return {nullptr, short_.append(key, compared_bits[class_of(key)], item)};
 }
 
 template <Side side>
@@ -75,23 +73,17 @@ template <Side side>
 
 // --- deep queues: taking
 
-/// Forgets a slot that nothing but the parts' lists leads to any more.
-template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::leave(std::uint32_t slot) {
-  if constexpr (side == Side::messages) {
-    if (parts_.any()) parts_.remove(slot);
-  }
-  slots_.release(slot);
-  --count_;
-}
-
-/// As leave(). Gives its item to whoever took it.
+/// Forgets a slot that nothing but the parts' lists leads to any more. Gives
+/// its item to whoever took it.
 template <Side side>
 [[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::release(
     std::uint32_t slot) {
   void* item = slots_[slot].item;
-  leave(slot);
-  if (count_ == 0) [[unlikely]] {
+  if constexpr (side == Side::messages) {
+    if (parts_.any()) parts_.remove(slot);
+  }
+  slots_.release(slot);
+  if (--count_ == 0) [[unlikely]] {
     return emptied(item);
   }
   return {item, 0};
@@ -143,7 +135,7 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_deep(Other& other, Key wit
   if constexpr (side == Side::receives) {
     if (wild_count_ != 0 && maybe_wild(with)) return take_wild(other, with, item);
   } else {
-    if (!surely_exact(with) && wildcards_of(with) != 0) return take_wild(other, with, item);
+    if (wildcards_of(with) != 0) return take_wild(other, with, item);
   }
   return take_exact(other, with, item);
 }
@@ -206,9 +198,7 @@ void* FlatQueue<side>::remove(Handle handle) {
     KeyIndex::unlink(slots_, slot);
   }
   if (wildcards != 0) count_wild(wildcards, -1u);
-  void* item = slots_[slot].item;
-  leave(slot);
-  if (count_ == 0) go_short();
+  const auto [item, unused] = release(slot);
   return item;
 }
 
@@ -241,9 +231,7 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_deep(Key key, void* ite
   if (slots_.full() || next_sequence_ == none) [[unlikely]] {
     return append_with_room(key, item);
   }
-  if constexpr (side == Side::receives) {
-    if (!surely_exact(key) && wildcards_of(key) != 0) return append_wild(key, item);
-  }
+  if (class_of(key) != 0) return append_wild(key, item);
   std::uint32_t slot = fill(key, item);
   enter(slot, key);
   KeyIndex::Look look = exact_.look(hash_of(key));
@@ -370,7 +358,6 @@ void FlatQueue<side>::go_deep() {
   if (next_sequence_ >= none - ShortQueue::most) next_sequence_ = 1;
   // All memory first: an exception leaves the queue short.
   if (slots_.full()) make_room();
-  exact_.reserve(slots_.capacity(), slots_);
   if constexpr (side == Side::receives) wild_.reserve(ShortQueue::most, slots_);
   count_ = 0;
   for (std::uint32_t i = 0; i < ShortQueue::most; ++i) fill(short_[i].key(), short_[i].item);

@@ -22,13 +22,12 @@ enum class Side { receives, messages };
 
 /// A queue in which the cost of a search does not depend on the length.
 ///
-/// A few entries are a short queue. Beyond, and until it is
-/// empty again, entries are found by key. A receive's key is its envelope,
-/// wildcards as they stand, so that there are four classes of keys; a message
-/// looks up its own four keys (those that nobody has cost next to nothing) and
-/// takes the entry with the lowest sequence number. A message is indexed by its
-/// full envelope and, once a receive with a wildcard has searched a deep queue,
-/// by the part of the envelope that such receives want.
+/// A few entries are a short queue. Beyond, and until it is empty again,
+/// entries are found by key. A receive's key is its envelope, wildcards as they stand, so that
+/// there are four classes of keys; a message looks up its own four keys (those that nobody has cost
+/// next to nothing) and takes the entry with the lowest sequence number. A message is indexed by
+/// its full envelope and, once a receive with a wildcard has searched a deep queue, by the part of
+/// the envelope that such receives want.
 ///
 /// Everything that matching does happens in amortised O(1). Not thread safe.
 ///
@@ -72,12 +71,13 @@ class FlatQueue {
   /// Which wildcards a key has: bit 0 the source, bit 1 the tag.
   using Class = unsigned;
   static Class wildcards_of(Key key) {
+    if ((key.place & 0x8000000080000000u) == 0) [[likely]] {  // one test for almost all keys
+      return 0;
+    }
     return static_cast<Class>(static_cast<std::int32_t>(key.source()) == any_source) |
            static_cast<Class>(static_cast<std::int32_t>(key.tag()) == any_tag) << 1;
   }
   static Class class_of(Key key) { return side == Side::receives ? wildcards_of(key) : 0; }
-  /// Surely without wildcards; almost all keys that are without are so.
-  static bool surely_exact(Key key) { return (key.place & 0x8000000080000000u) == 0; }
 
   QueueEntry entry(std::uint32_t slot) const {
     if (!deep_) return {short_[slot].key().envelope(), short_[slot].item, slot};
@@ -111,7 +111,6 @@ class FlatQueue {
     class_count_[wildcards] += change;
     wild_count_ += change;
   }
-  void leave(std::uint32_t slot);
   std::vector<std::uint32_t> in_order() const;
   void go_deep();
   void renumber();
@@ -123,7 +122,7 @@ class FlatQueue {
   bool parts_wanted_ = false;  // since the queue was empty
   ShortQueue short_;           // empty while the queue is deep
   Slots slots_;                // empty while it is short
-  KeyIndex exact_;             // deep: has room for a key in each slot
+  KeyIndex exact_;             // has room for a key in each slot
   // Receives with wildcards have an index of their own: it is small, and every
   // message searches it.
   KeyIndex wild_;
