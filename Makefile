@@ -84,13 +84,17 @@ lint-python:
 	@ruff format --check --quiet tools tests apps src packaging && ruff check tools tests apps src packaging
 
 # Every file of the compilation database that is ours and not generated. The database calls the compiler
-# through ccache, beside which clang-tidy does not find its own headers.
+# through ccache, beside which clang-tidy does not find its own headers; Python's clang-tidy has none.
+# Without a clang of the same version, gcc's must do, but for its intrinsics.
 lint-cpp: build
 	@scripts/setup --lint
-	@resources=$$(ls -d "$$(dirname "$$(readlink -f "$$(command -v clang-tidy)")")"/../lib/clang/* 2>/dev/null | tail -1); \
+	@major=$$(clang-tidy --version | sed -n 's/.*version \([0-9]*\)\..*/\1/p'); \
+	resources=$$(ls -d "$$(dirname "$$(readlink -f "$$(command -v clang-tidy)")")"/../lib/clang/* \
+	  /usr/lib/llvm-$$major/lib/clang/* 2>/dev/null | tail -1); \
 	git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 \
 	  clang-tidy --quiet -p build/default --extra-arg=-Wno-unknown-warning-option \
-	  --extra-arg=$$([ -n "$$resources" ] && echo -resource-dir=$$resources || echo -idirafter$$(cc -print-file-name=include))
+	  $$([ -n "$$resources" ] && echo --extra-arg=-resource-dir=$$resources || \
+	    echo --extra-arg=-idirafter$$(cc -print-file-name=include) --extra-arg=-U__SSE2__)
 
 lint-docs: build
 	@./hob config --markdown | diff -u docs/configuration.md - || { echo 'docs/configuration.md: run make docs'; exit 1; }

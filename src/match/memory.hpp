@@ -52,6 +52,7 @@ class Array {
     return *this;
   }
 
+  // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.UndefReturn): i < capacity(), so there is data
   T& operator[](std::size_t i) { return data_[i]; }
   const T& operator[](std::size_t i) const { return data_[i]; }
   T* data() { return data_; }
@@ -61,7 +62,7 @@ class Array {
   /// nothing.
   void resize(std::size_t capacity, std::size_t keep) {
     T* fresh = capacity != 0 ? static_cast<T*>(memory_->allocate(capacity * sizeof(T))) : nullptr;
-    if (keep != 0) std::memcpy(static_cast<void*>(fresh), data_, keep * sizeof(T));
+    if (fresh && data_) std::memcpy(static_cast<void*>(fresh), data_, keep * sizeof(T));
     memory_->release(data_, capacity_ * sizeof(T));
     data_ = fresh;
     capacity_ = capacity;

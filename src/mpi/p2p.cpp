@@ -166,11 +166,27 @@ match::Envelope envelope(const Channel& channel, int source, int tag) {
           tag == MPI_ANY_TAG ? match::any_tag : tag};
 }
 
-/// Whether Hob may look at this receive at all; everything else, mistakes included, is the
+/// Whether Hob may look at this receive or probe at all; everything else, mistakes included, is the
 /// library's.
-bool ours(const Channel& channel, const Wanted& w, MPI_Count count) {
+bool ours(const Channel& channel, const Wanted& w) {
   return (w.source == MPI_ANY_SOURCE || (w.source >= 0 && w.source < channel.ranks)) &&
-         (w.tag == MPI_ANY_TAG || (w.tag >= 0 && w.tag <= channel.highest_tag)) && count >= 0;
+         (w.tag == MPI_ANY_TAG || (w.tag >= 0 && w.tag <= channel.highest_tag));
+}
+bool ours(const Channel& channel, const Wanted& w, const Target& target) {
+  return ours(channel, w) && target.count >= 0 && target.type != MPI_DATATYPE_NULL;
+}
+
+/// Whether the library would refuse this receive at once, which Hob is about to hold, and with what
+/// error: it looks at the same buffer and type, of a receive from nobody.
+bool refused(const Target& target, Wanted wanted, int& error) {
+  error = MPI_SUCCESS;
+  if (target.buffer && predefined(target.type)) return false;
+  // In MPICH 5 a program's own error handler turns errors into success, but no status is set.
+  MPI_Status status;
+  status.MPI_SOURCE = MPI_ANY_SOURCE;
+  wanted.source = MPI_PROC_NULL;
+  error = native_receive(target, wanted, &status);
+  return error != MPI_SUCCESS || status.MPI_SOURCE != MPI_PROC_NULL;
 }
 
 // ---- Held receives. The gate is held in all of these.
@@ -581,13 +597,15 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
   std::unique_lock guard(the.gate);
   settle_express();
   Channel* channel = channel_of(wanted.comm);
-  if (!channel || !ours(*channel, wanted, target.count)) {
+  if (!channel || !ours(*channel, wanted, target)) {
     guard.unlock();
     return native_receive(target, wanted, status);
   }
   std::unique_ptr<Message> queued = take_unexpected(*channel, wanted);
   const Message* message = queued.get();
   const bool holds = channel->holds();
+  int error = MPI_SUCCESS;
+  if (holds && !message && refused(target, wanted, error)) return error;
   if (message) {
     ++channel->stats.immediate;
   } else if (holds && channel->held == 0 && channel->outstanding == 0 && !many_threads &&
@@ -626,7 +644,7 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     guard.unlock();
     if (!blocking_needs_care()) return take_message(target, &handle, status);
     MPI_Request request = MPI_REQUEST_NULL;
-    const int error = start_taking(target, &handle, &request);
+    error = start_taking(target, &handle, &request);
     return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
   }
   if (holds) {
@@ -642,7 +660,7 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     // library has this one first.
     MPI_Request request = MPI_REQUEST_NULL;
     if (!many_threads && channel->outstanding == 0) ++channel->stats.lone;
-    const int error = start_with_library(*channel, target, wanted, &request);
+    error = start_with_library(*channel, target, wanted, &request);
     guard.unlock();
     return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
   }
@@ -663,7 +681,7 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
   channel->watched_blocking();
   ++channel->references;
   guard.unlock();
-  const int error = native_receive(target, wanted, status);
+  error = native_receive(target, wanted, status);
   guard.lock();
   channel->posted.match(ticket);
   drop_reference(*channel);
@@ -675,7 +693,7 @@ int start_receive(const Target& target, const Wanted& wanted, MPI_Request* reque
   const std::lock_guard guard(the.gate);
   settle_express();
   Channel* channel = channel_of(wanted.comm);
-  if (!channel || !ours(*channel, wanted, target.count))
+  if (!channel || !request || !ours(*channel, wanted, target))
     return native_start(target, wanted, request);
   if (std::unique_ptr<Message> message = take_unexpected(*channel, wanted)) {
     ++channel->stats.immediate;
@@ -692,6 +710,7 @@ int start_receive(const Target& target, const Wanted& wanted, MPI_Request* reque
     return error;
   }
   if (channel->holds()) {
+    if (int error = MPI_SUCCESS; refused(target, wanted, error)) return error;
     Receive& receive = *new_receive();
     set(receive, *channel, target, wanted);
     keep_type(receive);
@@ -722,7 +741,7 @@ int make_persistent(const Target& target, const Wanted& wanted, MPI_Request* req
   if (error != MPI_SUCCESS) return error;
   const std::lock_guard guard(state().gate);
   Channel* channel = channel_of(wanted.comm);
-  if (!channel || channel->native_only || !ours(*channel, wanted, target.count)) return MPI_SUCCESS;
+  if (!channel || channel->native_only || !ours(*channel, wanted, target)) return MPI_SUCCESS;
   Receive& receive = *new_receive();
   set(receive, *channel, target, wanted);
   keep_type(receive);
@@ -738,7 +757,7 @@ int test_probe(const Wanted& wanted, int* flag, MPI_Status* status) {
   if (parts_under_way.load(std::memory_order_relaxed) != 0) advance();
   const std::lock_guard guard(the.gate);
   Channel* channel = channel_of(wanted.comm);
-  if (!channel || !ours(*channel, wanted, 0))
+  if (!channel || !ours(*channel, wanted))
     return real::Iprobe(wanted.source, wanted.tag, wanted.comm, flag, status);
   if (channel->held != 0) draw(*channel);
   if (channel->unexpected != 0) {
@@ -757,7 +776,7 @@ int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MP
   if (parts_under_way.load(std::memory_order_relaxed) != 0) advance();
   const std::lock_guard guard(state().gate);
   Channel* channel = channel_of(wanted.comm);
-  if (!channel || !ours(*channel, wanted, 0))
+  if (!channel || !ours(*channel, wanted))
     return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
   if (channel->held != 0) draw(*channel);
   if (std::unique_ptr<Message> found = take_unexpected(*channel, wanted)) {

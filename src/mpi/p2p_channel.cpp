@@ -1,12 +1,14 @@
 #include "mpi/p2p_channel.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
 
 #include "mpi/progress_ucx.hpp"
 #include "mpi/real.hpp"
+#include "mpi/runtime.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -40,6 +42,15 @@ std::uint64_t key_of(MPI_Comm comm) {
   std::uint64_t key = 0;
   std::memcpy(&key, &comm, sizeof comm);
   return key;
+}
+
+/// The highest tag that messages may have. Open MPI tells it of MPI_COMM_WORLD alone.
+int highest_tag_of(MPI_Comm comm) {
+  void* highest = nullptr;
+  int known = 0;
+  real::Comm_get_attr(comm, MPI_TAG_UB, &highest, &known);
+  if (!known && runtime().world) real::Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &known);
+  return known ? *static_cast<int*>(highest) : INT_MAX;
 }
 
 bool says_true(MPI_Info info, const char* key) {
@@ -79,10 +90,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   else
     real::Comm_size(handle, &ranks);
   among_others |= ranks > 1;
-  void* highest = nullptr;
-  int known = 0;
-  real::Comm_get_attr(handle, MPI_TAG_UB, &highest, &known);
-  if (known) highest_tag = *static_cast<int*>(highest);
+  highest_tag = highest_tag_of(handle);
   asks_source = over_libfabric();
   read_hints();
 }
@@ -213,6 +221,7 @@ void forget(Channel& channel) {
   channels().erase(key_of(channel.comm));
   last = {};
   channel.gone = true;
+  channel.native_only = true;  // a persistent receive may still start: nothing can be drawn for it
   ++channel.references;
   drop_reference(channel);
 }

@@ -122,7 +122,7 @@ class Channel final : public CompletionObserver {
   MPI_Comm comm;
   std::uint32_t context;
   int ranks = 0;  ///< that may send here
-  int highest_tag = 32767;
+  int highest_tag = 0;
   bool among_others = false;      ///< a message here may come from another process
   bool native_only = false;       ///< nothing is ever held or drawn here
   bool gone = false;              ///< the communicator was freed

@@ -22,13 +22,22 @@ int send_and_wait(Start start) {
   return error == MPI_SUCCESS ? requests::wait(&request, MPI_STATUS_IGNORE) : error;
 }
 
+/// The half that sends did not start. In MPICH 5 a program's own error handler turns the error into
+/// success.
+bool not_started(int error, MPI_Request send) {
+  return error != MPI_SUCCESS || send == MPI_REQUEST_NULL;
+}
+
 /// What the program sends from a buffer that it receives into at the same time.
 class Packed {
  public:
   Packed(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm) {
-    if (count < 0 || count > INT_MAX) return;
-    const int elements = static_cast<int>(count);
     int bytes = 0;
+    if (count < 0 || count > INT_MAX || type == MPI_DATATYPE_NULL ||
+        real::Type_size(type, &bytes) != MPI_SUCCESS || bytes == MPI_UNDEFINED ||
+        count * bytes > kMost)
+      return;
+    const int elements = static_cast<int>(count);
     if (real::Pack_size(elements, type, comm, &bytes) != MPI_SUCCESS) return;
     data_ = std::malloc(static_cast<std::size_t>(bytes) + 1);
     if (data_ && real::Pack(buffer, elements, type, data_, bytes, &size_, comm) != MPI_SUCCESS) {
@@ -45,6 +54,9 @@ class Packed {
   int size() const { return size_; }
 
  private:
+  /// Bytes: what MPI_Pack_size can say, with room for what the library adds.
+  static constexpr MPI_Count kMost = INT_MAX - 65536;
+
   void* data_ = nullptr;
   int size_ = 0;
 };
@@ -86,6 +98,17 @@ class SendAndReceive final : public Operation {
   int error_ = MPI_SUCCESS;
   MPI_Status status_{};
 };
+
+/// The other half, of which the sending one was started with `error`.
+int receive_too(SendAndReceive* both, int error, const p2p::Target& target,
+                const p2p::Wanted& wanted, MPI_Request* request) {
+  if (!not_started(error, both->send)) error = p2p::start_receive(target, wanted, &both->receive);
+  if (both->receive != MPI_REQUEST_NULL)
+    *request = requests::add(*both);
+  else
+    both->abandon();
+  return error;
+}
 
 }  // namespace
 
@@ -164,7 +187,7 @@ int on_Sendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                           source, recvtag, comm, status);
   MPI_Request send = MPI_REQUEST_NULL;
   if (const int error = call::Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
-      error != MPI_SUCCESS)
+      not_started(error, send))
     return error;
   const int received =
       p2p::receive({recvbuf, recvcount, recvtype}, {source, recvtag, comm}, status);
@@ -186,7 +209,7 @@ int on_Sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int d
   MPI_Request send = MPI_REQUEST_NULL;
   if (const int error =
           real::Isend(packed.data(), packed.size(), MPI_PACKED, dest, sendtag, comm, &send);
-      error != MPI_SUCCESS)
+      not_started(error, send))
     return error;
   const int received = p2p::receive({buf, count, datatype}, {source, recvtag, comm}, status);
   const int sent = requests::wait(&send, MPI_STATUS_IGNORE);
@@ -200,15 +223,8 @@ int on_Isendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype
     return call::Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
                            recvtype, source, recvtag, comm, request);
   auto* both = new SendAndReceive;
-  int error = call::Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &both->send);
-  if (error == MPI_SUCCESS)
-    error =
-        p2p::start_receive({recvbuf, recvcount, recvtype}, {source, recvtag, comm}, &both->receive);
-  if (error == MPI_SUCCESS)
-    *request = requests::add(*both);
-  else
-    both->abandon();
-  return error;
+  const int sent = call::Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &both->send);
+  return receive_too(both, sent, {recvbuf, recvcount, recvtype}, {source, recvtag, comm}, request);
 }
 
 int on_Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
@@ -224,15 +240,9 @@ int on_Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int 
     return call::Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                    request);
   }
-  int error = real::Isend(both->packed->data(), both->packed->size(), MPI_PACKED, dest, sendtag,
-                          comm, &both->send);
-  if (error == MPI_SUCCESS)
-    error = p2p::start_receive({buf, count, datatype}, {source, recvtag, comm}, &both->receive);
-  if (error == MPI_SUCCESS)
-    *request = requests::add(*both);
-  else
-    both->abandon();
-  return error;
+  const int sent = real::Isend(both->packed->data(), both->packed->size(), MPI_PACKED, dest,
+                               sendtag, comm, &both->send);
+  return receive_too(both, sent, {buf, count, datatype}, {source, recvtag, comm}, request);
 }
 
 int on_Comm_free(MPI_Comm* comm) {

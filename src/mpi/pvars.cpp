@@ -112,13 +112,14 @@ Handles& handles() {
   return *the;
 }
 
-/// What a call that needs a handle of the session's returns for one of Hob's: `otherwise`, unless
-/// the session is another one. Nothing if the handle is the library's.
-bool answers(MPI_T_pvar_session session, MPI_T_pvar_handle handle, int otherwise, int& result) {
+/// A call that needs a handle of the session's: for one of Hob's returns `own`, unless the session
+/// is another one; for the library's, what the library says.
+template <class Function, class... More>
+int call_with(MPI_T_pvar_session session, MPI_T_pvar_handle handle, int own, Function* library,
+              More... more) {
   Handle found{};
-  if (!handles().find(handle, found)) return false;
-  result = found.session == session ? otherwise : MPI_T_ERR_INVALID_SESSION;
-  return true;
+  if (!handles().find(handle, found)) return library(session, handle, more...);
+  return found.session == session ? own : MPI_T_ERR_INVALID_SESSION;
 }
 
 }  // namespace
@@ -198,10 +199,10 @@ HOB_EXPORT int MPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int index, vo
 }
 
 HOB_EXPORT int MPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle* handle) {
-  int result = MPI_SUCCESS;
-  if (!handle || !answers(session, *handle, MPI_SUCCESS, result))
+  Handle found{};
+  if (!handle || !handles().find(*handle, found))
     return HOB_LIBRARY(MPI_T_pvar_handle_free)(session, handle);
-  if (result != MPI_SUCCESS) return result;
+  if (found.session != session) return MPI_T_ERR_INVALID_SESSION;
   handles().remove_if(
       [&](const auto& each) { return reinterpret_cast<MPI_T_pvar_handle>(each.get()) == *handle; });
   *handle = MPI_T_PVAR_HANDLE_NULL;
@@ -227,35 +228,26 @@ HOB_EXPORT int MPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle han
 // MPI_T_PVAR_ALL_HANDLES these are left out, as MPI says.
 
 HOB_EXPORT int MPI_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-  int result = MPI_SUCCESS;
-  if (answers(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP, result)) return result;
-  return HOB_LIBRARY(MPI_T_pvar_start)(session, handle);
+  return call_with(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP, HOB_LIBRARY(MPI_T_pvar_start));
 }
 
 HOB_EXPORT int MPI_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-  int result = MPI_SUCCESS;
-  if (answers(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP, result)) return result;
-  return HOB_LIBRARY(MPI_T_pvar_stop)(session, handle);
+  return call_with(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP, HOB_LIBRARY(MPI_T_pvar_stop));
 }
 
 HOB_EXPORT int MPI_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
                                 const void* value) {
-  int result = MPI_SUCCESS;
-  if (answers(session, handle, MPI_T_ERR_PVAR_NO_WRITE, result)) return result;
-  return HOB_LIBRARY(MPI_T_pvar_write)(session, handle, value);
+  return call_with(session, handle, MPI_T_ERR_PVAR_NO_WRITE, HOB_LIBRARY(MPI_T_pvar_write), value);
 }
 
 HOB_EXPORT int MPI_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-  int result = MPI_SUCCESS;
-  if (answers(session, handle, MPI_T_ERR_PVAR_NO_WRITE, result)) return result;
-  return HOB_LIBRARY(MPI_T_pvar_reset)(session, handle);
+  return call_with(session, handle, MPI_T_ERR_PVAR_NO_WRITE, HOB_LIBRARY(MPI_T_pvar_reset));
 }
 
 HOB_EXPORT int MPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
                                     void* value) {
-  int result = MPI_SUCCESS;
-  if (answers(session, handle, MPI_T_ERR_PVAR_NO_ATOMIC, result)) return result;
-  return HOB_LIBRARY(MPI_T_pvar_readreset)(session, handle, value);
+  return call_with(session, handle, MPI_T_ERR_PVAR_NO_ATOMIC, HOB_LIBRARY(MPI_T_pvar_readreset),
+                   value);
 }
 
 }  // extern "C"

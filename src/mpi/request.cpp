@@ -26,23 +26,28 @@ Registry& registry() {
   return *the;
 }
 
-/// Adds to what is written under the lock alone.
+/// Adds one, or takes one away, where only those write who hold the lock.
 template <class T>
-void count(std::atomic<T>& counter, T more) {
-  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) + more),
+void one_more(std::atomic<T>& counter) {
+  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) + 1),
+                std::memory_order_relaxed);
+}
+template <class T>
+void one_less(std::atomic<T>& counter) {
+  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) - 1),
                 std::memory_order_relaxed);
 }
 
 /// Hob knows one handle more, or one less. Under the lock.
 void begins(MPI_Request handle) {
-  count<std::int64_t>(alive, 1);
+  one_more(alive);
   if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
-    count<std::uint8_t>(known, 1);
+    one_more(known);
 }
 void ends(MPI_Request handle) {
-  count<std::int64_t>(alive, -1);
+  one_less(alive);
   if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
-    count<std::uint8_t>(known, UINT8_MAX);
+    one_less(known);
 }
 
 int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
@@ -66,7 +71,7 @@ Entry take(MPI_Request handle) {
   Entry* entry = the.table.find(key_of(handle));
   if (!entry || (!entry->operation && !entry->observer)) return {};
   const Entry taken = *entry;
-  if (taken.operation) count<std::int64_t>(operations, -1);
+  if (taken.operation) one_less(operations);
   entry->operation = nullptr;
   entry->observer = nullptr;
   entry->watch = 0;
@@ -107,7 +112,7 @@ MPI_Request add(Operation& operation) {
   entry.watch = 0;
   entry.pooled = true;
   begins(handle);
-  count<std::int64_t>(operations, 1);
+  one_more(operations);
   return handle;
 }
 
@@ -120,7 +125,7 @@ void stand_behind(MPI_Request handle, Operation& operation) {
   entry.watch = 0;
   entry.pooled = false;
   begins(handle);
-  count<std::int64_t>(operations, 1);
+  one_more(operations);
 }
 
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {

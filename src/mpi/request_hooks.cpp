@@ -539,7 +539,7 @@ int on_Cancel(MPI_Request* request) {
 
 int on_Start(MPI_Request* request) {
   Operation* operation = requests::find(*request);
-  return operation ? operation->start() : real::Start(request);
+  return operation && operation->persistent() ? operation->start() : real::Start(request);
 }
 
 int on_Startall(int count, MPI_Request array_of_requests[]) {

@@ -129,6 +129,73 @@ static void cartesian(void) {
   MPI_Comm_free(&comm);
 }
 
+/* Tags far above 32767, which every communicator has, whether MPI_TAG_UB is asked of it or of
+ * MPI_COMM_WORLD: an older receive of any tag comes first, and so does what has arrived. */
+static void high_tags_on(MPI_Comm comm, int high) {
+  int inter = 0, rank, peer;
+  MPI_Comm_test_inter(comm, &inter);
+  MPI_Comm_rank(comm, &rank);
+  peer = inter ? 0 : 1 - rank;
+  if (world_rank == 0) {
+    static const int tags[4] = {0, 0, 1, -7};
+    MPI_Recv(NULL, 0, MPI_BYTE, 1, 10000, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 4; i++) MPI_Send(&i, 1, MPI_INT, peer, high + tags[i], comm);
+  } else {
+    int values[4] = {-1, -1, -1, -1};
+    MPI_Request requests[4];
+    MPI_Irecv(&values[0], 1, MPI_INT, peer, MPI_ANY_TAG, comm, &requests[0]);
+    MPI_Irecv(&values[1], 1, MPI_INT, peer, high, comm, &requests[1]);
+    MPI_Irecv(&values[3], 1, MPI_INT, peer, high - 7, comm, &requests[3]);
+    MPI_Send(NULL, 0, MPI_BYTE, 0, 10000, MPI_COMM_WORLD);
+    MPI_Wait(&requests[3], MPI_STATUS_IGNORE);
+    MPI_Irecv(&values[2], 1, MPI_INT, peer, high + 1, comm, &requests[2]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 4; i++) CHECK_EQ(values[i], i);
+  }
+}
+
+static void high_tags(void) {
+  MPI_Comm pair, copy, self, inter, merged;
+  int* highest = NULL;
+  int known = 0;
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &known);
+  CHECK(known);
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank < 2 ? 0 : MPI_UNDEFINED, -world_rank, &pair);
+  if (pair == MPI_COMM_NULL) return;
+  MPI_Comm_dup(pair, &copy);
+  MPI_Comm_split(pair, world_rank, 0, &self);
+  MPI_Intercomm_create(self, 0, pair, world_rank, 5, &inter);
+  MPI_Intercomm_merge(inter, world_rank, &merged);
+  high_tags_on(MPI_COMM_WORLD, 100000);
+  high_tags_on(pair, 100000);
+  high_tags_on(copy, *highest - 1);
+  high_tags_on(inter, 32768);
+  high_tags_on(merged, *highest / 2);
+  MPI_Comm_free(&merged);
+  MPI_Comm_free(&inter);
+  MPI_Comm_free(&self);
+  MPI_Comm_free(&copy);
+  MPI_Comm_free(&pair);
+}
+
+/* A persistent receive refers to its communicator: it may be started when that has been freed. */
+static void started_after_free(void) {
+  MPI_Comm comm;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int value = 17;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  if (world_rank == 0) MPI_Recv_init(&value, 1, MPI_INT, 1, 4, comm, &request);
+  if (world_rank == 1) MPI_Send_init(&value, 1, MPI_INT, 0, 4, comm, &request);
+  MPI_Comm_free(&comm);
+  for (int round = 0; round < 3 && request != MPI_REQUEST_NULL; round++) {
+    value = world_rank == 1 ? round : -1;
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK_EQ(value, round);
+  }
+  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+}
+
 enum { kThreads = 4, kEach = 300 };
 
 static void* pair_thread(void* argument) {
@@ -220,6 +287,8 @@ int main(int argc, char** argv) {
       {"handles_reused", handles_reused},
       {"hints", hints},
       {"cartesian", cartesian},
+      {"high_tags", high_tags},
+      {"started_after_free", started_after_free},
       {"threads_share_a_communicator", threads_share_a_communicator},
       {"threads_take_each_once", threads_take_each_once},
   };

@@ -236,6 +236,45 @@ static void own_error_handler(void) {
   MPI_Comm_free(&comm);
 }
 
+/* What the library finds wrong with a receive, it says when that is posted: the same as of a
+ * receive from nobody. (MPICH 5 may be built to find nothing.) */
+static void wrong_arguments(void) {
+  MPI_Comm comm;
+  MPI_Datatype uncommitted;
+  MPI_Request request, held;
+  int values[4];
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+  const struct {
+    void* buffer;
+    int count;
+    MPI_Datatype type;
+  } wrong[] = {{values, 1, uncommitted},
+               {NULL, 1, MPI_INT},
+               {values, -1, MPI_INT},
+               {values, 1, MPI_DATATYPE_NULL}};
+  MPI_Irecv(values, 1, MPI_INT, 0, 5, comm, &held);
+  for (int i = 0; i < 4; i++) {
+    int nobody = MPI_Recv(wrong[i].buffer, wrong[i].count, wrong[i].type, MPI_PROC_NULL, 1, comm,
+                          MPI_STATUS_IGNORE);
+    int posted;
+    if (nobody == MPI_SUCCESS) continue;
+    posted = MPI_Irecv(wrong[i].buffer, wrong[i].count, wrong[i].type, 0, 1, comm, &request);
+    CHECK_EQ(class_of(posted), class_of(nobody));
+    posted =
+        MPI_Recv(wrong[i].buffer, wrong[i].count, wrong[i].type, 0, 1, comm, MPI_STATUS_IGNORE);
+    CHECK_EQ(class_of(posted), class_of(nobody));
+  }
+  MPI_Cancel(&held);
+  MPI_Wait(&held, MPI_STATUS_IGNORE);
+  MPI_Type_free(&uncommitted);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_free(&comm);
+  CHECK(1);
+}
+
 #if MPI_VERSION >= 4
 static void large_count_calls(void) {
   if (world_rank == 0) {
@@ -301,6 +340,7 @@ int main(int argc, char** argv) {
     {"truncation_unexpected", truncation_unexpected},
     {"truncation_waitall", truncation_waitall},
     {"own_error_handler", own_error_handler},
+    {"wrong_arguments", wrong_arguments},
 #if MPI_VERSION >= 4
     {"large_count_calls", large_count_calls},
     {"isendrecv", isendrecv},

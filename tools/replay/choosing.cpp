@@ -84,8 +84,8 @@ Records barnes_hut(std::uint64_t seed) {
     b.x = {0.5 + r * s * std::cos(phi), 0.5 + r * s * std::sin(phi), 0.5 + r * z};
   }
   std::vector<Cell> cells;
-  const auto build = [&](auto&& self, std::vector<std::uint32_t> inside, std::array<double, 3> low,
-                         double width, int depth) -> std::int32_t {
+  const auto build = [&](auto&& self, const std::vector<std::uint32_t>& inside,
+                         std::array<double, 3> low, double width, int depth) -> std::int32_t {
     if (inside.empty()) return -1;
     const auto number = static_cast<std::int32_t>(cells.size());
     cells.push_back({low, {0, 0, 0}, width, {}, static_cast<std::uint32_t>(inside.size())});
@@ -105,7 +105,7 @@ Records barnes_hut(std::uint64_t seed) {
       auto corner = low;
       for (std::size_t d = 0; d < 3; ++d)
         if ((octant >> d & 1) != 0) corner[d] += width / 2;
-      const std::int32_t child = self(self, std::move(parts[octant]), corner, width / 2, depth + 1);
+      const std::int32_t child = self(self, parts[octant], corner, width / 2, depth + 1);
       cells[static_cast<std::size_t>(number)].children[octant] = child;
     }
     return number;

@@ -76,7 +76,8 @@ Records hash_table(std::uint64_t seed) {
       for (std::uint32_t i = 0; i < 400; ++i)
         std::swap(order[i], order[static_cast<std::size_t>(below(random, keys))]);
     const std::uint32_t key = order[popular(random)];
-    get(records, key % 8, std::uint64_t{1} << 32 | (key * 2654435761u % 8192) * 64, 64);
+    get(records, key % 8, std::uint64_t{1} << 32 | (key * 2654435761u % 8192) * std::uint64_t{64},
+        64);
     get(records, key % 8, at[key], sizes[key]);
   }
   return records;

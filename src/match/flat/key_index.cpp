@@ -44,10 +44,13 @@ void KeyIndex::remove(Slots& slots, const Cell& cell, std::uint64_t hash) {
 
 void KeyIndex::insert_from(Bucket* home, std::uint32_t slot, std::uint64_t hash) {
   Bucket* bucket = home;
-  for (; zeros(bucket->word) == 0; bucket = after(bucket)) {
+  std::uint64_t free = zeros(bucket->word);
+  while (free == 0) {
     if (bucket->word < passed_most) bucket->word += passed_one;
+    bucket = after(bucket);
+    free = zeros(bucket->word);
   }
-  std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(zeros(bucket->word))) / 8;
+  std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(free)) / 8;
   bucket->word += tag_of(hash) << 8 * lane;
   bucket->slots[lane] = slot;
 }
