@@ -6,19 +6,6 @@
 
 namespace hob::match::flat {
 
-namespace {
-
-constexpr std::uint64_t source_wildcard = std::uint64_t{static_cast<std::uint32_t>(any_source)}
-                                          << 32;
-constexpr std::uint64_t tag_wildcard = static_cast<std::uint32_t>(any_tag);
-
-/// What a receive looks like that takes messages with this key and has wildcards.
-Key any_source_of(Key key) { return {source_wildcard | key.tag(), key.context}; }
-Key any_tag_of(Key key) { return {std::uint64_t{key.source()} << 32 | tag_wildcard, key.context}; }
-Key any_of(Key key) { return {source_wildcard | tag_wildcard, key.context}; }
-
-}  // namespace
-
 // --- short queues
 
 /// The oldest entry of a short queue that goes with a key, or none.
@@ -34,28 +21,30 @@ template <Side side>
 
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_short(Key key, void* item) {
+  if (short_.numbers_used_up()) [[unlikely]] {
+    return append_short_renumbered(key, item);
+  }
   ++count_;
   return {nullptr, short_.append(key, compared_bits[class_of(key)], item)};
 }
 
+/// The short queue's sequence numbers are used up.
 template <Side side>
-typename FlatQueue<side>::Taken FlatQueue<side>::take_short(Other& other, Key with, void* item) {
+typename FlatQueue<side>::Queued FlatQueue<side>::append_short_renumbered(Key key, void* item) {
+  short_.renumber();
+  return append_short(key, item);
+}
+
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_short(Key with, void* item) {
   std::uint32_t found = search_short(with);
-  if (found == none) return other.append(with, item);
+  if (found == none) return other_->append(with, item);
   short_.remove(found);
   --count_;
   return {short_[found].item, 0};
 }
 
 // --- deep queues: searching
-
-/// Whether a receive with a wildcard may accept this message. Mostly right.
-template <Side side>
-[[gnu::always_inline]] inline bool FlatQueue<side>::maybe_wild(Key with) {
-  KeyIndex::Look source = wild_.look(hash_of(any_source_of(with)));
-  KeyIndex::Look tag = wild_.look(hash_of(any_tag_of(with)));
-  return (class_count_[3] | source.hits | tag.hits) != 0 || source.passed() || tag.passed();
-}
 
 /// The oldest message that a receive with a wildcard takes, or none.
 template <Side side>
@@ -78,14 +67,33 @@ template <Side side>
 template <Side side>
 [[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::release(
     std::uint32_t slot) {
-  void* item = slots_[slot].item;
   if constexpr (side == Side::messages) {
-    if (parts_.any()) parts_.remove(slot);
+    if (parts_.any()) return release_listed(slot);
   }
+  return release_unlisted(slot);
+}
+
+/// As release(), with parts' lists.
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::release_listed(std::uint32_t slot) {
+  parts_.remove(slot);
+  return release_unlisted(slot);
+}
+
+/// As release(), without parts' lists.
+template <Side side>
+[[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::release_unlisted(
+    std::uint32_t slot) {
+  void* item = slots_[slot].item;
   slots_.release(slot);
   if (--count_ == 0) [[unlikely]] {
     return emptied(item);
   }
+  return taken(item);
+}
+
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::taken(void* item) {
   return {item, 0};
 }
 
@@ -98,85 +106,125 @@ typename FlatQueue<side>::Taken FlatQueue<side>::emptied(void* item) {
 /// Takes the oldest entry with just this key.
 template <Side side>
 [[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::take_exact(
-    Other& other, Key with, void* item) {
+    Key with, void* item) {
   KeyIndex::Look look = exact_.look(hash_of(with));
   if (!look.hit()) {
     if (look.passed()) [[unlikely]] {
-      return take_further(other, with, item);
+      return take_further(with, item);
     }
-    return other.append(with, item);
+    return other_->append(with, item);
   }
   std::uint32_t slot = look.slot();
   if (slots_[slot].key() != with) [[unlikely]] {
-    return take_further(other, with, item);
+    return take_further(with, item);
   }
-  std::uint32_t next = slots_[slot].next;
-  if (next == slot) [[likely]] {
-    look.clear();
-  } else {
-    look.slot() = next;
-    KeyIndex::unlink(slots_, slot);
-  }
+  if (slots_[slot].next != slot) return take_of_several(look.slot());
+  look.clear();
+  return release(slot);
+}
+
+/// Takes the oldest of several entries with the same key, of which the index
+/// has it.
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_of_several(std::uint32_t& oldest) {
+  std::uint32_t slot = oldest;
+  oldest = slots_[slot].next;
+  KeyIndex::unlink(slots_, slot);
   return release(slot);
 }
 
 /// As take_exact(), wherever the key is.
 template <Side side>
-typename FlatQueue<side>::Taken FlatQueue<side>::take_further(Other& other, Key with, void* item) {
+typename FlatQueue<side>::Taken FlatQueue<side>::take_further(Key with, void* item) {
   std::uint64_t hash = hash_of(with);
   KeyIndex::Cell cell = exact_.find(slots_, with, hash);
-  if (cell.slot == none) return other.append(with, item);
+  if (cell.slot == none) return other_->append(with, item);
   exact_.remove(slots_, cell, hash);
   return release(cell.slot);
 }
 
 template <Side side>
-typename FlatQueue<side>::Taken FlatQueue<side>::take_deep(Other& other, Key with, void* item) {
+typename FlatQueue<side>::Taken FlatQueue<side>::take_deep(Key with, void* item) {
   if constexpr (side == Side::receives) {
-    if (wild_count_ != 0 && maybe_wild(with)) return take_wild(other, with, item);
+    if (wild_count_ != 0) return take_filtered(with, item);
   } else {
-    if (wildcards_of(with) != 0) return take_wild(other, with, item);
+    if (wildcards_of(with) != 0) return take_wild(with, item);
   }
-  return take_exact(other, with, item);
+  return take_exact(with, item);
+}
+
+/// As take_deep(), while there are receives with wildcards.
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_filtered(Key with, void* item) {
+  if (class_count_[3] != 0) return take_wild(with, item);
+  Class wildcards = filter_.may_accept(with);
+  if (wildcards == 0) return take_tame(with, item);
+  if (wildcards == 3) [[unlikely]] {
+    return take_wild(with, item);
+  }
+  return take_by(wildcards, with, item);
+}
+
+/// As take_wild(), for a message that only receives with these wildcards may
+/// accept, and others without any.
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_by(Class wildcards, Key with, void* item) {
+  if (exact_.look(hash_of(with)).nowhere()) [[likely]] {
+    Key want = with_wildcards(with, wildcards);
+    KeyIndex::Look look = wild_.look(hash_of(want));
+    if (look.hit()) [[likely]] {
+      std::uint32_t slot = look.slot();
+      if (slots_[slot].key() == want && slots_[slot].next == slot) [[likely]] {
+        look.clear();
+        count_wild(wildcards, -1u);
+        return release(slot);
+      }
+    }
+  }
+  return take_wild(with, item);
+}
+
+/// As take_deep(), for a message that no receive with a wildcard wants.
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_tame(Key with, void* item) {
+  return take_exact(with, item);
 }
 
 /// As take_deep(), for a message that may go to a receive with a wildcard, or
 /// such a receive.
 template <Side side>
-typename FlatQueue<side>::Taken FlatQueue<side>::take_wild(Other& other, Key with, void* item) {
+typename FlatQueue<side>::Taken FlatQueue<side>::take_wild(Key with, void* item) {
   if constexpr (side == Side::receives) {
     std::uint64_t best_hash = hash_of(with);
     KeyIndex::Cell best = exact_.find(slots_, with, best_hash);
     Class wildcards = 0;
-    auto or_older = [&](Class of, Key key) {
-      if (class_count_[of] == 0) return;
+    for (Class of = 1; of <= 3; ++of) {
+      if (class_count_[of] == 0) continue;
+      Key key = with_wildcards(with, of);
       std::uint64_t hash = hash_of(key);
       KeyIndex::Cell cell = wild_.find(slots_, key, hash);
-      if (cell.slot == none) return;
-      if (best.slot != none && slots_[best.slot].sequence < slots_[cell.slot].sequence) return;
+      if (cell.slot == none) continue;
+      if (best.slot != none && slots_[best.slot].sequence < slots_[cell.slot].sequence) continue;
       best = cell;
       best_hash = hash;
       wildcards = of;
-    };
-    or_older(1, any_source_of(with));
-    or_older(2, any_tag_of(with));
-    or_older(3, any_of(with));
-    if (best.slot == none) return other.append(with, item);
+    }
+    if (best.slot == none) return other_->append(with, item);
     (wildcards != 0 ? wild_ : exact_).remove(slots_, best, best_hash);
     if (wildcards != 0) count_wild(wildcards, -1u);
     return release(best.slot);
   } else {
     std::uint32_t slot = search_part(with, wildcards_of(with));
-    if (slot == none) return other.append(with, item);
-    return take_exact(other, slots_[slot].key(), item);  // it is its key's oldest
+    if (slot == none) return other_->append(with, item);
+    return take_exact(slots_[slot].key(), item);  // it is its key's oldest
   }
 }
 
 template <Side side>
 [[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::take_or_queue(
-    Other& other, Key key, void* item) {
-  if (count_ == 0) return other.append(key, item);
-  return deep_ ? take_deep(other, key, item) : take_short(other, key, item);
+    Key key, void* item) {
+  if (count_ == 0) return other_->append(key, item);
+  return deep_ ? take_deep(key, item) : take_short(key, item);
 }
 
 template <Side side>
@@ -204,64 +252,96 @@ void* FlatQueue<side>::remove(Handle handle) {
 
 // --- deep queues: appending
 
-/// A new slot. Not while the slots are full.
 template <Side side>
-[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::fill(Key key, void* item) {
-  std::uint32_t slot = slots_.allocate();
+[[gnu::always_inline]] inline void FlatQueue<side>::fill(std::uint32_t slot, Key key, void* item) {
   Slot& filled = slots_[slot];
   filled.item = item;
   filled.place = key.place;
   filled.context = key.context;
+  filled.sequence = next_sequence_++;
   ++count_;
-  return slot;
 }
 
-/// Makes a slot that is filled in known to the parts' lists, and gives it its
-/// place in the order.
+/// The end of append: a slot that is filled in and indexed gets known to the
+/// parts' lists.
 template <Side side>
-[[gnu::always_inline]] inline void FlatQueue<side>::enter(std::uint32_t slot, Key key) {
-  slots_[slot].sequence = next_sequence_++;
+[[gnu::always_inline]] inline typename FlatQueue<side>::Queued FlatQueue<side>::entered(
+    std::uint32_t slot, Key key) {
   if constexpr (side == Side::messages) {
-    if (parts_.any()) parts_.append(slot, key);
+    if (parts_.any()) return entered_listed(slot, key);
   }
+  return {nullptr, slot};
+}
+
+/// As entered(), with parts' lists.
+template <Side side>
+typename FlatQueue<side>::Queued FlatQueue<side>::entered_listed(std::uint32_t slot, Key key) {
+  parts_.append(slot, key);
+  return {nullptr, slot};
 }
 
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_deep(Key key, void* item) {
-  if (slots_.full() || next_sequence_ == none) [[unlikely]] {
+  if (class_of(key) != 0) return append_wild(key, item);
+  if (next_sequence_ == none) [[unlikely]] {
+    return append_renumbered(key, item);
+  }
+  std::uint32_t slot = slots_.allocate();
+  if (slot == none) [[unlikely]] {
     return append_with_room(key, item);
   }
-  if (class_of(key) != 0) return append_wild(key, item);
-  std::uint32_t slot = fill(key, item);
-  enter(slot, key);
+  fill(slot, key, item);
   KeyIndex::Look look = exact_.look(hash_of(key));
   if (look.hit()) {
     std::uint32_t oldest = look.slot();
     if (slots_[oldest].key() != key) [[unlikely]] {
       return append_further(slot, key);
     }
-    KeyIndex::add_to_ring(slots_, slot, oldest);
-  } else if (look.passed() || !KeyIndex::insert(slots_, slot, look)) [[unlikely]] {
+    return append_to_several(slot, oldest);
+  }
+  if (look.passed() || !KeyIndex::insert(slots_, slot, look)) [[unlikely]] {
     return append_further(slot, key);
   }
-  return {nullptr, slot};
+  return entered(slot, key);
+}
+
+/// The end of append_deep() where there are entries with the same key.
+template <Side side>
+typename FlatQueue<side>::Queued FlatQueue<side>::append_to_several(std::uint32_t slot,
+                                                                    std::uint32_t oldest) {
+  KeyIndex::add_to_ring(slots_, slot, oldest);
+  return entered(slot, slots_[slot].key());
 }
 
 /// The end of append_deep() where the key's own bucket does not do.
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_further(std::uint32_t slot, Key key) {
   exact_.append(slots_, slot, key, hash_of(key));
-  return {nullptr, slot};
+  return entered(slot, key);
 }
 
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_wild(Key key, void* item) {
-  wild_.reserve(wild_count_ + 1, slots_);
-  std::uint32_t slot = fill(key, item);
-  enter(slot, key);
+  if (next_sequence_ == none) [[unlikely]] {
+    return append_renumbered(key, item);
+  }
+  reserve_wild(1);
+  std::uint32_t slot = slots_.allocate();
+  if (slot == none) [[unlikely]] {
+    return append_with_room(key, item);
+  }
+  fill(slot, key, item);
+  filter_.add(key);
   count_wild(wildcards_of(key), 1);
   wild_.append(slots_, slot, key, hash_of(key));
   return {nullptr, slot};
+}
+
+/// Makes room for this many more receives with wildcards.
+template <Side side>
+void FlatQueue<side>::reserve_wild(std::size_t more) {
+  wild_.reserve(wild_count_ + more, slots_);
+  filter_.reserve(more, wild_count_, wild_, slots_);
 }
 
 /// More slots, and room for their keys. Throws std::bad_alloc.
@@ -273,11 +353,17 @@ void FlatQueue<side>::make_room() {
   slots_.grow();
 }
 
-/// Makes room first: slots or numbers are used up.
+/// The slots are used up.
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_with_room(Key key, void* item) {
-  if (slots_.full()) make_room();
-  if (next_sequence_ == none) renumber();
+  make_room();
+  return append_deep(key, item);
+}
+
+/// The sequence numbers are used up.
+template <Side side>
+typename FlatQueue<side>::Queued FlatQueue<side>::append_renumbered(Key key, void* item) {
+  renumber();
   return append_deep(key, item);
 }
 
@@ -357,16 +443,20 @@ template <Side side>
 void FlatQueue<side>::go_deep() {
   if (next_sequence_ >= none - ShortQueue::most) next_sequence_ = 1;
   // All memory first: an exception leaves the queue short.
-  if (slots_.full()) make_room();
-  if constexpr (side == Side::receives) wild_.reserve(ShortQueue::most, slots_);
+  if (slots_.capacity() == 0) make_room();
+  if constexpr (side == Side::receives) reserve_wild(ShortQueue::most);
   count_ = 0;
-  for (std::uint32_t i = 0; i < ShortQueue::most; ++i) fill(short_[i].key(), short_[i].item);
+  for (std::uint32_t i = 0; i < ShortQueue::most; ++i) slots_.allocate();
   short_.each_in_order([&](std::uint32_t slot) {
-    Key key = slots_[slot].key();
+    Key key = short_[slot].key();
     Class wildcards = class_of(key);
-    enter(slot, key);
+    fill(slot, key, short_[slot].item);
+    entered(slot, key);
     (wildcards != 0 ? wild_ : exact_).append(slots_, slot, key, hash_of(key));
-    if (wildcards != 0) count_wild(wildcards, 1);
+    if (wildcards != 0) {
+      filter_.add(key);
+      count_wild(wildcards, 1);
+    }
   });
   short_.clear();
   deep_ = true;
@@ -398,6 +488,7 @@ void FlatQueue<side>::drop() {
   slots_.drop();
   exact_.drop();
   wild_.drop();
+  filter_.drop();
   parts_.drop();
 }
 
@@ -414,14 +505,17 @@ namespace {
 class FlatEngine final : public QueuePair<flat::FlatQueue<flat::Side::receives>,
                                           flat::FlatQueue<flat::Side::messages>> {
  public:
-  using QueuePair::QueuePair;
+  explicit FlatEngine(MemoryObserver* observer) : QueuePair(observer) {
+    prq_.pair_with(umq_);
+    umq_.pair_with(prq_);
+  }
 
   PostResult post(const Envelope& want, void* request) override {
-    return umq_.take_or_queue(prq_, flat::Key::of(want), request);
+    return umq_.take_or_queue(flat::Key::of(want), request);
   }
 
   ArriveResult arrive(const Envelope& envelope, void* message) override {
-    return prq_.take_or_queue(umq_, flat::Key::of(envelope), message);
+    return prq_.take_or_queue(flat::Key::of(envelope), message);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "match/flat/part_index.hpp"
 #include "match/flat/short_queue.hpp"
 #include "match/flat/slots.hpp"
+#include "match/flat/wild_filter.hpp"
 #include "match/memory.hpp"
 
 namespace hob::match::flat {
@@ -52,14 +53,18 @@ class FlatQueue {
       : slots_(memory),
         exact_(memory),
         wild_(memory),
+        filter_(memory),
         parts_(memory),
         next_sequence_(first_sequence) {}
+
+  /// Where take_or_queue() queues. Once, before it.
+  void pair_with(Other& other) { other_ = &other; }
 
   /// Queues an entry at the end.
   Queued append(Key key, void* item);
   /// Takes the oldest entry that goes with `key`; if there is none, queues
   /// `item` in the other queue.
-  Taken take_or_queue(Other& other, Key key, void* item);
+  Taken take_or_queue(Key key, void* item);
   std::optional<QueueEntry> find(const Envelope& want);
   void* remove(Handle handle);
   /// These two look at all slots.
@@ -68,15 +73,7 @@ class FlatQueue {
   std::size_t size() const { return count_; }
 
  private:
-  /// Which wildcards a key has: bit 0 the source, bit 1 the tag.
-  using Class = unsigned;
-  static Class wildcards_of(Key key) {
-    if ((key.place & 0x8000000080000000u) == 0) [[likely]] {  // one test for almost all keys
-      return 0;
-    }
-    return static_cast<Class>(static_cast<std::int32_t>(key.source()) == any_source) |
-           static_cast<Class>(static_cast<std::int32_t>(key.tag()) == any_tag) << 1;
-  }
+  using Class = unsigned;  // what wildcards_of() says
   static Class class_of(Key key) { return side == Side::receives ? wildcards_of(key) : 0; }
 
   QueueEntry entry(std::uint32_t slot) const {
@@ -86,27 +83,38 @@ class FlatQueue {
 
   std::uint32_t search_short(Key with) const;
   std::uint32_t search_part(Key want, Class wildcards);
-  bool maybe_wild(Key with);
 
   // Short and deep queues have functions of their own.
   [[gnu::noinline]] Queued append_short(Key key, void* item);
   [[gnu::noinline]] Queued append_deep(Key key, void* item);
   [[gnu::noinline]] Queued append_wild(Key key, void* item);
-  [[gnu::noinline]] Taken take_short(Other& other, Key with, void* item);
-  [[gnu::noinline]] Taken take_deep(Other& other, Key with, void* item);
-  [[gnu::noinline]] Taken take_wild(Other& other, Key with, void* item);
-  Taken take_exact(Other& other, Key with, void* item);
+  Queued entered(std::uint32_t slot, Key key);
+  [[gnu::noinline]] Queued entered_listed(std::uint32_t slot, Key key);
+  [[gnu::noinline]] Queued append_to_several(std::uint32_t slot, std::uint32_t oldest);
+  [[gnu::noinline]] Taken take_short(Key with, void* item);
+  [[gnu::noinline]] Taken take_deep(Key with, void* item);
+  [[gnu::noinline]] Taken take_filtered(Key with, void* item);
+  [[gnu::noinline]] Taken take_by(Class wildcards, Key with, void* item);
+  [[gnu::noinline]] Taken take_tame(Key with, void* item);
+  [[gnu::noinline]] Taken take_wild(Key with, void* item);
+  [[gnu::noinline]] Taken take_of_several(std::uint32_t& oldest);
+  Taken take_exact(Key with, void* item);
   Taken release(std::uint32_t slot);
+  [[gnu::noinline]] Taken release_listed(std::uint32_t slot);
+  Taken release_unlisted(std::uint32_t slot);
+  [[gnu::noinline]] static Taken taken(void* item);
   // What is rare.
   [[gnu::noinline, gnu::cold]] Queued append_at_limit(Key key, void* item);
   [[gnu::noinline, gnu::cold]] Queued append_with_room(Key key, void* item);
+  [[gnu::noinline, gnu::cold]] Queued append_renumbered(Key key, void* item);
+  [[gnu::noinline, gnu::cold]] Queued append_short_renumbered(Key key, void* item);
   [[gnu::noinline, gnu::cold]] Queued append_further(std::uint32_t slot, Key key);
-  [[gnu::noinline, gnu::cold]] Taken take_further(Other& other, Key with, void* item);
+  [[gnu::noinline, gnu::cold]] Taken take_further(Key with, void* item);
   [[gnu::noinline, gnu::cold]] Taken emptied(void* item);
 
-  std::uint32_t fill(Key key, void* item);
+  void fill(std::uint32_t slot, Key key, void* item);
   void make_room();
-  void enter(std::uint32_t slot, Key key);
+  void reserve_wild(std::size_t more);
   void count_wild(Class wildcards, std::uint32_t change) {
     class_count_[wildcards] += change;
     wild_count_ += change;
@@ -119,13 +127,15 @@ class FlatQueue {
 
   std::uint32_t count_ = 0;
   bool deep_ = false;
+  Other* other_ = nullptr;
   bool parts_wanted_ = false;  // since the queue was empty
   ShortQueue short_;           // empty while the queue is deep
   Slots slots_;                // empty while it is short
   KeyIndex exact_;             // has room for a key in each slot
-  // Receives with wildcards have an index of their own: it is small, and every
-  // message searches it.
+  // Receives with wildcards have an index of their own, and every message asks
+  // the filter whether to search it.
   KeyIndex wild_;
+  WildFilter filter_;
   std::uint32_t wild_count_ = 0;
   std::array<std::uint32_t, 4> class_count_{};  // receives in a deep queue, by wildcards (not 0)
   PartIndex parts_;                             // messages only

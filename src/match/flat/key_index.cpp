@@ -1,5 +1,6 @@
 #include "match/flat/key_index.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace hob::match::flat {
@@ -56,8 +57,7 @@ void KeyIndex::insert_from(Bucket* home, std::uint32_t slot, std::uint64_t hash)
 }
 
 void KeyIndex::grow(std::size_t keys, const Slots& slots) {
-  std::size_t before = buckets_.capacity();
-  std::size_t now = before == 0 ? least_buckets : 2 * before;
+  std::size_t now = std::max(least_buckets, 2 * buckets_.capacity());
   // 2.5 keys a bucket: one in a hundred is full then.
   while (now * 5 / 2 < keys) now *= 2;
   Array<Bucket> old(*memory_);
@@ -66,13 +66,10 @@ void KeyIndex::grow(std::size_t keys, const Slots& slots) {
   std::swap(old, buckets_);
   mask_ = now - 1;
   room_ = now * 5 / 2;
-  for (std::size_t i = 0; i < before; ++i) {
-    for (std::uint64_t used = ~zeros(old[i].word) & ones << 7; used != 0; used &= used - 1) {
-      std::uint32_t slot = cell_at(&old[i], used).slot;
-      std::uint64_t hash = hash_of(slots[slot].key());
-      insert_from(&buckets_[hash & mask_], slot, hash);
-    }
-  }
+  each_oldest(old, [&](std::uint32_t slot) {
+    std::uint64_t hash = hash_of(slots[slot].key());
+    insert_from(&buckets_[hash & mask_], slot, hash);
+  });
 }
 
 }  // namespace hob::match::flat

@@ -44,10 +44,11 @@ class KeyIndex {
     std::uint64_t tag;   ///< the key's byte
     std::uint64_t hits;  ///< the top bit of each lane's byte that is the key's
 
-    /// The key may be here. If not, and not passed(), it is nowhere.
+    /// The key may be here.
     bool hit() const { return hits != 0; }
     /// Keys of this bucket are in others.
     bool passed() const { return word >= passed_one; }
+    bool nowhere() const { return !hit() && !passed(); }
     /// Where the first lane that may be the key's begins in the word.
     std::uint32_t bit() const { return static_cast<std::uint32_t>(std::countr_zero(hits)) & ~7u; }
     /// What that lane holds.
@@ -130,6 +131,12 @@ class KeyIndex {
   /// Takes out the slot that find() has found.
   void remove(Slots& slots, const Cell& cell, std::uint64_t hash);
 
+  /// Calls `use` with each key's oldest slot.
+  template <class Use>
+  void each_oldest(Use&& use) const {
+    each_oldest(buckets_, use);
+  }
+
   /// Forgets all keys and gives the memory back.
   void drop() {
     buckets_.resize(0, 0);
@@ -154,6 +161,16 @@ class KeyIndex {
   static Cell cell_at(Bucket* bucket, std::uint64_t hits) {
     std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(hits)) / 8;
     return {bucket->slots[lane], 8 * lane, bucket, nullptr};
+  }
+
+  template <class Use>
+  static void each_oldest(const Array<Bucket>& buckets, Use&& use) {
+    for (std::size_t i = 0; i < buckets.capacity(); ++i) {
+      std::uint64_t used = ~zeros(buckets[i].word) & ones << 7;
+      for (; used != 0; used &= used - 1) {
+        use(buckets[i].slots[static_cast<std::uint32_t>(std::countr_zero(used)) / 8]);
+      }
+    }
   }
 
   Bucket* after(Bucket* bucket) {

@@ -88,16 +88,16 @@ class PartIndex {
     if ((kept_ & 1u << by_context) != 0) use(by_context);
   }
 
+  // Without a branch: which part a receive looks for cannot be predicted.
+  static constexpr std::array<std::uint64_t, parts> bits_of = {
+      compared_bits[2], compared_bits[1], compared_bits[3]};  // of a place, by part
+
   static bool same(unsigned part, Key a, Key b) {
-    if (a.context != b.context) return false;
-    if (part == by_source) return a.source() == b.source();
-    return part == by_context || a.tag() == b.tag();
+    return (((a.place ^ b.place) & bits_of[part]) | (a.context ^ b.context)) == 0;
   }
 
   std::uint32_t head_of(unsigned part, Key key) const {
-    std::uint64_t word = std::uint64_t{key.context} << 32;
-    if (part == by_source) word |= key.source();
-    if (part == by_tag) word |= key.tag();
+    std::uint64_t word = (key.place & bits_of[part]) ^ std::uint64_t{key.context} * 0x5bd1e995u;
     return static_cast<std::uint32_t>(word * 0x9e3779b97f4a7c15u >> shift_);
   }
 

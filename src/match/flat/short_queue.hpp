@@ -8,10 +8,6 @@
 
 namespace hob::match::flat {
 
-/// The bits of a key's place that count, by its wildcards: bit 0 the source, bit 1 the tag.
-inline constexpr std::array<std::uint64_t, 4> compared_bits = {~std::uint64_t{0}, 0xffffffff,
-                                                               ~std::uint64_t{0xffffffff}, 0};
-
 /// Up to eight entries, found by comparing four at a time without a branch: which of them matches
 /// cannot be predicted. They are where the queue itself is, so that a search after a computation,
 /// with cold caches, misses only the lines of the entries.
@@ -35,11 +31,20 @@ class ShortQueue {
 
   const Entry& operator[](std::uint32_t i) const { return entries_[i]; }
 
-  /// While there are less than `most`. Returns its number, which it keeps.
+  /// Whether append() needs a renumber() before.
+  bool numbers_used_up() const { return next_sequence_ == none; }
+
+  /// Gives new sequence numbers from 0 on, in the same order.
+  void renumber() {
+    std::array<std::uint32_t, most> order{};
+    std::uint32_t count = 0;
+    each_in_order([&](std::uint32_t i) { order[count++] = i; });
+    for (std::uint32_t i = 0; i < count; ++i) entries_[order[i]].sequence = i;
+    next_sequence_ = count;
+  }
+
+  /// While there are less than `most`, and numbers. Returns its number, which it keeps.
   [[gnu::always_inline]] std::uint32_t append(Key key, std::uint64_t bits, void* item) {
-    if (next_sequence_ == none) [[unlikely]] {
-      renumber();
-    }
     auto i = static_cast<std::uint32_t>(std::countr_one(live_));
     entries_[i] = {key.place, bits, item, key.context, next_sequence_++};
     live_ |= 1u << i;
@@ -92,15 +97,6 @@ class ShortQueue {
       if (entries_[i].sequence < entries_[best].sequence) best = i;
     }
     return best;
-  }
-
-  /// Sequence numbers have run out: new ones from 0 on, in the same order.
-  [[gnu::noinline, gnu::cold]] void renumber() {
-    std::array<std::uint32_t, most> order{};
-    std::uint32_t count = 0;
-    each_in_order([&](std::uint32_t i) { order[count++] = i; });
-    for (std::uint32_t i = 0; i < count; ++i) entries_[order[i]].sequence = i;
-    next_sequence_ = count;
   }
 
   std::uint32_t live_ = 0;  // a bit for each entry

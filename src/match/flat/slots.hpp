@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "match/envelope.hpp"
@@ -14,7 +15,7 @@ struct Key {
   std::uint64_t place;    ///< source in the upper half, tag in the lower
   std::uint32_t context;  ///< communicator
 
-  static Key of(const Envelope& envelope) {
+  static constexpr Key of(const Envelope& envelope) {
     return {std::uint64_t{static_cast<std::uint32_t>(envelope.source)} << 32 |
                 static_cast<std::uint32_t>(envelope.tag),
             envelope.context};
@@ -25,10 +26,31 @@ struct Key {
   std::uint32_t source() const { return static_cast<std::uint32_t>(place >> 32); }
   std::uint32_t tag() const { return static_cast<std::uint32_t>(place); }
 
-  friend bool operator==(Key a, Key b) {
-    return ((a.place ^ b.place) | (a.context ^ b.context)) == 0;
-  }
+  friend bool operator==(Key a, Key b) { return a.place == b.place && a.context == b.context; }
 };
+
+/// Wildcards are numbers: bit 0 the source, bit 1 the tag. This is the bits of a key's place that
+/// count with them.
+inline constexpr std::array<std::uint64_t, 4> compared_bits = {~std::uint64_t{0}, 0xffffffff,
+                                                               ~std::uint64_t{0xffffffff}, 0};
+
+/// A place with both wildcards.
+inline constexpr std::uint64_t wild_place = Key::of({0, any_source, any_tag}).place;
+
+/// Which wildcards a key has.
+[[gnu::always_inline]] inline unsigned wildcards_of(Key key) {
+  if ((key.place & wild_place) == 0) [[likely]] {  // one test for almost all keys
+    return 0;
+  }
+  return static_cast<unsigned>(static_cast<std::int32_t>(key.source()) == any_source) |
+         static_cast<unsigned>(static_cast<std::int32_t>(key.tag()) == any_tag) << 1;
+}
+
+/// What a receive with these wildcards looks like that takes messages with this key.
+[[gnu::always_inline]] inline Key with_wildcards(Key key, unsigned wildcards) {
+  std::uint64_t bits = compared_bits[wildcards];
+  return {(key.place & bits) | (wild_place & ~bits), key.context};
+}
 
 /// A queued receive or message: half a cache line. Its fields are read as wide as they were
 /// written, for a match often follows so soon that the processor forwards one to the other.
@@ -52,14 +74,14 @@ class Slots {
   Slot& operator[](std::uint32_t i) { return slots_[i]; }
   const Slot& operator[](std::uint32_t i) const { return slots_[i]; }
 
-  /// Whether allocate() needs a grow() before.
-  bool full() const { return free_ == none && unused_ == slots_.capacity(); }
-
-  /// Not while full().
-  std::uint32_t allocate() {
-    if (free_ == none) return unused_++;
+  /// A slot, or none: then grow() before.
+  [[gnu::always_inline]] std::uint32_t allocate() {
     std::uint32_t i = free_;
-    free_ = slots_[i].next;
+    if (i != none) {
+      free_ = slots_[i].next;
+    } else if (unused_ != slots_.capacity()) {
+      i = unused_++;
+    }
     return i;
   }
 

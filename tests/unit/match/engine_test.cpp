@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -134,11 +135,13 @@ TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
   Memory memory(nullptr);
   Receives receives(memory, 0xffffffff - 1000);
   Messages messages(memory);
+  receives.pair_with(messages);
+  messages.pair_with(receives);
   auto append = [&](Envelope envelope, void* item) {
     receives.append(flat::Key::of(envelope), item);
   };
   auto take = [&](Envelope envelope) {
-    return receives.take_or_queue(messages, flat::Key::of(envelope), item(3)).request;
+    return receives.take_or_queue(flat::Key::of(envelope), item(3)).request;
   };
   append({0, any_source, 7}, item(1));
   for (std::uintptr_t i = 0; i < 3000; ++i) {
@@ -159,10 +162,14 @@ TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
 TEST(Flat, KeepsAShortQueuesOrderWhenNumbersRunOut) {
   flat::ShortQueue queue(0xffffffff - 20);
   auto any = [](const flat::ShortQueue::Entry&) { return std::uint64_t{0}; };
-  std::uint32_t eldest = queue.append({1, 0}, ~std::uint64_t{0}, item(1));
+  auto append = [&](std::uint64_t place) {
+    if (queue.numbers_used_up()) queue.renumber();
+    return queue.append({place, 0}, ~std::uint64_t{0}, item(1));
+  };
+  std::uint32_t eldest = append(1);
   std::vector<std::uint32_t> order;  // of the others
   for (std::uint64_t i = 0; i < 100; ++i) {
-    order.push_back(queue.append({2 + i, 0}, ~std::uint64_t{0}, item(1)));
+    order.push_back(append(2 + i));
     ASSERT_EQ(queue.find({}, any), eldest);
     std::vector<std::uint32_t> all{eldest};
     all.insert(all.end(), order.begin(), order.end());
@@ -174,6 +181,46 @@ TEST(Flat, KeepsAShortQueuesOrderWhenNumbersRunOut) {
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(i % order.size()));
     }
   }
+}
+
+TEST(Flat, FilterKnowsEachReceiveHoweverManyCameAndWent) {
+  Memory memory(nullptr);
+  flat::Slots slots(memory);
+  flat::KeyIndex index(memory);
+  flat::WildFilter filter(memory);
+  slots.grow();
+  std::deque<std::uint32_t> queued;
+  auto message = [](std::uint32_t number) {
+    auto i = static_cast<std::int32_t>(number);
+    return flat::Key::of({number % 5, 3 * i, 1000000 + 7 * i});
+  };
+  auto wildcards = [](std::uint32_t number) { return number % 2 + 1; };
+  std::uint32_t needless = 0;
+  constexpr std::uint32_t receives = 20000;
+  constexpr std::uint32_t at_once = 48;
+  for (std::uint32_t i = 0; i < receives; ++i) {
+    flat::Key want = flat::with_wildcards(message(i), wildcards(i));
+    if (queued.size() == at_once) {
+      flat::Key gone = slots[queued.front()].key();
+      index.remove(slots, index.find(slots, gone, flat::hash_of(gone)), flat::hash_of(gone));
+      slots.release(queued.front());
+      queued.pop_front();
+    }
+    index.reserve(queued.size() + 1, slots);
+    filter.reserve(1, queued.size(), index, slots);
+    std::uint32_t slot = slots.allocate();
+    slots[slot].place = want.place;
+    slots[slot].context = want.context;
+    index.append(slots, slot, want, flat::hash_of(want));
+    filter.add(want);
+    queued.push_back(slot);
+    for (std::uint32_t back = 0; back < queued.size(); ++back) {
+      ASSERT_NE(filter.may_accept(message(i - back)) & wildcards(i - back), 0u) << i << ' ' << back;
+    }
+    needless += filter.may_accept(message(i + receives)) != 0;  // a message that nobody wants
+  }
+  EXPECT_GT(needless, 0u);
+  EXPECT_LT(needless, receives / 20);
 }
 
 TEST(Flat, FindsMessagesByPartInEachPhaseAgain) {
