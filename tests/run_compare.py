@@ -28,6 +28,7 @@ TINY = {
     "HOB_CACHE_INDEX": "4",
     "HOB_CACHE_ADAPT": "off",
 }
+SHARE = {**WORK, "HOB_CACHE_SHARE": "on"}
 SETTINGS = {
     "default": {"HOB_REPORT": "silent"},
     "auto": WORK,
@@ -57,6 +58,14 @@ SETTINGS = {
     "always-paper": {**WORK, "HOB_CACHE": "always", "HOB_CACHE_POLICY": "paper"},
     "always-verify": {**WORK, "HOB_CACHE": "always", "HOB_VERIFY": "1"},
     "user": {**WORK, "HOB_CACHE": "user"},
+    # Nothing is fetched again, so that a program can count what is fetched at all.
+    "share-counted": {**SHARE, "HOB_POLL_MS": "1000000", "HOB_POLL_HITS": "1000000"},
+    "share": SHARE,
+    "share-tiny": {**SHARE, **TINY, "HOB_CACHE_SHARE_SIZE": "64K"},
+    "share-verify": {**SHARE, "HOB_VERIFY": "1"},
+    "share-always": {**SHARE, "HOB_CACHE": "always"},
+    "share-user": {**SHARE, "HOB_CACHE": "user"},
+    "share-user-counted": {**SHARE, "HOB_CACHE": "user", "HOB_POLL_MS": "1000000"},
 }
 
 GHOSTS = re.compile(r"ghosts(\d+)-(rank|segment|random|operations|bytes)(-cache)?")

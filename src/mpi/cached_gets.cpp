@@ -8,6 +8,7 @@
 #include <new>
 
 #include "mpi/clock.hpp"
+#include "mpi/node_log.hpp"
 #include "mpi/real.hpp"
 #include "mpi/request.hpp"
 #include "mpi/runtime.hpp"
@@ -178,6 +179,8 @@ CachedGets::~CachedGets() {
   if (awake_) rest();
 }
 
+void CachedGets::share(std::unique_ptr<NodeLog> node_log) { node_log_ = std::move(node_log); }
+
 /// From the first get on that may be kept, Hob must see what the process learns and writes. What it
 /// did before was not seen.
 void CachedGets::wake_up() {
@@ -205,6 +208,7 @@ CachedGets::Target& CachedGets::target(int rank) {
     const auto [place, added] = targets_.try_emplace(rank);
     Target& t = place->second;
     if (added && slept_) t.written = ++writes_;
+    if (added && node_log_) t.near = node_log_->near(rank);
     last_rank_ = rank;
     last_target_ = &t;
     return t;
@@ -235,6 +239,7 @@ void CachedGets::learn() {
 
 void CachedGets::drop_everything() {
   cache_->drop_all();
+  doubt_all();
   ++stats_.invalidations;
   if (HOB_UNLIKELY(tracing)) record({.kind = report::TraceKind::drop_all});
 }
@@ -337,6 +342,8 @@ int CachedGets::get(const Get& get) {
     case cache::Hit::pending_partial:
       return issue(get, t, wanted, false);
     case cache::Hit::missing:
+      int result = MPI_SUCCESS;
+      if (HOB_UNLIKELY(node_log_ != nullptr) && serve_shared(get, t, wanted, result)) return result;
       break;
   }
   return issue(get, t, wanted, !t.writing());
@@ -478,6 +485,7 @@ void CachedGets::poke() {
 /// write not yet complete at the target may overtake it.
 int CachedGets::issue(const Get& get, Target& t, const Wanted& wanted, bool keep) {
   const std::uint64_t start = HOB_UNLIKELY(t.samples < kSamples) ? ticks() : 0;
+  const std::uint64_t issued = shares(get, t, wanted) ? node_log_->log.now() : 0;
   const int result = native(get, t);
   if (result != MPI_SUCCESS || !keep) return result;
   const std::uint64_t now = ticks();
@@ -486,7 +494,10 @@ int CachedGets::issue(const Get& get, Target& t, const Wanted& wanted, bool keep
                                        .layout = wanted.origin,
                                        .bytes = wanted.size,
                                        .issue_ticks = now - start,
-                                       .when = now});
+                                       .when = now,
+                                       .displacement = wanted.key.displacement,
+                                       .issued = issued,
+                                       .doubts = doubts_});
     const cache::EntryId entry =
         cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
     pending_[index].entry = entry;
@@ -677,8 +688,11 @@ void CachedGets::finish(Pending& pending) {
         pack(layout, pending.buffer, copy.get(), pending.bytes);
         packed = copy.get();
       }
-      if (!cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when))
-        break;
+      const bool changed =
+          pending.served
+              ? std::memcmp(pending.served.get(), packed, pending.bytes) != 0
+              : cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when);
+      if (!changed) break;
       ++stats_.refetches_changed;
       note_acquire();
       mode_ = Mode::strict;
@@ -701,10 +715,93 @@ void CachedGets::finish(Pending& pending) {
   }
 }
 
+/// Whether a get is one of those that ranks of a node share: of contiguous bytes on another node,
+/// into contiguous ones. A mode may have changed since the window was made.
+bool CachedGets::shares(const Get& get, const Target& t, const Wanted& wanted) const {
+  return HOB_UNLIKELY(node_log_ != nullptr) && !t.near && wanted.contiguous && !get.atomic &&
+         mode_ != Mode::strict && mode_ != Mode::off && one_block(*wanted.origin, get.count);
+}
+
+/// A get that is missing here, from what a rank of this node fetched: false if it must be issued.
+bool CachedGets::serve_shared(const Get& get, Target& t, const Wanted& wanted, int& result) {
+  if (!shares(get, t, wanted) || t.writing() || t.floor == 0 || doubted(t, t.floor_doubts))
+    return false;
+  const cache::SharedLog& log = node_log_->log;
+  const std::uint64_t issued = log.now();
+  auto* buffer = static_cast<std::byte*>(get.buffer) + wanted.origin->low;
+  std::uint64_t fetched = 0;
+  if (!log.find(wanted.key, wanted.size, t.floor, buffer, fetched)) return false;
+  const bool again = last_shared_ == wanted.key && last_shared_get_ + 1 == stats_.gets;
+  last_shared_ = wanted.key;
+  last_shared_get_ = stats_.gets;
+  shared_in_a_row_ = again ? shared_in_a_row_ + 1 : 1;
+  const std::uint64_t now = ticks();
+  cache::Lookup found;
+  found.consecutive = shared_in_a_row_;
+  found.fetched = std::min(fetched, now);
+  found.data = buffer;
+  if (mode_ == Mode::automatic && HOB_UNLIKELY(due(found, now))) {
+    last_refetch_ = now;
+    result = check_shared(get, t, wanted, issued);
+    return true;
+  }
+  ++t.hits;
+  ++stats_.shared_hits;
+  stats_.shared_bytes += wanted.size;
+  if (const auto place = cache_->reserve(wanted.key, wanted.size); place.entry)
+    cache_->fill(place.entry, buffer, wanted.size, 0, found.fetched);
+  if (HOB_UNLIKELY(options_.verify > 0)) verify_hit(get, t, wanted.size, found, wanted.key);
+  if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) poke();
+  return true;
+}
+
+/// Fetches what the node's log had, as refetch() does with an entry. The program's buffer has it.
+int CachedGets::check_shared(const Get& get, Target& t, const Wanted& wanted,
+                             std::uint64_t issued) {
+  const auto* buffer = static_cast<std::byte*>(get.buffer) + wanted.origin->low;
+  std::unique_ptr<std::byte[]> had(new (std::nothrow) std::byte[wanted.size]);
+  if (!had) return issue(get, t, wanted, true);
+  std::memcpy(had.get(), buffer, wanted.size);
+  ++stats_.refetches;
+  const int result = native(get, t);
+  if (result != MPI_SUCCESS) return result;
+  refetch_issue_ticks_ = ticks() - last_refetch_;
+  try {
+    add_pending(t, {.buffer = get.buffer,
+                    .layout = wanted.origin,
+                    .bytes = wanted.size,
+                    .when = ticks(),
+                    .purpose = Purpose::refetch,
+                    .displacement = wanted.key.displacement,
+                    .served = std::move(had),
+                    .issued = issued,
+                    .doubts = doubts_});
+  } catch (const std::bad_alloc&) {
+    // One comparison fewer.
+  }
+  return result;
+}
+
+/// A get is complete that ranks of this node may use. It has also shown that this process was let
+/// in, where it had been told of a lock or an exposure that the library had yet to get: from here
+/// on, it may use what others fetch.
+void CachedGets::put_into_log(Target& t, const Pending& pending) {
+  if (doubted(t, pending.doubts)) return;
+  cache::SharedLog& log = node_log_->log;
+  if (t.floor == 0 || doubted(t, t.floor_doubts)) {
+    t.floor = log.advance();
+    t.floor_doubts = pending.doubts;
+  }
+  const cache::Key key{static_cast<std::uint32_t>(pending.rank), pending.displacement, 0};
+  const auto* bytes = static_cast<std::byte*>(pending.buffer) + pending.layout->low;
+  if (log.insert(key, bytes, pending.bytes, pending.issued, pending.when)) ++stats_.shared_inserts;
+}
+
 /// The gets to a target up to the one numbered `last` are complete. Whoever finds that out first
 /// finishes them all, other threads' too: their flush may return before this thread's does, and
 /// they may then reuse the buffers.
-void CachedGets::complete(std::vector<std::uint32_t>& list, std::uint32_t last) {
+void CachedGets::complete(Target& t, std::uint32_t last, bool succeeded) {
+  std::vector<std::uint32_t>& list = t.pending;
   if (list.empty()) return;
   learn();
   std::size_t kept = 0;
@@ -714,6 +811,7 @@ void CachedGets::complete(std::vector<std::uint32_t>& list, std::uint32_t last) 
       list[kept++] = index;
       continue;
     }
+    if (pending_[index].issued != 0 && succeeded) put_into_log(t, pending_[index]);
     finish(pending_[index]);
     pending_[index] = {};
     free_pending_.push_back(index);
@@ -802,12 +900,12 @@ void CachedGets::after_flush(int rank, bool succeeded) {
     }
     --t.completing;
     settle(t);
-    complete(t.pending, flushing.get);
+    complete(t, flushing.get, succeeded);
   } else {
     --completing_all_;
     for (auto& [_, t] : targets_) {
       settle(t);
-      complete(t.pending, flushing.get);
+      complete(t, flushing.get, succeeded);
     }
     settle(spare_);
     if (!flushing.local) slept_ = false;
@@ -819,7 +917,7 @@ void CachedGets::after_flush(int rank, bool succeeded) {
 void CachedGets::epoch_closed(int rank, bool succeeded) {
   const std::lock_guard guard(lock_);
   const auto close = [&](Target& t) {
-    complete(t.pending, births_);
+    complete(t, births_, succeeded);
     t.gets = t.hits = 0;
     t.settled = writes_;
   };
@@ -843,7 +941,9 @@ void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatyp
                            bool issued) {
   const std::lock_guard guard(lock_);
   if (rank < 0 || rank >= window_.size) return;
-  target(rank).written = ++writes_;
+  Target& t = target(rank);
+  t.written = ++writes_;
+  doubt(t);
   if (count <= 0 || cache_->entries() == 0) return;
   const Layout* const known = layout_or_none(type);
   if (!issued) ++stats_.own_writes;
@@ -865,7 +965,10 @@ void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatyp
 
 void CachedGets::note_write(int rank) {
   const std::lock_guard guard(lock_);
-  if (rank >= 0 && rank < window_.size) target(rank).written = ++writes_;
+  if (rank < 0 || rank >= window_.size) return;
+  Target& t = target(rank);
+  t.written = ++writes_;
+  doubt(t);
 }
 
 void CachedGets::drop_all() {
@@ -876,6 +979,7 @@ void CachedGets::drop_all() {
 void CachedGets::drop_target(int rank) {
   const std::lock_guard guard(lock_);
   cache_->drop_target(static_cast<std::uint32_t>(rank));
+  doubt(target(rank));
   ++stats_.invalidations;
   if (HOB_UNLIKELY(tracing))
     record({.kind = report::TraceKind::drop_target, .target = static_cast<std::uint32_t>(rank)});
@@ -886,6 +990,7 @@ void CachedGets::set_mode(Mode mode, std::string reason) {
   mode_ = mode;
   mode_reason_ = std::move(reason);
   cache_->drop_all();
+  doubt_all();
 }
 
 std::uint64_t CachedGets::memory_bytes() const {

@@ -20,6 +20,7 @@ namespace hob::mpi {
 
 class Window;
 class DisplacementUnits;
+class NodeLog;
 
 /// When cached bytes may be used again (settings.def, key "cache").
 enum class Mode : std::uint8_t { automatic, strict, always, user, off };
@@ -52,6 +53,9 @@ struct GetStats {
   std::uint64_t own_writes = 0;         ///< own puts and accumulates that dropped what they overlap
   std::uint64_t verified = 0;           ///< hits that were fetched as well and compared
   std::uint64_t verify_failures = 0;    ///< of these, the bytes differed
+  std::uint64_t shared_hits = 0;        ///< missing, but in the node's log
+  std::uint64_t shared_bytes = 0;       ///< served so
+  std::uint64_t shared_inserts = 0;     ///< gets put into the node's log
   std::uint64_t pokes = 0;              ///< times that MPI was entered for progress' sake
 };
 
@@ -73,6 +77,9 @@ class CachedGets {
   CachedGets(Window& window, const Options& options, std::unique_ptr<cache::Cache> cache,
              std::unique_ptr<DisplacementUnits> units);
   ~CachedGets();
+
+  /// From now on, shares what it fetches with other ranks of the node. Before the first get.
+  void share(std::unique_ptr<NodeLog> node_log);
 
   /// The whole of MPI_Get: serves it or issues it. Returns what MPI_Get would.
   int get(const Get& get);
@@ -137,8 +144,12 @@ class CachedGets {
     std::uint32_t birth = 0;  ///< numbers gets in the order of issue
     std::uint32_t place = 0;  ///< in its target's list
     Purpose purpose = Purpose::fetch;
-    std::uint64_t displacement = 0;         ///< purpose verify: for the message
-    std::unique_ptr<std::byte[]> served{};  ///< purpose verify: fetched bytes, then served ones
+    std::uint64_t displacement = 0;  ///< purpose verify, or where `issued` is set
+    /// Purpose verify: fetched bytes, then served ones. Purpose refetch without an entry: those
+    /// that the node's log had.
+    std::unique_ptr<std::byte[]> served{};
+    std::uint64_t issued = 0;  ///< what the node's clock said before; 0: not for the node's log
+    std::uint64_t doubts = 0;  ///< doubts_ when it was issued
   };
 
   /// A hit on a pending entry: gets its bytes when that get completes.
@@ -161,6 +172,12 @@ class CachedGets {
     std::uint32_t samples = 0;
     std::uint32_t cheap_samples = 0;  ///< of these, hardly more than a hit
     bool bypass = false;
+    bool near = false;  ///< on this node
+    /// Records of the node's log are true if issued from here on (docs/consistency.md); found out
+    /// by a get that was issued at that number of doubts, as long as nothing was doubted since.
+    std::uint64_t floor = 0;
+    std::uint64_t floor_doubts = 0;
+    std::uint64_t doubted = 0;
 
     bool writing() const { return written > settled; }
   };
@@ -180,6 +197,15 @@ class CachedGets {
   void wake_up();
   void leave_alone();
   void drop_everything();
+  void doubt(Target& t) { t.doubted = ++doubts_; }
+  void doubt_all() { doubted_ = ++doubts_; }
+  bool doubted(const Target& t, std::uint64_t since) const {
+    return since < t.doubted || since < doubted_;
+  }
+  bool shares(const Get& get, const Target& t, const Wanted& wanted) const;
+  bool serve_shared(const Get& get, Target& t, const Wanted& wanted, int& result);
+  int check_shared(const Get& get, Target& t, const Wanted& wanted, std::uint64_t issued);
+  void put_into_log(Target& t, const Pending& pending);
   void record(report::TraceRecord what);
   int native(const Get& get, Target& t);
   int issue(const Get& get, Target& t, const Wanted& wanted, bool keep);
@@ -193,7 +219,7 @@ class CachedGets {
                   const cache::Key& key);
   void wait_for(const Get& get, Pending& pending, const Wanted& wanted, const cache::Lookup& hit);
   std::uint32_t add_pending(Target& t, Pending pending);
-  void complete(std::vector<std::uint32_t>& list, std::uint32_t last);
+  void complete(Target& t, std::uint32_t last, bool succeeded);
   void finish(Pending& pending);
   void serve_waiters(Pending& pending, const std::byte* packed);
   void serve_waiters(Pending& pending);
@@ -214,6 +240,7 @@ class CachedGets {
   std::string mode_reason_;
   std::unique_ptr<cache::Cache> cache_;
   std::unique_ptr<DisplacementUnits> units_;
+  std::unique_ptr<NodeLog> node_log_;  ///< null: nothing is shared
 
   Spin lock_;
   /// Writes may be outstanding that were not seen, since Hob slept (wrapper.hpp).
@@ -233,6 +260,11 @@ class CachedGets {
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
   std::uint32_t births_ = 0;
   std::uint64_t writes_ = 0;  ///< numbers writes and atomics in the order of issue
+  std::uint64_t doubts_ = 1;  ///< times that fetched bytes of some target stopped being surely true
+  std::uint64_t doubted_ = 0;          ///< the last of them that was of all targets
+  cache::Key last_shared_{};           ///< what the node's log was asked for last, successfully,
+  std::uint64_t last_shared_get_ = 0;  ///< by this get,
+  std::uint32_t shared_in_a_row_ = 0;  ///< so often one after the other
 
   std::uint64_t poll_ticks_, progress_ticks_, refetch_pause_ticks_ = 0;
   std::uint64_t last_refetch_ = 0, last_mpi_ = 0;

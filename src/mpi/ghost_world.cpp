@@ -25,6 +25,7 @@
 #include "mpi/real.hpp"
 #include "mpi/resolve.hpp"
 #include "mpi/runtime.hpp"
+#include "mpi/shared_memory.hpp"
 #include "mpi/wrapper.hpp"
 
 namespace hob::mpi {
@@ -116,42 +117,24 @@ std::byte* share_memory(MPI_Comm node, std::uint64_t& bytes) {
   // Address space and file are sparse: only what is touched takes memory.
   const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page;
   std::uint64_t wanted = std::max<std::uint64_t>(4 * memory, std::uint64_t{64} << 30) & ~(page - 1);
-  struct {
-    std::uint64_t bytes;
-    std::int32_t pid;
-    std::int32_t fd;
-  } source{0, ::getpid(), -1};
+  int fd = -1;
+  bytes = 0;
   if (rank == 0) {
-    source.fd = ::memfd_create("hob", MFD_CLOEXEC);
-    while (source.fd >= 0 && wanted >= control_bytes * 16) {
-      if (::ftruncate(source.fd, static_cast<off_t>(wanted)) == 0) {
-        void* probe = ::mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                             source.fd, 0);
+    fd = ::memfd_create("hob", MFD_CLOEXEC);
+    while (fd >= 0 && wanted >= control_bytes * 16) {
+      if (::ftruncate(fd, static_cast<off_t>(wanted)) == 0) {
+        void* probe =
+            ::mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (probe != MAP_FAILED) {
           ::munmap(probe, wanted);
-          source.bytes = wanted;
+          bytes = wanted;
           break;
         }
       }
       wanted = (wanted / 2) & ~(page - 1);
     }
   }
-  real::Bcast(&source, sizeof source, MPI_BYTE, 0, node);
-  int fd = source.fd;
-  if (rank != 0) {
-    const std::string path = fmt::format("/proc/{}/fd/{}", source.pid, source.fd);
-    fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  }
-  void* address = MAP_FAILED;
-  if (fd >= 0 && source.bytes != 0) {
-    address =
-        ::mmap(nullptr, source.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  }
-  int good = address != MAP_FAILED ? 1 : 0;
-  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node);
-  if (fd >= 0) ::close(fd);
-  bytes = source.bytes;
-  return good ? static_cast<std::byte*>(address) : nullptr;
+  return map_together(node, fd, bytes);
 }
 
 // One process of a node decides for all of them.

@@ -11,6 +11,7 @@
 #include "mpi/ghost_world.hpp"
 #include "mpi/hooks.hpp"
 #include "mpi/native_route.hpp"
+#include "mpi/node_log.hpp"
 #include "mpi/real.hpp"
 #include "mpi/report.hpp"
 #include "mpi/runtime.hpp"
@@ -141,6 +142,22 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
     window.why_not_cached = "no memory for the cache";
 }
 
+/// Whether this process would share what it fetches through such a window with others of its node.
+/// Not in mode strict, where nothing outlives the epoch that fetched it; and not where memory comes
+/// and goes while the window lives.
+bool shares_with_node(WindowKind kind, std::optional<Mode> mode) {
+  return runtime().settings.cache_share && !runtime().one_node && kind != WindowKind::dynamic &&
+         mode && *mode != Mode::strict && *mode != Mode::off;
+}
+
+/// Collective over the window's processes, all of which would.
+void share_with_node(Window& window, MPI_Comm comm) {
+  std::string why_not;
+  auto node_log = NodeLog::open(comm, runtime().settings.cache_share_size, why_not);
+  if (!why_not.empty()) note(fmt::format("Nothing is shared on a node: {}.", why_not));
+  if (node_log && window.cached) window.cached->share(std::move(node_log));
+}
+
 /// After the library made the window. `served` has the route and what the members have told each
 /// other, if ghosts serve it; then `shares` is their common answer, else this process's own.
 void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Aint disp_unit,
@@ -158,12 +175,13 @@ void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Ai
   window->bytes = static_cast<std::uint64_t>(bytes);
   const Asked asked = mode_for(info);
   auto units = std::make_unique<DisplacementUnits>();
+  bool with_node = !served && shares_with_node(kind, asked.mode);
   if (served) {
     if (!asked.mode) end_alone(asked.word, window->rank);
     units->learn(std::move(served->units));
   } else {
     // Also where nothing is cached: others of the window may have been asked for something else.
-    const int objector = units->exchange(disp_unit, shares, !asked.mode, comm);
+    const int objector = units->exchange(disp_unit, shares, with_node, !asked.mode, comm);
     if (objector >= 0) {
       if (objector == window->rank) complain(asked.word);
       real::Barrier(comm);
@@ -173,6 +191,7 @@ void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Ai
   if (shares) runtime().memory_shared_by_windows = true;
   if (asked.mode != Mode::off && window->size > 1)
     start_caching(*window, *asked.mode, std::move(units));
+  if (with_node) share_with_node(*window, comm);
   add_window(std::move(window));
 }
 

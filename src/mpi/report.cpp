@@ -65,7 +65,10 @@ report::Counters window_counters(const Window& window) {
   c[Counter::bypassed] = gets.bypassed + gets.left_alone;
   c[Counter::uncacheable] = gets.uncacheable;
   c[Counter::bytes_from_cache] = cache.bytes_from_cache;
-  c[Counter::bytes_from_network] = cache.bytes_from_network;
+  c[Counter::bytes_from_network] = cache.bytes_from_network - gets.shared_bytes;
+  c[Counter::shared_hits] = gets.shared_hits;
+  c[Counter::shared_bytes] = gets.shared_bytes;
+  c[Counter::shared_inserts] = gets.shared_inserts;
   c[Counter::evictions] = cache.evictions;
   c[Counter::adjustments] = cache.adjustment_count;
   c[Counter::invalidations] = gets.invalidations;

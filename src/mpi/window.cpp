@@ -116,13 +116,15 @@ const char* name_of(WindowKind kind) {
   return names[static_cast<int>(kind)];
 }
 
-int DisplacementUnits::exchange(std::int64_t own, bool& flag, bool objects, MPI_Comm comm) {
+int DisplacementUnits::exchange(std::int64_t own, bool& flag, bool& all, bool objects,
+                                MPI_Comm comm) {
   int rank = 0, size = 0;
   real::Comm_rank(comm, &rank);
   real::Comm_size(comm, &size);
-  std::int64_t bounds[4] = {own, -own, flag, objects ? size - rank : 0};
-  real::Allreduce(MPI_IN_PLACE, bounds, 4, MPI_INT64_T, MPI_MAX, comm);
+  std::int64_t bounds[5] = {own, -own, flag, objects ? size - rank : 0, !all};
+  real::Allreduce(MPI_IN_PLACE, bounds, 5, MPI_INT64_T, MPI_MAX, comm);
   flag = bounds[2] != 0;
+  all = bounds[4] == 0;
   common_ = own;
   const int objector = bounds[3] == 0 ? -1 : size - static_cast<int>(bounds[3]);
   if (bounds[0] == -bounds[1]) return objector;

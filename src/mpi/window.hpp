@@ -24,8 +24,9 @@ class DisplacementUnits {
  public:
   /// What the processes of a window tell each other when it is made. Collective over `comm`,
   /// through the MPI library. `flag`: true in one process is true in all of them afterwards.
-  /// `objects`: this process objects to the window; returns the lowest rank that does, or -1.
-  int exchange(std::int64_t own, bool& flag, bool objects, MPI_Comm comm);
+  /// `all`: false in one process is false in all of them. `objects`: this process objects to the
+  /// window; returns the lowest rank that does, or -1.
+  int exchange(std::int64_t own, bool& flag, bool& all, bool objects, MPI_Comm comm);
   /// Where all units are known already; not empty.
   void learn(std::vector<int> each);
   std::int64_t of(int target) const {

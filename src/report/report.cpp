@@ -133,11 +133,16 @@ std::string summary(const RunFacts& run, const Counters& sums,
   const std::uint64_t gets = value(Counter::gets);
   if (gets != 0) {
     const std::uint64_t hits = value(Counter::hits_full) + value(Counter::hits_pending);
+    const std::uint64_t shared = value(Counter::shared_hits);
     line(fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
                      count_text(gets),
                      100.0 * static_cast<double>(hits) / static_cast<double>(gets),
                      bytes_text(static_cast<double>(value(Counter::bytes_from_cache))),
                      count_text(value(Counter::native_gets))));
+    if (shared != 0)
+      line(fmt::format("{:.1f}% served from what other ranks of the node had fetched ({})",
+                       100.0 * static_cast<double>(shared) / static_cast<double>(gets),
+                       bytes_text(static_cast<double>(value(Counter::shared_bytes)))));
     if (value(Counter::flushes_skipped) != 0)
       line(fmt::format("{} of {} flushes had nothing to complete",
                        count_text(value(Counter::flushes_skipped)),

@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires polling traps corners limits end)
+foreach(program acquires polling traps corners limits end share)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -92,5 +92,13 @@ if("mpich5" IN_LIST HOB_MPIS)
   set_tests_properties(mpi.mpich5.rma_not_acquires PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
   foreach(program acquires polling traps corners)
     hob_compare_test(mpi.mpich5.rma_${program}_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi SETTINGS default,auto COMMAND rma_${program})
+  endforeach()
+  # Four ranks on two nodes: what one fetched, the other one of its node need not.
+  hob_compare_test(mpi.mpich5.rma_share mpich5 REMOTE nodes RANKS 4 LABELS mpi
+    SETTINGS share-counted,share,share-tiny,share-verify,default COMMAND rma_share)
+  hob_compare_test(mpi.mpich5.rma_share_user mpich5 REMOTE nodes RANKS 4 LABELS mpi
+    SETTINGS share-user-counted,share-user COMMAND rma_share user)
+  foreach(program polling traps corners)
+    hob_compare_test(mpi.mpich5.rma_${program}_share mpich5 REMOTE nodes RANKS 4 LABELS mpi SETTINGS share COMMAND rma_${program})
   endforeach()
 endif()
