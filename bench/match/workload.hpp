@@ -45,18 +45,10 @@ class Workload {
     match::Envelope message;
   };
 
-  /// Which entries of a random_wild pattern have wildcards: a tenth, rounded, half of it any source
-  /// and half any tag. Those with the lowest numbers, for the loop's own cost is in all figures;
-  /// their places in the queue are random.
-  struct Wild {
-    std::uint32_t any_source = 0;  ///< entries with numbers below this: from any source
-    std::uint32_t all = 0;         ///< from there to below this: with any tag
-  };
-
   /// Entry number `i` of those that the matches go to. Computed, not stored: a table of them would
   /// compete with the engine for the caches.
   template <Queue queue, Pattern pattern>
-  static Step step(std::size_t i, Wild wild_entries);
+  static Step step(std::size_t i);
   std::size_t next();
 
   template <Queue queue, Pattern pattern>
@@ -70,7 +62,6 @@ class Workload {
   Queue queue_;
   Pattern pattern_;
   std::size_t depth_;
-  Wild wild_;
   std::uint64_t random_ = 1;
   std::size_t at_ = 0;  // entry of the next search() and refill()
 };
