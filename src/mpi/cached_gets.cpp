@@ -723,6 +723,8 @@ bool CachedGets::shares(const Get& get, const Target& t, const Wanted& wanted) c
 }
 
 /// A get that is missing here, from what a rank of this node fetched: false if it must be issued.
+/// The process's own cache does not take it: it would hold what the node has anyway, in place of
+/// something else.
 bool CachedGets::serve_shared(const Get& get, Target& t, const Wanted& wanted, int& result) {
   if (!shares(get, t, wanted) || t.writing() || t.floor == 0 || doubted(t, t.floor_doubts))
     return false;
@@ -748,8 +750,6 @@ bool CachedGets::serve_shared(const Get& get, Target& t, const Wanted& wanted, i
   ++t.hits;
   ++stats_.shared_hits;
   stats_.shared_bytes += wanted.size;
-  if (const auto place = cache_->reserve(wanted.key, wanted.size); place.entry)
-    cache_->fill(place.entry, buffer, wanted.size, 0, found.fetched);
   if (HOB_UNLIKELY(options_.verify > 0)) verify_hit(get, t, wanted.size, found, wanted.key);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) poke();
   return true;

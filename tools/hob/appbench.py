@@ -27,12 +27,17 @@ def add_ranks(parser):
     )
 
 
-def run_app(path, words, ranks, hob=None):
+def run_app(path, words, ranks, hob=None, setup="remote"):
     """One run: (the program's own JSON, Hob's counters)."""
     with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
         out = f"{scratch}/run.json"
         result = run_mpi(
-            path, [*words, "--json", out], ranks=ranks, hob=hob, report=hob is not None
+            path,
+            [*words, "--json", out],
+            ranks=ranks,
+            setup=setup,
+            hob=hob,
+            report=hob is not None,
         )
         try:
             own = json.loads(Path(out).read_text())

@@ -23,6 +23,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Every rank its own node, over TCP: what a get between nodes costs, on one machine.
 REMOTE = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
+# Two nodes, the ranks dealt out in turn.
+TWO_NODES = {
+    "MPIR_CVAR_NUM_CLIQUES": "2",
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "FI_PROVIDER": "tcp",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
+}
 # All ranks on one node.
 SAME_NODE = {}
 # The like of REMOTE for other MPI libraries.
@@ -30,6 +38,7 @@ OPENMPI_TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
 UCX_TCP = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
 SETUPS = {
     "remote": REMOTE,
+    "two-nodes": TWO_NODES,
     "node": SAME_NODE,
     "openmpi-tcp": OPENMPI_TCP,
     "ucx-tcp": UCX_TCP,
@@ -112,7 +121,7 @@ def _command(path, args, ranks, setup, hob, mpi, json_file):
     }
     environment.update(SETUPS[setup])
     preloaded = []
-    if setup == "remote" and ranks > (os.cpu_count() or 1):
+    if setup in ("remote", "two-nodes") and ranks > (os.cpu_count() or 1):
         preloaded.append(str(build_dir() / "lib" / "libhob_bench_polite.so"))
     if hob is not None:
         library = build_dir() / "lib" / LIBRARIES[known[mpi]["family"]]

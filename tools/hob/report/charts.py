@@ -17,7 +17,17 @@ except ImportError:
     matplotlib = None
 
 # Hits in greens, misses from pale to dark, failures in reds: the same in every picture.
-COLOURS = ("#1a7f5a", "#5fb88f", "#b5dcc8", "#c9d3e0", "#f0c36d", "#e08e45", "#c0453a", "#9a9fa8")
+COLOURS = (
+    "#1a7f5a",
+    "#5fb88f",
+    "#b5dcc8",
+    "#7fb3d5",
+    "#c9d3e0",
+    "#f0c36d",
+    "#e08e45",
+    "#c0453a",
+    "#9a9fa8",
+)
 INK, LINE, BLUE = "#1f2933", "#d5dbe3", "#2f6f9f"
 MOST_BARS = 64
 
@@ -158,7 +168,7 @@ def cumulative(counts, name, x, unit="B"):
     axes.plot(
         shown,
         [sums[k] for k in shown],
-        color=COLOURS[5],
+        color=COLOURS[6],
         marker="o",
         markersize=3,
         label="of this size or less",
@@ -197,7 +207,7 @@ def occupancy(points, adaptations, name):
     for i, change in enumerate(adaptations):
         axes.axvline(
             change["get"],
-            color=COLOURS[5],
+            color=COLOURS[6],
             linewidth=0.8,
             linestyle=":",
             label="adaptation" if i == 0 else None,

@@ -14,6 +14,7 @@ ACCESS_TYPES = (
     ("full hit", ("hits_full",), "all of it came from the cache"),
     ("pending hit", ("hits_pending",), "joined a get that was already under way"),
     ("partial hit", ("hits_partial",), "the beginning came from the cache, the rest was fetched"),
+    ("shared hit", ("shared_hits",), "came from what another rank of the node had fetched"),
     ("direct", ("direct",), "fetched for the first time, and kept"),
     ("conflicting", ("conflicting",), "kept after its index slot was freed: the index is small"),
     ("capacity", ("capacity",), "kept after other data was dropped: the storage is small"),
@@ -164,7 +165,8 @@ class Run:
     @property
     def hits(self):
         return sum(
-            self.cache.get(name, 0) for name in ("hits_full", "hits_pending", "hits_partial")
+            self.cache.get(name, 0)
+            for name in ("hits_full", "hits_pending", "hits_partial", "shared_hits")
         )
 
     def changed_settings(self):
