@@ -318,6 +318,12 @@ int take_from_library(const Channel& channel, Wanted wanted, int* flag, MPI_Mess
   return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
 }
 
+/// Under the gate.
+void count_queued(std::int64_t more) {
+  queued.store(queued.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(more),
+               std::memory_order_relaxed);
+}
+
 /// Takes one message that has come from the library, into State::spare. Null if there is none.
 Message* next_message(Channel& channel) {
   State& the = state();
@@ -348,7 +354,7 @@ void arrive(Channel& channel, Message& next) {
   channel.posted.miss();
   next.ticket = channel.arrived.append();
   ++channel.unexpected;
-  ++the.unexpected;
+  count_queued(1);
   static_cast<void>(the.spare.release());  // the engine has it now
   // No more can be drawn: what is held waits at the library for the messages there, which are
   // younger than all that Hob has.
@@ -424,7 +430,7 @@ std::unique_ptr<Message> take_unexpected(Channel& channel, const Wanted& wanted)
   std::unique_ptr<Message> message(static_cast<Message*>(the.engine->extract(found->handle)));
   channel.arrived.match(message->ticket);
   --channel.unexpected;
-  --state().unexpected;
+  count_queued(-1);
   return message;
 }
 
@@ -601,8 +607,8 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     guard.unlock();
     return native_receive(target, wanted, status);
   }
-  std::unique_ptr<Message> queued = take_unexpected(*channel, wanted);
-  const Message* message = queued.get();
+  std::unique_ptr<Message> waiting = take_unexpected(*channel, wanted);
+  const Message* message = waiting.get();
   const bool holds = channel->holds();
   int error = MPI_SUCCESS;
   if (holds && !message && refused(target, wanted, error)) return error;
@@ -637,10 +643,10 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
       set(receive, *channel, target, wanted);
       receive.is_blocking = true;
       give(receive, handle, message->status);
-      if (queued) recycle(std::move(queued));
+      if (waiting) recycle(std::move(waiting));
       return wait_for(receive, guard, status);
     }
-    if (queued) recycle(std::move(queued));
+    if (waiting) recycle(std::move(waiting));
     guard.unlock();
     if (!blocking_needs_care()) return take_message(target, &handle, status);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -824,19 +830,89 @@ int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status
   }
 }
 
+namespace aside {
+namespace {
+
+/// The message that Hob has for this receive or probe, taken out of its queue if `take`.
+bool find(const Wanted& wanted, bool take, MPI_Message* message, MPI_Status* status) {
+  Gate& gate = state().gate;
+  if (gate.mine()) return false;  // called back from within what changes the queues
+  const std::lock_guard guard(gate);
+  Channel* channel = known_channel(wanted.comm);
+  if (!channel || channel->unexpected == 0 || !ours(*channel, wanted)) return false;
+  if (!take) {
+    const auto found = state().engine->probe(envelope(*channel, wanted.source, wanted.tag));
+    if (found) requests::copy_status(static_cast<Message*>(found->message)->status, status);
+    return found.has_value();
+  }
+  std::unique_ptr<Message> found = take_unexpected(*channel, wanted);
+  if (!found) return false;
+  *message = found->handle;
+  requests::copy_status(found->status, status);
+  recycle(std::move(found));
+  return true;
+}
+
+}  // namespace
+
+int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
+  MPI_Message message = MPI_MESSAGE_NULL;
+  if (find(wanted, true, &message, MPI_STATUS_IGNORE))
+    return take_message(target, &message, status);
+  return native_receive(target, wanted, status);
+}
+
+int start_receive(const Target& target, const Wanted& wanted, MPI_Request* request) {
+  MPI_Message message = MPI_MESSAGE_NULL;
+  if (find(wanted, true, &message, MPI_STATUS_IGNORE))
+    return start_taking(target, &message, request);
+  return native_start(target, wanted, request);
+}
+
+int probe(const Wanted& wanted, MPI_Status* status) {
+  if (find(wanted, false, nullptr, status)) return MPI_SUCCESS;
+  return real::Probe(wanted.source, wanted.tag, wanted.comm, status);
+}
+
+int test_probe(const Wanted& wanted, int* flag, MPI_Status* status) {
+  if ((*flag = find(wanted, false, nullptr, status))) return MPI_SUCCESS;
+  return real::Iprobe(wanted.source, wanted.tag, wanted.comm, flag, status);
+}
+
+int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status) {
+  if (find(wanted, true, message, status)) return MPI_SUCCESS;
+  return real::Mprobe(wanted.source, wanted.tag, wanted.comm, message, status);
+}
+
+int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status) {
+  if ((*flag = find(wanted, true, message, status))) return MPI_SUCCESS;
+  return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
+}
+
+}  // namespace aside
+
 void hand_over(MPI_Comm comm) {
   const std::lock_guard guard(state().gate);
   if (Channel* channel = known_channel(comm)) release(*channel);
 }
 
-void about_to_go(MPI_Comm comm) {
+bool about_to_go(MPI_Comm comm) {
   // The program's own callbacks may free communicators, too, wherever the library calls them.
   std::unique_lock guard(state().gate, std::defer_lock);
   if (!state().gate.mine()) guard.lock();
   Channel* channel = known_channel(comm);
-  if (!channel) return;
+  if (!channel) return false;
   release(*channel);
+  // The program's callbacks may still receive what Hob has.
+  if (channel->unexpected != 0) return true;
   forget(*channel);
+  return false;
+}
+
+void gone(MPI_Comm comm) {
+  std::unique_lock guard(state().gate, std::defer_lock);
+  if (!state().gate.mine()) guard.lock();
+  if (Channel* channel = known_channel(comm)) forget(*channel);
 }
 
 void hints_changed(MPI_Comm comm) {

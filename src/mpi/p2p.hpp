@@ -2,6 +2,7 @@
 // queues get long: docs/takeover.md.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "mpi/mpi.hpp"
@@ -59,14 +60,30 @@ int test_probe(const Wanted& wanted, int* flag, MPI_Status* status);
 int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status);
 int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status);
 
+/// Messages that Hob has drawn and that nobody has received. Written under a lock.
+inline std::atomic<std::uint64_t> queued{0};
+
+/// The same calls where Hob stands aside, while there are such messages: from attribute callbacks
+/// of the program, within Hob's own calls or MPI_Finalize. What Hob has comes first; all else is
+/// the library's.
+namespace aside {
+int receive(const Target& target, const Wanted& wanted, MPI_Status* status);
+int start_receive(const Target& target, const Wanted& wanted, MPI_Request* request);
+int probe(const Wanted& wanted, MPI_Status* status);
+int test_probe(const Wanted& wanted, int* flag, MPI_Status* status);
+int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status);
+int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status);
+}  // namespace aside
+
 /// Whether a receive here may go straight to the library, which may block in it.
 bool simply_native(MPI_Comm comm);
 
 /// Gives the receives that Hob holds for this communicator to the library.
 void hand_over(MPI_Comm comm);
 
-/// The same, and the communicator's handle is about to go.
-void about_to_go(MPI_Comm comm);
+/// The same, and the communicator's handle is about to go. Whether Hob must hear when it is gone().
+bool about_to_go(MPI_Comm comm);
+void gone(MPI_Comm comm);
 
 /// The same, after the communicator got hints on which the library may rely from now on.
 void hints_changed(MPI_Comm comm);

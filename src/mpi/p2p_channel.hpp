@@ -215,14 +215,14 @@ struct State {
   std::unique_ptr<match::Engine> engine;
   std::vector<Channel*> active;  ///< with held receives
   std::uint64_t pending = 0;     ///< held receives that no thread is blocked in
-  std::uint64_t unexpected = 0;  ///< messages in Hob's queue
-  /// So many at most: each takes a request of the library's, and MPICH has 262,144 in all.
+  /// So many messages in Hob's queue (`queued`) at most: each takes a request of the library's, and
+  /// MPICH has 262,144 in all.
 #if defined(OPEN_MPI)
   static constexpr std::uint64_t most_unexpected = UINT64_MAX;
 #else
   static constexpr std::uint64_t most_unexpected = 1 << 17;
 #endif
-  bool full() const { return unexpected >= most_unexpected; }
+  static bool full() { return queued.load(std::memory_order_relaxed) >= most_unexpected; }
   bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
   std::unique_ptr<Message> spare;
   std::vector<std::unique_ptr<Message>> free_messages;

@@ -61,6 +61,15 @@ class Packed {
   int size_ = 0;
 };
 
+/// MPI_Comm_free, MPI_Comm_disconnect.
+int end_of(MPI_Comm* comm, int (*end)(MPI_Comm*)) {
+  const MPI_Comm before = *comm;
+  const bool kept = p2p::about_to_go(before);
+  const int error = end(comm);
+  if (kept && error == MPI_SUCCESS) p2p::gone(before);
+  return error;
+}
+
 /// MPI_Isendrecv: complete when both halves are. The status is the receive's.
 class SendAndReceive final : public Operation {
  public:
@@ -245,15 +254,9 @@ int on_Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int 
   return receive_too(both, sent, {buf, count, datatype}, {source, recvtag, comm}, request);
 }
 
-int on_Comm_free(MPI_Comm* comm) {
-  p2p::about_to_go(*comm);
-  return real::Comm_free(comm);
-}
+int on_Comm_free(MPI_Comm* comm) { return end_of(comm, real::Comm_free); }
 
-int on_Comm_disconnect(MPI_Comm* comm) {
-  p2p::about_to_go(*comm);
-  return real::Comm_disconnect(comm);
-}
+int on_Comm_disconnect(MPI_Comm* comm) { return end_of(comm, real::Comm_disconnect); }
 
 int on_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const int error = real::Comm_set_info(comm, info);

@@ -50,6 +50,17 @@ void ends(MPI_Request handle) {
     one_less(known);
 }
 
+/// Under the lock. Throws std::bad_alloc.
+void put_behind(Registry& the, MPI_Request handle, Operation& operation, bool pooled) {
+  Entry& entry = the.table.at(key_of(handle));
+  entry.operation = &operation;
+  entry.observer = nullptr;
+  entry.watch = 0;
+  entry.pooled = pooled;
+  begins(handle);
+  one_more(operations);
+}
+
 int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
 int no_free(void*) { return MPI_SUCCESS; }
 int no_cancel(void*, int) { return MPI_SUCCESS; }
@@ -106,26 +117,14 @@ MPI_Request add(Operation& operation) {
     handle = the.free_handles.back();
     the.free_handles.pop_back();
   }
-  Entry& entry = the.table.at(key_of(handle));
-  entry.operation = &operation;
-  entry.observer = nullptr;
-  entry.watch = 0;
-  entry.pooled = true;
-  begins(handle);
-  one_more(operations);
+  put_behind(the, handle, operation, true);
   return handle;
 }
 
 void stand_behind(MPI_Request handle, Operation& operation) {
   Registry& the = registry();
   const std::lock_guard guard(the.lock);
-  Entry& entry = the.table.at(key_of(handle));
-  entry.operation = &operation;
-  entry.observer = nullptr;
-  entry.watch = 0;
-  entry.pooled = false;
-  begins(handle);
-  one_more(operations);
+  put_behind(the, handle, operation, false);
 }
 
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {

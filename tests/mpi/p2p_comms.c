@@ -196,6 +196,67 @@ static void started_after_free(void) {
   if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
 
+/* An attribute's callback receives what came before a message that was received long ago. */
+static long received_late;
+
+static int receive_late(MPI_Comm comm, int key, void* value, void* extra) {
+  int first = -1, second = -1, third = -1, flag = 0;
+  MPI_Comm from = comm == MPI_COMM_SELF ? *(MPI_Comm*)value : comm;
+  MPI_Request request;
+  MPI_Status status;
+  (void)key, (void)extra;
+  if (world_rank != 0) return MPI_SUCCESS;
+  alarm(30);
+  MPI_Recv(&first, 1, MPI_INT, 1, 1, from, MPI_STATUS_IGNORE);
+  while (!flag) MPI_Iprobe(MPI_ANY_SOURCE, 2, from, &flag, &status);
+  MPI_Irecv(&second, 1, MPI_INT, status.MPI_SOURCE, 2, from, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Probe(1, 3, from, &status);
+  MPI_Recv(&third, 1, MPI_INT, 1, MPI_ANY_TAG, from, MPI_STATUS_IGNORE);
+  received_late += first == 1 && second == 2 && third == 3 && status.MPI_TAG == 3;
+  return MPI_SUCCESS;
+}
+
+static void send_and_receive_last(MPI_Comm comm) {
+  if (world_rank == 1)
+    for (int i = 1; i < 5; i++) MPI_Send(&i, 1, MPI_INT, 0, i, comm);
+  if (world_rank == 0) {
+    int last = -1;
+    MPI_Request request;
+    MPI_Irecv(&last, 1, MPI_INT, 1, 4, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK_EQ(last, 4);
+  }
+}
+
+static void received_by_callback(void) {
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm comm;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, receive_late, &key, NULL);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_attr(comm, key, NULL);
+  send_and_receive_last(comm);
+  received_late = 0;
+  MPI_Comm_free(&comm);
+  CHECK_EQ(received_late, world_rank == 0);
+  MPI_Comm_free_keyval(&key);
+}
+
+/* The same at the end of MPI, which deletes the attributes of MPI_COMM_SELF first. main() looks. */
+static int at_the_end;
+static void received_at_the_end(void) {
+  static MPI_Comm comm;
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, receive_late, &key, NULL);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, &comm);
+  MPI_Comm_free_keyval(&key);
+  send_and_receive_last(comm);
+  received_late = 0;
+  at_the_end = 1;
+  CHECK(1);
+}
+
 enum { kThreads = 4, kEach = 300 };
 
 static void* pair_thread(void* argument) {
@@ -291,7 +352,12 @@ int main(int argc, char** argv) {
       {"started_after_free", started_after_free},
       {"threads_share_a_communicator", threads_share_a_communicator},
       {"threads_take_each_once", threads_take_each_once},
+      {"received_by_callback", received_by_callback},
+      {"received_at_the_end", received_at_the_end},
   };
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  return RUN_CASES(argc, argv, cases);
+  const int bad = RUN_CASES(argc, argv, cases);
+  const int late = at_the_end && received_late != (world_rank == 0);
+  if (late) fprintf(stderr, "rank %d: what came was not received in MPI_Finalize\n", world_rank);
+  return bad || late;
 }

@@ -68,6 +68,25 @@ def prepare(directory):
     return python, tests[0]
 
 
+def library_of(mpi, mpiexec, directory):
+    """The MPI library beside a launcher under the name that the wheel asks for, or None."""
+    name = "libmpi.so.40" if mpi.startswith("openmpi") else "libmpi.so.12"
+    prefix = os.path.join(os.path.dirname(mpiexec), "..", "lib")
+    for place in prefix, os.path.join(prefix, "*-linux-gnu*"):
+        for own in name, "libmpich.so.12":  # Debian's MPICH has a name of its own
+            found = glob.glob(os.path.join(place, own))
+            if not found or mpi.startswith("openmpi") and own != name:
+                continue
+            if own == name:
+                return found[0]
+            link = os.path.join(directory, "mpi4py", mpi, name)
+            os.makedirs(os.path.dirname(link), exist_ok=True)
+            if not os.path.exists(link):
+                os.symlink(os.path.realpath(found[0]), link)
+            return link
+    return None
+
+
 def verdicts(err):
     """Names of tests that failed, and how many ran."""
     # The ranks' lines may run into each other.
@@ -86,6 +105,7 @@ def main():
     parser.add_argument(
         "--only", default="", help="comma-separated test modules; none: all of them"
     )
+    parser.add_argument("--without", default="", help="test modules to leave out")
     parser.add_argument("--settings", default="auto")
     parser.add_argument("--timeout", type=float, default=300)
     args = parser.parse_args()
@@ -96,15 +116,19 @@ def main():
         return SKIP
 
     # The wheel opens the MPI library late: it must be there before, after Hob.
-    library = "libmpi.so.12" if args.mpi.startswith("mpich") else "libmpi.so.40"
-    libmpi = os.path.join(os.path.dirname(args.exec), "..", "lib", library)
-    if not os.path.exists(libmpi):
-        print(f"SKIP: {libmpi} is not there")
+    libmpi = library_of(args.mpi, args.exec, args.deps)
+    if not libmpi:
+        print(f"SKIP: the library of {args.exec} is not found")
         return SKIP
-    env = {**run_compare.launch_environment(args.mpi, "no"), "MPI4PY_LIBMPI": libmpi}
+    env = {
+        **run_compare.launch_environment(args.mpi, "no"),
+        "MPI4PY_LIBMPI": libmpi,
+        "LD_LIBRARY_PATH": os.path.dirname(libmpi),
+    }
     program = [python, os.path.join(tests, "main.py"), "-q"]
-    for name in args.only.split(",") if args.only else []:
-        program += ["-i", name]
+    for option, names in ("-i", args.only), ("-e", args.without):
+        for name in names.split(",") if names else []:
+            program += [option, name]
 
     command = run_compare.launch_command(args.mpi, args.exec, args.ranks, program, libmpi, {})
     status, lines, err, seconds = run_compare.run(command, env, args.timeout)

@@ -136,7 +136,11 @@ def wrapper(call):
         test = "asleep()" if call.base in plan.SLEEPERS else "pass_through()"
         if call.base in plan.EVERYWHERE:
             test = "!active"
-        lines.append(f"  if (HOB_LIKELY({test})) return {native};")
+        pass_on = native
+        if call.base in plan.ASIDE:
+            waiting = "p2p::queued.load(std::memory_order_relaxed) != 0"
+            pass_on = f"HOB_UNLIKELY({waiting}) ? p2p::aside::{plan.ASIDE[call.base]} : {native}"
+        lines.append(f"  if (HOB_LIKELY({test})) return {pass_on};")
     if call.base in plan.EXPRESS:
         lines.append(f"  if (HOB_LIKELY({plan.EXPRESS[call.base]})) return {native};")
     if any(call.base in x for x in (plan.ASLEEP, plan.EXPRESS, plan.COUNTED, plan.SLEEPERS)):

@@ -160,6 +160,17 @@ EXPRESS = {call: "requests::all_native()" for call in COMPLETIONS} | {
 # MPI_COMM_WORLD stays what it is, ghosts included.
 WHOLE_WORLD = ["Abort"]
 
+# Where Hob stands aside, these are the library's own only while Hob has no messages (p2p.hpp, aside).
+_RECEIVE = "{buf, count, datatype}, {source, tag, comm}"
+ASIDE = {
+    "Recv": f"receive({_RECEIVE}, status)",
+    "Irecv": f"start_receive({_RECEIVE}, request)",
+    "Probe": "probe({source, tag, comm}, status)",
+    "Iprobe": "test_probe({source, tag, comm}, flag, status)",
+    "Mprobe": "matched_probe({source, tag, comm}, message, status)",
+    "Improbe": "test_matched_probe({source, tag, comm}, flag, message, status)",
+}
+
 # In this form the program passes a count that says how many operations completed.
 COUNTED_COMPLETIONS = {"outcount"}
 
