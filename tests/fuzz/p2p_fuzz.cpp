@@ -633,13 +633,15 @@ int main(int argc, char** argv) {
     MPI_Comm passing;
     MPI_Comm_dup(program_number % 2 ? reversed : MPI_COMM_WORLD, &passing);
     std::vector<std::unique_ptr<Player>> players;
+    // Every other program has tags beyond 32767, the highest that a library must offer.
+    const int first_tag = program_number % 2 ? 1000000 : 0;
     for (int t = 0; t < threads; ++t) {
       std::vector<MPI_Comm> comms = own[static_cast<std::size_t>(t)];
       int shared_from = threads > 1 ? 2 : 99;
       comms.push_back(threads > 1 ? MPI_COMM_WORLD : passing);
       players.push_back(
           std::make_unique<Player>(static_cast<std::uint64_t>((seed + program_number) * 1000 + t),
-                                   comms, shared_from, t * 100));
+                                   comms, shared_from, first_tag + t * 100));
     }
     auto play = [&](int t) {
       try {

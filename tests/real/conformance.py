@@ -31,7 +31,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import run_compare  # noqa: E402
 
 SKIP = run_compare.SKIP
-MPICH_PARTS = "attr comm init group topo spawn rma"
+MPICH_PARTS = "attr comm init group topo spawn rma pt2pt part errors/pt2pt errhan session"
 CACHE_OFF = {"HOB_CACHE": "off"}
 MODES = {
     "plain": None,
