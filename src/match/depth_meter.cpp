@@ -33,7 +33,8 @@ DepthMeter::Ticket DepthMeter::append() {
     if (live_.empty()) make_room();
     std::uint32_t word = used_ / word_bits;
     live_[word] |= std::uint64_t{1} << used_ % word_bits;
-    for (std::uint32_t i = word + 1; i < sums_.size(); i += lowest_bit(i)) ++sums_[i];
+    const auto words = static_cast<std::uint32_t>(sums_.size());
+    for (std::uint32_t i = word + 1; i < words; i += lowest_bit(i)) ++sums_[i];
     ticket = first_new_ + used_ - old_.size();
     ++used_;
     ++tracked_;
@@ -49,19 +50,26 @@ std::uint64_t DepthMeter::match(Ticket entry) {
   if ((entry & untracked_bit) != 0) {
     depth = tracked_ + (untracked_ + 1) / 2;
     ++stats_.estimated;
+    --untracked_;
   } else {
-    depth = live_before(position(entry)) + 1;
+    const std::uint32_t at = position(entry);
+    depth = live_before(at) + 1;
+    remove(at);
   }
   ++stats_.matched;
   stats_.depth_sum += depth;
   stats_.depth.add(depth);
-  remove(entry);
+  stats_.length.add(length());
   return depth;
 }
 
 void DepthMeter::withdraw(Ticket entry) {
   ++stats_.withdrawn;
-  remove(entry);
+  if ((entry & untracked_bit) != 0)
+    --untracked_;
+  else
+    remove(position(entry));
+  stats_.length.add(length());
 }
 
 void DepthMeter::miss() {
@@ -76,24 +84,20 @@ std::uint32_t DepthMeter::position(Ticket entry) const {
 }
 
 std::uint32_t DepthMeter::live_before(std::uint32_t position) const {
-  std::uint32_t word = position / word_bits;
-  std::uint64_t below = (std::uint64_t{1} << position % word_bits) - 1;
-  auto sum = static_cast<std::uint32_t>(std::popcount(live_[word] & below));
+  const std::uint32_t word = position / word_bits;
+  const std::uint64_t before = live_[word] & ((std::uint64_t{1} << position % word_bits) - 1);
+  // Most often it is the oldest; and counting bits is a call on processors of any kind.
+  std::uint32_t sum = before == 0 ? 0 : static_cast<std::uint32_t>(std::popcount(before));
   for (std::uint32_t i = word; i != 0; i -= lowest_bit(i)) sum += sums_[i];
   return sum;
 }
 
-void DepthMeter::remove(Ticket entry) {
-  if ((entry & untracked_bit) != 0) {
-    --untracked_;
-  } else {
-    std::uint32_t at = position(entry);
-    std::uint32_t word = at / word_bits;
-    live_[word] &= ~(std::uint64_t{1} << at % word_bits);
-    for (std::uint32_t i = word + 1; i < sums_.size(); i += lowest_bit(i)) --sums_[i];
-    --tracked_;
-  }
-  stats_.length.add(length());
+void DepthMeter::remove(std::uint32_t position) {
+  const std::uint32_t word = position / word_bits;
+  live_[word] &= ~(std::uint64_t{1} << position % word_bits);
+  const auto words = static_cast<std::uint32_t>(sums_.size());
+  for (std::uint32_t i = word + 1; i < words; i += lowest_bit(i)) --sums_[i];
+  --tracked_;
 }
 
 /// Moves the live entries together; if they fill more than half of the room, doubles it.

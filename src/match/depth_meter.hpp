@@ -57,7 +57,7 @@ class DepthMeter {
 
   std::uint32_t position(Ticket entry) const;
   std::uint32_t live_before(std::uint32_t position) const;
-  void remove(Ticket entry);
+  void remove(std::uint32_t position);
   void make_room();
 
   // Entries have positions in the order of their tickets. A bit says whether the entry is still

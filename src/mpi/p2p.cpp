@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <new>
 
@@ -32,6 +33,13 @@ constexpr std::uint64_t kThreshold = 512;
 /// it found few.
 constexpr double kSlowSearchNs = 1000;
 constexpr double kSlowCopyNs = 0.25;
+
+/// From this size on, copying could take longer than such a search: the library is asked for the
+/// message beforehand, and that is timed. It may look at the network meanwhile; and a long message
+/// takes so long that only a longer search matters.
+constexpr double kAskedBytes = kSlowSearchNs / kSlowCopyNs;
+constexpr double kSlowAnswerNs = 2 * kSlowSearchNs;
+constexpr double kSlowAnswerNsPerByte = 0.03;
 constexpr std::uint32_t kPatience = 4;
 constexpr std::uint64_t kWorthDrawing = 64;
 
@@ -136,17 +144,21 @@ MPI_Count message_bytes(const MPI_Status& status) {
 #endif
 }
 
-/// A message that is longer than its receive. The libraries report what goes wrong in receiving a
-/// probed message to another communicator's error handler, so Hob looks beforehand.
-bool too_long(const Target& target, const MPI_Status& status) {
-  const MPI_Count bytes = message_bytes(status);
-  if (bytes == 0) return false;
+/// Bytes of the longest message that fits.
+MPI_Count room_of(const Target& target) {
   int size = 0;
   if (const Predefined* type = predefined(target.type))
     size = type->bytes;
   else
     real::Type_size(target.type, &size);
-  return size != MPI_UNDEFINED && bytes > target.count * size;
+  return size == MPI_UNDEFINED ? std::numeric_limits<MPI_Count>::max() : target.count * size;
+}
+
+/// A message that is longer than its receive. The libraries report what goes wrong in receiving a
+/// probed message to another communicator's error handler, so Hob looks beforehand.
+bool too_long(const Target& target, const MPI_Status& status) {
+  const MPI_Count bytes = message_bytes(status);
+  return bytes != 0 && bytes > room_of(target);
 }
 
 /// The program hears of a truncated message.
@@ -207,6 +219,7 @@ void destroy(Receive& receive) {
     receive.discarded = nullptr;
   }
   receive.owns_type = receive.is_persistent = receive.is_abandoned = false;
+  receive.is_awaited.store(false, std::memory_order_relaxed);
   receive.native = MPI_REQUEST_NULL;
   receive.state.store(Receive::State::inactive, std::memory_order_relaxed);
   free_receives().push_back(&receive);
@@ -217,6 +230,7 @@ void set(Receive& receive, Channel& channel, const Target& target, const Wanted&
   receive.channel = &channel;
   receive.target = target;
   receive.wanted = wanted;
+  receive.room = room_of(target);
   receive.error = MPI_SUCCESS;
   ++channel.references;
 }
@@ -274,7 +288,10 @@ void now_native(Receive& receive) {
 
 /// A receive that is not in the queue gets its message.
 void give(Receive& receive, MPI_Message message, const MPI_Status& status) {
-  if (too_long(receive.target, status)) {
+  if (receive.is_blocking || receive.is_awaited.load(std::memory_order_relaxed))
+    state().served = true;
+  receive.is_awaited.store(false, std::memory_order_relaxed);
+  if (message_bytes(status) > receive.room) {
     const Target elsewhere = discarding(status);
     receive.discarded = elsewhere.buffer;
     receive.error = start_taking(elsewhere, &message, &receive.native);
@@ -324,16 +341,29 @@ void count_queued(std::int64_t more) {
                std::memory_order_relaxed);
 }
 
-/// Takes one message that has come from the library, into State::spare. Null if there is none.
+/// Takes one message that has come from the library, into State::spare. Null if none was found.
 Message* next_message(Channel& channel) {
   State& the = state();
   if (!the.spare) the.spare = new_message();
   Message& next = *the.spare;
+  Wanted wanted{MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm};
+  // Messages come in bursts: where Hob has to ask who sent the next one, it first looks for one
+  // more of the last one's sender, but lets the others have their turn.
+  const bool guesses = HOB_UNLIKELY(channel.asks_source) && channel.guesses != 0;
+  if (guesses) {
+    wanted.source = channel.likely_source;
+    --channel.guesses;
+  }
   int flag = 0;
-  if (take_from_library(channel, {MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm}, &flag, &next.handle,
-                        &next.status) != MPI_SUCCESS ||
-      !flag)
+  if (take_from_library(channel, wanted, &flag, &next.handle, &next.status) != MPI_SUCCESS ||
+      !flag) {
+    channel.guesses = 0;
     return nullptr;
+  }
+  if (!guesses) {
+    channel.likely_source = next.status.MPI_SOURCE;
+    channel.guesses = Channel::kGuesses;
+  }
   ++channel.stats.drawn;
   heating::note_communication();
   return &next;
@@ -369,8 +399,7 @@ bool draw_one(Channel& channel) {
 }
 
 /// For a receive that nothing is held before: draws what has come from the library up to the
-/// message that it takes, which is in State::spare then. Null if that has not come; the library
-/// then has no message left, unless Hob has all that it can have.
+/// message that it takes, which is in State::spare then. Null if that was not found.
 const Message* draw_up_to(Channel& channel, const Wanted& wanted) {
   const match::Envelope want = envelope(channel, wanted.source, wanted.tag);
   while (!state().full()) {
@@ -383,29 +412,47 @@ const Message* draw_up_to(Channel& channel, const Wanted& wanted) {
   return nullptr;
 }
 
-/// Draws what has come from the library, while there are receives for it.
+/// Draws what has come from the library, while there are receives for it, and until one that a
+/// thread waits for has its message: to look once more than needed costs a look at the network.
 void draw(Channel& channel) {
-  for (int i = 0; i < kDrawnAtOnce && channel.held != 0; ++i)
+  State& the = state();
+  the.served = false;
+  for (int i = 0; i < kDrawnAtOnce && channel.held != 0 && !the.served; ++i)
     if (!draw_one(channel)) return;
 }
 
-/// Posts a receive with the library. The time of posting tells how many unexpected messages the
-/// library searches. Where that is slow again and again, the library's unexpected
-/// messages are drawn; Hob's queue of them is as fast at any length.
+/// The same for all that hold receives.
+void draw_all() {
+  State& the = state();
+  the.served = false;
+  for (std::size_t i = the.active.size(); i-- > 0 && !the.served;)
+    if (i < the.active.size()) draw(*the.active[i]);
+}
+
+/// Posts a receive with the library. Its time, or that of a probe before it, tells how many
+/// unexpected messages the library searches. Where that is slow again and again, the library's
+/// unexpected messages are drawn; Hob's queue of them is as fast at any length.
 int start_with_library(Channel& channel, const Target& target, const Wanted& wanted,
                        MPI_Request* request) {
   const bool timed = channel.to_be_timed();
   channel.starts();
   const Predefined* type = timed ? predefined(target.type) : nullptr;
   if (!type) return native_start(target, wanted, request);
-  const std::uint64_t before = ticks();
-  const int error = native_start(target, wanted, request);
-  const double took = static_cast<double>(ticks() - before);
+  const double bytes = static_cast<double>(target.count) * type->bytes;
+  const bool asks = bytes > kAskedBytes;
   const double allowed =
-      kSlowSearchNs + kSlowCopyNs * static_cast<double>(target.count) * type->bytes;
+      asks ? kSlowAnswerNs + kSlowAnswerNsPerByte * bytes : kSlowSearchNs + kSlowCopyNs * bytes;
+  const std::uint64_t before = ticks();
+  int error = MPI_SUCCESS, flag = 0;
+  if (asks)
+    real::Iprobe(wanted.source, wanted.tag, wanted.comm, &flag, MPI_STATUS_IGNORE);
+  else
+    error = native_start(target, wanted, request);
+  const double took = static_cast<double>(ticks() - before);
+  if (asks) error = native_start(target, wanted, request);
   if (error != MPI_SUCCESS || took < allowed * ticks_per_nanosecond()) {
     if (channel.slow_starts != 0) --channel.slow_starts;
-    channel.was_fast();
+    channel.was_fast(asks);
     return error;
   }
   channel.was_slow();
@@ -458,8 +505,7 @@ void release(Channel& channel) {
 void look() {
   State& the = state();
   if (!the.gate.try_lock()) return;
-  for (std::size_t i = the.active.size(); i-- > 0;)
-    if (i < the.active.size()) draw(*the.active[i]);
+  draw_all();
   the.gate.unlock();
 }
 
@@ -471,12 +517,10 @@ void hand_over_all() {
 
 /// The rest of a blocking receive that is held: draws until its message is there.
 int wait_for(Receive& receive, std::unique_lock<Gate>& guard, MPI_Status* status) {
-  State& the = state();
   Pause pause;
   for (;;) {
     if (receive.state.load(std::memory_order_acquire) == Receive::State::matched) break;
-    for (std::size_t i = the.active.size(); i-- > 0;)
-      if (i < the.active.size()) draw(*the.active[i]);
+    draw_all();
     if (receive.state.load(std::memory_order_acquire) == Receive::State::matched) break;
     guard.unlock();
     if (parts_under_way.load(std::memory_order_relaxed) != 0) advance();

@@ -70,14 +70,18 @@ struct ChannelStats {
 };
 
 class Channel final : public CompletionObserver {
-  /// One in so many receives that go to the library is timed: ever fewer while all are fast, many
-  /// after a slow one.
-  static constexpr std::uint32_t kTimedAtFirst = 32, kTimedWhileSlow = 8, kTimedWhileFast = 128;
+  /// One in so many receives that go to the library is timed: ever fewer while all are fast, more
+  /// of long ones, which take longer anyway, and many after a slow one.
+  static constexpr std::uint32_t kTimedAtFirst = 32, kTimedWhileSlow = 8, kTimedWhileFast = 128,
+                                 kTimedWhileLong = 32;
 
   /// One in so many that are not watched is a sentinel. A power of two.
   static constexpr std::uint32_t kPerSentinel = 256;
 
  public:
+  /// So many messages of one sender are looked for in a row before all have a chance.
+  static constexpr std::uint32_t kGuesses = 16;
+
   Channel(MPI_Comm handle, std::uint32_t number);
 
   /// A receive that went to the library is complete. Takes the gate, unless this thread has it.
@@ -107,7 +111,9 @@ class Channel final : public CompletionObserver {
   /// One more receive goes to the library. Whether it is to be timed is asked before.
   bool to_be_timed() const { return untimed == 0 && !native_only; }
   void starts() { untimed = untimed == 0 ? timed_one_in - 1 : untimed - 1; }
-  void was_fast() { timed_one_in = std::min(2 * timed_one_in, kTimedWhileFast); }
+  void was_fast(bool is_long) {
+    timed_one_in = std::min(2 * timed_one_in, is_long ? kTimedWhileLong : kTimedWhileFast);
+  }
   void was_slow() { untimed = (timed_one_in = kTimedWhileSlow) - 1; }
 
   /// Receives at the library from which on Hob holds new ones: few, if many were held lately.
@@ -126,7 +132,9 @@ class Channel final : public CompletionObserver {
   bool among_others = false;      ///< a message here may come from another process
   bool native_only = false;       ///< nothing is ever held or drawn here
   bool gone = false;              ///< the communicator was freed
-  bool asks_source = false;       ///< before a message is drawn: p2p.cpp, draw_one()
+  bool asks_source = false;       ///< before a message is drawn: p2p.cpp, take_from_library()
+  int likely_source = 0;          ///< of the next message, where Hob has to ask
+  std::uint32_t guesses = 0;      ///< times that this is tried before Hob asks again
   std::uint64_t held = 0;         ///< receives in Hob's queue
   std::uint64_t unexpected = 0;   ///< messages in Hob's queue
   std::uint64_t outstanding = 0;  ///< nonblocking receives at the library, not known to be complete
@@ -185,15 +193,18 @@ class Receive final : public Operation {
   void cancel() override;
   int start() override;
   bool persistent() const override { return is_persistent; }
+  void awaited() override { is_awaited.store(true, std::memory_order_relaxed); }
   bool active() const override { return state.load(std::memory_order_acquire) != State::inactive; }
 
   Channel* channel = nullptr;
   Target target{};
   Wanted wanted{};
+  MPI_Count room = 0;        ///< bytes of the longest message that fits
   bool owns_type = false;    ///< target.type is Hob's duplicate
   bool is_blocking = false;  ///< on the stack of a blocking receive, which takes the message itself
   bool is_persistent = false;
   bool is_abandoned = false;
+  std::atomic<bool> is_awaited{false};  ///< a thread does nothing but wait for it
   bool counts_outstanding = false;
   std::atomic<State> state{State::inactive};
   match::Handle place = 0;  ///< in the engine, while held
@@ -223,6 +234,7 @@ struct State {
   static constexpr std::uint64_t most_unexpected = 1 << 17;
 #endif
   static bool full() { return queued.load(std::memory_order_relaxed) >= most_unexpected; }
+  bool served = false;  ///< a receive that a thread waits for got its message since this was reset
   bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
   std::unique_ptr<Message> spare;
   std::vector<std::unique_ptr<Message>> free_messages;

@@ -125,6 +125,9 @@ class Mix {
     for (int i = 0; i < natives(); ++i) heard(i);
   }
 
+  /// All of Hob's are waited for. The last one is likely to be the last to become ready.
+  void awaited() { own_.back().operation->awaited(); }
+
   bool ready() {
     while (next_ < own_.size() && own_[next_].operation->ready()) ++next_;
     return next_ == own_.size();
@@ -313,10 +316,13 @@ int wait(MPI_Request* request, MPI_Status* status) {
     copy_status(empty_status(), status);
     return MPI_SUCCESS;
   }
-  Pause pause;
-  while (!entry.operation->ready()) {
-    advance();
-    pause();
+  if (!entry.operation->ready()) {
+    Pause pause;
+    entry.operation->awaited();
+    do {
+      advance();
+      pause();
+    } while (!entry.operation->ready());
   }
   return finish(request, *entry.operation, status);
 }
@@ -371,10 +377,13 @@ int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_
     mix.heard_all();
     return error;
   }
-  Pause pause;
-  while (!mix.ready()) {
-    advance();
-    pause();
+  if (!mix.ready()) {
+    Pause pause;
+    mix.awaited();
+    do {
+      advance();
+      pause();
+    } while (!mix.ready());
   }
   std::vector<MPI_Status> statuses(static_cast<std::size_t>(mix.natives()));
   const int error =
