@@ -23,7 +23,23 @@ struct Symbols {
   ElfW(Sym) * table = nullptr;
   const char* names = nullptr;
   std::size_t count = 0;
+  int protection = PROT_NONE;  // of the memory that the table is in
 };
+
+/// Of the segment that an address of this library is in.
+int protection_of(const void* library, const void* address) {
+  const auto* base = static_cast<const char*>(library);
+  const auto* header = static_cast<const ElfW(Ehdr)*>(library);
+  const auto* segment = reinterpret_cast<const ElfW(Phdr)*>(base + header->e_phoff);
+  const auto offset = static_cast<ElfW(Addr)>(static_cast<const char*>(address) - base);
+  for (int i = 0; i < header->e_phnum; ++i, ++segment) {
+    if (segment->p_type != PT_LOAD || offset - segment->p_vaddr >= segment->p_memsz) continue;
+    return ((segment->p_flags & PF_R) != 0 ? PROT_READ : 0) |
+           ((segment->p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
+           ((segment->p_flags & PF_X) != 0 ? PROT_EXEC : 0);
+  }
+  return PROT_NONE;
+}
 
 /// How many symbols the table has: one more than the highest in the chains of the hash table.
 std::size_t count_in(const std::uint32_t* hash) {
@@ -53,18 +69,21 @@ Symbols own_symbols() {
       found.count = count_in(reinterpret_cast<const std::uint32_t*>(address));
   }
   if (!found.table || !found.names) return {};
+  found.protection = protection_of(info.dli_fbase, found.table);
+  if (found.protection == PROT_NONE) return {};
   return found;
 }
 
 /// The loader passes over a symbol without a value.
-void hide(ElfW(Sym) & symbol) {
+void hide(ElfW(Sym) & symbol, int protection) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto from = reinterpret_cast<std::uintptr_t>(&symbol) / page * page;
   const auto to = reinterpret_cast<std::uintptr_t>(&symbol + 1);
   void* start = reinterpret_cast<void*>(from);
-  if (mprotect(start, to - from, PROT_READ | PROT_WRITE) != 0) return;
+  // There may be code in the same page, which other threads or this one run.
+  if (mprotect(start, to - from, protection | PROT_WRITE) != 0) return;
   symbol.st_value = 0;
-  mprotect(start, to - from, PROT_READ);
+  mprotect(start, to - from, protection);
 }
 
 [[gnu::constructor]] void hide_missing() {
@@ -76,7 +95,8 @@ void hide(ElfW(Sym) & symbol) {
     const char* name = symbols.names + symbol.st_name;
     const bool profiling = std::strncmp(name, "PMPI_", 5) == 0;
     if (!profiling && std::strncmp(name, "MPI_", 4) != 0) continue;
-    if (!real::find(profiling ? name : std::string("P").append(name).c_str())) hide(symbol);
+    if (!real::find(profiling ? name : std::string("P").append(name).c_str()))
+      hide(symbol, symbols.protection);
   }
 }
 
