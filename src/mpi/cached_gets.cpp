@@ -456,7 +456,8 @@ int CachedGets::serve(const Get& get, Target& t, const Wanted& wanted, const cac
   if (mode_ == Mode::automatic) {
     if (HOB_UNLIKELY(due(hit, now))) {
       last_refetch_ = now;
-      return refetch(get, t, &origin, size, hit);
+      return refetch(get, t,
+                     {.entry = hit.entry, .layout = &origin, .bytes = size, .offset = hit.offset});
     }
   }
   if (HOB_LIKELY(origin.dense))
@@ -549,23 +550,21 @@ int CachedGets::fetch_tail(const Get& get, Target& t, const Wanted& wanted,
   return result;
 }
 
-/// Fetches a hit again, straight into the program's buffer, to see whether it changed.
-int CachedGets::refetch(const Get& get, Target& t, const Layout* layout, std::uint64_t size,
-                        const cache::Lookup& hit) {
+/// Fetches again what was served, straight into the program's buffer, to see whether it changed.
+/// `pending` says what it was.
+int CachedGets::refetch(const Get& get, Target& t, Pending pending) {
   ++stats_.refetches;
   const int result = native(get, t);
   if (result != MPI_SUCCESS) return result;
   refetch_issue_ticks_ = ticks() - last_refetch_;
+  pending.buffer = get.buffer;
+  pending.when = ticks();
+  pending.purpose = Purpose::refetch;
+  const cache::EntryId entry = pending.entry;
   try {
-    add_pending(t, {.entry = hit.entry,
-                    .buffer = get.buffer,
-                    .layout = layout,
-                    .bytes = size,
-                    .offset = hit.offset,
-                    .when = ticks(),
-                    .purpose = Purpose::refetch});
+    add_pending(t, std::move(pending));
   } catch (const std::bad_alloc&) {
-    cache_->drop(hit.entry);
+    cache_->drop(entry);
   }
   return result;
 }
@@ -755,31 +754,20 @@ bool CachedGets::serve_shared(const Get& get, Target& t, const Wanted& wanted, i
   return true;
 }
 
-/// Fetches what the node's log had, as refetch() does with an entry. The program's buffer has it.
+/// Fetches again what the node's log had. The program's buffer has it.
 int CachedGets::check_shared(const Get& get, Target& t, const Wanted& wanted,
                              std::uint64_t issued) {
   const auto* buffer = static_cast<std::byte*>(get.buffer) + wanted.origin->low;
   std::unique_ptr<std::byte[]> had(new (std::nothrow) std::byte[wanted.size]);
   if (!had) return issue(get, t, wanted, true);
   std::memcpy(had.get(), buffer, wanted.size);
-  ++stats_.refetches;
-  const int result = native(get, t);
-  if (result != MPI_SUCCESS) return result;
-  refetch_issue_ticks_ = ticks() - last_refetch_;
-  try {
-    add_pending(t, {.buffer = get.buffer,
-                    .layout = wanted.origin,
-                    .bytes = wanted.size,
-                    .when = ticks(),
-                    .purpose = Purpose::refetch,
-                    .displacement = wanted.key.displacement,
-                    .served = std::move(had),
-                    .issued = issued,
-                    .doubts = doubts_});
-  } catch (const std::bad_alloc&) {
-    // One comparison fewer.
-  }
-  return result;
+  return refetch(get, t,
+                 {.layout = wanted.origin,
+                  .bytes = wanted.size,
+                  .displacement = wanted.key.displacement,
+                  .served = std::move(had),
+                  .issued = issued,
+                  .doubts = doubts_});
 }
 
 /// A get is complete that ranks of this node may use. It has also shown that this process was let

@@ -213,8 +213,7 @@ class CachedGets {
   static cache::Fetch fetch_of(const Get& get, const Wanted& wanted, std::uint32_t index);
   bool due(const cache::Lookup& hit, std::uint64_t now) const;
   int serve(const Get& get, Target& t, const Wanted& wanted, const cache::Lookup& hit);
-  int refetch(const Get& get, Target& t, const Layout* layout, std::uint64_t size,
-              const cache::Lookup& hit);
+  int refetch(const Get& get, Target& t, Pending pending);
   void verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit,
                   const cache::Key& key);
   void wait_for(const Get& get, Pending& pending, const Wanted& wanted, const cache::Lookup& hit);

@@ -414,19 +414,20 @@ const Message* draw_up_to(Channel& channel, const Wanted& wanted) {
 
 /// Draws what has come from the library, while there are receives for it, and until one that a
 /// thread waits for has its message: to look once more than needed costs a look at the network.
-void draw(Channel& channel) {
+/// Whether it has.
+bool draw(Channel& channel) {
   State& the = state();
   the.served = false;
   for (int i = 0; i < kDrawnAtOnce && channel.held != 0 && !the.served; ++i)
-    if (!draw_one(channel)) return;
+    if (!draw_one(channel)) break;
+  return the.served;
 }
 
 /// The same for all that hold receives.
 void draw_all() {
   State& the = state();
-  the.served = false;
-  for (std::size_t i = the.active.size(); i-- > 0 && !the.served;)
-    if (i < the.active.size()) draw(*the.active[i]);
+  for (std::size_t i = the.active.size(); i-- > 0;)
+    if (i < the.active.size() && draw(*the.active[i])) return;
 }
 
 /// Posts a receive with the library. Its time, or that of a probe before it, tells how many
@@ -479,6 +480,25 @@ std::unique_ptr<Message> take_unexpected(Channel& channel, const Wanted& wanted)
   --channel.unexpected;
   count_queued(-1);
   return message;
+}
+
+/// What Hob has for a probe: its message stays.
+bool show_unexpected(Channel& channel, const Wanted& wanted, MPI_Status* status) {
+  if (channel.unexpected == 0) return false;
+  const auto found = state().engine->probe(envelope(channel, wanted.source, wanted.tag));
+  if (found) requests::copy_status(static_cast<Message*>(found->message)->status, status);
+  return found.has_value();
+}
+
+/// What Hob has for a matched probe: its message is the program's now.
+bool hand_out_unexpected(Channel& channel, const Wanted& wanted, MPI_Message* message,
+                         MPI_Status* status) {
+  std::unique_ptr<Message> found = take_unexpected(channel, wanted);
+  if (!found) return false;
+  *message = found->handle;
+  requests::copy_status(found->status, status);
+  recycle(std::move(found));
+  return true;
 }
 
 void release(Channel& channel) {
@@ -810,13 +830,7 @@ int test_probe(const Wanted& wanted, int* flag, MPI_Status* status) {
   if (!channel || !ours(*channel, wanted))
     return real::Iprobe(wanted.source, wanted.tag, wanted.comm, flag, status);
   if (channel->held != 0) draw(*channel);
-  if (channel->unexpected != 0) {
-    if (const auto found = the.engine->probe(envelope(*channel, wanted.source, wanted.tag))) {
-      requests::copy_status(static_cast<Message*>(found->message)->status, status);
-      *flag = 1;
-      return MPI_SUCCESS;
-    }
-  }
+  if ((*flag = show_unexpected(*channel, wanted, status))) return MPI_SUCCESS;
   if (channel->held == 0) return real::Iprobe(wanted.source, wanted.tag, wanted.comm, flag, status);
   *flag = 0;
   return MPI_SUCCESS;
@@ -829,13 +843,7 @@ int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MP
   if (!channel || !ours(*channel, wanted))
     return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
   if (channel->held != 0) draw(*channel);
-  if (std::unique_ptr<Message> found = take_unexpected(*channel, wanted)) {
-    *flag = 1;
-    *message = found->handle;
-    requests::copy_status(found->status, status);
-    recycle(std::move(found));
-    return MPI_SUCCESS;
-  }
+  if ((*flag = hand_out_unexpected(*channel, wanted, message, status))) return MPI_SUCCESS;
   if (channel->held == 0) return take_from_library(*channel, wanted, flag, message, status);
   *flag = 0;
   return MPI_SUCCESS;
@@ -883,18 +891,9 @@ bool find(const Wanted& wanted, bool take, MPI_Message* message, MPI_Status* sta
   if (gate.mine()) return false;  // called back from within what changes the queues
   const std::lock_guard guard(gate);
   Channel* channel = known_channel(wanted.comm);
-  if (!channel || channel->unexpected == 0 || !ours(*channel, wanted)) return false;
-  if (!take) {
-    const auto found = state().engine->probe(envelope(*channel, wanted.source, wanted.tag));
-    if (found) requests::copy_status(static_cast<Message*>(found->message)->status, status);
-    return found.has_value();
-  }
-  std::unique_ptr<Message> found = take_unexpected(*channel, wanted);
-  if (!found) return false;
-  *message = found->handle;
-  requests::copy_status(found->status, status);
-  recycle(std::move(found));
-  return true;
+  if (!channel || !ours(*channel, wanted)) return false;
+  return take ? hand_out_unexpected(*channel, wanted, message, status)
+              : show_unexpected(*channel, wanted, status);
 }
 
 }  // namespace
@@ -942,8 +941,7 @@ void hand_over(MPI_Comm comm) {
 
 bool about_to_go(MPI_Comm comm) {
   // The program's own callbacks may free communicators, too, wherever the library calls them.
-  std::unique_lock guard(state().gate, std::defer_lock);
-  if (!state().gate.mine()) guard.lock();
+  const auto guard = state().gate.unless_mine();
   Channel* channel = known_channel(comm);
   if (!channel) return false;
   release(*channel);
@@ -954,8 +952,7 @@ bool about_to_go(MPI_Comm comm) {
 }
 
 void gone(MPI_Comm comm) {
-  std::unique_lock guard(state().gate, std::defer_lock);
-  if (!state().gate.mine()) guard.lock();
+  const auto guard = state().gate.unless_mine();
   if (Channel* channel = known_channel(comm)) forget(*channel);
 }
 

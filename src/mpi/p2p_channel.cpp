@@ -146,8 +146,7 @@ void Channel::read_hints() {
 }
 
 void Channel::completed(std::uint64_t ticket, bool freed) {
-  std::unique_lock guard(state().gate, std::defer_lock);
-  if (!state().gate.mine()) guard.lock();
+  const auto guard = state().gate.unless_mine();
   if (--outstanding < least_in_stretch) least_in_stretch = outstanding;
   if (outstanding == 0) {
     settle_express();
@@ -165,8 +164,7 @@ void Channel::completed(std::uint64_t ticket, bool freed) {
 }
 
 void Channel::Sentinel::completed(std::uint64_t, bool) {
-  std::unique_lock guard(state().gate, std::defer_lock);
-  if (!state().gate.mine()) guard.lock();
+  const auto guard = state().gate.unless_mine();
   --channel_.sentinels;
   drop_reference(channel_);
 }

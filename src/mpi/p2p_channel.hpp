@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ class Gate {
   }
   /// This thread has it.
   bool mine() const { return mine_; }
+  /// Locked, unless this thread has it already.
+  std::unique_lock<Gate> unless_mine() {
+    std::unique_lock guard(*this, std::defer_lock);
+    if (!mine_) guard.lock();
+    return guard;
+  }
 
  private:
   std::atomic<bool> busy_{false};

@@ -50,9 +50,7 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_short(Key with, void* item
 template <Side side>
 [[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::search_part(Key want,
                                                                          Class wildcards) {
-  PartIndex::Part part = wildcards == 1   ? PartIndex::by_tag
-                         : wildcards == 2 ? PartIndex::by_source
-                                          : PartIndex::by_context;
+  auto part = static_cast<PartIndex::Part>(wildcards - 1);
   parts_wanted_ = true;
   if (!parts_.ready(part, count_)) [[unlikely]] {
     parts_.make(slots_, part, in_order());

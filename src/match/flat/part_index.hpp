@@ -18,7 +18,8 @@ namespace hob::match::flat {
 /// average, whatever the parts are.
 class PartIndex {
  public:
-  enum Part : unsigned { by_source, by_tag, by_context };
+  /// The wildcards of the receives that look for it, less one.
+  enum Part : unsigned { by_tag, by_source, by_context };
 
   explicit PartIndex(Memory& memory)
       : links_{Array<Link>(memory), Array<Link>(memory), Array<Link>(memory)} {}
@@ -83,22 +84,20 @@ class PartIndex {
 
   template <class Use>
   [[gnu::always_inline]] void each_kept(Use&& use) {
-    if ((kept_ & 1u << by_source) != 0) use(by_source);
     if ((kept_ & 1u << by_tag) != 0) use(by_tag);
+    if ((kept_ & 1u << by_source) != 0) use(by_source);
     if ((kept_ & 1u << by_context) != 0) use(by_context);
   }
 
   // Without a branch: which part a receive looks for cannot be predicted.
-  static constexpr std::array<std::uint64_t, parts> bits_of = {
-      compared_bits[2], compared_bits[1], compared_bits[3]};  // of a place, by part
+  static std::uint64_t bits_of(unsigned part) { return compared_bits[part + 1]; }
 
   static bool same(unsigned part, Key a, Key b) {
-    return (((a.place ^ b.place) & bits_of[part]) | (a.context ^ b.context)) == 0;
+    return (((a.place ^ b.place) & bits_of(part)) | (a.context ^ b.context)) == 0;
   }
 
   std::uint32_t head_of(unsigned part, Key key) const {
-    std::uint64_t word = (key.place & bits_of[part]) ^ std::uint64_t{key.context} * 0x5bd1e995u;
-    return static_cast<std::uint32_t>(word * 0x9e3779b97f4a7c15u >> shift_);
+    return static_cast<std::uint32_t>(part_hash_of(key, bits_of(part)) >> shift_);
   }
 
   std::array<Array<Link>, parts> links_;

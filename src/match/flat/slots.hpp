@@ -52,6 +52,11 @@ inline constexpr std::uint64_t wild_place = Key::of({0, any_source, any_tag}).pl
   return {(key.place & bits) | (wild_place & ~bits), key.context};
 }
 
+/// Mixes a communicator and these bits of a place into 64, of which the upper ones depend on all.
+[[gnu::always_inline]] inline std::uint64_t part_hash_of(Key key, std::uint64_t bits) {
+  return ((key.place & bits) ^ std::uint64_t{key.context} * 0x5bd1e995u) * 0x9e3779b97f4a7c15u;
+}
+
 /// A queued receive or message: half a cache line. Its fields are read as wide as they were
 /// written, for a match often follows so soon that the processor forwards one to the other.
 struct alignas(32) Slot {

@@ -52,8 +52,7 @@ class WildFilter {
   static constexpr std::size_t bits_each = 32;
 
   std::size_t bit_of(Key key, unsigned wildcards) const {
-    std::uint64_t wanted = key.place & compared_bits[wildcards];
-    return (wanted ^ std::uint64_t{key.context} * 0x5bd1e995u) * 0x9e3779b97f4a7c15u >> 40 & mask_;
+    return part_hash_of(key, compared_bits[wildcards]) >> 40 & mask_;
   }
 
   void set(Key receive) {
