@@ -5,14 +5,6 @@
 
 namespace hob::match {
 
-namespace {
-
-constexpr std::uint32_t word_bits = 64;
-
-std::uint32_t lowest_bit(std::uint32_t value) { return value & (0u - value); }
-
-}  // namespace
-
 DepthMeter::DepthMeter(std::uint32_t limit) : limit_(std::max(limit, 1u)) {}
 
 DepthMeter::Ticket DepthMeter::append() {
@@ -27,13 +19,14 @@ DepthMeter::Ticket DepthMeter::append() {
       first_new_ += used_ - old_.size();
       old_.clear();
       used_ = 0;
+      oldest_ = first_new_;
     } else if (used_ == live_.size() * word_bits) {
       make_room();
     }
     if (live_.empty()) make_room();
     std::uint32_t word = used_ / word_bits;
     live_[word] |= std::uint64_t{1} << used_ % word_bits;
-    const auto words = static_cast<std::uint32_t>(sums_.size());
+    const auto words = static_cast<std::uint32_t>(live_.size());
     for (std::uint32_t i = word + 1; i < words; i += lowest_bit(i)) ++sums_[i];
     ticket = first_new_ + used_ - old_.size();
     ++used_;
@@ -45,7 +38,7 @@ DepthMeter::Ticket DepthMeter::append() {
   return ticket;
 }
 
-std::uint64_t DepthMeter::match(Ticket entry) {
+std::uint64_t DepthMeter::match_any(Ticket entry) {
   std::uint64_t depth;
   if ((entry & untracked_bit) != 0) {
     depth = tracked_ + (untracked_ + 1) / 2;
@@ -54,12 +47,10 @@ std::uint64_t DepthMeter::match(Ticket entry) {
   } else {
     const std::uint32_t at = position(entry);
     depth = live_before(at) + 1;
+    if (depth == 1) oldest_ = entry + 1;
     remove(at);
   }
-  ++stats_.matched;
-  stats_.depth_sum += depth;
-  stats_.depth.add(depth);
-  stats_.length.add(length());
+  count_match(depth);
   return depth;
 }
 
@@ -92,14 +83,6 @@ std::uint32_t DepthMeter::live_before(std::uint32_t position) const {
   return sum;
 }
 
-void DepthMeter::remove(std::uint32_t position) {
-  const std::uint32_t word = position / word_bits;
-  live_[word] &= ~(std::uint64_t{1} << position % word_bits);
-  const auto words = static_cast<std::uint32_t>(sums_.size());
-  for (std::uint32_t i = word + 1; i < words; i += lowest_bit(i)) --sums_[i];
-  --tracked_;
-}
-
 /// Moves the live entries together; if they fill more than half of the room, doubles it.
 void DepthMeter::make_room() {
   std::size_t words = std::max<std::size_t>(live_.size(), 1);
@@ -111,14 +94,14 @@ void DepthMeter::make_room() {
     tickets.push_back(at < old_.size() ? old_[at] : first_new_ + at - old_.size());
   }
   std::vector<std::uint64_t> live(words, 0);
-  std::vector<std::uint32_t> sums(words + 1, 0);
+  std::vector<std::uint32_t> sums(words, 0);
   for (std::uint32_t at = 0; at < tracked_; ++at) {
     live[at / word_bits] |= std::uint64_t{1} << at % word_bits;
   }
-  for (std::uint32_t i = 1; i <= words; ++i) {
+  for (std::uint32_t i = 1; i < words; ++i) {
     sums[i] += static_cast<std::uint32_t>(std::popcount(live[i - 1]));
     std::uint32_t parent = i + lowest_bit(i);
-    if (parent <= words) sums[parent] += sums[i];
+    if (parent < words) sums[parent] += sums[i];
   }
   first_new_ += used_ - old_.size();
   old_ = std::move(tickets);

@@ -39,7 +39,14 @@ class DepthMeter {
   Ticket append();
 
   /// A search found this entry and removes it. Returns the depth: 1 for the oldest entry.
-  std::uint64_t match(Ticket entry);
+  std::uint64_t match(Ticket entry) {
+    // Most often it is the oldest.
+    if (entry != oldest_ || entry < first_new_) return match_any(entry);
+    ++oldest_;
+    remove(static_cast<std::uint32_t>(entry - first_new_ + old_.size()));
+    count_match(1);
+    return 1;
+  }
 
   /// An entry is removed without a search.
   void withdraw(Ticket entry);
@@ -54,22 +61,41 @@ class DepthMeter {
 
  private:
   static constexpr Ticket untracked_bit = Ticket{1} << 63;
+  static constexpr std::uint32_t word_bits = 64;
 
+  static std::uint32_t lowest_bit(std::uint32_t value) { return value & (0u - value); }
+
+  void count_match(std::uint64_t depth) {
+    ++stats_.matched;
+    stats_.depth_sum += depth;
+    stats_.depth.add(depth);
+    stats_.length.add(length());
+  }
+
+  void remove(std::uint32_t position) {
+    const std::uint32_t word = position / word_bits;
+    live_[word] &= ~(std::uint64_t{1} << position % word_bits);
+    const auto words = static_cast<std::uint32_t>(live_.size());
+    for (std::uint32_t i = word + 1; i < words; i += lowest_bit(i)) --sums_[i];
+    --tracked_;
+  }
+
+  std::uint64_t match_any(Ticket entry);
   std::uint32_t position(Ticket entry) const;
   std::uint32_t live_before(std::uint32_t position) const;
-  void remove(std::uint32_t position);
   void make_room();
 
   // Entries have positions in the order of their tickets. A bit says whether the entry is still
   // there; a Fenwick tree sums the bits by words. Removed entries keep their position until room
   // is needed; then the live ones move together, and `old_` keeps their tickets.
   std::vector<std::uint64_t> live_;  // bit per position
-  std::vector<std::uint32_t> sums_;  // Fenwick tree of the words' populations, 1-based
+  std::vector<std::uint32_t> sums_;  // Fenwick tree of all but the last word's populations, 1-based
   std::vector<Ticket> old_;          // tickets of the positions before old_.size(), ascending
   Ticket first_new_ = 0;             // ticket of position old_.size(); later ones follow on
   std::uint32_t used_ = 0;           // positions given out
-  std::uint32_t tracked_ = 0;        // live entries that have a position
-  std::uint64_t untracked_ = 0;      // live entries beyond the limit
+  Ticket oldest_ = 0;  // all live entries that have a position have this ticket or a later one
+  std::uint32_t tracked_ = 0;    // live entries that have a position
+  std::uint64_t untracked_ = 0;  // live entries beyond the limit
   Ticket next_untracked_ = untracked_bit;
   std::uint32_t limit_;
   DepthStats stats_;

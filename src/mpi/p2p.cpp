@@ -58,11 +58,6 @@ bool waits_sooner_in_library() {
 #endif
 }
 
-std::vector<Receive*>& free_receives() {
-  static auto* the = new std::vector<Receive*>;
-  return *the;
-}
-
 // ---- The library's calls with counts of any size.
 
 int native_receive(const Target& t, const Wanted& w, MPI_Status* status) {
@@ -204,10 +199,9 @@ bool refused(const Target& target, Wanted wanted, int& error) {
 // ---- Held receives. The gate is held in all of these.
 
 Receive* new_receive() {
-  auto& free = free_receives();
-  if (free.empty()) return new Receive;
-  Receive* receive = free.back();
-  free.pop_back();
+  Receive* receive = state().free_receives;
+  if (!receive) return new Receive;
+  state().free_receives = receive->next_free;
   return receive;
 }
 
@@ -221,8 +215,10 @@ void destroy(Receive& receive) {
   receive.owns_type = receive.is_persistent = receive.is_abandoned = false;
   receive.is_awaited.store(false, std::memory_order_relaxed);
   receive.native = MPI_REQUEST_NULL;
+  receive.rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
   receive.state.store(Receive::State::inactive, std::memory_order_relaxed);
-  free_receives().push_back(&receive);
+  receive.next_free = state().free_receives;
+  state().free_receives = &receive;
   drop_reference(channel);
 }
 
@@ -283,6 +279,9 @@ void now_native(Receive& receive) {
     destroy(receive);
     return;
   }
+  // First, since who finds it matched may complete it. To retire it, one has to have the gate.
+  if (HOB_LIKELY(receive.error == MPI_SUCCESS && !receive.discarded))
+    receive.rest.store(receive.native, std::memory_order_release);
   receive.state.store(Receive::State::matched, std::memory_order_release);
 }
 
@@ -341,15 +340,12 @@ void count_queued(std::int64_t more) {
                std::memory_order_relaxed);
 }
 
-/// Takes one message that has come from the library, into State::spare. Null if none was found.
-Message* next_message(Channel& channel) {
-  State& the = state();
-  if (!the.spare) the.spare = new_message();
-  Message& next = *the.spare;
+/// Takes one message that has come from the library, where Hob has to ask first who sent it.
+/// Messages come in bursts: so it looks for one more of the last one's sender before, but lets the
+/// others have their turn.
+bool take_asking(Channel& channel, Message& next) {
   Wanted wanted{MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm};
-  // Messages come in bursts: where Hob has to ask who sent the next one, it first looks for one
-  // more of the last one's sender, but lets the others have their turn.
-  const bool guesses = HOB_UNLIKELY(channel.asks_source) && channel.guesses != 0;
+  const bool guesses = channel.guesses != 0;
   if (guesses) {
     wanted.source = channel.likely_source;
     --channel.guesses;
@@ -358,11 +354,28 @@ Message* next_message(Channel& channel) {
   if (take_from_library(channel, wanted, &flag, &next.handle, &next.status) != MPI_SUCCESS ||
       !flag) {
     channel.guesses = 0;
-    return nullptr;
+    return false;
   }
   if (!guesses) {
     channel.likely_source = next.status.MPI_SOURCE;
     channel.guesses = Channel::kGuesses;
+  }
+  return true;
+}
+
+/// Takes one message that has come from the library, into State::spare. Null if none was found.
+Message* next_message(Channel& channel) {
+  State& the = state();
+  if (HOB_UNLIKELY(!the.spare)) the.spare = new_message();
+  Message& next = *the.spare;
+  if (HOB_UNLIKELY(channel.asks_source)) {
+    if (!take_asking(channel, next)) return nullptr;
+  } else {
+    int flag = 0;
+    if (real::Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm, &flag, &next.handle,
+                      &next.status) != MPI_SUCCESS ||
+        !flag)
+      return nullptr;
   }
   ++channel.stats.drawn;
   heating::note_communication();
@@ -579,6 +592,7 @@ bool Receive::ready() {
     status.MPI_ERROR = MPI_SUCCESS;
     error = real::Test(&native, &flag, &status);
     if (!flag && error == MPI_SUCCESS) return false;
+    rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
     if (discarded) error = truncated(*channel);
   }
   state.store(State::complete, std::memory_order_release);
@@ -591,13 +605,17 @@ int Receive::result(MPI_Status* to) {
 }
 
 void Receive::retire() {
-  const std::lock_guard guard(p2p::state().gate);
+  // With one thread, what the gate keeps out are calls from within the library, and none is made.
+  std::unique_lock guard(p2p::state().gate, std::defer_lock);
+  if (HOB_UNLIKELY(many_threads || owns_type)) guard.lock();
   if (counts_outstanding) --channel->outstanding;
   counts_outstanding = false;
-  if (is_persistent)
+  if (is_persistent) {
+    rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
     state.store(State::inactive, std::memory_order_release);
-  else
+  } else {
     destroy(*this);
+  }
 }
 
 void Receive::abandon() {

@@ -193,6 +193,8 @@ class Receive final : public Operation {
  public:
   enum class State { inactive, held, matched, complete };
 
+  Receive() { kept.wanted = true; }
+
   bool ready() override;
   int result(MPI_Status* status) override;
   void retire() override;
@@ -222,6 +224,7 @@ class Receive final : public Operation {
   void* discarded = nullptr;  ///< where a message goes that is too long; Hob's own memory
   MPI_Status status{};
   int error = MPI_SUCCESS;
+  Receive* next_free = nullptr;
 };
 
 /// Everything of this process. All but the settings is guarded by the gate.
@@ -243,14 +246,14 @@ struct State {
   static bool full() { return queued.load(std::memory_order_relaxed) >= most_unexpected; }
   bool served = false;  ///< a receive that a thread waits for got its message since this was reset
   bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
+  Receive* free_receives = nullptr;
   std::unique_ptr<Message> spare;
   std::vector<std::unique_ptr<Message>> free_messages;
   std::uint32_t next_context = 0;
 };
-inline State& state() {
-  static State& the = *new State;
-  return the;
-}
+/// Never destroyed.
+inline State& the_state = *new State;
+inline State& state() { return the_state; }
 
 /// The channel of a communicator, made at its first use; null for a handle that is none.
 /// The gate is held.

@@ -13,43 +13,6 @@
 namespace hob::mpi::requests {
 namespace {
 
-struct Registry {
-  Spin lock;
-  Table table;
-  std::vector<MPI_Request> free_handles;
-  MPI_Request never = MPI_REQUEST_NULL;  ///< not complete until MPI ends
-  std::uint64_t watches = 0;
-};
-
-Registry& registry() {
-  static auto* the = new Registry;  // never destroyed: requests may outlive everything else
-  return *the;
-}
-
-/// Adds one, or takes one away, where only those write who hold the lock.
-template <class T>
-void one_more(std::atomic<T>& counter) {
-  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) + 1),
-                std::memory_order_relaxed);
-}
-template <class T>
-void one_less(std::atomic<T>& counter) {
-  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) - 1),
-                std::memory_order_relaxed);
-}
-
-/// Hob knows one handle more, or one less. Under the lock.
-void begins(MPI_Request handle) {
-  one_more(alive);
-  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
-    one_more(known);
-}
-void ends(MPI_Request handle) {
-  one_less(alive);
-  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
-    one_less(known);
-}
-
 /// Under the lock. Throws std::bad_alloc.
 void put_behind(Registry& the, MPI_Request handle, Operation& operation, bool pooled) {
   Entry& entry = the.table.at(key_of(handle));
@@ -69,7 +32,7 @@ int no_cancel(void*, int) { return MPI_SUCCESS; }
 
 Entry look_up(MPI_Request handle) {
   if (unknown(handle)) return {};
-  Registry& the = registry();
+  Registry& the = the_registry;
   const std::lock_guard guard(the.lock);
   const Entry* entry = the.table.find(key_of(handle));
   return entry ? *entry : Entry{};
@@ -77,12 +40,18 @@ Entry look_up(MPI_Request handle) {
 
 Entry take(MPI_Request handle) {
   if (unknown(handle)) return {};
-  Registry& the = registry();
+  Registry& the = the_registry;
   const std::lock_guard guard(the.lock);
   Entry* entry = the.table.find(key_of(handle));
   if (!entry || (!entry->operation && !entry->observer)) return {};
   const Entry taken = *entry;
-  if (taken.operation) one_less(operations);
+  if (taken.operation) {
+    one_less(operations);
+    if (auto& kept = taken.operation->kept; kept.handle == handle) {
+      kept.handle = MPI_REQUEST_NULL;
+      kept.in_use = false;
+    }
+  }
   entry->operation = nullptr;
   entry->observer = nullptr;
   entry->watch = 0;
@@ -91,9 +60,11 @@ Entry take(MPI_Request handle) {
   return taken;
 }
 
+void forget_any(MPI_Request handle) { take(handle); }
+
 void tell_complete(MPI_Request handle, std::uint64_t watch) {
   if (watch == 0) return;
-  Registry& the = registry();
+  Registry& the = the_registry;
   Entry told;
   {
     const std::lock_guard guard(the.lock);
@@ -108,9 +79,15 @@ void tell_complete(MPI_Request handle, std::uint64_t watch) {
 }
 
 MPI_Request add(Operation& operation) {
-  Registry& the = registry();
+  Registry& the = the_registry;
   const std::lock_guard guard(the.lock);
-  MPI_Request handle = MPI_REQUEST_NULL;
+  MPI_Request handle = operation.kept.handle;
+  if (handle != MPI_REQUEST_NULL) {
+    operation.kept.in_use = true;
+    begins(handle);
+    one_more(operations);
+    return handle;
+  }
   if (the.free_handles.empty()) {
     real::Grequest_start(no_query, no_free, no_cancel, nullptr, &handle);
   } else {
@@ -118,11 +95,12 @@ MPI_Request add(Operation& operation) {
     the.free_handles.pop_back();
   }
   put_behind(the, handle, operation, true);
+  if (operation.kept.wanted) operation.kept = {true, true, handle};
   return handle;
 }
 
 void stand_behind(MPI_Request handle, Operation& operation) {
-  Registry& the = registry();
+  Registry& the = the_registry;
   const std::lock_guard guard(the.lock);
   put_behind(the, handle, operation, false);
 }
@@ -130,10 +108,10 @@ void stand_behind(MPI_Request handle, Operation& operation) {
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
   if (handle == MPI_REQUEST_NULL) return;
   if (!many_threads) {
-    Entry& entry = registry().table.at(key_of(handle));
+    Entry& entry = the_registry.table.at(key_of(handle));
     if (!entry.operation && !entry.observer) {
       begins(handle);
-      entry = {entry.key, nullptr, &observer, cookie, ++registry().watches, false};
+      entry = {entry.key, nullptr, &observer, cookie, ++the_registry.watches, false};
       return;
     }
   }
@@ -147,7 +125,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
       return;
     }
   }
-  Registry& the = registry();
+  Registry& the = the_registry;
   Entry before;
   {
     const std::lock_guard guard(the.lock);
@@ -171,7 +149,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
 Operation* find(MPI_Request handle) { return look_up(handle).operation; }
 
 bool any_tells(int count, const MPI_Request* handles) {
-  Registry& the = registry();
+  Registry& the = the_registry;
   const std::lock_guard guard(the.lock);
   for (int i = 0; i < count; ++i) {
     if (handles[i] == MPI_REQUEST_NULL) continue;
@@ -193,15 +171,8 @@ const MPI_Status& empty_status() {
   return empty;
 }
 
-void copy_status(const MPI_Status& from, MPI_Status* to) {
-  if (to == MPI_STATUS_IGNORE) return;
-  const int error = to->MPI_ERROR;
-  *to = from;
-  to->MPI_ERROR = error;
-}
-
 void poke_library() {
-  Registry& the = registry();
+  Registry& the = the_registry;
   MPI_Request never = MPI_REQUEST_NULL;
   {
     const std::lock_guard guard(the.lock);
@@ -214,12 +185,21 @@ void poke_library() {
 }
 
 void release_handles() {
-  Registry& the = registry();
+  Registry& the = the_registry;
   const std::lock_guard guard(the.lock);
   if (the.never != MPI_REQUEST_NULL) {
     real::Grequest_complete(the.never);
     real::Wait(&the.never, MPI_STATUS_IGNORE);
   }
+  the.table.each([&](Entry& entry) {
+    Operation* operation = entry.operation;
+    if (!entry.pooled || !operation || operation->kept.in_use ||
+        key_of(operation->kept.handle) != entry.key)
+      return;
+    the.free_handles.push_back(operation->kept.handle);
+    operation->kept.handle = MPI_REQUEST_NULL;
+    entry.operation = nullptr;
+  });
   for (MPI_Request& handle : the.free_handles) {
     the.table.at(key_of(handle)).pooled = false;
     real::Grequest_complete(handle);

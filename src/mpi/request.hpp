@@ -49,6 +49,24 @@ class Operation {
 
   virtual bool persistent() const { return false; }
   virtual bool active() const { return true; }
+
+  /// The request of the library's that is all that is still missing, or null. Whoever waits for it
+  /// need not ask ready() and result() then: once this request is gone, its status is the
+  /// operation's, and retire() follows. Only the operation itself sets it.
+  std::atomic<MPI_Request> rest{MPI_REQUEST_NULL};
+
+  MPI_Request missing() const { return rest.load(std::memory_order_acquire); }
+
+  /// Nothing is missing, or nothing but that request.
+  bool left_to_library() { return missing() != MPI_REQUEST_NULL || ready(); }
+
+  /// For objects that are used again and again: the handle from the pool, once there is one, is
+  /// kept for the next time. The request layer's own.
+  struct Kept {
+    bool wanted = false;
+    bool in_use = false;
+    MPI_Request handle = MPI_REQUEST_NULL;
+  } kept;
 };
 
 /// Hears of completions of the MPI library's own requests.
@@ -102,7 +120,8 @@ inline bool all_unknown(int count, const MPI_Request* handles) {
 }
 
 /// A handle for an operation of Hob's: a real request of the library, from a pool. Throws
-/// std::bad_alloc. The handle is given back when the operation is complete or freed.
+/// std::bad_alloc. The handle is given back when the operation is complete or freed, or it is the
+/// operation's for good.
 MPI_Request add(Operation& operation);
 
 /// Lets Hob's operation stand behind a handle that the library made (a persistent request), until
@@ -128,7 +147,12 @@ int wait(MPI_Request* request, MPI_Status* status);
 const MPI_Status& empty_status();
 
 /// Copies a status, without its error field.
-void copy_status(const MPI_Status& from, MPI_Status* to);
+inline void copy_status(const MPI_Status& from, MPI_Status* to) {
+  if (to == MPI_STATUS_IGNORE) return;
+  const int error = to->MPI_ERROR;
+  *to = from;
+  to->MPI_ERROR = error;
+}
 
 /// Lets the library advance without a communicator, which a program of sessions may not have.
 void poke_library();

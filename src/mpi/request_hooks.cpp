@@ -1,5 +1,7 @@
 // Every wait and test function, with requests of Hob's and of the library's mixed.
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "mpi/hooks.hpp"
@@ -50,6 +52,15 @@ int native_waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   }
 }
 
+/// The program has heard that one of Hob's operations is complete.
+[[gnu::always_inline]] inline void end(MPI_Request* request, Operation& operation) {
+  if (!operation.persistent()) {
+    forget(*request, operation);
+    *request = MPI_REQUEST_NULL;
+  }
+  operation.retire();
+}
+
 /// The program hears that one of Hob's operations is complete.
 int finish(MPI_Request* request, Operation& operation, MPI_Status* status) {
   int error = MPI_SUCCESS;
@@ -59,12 +70,20 @@ int finish(MPI_Request* request, Operation& operation, MPI_Status* status) {
   } else {
     error = operation.result(status);
   }
-  if (!operation.persistent()) {
-    take(*request);
-    *request = MPI_REQUEST_NULL;
-  }
-  operation.retire();
+  end(request, operation);
   return error;
+}
+
+/// Waits until one of Hob's operations is complete. `nearly`: or only the library has to go on.
+void wait_for(Operation& operation, bool nearly) {
+  Pause pause;
+  const auto done = [&] { return nearly ? operation.left_to_library() : operation.ready(); };
+  if (done()) return;
+  operation.awaited();
+  do {
+    advance();
+    pause();
+  } while (!done());
 }
 
 MPI_Status* at(MPI_Status* statuses, int i) {
@@ -75,12 +94,13 @@ MPI_Status* at(MPI_Status* statuses, int i) {
 class Mix {
  public:
   Mix(int count, MPI_Request* requests) : requests_(requests) {
+    const std::lock_guard guard(the_registry.lock);
     for (int i = 0; i < count; ++i) {
-      const Entry entry = requests[i] == MPI_REQUEST_NULL ? Entry{} : look_up(requests[i]);
-      if (entry.operation) {
+      const Entry* entry = known(requests[i]);
+      if (entry && entry->operation) {
         if (own_.empty()) own_.reserve(static_cast<std::size_t>(count - i));
-        if (entry.operation->active())
-          own_.push_back({i, entry.operation});
+        if (entry->operation->active())
+          own_.push_back({i, entry->operation});
         else
           idle_.push_back(i);
         continue;
@@ -92,8 +112,8 @@ class Mix {
       }
       natives_.push_back(requests[i]);
       places_.push_back(i);
-      watches_.push_back(entry.watch);
-      if (entry.watch != 0) watched_ = true;
+      watches_.push_back(entry ? entry->watch : 0);
+      if (watches_.back() != 0) watched_ = true;
     }
     if (watched_) before_ = natives_;
   }
@@ -105,7 +125,7 @@ class Mix {
   std::vector<Own>& own() { return own_; }
   bool any_own() const { return !own_.empty() || !idle_.empty(); }
   const std::vector<int>& idle() const { return idle_; }
-  int natives() const { return static_cast<int>(natives_.size()); }
+  int natives() const { return static_cast<int>(places_.size()); }
   MPI_Request* native() { return natives_.data(); }
   int place(int native) const { return places_[static_cast<std::size_t>(native)]; }
 
@@ -131,6 +151,21 @@ class Mix {
   bool ready() {
     while (next_ < own_.size() && own_[next_].operation->ready()) ++next_;
     return next_ == own_.size();
+  }
+
+  /// As ready(), or only the library has to go on.
+  bool left_to_library() {
+    while (next_ < own_.size() && own_[next_].operation->left_to_library()) ++next_;
+    return next_ == own_.size();
+  }
+
+  /// The library's requests, and after them those that are missing to Hob's operations.
+  std::vector<MPI_Request>& with_missing() {
+    natives_.reserve(natives_.size() + own_.size());
+    for (const Own& own : own_)
+      if (const MPI_Request missing = own.operation->missing(); missing != MPI_REQUEST_NULL)
+        natives_.push_back(missing);
+    return natives_;
   }
 
  private:
@@ -187,33 +222,45 @@ class Watched {
 };
 
 /// Ends waitall and testall once everything is complete. `native_error`: of the library's part,
-/// whose statuses are in `native_statuses`.
+/// whose statuses are in `native_statuses`; in waitall, with_missing() belongs to it.
 int finish_all(Mix& mix, MPI_Request* requests, MPI_Status* statuses, int native_error,
-               const std::vector<MPI_Status>& native_statuses) {
+               const MPI_Status* native_statuses) {
   const bool wanted = statuses != MPI_STATUSES_IGNORE;
   bool failed = native_error == MPI_ERR_IN_STATUS;
   for (int i = 0; i < mix.natives(); ++i) {
     mix.completed(i);
     if (wanted) {
-      copy_status(native_statuses[static_cast<std::size_t>(i)], &statuses[mix.place(i)]);
-      if (failed)
-        statuses[mix.place(i)].MPI_ERROR = native_statuses[static_cast<std::size_t>(i)].MPI_ERROR;
+      copy_status(native_statuses[i], &statuses[mix.place(i)]);
+      if (failed) statuses[mix.place(i)].MPI_ERROR = native_statuses[i].MPI_ERROR;
     }
   }
   for (const int i : mix.idle()) copy_status(empty_status(), at(statuses, i));
-  std::vector<int> errors;
-  errors.reserve(mix.own().size());
+  auto missing = static_cast<std::size_t>(mix.natives());
+  std::vector<std::pair<int, int>> errors;  // of Hob's: place, code
   for (const Mix::Own& own : mix.own()) {
-    errors.push_back(finish(&requests[own.place], *own.operation, at(statuses, own.place)));
-    failed |= errors.back() != MPI_SUCCESS;
+    MPI_Request* request = &requests[own.place];
+    int error = MPI_SUCCESS;
+    if (own.operation->missing() == MPI_REQUEST_NULL) {
+      error = finish(request, *own.operation, at(statuses, own.place));
+    } else if (const std::size_t at_library = missing++;
+               HOB_LIKELY(mix.native()[at_library] == MPI_REQUEST_NULL)) {
+      const MPI_Status& status = native_statuses[at_library];
+      if (native_error == MPI_ERR_IN_STATUS) error = status.MPI_ERROR;
+      copy_status(status, at(statuses, own.place));
+      end(request, *own.operation);
+    } else {  // another one's error came first
+      wait_for(*own.operation, false);
+      error = finish(request, *own.operation, at(statuses, own.place));
+    }
+    if (HOB_UNLIKELY(error != MPI_SUCCESS)) errors.emplace_back(own.place, error);
   }
-  if (!failed) return native_error;
+  if (!failed && errors.empty()) return native_error;
   if (wanted) {
     if (native_error == MPI_SUCCESS)
       for (int i = 0; i < mix.natives(); ++i) statuses[mix.place(i)].MPI_ERROR = MPI_SUCCESS;
     for (const int i : mix.idle()) statuses[i].MPI_ERROR = MPI_SUCCESS;
-    for (std::size_t i = 0; i < errors.size(); ++i)
-      statuses[mix.own()[i].place].MPI_ERROR = errors[i];
+    for (const Mix::Own& own : mix.own()) statuses[own.place].MPI_ERROR = MPI_SUCCESS;
+    for (const auto& [place, error] : errors) statuses[place].MPI_ERROR = error;
   }
   return MPI_ERR_IN_STATUS;
 }
@@ -316,13 +363,14 @@ int wait(MPI_Request* request, MPI_Status* status) {
     copy_status(empty_status(), status);
     return MPI_SUCCESS;
   }
-  if (!entry.operation->ready()) {
-    Pause pause;
-    entry.operation->awaited();
-    do {
-      advance();
-      pause();
-    } while (!entry.operation->ready());
+  wait_for(*entry.operation, true);
+  if (MPI_Request missing = entry.operation->missing(); missing != MPI_REQUEST_NULL) {
+    const int error = native_wait(&missing, status);
+    if (HOB_LIKELY(missing == MPI_REQUEST_NULL)) {
+      end(request, *entry.operation);
+      return error;
+    }
+    wait_for(*entry.operation, false);
   }
   return finish(request, *entry.operation, status);
 }
@@ -377,18 +425,20 @@ int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_
     mix.heard_all();
     return error;
   }
-  if (!mix.ready()) {
+  if (!mix.left_to_library()) {
     Pause pause;
     mix.awaited();
     do {
       advance();
       pause();
-    } while (!mix.ready());
+    } while (!mix.left_to_library());
   }
-  std::vector<MPI_Status> statuses(static_cast<std::size_t>(mix.natives()));
-  const int error =
-      mix.natives() ? native_waitall(mix.natives(), mix.native(), statuses.data()) : MPI_SUCCESS;
-  return finish_all(mix, array_of_requests, array_of_statuses, error, statuses);
+  std::vector<MPI_Request>& natives = mix.with_missing();
+  const std::unique_ptr<MPI_Status[]> statuses(new MPI_Status[natives.size()]);
+  const int error = natives.empty() ? MPI_SUCCESS
+                                    : native_waitall(static_cast<int>(natives.size()),
+                                                     natives.data(), statuses.get());
+  return finish_all(mix, array_of_requests, array_of_statuses, error, statuses.get());
 }
 
 int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
@@ -418,7 +468,7 @@ int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
   *flag = 1;
   if (mix.natives()) error = real::Testall(mix.natives(), mix.native(), flag, statuses.data());
   if (!*flag && error == MPI_SUCCESS) return MPI_SUCCESS;
-  return finish_all(mix, array_of_requests, array_of_statuses, error, statuses);
+  return finish_all(mix, array_of_requests, array_of_statuses, error, statuses.data());
 }
 
 int on_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Status* status) {

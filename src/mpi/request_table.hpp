@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "mpi/mpi.hpp"
 #include "mpi/request.hpp"
+#include "mpi/spin.hpp"
 
 namespace hob::mpi::requests {
 
@@ -46,6 +48,13 @@ class Table {
     return place(key);
   }
 
+  /// All entries. `visit` must not add any.
+  template <class Visit>
+  void each(Visit visit) {
+    for (Entry& entry : slots_)
+      if (entry.key != 0) visit(entry);
+  }
+
  private:
   std::size_t start(std::uint64_t key) const { return (key * 0x9e3779b97f4a7c15u) >> shift_; }
 
@@ -74,11 +83,62 @@ class Table {
   int shift_ = 64;
 };
 
+struct Registry {
+  Spin lock;
+  Table table;
+  std::vector<MPI_Request> free_handles;
+  MPI_Request never = MPI_REQUEST_NULL;  ///< not complete until MPI ends
+  std::uint64_t watches = 0;
+};
+
+/// Never destroyed: requests may outlive everything else.
+inline Registry& the_registry = *new Registry;
+
+/// What is known of a handle, or null. Under the registry's lock.
+inline const Entry* known(MPI_Request handle) {
+  if (handle == MPI_REQUEST_NULL || unknown(handle)) return nullptr;
+  return the_registry.table.find(key_of(handle));
+}
+
 /// A copy of what is known of a handle; nothing for a handle that Hob does not know.
 Entry look_up(MPI_Request handle);
 
 /// The same, and Hob forgets it; a pooled handle goes back to the pool.
 Entry take(MPI_Request handle);
+
+/// Adds one, or takes one away, where only those write who hold the lock.
+template <class T>
+void one_more(std::atomic<T>& counter) {
+  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) + 1),
+                std::memory_order_relaxed);
+}
+template <class T>
+void one_less(std::atomic<T>& counter) {
+  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) - 1),
+                std::memory_order_relaxed);
+}
+
+/// Hob knows one handle more, or one less. Under the lock.
+inline void begins(MPI_Request handle) {
+  one_more(alive);
+  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
+    one_more(known);
+}
+inline void ends(MPI_Request handle) {
+  one_less(alive);
+  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
+    one_less(known);
+}
+
+/// As take(), where this operation is behind the handle.
+void forget_any(MPI_Request handle);
+inline void forget(MPI_Request handle, Operation& operation) {
+  if (HOB_UNLIKELY(operation.kept.handle != handle)) return forget_any(handle);
+  const std::lock_guard guard(the_registry.lock);
+  operation.kept.in_use = false;
+  one_less(operations);
+  ends(handle);
+}
 
 /// Tells the observer that the watched request is complete. Does nothing if another watch has taken
 /// its place: the library gives a handle to another thread's request as soon as it is free.
