@@ -51,13 +51,13 @@ class WarmTimer {
             const Plan& plan)
       : workload_(config, queue, pattern, depth), depth_(depth) {
     // Holes and order settle only after every entry has moved once or twice: 50 ms at most.
-    double begin = thread_ns();
+    double ns = 0;
     std::size_t done = 0;
-    while (done < 2 * depth + 1000 && thread_ns() - begin < 5e7) {
-      workload_.run(100);
+    while (done < 2 * depth + 1000 && ns < 5e7) {
+      ns += workload_.run(100);
       done += 100;
     }
-    double each = (thread_ns() - begin) / static_cast<double>(done);
+    double each = ns / static_cast<double>(done);
     matches_ = static_cast<std::size_t>(std::max(1.0, plan.sample_ns / each));
   }
 
@@ -65,9 +65,7 @@ class WarmTimer {
     // The other strategies have used the caches meanwhile. Four random entries for each queued one
     // leave one in fifty that was not touched; no longer than a few samples, though.
     workload_.run(std::min(4 * depth_, 8 * matches_) + 1);
-    double begin = thread_ns();
-    workload_.run(matches_);
-    return (thread_ns() - begin) / static_cast<double>(matches_);
+    return workload_.run(matches_) / static_cast<double>(matches_);
   }
 
  private:

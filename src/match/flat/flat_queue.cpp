@@ -52,8 +52,8 @@ template <Side side>
                                                                          Class wildcards) {
   auto part = static_cast<PartIndex::Part>(wildcards - 1);
   parts_wanted_ = true;
-  if (!parts_.ready(part, count_)) [[unlikely]] {
-    parts_.make(slots_, part, in_order());
+  if (!parts_.ready(part, want, next_sequence_)) [[unlikely]] {
+    parts_.make(slots_, part, want, in_order(), next_sequence_);
   }
   return parts_.find(slots_, part, want);
 }
@@ -66,19 +66,19 @@ template <Side side>
 [[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::release(
     std::uint32_t slot) {
   if constexpr (side == Side::messages) {
-    if (parts_.any()) return release_listed(slot);
+    if (slots_[slot].lists() != 0) return release_listed(slot);
   }
   return release_unlisted(slot);
 }
 
-/// As release(), with parts' lists.
+/// As release(), for a message in parts' lists.
 template <Side side>
 typename FlatQueue<side>::Taken FlatQueue<side>::release_listed(std::uint32_t slot) {
-  parts_.remove(slot);
+  parts_.remove(slots_, slot);
   return release_unlisted(slot);
 }
 
-/// As release(), without parts' lists.
+/// As release(), for what is in no part's list.
 template <Side side>
 [[gnu::always_inline]] inline typename FlatQueue<side>::Taken FlatQueue<side>::release_unlisted(
     std::uint32_t slot) {
@@ -256,7 +256,8 @@ template <Side side>
   filled.item = item;
   filled.place = key.place;
   filled.context = key.context;
-  filled.sequence = next_sequence_++;
+  filled.sequence = next_sequence_;
+  next_sequence_ += Slot::sequence_step;
   ++count_;
 }
 
@@ -266,22 +267,34 @@ template <Side side>
 [[gnu::always_inline]] inline typename FlatQueue<side>::Queued FlatQueue<side>::entered(
     std::uint32_t slot, Key key) {
   if constexpr (side == Side::messages) {
-    if (parts_.any()) return entered_listed(slot, key);
+    if (parts_.any()) return entered_in_use(slot, key);
   }
+  return queued(slot);
+}
+
+template <Side side>
+typename FlatQueue<side>::Queued FlatQueue<side>::queued(std::uint32_t slot) {
   return {nullptr, slot};
 }
 
-/// As entered(), with parts' lists.
+/// As entered(), with parts in use.
+template <Side side>
+typename FlatQueue<side>::Queued FlatQueue<side>::entered_in_use(std::uint32_t slot, Key key) {
+  if (parts_.wanted(key)) return entered_listed(slot, key);
+  return {nullptr, slot};
+}
+
+/// As entered(), for a message that belongs in parts' lists.
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::entered_listed(std::uint32_t slot, Key key) {
-  parts_.append(slot, key);
+  parts_.append(slots_, slot, key);
   return {nullptr, slot};
 }
 
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_deep(Key key, void* item) {
   if (class_of(key) != 0) return append_wild(key, item);
-  if (next_sequence_ == none) [[unlikely]] {
+  if (next_sequence_ == Slot::sequence_end) [[unlikely]] {
     return append_renumbered(key, item);
   }
   std::uint32_t slot = slots_.allocate();
@@ -320,7 +333,7 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_further(std::uint32_t s
 
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_wild(Key key, void* item) {
-  if (next_sequence_ == none) [[unlikely]] {
+  if (next_sequence_ == Slot::sequence_end) [[unlikely]] {
     return append_renumbered(key, item);
   }
   reserve_wild(1);
@@ -439,7 +452,9 @@ void FlatQueue<side>::collect(std::uint32_t context, std::vector<QueueEntry>& ou
 /// A full short queue gets deep. Each entry's slot has its number: handles stay.
 template <Side side>
 void FlatQueue<side>::go_deep() {
-  if (next_sequence_ >= none - ShortQueue::most) next_sequence_ = 1;
+  if (next_sequence_ >= Slot::sequence_end - ShortQueue::most * Slot::sequence_step) {
+    next_sequence_ = Slot::sequence_step;
+  }
   // All memory first: an exception leaves the queue short.
   if (slots_.capacity() == 0) make_room();
   if constexpr (side == Side::receives) reserve_wild(ShortQueue::most);
@@ -460,12 +475,14 @@ void FlatQueue<side>::go_deep() {
   deep_ = true;
 }
 
-/// Sequence numbers have run out: gives the entries new ones from 1 on, in the
-/// same order.
+/// Sequence numbers have run out: gives the entries new ones from the first on, in the same order.
 template <Side side>
 void FlatQueue<side>::renumber() {
-  std::uint32_t next = 1;
-  for (std::uint32_t slot : in_order()) slots_[slot].sequence = next++;
+  std::uint32_t next = Slot::sequence_step;
+  for (std::uint32_t slot : in_order()) {
+    slots_[slot].sequence = next | slots_[slot].lists();
+    next += Slot::sequence_step;
+  }
   next_sequence_ = next;
 }
 

@@ -48,8 +48,8 @@ class FlatQueue {
   using Other = FlatQueue<side == Side::receives ? Side::messages : Side::receives>;
 
   /// `first_sequence`: where the numbering starts, so that a test can reach its
-  /// end.
-  explicit FlatQueue(Memory& memory, std::uint32_t first_sequence = 1)
+  /// end; a multiple of Slot::sequence_step, not 0.
+  explicit FlatQueue(Memory& memory, std::uint32_t first_sequence = Slot::sequence_step)
       : slots_(memory),
         exact_(memory),
         wild_(memory),
@@ -89,7 +89,9 @@ class FlatQueue {
   [[gnu::noinline]] Queued append_deep(Key key, void* item);
   [[gnu::noinline]] Queued append_wild(Key key, void* item);
   Queued entered(std::uint32_t slot, Key key);
+  [[gnu::noinline]] Queued entered_in_use(std::uint32_t slot, Key key);
   [[gnu::noinline]] Queued entered_listed(std::uint32_t slot, Key key);
+  [[gnu::noinline]] static Queued queued(std::uint32_t slot);
   [[gnu::noinline]] Queued append_to_several(std::uint32_t slot, std::uint32_t oldest);
   [[gnu::noinline]] Taken take_short(Key with, void* item);
   [[gnu::noinline]] Taken take_deep(Key with, void* item);

@@ -11,82 +11,125 @@ namespace hob::match::flat {
 
 /// Finds the oldest message by part of its envelope, for receives with wildcards.
 ///
-/// For each part that is kept, every message is in one of many lists, chosen by a hash of the part,
+/// For each part that is in use, messages are in one of many lists, chosen by a hash of the part,
 /// in order of arrival. The lists are rings through one array of links, their heads in front and a
 /// link for each slot behind them: so adding and removing need no branch, and touch nothing but
 /// neighbours. Messages of other parts that a search meets in its list are four at most, on
 /// average, whatever the parts are.
+///
+/// At first every message is in a list for each part in use. After a while, the lists are made anew
+/// of those messages whose part somebody has searched for, and others are left out from then on: a
+/// bit, chosen by a hash of the part, tells. Once a search finds its bit not set, the lists are
+/// made of all messages again, and the while gets twice as long: so what making them costs is
+/// spread over ever more messages.
 class PartIndex {
  public:
   /// The wildcards of the receives that look for it, less one.
   enum Part : unsigned { by_tag, by_source, by_context };
 
-  explicit PartIndex(Memory& memory)
-      : links_{Array<Link>(memory), Array<Link>(memory), Array<Link>(memory)} {}
+  explicit PartIndex(Memory& memory) : lists_{Lists(memory), Lists(memory), Lists(memory)} {}
 
-  /// Whether any part is kept.
-  bool any() const { return kept_ != 0; }
+  /// Whether any part is in use.
+  bool any() const { return used_ != 0; }
 
-  /// Whether find() can be called for this part with this many messages queued: the part is kept,
-  /// and there are lists enough.
-  bool ready(Part part, std::size_t messages) const {
-    return (kept_ >> part & 1) != 0 && messages <= 4 * std::size_t{heads_};
+  /// Whether find() can be called for this: all messages whose part is that of `want` are in its
+  /// list, and there are lists enough, but not more than need be. `now`: the next message's
+  /// sequence number.
+  bool ready(Part part, Key want, std::uint32_t now) const {
+    const Lists& lists = lists_[part];
+    return uses(part) && lists.listed <= most_listed * lists.heads &&
+           lists.kept.get(bit_of(part, want)) && !due(now);
   }
 
-  /// Begins to keep a part, and makes the lists of all parts anew for the messages in `order`, from
-  /// the oldest to the youngest, and for slots up to the capacity. Throws std::bad_alloc; then no
-  /// part is kept.
-  void make(const Slots& slots, Part part, const std::vector<std::uint32_t>& order);
+  /// Begins to use a part, if it is not, and makes the lists of all parts anew for the messages in
+  /// `order`, from the oldest to the youngest, and for slots up to the capacity: so that this
+  /// find() can be called. Throws std::bad_alloc; then no part is in use.
+  void make(Slots& slots, Part part, Key want, const std::vector<std::uint32_t>& order,
+            std::uint32_t now);
 
-  /// Makes room for this many slots. Throws std::bad_alloc; then no part is kept.
+  /// Makes room for this many slots. Throws std::bad_alloc; then no part is in use.
   void extend(std::size_t capacity);
 
   /// The oldest message whose part is that of `want`, or none. While ready().
-  std::uint32_t find(const Slots& slots, Part part, Key want) const;
+  std::uint32_t find(const Slots& slots, Part part, Key want);
 
-  /// A message has come.
-  [[gnu::always_inline]] void append(std::uint32_t slot, Key key) {
-    each_kept([&](unsigned part) {
-      Link* links = links_[part].data();
-      std::uint32_t head = head_of(part, key);
-      std::uint32_t at = heads_ + slot;
-      std::uint32_t tail = links[head].prev;
-      links[tail].next = at;
-      links[head].prev = at;
-      links[at].next = head;
-      links[at].prev = tail;
-    });
+  /// Whether a message that comes belongs in any list.
+  [[gnu::always_inline]] bool wanted(Key key) const {
+    return ((used_ & 1u << by_tag) != 0 && lists_[by_tag].kept.get(bit_of(by_tag, key))) ||
+           ((used_ & 1u << by_source) != 0 && lists_[by_source].kept.get(bit_of(by_source, key))) ||
+           ((used_ & 1u << by_context) != 0 &&
+            lists_[by_context].kept.get(bit_of(by_context, key)));
+  }
+
+  /// A message has come. Its slot remembers which lists it is in.
+  [[gnu::always_inline]] void append(Slots& slots, std::uint32_t slot, Key key) {
+    append(slots, slot, key, used_);
   }
 
   /// A message is taken.
-  [[gnu::always_inline]] void remove(std::uint32_t slot) {
-    each_kept([&](unsigned part) {
-      Link* links = links_[part].data();
-      std::uint32_t next = links[heads_ + slot].next;
-      std::uint32_t prev = links[heads_ + slot].prev;
+  [[gnu::always_inline]] void remove(const Slots& slots, std::uint32_t slot) {
+    each(slots[slot].lists() & used_, [&](unsigned part) {
+      Lists& lists = lists_[part];
+      --lists.listed;
+      Link* links = lists.links.data();
+      std::uint32_t next = links[lists.heads + slot].next;
+      std::uint32_t prev = links[lists.heads + slot].prev;
       links[prev].next = next;
       links[next].prev = prev;
     });
   }
 
-  /// Keeps no part any more.
-  void clear() { kept_ = 0; }
+  /// Uses no part any more. The queue must be empty.
+  void clear() { used_ = 0; }
 
   /// As clear(), and gives the memory back.
   void drop();
 
  private:
   struct Link {
-    std::uint32_t next;  // heads have numbers below heads_, slots from there on
+    std::uint32_t next;  // heads have numbers below Lists::heads, slots from there on
     std::uint32_t prev;
   };
-  static constexpr unsigned parts = 3;
+
+  class Bits {
+   public:
+    explicit Bits(Memory& memory) : words_(memory) {}
+    bool get(std::size_t bit) const { return (words_[bit / 64] >> bit % 64 & 1) != 0; }
+    void set(std::size_t bit) { words_[bit / 64] |= std::uint64_t{1} << bit % 64; }
+    /// `bits` is a multiple of 64. Throws std::bad_alloc.
+    void make(std::size_t bits, bool value);
+    void copy(const Bits& from, std::size_t bits);
+    std::size_t count(std::size_t bits) const;
+    void drop() { words_.resize(0, 0); }
+
+   private:
+    Array<std::uint64_t> words_;
+  };
+
+  /// Of a part.
+  struct Lists {
+    explicit Lists(Memory& memory) : links(memory), kept(memory), searched(memory) {}
+    std::uint32_t head_of(std::size_t bit) const {
+      return static_cast<std::uint32_t>(bit >> head_shift);
+    }
+
+    Array<Link> links;
+    Bits kept;                 // messages with these are in the lists
+    Bits searched;             // somebody has searched for these
+    bool all = true;           // every message is in the lists
+    std::uint32_t heads = 0;   // a power of two, at most as many as bits
+    unsigned head_shift = 0;   // from a bit to a head
+    std::uint32_t listed = 0;  // messages
+  };
+
+  static constexpr unsigned all_parts = 3;
+  static constexpr std::uint32_t most_listed = 4;  // for each list
 
   template <class Use>
-  [[gnu::always_inline]] void each_kept(Use&& use) {
-    if ((kept_ & 1u << by_tag) != 0) use(by_tag);
-    if ((kept_ & 1u << by_source) != 0) use(by_source);
-    if ((kept_ & 1u << by_context) != 0) use(by_context);
+  [[gnu::always_inline]] static void each(std::uint32_t parts, Use&& use) {
+    if ((parts & 1u << by_tag) != 0) use(by_tag);
+    if ((parts & 1u << by_source) != 0) use(by_source);
+    if ((parts & 1u << by_context) != 0) use(by_context);
   }
 
   // Without a branch: which part a receive looks for cannot be predicted.
@@ -96,14 +139,42 @@ class PartIndex {
     return (((a.place ^ b.place) & bits_of(part)) | (a.context ^ b.context)) == 0;
   }
 
-  std::uint32_t head_of(unsigned part, Key key) const {
-    return static_cast<std::uint32_t>(part_hash_of(key, bits_of(part)) >> shift_);
+  bool uses(unsigned part) const { return (used_ >> part & 1) != 0; }
+  std::size_t bit_of(unsigned part, Key key) const {
+    return part_hash_of(key, bits_of(part)) >> shift_;
+  }
+  /// It is time to leave messages out.
+  bool due(std::uint32_t now) const { return choosing_ && now - since_ >= period_; }
+
+  void list_all(Lists& lists, std::uint32_t now);
+  void choose(std::uint32_t parts, std::uint32_t now);
+  void link(Slots& slots, std::uint32_t parts, const std::vector<std::uint32_t>& order);
+  [[gnu::always_inline]] void append(Slots& slots, std::uint32_t slot, Key key,
+                                     std::uint32_t parts) {
+    each(parts, [&](unsigned part) {
+      Lists& lists = lists_[part];
+      std::size_t bit = bit_of(part, key);
+      if (!lists.kept.get(bit)) return;
+      slots[slot].sequence |= 1u << part;
+      ++lists.listed;
+      Link* links = lists.links.data();
+      std::uint32_t head = lists.head_of(bit);
+      std::uint32_t at = lists.heads + slot;
+      std::uint32_t tail = links[head].prev;
+      links[tail].next = at;
+      links[head].prev = at;
+      links[at].next = head;
+      links[at].prev = tail;
+    });
   }
 
-  std::array<Array<Link>, parts> links_;
-  std::uint32_t kept_ = 0;  // a bit for each part
-  std::uint32_t heads_ = 0;
-  unsigned shift_ = 0;  // from 64 bits of hash to a head
+  std::array<Lists, all_parts> lists_;
+  std::uint32_t used_ = 0;    // a bit for each part
+  std::size_t bits_ = 0;      // of each part, a power of two
+  unsigned shift_ = 0;        // from 64 bits of hash to a bit
+  bool choosing_ = false;     // some part's lists have all messages
+  std::uint32_t since_ = 0;   // sequence number
+  std::uint64_t period_ = 0;  // of sequence numbers, until it is due
 };
 
 }  // namespace hob::match::flat

@@ -63,11 +63,18 @@ struct alignas(32) Slot {
   void* item;
   std::uint64_t place;  ///< with context: the key
   std::uint32_t context;
-  std::uint32_t sequence;  ///< place in the order; 0 if the slot is free
+  std::uint32_t sequence;  ///< place in the order, and the parts' lists; 0 if the slot is free
   std::uint32_t next;      ///< ring of slots with the same key; free: the next free slot
   std::uint32_t prev;
 
+  /// The lower bits of a sequence number are those of the parts' lists that a message is in.
+  static constexpr std::uint32_t sequence_step = 8;
+  static constexpr std::uint32_t all_lists = sequence_step - 1;
+  /// Behind the last sequence number.
+  static constexpr std::uint32_t sequence_end = none & ~all_lists;
+
   Key key() const { return {place, context}; }
+  std::uint32_t lists() const { return sequence & all_lists; }
 };
 static_assert(sizeof(Slot) == 32);
 

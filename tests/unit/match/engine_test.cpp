@@ -133,7 +133,7 @@ TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
   using Receives = flat::FlatQueue<flat::Side::receives>;
   using Messages = flat::FlatQueue<flat::Side::messages>;
   Memory memory(nullptr);
-  Receives receives(memory, 0xffffffff - 1000);
+  Receives receives(memory, flat::Slot::sequence_end - 1000 * flat::Slot::sequence_step);
   Messages messages(memory);
   receives.pair_with(messages);
   messages.pair_with(receives);
@@ -157,6 +157,90 @@ TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
   }
   EXPECT_EQ(receives.size(), 0u);
   EXPECT_EQ(messages.size(), 0u);
+}
+
+TEST(Flat, KeepsPartsListsWhenSequenceNumbersRunOut) {
+  using Receives = flat::FlatQueue<flat::Side::receives>;
+  using Messages = flat::FlatQueue<flat::Side::messages>;
+  Memory memory(nullptr);
+  Receives receives(memory);
+  Messages messages(memory, flat::Slot::sequence_end - 100 * flat::Slot::sequence_step);
+  receives.pair_with(messages);
+  messages.pair_with(receives);
+  auto take = [&](Envelope want) {
+    return messages.take_or_queue(flat::Key::of(want), item(1)).message;
+  };
+  for (std::uintptr_t i = 0; i < 40; ++i) messages.append(flat::Key::of({0, 1, 7}), item(i + 10));
+  EXPECT_EQ(take({0, any_source, 7}), item(10));
+  for (std::uintptr_t i = 40; i < 400; ++i) messages.append(flat::Key::of({0, 2, 7}), item(i + 10));
+  for (std::uintptr_t i = 1; i < 400; i += 2) {
+    ASSERT_EQ(take({0, any_source, 7}), item(i + 10));
+    if (i == 399) break;
+    ASSERT_EQ(take({0, i < 39 ? 1 : 2, 7}), item(i + 11));
+  }
+  EXPECT_EQ(messages.size(), 0u);
+}
+
+TEST(Flat, LeavesMessagesThatNobodySearchesOutOfPartsLists) {
+  Memory memory(nullptr);
+  flat::Slots slots(memory);
+  flat::PartIndex parts(memory);
+  constexpr auto by_tag = flat::PartIndex::by_tag;
+  auto with_tag = [](std::int32_t tag) { return flat::Key::of({3, any_source, tag}); };
+  std::deque<std::uint32_t> queued;
+  std::uint32_t now = flat::Slot::sequence_step;
+  auto arrive = [&](std::int32_t tag) {
+    if (slots.used() == slots.capacity()) slots.grow();
+    std::uint32_t slot = slots.allocate();
+    auto key = flat::Key::of({3, static_cast<std::int32_t>(now % 1000), tag});
+    slots[slot] = {item(1), key.place, key.context, now, slot, slot};
+    now += flat::Slot::sequence_step;
+    if (parts.any()) parts.append(slots, slot, key);
+    queued.push_back(slot);
+    return slot;
+  };
+  auto take = [&](std::uint32_t slot) {
+    parts.remove(slots, slot);
+    std::erase(queued, slot);
+    slots.release(slot);
+  };
+  auto search = [&](std::int32_t wanted) {
+    bool ready = parts.ready(by_tag, with_tag(wanted), now);
+    if (!ready) {
+      std::vector<std::uint32_t> order(queued.begin(), queued.end());
+      parts.make(slots, by_tag, with_tag(wanted), order, now);
+    }
+    EXPECT_TRUE(parts.ready(by_tag, with_tag(wanted), now));
+    return ready;
+  };
+  for (std::int32_t i = 0; i < 40; ++i) arrive(i);
+  EXPECT_FALSE(search(7));
+  int rounds = 0;
+  for (; search(7) && rounds < 10000; ++rounds) {  // until the lists are made of what is searched
+    take(parts.find(slots, by_tag, with_tag(7)));
+    EXPECT_NE(slots[arrive(7)].lists(), 0u);
+  }
+  EXPECT_GT(rounds, 100);
+  EXPECT_LT(rounds, 10000);
+  std::size_t listed = 0;
+  for (std::uint32_t slot : queued) listed += slots[slot].lists() != 0;
+  EXPECT_LT(listed, 8u);  // one, and some that share its bit
+  EXPECT_NE(slots[parts.find(slots, by_tag, with_tag(7))].lists(), 0u);
+
+  std::int32_t left_out = 0;  // a tag whose messages are not listed
+  for (std::uint32_t slot : queued) {
+    if (slots[slot].lists() == 0) left_out = static_cast<std::int32_t>(slots[slot].key().tag());
+  }
+  EXPECT_FALSE(search(left_out));  // all are listed again
+  EXPECT_EQ(slots[parts.find(slots, by_tag, with_tag(left_out))].key().tag(),
+            static_cast<std::uint32_t>(left_out));
+  for (std::uint32_t slot : queued) EXPECT_NE(slots[slot].lists(), 0u);
+  int longer = 0;
+  for (; search(7) && longer < 100000; ++longer) {
+    take(parts.find(slots, by_tag, with_tag(7)));
+    arrive(7);
+  }
+  EXPECT_GE(longer, 2 * rounds);
 }
 
 TEST(Flat, KeepsAShortQueuesOrderWhenNumbersRunOut) {

@@ -33,6 +33,8 @@ struct Profile {
   double any_tag;
   std::size_t longest;  // the queues grow and shrink between 0 and this
   double cancel;
+  std::size_t least_messages = 0;  // unexpected
+  int calls_per_tag = 1000000000;  // then all tags are one higher
 };
 
 const Profile profiles[] = {
@@ -48,6 +50,7 @@ const Profile profiles[] = {
     {"cancel_most", 2, 10, 10, 0.2, 0.2, 200, 0.5},
     {"very_deep", 2, 100, 100, 0.01, 0.01, 4000, 0.02},
     {"two_messages", 1, 2, 2, 0.3, 0.3, 3000, 0.02},
+    {"changing_wildcards", 1, 16, 16, 0.03, 0.03, 40, 0.02, 12, 400},
 };
 
 const char* const strategies[] = {"flat",   "list",   "lla-2",        "lla-4", "lla-8",  "lla-16",
@@ -81,6 +84,7 @@ class Sequence {
       : engine_(engine), profile_(profile), random_(seed) {}
 
   void step() {
+    ++calls_;
     // Long stretches of growth and of shrinking, on either side, so that both queues get deep.
     if (left_in_phase_-- == 0) {
       left_in_phase_ = 1 + below(2 * profile_.longest);
@@ -91,6 +95,7 @@ class Sequence {
     bool receive = chance(receive_share_);
     if (reference_.posted.size() >= profile_.longest) receive = false;
     if (reference_.unexpected.size() >= profile_.longest) receive = true;
+    if (reference_.unexpected.size() < profile_.least_messages) receive = false;
     receive ? post() : arrive();
   }
 
@@ -133,7 +138,8 @@ class Sequence {
   Envelope message() {
     return {static_cast<std::uint32_t>(below(profile_.contexts)),
             static_cast<std::int32_t>(below(static_cast<std::size_t>(profile_.sources))),
-            static_cast<std::int32_t>(below(static_cast<std::size_t>(profile_.tags))) - 1};
+            static_cast<std::int32_t>(below(static_cast<std::size_t>(profile_.tags))) - 1 +
+                calls_ / profile_.calls_per_tag};
   }
 
   Envelope want() {
@@ -197,6 +203,7 @@ class Sequence {
   std::unordered_map<std::uintptr_t, Handle> posted_;
   std::unordered_map<std::uintptr_t, Handle> unexpected_;
   std::uintptr_t last_item_ = 0;
+  int calls_ = 0;
   std::size_t left_in_phase_ = 0;
   double receive_share_ = 0.5;
 };
