@@ -590,9 +590,12 @@ bool Receive::ready() {
   if (error == MPI_SUCCESS) {
     int flag = 0;
     status.MPI_ERROR = MPI_SUCCESS;
+    const bool was_persistent = native == persistent_native;
     error = real::Test(&native, &flag, &status);
     if (!flag && error == MPI_SUCCESS) return false;
     rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
+    // Open MPI frees even a persistent request that has failed, so the program's handle ends, too.
+    if (was_persistent && native == MPI_REQUEST_NULL) is_persistent = false;
     if (discarded) error = truncated(*channel);
   }
   state.store(State::complete, std::memory_order_release);

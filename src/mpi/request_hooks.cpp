@@ -611,57 +611,117 @@ int on_Startall(int count, MPI_Request array_of_requests[]) {
 
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 
+namespace {
+
+/// Asks one of Hob's operations that is ready.
+int ask(Operation& operation, MPI_Status* status) {
+  MPI_Status unused;
+  return operation.result(status == MPI_STATUS_IGNORE ? &unused : status);
+}
+
+/// The library's answer with those of Hob's, each of which has its error in its status, if any has
+/// one. `native_error`: of the library's part.
+int in_statuses(int native_error, bool failed, const std::vector<int>& errors,
+                MPI_Status* statuses) {
+  if (!failed) return native_error;
+  if (statuses != MPI_STATUSES_IGNORE)
+    for (std::size_t i = 0; i < errors.size(); ++i) statuses[i].MPI_ERROR = errors[i];
+  return MPI_ERR_IN_STATUS;
+}
+
+}  // namespace
+
+// Requests stay as they are, whatever the answer.
+
 int on_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag,
                               MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native(count, array_of_requests)))
+  if (HOB_LIKELY(only_native(count, array_of_requests)) || count <= 0)
     return real::Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
+  Mix mix(count, const_cast<MPI_Request*>(array_of_requests));
+  *flag = 0;
+  if (!mix.ready()) advance();
+  if (!mix.ready()) return MPI_SUCCESS;
+  if (blocking_needs_care()) advance();
+  std::vector<MPI_Status> statuses(static_cast<std::size_t>(mix.natives()));
+  int error = MPI_SUCCESS;
   *flag = 1;
-  for (int i = 0; i < count && *flag; ++i)
-    if (const int error = get_status(array_of_requests[i], flag, at(array_of_statuses, i));
-        error != MPI_SUCCESS)
-      return error;
-  return MPI_SUCCESS;
+  if (mix.natives() != 0)
+    error = real::Request_get_status_all(mix.natives(), mix.native(), flag, statuses.data());
+  if (!*flag) return error;
+  mix.heard_all();
+  std::vector<int> errors(static_cast<std::size_t>(count), MPI_SUCCESS);
+  bool failed = error == MPI_ERR_IN_STATUS;
+  for (int i = 0; i < mix.natives(); ++i) {
+    const MPI_Status& status = statuses[static_cast<std::size_t>(i)];
+    if (failed) errors[static_cast<std::size_t>(mix.place(i))] = status.MPI_ERROR;
+    copy_status(status, at(array_of_statuses, mix.place(i)));
+  }
+  for (const int i : mix.idle()) copy_status(empty_status(), at(array_of_statuses, i));
+  for (const Mix::Own& own : mix.own()) {
+    int& its = errors[static_cast<std::size_t>(own.place)];
+    its = ask(*own.operation, at(array_of_statuses, own.place));
+    failed |= its != MPI_SUCCESS;
+  }
+  return in_statuses(error, failed, errors, array_of_statuses);
 }
 
 int on_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index,
                               int* flag, MPI_Status* status) {
-  if (HOB_LIKELY(only_native(count, array_of_requests)))
+  if (HOB_LIKELY(only_native(count, array_of_requests)) || count <= 0)
     return real::Request_get_status_any(count, array_of_requests, index, flag, status);
-  bool any = false;
-  *index = MPI_UNDEFINED;
-  for (int i = 0; i < count; ++i) {
-    Operation* operation = requests::find(array_of_requests[i]);
-    if (array_of_requests[i] == MPI_REQUEST_NULL || (operation && !operation->active())) continue;
-    any = true;
-    const int error = get_status(array_of_requests[i], flag, status);
-    if (*flag || error != MPI_SUCCESS) {
-      *index = i;
-      return error;
-    }
+  advance();
+  Mix mix(count, const_cast<MPI_Request*>(array_of_requests));
+  for (const Mix::Own& own : mix.own()) {
+    if (!own.operation->ready()) continue;
+    *flag = 1;
+    *index = own.place;
+    return ask(*own.operation, status);
   }
-  *flag = !any;
-  if (!any) copy_status(empty_status(), status);
+  int native = MPI_UNDEFINED, error = MPI_SUCCESS;
+  *flag = 1;
+  if (mix.natives() != 0)
+    error = real::Request_get_status_any(mix.natives(), mix.native(), &native, flag, status);
+  const bool found = *flag && native != MPI_UNDEFINED;
+  *index = found ? mix.place(native) : MPI_UNDEFINED;
+  if (found) mix.heard(native);
+  if (found || error != MPI_SUCCESS) return error;
+  *flag = *flag && mix.own().empty();
+  if (*flag) copy_status(empty_status(), status);
   return MPI_SUCCESS;
 }
 
 int on_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount,
                                int array_of_indices[], MPI_Status* array_of_statuses) {
-  if (HOB_LIKELY(only_native(incount, array_of_requests)))
+  if (HOB_LIKELY(only_native(incount, array_of_requests)) || incount <= 0)
     return real::Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
                                          array_of_statuses);
-  bool any = false;
-  *outcount = 0;
-  for (int i = 0; i < incount; ++i) {
-    Operation* operation = requests::find(array_of_requests[i]);
-    if (array_of_requests[i] == MPI_REQUEST_NULL || (operation && !operation->active())) continue;
-    any = true;
-    int flag = 0;
-    const int error = get_status(array_of_requests[i], &flag, at(array_of_statuses, *outcount));
-    if (error != MPI_SUCCESS) return error;
-    if (flag) array_of_indices[(*outcount)++] = i;
+  advance();
+  Mix mix(incount, const_cast<MPI_Request*>(array_of_requests));
+  std::vector<int> errors;
+  bool failed = false;
+  int found = 0;
+  for (const Mix::Own& own : mix.own()) {
+    if (!own.operation->ready()) continue;
+    array_of_indices[found] = own.place;
+    errors.push_back(ask(*own.operation, at(array_of_statuses, found++)));
+    failed |= errors.back() != MPI_SUCCESS;
   }
-  if (!any) *outcount = MPI_UNDEFINED;
-  return MPI_SUCCESS;
+  int natives = MPI_UNDEFINED, error = MPI_SUCCESS;
+  std::vector<MPI_Status> statuses(static_cast<std::size_t>(mix.natives()));
+  if (mix.natives() != 0)
+    error = real::Request_get_status_some(mix.natives(), mix.native(), &natives,
+                                          array_of_indices + found, statuses.data());
+  const bool natives_failed = error == MPI_ERR_IN_STATUS;
+  for (int i = 0; natives != MPI_UNDEFINED && i < natives; ++i, ++found) {
+    const MPI_Status& status = statuses[static_cast<std::size_t>(i)];
+    int& place = array_of_indices[found];
+    mix.heard(place);
+    place = mix.place(place);
+    errors.push_back(natives_failed ? status.MPI_ERROR : MPI_SUCCESS);
+    copy_status(status, at(array_of_statuses, found));
+  }
+  *outcount = mix.own().empty() && natives == MPI_UNDEFINED ? MPI_UNDEFINED : found;
+  return in_statuses(error, failed || natives_failed, errors, array_of_statuses);
 }
 
 #endif

@@ -1,7 +1,9 @@
 // The random numbers of the fuzz programs: the same on every rank, machine and MPI library.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace fuzz {
@@ -28,6 +30,12 @@ class Random {
   template <typename T>
   const T& pick(const std::vector<T>& from) {
     return from[static_cast<std::size_t>(below(static_cast<int>(from.size())))];
+  }
+
+  template <typename T>
+  void shuffle(std::vector<T>& items) {
+    for (std::size_t i = items.size(); i > 1; --i)
+      std::swap(items[i - 1], items[static_cast<std::size_t>(below(static_cast<int>(i)))]);
   }
 
   /// A random divisor of n >= 1.

@@ -5,7 +5,9 @@ foreach(program order probe modes requests comms flood counts)
   hob_mpi_program(p2p_${program} SOURCES p2p_${program}.c)
 endforeach()
 hob_mpi_program(symbols SOURCES symbols.c FLAGS -ldl)
-hob_mpi_program(p2p_fuzz SOURCES ../fuzz/p2p_fuzz.cpp FLAGS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
+hob_mpi_program(p2p_fuzz
+  SOURCES ../fuzz/p2p_fuzz.cpp ../fuzz/p2p_plan.cpp ../fuzz/p2p_player.cpp ../fuzz/p2p_pending.cpp ../fuzz/p2p_exchanges.cpp
+  FLAGS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
 
 # gcc takes MPI_UNWEIGHTED, in Open MPI (int*)2, for an array.
 hob_mpi_program(p2p_deadline SOURCES p2p_deadline.c FLAGS -Wno-stringop-overread)
@@ -35,6 +37,32 @@ function(hob_p2p_test name program mpi)
     LABELS ${arg_LABEL} TIMEOUT 240 PROCESSORS 2)
 endfunction()
 
+# Random programs, without what a library gets wrong by itself:
+#   MPICH      MPI_Isendrecv has an empty status (what Hob carries out has the right one), and its datatype
+#              must not be freed before it is complete; completed with others, a partitioned receive now and
+#              then counts as failed
+#   MPICH 5    a message that came before its receive is truncated in silence, and some that come after one
+#              that is persistent; over libfabric's tcp provider a truncated message breaks the connection
+#   Open MPI 4 with threads: MPI_ERR_TRUNCATE is lost now and then, and so are completions beside it
+set(fuzz_mpich4 isendrecv_status,isendrecv_types,partitioned_mixed)
+set(fuzz_mpich5 ${fuzz_mpich4},truncate_late,truncate_persistent)
+set(fuzz_abi5 ${fuzz_mpich5})
+set(fuzz_threads_openmpi4 truncate)
+set(fuzz_tcp_mpich5 ${fuzz_mpich5},truncate)
+set(fuzz_tcp_abi5 ${fuzz_tcp_mpich5})
+foreach(mpi IN LISTS HOB_MPIS)
+  foreach(kind fuzz fuzz_threads fuzz_tcp)
+    if(NOT DEFINED ${kind}_${mpi})
+      set(${kind}_${mpi} ${fuzz_${mpi}})
+    endif()
+  endforeach()
+  foreach(kind fuzz fuzz_threads fuzz_tcp)
+    if(${kind}_${mpi})
+      set(${kind}_${mpi} --without ${${kind}_${mpi}})
+    endif()
+  endforeach()
+endforeach()
+
 # In MPICH 5, messages that were drawn keep a communicator alive, and its callbacks are not called.
 set(comms_mpich5 -received_by_callback)
 set(comms_abi5 ${comms_mpich5})
@@ -45,9 +73,10 @@ foreach(mpi IN LISTS HOB_MPIS)
     endforeach()
     hob_p2p_test("" p2p_comms ${mpi} RANKS 2 MATCH ${match} ARGS ${comms_${mpi}})
     hob_p2p_test("" symbols ${mpi} RANKS 1 MATCH ${match})
-    hob_p2p_test("" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz ARGS --programs 10)
-    hob_p2p_test("_three" p2p_fuzz ${mpi} RANKS 3 MATCH ${match} LABEL fuzz ARGS --programs 3 --seed 500)
-    hob_p2p_test("_threads" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz ARGS --programs 3 --seed 900 --threads 3)
+    hob_p2p_test("" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz ARGS --programs 10 ${fuzz_${mpi}})
+    hob_p2p_test("_three" p2p_fuzz ${mpi} RANKS 3 MATCH ${match} LABEL fuzz ARGS --programs 3 --seed 500 ${fuzz_${mpi}})
+    hob_p2p_test("_threads" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz
+      ARGS --programs 3 --seed 900 --threads 3 ${fuzz_threads_${mpi}})
   endforeach()
 endforeach()
 
@@ -85,13 +114,13 @@ set(tcp_openmpi5 ${tcp_openmpi4})
 foreach(mpi IN LISTS HOB_MPIS)
   foreach(match auto always)
     hob_p2p_test("_ghosts" p2p_fuzz ${mpi} RANKS 3 MATCH ${match} LABEL fuzz
-      SETTINGS HOB_GHOSTS=1 ARGS --programs 5 --seed 1700)
+      SETTINGS HOB_GHOSTS=1 ARGS --programs 5 --seed 1700 ${fuzz_${mpi}})
     # libfabric's tcp provider loses messages beyond 64 unexpected ones of a process.
     hob_p2p_test("_tcp" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz
-      SETTINGS ${tcp_${mpi}} FI_TCP_MAX_SAVED=1000000 ARGS --programs 5 --seed 1300)
+      SETTINGS ${tcp_${mpi}} FI_TCP_MAX_SAVED=1000000 ARGS --programs 5 --seed 1300 ${fuzz_tcp_${mpi}})
   endforeach()
   hob_p2p_test("_hand_over" p2p_fuzz ${mpi} RANKS 2 MATCH always LABEL fuzz
-    SETTINGS HOB_MATCH_PROGRESS=hand-over ARGS --programs 5 --seed 2100)
+    SETTINGS HOB_MATCH_PROGRESS=hand-over ARGS --programs 5 --seed 2100 ${fuzz_${mpi}})
   hob_p2p_test("_ghosts" p2p_order ${mpi} RANKS 3 MATCH always SETTINGS HOB_GHOSTS=1)
 endforeach()
 

@@ -170,6 +170,42 @@ static void truncation(int early) {
 static void truncation_posted(void) { truncation(1); }
 static void truncation_unexpected(void) { truncation(0); }
 
+/* A persistent receive that is too short once. Open MPI frees it then; else it goes on. */
+static void truncation_persistent(void) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int round = 0; round < 20; round++) {
+    if (world_rank == 0) {
+      int values[2] = {-1, -1};
+      MPI_Request request;
+      MPI_Recv_init(values, 1, MPI_INT, 1, 1, comm, &request);
+      MPI_Start(&request);
+      MPI_Send(NULL, 0, MPI_BYTE, 1, 10000, MPI_COMM_WORLD);
+      MPI_Wait(&request, MPI_STATUS_IGNORE); /* MPICH 5 does not always report it */
+      CHECK_EQ(values[1], -1);
+      MPI_Send(NULL, 0, MPI_BYTE, 1, 10000, MPI_COMM_WORLD);
+      if (request == MPI_REQUEST_NULL)
+        MPI_Irecv(values, 1, MPI_INT, 1, 1, comm, &request);
+      else
+        MPI_Start(&request);
+      CHECK_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+      CHECK_EQ(values[0], round);
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    } else if (world_rank == 1) {
+      int data[2] = {round, round};
+      for (int length = 2; length > 0; length--) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 10000, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(data, length, MPI_INT, 0, 1, comm);
+      }
+    }
+    MPI_Barrier(comm);
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_free(&comm);
+}
+
 /* One good, one bad: MPI_ERR_IN_STATUS, and the good one is complete or still pending. */
 static void truncation_waitall(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -338,6 +374,7 @@ int main(int argc, char** argv) {
     {"proc_null", proc_null},
     {"truncation_posted", truncation_posted},
     {"truncation_unexpected", truncation_unexpected},
+    {"truncation_persistent", truncation_persistent},
     {"truncation_waitall", truncation_waitall},
     {"own_error_handler", own_error_handler},
     {"wrong_arguments", wrong_arguments},

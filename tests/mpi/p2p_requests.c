@@ -438,6 +438,58 @@ static void partitioned(void) {
 }
 #endif
 
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+/* Inactive requests are none, of whichever kind, in what asks for the status of many. */
+static void get_status_of_many(void) {
+  if (world_rank == 0) {
+    enum { kAll = 5 };
+    MPI_Request requests[kAll];
+    MPI_Status statuses[kAll];
+    int values[2] = {-1, -1}, index = -1, flag = 0, count = -1, indices[kAll];
+    MPI_Send_init(NULL, 0, MPI_BYTE, 1, 3, MPI_COMM_WORLD, &requests[0]);
+    MPI_Recv_init(&values[0], 1, MPI_INT, 1, 4, MPI_COMM_WORLD, &requests[1]);
+    requests[2] = MPI_REQUEST_NULL;
+    MPI_Request_get_status_any(3, requests, &index, &flag, &statuses[0]);
+    CHECK(flag);
+    CHECK_EQ(index, MPI_UNDEFINED);
+    MPI_Request_get_status_some(3, requests, &count, indices, statuses);
+    CHECK_EQ(count, MPI_UNDEFINED);
+    MPI_Irecv(&values[0], 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &requests[3]);
+    MPI_Irecv(&values[1], 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &requests[4]);
+    MPI_Request_get_status_any(kAll, requests, &index, &flag, &statuses[0]);
+    CHECK(!flag);
+    MPI_Request_get_status_some(kAll, requests, &count, indices, statuses);
+    CHECK_EQ(count, 0);
+    MPI_Request_get_status_all(kAll, requests, &flag, statuses);
+    CHECK(!flag);
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 10000, MPI_COMM_WORLD);
+    while (!flag) MPI_Request_get_status_any(kAll, requests, &index, &flag, &statuses[0]);
+    CHECK_EQ(index, 3);
+    CHECK_EQ(statuses[0].MPI_TAG, 1);
+    count = 0;
+    while (count == 0) MPI_Request_get_status_some(kAll, requests, &count, indices, statuses);
+    CHECK_EQ(count, 1);
+    CHECK_EQ(indices[0], 3);
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 10000, MPI_COMM_WORLD);
+    flag = 0;
+    while (!flag) MPI_Request_get_status_all(kAll, requests, &flag, statuses);
+    CHECK_EQ(statuses[3].MPI_TAG, 1);
+    CHECK_EQ(statuses[4].MPI_TAG, 2);
+    CHECK_EQ(statuses[2].MPI_TAG, MPI_ANY_TAG);
+    CHECK_EQ(values[0], 1);
+    CHECK_EQ(values[1], 2);
+    MPI_Waitall(kAll, requests, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+  } else if (world_rank == 1) {
+    for (int i = 1; i <= 2; i++) {
+      MPI_Recv(NULL, 0, MPI_BYTE, 0, 10000, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(&i, 1, MPI_INT, 0, i, MPI_COMM_WORLD);
+    }
+  }
+}
+#endif
+
 /* Receives mixed with nonblocking collectives in one waitall. */
 static void with_collectives(void) {
   int sum = 0, one = 1, value = -1;
@@ -473,6 +525,9 @@ int main(int argc, char** argv) {
     {"own_generalized", own_generalized},
 #if MPI_VERSION >= 4
     {"partitioned", partitioned},
+#endif
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+    {"get_status_of_many", get_status_of_many},
 #endif
     {"with_collectives", with_collectives},
   };
