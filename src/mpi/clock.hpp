@@ -22,6 +22,15 @@ inline std::uint64_t ticks() {
 #endif
 }
 
+/// For loops that do nothing but look at the clock: leaves the core to its other thread.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 /// Measured once, at the first call (about a millisecond).
 double ticks_per_nanosecond();
 

@@ -378,6 +378,8 @@ Message* next_message(Channel& channel) {
       return nullptr;
   }
   ++channel.stats.drawn;
+  messages_found.store(messages_found.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);
   heating::note_communication();
   return &next;
 }

@@ -202,7 +202,10 @@ class Receive final : public Operation {
   void cancel() override;
   int start() override;
   bool persistent() const override { return is_persistent; }
-  void awaited() override { is_awaited.store(true, std::memory_order_relaxed); }
+  bool awaited() override {
+    is_awaited.store(true, std::memory_order_relaxed);
+    return true;
+  }
   bool active() const override { return state.load(std::memory_order_acquire) != State::inactive; }
 
   Channel* channel = nullptr;

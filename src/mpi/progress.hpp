@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "mpi/mpi.hpp"
 
@@ -12,6 +13,9 @@ namespace hob::mpi {
 
 /// How many parts of Hob have something under way that only Hob can advance.
 inline std::atomic<int> parts_under_way{0};
+
+/// Messages that advance() has found for receives, all in all. Written under a lock.
+inline std::atomic<std::uint64_t> messages_found{0};
 
 /// The MPI library calls advance() itself whenever it waits, or whenever it waits for anything but
 /// the synchronisation of a window. Set by install_callback().

@@ -22,8 +22,9 @@ class Operation {
   /// Whether the program's wait may return. Never blocks; does not advance other operations.
   virtual bool ready() = 0;
 
-  /// From now on the program's thread does nothing but wait until this is ready. A hint.
-  virtual void awaited() {}
+  /// From now on the program's thread does nothing but wait until this is ready. A hint. Whether
+  /// it needs nothing but that messages are found (progress.hpp).
+  virtual bool awaited() { return false; }
 
   /// Only when ready: fills the status but for MPI_ERROR, and returns the error code (the
   /// communicator's error handler has been called already). May be called more than once.

@@ -1,9 +1,11 @@
 // Every wait and test function, with requests of Hob's and of the library's mixed.
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "mpi/clock.hpp"
 #include "mpi/hooks.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/real.hpp"
@@ -146,7 +148,10 @@ class Mix {
   }
 
   /// All of Hob's are waited for. The last one is likely to be the last to become ready.
-  void awaited() { own_.back().operation->awaited(); }
+  bool awaited() { return own_.back().operation->awaited(); }
+
+  /// Hob's that were not ready when last asked: so many at most.
+  std::size_t unready() const { return own_.size() - next_; }
 
   bool ready() {
     while (next_ < own_.size() && own_[next_].operation->ready()) ++next_;
@@ -177,6 +182,39 @@ class Mix {
   std::vector<int> places_;
   std::size_t next_ = 0;
   bool watched_ = false;
+};
+
+/// advance(), again and again, while all of Hob's requests are waited for. Where a look asks the
+/// kernel, it also holds up the senders that share the machine, and the messages that come
+/// meanwhile are cheaper to fetch together: while many are missing, Hob lets some time pass between
+/// looks in vain (docs/takeover.md).
+class Looks {
+ public:
+  explicit Looks(Mix& mix) : mix_(mix), told_(mix.awaited()) {}
+
+  void operator()() {
+    if (!told_ || mix_.unready() < kMany) return advance();
+    const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
+    const std::uint64_t before = ticks();
+    advance();
+    if (messages_found.load(std::memory_order_relaxed) != found) return;
+    const std::uint64_t took = ticks() - before;
+    // Libraries that look at shared memory ask the kernel, too, but only now and then.
+    const bool first = quickest_ == UINT64_MAX;
+    quickest_ = std::min(quickest_, took);
+    if (first || static_cast<double>(quickest_) < kKernelNs * ticks_per_nanosecond()) return;
+    const auto rest = static_cast<std::uint64_t>(kRestNs * ticks_per_nanosecond());
+    const std::uint64_t until = before + took + rest;
+    while (ticks() < until) relax();
+  }
+
+ private:
+  static constexpr std::size_t kMany = 8;
+  static constexpr double kKernelNs = 300, kRestNs = 2000;
+
+  Mix& mix_;
+  bool told_;
+  std::uint64_t quickest_ = UINT64_MAX;
 };
 
 /// Nothing of Hob's is behind any request; some of the library's may be watched.
@@ -427,9 +465,9 @@ int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_
   }
   if (!mix.left_to_library()) {
     Pause pause;
-    mix.awaited();
+    Looks looks(mix);
     do {
-      advance();
+      looks();
       pause();
     } while (!mix.left_to_library());
   }
