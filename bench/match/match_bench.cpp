@@ -50,14 +50,15 @@ class WarmTimer {
   WarmTimer(const match::Config& config, Queue queue, Pattern pattern, std::size_t depth,
             const Plan& plan)
       : workload_(config, queue, pattern, depth), depth_(depth) {
-    // Holes and order settle only after every entry has moved once or twice: 50 ms at most.
+    // Holes and order settle only after every entry has moved once or twice, and what searches ask
+    // for is known only when each has been found some times: 50 ms at most.
     double ns = 0;
     std::size_t done = 0;
-    while (done < 2 * depth + 1000 && ns < 5e7) {
+    while (done < 16 * depth + 1000 && ns < 5e7) {
       ns += workload_.run(100);
       done += 100;
     }
-    double each = ns / static_cast<double>(done);
+    double each = workload_.run(100) / 100;
     matches_ = static_cast<std::size_t>(std::max(1.0, plan.sample_ns / each));
   }
 

@@ -150,9 +150,28 @@ void Workload::fill(const std::vector<Step>& entries, bool keep) {
   }
 }
 
+/// Queues what is to be found.
+template <Queue queue>
+inline void Workload::add(const Step& step) {
+  if constexpr (queue == Queue::prq) {
+    engine_->post(step.receive, item());
+  } else {
+    engine_->arrive(step.message, item());
+  }
+}
+
+/// Finds and takes it.
+template <Queue queue>
+inline bool Workload::take(const Step& step) {
+  if constexpr (queue == Queue::prq) {
+    return engine_->arrive(step.message, item()).request != nullptr;
+  } else {
+    return engine_->post(step.receive, item()).message != nullptr;
+  }
+}
+
 template <Queue queue, Pattern pattern>
 double Workload::run_as(std::size_t matches) {
-  match::Engine& engine = *engine_;
   bool all_found = true;
   double ns = 0;
   for (std::size_t done = 0; done < matches;) {
@@ -163,16 +182,9 @@ double Workload::run_as(std::size_t matches) {
     }
     double begin = wall_ns();
     for (const Step& now : steps) {
-      if (at_tail(pattern)) {
-        queue == Queue::prq ? engine.post(now.receive, item()).handle
-                            : engine.arrive(now.message, item()).handle;
-      }
-      all_found &= queue == Queue::prq ? engine.arrive(now.message, item()).request != nullptr
-                                       : engine.post(now.receive, item()).message != nullptr;
-      if (!at_tail(pattern)) {
-        queue == Queue::prq ? engine.post(now.receive, item()).handle
-                            : engine.arrive(now.message, item()).handle;
-      }
+      if (at_tail(pattern)) add<queue>(now);
+      all_found &= take<queue>(now);
+      if (!at_tail(pattern)) add<queue>(now);
     }
     ns += wall_ns() - begin;
   }
@@ -191,14 +203,12 @@ double Workload::run(std::size_t matches) {
 
 void Workload::search() {
   Step now = any_step(at_);
-  expect(queue_ == Queue::prq ? engine_->arrive(now.message, item()).request != nullptr
-                              : engine_->post(now.receive, item()).message != nullptr);
+  expect(queue_ == Queue::prq ? take<Queue::prq>(now) : take<Queue::umq>(now));
 }
 
 void Workload::refill() {
   Step now = any_step(at_);
-  queue_ == Queue::prq ? engine_->post(now.receive, item()).handle
-                       : engine_->arrive(now.message, item()).handle;
+  queue_ == Queue::prq ? add<Queue::prq>(now) : add<Queue::umq>(now);
   if (!at_tail(pattern_)) at_ = next();
 }
 

@@ -53,6 +53,10 @@ class Workload {
   static Step step(std::size_t i);
   std::size_t next();
 
+  template <Queue queue>
+  void add(const Step& step);
+  template <Queue queue>
+  bool take(const Step& step);
   template <Queue queue, Pattern pattern>
   double run_as(std::size_t matches);
   template <class Use>

@@ -55,7 +55,7 @@ template <Side side>
   if (!parts_.ready(part, want, next_sequence_)) [[unlikely]] {
     parts_.make(slots_, part, want, in_order(), next_sequence_);
   }
-  return parts_.find(slots_, part, want);
+  return parts_.find(slots_, part, want, next_sequence_);
 }
 
 // --- deep queues: taking

@@ -11,9 +11,10 @@ namespace {
 constexpr std::size_t least_heads = 32;
 constexpr std::size_t bits_per_message = 4;
 
-// Messages are left out of the lists when eight have come for each that was there, and if it is
-// worth it: if at least three in four values of the part are not searched for.
-constexpr std::uint64_t messages_each = 8;
+// Messages are left out of the lists when four have come for each that was there and nobody has
+// searched for anything new meanwhile, and if it is worth it: if at least three in four values of
+// the part are not searched for.
+constexpr std::uint64_t messages_each = 4;
 constexpr std::size_t most_searched = 4;
 
 }  // namespace
@@ -89,7 +90,7 @@ void PartIndex::choose(std::uint32_t parts, std::uint32_t now) {
     }
   });
   since_ = now;
-  period_ *= 2;
+  if (choosing_) period_ *= 2;
 }
 
 /// Makes the lists of these parts.
@@ -127,10 +128,13 @@ void PartIndex::extend(std::size_t capacity) {
   used_ = use;
 }
 
-std::uint32_t PartIndex::find(const Slots& slots, Part part, Key want) {
+std::uint32_t PartIndex::find(const Slots& slots, Part part, Key want, std::uint32_t now) {
   Lists& lists = lists_[part];
   std::size_t bit = bit_of(part, want);
-  lists.searched.set(bit);
+  if (!lists.searched.get(bit)) [[unlikely]] {
+    lists.searched.set(bit);
+    since_ = now;
+  }
   std::uint32_t at = lists.links[lists.head_of(bit)].next;
   for (; at >= lists.heads; at = lists.links[at].next) {
     std::uint32_t slot = at - lists.heads;

@@ -51,7 +51,7 @@ class PartIndex {
   void extend(std::size_t capacity);
 
   /// The oldest message whose part is that of `want`, or none. While ready().
-  std::uint32_t find(const Slots& slots, Part part, Key want);
+  std::uint32_t find(const Slots& slots, Part part, Key want, std::uint32_t now);
 
   /// Whether a message that comes belongs in any list.
   [[gnu::always_inline]] bool wanted(Key key) const {
@@ -173,7 +173,7 @@ class PartIndex {
   std::size_t bits_ = 0;      // of each part, a power of two
   unsigned shift_ = 0;        // from 64 bits of hash to a bit
   bool choosing_ = false;     // some part's lists have all messages
-  std::uint32_t since_ = 0;   // sequence number
+  std::uint32_t since_ = 0;   // the sequence number when something new was searched for
   std::uint64_t period_ = 0;  // of sequence numbers, until it is due
 };
 

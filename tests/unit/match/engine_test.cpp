@@ -217,7 +217,7 @@ TEST(Flat, LeavesMessagesThatNobodySearchesOutOfPartsLists) {
   EXPECT_FALSE(search(7));
   int rounds = 0;
   for (; search(7) && rounds < 10000; ++rounds) {  // until the lists are made of what is searched
-    take(parts.find(slots, by_tag, with_tag(7)));
+    take(parts.find(slots, by_tag, with_tag(7), now));
     EXPECT_NE(slots[arrive(7)].lists(), 0u);
   }
   EXPECT_GT(rounds, 100);
@@ -225,19 +225,19 @@ TEST(Flat, LeavesMessagesThatNobodySearchesOutOfPartsLists) {
   std::size_t listed = 0;
   for (std::uint32_t slot : queued) listed += slots[slot].lists() != 0;
   EXPECT_LT(listed, 8u);  // one, and some that share its bit
-  EXPECT_NE(slots[parts.find(slots, by_tag, with_tag(7))].lists(), 0u);
+  EXPECT_NE(slots[parts.find(slots, by_tag, with_tag(7), now)].lists(), 0u);
 
   std::int32_t left_out = 0;  // a tag whose messages are not listed
   for (std::uint32_t slot : queued) {
     if (slots[slot].lists() == 0) left_out = static_cast<std::int32_t>(slots[slot].key().tag());
   }
   EXPECT_FALSE(search(left_out));  // all are listed again
-  EXPECT_EQ(slots[parts.find(slots, by_tag, with_tag(left_out))].key().tag(),
+  EXPECT_EQ(slots[parts.find(slots, by_tag, with_tag(left_out), now)].key().tag(),
             static_cast<std::uint32_t>(left_out));
   for (std::uint32_t slot : queued) EXPECT_NE(slots[slot].lists(), 0u);
   int longer = 0;
   for (; search(7) && longer < 100000; ++longer) {
-    take(parts.find(slots, by_tag, with_tag(7)));
+    take(parts.find(slots, by_tag, with_tag(7), now));
     arrive(7);
   }
   EXPECT_GE(longer, 2 * rounds);
