@@ -63,9 +63,9 @@ class WarmTimer {
   }
 
   double sample() {
-    // The other strategies have used the caches meanwhile. Four random entries for each queued one
-    // leave one in fifty that was not touched; no longer than a few samples, though.
-    workload_.run(std::min(4 * depth_, 8 * matches_) + 1);
+    // The other strategies have used the caches meanwhile. Eight random entries for each queued one
+    // leave one in three thousand that was not touched; no longer than a few samples, though.
+    workload_.run(std::min(8 * depth_, 8 * matches_) + 1);
     return workload_.run(matches_) / static_cast<double>(matches_);
   }
 

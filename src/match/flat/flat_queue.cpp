@@ -112,22 +112,21 @@ template <Side side>
     }
     return other_->append(with, item);
   }
-  std::uint32_t slot = look.slot();
+  std::uint32_t& lane = look.lane();
+  std::uint32_t slot = KeyIndex::slot_of(lane);
   if (slots_[slot].key() != with) [[unlikely]] {
     return take_further(with, item);
   }
-  if (slots_[slot].next != slot) return take_of_several(look.slot());
+  if (KeyIndex::has_several(lane)) return take_of_several(lane);
   look.clear();
   return release(slot);
 }
 
-/// Takes the oldest of several entries with the same key, of which the index
-/// has it.
+/// Takes the oldest of several entries with the same key, of which this is the lane.
 template <Side side>
-typename FlatQueue<side>::Taken FlatQueue<side>::take_of_several(std::uint32_t& oldest) {
-  std::uint32_t slot = oldest;
-  oldest = slots_[slot].next;
-  KeyIndex::unlink(slots_, slot);
+typename FlatQueue<side>::Taken FlatQueue<side>::take_of_several(std::uint32_t& lane) {
+  std::uint32_t slot = KeyIndex::slot_of(lane);
+  KeyIndex::take_from(lane, slots_);
   return release(slot);
 }
 
@@ -137,7 +136,7 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_further(Key with, void* it
   std::uint64_t hash = hash_of(with);
   KeyIndex::Cell cell = exact_.find(slots_, with, hash);
   if (cell.slot == none) return other_->append(with, item);
-  exact_.remove(slots_, cell, hash);
+  exact_.remove(slots_, cell.slot, cell, hash);
   return release(cell.slot);
 }
 
@@ -171,8 +170,8 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_by(Class wildcards, Key wi
     Key want = with_wildcards(with, wildcards);
     KeyIndex::Look look = wild_.look(hash_of(want));
     if (look.hit()) [[likely]] {
-      std::uint32_t slot = look.slot();
-      if (slots_[slot].key() == want && slots_[slot].next == slot) [[likely]] {
+      std::uint32_t slot = look.lane();
+      if (!KeyIndex::has_several(slot) && slots_[slot].key() == want) [[likely]] {
         look.clear();
         count_wild(wildcards, -1u);
         return release(slot);
@@ -208,7 +207,7 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_wild(Key with, void* item)
       wildcards = of;
     }
     if (best.slot == none) return other_->append(with, item);
-    (wildcards != 0 ? wild_ : exact_).remove(slots_, best, best_hash);
+    (wildcards != 0 ? wild_ : exact_).remove(slots_, best.slot, best, best_hash);
     if (wildcards != 0) count_wild(wildcards, -1u);
     return release(best.slot);
   } else {
@@ -237,12 +236,7 @@ void* FlatQueue<side>::remove(Handle handle) {
   Class wildcards = class_of(key);
   std::uint64_t hash = hash_of(key);
   KeyIndex& index = wildcards != 0 ? wild_ : exact_;
-  KeyIndex::Cell cell = index.find(slots_, key, hash);
-  if (cell.slot == slot) {
-    index.remove(slots_, cell, hash);
-  } else {
-    KeyIndex::unlink(slots_, slot);
-  }
+  index.remove(slots_, slot, index.find(slots_, key, hash), hash);
   if (wildcards != 0) count_wild(wildcards, -1u);
   const auto [item, unused] = release(slot);
   return item;
@@ -304,13 +298,13 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_deep(Key key, void* ite
   fill(slot, key, item);
   KeyIndex::Look look = exact_.look(hash_of(key));
   if (look.hit()) {
-    std::uint32_t oldest = look.slot();
-    if (slots_[oldest].key() != key) [[unlikely]] {
+    std::uint32_t& lane = look.lane();
+    if (slots_[KeyIndex::slot_of(lane)].key() != key) [[unlikely]] {
       return append_further(slot, key);
     }
-    return append_to_several(slot, oldest);
+    return append_to_several(slot, lane);
   }
-  if (look.passed() || !KeyIndex::insert(slots_, slot, look)) [[unlikely]] {
+  if (look.passed() || !KeyIndex::insert(slot, look)) [[unlikely]] {
     return append_further(slot, key);
   }
   return entered(slot, key);
@@ -319,8 +313,8 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_deep(Key key, void* ite
 /// The end of append_deep() where there are entries with the same key.
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_to_several(std::uint32_t slot,
-                                                                    std::uint32_t oldest) {
-  KeyIndex::add_to_ring(slots_, slot, oldest);
+                                                                    std::uint32_t& lane) {
+  KeyIndex::add_to(lane, slots_, slot);
   return entered(slot, slots_[slot].key());
 }
 

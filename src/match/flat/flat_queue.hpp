@@ -92,14 +92,14 @@ class FlatQueue {
   [[gnu::noinline]] Queued entered_in_use(std::uint32_t slot, Key key);
   [[gnu::noinline]] Queued entered_listed(std::uint32_t slot, Key key);
   [[gnu::noinline]] static Queued queued(std::uint32_t slot);
-  [[gnu::noinline]] Queued append_to_several(std::uint32_t slot, std::uint32_t oldest);
+  [[gnu::noinline]] Queued append_to_several(std::uint32_t slot, std::uint32_t& lane);
   [[gnu::noinline]] Taken take_short(Key with, void* item);
   [[gnu::noinline]] Taken take_deep(Key with, void* item);
   [[gnu::noinline]] Taken take_filtered(Key with, void* item);
   [[gnu::noinline]] Taken take_by(Class wildcards, Key with, void* item);
   [[gnu::noinline]] Taken take_tame(Key with, void* item);
   [[gnu::noinline]] Taken take_wild(Key with, void* item);
-  [[gnu::noinline]] Taken take_of_several(std::uint32_t& oldest);
+  [[gnu::noinline]] Taken take_of_several(std::uint32_t& lane);
   Taken take_exact(Key with, void* item);
   Taken release(std::uint32_t slot);
   [[gnu::noinline]] Taken release_listed(std::uint32_t slot);

@@ -21,19 +21,18 @@ KeyIndex::Cell KeyIndex::find_further(const Slots& slots, Key key, std::uint64_t
 void KeyIndex::append(Slots& slots, std::uint32_t slot, Key key, std::uint64_t hash) {
   Cell cell = find(slots, key, hash);
   if (cell.slot != none) {
-    add_to_ring(slots, slot, cell.slot);
-    return;
+    add_to(cell.bucket->slots[cell.bit / 8], slots, slot);
+  } else {
+    insert_from(cell.home, slot, hash);
   }
-  insert_from(cell.home, slot, hash);
-  slots[slot].next = slot;
-  slots[slot].prev = slot;
 }
 
-void KeyIndex::remove(Slots& slots, const Cell& cell, std::uint64_t hash) {
-  std::uint32_t next = slots[cell.slot].next;
-  if (next != cell.slot) {
-    cell.bucket->slots[cell.bit / 8] = next;
-    unlink(slots, cell.slot);
+void KeyIndex::remove(Slots& slots, std::uint32_t slot, const Cell& cell, std::uint64_t hash) {
+  std::uint32_t& lane = cell.bucket->slots[cell.bit / 8];
+  if (has_several(lane)) {
+    std::uint32_t oldest = cell.slot == slot ? slots.ring(slot).next : cell.slot;
+    unlink(slots, slot);
+    set_oldest(lane, slots, oldest);
     return;
   }
   cell.bucket->word -= tag_of(hash) << cell.bit;
@@ -43,7 +42,7 @@ void KeyIndex::remove(Slots& slots, const Cell& cell, std::uint64_t hash) {
   }
 }
 
-void KeyIndex::insert_from(Bucket* home, std::uint32_t slot, std::uint64_t hash) {
+void KeyIndex::insert_from(Bucket* home, std::uint32_t content, std::uint64_t hash) {
   Bucket* bucket = home;
   std::uint64_t free = zeros(bucket->word);
   while (free == 0) {
@@ -53,7 +52,7 @@ void KeyIndex::insert_from(Bucket* home, std::uint32_t slot, std::uint64_t hash)
   }
   std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(free)) / 8;
   bucket->word += tag_of(hash) << 8 * lane;
-  bucket->slots[lane] = slot;
+  bucket->slots[lane] = content;
 }
 
 void KeyIndex::grow(std::size_t keys, const Slots& slots) {
@@ -66,9 +65,9 @@ void KeyIndex::grow(std::size_t keys, const Slots& slots) {
   std::swap(old, buckets_);
   mask_ = now - 1;
   room_ = now * 5 / 2;
-  each_oldest(old, [&](std::uint32_t slot) {
-    std::uint64_t hash = hash_of(slots[slot].key());
-    insert_from(&buckets_[hash & mask_], slot, hash);
+  each_lane(old, [&](std::uint32_t content) {
+    std::uint64_t hash = hash_of(slots[slot_of(content)].key());
+    insert_from(&buckets_[hash & mask_], content, hash);
   });
 }
 

@@ -30,8 +30,9 @@ class KeyIndex {
   static constexpr std::uint32_t lanes = 6;
   struct alignas(32) Bucket {
     std::uint64_t word;  // a byte for each lane, 0: free; above them, the number of keys gone past
-    std::uint32_t slots[lanes];
+    std::uint32_t slots[lanes];  // the oldest of a key; with the bit `several` if there are others
   };
+  static constexpr std::uint32_t several = std::uint32_t{1} << 31;
   static constexpr std::uint64_t ones = 0x0000010101010101;
   static constexpr std::uint64_t passed_one = std::uint64_t{1} << 48;
   static constexpr std::uint64_t passed_most = 0xffff * passed_one;
@@ -51,9 +52,9 @@ class KeyIndex {
     bool nowhere() const { return !hit() && !passed(); }
     /// Where the first lane that may be the key's begins in the word.
     std::uint32_t bit() const { return static_cast<std::uint32_t>(std::countr_zero(hits)) & ~7u; }
-    /// What that lane holds.
-    std::uint32_t& slot() const { return home->slots[bit() / 8]; }
-    /// Frees that lane. Its key must be the last of the ring.
+    /// What that lane holds: see slot_of() and has_several().
+    std::uint32_t& lane() const { return home->slots[bit() / 8]; }
+    /// Frees that lane. There must be no others with its key.
     void clear() const { home->word = word - (tag << bit()); }
   };
 
@@ -81,8 +82,13 @@ class KeyIndex {
     return {home, home->word, tag, zeros(home->word ^ tag * ones)};
   }
 
+  /// The oldest of a lane's key.
+  static std::uint32_t slot_of(std::uint32_t lane) { return lane & ~several; }
+  /// Whether there are others.
+  static bool has_several(std::uint32_t lane) { return (lane & several) != 0; }
+
   /// Puts a new key into its own bucket, or returns false: that is full.
-  [[gnu::always_inline]] static bool insert(Slots& slots, std::uint32_t slot, const Look& look) {
+  [[gnu::always_inline]] static bool insert(std::uint32_t slot, const Look& look) {
     std::uint64_t free = zeros(look.word);
     if (free == 0) [[unlikely]] {
       return false;
@@ -90,34 +96,35 @@ class KeyIndex {
     std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(free)) / 8;
     look.home->word = look.word + (look.tag << 8 * lane);
     look.home->slots[lane] = slot;
-    slots[slot].next = slot;
-    slots[slot].prev = slot;
     return true;
   }
 
-  /// Adds a slot to its key's ring, as the youngest.
-  [[gnu::always_inline]] static void add_to_ring(Slots& slots, std::uint32_t slot,
-                                                 std::uint32_t oldest) {
-    std::uint32_t last = slots[oldest].prev;
-    slots[slot].next = oldest;
-    slots[slot].prev = last;
-    slots[last].next = slot;
-    slots[oldest].prev = slot;
+  /// Adds a slot as the youngest of a lane's key.
+  [[gnu::always_inline]] static void add_to(std::uint32_t& lane, Slots& slots, std::uint32_t slot) {
+    std::uint32_t oldest = slot_of(lane);
+    if (!has_several(lane)) {
+      lane |= several;
+      slots.ring(oldest) = {oldest, oldest};
+    }
+    std::uint32_t last = slots.ring(oldest).prev;
+    slots.ring(slot) = {oldest, last};
+    slots.ring(last).next = slot;
+    slots.ring(oldest).prev = slot;
   }
 
-  /// Takes a slot out of a ring of several.
-  [[gnu::always_inline]] static void unlink(Slots& slots, std::uint32_t slot) {
-    std::uint32_t next = slots[slot].next;
-    std::uint32_t prev = slots[slot].prev;
-    slots[prev].next = next;
-    slots[next].prev = prev;
+  /// Takes the oldest of a lane's key, which has several.
+  [[gnu::always_inline]] static void take_from(std::uint32_t& lane, Slots& slots) {
+    std::uint32_t slot = slot_of(lane);
+    std::uint32_t oldest = slots.ring(slot).next;
+    unlink(slots, slot);
+    set_oldest(lane, slots, oldest);
   }
 
   /// The oldest slot of a key, wherever it is.
   [[gnu::always_inline]] Cell find(const Slots& slots, Key key, std::uint64_t hash) {
     Look here = look(hash);
     if (here.hit()) {
-      std::uint32_t slot = here.slot();
+      std::uint32_t slot = slot_of(here.lane());
       if (slots[slot].key() == key) [[likely]] {
         return {slot, here.bit(), here.home, here.home};
       }
@@ -128,13 +135,13 @@ class KeyIndex {
   }
   /// Adds a slot as its key's youngest, wherever there is room. After reserve().
   void append(Slots& slots, std::uint32_t slot, Key key, std::uint64_t hash);
-  /// Takes out the slot that find() has found.
-  void remove(Slots& slots, const Cell& cell, std::uint64_t hash);
+  /// Takes out a slot of the key that find() has found.
+  void remove(Slots& slots, std::uint32_t slot, const Cell& cell, std::uint64_t hash);
 
   /// Calls `use` with each key's oldest slot.
   template <class Use>
   void each_oldest(Use&& use) const {
-    each_oldest(buckets_, use);
+    each_lane(buckets_, [&](std::uint32_t lane) { use(slot_of(lane)); });
   }
 
   /// Forgets all keys and gives the memory back.
@@ -160,11 +167,21 @@ class KeyIndex {
 
   static Cell cell_at(Bucket* bucket, std::uint64_t hits) {
     std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(hits)) / 8;
-    return {bucket->slots[lane], 8 * lane, bucket, nullptr};
+    return {slot_of(bucket->slots[lane]), 8 * lane, bucket, nullptr};
+  }
+
+  static void unlink(Slots& slots, std::uint32_t slot) {
+    Link link = slots.ring(slot);
+    slots.ring(link.prev).next = link.next;
+    slots.ring(link.next).prev = link.prev;
+  }
+
+  static void set_oldest(std::uint32_t& lane, Slots& slots, std::uint32_t oldest) {
+    lane = oldest | (slots.ring(oldest).next != oldest ? several : 0);
   }
 
   template <class Use>
-  static void each_oldest(const Array<Bucket>& buckets, Use&& use) {
+  static void each_lane(const Array<Bucket>& buckets, Use&& use) {
     for (std::size_t i = 0; i < buckets.capacity(); ++i) {
       std::uint64_t used = ~zeros(buckets[i].word) & ones << 7;
       for (; used != 0; used &= used - 1) {
@@ -178,9 +195,9 @@ class KeyIndex {
   }
 
   [[gnu::noinline]] Cell find_further(const Slots& slots, Key key, std::uint64_t hash);
-  /// Puts a slot into the first bucket from its home on that is not full; those on the way count
-  /// one more key.
-  void insert_from(Bucket* home, std::uint32_t slot, std::uint64_t hash);
+  /// Puts a lane's content into the first bucket from its home on that is not full; those on the
+  /// way count one more key.
+  void insert_from(Bucket* home, std::uint32_t content, std::uint64_t hash);
   [[gnu::noinline, gnu::cold]] void grow(std::size_t keys, const Slots& slots);
 
   Memory* memory_;

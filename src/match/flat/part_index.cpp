@@ -131,7 +131,7 @@ void PartIndex::extend(std::size_t capacity) {
 std::uint32_t PartIndex::find(const Slots& slots, Part part, Key want, std::uint32_t now) {
   Lists& lists = lists_[part];
   std::size_t bit = bit_of(part, want);
-  if (!lists.searched.get(bit)) [[unlikely]] {
+  if (choosing_ && !lists.searched.get(bit)) [[unlikely]] {
     lists.searched.set(bit);
     since_ = now;
   }

@@ -86,11 +86,6 @@ class PartIndex {
   void drop();
 
  private:
-  struct Link {
-    std::uint32_t next;  // heads have numbers below Lists::heads, slots from there on
-    std::uint32_t prev;
-  };
-
   class Bits {
    public:
     explicit Bits(Memory& memory) : words_(memory) {}
@@ -113,7 +108,7 @@ class PartIndex {
       return static_cast<std::uint32_t>(bit >> head_shift);
     }
 
-    Array<Link> links;
+    Array<Link> links;         // heads have numbers below `heads`, slots from there on
     Bits kept;                 // messages with these are in the lists
     Bits searched;             // somebody has searched for these
     bool all = true;           // every message is in the lists

@@ -57,15 +57,13 @@ inline constexpr std::uint64_t wild_place = Key::of({0, any_source, any_tag}).pl
   return ((key.place & bits) ^ std::uint64_t{key.context} * 0x5bd1e995u) * 0x9e3779b97f4a7c15u;
 }
 
-/// A queued receive or message: half a cache line. Its fields are read as wide as they were
-/// written, for a match often follows so soon that the processor forwards one to the other.
-struct alignas(32) Slot {
+/// A queued receive or message. Its fields are read as wide as they were written, for a match often
+/// follows so soon that the processor forwards one to the other.
+struct Slot {
   void* item;
-  std::uint64_t place;  ///< with context: the key
-  std::uint32_t context;
+  std::uint64_t place;     ///< with context: the key
+  std::uint32_t context;   ///< free: the next free slot
   std::uint32_t sequence;  ///< place in the order, and the parts' lists; 0 if the slot is free
-  std::uint32_t next;      ///< ring of slots with the same key; free: the next free slot
-  std::uint32_t prev;
 
   /// The lower bits of a sequence number are those of the parts' lists that a message is in.
   static constexpr std::uint32_t sequence_step = 8;
@@ -76,21 +74,30 @@ struct alignas(32) Slot {
   Key key() const { return {place, context}; }
   std::uint32_t lists() const { return sequence & all_lists; }
 };
-static_assert(sizeof(Slot) == 32);
+static_assert(sizeof(Slot) == 24);
+
+/// Neighbours in a ring of slots.
+struct Link {
+  std::uint32_t next;
+  std::uint32_t prev;
+};
 
 /// The slots of one queue. A slot keeps its number while it is in use.
 class Slots {
  public:
-  explicit Slots(Memory& memory) : slots_(memory) {}
+  explicit Slots(Memory& memory) : slots_(memory), rings_(memory) {}
 
   Slot& operator[](std::uint32_t i) { return slots_[i]; }
   const Slot& operator[](std::uint32_t i) const { return slots_[i]; }
+
+  /// The slots with the same key, oldest first; only if there are several.
+  Link& ring(std::uint32_t i) { return rings_[i]; }
 
   /// A slot, or none: then grow() before.
   [[gnu::always_inline]] std::uint32_t allocate() {
     std::uint32_t i = free_;
     if (i != none) {
-      free_ = slots_[i].next;
+      free_ = slots_[i].context;
     } else if (unused_ != slots_.capacity()) {
       i = unused_++;
     }
@@ -99,7 +106,7 @@ class Slots {
 
   void release(std::uint32_t i) {
     slots_[i].sequence = 0;
-    slots_[i].next = free_;
+    slots_[i].context = free_;
     free_ = i;
   }
 
@@ -113,6 +120,7 @@ class Slots {
   void drop() {
     reset();
     slots_.resize(0, 0);
+    rings_.resize(0, 0);
   }
 
   /// Slots that have ever been handed out since the last reset() have numbers below this.
@@ -121,10 +129,14 @@ class Slots {
   std::size_t next_capacity() const { return capacity() == 0 ? 64 : 2 * capacity(); }
 
   /// Makes the capacity next_capacity(). Throws std::bad_alloc, changing nothing.
-  void grow() { slots_.resize(next_capacity(), unused_); }
+  void grow() {
+    if (rings_.capacity() < next_capacity()) rings_.resize(next_capacity(), unused_);
+    slots_.resize(next_capacity(), unused_);
+  }
 
  private:
   Array<Slot> slots_;
+  Array<Link> rings_;
   std::uint32_t free_ = none;
   std::uint32_t unused_ = 0;
 };

@@ -193,7 +193,7 @@ TEST(Flat, LeavesMessagesThatNobodySearchesOutOfPartsLists) {
     if (slots.used() == slots.capacity()) slots.grow();
     std::uint32_t slot = slots.allocate();
     auto key = flat::Key::of({3, static_cast<std::int32_t>(now % 1000), tag});
-    slots[slot] = {item(1), key.place, key.context, now, slot, slot};
+    slots[slot] = {item(1), key.place, key.context, now};
     now += flat::Slot::sequence_step;
     if (parts.any()) parts.append(slots, slot, key);
     queued.push_back(slot);
@@ -286,7 +286,8 @@ TEST(Flat, FilterKnowsEachReceiveHoweverManyCameAndWent) {
     flat::Key want = flat::with_wildcards(message(i), wildcards(i));
     if (queued.size() == at_once) {
       flat::Key gone = slots[queued.front()].key();
-      index.remove(slots, index.find(slots, gone, flat::hash_of(gone)), flat::hash_of(gone));
+      std::uint64_t hash = flat::hash_of(gone);
+      index.remove(slots, queued.front(), index.find(slots, gone, hash), hash);
       slots.release(queued.front());
       queued.pop_front();
     }
