@@ -516,6 +516,17 @@ bool hand_out_unexpected(Channel& channel, const Wanted& wanted, MPI_Message* me
   return true;
 }
 
+/// A held receive, no longer in the engine, goes to the library.
+void give_to_library(Receive& receive) {
+  Channel& channel = *receive.channel;
+  no_longer_held(receive);
+  receive.error = native_start(receive.target, receive.wanted, &receive.native);
+  if (!receive.is_blocking && !receive.is_abandoned) {
+    receive.counts_outstanding = true;
+    ++channel.outstanding;
+  }
+}
+
 void release(Channel& channel) {
   if (channel.held == 0) return;
   std::vector<match::Posted> held;
@@ -524,14 +535,30 @@ void release(Channel& channel) {
     auto& receive = *static_cast<Receive*>(posted.request);
     state().engine->cancel(posted.handle);
     channel.posted.withdraw(receive.ticket);
-    no_longer_held(receive);
     ++channel.stats.handed_over;
     ++channel.stats.native;
-    receive.error = native_start(receive.target, receive.wanted, &receive.native);
-    if (!receive.is_blocking && !receive.is_abandoned) {
-      receive.counts_outstanding = true;
-      ++channel.outstanding;
-    }
+    give_to_library(receive);
+    now_native(receive);
+  }
+}
+
+/// The program waits for a held receive, and few are held in all: the library has them searched
+/// sooner than Hob has drawn a message (docs/takeover.md). The instruments go on following them.
+void lend(Channel& channel) {
+  State& the = state();
+  if (channel.held == 0 || channel.outstanding + the.engine->posted_length() > the.few) return;
+  std::vector<match::Posted> held;
+  held.reserve(channel.held);
+  the.engine->posted(channel.context, held);
+  for (const match::Posted& posted : held) {
+    auto& receive = *static_cast<Receive*>(posted.request);
+    the.engine->cancel(posted.handle);
+    ++channel.stats.lent;
+    give_to_library(receive);
+    if (receive.counts_outstanding)
+      receive.is_lent = true;
+    else
+      channel.posted.withdraw(receive.ticket);
     now_native(receive);
   }
 }
@@ -609,12 +636,33 @@ int Receive::result(MPI_Status* to) {
   return error;
 }
 
+bool Receive::awaited() {
+  if (p2p::state().few != 0 && state.load(std::memory_order_acquire) == State::held) {
+    const std::lock_guard guard(p2p::state().gate);
+    lend(*channel);
+  }
+  is_awaited.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+/// If it went to the library, `heard`: or the program does not want to know what becomes of it.
+void Receive::no_longer_outstanding(bool heard) {
+  if (!counts_outstanding) return;
+  --channel->outstanding;
+  counts_outstanding = false;
+  if (!is_lent) return;
+  is_lent = false;
+  if (heard)
+    channel->posted.match(ticket);
+  else
+    channel->posted.withdraw(ticket);
+}
+
 void Receive::retire() {
   // With one thread, what the gate keeps out are calls from within the library, and none is made.
   std::unique_lock guard(p2p::state().gate, std::defer_lock);
   if (HOB_UNLIKELY(many_threads || owns_type)) guard.lock();
-  if (counts_outstanding) --channel->outstanding;
-  counts_outstanding = false;
+  no_longer_outstanding(true);
   if (is_persistent) {
     rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
     state.store(State::inactive, std::memory_order_release);
@@ -625,8 +673,7 @@ void Receive::retire() {
 
 void Receive::abandon() {
   const std::lock_guard guard(p2p::state().gate);
-  if (counts_outstanding) --channel->outstanding;
-  counts_outstanding = false;
+  no_longer_outstanding(false);
   const State now = state.load(std::memory_order_acquire);
   if (now == State::held) {
     is_abandoned = true;
@@ -1014,6 +1061,8 @@ void start() {
   the.threshold = settings.match_threshold;
   if (the.threshold == 0) the.threshold = kThreshold;
   the.lone_waits_in_library = waits_sooner_in_library();
+  const bool lends = the.mode == State::Mode::always && the.lone_waits_in_library && !many_threads;
+  the.few = lends ? settings.match_few : 0;
   ticks_per_nanosecond();  // now, since the first call takes a millisecond
   add_poller({look, hand_over_all});
   report_queues();

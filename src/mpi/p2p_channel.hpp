@@ -62,6 +62,7 @@ struct ChannelStats {
   std::uint64_t immediate = 0;    ///< receives that found their message in Hob's queue
   std::uint64_t drawn = 0;        ///< messages that Hob drew from the library
   std::uint64_t handed_over = 0;  ///< held receives given to the library after all
+  std::uint64_t lent = 0;         ///< the same, since they were few and waited for
   std::uint64_t emptied = 0;      ///< times the library's unexpected messages were all drawn
   std::uint64_t lone = 0;  ///< blocking receives with nothing else posted: length and depth 1
 
@@ -71,6 +72,7 @@ struct ChannelStats {
     immediate += other.immediate;
     drawn += other.drawn;
     handed_over += other.handed_over;
+    lent += other.lent;
     emptied += other.emptied;
     lone += other.lone;
   }
@@ -80,7 +82,7 @@ class Channel final : public CompletionObserver {
   /// One in so many receives that go to the library is timed: ever fewer while all are fast, more
   /// of long ones, which take longer anyway, and many after a slow one.
   static constexpr std::uint32_t kTimedAtFirst = 32, kTimedWhileSlow = 8, kTimedWhileFast = 128,
-                                 kTimedWhileLong = 32;
+                                 kTimedWhileLong = 64;
 
   /// One in so many that are not watched is a sentinel. A power of two.
   static constexpr std::uint32_t kPerSentinel = 256;
@@ -202,10 +204,7 @@ class Receive final : public Operation {
   void cancel() override;
   int start() override;
   bool persistent() const override { return is_persistent; }
-  bool awaited() override {
-    is_awaited.store(true, std::memory_order_relaxed);
-    return true;
-  }
+  bool awaited() override;
   bool active() const override { return state.load(std::memory_order_acquire) != State::inactive; }
 
   Channel* channel = nullptr;
@@ -218,6 +217,7 @@ class Receive final : public Operation {
   bool is_abandoned = false;
   std::atomic<bool> is_awaited{false};  ///< a thread does nothing but wait for it
   bool counts_outstanding = false;
+  bool is_lent = false;  ///< and `ticket` is the posted meter's still
   std::atomic<State> state{State::inactive};
   match::Handle place = 0;  ///< in the engine, while held
   match::DepthMeter::Ticket ticket = 0;
@@ -228,6 +228,9 @@ class Receive final : public Operation {
   MPI_Status status{};
   int error = MPI_SUCCESS;
   Receive* next_free = nullptr;
+
+ private:
+  void no_longer_outstanding(bool heard);
 };
 
 /// Everything of this process. All but the settings is guarded by the gate.
@@ -248,6 +251,7 @@ struct State {
 #endif
   static bool full() { return queued.load(std::memory_order_relaxed) >= most_unexpected; }
   bool served = false;  ///< a receive that a thread waits for got its message since this was reset
+  std::uint64_t few = 0;  ///< held receives at most that the library gets when they are waited for
   bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
   Receive* free_receives = nullptr;
   std::unique_ptr<Message> spare;

@@ -105,12 +105,12 @@ std::string quoted(const std::string& name) {
 std::string text(const Queues& q) {
   return fmt::format(
       R"({{"comm":"{}","counters":{{"communicators":{},"receives":{},"watched":{},"native":{},"held":{},"immediate":{},"drawn":{},)"
-      R"("handed_over":{},"emptied":{},"cancelled":{},"prq_max":{},"umq_max":{},"prq_depth_sum":{},"umq_depth_sum":{},)"
+      R"("handed_over":{},"lent":{},"emptied":{},"cancelled":{},"prq_max":{},"umq_max":{},"prq_depth_sum":{},"umq_depth_sum":{},)"
       R"("prq_missed":{},"umq_missed":{}}},"histograms":{{{},{},{},{}}}}})",
       quoted(q.name), q.communicators, receives(q), q.posted.appended, q.stats.native, q.stats.held,
-      q.stats.immediate, q.stats.drawn, q.stats.handed_over, q.stats.emptied, q.posted.withdrawn,
-      q.posted.max_length, q.arrived.max_length, q.posted.depth_sum, q.arrived.depth_sum,
-      q.posted.missed, q.arrived.missed, text(q.posted.length, "prq_length"),
+      q.stats.immediate, q.stats.drawn, q.stats.handed_over, q.stats.lent, q.stats.emptied,
+      q.posted.withdrawn, q.posted.max_length, q.arrived.max_length, q.posted.depth_sum,
+      q.arrived.depth_sum, q.posted.missed, q.arrived.missed, text(q.posted.length, "prq_length"),
       text(q.arrived.length, "umq_length"), text(q.posted.depth, "prq_depth"),
       text(q.arrived.depth, "umq_depth"));
 }
@@ -139,6 +139,7 @@ void count(report::Counters& counters) {
     counters[Counter::receives_held] += q.stats.held;
     counters[Counter::receives_immediate] += q.stats.immediate;
     counters[Counter::receives_handed_over] += q.stats.handed_over;
+    counters[Counter::receives_lent] += q.stats.lent;
     counters[Counter::messages_drawn] += q.stats.drawn;
   };
   for (const Channel* channel : all_channels()) add_up(queues_of(*channel));

@@ -82,10 +82,10 @@ void wait_for(Operation& operation, bool nearly) {
   const auto done = [&] { return nearly ? operation.left_to_library() : operation.ready(); };
   if (done()) return;
   operation.awaited();
-  do {
+  while (!done()) {
     advance();
     pause();
-  } while (!done());
+  }
 }
 
 MPI_Status* at(MPI_Status* statuses, int i) {
@@ -466,10 +466,10 @@ int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_
   if (!mix.left_to_library()) {
     Pause pause;
     Looks looks(mix);
-    do {
+    while (!mix.left_to_library()) {
       looks();
       pause();
-    } while (!mix.left_to_library());
+    }
   }
   std::vector<MPI_Request>& natives = mix.with_missing();
   const std::unique_ptr<MPI_Status[]> statuses(new MPI_Status[natives.size()]);

@@ -26,6 +26,10 @@ function(hob_p2p_test name program mpi)
   if(NOT arg_MATCH STREQUAL "plain")
     list(APPEND launch env "LD_PRELOAD=${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
          HOB_MATCH=${arg_MATCH} HOB_REPORT=silent)
+    # Every message is to be drawn, but where a test asks for what is usual.
+    if(NOT arg_SETTINGS MATCHES "HOB_MATCH_FEW")
+      list(APPEND launch HOB_MATCH_FEW=0)
+    endif()
   endif()
   if(arg_SETTINGS)
     set(launch "${CMAKE_COMMAND}" -E env ${arg_SETTINGS} ${launch})
@@ -102,6 +106,22 @@ foreach(mpi IN LISTS HOB_MPIS)
       ARGS ${without_${mpi}} -win_allocate_shared)
     hob_p2p_test("_tcp" p2p_deadline_threads ${mpi} RANKS 2 MATCH always SETTINGS ${tcp}
       ARGS ${without_${mpi}} -win_allocate_shared)
+  endif()
+endforeach()
+
+# Receives that go to the library when the program waits for them, while few are held.
+foreach(mpi IN LISTS HOB_MPIS)
+  if(mpi MATCHES "openmpi|mpich4")
+    foreach(program order probe modes requests)
+      hob_p2p_test("_few" p2p_${program} ${mpi} RANKS 2 MATCH always SETTINGS HOB_MATCH_FEW=64)
+    endforeach()
+    hob_p2p_test("_few" p2p_comms ${mpi} RANKS 2 MATCH always SETTINGS HOB_MATCH_FEW=64)
+    hob_p2p_test("_few" p2p_deadline ${mpi} RANKS 2 MATCH always SETTINGS HOB_MATCH_FEW=64
+      ARGS ${without_${mpi}})
+    foreach(few 2 64)
+      hob_p2p_test("_few_${few}" p2p_fuzz ${mpi} RANKS 2 MATCH always LABEL fuzz
+        SETTINGS HOB_MATCH_FEW=${few} ARGS --programs 10 --seed 2500 ${fuzz_${mpi}})
+    endforeach()
   endif()
 endforeach()
 
