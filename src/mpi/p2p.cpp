@@ -10,6 +10,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 
 #include "mpi/clock.hpp"
 #include "mpi/heating.hpp"
@@ -237,14 +238,56 @@ void keep_type(Receive& receive) {
   receive.owns_type = true;
 }
 
+/// The strategy in use has no room for what is to be queued (match::Strategy::lla): the default,
+/// which has, takes over its queues.
+void use_default_strategy() {
+  State& the = state();
+  match::Config config;
+  config.observer = heating::observer();
+  std::unique_ptr<match::Engine> other = match::make_engine(config);
+  for (const Channel* channel : all_channels()) {
+    std::vector<match::Posted> receives;
+    the.engine->posted(channel->context, receives);
+    for (const match::Posted& posted : receives)
+      static_cast<Receive*>(posted.request)->place =
+          other->post(posted.want, posted.request).handle;
+    std::vector<match::Unexpected> messages;
+    the.engine->unexpected(channel->context, messages);
+    for (const match::Unexpected& message : messages)
+      other->arrive(message.envelope, message.message);
+  }
+  the.engine = std::move(other);
+  note(
+      fmt::format("match_strategy = {} had no room for all communicators or ranks: the default "
+                  "took its place",
+                  runtime().settings.match_strategy));
+}
+
+match::PostResult post(const match::Envelope& want, Receive& receive) {
+  try {
+    return state().engine->post(want, &receive);
+  } catch (const std::length_error&) {
+    use_default_strategy();
+    return state().engine->post(want, &receive);
+  }
+}
+
+match::ArriveResult arrive(const match::Envelope& envelope, Message& message) {
+  try {
+    return state().engine->arrive(envelope, &message);
+  } catch (const std::length_error&) {
+    use_default_strategy();
+    return state().engine->arrive(envelope, &message);
+  }
+}
+
 /// Puts a receive into Hob's queue; its channel has no message for it there.
 void hold(Receive& receive) {
   Channel& channel = *receive.channel;
   State& the = state();
   heating::note_communication();
   receive.place =
-      the.engine->post(envelope(channel, receive.wanted.source, receive.wanted.tag), &receive)
-          .handle;
+      post(envelope(channel, receive.wanted.source, receive.wanted.tag), receive).handle;
   receive.ticket = channel.posted.append();
   receive.state.store(Receive::State::held, std::memory_order_release);
   ++channel.stats.held;
@@ -387,8 +430,7 @@ Message* next_message(Channel& channel) {
 /// Matches the message in State::spare, or queues it.
 void arrive(Channel& channel, Message& next) {
   State& the = state();
-  const auto arrival =
-      the.engine->arrive(envelope(channel, next.status.MPI_SOURCE, next.status.MPI_TAG), &next);
+  const auto arrival = arrive(envelope(channel, next.status.MPI_SOURCE, next.status.MPI_TAG), next);
   if (arrival.request) {
     auto& receive = *static_cast<Receive*>(arrival.request);
     channel.posted.match(receive.ticket);
@@ -926,9 +968,22 @@ bool simply_native(MPI_Comm comm) {
   return !channel || (channel->unexpected == 0 && !channel->holds() && !channel->to_be_timed());
 }
 
+namespace {
+
+/// A probe that is the library's own: nothing of Hob's is concerned, or it returns at once
+/// (MPI_PROC_NULL, wrong arguments: MPICH 5 turns errors into success where the program handles
+/// them itself).
+bool simply_native(const Wanted& wanted) {
+  if (p2p::simply_native(wanted.comm)) return true;
+  const std::lock_guard guard(state().gate);
+  const Channel* channel = channel_of(wanted.comm);
+  return !channel || !ours(*channel, wanted);
+}
+
+}  // namespace
+
 int probe(const Wanted& wanted, MPI_Status* status) {
-  if (simply_native(wanted.comm))
-    return real::Probe(wanted.source, wanted.tag, wanted.comm, status);
+  if (simply_native(wanted)) return real::Probe(wanted.source, wanted.tag, wanted.comm, status);
   Pause pause;
   for (;;) {
     int flag = 0;
@@ -940,7 +995,7 @@ int probe(const Wanted& wanted, MPI_Status* status) {
 }
 
 int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status) {
-  if (simply_native(wanted.comm))
+  if (simply_native(wanted))
     return real::Mprobe(wanted.source, wanted.tag, wanted.comm, message, status);
   Pause pause;
   for (;;) {
@@ -1033,6 +1088,11 @@ void hints_changed(MPI_Comm comm) {
   if (!channel) return;
   release(*channel);
   channel->read_hints();
+}
+
+void worlds_may_meet() {
+  const std::lock_guard guard(state().gate);
+  state().worlds_may_meet = true;
 }
 
 bool may_draw() { return state().mode != State::Mode::never; }

@@ -88,6 +88,9 @@ void gone(MPI_Comm comm);
 /// The same, after the communicator got hints on which the library may rely from now on.
 void hints_changed(MPI_Comm comm);
 
+/// The program is about to make one communicator of two groups of processes.
+void worlds_may_meet();
+
 /// Whether Hob ever draws messages from the library.
 bool may_draw();
 

@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <unordered_map>
 
 #include "mpi/progress_ucx.hpp"
@@ -68,6 +69,32 @@ bool over_libfabric() {
 #endif
 }
 
+/// Open MPI's leaders in MPI_Intercomm_create talk with the program's tag on the communicator in
+/// which they meet: such messages Hob must not draw. Where it has both leaders in its own
+/// communicator, they talk there; here there may be processes of another world.
+bool strangers_in([[maybe_unused]] MPI_Comm comm, [[maybe_unused]] bool inter) {
+#if defined(OPEN_MPI)
+  const Runtime& the = runtime();
+  if (the.comm == MPI_COMM_NULL || !(inter || state().worlds_may_meet)) return false;
+  MPI_Group group = MPI_GROUP_NULL, own = MPI_GROUP_NULL;
+  if (inter)
+    real::Comm_remote_group(comm, &group);
+  else
+    real::Comm_group(comm, &group);
+  real::Comm_group(the.comm, &own);
+  int size = 0;
+  real::Group_size(group, &size);
+  std::vector<int> all(static_cast<std::size_t>(size)), known(all);
+  std::iota(all.begin(), all.end(), 0);
+  real::Group_translate_ranks(group, size, all.data(), own, known.data());
+  real::Group_free(&group);
+  real::Group_free(&own);
+  return std::find(known.begin(), known.end(), MPI_UNDEFINED) != known.end();
+#else
+  return false;
+#endif
+}
+
 /// The program promised not to use a wildcard, so the library may refuse Hob's.
 bool forbids_wildcards(MPI_Comm comm) {
   MPI_Info info = MPI_INFO_NULL;
@@ -92,6 +119,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   among_others |= ranks > 1;
   highest_tag = highest_tag_of(handle);
   asks_source = over_libfabric();
+  has_strangers = strangers_in(handle, inter != 0);
   read_hints();
 }
 
@@ -141,8 +169,8 @@ void Channel::leave_out(std::uint64_t seen) {
 
 void Channel::read_hints() {
   // A wait of MPICH 4.0 does not see what a callback completed among messages to itself.
-  native_only = state().mode == State::Mode::never || !among_others || forbids_wildcards(comm) ||
-                (state().mode == State::Mode::automatic && asks_source);
+  native_only = state().mode == State::Mode::never || !among_others || has_strangers ||
+                forbids_wildcards(comm) || (state().mode == State::Mode::automatic && asks_source);
 }
 
 void Channel::completed(std::uint64_t ticket, bool freed) {

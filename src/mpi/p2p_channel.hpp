@@ -139,6 +139,7 @@ class Channel final : public CompletionObserver {
   int ranks = 0;  ///< that may send here
   int highest_tag = 0;
   bool among_others = false;      ///< a message here may come from another process
+  bool has_strangers = false;     ///< processes of another world, where that matters
   bool native_only = false;       ///< nothing is ever held or drawn here
   bool gone = false;              ///< the communicator was freed
   bool asks_source = false;       ///< before a message is drawn: p2p.cpp, take_from_library()
@@ -257,6 +258,7 @@ struct State {
   std::unique_ptr<Message> spare;
   std::vector<std::unique_ptr<Message>> free_messages;
   std::uint32_t next_context = 0;
+  bool worlds_may_meet = false;  ///< an intercommunicator was merged
 };
 /// Never destroyed.
 inline State& the_state = *new State;

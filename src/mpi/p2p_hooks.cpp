@@ -63,6 +63,7 @@ class Packed {
 
 /// MPI_Comm_free, MPI_Comm_disconnect.
 int end_of(MPI_Comm* comm, int (*end)(MPI_Comm*)) {
+  if (!comm) return end(comm);
   const MPI_Comm before = *comm;
   const bool kept = p2p::about_to_go(before);
   const int error = end(comm);
@@ -264,8 +265,14 @@ int on_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   return error;
 }
 
+int on_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
+  p2p::worlds_may_meet();
+  return real::Intercomm_merge(intercomm, high, newintracomm);
+}
+
 /// The leaders talk on the peer communicator, in Open MPI with the program's tag: a message that
-/// Hob could draw. They can as well talk on Hob's own communicator.
+/// Hob could draw. They can as well talk on Hob's own communicator; where other processes than its
+/// own meet, nothing is drawn.
 int on_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
                         int remote_leader, int tag, MPI_Comm* newintercomm) {
   const Runtime& the = runtime();

@@ -113,6 +113,10 @@ inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
 inline bool unknown(MPI_Request handle) {
   return none_alive() || known_handle(handle).load(std::memory_order_relaxed) == 0;
 }
+/// The same of a handle that the program points to.
+inline bool unknown_at(const MPI_Request* handle) {
+  return none_alive() || !handle || unknown(*handle);
+}
 inline bool all_unknown(int count, const MPI_Request* handles) {
   if (none_alive()) return true;
   for (int i = 0; i < count; ++i)

@@ -73,6 +73,11 @@ inline bool only_counted(MPI_Win window, std::uint64_t* QuietWindow::*which) {
   return true;
 }
 
+/// Neither a status nor the constant that stands for none.
+inline bool is_no_status(const MPI_Status* status) {
+  return !status && MPI_STATUS_IGNORE != static_cast<MPI_Status*>(nullptr);
+}
+
 struct DepthGuard {
   DepthGuard() { ++depth; }
   ~DepthGuard() { --depth; }

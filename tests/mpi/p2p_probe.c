@@ -141,6 +141,44 @@ static void proc_null(void) {
   CHECK_EQ(status.MPI_SOURCE, MPI_PROC_NULL);
 }
 
+static int handler_calls;
+static void handler(MPI_Comm* handled, int* error, ...) {
+  (void)handled;
+  (void)error;
+  handler_calls++;
+}
+
+/* Probes of a rank that there is not, with receives posted and the program's own error handler:
+ * each calls it and returns. */
+static void wrong_rank(void) {
+  MPI_Comm comm;
+  MPI_Errhandler errhandler;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_create_errhandler(handler, &errhandler);
+  MPI_Comm_set_errhandler(comm, errhandler);
+  if (world_rank == 0) {
+    MPI_Request held;
+    MPI_Message message;
+    int value = 0, flag = 0;
+    MPI_Irecv(&value, 1, MPI_INT, 1, 1, comm, &held);
+    MPI_Probe(world_size + 5, 1, comm, MPI_STATUS_IGNORE);
+    CHECK_EQ(handler_calls, 1);
+    MPI_Mprobe(world_size + 5, 1, comm, &message, MPI_STATUS_IGNORE);
+    CHECK_EQ(handler_calls, 2);
+    MPI_Iprobe(world_size + 5, 1, comm, &flag, MPI_STATUS_IGNORE);
+    CHECK_EQ(handler_calls, 3);
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 2, comm);
+    MPI_Wait(&held, MPI_STATUS_IGNORE);
+    CHECK_EQ(value, 5);
+  } else if (world_rank == 1) {
+    int value = 5;
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, comm, MPI_STATUS_IGNORE);
+    MPI_Send(&value, 1, MPI_INT, 0, 1, comm);
+  }
+  MPI_Errhandler_free(&errhandler);
+  MPI_Comm_free(&comm);
+}
+
 /* Large messages and synchronous sends through mprobe, unexpected first. */
 static void mprobe_large_and_synchronous(void) {
   enum { kSize = 300000 };
@@ -173,6 +211,7 @@ int main(int argc, char** argv) {
       {"mprobe_takes_it", mprobe_takes_it},
       {"receive_before_probe", receive_before_probe},
       {"proc_null", proc_null},
+      {"wrong_rank", wrong_rank},
       {"mprobe_large_and_synchronous", mprobe_large_and_synchronous},
   };
   MPI_Init(&argc, &argv);

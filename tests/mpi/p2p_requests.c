@@ -490,6 +490,47 @@ static void get_status_of_many(void) {
 }
 #endif
 
+/* Null pointers are errors, whatever is under way, and change nothing. */
+static void null_pointers(void) {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  if (world_rank == 0) {
+    MPI_Request request, *no_request = NULL;
+    MPI_Status status;
+    int value = -1, flag = 0, index = 0, count = 0, *no_int = NULL;
+    MPI_Irecv(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+    CHECK(MPI_Wait(no_request, &status) != MPI_SUCCESS);
+    CHECK(MPI_Test(no_request, &flag, &status) != MPI_SUCCESS);
+    CHECK(MPI_Test(&request, no_int, &status) != MPI_SUCCESS);
+    CHECK(MPI_Waitall(2, no_request, MPI_STATUSES_IGNORE) != MPI_SUCCESS);
+    CHECK(MPI_Testall(2, no_request, &flag, MPI_STATUSES_IGNORE) != MPI_SUCCESS);
+    CHECK(MPI_Testall(1, &request, no_int, MPI_STATUSES_IGNORE) != MPI_SUCCESS);
+    CHECK(MPI_Waitany(2, no_request, &index, &status) != MPI_SUCCESS);
+    CHECK(MPI_Waitany(1, &request, no_int, &status) != MPI_SUCCESS);
+    CHECK(MPI_Testany(1, &request, &index, no_int, &status) != MPI_SUCCESS);
+    CHECK(MPI_Waitsome(2, no_request, &count, &index, &status) != MPI_SUCCESS);
+    CHECK(MPI_Testsome(1, &request, no_int, &index, &status) != MPI_SUCCESS);
+    CHECK(MPI_Request_get_status(request, no_int, &status) != MPI_SUCCESS);
+    CHECK(MPI_Request_free(no_request) != MPI_SUCCESS);
+    CHECK(MPI_Cancel(no_request) != MPI_SUCCESS);
+    CHECK(MPI_Start(no_request) != MPI_SUCCESS);
+    CHECK(MPI_Startall(1, no_request) != MPI_SUCCESS);
+#ifndef OPEN_MPI /* it crashes */
+    CHECK(MPI_Iprobe(1, 1, MPI_COMM_WORLD, no_int, &status) != MPI_SUCCESS);
+    CHECK(MPI_Comm_free(NULL) != MPI_SUCCESS);
+#endif
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 10000, MPI_COMM_WORLD);
+    CHECK_EQ(MPI_Wait(&request, &status), MPI_SUCCESS);
+    CHECK_EQ(value, 7);
+  } else if (world_rank == 1) {
+    int value = 7;
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, 10000, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
 /* Receives mixed with nonblocking collectives in one waitall. */
 static void with_collectives(void) {
   int sum = 0, one = 1, value = -1;
@@ -529,6 +570,7 @@ int main(int argc, char** argv) {
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
     {"get_status_of_many", get_status_of_many},
 #endif
+    {"null_pointers", null_pointers},
     {"with_collectives", with_collectives},
   };
   MPI_Init(&argc, &argv);

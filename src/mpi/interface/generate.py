@@ -106,6 +106,19 @@ def acquire_after(call):
     return "note_acquire();"
 
 
+def null_pointers(call):
+    """C++ that is true if a pointer of the call is null that must not be."""
+    counts = [name for _, name, kind, _ in call.parameters if kind == "ARRAY_LENGTH_NNI"]
+    tests = []
+    for declaration, name, kind, _direction in call.parameters:
+        if kind == "STATUS":
+            tests.append(f"is_no_status({name})")
+        elif "*" in declaration or "[" in declaration:
+            tests.append(f"!{name}")
+    test = " || ".join(tests)
+    return f"{counts[0]} > 0 && ({test})" if counts else test
+
+
 def may_block(call):
     return not (
         call.base in plan.LOCAL
@@ -156,6 +169,8 @@ def wrapper(call):
             f"[[gnu::noinline]] static {call.returns} {rest}({call.declaration}) {{",
         ]
     lines.append("  const DepthGuard guard;")
+    if call.base in plan.CHECKED:
+        lines.append(f"  if (HOB_UNLIKELY({null_pointers(call)})) return {native};")
     if call.base in plan.EVERYWHERE:
         lines.append(f"  if (HOB_UNLIKELY(depth > 1)) return on_{call.base}({call.arguments});")
     if may_block(call):

@@ -22,7 +22,7 @@ Request_get_status Request_get_status_all Request_get_status_any Request_get_sta
 Request_free Cancel Start Startall
 Recv Irecv Recv_init Probe Iprobe Mprobe Improbe
 Send Ssend Rsend Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
-Comm_free Comm_disconnect Comm_set_info Intercomm_create
+Comm_free Comm_disconnect Comm_set_info Intercomm_create Intercomm_merge
 """.split()
 
 # Of these, the ones that an MPI library may be too old for.
@@ -62,6 +62,13 @@ Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
 # Calls that Hob must see wherever the program makes them: in its error handlers and attribute
 # callbacks, too, which the library calls from within calls that Hob made.
 EVERYWHERE = "Comm_disconnect Comm_free Type_free Win_free".split()
+
+# Calls whose pointers may be null by mistake, which is the library's to say.
+CHECKED = """
+Wait Test Waitall Testall Waitany Testany Waitsome Testsome
+Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some
+Request_free Cancel Start Startall Iprobe Mprobe Improbe
+""".split()
 
 # Calls that may be only counted while Hob sleeps, and where (wrapper.hpp, QuietWindow).
 COUNTED = {"Put": "puts", "Accumulate": "accumulates", "Get": "gets"}
@@ -139,8 +146,8 @@ COMPLETIONS = {
 ASLEEP = (
     {call: "requests::none_alive()" for call in COMPLETIONS if call not in ("Wait", "Test")}
     | {
-        "Wait": "requests::unknown(*request)",
-        "Test": "requests::unknown(*request)",
+        "Wait": "requests::unknown_at(request)",
+        "Test": "requests::unknown_at(request)",
         "Recv": "p2p::express.receive(source, comm)",
         "Irecv": "p2p::express.start(source, comm)",
     }
