@@ -93,12 +93,20 @@ if("mpich5" IN_LIST HOB_MPIS)
   foreach(program acquires polling traps corners)
     hob_compare_test(mpi.mpich5.rma_${program}_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi SETTINGS default,auto COMMAND rma_${program})
   endforeach()
-  # Four ranks on two nodes: what one fetched, the other one of its node need not.
-  hob_compare_test(mpi.mpich5.rma_share mpich5 REMOTE nodes RANKS 4 LABELS mpi
+endif()
+
+# Four ranks on two nodes: what one fetched, the other one of its node need not. Open MPI pretends no
+# nodes; on MPICH 4, rma_share takes 5 s plainly and does not end within two minutes with Hob, with sharing or
+# without (not examined: four ranks that spin on two cores).
+foreach(mpi IN LISTS HOB_MPIS)
+  if(NOT mpi MATCHES "^(mpich5|abi5)$")
+    continue()
+  endif()
+  hob_compare_test(mpi.${mpi}.rma_share ${mpi} REMOTE nodes RANKS 4 LABELS mpi
     SETTINGS share-counted,share,share-tiny,share-verify,default COMMAND rma_share)
-  hob_compare_test(mpi.mpich5.rma_share_user mpich5 REMOTE nodes RANKS 4 LABELS mpi
+  hob_compare_test(mpi.${mpi}.rma_share_user ${mpi} REMOTE nodes RANKS 4 LABELS mpi
     SETTINGS share-user-counted,share-user COMMAND rma_share user)
   foreach(program polling traps corners)
-    hob_compare_test(mpi.mpich5.rma_${program}_share mpich5 REMOTE nodes RANKS 4 LABELS mpi SETTINGS share COMMAND rma_${program})
+    hob_compare_test(mpi.${mpi}.rma_${program}_share ${mpi} REMOTE nodes RANKS 4 LABELS mpi SETTINGS share COMMAND rma_${program})
   endforeach()
-endif()
+endforeach()
