@@ -1,5 +1,6 @@
 // What the MPI library's own calls cost that could receive a burst of 64 messages, nanoseconds a
-// message: posted receives against matched probes, without Hob. A plain MPI program, for two ranks.
+// message: posted receives (before the sender is asked to start, or after) against matched probes,
+// without Hob. A plain MPI program, for two ranks.
 //
 //   match_calls [--bytes N] [--bursts N]
 //
@@ -34,6 +35,11 @@ void post() {
 void nothing() {}
 
 void wait_for_all() { MPI_Waitall(burst, requests, MPI_STATUSES_IGNORE); }
+
+void post_and_wait_for_all() {
+  post();
+  wait_for_all();
+}
 
 /// The next message, whoever sent it.
 MPI_Message next_message() {
@@ -128,6 +134,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "match_calls: rank %d is not pinned\n", rank);
   buffer.resize(static_cast<std::size_t>(bytes) * burst + 1);
   Way ways[] = {{"Irecv beforehand, Waitall", post, wait_for_all},
+                {"Irecv, Waitall", nothing, post_and_wait_for_all},
                 {"Improbe, Imrecv, Test", nothing, take_and_test},
                 {"Improbe, Imrecv; Waitall", nothing, take_and_wait_for_all},
                 {"Improbe, Mrecv", nothing, take_blocking},
