@@ -96,8 +96,7 @@ if("mpich5" IN_LIST HOB_MPIS)
 endif()
 
 # Four ranks on two nodes: what one fetched, the other one of its node need not. Open MPI pretends no
-# nodes; on MPICH 4, rma_share takes 5 s plainly and does not end within two minutes with Hob, with sharing or
-# without (not examined: four ranks that spin on two cores).
+# nodes; on MPICH 4, whose ranks spin, four of them on two cores take 5 s now and minutes then, without Hob too.
 foreach(mpi IN LISTS HOB_MPIS)
   if(NOT mpi MATCHES "^(mpich5|abi5)$")
     continue()
