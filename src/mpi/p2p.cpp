@@ -263,21 +263,14 @@ void use_default_strategy() {
                   runtime().settings.match_strategy));
 }
 
-match::PostResult post(const match::Envelope& want, Receive& receive) {
+/// What `call` gives of the engine, which has room for it.
+template <class Call>
+auto with_room(Call&& call) {
   try {
-    return state().engine->post(want, &receive);
+    return call(*state().engine);
   } catch (const std::length_error&) {
     use_default_strategy();
-    return state().engine->post(want, &receive);
-  }
-}
-
-match::ArriveResult arrive(const match::Envelope& envelope, Message& message) {
-  try {
-    return state().engine->arrive(envelope, &message);
-  } catch (const std::length_error&) {
-    use_default_strategy();
-    return state().engine->arrive(envelope, &message);
+    return call(*state().engine);
   }
 }
 
@@ -286,8 +279,8 @@ void hold(Receive& receive) {
   Channel& channel = *receive.channel;
   State& the = state();
   heating::note_communication();
-  receive.place =
-      post(envelope(channel, receive.wanted.source, receive.wanted.tag), receive).handle;
+  const auto want = envelope(channel, receive.wanted.source, receive.wanted.tag);
+  receive.place = with_room([&](auto& engine) { return engine.post(want, &receive); }).handle;
   receive.ticket = channel.posted.append();
   receive.state.store(Receive::State::held, std::memory_order_release);
   ++channel.stats.held;
@@ -430,7 +423,8 @@ Message* next_message(Channel& channel) {
 /// Matches the message in State::spare, or queues it.
 void arrive(Channel& channel, Message& next) {
   State& the = state();
-  const auto arrival = arrive(envelope(channel, next.status.MPI_SOURCE, next.status.MPI_TAG), next);
+  const auto its = envelope(channel, next.status.MPI_SOURCE, next.status.MPI_TAG);
+  const auto arrival = with_room([&](auto& engine) { return engine.arrive(its, &next); });
   if (arrival.request) {
     auto& receive = *static_cast<Receive*>(arrival.request);
     channel.posted.match(receive.ticket);

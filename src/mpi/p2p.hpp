@@ -91,6 +91,9 @@ void hints_changed(MPI_Comm comm);
 /// The program is about to make one communicator of two groups of processes.
 void worlds_may_meet();
 
+/// Whose messages come on a communicator: of an intercommunicator, the remote group. To be freed.
+MPI_Group senders_of(MPI_Comm comm);
+
 /// Whether Hob ever draws messages from the library.
 bool may_draw();
 

@@ -76,11 +76,7 @@ bool strangers_in([[maybe_unused]] MPI_Comm comm, [[maybe_unused]] bool inter) {
 #if defined(OPEN_MPI)
   const Runtime& the = runtime();
   if (the.comm == MPI_COMM_NULL || !(inter || state().worlds_may_meet)) return false;
-  MPI_Group group = MPI_GROUP_NULL, own = MPI_GROUP_NULL;
-  if (inter)
-    real::Comm_remote_group(comm, &group);
-  else
-    real::Comm_group(comm, &group);
+  MPI_Group group = senders_of(comm), own = MPI_GROUP_NULL;
   real::Comm_group(the.comm, &own);
   int size = 0;
   real::Group_size(group, &size);
@@ -106,6 +102,17 @@ bool forbids_wildcards(MPI_Comm comm) {
 }
 
 }  // namespace
+
+MPI_Group senders_of(MPI_Comm comm) {
+  int inter = 0;
+  MPI_Group group = MPI_GROUP_NULL;
+  real::Comm_test_inter(comm, &inter);
+  if (inter)
+    real::Comm_remote_group(comm, &group);
+  else
+    real::Comm_group(comm, &group);
+  return group;
+}
 
 Channel::Channel(MPI_Comm handle, std::uint32_t number)
     : comm(handle), context(number), posted(kMeterLimit), arrived(kMeterLimit) {

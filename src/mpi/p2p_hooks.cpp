@@ -276,16 +276,11 @@ int on_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
 int on_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
                         int remote_leader, int tag, MPI_Comm* newintercomm) {
   const Runtime& the = runtime();
-  int rank = 0, inter = 0;
+  int rank = 0;
   real::Comm_rank(local_comm, &rank);
   if (p2p::may_draw() && the.comm != MPI_COMM_NULL && rank == local_leader &&
       peer_comm != MPI_COMM_NULL) {
-    real::Comm_test_inter(peer_comm, &inter);
-    MPI_Group peers = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
-    if (inter)
-      real::Comm_remote_group(peer_comm, &peers);
-    else
-      real::Comm_group(peer_comm, &peers);
+    MPI_Group peers = p2p::senders_of(peer_comm), all = MPI_GROUP_NULL;
     real::Comm_group(the.comm, &all);
     int size = 0, leader = MPI_UNDEFINED;
     real::Group_size(peers, &size);
