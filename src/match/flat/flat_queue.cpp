@@ -48,11 +48,9 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_short(Key with, void* item
 
 /// The oldest message that a receive with a wildcard takes, or none.
 template <Side side>
-[[gnu::always_inline]] inline std::uint32_t FlatQueue<side>::search_part(Key want,
-                                                                         Class wildcards) {
-  auto part = static_cast<PartIndex::Part>(wildcards - 1);
+std::uint32_t FlatQueue<side>::search_part(PartIndex::Part part, Key want) {
   parts_wanted_ = true;
-  if (!parts_.ready(part, want, next_sequence_)) [[unlikely]] {
+  if (!parts_.ready(part, want, next_sequence_)) {
     parts_.make(slots_, part, want, in_order(), next_sequence_);
   }
   return parts_.find(slots_, part, want, next_sequence_);
@@ -113,11 +111,11 @@ template <Side side>
     return other_->append(with, item);
   }
   std::uint32_t& lane = look.lane();
-  std::uint32_t slot = KeyIndex::slot_of(lane);
+  std::uint32_t slot = ring::oldest_of(lane);
   if (slots_[slot].key() != with) [[unlikely]] {
     return take_further(with, item);
   }
-  if (KeyIndex::has_several(lane)) return take_of_several(lane);
+  if (ring::has_several(lane)) return take_of_several(lane);
   look.clear();
   return release(slot);
 }
@@ -125,8 +123,8 @@ template <Side side>
 /// Takes the oldest of several entries with the same key, of which this is the lane.
 template <Side side>
 typename FlatQueue<side>::Taken FlatQueue<side>::take_of_several(std::uint32_t& lane) {
-  std::uint32_t slot = KeyIndex::slot_of(lane);
-  KeyIndex::take_from(lane, slots_);
+  std::uint32_t slot = ring::oldest_of(lane);
+  ring::take_from(lane, slots_.rings(), slot);
   return release(slot);
 }
 
@@ -171,7 +169,7 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_by(Class wildcards, Key wi
     KeyIndex::Look look = wild_.look(hash_of(want));
     if (look.hit()) [[likely]] {
       std::uint32_t slot = look.lane();
-      if (!KeyIndex::has_several(slot) && slots_[slot].key() == want) [[likely]] {
+      if (!ring::has_several(slot) && slots_[slot].key() == want) [[likely]] {
         look.clear();
         count_wild(wildcards, -1u);
         return release(slot);
@@ -181,7 +179,7 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_by(Class wildcards, Key wi
   return take_wild(with, item);
 }
 
-/// As take_deep(), for a message that no receive with a wildcard wants.
+/// As take_deep(), for what goes with just its own key.
 template <Side side>
 typename FlatQueue<side>::Taken FlatQueue<side>::take_tame(Key with, void* item) {
   return take_exact(with, item);
@@ -211,10 +209,34 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_wild(Key with, void* item)
     if (wildcards != 0) count_wild(wildcards, -1u);
     return release(best.slot);
   } else {
-    std::uint32_t slot = search_part(with, wildcards_of(with));
-    if (slot == none) return other_->append(with, item);
-    return take_exact(slots_[slot].key(), item);  // it is its key's oldest
+    // Branches on what the receive says, which is there at once: so that those on what is found,
+    // which come later and go the same way, are foreseen.
+    const Class wildcards = wildcards_of(with);
+    if (wildcards == 1) return take_part<PartIndex::by_tag>(with, item);
+    if (wildcards == 2) return take_part<PartIndex::by_source>(with, item);
+    return take_part<PartIndex::by_context>(with, item);
   }
+}
+
+/// As take_wild(), for a receive that looks for this part.
+template <Side side>
+template <PartIndex::Part part>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_part(Key with, void* item) {
+  std::uint32_t slot = parts_.look(slots_, part, with);
+  if (slot == PartIndex::unsure) [[unlikely]] {
+    return take_searched(part, with, item);
+  }
+  parts_wanted_ = true;
+  return take_exact(slots_[slot].key(), item);  // it is its key's oldest
+}
+
+/// As take_wild(), for a receive whose message a look does not find.
+template <Side side>
+typename FlatQueue<side>::Taken FlatQueue<side>::take_searched(PartIndex::Part part, Key with,
+                                                               void* item) {
+  std::uint32_t slot = search_part(part, with);
+  if (slot == none) return other_->append(with, item);
+  return take_tame(slots_[slot].key(), item);
 }
 
 template <Side side>
@@ -299,7 +321,7 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_deep(Key key, void* ite
   KeyIndex::Look look = exact_.look(hash_of(key));
   if (look.hit()) {
     std::uint32_t& lane = look.lane();
-    if (slots_[KeyIndex::slot_of(lane)].key() != key) [[unlikely]] {
+    if (slots_[ring::oldest_of(lane)].key() != key) [[unlikely]] {
       return append_further(slot, key);
     }
     return append_to_several(slot, lane);
@@ -314,7 +336,7 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_deep(Key key, void* ite
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_to_several(std::uint32_t slot,
                                                                     std::uint32_t& lane) {
-  KeyIndex::add_to(lane, slots_, slot);
+  ring::add_to(lane, slots_.rings(), slot);
   return entered(slot, slots_[slot].key());
 }
 
@@ -396,8 +418,8 @@ std::optional<QueueEntry> FlatQueue<side>::find(const Envelope& want) {
   if (!deep_) {
     slot = search_short(key);
   } else {
-    slot =
-        wildcards != 0 ? search_part(key, wildcards) : exact_.find(slots_, key, hash_of(key)).slot;
+    slot = wildcards != 0 ? search_part(static_cast<PartIndex::Part>(wildcards - 1), key)
+                          : exact_.find(slots_, key, hash_of(key)).slot;
   }
   if (slot == none) return std::nullopt;
   return entry(slot);

@@ -82,7 +82,7 @@ class FlatQueue {
   }
 
   std::uint32_t search_short(Key with) const;
-  std::uint32_t search_part(Key want, Class wildcards);
+  std::uint32_t search_part(PartIndex::Part part, Key want);
 
   // Short and deep queues have functions of their own.
   [[gnu::noinline]] Queued append_short(Key key, void* item);
@@ -99,6 +99,9 @@ class FlatQueue {
   [[gnu::noinline]] Taken take_by(Class wildcards, Key with, void* item);
   [[gnu::noinline]] Taken take_tame(Key with, void* item);
   [[gnu::noinline]] Taken take_wild(Key with, void* item);
+  template <PartIndex::Part part>
+  [[gnu::noinline]] Taken take_part(Key with, void* item);
+  [[gnu::noinline]] Taken take_searched(PartIndex::Part part, Key with, void* item);
   [[gnu::noinline]] Taken take_of_several(std::uint32_t& lane);
   Taken take_exact(Key with, void* item);
   Taken release(std::uint32_t slot);

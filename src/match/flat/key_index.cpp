@@ -21,7 +21,7 @@ KeyIndex::Cell KeyIndex::find_further(const Slots& slots, Key key, std::uint64_t
 void KeyIndex::append(Slots& slots, std::uint32_t slot, Key key, std::uint64_t hash) {
   Cell cell = find(slots, key, hash);
   if (cell.slot != none) {
-    add_to(cell.bucket->slots[cell.bit / 8], slots, slot);
+    ring::add_to(cell.bucket->slots[cell.bit / 8], slots.rings(), slot);
   } else {
     insert_from(cell.home, slot, hash);
   }
@@ -29,10 +29,8 @@ void KeyIndex::append(Slots& slots, std::uint32_t slot, Key key, std::uint64_t h
 
 void KeyIndex::remove(Slots& slots, std::uint32_t slot, const Cell& cell, std::uint64_t hash) {
   std::uint32_t& lane = cell.bucket->slots[cell.bit / 8];
-  if (has_several(lane)) {
-    std::uint32_t oldest = cell.slot == slot ? slots.ring(slot).next : cell.slot;
-    unlink(slots, slot);
-    set_oldest(lane, slots, oldest);
+  if (ring::has_several(lane)) {
+    ring::take_from(lane, slots.rings(), slot);
     return;
   }
   cell.bucket->word -= tag_of(hash) << cell.bit;
@@ -66,7 +64,7 @@ void KeyIndex::grow(std::size_t keys, const Slots& slots) {
   mask_ = now - 1;
   room_ = now * 5 / 2;
   each_lane(old, [&](std::uint32_t content) {
-    std::uint64_t hash = hash_of(slots[slot_of(content)].key());
+    std::uint64_t hash = hash_of(slots[ring::oldest_of(content)].key());
     insert_from(&buckets_[hash & mask_], content, hash);
   });
 }

@@ -30,9 +30,8 @@ class KeyIndex {
   static constexpr std::uint32_t lanes = 6;
   struct alignas(32) Bucket {
     std::uint64_t word;  // a byte for each lane, 0: free; above them, the number of keys gone past
-    std::uint32_t slots[lanes];  // the oldest of a key; with the bit `several` if there are others
+    std::uint32_t slots[lanes];  // what leads to the slots of a key: see ring
   };
-  static constexpr std::uint32_t several = std::uint32_t{1} << 31;
   static constexpr std::uint64_t ones = 0x0000010101010101;
   static constexpr std::uint64_t passed_one = std::uint64_t{1} << 48;
   static constexpr std::uint64_t passed_most = 0xffff * passed_one;
@@ -52,7 +51,7 @@ class KeyIndex {
     bool nowhere() const { return !hit() && !passed(); }
     /// Where the first lane that may be the key's begins in the word.
     std::uint32_t bit() const { return static_cast<std::uint32_t>(std::countr_zero(hits)) & ~7u; }
-    /// What that lane holds: see slot_of() and has_several().
+    /// What that lane holds: it leads to the key's slots, see ring.
     std::uint32_t& lane() const { return home->slots[bit() / 8]; }
     /// Frees that lane. There must be no others with its key.
     void clear() const { home->word = word - (tag << bit()); }
@@ -82,11 +81,6 @@ class KeyIndex {
     return {home, home->word, tag, zeros(home->word ^ tag * ones)};
   }
 
-  /// The oldest of a lane's key.
-  static std::uint32_t slot_of(std::uint32_t lane) { return lane & ~several; }
-  /// Whether there are others.
-  static bool has_several(std::uint32_t lane) { return (lane & several) != 0; }
-
   /// Puts a new key into its own bucket, or returns false: that is full.
   [[gnu::always_inline]] static bool insert(std::uint32_t slot, const Look& look) {
     std::uint64_t free = zeros(look.word);
@@ -99,32 +93,11 @@ class KeyIndex {
     return true;
   }
 
-  /// Adds a slot as the youngest of a lane's key.
-  [[gnu::always_inline]] static void add_to(std::uint32_t& lane, Slots& slots, std::uint32_t slot) {
-    std::uint32_t oldest = slot_of(lane);
-    if (!has_several(lane)) {
-      lane |= several;
-      slots.ring(oldest) = {oldest, oldest};
-    }
-    std::uint32_t last = slots.ring(oldest).prev;
-    slots.ring(slot) = {oldest, last};
-    slots.ring(last).next = slot;
-    slots.ring(oldest).prev = slot;
-  }
-
-  /// Takes the oldest of a lane's key, which has several.
-  [[gnu::always_inline]] static void take_from(std::uint32_t& lane, Slots& slots) {
-    std::uint32_t slot = slot_of(lane);
-    std::uint32_t oldest = slots.ring(slot).next;
-    unlink(slots, slot);
-    set_oldest(lane, slots, oldest);
-  }
-
   /// The oldest slot of a key, wherever it is.
   [[gnu::always_inline]] Cell find(const Slots& slots, Key key, std::uint64_t hash) {
     Look here = look(hash);
     if (here.hit()) {
-      std::uint32_t slot = slot_of(here.lane());
+      std::uint32_t slot = ring::oldest_of(here.lane());
       if (slots[slot].key() == key) [[likely]] {
         return {slot, here.bit(), here.home, here.home};
       }
@@ -141,7 +114,7 @@ class KeyIndex {
   /// Calls `use` with each key's oldest slot.
   template <class Use>
   void each_oldest(Use&& use) const {
-    each_lane(buckets_, [&](std::uint32_t lane) { use(slot_of(lane)); });
+    each_lane(buckets_, [&](std::uint32_t lane) { use(ring::oldest_of(lane)); });
   }
 
   /// Forgets all keys and gives the memory back.
@@ -167,17 +140,7 @@ class KeyIndex {
 
   static Cell cell_at(Bucket* bucket, std::uint64_t hits) {
     std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(hits)) / 8;
-    return {slot_of(bucket->slots[lane]), 8 * lane, bucket, nullptr};
-  }
-
-  static void unlink(Slots& slots, std::uint32_t slot) {
-    Link link = slots.ring(slot);
-    slots.ring(link.prev).next = link.next;
-    slots.ring(link.next).prev = link.prev;
-  }
-
-  static void set_oldest(std::uint32_t& lane, Slots& slots, std::uint32_t oldest) {
-    lane = oldest | (slots.ring(oldest).next != oldest ? several : 0);
+    return {ring::oldest_of(bucket->slots[lane]), 8 * lane, bucket, nullptr};
   }
 
   template <class Use>

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "match/flat/part_lists.hpp"
 #include "match/flat/slots.hpp"
 
 namespace hob::match::flat {
@@ -12,10 +13,8 @@ namespace hob::match::flat {
 /// Finds the oldest message by part of its envelope, for receives with wildcards.
 ///
 /// For each part that is in use, messages are in one of many lists, chosen by a hash of the part,
-/// in order of arrival. The lists are rings through one array of links, their heads in front and a
-/// link for each slot behind them: so adding and removing need no branch, and touch nothing but
-/// neighbours. Messages of other parts that a search meets in its list are four at most, on
-/// average, whatever the parts are.
+/// in order of arrival. Messages of other parts that a search meets in its list are four at most,
+/// on average, whatever the parts are.
 ///
 /// At first every message is in a list for each part in use. After a while, the lists are made anew
 /// of those messages whose part somebody has searched for, and others are left out from then on: a
@@ -27,7 +26,7 @@ class PartIndex {
   /// The wildcards of the receives that look for it, less one.
   enum Part : unsigned { by_tag, by_source, by_context };
 
-  explicit PartIndex(Memory& memory) : lists_{Lists(memory), Lists(memory), Lists(memory)} {}
+  explicit PartIndex(Memory& memory) : of_{OfPart(memory), OfPart(memory), OfPart(memory)} {}
 
   /// Whether any part is in use.
   bool any() const { return used_ != 0; }
@@ -36,9 +35,8 @@ class PartIndex {
   /// list, and there are lists enough, but not more than need be. `now`: the next message's
   /// sequence number.
   bool ready(Part part, Key want, std::uint32_t now) const {
-    const Lists& lists = lists_[part];
-    return uses(part) && lists.listed <= most_listed * lists.heads &&
-           lists.kept.get(bit_of(part, want)) && !due(now);
+    const OfPart& of = of_[part];
+    return uses(part) && !of.lists.crowded() && keeps(part, want) && !due(now);
   }
 
   /// Begins to use a part, if it is not, and makes the lists of all parts anew for the messages in
@@ -53,12 +51,19 @@ class PartIndex {
   /// The oldest message whose part is that of `want`, or none. While ready().
   std::uint32_t find(const Slots& slots, Part part, Key want, std::uint32_t now);
 
+  /// As find(), whether ready() or not, or `unsure` where that takes more than a look.
+  [[gnu::always_inline]] std::uint32_t look(const Slots& slots, Part part, Key want) const {
+    // A message that is in a list was kept, and then all with its part are in this list.
+    if (!uses(part) || choosing_) return unsure;
+    std::uint32_t slot = of_[part].lists.oldest(bit_of(part, want));
+    return slot != none && same(part, slots[slot].key(), want) ? slot : unsure;
+  }
+  static constexpr std::uint32_t unsure = none;
+
   /// Whether a message that comes belongs in any list.
   [[gnu::always_inline]] bool wanted(Key key) const {
-    return ((used_ & 1u << by_tag) != 0 && lists_[by_tag].kept.get(bit_of(by_tag, key))) ||
-           ((used_ & 1u << by_source) != 0 && lists_[by_source].kept.get(bit_of(by_source, key))) ||
-           ((used_ & 1u << by_context) != 0 &&
-            lists_[by_context].kept.get(bit_of(by_context, key)));
+    return (uses(by_tag) && keeps(by_tag, key)) || (uses(by_source) && keeps(by_source, key)) ||
+           (uses(by_context) && keeps(by_context, key));
   }
 
   /// A message has come. Its slot remembers which lists it is in.
@@ -68,15 +73,8 @@ class PartIndex {
 
   /// A message is taken.
   [[gnu::always_inline]] void remove(const Slots& slots, std::uint32_t slot) {
-    each(slots[slot].lists() & used_, [&](unsigned part) {
-      Lists& lists = lists_[part];
-      --lists.listed;
-      Link* links = lists.links.data();
-      std::uint32_t next = links[lists.heads + slot].next;
-      std::uint32_t prev = links[lists.heads + slot].prev;
-      links[prev].next = next;
-      links[next].prev = prev;
-    });
+    each(slots[slot].lists() & used_,
+         [&](unsigned part) { of_[part].lists.remove(bit_of(part, slots[slot].key()), slot); });
   }
 
   /// Uses no part any more. The queue must be empty.
@@ -102,29 +100,32 @@ class PartIndex {
   };
 
   /// Of a part.
-  struct Lists {
-    explicit Lists(Memory& memory) : links(memory), kept(memory), searched(memory) {}
-    std::uint32_t head_of(std::size_t bit) const {
-      return static_cast<std::uint32_t>(bit >> head_shift);
-    }
+  struct OfPart {
+    explicit OfPart(Memory& memory) : lists(memory), kept(memory), searched(memory) {}
 
-    Array<Link> links;         // heads have numbers below `heads`, slots from there on
-    Bits kept;                 // messages with these are in the lists
-    Bits searched;             // somebody has searched for these
-    bool all = true;           // every message is in the lists
-    std::uint32_t heads = 0;   // a power of two, at most as many as bits
-    unsigned head_shift = 0;   // from a bit to a head
-    std::uint32_t listed = 0;  // messages
+    PartLists lists;  // chosen by bits
+    Bits kept;        // messages with these are in the lists
+    Bits searched;    // somebody has searched for these
+    bool all = true;  // every message is in the lists
   };
 
   static constexpr unsigned all_parts = 3;
-  static constexpr std::uint32_t most_listed = 4;  // for each list
 
   template <class Use>
   [[gnu::always_inline]] static void each(std::uint32_t parts, Use&& use) {
     if ((parts & 1u << by_tag) != 0) use(by_tag);
     if ((parts & 1u << by_source) != 0) use(by_source);
     if ((parts & 1u << by_context) != 0) use(by_context);
+  }
+
+  [[gnu::always_inline]] void append(Slots& slots, std::uint32_t slot, Key key,
+                                     std::uint32_t parts) {
+    each(parts, [&](unsigned part) {
+      std::uint32_t bit = bit_of(part, key);
+      if (!of_[part].kept.get(bit)) return;
+      slots[slot].sequence |= 1u << part;
+      of_[part].lists.add(bit, slot);
+    });
   }
 
   // Without a branch: which part a receive looks for cannot be predicted.
@@ -134,39 +135,22 @@ class PartIndex {
     return (((a.place ^ b.place) & bits_of(part)) | (a.context ^ b.context)) == 0;
   }
 
-  bool uses(unsigned part) const { return (used_ >> part & 1) != 0; }
-  std::size_t bit_of(unsigned part, Key key) const {
+  bool uses(unsigned part) const { return (used_ & 1u << part) != 0; }
+  bool keeps(unsigned part, Key key) const { return of_[part].kept.get(bit_of(part, key)); }
+  std::uint32_t bit_of(unsigned part, Key key) const {
     return part_hash_of(key, bits_of(part)) >> shift_;
   }
   /// It is time to leave messages out.
   bool due(std::uint32_t now) const { return choosing_ && now - since_ >= period_; }
 
-  void list_all(Lists& lists, std::uint32_t now);
+  void list_all(OfPart& of, std::uint32_t now);
   void choose(std::uint32_t parts, std::uint32_t now);
   void link(Slots& slots, std::uint32_t parts, const std::vector<std::uint32_t>& order);
-  [[gnu::always_inline]] void append(Slots& slots, std::uint32_t slot, Key key,
-                                     std::uint32_t parts) {
-    each(parts, [&](unsigned part) {
-      Lists& lists = lists_[part];
-      std::size_t bit = bit_of(part, key);
-      if (!lists.kept.get(bit)) return;
-      slots[slot].sequence |= 1u << part;
-      ++lists.listed;
-      Link* links = lists.links.data();
-      std::uint32_t head = lists.head_of(bit);
-      std::uint32_t at = lists.heads + slot;
-      std::uint32_t tail = links[head].prev;
-      links[tail].next = at;
-      links[head].prev = at;
-      links[at].next = head;
-      links[at].prev = tail;
-    });
-  }
 
-  std::array<Lists, all_parts> lists_;
+  std::array<OfPart, all_parts> of_;
   std::uint32_t used_ = 0;    // a bit for each part
   std::size_t bits_ = 0;      // of each part, a power of two
-  unsigned shift_ = 0;        // from 64 bits of hash to a bit
+  unsigned shift_ = 0;        // from 32 bits of hash to a bit
   bool choosing_ = false;     // some part's lists have all messages
   std::uint32_t since_ = 0;   // the sequence number when something new was searched for
   std::uint64_t period_ = 0;  // of sequence numbers, until it is due

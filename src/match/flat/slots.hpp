@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "match/envelope.hpp"
+#include "match/flat/ring.hpp"
 #include "match/memory.hpp"
 
 namespace hob::match::flat {
@@ -52,9 +53,11 @@ inline constexpr std::uint64_t wild_place = Key::of({0, any_source, any_tag}).pl
   return {(key.place & bits) | (wild_place & ~bits), key.context};
 }
 
-/// Mixes a communicator and these bits of a place into 64, of which the upper ones depend on all.
-[[gnu::always_inline]] inline std::uint64_t part_hash_of(Key key, std::uint64_t bits) {
-  return ((key.place & bits) ^ std::uint64_t{key.context} * 0x5bd1e995u) * 0x9e3779b97f4a7c15u;
+/// Mixes a communicator and the source, the tag or none of the two (`bits`: where they are in a
+/// place) into 32 bits, of which the upper ones depend on all.
+[[gnu::always_inline]] inline std::uint32_t part_hash_of(Key key, std::uint64_t bits) {
+  std::uint64_t part = key.place & bits;
+  return (static_cast<std::uint32_t>(part | part >> 32) ^ key.context * 0x5bd1e995u) * 0x9e3779b1u;
 }
 
 /// A queued receive or message. Its fields are read as wide as they were written, for a match often
@@ -76,12 +79,6 @@ struct Slot {
 };
 static_assert(sizeof(Slot) == 24);
 
-/// Neighbours in a ring of slots.
-struct Link {
-  std::uint32_t next;
-  std::uint32_t prev;
-};
-
 /// The slots of one queue. A slot keeps its number while it is in use.
 class Slots {
  public:
@@ -90,8 +87,8 @@ class Slots {
   Slot& operator[](std::uint32_t i) { return slots_[i]; }
   const Slot& operator[](std::uint32_t i) const { return slots_[i]; }
 
-  /// The slots with the same key, oldest first; only if there are several.
-  Link& ring(std::uint32_t i) { return rings_[i]; }
+  /// The links of slots with the same key, by slot; only where there are several.
+  Link* rings() { return rings_.data(); }
 
   /// A slot, or none: then grow() before.
   [[gnu::always_inline]] std::uint32_t allocate() {

@@ -50,9 +50,10 @@ class WildFilter {
  private:
   static constexpr std::size_t least_room = 64;
   static constexpr std::size_t bits_each = 32;
+  static constexpr std::size_t most_bits = std::size_t{1} << 31;
 
   std::size_t bit_of(Key key, unsigned wildcards) const {
-    return part_hash_of(key, compared_bits[wildcards]) >> 40 & mask_;
+    return part_hash_of(key, compared_bits[wildcards]) >> shift_;
   }
 
   void set(Key receive) {
@@ -64,7 +65,7 @@ class WildFilter {
                                          const Slots& slots);
 
   Array<std::uint64_t> words_;
-  std::size_t mask_ = 0;  // of a bit's number
+  unsigned shift_ = 0;    // from a hash to a bit's number
   std::size_t left_ = 0;  // receives that may be added before the bits are made anew
 };
 

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <vector>
 
@@ -241,6 +242,82 @@ TEST(Flat, LeavesMessagesThatNobodySearchesOutOfPartsLists) {
     arrive(7);
   }
   EXPECT_GE(longer, 2 * rounds);
+}
+
+// What is searched for is rare among the messages, and what is found comes again: so the lists are
+// made of few messages, most of them alone. Then many come with what is searched for.
+TEST(Flat, FindsTheOldestInListsMadeForOneMessageEach) {
+  Memory memory(nullptr);
+  flat::Slots slots(memory);
+  flat::PartIndex parts(memory);
+  constexpr auto by_source = flat::PartIndex::by_source;
+  constexpr std::int32_t searched = 24;  // so many that some share a list
+  auto from = [](std::int32_t source) { return flat::Key::of({3, source, any_tag}); };
+  std::deque<std::uint32_t> queued;
+  std::uint32_t now = flat::Slot::sequence_step;
+  auto arrive = [&](std::int32_t source) {
+    if (slots.used() == slots.capacity()) {
+      slots.grow();
+      if (parts.any()) parts.extend(slots.capacity());
+    }
+    std::uint32_t slot = slots.allocate();
+    auto key = flat::Key::of({3, source, static_cast<std::int32_t>(now)});
+    slots[slot] = {item(1), key.place, key.context, now};
+    now += flat::Slot::sequence_step;
+    if (parts.any()) parts.append(slots, slot, key);
+    queued.push_back(slot);
+  };
+  auto take = [&](std::uint32_t slot) {
+    parts.remove(slots, slot);
+    std::erase(queued, slot);
+    slots.release(slot);
+  };
+  std::size_t made = 0, looked = 0;
+  auto check = [&](std::int32_t source) {
+    if (!parts.ready(by_source, from(source), now)) {
+      parts.make(slots, by_source, from(source), {queued.begin(), queued.end()}, now);
+      ++made;
+    }
+    std::uint32_t expected = flat::none;
+    for (std::uint32_t slot : queued) {
+      if (slots[slot].key().source() != static_cast<std::uint32_t>(source)) continue;
+      expected = slot;
+      break;
+    }
+    std::uint32_t look = parts.look(slots, by_source, from(source));
+    if (look != flat::PartIndex::unsure) {
+      EXPECT_EQ(look, expected);
+      ++looked;
+    }
+    EXPECT_EQ(parts.find(slots, by_source, from(source), now), expected);
+    return expected;
+  };
+  for (std::int32_t i = 0; i < 1000; ++i) arrive(i);
+  std::mt19937 random(7);
+  auto any = [&](std::int32_t below) {
+    return static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(below));
+  };
+  for (int i = 0; i < 20000; ++i) {
+    std::int32_t source = any(searched);
+    take(check(source));
+    arrive(source);
+  }
+  std::size_t listed = 0;
+  for (std::uint32_t slot : queued) listed += slots[slot].lists() != 0;
+  ASSERT_LT(listed, 40u);
+  made = looked = 0;
+  for (int i = 0; i < 3000 && !testing::Test::HasFailure(); ++i) {
+    if (any(2) == 0 && queued.size() < 1060) {
+      arrive(any(searched));
+    } else if (any(3) != 0) {
+      if (std::uint32_t slot = check(any(searched)); slot != flat::none) take(slot);
+    } else {
+      take(queued[static_cast<std::size_t>(any(static_cast<std::int32_t>(queued.size())))]);
+      arrive(1000 + any(1000));
+    }
+  }
+  EXPECT_EQ(made, 0u);
+  EXPECT_GT(looked, 100u);
 }
 
 TEST(Flat, KeepsAShortQueuesOrderWhenNumbersRunOut) {
