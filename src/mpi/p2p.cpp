@@ -487,7 +487,7 @@ void draw_all() {
 int start_with_library(Channel& channel, const Target& target, const Wanted& wanted,
                        MPI_Request* request) {
   const bool timed = channel.to_be_timed();
-  channel.starts();
+  channel.starts(target.count);
   const Predefined* type = timed ? predefined(target.type) : nullptr;
   if (!type) return native_start(target, wanted, request);
   const double bytes = static_cast<double>(target.count) * type->bytes;
@@ -840,7 +840,7 @@ int receive(const Target& target, const Wanted& wanted, MPI_Status* status) {
     guard.unlock();
     return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
   }
-  channel->starts();
+  channel->starts(target.count);
   if (channel->outstanding == 0) {
     ++channel->stats.lone;
     grant_express(*channel);

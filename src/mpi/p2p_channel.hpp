@@ -117,9 +117,15 @@ class Channel final : public CompletionObserver {
     return sentinel_;
   }
 
-  /// One more receive goes to the library. Whether it is to be timed is asked before.
+  /// One more receive, of `count` elements, goes to the library. Whether it is to be timed is asked
+  /// before. A long one counts as up to 16: so much longer it takes than looking for its message.
   bool to_be_timed() const { return untimed == 0 && !native_only; }
-  void starts() { untimed = untimed == 0 ? timed_one_in - 1 : untimed - 1; }
+  void starts(MPI_Count count) {
+    if (untimed == 0) untimed = timed_one_in;
+    const auto weight =
+        1 + static_cast<std::uint32_t>(std::min<MPI_Count>(count / Express::kLong, 15));
+    untimed -= std::min(untimed, weight);
+  }
   void was_fast(bool is_long) {
     timed_one_in = std::min(2 * timed_one_in, is_long ? kTimedWhileLong : kTimedWhileFast);
   }

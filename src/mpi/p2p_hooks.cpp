@@ -124,7 +124,7 @@ int receive_too(SendAndReceive* both, int error, const p2p::Target& target,
 
 int on_Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
             MPI_Status* status) {
-  if (HOB_LIKELY(!blocking_needs_care() && p2p::express.receive(source, comm)))
+  if (HOB_LIKELY(!blocking_needs_care() && p2p::express.receive(count, source, comm)))
     return call::Recv(buf, count, datatype, source, tag, comm, status);
   return p2p::receive({buf, count, datatype}, {source, tag, comm}, status);
 }

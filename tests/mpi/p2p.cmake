@@ -1,7 +1,7 @@
 # Point-to-point programs on every MPI library: plainly, with Hob as it is by default, and with every
 # receive taken over.
 
-foreach(program order probe modes requests comms flood counts)
+foreach(program order probe modes requests comms flood counts notice)
   hob_mpi_program(p2p_${program} SOURCES p2p_${program}.c)
 endforeach()
 set(open_mpis ${HOB_MPIS})
@@ -161,6 +161,11 @@ foreach(mpi IN LISTS open_mpis)
   hob_p2p_test("" p2p_many_comms ${mpi} RANKS 2 MATCH plain)
   # A strategy that has no room for so many.
   hob_p2p_test("_lla" p2p_many_comms ${mpi} RANKS 2 MATCH always SETTINGS HOB_MATCH_STRATEGY=lla-8)
+endforeach()
+
+# By itself, after a few receives.
+foreach(mpi IN LISTS HOB_MPIS)
+  hob_p2p_test("" p2p_notice ${mpi} RANKS 2 MATCH auto)
 endforeach()
 
 # A million unexpected messages; fewer on MPICH, which itself takes minutes for more.

@@ -148,8 +148,8 @@ ASLEEP = (
     | {
         "Wait": "requests::unknown_at(request)",
         "Test": "requests::unknown_at(request)",
-        "Recv": "p2p::express.receive(source, comm)",
-        "Irecv": "p2p::express.start(source, comm)",
+        "Recv": "p2p::express.receive(count, source, comm)",
+        "Irecv": "p2p::express.start(count, source, comm)",
     }
     | {call: "" for call in "Send Ssend Rsend Bsend Isend Issend Irsend Ibsend".split()}
 )
@@ -157,8 +157,8 @@ ASLEEP = (
 # When these need nothing of Hob's, they are the library's own, without a frame of Hob's below: after
 # a wait, each return costs more than everything else in a wrapper.
 EXPRESS = {call: "requests::all_native()" for call in COMPLETIONS} | {
-    "Recv": "idle() && p2p::express.receive(source, comm)",
-    "Irecv": "p2p::express.start(source, comm)",
+    "Recv": "idle() && p2p::express.receive(count, source, comm)",
+    "Irecv": "p2p::express.start(count, source, comm)",
     "Send": "idle()",
     "Ssend": "idle()",
     "Rsend": "idle()",
