@@ -4,11 +4,10 @@
 //   match_mpi [--depth N]... [--bytes N]... [--what posted|unexpected|rate]... [--seconds S]
 //   [--clear MB] [--pin]
 //
-//
 // what:
-//   posted      round trip, behind N receives on both ranks that no message of the ping-pong
-//   matches unexpected  round trip, behind N messages on both ranks that no receive of the
-//   ping-pong matches rate        bursts of 64 messages to receives that stand behind N others
+// - posted: round trip, behind N receives on both ranks that no message of the ping-pong matches
+// - unexpected: round trip, behind N messages on both ranks that no receive of it matches
+// - rate: bursts of 64 messages to receives that stand behind N others
 //
 // Rank 0 prints a line of JSON for each: median and least time of a round trip or of a message.
 // With --clear, MB megabytes are walked through before each timed step on both ranks.

@@ -187,34 +187,56 @@ class Bench(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("no-such-bench", err)
 
+    class Own:
+        """A benchmark with one row and one limit, which then fails with `fault` if that is set."""
+
+        HELP = "a benchmark"
+        fault = None
+
+        @staticmethod
+        def add_arguments(parser):
+            parser.add_argument("--value", type=float, default=1)
+
+        @classmethod
+        def run(cls, args, rows):
+            rows.row(size=8, ns=args.value)
+            rows.at_most("ns", args.value, 2)
+            if cls.fault:
+                raise cls.fault
+
     def test_writes_rows_limits_and_machine_and_fails_on_a_miss(self):
         from hob import bench
-        from hob.benchlib import Bench as Rows
-
-        class Module:
-            HELP = "a benchmark"
-
-            @staticmethod
-            def add_arguments(parser):
-                parser.add_argument("--value", type=float, default=1)
-
-            @staticmethod
-            def run(args):
-                rows = Rows()
-                rows.row(size=8, ns=args.value)
-                rows.at_most("ns", args.value, 2)
-                return rows.result()
 
         with tempfile.TemporaryDirectory() as scratch:
             out = Path(scratch) / "out.json"
             for value, ok in ((1, True), (3, False)):
-                bench.run_module("own", Module, ["--json", str(out), "--value", str(value)])
+                bench.run_module("own", self.Own, ["--json", str(out), "--value", str(value)])
                 written = json.loads(out.read_text())
                 self.assertEqual(written["bench"], "own")
                 self.assertIn("cores", written["machine"])
                 self.assertEqual(written["rows"], [{"size": 8, "ns": value}])
                 self.assertEqual([limit["ok"] for limit in written["limits"]], [ok])
-        self.assertIsInstance(bench._own_parser("own", Module), argparse.ArgumentParser)
+                self.assertNotIn("ended_early", written)
+        self.assertIsInstance(bench._own_parser("own", self.Own), argparse.ArgumentParser)
+
+    def test_keeps_what_was_measured_before_a_fault_or_an_interrupt(self):
+        from hob import bench
+        from hob.benchlib import BenchError
+        from hob.where import HobError
+
+        for fault, raised, said in (
+            (BenchError("no such window"), HobError, "no such window"),
+            (KeyboardInterrupt(), KeyboardInterrupt, "interrupted"),
+        ):
+            with tempfile.TemporaryDirectory() as scratch:
+                out = Path(scratch) / "out.json"
+                failing = type("Failing", (self.Own,), {"fault": fault})
+                with self.assertRaises(raised):
+                    bench.run_module("own", failing, ["--json", str(out)])
+                written = json.loads(out.read_text())
+                self.assertEqual(written["rows"], [{"size": 8, "ns": 1}])
+                self.assertEqual(len(written["limits"]), 1)
+                self.assertIn(said, written["ended_early"])
 
 
 if __name__ == "__main__":

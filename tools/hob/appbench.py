@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from hob.benchlib import Bench, BenchError, Progress, alternate, median, ratio, run_mpi
+from hob.benchlib import BenchError, Progress, alternate, median, ratio, run_mpi
 
 BUDGETS = (10, 25, 50, 100)
 # auto against always; speed-up at a budget of 100%.
@@ -46,10 +46,11 @@ def run_app(path, words, ranks, hob=None, setup="remote"):
     return own, result.counters()
 
 
-def compare(name, path, words, ranks, repeats, time_of, answer_of, index_slots, budgets=BUDGETS):
-    """Runs all variants in turn and judges them. time_of(own JSON): the time that counts.
+def compare(
+    bench, name, path, words, ranks, repeats, time_of, answer_of, index_slots, budgets=BUDGETS
+):
+    """Runs all variants in turn and judges them in `bench`. time_of(own JSON): the time that counts.
     answer_of(own JSON): what must be the same in all runs."""
-    bench = Bench()
     first, _ = run_app(path, words, ranks)
     footprint = int(first["totals"]["footprint_bytes"])
 
@@ -139,9 +140,7 @@ def compare(name, path, words, ranks, repeats, time_of, answer_of, index_slots, 
                 against,
                 AUTO_FACTOR,
             )
-    result = bench.result()
-    result["footprint_bytes"] = footprint
-    return result
+    bench.also["footprint_bytes"] = footprint
 
 
 def draw_modes(result, unit, title):

@@ -7,18 +7,20 @@ import argparse
 import importlib
 import json
 import pkgutil
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from hob import benches
-from hob.benchlib import BenchError, machine, table
+from hob.benchlib import Bench, BenchError, machine, table
 from hob.where import BIN, HobError
 
 DESCRIPTION = """Measures what Hob claims, and says for each claim whether this run held it."""
 
-EPILOG = """Exit status: 0 if every limit was met, 1 if one was not, 2 if it could not be run.
+EPILOG = """Exit status: 0 if every limit was met, 1 if one was not, 2 if it could not be run to its end.
+A benchmark that is interrupted, or fails, still prints and writes what it has measured.
 Numbers are medians of runs with and without Hob in turn; ratios within one run are what counts,
 since absolute times differ from machine to machine and from day to day."""
 
@@ -89,11 +91,28 @@ def verdicts(limits):
 def run_module(name, module, words):
     """Runs one benchmark module; its full result."""
     args = _own_parser(name, module).parse_args(words)
+    bench, early = Bench(), None
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        result = module.run(args)
+        module.run(args, bench)
     except BenchError as error:
-        raise HobError(f"bench {name}: {error}") from error
-    result = {"bench": name, "machine": machine(), "quick": args.quick, **result}
+        early = HobError(f"bench {name}: {error}")
+    except KeyboardInterrupt as interrupt:
+        early = interrupt
+    if early and not bench.rows:
+        raise early
+    result = {"bench": name, "machine": machine(), "quick": args.quick, **bench.result()}
+    if early:
+        result["ended_early"] = str(early) or "interrupted"
+    _show(result, module, args)
+    if early:
+        print(f"hob: bench {name} ended early: this is what it had measured", file=sys.stderr)
+        raise early
+    return result
+
+
+def _show(result, module, args):
+    """Prints a result, and writes it where the arguments say."""
     print(table(result["rows"]))
     if result["limits"]:
         print("\n" + verdicts(result["limits"]))
@@ -102,8 +121,7 @@ def run_module(name, module, words):
     if args.picture and hasattr(module, "draw"):
         module.draw(result, args.picture)
     elif args.picture:
-        print(f"hob: bench {name} has no picture", file=sys.stderr)
-    return result
+        print(f"hob: bench {result['bench']} has no picture", file=sys.stderr)
 
 
 def run_program(path, words):

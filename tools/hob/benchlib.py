@@ -1,9 +1,9 @@
 """What the benchmark drivers share: the set-ups, running a program with and without Hob, tables,
 limits, progress.
 
-A driver is a module in hob.benches with NAME, HELP, add_arguments(parser) and run(args). run
-returns {"rows": [...], "limits": [...]}, made with Bench below; `hob bench` adds the machine,
-prints and writes. Times are medians; with is always compared to without in short alternating runs
+A driver is a module in hob.benches with NAME, HELP, add_arguments(parser) and run(args, bench). run
+puts rows and limits into the Bench below as soon as it has them; `hob bench` adds the machine,
+prints and writes, also where run() ends early. Times are medians; with is always compared to without in short alternating runs
 (`alternate`), since machines are noisy and drift.
 """
 
@@ -146,6 +146,18 @@ def _read_report(path, command):
         raise BenchError(f"no report from {' '.join(command)}: {fault}") from fault
 
 
+def _end(job):
+    """Ends a launcher that still runs: asked first, since a killed one may leave its ranks behind."""
+    if job.poll() is not None:
+        return
+    job.terminate()
+    try:
+        job.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        job.communicate()
+
+
 def run_mpi(
     path, args=(), ranks=2, setup="remote", hob=None, mpi="mpich5", report=False, timeout=300
 ):
@@ -155,28 +167,31 @@ def run_mpi(
         json_file = f"{scratch}/hob.json" if report and hob is not None else None
         command, environment = _command(path, args, ranks, setup, hob, mpi, json_file)
         start = time.monotonic()
+        # In the scratch directory, so that a ./hob.conf of the user is not read.
+        job = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=scratch,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         try:
-            # In the scratch directory, so that a ./hob.conf of the user is not read.
-            done = subprocess.run(
-                command,
-                env=environment,
-                cwd=scratch,
-                timeout=timeout,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-            )
+            out, errors = job.communicate(timeout=timeout)
         except subprocess.TimeoutExpired as late:
             raise BenchError(f"took more than {timeout} s: {' '.join(command)}") from late
+        finally:
+            _end(job)
         seconds = time.monotonic() - start
-        if done.returncode != 0:
+        if job.returncode != 0:
             raise BenchError(
-                f"exit status {done.returncode} from {' '.join(command)}\n"
-                f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
+                f"exit status {job.returncode} from {' '.join(command)}\n"
+                f"{out[-2000:]}{errors[-2000:]}"
             )
         written = _read_report(json_file, command) if json_file else None
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return Result(rows, written, seconds, done.stdout)
+    rows = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    return Result(rows, written, seconds, out)
 
 
 class GatedJob:
@@ -267,8 +282,6 @@ def duel(variants, batches, progress=None, discard=2):
     than two batches meets all alike. Returns ({name: [printed line, ...]}, {name: Result with the
     report}); the first `discard` batches are left out."""
     out, jobs, results = {name: [] for name in variants}, {}, {}
-    # A stopped job would outlive a driver that is ended by a signal.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
         try:
             for number, (name, job) in enumerate(variants.items()):
@@ -344,10 +357,10 @@ def ratio(numerators, denominators):
 
 
 class Bench:
-    """The rows and limits of one benchmark."""
+    """The rows and limits of one benchmark, and `also`: what else its JSON says."""
 
     def __init__(self):
-        self.rows, self.limits = [], []
+        self.rows, self.limits, self.also = [], [], {}
 
     def row(self, **columns):
         self.rows.append(columns)
@@ -373,7 +386,7 @@ class Bench:
         )
 
     def result(self):
-        return {"rows": self.rows, "limits": self.limits}
+        return {"rows": self.rows, "limits": self.limits, **self.also}
 
 
 def machine():

@@ -15,9 +15,10 @@ def add_arguments(parser):
     parser.add_argument("--repeats", type=int, default=5, help="runs of each variant (default: 5)")
 
 
-def run(args):
+def run(args, bench):
     bodies, repeats = (500, 1) if args.quick else (args.bodies, args.repeats)
-    return compare(
+    compare(
+        bench,
         NAME,
         program("barnes-hut"),
         ["--bodies", bodies, "--steps", 1],

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from hob.benches.ghost_jobs import job
-from hob.benchlib import Bench, BenchError, Progress, build_dir
+from hob.benchlib import BenchError, Progress, build_dir
 
 NAME = "binding"
 HELP = "load per ghost for uneven targets, sizes and operations, by binding (Figs. 6, 7)"
@@ -58,8 +58,7 @@ def _simulated():
         return json.loads(out.read_text())
 
 
-def run(args):
-    bench = Bench()
+def run(args, bench):
     progress = Progress(NAME, len(PATTERNS) * len(BINDINGS))
     real = {}
     for pattern, (counter, words) in PATTERNS.items():
@@ -89,8 +88,6 @@ def run(args):
     simulated = _simulated()
     for row in simulated["rows"]:
         bench.row(where="simulated, 16 nodes x 24 ranks", **row)
-    result = bench.result()
-    result["limits"] += [
+    bench.limits += [
         {**limit, "name": f"simulated {limit['name']}"} for limit in simulated["limits"]
     ]
-    return result

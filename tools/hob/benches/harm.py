@@ -1,6 +1,6 @@
 """Programs that a cache cannot help, with and without Hob (bench/mpi/rma_harm.cpp)."""
 
-from hob.benchlib import Bench, Progress, duel, median, plot, program, ratio
+from hob.benchlib import Progress, duel, median, plot, program, ratio
 
 NAME = "harm"
 HELP = "programs with nothing to gain: same-node gets, no reuse, put and accumulate, ping-pong"
@@ -38,12 +38,11 @@ def add_arguments(parser):
     parser.add_argument("--only", default="", help="only this program, e.g. gets")
 
 
-def run(args):
+def run(args, bench):
     # Several starts: where a process happens to lie in memory can double its cost for good.
     starts, batches = (3, 5) if args.quick else (args.starts, 15)
     path = program("rma_harm")
     cases = [case for case in CASES if args.only in ("", case[0])]
-    bench = Bench()
     progress = Progress(NAME, starts * (batches + 2) * len(cases))
     for what, setup, size, count, more in cases:
         words = [f"what={what}", f"size={size}", f"count={count}", *more]
@@ -69,7 +68,6 @@ def run(args):
         )
         bench.at_most(f"{name}, {where}, {size} B: time against native", slowdown, LIMIT)
     progress.done()
-    return bench.result()
 
 
 def draw(result, path):

@@ -1,6 +1,6 @@
 """Cost of a get and flush of cached data (bench/mpi/rma_hit.cpp)."""
 
-from hob.benchlib import Bench, Progress, alternate, median, plot, program, ratio, run_mpi
+from hob.benchlib import Progress, alternate, median, plot, program, ratio, run_mpi
 
 NAME = "hit"
 HELP = "get + flush of cached data against memcpy, the native get over TCP, and same-node"
@@ -16,7 +16,7 @@ def add_arguments(parser):
     parser.add_argument("--repeats", type=int, default=9, help="runs of each variant (default: 9)")
 
 
-def run(args):
+def run(args, bench):
     repeats = 3 if args.quick else args.repeats
     rounds = 9 if args.quick else 31
     path = program("rma_hit")
@@ -39,7 +39,6 @@ def run(args):
             row[column] for result in runs[variant] for row in result.rows if row["size"] == size
         ]
 
-    bench = Bench()
     for size in SIZES:
         columns = {"bytes": size}
         remote = over_runs("native remote", size, "get_ns")
@@ -68,7 +67,6 @@ def run(args):
             gap,
             max(5.0, 0.1 * columns["always_ns"]),
         )
-    return bench.result()
 
 
 def draw(result, path):

@@ -6,7 +6,7 @@ import tempfile
 import time
 
 from hob.benches.ghost_jobs import TWO_NODES, job
-from hob.benchlib import Bench, BenchError, build_dir, mpis, program
+from hob.benchlib import BenchError, build_dir, mpis, program
 
 NAME = "idle-ghost"
 ASLEEP_US = 50000
@@ -85,7 +85,7 @@ def _idle_share(seconds):
             process.wait()
 
 
-def run(args):
+def run(args, bench):
     seconds = 2 if args.quick else args.seconds
     shares = _idle_share(seconds)
     # Long enough for the ghost to have gone to sleep beside an origin that only waits.
@@ -95,7 +95,6 @@ def run(args):
     # After as long a pause, but by a ghost that never sleeps: caches are as cold.
     awake = job(words, ghosts=1, extra={"HOB_GHOST_WAIT": "yield"})[-1]
     wake = asleep["us"] - awake["us"]
-    bench = Bench()
     bench.row(what="processor share of an idle ghost", value=max(shares))
     bench.row(what="put to a ghost that just worked, us", value=rows[0]["us"])
     bench.row(what="put to one that stayed awake for as long, us", value=awake["us"])
@@ -106,4 +105,3 @@ def run(args):
     # With what the caches lost meanwhile, too.
     bench.at_most("beyond a put to a ghost that just worked, us", asleep["us"] - rows[0]["us"], 100)
     bench.at_most("slow-down of a computation beside it", asleep["slowdown"], 1.03)
-    return bench.result()

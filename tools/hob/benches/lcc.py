@@ -18,9 +18,10 @@ def add_arguments(parser):
     parser.add_argument("--repeats", type=int, default=5, help="runs of each variant (default: 5)")
 
 
-def run(args):
+def run(args, bench):
     scale, repeats = (10, 1) if args.quick else (args.scale, args.repeats)
-    return compare(
+    compare(
+        bench,
         NAME,
         program("lcc"),
         ["--rmat", scale, args.edge_factor],

@@ -129,51 +129,61 @@ def _judge(bench, cells, cell, shallow):
 def _measure(bench, mpi, setup, args):
     depths = args.depth or (DEPTHS[:3] if args.quick else DEPTHS)
     sizes = args.bytes or (SIZES[:1] if args.quick else SIZES)
+    whats = args.what or WHATS
     cells = _Cells(mpi, setup, args)
     progress = Progress(f"{NAME} {mpi} {setup}", cells.repeats * len(VARIANTS))
-    whats = args.what or WHATS
     cells.run(whats, depths, sizes, cells.repeats, progress=progress)
     progress.done()
-    for what in whats:
-        for size in sizes:
-            for depth in depths:
-                cell = (what, depth, size)
-                shallow = None
-                if 0 in depths:
-                    shallow = median(cells.times[what, 0, size]["native"])
-                for times in AGAIN:
-                    if _judge(Bench(), cells, cell, shallow):
-                        break
-                    cells.again(cell, times)
-                native, auto, always = (cells.times[cell][v] for v in VARIANTS)
-                bench.row(
-                    mpi=mpi,
-                    setup=setup,
-                    what=what,
-                    depth=depth,
-                    bytes=size,
-                    runs=len(native),
-                    native_us=median(native),
-                    auto_us=median(auto),
-                    always_us=median(always),
-                    auto_speedup=ratio(native, auto),
-                    always_speedup=ratio(native, always),
-                    native_native=cells.control(cell),
-                )
-                _judge(bench, cells, cell, shallow)
+    order = [(what, depth, size) for what in whats for size in sizes for depth in depths]
+
+    def shallow(cell):
+        what, _, size = cell
+        return median(cells.times[what, 0, size]["native"]) if 0 in depths else None
+
+    try:
+        missed = [cell for cell in order if not _judge(Bench(), cells, cell, shallow(cell))]
+        for times in AGAIN:
+            progress = Progress(f"{NAME} {mpi} {setup}, missed cells again", len(missed))
+            for what, depth, size in missed:
+                cells.again((what, depth, size), times)
+                progress.tick(f"{what} depth {depth}, {size} B")
+            progress.done()
+            missed = [cell for cell in missed if not _judge(Bench(), cells, cell, shallow(cell))]
+    finally:
+        for cell in order:
+            _add(bench, cells, cell, shallow(cell))
 
 
-def run(args):
+def _add(bench, cells, cell, shallow):
+    """A cell's row and limits."""
+    what, depth, size = cell
+    native, auto, always = (cells.times[cell][v] for v in VARIANTS)
+    bench.row(
+        mpi=cells.mpi,
+        setup=cells.setup,
+        what=what,
+        depth=depth,
+        bytes=size,
+        runs=len(native),
+        native_us=median(native),
+        auto_us=median(auto),
+        always_us=median(always),
+        auto_speedup=ratio(native, auto),
+        always_speedup=ratio(native, always),
+        native_native=cells.control(cell),
+    )
+    _judge(bench, cells, cell, shallow)
+
+
+def run(args, bench):
     os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
     os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     # Without it, libfabric's tcp provider loses messages beyond 64 unexpected ones.
     os.environ.setdefault("FI_TCP_MAX_SAVED", "1000000")
-    bench = Bench()
     for mpi in args.mpi or [name for name in mpis() if name != "abi5"]:
         node, tcp = _setups(mpi)
         for setup in (node,) if args.node_only else (tcp,) if args.tcp_only else (node, tcp):
             _measure(bench, mpi, setup, args)
-    return bench.result()
 
 
 def draw(result, path):

@@ -1,6 +1,6 @@
 """The paper's micro-benchmark (bench/mpi/rma_micro.cpp; section IV-A, Figs. 9-11)."""
 
-from hob.benchlib import Bench, Progress, alternate, median, plot, program, ratio, run_mpi
+from hob.benchlib import Progress, alternate, median, plot, program, ratio, run_mpi
 
 NAME = "micro"
 HELP = "the paper's 20K gets drawn from 1K, over index and storage sizes, fixed and adaptive"
@@ -19,7 +19,7 @@ def add_arguments(parser):
     parser.add_argument("--gets", type=int, default=20000, help="Z of the paper (default: 20000)")
 
 
-def run(args):
+def run(args, bench):
     repeats = 1 if args.quick else args.repeats
     inner = 1 if args.quick else 3
     indexes = INDEXES[::3] if args.quick else INDEXES
@@ -49,7 +49,6 @@ def run(args):
     def seconds(name):
         return batches_of(runs[name])
 
-    bench = Bench()
     native = seconds("native")
     for name in variants:
         last = runs[name][-1]
@@ -90,7 +89,6 @@ def run(args):
             ADAPTIVE_FACTOR,
         )
     progress.done()
-    return bench.result()
 
 
 def batches_of(results):

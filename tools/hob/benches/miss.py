@@ -1,6 +1,6 @@
 """Added cost of a get that the cache does not have (bench/mpi/rma_miss.cpp)."""
 
-from hob.benchlib import Bench, Progress, duel, median, plot, program, quantile, ratio
+from hob.benchlib import Progress, duel, median, plot, program, quantile, ratio
 
 NAME = "miss"
 HELP = "added cost of a miss by access type, median and p99, against the native remote get"
@@ -39,10 +39,9 @@ def add_arguments(parser):
     parser.add_argument("--policy", default="default", help="cache_policy (default: default)")
 
 
-def run(args):
+def run(args, bench):
     batches = 10 if args.quick else args.batches
     path = program("rma_miss")
-    bench = Bench()
     progress = Progress(NAME, (batches + 2) * len(SIZES))
     for size in SIZES:
         job = {"path": path, "args": [f"size={size}", "count=250", "skip=50"]}
@@ -77,7 +76,6 @@ def run(args):
             bench.at_most(f"{name}, {size} B: median against native", middle, limit)
             bench.at_most(f"{name}, {size} B: p99 against native", tail, P99_LIMIT)
     progress.done()
-    return bench.result()
 
 
 def share(result, kind):

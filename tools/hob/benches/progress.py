@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hob.benches.ghost_jobs import job
-from hob.benchlib import Bench, BenchError, Progress, median
+from hob.benchlib import BenchError, Progress, median
 
 NAME = "progress"
 HELP = "one-sided operations to a computing target: native, MPI's progress thread, ghosts (Fig. 4)"
@@ -21,7 +21,7 @@ def add_arguments(parser):
     )
 
 
-def run(args):
+def run(args, bench):
     repeats = 1 if args.quick else args.repeats
     busy = (0, 1000) if args.quick else (0, 10, 100, 1000, 10000)
     words = [
@@ -54,7 +54,6 @@ def run(args):
     def value(op, wait, name, column="us"):
         return median([row[column] for row in found[op, wait, name]])
 
-    bench = Bench()
     for op in OPERATIONS:
         for wait in busy:
             bench.row(
@@ -88,4 +87,3 @@ def run(args):
                     value(op, wait, "ghost") / value(op, wait, name),
                     1,
                 )
-    return bench.result()

@@ -1,7 +1,7 @@
 """What redirection costs where there is nothing to gain (bench/ghost)."""
 
 from hob.benches.ghost_jobs import job
-from hob.benchlib import Bench, Progress, median, ratio
+from hob.benchlib import Progress, median, ratio
 
 NAME = "redirect"
 HELP = (
@@ -33,7 +33,7 @@ def add_arguments(parser):
     parser.add_argument("--repeats", type=int, default=9, help="runs of each variant (default: 9)")
 
 
-def run(args):
+def run(args, bench):
     repeats = 1 if args.quick else args.repeats
     variants = {}
     for what in ("operations", "calls"):
@@ -61,7 +61,6 @@ def run(args):
             progress.tick(f"{who} {what}")
     progress.done()
 
-    bench = Bench()
     for (where, name), times in found.items():
 
         def times_native(who, times=times):
@@ -108,4 +107,3 @@ def run(args):
             )
         if where == "same node" and name in SAME_NODE:
             bench.at_most(f"same-node {name}: us beyond native", us("ghost") - us("native"), 0.05)
-    return bench.result()

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from hob.benchlib import Bench, BenchError, Progress, build_dir, plot, program, run_mpi
+from hob.benchlib import BenchError, Progress, build_dir, plot, program, run_mpi
 
 NAME = "scale"
 HELP = "memory of the cache against ranks and targets, real and simulated"
@@ -19,10 +19,9 @@ def add_arguments(parser):
     parser.add_argument("--ranks", default="2,4,8", help="real ranks (default: 2,4,8)")
 
 
-def run(args):
+def run(args, bench):
     counts = [2, 4] if args.quick else [int(word) for word in args.ranks.split(",")]
     path = program("rma_scale")
-    bench = Bench()
     progress = Progress(NAME, 2 * len(counts) + 1)
     one_target = {}
     for ranks in counts:
@@ -50,7 +49,6 @@ def run(args):
     simulate(bench, args.quick)
     progress.tick("simulated")
     progress.done()
-    return bench.result()
 
 
 def simulate(bench, quick):

@@ -1,7 +1,7 @@
 """What ranks of one node gain by sharing what they fetched (apps/lcc on two nodes)."""
 
 from hob.appbench import run_app
-from hob.benchlib import Bench, BenchError, Progress, alternate, median, program, ratio
+from hob.benchlib import BenchError, Progress, alternate, median, program, ratio
 
 NAME = "share"
 HELP = (
@@ -20,7 +20,7 @@ def add_arguments(parser):
     parser.add_argument("--repeats", type=int, default=3, help="runs of each variant (default: 3)")
 
 
-def run(args):
+def run(args, bench):
     scale, repeats = (9, 1) if args.quick else (args.scale, args.repeats)
     path, words = program("lcc"), ["--rmat", scale, 16]
     first, _ = run_app(path, words, 4, setup="two-nodes")
@@ -44,7 +44,6 @@ def run(args):
     runs = alternate(variants, repeats, progress)
     progress.done()
 
-    bench = Bench()
     times = {
         key: [own["totals"]["microseconds_per_vertex"] for own, _ in found]
         for key, found in runs.items()
@@ -76,4 +75,3 @@ def run(args):
         bench.at_most(
             f"sharing, {budget}%: time", ratio(times[("on", budget)], times[("off", budget)]), 1
         )
-    return bench.result()
