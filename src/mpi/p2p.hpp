@@ -14,20 +14,21 @@ namespace hob::mpi::p2p {
 /// and none of them is to be watched or timed. The long way (p2p.cpp) grants some and books them
 /// later; none while threads of the program may be here together.
 struct Express {
-  /// Receives of more elements take so long that the long way costs nothing, and are timed sooner.
-  static constexpr MPI_Count kLong = 16384;
+  /// Receives of so many elements take so long that the long way costs nothing, and are timed
+  /// sooner.
+  static constexpr MPI_Count kLong = 65536;
 
   MPI_Comm comm{};
   std::uint32_t nonblocking = 0;  ///< so many more
   std::uint32_t blocking = 0;     ///< so many more
 
   bool start(MPI_Count count, int source, MPI_Comm on) {
-    if (on != comm || nonblocking == 0 || source == MPI_PROC_NULL || count > kLong) return false;
+    if (on != comm || nonblocking == 0 || source == MPI_PROC_NULL || count >= kLong) return false;
     --nonblocking;
     return true;
   }
   bool receive(MPI_Count count, int source, MPI_Comm on) {
-    if (on != comm || blocking == 0 || source == MPI_PROC_NULL || count > kLong) return false;
+    if (on != comm || blocking == 0 || source == MPI_PROC_NULL || count >= kLong) return false;
     --blocking;
     return true;
   }
