@@ -8,7 +8,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
-INTERFACE = ROOT / "src/mpi/interface"
+INTERFACE = ROOT / "src/mpi/pmpi/interface"
 sys.path.insert(0, str(INTERFACE))
 import generate  # noqa: E402
 import plan  # noqa: E402

@@ -1,0 +1,392 @@
+#include "mpi/datatype/layouts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/resolve.hpp"
+#include "mpi/pmpi/spin.hpp"
+
+namespace hob::mpi {
+namespace {
+
+/// Beyond this a flattened type costs more than it can save.
+constexpr std::size_t kMaxBlocks = std::size_t{1} << 18;
+
+/// The arguments a derived type was made with, plain and large-count forms alike.
+struct Contents {
+  int combiner = MPI_COMBINER_NAMED;
+  std::vector<std::int64_t> integers, addresses, counts;
+  std::vector<MPI_Datatype> types;
+
+  ~Contents() {
+    for (MPI_Datatype& type : types)
+      if (!is_predefined(type)) real::Type_free(&type);
+  }
+
+  /// Predefined types, unnamed ones too, may not be freed.
+  static bool is_predefined(MPI_Datatype type) {
+    int combiner = MPI_COMBINER_NAMED;
+    [[maybe_unused]] int n = 0, a = 0, t = 0;
+#if HOB_HAS_LARGE_COUNT
+    MPI_Count ln = 0, la = 0, lc = 0, lt = 0;
+    if (have_large())
+      real::Type_get_envelope_c(type, &ln, &la, &lc, &lt, &combiner);
+    else
+#endif
+      real::Type_get_envelope(type, &n, &a, &t, &combiner);
+    switch (combiner) {
+      case MPI_COMBINER_NAMED:
+      case MPI_COMBINER_F90_REAL:
+      case MPI_COMBINER_F90_COMPLEX:
+      case MPI_COMBINER_F90_INTEGER:
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+      case MPI_COMBINER_VALUE_INDEX:
+#endif
+        return true;
+      default:
+        return false;
+    }
+  }
+
+#if HOB_HAS_LARGE_COUNT
+  static bool have_large();
+#endif
+  bool read(MPI_Datatype type);
+
+  /// The k-th argument of the call: counts come as counts if the large form was used.
+  std::int64_t argument(std::size_t k) const { return counts.empty() ? integers[k] : counts[k]; }
+  /// The k-th byte displacement after `before` counts.
+  std::int64_t address(std::size_t k, std::size_t before) const {
+    return counts.empty() ? addresses[k] : counts[before + k];
+  }
+};
+
+bool Contents::read(MPI_Datatype type) {
+#if HOB_HAS_LARGE_COUNT
+  if (have_large()) {
+    MPI_Count n = 0, a = 0, c = 0, t = 0;
+    if (real::Type_get_envelope_c(type, &n, &a, &c, &t, &combiner) != MPI_SUCCESS) return false;
+    if (combiner == MPI_COMBINER_NAMED) return true;
+    std::vector<int> ints(static_cast<std::size_t>(n));
+    std::vector<MPI_Aint> aints(static_cast<std::size_t>(a));
+    std::vector<MPI_Count> large(static_cast<std::size_t>(c));
+    std::vector<MPI_Datatype> inner(static_cast<std::size_t>(t));
+    if (real::Type_get_contents_c(type, n, a, c, t, ints.data(), aints.data(), large.data(),
+                                  inner.data()) != MPI_SUCCESS)
+      return false;
+    integers.assign(ints.begin(), ints.end());
+    addresses.assign(aints.begin(), aints.end());
+    counts.assign(large.begin(), large.end());
+    types = std::move(inner);
+    return true;
+  }
+#endif
+  int n = 0, a = 0, t = 0;
+  if (real::Type_get_envelope(type, &n, &a, &t, &combiner) != MPI_SUCCESS) return false;
+  if (combiner == MPI_COMBINER_NAMED) return true;
+  std::vector<int> ints(static_cast<std::size_t>(n));
+  std::vector<MPI_Aint> aints(static_cast<std::size_t>(a));
+  std::vector<MPI_Datatype> inner(static_cast<std::size_t>(t));
+  if (real::Type_get_contents(type, n, a, t, ints.data(), aints.data(), inner.data()) !=
+      MPI_SUCCESS)
+    return false;
+  integers.assign(ints.begin(), ints.end());
+  addresses.assign(aints.begin(), aints.end());
+  types = std::move(inner);
+  return true;
+}
+
+#if HOB_HAS_LARGE_COUNT
+bool Contents::have_large() {
+  static const bool have = real::find("PMPI_Type_get_envelope_c") != nullptr;
+  return have;
+}
+#endif
+
+struct Extent {
+  std::int64_t lower = 0, extent = 0;
+};
+
+Extent extent_of(MPI_Datatype type) {
+  MPI_Aint lower = 0, extent = 0;
+  real::Type_get_extent(type, &lower, &extent);
+  return {lower, extent};
+}
+
+/// Collects blocks in type-map order, merging neighbours; gives up beyond kMaxBlocks.
+class Flattener {
+ public:
+  std::vector<Block> blocks;
+
+  bool add(std::int64_t offset, std::uint64_t bytes) {
+    if (bytes == 0) return true;
+    if (!blocks.empty() &&
+        blocks.back().offset + static_cast<std::int64_t>(blocks.back().bytes) == offset) {
+      blocks.back().bytes += bytes;
+      return true;
+    }
+    if (blocks.size() >= kMaxBlocks) return false;
+    blocks.push_back({offset, bytes});
+    return true;
+  }
+
+  /// `count` elements of `type` in a row at `offset`.
+  bool add(MPI_Datatype type, std::int64_t offset, std::int64_t count) {
+    if (count <= 0) return true;
+    Flattener one;
+    if (!one.flatten(type)) return false;
+    return repeat(one.blocks, extent_of(type).extent, offset, count);
+  }
+
+  bool flatten(MPI_Datatype type);
+
+ private:
+  bool repeat(const std::vector<Block>& element, std::int64_t extent, std::int64_t offset,
+              std::int64_t count) {
+    if (element.size() == 1 && static_cast<std::int64_t>(element[0].bytes) == extent)
+      return add(offset + element[0].offset, element[0].bytes * static_cast<std::uint64_t>(count));
+    for (std::int64_t i = 0; i < count; ++i)
+      for (const Block& block : element)
+        if (!add(offset + i * extent + block.offset, block.bytes)) return false;
+    return true;
+  }
+
+  bool named(MPI_Datatype type);
+  bool strided(MPI_Datatype inner, std::int64_t count, std::int64_t length, std::int64_t stride);
+  bool subarray(const Contents& contents);
+};
+
+bool Flattener::named(MPI_Datatype type) {
+  int size = 0;
+  MPI_Aint low = 0, extent = 0;
+  real::Type_size(type, &size);
+  real::Type_get_true_extent(type, &low, &extent);
+  if (size == extent) return add(low, static_cast<std::uint64_t>(size));
+  struct ShortInt {
+    short value;
+    int index;
+  };
+  if (type == MPI_SHORT_INT)
+    return add(0, sizeof(short)) && add(offsetof(ShortInt, index), sizeof(int));
+  return false;
+}
+
+bool Flattener::strided(MPI_Datatype inner, std::int64_t count, std::int64_t length,
+                        std::int64_t stride) {
+  Flattener row;
+  if (!row.add(inner, 0, length)) return false;
+  return repeat(row.blocks, stride, 0, count);
+}
+
+bool Flattener::subarray(const Contents& contents) {
+  const auto dims = static_cast<std::size_t>(contents.integers[0]);
+  const bool large = !contents.counts.empty();
+  const auto value = [&](std::size_t k) {
+    return large ? contents.counts[k] : contents.integers[1 + k];
+  };
+  const bool fortran = contents.integers.back() == MPI_ORDER_FORTRAN;
+  std::int64_t stride = extent_of(contents.types[0]).extent;
+  Flattener inner;
+  if (!inner.flatten(contents.types[0])) return false;
+  std::vector<Block> region = std::move(inner.blocks);
+  for (std::size_t k = 0; k < dims; ++k) {  // from the fastest dimension to the slowest
+    const std::size_t d = fortran ? k : dims - 1 - k;
+    Flattener next;
+    if (!next.repeat(region, stride, value(2 * dims + d) * stride, value(dims + d))) return false;
+    region = std::move(next.blocks);
+    stride *= value(d);
+  }
+  for (const Block& block : region)
+    if (!add(block.offset, block.bytes)) return false;
+  return true;
+}
+
+bool Flattener::flatten(MPI_Datatype type) {
+  Contents c;
+  if (!c.read(type)) return false;
+  switch (c.combiner) {
+    case MPI_COMBINER_NAMED:
+    case MPI_COMBINER_F90_REAL:
+    case MPI_COMBINER_F90_COMPLEX:
+    case MPI_COMBINER_F90_INTEGER:
+      return named(type);
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_RESIZED:
+      return flatten(c.types[0]);
+    case MPI_COMBINER_CONTIGUOUS:
+      return add(c.types[0], 0, c.argument(0));
+    case MPI_COMBINER_VECTOR:
+      return strided(c.types[0], c.argument(0), c.argument(1),
+                     c.argument(2) * extent_of(c.types[0]).extent);
+    case MPI_COMBINER_HVECTOR:
+      return strided(c.types[0], c.argument(0), c.argument(1), c.address(0, 2));
+    case MPI_COMBINER_INDEXED:
+    case MPI_COMBINER_HINDEXED: {
+      const auto n = static_cast<std::size_t>(c.argument(0));
+      const std::int64_t unit = extent_of(c.types[0]).extent;
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::int64_t offset =
+            c.combiner == MPI_COMBINER_INDEXED ? c.argument(1 + n + i) * unit : c.address(i, 1 + n);
+        if (!add(c.types[0], offset, c.argument(1 + i))) return false;
+      }
+      return true;
+    }
+    case MPI_COMBINER_INDEXED_BLOCK:
+    case MPI_COMBINER_HINDEXED_BLOCK: {
+      const auto n = static_cast<std::size_t>(c.argument(0));
+      const std::int64_t unit = extent_of(c.types[0]).extent;
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::int64_t offset =
+            c.combiner == MPI_COMBINER_INDEXED_BLOCK ? c.argument(2 + i) * unit : c.address(i, 2);
+        if (!add(c.types[0], offset, c.argument(1))) return false;
+      }
+      return true;
+    }
+    case MPI_COMBINER_STRUCT: {
+      const auto n = static_cast<std::size_t>(c.argument(0));
+      for (std::size_t i = 0; i < n; ++i)
+        if (!add(c.types[i], c.address(i, 1 + n), c.argument(1 + i))) return false;
+      return true;
+    }
+    case MPI_COMBINER_SUBARRAY:
+      return subarray(c);
+    default:
+      return false;  // darray and what later standards add: left to the MPI library
+  }
+}
+
+class Layouts {
+ public:
+  const Layout& get(MPI_Datatype type) {
+    const std::lock_guard guard(lock_);
+    Slot& slot = slots_[hash(type)];
+    if (HOB_LIKELY(slot.layout && slot.type == type)) return *slot.layout;
+    slot.layout = make(type);
+    slot.type = type;
+    return *slot.layout;
+  }
+
+  void forget(MPI_Datatype type) {
+    const std::lock_guard guard(lock_);
+    Slot& slot = slots_[hash(type)];
+    if (slot.type == type) slot.layout = nullptr;
+  }
+
+ private:
+  struct Slot {
+    MPI_Datatype type{};
+    const Layout* layout = nullptr;
+  };
+
+  /// Memory that kept layouts may take before new ones are left to the MPI library.
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+
+  static std::size_t hash(MPI_Datatype type) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &type, sizeof type);
+    return (bits * 0x9E3779B97F4A7C15u) >> 55;
+  }
+
+  const Layout* make(MPI_Datatype type);
+
+  Spin lock_;
+  std::array<Slot, 512> slots_;
+  std::unordered_multimap<std::uint64_t, std::unique_ptr<const Layout>> known_;
+  std::size_t known_bytes_ = 0;
+  std::uint64_t next_id_ = 1;
+  const Layout unusable_{};
+};
+
+const Layout* Layouts::make(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) return &unusable_;
+  auto layout = std::make_unique<Layout>();
+  Flattener flattener;
+  const Extent extent = extent_of(type);
+  layout->extent = extent.extent;
+  if (!flattener.flatten(type)) return &unusable_;
+  layout->usable = true;
+  layout->blocks = std::move(flattener.blocks);
+  std::uint64_t hash = static_cast<std::uint64_t>(layout->extent);
+  for (std::size_t i = 0; i < layout->blocks.size(); ++i) {
+    const Block& block = layout->blocks[i];
+    const std::int64_t end = block.offset + static_cast<std::int64_t>(block.bytes);
+    layout->size += block.bytes;
+    layout->low = i == 0 ? block.offset : std::min(layout->low, block.offset);
+    layout->high = i == 0 ? end : std::max(layout->high, end);
+    hash = (hash ^ static_cast<std::uint64_t>(block.offset)) * 0x9E3779B97F4A7C15u;
+    hash = (hash ^ block.bytes) * 0xC2B2AE3D27D4EB4Fu;
+  }
+  layout->dense =
+      layout->blocks.empty() ||
+      (layout->blocks.size() == 1 && static_cast<std::int64_t>(layout->size) == layout->extent);
+  const auto [first, last] = known_.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (it->second->extent == layout->extent && it->second->blocks == layout->blocks)
+      return it->second.get();
+  const std::size_t bytes = sizeof(Layout) + layout->blocks.size() * sizeof(Block);
+  if (known_bytes_ + bytes > kMaxBytes) return &unusable_;
+  known_bytes_ += bytes;
+  if (!layout->dense) layout->id = next_id_++;
+  const Layout* kept = layout.get();
+  known_.emplace(hash, std::move(layout));
+  return kept;
+}
+
+Layouts& layouts() {
+  static auto* all = new Layouts;  // never destroyed: programs may use MPI in their own destructors
+  return *all;
+}
+
+/// Calls act(pointer into buffer, bytes) for the bytes [skip, skip + bytes) of the type map.
+template <class Act>
+void each_block(const Layout& layout, std::uint64_t skip, std::uint64_t bytes, Act act) {
+  if (layout.dense) {
+    act(layout.low + static_cast<std::int64_t>(skip), bytes);
+    return;
+  }
+  std::int64_t base = static_cast<std::int64_t>(skip / layout.size) * layout.extent;
+  skip %= layout.size;
+  while (bytes > 0) {
+    for (const Block& block : layout.blocks) {
+      if (skip >= block.bytes) {
+        skip -= block.bytes;
+        continue;
+      }
+      const std::uint64_t now = std::min(block.bytes - skip, bytes);
+      act(base + block.offset + static_cast<std::int64_t>(skip), now);
+      skip = 0;
+      bytes -= now;
+      if (bytes == 0) return;
+    }
+    base += layout.extent;
+  }
+}
+
+}  // namespace
+
+const Layout& layout_of(MPI_Datatype type) { return layouts().get(type); }
+
+void forget_layout(MPI_Datatype type) { layouts().forget(type); }
+
+void pack(const Layout& layout, const void* buffer, std::byte* packed, std::uint64_t bytes,
+          std::uint64_t skip) {
+  each_block(layout, skip, bytes, [&](std::int64_t offset, std::uint64_t length) {
+    std::memcpy(packed, static_cast<const std::byte*>(buffer) + offset, length);
+    packed += length;
+  });
+}
+
+void unpack(const Layout& layout, void* buffer, const std::byte* packed, std::uint64_t bytes,
+            std::uint64_t skip) {
+  each_block(layout, skip, bytes, [&](std::int64_t offset, std::uint64_t length) {
+    std::memcpy(static_cast<std::byte*>(buffer) + offset, packed, length);
+    packed += length;
+  });
+}
+
+}  // namespace hob::mpi

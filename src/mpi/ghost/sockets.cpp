@@ -1,0 +1,99 @@
+#include "mpi/ghost/sockets.hpp"
+
+#include <dirent.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+
+namespace hob::mpi {
+namespace {
+
+constexpr std::uint64_t first_pause_ns = 4'000'000;
+constexpr std::uint64_t last_pause_ns = 4'000'000'000;
+
+std::uint64_t now_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+using Events = std::array<epoll_event, 16>;
+
+int wait_for(int epoll, Events& events, std::uint64_t ns) {
+  const auto most = static_cast<int>(events.size());
+#ifdef SYS_epoll_pwait2
+  const timespec limit{static_cast<time_t>(ns / 1'000'000'000),
+                       static_cast<long>(ns % 1'000'000'000)};
+  const auto found =
+      static_cast<int>(::syscall(SYS_epoll_pwait2, epoll, events.data(), most, &limit, nullptr, 0));
+  if (found >= 0 || errno != ENOSYS) return found;
+#endif
+  return ::epoll_wait(epoll, events.data(), most, static_cast<int>((ns + 999'999) / 1'000'000));
+}
+
+}  // namespace
+
+Sockets::~Sockets() {
+  if (epoll_ >= 0) ::close(epoll_);
+}
+
+void Sockets::scan(int extra) {
+  const std::size_t known = watched_.size();
+  // A new set each time: a descriptor may have been closed and its number used again.
+  if (epoll_ >= 0) ::close(epoll_);
+  epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+  watched_.clear();
+  const auto watch = [this](int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0) watched_.push_back(fd);
+  };
+  if (extra >= 0) watch(extra);
+  if (DIR* directory = ::opendir("/proc/self/fd")) {
+    while (const dirent* entry = ::readdir(directory)) {
+      const int fd = std::atoi(entry->d_name);
+      struct stat about {};
+      if (fd <= 2 || ::fstat(fd, &about) != 0 || !S_ISSOCK(about.st_mode)) continue;
+      if (std::find(noisy_.begin(), noisy_.end(), fd) == noisy_.end()) watch(fd);
+    }
+    ::closedir(directory);
+  }
+  pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, last_pause_ns) : first_pause_ns;
+  looked_ = now_ns();
+  extra_ = extra;
+}
+
+int Sockets::wait(int extra, std::uint64_t ns) {
+  if (looked_ == 0 || now_ns() - looked_ > pause_ns_) scan(extra);
+  if (watched_.size() <= (extra >= 0 ? 1U : 0U)) return -1;
+  Events events;
+  const int found = std::max(wait_for(epoll_, events, ns), 0);
+  readable_.clear();
+  for (int i = 0; i < found; ++i) readable_.push_back(events[static_cast<std::size_t>(i)].data.fd);
+  return found;
+}
+
+bool Sockets::look_again() {
+  const std::size_t known = watched_.size();
+  scan(extra_);
+  pause_ns_ = first_pause_ns;
+  return watched_.size() != known;
+}
+
+void Sockets::ignore_readable(int extra) {
+  for (const int fd : readable_) {
+    if (fd != extra) noisy_.push_back(fd);
+  }
+  looked_ = 0;
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,112 @@
+// Start and end of MPI.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "mpi/pmpi/hooks.hpp"
+#include "mpi/p2p/p2p.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/core/runtime.hpp"
+#include "mpi/pmpi/spin.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+namespace {
+
+/// Sessions open, and one more while MPI_Init is in effect.
+std::atomic<int> users{0};
+
+int thread_level() {
+  int level = MPI_THREAD_SINGLE;
+  real::Query_thread(&level);
+  return level;
+}
+
+bool for_many_threads(MPI_Session session) {
+  MPI_Info info = MPI_INFO_NULL;
+  if (real::Session_get_info(session, &info) != MPI_SUCCESS) return false;
+  char level[64] = {};
+  int flag = 0;
+  real::Info_get(info, "thread_level", static_cast<int>(sizeof level) - 1, level, &flag);
+  real::Info_free(&info);
+  return flag && std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
+}
+
+/// Before the first of them, so that errors in the settings show before the job starts.
+void first_of_all() {
+  static const bool once = (read_settings(), check_family(), p2p::prepare(), true);
+  (void)once;
+}
+
+/// MPI_Init is Hob's: ghosts are divided from the others in a world, and a program of sessions has
+/// none.
+bool own_world = false;
+
+/// The program has ended as it should, with every session closed.
+void end_own_world() {
+  if (users != 0) return;
+  const DepthGuard guard;
+  finish();
+  real::Finalize();
+}
+
+void begin_own_world() {
+  int initialised = 0;
+  real::Initialized(&initialised);
+  int provided = MPI_THREAD_SINGLE;
+  if (initialised || real::Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided)) return;
+  own_world = true;
+  start(provided, true, provided == MPI_THREAD_MULTIPLE);
+  std::atexit(end_own_world);  // not in ghosts, which do not come back
+}
+
+/// For the program's MPI_Init.
+bool begun(int* provided) {
+  if (!own_world) return false;
+  if (provided) *provided = thread_level();
+  ++users;
+  return true;
+}
+
+}  // namespace
+
+int on_Init(int* argc, char*** argv) {
+  first_of_all();
+  if (begun(nullptr)) return MPI_SUCCESS;
+  const int result = real::Init(argc, argv);
+  if (result == MPI_SUCCESS && users++ == 0)
+    start(thread_level(), true, thread_level() == MPI_THREAD_MULTIPLE);
+  return result;
+}
+
+int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  first_of_all();
+  if (begun(provided)) return MPI_SUCCESS;
+  const int result = real::Init_thread(argc, argv, required, provided);
+  if (result == MPI_SUCCESS && users++ == 0)
+    start(*provided, true, *provided == MPI_THREAD_MULTIPLE);
+  return result;
+}
+
+int on_Finalize() {
+  if (--users == 0 && !own_world) finish();
+  return own_world ? MPI_SUCCESS : real::Finalize();
+}
+
+int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+  first_of_all();
+  const settings::Settings& s = runtime().settings;
+  if (users == 0 && !own_world && s.ghosts > 0 && !s.off) begin_own_world();
+  const int result = real::Session_init(info, errhandler, session);
+  // Another session may come with another thread level: assume the most.
+  if (result == MPI_SUCCESS && users++ == 0 && !own_world)
+    start(MPI_THREAD_MULTIPLE, false, for_many_threads(*session));
+  return result;
+}
+
+int on_Session_finalize(MPI_Session* session) {
+  if (--users == 0 && !own_world) finish();
+  return real::Session_finalize(session);
+}
+
+}  // namespace hob::mpi

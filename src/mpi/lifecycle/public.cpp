@@ -1,0 +1,45 @@
+// The calls of include/hob/hob.h. They are no MPI calls: the program makes them itself.
+#include <cstring>
+
+#include "mpi/heat/heating.hpp"
+#include "mpi/report/report.hpp"
+#include "mpi/rma/window.hpp"
+
+using namespace hob::mpi;
+
+extern "C" {
+
+HOB_EXPORT int HOB_Invalidate(MPI_Win win) {
+  if (Window* window = active ? find_window(win) : nullptr; window && window->cached)
+    window->cached->drop_all();
+  return MPI_SUCCESS;
+}
+
+HOB_EXPORT int HOB_Invalidate_target(int target, MPI_Win win) {
+  Window* window = active ? find_window(win) : nullptr;
+  if (!window) return MPI_SUCCESS;
+  if (target < 0 || target >= window->size) return MPI_ERR_RANK;
+  if (window->cached) window->cached->drop_target(target);
+  return MPI_SUCCESS;
+}
+
+HOB_EXPORT int CLAMPI_Invalidate(MPI_Win win) __attribute__((alias("HOB_Invalidate")));
+
+HOB_EXPORT int HOB_Counter(const char* name, unsigned long long* value) {
+  const auto counter = hob::report::find_counter(name);
+  if (!counter) return MPI_ERR_ARG;
+  *value = process_counters()[*counter];
+  return MPI_SUCCESS;
+}
+
+HOB_EXPORT int HOB_Heat_pause(void) {
+  heating::pause();
+  return MPI_SUCCESS;
+}
+
+HOB_EXPORT int HOB_Heat_resume(void) {
+  heating::resume();
+  return MPI_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,89 @@
+#include "mpi/progress/helper.hpp"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <ctime>
+
+#include "mpi/progress/progress.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi::helper {
+namespace {
+
+/// Between two looks: long against a look, short against what a program would notice.
+constexpr long kRestNanoseconds = 50'000;
+
+std::atomic<int> blocked{0};
+std::atomic<bool> ending{false};
+std::atomic<int> asleep{0};  // a futex: 1 while the helper sleeps until it is called
+std::atomic<bool> made{false};
+pthread_t thread;
+
+bool needed() {
+  return blocked.load(std::memory_order_seq_cst) != 0 &&
+         parts_under_way.load(std::memory_order_seq_cst) != 0;
+}
+
+void* work(void*) {
+  const DepthGuard guard;
+  while (!ending.load(std::memory_order_relaxed)) {
+    if (needed()) {
+      advance();
+      const timespec rest{0, kRestNanoseconds};
+      nanosleep(&rest, nullptr);
+      continue;
+    }
+    asleep.store(1, std::memory_order_seq_cst);
+    if (!needed() && !ending.load(std::memory_order_seq_cst))
+      syscall(SYS_futex, &asleep, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+    asleep.store(0, std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
+void make() {
+  if (made.exchange(true)) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
+  if (pthread_create(&thread, nullptr, work, nullptr) != 0) made = false;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void rouse() {
+  if (asleep.load(std::memory_order_seq_cst) == 0) return;
+  asleep.store(0, std::memory_order_seq_cst);
+  syscall(SYS_futex, &asleep, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+void enter() {
+  blocked.fetch_add(1, std::memory_order_seq_cst);
+  if (parts_under_way.load(std::memory_order_seq_cst) != 0) call();
+}
+
+void leave() { blocked.fetch_sub(1, std::memory_order_relaxed); }
+
+void call() {
+  if (blocked.load(std::memory_order_seq_cst) == 0) return;
+  if (!made.load(std::memory_order_acquire)) make();
+  rouse();
+}
+
+void end() {
+  if (!made.load(std::memory_order_acquire)) return;
+  ending.store(true, std::memory_order_seq_cst);
+  rouse();
+  pthread_join(thread, nullptr);
+  made = false;
+  ending = false;
+}
+
+}  // namespace hob::mpi::helper

@@ -1,0 +1,109 @@
+#include "mpi/progress/progress.hpp"
+
+#include <vector>
+
+#include "mpi/progress/helper.hpp"
+#include "mpi/progress/ucx.hpp"
+#include "mpi/pmpi/resolve.hpp"
+#include "mpi/pmpi/spin.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+namespace {
+
+std::vector<Poller>& pollers() {
+  static auto* the = new std::vector<Poller>;
+  return *the;
+}
+
+std::atomic<bool> ended{false};
+thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
+bool callbacks_wanted = true;
+
+/// MPICH 4.3 and later: asynchronous things, polled by the library's progress engine. The stream
+/// argument is a handle, an int there; MPIX_STREAM_NULL.
+constexpr int kMpichNoStream = 0x3c000000;
+enum MpichPoll { kMpichNoProgress = 0, kMpichDone = 1 };
+using MpichAsyncStart = int (*)(int (*)(void*), void*, int);
+int from_mpich(void*) { return ended ? kMpichDone : (advance_from_library(), kMpichNoProgress); }
+
+/// Open MPI 4 and 5: callbacks of opal_progress.
+using OpalRegister = int (*)(int (*)());
+int from_open_mpi() {
+  advance_from_library();
+  return 0;
+}
+
+std::atomic<bool> installed{false};
+
+void install_callback() {
+  if (installed.exchange(true) || !callbacks_wanted) return;
+  if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register"))) {
+    library_calls_back = windows_call_back = add(from_open_mpi) == 0;
+    return;
+  }
+  // MPICH calls back with locks held that its own calls take again.
+  if (many_threads) return;
+  if (ucx::serves()) {
+    library_calls_back = windows_call_back = true;
+  } else if (auto start = reinterpret_cast<MpichAsyncStart>(real::find("MPIX_Async_start"))) {
+    library_calls_back = start(from_mpich, nullptr, kMpichNoStream) == 0;
+  }
+}
+
+}  // namespace
+
+void add_poller(const Poller& poller) { pollers().push_back(poller); }
+
+void prepare_progress(bool any_thread, bool callbacks) {
+  // The first time, or again in a program that opens sessions one after another.
+  ended = installed = library_calls_back = windows_call_back = has_helper = false;
+  pollers().clear();
+  callbacks_wanted = callbacks;
+  if (!many_threads) return;
+  // Open MPI's registration is not safe while other threads are in its progress.
+  install_callback();
+  has_helper = any_thread && !library_calls_back;
+}
+
+void under_way() {
+  install_callback();
+  count(parts_under_way, 1);
+  wake();
+  if (has_helper) helper::call();
+}
+
+void none_under_way() {
+  rest();
+  count(parts_under_way, -1);
+}
+
+void advance() {
+  if (advancing || ended) return;
+  advancing = true;
+  for (const Poller& poller : pollers())
+    if (poller.advance) poller.advance();
+  advancing = false;
+}
+
+void advance_from_library() {
+  if (parts_under_way.load(std::memory_order_relaxed) == 0 || advancing) return;
+  const DepthGuard guard;
+  advance();
+}
+
+void Blocking::enter() { helper::enter(); }
+void Blocking::leave() { helper::leave(); }
+
+void BlockingUnknown::hand_over() {
+  for (const Poller& poller : pollers())
+    if (poller.hand_over) poller.hand_over();
+}
+
+void end_callbacks() {
+  ended = true;
+  has_helper = false;
+  helper::end();
+}
+
+}  // namespace hob::mpi

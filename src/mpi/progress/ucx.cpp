@@ -1,0 +1,60 @@
+#include "mpi/progress/ucx.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/progress/progress.hpp"
+#include "mpi/pmpi/spin.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi::ucx {
+namespace {
+
+using Progress = unsigned (*)(void*);
+
+unsigned first(void* worker);
+std::atomic<Progress> next{first};
+
+Progress find_next() {
+  if (void* found = dlsym(RTLD_NEXT, "ucp_worker_progress"))
+    return reinterpret_cast<Progress>(found);
+  // An MPI library that was loaded late, with its own libraries out of sight.
+  if (void* library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD)) {
+    void* found = dlsym(library, "ucp_worker_progress");
+    dlclose(library);
+    if (found) return reinterpret_cast<Progress>(found);
+  }
+  std::fprintf(stderr, "hob: UCX is in use, but ucp_worker_progress is not to be found\n");
+  std::abort();
+}
+
+unsigned first(void* worker) {
+  const Progress found = find_next();
+  next.store(found, std::memory_order_relaxed);
+  return found(worker);
+}
+
+}  // namespace
+
+bool serves() { return next.load(std::memory_order_relaxed) != first; }
+
+}  // namespace hob::mpi::ucx
+
+#if !defined(OPEN_MPI)
+// Open MPI has a callback of its own. Nothing is done in a thread that is not in a call of the
+// program's: one of the library's own.
+extern "C" HOB_EXPORT unsigned ucp_worker_progress(void* worker) {
+  const auto next = hob::mpi::ucx::next.load(std::memory_order_relaxed);
+  // The library polls: with nothing under way this is a jump, without a frame.
+  if (HOB_LIKELY(hob::mpi::parts_under_way.load(std::memory_order_relaxed) == 0))
+    return next(worker);
+  const unsigned events = next(worker);
+  if (hob::mpi::library_calls_back && !hob::mpi::many_threads && hob::mpi::depth != 0)
+    hob::mpi::advance_from_library();
+  return events;
+}
+#endif

@@ -1,0 +1,211 @@
+#include "mpi/requests/request.hpp"
+
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "mpi/progress/progress.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/requests/table.hpp"
+#include "mpi/pmpi/spin.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi::requests {
+namespace {
+
+/// Under the lock. Throws std::bad_alloc.
+void put_behind(Registry& the, MPI_Request handle, Operation& operation, bool pooled) {
+  Entry& entry = the.table.at(key_of(handle));
+  entry.operation = &operation;
+  entry.observer = nullptr;
+  entry.watch = 0;
+  entry.pooled = pooled;
+  begins(handle);
+  one_more(operations);
+}
+
+int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
+int no_free(void*) { return MPI_SUCCESS; }
+int no_cancel(void*, int) { return MPI_SUCCESS; }
+
+}  // namespace
+
+Entry look_up(MPI_Request handle) {
+  if (unknown(handle)) return {};
+  Registry& the = the_registry;
+  const std::lock_guard guard(the.lock);
+  const Entry* entry = the.table.find(key_of(handle));
+  return entry ? *entry : Entry{};
+}
+
+Entry take(MPI_Request handle) {
+  if (unknown(handle)) return {};
+  Registry& the = the_registry;
+  const std::lock_guard guard(the.lock);
+  Entry* entry = the.table.find(key_of(handle));
+  if (!entry || (!entry->operation && !entry->observer)) return {};
+  const Entry taken = *entry;
+  if (taken.operation) {
+    one_less(operations);
+    if (auto& kept = taken.operation->kept; kept.handle == handle) {
+      kept.handle = MPI_REQUEST_NULL;
+      kept.in_use = false;
+    }
+  }
+  entry->operation = nullptr;
+  entry->observer = nullptr;
+  entry->watch = 0;
+  ends(handle);
+  if (taken.pooled) the.free_handles.push_back(handle);
+  return taken;
+}
+
+void forget_any(MPI_Request handle) { take(handle); }
+
+void tell_complete(MPI_Request handle, std::uint64_t watch) {
+  if (watch == 0) return;
+  Registry& the = the_registry;
+  Entry told;
+  {
+    const std::lock_guard guard(the.lock);
+    Entry* entry = the.table.find(key_of(handle));
+    if (!entry || entry->watch != watch) return;
+    told = *entry;
+    entry->observer = nullptr;
+    entry->watch = 0;
+    ends(handle);
+  }
+  told.observer->completed(told.cookie, false);
+}
+
+MPI_Request add(Operation& operation) {
+  Registry& the = the_registry;
+  const std::lock_guard guard(the.lock);
+  MPI_Request handle = operation.kept.handle;
+  if (handle != MPI_REQUEST_NULL) {
+    operation.kept.in_use = true;
+    begins(handle);
+    one_more(operations);
+    return handle;
+  }
+  if (the.free_handles.empty()) {
+    real::Grequest_start(no_query, no_free, no_cancel, nullptr, &handle);
+  } else {
+    handle = the.free_handles.back();
+    the.free_handles.pop_back();
+  }
+  put_behind(the, handle, operation, true);
+  if (operation.kept.wanted) operation.kept = {true, true, handle};
+  return handle;
+}
+
+void stand_behind(MPI_Request handle, Operation& operation) {
+  Registry& the = the_registry;
+  const std::lock_guard guard(the.lock);
+  put_behind(the, handle, operation, false);
+}
+
+void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
+  if (handle == MPI_REQUEST_NULL) return;
+  if (!many_threads) {
+    Entry& entry = the_registry.table.at(key_of(handle));
+    if (!entry.operation && !entry.observer) {
+      begins(handle);
+      entry = {entry.key, nullptr, &observer, cookie, ++the_registry.watches, false};
+      return;
+    }
+  }
+  // A library may give all requests that are complete from the start one handle (MPICH does). Whose
+  // completion is heard then could not be told apart, so these end here.
+  if (many_threads || look_up(handle).watch != 0) {
+    int flag = 0;
+    real::Request_get_status(handle, &flag, MPI_STATUS_IGNORE);
+    if (flag) {
+      observer.completed(cookie, false);
+      return;
+    }
+  }
+  Registry& the = the_registry;
+  Entry before;
+  {
+    const std::lock_guard guard(the.lock);
+    Entry& entry = the.table.at(key_of(handle));
+    before = entry;
+    if (!entry.operation) {
+      if (!entry.observer) begins(handle);
+      entry.observer = &observer;
+      entry.cookie = cookie;
+      entry.watch = ++the.watches;
+      entry.pooled = false;
+    }
+  }
+  // Without the lock: observers have locks of their own, under which they come here.
+  if (before.operation)  // served by ghosts: Hob's own, and nobody is told of its end
+    observer.completed(cookie, true);
+  else if (before.observer)  // another thread has waited for it, and is about to tell
+    before.observer->completed(before.cookie, true);
+}
+
+Operation* find(MPI_Request handle) { return look_up(handle).operation; }
+
+bool any_tells(int count, const MPI_Request* handles) {
+  Registry& the = the_registry;
+  const std::lock_guard guard(the.lock);
+  for (int i = 0; i < count; ++i) {
+    if (handles[i] == MPI_REQUEST_NULL) continue;
+    const Entry* entry = the.table.find(key_of(handles[i]));
+    if (!entry || (!entry->operation && !entry->observer)) return true;
+    if (entry->operation ? entry->operation->tells() : entry->observer->tells()) return true;
+  }
+  return false;
+}
+
+const MPI_Status& empty_status() {
+  static const MPI_Status empty = [] {
+    MPI_Status status;
+    std::memset(&status, 0, sizeof status);
+    MPI_Request null = MPI_REQUEST_NULL;
+    real::Wait(&null, &status);
+    return status;
+  }();
+  return empty;
+}
+
+void poke_library() {
+  Registry& the = the_registry;
+  MPI_Request never = MPI_REQUEST_NULL;
+  {
+    const std::lock_guard guard(the.lock);
+    if (the.never == MPI_REQUEST_NULL)
+      real::Grequest_start(no_query, no_free, no_cancel, nullptr, &the.never);
+    never = the.never;
+  }
+  int flag = 0;
+  real::Request_get_status(never, &flag, MPI_STATUS_IGNORE);
+}
+
+void release_handles() {
+  Registry& the = the_registry;
+  const std::lock_guard guard(the.lock);
+  if (the.never != MPI_REQUEST_NULL) {
+    real::Grequest_complete(the.never);
+    real::Wait(&the.never, MPI_STATUS_IGNORE);
+  }
+  the.table.each([&](Entry& entry) {
+    Operation* operation = entry.operation;
+    if (!entry.pooled || !operation || operation->kept.in_use ||
+        key_of(operation->kept.handle) != entry.key)
+      return;
+    the.free_handles.push_back(operation->kept.handle);
+    operation->kept.handle = MPI_REQUEST_NULL;
+    entry.operation = nullptr;
+  });
+  for (MPI_Request& handle : the.free_handles) {
+    the.table.at(key_of(handle)).pooled = false;
+    real::Grequest_complete(handle);
+    real::Wait(&handle, MPI_STATUS_IGNORE);
+  }
+  the.free_handles.clear();
+}
+
+}  // namespace hob::mpi::requests

@@ -1,0 +1,169 @@
+// Requests: the program's handles behind which Hob works, and completions of the library's own
+// requests that a part of Hob wants to hear of. Cache, ghosts and matching share this layer.
+// With neither alive, every wait and test is one branch and the library's own call.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+
+/// Something that Hob carries out behind a request handle of the program.
+/// All calls come from the thread that waits or tests, except where a part calls its own objects.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+
+  /// Whether the program's wait may return. Never blocks; does not advance other operations.
+  virtual bool ready() = 0;
+
+  /// From now on the program's thread does nothing but wait until this is ready. A hint. Whether
+  /// it needs nothing but that messages are found (progress.hpp).
+  virtual bool awaited() { return false; }
+
+  /// Only when ready: fills the status but for MPI_ERROR, and returns the error code (the
+  /// communicator's error handler has been called already). May be called more than once.
+  virtual int result(MPI_Status* status) = 0;
+
+  /// The program has been told that it is complete. A persistent operation becomes inactive; any
+  /// other deletes itself.
+  virtual void retire() = 0;
+
+  /// MPI_Request_free: the handle is gone. It goes on if it is under way, and deletes itself at
+  /// the end.
+  virtual void abandon() = 0;
+
+  /// MPI_Cancel.
+  virtual void cancel() {}
+
+  /// MPI_Start; only for persistent operations.
+  virtual int start() { return MPI_ERR_REQUEST; }
+
+  /// Whether the process may learn of other processes' writes from its completion
+  /// (docs/consistency.md).
+  virtual bool tells() const { return true; }
+
+  virtual bool persistent() const { return false; }
+  virtual bool active() const { return true; }
+
+  /// The request of the library's that is all that is still missing, or null. Whoever waits for it
+  /// need not ask ready() and result() then: once this request is gone, its status is the
+  /// operation's, and retire() follows. Only the operation itself sets it.
+  std::atomic<MPI_Request> rest{MPI_REQUEST_NULL};
+
+  MPI_Request missing() const { return rest.load(std::memory_order_acquire); }
+
+  /// Nothing is missing, or nothing but that request.
+  bool left_to_library() { return missing() != MPI_REQUEST_NULL || ready(); }
+
+  /// For objects that are used again and again: the handle from the pool, once there is one, is
+  /// kept for the next time. The request layer's own.
+  struct Kept {
+    bool wanted = false;
+    bool in_use = false;
+    MPI_Request handle = MPI_REQUEST_NULL;
+  } kept;
+};
+
+/// Hears of completions of the MPI library's own requests.
+class CompletionObserver {
+ public:
+  /// A wait, test or request_get_status has found the request complete, and is about to say so to
+  /// the program; or the program freed it (`freed`), and nobody knows. Called once per watch().
+  virtual void completed(std::uint64_t cookie, bool freed) = 0;
+
+  /// As Operation::tells().
+  virtual bool tells() const { return true; }
+
+ protected:
+  ~CompletionObserver() = default;
+};
+
+namespace requests {
+
+/// Operations and watched requests that are alive.
+inline std::atomic<std::int64_t> alive{0};
+
+/// Operations alone. With none, the library itself serves every wait and test, and those who watch
+/// are told of its results.
+inline std::atomic<std::int64_t> operations{0};
+
+inline bool none_alive() { return HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0); }
+
+/// Waits and tests are the library's own, and tell nothing.
+inline bool all_native() { return none_alive() && idle(); }
+
+/// How many handles with this hash are alive; at most 255, and these are never counted down. So
+/// most requests that Hob does not know are told by one load. Written under the table's lock.
+inline constexpr int kHandleHashBits = 12;
+inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
+
+inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
+  std::uint64_t key = 0;
+  std::memcpy(&key, &handle, sizeof handle);
+  return known_handles[(key * 0x9e3779b97f4a7c15u) >> (64 - kHandleHashBits)];
+}
+
+/// True: Hob knows nothing of this request. False tells nothing.
+inline bool unknown(MPI_Request handle) {
+  return none_alive() || known_handle(handle).load(std::memory_order_relaxed) == 0;
+}
+/// The same of a handle that the program points to.
+inline bool unknown_at(const MPI_Request* handle) {
+  return none_alive() || !handle || unknown(*handle);
+}
+inline bool all_unknown(int count, const MPI_Request* handles) {
+  if (none_alive()) return true;
+  for (int i = 0; i < count; ++i)
+    if (known_handle(handles[i]).load(std::memory_order_relaxed) != 0) return false;
+  return true;
+}
+
+/// A handle for an operation of Hob's: a real request of the library, from a pool. Throws
+/// std::bad_alloc. The handle is given back when the operation is complete or freed, or it is the
+/// operation's for good.
+MPI_Request add(Operation& operation);
+
+/// Lets Hob's operation stand behind a handle that the library made (a persistent request), until
+/// the program frees it. Hob frees the library's request then, too.
+void stand_behind(MPI_Request handle, Operation& operation);
+
+/// Tells `observer` when this request of the library's is complete. One observer per request.
+void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie);
+
+/// The operation behind a handle, or null.
+Operation* find(MPI_Request handle);
+
+/// Whether the process may learn of other processes' writes when any of these is complete.
+bool any_tells(int count, const MPI_Request* handles);
+inline bool tell(int count, const MPI_Request* handles) {
+  return none_alive() || any_tells(count, handles);
+}
+
+/// Waits for one request of any kind while Hob's own things advance.
+int wait(MPI_Request* request, MPI_Status* status);
+
+/// The library's status of a null or inactive request.
+const MPI_Status& empty_status();
+
+/// Copies a status, without its error field.
+inline void copy_status(const MPI_Status& from, MPI_Status* to) {
+  if (to == MPI_STATUS_IGNORE) return;
+  const int error = to->MPI_ERROR;
+  *to = from;
+  to->MPI_ERROR = error;
+}
+
+/// Lets the library advance without a communicator, which a program of sessions may not have.
+void poke_library();
+
+/// Before MPI ends: gives the pool's handles back.
+void release_handles();
+
+}  // namespace requests
+}  // namespace hob::mpi

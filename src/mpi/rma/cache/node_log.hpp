@@ -1,0 +1,40 @@
+// What the ranks of one node share of a window: the log of what they fetched (docs/cache.md,
+// "Sharing on a node").
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/shared_log.hpp"
+#include "mpi/pmpi/mpi.hpp"
+
+namespace hob::mpi {
+
+class NodeLog {
+ public:
+  /// Collective over `comm`, the window's processes. Null where there is nobody to share with or
+  /// nothing to share, and, with a reason, where memory cannot be shared; the same on all ranks of
+  /// a node. `bytes`: how much memory the node gives, as its lowest rank wants it.
+  static std::unique_ptr<NodeLog> open(MPI_Comm comm, std::uint64_t bytes, std::string& why_not);
+  ~NodeLog();
+  NodeLog(const NodeLog&) = delete;
+  NodeLog& operator=(const NodeLog&) = delete;
+
+  /// Whether this rank of the window is on this node, where nothing of it needs to be shared.
+  bool near(int rank) const { return std::binary_search(near_.begin(), near_.end(), rank); }
+
+  cache::SharedLog log;
+
+ private:
+  NodeLog(std::byte* memory, std::uint64_t bytes, std::uint32_t rank, std::vector<int> near);
+
+  std::byte* memory_;
+  std::uint64_t bytes_;
+  std::vector<int> near_;
+};
+
+}  // namespace hob::mpi

@@ -1,0 +1,37 @@
+// Windows whose memory ghosts can reach.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/rma/route.hpp"
+
+namespace hob::mpi {
+
+/// A window made by ghost_window: which memory it is given back to, and when.
+struct GhostWindow {
+  MPI_Win handle;
+  void* base = nullptr;
+  std::unique_ptr<Route> route;
+  std::vector<int> units;  ///< displacement units of all targets
+};
+
+/// MPI_Win_allocate (allocate) or MPI_Win_create (not allocate: `base` is the program's) with
+/// ghosts: collective over comm. False, the same everywhere, where ghosts cannot serve: processes
+/// that do not belong to this job's world, or memory that cannot be had or reached. Then nothing
+/// was made. An MPI error goes to `result`. `flag`: true in one process is true in all of them
+/// afterwards, if the window was made.
+bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
+                  MPI_Comm comm, bool& flag, GhostWindow& window, int& result);
+
+/// Whether a route is one of these.
+bool is_ghost_route(const Route* route);
+
+/// The memory of a process of this node in such a window, as MPI_Win_shared_query tells it.
+bool ghost_shared_query(const Route* route, int rank, MPI_Aint* size, MPI_Aint* unit, void** base);
+
+/// Users, after divide_world: makes the engine ready. Many threads: the program has them.
+void start_ghost_origin(bool many_threads);
+
+}  // namespace hob::mpi

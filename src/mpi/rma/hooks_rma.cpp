@@ -1,0 +1,213 @@
+// One-sided operations.
+#include "mpi/pmpi/call.hpp"
+#include "mpi/rma/ghost/types.hpp"
+#include "mpi/pmpi/hooks.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/core/runtime.hpp"
+#include "mpi/rma/window.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+namespace {
+
+/// This process writes to a window: what is cached of those bytes is dropped, also where another
+/// window shows the same memory. With several threads, another one may have fetched the old bytes,
+/// or flushed, between the note and the write: hence it is made again afterwards.
+template <class Issue>
+int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
+          Issue issue) {
+  const auto note = [&](bool issued) {
+    if (window.cached) window.cached->own_write(target, disp, count, type, issued);
+    if (HOB_LIKELY(!runtime().memory_shared_by_windows)) return;
+    drop_copies_beside(window);
+    if (issued) window.writes_beside.add(target);
+  };
+  note(false);
+  const int result = issue();
+  if (HOB_UNLIKELY(many_threads || runtime().memory_shared_by_windows)) note(true);
+  return result;
+}
+
+int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+        MPI_Count target_count, MPI_Datatype target_type, Window& window, MPI_Request* request) {
+  tally(window.puts);
+  if (sleeping()) remember_quiet(window);
+  return write(window, target, disp, target_count, target_type, [&] {
+    return window.route->put(origin, count, type, target, disp, target_count, target_type, request);
+  });
+}
+
+int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+               MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window,
+               MPI_Request* request) {
+  tally(window.accumulates);
+  if (sleeping()) remember_quiet(window);
+  return write(window, target, disp, target_count, target_type, [&] {
+    return window.route->accumulate(origin, count, type, target, disp, target_count, target_type,
+                                    op, request);
+  });
+}
+
+int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
+                   MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
+                   MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window,
+                   MPI_Request* request) {
+  if (op == MPI_NO_OP && window.cached && !request)
+    return window.cached->get(
+        {result, result_count, result_type, target, disp, target_count, target_type, true});
+  tally(window.atomics);
+  const auto issue = [&] {
+    return window.route->get_accumulate(origin, count, type, result, result_count, result_type,
+                                        target, disp, target_count, target_type, op, request);
+  };
+  int error = MPI_SUCCESS;
+  if (op == MPI_NO_OP) {
+    error = issue();
+    if (window.cached) window.cached->note_write(target);
+  } else {
+    error = write(window, target, disp, target_count, target_type, issue);
+  }
+  window.atomic_results.add(target);
+  return error;
+}
+
+}  // namespace
+
+int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+           MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype,
+           MPI_Win win) {
+  Window* window = find_window(win);
+  if (HOB_UNLIKELY(!window))
+    return call::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                     target_count, target_datatype, win);
+  if (!window->cached) {
+    tally(window->uncached_gets);
+    if (sleeping()) remember_quiet(*window);
+    return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                              target_count, target_datatype, nullptr);
+  }
+  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
+  return window->cached->get({origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                              target_count, target_datatype});
+}
+
+int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+            int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+            MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  Window* window = find_window(win);
+  if (!window)
+    return call::Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, win, request);
+  if (window->cached)
+    return window->cached->rget({origin_addr, origin_count, origin_datatype, target_rank,
+                                 target_disp, target_count, target_datatype},
+                                request);
+  tally(window->uncached_gets);
+  return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                            target_count, target_datatype, request);
+}
+
+int on_Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+           int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+           MPI_Datatype target_datatype, MPI_Win win) {
+  if (Window* window = find_window(win))
+    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+               target_datatype, *window, nullptr);
+  return call::Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, win);
+}
+
+int on_Rput(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+            int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+            MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  if (Window* window = find_window(win))
+    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+               target_datatype, *window, request);
+  return call::Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                    target_count, target_datatype, win, request);
+}
+
+int on_Accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (Window* window = find_window(win))
+    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, op, *window, nullptr);
+  return call::Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, op, win);
+}
+
+int on_Raccumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                   int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                   MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  if (Window* window = find_window(win))
+    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, op, *window, request);
+  return call::Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, op, win, request);
+}
+
+int on_Get_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                      void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype,
+                      int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                      MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (Window* window = find_window(win))
+    return get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+                          result_datatype, target_rank, target_disp, target_count, target_datatype,
+                          op, *window, nullptr);
+  return call::Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+                              result_datatype, target_rank, target_disp, target_count,
+                              target_datatype, op, win);
+}
+
+int on_Rget_accumulate(const void* origin_addr, MPI_Count origin_count,
+                       MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+                       MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+                       MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+                       MPI_Request* request) {
+  if (Window* window = find_window(win))
+    return get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+                          result_datatype, target_rank, target_disp, target_count, target_datatype,
+                          op, *window, request);
+  return call::Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
+                               result_count, result_datatype, target_rank, target_disp,
+                               target_count, target_datatype, op, win, request);
+}
+
+int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype,
+                    int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
+  Window* window = find_window(win);
+  if (!window)
+    return real::Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
+                              win);
+  tally(window->atomics);
+  const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
+    return window->route->fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp,
+                                       op);
+  });
+  window->atomic_results.add(target_rank);
+  return result;
+}
+
+int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr,
+                        MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
+  Window* window = find_window(win);
+  if (!window)
+    return real::Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
+                                  target_disp, win);
+  tally(window->atomics);
+  const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
+    return window->route->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
+                                           target_rank, target_disp);
+  });
+  window->atomic_results.add(target_rank);
+  return result;
+}
+
+int on_Type_free(MPI_Datatype* datatype) {
+  forget_layout(*datatype);
+  forget_element(*datatype);
+  return real::Type_free(datatype);
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,171 @@
+// Synchronisation of windows. The order of Hob's work and the library's is what makes cached bytes
+// true: docs/cache.md, "When is a cached byte still true".
+#include <limits>
+
+#include "mpi/pmpi/hooks.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/rma/window.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+namespace {
+
+/// No rank, and not MPI_PROC_NULL.
+constexpr int kAll = std::numeric_limits<int>::min();
+
+/// Operations of this process on the window, to `target` or to all, are complete after `call`;
+/// tells whether results of atomics may be among them.
+template <class Call>
+bool complete_by(Window& window, int target, bool local, int& result, Call call) {
+  const Outstanding::Seen atomics = window.atomic_results.before(target);
+  const Outstanding::Seen writes =
+      local ? Outstanding::Seen{} : window.writes_beside.before(target);
+  result = call(*window.route);
+  // What another window shows may have been fetched before these writes were there.
+  if (window.writes_beside.arrived(target, writes)) drop_copies_beside(window);
+  return window.atomic_results.arrived(target, atomics);
+}
+
+/// A call from which the process may learn of others' writes.
+template <class Call, class Otherwise>
+int acquire(MPI_Win win, Call call, Otherwise otherwise) {
+  Window* window = find_window(win);
+  const int result = window ? call(*window->route) : otherwise();
+  note_acquire();
+  return result;
+}
+
+/// The same, which also completes all operations that this process issued on the window.
+template <class Call, class Otherwise>
+int acquire_and_close(MPI_Win win, Call call, Otherwise otherwise) {
+  Window* window = find_window(win);
+  int result = MPI_SUCCESS;
+  if (window)
+    complete_by(*window, kAll, false, result, call);
+  else
+    result = otherwise();
+  note_acquire();
+  if (window && window->cached) window->cached->epoch_closed(kAll, result == MPI_SUCCESS);
+  return result;
+}
+
+/// The end of a passive epoch: completes this process's own operations to `target` and tells
+/// nothing else.
+template <class Call, class Otherwise>
+int unlock(MPI_Win win, int target, Call call, Otherwise otherwise) {
+  Window* window = find_window(win);
+  if (!window) return otherwise();
+  if (target == MPI_PROC_NULL) return call(*window->route);
+  int result = MPI_SUCCESS;
+  if (complete_by(*window, target, false, result, call)) note_acquire();
+  if (window->cached) window->cached->epoch_closed(target, result == MPI_SUCCESS);
+  return result;
+}
+
+/// A flush of any kind, likewise.
+template <class Call, class Otherwise>
+int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
+  Window* window = find_window(win);
+  if (HOB_UNLIKELY(!window)) return otherwise();
+  const auto flush_route = [&](Route& route) { return call(route, local); };
+  if (target == MPI_PROC_NULL) return flush_route(*window->route);
+  if (window->cached && !window->cached->before_flush(target, local)) return MPI_SUCCESS;
+  int result = MPI_SUCCESS;
+  if (complete_by(*window, target, local, result, flush_route)) note_acquire();
+  if (window->cached) window->cached->after_flush(target, result == MPI_SUCCESS);
+  return result;
+}
+
+}  // namespace
+
+int on_Win_fence(int assert, MPI_Win win) {
+  return acquire_and_close(
+      win, [&](Route& route) { return route.fence(assert); },
+      [&] { return real::Win_fence(assert, win); });
+}
+
+int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
+  return acquire(
+      win, [&](Route& route) { return route.start(group, assert); },
+      [&] { return real::Win_start(group, assert, win); });
+}
+
+int on_Win_complete(MPI_Win win) {
+  return acquire_and_close(
+      win, [](Route& route) { return route.complete(); }, [&] { return real::Win_complete(win); });
+}
+
+int on_Win_post(MPI_Group group, int assert, MPI_Win win) {
+  return acquire(
+      win, [&](Route& route) { return route.post(group, assert); },
+      [&] { return real::Win_post(group, assert, win); });
+}
+
+int on_Win_wait(MPI_Win win) {
+  return acquire(
+      win, [](Route& route) { return route.wait(); }, [&] { return real::Win_wait(win); });
+}
+
+int on_Win_test(MPI_Win win, int* flag) {
+  Window* window = find_window(win);
+  const int result = window ? window->route->test(flag) : real::Win_test(win, flag);
+  if (*flag) note_acquire();
+  return result;
+}
+
+int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+  return acquire(
+      win, [&](Route& route) { return route.lock(lock_type, rank, assert); },
+      [&] { return real::Win_lock(lock_type, rank, assert, win); });
+}
+
+int on_Win_unlock(int rank, MPI_Win win) {
+  return unlock(
+      win, rank, [&](Route& route) { return route.unlock(rank); },
+      [&] { return real::Win_unlock(rank, win); });
+}
+
+int on_Win_lock_all(int assert, MPI_Win win) {
+  return acquire(
+      win, [&](Route& route) { return route.lock_all(assert); },
+      [&] { return real::Win_lock_all(assert, win); });
+}
+
+int on_Win_unlock_all(MPI_Win win) {
+  return unlock(
+      win, kAll, [](Route& route) { return route.unlock_all(); },
+      [&] { return real::Win_unlock_all(win); });
+}
+
+int on_Win_flush(int rank, MPI_Win win) {
+  return flush(
+      win, rank, false, [&](Route& route, bool) { return route.flush(rank); },
+      [&] { return real::Win_flush(rank, win); });
+}
+
+int on_Win_flush_all(MPI_Win win) {
+  return flush(
+      win, kAll, false, [](Route& route, bool) { return route.flush_all(); },
+      [&] { return real::Win_flush_all(win); });
+}
+
+int on_Win_flush_local(int rank, MPI_Win win) {
+  return flush(
+      win, rank, true,
+      [&](Route& route, bool local) { return local ? route.flush_local(rank) : route.flush(rank); },
+      [&] { return real::Win_flush_local(rank, win); });
+}
+
+int on_Win_flush_local_all(MPI_Win win) {
+  return flush(
+      win, kAll, true,
+      [](Route& route, bool local) { return local ? route.flush_local_all() : route.flush_all(); },
+      [&] { return real::Win_flush_local_all(win); });
+}
+
+int on_Win_sync(MPI_Win win) {
+  return acquire(
+      win, [](Route& route) { return route.sync(); }, [&] { return real::Win_sync(win); });
+}
+
+}  // namespace hob::mpi

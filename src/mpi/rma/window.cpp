@@ -1,0 +1,195 @@
+#include "mpi/rma/window.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/spin.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+namespace {
+
+std::uint64_t bits_of(MPI_Win handle) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &handle, sizeof handle);
+  return bits;
+}
+
+/// Open addressing, read without a lock. Tables that were outgrown are kept until the process ends,
+/// since a reader may be in them.
+class Table {
+ public:
+  Window* find(MPI_Win handle) const noexcept {
+    const Slots* slots = current_.load(std::memory_order_acquire);
+    const std::uint64_t key = bits_of(handle);
+    for (std::size_t i = home(key, *slots);; i = (i + 1) & slots->mask) {
+      const std::uint64_t there = slots->slot[i].key.load(std::memory_order_acquire);
+      if (HOB_LIKELY(there == key)) return slots->slot[i].window.load(std::memory_order_relaxed);
+      if (there == kEmpty) return nullptr;
+    }
+  }
+
+  void put(MPI_Win handle, Window* window) {
+    const std::lock_guard guard(lock_);
+    Slots* slots = current_.load(std::memory_order_relaxed);
+    if (2 * (slots->used + 1) > slots->mask) slots = grow(*slots);
+    place(*slots, bits_of(handle), window);
+  }
+
+  /// The key stays, for a later window with the same handle.
+  void clear(MPI_Win handle) {
+    const std::lock_guard guard(lock_);
+    place(*current_.load(std::memory_order_relaxed), bits_of(handle), nullptr);
+  }
+
+ private:
+  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+  struct Slot {
+    std::atomic<std::uint64_t> key{kEmpty};
+    std::atomic<Window*> window{nullptr};
+  };
+  struct Slots {
+    explicit Slots(std::size_t count) : mask(count - 1), slot(count) {}
+    std::size_t mask;
+    std::size_t used = 0;
+    std::vector<Slot> slot;
+  };
+
+  static std::size_t home(std::uint64_t key, const Slots& slots) {
+    return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15u) >> 40) & slots.mask;
+  }
+
+  static void place(Slots& slots, std::uint64_t key, Window* window) {
+    for (std::size_t i = home(key, slots);; i = (i + 1) & slots.mask) {
+      const std::uint64_t there = slots.slot[i].key.load(std::memory_order_relaxed);
+      if (there != key && there != kEmpty) continue;
+      slots.slot[i].window.store(window, std::memory_order_relaxed);
+      if (there == kEmpty) {
+        ++slots.used;
+        slots.slot[i].key.store(key, std::memory_order_release);
+      }
+      return;
+    }
+  }
+
+  Slots* grow(const Slots& old) {
+    auto bigger = std::make_unique<Slots>(2 * (old.mask + 1));
+    for (const Slot& slot : old.slot)
+      if (Window* window = slot.window.load(std::memory_order_relaxed))
+        place(*bigger, slot.key.load(), window);
+    Slots* result = bigger.get();
+    all_.push_back(std::move(bigger));
+    current_.store(result, std::memory_order_release);
+    return result;
+  }
+
+  std::mutex lock_;
+  std::vector<std::unique_ptr<Slots>> all_ = first();
+  std::atomic<Slots*> current_{all_.back().get()};
+
+  static std::vector<std::unique_ptr<Slots>> first() {
+    std::vector<std::unique_ptr<Slots>> slots;
+    slots.push_back(std::make_unique<Slots>(256));
+    return slots;
+  }
+};
+
+struct Windows {
+  Table table;
+  std::mutex lock;
+  std::vector<Window*> alive;
+  int next_id = 0;
+};
+
+Windows& windows() {
+  static auto* all = new Windows;  // never destroyed: see layouts()
+  return *all;
+}
+
+}  // namespace
+
+const char* name_of(WindowKind kind) {
+  constexpr const char* names[] = {"create", "allocate", "shared", "dynamic"};
+  return names[static_cast<int>(kind)];
+}
+
+int DisplacementUnits::exchange(std::int64_t own, bool& flag, bool& all, bool objects,
+                                MPI_Comm comm) {
+  int rank = 0, size = 0;
+  real::Comm_rank(comm, &rank);
+  real::Comm_size(comm, &size);
+  std::int64_t bounds[5] = {own, -own, flag, objects ? size - rank : 0, !all};
+  real::Allreduce(MPI_IN_PLACE, bounds, 5, MPI_INT64_T, MPI_MAX, comm);
+  flag = bounds[2] != 0;
+  all = bounds[4] == 0;
+  common_ = own;
+  const int objector = bounds[3] == 0 ? -1 : size - static_cast<int>(bounds[3]);
+  if (bounds[0] == -bounds[1]) return objector;
+  each_.resize(static_cast<std::size_t>(size));
+  real::Allgather(&own, 1, MPI_INT64_T, each_.data(), 1, MPI_INT64_T, comm);
+  return objector;
+}
+
+void DisplacementUnits::learn(std::vector<int> each) {
+  common_ = each.front();
+  const bool equal =
+      std::all_of(each.begin(), each.end(), [&](int unit) { return unit == common_; });
+  if (!equal) each_.assign(each.begin(), each.end());
+}
+
+Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Route> way)
+    : handle(win), kind(how), route(std::move(way)) {
+  real::Comm_rank(comm, &rank);
+  real::Comm_size(comm, &size);
+}
+
+Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }
+
+void remember_quiet(Window& window) {
+  std::uint64_t* gets = &window.uncached_gets;
+  if (window.cached)
+    gets = window.cached->left_alone() ? &window.cached->gets_left_alone() : nullptr;
+  quiet_slot(window.handle) = {window.handle, &window.puts, &window.accumulates, gets};
+}
+
+Window* add_window(std::unique_ptr<Window> window) {
+  Windows& all = windows();
+  Window* result = window.release();
+  const std::lock_guard guard(all.lock);
+  result->id = all.next_id++;
+  all.alive.push_back(result);
+  all.table.put(result->handle, result);
+  return result;
+}
+
+std::unique_ptr<Window> remove_window(MPI_Win handle) {
+  Windows& all = windows();
+  std::unique_ptr<Window> window(all.table.find(handle));
+  if (!window) return nullptr;
+  const std::lock_guard guard(all.lock);
+  all.table.clear(handle);
+  std::erase(all.alive, window.get());
+  if (QuietWindow& slot = quiet_slot(handle); slot.window == handle) slot = {};
+  return window;
+}
+
+void drop_copies_beside(Window& written) {
+  each_window(
+      [](Window& other, void* writer) {
+        if (&other != writer && other.cached && other.cached->mode() != Mode::always &&
+            other.cached->mode() != Mode::user)
+          other.cached->drop_all();
+      },
+      &written);
+}
+
+void each_window(void (*act)(Window&, void*), void* context) {
+  Windows& all = windows();
+  const std::lock_guard guard(all.lock);
+  for (Window* window : all.alive) act(*window, context);
+}
+
+}  // namespace hob::mpi
