@@ -1,5 +1,5 @@
 # Third-party libraries and the MPI libraries to build for. `scripts/setup` puts what the system
-# lacks under HOB_DEPS and writes HOB_DEPS/mpis.cmake; docs/dependencies.md gives the reasons.
+# lacks under HOB_DEPS and writes HOB_DEPS/mpis.cmake; docs/developers/dependencies.md gives the reasons.
 
 set(HOB_DEPS "$ENV{HOB_DEPS}" CACHE PATH "Where scripts/setup put what the system lacks")
 if(NOT HOB_DEPS)

@@ -8,7 +8,7 @@
 `build` builds a suite from its public source tree (pmodels/mpich, pmodels/casper, pmodels/armci-mpi)
 into --work, by default suites/SUITE-MPI beside the MPI libraries that set-up made. `run` runs each program of a suite in each of --modes and keeps what came out in FILE.json; started
 again, it goes on where it stopped (--budget stops it after so many seconds). A program that passes
-plainly and fails with Hob is run twice more. `table` prints what docs/conformance.md shows.
+plainly and fails with Hob is run twice more. `table` prints what docs/measurements/2026-11-conformance.md shows.
 The coarrays are those that Debian's libcaf packages install; nothing is built for them.
 
 Modes: plain; cache (no bypass of cheap targets); match (matching always taken over); ghosts (one

@@ -26,9 +26,9 @@ times what one costs. Say what a small remote get costs on your network with --g
 tells what the program as a whole gains."""
 
 # Searching one entry of a plain list in the MPI library, ns: short lists sit in the caches, long
-# ones do not (measured on MPICH and Open MPI, docs/benchmarks.md).
+# ones do not (measured on MPICH and Open MPI, docs/developers/measuring.md).
 ENTRY_NS, LONG_ENTRY_NS, LONG_LIST = 3.4, 9.0, 8192
-# Mean depth from which taking over pays (docs/benchmarks.md).
+# Mean depth from which taking over pays (docs/developers/measuring.md).
 DEEP = 32
 
 

@@ -25,7 +25,7 @@ namespace hob::mpi::p2p {
 namespace {
 
 /// Receives that the library gets before Hob holds any. Those stay there and go on being searched,
-/// so this is about where a search costs ten times what drawing a message costs (docs/takeover.md).
+/// so this is about where a search costs ten times what drawing a message costs (docs/developers/takeover.md).
 constexpr std::uint64_t kThreshold = 512;
 
 /// A timed receive that takes longer to post than this, plus a quarter of a nanosecond for each
@@ -579,7 +579,7 @@ void release(Channel& channel) {
 }
 
 /// The program waits for a held receive, and few are held in all: the library has them searched
-/// sooner than Hob has drawn a message (docs/takeover.md). The instruments go on following them.
+/// sooner than Hob has drawn a message (docs/developers/takeover.md). The instruments go on following them.
 void lend(Channel& channel) {
   State& the = state();
   if (channel.held == 0 || channel.outstanding + the.engine->posted_length() > the.few) return;

@@ -1,5 +1,5 @@
 // The receive side of point-to-point communication, taken over from the MPI library where its
-// queues get long: docs/takeover.md.
+// queues get long: docs/developers/takeover.md.
 #pragma once
 
 #include <atomic>

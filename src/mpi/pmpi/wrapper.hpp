@@ -85,7 +85,7 @@ struct DepthGuard {
   DepthGuard& operator=(const DepthGuard&) = delete;
 };
 
-/// Counts the moments at which this process may have learned of another one's write (docs/cache.md,
+/// Counts the moments at which this process may have learned of another one's write (docs/developers/cache.md,
 /// mode auto). One for the whole process: what one thread learned, all threads learned.
 inline std::atomic<std::uint64_t> acquires{1};
 

@@ -1,5 +1,5 @@
 // What Hob must go on doing while the program is inside MPI: receives that it holds, operations
-// that ghosts serve. docs/takeover.md, "Progress".
+// that ghosts serve. docs/developers/takeover.md, "Progress".
 #pragma once
 
 #include <sched.h>

@@ -187,7 +187,7 @@ class Mix {
 /// advance(), again and again, while all of Hob's requests are waited for. Where a look asks the
 /// kernel, it also holds up the senders that share the machine, and the messages that come
 /// meanwhile are cheaper to fetch together: while many are missing, Hob lets some time pass between
-/// looks in vain (docs/takeover.md).
+/// looks in vain (docs/developers/takeover.md).
 class Looks {
  public:
   explicit Looks(Mix& mix) : mix_(mix), told_(mix.awaited()) {}

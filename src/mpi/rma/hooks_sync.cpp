@@ -1,5 +1,5 @@
 // Synchronisation of windows. The order of Hob's work and the library's is what makes cached bytes
-// true: docs/cache.md, "When is a cached byte still true".
+// true: docs/developers/cache.md, "When is a cached byte still true".
 #include <limits>
 
 #include "mpi/pmpi/hooks.hpp"

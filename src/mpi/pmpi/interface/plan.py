@@ -1,6 +1,6 @@
 """Which calls of the MPI interface Hob steps into, and what each may tell the process.
 
-The wrappers (generate.py) follow this file and interface.json alone. docs/development.md says how
+The wrappers (generate.py) follow this file and interface.json alone. CONTRIBUTING.md says how
 to add a hook.
 """
 

@@ -1,5 +1,5 @@
 // The gets of one window, served from a cache where MPI's rules allow it (paper III;
-// docs/cache.md).
+// docs/developers/cache.md).
 #pragma once
 
 #include <cstdint>

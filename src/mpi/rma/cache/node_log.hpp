@@ -1,4 +1,4 @@
-// What the ranks of one node share of a window: the log of what they fetched (docs/cache.md,
+// What the ranks of one node share of a window: the log of what they fetched (docs/developers/cache.md,
 // "Sharing on a node").
 #pragma once
 
