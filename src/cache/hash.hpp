@@ -2,9 +2,12 @@
 
 #include <cstdint>
 
+#include "base/random.hpp"
 #include "cache/cache.hpp"
 
 namespace hob::cache {
+
+using hob::Random;
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -28,24 +31,5 @@ inline std::uint64_t hash_key(const Key& key) {
 inline std::uint64_t to_range(std::uint64_t hash, std::uint64_t count) {
   return static_cast<std::uint64_t>((static_cast<uint128>(hash) * count) >> 64);
 }
-
-/// A small fast generator (xorshift64*); not for anything that must be hard to guess.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du) {
-    if (state_ == 0) state_ = 1;
-  }
-  std::uint64_t next() {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return state_ * 0x2545f4914f6cdd1du;
-  }
-  /// Even in [0, count), count > 0.
-  std::uint64_t below(std::uint64_t count) { return to_range(next(), count); }
-
- private:
-  std::uint64_t state_;
-};
 
 }  // namespace hob::cache

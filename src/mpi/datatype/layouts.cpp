@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "mpi/core/handle.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
@@ -286,11 +287,7 @@ class Layouts {
   /// Memory that kept layouts may take before new ones are left to the MPI library.
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
-  static std::size_t hash(MPI_Datatype type) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &type, sizeof type);
-    return (bits * 0x9E3779B97F4A7C15u) >> 55;
-  }
+  static std::size_t hash(MPI_Datatype type) { return handle_hash(handle_bits(type), 9); }
 
   const Layout* make(MPI_Datatype type);
 

@@ -1,4 +1,6 @@
 // What a program may ask of MPI_COMM_WORLD and only the library's own can answer.
+#include "mpi/pmpi/hooks.hpp"
+
 #include <strings.h>
 
 #include <string>
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include "mpi/ghost/world.hpp"
-#include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 

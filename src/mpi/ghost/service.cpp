@@ -15,25 +15,19 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "ghost/server.hpp"
 #include "ghost/waiting.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/ghost/sockets.hpp"
 #include "mpi/ghost/transport.hpp"
-#include "mpi/rma/ghost/types.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/core/runtime.hpp"
 #include "mpi/progress/throttle.hpp"
+#include "mpi/rma/ghost/types.hpp"
 
 namespace hob::mpi {
 namespace {
-
-std::uint64_t processor_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 /// Sleeping until a message may have come: on the sockets of the process, and on a pipe that users
 /// of this node write to. If messages come that no socket announced (a network without sockets),
@@ -213,7 +207,7 @@ class Watch {
 };
 
 ghost::WaitStyle wait_style(const GhostWorld& world) {
-  const std::string& name = runtime().settings.ghost_wait;
+  const std::string& name = context().settings.ghost_wait;
   if (name == "spin") return ghost::WaitStyle::spin;
   if (name == "yield") return ghost::WaitStyle::yield;
   if (name == "block") return ghost::WaitStyle::block;
@@ -294,7 +288,7 @@ void serve(GhostWorld& world, GhostBoard& board, unsigned users) {
     }
   }
   board.ended_ns = clock_ns();
-  board.cpu_ns = processor_ns();
+  board.cpu_ns = process_nanoseconds();
   board.stats = server.stats();
   board.closed.store(1, std::memory_order_release);
 }

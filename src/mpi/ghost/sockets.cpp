@@ -12,18 +12,13 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "base/clock.hpp"
+
 namespace hob::mpi {
 namespace {
 
 constexpr std::uint64_t first_pause_ns = 4'000'000;
 constexpr std::uint64_t last_pause_ns = 4'000'000'000;
-
-std::uint64_t now_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 using Events = std::array<epoll_event, 16>;
 
@@ -68,12 +63,12 @@ void Sockets::scan(int extra) {
     ::closedir(directory);
   }
   pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, last_pause_ns) : first_pause_ns;
-  looked_ = now_ns();
+  looked_ = monotonic_nanoseconds();
   extra_ = extra;
 }
 
 int Sockets::wait(int extra, std::uint64_t ns) {
-  if (looked_ == 0 || now_ns() - looked_ > pause_ns_) scan(extra);
+  if (looked_ == 0 || monotonic_nanoseconds() - looked_ > pause_ns_) scan(extra);
   if (watched_.size() <= (extra >= 0 ? 1U : 0U)) return -1;
   Events events;
   const int found = std::max(wait_for(epoll_, events, ns), 0);

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "mpi/core/clock.hpp"
+#include "base/clock.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
 

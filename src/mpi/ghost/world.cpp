@@ -22,10 +22,10 @@
 #include "ghost/placement.hpp"
 #include "ghost/target.hpp"
 #include "ghost/wire.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/core/shared_memory.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
-#include "mpi/core/runtime.hpp"
-#include "mpi/core/shared_memory.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi {
@@ -226,7 +226,7 @@ bool more_processes_than_cores(MPI_Comm node, int size) {
 GhostWorld* ghost_world() { return the_world; }
 
 MPI_Comm divide_world() {
-  const auto& settings = runtime().settings;
+  const auto& settings = context().settings;
   const int ghosts = static_cast<int>(settings.ghosts);
   MPI_Comm parent = MPI_COMM_NULL;
   real::Comm_get_parent(&parent);
@@ -368,7 +368,7 @@ void ring(GhostBoard& board) {
 void dismiss_ghosts() {
   if (the_world == nullptr) return;
   finished = true;
-  real::Barrier(runtime().comm);
+  real::Barrier(context().comm);
   std::byte message[sizeof(ghost::MessageHeader) + sizeof(ghost::Record)];
   const ghost::MessageHeader header{0, 1};
   ghost::Record record{};

@@ -9,10 +9,10 @@
 
 #include "cache/lazy_memory.hpp"
 #include "heat/probe.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/report/report.hpp"
-#include "mpi/core/runtime.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/report/report.hpp"
 
 namespace hob::mpi::heating {
 namespace {
@@ -60,7 +60,7 @@ std::vector<int> occupied_by_others() {
   CPU_ZERO(&mine);
   sched_getaffinity(0, sizeof mine, &mine);
   MPI_Comm node = MPI_COMM_NULL;
-  if (real::Comm_split_type(runtime().comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) !=
+  if (real::Comm_split_type(context().comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) !=
       MPI_SUCCESS)
     return {};
   int size = 1;
@@ -90,7 +90,7 @@ std::vector<int> occupied_by_others() {
 }
 
 std::string json() {
-  if (runtime().settings.heat == "off") return "";
+  if (context().settings.heat == "off") return "";
   std::string text = fmt::format(
       R"({{"on":{},"reason":"{}","cpu":{},"cache_level":{},"cold_ns":{:.0f},"heated_ns":{:.0f},)"
       R"("computing":{:.4f})",
@@ -120,10 +120,10 @@ void place(const std::vector<int>& occupied) {
 }  // namespace
 
 void start() {
-  const settings::Settings& settings = runtime().settings;
+  const settings::Settings& settings = context().settings;
   if (settings.heat == "off") return;
   add_report_part({"heat", json, nullptr});
-  if (!runtime().world) {
+  if (!context().world) {
     verdict.reason = "no heater: a program of sessions alone has none";
     return note(verdict.reason);
   }

@@ -1,12 +1,14 @@
 // Start and end of MPI.
+#include "mpi/pmpi/hooks.hpp"
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 
-#include "mpi/pmpi/hooks.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/lifecycle/lifecycle.hpp"
 #include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/core/runtime.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
@@ -95,7 +97,7 @@ int on_Finalize() {
 
 int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
   first_of_all();
-  const settings::Settings& s = runtime().settings;
+  const settings::Settings& s = context().settings;
   if (users == 0 && !own_world && s.ghosts > 0 && !s.off) begin_own_world();
   const int result = real::Session_init(info, errhandler, session);
   // Another session may come with another thread level: assume the most.

@@ -7,9 +7,10 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "mpi/progress/ucx.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/core/handle.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/core/runtime.hpp"
+#include "mpi/progress/ucx.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -39,18 +40,12 @@ struct Last {
   Channel* channel = nullptr;
 } last;
 
-std::uint64_t key_of(MPI_Comm comm) {
-  std::uint64_t key = 0;
-  std::memcpy(&key, &comm, sizeof comm);
-  return key;
-}
-
 /// The highest tag that messages may have. Open MPI tells it of MPI_COMM_WORLD alone.
 int highest_tag_of(MPI_Comm comm) {
   void* highest = nullptr;
   int known = 0;
   real::Comm_get_attr(comm, MPI_TAG_UB, &highest, &known);
-  if (!known && runtime().world) real::Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &known);
+  if (!known && context().world) real::Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &known);
   return known ? *static_cast<int*>(highest) : INT_MAX;
 }
 
@@ -74,7 +69,7 @@ bool over_libfabric() {
 /// communicator, they talk there; here there may be processes of another world.
 bool strangers_in([[maybe_unused]] MPI_Comm comm, [[maybe_unused]] bool inter) {
 #if defined(OPEN_MPI)
-  const Runtime& the = runtime();
+  const Context& the = context();
   if (the.comm == MPI_COMM_NULL || !(inter || state().worlds_may_meet)) return false;
   MPI_Group group = senders_of(comm), own = MPI_GROUP_NULL;
   real::Comm_group(the.comm, &own);
@@ -168,10 +163,7 @@ void Channel::leave_out(std::uint64_t seen) {
     return;
   const auto usual = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(kUnwatchedPerWatched * seen, kLongestUnwatched));
-  chance_ ^= chance_ << 13;
-  chance_ ^= chance_ >> 17;
-  chance_ ^= chance_ << 5;
-  unwatched = usual / 2 + chance_ % usual;
+  unwatched = usual / 2 + static_cast<std::uint32_t>(random_.below(usual));
 }
 
 void Channel::read_hints() {
@@ -235,7 +227,7 @@ void settle_express() {
 }
 
 Channel* channel_of(MPI_Comm comm) {
-  const std::uint64_t key = key_of(comm);
+  const std::uint64_t key = handle_bits(comm);
   if (HOB_LIKELY(last.channel != nullptr && last.key == key)) return last.channel;
   if (comm == MPI_COMM_NULL) return nullptr;
   Channel*& channel = channels()[key];
@@ -245,13 +237,13 @@ Channel* channel_of(MPI_Comm comm) {
 }
 
 Channel* known_channel(MPI_Comm comm) {
-  const auto found = channels().find(key_of(comm));
+  const auto found = channels().find(handle_bits(comm));
   return found == channels().end() ? nullptr : found->second;
 }
 
 void forget(Channel& channel) {
   settle_express();
-  channels().erase(key_of(channel.comm));
+  channels().erase(handle_bits(channel.comm));
   last = {};
   channel.gone = true;
   channel.native_only = true;  // a persistent receive may still start: nothing can be drawn for it

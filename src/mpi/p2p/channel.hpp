@@ -11,12 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
 #include "match/depth_meter.hpp"
 #include "match/engine.hpp"
-#include "mpi/pmpi/mpi.hpp"
 #include "mpi/p2p/p2p.hpp"
-#include "mpi/requests/request.hpp"
+#include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/spin.hpp"
+#include "mpi/requests/request.hpp"
 
 namespace hob::mpi::p2p {
 
@@ -187,7 +188,7 @@ class Channel final : public CompletionObserver {
 
   Sentinel sentinel_{*this};
 
-  std::uint32_t chance_ = 0x9e3779b9;
+  Random random_{1};
 };
 
 /// A message that was drawn and that nobody has received.

@@ -1,15 +1,16 @@
 // Point-to-point calls of the program.
+#include "mpi/pmpi/hooks.hpp"
+
 #include <cstdlib>
 #include <new>
 
-#include "mpi/pmpi/call.hpp"
-#include "mpi/pmpi/hooks.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/p2p/p2p.hpp"
-#include "mpi/progress/progress.hpp"
+#include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/requests/request.hpp"
-#include "mpi/core/runtime.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/progress.hpp"
+#include "mpi/requests/request.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -275,7 +276,7 @@ int on_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
 /// own meet, nothing is drawn.
 int on_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
                         int remote_leader, int tag, MPI_Comm* newintercomm) {
-  const Runtime& the = runtime();
+  const Context& the = context();
   int rank = 0;
   real::Comm_rank(local_comm, &rank);
   if (p2p::may_draw() && the.comm != MPI_COMM_NULL && rank == local_leader &&

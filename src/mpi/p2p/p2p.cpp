@@ -12,14 +12,15 @@
 #include <new>
 #include <stdexcept>
 
-#include "mpi/core/clock.hpp"
+#include "base/clock.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/core/handle.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/p2p/channel.hpp"
-#include "mpi/progress/progress.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/core/runtime.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/progress.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -55,7 +56,7 @@ bool waits_sooner_in_library() {
   return true;
 #else
   int major = 0;
-  return std::sscanf(runtime().mpi_version.c_str(), "MPICH Version: %d", &major) == 1 && major < 5;
+  return std::sscanf(context().mpi_version.c_str(), "MPICH Version: %d", &major) == 1 && major < 5;
 #endif
 }
 
@@ -114,8 +115,7 @@ const Predefined* predefined(MPI_Datatype type) {
     none.fill({MPI_DATATYPE_NULL, 0});
     return none;
   }();
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &type, sizeof type);
+  const std::uint64_t bits = handle_bits(type);
   Predefined& slot = known[(bits ^ bits >> 8 ^ bits >> 16) % known.size()];
   if (slot.type == type) return &slot;
   int integers = 0, addresses = 0, types = 0, combiner = 0, bytes = 0;
@@ -260,7 +260,7 @@ void use_default_strategy() {
   note(
       fmt::format("match_strategy = {} had no room for all communicators or ranks: the default "
                   "took its place",
-                  runtime().settings.match_strategy));
+                  context().settings.match_strategy));
 }
 
 /// What `call` gives of the engine, which has room for it.
@@ -1094,13 +1094,13 @@ bool may_draw() { return state().mode != State::Mode::never; }
 void prepare() {
   // To libfabric, every message that Hob draws is unexpected. Its tcp provider keeps 64 of a peer
   // by default; what is probed for beyond these it may forget.
-  if (runtime().settings.match == "always" && !runtime().settings.off)
+  if (context().settings.match == "always" && !context().settings.off)
     setenv("FI_TCP_MAX_SAVED", "1000000", 0);
 }
 
 void start() {
   State& the = state();
-  const auto& settings = runtime().settings;
+  const auto& settings = context().settings;
   the.mode = settings.match == "always"  ? State::Mode::always
              : settings.match == "never" ? State::Mode::never
                                          : State::Mode::automatic;

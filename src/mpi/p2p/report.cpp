@@ -1,4 +1,6 @@
 // The queues of every communicator in the report.
+#include "mpi/report/report.hpp"
+
 #include <fmt/format.h>
 
 #include <mutex>
@@ -6,7 +8,6 @@
 #include "match/histogram.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/report/report.hpp"
 
 namespace hob::mpi::p2p {
 namespace {

@@ -5,10 +5,9 @@
 
 #include <atomic>
 
-namespace hob::mpi {
+#include "mpi/pmpi/state.hpp"
 
-/// True with MPI_THREAD_MULTIPLE. Set once at MPI_Init.
-inline bool many_threads = false;
+namespace hob::mpi {
 
 /// Mutual exclusion among the program's threads; does nothing unless many_threads.
 class Spin {

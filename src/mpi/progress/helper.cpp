@@ -10,8 +10,8 @@
 #include <climits>
 #include <ctime>
 
-#include "mpi/progress/progress.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/pollers.hpp"
 
 namespace hob::mpi::helper {
 namespace {

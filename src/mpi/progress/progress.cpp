@@ -1,23 +1,16 @@
 #include "mpi/progress/progress.hpp"
 
-#include <vector>
+#include <atomic>
 
-#include "mpi/progress/helper.hpp"
-#include "mpi/progress/ucx.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/helper.hpp"
+#include "mpi/progress/ucx.hpp"
 
 namespace hob::mpi {
 namespace {
 
-std::vector<Poller>& pollers() {
-  static auto* the = new std::vector<Poller>;
-  return *the;
-}
-
-std::atomic<bool> ended{false};
-thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
 bool callbacks_wanted = true;
 
 /// MPICH 4.3 and later: asynchronous things, polled by the library's progress engine. The stream
@@ -25,7 +18,9 @@ bool callbacks_wanted = true;
 constexpr int kMpichNoStream = 0x3c000000;
 enum MpichPoll { kMpichNoProgress = 0, kMpichDone = 1 };
 using MpichAsyncStart = int (*)(int (*)(void*), void*, int);
-int from_mpich(void*) { return ended ? kMpichDone : (advance_from_library(), kMpichNoProgress); }
+int from_mpich(void*) {
+  return polling_ended() ? kMpichDone : (advance_from_library(), kMpichNoProgress);
+}
 
 /// Open MPI 4 and 5: callbacks of opal_progress.
 using OpalRegister = int (*)(int (*)());
@@ -53,12 +48,10 @@ void install_callback() {
 
 }  // namespace
 
-void add_poller(const Poller& poller) { pollers().push_back(poller); }
-
 void prepare_progress(bool any_thread, bool callbacks) {
   // The first time, or again in a program that opens sessions one after another.
-  ended = installed = library_calls_back = windows_call_back = has_helper = false;
-  pollers().clear();
+  installed = library_calls_back = windows_call_back = has_helper = false;
+  begin_polling();
   callbacks_wanted = callbacks;
   if (!many_threads) return;
   // Open MPI's registration is not safe while other threads are in its progress.
@@ -78,30 +71,11 @@ void none_under_way() {
   count(parts_under_way, -1);
 }
 
-void advance() {
-  if (advancing || ended) return;
-  advancing = true;
-  for (const Poller& poller : pollers())
-    if (poller.advance) poller.advance();
-  advancing = false;
-}
-
-void advance_from_library() {
-  if (parts_under_way.load(std::memory_order_relaxed) == 0 || advancing) return;
-  const DepthGuard guard;
-  advance();
-}
-
 void Blocking::enter() { helper::enter(); }
 void Blocking::leave() { helper::leave(); }
 
-void BlockingUnknown::hand_over() {
-  for (const Poller& poller : pollers())
-    if (poller.hand_over) poller.hand_over();
-}
-
 void end_callbacks() {
-  ended = true;
+  end_polling();
   has_helper = false;
   helper::end();
 }

@@ -7,9 +7,10 @@
 #include <cstdlib>
 
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/progress/progress.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/pollers.hpp"
+#include "mpi/progress/state.hpp"
 
 namespace hob::mpi::ucx {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/report/report.hpp"
 #include "mpi/pmpi/resolve.hpp"
+#include "mpi/report/report.hpp"
 
 /// The MPI library's function of this name, typed.
 #define HOB_LIBRARY(name)                                                  \

@@ -4,17 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <mutex>
 #include <set>
 
+#include "base/clock.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/core/runtime.hpp"
-#include "mpi/rma/window.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/window.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {
@@ -132,10 +132,10 @@ std::vector<std::string> command_line() {
 }
 
 report::RankFacts rank_facts() {
-  const Runtime& the = runtime();
+  const Context& process = context();
   report::RankFacts facts;
-  facts.rank = the.rank;
-  facts.host = the.host;
+  facts.rank = process.rank;
+  facts.host = process.host;
   facts.memory_bytes = resident_bytes();
   facts.counters = process_counters();
   facts.windows = ended().windows;
@@ -156,36 +156,34 @@ report::RankFacts rank_facts() {
                        window.mode_reason));
     for (const auto& failure : window.failures) note(failure);
   }
-  facts.notes = the.notes;
+  facts.notes = process.notes;
   return facts;
 }
 
 report::RunFacts run_facts(int nodes) {
-  const Runtime& the = runtime();
+  const Context& process = context();
   report::RunFacts facts;
   facts.version = HOB_VERSION;
   facts.abi = HOB_FAMILY;
-  facts.mpi = the.mpi_version;
+  facts.mpi = process.mpi_version;
   facts.command = command_line();
-  facts.ranks = the.size;
+  facts.ranks = process.size;
   facts.nodes = nodes;
-  facts.started = the.started;
-  facts.seconds =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count() -
-      the.started;
+  facts.started = process.started;
+  facts.seconds = seconds_since_epoch() - process.started;
   for (const auto& row : settings::table())
-    facts.settings.push_back({std::string(row.key), the.settings.value(row.key),
-                              std::string(name_of(the.settings.origin(row.key)))});
+    facts.settings.push_back({std::string(row.key), process.settings.value(row.key),
+                              std::string(name_of(process.settings.origin(row.key)))});
   return facts;
 }
 
 /// Every rank's text at rank 0 of Hob's communicator; there only.
 std::vector<std::string> gather(const std::string& text) {
-  const Runtime& the = runtime();
+  const Context& process = context();
   const int length = static_cast<int>(text.size());
-  std::vector<int> lengths(the.rank == 0 ? static_cast<std::size_t>(the.size) : 0),
+  std::vector<int> lengths(process.rank == 0 ? static_cast<std::size_t>(process.size) : 0),
       starts(lengths.size());
-  real::Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, the.comm);
+  real::Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, process.comm);
   int total = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     starts[i] = total;
@@ -193,7 +191,7 @@ std::vector<std::string> gather(const std::string& text) {
   }
   std::string all(static_cast<std::size_t>(total), '\0');
   real::Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR,
-                0, the.comm);
+                0, process.comm);
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < lengths.size(); ++i)
     texts.push_back(
@@ -228,25 +226,25 @@ std::vector<std::string> distinct_lines(const std::vector<std::string>& texts) {
 }
 
 void report_world(const report::RankFacts& facts) {
-  const Runtime& the = runtime();
-  const bool json = !the.settings.json.empty();
-  const bool summary = the.settings.report == "summary";
+  const Context& process = context();
+  const bool json = !process.settings.json.empty();
+  const bool summary = process.settings.report == "summary";
   if (!json && !summary) return;
   report::Counters sums;
   real::Reduce(facts.counters.values.data(), sums.values.data(),
-               static_cast<int>(report::counter_count), MPI_UINT64_T, MPI_SUM, 0, the.comm);
-  const auto hosts = gather(the.host + '\n');
+               static_cast<int>(report::counter_count), MPI_UINT64_T, MPI_SUM, 0, process.comm);
+  const auto hosts = gather(process.host + '\n');
   const auto notes = distinct_lines(gather(joined(facts.notes)));
   const auto run = run_facts(static_cast<int>(distinct_lines(hosts).size()));
   if (json) {
     const auto ranks = gather(report::rank_json(facts));
-    if (the.rank == 0) save(the.settings.json, report::run_json(run, ranks));
+    if (process.rank == 0) save(process.settings.json, report::run_json(run, ranks));
   }
-  if (summary && the.rank == 0) {
+  if (summary && process.rank == 0) {
     std::fputs(report::summary(run, sums, {}, notes).c_str(), stderr);
     if (json)
       std::fprintf(stderr, "hob: the details are in %s (hob report makes a page of it)\n",
-                   the.settings.json.c_str());
+                   process.settings.json.c_str());
     std::fflush(stderr);
   }
 }
@@ -254,13 +252,14 @@ void report_world(const report::RankFacts& facts) {
 /// Without MPI_Init there is no communicator that all processes are sure to join: each one speaks
 /// for itself.
 void report_alone(report::RankFacts facts) {
-  const Runtime& the = runtime();
+  const Context& process = context();
   report::RunFacts run = run_facts(1);
   run.ranks = 1;
-  if (!the.settings.json.empty())
-    save(the.rank == 0 ? the.settings.json : fmt::format("{}.{}", the.settings.json, the.rank),
+  if (!process.settings.json.empty())
+    save(process.rank == 0 ? process.settings.json
+                           : fmt::format("{}.{}", process.settings.json, process.rank),
          report::run_json(run, {report::rank_json(facts)}));
-  if (the.settings.report == "summary" && the.rank == 0) {
+  if (process.settings.report == "summary" && process.rank == 0) {
     facts.notes.insert(facts.notes.begin(),
                        "this program uses sessions only: the numbers are those of one process");
     std::fputs(report::summary(run, facts.counters, {}, facts.notes).c_str(), stderr);
@@ -301,7 +300,7 @@ void add_report_part(const ReportPart& part) { parts().push_back(part); }
 
 void write_reports() {
   const report::RankFacts facts = rank_facts();
-  if (runtime().world)
+  if (context().world)
     report_world(facts);
   else
     report_alone(facts);

@@ -23,4 +23,7 @@ struct ReportPart {
 };
 void add_report_part(const ReportPart& part);
 
+/// At the end, while MPI is there: summary and JSON. Collective over Hob's communicator.
+void write_reports();
+
 }  // namespace hob::mpi

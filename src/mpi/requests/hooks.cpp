@@ -1,17 +1,18 @@
 // Every wait and test function, with requests of Hob's and of the library's mixed.
+#include "mpi/pmpi/hooks.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "mpi/core/clock.hpp"
-#include "mpi/pmpi/hooks.hpp"
-#include "mpi/progress/progress.hpp"
+#include "base/clock.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/progress.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/table.hpp"
-#include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi {
 namespace requests {

@@ -4,18 +4,18 @@
 #include <mutex>
 #include <vector>
 
-#include "mpi/progress/progress.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/requests/table.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/progress.hpp"
+#include "mpi/requests/table.hpp"
 
 namespace hob::mpi::requests {
 namespace {
 
 /// Under the lock. Throws std::bad_alloc.
 void put_behind(Registry& the, MPI_Request handle, Operation& operation, bool pooled) {
-  Entry& entry = the.table.at(key_of(handle));
+  Entry& entry = the.table.at(handle_bits(handle));
   entry.operation = &operation;
   entry.observer = nullptr;
   entry.watch = 0;
@@ -34,7 +34,7 @@ Entry look_up(MPI_Request handle) {
   if (unknown(handle)) return {};
   Registry& the = the_registry;
   const std::lock_guard guard(the.lock);
-  const Entry* entry = the.table.find(key_of(handle));
+  const Entry* entry = the.table.find(handle_bits(handle));
   return entry ? *entry : Entry{};
 }
 
@@ -42,7 +42,7 @@ Entry take(MPI_Request handle) {
   if (unknown(handle)) return {};
   Registry& the = the_registry;
   const std::lock_guard guard(the.lock);
-  Entry* entry = the.table.find(key_of(handle));
+  Entry* entry = the.table.find(handle_bits(handle));
   if (!entry || (!entry->operation && !entry->observer)) return {};
   const Entry taken = *entry;
   if (taken.operation) {
@@ -68,7 +68,7 @@ void tell_complete(MPI_Request handle, std::uint64_t watch) {
   Entry told;
   {
     const std::lock_guard guard(the.lock);
-    Entry* entry = the.table.find(key_of(handle));
+    Entry* entry = the.table.find(handle_bits(handle));
     if (!entry || entry->watch != watch) return;
     told = *entry;
     entry->observer = nullptr;
@@ -108,7 +108,7 @@ void stand_behind(MPI_Request handle, Operation& operation) {
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
   if (handle == MPI_REQUEST_NULL) return;
   if (!many_threads) {
-    Entry& entry = the_registry.table.at(key_of(handle));
+    Entry& entry = the_registry.table.at(handle_bits(handle));
     if (!entry.operation && !entry.observer) {
       begins(handle);
       entry = {entry.key, nullptr, &observer, cookie, ++the_registry.watches, false};
@@ -129,7 +129,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
   Entry before;
   {
     const std::lock_guard guard(the.lock);
-    Entry& entry = the.table.at(key_of(handle));
+    Entry& entry = the.table.at(handle_bits(handle));
     before = entry;
     if (!entry.operation) {
       if (!entry.observer) begins(handle);
@@ -153,7 +153,7 @@ bool any_tells(int count, const MPI_Request* handles) {
   const std::lock_guard guard(the.lock);
   for (int i = 0; i < count; ++i) {
     if (handles[i] == MPI_REQUEST_NULL) continue;
-    const Entry* entry = the.table.find(key_of(handles[i]));
+    const Entry* entry = the.table.find(handle_bits(handles[i]));
     if (!entry || (!entry->operation && !entry->observer)) return true;
     if (entry->operation ? entry->operation->tells() : entry->observer->tells()) return true;
   }
@@ -194,14 +194,14 @@ void release_handles() {
   the.table.each([&](Entry& entry) {
     Operation* operation = entry.operation;
     if (!entry.pooled || !operation || operation->kept.in_use ||
-        key_of(operation->kept.handle) != entry.key)
+        handle_bits(operation->kept.handle) != entry.key)
       return;
     the.free_handles.push_back(operation->kept.handle);
     operation->kept.handle = MPI_REQUEST_NULL;
     entry.operation = nullptr;
   });
   for (MPI_Request& handle : the.free_handles) {
-    the.table.at(key_of(handle)).pooled = false;
+    the.table.at(handle_bits(handle)).pooled = false;
     real::Grequest_complete(handle);
     real::Wait(&handle, MPI_STATUS_IGNORE);
   }

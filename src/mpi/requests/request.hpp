@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
+#include "mpi/core/handle.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
@@ -104,9 +104,7 @@ inline constexpr int kHandleHashBits = 12;
 inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
 
 inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
-  std::uint64_t key = 0;
-  std::memcpy(&key, &handle, sizeof handle);
-  return known_handles[(key * 0x9e3779b97f4a7c15u) >> (64 - kHandleHashBits)];
+  return known_handles[handle_hash(handle_bits(handle), kHandleHashBits)];
 }
 
 /// True: Hob knows nothing of this request. False tells nothing.

@@ -1,14 +1,14 @@
 // Which of the program's request handles Hob knows. Private to the request layer.
 #pragma once
 
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <vector>
 
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/requests/request.hpp"
 #include "mpi/pmpi/spin.hpp"
+#include "mpi/requests/request.hpp"
 
 namespace hob::mpi::requests {
 
@@ -20,13 +20,6 @@ struct Entry {
   std::uint64_t watch = 0;                 ///< numbers the watches; 0: nobody watches
   bool pooled = false;                     ///< the handle belongs to Hob's pool
 };
-
-/// The bits of a handle, an int or a pointer. Never 0 for a request that exists.
-inline std::uint64_t key_of(MPI_Request handle) {
-  std::uint64_t key = 0;
-  std::memcpy(&key, &handle, sizeof handle);
-  return key;
-}
 
 /// Open addressing. Entries are never removed, only emptied: libraries use the same handles over
 /// and over, so their number is that of the most requests ever alive. Not thread safe.
@@ -56,7 +49,7 @@ class Table {
   }
 
  private:
-  std::size_t start(std::uint64_t key) const { return (key * 0x9e3779b97f4a7c15u) >> shift_; }
+  std::size_t start(std::uint64_t key) const { return handle_hash(key, width_); }
 
   Entry& place(std::uint64_t key) {
     std::size_t i = start(key);
@@ -68,8 +61,7 @@ class Table {
   void grow() {
     std::vector<Entry> old(slots_.empty() ? 256 : 2 * slots_.size());
     old.swap(slots_);
-    shift_ = 64;
-    for (std::size_t size = slots_.size(); size > 1; size /= 2) --shift_;
+    width_ = std::countr_zero(slots_.size());
     used_ = 0;
     for (const Entry& entry : old) {
       if (!entry.operation && !entry.observer && !entry.pooled) continue;
@@ -80,7 +72,7 @@ class Table {
 
   std::vector<Entry> slots_;
   std::size_t used_ = 0;
-  int shift_ = 64;
+  int width_ = 0;
 };
 
 struct Registry {
@@ -97,7 +89,7 @@ inline Registry& the_registry = *new Registry;
 /// What is known of a handle, or null. Under the registry's lock.
 inline const Entry* known(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL || unknown(handle)) return nullptr;
-  return the_registry.table.find(key_of(handle));
+  return the_registry.table.find(handle_bits(handle));
 }
 
 /// A copy of what is known of a handle; nothing for a handle that Hob does not know.

@@ -1,11 +1,11 @@
 // One-sided operations.
+#include "mpi/core/context.hpp"
 #include "mpi/pmpi/call.hpp"
-#include "mpi/rma/ghost/types.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/core/runtime.hpp"
-#include "mpi/rma/window.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/ghost/types.hpp"
+#include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -18,13 +18,13 @@ int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Dataty
           Issue issue) {
   const auto note = [&](bool issued) {
     if (window.cached) window.cached->own_write(target, disp, count, type, issued);
-    if (HOB_LIKELY(!runtime().memory_shared_by_windows)) return;
+    if (HOB_LIKELY(!context().memory_shared_by_windows)) return;
     drop_copies_beside(window);
     if (issued) window.writes_beside.add(target);
   };
   note(false);
   const int result = issue();
-  if (HOB_UNLIKELY(many_threads || runtime().memory_shared_by_windows)) note(true);
+  if (HOB_UNLIKELY(many_threads || context().memory_shared_by_windows)) note(true);
   return result;
 }
 

@@ -4,8 +4,8 @@
 
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/rma/window.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
 namespace {

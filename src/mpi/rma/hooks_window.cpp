@@ -6,16 +6,16 @@
 #include <cstdio>
 #include <optional>
 
-#include "mpi/pmpi/call.hpp"
-#include "mpi/rma/ghost/ghost_route.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/ghost/world.hpp"
+#include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
-#include "mpi/rma/native_route.hpp"
-#include "mpi/rma/cache/node_log.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/report/report.hpp"
-#include "mpi/core/runtime.hpp"
+#include "mpi/rma/cache/node_log.hpp"
 #include "mpi/rma/cache/tracing.hpp"
+#include "mpi/rma/ghost/ghost_route.hpp"
+#include "mpi/rma/native_route.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
@@ -60,7 +60,7 @@ struct Asked {
 };
 
 Asked mode_for(MPI_Info info) {
-  Asked asked{cache_word(info).value_or(runtime().settings.cache), {}};
+  Asked asked{cache_word(info).value_or(context().settings.cache), {}};
   asked.mode = parse_mode(asked.word);
   return asked;
 }
@@ -81,7 +81,7 @@ void end_alone(const std::string& word, int rank) {
 }
 
 cache::Config cache_config() {
-  const settings::Settings& s = runtime().settings;
+  const settings::Settings& s = context().settings;
   cache::Config config;
   config.policy = cache::parse_policy(s.cache_policy).value_or(cache::Policy::standard);
   config.index_slots = s.cache_index;
@@ -101,7 +101,7 @@ cache::Config cache_config() {
 }
 
 CachedGets::Options get_options(Mode mode) {
-  const settings::Settings& s = runtime().settings;
+  const settings::Settings& s = context().settings;
   CachedGets::Options options;
   options.mode = mode;
   options.bypass = s.cache_bypass && !tracing;  // a trace shows all gets
@@ -146,14 +146,14 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
 /// Not in mode strict, where nothing outlives the epoch that fetched it; and not where memory comes
 /// and goes while the window lives.
 bool shares_with_node(WindowKind kind, std::optional<Mode> mode) {
-  return runtime().settings.cache_share && !runtime().one_node && kind != WindowKind::dynamic &&
+  return context().settings.cache_share && !context().one_node && kind != WindowKind::dynamic &&
          mode && *mode != Mode::strict && *mode != Mode::off;
 }
 
 /// Collective over the window's processes, all of which would.
 void share_with_node(Window& window, MPI_Comm comm) {
   std::string why_not;
-  auto node_log = NodeLog::open(comm, runtime().settings.cache_share_size, why_not);
+  auto node_log = NodeLog::open(comm, context().settings.cache_share_size, why_not);
   if (!why_not.empty()) note(fmt::format("Nothing is shared on a node: {}.", why_not));
   if (node_log && window.cached) window.cached->share(std::move(node_log));
 }
@@ -188,7 +188,7 @@ void made(MPI_Win win, WindowKind kind, const void* base, MPI_Aint bytes, MPI_Ai
       real::Abort(comm, 2);
     }
   }
-  if (shares) runtime().memory_shared_by_windows = true;
+  if (shares) context().memory_shared_by_windows = true;
   if (asked.mode != Mode::off && window->size > 1)
     start_caching(*window, *asked.mode, std::move(units));
   if (with_node) share_with_node(*window, comm);

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "mpi/core/handle.hpp"
+#include "mpi/core/quiet_windows.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -12,19 +14,13 @@
 namespace hob::mpi {
 namespace {
 
-std::uint64_t bits_of(MPI_Win handle) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &handle, sizeof handle);
-  return bits;
-}
-
 /// Open addressing, read without a lock. Tables that were outgrown are kept until the process ends,
 /// since a reader may be in them.
 class Table {
  public:
   Window* find(MPI_Win handle) const noexcept {
     const Slots* slots = current_.load(std::memory_order_acquire);
-    const std::uint64_t key = bits_of(handle);
+    const std::uint64_t key = handle_bits(handle);
     for (std::size_t i = home(key, *slots);; i = (i + 1) & slots->mask) {
       const std::uint64_t there = slots->slot[i].key.load(std::memory_order_acquire);
       if (HOB_LIKELY(there == key)) return slots->slot[i].window.load(std::memory_order_relaxed);
@@ -36,13 +32,13 @@ class Table {
     const std::lock_guard guard(lock_);
     Slots* slots = current_.load(std::memory_order_relaxed);
     if (2 * (slots->used + 1) > slots->mask) slots = grow(*slots);
-    place(*slots, bits_of(handle), window);
+    place(*slots, handle_bits(handle), window);
   }
 
   /// The key stays, for a later window with the same handle.
   void clear(MPI_Win handle) {
     const std::lock_guard guard(lock_);
-    place(*current_.load(std::memory_order_relaxed), bits_of(handle), nullptr);
+    place(*current_.load(std::memory_order_relaxed), handle_bits(handle), nullptr);
   }
 
  private:

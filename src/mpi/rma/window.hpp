@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/rma/route.hpp"
 #include "mpi/pmpi/spin.hpp"
+#include "mpi/rma/cache/cached_gets.hpp"
+#include "mpi/rma/route.hpp"
 
 namespace hob::mpi {
 

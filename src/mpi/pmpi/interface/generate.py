@@ -380,6 +380,7 @@ def main():
         body = [
             NOTE,
             '#include "mpi/pmpi/hooks.hpp"',
+            '#include "mpi/core/quiet_windows.hpp"',
             '#include "mpi/p2p/p2p.hpp"',
             '#include "mpi/progress/progress.hpp"',
             '#include "mpi/pmpi/real.hpp"',

@@ -7,11 +7,11 @@
 #include <mutex>
 #include <new>
 
-#include "mpi/core/clock.hpp"
-#include "mpi/rma/cache/node_log.hpp"
+#include "base/clock.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/core/runtime.hpp"
+#include "mpi/rma/cache/node_log.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/window.hpp"
 
@@ -193,7 +193,7 @@ void CachedGets::wake_up() {
 
 /// Lets Hob sleep again, when nothing of this window is under way and nothing will be looked up.
 void CachedGets::leave_alone() {
-  if (!runtime().one_node || many_threads || tracing) return;
+  if (!context().one_node || many_threads || tracing) return;
   for (const auto& [_, t] : targets_)
     if (!t.pending.empty() || t.completing != 0 || completing_all_ != 0) return;
   left_alone_ = true;
@@ -474,7 +474,7 @@ int CachedGets::serve(const Get& get, Target& t, const Wanted& wanted, const cac
 /// operations on it advance only there.
 void CachedGets::poke() {
   int flag = 0;
-  if (HOB_LIKELY(runtime().world))
+  if (HOB_LIKELY(context().world))
     real::Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
   else
     requests::poke_library();
@@ -571,10 +571,7 @@ int CachedGets::refetch(const Get& get, Target& t, Pending pending) {
 
 void CachedGets::verify_hit(const Get& get, Target& t, std::uint64_t size, const cache::Lookup& hit,
                             const cache::Key& key) {
-  random_ ^= random_ << 13;
-  random_ ^= random_ >> 7;
-  random_ ^= random_ << 17;
-  if (static_cast<double>(random_ >> 11) * 0x1p-53 >= options_.verify) return;
+  if (random_.fraction() >= options_.verify) return;
   try {
     std::unique_ptr<std::byte[]> bytes(new std::byte[2 * size]);
     std::memcpy(bytes.get() + size, hit.data, size);

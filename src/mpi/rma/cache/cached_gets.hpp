@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/random.hpp"
 #include "cache/cache.hpp"
 #include "mpi/datatype/layouts.hpp"
 #include "mpi/pmpi/mpi.hpp"
@@ -268,7 +269,7 @@ class CachedGets {
   std::uint64_t poll_ticks_, progress_ticks_, refetch_pause_ticks_ = 0;
   std::uint64_t last_refetch_ = 0, last_mpi_ = 0;
   std::uint64_t refetch_issue_ticks_ = 0;  ///< spent issuing one that is under way; 0: none is
-  std::uint64_t random_ = 88172645463325252u;
+  Random random_{1};
 
   RequestWatch* watch_;  ///< deletes itself
 

@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "mpi/pmpi/real.hpp"
 #include "mpi/core/shared_memory.hpp"
+#include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "mpi/core/runtime.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/pmpi/spin.hpp"
 
 namespace hob::mpi {
@@ -23,7 +23,7 @@ report::TraceWriter& writer() {
 }  // namespace
 
 void start_tracing() {
-  const Runtime& the = runtime();
+  const Context& the = context();
   const std::string& directory = the.settings.trace;
   if (directory.empty()) return;
   const std::string path = fmt::format("{}/rank-{}.trace", directory, the.rank);
@@ -44,7 +44,7 @@ void stop_tracing() {
   if (!tracing) return;
   tracing = false;
   if (!writer().close())
-    note(fmt::format("the trace of rank {} is incomplete: the disk may be full", runtime().rank));
+    note(fmt::format("the trace of rank {} is incomplete: the disk may be full", context().rank));
 }
 
 }  // namespace hob::mpi

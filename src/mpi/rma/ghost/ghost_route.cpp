@@ -12,17 +12,17 @@
 #include <vector>
 
 #include "ghost/origin.hpp"
-#include "mpi/pmpi/call.hpp"
-#include "mpi/rma/ghost/tokens.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/ghost/transport.hpp"
-#include "mpi/rma/ghost/types.hpp"
 #include "mpi/ghost/world.hpp"
-#include "mpi/progress/progress.hpp"
+#include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/progress.hpp"
 #include "mpi/report/report.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/core/runtime.hpp"
-#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/ghost/tokens.hpp"
+#include "mpi/rma/ghost/types.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -55,7 +55,7 @@ struct Engine {
         many_threads(threads),
         transport(world, threads ? &lock : nullptr),
         tokens(world.wire, world.rank),
-        origin({&combine, *ghost::binding_from(runtime().settings.ghost_binding),
+        origin({&combine, *ghost::binding_from(context().settings.ghost_binding),
                 static_cast<std::uint32_t>(world.ranks.size()), 1 << 20, 64},
                transport) {
     for (const auto& ghosts : world.ghosts) {
@@ -335,7 +335,7 @@ GhostRoute::At& GhostRoute::at(int target) {
   } else {
     peer.node = &engine->nodes[static_cast<std::size_t>(who.node)];
     peer.home = static_cast<unsigned>(who.home);
-    if (runtime().settings.ghost_binding == "segment") {
+    if (context().settings.ghost_binding == "segment") {
       const auto& cut = segments(who.node);
       peer.pieces = &cut.pieces(place_on_node_[static_cast<std::size_t>(target)]);
     }
@@ -707,7 +707,7 @@ std::string ghost_json() {
       R"("redirected":{},"redirected_bytes":{},"messages":{},"split":{},"dynamic":{},"lock_waits":{},)"
       R"("wait_ms":{:.3f},"outside_window":{},"fences":{},"fence_completions":{},)"
       R"("fence_synchronisations":{},"tokens":{})",
-      world.own_node, runtime().settings.ghost_binding, engine->windows, engine->windows_declined,
+      world.own_node, context().settings.ghost_binding, engine->windows, engine->windows_declined,
       s.direct, s.direct_bytes, s.redirected, s.redirected_bytes, s.messages, s.split, s.dynamic,
       s.lock_waits, static_cast<double>(s.wait_ns) / 1e6, s.errors, engine->fences.calls,
       engine->fences.completions, engine->fences.synchronisations, engine->tokens.sent());

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "mpi/core/handle.hpp"
 #include "mpi/datatype/layouts.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
@@ -13,13 +14,6 @@
 
 namespace hob::mpi {
 namespace {
-
-template <class MpiHandle>
-std::uint64_t bits_of(MpiHandle handle) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &handle, sizeof handle);
-  return bits;
-}
 
 // The order is the number; it is the same in every process, which all run the same library.
 std::vector<MPI_Datatype> predefined_types() {
@@ -98,7 +92,7 @@ struct Predefined {
       if (types[i] != MPI_DATATYPE_NULL) real::Type_get_extent(types[i], &lower, &extent);
       extents.push_back(static_cast<std::uint32_t>(extent));
       if (types[i] != MPI_DATATYPE_NULL)
-        numbers.emplace(bits_of(types[i]), static_cast<unsigned>(i));
+        numbers.emplace(handle_bits(types[i]), static_cast<unsigned>(i));
     }
   }
 };
@@ -150,7 +144,7 @@ struct Inner {
   }
   ~Inner() {
     for (MPI_Datatype& type : types) {
-      if (predefined().numbers.count(bits_of(type)) != 0) continue;
+      if (predefined().numbers.count(handle_bits(type)) != 0) continue;
       const Inner inner(type);
       if (inner.combiner == MPI_COMBINER_NAMED || inner.types.empty()) continue;
       real::Type_free(&type);
@@ -162,7 +156,7 @@ struct Inner {
 
 std::optional<ghost::Element> named_element(MPI_Datatype type) {
   const Predefined& all = predefined();
-  const auto found = all.numbers.find(bits_of(type));
+  const auto found = all.numbers.find(handle_bits(type));
   if (found != all.numbers.end()) return ghost::Element{found->second, all.extents[found->second]};
   MPI_Aint lower = 0;
   MPI_Aint extent = 0;
@@ -200,7 +194,7 @@ std::optional<ghost::Element> fortran_element(MPI_Datatype type, int combiner) {
 }
 
 std::optional<ghost::Element> find_element(MPI_Datatype type) {
-  if (predefined().numbers.count(bits_of(type)) != 0) return named_element(type);
+  if (predefined().numbers.count(handle_bits(type)) != 0) return named_element(type);
   const Inner inner(type);
   switch (inner.combiner) {
     case MPI_COMBINER_NAMED:
@@ -228,13 +222,14 @@ class Elements {
   std::optional<ghost::Element> get(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
     Slot& slot = slots_[home(type)];
-    if (!slot.known || slot.bits != bits_of(type)) slot = {true, bits_of(type), find_element(type)};
+    if (!slot.known || slot.bits != handle_bits(type))
+      slot = {true, handle_bits(type), find_element(type)};
     return slot.element;
   }
   void forget(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
     Slot& slot = slots_[home(type)];
-    if (slot.bits == bits_of(type)) slot.known = false;
+    if (slot.bits == handle_bits(type)) slot.known = false;
   }
 
  private:
@@ -243,7 +238,9 @@ class Elements {
     std::uint64_t bits = 0;
     std::optional<ghost::Element> element;
   };
-  static std::size_t home(MPI_Datatype type) { return (bits_of(type) * 0x9E3779B97F4A7C15U) >> 56; }
+  static std::size_t home(MPI_Datatype type) {
+    return (handle_bits(type) * 0x9E3779B97F4A7C15U) >> 56;
+  }
   Spin lock_;
   std::array<Slot, 256> slots_;
 };

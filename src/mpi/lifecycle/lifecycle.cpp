@@ -1,42 +1,32 @@
-#include "mpi/core/runtime.hpp"
+#include "mpi/lifecycle/lifecycle.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
-#include "mpi/rma/ghost/ghost_route.hpp"
+#include "base/clock.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/p2p/p2p.hpp"
-#include "mpi/progress/progress.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/requests/request.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
-#include "mpi/rma/cache/tracing.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/progress.hpp"
+#include "mpi/report/report.hpp"
+#include "mpi/requests/request.hpp"
+#include "mpi/rma/cache/tracing.hpp"
+#include "mpi/rma/ghost/ghost_route.hpp"
 
 namespace hob::mpi {
 
-Runtime& runtime() {
-  static auto* the = new Runtime;  // never destroyed: programs may use MPI in their own destructors
-  return *the;
-}
-
-int launcher_rank() {
-  for (auto name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  return -1;
-}
-
 void read_settings() {
-  const auto errors = runtime().settings.load(environ);
+  const auto errors = context().settings.load(environ);
   if (errors.empty()) return;
   if (launcher_rank() <= 0)
     for (const auto& error : errors) std::fprintf(stderr, "hob: %s\n", error.c_str());
@@ -85,41 +75,40 @@ static MPI_Comm without_ghosts(int thread_level) {
 }
 
 void start(int thread_level, bool world, bool any_thread) {
-  Runtime& the = runtime();
+  Context& process = context();
   many_threads = thread_level == MPI_THREAD_MULTIPLE;
-  the.world = world;
-  if (!the.settings.off)
-    prepare_progress(many_threads && any_thread, the.settings.match_progress != "hand-over");
+  process.world = world;
+  if (!process.settings.off)
+    prepare_progress(many_threads && any_thread, process.settings.match_progress != "hand-over");
   char host[256] = {};
   gethostname(host, sizeof host - 1);
-  the.host = host;
+  process.host = host;
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   real::Get_library_version(version, &length);
-  the.mpi_version.assign(version, std::find(version, version + length, '\n'));
-  the.started =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  process.mpi_version.assign(version, std::find(version, version + length, '\n'));
+  process.started = seconds_since_epoch();
   if (world) {
     MPI_Comm all = MPI_COMM_WORLD;
-    if (!the.settings.off) all = without_ghosts(thread_level);
-    real::Comm_rank(all, &the.rank);
-    real::Comm_size(all, &the.size);
-    real::Comm_dup(all, &the.comm);
-    real::Comm_set_errhandler(the.comm, MPI_ERRORS_RETURN);
+    if (!process.settings.off) all = without_ghosts(thread_level);
+    real::Comm_rank(all, &process.rank);
+    real::Comm_size(all, &process.size);
+    real::Comm_dup(all, &process.comm);
+    real::Comm_set_errhandler(process.comm, MPI_ERRORS_RETURN);
     MPI_Comm node = MPI_COMM_NULL;
-    if (real::Comm_split_type(the.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) ==
+    if (real::Comm_split_type(process.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) ==
         MPI_SUCCESS) {
       int near = 0;
       real::Comm_size(node, &near);
-      the.one_node = near == the.size;
+      process.one_node = near == process.size;
       real::Comm_free(&node);
     }
   } else {
-    the.rank = std::max(launcher_rank(), 0);
+    process.rank = std::max(launcher_rank(), 0);
   }
-  if (!the.settings.off) heating::start();
-  if (!the.settings.off) p2p::start();
-  active = !the.settings.off;
+  if (!process.settings.off) heating::start();
+  if (!process.settings.off) p2p::start();
+  active = !process.settings.off;
   if (active) start_tracing();
   // With several threads inside MPI, one may learn something in a call that began before another
   // one's first get.
@@ -127,7 +116,7 @@ void start(int thread_level, bool world, bool any_thread) {
 }
 
 void finish() {
-  Runtime& the = runtime();
+  Context& process = context();
   p2p::finish();
   stop_tracing();
   dismiss_ghosts();
@@ -136,16 +125,8 @@ void finish() {
   heating::finish();
   active = false;
   requests::release_handles();
-  if (the.comm != MPI_COMM_NULL) real::Comm_free(&the.comm);
+  if (process.comm != MPI_COMM_NULL) real::Comm_free(&process.comm);
   leave_ghosts();
-}
-
-void note(std::string sentence) {
-  static std::mutex lock;
-  const std::lock_guard guard(lock);
-  auto& notes = runtime().notes;
-  if (std::find(notes.begin(), notes.end(), sentence) == notes.end())
-    notes.push_back(std::move(sentence));
 }
 
 }  // namespace hob::mpi

@@ -1,0 +1,28 @@
+#include "mpi/core/context.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+
+namespace hob::mpi {
+
+Context& context() {
+  static auto* const process = new Context;  // never destroyed: programs may use MPI in destructors
+  return *process;
+}
+
+void note(std::string sentence) {
+  static std::mutex lock;
+  const std::lock_guard guard(lock);
+  auto& notes = context().notes;
+  if (std::find(notes.begin(), notes.end(), sentence) == notes.end())
+    notes.push_back(std::move(sentence));
+}
+
+int launcher_rank() {
+  for (const char* name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  return -1;
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,36 @@
+// What Hob knows of this process: its settings and its place in the job.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "settings/settings.hpp"
+
+namespace hob::mpi {
+
+/// Filled while MPI starts (lifecycle/lifecycle.hpp), and only read afterwards.
+struct Context {
+  settings::Settings settings;
+  int rank = 0;                   ///< in the world that the program sees
+  int size = 1;                   ///< of it
+  bool world = false;             ///< MPI_Init was called (not only sessions)
+  MPI_Comm comm = MPI_COMM_NULL;  ///< Hob's own communicator over the program's world
+  bool one_node = false;          ///< all ranks share memory
+  std::string host;
+  std::string mpi_version;
+  double started = 0;              ///< seconds since the Unix epoch
+  std::vector<std::string> notes;  ///< plain sentences for the report; only from this process
+  bool memory_shared_by_windows = false;  ///< some window shows memory that another one shows too
+};
+
+/// The one context of a process. Global, since MPI calls have no argument that could carry it.
+Context& context();
+
+/// Adds a sentence to the report, once. Thread safe.
+void note(std::string sentence);
+
+/// The rank that the launcher gave this process, before MPI is initialised; -1 if none did.
+int launcher_rank();
+
+}  // namespace hob::mpi

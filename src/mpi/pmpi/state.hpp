@@ -1,0 +1,45 @@
+// What every wrapper looks at, of the whole process or of the calling thread. Global, since MPI
+// calls have no argument that could carry it, and since the wrapper of a call that does not concern
+// Hob is one load and one branch. All mutable globals of this layer are here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "mpi/pmpi/mpi.hpp"
+
+namespace hob::mpi {
+
+/// False: Hob passes every call on. Set once at MPI_Init, before the program can start threads.
+inline bool active = false;
+
+/// True with MPI_THREAD_MULTIPLE. Set once at MPI_Init.
+inline bool many_threads = false;
+
+/// How deep this thread is inside Hob. The MPI library calls its own PMPI functions, and Hob calls
+/// it: neither may come back into the wrappers.
+inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
+
+/// How many parts of Hob have something to do at synchronisation of windows and at writes: windows
+/// from which something was fetched through a cache, ghosts, receives that Hob holds, and programs
+/// whose threads may be inside MPI together. With none, Hob sleeps: the wrappers of these calls
+/// (plan.SLEEPERS) are the library's own.
+inline std::atomic<int> parts_awake{0};
+
+/// How many parts of Hob have something under way that only Hob can advance
+/// (progress/progress.hpp).
+inline std::atomic<int> parts_under_way{0};
+
+/// Counts the moments at which this process may have learned of another one's write
+/// (docs/consistency.md). One for the whole process: what one thread learned, all threads learned.
+inline std::atomic<std::uint64_t> acquires{1};
+
+/// Windows with a cache. While there is none, nothing depends on the count of acquires.
+inline std::atomic<int> cached_windows{0};
+
+/// With ghosts, the communicator that stands for MPI_COMM_WORLD: the ranks that are no ghosts. Set
+/// once at MPI_Init.
+inline bool world_is_smaller = false;
+inline MPI_Comm program_world;
+
+}  // namespace hob::mpi

@@ -1,0 +1,50 @@
+#include "mpi/progress/pollers.hpp"
+
+#include <atomic>
+#include <vector>
+
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+namespace {
+
+std::vector<Poller>& pollers() {
+  static auto* const all = new std::vector<Poller>;
+  return *all;
+}
+
+std::atomic<bool> ended{false};
+thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
+
+}  // namespace
+
+void add_poller(const Poller& poller) { pollers().push_back(poller); }
+
+void begin_polling() {
+  ended = false;
+  pollers().clear();
+}
+
+void end_polling() { ended = true; }
+bool polling_ended() { return ended; }
+
+void advance() {
+  if (advancing || ended) return;
+  advancing = true;
+  for (const Poller& poller : pollers())
+    if (poller.advance) poller.advance();
+  advancing = false;
+}
+
+void advance_from_library() {
+  if (parts_under_way.load(std::memory_order_relaxed) == 0 || advancing) return;
+  const DepthGuard guard;
+  advance();
+}
+
+void hand_all_over() {
+  for (const Poller& poller : pollers())
+    if (poller.hand_over) poller.hand_over();
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,34 @@
+// The parts of Hob that must be polled while something is under way.
+#pragma once
+
+namespace hob::mpi {
+
+/// A part of Hob that polls. `advance` does what can be done without blocking; `hand_over` gives
+/// everything under way to the MPI library, so that it completes without Hob (null if it cannot).
+/// Both may be called from any thread, from within MPI too, and must then do nothing if they would
+/// have to wait for another thread.
+struct Poller {
+  void (*advance)() = nullptr;
+  void (*hand_over)() = nullptr;
+};
+
+/// Adds a part, for good. Not thread safe: called while MPI starts.
+void add_poller(const Poller& poller);
+
+/// Forgets all parts; advance() works (again). Not thread safe: called while MPI starts.
+void begin_polling();
+
+/// From now on, advance() does nothing.
+void end_polling();
+bool polling_ended();
+
+/// Advances every part once. A call from within itself does nothing.
+void advance();
+
+/// The same, from within the library: Hob's calls to it must not come back into Hob's wrappers.
+void advance_from_library();
+
+/// Every part gives to the library what is under way.
+void hand_all_over();
+
+}  // namespace hob::mpi

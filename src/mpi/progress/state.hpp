@@ -1,0 +1,23 @@
+// How this process's MPI library lets Hob advance. Global, since blocking calls look at it before
+// they enter the library, and callbacks of the library have no argument. All mutable globals of
+// this layer that others see are here. Written while MPI starts, but for messages_found.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hob::mpi {
+
+/// Messages that advance() has found for receives, all in all. Written under a lock.
+inline std::atomic<std::uint64_t> messages_found{0};
+
+/// The MPI library calls advance() itself whenever it waits, or whenever it waits for anything but
+/// the synchronisation of a window.
+inline bool library_calls_back = false;
+inline bool windows_call_back = false;
+
+/// With many threads and a library that does not call back, a thread of Hob's own advances its
+/// things while threads of the program are blocked inside the library.
+inline bool has_helper = false;
+
+}  // namespace hob::mpi
