@@ -86,10 +86,12 @@ def mpis():
 
 class Result:
     """What one run of a program gave: `rows`, the JSON lines on its standard output; `report`,
-    Hob's own JSON (None without Hob); `seconds`, start and end of the job included."""
+    Hob's own JSON (None without Hob); `seconds`, start and end of the job included; `figures`, what
+    the program wrote into the files that were asked for."""
 
-    def __init__(self, rows, report, seconds, output):
+    def __init__(self, rows, report, seconds, output, figures=""):
         self.rows, self.report, self.seconds, self.output = rows, report, seconds, output
+        self.figures = figures
 
     def counters(self):
         """Every counter of the report, summed over ranks."""
@@ -159,13 +161,29 @@ def _end(job):
 
 
 def run_mpi(
-    path, args=(), ranks=2, setup="remote", hob=None, mpi="mpich5", report=False, timeout=300
+    path,
+    args=(),
+    ranks=2,
+    setup="remote",
+    hob=None,
+    mpi="mpich5",
+    report=False,
+    timeout=300,
+    environment=None,
+    inputs=None,
+    figures="",
 ):
     """Runs a program under mpiexec. hob: None for without Hob, else its settings ({"cache":
-    "always"}; {} for the defaults). report: also have Hob write its JSON."""
+    "always"}; {} for the defaults). report: also have Hob write its JSON. environment: more
+    variables. inputs: {name: content} of files in its directory. figures: pattern of files there
+    whose content is wanted."""
+    extra = environment or {}
     with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
+        for name, content in (inputs or {}).items():
+            Path(scratch, name).write_text(content)
         json_file = f"{scratch}/hob.json" if report and hob is not None else None
         command, environment = _command(path, args, ranks, setup, hob, mpi, json_file)
+        environment.update(extra)
         start = time.monotonic()
         # In the scratch directory, so that a ./hob.conf of the user is not read.
         job = subprocess.Popen(
@@ -190,8 +208,9 @@ def run_mpi(
                 f"{out[-2000:]}{errors[-2000:]}"
             )
         written = _read_report(json_file, command) if json_file else None
+        read = [one.read_text() for one in sorted(Path(scratch).glob(figures))] if figures else []
     rows = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-    return Result(rows, written, seconds, out)
+    return Result(rows, written, seconds, out, "".join(read))
 
 
 class GatedJob:
