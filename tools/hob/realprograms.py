@@ -177,7 +177,14 @@ PROGRAMS = [
         1.3,
     ),
     _nwchem(
-        "nwchem-ccsdt", "mpich4", "ccsd(t)", "cc-pvdz", {"ARMCI_USE_WIN_ALLOCATE": "0"}, "node", 0, 0.97
+        "nwchem-ccsdt",
+        "mpich4",
+        "ccsd(t)",
+        "cc-pvdz",
+        {"ARMCI_USE_WIN_ALLOCATE": "0"},
+        "node",
+        0,
+        0.97,
     ),
     Program(
         name="lammps-melt",
