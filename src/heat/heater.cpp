@@ -164,12 +164,12 @@ void Heater::run() {
       }
       if (seen != activity) phases.active(now);
       activity = seen;
-      if (heat && !phases.heat(now)) {
-        heat = false;
-        idle_passes_.fetch_add(1, std::memory_order_relaxed);
-      }
+      heat = heat && phases.heat(now);
     }
-    if (heat) pass();
+    if (heat)
+      pass();
+    else
+      idle_passes_.fetch_add(1, std::memory_order_relaxed);
     lock.lock();
     if (!stopping_) wake_.wait_for(lock, std::chrono::nanoseconds(config_.period_ns));
   }

@@ -27,7 +27,7 @@ struct Config {
 struct Stats {
   std::uint64_t passes = 0;        ///< times that all regions were touched
   std::uint64_t lines = 0;         ///< cache lines touched
-  std::uint64_t idle_passes = 0;   ///< periods spent paused by follow_phases
+  std::uint64_t idle_passes = 0;   ///< periods in which nothing was touched, being paused
   std::uint64_t deferred = 0;      ///< regions that the heater released for their owner
   std::uint64_t regions = 0;       ///< registered now
   std::uint64_t region_bytes = 0;  ///< registered now

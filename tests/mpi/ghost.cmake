@@ -18,11 +18,11 @@ endif()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|gone|refuse] [SAYS text] [NEVER text]
+# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|gone|refuse] [STATUS 3,4] [SAYS text] [NEVER text]
 # [REDIRECTED yes|no] [COUNTS name=number,...] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
 # prefix here is ghost_*.
 function(hob_ghost_test name program mpi)
-  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;SAYS;NEVER;REDIRECTED;COUNTS;LAUNCHER" "ARGS" ${ARGN})
+  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;STATUS;SAYS;NEVER;REDIRECTED;COUNTS;LAUNCHER" "ARGS" ${ARGN})
   if(NOT arg_BINDING)
     set(arg_BINDING rank)
   endif()
@@ -38,17 +38,17 @@ function(hob_ghost_test name program mpi)
   if(NOT program MATCHES "_")
     set(program ghost_${program})
   endif()
-  add_test(NAME mpi.${mpi}.ghost_${name}
+  set(limit LABELS mpi TIMEOUT 180)
+  if(arg_LONG)
+    set(limit LABELS mpi long TIMEOUT 600)
+  endif()
+  hob_mpi_test(mpi.${mpi}.ghost_${name} ${mpi} ${limit}
     COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/ghost_run.py" --mpi ${mpi}
             --exec "${HOB_MPI_${mpi}_EXEC}" --family ${HOB_MPI_${mpi}_FAMILY} --library "${PROJECT_BINARY_DIR}/lib"
             --ranks ${arg_RANKS} --ghosts ${arg_GHOSTS} --nodes ${arg_NODES} --binding ${arg_BINDING}
             --expect ${arg_EXPECT} --says "${arg_SAYS}" --redirected ${arg_REDIRECTED}
-            "--never=${arg_NEVER}" "--counts=${arg_COUNTS}" "--launcher=${arg_LAUNCHER}"
+            "--status=${arg_STATUS}" "--never=${arg_NEVER}" "--counts=${arg_COUNTS}" "--launcher=${arg_LAUNCHER}"
             -- "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_ARGS})
-  set_tests_properties(mpi.${mpi}.ghost_${name} PROPERTIES LABELS mpi TIMEOUT 180 PROCESSORS 2)
-  if(arg_LONG)
-    set_tests_properties(mpi.${mpi}.ghost_${name} PROPERTIES LABELS "mpi;long" TIMEOUT 600)
-  endif()
 endfunction()
 
 foreach(mpi IN LISTS HOB_MPIS)
@@ -91,11 +91,22 @@ foreach(mpi IN LISTS HOB_MPIS)
     hob_ghost_test(session_beside sessions ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes ARGS 2 both)
   endif()
   hob_ghost_test(windows windows ${mpi} RANKS 2 GHOSTS 1 NODES 2 ARGS 100)
-  foreach(how abort exit segv ghost)
-    hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end ARGS ${how})
+  # With what ghost_crash.c says, or by a signal, of which MPICH's launcher gives the number. It also gives that of
+  # the signal with which it ended the other processes, if it comes to that first.
+  set(ends abort:3 exit:4,9 segv:11 ghost:9)
+  set(fatal 2,9)
+  if(mpi MATCHES "openmpi")
+    set(ends abort:3 exit:4 segv:139 ghost:137)
+    set(fatal 2)
+  endif()
+  foreach(end IN LISTS ends)
+    string(REPLACE ":" ";" end ${end})
+    list(GET end 0 how)
+    list(GET end 1 status)
+    hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end STATUS ${status} ARGS ${how})
   endforeach()
   # The MPI library has said what is wrong.
-  hob_ghost_test(fatal crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end NEVER "without MPI_Finalize" ARGS fatal)
+  hob_ghost_test(fatal crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT end STATUS ${fatal} NEVER "without MPI_Finalize" ARGS fatal)
   # A launcher may have nothing against it: Hob says what happened.
   foreach(how leave away)
     hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone SAYS "left without MPI_Finalize" ARGS ${how})
@@ -125,9 +136,8 @@ foreach(mpi IN LISTS HOB_MPIS)
     continue()
   endif()
   set(bin "${PROJECT_BINARY_DIR}/bin/${mpi}")
-  add_test(NAME mpi.${mpi}.ghost_namespaces
+  hob_mpi_test(mpi.${mpi}.ghost_namespaces ${mpi} TIMEOUT 300
     COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/ghost_netns.py" --exec "${HOB_MPI_${mpi}_EXEC}"
             --library "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so" --users 2 --ghosts 1
             -- "${bin}/ghost_world" 4 -- "${bin}/ghost_windows" 100 -- "${bin}/ghost_sums" -- "${bin}/ghost_fence")
-  set_tests_properties(mpi.${mpi}.ghost_namespaces PROPERTIES LABELS mpi TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2)
 endforeach()

@@ -1,7 +1,7 @@
 """Runs one MPI program with ghosts and judges how it ended.
 
 --expect pass    status 0, and what it says (--says)
---expect end     the job ends within the time limit, and not with status 0
+--expect end     the job ends within the time limit, with a status of --status
 --expect gone    the same, but the launcher may find status 0 good; --says is in what it prints (anything: whatever)
 --expect refuse  it does not start, and says why once
 --redirected yes: its report tells of operations that ghosts served
@@ -24,6 +24,7 @@ for name in ("ranks", "ghosts", "nodes"):
     parser.add_argument(f"--{name}", type=int)
 parser.add_argument("--says", default="No Errors")
 parser.add_argument("--redirected", choices=["yes", "no", "any"], default="any")
+parser.add_argument("--status", default="", help="what a job that ends badly may end with: 3,4")
 parser.add_argument("--never", default="", help="what it must not say")
 parser.add_argument("--counts", default="")
 parser.add_argument("--launcher", default="", help="an option for the launcher")
@@ -126,8 +127,10 @@ if args.counts and process.returncode == 0:
         found = sum(rank["ghost"][name] for rank in ranks)
         if found != int(wanted):
             problems.append(f"{name}: {found} instead of {wanted}")
-if args.expect in ("end", "refuse") and process.returncode == 0:
-    problems.append("status 0 although it ended badly")
+if args.status and str(process.returncode) not in args.status.split(","):
+    problems.append(f"status {process.returncode} instead of {args.status}")
+if args.expect == "refuse" and process.returncode == 0:
+    problems.append("status 0 although it did not start")
 if args.expect == "gone" and args.says not in out + err + "anything":
     problems.append(f"it does not say {args.says}")
 if args.never and args.never in out + err:

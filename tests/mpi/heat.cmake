@@ -4,9 +4,8 @@
 hob_mpi_program(heat SOURCES heat.c FLAGS -I${PROJECT_SOURCE_DIR}/include)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 foreach(mpi IN LISTS HOB_MPIS)
-  add_test(NAME mpi.${mpi}.heat
+  hob_mpi_test(mpi.${mpi}.heat ${mpi}
     COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_LIST_DIR}/heat_check.py"
             --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so" "--exec=${HOB_MPI_${mpi}_EXEC}"
             --family ${HOB_MPI_${mpi}_FAMILY} --program "${PROJECT_BINARY_DIR}/bin/${mpi}/heat")
-  set_tests_properties(mpi.${mpi}.heat PROPERTIES LABELS mpi TIMEOUT 240 PROCESSORS 2)
 endforeach()

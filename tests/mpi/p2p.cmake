@@ -40,11 +40,9 @@ function(hob_p2p_test name program mpi)
   if(arg_SETTINGS)
     set(launch "${CMAKE_COMMAND}" -E env ${arg_SETTINGS} ${launch})
   endif()
-  add_test(NAME ${arg_LABEL}.${mpi}.${program}.${arg_MATCH}${name}
+  hob_mpi_test(${arg_LABEL}.${mpi}.${program}.${arg_MATCH}${name} ${mpi} LABELS ${arg_LABEL}
     COMMAND "${CMAKE_COMMAND}" -E env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${launch}
             "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_ARGS})
-  set_tests_properties(${arg_LABEL}.${mpi}.${program}.${arg_MATCH}${name} PROPERTIES
-    LABELS ${arg_LABEL} TIMEOUT 240 PROCESSORS 2)
 endfunction()
 
 # Random programs, without what a library gets wrong by itself:
@@ -194,11 +192,10 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 foreach(mpi IN LISTS HOB_MPIS)
   foreach(program counts flood)
     set(name mpi.${mpi}.p2p_${program}_report)
-    add_test(NAME ${name}
-      COMMAND Python3::Interpreter -B "${CMAKE_CURRENT_SOURCE_DIR}/p2p_report_check.py"
+    hob_mpi_test(${name} ${mpi}
+      COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/p2p_report_check.py"
               --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so" "--exec=${HOB_MPI_${mpi}_EXEC}"
               --family ${HOB_MPI_${mpi}_FAMILY} --program "${PROJECT_BINARY_DIR}/bin/${mpi}/p2p_${program}")
-    set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 240 PROCESSORS 2)
   endforeach()
 endforeach()
 

@@ -30,7 +30,7 @@ hob_mpi_program(rma_f08 SOURCES rma_f08.f90)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # hob_compare_test(NAME MPI LABELS RANKS SETTINGS [REMOTE] [TIMEOUT] COMMAND program args...): the
-# same output plainly and under every setting of tests/run_compare.py.
+# same output plainly and under every setting of tests/run_compare.py. REMOTE plain-nodes: two nodes, plainly too.
 function(hob_compare_test name mpi)
   cmake_parse_arguments(arg "" "RANKS;SETTINGS;REMOTE;TIMEOUT" "LABELS;COMMAND" ${ARGN})
   if(NOT arg_RANKS)
@@ -42,13 +42,15 @@ function(hob_compare_test name mpi)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  if(arg_REMOTE STREQUAL "plain-nodes")
+    set(arg_REMOTE nodes --plain-nodes)
+  endif()
   list(POP_FRONT arg_COMMAND program)
-  add_test(NAME ${name}
+  hob_mpi_test(${name} ${mpi} LABELS ${arg_LABELS} TIMEOUT 600
     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
             --exec "${HOB_MPI_${mpi}_EXEC}" --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
             --ranks ${arg_RANKS} --remote ${arg_REMOTE} --settings ${arg_SETTINGS} --timeout ${arg_TIMEOUT}
             -- "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_COMMAND})
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600 SKIP_RETURN_CODE 77 PROCESSORS 2)
 endfunction()
 
 foreach(mpi IN LISTS HOB_MPIS)
@@ -74,22 +76,23 @@ foreach(mpi IN LISTS HOB_MPIS)
       hob_compare_test(mpi.${mpi}.rma_${program} ${mpi} LABELS mpi SETTINGS default,auto,strict COMMAND rma_${program})
     endforeach()
   endif()
-  foreach(how abort exit error)
-    add_test(NAME mpi.${mpi}.rma_end_${how}
+  foreach(row "abort 5" "exit 4" "error 6")  # rma_end.c; 6: MPI_ERR_RANK
+    string(REPLACE " " ";" row "${row}")
+    list(GET row 0 how)
+    list(GET row 1 status)
+    hob_mpi_test(mpi.${mpi}.rma_end_${how} ${mpi} TIMEOUT 120
       COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
               --exec "${HOB_MPI_${mpi}_EXEC}" --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
-              --settings auto --timeout 40 --fails -- "${PROJECT_BINARY_DIR}/bin/${mpi}/rma_end" ${how})
-    set_tests_properties(mpi.${mpi}.rma_end_${how} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+              --settings auto --timeout 40 --status ${status} -- "${PROJECT_BINARY_DIR}/bin/${mpi}/rma_end" ${how})
   endforeach()
 endforeach()
 
 # Without a bypass and without polling in the way, every call that is no acquire keeps the copy.
 if("mpich5" IN_LIST HOB_MPIS)
-  add_test(NAME mpi.mpich5.rma_not_acquires
+  hob_mpi_test(mpi.mpich5.rma_not_acquires mpich5 TIMEOUT 120
     COMMAND "${HOB_MPI_mpich5_EXEC}" -n 2 -genv LD_PRELOAD "${PROJECT_BINARY_DIR}/lib/libhob_mpich.so"
             -genv HOB_CACHE_BYPASS off -genv HOB_POLL_MS 1000000 -genv HOB_REPORT silent
             "${PROJECT_BINARY_DIR}/bin/mpich5/rma_acquires" --expect-kept)
-  set_tests_properties(mpi.mpich5.rma_not_acquires PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
   foreach(program acquires polling traps corners)
     hob_compare_test(mpi.mpich5.rma_${program}_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi SETTINGS default,auto COMMAND rma_${program})
   endforeach()
@@ -101,9 +104,9 @@ foreach(mpi IN LISTS HOB_MPIS)
   if(NOT mpi MATCHES "^(mpich5|abi5)$")
     continue()
   endif()
-  hob_compare_test(mpi.${mpi}.rma_share ${mpi} REMOTE nodes RANKS 4 LABELS mpi
+  hob_compare_test(mpi.${mpi}.rma_share ${mpi} REMOTE plain-nodes RANKS 4 LABELS mpi
     SETTINGS share-counted,share,share-tiny,share-verify,default COMMAND rma_share)
-  hob_compare_test(mpi.${mpi}.rma_share_user ${mpi} REMOTE nodes RANKS 4 LABELS mpi
+  hob_compare_test(mpi.${mpi}.rma_share_user ${mpi} REMOTE plain-nodes RANKS 4 LABELS mpi
     SETTINGS share-user-counted,share-user COMMAND rma_share user)
   foreach(program polling traps corners)
     hob_compare_test(mpi.${mpi}.rma_${program}_share ${mpi} REMOTE nodes RANKS 4 LABELS mpi SETTINGS share COMMAND rma_${program})

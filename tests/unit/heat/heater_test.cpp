@@ -53,7 +53,7 @@ TEST(Heater, PausesAndResumes) {
   Heater heater({100'000, -1, false});
   heater.pause();
   ASSERT_TRUE(heater.start());
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_TRUE(eventually([&] { return heater.stats().idle_passes >= 20; }));
   EXPECT_EQ(heater.stats().passes, 0u);
   heater.resume();
   EXPECT_TRUE(eventually([&] { return heater.stats().passes > 0; }));
@@ -111,9 +111,9 @@ TEST(Heater, LeavesARegionToTheHeaterWhileItIsInside) {
     released = 0;
     void* region = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(region, MAP_FAILED);
-    std::uint64_t before = heater.stats().deferred;
+    const std::uint64_t before = heater.stats().deferred, lines = heater.stats().lines;
     heater.add(region, bytes);
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    ASSERT_TRUE(eventually([&] { return heater.stats().lines > lines; }));
     heater.remove(region, [](void* address) {
       munmap(address, bytes);
       ++released;
@@ -127,12 +127,15 @@ TEST(Heater, LeavesARegionToTheHeaterWhileItIsInside) {
 TEST(Heater, FollowsPhases) {
   Heater heater({200'000, -1, true});
   ASSERT_TRUE(heater.start());
-  for (int phase = 0; phase < 6; ++phase) {
+  // Until there were two phases it always heats; ten periods are more than a pause within a phase.
+  heater.activity();
+  EXPECT_TRUE(eventually([&] { return heater.stats().passes >= 10; }));
+  for (int phase = 1; phase < 6; ++phase) {
+    const Stats before = heater.stats();
     heater.activity();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(eventually([&] { return heater.stats().passes > before.passes; }));
+    EXPECT_TRUE(eventually([&] { return heater.stats().idle_passes > before.idle_passes; }));
   }
-  EXPECT_GT(heater.stats().idle_passes, 0u);
-  EXPECT_GT(heater.stats().passes, 0u);
 }
 
 TEST(Heater, SaysThatAProcessorIsNotThere) {

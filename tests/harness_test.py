@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""The runners of the tests themselves: what fails, fails; what may run twice, and how it is counted."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TESTS = pathlib.Path(__file__).parent
+sys.path.insert(0, str(TESTS))
+import run_compare  # noqa: E402
+import run_ctest  # noqa: E402
+import second_try  # noqa: E402
+
+# Appends a line to the file, says the text, and fails the first `bad` times.
+PROGRAM = """
+import pathlib, sys
+runs, text, bad = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+count = len(runs.read_text().splitlines()) if runs.exists() else 0
+runs.write_text("run\\n" * (count + 1))
+print(text)
+sys.exit(count < bad)
+"""
+
+
+class SecondTry(unittest.TestCase):
+    def run_program(self, text, bad):
+        """(status, how often it ran, output)"""
+        with tempfile.TemporaryDirectory() as folder:
+            runs = pathlib.Path(folder, "runs")
+            words = [sys.executable, "-c", PROGRAM, str(runs), text, str(bad)]
+            done = subprocess.run(
+                [sys.executable, str(TESTS / "second_try.py"), "--", *words],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            return done.returncode, len(runs.read_text().splitlines()), done.stdout
+
+    def test_a_failure_is_a_failure(self):
+        self.assertEqual(self.run_program("FAILED rank 1: 2 instead of 42", 1)[:2], (1, 1))
+
+    def test_a_missed_deadline_is_tried_again_once_and_said(self):
+        status, runs, output = self.run_program("ALERT: fence timeout fired", 1)
+        self.assertEqual((status, runs), (0, 2))
+        self.assertIn("second try: the launcher missed its deadline: ALERT", output)
+        self.assertEqual(self.run_program("ALERT: fence timeout fired", 2)[:2], (1, 2))
+
+    def test_a_success_is_not_repeated(self):
+        self.assertEqual(self.run_program("ALERT: fence timeout fired", 0)[:2], (0, 1))
+
+    def test_a_signal_is_a_failure(self):
+        done = subprocess.run(
+            [sys.executable, str(TESTS / "second_try.py"), "--", "sh", "-c", "kill -SEGV $$"]
+        )
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_what_launchers_say(self):
+        for said in (
+            "[host:12] PMIX ERROR: PMIX_ERR_UNREACH in file client/pmix_client.c at line 1",
+            "PMIX ERROR: UNREACHABLE in file ptl_base_fns.c at line 12",
+            "PMIx_Init failed for the following reason:\n\n  PMIX_ERR_TIMEOUT",
+            "A request has timed out and will therefore fail:\n  Operation:  LOOKUP: x.c:345",
+        ):
+            self.assertIsNotNone(second_try.missed_deadline(said), said)
+        for said in (
+            "hob: rank 3 left without MPI_Finalize",
+            "timeout 60",
+            "PMIX ERROR: BAD-PARAM",
+        ):
+            self.assertIsNone(second_try.missed_deadline(said), said)
+
+    def test_they_are_counted_by_test(self):
+        log = (
+            "3/9 Testing: mpi.a\n3/9 Test: mpi.a\nok\n"
+            "4/9 Test: mpi.b\nsecond try: the launcher missed its deadline: ALERT\n"
+        )
+        self.assertEqual(
+            run_ctest.second_tries(log), [("mpi.b", "the launcher missed its deadline: ALERT")]
+        )
+
+
+class Compare(unittest.TestCase):
+    """A stand-in for mpiexec runs the program once; Hob is there if LD_PRELOAD is among the words."""
+
+    LAUNCHER = """#!/usr/bin/env python3
+import os, sys
+words = sys.argv[1:]
+while words[0] == "-genv":
+    os.environ[words[1] if words[1] != "LD_PRELOAD" else "WITH_HOB"] = words[2]
+    words = words[3:]
+os.execvp(words[2], words[2:])
+"""
+
+    def compare(self, plainly, with_hob, *more, remote="no"):
+        with tempfile.TemporaryDirectory() as folder:
+            launcher = pathlib.Path(folder, "mpiexec")
+            launcher.write_text(self.LAUNCHER)
+            launcher.chmod(0o755)
+            program = f'if [ -n "$WITH_HOB" ]; then {with_hob}; else {plainly}; fi'
+            return subprocess.run(
+                [
+                    sys.executable,
+                    str(TESTS / "run_compare.py"),
+                    "--mpi",
+                    "mpich5",
+                    "--exec",
+                    str(launcher),
+                ]
+                + ["--lib", "libhob", "--settings", "auto", "--remote", remote, *more]
+                + ["--", "sh", "-c", program],
+                capture_output=True,
+                text=True,
+                check=False,
+            ).returncode
+
+    def test_the_same_output_is_good(self):
+        self.assertEqual(self.compare("echo 1", "echo 1"), 0)
+
+    def test_another_output_or_status_is_not(self):
+        self.assertEqual(self.compare("echo 1", "echo 2"), 1)
+        self.assertEqual(self.compare("echo 1", "echo 1; exit 3"), 1)
+
+    def test_one_setting_over_two_nodes_is_compared_too(self):
+        self.assertEqual(self.compare("echo 1", "echo 2", remote="nodes"), 1)
+
+    def test_a_program_that_fails_is_to_fail_as_it_should(self):
+        self.assertEqual(self.compare("exit 5", "exit 5", "--status", "5"), 0)
+        self.assertEqual(self.compare("exit 5", "kill -SEGV $$", "--status", "5"), 1)
+        self.assertEqual(self.compare("exit 5", "exit 0", "--status", "5"), 1)
+        self.assertEqual(self.compare("exit 6", "exit 5", "--status", "5"), 1)
+
+    def test_a_program_that_may_not_run_is_skipped(self):
+        self.assertEqual(self.compare("echo SKIP: none", "exit 1"), run_compare.SKIP)
+
+
+if __name__ == "__main__":
+    unittest.main()
