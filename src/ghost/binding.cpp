@@ -55,8 +55,8 @@ Segments::Segments(const std::vector<std::uint64_t>& sizes, unsigned ghosts)
   }
 }
 
-std::vector<Part> split(const std::vector<Segments::Piece>& pieces,
-                        const std::vector<Block>& target, std::uint64_t element) {
+std::vector<Part> split(const std::vector<Segments::Piece>& pieces, std::span<const Block> target,
+                        std::uint64_t element) {
   std::vector<Part> parts;
   std::uint64_t at = 0;
   for (Block block : target) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -69,7 +70,7 @@ struct Part {
 /// Splits an operation at segment borders. Elements of `element` bytes stay whole: each goes to
 /// the ghost that owns its first byte. Parts are in the order of the packed data; two neighbours
 /// have different ghosts.
-std::vector<Part> split(const std::vector<Segments::Piece>& pieces,
-                        const std::vector<Block>& target, std::uint64_t element);
+std::vector<Part> split(const std::vector<Segments::Piece>& pieces, std::span<const Block> target,
+                        std::uint64_t element);
 
 }  // namespace hob::ghost

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 namespace hob::ghost {
@@ -57,7 +58,7 @@ inline std::vector<Block> expand(const Layout& layout, std::uint64_t count, std:
   return blocks;
 }
 
-inline std::uint64_t total_bytes(const std::vector<Block>& blocks) {
+inline std::uint64_t total_bytes(std::span<const Block> blocks) {
   std::uint64_t sum = 0;
   for (const Block& block : blocks) sum += block.length;
   return sum;
@@ -79,7 +80,7 @@ inline void scatter(std::byte* base, const std::vector<Block>& blocks, const std
 }
 
 /// The blocks that make up packed bytes [from, from + bytes) of `blocks`.
-inline std::vector<Block> slice(const std::vector<Block>& blocks, std::uint64_t from,
+inline std::vector<Block> slice(std::span<const Block> blocks, std::uint64_t from,
                                 std::uint64_t bytes) {
   std::vector<Block> part;
   for (const Block& block : blocks) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <vector>
 
 namespace hob::ghost {
 
@@ -13,7 +14,7 @@ namespace {
 // An accumulate lets others in after so many bytes: atomicity is per element.
 constexpr std::uint64_t accumulate_chunk = std::uint64_t{16} << 10;
 
-bool all_inside(const Memory& memory, const std::vector<Block>& blocks) {
+bool all_inside(const Memory& memory, std::span<const Block> blocks) {
   for (const Block& block : blocks) {
     if (!memory.inside(block)) return false;
   }
@@ -70,7 +71,7 @@ bool Memory::get(Block block, std::byte* packed) const {
   return move(block, packed, false);
 }
 
-bool Memory::put(const std::vector<Block>& blocks, const std::byte* packed) const {
+bool Memory::put(std::span<const Block> blocks, const std::byte* packed) const {
   if (!all_inside(*this, blocks)) return false;
   for (const Block& block : blocks) {
     if (!put(block, packed)) return false;
@@ -79,7 +80,7 @@ bool Memory::put(const std::vector<Block>& blocks, const std::byte* packed) cons
   return true;
 }
 
-bool Memory::get(const std::vector<Block>& blocks, std::byte* packed) const {
+bool Memory::get(std::span<const Block> blocks, std::byte* packed) const {
   if (!all_inside(*this, blocks)) return false;
   for (const Block& block : blocks) {
     if (!get(block, packed)) return false;
@@ -88,9 +89,8 @@ bool Memory::get(const std::vector<Block>& blocks, std::byte* packed) const {
   return true;
 }
 
-bool Memory::accumulate(const std::vector<Block>& blocks, const std::byte* packed,
-                        std::byte* result, Element element, unsigned operation,
-                        Combine combine) const {
+bool Memory::accumulate(std::span<const Block> blocks, const std::byte* packed, std::byte* result,
+                        Element element, unsigned operation, Combine combine) const {
   if (!all_inside(*this, blocks)) return false;
   std::byte* base = mapped();
   if (base == nullptr && target_.pid == ::getpid()) {

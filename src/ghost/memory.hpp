@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "ghost/layout.hpp"
 #include "ghost/target.hpp"
@@ -32,13 +32,13 @@ class Memory {
  public:
   explicit Memory(Target& target) : target_(target) {}
 
-  bool put(const std::vector<Block>& blocks, const std::byte* packed) const;
-  bool get(const std::vector<Block>& blocks, std::byte* packed) const;
+  bool put(std::span<const Block> blocks, const std::byte* packed) const;
+  bool get(std::span<const Block> blocks, std::byte* packed) const;
   bool put(Block block, const std::byte* packed) const;
   bool get(Block block, std::byte* packed) const;
 
   /// `result` (may be null) receives the elements as they were before.
-  bool accumulate(const std::vector<Block>& blocks, const std::byte* packed, std::byte* result,
+  bool accumulate(std::span<const Block> blocks, const std::byte* packed, std::byte* result,
                   Element element, unsigned operation, Combine combine) const;
   bool compare_and_swap(std::int64_t offset, const std::byte* compare, const std::byte* replace,
                         std::byte* result, std::uint32_t bytes) const;

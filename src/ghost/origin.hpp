@@ -1,68 +1,31 @@
-// What a user process does to reach targets through ghosts: direct access on its own node, request
-// messages to others, with locks taken with the first operation and given back with the last.
+// What an application rank does to reach targets through ghosts: direct access on its own node,
+// request messages to others (endpoints.hpp), with locks taken with the first operation and given
+// back with the last.
 //
-// Batching: the first operation of a quiet channel leaves at once; those that follow collect until
-// its reply arrives, the message is full, or somebody waits for them.
+// Threads: as in endpoints.hpp. Several threads may operate on one peer, flush it, and wait, at
+// once; an epoch is opened and closed by one thread, as MPI asks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "ghost/binding.hpp"
+#include "ghost/endpoints.hpp"
 #include "ghost/memory.hpp"
+#include "ghost/peer.hpp"
 #include "ghost/transport.hpp"
 #include "ghost/wire.hpp"
 
 namespace hob::ghost {
-
-/// Messages under way that somebody wants to know the end of.
-struct Completion {
-  std::uint32_t pending = 0;  ///< messages whose reply or data are missing
-  std::uint32_t local = 0;    ///< those of them that still use the program's buffers
-};
-
-/// The ghosts of one node as one origin knows them.
-struct GhostNode {
-  std::vector<int> ghosts;  ///< their ranks on the transport
-  Load load;
-};
-
-/// One target of one window as one origin knows it. Must outlive its operations.
-struct Peer {
-  Target* direct = nullptr;   ///< same node: its header; else null
-  std::uint64_t target = 0;   ///< other node: where its header is in that node's arena
-  std::uint64_t size = 0;     ///< bytes exposed
-  GhostNode* node = nullptr;  ///< other node: who serves it
-  unsigned home = 0;          ///< its statically bound ghost, an index into node->ghosts
-  const std::vector<Segments::Piece>* pieces = nullptr;  ///< segment binding; else null
-
-  LockMode mode = LockMode::none;  ///< the epoch's lock
-  bool fenced = false;             ///< instead of a lock: that the owner has entered a fence,
-  std::uint32_t fence = 0;         ///< the one of this number
-  enum class Lock : std::uint8_t { none, wanted, asked, held } lock = Lock::none;
-  std::uint64_t used = 0;      ///< bit g: ghost g has operations that are not known complete
-  std::uint64_t released = 0;  ///< bit g: a release to ghost g has not been seen to arrive
-  unsigned turn = 0;           ///< of the random binding
-  Completion completion;
-};
-
-/// The packed data of an operation: blocks of the program's memory.
-struct Local {
-  std::byte* base = nullptr;
-  std::span<const Block> blocks;
-};
 
 class Origin {
  public:
   struct Config {
     Combine combine = nullptr;
     Binding binding = Binding::rank;
-    std::uint32_t ghosts = 0;       ///< ranks on the transport are below this
     std::uint64_t chunk = 1 << 20;  ///< longest single transfer
-    unsigned in_flight = 64;        ///< messages to one ghost that may lack their reply
+    Endpoints::Limits limits;
   };
   struct Stats {
     std::uint64_t direct = 0;  ///< operations done in shared memory by this process
@@ -78,7 +41,6 @@ class Origin {
   };
 
   Origin(Config config, Transport& transport);
-  ~Origin();
 
   /// Operations. They return false where the target range is not inside the window; then nothing
   /// was done. The program's buffers must stay until the completion says so; `extra` (may be null)
@@ -101,63 +63,42 @@ class Origin {
   void enter(Peer& peer, std::uint32_t fence);
   /// After flush: closes it.
   void leave(Peer& peer);
-  /// Completes everything at the target.
-  void flush(Peer& peer);
+  /// Completes everything at the target that was issued before the call.
+  void flush(Peer& peer) { endpoints_.complete(peer, false); }
   /// Completes what uses the program's buffers.
-  void flush_local(Peer& peer);
-  void wait(const Completion& completion);
+  void flush_local(Peer& peer) { endpoints_.complete(peer, true); }
+  void wait(const Completion& completion) { endpoints_.complete(completion); }
   /// After unlock: the release has arrived, and the peer's header may be used for something else.
   void settle(Peer& peer);
 
   /// Sends what is collected for this peer, so that it is under way (before a wait for several).
-  void push(Peer& peer);
+  void push(Peer& peer) { endpoints_.push(peer); }
   /// Takes in what has arrived and sends what may go. Never blocks.
-  void progress();
+  void progress() { endpoints_.progress(); }
   /// Something is under way or collected.
-  bool active() const { return active_messages_ != 0 || open_channels_ != 0; }
-  const Stats& stats() const { return stats_; }
+  bool active() const { return endpoints_.active(); }
+  Stats stats() const;
 
  private:
-  struct Landing;
-  struct Message;
-  struct Channel;
-
   struct Operation {
     Kind kind;
     unsigned operation;
     Element element;
   };
 
-  bool inside(const Peer& peer, std::span<const Block> blocks) const;
+  bool inside(const Peer& peer, std::span<const Block> blocks);
   void lock_direct(Peer& peer);
   bool direct_ready(Peer& peer);
+  bool combine_direct(Peer& peer, Local from, Local result, std::span<const Block> to,
+                      Element element, unsigned operation);
   void redirect(Peer& peer, Operation what, Local from, Local into, std::span<const Block> to,
                 Completion* extra);
-  void part(Peer& peer, unsigned ghost, Operation what, Local from, Local into,
-            std::span<const Block> to, std::uint64_t at, Completion* extra);
-  void emit(Peer& peer, unsigned ghost, Operation what, Local from, Local into,
-            const std::vector<Block>& to, std::uint64_t at, std::uint64_t bytes, Completion* extra);
-  Channel& channel(int ghost);
-  Message& open(Channel& channel, Peer& peer, std::size_t need, std::size_t result);
-  void dispatch(Channel& channel);
-  void release(Peer& peer, unsigned ghost, LockMode mode, bool answered);
-  void finish(Message& message);
-  bool arrived(Message& message);
-  std::uint32_t data_tag();
-  template <class Done>
-  void wait_until(Done done, bool for_message = true);
+  void submit(Peer& peer, unsigned ghost, Operation what, Local from, Local into,
+              std::span<const Block> to, std::uint64_t at, Completion* extra);
 
   Config config_;
-  Transport& transport_;
+  Endpoints endpoints_;
   Stats stats_;
-  std::vector<std::unique_ptr<Channel>> channels_;
-  std::vector<std::unique_ptr<Message>> pool_;
-  std::vector<std::uint32_t> free_;       // messages of the pool not in use
-  std::vector<std::uint32_t> under_way_;  // in the order of sending
-  std::vector<Block> piece_;              // of the transfer that is being issued
-  std::uint32_t next_data_tag_ = 0;
-  std::uint32_t active_messages_ = 0;
-  std::uint32_t open_channels_ = 0;
 };
 
 }  // namespace hob::ghost

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "ghost/layout.hpp"
@@ -91,7 +92,7 @@ struct Stride {
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 /// Whether blocks can be told as one Stride.
-inline bool is_strided(const std::vector<Block>& blocks) {
+inline bool is_strided(std::span<const Block> blocks) {
   if (blocks.size() < 2) return false;
   const std::int64_t distance = blocks[1].offset - blocks[0].offset;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -102,7 +103,7 @@ inline bool is_strided(const std::vector<Block>& blocks) {
 }
 
 /// Bytes that a block list takes in a message.
-inline std::size_t list_bytes(const std::vector<Block>& blocks) {
+inline std::size_t list_bytes(std::span<const Block> blocks) {
   if (blocks.size() <= 1) return 0;
   return is_strided(blocks) ? sizeof(Stride) : blocks.size() * sizeof(Block);
 }
@@ -161,7 +162,7 @@ class Writer {
     records_ = 0;
   }
   /// Room that a record needs.
-  static std::size_t need(const std::vector<Block>& blocks, std::size_t data) {
+  static std::size_t need(std::span<const Block> blocks, std::size_t data) {
     return sizeof(Record) + list_bytes(blocks) + padded(data);
   }
   std::size_t room() const { return message_bytes - used_; }
@@ -170,7 +171,7 @@ class Writer {
 
   /// Appends a record with blocks relative to 0 (offset, blocks and the strided flag are filled in
   /// here); the caller has checked room. Returns where the record's inline data go.
-  std::byte* append(Record record, const std::vector<Block>& blocks, std::size_t data) {
+  std::byte* append(Record record, std::span<const Block> blocks, std::size_t data) {
     record.blocks = 0;
     record.offset = blocks.empty() ? 0 : blocks[0].offset;
     const bool list = blocks.size() > 1;

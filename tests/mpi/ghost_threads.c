@@ -1,13 +1,22 @@
 // MPI_THREAD_MULTIPLE: threads of every rank work at the same time, on a window of all of them and
-// on one of each thread's own, with every way to complete. Sums must be exact.
+// on one of each thread's own, with every way to complete. Then all write vectors to the last rank,
+// so many that they wait for room among each other. Sums and contents must be exact.
 #include <pthread.h>
 
 #include "ghost_check.h"
 
 enum { threads = 4, rounds = 40 };
+enum { bursts = 60, burst = 8, blocks = 32, length = 8, stride = 16, words = blocks * length };
+enum { span = blocks * stride };      // of one vector at the target
+enum { areas = burst + 2 };           // of one thread: to put, to add, to fetch
+static const MPI_Aint common_at = 0;  // all threads of all ranks add here
+static int own_at(int of_rank, int thread, int area) {
+  return span * (1 + (of_rank * threads + thread) * areas + area);
+}
 
 static int rank, size;
-static MPI_Win shared, own[threads];
+static MPI_Win shared, own[threads], vectors;
+static MPI_Datatype vector;
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 
 #define CHECK_LOCKED(condition)      \
@@ -43,6 +52,89 @@ static void* work(void* argument) {
   return NULL;
 }
 
+static long value_of(int of_rank, int thread, int number, int k) {
+  return 1 + of_rank + 7L * thread + 31L * number + 1009L * k;
+}
+
+// Bursts of puts and accumulates of a vector type to one target. A put is of one run of memory, or
+// itself of a vector with gaps.
+static void* write_vectors(void* argument) {
+  const int me = (int)(long)argument, target = size - 1;
+  static long from[threads][burst][span];
+  long ones[words], fetched[words];
+  for (int k = 0; k < words; ++k) ones[k] = 1;
+  for (int b = 0; b < bursts; ++b) {
+    for (int i = 0; i < burst; ++i) {
+      const int gaps = i % 2;
+      long* words_of_it = from[me][i];
+      for (int k = 0; k < words; ++k)
+        words_of_it[gaps ? k / length * stride + k % length : k] =
+            value_of(rank, me, b * burst + i, k);
+      MPI_Put(words_of_it, gaps ? 1 : words, gaps ? vector : MPI_LONG, target, own_at(rank, me, i),
+              1, vector, vectors);
+      MPI_Accumulate(ones, words, MPI_LONG, target, common_at, 1, vector, MPI_SUM, vectors);
+      MPI_Accumulate(ones, words, MPI_LONG, target, own_at(rank, me, burst), 1, vector, MPI_SUM,
+                     vectors);
+    }
+    memset(fetched, 0, sizeof fetched);
+    MPI_Get_accumulate(ones, words, MPI_LONG, fetched, words, MPI_LONG, target,
+                       own_at(rank, me, burst + 1), 1, vector, MPI_SUM, vectors);
+    if (b % 3 == 0) MPI_Win_flush_local(target, vectors);
+    if (b % 3 == 1) MPI_Win_flush_all(vectors);
+    MPI_Win_flush(target, vectors);
+    int wrong = 0;
+    for (int k = 0; k < words; ++k) wrong += fetched[k] != b;
+    CHECK_LOCKED(wrong == 0);
+  }
+  return NULL;
+}
+
+static void check_vectors(const long* base) {
+  int wrong = 0;
+  for (int at = 0; at < span; ++at) {
+    const int data = at % stride < length;
+    const int k = at / stride * length + at % stride;
+    wrong += base[common_at + at] != (data ? (long)size * threads * bursts * burst : 0);
+    for (int r = 0; r < size; ++r) {
+      for (int t = 0; t < threads; ++t) {
+        for (int i = 0; i < burst; ++i)
+          wrong += base[own_at(r, t, i) + at] !=
+                   (data ? value_of(r, t, (bursts - 1) * burst + i, k) : 0);
+        wrong += base[own_at(r, t, burst) + at] != (data ? (long)bursts * burst : 0);
+        wrong += base[own_at(r, t, burst + 1) + at] != (data ? (long)bursts : 0);
+      }
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+static void run(void* (*what)(void*)) {
+  pthread_t ids[threads];
+  for (int i = 0; i < threads; ++i) pthread_create(&ids[i], NULL, what, (void*)(long)i);
+  for (int i = 0; i < threads; ++i) pthread_join(ids[i], NULL);
+}
+
+static void all_write_vectors(void) {
+  long* base;
+  const MPI_Aint bytes = (MPI_Aint)own_at(size, 0, 0) * (MPI_Aint)sizeof(long);
+  MPI_Type_vector(blocks, length, stride, MPI_LONG, &vector);
+  MPI_Type_commit(&vector);
+  MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &vectors);
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, vectors);
+  memset(base, 0, (size_t)bytes);
+  MPI_Win_unlock(rank, vectors);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, vectors);
+  run(write_vectors);
+  MPI_Win_unlock_all(vectors);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, vectors);
+  if (rank == size - 1) check_vectors(base);
+  MPI_Win_unlock(rank, vectors);
+  MPI_Win_free(&vectors);
+  MPI_Type_free(&vector);
+}
+
 int main(int argc, char** argv) {
   int provided;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -62,9 +154,7 @@ int main(int argc, char** argv) {
   MPI_Win_lock_all(0, shared);
   MPI_Win_sync(shared);
   MPI_Barrier(MPI_COMM_WORLD);
-  pthread_t ids[threads];
-  for (int i = 0; i < threads; ++i) pthread_create(&ids[i], NULL, work, (void*)(long)i);
-  for (int i = 0; i < threads; ++i) pthread_join(ids[i], NULL);
+  run(work);
   MPI_Win_unlock_all(shared);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, shared);
@@ -79,5 +169,6 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   for (int i = 0; i < threads; ++i) MPI_Win_free(&own[i]);
   MPI_Win_free(&shared);
+  all_write_vectors();
   return check_finish();
 }

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <random>
@@ -58,10 +59,15 @@ class Network {
   unsigned long sent_ = 0;
 };
 
-/// One process's end of it.
+/// One process's end of it. `lock`: held by whoever calls, and given away in waits; null: the
+/// process has one thread.
 class End final : public Transport {
  public:
-  End(Network& network, int rank) : network_(network), rank_(rank) {}
+  End(Network& network, int rank, std::mutex* lock = nullptr)
+      : network_(network), rank_(rank), lock_(lock) {}
+
+  /// What another thread does in a wait: called in every turn of one, but not from within itself.
+  std::function<void()> meanwhile;
 
   Handle send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) override {
     network_.send({peer, rank_, tag}, data, bytes);
@@ -83,7 +89,17 @@ class End final : public Transport {
     handle = 0;
     return true;
   }
-  void relax(unsigned, bool) override { std::this_thread::yield(); }
+  void relax(unsigned, bool) override {
+    if (lock_ != nullptr) lock_->unlock();
+    std::this_thread::yield();
+    if (lock_ != nullptr) lock_->lock();
+    if (meanwhile && !in_between_) {
+      in_between_ = true;
+      const auto act = meanwhile;  // which may set another
+      act();
+      in_between_ = false;
+    }
+  }
   std::uint64_t waits(bool) override { return 0; }
 
   /// The next request of this origin, for a ghost's loop.
@@ -99,6 +115,8 @@ class End final : public Transport {
   };
   Network& network_;
   int rank_;
+  std::mutex* lock_;
+  bool in_between_ = false;
   Handle next_ = 1;
   std::map<Handle, Posted> posted_;
 };

@@ -2,105 +2,22 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <memory>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "ghost/origin.hpp"
-#include "ghost/server.hpp"
-#include "network.hpp"
+#include "node.hpp"
 
 namespace hob::ghost {
 namespace {
 
+using test::combine;
 using test::End;
+using test::int64_element;
 using test::Network;
-
-constexpr unsigned op_sum = 2;
-
-void combine(const void* in, void* inout, std::size_t count, unsigned type, unsigned operation) {
-  ASSERT_EQ(operation, op_sum);
-  ASSERT_EQ(type, 3U);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::int64_t a = 0;
-    std::int64_t b = 0;
-    std::memcpy(&a, static_cast<const std::byte*>(in) + 8 * i, 8);
-    std::memcpy(&b, static_cast<std::byte*>(inout) + 8 * i, 8);
-    b += a;
-    std::memcpy(static_cast<std::byte*>(inout) + 8 * i, &b, 8);
-  }
-}
-
-constexpr Element int64_element{3, 8};
-
-// A node with `targets` windows' worth of memory and `ghosts` ghost threads serving `origins`.
-class Node {
- public:
-  Node(Network& network, int origins, int ghosts, std::size_t targets, std::uint64_t size)
-      : origins_(origins), size_(size), stride_((sizeof(Target) + size + 63) / 64 * 64) {
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(64, stride_ * targets)));
-    std::memset(memory_.get(), 0, stride_ * targets);
-    std::vector<std::uint64_t> sizes(targets, size);
-    segments_ = std::make_unique<Segments>(sizes, static_cast<unsigned>(ghosts));
-    for (std::size_t t = 0; t < targets; ++t) target(t).size = size;
-    for (int g = 0; g < ghosts; ++g) {
-      ranks_.push_back(origins + g);
-      threads_.emplace_back([this, &network, g] { serve(network, origins_ + g); });
-    }
-  }
-  ~Node() {
-    stop_ = true;
-    for (auto& thread : threads_) thread.join();
-  }
-  Target& target(std::size_t t) { return *reinterpret_cast<Target*>(memory_.get() + t * stride_); }
-  std::byte* data(std::size_t t) { return memory_.get() + t * stride_ + sizeof(Target); }
-  std::int64_t value(std::size_t t, std::size_t i) {
-    std::int64_t v = 0;
-    std::memcpy(&v, data(t) + 8 * i, 8);
-    return v;
-  }
-  GhostNode known() const { return {ranks_, Load(static_cast<unsigned>(ranks_.size()))}; }
-  Peer remote(GhostNode& node, std::size_t t, bool segments) const {
-    Peer peer;
-    peer.target = t * stride_;
-    peer.size = size_;
-    peer.node = &node;
-    peer.home = static_cast<unsigned>(t % ranks_.size());
-    if (segments) peer.pieces = &segments_->pieces(t);
-    return peer;
-  }
-  Peer direct(std::size_t t) {
-    Peer peer;
-    peer.direct = &target(t);
-    peer.size = size_;
-    return peer;
-  }
-
- private:
-  void serve(Network& network, int rank) {
-    End end(network, rank);
-    Server server({memory_.get(), 1U << 30, combine}, end);
-    std::vector<std::byte> request;
-    while (!stop_ || server.waiting() || server.sending()) {
-      for (int o = 0; o < origins_; ++o) {
-        if (end.request(o, request)) server.message(o, request);
-      }
-      server.advance();
-      std::this_thread::yield();
-    }
-  }
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  int origins_;
-  std::uint64_t size_;
-  std::size_t stride_;
-  std::unique_ptr<std::byte, Free> memory_;
-  std::unique_ptr<Segments> segments_;
-  std::vector<int> ranks_;
-  std::atomic<bool> stop_{false};
-  std::vector<std::thread> threads_;
-};
+using test::Node;
+using test::op_sum;
 
 struct Setup {
   int ghosts;
@@ -111,8 +28,10 @@ class Service : public testing::TestWithParam<Setup> {
  protected:
   bool segments() const { return GetParam().binding == Binding::segment; }
   Origin::Config config(int origins) const {
-    return {combine, GetParam().binding, static_cast<std::uint32_t>(origins + GetParam().ghosts),
-            32 * 1024, 64};
+    return {combine,
+            GetParam().binding,
+            32 * 1024,
+            {static_cast<std::uint32_t>(origins + GetParam().ghosts)}};
   }
 };
 
@@ -283,7 +202,7 @@ TEST(Batching, CountsMessages) {
   Network network(1, 0);
   Node node(network, 1, 1, 1, 1 << 16);
   End end(network, 0);
-  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
+  Origin origin({combine, Binding::rank, 1 << 20, {2}}, end);
   GhostNode known = node.known();
   Peer peer = node.remote(known, 0, false);
   std::int64_t word = 5;
@@ -313,7 +232,7 @@ struct TwoTargets {
   Network network;
   Node node{network, 1, 1, 2, 4096};
   End end{network, 0};
-  Origin origin{{combine, Binding::rank, 2, 1 << 20, 64}, end};
+  Origin origin{{combine, Binding::rank, 1 << 20, {2}}, end};
   GhostNode known = node.known();
   Peer first = node.remote(known, 0, false);
   Peer second = node.remote(known, 1, false);
@@ -380,7 +299,7 @@ TEST(Locks, AnEpochWithoutLockCompletes) {
   Network network(5, 4);
   Node node(network, 1, 1, 1, 4096);
   End end(network, 0);
-  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
+  Origin origin({combine, Binding::rank, 1 << 20, {2}}, end);
   GhostNode known = node.known();
   Peer peer = node.remote(known, 0, false);
   const Block one{8, 8};
@@ -403,7 +322,7 @@ TEST(Bounds, NothingOutsideTheWindowIsTouched) {
   Network network(1, 0);
   Node node(network, 1, 1, 1, 64);
   End end(network, 0);
-  Origin origin({combine, Binding::rank, 2, 1 << 20, 64}, end);
+  Origin origin({combine, Binding::rank, 1 << 20, {2}}, end);
   GhostNode known = node.known();
   Peer far = node.remote(known, 0, false);
   Peer near = node.direct(0);

@@ -32,12 +32,12 @@ using ghost::Local;
 using ghost::LockMode;
 using ghost::Peer;
 
-/// An operation with a request. The engine's lock covers its members.
+/// An operation with a request. Holding the engine covers its members.
 class Requested final : public Operation {
  public:
   Completion completion;
 
-  bool ready() override { return completion.pending == 0; }
+  bool ready() override;
   int result(MPI_Status* status) override {
     if (status != MPI_STATUS_IGNORE) requests::copy_status(requests::empty_status(), status);
     return MPI_SUCCESS;
@@ -55,8 +55,10 @@ struct Engine {
         many_threads(threads),
         transport(world, threads ? &lock : nullptr),
         tokens(world.wire, world.rank),
-        origin({&combine, *ghost::binding_from(context().settings.ghost_binding),
-                static_cast<std::uint32_t>(world.ranks.size()), 1 << 20, 64},
+        origin({&combine,
+                *ghost::binding_from(context().settings.ghost_binding),
+                1 << 20,
+                {static_cast<std::uint32_t>(world.ranks.size())}},
                transport) {
     for (const auto& ghosts : world.ghosts) {
       nodes.push_back({ghosts, ghost::Load(static_cast<unsigned>(ghosts.size()))});
@@ -69,11 +71,10 @@ struct Engine {
   Tokens tokens;
   ghost::Origin origin;
   std::vector<ghost::GhostNode> nodes;
-  std::vector<Requested*> requested;  ///< under way, or not yet collected by the program
-  bool working = false;  ///< the one thread is inside, perhaps waiting in the MPI library
+  std::vector<Requested*> requested;   ///< under way, or not yet collected by the program
   std::atomic<std::uint32_t> made{0};  ///< windows of which this process is the first member
-  std::uint64_t windows = 0;
-  std::uint64_t windows_declined = 0;
+  std::atomic<std::uint64_t> windows{0};
+  std::atomic<std::uint64_t> windows_declined{0};
   struct {
     std::uint64_t calls = 0;
     std::uint64_t completions = 0;       // that completed this process's operations
@@ -83,15 +84,20 @@ struct Engine {
 
 Engine* engine = nullptr;
 
-/// Holds the engine where the program has several threads.
+/// This thread is at work in the engine, perhaps waiting. The MPI library may call back into Hob
+/// from there.
+thread_local bool inside_engine = false;
+
+/// Holds the engine where the program has several threads. A wait gives it away: what was known
+/// before may not be true after it.
 class Hold {
  public:
   Hold() {
     if (engine->many_threads) engine->lock.lock();
-    engine->working = true;
+    inside_engine = true;
   }
   ~Hold() {
-    engine->working = false;
+    inside_engine = false;
     if (engine->many_threads) engine->lock.unlock();
   }
   Hold(const Hold&) = delete;
@@ -103,6 +109,11 @@ void forget(Requested* operation) {
   std::erase(engine->requested, operation);
   if (engine->requested.empty()) none_under_way();
   delete operation;
+}
+
+bool Requested::ready() {
+  const Hold hold;
+  return completion.pending == 0;
 }
 
 void Requested::retire() {
@@ -131,16 +142,15 @@ void sweep_abandoned() {
   }
 }
 
-/// Called while the program waits or tests; from within MPI, too, and then not while the engine is
-/// at work itself.
+/// Called while the program waits or tests; from within MPI, too, and then not by a thread that is
+/// at work here itself.
 void advance_ghosts() {
+  if (inside_engine) return;
   if (engine->many_threads && !engine->lock.try_lock()) return;
-  if (engine->many_threads || !engine->working) {
-    engine->working = true;
-    engine->origin.progress();
-    sweep_abandoned();
-    engine->working = false;
-  }
+  inside_engine = true;
+  engine->origin.progress();
+  sweep_abandoned();
+  inside_engine = false;
   if (engine->many_threads) engine->lock.unlock();
 }
 
@@ -239,6 +249,11 @@ class GhostRoute final : public Route {
     return target < 0 || target >= static_cast<int>(entries_.size());
   }
   At& at(int target);
+  /// All peers that exist. `act` may wait: another thread may add some meanwhile.
+  template <class Act>
+  void each_peer(Act act) {
+    for (std::size_t i = 0; i < used_.size(); ++i) act(at(used_[i]).peer);
+  }
   void complete_all();
   /// One process that this one lets in, or that lets this one in.
   struct Party {
@@ -251,6 +266,7 @@ class GhostRoute final : public Route {
     std::vector<Party> parties;
   };
   void begin(Epoch& epoch, MPI_Group group, int assertion);
+  bool told(Party& party, Tokens::Kind kind);
   bool have(Epoch& epoch, Tokens::Kind kind);
   template <class Done>
   void await(Done done);
@@ -409,6 +425,7 @@ int GhostRoute::combine_at(const void* origin, MPI_Count count, MPI_Datatype typ
   if (HOB_UNLIKELY(!operation)) return fail(MPI_ERR_OP);
   const auto element = element_of(target_type);
   if (HOB_UNLIKELY(!element)) return fail(MPI_ERR_TYPE);
+  if (HOB_UNLIKELY(!combines(*element, *operation))) return fail(MPI_ERR_OP);
   const std::int64_t start = disp * entries_[static_cast<std::size_t>(target)].unit;
   const bool reads = *operation != ghost::operation_no_op;
   if (!element_blocks(target_type, target_count, *element, start, there_scratch) ||
@@ -446,8 +463,8 @@ int GhostRoute::compare_and_swap(const void* origin, const void* compare, void* 
 
 void GhostRoute::complete_all() {
   if (engine->origin.active()) {
-    for (const int target : used_) engine->origin.push(at(target).peer);
-    for (const int target : used_) engine->origin.flush(at(target).peer);
+    each_peer([](Peer& peer) { engine->origin.push(peer); });
+    each_peer([](Peer& peer) { engine->origin.flush(peer); });
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
@@ -469,14 +486,13 @@ int GhostRoute::fence(int assertion) {
     ++fences_;
     at(self_).peer.direct->fences.store(fences_, std::memory_order_release);
     unsynchronised_ = !ends;
-    for (const int target : used_) {
-      Peer& peer = at(target).peer;
+    each_peer([&](Peer& peer) {
       if (ends) {
         engine->origin.leave(peer);
       } else {
         engine->origin.enter(peer, fences_);
       }
-    }
+    });
     if (!ends) return MPI_SUCCESS;
     ++engine->fences.synchronisations;
   }
@@ -498,12 +514,17 @@ void GhostRoute::begin(Epoch& epoch, MPI_Group group, int assertion) {
   for (const int rank : wire) epoch.parties.push_back({rank, epoch.silent});
 }
 
+// Whether the process's token has come. It is taken once, by whichever thread asks first.
+bool GhostRoute::told(Party& party, Tokens::Kind kind) {
+  if (!party.told) party.told = engine->tokens.take(number_, kind, party.wire);
+  return party.told;
+}
+
 // Whether all tokens of this kind have come.
 bool GhostRoute::have(Epoch& epoch, Tokens::Kind kind) {
   bool all = true;
   for (Party& each : epoch.parties) {
-    if (!each.told) each.told = engine->tokens.take(number_, kind, each.wire);
-    all = all && each.told;
+    all = told(each, kind) && all;
   }
   return all;
 }
@@ -527,7 +548,7 @@ void GhostRoute::let_in(int target) {
   if (HOB_LIKELY(!access_.open)) return;
   for (Party& each : access_.parties) {
     if (each.wire != wire_ranks_[static_cast<std::size_t>(target)] || each.told) continue;
-    await([&] { return each.told = engine->tokens.take(number_, Tokens::Kind::post, each.wire); });
+    await([&] { return told(each, Tokens::Kind::post); });
   }
 }
 
@@ -614,7 +635,7 @@ int GhostRoute::lock_all(int assertion) {
   const Hold hold;
   if (HOB_UNLIKELY(locked_all_)) return fail(MPI_ERR_RMA_SYNC);
   all_ = (assertion & MPI_MODE_NOCHECK) != 0 ? LockMode::none : LockMode::shared;
-  for (const int target : used_) engine->origin.lock(at(target).peer, all_, true);
+  each_peer([&](Peer& peer) { engine->origin.lock(peer, all_, true); });
   locked_all_ = true;
   // This process may load and store its own memory from here on.
   engine->origin.lock(at(self_).peer, all_, false);
@@ -626,8 +647,8 @@ int GhostRoute::unlock_all() {
   const Hold hold;
   if (HOB_UNLIKELY(!locked_all_)) return fail(MPI_ERR_RMA_SYNC);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (const int target : used_) engine->origin.push(at(target).peer);
-  for (const int target : used_) engine->origin.unlock(at(target).peer);
+  each_peer([](Peer& peer) { engine->origin.push(peer); });
+  each_peer([](Peer& peer) { engine->origin.unlock(peer); });
   locked_all_ = false;
   return MPI_SUCCESS;
 }
@@ -657,8 +678,8 @@ int GhostRoute::flush_local(int target) {
 
 int GhostRoute::flush_local_all() {
   const Hold hold;
-  for (const int target : used_) engine->origin.push(at(target).peer);
-  for (const int target : used_) engine->origin.flush_local(at(target).peer);
+  each_peer([](Peer& peer) { engine->origin.push(peer); });
+  each_peer([](Peer& peer) { engine->origin.flush_local(peer); });
   return MPI_SUCCESS;
 }
 
@@ -674,7 +695,7 @@ int GhostRoute::sync() {
 void GhostRoute::closing() {
   const Hold hold;
   complete_all();
-  for (const int target : used_) engine->origin.settle(at(target).peer);
+  each_peer([](Peer& peer) { engine->origin.settle(peer); });
 }
 
 bool GhostRoute::query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) const {
@@ -700,17 +721,19 @@ bool GhostRoute::query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) co
 
 // This rank's side; the node's first user tells of its ghosts, too.
 std::string ghost_json() {
-  const ghost::Origin::Stats& s = engine->origin.stats();
+  const Hold hold;
+  const ghost::Origin::Stats s = engine->origin.stats();
   const GhostWorld& world = engine->world;
   std::string text = fmt::format(
       R"({{"node":{},"binding":"{}","windows":{},"windows_declined":{},"direct":{},"direct_bytes":{},)"
       R"("redirected":{},"redirected_bytes":{},"messages":{},"split":{},"dynamic":{},"lock_waits":{},)"
       R"("wait_ms":{:.3f},"outside_window":{},"fences":{},"fence_completions":{},)"
       R"("fence_synchronisations":{},"tokens":{})",
-      world.own_node, context().settings.ghost_binding, engine->windows, engine->windows_declined,
-      s.direct, s.direct_bytes, s.redirected, s.redirected_bytes, s.messages, s.split, s.dynamic,
-      s.lock_waits, static_cast<double>(s.wait_ns) / 1e6, s.errors, engine->fences.calls,
-      engine->fences.completions, engine->fences.synchronisations, engine->tokens.sent());
+      world.own_node, context().settings.ghost_binding, engine->windows.load(),
+      engine->windows_declined.load(), s.direct, s.direct_bytes, s.redirected, s.redirected_bytes,
+      s.messages, s.split, s.dynamic, s.lock_waits, static_cast<double>(s.wait_ns) / 1e6, s.errors,
+      engine->fences.calls, engine->fences.completions, engine->fences.synchronisations,
+      engine->tokens.sent());
   const WireRank& own = world.ranks[static_cast<std::size_t>(world.rank)];
   const bool speaks =
       std::find_if(world.ranks.begin(), world.ranks.end(), [&](const WireRank& each) {
@@ -741,7 +764,8 @@ std::string ghost_json() {
 }
 
 void ghost_count(report::Counters& counters) {
-  const ghost::Origin::Stats& s = engine->origin.stats();
+  const Hold hold;
+  const ghost::Origin::Stats s = engine->origin.stats();
   counters[report::Counter::ghost_redirected] += s.redirected;
   counters[report::Counter::ghost_direct] += s.direct;
 }

@@ -16,6 +16,10 @@ std::optional<unsigned> operation_number(MPI_Op op);
 /// The predefined type that a datatype consists of; nothing where it consists of several.
 std::optional<ghost::Element> element_of(MPI_Datatype type);
 
+/// Whether the operation can be done on elements of this type here. Types that Hob does not know by
+/// number can be replaced and fetched, nothing else.
+bool combines(ghost::Element element, unsigned operation);
+
 /// To be called before a handle is freed.
 void forget_element(MPI_Datatype type);
 
