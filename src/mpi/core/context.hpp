@@ -21,7 +21,6 @@ struct Context {
   std::string mpi_version;
   double started = 0;              ///< seconds since the Unix epoch
   std::vector<std::string> notes;  ///< plain sentences for the report; only from this process
-  bool memory_shared_by_windows = false;  ///< some window shows memory that another one shows too
 };
 
 /// The one context of a process. Global, since MPI calls have no argument that could carry it.

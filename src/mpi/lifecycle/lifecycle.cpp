@@ -22,6 +22,7 @@
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/ghost/ghost_route.hpp"
+#include "mpi/rma/window_report.hpp"
 
 namespace hob::mpi {
 
@@ -106,6 +107,7 @@ void start(int thread_level, bool world, bool any_thread) {
   } else {
     process.rank = std::max(launcher_rank(), 0);
   }
+  report_windows();
   if (!process.settings.off) heating::start();
   if (!process.settings.off) p2p::start();
   active = !process.settings.off;

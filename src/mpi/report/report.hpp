@@ -2,24 +2,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "report/counters.hpp"
+#include "report/report.hpp"
 
 namespace hob::mpi {
 
-class Window;
-
-/// Sums over all windows of this process, live and ended, and the process's own counters.
+/// The process's own counters, summed over all parts of Hob.
 report::Counters process_counters();
-
-/// Takes down what an ending window has to tell.
-void remember_window(Window& window);
 
 /// Other parts of Hob add themselves to the report; each is asked once, at the end.
 struct ReportPart {
   const char* name = nullptr;                  ///< member of the rank's JSON object, or null
   std::string (*json)() = nullptr;             ///< its JSON text; "" for none
   void (*count)(report::Counters&) = nullptr;  ///< adds to the process's counters; may be null
+  /// Adds what is to be told of single windows, in the order of their numbers; may be null.
+  void (*windows)(std::vector<report::WindowFacts>&) = nullptr;
 };
 void add_report_part(const ReportPart& part);
 

@@ -1,5 +1,4 @@
 // One-sided operations.
-#include "mpi/core/context.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -18,13 +17,13 @@ int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Dataty
           Issue issue) {
   const auto note = [&](bool issued) {
     if (window.cached) window.cached->own_write(target, disp, count, type, issued);
-    if (HOB_LIKELY(!context().memory_shared_by_windows)) return;
-    drop_copies_beside(window);
-    if (issued) window.writes_beside.add(target);
+    if (HOB_LIKELY(!windows_alias)) return;
+    drop_aliased_copies(window);
+    if (issued) window.aliased_writes.add(target);
   };
   note(false);
   const int result = issue();
-  if (HOB_UNLIKELY(many_threads || context().memory_shared_by_windows)) note(true);
+  if (HOB_UNLIKELY(many_threads || windows_alias)) note(true);
   return result;
 }
 
@@ -33,7 +32,8 @@ int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_
   tally(window.puts);
   if (sleeping()) remember_quiet(window);
   return write(window, target, disp, target_count, target_type, [&] {
-    return window.route->put(origin, count, type, target, disp, target_count, target_type, request);
+    return window.backend->put(origin, count, type, target, disp, target_count, target_type,
+                               request);
   });
 }
 
@@ -43,8 +43,8 @@ int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int targe
   tally(window.accumulates);
   if (sleeping()) remember_quiet(window);
   return write(window, target, disp, target_count, target_type, [&] {
-    return window.route->accumulate(origin, count, type, target, disp, target_count, target_type,
-                                    op, request);
+    return window.backend->accumulate(origin, count, type, target, disp, target_count, target_type,
+                                      op, request);
   });
 }
 
@@ -57,8 +57,8 @@ int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void*
         {result, result_count, result_type, target, disp, target_count, target_type, true});
   tally(window.atomics);
   const auto issue = [&] {
-    return window.route->get_accumulate(origin, count, type, result, result_count, result_type,
-                                        target, disp, target_count, target_type, op, request);
+    return window.backend->get_accumulate(origin, count, type, result, result_count, result_type,
+                                          target, disp, target_count, target_type, op, request);
   };
   int error = MPI_SUCCESS;
   if (op == MPI_NO_OP) {
@@ -83,8 +83,8 @@ int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dataty
   if (!window->cached) {
     tally(window->uncached_gets);
     if (sleeping()) remember_quiet(*window);
-    return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                              target_count, target_datatype, nullptr);
+    return window->backend->get(origin_addr, origin_count, origin_datatype, target_rank,
+                                target_disp, target_count, target_datatype, nullptr);
   }
   if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
   return window->cached->get({origin_addr, origin_count, origin_datatype, target_rank, target_disp,
@@ -103,8 +103,8 @@ int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datat
                                  target_disp, target_count, target_datatype},
                                 request);
   tally(window->uncached_gets);
-  return window->route->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                            target_count, target_datatype, request);
+  return window->backend->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                              target_count, target_datatype, request);
 }
 
 int on_Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
@@ -182,8 +182,8 @@ int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype dat
                               win);
   tally(window->atomics);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
-    return window->route->fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp,
-                                       op);
+    return window->backend->fetch_and_op(origin_addr, result_addr, datatype, target_rank,
+                                         target_disp, op);
   });
   window->atomic_results.add(target_rank);
   return result;
@@ -197,8 +197,8 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
                                   target_disp, win);
   tally(window->atomics);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
-    return window->route->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
-                                           target_rank, target_disp);
+    return window->backend->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
+                                             target_rank, target_disp);
   });
   window->atomic_results.add(target_rank);
   return result;

@@ -19,10 +19,10 @@ template <class Call>
 bool complete_by(Window& window, int target, bool local, int& result, Call call) {
   const Outstanding::Seen atomics = window.atomic_results.before(target);
   const Outstanding::Seen writes =
-      local ? Outstanding::Seen{} : window.writes_beside.before(target);
-  result = call(*window.route);
+      local ? Outstanding::Seen{} : window.aliased_writes.before(target);
+  result = call(*window.backend);
   // What another window shows may have been fetched before these writes were there.
-  if (window.writes_beside.arrived(target, writes)) drop_copies_beside(window);
+  if (window.aliased_writes.arrived(target, writes)) drop_aliased_copies(window);
   return window.atomic_results.arrived(target, atomics);
 }
 
@@ -30,7 +30,7 @@ bool complete_by(Window& window, int target, bool local, int& result, Call call)
 template <class Call, class Otherwise>
 int acquire(MPI_Win win, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
-  const int result = window ? call(*window->route) : otherwise();
+  const int result = window ? call(*window->backend) : otherwise();
   note_acquire();
   return result;
 }
@@ -55,7 +55,7 @@ template <class Call, class Otherwise>
 int unlock(MPI_Win win, int target, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   if (!window) return otherwise();
-  if (target == MPI_PROC_NULL) return call(*window->route);
+  if (target == MPI_PROC_NULL) return call(*window->backend);
   int result = MPI_SUCCESS;
   if (complete_by(*window, target, false, result, call)) note_acquire();
   if (window->cached) window->cached->epoch_closed(target, result == MPI_SUCCESS);
@@ -67,12 +67,18 @@ template <class Call, class Otherwise>
 int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   if (HOB_UNLIKELY(!window)) return otherwise();
-  const auto flush_route = [&](Route& route) { return call(route, local); };
-  if (target == MPI_PROC_NULL) return flush_route(*window->route);
-  if (window->cached && !window->cached->before_flush(target, local)) return MPI_SUCCESS;
+  CachedGets* const cached = window->cached.get();
+  if (target == MPI_PROC_NULL) return call(*window->backend, local);
+  CachedGets::FlushToken token{.local = local};
+  if (cached) {
+    token = cached->before_flush(target, local);
+    if (!token.needed) return MPI_SUCCESS;
+  }
   int result = MPI_SUCCESS;
-  if (complete_by(*window, target, local, result, flush_route)) note_acquire();
-  if (window->cached) window->cached->after_flush(target, result == MPI_SUCCESS);
+  const bool told = complete_by(*window, target, token.local, result,
+                                [&](Backend& backend) { return call(backend, token.local); });
+  if (told) note_acquire();
+  if (cached) cached->after_flush(target, token, result == MPI_SUCCESS);
   return result;
 }
 
@@ -80,92 +86,97 @@ int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
 
 int on_Win_fence(int assert, MPI_Win win) {
   return acquire_and_close(
-      win, [&](Route& route) { return route.fence(assert); },
+      win, [&](Backend& backend) { return backend.fence(assert); },
       [&] { return real::Win_fence(assert, win); });
 }
 
 int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
   return acquire(
-      win, [&](Route& route) { return route.start(group, assert); },
+      win, [&](Backend& backend) { return backend.start(group, assert); },
       [&] { return real::Win_start(group, assert, win); });
 }
 
 int on_Win_complete(MPI_Win win) {
   return acquire_and_close(
-      win, [](Route& route) { return route.complete(); }, [&] { return real::Win_complete(win); });
+      win, [](Backend& backend) { return backend.complete(); },
+      [&] { return real::Win_complete(win); });
 }
 
 int on_Win_post(MPI_Group group, int assert, MPI_Win win) {
   return acquire(
-      win, [&](Route& route) { return route.post(group, assert); },
+      win, [&](Backend& backend) { return backend.post(group, assert); },
       [&] { return real::Win_post(group, assert, win); });
 }
 
 int on_Win_wait(MPI_Win win) {
   return acquire(
-      win, [](Route& route) { return route.wait(); }, [&] { return real::Win_wait(win); });
+      win, [](Backend& backend) { return backend.wait(); }, [&] { return real::Win_wait(win); });
 }
 
 int on_Win_test(MPI_Win win, int* flag) {
   Window* window = find_window(win);
-  const int result = window ? window->route->test(flag) : real::Win_test(win, flag);
+  const int result = window ? window->backend->test(flag) : real::Win_test(win, flag);
   if (*flag) note_acquire();
   return result;
 }
 
 int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   return acquire(
-      win, [&](Route& route) { return route.lock(lock_type, rank, assert); },
+      win, [&](Backend& backend) { return backend.lock(lock_type, rank, assert); },
       [&] { return real::Win_lock(lock_type, rank, assert, win); });
 }
 
 int on_Win_unlock(int rank, MPI_Win win) {
   return unlock(
-      win, rank, [&](Route& route) { return route.unlock(rank); },
+      win, rank, [&](Backend& backend) { return backend.unlock(rank); },
       [&] { return real::Win_unlock(rank, win); });
 }
 
 int on_Win_lock_all(int assert, MPI_Win win) {
   return acquire(
-      win, [&](Route& route) { return route.lock_all(assert); },
+      win, [&](Backend& backend) { return backend.lock_all(assert); },
       [&] { return real::Win_lock_all(assert, win); });
 }
 
 int on_Win_unlock_all(MPI_Win win) {
   return unlock(
-      win, kAll, [](Route& route) { return route.unlock_all(); },
+      win, kAll, [](Backend& backend) { return backend.unlock_all(); },
       [&] { return real::Win_unlock_all(win); });
 }
 
 int on_Win_flush(int rank, MPI_Win win) {
   return flush(
-      win, rank, false, [&](Route& route, bool) { return route.flush(rank); },
+      win, rank, false, [&](Backend& backend, bool) { return backend.flush(rank); },
       [&] { return real::Win_flush(rank, win); });
 }
 
 int on_Win_flush_all(MPI_Win win) {
   return flush(
-      win, kAll, false, [](Route& route, bool) { return route.flush_all(); },
+      win, kAll, false, [](Backend& backend, bool) { return backend.flush_all(); },
       [&] { return real::Win_flush_all(win); });
 }
 
 int on_Win_flush_local(int rank, MPI_Win win) {
   return flush(
       win, rank, true,
-      [&](Route& route, bool local) { return local ? route.flush_local(rank) : route.flush(rank); },
+      [&](Backend& backend, bool local) {
+        return local ? backend.flush_local(rank) : backend.flush(rank);
+      },
       [&] { return real::Win_flush_local(rank, win); });
 }
 
 int on_Win_flush_local_all(MPI_Win win) {
   return flush(
       win, kAll, true,
-      [](Route& route, bool local) { return local ? route.flush_local_all() : route.flush_all(); },
+      [](Backend& backend, bool local) {
+        return local ? backend.flush_local_all() : backend.flush_all();
+      },
       [&] { return real::Win_flush_local_all(win); });
 }
 
 int on_Win_sync(MPI_Win win) {
   return acquire(
-      win, [](Route& route) { return route.sync(); }, [&] { return real::Win_sync(win); });
+      win, [](Backend& backend) { return backend.sync(); }, [&] { return real::Win_sync(win); });
 }
 
 }  // namespace hob::mpi

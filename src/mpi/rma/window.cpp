@@ -1,7 +1,6 @@
 #include "mpi/rma/window.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <mutex>
 
@@ -97,7 +96,7 @@ struct Windows {
   Table table;
   std::mutex lock;
   std::vector<Window*> alive;
-  int next_id = 0;
+  std::atomic<int> next_id{0};
 };
 
 Windows& windows() {
@@ -112,35 +111,13 @@ const char* name_of(WindowKind kind) {
   return names[static_cast<int>(kind)];
 }
 
-int DisplacementUnits::exchange(std::int64_t own, bool& flag, bool& all, bool objects,
-                                MPI_Comm comm) {
-  int rank = 0, size = 0;
-  real::Comm_rank(comm, &rank);
-  real::Comm_size(comm, &size);
-  std::int64_t bounds[5] = {own, -own, flag, objects ? size - rank : 0, !all};
-  real::Allreduce(MPI_IN_PLACE, bounds, 5, MPI_INT64_T, MPI_MAX, comm);
-  flag = bounds[2] != 0;
-  all = bounds[4] == 0;
-  common_ = own;
-  const int objector = bounds[3] == 0 ? -1 : size - static_cast<int>(bounds[3]);
-  if (bounds[0] == -bounds[1]) return objector;
-  each_.resize(static_cast<std::size_t>(size));
-  real::Allgather(&own, 1, MPI_INT64_T, each_.data(), 1, MPI_INT64_T, comm);
-  return objector;
-}
-
-void DisplacementUnits::learn(std::vector<int> each) {
-  common_ = each.front();
-  const bool equal =
-      std::all_of(each.begin(), each.end(), [&](int unit) { return unit == common_; });
-  if (!equal) each_.assign(each.begin(), each.end());
-}
-
-Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Route> way)
-    : handle(win), kind(how), route(std::move(way)) {
+Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Backend> to_target)
+    : handle(win), kind(how), backend(std::move(to_target)) {
   real::Comm_rank(comm, &rank);
   real::Comm_size(comm, &size);
 }
+
+int next_window_id() { return windows().next_id.fetch_add(1, std::memory_order_relaxed); }
 
 Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }
 
@@ -155,7 +132,6 @@ Window* add_window(std::unique_ptr<Window> window) {
   Windows& all = windows();
   Window* result = window.release();
   const std::lock_guard guard(all.lock);
-  result->id = all.next_id++;
   all.alive.push_back(result);
   all.table.put(result->handle, result);
   return result;
@@ -172,11 +148,10 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
   return window;
 }
 
-void drop_copies_beside(Window& written) {
+void drop_aliased_copies(Window& written) {
   each_window(
       [](Window& other, void* writer) {
-        if (&other != writer && other.cached && other.cached->mode() != Mode::always &&
-            other.cached->mode() != Mode::user)
+        if (&other != writer && other.cached && !outlives_acquires(other.cached->mode()))
           other.cached->drop_all();
       },
       &written);

@@ -1,5 +1,5 @@
-// What the ranks of one node share of a window: the log of what they fetched (docs/developers/cache.md,
-// "Sharing on a node").
+// What the ranks of one node share of a window: the log of what they fetched
+// (docs/developers/cache.md, "Sharing on a node").
 #pragma once
 
 #include <algorithm>

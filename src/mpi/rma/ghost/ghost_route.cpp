@@ -168,7 +168,7 @@ thread_local std::vector<ghost::Block> mine_scratch;
 thread_local std::vector<ghost::Block> result_scratch;
 thread_local std::vector<ghost::Block> there_scratch;
 
-class GhostRoute final : public Route {
+class GhostRoute final : public Backend {
  public:
   struct Allocation {
     std::uint64_t offset = none;
@@ -778,11 +778,11 @@ void start_ghost_origin(bool threads) {
   add_report_part({"ghost", &ghost_json, &ghost_count});
 }
 
-bool is_ghost_route(const Route* route) {
+bool is_ghost_route(const Backend* route) {
   return dynamic_cast<const GhostRoute*>(route) != nullptr;
 }
 
-bool ghost_shared_query(const Route* route, int rank, MPI_Aint* size, MPI_Aint* unit, void** base) {
+bool ghost_shared_query(const Backend* route, int rank, MPI_Aint* size, MPI_Aint* unit, void** base) {
   return dynamic_cast<const GhostRoute*>(route)->query(rank, size, unit, base);
 }
 

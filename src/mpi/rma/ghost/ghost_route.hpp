@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/rma/route.hpp"
+#include "mpi/rma/backend/backend.hpp"
 
 namespace hob::mpi {
 
@@ -13,7 +13,7 @@ namespace hob::mpi {
 struct GhostWindow {
   MPI_Win handle;
   void* base = nullptr;
-  std::unique_ptr<Route> route;
+  std::unique_ptr<Backend> route;
   std::vector<int> units;  ///< displacement units of all targets
 };
 
@@ -26,10 +26,10 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
                   MPI_Comm comm, bool& flag, GhostWindow& window, int& result);
 
 /// Whether a route is one of these.
-bool is_ghost_route(const Route* route);
+bool is_ghost_route(const Backend* route);
 
 /// The memory of a process of this node in such a window, as MPI_Win_shared_query tells it.
-bool ghost_shared_query(const Route* route, int rank, MPI_Aint* size, MPI_Aint* unit, void** base);
+bool ghost_shared_query(const Backend* route, int rank, MPI_Aint* size, MPI_Aint* unit, void** base);
 
 /// Users, after divide_world: makes the engine ready. Many threads: the program has them.
 void start_ghost_origin(bool many_threads);

@@ -1,14 +1,14 @@
-// The route through the MPI library: its own calls, with the large-count forms where needed.
+// RMA through the MPI library: its own calls, with the large-count forms where needed.
 #pragma once
 
 #include "mpi/pmpi/call.hpp"
-#include "mpi/rma/route.hpp"
+#include "mpi/rma/backend/backend.hpp"
 
 namespace hob::mpi {
 
-class NativeRoute final : public Route {
+class NativeBackend final : public Backend {
  public:
-  explicit NativeRoute(MPI_Win win) : win_(win) {}
+  explicit NativeBackend(MPI_Win win) : win_(win) {}
 
   int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
           MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override {

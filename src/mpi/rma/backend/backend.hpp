@@ -6,12 +6,13 @@
 
 namespace hob::mpi {
 
-/// The way from a window's origin to its targets. Every function has the meaning, the arguments
-/// and the result of the MPI call of its name on the window the route was made for; `request` null
-/// means the form without a request. Implementations serve every thread level of the program.
-class Route {
+/// Carries RMA calls from a window's origin to its targets. Every function has the meaning, the
+/// arguments and the result of the MPI call of its name on the window that it was made for;
+/// `request` null means the form without a request. Implementations serve every thread level of the
+/// program.
+class Backend {
  public:
-  virtual ~Route() = default;
+  virtual ~Backend() = default;
 
   virtual int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
                   MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) = 0;

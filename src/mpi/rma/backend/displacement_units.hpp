@@ -1,0 +1,33 @@
+// By what a target displacement is multiplied to give bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "mpi/pmpi/mpi.hpp"
+
+namespace hob::mpi {
+
+/// Displacement units of all targets. One number if they are equal, which they nearly always are.
+class DisplacementUnits {
+ public:
+  /// What the processes of a window tell each other when it is made. Collective over `comm`,
+  /// through the MPI library. `flag`: true in one process is true in all of them afterwards.
+  /// `all`: false in one process is false in all of them. `rejects`: this process rejects the
+  /// window; returns the lowest rank that does, or -1.
+  int exchange(std::int64_t own, bool& flag, bool& all, bool rejects, MPI_Comm comm);
+  /// Where all units are known already; not empty.
+  void learn(std::vector<int> each);
+  std::int64_t of(int target) const {
+    return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)];
+  }
+  /// 0 where all ranks have the same unit, as almost all programs do.
+  std::size_t memory_bytes() const { return each_.capacity() * sizeof each_[0]; }
+
+ private:
+  std::int64_t common_ = 1;
+  std::vector<std::int64_t> each_;
+};
+
+}  // namespace hob::mpi

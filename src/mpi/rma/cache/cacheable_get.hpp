@@ -1,0 +1,35 @@
+// A get in the cache's terms.
+#pragma once
+
+#include <cstdint>
+
+#include "cache/cache.hpp"
+#include "mpi/datatype/layouts.hpp"
+#include "mpi/rma/cache/get.hpp"
+
+namespace hob::mpi {
+
+/// One block at buffer + low, whatever the count.
+inline bool one_block(const Layout& layout, MPI_Count count) {
+  return layout.dense || (count == 1 && layout.blocks.size() == 1);
+}
+
+/// A get that may be looked up.
+struct CacheableGet {
+  const Layout* remote = nullptr;  ///< null: the get is left to the library
+  const Layout* origin = nullptr;
+  cache::Key key{};
+  std::uint64_t size = 0;
+  bool contiguous = false;  ///< at the target
+
+  /// Distance from the lowest byte read at the target to the highest, plus 1.
+  std::uint64_t extent(const Get& get) const {
+    return static_cast<std::uint64_t>(remote->highest(get.target_count) - remote->low);
+  }
+  bool contiguous_at_origin(const Get& get) const { return one_block(*origin, get.count); }
+  std::byte* first_byte(const Get& get) const {
+    return static_cast<std::byte*>(get.buffer) + origin->low;
+  }
+};
+
+}  // namespace hob::mpi

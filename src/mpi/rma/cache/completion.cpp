@@ -1,0 +1,209 @@
+// Flushes, ends of epochs, completed requests: when bytes have arrived.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "base/clock.hpp"
+#include "mpi/rma/cache/cached_gets.hpp"
+#include "mpi/rma/cache/hit_cost.hpp"
+
+namespace hob::mpi {
+
+void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
+  const std::lock_guard guard(lock_);
+  const auto index = static_cast<std::uint32_t>(cookie);
+  if (!under_way_.has(index)) return;
+  PendingGet& pending = under_way_[index];
+  const bool awaited = pending.purpose == Purpose::requested || pending.purpose == Purpose::refetch;
+  if (pending.birth != cookie >> 32 || !awaited) return;  // flushed before
+  apply_acquires();
+  if (freed)  // nobody knows any more until when the buffer is left alone
+    pending.purpose == Purpose::refetch ? cache_->drop(pending.entry)
+                                        : cache_->abandon(pending.entry);
+  else
+    finish(pending);
+  // A program may never flush: the slot is free now.
+  under_way_.remove(targets_.used(pending.rank).pending, index);
+}
+
+/// The gets to a target up to the one numbered `last` are complete. Whoever finds that out first
+/// finishes them all, other threads' too: their flush may return before this thread's does, and
+/// they may then reuse the buffers.
+void CachedGets::complete(TargetState& t, std::uint32_t last, bool succeeded) {
+  if (t.pending.empty()) return;
+  apply_acquires();
+  under_way_.finish_until(t.pending, last, [&](PendingGet& pending) {
+    if (pending.issued != 0 && succeeded && sharing_.add(t, pending)) ++stats_.shared_inserts;
+    finish(pending);
+  });
+}
+
+/// The bytes of one get have arrived in the program's buffer.
+void CachedGets::finish(PendingGet& pending) {
+  switch (pending.purpose) {
+    case Purpose::fetch:
+    case Purpose::requested:
+    case Purpose::tail:
+      return finish_fetch(pending);
+    case Purpose::refetch:
+      return finish_refetch(pending);
+    case Purpose::verify:
+      return finish_verify(pending);
+  }
+}
+
+void CachedGets::finish_fetch(PendingGet& pending) {
+  if (pending.whole()) {
+    const std::byte* packed = pending.first_byte();
+    if (pending.entry)
+      cache_->fill(pending.entry, packed, pending.bytes, pending.offset, pending.when);
+    under_way_.serve_waiters(pending, packed);
+  } else if (std::byte* place = pending.entry ? cache_->writable(pending.entry) : nullptr) {
+    pack(*pending.layout, pending.buffer, place, pending.bytes);
+    under_way_.serve_waiters(pending, place);
+    cache_->complete(pending.entry, pending.when);
+  } else {
+    under_way_.serve_waiters(pending);
+  }
+}
+
+void CachedGets::finish_refetch(PendingGet& pending) {
+  const std::byte* packed = pending.first_byte();
+  std::unique_ptr<std::byte[]> copy;
+  if (!pending.whole()) {
+    copy.reset(new (std::nothrow) std::byte[pending.bytes]);
+    if (!copy) return cache_->drop(pending.entry);
+    pack(*pending.layout, pending.buffer, copy.get(), pending.bytes);
+    packed = copy.get();
+  }
+  const bool changed =
+      pending.served
+          ? std::memcmp(pending.served.get(), packed, pending.bytes) != 0
+          : cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when);
+  if (!changed) return;
+  ++stats_.refetches_changed;
+  note_acquire();
+  coherence_.set_mode(
+      Mode::strict,
+      fmt::format("the program polls with plain gets: bytes of rank {} changed with nothing in "
+                  "between that could have told",
+                  pending.rank));
+}
+
+void CachedGets::finish_verify(const PendingGet& pending) {
+  const std::byte* fetched = pending.served.get();
+  if (std::memcmp(fetched, fetched + pending.bytes, pending.bytes) == 0) return;
+  ++stats_.verify_failures;
+  if (!verifier_.room()) return;
+  verifier_.add_failure(
+      fmt::format("verify: rank {} served {} stale bytes of window {}, rank {}, displacement {}",
+                  window_.rank, pending.bytes, window_.id, pending.rank, pending.displacement));
+}
+
+/// Learns how fast the target's own gets are: one get, one flush, nothing else in between.
+void CachedGets::measure(TargetState& t, std::uint64_t flush_ticks) {
+  const PendingGet& pending = under_way_[t.pending[0]];
+  const bool verdict = t.profile.sample(profile_, pending.bytes, pending.issue_ticks + flush_ticks,
+                                        hit_cost().of(pending.bytes));
+  if (!verdict) return;
+  poll_guard_.cost(t.profile.fastest());
+  if (const std::uint64_t bytes = t.profile.latency_bytes()) cache_->set_latency_bytes(bytes);
+}
+
+/// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
+/// and it is called for the sake of hits: a program that flushes for progress alone still does.
+bool CachedGets::skip_flush(TargetState& t) {
+  const bool idle = t.gets == 0 && !t.writing() && t.completing == 0 && completing_all_ == 0;
+  if (!HOB_LIKELY(t.hits != 0 && idle)) return false;
+  t.hits = 0;
+  return true;
+}
+
+bool CachedGets::skip_flush_all() {
+  bool idle = !slept_ && completing_all_ == 0;
+  std::uint64_t hits = 0;
+  targets_.each([&](const TargetState& t) {
+    idle = idle && t.gets == 0 && !t.writing() && t.completing == 0;
+    hits += t.hits;
+  });
+  if (!idle || hits == 0) return false;
+  targets_.each([](TargetState& t) { t.hits = 0; });
+  return true;
+}
+
+CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
+  const std::lock_guard guard(lock_);
+  ++stats_.flushes;
+  TargetState* const one = rank >= 0 ? &target(rank) : nullptr;
+  if (one ? skip_flush(*one) : skip_flush_all()) {
+    ++stats_.flushes_skipped;
+    if (mode() == Mode::strict) end_strict_epoch();
+    return {.needed = false};
+  }
+  FlushToken token{
+      .local = local, .last_get = under_way_.last_birth(), .last_write = coherence_.last_write()};
+  const auto leave = [&](TargetState& t) {
+    if (!t.pending.empty()) token.local = false;
+    t.gets = 0;
+    t.hits = 0;
+  };
+  if (one) {
+    ++one->completing;
+    leave(*one);
+    if (one->profile.sampling() || poll_guard_.under_way()) token.started = ticks();
+  } else {
+    ++completing_all_;
+    targets_.each(leave);
+  }
+  return token;
+}
+
+void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) {
+  const std::lock_guard guard(lock_);
+  last_mpi_ = ticks();
+  const auto settle = [&](TargetState& t) {
+    if (!token.local) t.settled = std::max(t.settled, token.last_write);
+    complete(t, token.last_get, succeeded);
+  };
+  if (rank >= 0) {
+    TargetState& t = target(rank);
+    if (HOB_UNLIKELY(token.started != 0)) {
+      const std::uint64_t waited = last_mpi_ - token.started;
+      if (t.profile.sampling() && t.pending.size() == 1 && !many_threads &&
+          under_way_[t.pending[0]].purpose == Purpose::fetch)
+        measure(t, waited);
+      // A busy target answers later than the fastest get seen says.
+      if (poll_guard_.under_way()) poll_guard_.complete(waited, !many_threads);
+    }
+    --t.completing;
+    settle(t);
+  } else {
+    --completing_all_;
+    targets_.each(settle);
+    if (!token.local) slept_ = false;
+  }
+  if (HOB_UNLIKELY(!succeeded)) drop_everything();
+  if (mode() == Mode::strict) end_strict_epoch();
+}
+
+void CachedGets::epoch_closed(int rank, bool succeeded) {
+  const std::lock_guard guard(lock_);
+  const auto close = [&](TargetState& t) {
+    complete(t, under_way_.last_birth(), succeeded);
+    t.gets = t.hits = 0;
+    t.settled = coherence_.last_write();
+  };
+  if (rank >= 0) {
+    close(target(rank));
+  } else {
+    targets_.each(close);
+    slept_ = false;
+  }
+  if (HOB_UNLIKELY(!succeeded)) drop_everything();
+  if (mode() == Mode::strict) end_strict_epoch();
+}
+
+}  // namespace hob::mpi

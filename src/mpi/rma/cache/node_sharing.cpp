@@ -1,0 +1,37 @@
+#include "mpi/rma/cache/node_sharing.hpp"
+
+#include <algorithm>
+
+namespace hob::mpi {
+
+bool NodeSharing::find(const Get& get, const CacheableGet& wanted, const TargetState& target,
+                       std::uint64_t number, cache::Lookup& found, std::uint64_t now) {
+  if (target.writing() || target.floor == 0 || doubts_.any(target.doubted, target.floor_doubts))
+    return false;
+  std::byte* buffer = wanted.first_byte(get);
+  std::uint64_t fetched = 0;
+  if (!log_->log.find(wanted.key, wanted.size, target.floor, buffer, fetched)) return false;
+  const bool again = last_ == wanted.key && last_get_ + 1 == number;
+  last_ = wanted.key;
+  last_get_ = number;
+  in_a_row_ = again ? in_a_row_ + 1 : 1;
+  found.consecutive = in_a_row_;
+  found.fetched = std::min(fetched, now);
+  found.data = buffer;
+  return true;
+}
+
+// The get has also shown that this process was let in, where it had been told of a lock or an
+// exposure that the library had yet to get: from here on, it may use what others fetch.
+bool NodeSharing::add(TargetState& target, const PendingGet& get) {
+  if (doubts_.any(target.doubted, get.doubts)) return false;
+  cache::SharedLog& log = log_->log;
+  if (target.floor == 0 || doubts_.any(target.doubted, target.floor_doubts)) {
+    target.floor = log.advance();
+    target.floor_doubts = get.doubts;
+  }
+  const cache::Key key{static_cast<std::uint32_t>(get.rank), get.displacement, 0};
+  return log.insert(key, get.first_byte(), get.bytes, get.issued, get.when);
+}
+
+}  // namespace hob::mpi

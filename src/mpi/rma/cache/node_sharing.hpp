@@ -1,0 +1,53 @@
+// One window's share in what the ranks of a node fetched (docs/developers/cache.md, "Sharing on a
+// node").
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cache/cache.hpp"
+#include "mpi/rma/cache/cacheable_get.hpp"
+#include "mpi/rma/cache/doubts.hpp"
+#include "mpi/rma/cache/gets_under_way.hpp"
+#include "mpi/rma/cache/node_log.hpp"
+#include "mpi/rma/cache/target_state.hpp"
+
+namespace hob::mpi {
+
+/// What this process reads of its node's log and writes to it, and when a record is true for it
+/// (docs/consistency.md: floors). Off until start(). Not thread safe.
+class NodeSharing {
+ public:
+  explicit NodeSharing(const Doubts& doubts) : doubts_(doubts) {}
+
+  /// From now on. Before the first get.
+  void start(std::unique_ptr<NodeLog> log) { log_ = std::move(log); }
+  bool on() const { return log_ != nullptr; }
+  bool near(int rank) const { return log_->near(rank); }
+
+  /// Whether a get is one of those that ranks of a node share: of contiguous bytes on another node,
+  /// into contiguous ones.
+  bool covers(const Get& get, const CacheableGet& wanted, const TargetState& target) const {
+    return !target.near && wanted.contiguous && !get.atomic && wanted.contiguous_at_origin(get);
+  }
+
+  /// The node's clock, for a get that is about to be issued.
+  std::uint64_t now() const { return log_->log.now(); }
+
+  /// Looks for a get that `covers` says may be there, the `number`-th of the window. On success the
+  /// program's buffer has the bytes.
+  bool find(const Get& get, const CacheableGet& wanted, const TargetState& target,
+            std::uint64_t number, cache::Lookup& found, std::uint64_t now);
+
+  /// A get is complete that ranks of this node may use. True if it was added.
+  bool add(TargetState& target, const PendingGet& get);
+
+ private:
+  const Doubts& doubts_;
+  std::unique_ptr<NodeLog> log_;
+  cache::Key last_{};           ///< what was found last,
+  std::uint64_t last_get_ = 0;  ///< by this get,
+  std::uint32_t in_a_row_ = 0;  ///< so often one after the other
+};
+
+}  // namespace hob::mpi

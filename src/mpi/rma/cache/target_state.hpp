@@ -1,0 +1,76 @@
+// What the cache of a window knows of its targets.
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/rma/cache/target_profile.hpp"
+
+namespace hob::mpi {
+
+struct TargetState {
+  std::vector<std::uint32_t> pending;  ///< gets under way that the cache wants, by their index
+  std::uint64_t gets = 0;              ///< given to the library since the last flush of any kind
+  std::uint64_t written = 0;           ///< number of the last write or atomic given to it
+  std::uint64_t settled = 0;           ///< writes up to this number are complete
+  std::uint64_t hits = 0;              ///< served from the cache since the last flush
+  std::uint32_t completing = 0;        ///< threads between before_flush and after_flush of it
+  bool near = false;                   ///< on this node
+  TargetProfile profile;
+  /// Records of the node's log are true if issued from here on (docs/consistency.md); found out
+  /// by a get that was issued at that number of doubts, as long as nothing was doubted since.
+  std::uint64_t floor = 0;
+  std::uint64_t floor_doubts = 0;
+  std::uint64_t doubted = 0;  ///< its mark for Doubts
+
+  bool writing() const { return written > settled; }
+};
+
+/// The targets of a window that were used. Not thread safe.
+class TargetTable {
+ public:
+  /// The state of a target, made at its first use by `init(TargetState&)`. Without memory, one that
+  /// all such targets share, and that keeps nothing: `lacking` is set then.
+  template <class Init>
+  TargetState& at(int rank, bool& lacking, Init init) {
+    if (HOB_LIKELY(rank == last_rank_)) return *last_;
+    try {
+      const auto [place, added] = used_.try_emplace(rank);
+      if (added) init(place->second);
+      last_rank_ = rank;
+      last_ = &place->second;
+      return *last_;
+    } catch (const std::bad_alloc&) {
+      lacking = true;
+      spare_.profile.bypass_for_good();
+      return spare_;
+    }
+  }
+
+  /// One that was used before.
+  TargetState& used(int rank) { return used_.find(rank)->second; }
+
+  /// act(TargetState&) for each, the shared one included.
+  template <class Act>
+  void each(Act act) {
+    for (auto& [_, state] : used_) act(state);
+    act(spare_);
+  }
+
+  std::size_t size() const { return used_.size(); }
+  std::uint64_t memory_bytes() const {
+    constexpr std::uint64_t kNode = 64;  // of the map, and its bucket
+    return used_.size() * (sizeof(TargetState) + kNode);
+  }
+
+ private:
+  std::unordered_map<int, TargetState> used_;
+  TargetState spare_;
+  int last_rank_ = -1;
+  TargetState* last_ = nullptr;
+};
+
+}  // namespace hob::mpi

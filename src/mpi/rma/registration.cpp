@@ -1,0 +1,149 @@
+#include "mpi/rma/registration.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cache/cache.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/ghost/world.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/rma/backend/displacement_units.hpp"
+#include "mpi/rma/backend/native_backend.hpp"
+#include "mpi/rma/cache/node_log.hpp"
+#include "mpi/rma/cache/tracing.hpp"
+#include "mpi/rma/window_info.hpp"
+
+namespace hob::mpi {
+namespace {
+
+cache::Config cache_config() {
+  const settings::Settings& s = context().settings;
+  cache::Config config;
+  config.policy = cache::parse_policy(s.cache_policy).value_or(cache::Policy::standard);
+  config.index_slots = s.cache_index;
+  config.storage_bytes = s.cache_size;
+  config.sample = static_cast<std::uint32_t>(s.cache_sample);
+  config.adaptation.enabled = s.cache_adapt;
+  config.adaptation.conflict_threshold = s.cache_conflict_threshold;
+  config.adaptation.capacity_threshold = s.cache_capacity_threshold;
+  config.adaptation.sparsity_threshold = s.cache_sparsity_threshold;
+  config.adaptation.stable_threshold = s.cache_stable_threshold;
+  config.adaptation.free_threshold = s.cache_free_threshold;
+  config.adaptation.index_increase_factor = config.adaptation.memory_increase_factor = s.cache_grow;
+  config.adaptation.index_decrease_factor = config.adaptation.memory_decrease_factor =
+      s.cache_shrink;
+  config.adaptation.max_storage_bytes = s.cache_max;
+  return config;
+}
+
+CachedGets::Options get_options(Mode mode) {
+  const settings::Settings& s = context().settings;
+  CachedGets::Options options;
+  options.mode = mode;
+  options.bypass = s.cache_bypass && !tracing;  // a trace shows all gets
+  options.atomic_reads_are_gets = s.cache_noop == "get";
+  options.poll_hits = static_cast<std::uint32_t>(s.poll_hits);
+  options.poll_nanoseconds = s.poll_ms * 1e6;
+  options.poll_share = s.poll_share;
+  options.progress_nanoseconds = s.progress_us * 1e3;
+  options.verify = s.verify;
+  return options;
+}
+
+void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units) {
+  auto cache = cache::Cache::create(cache_config());
+  if (cache)
+    window.cached = std::make_unique<CachedGets>(
+        CachedGets::WindowFacts{window.id, window.rank, window.size}, *window.backend,
+        window.atomic_results, get_options(mode), std::move(cache), std::move(units));
+  else
+    window.why_not_cached = "no memory for the cache";
+}
+
+/// Whether this process would share what it fetches through such a window with others of its node.
+/// Not in mode strict, where nothing outlives the epoch that fetched it; and not where memory comes
+/// and goes while the window lives.
+bool shares_with_node(WindowKind kind, std::optional<Mode> mode) {
+  return context().settings.cache_share && !context().one_node && kind != WindowKind::dynamic &&
+         mode && *mode != Mode::strict && *mode != Mode::off;
+}
+
+/// Collective over the window's processes, all of which would.
+void share_with_node(Window& window, MPI_Comm comm) {
+  std::string why_not;
+  auto node_log = NodeLog::open(comm, context().settings.cache_share_size, why_not);
+  if (!why_not.empty()) note(fmt::format("Nothing is shared on a node: {}.", why_not));
+  if (node_log && window.cached) window.cached->share(std::move(node_log));
+}
+
+/// Says which memory a window shows, and what its members think of its info: one process may find
+/// out that memory is aliased or that a word is wrong, and all have to know. `share`: all members
+/// would share what they fetch.
+std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& window,
+                                         const AskedMode& asked, bool& aliased, bool& share) {
+  auto units = std::make_unique<DisplacementUnits>();
+  if (spec.ghosts) {
+    if (!asked.mode) end_for_bad_mode(asked.word, window.rank);
+    units->learn(std::move(spec.ghosts->units));
+    share = false;
+    return units;
+  }
+  // Also where nothing is cached: others of the window may have been asked for something else.
+  const int rejecting_rank =
+      units->exchange(spec.displacement_unit, aliased, share, !asked.mode, spec.comm);
+  if (rejecting_rank >= 0) {
+    if (rejecting_rank == window.rank) print_bad_mode(asked.word);
+    real::Barrier(spec.comm);
+    real::Abort(spec.comm, 2);
+  }
+  return units;
+}
+
+std::unique_ptr<Backend> backend_for(const WindowSpec& spec) {
+  if (spec.ghosts) return std::move(spec.ghosts->route);
+  if (ghost_world())
+    note(fmt::format("Ghosts do not serve windows of the kind {}.", name_of(spec.kind)));
+  return std::make_unique<NativeBackend>(spec.handle);
+}
+
+}  // namespace
+
+/// Own writes through one window may change what another one shows. One process finds out; all
+/// members of the window have to know, since each may be the origin of such a write.
+bool overlaps_another_window(const void* base, std::uint64_t bytes) {
+  struct Range {
+    const char* base;
+    std::uint64_t bytes;
+    bool overlaps = false;
+  } range{static_cast<const char*>(base), bytes};
+  each_window(
+      [](Window& window, void* data) {
+        auto& mine = *static_cast<Range*>(data);
+        const char* other = static_cast<const char*>(window.base);
+        if (other && other < mine.base + mine.bytes && mine.base < other + window.bytes)
+          mine.overlaps = true;
+      },
+      &range);
+  return range.overlaps;
+}
+
+void register_window(const WindowSpec& spec) {
+  auto window = std::make_unique<Window>(spec.handle, spec.kind, spec.comm, backend_for(spec));
+  window->base = spec.base;
+  window->bytes = static_cast<std::uint64_t>(spec.bytes);
+  const AskedMode asked = mode_for(spec.info);
+  bool aliased = spec.aliased;
+  bool share = shares_with_node(spec.kind, asked.mode);
+  auto units = agree(spec, *window, asked, aliased, share);
+  if (aliased) windows_alias = true;
+  if (asked.mode != Mode::off && window->size > 1)
+    start_caching(*window, *asked.mode, std::move(units));
+  if (share) share_with_node(*window, spec.comm);
+  add_window(std::move(window));
+}
+
+}  // namespace hob::mpi

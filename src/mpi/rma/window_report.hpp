@@ -1,0 +1,14 @@
+// What the report says of windows.
+#pragma once
+
+namespace hob::mpi {
+
+class Window;
+
+/// Adds the windows of this process to the report. Once, before there are any.
+void report_windows();
+
+/// Takes down what an ending window has to tell. Thread safe.
+void remember_window(const Window& window);
+
+}  // namespace hob::mpi

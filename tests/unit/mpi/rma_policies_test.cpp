@@ -1,0 +1,145 @@
+// The policies of cached gets: when a hit is fetched again, which targets are bypassed, since when
+// bytes are true.
+#include <gtest/gtest.h>
+
+#include "mpi/rma/cache/doubts.hpp"
+#include "mpi/rma/cache/poll_guard.hpp"
+#include "mpi/rma/cache/target_profile.hpp"
+
+namespace hob::mpi {
+namespace {
+
+TEST(PollGuard, EveryNthHitInARowIsDue) {
+  const PollGuard guard({.hits = 64, .age = 1000, .share = 0.005});
+  EXPECT_FALSE(guard.due(63, 0, 0));
+  EXPECT_TRUE(guard.due(64, 0, 0));
+  EXPECT_FALSE(guard.due(65, 0, 0));
+  EXPECT_TRUE(guard.due(128, 0, 0));
+}
+
+TEST(PollGuard, OldBytesAreDueWithinTheShare) {
+  PollGuard guard({.hits = 64, .age = 1000, .share = 0.01});
+  EXPECT_FALSE(guard.due(1, 5000, 6000));
+  EXPECT_TRUE(guard.due(1, 5000, 6001));
+  guard.begin(6001);
+  guard.issued(6011);
+  EXPECT_TRUE(guard.under_way());
+  guard.complete(90, true);  // 100 in all: the next one 10,000 later
+  EXPECT_FALSE(guard.under_way());
+  EXPECT_FALSE(guard.due(1, 5000, 16001));
+  EXPECT_TRUE(guard.due(1, 5000, 16002));
+}
+
+TEST(PollGuard, WithoutAShareAgeCountsOnce) {
+  PollGuard guard({.hits = 64, .age = 10, .share = 0});
+  EXPECT_TRUE(guard.due(1, 0, 100));
+  guard.begin(100);
+  guard.cost(1);
+  EXPECT_FALSE(guard.due(1, 0, ~std::uint64_t{0} >> 1));
+}
+
+class Profile : public testing::Test {
+ protected:
+  bool samples(std::uint64_t spent, std::uint32_t count, std::uint64_t bytes = 8) {
+    bool verdict = false;
+    for (std::uint32_t i = 0; i < count; ++i) verdict = profile.sample(config, bytes, spent, kHit);
+    return verdict;
+  }
+  void gets(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) profile.count_get(config);
+  }
+
+  static constexpr std::uint64_t kHit = 10;
+  TargetProfile::Config config;
+  TargetProfile profile;
+};
+
+TEST_F(Profile, FastTargetsAreBypassed) {
+  EXPECT_FALSE(samples(59, config.samples - 1));
+  EXPECT_FALSE(profile.bypassed());
+  EXPECT_TRUE(samples(59, 1));
+  EXPECT_TRUE(profile.bypassed());
+  EXPECT_FALSE(profile.sampling());
+}
+
+TEST_F(Profile, SlowTargetsAreNot) {
+  EXPECT_TRUE(samples(60, config.samples));
+  EXPECT_FALSE(profile.bypassed());
+  EXPECT_FALSE(profile.sampling());
+}
+
+TEST_F(Profile, HalfOfTheSamplesDecide) {
+  samples(1000, config.samples / 2);
+  EXPECT_TRUE(samples(1, config.samples - config.samples / 2));
+  EXPECT_TRUE(profile.bypassed());
+}
+
+TEST_F(Profile, NeverWhereBypassIsOff) {
+  config.bypass = false;
+  samples(1, config.samples);
+  EXPECT_FALSE(profile.bypassed());
+}
+
+TEST_F(Profile, ABypassedTargetThatBecameSlowIsCachedAgain) {
+  samples(1, config.samples);
+  gets(config.look_again - 1);
+  EXPECT_TRUE(profile.bypassed());
+  gets(1);
+  EXPECT_FALSE(profile.bypassed());
+  EXPECT_TRUE(profile.sampling());
+  samples(1000, config.samples);
+  EXPECT_FALSE(profile.bypassed());
+}
+
+TEST_F(Profile, ATargetThatBecameFastIsBypassed) {
+  samples(1000, config.samples);
+  gets(config.look_again);
+  EXPECT_TRUE(profile.sampling());
+  samples(1, config.samples);
+  EXPECT_TRUE(profile.bypassed());
+}
+
+TEST_F(Profile, LooksGetRarerWhileNothingChanges) {
+  samples(1, config.samples);
+  gets(config.look_again);
+  samples(1, config.samples);
+  gets(2 * config.look_again - 1);
+  EXPECT_TRUE(profile.bypassed());
+  gets(1);
+  EXPECT_TRUE(profile.sampling());
+}
+
+TEST_F(Profile, ALookWithoutSamplesIsGivenUp) {
+  samples(1, config.samples);
+  gets(config.look_again);
+  EXPECT_TRUE(profile.sampling());
+  gets(config.patience);
+  EXPECT_FALSE(profile.sampling());
+  EXPECT_TRUE(profile.bypassed());
+}
+
+TEST_F(Profile, LatencyInBytes) {
+  EXPECT_EQ(profile.latency_bytes(), 0u);
+  profile.sample(config, 8, 1000, kHit);
+  EXPECT_EQ(profile.latency_bytes(), 0u);
+  profile.sample(config, 40000, 21000, kHit);  // half a tick for each byte
+  EXPECT_EQ(profile.latency_bytes(), 2000u);
+}
+
+TEST(Doubts, OfOneTargetAndOfAll) {
+  Doubts doubts;
+  std::uint64_t one = 0;
+  const std::uint64_t other = 0;
+  const std::uint64_t before = doubts.now();
+  doubts.doubt(one);
+  EXPECT_TRUE(doubts.any(one, before));
+  EXPECT_FALSE(doubts.any(other, before));
+  EXPECT_FALSE(doubts.any(one, doubts.now()));
+  const std::uint64_t later = doubts.now();
+  doubts.doubt_all();
+  EXPECT_TRUE(doubts.any(one, later));
+  EXPECT_TRUE(doubts.any(other, later));
+}
+
+}  // namespace
+}  // namespace hob::mpi
