@@ -13,6 +13,9 @@ CTEST := python3 -B tests/run_ctest.py
 
 SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
+# How far a build is: ninja's own estimate of what is left.
+export NINJA_STATUS ?= [%f of %t, %w so far, %W left] 
+
 .PHONY: all setup build demo test test-full bench sanitize format lint lint-format lint-python lint-cpp lint-docs install docs clean help
 
 all: build
@@ -29,6 +32,7 @@ help:
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
 	@echo 'make clean           removes build/ and out/; .deps stays'
 	@echo 'JOBS=N               compile with N processes (now $(JOBS))'
+	@echo 'DEMO="--seconds 5"   options of hob demo (./hob demo --help)'
 	@echo 'HOB_DEPS=DIR         where setup puts what the system lacks (now $(HOB_DEPS))'
 
 setup:
@@ -36,11 +40,18 @@ setup:
 
 # Configuring again costs a second or two; ninja does it itself where a CMake file changed.
 build: setup
-	@[ -f build/default/build.ninja ] || cmake --preset default
+	@grep -qs 'HOB_BUILD_TESTS:BOOL=ON' build/default/CMakeCache.txt || cmake --preset default $(HOB_ALL:%=%=ON)
 	@cmake --build --preset default -j $(JOBS)
 
-demo: build
-	@./hob demo
+# One MPI library, Hob for it, the program and the command: the rest is for the tests.
+demo:
+	@scripts/setup --demo
+	@mkdir -p build
+	@[ -f build/default/build.ninja ] || cmake --preset default $(HOB_ALL:%=%=OFF) >build/demo.log || { cat build/demo.log; exit 1; }
+	@cmake --build --preset default -j $(JOBS) --target demo-programs
+	@./hob demo $(DEMO)
+
+HOB_ALL = -DHOB_BUILD_TESTS -DHOB_BUILD_BENCH
 
 # Open MPI refuses root unless told otherwise twice; tests in containers and in CI often are root.
 test sanitize: export OMPI_ALLOW_RUN_AS_ROOT := 1
@@ -55,6 +66,7 @@ bench: build
 # The thread sanitizer over the parts that have threads, and over the library with programs that have;
 # the others would only take long.
 sanitize: setup
+	@mkdir -p build
 	@for preset in asan tsan; do \
 	  [ -f build/$$preset/build.ninja ] || cmake --preset $$preset >build/$$preset.log || { cat build/$$preset.log; exit 1; }; \
 	  echo "== $$preset" && \

@@ -4,16 +4,23 @@
 add_custom_target(mpi-programs ALL)
 
 # hob_mpi_program(NAME SOURCES... [MPIS...] [FLAGS...]): language by the first source's suffix.
-# MPIS defaults to all; an MPI without a Fortran compiler is left out for Fortran sources.
+# MPIS defaults to all, and those that are not at hand are left out; so is an MPI without a Fortran
+# compiler for Fortran sources.
 function(hob_mpi_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;MPIS;FLAGS" ${ARGN})
-  if(NOT arg_MPIS)
-    set(arg_MPIS ${HOB_MPIS})
+  set(mpis ${HOB_MPIS})
+  if(DEFINED arg_MPIS)
+    set(mpis)
+    foreach(mpi IN LISTS arg_MPIS)
+      if(mpi IN_LIST HOB_MPIS)
+        list(APPEND mpis ${mpi})
+      endif()
+    endforeach()
   endif()
   list(GET arg_SOURCES 0 first)
   list(TRANSFORM arg_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   set(targets)
-  foreach(mpi IN LISTS arg_MPIS)
+  foreach(mpi IN LISTS mpis)
     if(first MATCHES "\\.c$")
       set(compile "${HOB_MPI_${mpi}_CC}" -std=c11 -D_GNU_SOURCE -Wall -Wextra)
       if(HOB_MPI_${mpi}_FAMILY STREQUAL "mpich")

@@ -28,6 +28,11 @@ if(HOB_SANITIZE)
   add_link_options(-fsanitize=${HOB_SANITIZE})
 endif()
 
+# fmt for everybody, its functions compiled once.
+add_library(hob_fmt STATIC "${CMAKE_CURRENT_LIST_DIR}/fmt_once.cpp")
+get_target_property(hob_fmt_include fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
+target_include_directories(hob_fmt SYSTEM PUBLIC "${hob_fmt_include}")
+
 # hob_pure_library(NAME SOURCES... [LIBS...]): a part of Hob that knows no MPI. The directory
 # above src/ is the include root, so that headers are named by part: "cache/cache.hpp".
 function(hob_pure_library name)

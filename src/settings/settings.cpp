@@ -1,6 +1,6 @@
 #include "settings/settings.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "mpi/heat/heating.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 
 #include <atomic>

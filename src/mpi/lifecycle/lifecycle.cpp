@@ -1,7 +1,7 @@
 #include "mpi/lifecycle/lifecycle.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

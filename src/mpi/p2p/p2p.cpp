@@ -1,6 +1,6 @@
 #include "mpi/p2p/p2p.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

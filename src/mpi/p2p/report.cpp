@@ -1,7 +1,7 @@
 // The queues of every communicator in the report.
 #include "mpi/report/report.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <mutex>
 

@@ -1,6 +1,6 @@
 #include "mpi/rma/registration.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <optional>

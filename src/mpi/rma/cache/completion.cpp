@@ -1,5 +1,5 @@
 // Flushes, ends of epochs, completed requests: when bytes have arrived.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

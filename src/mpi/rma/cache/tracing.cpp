@@ -1,6 +1,6 @@
 #include "mpi/rma/cache/tracing.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <cerrno>

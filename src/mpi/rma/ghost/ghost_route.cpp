@@ -1,6 +1,6 @@
 #include "mpi/rma/ghost/ghost_route.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
