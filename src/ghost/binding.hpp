@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ghost/layout.hpp"
+#include "ghost/block.hpp"
 
 namespace hob::ghost {
 

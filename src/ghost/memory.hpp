@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ghost/layout.hpp"
+#include "ghost/block.hpp"
 #include "ghost/target.hpp"
 
 namespace hob::ghost {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "ghost/layout.hpp"
+#include "ghost/block.hpp"
 #include "ghost/peer.hpp"
 
 namespace hob::ghost {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ghost/binding.hpp"
-#include "ghost/layout.hpp"
+#include "ghost/block.hpp"
 #include "ghost/target.hpp"
 
 namespace hob::ghost {

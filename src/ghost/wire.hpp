@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "ghost/layout.hpp"
+#include "ghost/block.hpp"
 #include "ghost/target.hpp"
 
 namespace hob::ghost {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "mpi/core/handle.hpp"
+#include "mpi/datatype/contents.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
 
 namespace hob::mpi {
@@ -17,97 +17,6 @@ namespace {
 
 /// Beyond this a flattened type costs more than it can save.
 constexpr std::size_t kMaxBlocks = std::size_t{1} << 18;
-
-/// The arguments a derived type was made with, plain and large-count forms alike.
-struct Contents {
-  int combiner = MPI_COMBINER_NAMED;
-  std::vector<std::int64_t> integers, addresses, counts;
-  std::vector<MPI_Datatype> types;
-
-  ~Contents() {
-    for (MPI_Datatype& type : types)
-      if (!is_predefined(type)) real::Type_free(&type);
-  }
-
-  /// Predefined types, unnamed ones too, may not be freed.
-  static bool is_predefined(MPI_Datatype type) {
-    int combiner = MPI_COMBINER_NAMED;
-    [[maybe_unused]] int n = 0, a = 0, t = 0;
-#if HOB_HAS_LARGE_COUNT
-    MPI_Count ln = 0, la = 0, lc = 0, lt = 0;
-    if (have_large())
-      real::Type_get_envelope_c(type, &ln, &la, &lc, &lt, &combiner);
-    else
-#endif
-      real::Type_get_envelope(type, &n, &a, &t, &combiner);
-    switch (combiner) {
-      case MPI_COMBINER_NAMED:
-      case MPI_COMBINER_F90_REAL:
-      case MPI_COMBINER_F90_COMPLEX:
-      case MPI_COMBINER_F90_INTEGER:
-#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-      case MPI_COMBINER_VALUE_INDEX:
-#endif
-        return true;
-      default:
-        return false;
-    }
-  }
-
-#if HOB_HAS_LARGE_COUNT
-  static bool have_large();
-#endif
-  bool read(MPI_Datatype type);
-
-  /// The k-th argument of the call: counts come as counts if the large form was used.
-  std::int64_t argument(std::size_t k) const { return counts.empty() ? integers[k] : counts[k]; }
-  /// The k-th byte displacement after `before` counts.
-  std::int64_t address(std::size_t k, std::size_t before) const {
-    return counts.empty() ? addresses[k] : counts[before + k];
-  }
-};
-
-bool Contents::read(MPI_Datatype type) {
-#if HOB_HAS_LARGE_COUNT
-  if (have_large()) {
-    MPI_Count n = 0, a = 0, c = 0, t = 0;
-    if (real::Type_get_envelope_c(type, &n, &a, &c, &t, &combiner) != MPI_SUCCESS) return false;
-    if (combiner == MPI_COMBINER_NAMED) return true;
-    std::vector<int> ints(static_cast<std::size_t>(n));
-    std::vector<MPI_Aint> aints(static_cast<std::size_t>(a));
-    std::vector<MPI_Count> large(static_cast<std::size_t>(c));
-    std::vector<MPI_Datatype> inner(static_cast<std::size_t>(t));
-    if (real::Type_get_contents_c(type, n, a, c, t, ints.data(), aints.data(), large.data(),
-                                  inner.data()) != MPI_SUCCESS)
-      return false;
-    integers.assign(ints.begin(), ints.end());
-    addresses.assign(aints.begin(), aints.end());
-    counts.assign(large.begin(), large.end());
-    types = std::move(inner);
-    return true;
-  }
-#endif
-  int n = 0, a = 0, t = 0;
-  if (real::Type_get_envelope(type, &n, &a, &t, &combiner) != MPI_SUCCESS) return false;
-  if (combiner == MPI_COMBINER_NAMED) return true;
-  std::vector<int> ints(static_cast<std::size_t>(n));
-  std::vector<MPI_Aint> aints(static_cast<std::size_t>(a));
-  std::vector<MPI_Datatype> inner(static_cast<std::size_t>(t));
-  if (real::Type_get_contents(type, n, a, t, ints.data(), aints.data(), inner.data()) !=
-      MPI_SUCCESS)
-    return false;
-  integers.assign(ints.begin(), ints.end());
-  addresses.assign(aints.begin(), aints.end());
-  types = std::move(inner);
-  return true;
-}
-
-#if HOB_HAS_LARGE_COUNT
-bool Contents::have_large() {
-  static const bool have = real::find("PMPI_Type_get_envelope_c") != nullptr;
-  return have;
-}
-#endif
 
 struct Extent {
   std::int64_t lower = 0, extent = 0;
@@ -159,7 +68,7 @@ class Flattener {
 
   bool named(MPI_Datatype type);
   bool strided(MPI_Datatype inner, std::int64_t count, std::int64_t length, std::int64_t stride);
-  bool subarray(const Contents& contents);
+  bool subarray(const TypeContents& contents);
 };
 
 bool Flattener::named(MPI_Datatype type) {
@@ -184,7 +93,7 @@ bool Flattener::strided(MPI_Datatype inner, std::int64_t count, std::int64_t len
   return repeat(row.blocks, stride, 0, count);
 }
 
-bool Flattener::subarray(const Contents& contents) {
+bool Flattener::subarray(const TypeContents& contents) {
   const auto dims = static_cast<std::size_t>(contents.integers[0]);
   const bool large = !contents.counts.empty();
   const auto value = [&](std::size_t k) {
@@ -208,8 +117,8 @@ bool Flattener::subarray(const Contents& contents) {
 }
 
 bool Flattener::flatten(MPI_Datatype type) {
-  Contents c;
-  if (!c.read(type)) return false;
+  const TypeContents c(type);
+  if (!c.good) return false;
   switch (c.combiner) {
     case MPI_COMBINER_NAMED:
     case MPI_COMBINER_F90_REAL:

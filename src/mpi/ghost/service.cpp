@@ -19,12 +19,12 @@
 #include "ghost/server.hpp"
 #include "ghost/waiting.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/datatype/elements.hpp"
 #include "mpi/ghost/sockets.hpp"
 #include "mpi/ghost/transport.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
-#include "mpi/rma/ghost/types.hpp"
 
 namespace hob::mpi {
 namespace {

@@ -21,7 +21,7 @@
 #include "mpi/report/report.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/tracing.hpp"
-#include "mpi/rma/ghost/ghost_route.hpp"
+#include "mpi/rma/ghost/client.hpp"
 #include "mpi/rma/window_report.hpp"
 
 namespace hob::mpi {
@@ -71,7 +71,7 @@ static MPI_Comm without_ghosts(int thread_level) {
   if (users == MPI_COMM_NULL) return MPI_COMM_WORLD;
   program_world = users;
   world_is_smaller = true;
-  start_ghost_origin(thread_level == MPI_THREAD_MULTIPLE);
+  start_ghost_client(thread_level == MPI_THREAD_MULTIPLE);
   return users;
 }
 

@@ -1,9 +1,9 @@
 // One-sided operations.
+#include "mpi/datatype/elements.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/rma/ghost/types.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {

@@ -104,7 +104,7 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
 }
 
 std::unique_ptr<Backend> backend_for(const WindowSpec& spec) {
-  if (spec.ghosts) return std::move(spec.ghosts->route);
+  if (spec.ghosts) return std::move(spec.ghosts->backend);
   if (ghost_world())
     note(fmt::format("Ghosts do not serve windows of the kind {}.", name_of(spec.kind)));
   return std::make_unique<NativeBackend>(spec.handle);

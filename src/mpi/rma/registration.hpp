@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/rma/ghost/ghost_route.hpp"
+#include "mpi/rma/ghost/ghost_window.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {

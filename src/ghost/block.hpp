@@ -1,4 +1,5 @@
-// Where the bytes of an operation lie: flattened datatypes without MPI.
+// Runs of bytes: what is left of datatypes where no MPI is known. (The glue's flattened layouts,
+// mpi/datatype/layouts.hpp, are of one element, shared and kept; these are of one operation.)
 #pragma once
 
 #include <algorithm>
@@ -17,18 +18,6 @@ struct Block {
   friend bool operator==(const Block&, const Block&) = default;
 };
 
-/// One instance of a datatype: its data blocks in the order in which MPI packs them.
-struct Layout {
-  std::uint64_t size = 0;   ///< sum of the block lengths
-  std::int64_t extent = 0;  ///< distance between two instances
-  std::vector<Block> blocks;
-
-  /// One run of bytes, also when repeated.
-  bool contiguous() const {
-    return blocks.size() == 1 && static_cast<std::int64_t>(blocks[0].length) == extent;
-  }
-};
-
 /// Appends a block and merges it with the last one where they touch.
 inline void append_block(std::vector<Block>& blocks, Block block) {
   if (block.length == 0) return;
@@ -40,39 +29,14 @@ inline void append_block(std::vector<Block>& blocks, Block block) {
   }
 }
 
-/// `count` instances of a layout, first byte `start` bytes from the base.
-inline std::vector<Block> expand(const Layout& layout, std::uint64_t count, std::int64_t start) {
-  std::vector<Block> blocks;
-  if (count == 0 || layout.size == 0) return blocks;
-  if (layout.contiguous()) {
-    blocks.push_back({start + layout.blocks[0].offset, layout.size * count});
-    return blocks;
-  }
-  blocks.reserve(layout.blocks.size() * count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    for (const Block& block : layout.blocks) {
-      append_block(blocks, {start + static_cast<std::int64_t>(i) * layout.extent + block.offset,
-                            block.length});
-    }
-  }
-  return blocks;
-}
-
 inline std::uint64_t total_bytes(std::span<const Block> blocks) {
   std::uint64_t sum = 0;
   for (const Block& block : blocks) sum += block.length;
   return sum;
 }
 
-/// Copies the bytes of `blocks` (relative to base) one after the other to `packed`.
-inline void gather(const std::byte* base, const std::vector<Block>& blocks, std::byte* packed) {
-  for (const Block& block : blocks) {
-    std::memcpy(packed, base + block.offset, block.length);
-    packed += block.length;
-  }
-}
-
-inline void scatter(std::byte* base, const std::vector<Block>& blocks, const std::byte* packed) {
+/// Copies packed bytes to `blocks` (relative to base).
+inline void scatter(std::byte* base, std::span<const Block> blocks, const std::byte* packed) {
   for (const Block& block : blocks) {
     std::memcpy(base + block.offset, packed, block.length);
     packed += block.length;

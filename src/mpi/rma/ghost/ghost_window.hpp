@@ -13,7 +13,7 @@ namespace hob::mpi {
 struct GhostWindow {
   MPI_Win handle;
   void* base = nullptr;
-  std::unique_ptr<Backend> route;
+  std::unique_ptr<Backend> backend;
   std::vector<int> units;  ///< displacement units of all targets
 };
 
@@ -25,13 +25,11 @@ struct GhostWindow {
 bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
                   MPI_Comm comm, bool& flag, GhostWindow& window, int& result);
 
-/// Whether a route is one of these.
-bool is_ghost_route(const Backend* route);
+/// Whether a backend is that of such a window.
+bool is_ghost_backend(const Backend* backend);
 
 /// The memory of a process of this node in such a window, as MPI_Win_shared_query tells it.
-bool ghost_shared_query(const Backend* route, int rank, MPI_Aint* size, MPI_Aint* unit, void** base);
-
-/// Users, after divide_world: makes the engine ready. Many threads: the program has them.
-void start_ghost_origin(bool many_threads);
+bool ghost_shared_query(const Backend* backend, int rank, MPI_Aint* size, MPI_Aint* unit,
+                        void** base);
 
 }  // namespace hob::mpi

@@ -1,0 +1,103 @@
+// This process as a client of ghosts: what all its ghost windows share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "ghost/origin.hpp"
+#include "mpi/ghost/transport.hpp"
+#include "mpi/ghost/world.hpp"
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/requests/request.hpp"
+#include "mpi/rma/ghost/post_start.hpp"
+
+namespace hob::mpi {
+
+class GhostOperation;
+
+/// Used by whoever holds it (GhostHold). Waits give the hold away: what was known before one may
+/// not be true after it.
+struct GhostClient {
+  GhostClient(GhostWorld& its_world, bool threads);
+
+  GhostWorld& world;
+  bool many_threads;
+  std::mutex lock;
+  GhostTransport transport;
+  PostStartMessages messages;
+  ghost::Origin origin;
+  std::vector<ghost::GhostNode> nodes;
+  std::vector<GhostOperation*> operations;  ///< with requests that the program may still ask for
+  std::uint64_t windows = 0;
+  std::uint64_t windows_declined = 0;
+  std::uint64_t windows_led = 0;  ///< of which this process is the first member, declined ones too
+  struct {
+    std::uint64_t calls = 0;
+    std::uint64_t completions = 0;       ///< that completed this process's operations
+    std::uint64_t synchronisations = 0;  ///< that waited for the other processes
+  } fences;
+
+  /// Waits for what post and complete messages tell. Conditions as in Endpoints::wait_until.
+  template <class Done>
+  void wait_for_messages(Done done) {
+    messages.receive();
+    if (done()) return;
+    transport.waits(true);
+    for (unsigned turn = 0; !done(); ++turn) {
+      origin.progress();
+      transport.relax(turn, false);
+      messages.receive();
+    }
+    transport.waits(false);
+  }
+
+  /// The operation behind a new request.
+  GhostOperation& begin_operation();
+  /// Takes in what has arrived, and ends operations that nobody will ask for any more.
+  void progress();
+};
+
+/// One of a process, made at its start and there to its end: null without ghosts.
+inline GhostClient* ghost_client = nullptr;
+
+/// This thread holds the client, or waits in a call that does. The MPI library may call back into
+/// Hob from there.
+inline thread_local bool inside_ghost_client = false;
+
+/// Holds the client where the program has several threads. Not to be nested.
+class GhostHold {
+ public:
+  GhostHold() {
+    if (ghost_client->many_threads) ghost_client->lock.lock();
+    inside_ghost_client = true;
+  }
+  ~GhostHold() {
+    inside_ghost_client = false;
+    if (ghost_client->many_threads) ghost_client->lock.unlock();
+  }
+  GhostHold(const GhostHold&) = delete;
+  GhostHold& operator=(const GhostHold&) = delete;
+};
+
+/// An operation with a request. Deletes itself. The request layer's calls hold the client.
+class GhostOperation final : public Operation {
+ public:
+  ghost::Completion completion;
+
+  bool ready() override;
+  int result(MPI_Status* status) override;
+  void retire() override;
+  void abandon() override;
+
+ private:
+  friend struct GhostClient;
+  void forget();
+  bool abandoned_ = false;  // the program has freed the request: goes as soon as it is done
+};
+
+/// Application ranks, after divide_world: makes the client. Many threads: the program has them.
+void start_ghost_client(bool many_threads);
+
+}  // namespace hob::mpi

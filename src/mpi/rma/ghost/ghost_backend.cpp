@@ -1,0 +1,187 @@
+#include "mpi/rma/ghost/ghost_backend.hpp"
+
+#include <cstddef>
+#include <utility>
+
+#include "mpi/datatype/elements.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/rma/ghost/blocks.hpp"
+
+namespace hob::mpi {
+namespace {
+
+using ghost::Completion;
+using ghost::Local;
+using ghost::Peer;
+
+// Of the operation that this thread is issuing; it may wait, and other threads have their own.
+thread_local std::vector<ghost::Block> origin_blocks;
+thread_local std::vector<ghost::Block> result_blocks;
+thread_local std::vector<ghost::Block> target_blocks;
+
+// An operation on MPI_PROC_NULL.
+int nothing_to_do(MPI_Request* request) {
+  if (request == nullptr) return MPI_SUCCESS;
+  const GhostHold hold;
+  *request = requests::add(ghost_client->begin_operation());
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+GhostBackend::GhostBackend(GhostTargets targets, ArenaMemory memory, int self)
+    : targets_(std::move(targets)),
+      memory_(std::move(memory)),
+      self_(self),
+      pscw_(targets_.window_number()) {}
+
+int GhostBackend::fail(int code) const {
+  real::Win_call_errhandler(handle, code);
+  return code;
+}
+
+int GhostBackend::check(const Place& place, MPI_Count count) const {
+  if (HOB_UNLIKELY(!targets_.exists(place.target))) return MPI_ERR_RANK;
+  if (HOB_UNLIKELY(count < 0 || place.count < 0)) return MPI_ERR_COUNT;
+  return MPI_SUCCESS;
+}
+
+std::int64_t GhostBackend::start_of(const Place& place) const {
+  return place.disp * targets_.memory(place.target).unit;
+}
+
+// A target that is used for the first time joins the epoch that is open.
+GhostTargets::Target& GhostBackend::at(int target) {
+  GhostTargets::Target* known = targets_.find(target);
+  if (HOB_LIKELY(known != nullptr)) return *known;
+  GhostTargets::Target& added = targets_.add(target);
+  if (locked_all_) {
+    ghost_client->origin.lock(added.peer, all_, true);
+  } else if (unsynchronised_) {
+    ghost_client->origin.enter(added.peer, fences_);
+  }
+  return added;
+}
+
+template <class Issue>
+int GhostBackend::issue(int target, MPI_Request* request, Issue operation) {
+  return held([&] {
+    if (HOB_UNLIKELY(pscw_.accessing())) pscw_.wait_for_post(targets_.rank(target));
+    Peer& peer = at(target).peer;
+    if (request == nullptr) return operation(peer, nullptr) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+    GhostOperation& mine = ghost_client->begin_operation();
+    const bool good = operation(peer, &mine.completion);
+    ghost_client->origin.push(peer);
+    *request = requests::add(mine);
+    return good ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+  });
+}
+
+int GhostBackend::move(bool get, const Buffer& origin, const Place& place, MPI_Request* request) {
+  if (place.target == MPI_PROC_NULL) return nothing_to_do(request);
+  if (const int wrong = check(place, origin.count)) return fail(wrong);
+  if (HOB_UNLIKELY(!data_blocks(origin.type, origin.count, 0, origin_blocks) ||
+                   !data_blocks(place.type, place.count, start_of(place), target_blocks))) {
+    return fail(MPI_ERR_TYPE);
+  }
+  const Local local{static_cast<std::byte*>(origin.address), origin_blocks};
+  return issue(place.target, request, [&](Peer& peer, Completion* extra) {
+    return get ? ghost_client->origin.get(peer, local, target_blocks, extra)
+               : ghost_client->origin.put(peer, local, target_blocks, extra);
+  });
+}
+
+int GhostBackend::combine_at(const Buffer& origin, const Buffer* result, const Place& place,
+                             MPI_Op op, MPI_Request* request) {
+  if (place.target == MPI_PROC_NULL) return nothing_to_do(request);
+  if (const int wrong = check(place, origin.count)) return fail(wrong);
+  const auto operation = operation_number(op);
+  if (HOB_UNLIKELY(!operation)) return fail(MPI_ERR_OP);
+  const auto element = element_of(place.type);
+  if (HOB_UNLIKELY(!element)) return fail(MPI_ERR_TYPE);
+  if (HOB_UNLIKELY(!combines(*element, *operation))) return fail(MPI_ERR_OP);
+  const bool reads = *operation != ghost::operation_no_op;
+  origin_blocks.clear();
+  result_blocks.clear();
+  if (HOB_UNLIKELY(
+          !element_blocks(place.type, place.count, *element, start_of(place), target_blocks) ||
+          (reads && !element_blocks(origin.type, origin.count, *element, 0, origin_blocks)) ||
+          (result != nullptr &&
+           !element_blocks(result->type, result->count, *element, 0, result_blocks)))) {
+    return fail(MPI_ERR_TYPE);
+  }
+  const Local from{static_cast<std::byte*>(origin.address), origin_blocks};
+  const Local into{result == nullptr ? nullptr : static_cast<std::byte*>(result->address),
+                   result_blocks};
+  return issue(place.target, request, [&](Peer& peer, Completion* extra) {
+    return result == nullptr ? ghost_client->origin.accumulate(peer, from, target_blocks, *element,
+                                                               *operation, extra)
+                             : ghost_client->origin.get_accumulate(peer, from, into, target_blocks,
+                                                                   *element, *operation, extra);
+  });
+}
+
+int GhostBackend::get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+                      MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) {
+  return move(true, {origin, count, type}, {target, disp, target_count, target_type}, request);
+}
+
+int GhostBackend::put(const void* origin, MPI_Count count, MPI_Datatype type, int target,
+                      MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
+                      MPI_Request* request) {
+  return move(false, {const_cast<void*>(origin), count, type},
+              {target, disp, target_count, target_type}, request);
+}
+
+int GhostBackend::accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target,
+                             MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
+                             MPI_Op op, MPI_Request* request) {
+  return combine_at({const_cast<void*>(origin), count, type}, nullptr,
+                    {target, disp, target_count, target_type}, op, request);
+}
+
+int GhostBackend::get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type,
+                                 void* result, MPI_Count result_count, MPI_Datatype result_type,
+                                 int target, MPI_Aint disp, MPI_Count target_count,
+                                 MPI_Datatype target_type, MPI_Op op, MPI_Request* request) {
+  const Buffer into{result, result_count, result_type};
+  return combine_at({const_cast<void*>(origin), count, type}, &into,
+                    {target, disp, target_count, target_type}, op, request);
+}
+
+int GhostBackend::fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target,
+                               MPI_Aint disp, MPI_Op op) {
+  const Buffer into{result, 1, type};
+  return combine_at({const_cast<void*>(origin), 1, type}, &into, {target, disp, 1, type}, op,
+                    nullptr);
+}
+
+int GhostBackend::compare_and_swap(const void* origin, const void* compare, void* result,
+                                   MPI_Datatype type, int target, MPI_Aint disp) {
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  const Place place{target, disp, 1, type};
+  if (const int wrong = check(place, 1)) return fail(wrong);
+  const auto element = element_of(type);
+  if (HOB_UNLIKELY(!element)) return fail(MPI_ERR_TYPE);
+  return issue(target, nullptr, [&](Peer& peer, Completion*) {
+    return ghost_client->origin.compare_and_swap(
+        peer, static_cast<const std::byte*>(compare), static_cast<const std::byte*>(origin),
+        static_cast<std::byte*>(result), start_of(place), element->bytes);
+  });
+}
+
+bool GhostBackend::query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) const {
+  const int target = rank == MPI_PROC_NULL ? 0 : rank;
+  if (!targets_.exists(target)) return false;
+  const GhostWorld& world = ghost_client->world;
+  const ExposedMemory& memory = targets_.memory(target);
+  const auto node = world.ranks[static_cast<std::size_t>(targets_.rank(target))].node;
+  auto* header = reinterpret_cast<ghost::Target*>(world.arena + memory.header);
+  const bool mapped = node == world.own_node && header->pid == 0;
+  *size = mapped ? static_cast<MPI_Aint>(memory.size) : 0;
+  *unit = mapped ? static_cast<MPI_Aint>(memory.unit) : 1;
+  *base = mapped ? header + 1 : nullptr;
+  return true;
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,112 @@
+// The backend of windows that ghosts serve: RMA calls become operations of ghost::Origin.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/rma/backend/backend.hpp"
+#include "mpi/rma/ghost/arena_memory.hpp"
+#include "mpi/rma/ghost/client.hpp"
+#include "mpi/rma/ghost/pscw.hpp"
+#include "mpi/rma/ghost/targets.hpp"
+
+namespace hob::mpi {
+
+class GhostBackend final : public Backend {
+ public:
+  /// `memory`: this process's, if it is to be given back with the window. `self`: its rank there.
+  GhostBackend(GhostTargets targets, ArenaMemory memory, int self);
+
+  /// The native window over the same memory.
+  MPI_Win handle{};
+
+  int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
+  int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
+  int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+                 MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                 MPI_Request* request) override;
+  int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
+                     MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
+                     MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                     MPI_Request* request) override;
+  int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint disp,
+                   MPI_Op op) override;
+  int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
+                       int target, MPI_Aint disp) override;
+
+  int fence(int assertion) override;
+  int start(MPI_Group group, int assertion) override;
+  int complete() override;
+  int post(MPI_Group group, int assertion) override;
+  int wait() override;
+  int test(int* flag) override;
+  int lock(int type, int target, int assertion) override;
+  int unlock(int target) override;
+  int lock_all(int assertion) override;
+  int unlock_all() override;
+  int flush(int target) override;
+  int flush_all() override;
+  int flush_local(int target) override;
+  int flush_local_all() override;
+  int sync() override;
+  void closing() override;
+
+  /// As MPI_Win_shared_query tells it. False: no such rank.
+  bool query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) const;
+
+ private:
+  /// A buffer of the origin and its type.
+  struct Buffer {
+    void* address;
+    MPI_Count count;
+    MPI_Datatype type;
+  };
+  /// Where at the target.
+  struct Place {
+    int target;
+    MPI_Aint disp;
+    MPI_Count count;
+    MPI_Datatype type;
+  };
+
+  int fail(int code) const;
+  int check(const Place& place, MPI_Count count) const;
+  std::int64_t start_of(const Place& place) const;
+  int move(bool get, const Buffer& origin, const Place& place, MPI_Request* request);
+  /// `result`: null for MPI_Accumulate.
+  int combine_at(const Buffer& origin, const Buffer* result, const Place& place, MPI_Op op,
+                 MPI_Request* request);
+  template <class Issue>
+  int issue(int target, MPI_Request* request, Issue operation);
+  template <class Act>
+  int held(Act act) const;
+
+  // Holding the client:
+  GhostTargets::Target& at(int target);
+  void complete_all();
+
+  GhostTargets targets_;
+  ArenaMemory memory_;
+  int self_;
+  PscwEpochs pscw_;
+  ghost::LockMode all_ = ghost::LockMode::none;
+  bool locked_all_ = false;
+  std::uint32_t fences_ = 0;     // entered so far; the same in all members where all have come
+  bool unsynchronised_ = false;  // the last one did not wait for the others
+};
+
+/// Calls `act` with the client held. The error handler, which is the program's, runs without it.
+template <class Act>
+int GhostBackend::held(Act act) const {
+  int code = MPI_SUCCESS;
+  {
+    const GhostHold hold;
+    code = act();
+  }
+  return code == MPI_SUCCESS ? code : fail(code);
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,194 @@
+// Synchronisation of windows that ghosts serve.
+#include "mpi/core/memory_fence.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/rma/ghost/ghost_backend.hpp"
+
+namespace hob::mpi {
+
+using ghost::LockMode;
+using ghost::Peer;
+
+void GhostBackend::complete_all() {
+  if (ghost_client->origin.active()) {
+    targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
+    targets_.each([](Peer& peer) { ghost_client->origin.flush(peer); });
+  }
+  memory_fence();
+}
+
+// A fence that ends an epoch completes this process's operations and lets the MPI library's own
+// fence, which has no operations to complete, synchronise the processes. One that ends nothing
+// waits for nobody: its number, in shared memory, tells ghosts and neighbours that this process has
+// come so far, and they let no operation of the new epoch pass before.
+int GhostBackend::fence(int assertion) {
+  const bool ends = (assertion & MPI_MODE_NOPRECEDE) == 0;
+  {
+    const GhostHold hold;
+    ++ghost_client->fences.calls;
+    if (ends) {
+      ++ghost_client->fences.completions;
+      ++ghost_client->fences.synchronisations;
+      complete_all();
+    }
+    memory_fence();
+    ++fences_;
+    at(self_).peer.direct->fences.store(fences_, std::memory_order_release);
+    unsynchronised_ = !ends;
+    targets_.each([&](Peer& peer) {
+      if (ends) {
+        ghost_client->origin.leave(peer);
+      } else {
+        ghost_client->origin.enter(peer, fences_);
+      }
+    });
+  }
+  if (!ends) return MPI_SUCCESS;
+  const int result = real::Win_fence(0, handle);
+  memory_fence();
+  return result;
+}
+
+int GhostBackend::start(MPI_Group group, int assertion) {
+  return held([&] {
+    if (HOB_UNLIKELY(pscw_.accessing())) return MPI_ERR_RMA_SYNC;
+    pscw_.start(group, assertion);
+    return MPI_SUCCESS;
+  });
+}
+
+int GhostBackend::complete() {
+  return held([&] {
+    if (HOB_UNLIKELY(!pscw_.accessing())) return MPI_ERR_RMA_SYNC;
+    complete_all();
+    pscw_.complete();
+    return MPI_SUCCESS;
+  });
+}
+
+int GhostBackend::post(MPI_Group group, int assertion) {
+  return held([&] {
+    if (HOB_UNLIKELY(pscw_.exposing())) return MPI_ERR_RMA_SYNC;
+    memory_fence();
+    pscw_.post(group, assertion);
+    return MPI_SUCCESS;
+  });
+}
+
+int GhostBackend::wait() {
+  return held([&] {
+    if (HOB_UNLIKELY(!pscw_.exposing())) return MPI_ERR_RMA_SYNC;
+    pscw_.wait();
+    memory_fence();
+    return MPI_SUCCESS;
+  });
+}
+
+int GhostBackend::test(int* flag) {
+  return held([&] {
+    if (HOB_UNLIKELY(!pscw_.exposing())) return MPI_ERR_RMA_SYNC;
+    *flag = pscw_.test();
+    memory_fence();
+    return MPI_SUCCESS;
+  });
+}
+
+int GhostBackend::lock(int type, int target, int assertion) {
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
+  if (HOB_UNLIKELY(type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED))
+    return fail(MPI_ERR_LOCKTYPE);
+  LockMode mode = type == MPI_LOCK_EXCLUSIVE ? LockMode::exclusive : LockMode::shared;
+  if ((assertion & MPI_MODE_NOCHECK) != 0) mode = LockMode::none;
+  return held([&] {
+    GhostTargets::Target& to = at(target);
+    if (HOB_UNLIKELY(to.locked || locked_all_)) return MPI_ERR_RMA_SYNC;
+    ghost_client->origin.lock(to.peer, mode, false);
+    to.locked = true;
+    memory_fence();
+    return MPI_SUCCESS;
+  });
+}
+
+int GhostBackend::unlock(int target) {
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
+  return held([&] {
+    GhostTargets::Target& to = at(target);
+    if (HOB_UNLIKELY(!to.locked)) return MPI_ERR_RMA_SYNC;
+    memory_fence();
+    ghost_client->origin.unlock(to.peer);
+    to.locked = false;
+    return MPI_SUCCESS;
+  });
+}
+
+int GhostBackend::lock_all(int assertion) {
+  return held([&] {
+    if (HOB_UNLIKELY(locked_all_)) return MPI_ERR_RMA_SYNC;
+    all_ = (assertion & MPI_MODE_NOCHECK) != 0 ? LockMode::none : LockMode::shared;
+    targets_.each([&](Peer& peer) { ghost_client->origin.lock(peer, all_, true); });
+    locked_all_ = true;
+    // This process may load and store its own memory from here on.
+    ghost_client->origin.lock(at(self_).peer, all_, false);
+    memory_fence();
+    return MPI_SUCCESS;
+  });
+}
+
+int GhostBackend::unlock_all() {
+  return held([&] {
+    if (HOB_UNLIKELY(!locked_all_)) return MPI_ERR_RMA_SYNC;
+    memory_fence();
+    targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
+    targets_.each([](Peer& peer) { ghost_client->origin.unlock(peer); });
+    locked_all_ = false;
+    return MPI_SUCCESS;
+  });
+}
+
+int GhostBackend::flush(int target) {
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
+  const GhostHold hold;
+  ghost_client->origin.flush(at(target).peer);
+  memory_fence();
+  return MPI_SUCCESS;
+}
+
+int GhostBackend::flush_all() {
+  const GhostHold hold;
+  complete_all();
+  return MPI_SUCCESS;
+}
+
+int GhostBackend::flush_local(int target) {
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
+  const GhostHold hold;
+  ghost_client->origin.flush_local(at(target).peer);
+  return MPI_SUCCESS;
+}
+
+int GhostBackend::flush_local_all() {
+  const GhostHold hold;
+  targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
+  targets_.each([](Peer& peer) { ghost_client->origin.flush_local(peer); });
+  return MPI_SUCCESS;
+}
+
+int GhostBackend::sync() {
+  const GhostHold hold;
+  ghost_client->origin.progress();
+  memory_fence();
+  return MPI_SUCCESS;
+}
+
+// Releases of locks travel without an answer: before the memory may be used for something else, all
+// have been seen to arrive.
+void GhostBackend::closing() {
+  const GhostHold hold;
+  complete_all();
+  targets_.each([](Peer& peer) { ghost_client->origin.settle(peer); });
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,49 @@
+#include "mpi/rma/ghost/post_start.hpp"
+
+#include "ghost/transport.hpp"
+#include "mpi/pmpi/real.hpp"
+
+namespace hob::mpi {
+namespace {
+
+struct Message {
+  std::uint64_t window;
+  PostStartMessages::Kind kind;
+  std::uint32_t unused;
+};
+
+constexpr int tag = static_cast<int>(ghost::token_tag);
+
+}  // namespace
+
+void PostStartMessages::send(std::uint64_t window, Kind kind, int to) {
+  if (to == rank_) {
+    ++arrived_[{window, kind, rank_}];
+    return;
+  }
+  ++sent_;
+  const Message message{window, kind, 0};
+  real::Send(&message, sizeof message, MPI_BYTE, to, tag, internal_);
+}
+
+void PostStartMessages::receive() {
+  for (;;) {
+    int flag = 0;
+    MPI_Status status;
+    real::Iprobe(MPI_ANY_SOURCE, tag, internal_, &flag, &status);
+    if (!flag) return;
+    Message message;
+    real::Recv(&message, sizeof message, MPI_BYTE, status.MPI_SOURCE, tag, internal_,
+               MPI_STATUS_IGNORE);
+    ++arrived_[{message.window, message.kind, status.MPI_SOURCE}];
+  }
+}
+
+bool PostStartMessages::take(std::uint64_t window, Kind kind, int from) {
+  const auto found = arrived_.find({window, kind, from});
+  if (found == arrived_.end()) return false;
+  if (--found->second == 0) arrived_.erase(found);
+  return true;
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,67 @@
+#include "mpi/rma/ghost/pscw.hpp"
+
+#include <algorithm>
+
+#include "mpi/rma/ghost/client.hpp"
+#include "mpi/rma/ghost/members.hpp"
+
+namespace hob::mpi {
+
+void PscwEpochs::open(Epoch& epoch, MPI_Group group, int assertion) {
+  epoch.open = true;
+  epoch.silent = (assertion & MPI_MODE_NOCHECK) != 0;
+  epoch.peers.clear();
+  for (const int rank : internal_ranks(group)) epoch.peers.push_back({rank, epoch.silent});
+}
+
+// Whether the process's message has come. It is taken once, by whichever thread asks first.
+bool PscwEpochs::told(Peer& peer, Kind kind) {
+  if (!peer.told) peer.told = ghost_client->messages.take(window_, kind, peer.rank);
+  return peer.told;
+}
+
+bool PscwEpochs::all_told(Epoch& epoch, Kind kind) {
+  bool all = true;
+  for (Peer& each : epoch.peers) all = told(each, kind) && all;
+  return all;
+}
+
+void PscwEpochs::start(MPI_Group group, int assertion) { open(access_, group, assertion); }
+
+void PscwEpochs::wait_for_post(int rank) {
+  const auto peer = std::find_if(access_.peers.begin(), access_.peers.end(),
+                                 [&](const Peer& each) { return each.rank == rank; });
+  if (peer == access_.peers.end() || peer->told) return;
+  ghost_client->wait_for_messages([&] { return told(*peer, Kind::post); });
+}
+
+void PscwEpochs::complete() {
+  // A target learns only of epochs that it has opened.
+  ghost_client->wait_for_messages([&] { return all_told(access_, Kind::post); });
+  for (const Peer& each : access_.peers)
+    ghost_client->messages.send(window_, Kind::complete, each.rank);
+  access_.open = false;
+}
+
+void PscwEpochs::post(MPI_Group group, int assertion) {
+  open(exposure_, group, assertion);
+  for (Peer& each : exposure_.peers) {
+    each.told = false;  // completes are always told
+    if (!exposure_.silent) ghost_client->messages.send(window_, Kind::post, each.rank);
+  }
+}
+
+void PscwEpochs::wait() {
+  ghost_client->wait_for_messages([&] { return all_told(exposure_, Kind::complete); });
+  exposure_.open = false;
+}
+
+bool PscwEpochs::test() {
+  ghost_client->messages.receive();
+  ghost_client->origin.progress();
+  if (!all_told(exposure_, Kind::complete)) return false;
+  exposure_.open = false;
+  return true;
+}
+
+}  // namespace hob::mpi
