@@ -46,7 +46,7 @@ std::string own_text() {
   const ghost::Origin::Stats s = ghost_client->origin.stats();
   const auto& fences = ghost_client->fences;
   return fmt::format(
-      R"("node":{},"binding":"{}","windows":{},"windows_declined":{},"direct":{},"direct_bytes":{},)"
+      R"({{"node":{},"binding":"{}","windows":{},"windows_declined":{},"direct":{},"direct_bytes":{},)"
       R"("redirected":{},"redirected_bytes":{},"messages":{},"split":{},"dynamic":{},"lock_waits":{},)"
       R"("wait_ms":{:.3f},"outside_window":{},"fences":{},"fence_completions":{},)"
       R"("fence_synchronisations":{},"tokens":{})",
@@ -57,7 +57,7 @@ std::string own_text() {
 }
 
 std::string ghost_json() {
-  std::string text = "{" + own_text();
+  std::string text = own_text();
   const GhostWorld& world = ghost_client->world;
   if (speaks_for_ghosts(world)) {
     text += ",\"ghosts\":[";
