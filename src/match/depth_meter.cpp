@@ -5,6 +5,18 @@
 
 namespace hob::match {
 
+void DepthStats::add(const DepthStats& other) {
+  appended += other.appended;
+  matched += other.matched;
+  withdrawn += other.withdrawn;
+  missed += other.missed;
+  estimated += other.estimated;
+  depth_sum += other.depth_sum;
+  max_length = std::max(max_length, other.max_length);
+  length.add(other.length);
+  depth.add(other.depth);
+}
+
 DepthMeter::DepthMeter(std::uint32_t limit) : limit_(std::max(limit, 1u)) {}
 
 DepthMeter::Ticket DepthMeter::append() {

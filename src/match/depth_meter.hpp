@@ -18,6 +18,9 @@ struct DepthStats {
   std::uint64_t max_length = 0;  ///< longest that the queue has been
   Log2Histogram length;          ///< length after every addition and every removal
   Log2Histogram depth;           ///< entries inspected by every search, missed ones included
+
+  /// Adds up what two meters have seen.
+  void add(const DepthStats& other);
 };
 
 /// Follows one queue and tells how long it is and how deep a plain linked list would have been

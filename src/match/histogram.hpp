@@ -16,6 +16,10 @@ struct Log2Histogram {
     std::size_t bucket = static_cast<std::size_t>(std::bit_width(value));
     ++counts[bucket < counts.size() ? bucket : counts.size() - 1];
   }
+
+  void add(const Log2Histogram& other) {
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += other.counts[i];
+  }
 };
 
 }  // namespace hob::match

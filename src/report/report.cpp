@@ -159,11 +159,11 @@ std::string summary(const RunFacts& run, const Counters& sums,
     line(fmt::format("{} one-sided operations done by ghosts, {} directly in shared memory",
                      count_text(value(Counter::ghost_redirected)),
                      count_text(value(Counter::ghost_direct))));
-  if (value(Counter::receives_held) + value(Counter::messages_drawn) != 0)
+  if (value(Counter::receives_in_prq) + value(Counter::messages_dequeued) != 0)
     line(fmt::format("{} of {} receives waited in Hob's queue, {} messages matched there",
-                     count_text(value(Counter::receives_held)),
+                     count_text(value(Counter::receives_in_prq)),
                      count_text(value(Counter::receives)),
-                     count_text(value(Counter::messages_drawn))));
+                     count_text(value(Counter::messages_dequeued))));
   for (const auto& content : extra) line(content);
   for (const auto& content : notes) line(content);
   if (text.empty())

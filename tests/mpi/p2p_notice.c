@@ -9,7 +9,7 @@ enum { kMessages = 16384, kElements = 1 << 18, kMost = 24, kFirstTag = 100, kTag
 
 static unsigned long long drawn(void) {
   unsigned long long count = 0;
-  if (HOB_Counter) HOB_Counter("messages_drawn", &count);
+  if (HOB_Counter) HOB_Counter("messages_dequeued", &count);
   return count;
 }
 

@@ -71,7 +71,7 @@ def window(rank, number=0, gets=20000):
 def queue(rank):
     return {
         "comm": "MPI_COMM_WORLD",
-        "counters": {"receives": 5000 + rank, "held": 4000, "prq_max": 1024, "umq_max": 6},
+        "counters": {"receives": 5000 + rank, "in_prq": 4000, "prq_max": 1024, "umq_max": 6},
         "histograms": {
             "prq_length": histogram([10, 20, 40, 80, 160, 320, 640, 1280, 2000, 1000, 300]),
             "umq_length": histogram([3000, 200, 30, 4]),

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "mpi/core/context.hpp"
+#include "mpi/p2p/library.hpp"
 #include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -111,7 +112,7 @@ class SendAndReceive final : public Operation {
 };
 
 /// The other half, of which the sending one was started with `error`.
-int receive_too(SendAndReceive* both, int error, const p2p::Target& target,
+int receive_too(SendAndReceive* both, int error, const p2p::Buffer& target,
                 const p2p::Wanted& wanted, MPI_Request* request) {
   if (!not_started(error, both->send)) error = p2p::start_receive(target, wanted, &both->receive);
   if (both->receive != MPI_REQUEST_NULL)
@@ -125,13 +126,16 @@ int receive_too(SendAndReceive* both, int error, const p2p::Target& target,
 
 int on_Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
             MPI_Status* status) {
-  if (HOB_LIKELY(!blocking_needs_care() && p2p::express.receive(count, source, comm)))
+  // Asleep, the wrapper has asked already.
+  if (!sleeping() && !blocking_needs_care() && p2p::express.receive(count, source, comm))
     return call::Recv(buf, count, datatype, source, tag, comm, status);
   return p2p::receive({buf, count, datatype}, {source, tag, comm}, status);
 }
 
 int on_Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Request* request) {
+  if (!sleeping() && p2p::express.start(count, source, comm))
+    return call::Irecv(buf, count, datatype, source, tag, comm, request);
   return p2p::start_receive({buf, count, datatype}, {source, tag, comm}, request);
 }
 
@@ -213,7 +217,7 @@ int on_Sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int d
                                   status);
   const Packed packed(buf, count, datatype, comm);
   if (!packed.good()) {
-    p2p::hand_over(comm);
+    p2p::repost_natively(comm);
     return call::Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                   status);
   }
@@ -233,7 +237,12 @@ int on_Isendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype
   if (p2p::simply_native(comm))
     return call::Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
                            recvtype, source, recvtag, comm, request);
-  auto* both = new SendAndReceive;
+  auto* both = new (std::nothrow) SendAndReceive;
+  if (!both) {
+    p2p::repost_natively(comm);
+    return call::Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                           recvtype, source, recvtag, comm, request);
+  }
   const int sent = call::Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &both->send);
   return receive_too(both, sent, {recvbuf, recvcount, recvtype}, {source, recvtag, comm}, request);
 }
@@ -243,11 +252,11 @@ int on_Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int 
   if (p2p::simply_native(comm))
     return call::Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                    request);
-  auto* both = new SendAndReceive;
-  both->packed = new Packed(buf, count, datatype, comm);
-  if (!both->packed->good()) {
-    both->abandon();
-    p2p::hand_over(comm);
+  auto* both = new (std::nothrow) SendAndReceive;
+  if (both) both->packed = new (std::nothrow) Packed(buf, count, datatype, comm);
+  if (!both || !both->packed || !both->packed->good()) {
+    if (both) both->abandon();
+    p2p::repost_natively(comm);
     return call::Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                    request);
   }
@@ -279,7 +288,7 @@ int on_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_com
   const Context& the = context();
   int rank = 0;
   real::Comm_rank(local_comm, &rank);
-  if (p2p::may_draw() && the.comm != MPI_COMM_NULL && rank == local_leader &&
+  if (p2p::may_dequeue() && the.comm != MPI_COMM_NULL && rank == local_leader &&
       peer_comm != MPI_COMM_NULL) {
     MPI_Group peers = p2p::senders_of(peer_comm), all = MPI_GROUP_NULL;
     real::Comm_group(the.comm, &all);

@@ -1,47 +1,23 @@
 // The receive side of point-to-point communication, taken over from the MPI library where its
-// queues get long: docs/developers/takeover.md.
+// queues get long: docs/takeover.md. What the layers above see of it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "mpi/p2p/fast_path.hpp"
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/progress/progress.hpp"
 
 namespace hob::mpi::p2p {
 
-/// Receives of one communicator that need nothing but the library: nothing is held or queued there,
-/// and none of them is to be watched or timed. The long way (p2p.cpp) grants some and books them
-/// later; none while threads of the program may be here together.
-struct Express {
-  /// Receives of so many elements take so long that the long way costs nothing, and are timed
-  /// sooner.
-  static constexpr MPI_Count kLong = 65536;
-
-  MPI_Comm comm{};
-  std::uint32_t nonblocking = 0;  ///< so many more
-  std::uint32_t blocking = 0;     ///< so many more
-
-  bool start(MPI_Count count, int source, MPI_Comm on) {
-    if (on != comm || nonblocking == 0 || source == MPI_PROC_NULL || count >= kLong) return false;
-    --nonblocking;
-    return true;
-  }
-  bool receive(MPI_Count count, int source, MPI_Comm on) {
-    if (on != comm || blocking == 0 || source == MPI_PROC_NULL || count >= kLong) return false;
-    --blocking;
-    return true;
-  }
-};
-inline Express express;
-
-/// Before MPI starts.
+/// Before MPI starts. An unknown match_strategy ends the process with status 2.
 void prepare();
 
 /// After MPI has started: reads the settings.
 void start();
 
-/// Before MPI ends, when nothing is held any more: adds what is worth a sentence to the report.
+/// Before MPI ends: what is in Hob's PRQ goes to the library; adds what is worth a sentence to the
+/// report.
 void finish();
 
 /// The calls of the program. Sources, tags, communicators, statuses and errors as in MPI.
@@ -50,29 +26,30 @@ struct Wanted {
   int tag;
   MPI_Comm comm;
 };
-struct Target {
-  void* buffer;
+struct Buffer {
+  void* memory;
   MPI_Count count;
   MPI_Datatype type;
 };
 
-int receive(const Target& target, const Wanted& wanted, MPI_Status* status);
-int start_receive(const Target& target, const Wanted& wanted, MPI_Request* request);
-int make_persistent(const Target& target, const Wanted& wanted, MPI_Request* request);
+int receive(const Buffer& buffer, const Wanted& wanted, MPI_Status* status);
+int start_receive(const Buffer& buffer, const Wanted& wanted, MPI_Request* request);
+int make_persistent(const Buffer& buffer, const Wanted& wanted, MPI_Request* request);
 int probe(const Wanted& wanted, MPI_Status* status);
 int test_probe(const Wanted& wanted, int* flag, MPI_Status* status);
 int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status);
 int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status);
 
-/// Messages that Hob has drawn and that nobody has received. Written under a lock.
+/// Messages that Hob has dequeued and that nobody has received (its UMQ). Written under the gate.
+/// Global, since the wrappers ask for it where Hob stands aside.
 inline std::atomic<std::uint64_t> queued{0};
 
 /// The same calls where Hob stands aside, while there are such messages: from attribute callbacks
 /// of the program, within Hob's own calls or MPI_Finalize. What Hob has comes first; all else is
 /// the library's.
 namespace aside {
-int receive(const Target& target, const Wanted& wanted, MPI_Status* status);
-int start_receive(const Target& target, const Wanted& wanted, MPI_Request* request);
+int receive(const Buffer& buffer, const Wanted& wanted, MPI_Status* status);
+int start_receive(const Buffer& buffer, const Wanted& wanted, MPI_Request* request);
 int probe(const Wanted& wanted, MPI_Status* status);
 int test_probe(const Wanted& wanted, int* flag, MPI_Status* status);
 int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status);
@@ -82,8 +59,8 @@ int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MP
 /// Whether a receive here may go straight to the library, which may block in it.
 bool simply_native(MPI_Comm comm);
 
-/// Gives the receives that Hob holds for this communicator to the library.
-void hand_over(MPI_Comm comm);
+/// Gives the receives of this communicator that are in Hob's PRQ to the library.
+void repost_natively(MPI_Comm comm);
 
 /// The same, and the communicator's handle is about to go. Whether Hob must hear when it is gone().
 bool about_to_go(MPI_Comm comm);
@@ -95,10 +72,7 @@ void hints_changed(MPI_Comm comm);
 /// The program is about to make one communicator of two groups of processes.
 void worlds_may_meet();
 
-/// Whose messages come on a communicator: of an intercommunicator, the remote group. To be freed.
-MPI_Group senders_of(MPI_Comm comm);
-
-/// Whether Hob ever draws messages from the library.
-bool may_draw();
+/// Whether Hob ever dequeues messages from the library.
+bool may_dequeue();
 
 }  // namespace hob::mpi::p2p

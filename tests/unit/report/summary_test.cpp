@@ -20,8 +20,8 @@ TEST(Summary, TellsOfGhostsAndOfMatching) {
   counters[Counter::ghost_redirected] = 1200;
   counters[Counter::ghost_direct] = 7;
   counters[Counter::receives] = 50;
-  counters[Counter::receives_held] = 40;
-  counters[Counter::messages_drawn] = 45;
+  counters[Counter::receives_in_prq] = 40;
+  counters[Counter::messages_dequeued] = 45;
   EXPECT_EQ(summary_of(counters),
             "hob: 1,200 one-sided operations done by ghosts, 7 directly in shared memory\n"
             "hob: 40 of 50 receives waited in Hob's queue, 45 messages matched there\n");

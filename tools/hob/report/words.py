@@ -93,11 +93,11 @@ def matching_findings(run):
             f"grew to {quantity(queue.longest('prq_max'))} and "
             f"{quantity(queue.longest('umq_max'))} entries."
         )
-        held = queue.counters.get("held", 0)
-        if held:
+        in_prq = queue.counters.get("in_prq", 0)
+        if in_prq:
             out.append(
-                f"Hob matched {share(held, queue.counters.get('receives', held))} of the "
-                f"{quantity(queue.counters.get('receives', held))} receives there itself."
+                f"Hob matched {share(in_prq, queue.counters.get('receives', in_prq))} of the "
+                f"{quantity(queue.counters.get('receives', in_prq))} receives there itself."
             )
     return out
 

@@ -157,8 +157,6 @@ ASLEEP = (
 # When these need nothing of Hob's, they are the library's own, without a frame of Hob's below: after
 # a wait, each return costs more than everything else in a wrapper.
 EXPRESS = {call: "requests::all_native()" for call in COMPLETIONS} | {
-    "Recv": "idle() && p2p::express.receive(count, source, comm)",
-    "Irecv": "p2p::express.start(count, source, comm)",
     "Send": "idle()",
     "Ssend": "idle()",
     "Rsend": "idle()",

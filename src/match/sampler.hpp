@@ -1,0 +1,162 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace hob::match {
+
+/// Which of the receives that go to the MPI library are watched, for the instruments and to know how
+/// long its queue is. Watching a nonblocking receive costs some 50 ns, so: all are at first, then
+/// some phases (from an empty queue to the next) or stretches of those whose queues are short.
+/// Pauses end after a number of receives, or, where receives are rare, after some time. Within a
+/// pause, a sentinel now and then stands for all receives since the one before: as soon as two of
+/// them wait, the queue is long.
+///
+/// Knows no MPI. Not thread safe.
+class Sampler {
+ public:
+  struct Config {
+    /// So many receives are watched before some are left out...
+    std::uint64_t all_at_first = 2000;
+    /// ... and then so many are left out for each one that was watched, on average, at most ...
+    std::uint64_t unwatched_per_watched = 63;
+    /// ... so many at a time.
+    std::uint64_t longest_unwatched = 4096;
+    /// Queues that are never empty are watched in stretches of so many receives.
+    std::uint32_t stretch = 128;
+    /// One in so many that are left out is a sentinel. A power of two.
+    std::uint32_t per_sentinel = 256;
+    /// A phase or stretch that was longer than this is followed by no pause.
+    std::uint64_t short_length = 256;
+    /// A pause is over after so much time on `now`'s clock: a hundred times what a stretch costs.
+    /// 0: pauses end by numbers alone.
+    std::uint64_t longest_pause = 0;
+    /// In a pause, one nonblocking receive in so many looks at the clock. A power of two, at most
+    /// per_sentinel.
+    std::uint32_t per_look = 32;
+    std::uint64_t (*now)() = nullptr;
+  };
+
+  enum class Watch { no, fully, sentinel };
+
+  Sampler() : Sampler(Config{}) {}
+  explicit Sampler(const Config& config) : config_(config) {}
+
+  /// One more nonblocking receive goes to the library.
+  Watch next() {
+    if (unwatched_ == 0) return Watch::fully;
+    --unwatched_;
+    if (unwatched_ % config_.per_look == 0 && pause_is_long()) unwatched_ = 0;
+    return unwatched_ % config_.per_sentinel == config_.per_sentinel / 2 ? Watch::sentinel
+                                                                         : Watch::no;
+  }
+
+  /// How many nonblocking receives need not ask next() before one must.
+  std::uint32_t left_alone() const {
+    return unwatched_ == 0 ? 0 : (unwatched_ - 1) % look_distance();
+  }
+
+  /// So many did not ask.
+  void left_out(std::uint32_t receives) { unwatched_ -= std::min(unwatched_, receives); }
+
+  /// One more blocking receive goes to the library behind others. Whether its length and depth are
+  /// to be taken down, at some 15 ns.
+  bool next_blocking() {
+    if (blocking_unwatched_ != 0) {
+      --blocking_unwatched_;
+      return false;
+    }
+    if (++blocking_watched_ > config_.all_at_first && blocking_watched_ % config_.stretch == 0)
+      blocking_unwatched_ = by_chance(config_.longest_unwatched);
+    return true;
+  }
+
+  /// How many blocking ones need not ask next_blocking(), and that so many did not.
+  std::uint32_t blocking_left_alone() const { return blocking_unwatched_; }
+  void blocking_left_out(std::uint32_t receives) {
+    blocking_unwatched_ -= std::min(blocking_unwatched_, receives);
+  }
+
+  /// A nonblocking receive that is watched fully makes so many wait. Returns the fewest that waited
+  /// during a stretch, if one has ended with this receive; else 0.
+  std::uint64_t posted(std::uint64_t waiting) {
+    ++watched_in_phase_;
+    longest_in_phase_ = std::max(longest_in_phase_, waiting);
+    if (++watched_in_stretch_ < config_.stretch) return 0;
+    const std::uint64_t least = least_in_stretch_;
+    const bool grows = least > least_before_ + config_.stretch / 8;
+    least_before_ = least;
+    least_in_stretch_ = waiting;
+    watched_in_stretch_ = 0;
+    if (!grows) pause(config_.stretch);
+    return least;
+  }
+
+  /// A receive that is known without watching makes so many wait.
+  void known(std::uint64_t waiting) { longest_in_phase_ = std::max(longest_in_phase_, waiting); }
+
+  /// A watched or known receive is complete, and so many wait still. Returns the most that waited in the
+  /// phase, if it has ended; else 0.
+  std::uint64_t completed(std::uint64_t waiting) {
+    least_in_stretch_ = std::min(least_in_stretch_, waiting);
+    if (waiting != 0) return 0;
+    const std::uint64_t longest = longest_in_phase_;
+    pause(watched_in_phase_);
+    watched_in_all_ += watched_in_phase_;
+    watched_in_phase_ = longest_in_phase_ = 0;
+    watched_in_stretch_ = 0;
+    least_in_stretch_ = least_before_ = 0;
+    return longest;
+  }
+
+  void sentinel_posted() { ++sentinels_; }
+  void sentinel_completed() { --sentinels_; }
+
+  /// Receives that wait at the library though nobody watches them, estimated. One sentinel tells
+  /// nothing: it may be any of those that it stands for.
+  std::uint64_t unseen() const {
+    return sentinels_ > 1 ? std::uint64_t{config_.per_sentinel} * sentinels_ : 0;
+  }
+
+ private:
+  std::uint32_t look_distance() const {
+    return config_.longest_pause != 0 ? config_.per_look : config_.per_sentinel / 2;
+  }
+
+  bool pause_is_long() const {
+    return config_.longest_pause != 0 && config_.now() - paused_at_ > config_.longest_pause;
+  }
+
+  /// So many were seen, and will do for some time, if queues are short.
+  void pause(std::uint64_t seen) {
+    if (seen == 0) return;
+    unwatched_ = 0;
+    if (watched_in_all_ + watched_in_phase_ <= config_.all_at_first ||
+        longest_in_phase_ > config_.short_length)
+      return;
+    unwatched_ =
+        by_chance(std::min(config_.unwatched_per_watched * seen, config_.longest_unwatched));
+    if (config_.longest_pause != 0) paused_at_ = config_.now();
+  }
+
+  /// About so many, left to chance: programs have rhythms.
+  std::uint32_t by_chance(std::uint64_t usual) {
+    chance_ ^= chance_ << 13;
+    chance_ ^= chance_ >> 17;
+    chance_ ^= chance_ << 5;
+    return static_cast<std::uint32_t>(usual / 2 + chance_ % usual);
+  }
+
+  Config config_;
+  std::uint32_t unwatched_ = 0;  ///< nonblocking receives before the next watched one
+  std::uint32_t blocking_unwatched_ = 0;
+  std::uint64_t blocking_watched_ = 0;
+  std::uint64_t watched_in_phase_ = 0, longest_in_phase_ = 0, watched_in_all_ = 0;
+  std::uint32_t watched_in_stretch_ = 0;
+  std::uint64_t least_in_stretch_ = 0, least_before_ = 0;  ///< of waiting receives
+  std::uint64_t paused_at_ = 0;
+  std::uint32_t sentinels_ = 0;  ///< at the library
+  std::uint32_t chance_ = 0x9e3779b9;
+};
+
+}  // namespace hob::match

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace hob::match {
+
+/// Finds out, from how long it takes to post receives, that the MPI library searches a long queue of
+/// unexpected messages. Some receives are timed: ever fewer while all are fast, more of long ones,
+/// and many after a slow one. After some slow ones, the library's unexpected messages are better
+/// dequeued; if these were few, more evidence is asked for the next time.
+///
+/// Knows no clock: the caller times, and says whether it was slow. Not thread safe.
+class SearchTimer {
+ public:
+  struct Config {
+    /// One in so many receives is timed: at first, after a slow one, and at least, while short and
+    /// long ones are fast. A timed receive costs about 30 ns more; long ones take longer anyway.
+    std::uint32_t at_first = 32;
+    std::uint32_t while_slow = 8;
+    std::uint32_t while_fast = 128;
+    std::uint32_t while_long = 64;
+    /// A receive of n times so many elements counts as n + 1, up to `heaviest`: so much longer it
+    /// takes than looking for its message, and so many fewer there are in the same time.
+    std::uint64_t long_elements = 65536;
+    std::uint32_t heaviest = 16;
+    /// Slow receives after which the library's messages are dequeued.
+    std::uint32_t patience = 4;
+    /// So many messages are worth dequeuing: with fewer, patience is multiplied by `discouraged`, up
+    /// to `most_patience`.
+    std::uint64_t worth_dequeuing = 64;
+    std::uint32_t discouraged = 4;
+    std::uint32_t most_patience = 1u << 22;
+  };
+
+  SearchTimer() : SearchTimer(Config{}) {}
+  explicit SearchTimer(const Config& config)
+      : config_(config),
+        one_in_(config.at_first),
+        untimed_(config.at_first - 1),
+        patience_(config.patience) {}
+
+  /// The next receive is to be timed.
+  bool due() const { return untimed_ == 0; }
+
+  /// How many receives are not to be timed before that.
+  std::uint32_t untimed() const { return untimed_; }
+
+  /// A receive of so many elements goes to the library. After due() was asked.
+  void started(std::uint64_t elements) {
+    if (untimed_ == 0) untimed_ = one_in_;
+    const auto weight = 1 + static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                                elements / config_.long_elements, config_.heaviest - 1));
+    untimed_ -= std::min(untimed_, weight);
+  }
+
+  /// So many short ones went there, untimed.
+  void started_short(std::uint32_t receives) { untimed_ -= std::min(untimed_, receives); }
+
+  /// A timed one was fast. `is_long`: it was one whose copying takes long.
+  void was_fast(bool is_long) {
+    if (slow_ != 0) --slow_;
+    one_in_ = std::min(2 * one_in_, is_long ? config_.while_long : config_.while_fast);
+  }
+
+  /// A timed one was slow. True: the library's messages are to be dequeued now, and emptied() says
+  /// how many there were.
+  bool was_slow() {
+    one_in_ = config_.while_slow;
+    untimed_ = one_in_ - 1;
+    if (++slow_ < patience_) return false;
+    slow_ = 0;
+    return true;
+  }
+
+  void emptied(std::uint64_t messages) {
+    patience_ = messages >= config_.worth_dequeuing
+                    ? config_.patience
+                    : std::min(config_.most_patience, config_.discouraged * patience_);
+  }
+
+ private:
+  Config config_;
+  std::uint32_t one_in_;
+  std::uint32_t untimed_;
+  std::uint32_t slow_ = 0;  ///< of those timed, slow ones lately
+  std::uint32_t patience_;
+};
+
+}  // namespace hob::match

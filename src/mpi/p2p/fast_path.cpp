@@ -1,0 +1,50 @@
+#include "mpi/p2p/fast_path.hpp"
+
+#include <algorithm>
+
+#include "mpi/p2p/channel.hpp"
+#include "mpi/p2p/matcher.hpp"
+#include "mpi/pmpi/spin.hpp"
+
+namespace hob::mpi::p2p {
+namespace {
+
+/// So many at a time where nothing is ever to be watched.
+constexpr std::uint32_t kAtOnce = 4096;
+
+struct Granted {
+  Channel* channel = nullptr;
+  std::uint32_t nonblocking = 0, blocking = 0;
+  bool lone = false;  ///< the blocking ones have the queue to themselves
+} granted;
+
+}  // namespace
+
+void grant_express(Channel& channel) {
+  if (many_threads || channel.umq_length != 0 || channel.takes_over()) return;
+  const std::uint32_t untimed = channel.native_only ? kAtOnce : channel.timer.untimed();
+  const bool lone = channel.outstanding == 0;
+  granted = {&channel, std::min(channel.sampler.left_alone(), untimed),
+             lone ? untimed : std::min(channel.sampler.blocking_left_alone(), untimed), lone};
+  express = {channel.comm, granted.nonblocking, granted.blocking};
+}
+
+void settle_express() {
+  if (!granted.channel) return;
+  Channel& channel = *granted.channel;
+  const std::uint32_t nonblocking = granted.nonblocking - express.nonblocking;
+  const std::uint32_t blocking = granted.blocking - express.blocking;
+  channel.meters.counters.native += nonblocking + blocking;
+  channel.sampler.left_out(nonblocking);
+  if (granted.lone) {
+    channel.meters.counters.lone += blocking;
+  } else {
+    channel.sampler.blocking_left_out(blocking);
+    channel.policy.searched(blocking, channel.outstanding);
+  }
+  channel.timer.started_short(nonblocking + blocking);
+  granted = {};
+  express = {};
+}
+
+}  // namespace hob::mpi::p2p

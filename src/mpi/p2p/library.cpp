@@ -1,0 +1,138 @@
+#include "mpi/p2p/library.hpp"
+
+#include <array>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+#include "mpi/core/context.hpp"
+#include "mpi/core/handle.hpp"
+#include "mpi/pmpi/real.hpp"
+
+namespace hob::mpi::p2p {
+
+bool waits_sooner_in_library() {
+  // The waits of MPICH 5 do more between looks, unless it is libfabric that is looked at, twice for
+  // each message: that is told by the channel (asks_source).
+#if defined(OPEN_MPI)
+  return true;
+#else
+  int major = 0;
+  return std::sscanf(context().mpi_version.c_str(), "MPICH Version: %d", &major) == 1 && major < 5;
+#endif
+}
+
+int native_receive(const Buffer& b, const Wanted& w, MPI_Status* status) {
+#if HOB_HAS_LARGE_COUNT
+  if (b.count > INT_MAX)
+    return real::Recv_c(b.memory, b.count, b.type, w.source, w.tag, w.comm, status);
+#endif
+  return real::Recv(b.memory, static_cast<int>(b.count), b.type, w.source, w.tag, w.comm, status);
+}
+
+int native_start(const Buffer& b, const Wanted& w, MPI_Request* request) {
+#if HOB_HAS_LARGE_COUNT
+  if (b.count > INT_MAX)
+    return real::Irecv_c(b.memory, b.count, b.type, w.source, w.tag, w.comm, request);
+#endif
+  return real::Irecv(b.memory, static_cast<int>(b.count), b.type, w.source, w.tag, w.comm, request);
+}
+
+int native_persistent(const Buffer& b, const Wanted& w, MPI_Request* request) {
+#if HOB_HAS_LARGE_COUNT
+  if (b.count > INT_MAX)
+    return real::Recv_init_c(b.memory, b.count, b.type, w.source, w.tag, w.comm, request);
+#endif
+  return real::Recv_init(b.memory, static_cast<int>(b.count), b.type, w.source, w.tag, w.comm,
+                         request);
+}
+
+int native_mrecv(const Buffer& b, MPI_Message* message, MPI_Status* status) {
+#if HOB_HAS_LARGE_COUNT
+  if (b.count > INT_MAX) return real::Mrecv_c(b.memory, b.count, b.type, message, status);
+#endif
+  return real::Mrecv(b.memory, static_cast<int>(b.count), b.type, message, status);
+}
+
+int native_imrecv(const Buffer& b, MPI_Message* message, MPI_Request* request) {
+#if HOB_HAS_LARGE_COUNT
+  if (b.count > INT_MAX) return real::Imrecv_c(b.memory, b.count, b.type, message, request);
+#endif
+  return real::Imrecv(b.memory, static_cast<int>(b.count), b.type, message, request);
+}
+
+int predefined_size(MPI_Datatype type) {
+  struct Known {
+    MPI_Datatype type;
+    int bytes;
+  };
+  static std::array<Known, 64> table = [] {
+    std::array<Known, 64> none{};
+    none.fill({MPI_DATATYPE_NULL, 0});
+    return none;
+  }();
+  const std::uint64_t bits = handle_bits(type);
+  Known& slot = table[(bits ^ bits >> 8 ^ bits >> 16) % table.size()];
+  if (slot.type == type) return slot.bytes;
+  int integers = 0, addresses = 0, types = 0, combiner = 0, bytes = 0;
+  real::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  if (combiner != MPI_COMBINER_NAMED) return -1;
+  real::Type_size(type, &bytes);
+  slot = {type, bytes};
+  return bytes;
+}
+
+MPI_Count message_bytes(const MPI_Status& status) {
+#if defined(MPICH_NAME)
+  return static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_lo)) |
+         static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1)
+             << 32;
+#elif defined(OPEN_MPI)
+  return static_cast<MPI_Count>(status._ucount);
+#else
+  int bytes = 0;
+  real::Get_count(&status, MPI_BYTE, &bytes);
+  return bytes == MPI_UNDEFINED ? 0 : bytes;
+#endif
+}
+
+MPI_Count room_of(const Buffer& buffer) {
+  int size = predefined_size(buffer.type);
+  if (size < 0) real::Type_size(buffer.type, &size);
+  return size == MPI_UNDEFINED ? std::numeric_limits<MPI_Count>::max() : buffer.count * size;
+}
+
+bool too_long(const Buffer& buffer, const MPI_Status& status) {
+  const MPI_Count bytes = message_bytes(status);
+  return bytes != 0 && bytes > room_of(buffer);
+}
+
+Buffer discarding(const MPI_Status& status) {
+  const MPI_Count bytes = message_bytes(status);
+  return {std::malloc(static_cast<std::size_t>(bytes)), bytes, MPI_BYTE};
+}
+
+bool refused(const Buffer& buffer, Wanted wanted, int& error) {
+  error = MPI_SUCCESS;
+  if (buffer.memory && predefined_size(buffer.type) >= 0) return false;
+  // In MPICH 5 a program's own error handler turns errors into success, but no status is set.
+  MPI_Status status;
+  status.MPI_SOURCE = MPI_ANY_SOURCE;
+  wanted.source = MPI_PROC_NULL;
+  error = native_receive(buffer, wanted, &status);
+  return error != MPI_SUCCESS || status.MPI_SOURCE != MPI_PROC_NULL;
+}
+
+MPI_Group senders_of(MPI_Comm comm) {
+  int inter = 0;
+  MPI_Group group = MPI_GROUP_NULL;
+  real::Comm_test_inter(comm, &inter);
+  if (inter)
+    real::Comm_remote_group(comm, &group);
+  else
+    real::Comm_group(comm, &group);
+  return group;
+}
+
+}  // namespace hob::mpi::p2p
