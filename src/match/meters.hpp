@@ -16,7 +16,7 @@ struct QueueCounters {
   std::uint64_t dequeued = 0;      ///< messages that Hob dequeued from the library
   std::uint64_t reposted = 0;      ///< receives of Hob's PRQ that went to the library after all
   std::uint64_t reposted_few = 0;  ///< the same, since they were few and waited for
-  std::uint64_t emptied = 0;  ///< times the library's unexpected messages were all dequeued
+  std::uint64_t emptied = 0;       ///< times the library's unexpected messages were all dequeued
   std::uint64_t lone = 0;     ///< blocking receives with nothing else posted: length and depth 1
   std::uint64_t longest = 0;  ///< receives that waited at a time, at the library and in Hob's PRQ
 
@@ -73,8 +73,8 @@ struct Meters {
   /// So many receives wait.
   void wait(std::uint64_t receives) { counters.longest = std::max(counters.longest, receives); }
 
-  /// Everything, with the lone receives among those that were watched: the queue had one entry, then
-  /// none; the search looked at one.
+  /// Everything, with the lone receives among those that were watched: the queue had one entry,
+  /// then none; the search looked at one.
   QueueStats stats() const {
     QueueStats all{counters, posted.stats(), arrived.stats()};
     all.counters.longest = std::max(counters.longest, all.posted.max_length);

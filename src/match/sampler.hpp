@@ -5,9 +5,9 @@
 
 namespace hob::match {
 
-/// Which of the receives that go to the MPI library are watched, for the instruments and to know how
-/// long its queue is. Watching a nonblocking receive costs some 50 ns, so: all are at first, then
-/// some phases (from an empty queue to the next) or stretches of those whose queues are short.
+/// Which of the receives that go to the MPI library are watched, for the instruments and to know
+/// how long its queue is. Watching a nonblocking receive costs some 50 ns, so: all are at first,
+/// then some phases (from an empty queue to the next) or stretches of those whose queues are short.
 /// Pauses end after a number of receives, or, where receives are rare, after some time. Within a
 /// pause, a sentinel now and then stands for all receives since the one before: as soon as two of
 /// them wait, the queue is long.
@@ -95,8 +95,8 @@ class Sampler {
   /// A receive that is known without watching makes so many wait.
   void known(std::uint64_t waiting) { longest_in_phase_ = std::max(longest_in_phase_, waiting); }
 
-  /// A watched or known receive is complete, and so many wait still. Returns the most that waited in the
-  /// phase, if it has ended; else 0.
+  /// A watched or known receive is complete, and so many wait still. Returns the most that waited
+  /// in the phase, if it has ended; else 0.
   std::uint64_t completed(std::uint64_t waiting) {
     least_in_stretch_ = std::min(least_in_stretch_, waiting);
     if (waiting != 0) return 0;

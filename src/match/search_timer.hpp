@@ -5,10 +5,10 @@
 
 namespace hob::match {
 
-/// Finds out, from how long it takes to post receives, that the MPI library searches a long queue of
-/// unexpected messages. Some receives are timed: ever fewer while all are fast, more of long ones,
-/// and many after a slow one. After some slow ones, the library's unexpected messages are better
-/// dequeued; if these were few, more evidence is asked for the next time.
+/// Finds out, from how long it takes to post receives, that the MPI library searches a long queue
+/// of unexpected messages. Some receives are timed: ever fewer while all are fast, more of long
+/// ones, and many after a slow one. After some slow ones, the library's unexpected messages are
+/// better dequeued; if these were few, more evidence is asked for the next time.
 ///
 /// Knows no clock: the caller times, and says whether it was slow. Not thread safe.
 class SearchTimer {
@@ -26,8 +26,8 @@ class SearchTimer {
     std::uint32_t heaviest = 16;
     /// Slow receives after which the library's messages are dequeued.
     std::uint32_t patience = 4;
-    /// So many messages are worth dequeuing: with fewer, patience is multiplied by `discouraged`, up
-    /// to `most_patience`.
+    /// So many messages are worth dequeuing: with fewer, patience is multiplied by `discouraged`,
+    /// up to `most_patience`.
     std::uint64_t worth_dequeuing = 64;
     std::uint32_t discouraged = 4;
     std::uint32_t most_patience = 1u << 22;

@@ -11,21 +11,21 @@ struct MatchCosts {
   double dequeue = 20;  ///< to dequeue a message from the library instead of letting it match
 };
 
-/// Decides for one communicator whether new receives go to Hob's posted-receive queue (PRQ) or to the
-/// MPI library's.
+/// Decides for one communicator whether new receives go to Hob's posted-receive queue (PRQ) or to
+/// the MPI library's.
 ///
 /// A search of the library's queue costs `step` for each entry that it passes, Hob's PRQ costs
 /// `dequeue` for each message, whatever its length. While receives are in Hob's PRQ, the depth of
 /// each match is known, and so what was gained or lost. While they are at the library, only lengths
-/// are known, not in which order messages find their receives; so evidence of long queues leads to a
-/// trial. What trials lose altogether is bounded by a share of the elapsed time.
+/// are known, not in which order messages find their receives; so evidence of long queues leads to
+/// a trial. What trials lose altogether is bounded by a share of the elapsed time.
 ///
 /// Knows no MPI. Not thread safe.
 class TakeoverPolicy {
  public:
   struct Config {
-    /// Receives at the library from which on a new one starts a trial without other evidence: beyond
-    /// that, a search that passes them all costs twenty times as much as a dequeue.
+    /// Receives at the library from which on a new one starts a trial without other evidence:
+    /// beyond that, a search that passes them all costs twenty times as much as a dequeue.
     std::uint64_t threshold = 512;
     /// The threshold is the user's: beyond it all receives go to the PRQ, and there are no trials.
     bool fixed = false;
@@ -63,9 +63,8 @@ class TakeoverPolicy {
   /// Something speaks for the PRQ, where so many receives wait at the library. Cheap.
   bool has_evidence(std::uint64_t length) const {
     if (length >= config_.threshold) return true;
-    return !config_.fixed &&
-           (paying_ || long_phase_ ||
-            search_debt_ * costs_->step >= config_.trial * costs_->dequeue);
+    return !config_.fixed && (paying_ || long_phase_ ||
+                              search_debt_ * costs_->step >= config_.trial * costs_->dequeue);
   }
 
   /// A nonblocking receive is posted, the PRQ is empty, and `length` receives wait at the library.
@@ -113,8 +112,8 @@ class TakeoverPolicy {
   double caution_ = 1;
 };
 
-/// Nanoseconds that a search takes for an entry of a linked list as MPI libraries keep them: entries
-/// of some hundred bytes, not in the order of their addresses. Takes about 50 microseconds.
+/// Nanoseconds that a search takes for an entry of a linked list as MPI libraries keep them:
+/// entries of some hundred bytes, not in the order of their addresses. Takes about 50 microseconds.
 double measure_list_step();
 
 }  // namespace hob::match

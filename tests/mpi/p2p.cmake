@@ -1,7 +1,7 @@
 # Point-to-point programs on every MPI library: plainly, with Hob as it is by default, and with every
 # receive taken over.
 
-foreach(program order probe modes requests comms flood counts notice)
+foreach(program order probe modes requests comms flood counts notice patterns)
   hob_mpi_program(p2p_${program} SOURCES p2p_${program}.c)
 endforeach()
 set(open_mpis ${HOB_MPIS})
@@ -78,7 +78,7 @@ set(comms_abi5 ${comms_mpich5})
 set(requests_abi5 -null_pointers)
 foreach(mpi IN LISTS HOB_MPIS)
   foreach(match plain auto always)
-    foreach(program order probe modes)
+    foreach(program order probe modes patterns)
       hob_p2p_test("" p2p_${program} ${mpi} RANKS 2 MATCH ${match})
     endforeach()
     hob_p2p_test("" p2p_requests ${mpi} RANKS 2 MATCH ${match} ARGS ${requests_${mpi}})

@@ -47,7 +47,7 @@ def check_counts(args):
             assert world["receives"] == WORLD, world
             assert other["receives"] == EXCHANGES, other
             # The length of the queue is known, whoever was watched.
-            assert world["prq_max"] >= DEEP, world
+            assert abs(world["prq_max"] - DEEP) <= DEEP / 5, world
             # Blocking ones cost nothing to look at; of others in short queues, few are.
             if match == "always":
                 # Blocking receives with nothing else posted may be left to the library.

@@ -10,8 +10,8 @@
 
 namespace hob::mpi::p2p {
 
-/// Mutual exclusion of channels and queues. Taken by the program's threads, and, only by trying, from
-/// within the MPI library, whose own lock the caller may hold.
+/// Mutual exclusion of channels and queues. Taken by the program's threads, and, only by trying,
+/// from within the MPI library, whose own lock the caller may hold.
 class Gate {
  public:
   bool try_lock() {

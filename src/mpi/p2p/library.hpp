@@ -12,8 +12,8 @@ int native_persistent(const Buffer& buffer, const Wanted& wanted, MPI_Request* r
 int native_mrecv(const Buffer& buffer, MPI_Message* message, MPI_Status* status);
 int native_imrecv(const Buffer& buffer, MPI_Message* message, MPI_Request* request);
 
-/// Bytes of an element of one of MPI's own datatypes, which cannot be freed while a receive waits in
-/// Hob's PRQ; -1 of any other. A small table remembers them. The gate is held.
+/// Bytes of an element of one of MPI's own datatypes, which cannot be freed while a receive waits
+/// in Hob's PRQ; -1 of any other. A small table remembers them. The gate is held.
 int predefined_size(MPI_Datatype type);
 
 /// Bytes of the message that this status tells of.
@@ -23,18 +23,20 @@ MPI_Count message_bytes(const MPI_Status& status);
 MPI_Count room_of(const Buffer& buffer);
 
 /// A message that is longer than its receive. The libraries report what goes wrong in receiving a
-/// probed message to another communicator's error handler, so Hob looks beforehand. The gate is held.
+/// probed message to another communicator's error handler, so Hob looks beforehand. The gate is
+/// held.
 bool too_long(const Buffer& buffer, const MPI_Status& status);
 
 /// Where a message that is too long goes. Null memory if there is none.
 Buffer discarding(const MPI_Status& status);
 
-/// Whether the library would refuse this receive at once, which Hob is about to post to its PRQ, and
-/// with what error: it looks at the same buffer and type, of a receive from nobody. The gate is held.
+/// Whether the library would refuse this receive at once, which Hob is about to post to its PRQ,
+/// and with what error: it looks at the same buffer and type, of a receive from nobody. The gate is
+/// held.
 bool refused(const Buffer& buffer, Wanted wanted, int& error);
 
-/// A blocking receive with nothing else posted waits sooner within the library than in Hob's loop of
-/// probes.
+/// A blocking receive with nothing else posted waits sooner within the library than in Hob's loop
+/// of probes.
 bool waits_sooner_in_library();
 
 /// Whose messages come on a communicator: of an intercommunicator, the remote group. To be freed.

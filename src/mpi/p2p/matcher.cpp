@@ -1,6 +1,6 @@
 #include "mpi/p2p/matcher.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -127,10 +127,9 @@ bool improbe_timed(Channel& channel, UnexpectedMessage& next) {
   match::MatchCosts& costs = matcher().costs;
   const std::uint64_t before = ticks();
   if (!improbe_any(channel, next)) return false;
-  const double took =
-      static_cast<double>(ticks() - before) + tuning::kOwnSteps * costs.step;
-  costs.dequeue += tuning::kTimingWeight *
-                   (std::min(took, tuning::kTimingMost * costs.dequeue) - costs.dequeue);
+  const double took = static_cast<double>(ticks() - before) + tuning::kOwnSteps * costs.step;
+  costs.dequeue +=
+      tuning::kTimingWeight * (std::min(took, tuning::kTimingMost * costs.dequeue) - costs.dequeue);
   return true;
 }
 
@@ -206,7 +205,8 @@ bool dequeue_one(Channel& channel) {
 }  // namespace
 
 void out_of_memory() {
-  std::fputs("hob: no memory is left for a message that was dequeued from the MPI library\n", stderr);
+  std::fputs("hob: no memory is left for a message that was dequeued from the MPI library\n",
+             stderr);
   real::Abort(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
   std::abort();
 }
@@ -355,8 +355,7 @@ void recycle(std::unique_ptr<UnexpectedMessage> message) {
 bool show_unexpected(Channel& channel, const Wanted& wanted, MPI_Status* status) {
   if (channel.umq_length == 0) return false;
   const auto found = matcher().engine->probe(channel.envelope(wanted.source, wanted.tag));
-  if (found)
-    requests::copy_status(static_cast<UnexpectedMessage*>(found->message)->status, status);
+  if (found) requests::copy_status(static_cast<UnexpectedMessage*>(found->message)->status, status);
   return found.has_value();
 }
 

@@ -28,15 +28,16 @@ struct Matcher {
   enum class Mode { never, automatic, always };
   Mode mode = Mode::never;
   std::uint64_t user_threshold = 0;  ///< the user's own, or 0
-  std::uint64_t few = 0;  ///< so many receives in the PRQ go to the library when they are waited for
+  std::uint64_t few =
+      0;  ///< so many receives in the PRQ go to the library when they are waited for
   bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
   match::MatchCosts costs;
 
   std::unique_ptr<match::Engine> engine;
-  std::vector<Channel*> active;   ///< with receives in the PRQ
-  std::uint64_t pending = 0;      ///< receives in the PRQ that no thread is blocked in
-  std::uint64_t dequeued = 0;     ///< messages in all
-  bool served = false;            ///< a receive that a thread waits for got its message since reset
+  std::vector<Channel*> active;  ///< with receives in the PRQ
+  std::uint64_t pending = 0;     ///< receives in the PRQ that no thread is blocked in
+  std::uint64_t dequeued = 0;    ///< messages in all
+  bool served = false;           ///< a receive that a thread waits for got its message since reset
   std::unique_ptr<UnexpectedMessage> spare;
   std::vector<std::unique_ptr<UnexpectedMessage>> free_messages;
   std::uint32_t next_context = 0;

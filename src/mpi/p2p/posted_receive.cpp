@@ -69,7 +69,8 @@ void PostedReceive::now_at_library() {
     destroy(*this);
     return;
   }
-  // First, since who finds it at the library may complete it. To retire it, one has to have the gate.
+  // First, since who finds it at the library may complete it. To retire it, one has to have the
+  // gate.
   if (HOB_LIKELY(error == MPI_SUCCESS && !discarded)) rest.store(native, std::memory_order_release);
   state.store(State::at_library, std::memory_order_release);
 }

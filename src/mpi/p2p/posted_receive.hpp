@@ -40,12 +40,12 @@ class PostedReceive final : public Operation {
   /// Keeps the datatype alive while the receive waits. The gate is held.
   void keep_type();
 
-  /// The library has the receive now (`native`); the program's wait will find it complete. The gate is
-  /// held.
+  /// The library has the receive now (`native`); the program's wait will find it complete. The gate
+  /// is held.
   void now_at_library();
 
-  /// It was posted natively, and is counted and metered there, if `metered`, under `ticket`. The gate
-  /// is held.
+  /// It was posted natively, and is counted and metered there, if `metered`, under `ticket`. The
+  /// gate is held.
   void counts_as_outstanding(bool metered);
 
   /// A thread does nothing but wait for it.

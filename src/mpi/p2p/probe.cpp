@@ -21,7 +21,8 @@ bool native_probe(const Wanted& wanted) {
   return !channel || !channel->serves(wanted);
 }
 
-/// Receives in the PRQ advance, for other communicators too: their senders may be what is waited for.
+/// Receives in the PRQ advance, for other communicators too: their senders may be what is waited
+/// for.
 void advance_others() {
   if (parts_under_way.load(std::memory_order_relaxed) != 0) advance();
 }

@@ -37,11 +37,10 @@ int start_with_library(const Call& call, MPI_Request* request) {
   const double bytes = static_cast<double>(call.buffer.count) * size;
   const bool probes = bytes > tuning::kProbedBytes;
   const double step = matcher().costs.step;
-  const double allowed =
-      probes ? tuning::kSlowProbeSteps * step +
-                   tuning::kSlowProbeNsPerByte * bytes * ticks_per_nanosecond()
-             : tuning::kSlowSearchSteps * step +
-                   tuning::kCopyNsPerByte * bytes * ticks_per_nanosecond();
+  const double allowed = probes ? tuning::kSlowProbeSteps * step +
+                                      tuning::kSlowProbeNsPerByte * bytes * ticks_per_nanosecond()
+                                : tuning::kSlowSearchSteps * step +
+                                      tuning::kCopyNsPerByte * bytes * ticks_per_nanosecond();
   const std::uint64_t before = ticks();
   int error = MPI_SUCCESS, flag = 0;
   if (probes)
@@ -93,15 +92,15 @@ int wait_for(PostedReceive& receive, std::unique_lock<Gate>& guard, MPI_Status* 
 // ---- Blocking receives: one function for each way that one can go.
 
 enum class Way {
-  not_served,    ///< nothing that Hob may look at
-  from_umq,      ///< its message is in Hob's UMQ
-  refused,       ///< the library finds fault with it
-  lone,          ///< nothing else is posted before it is complete (match = always)
-  through_prq,   ///< it waits in Hob's PRQ
-  nonblocking,   ///< by the library, in a form in which Hob's things advance meanwhile
-  native_lone,   ///< by the library, with nothing else posted
-  native,        ///< by the library, which may block in it
-  native_watched ///< the same, and the instruments follow it
+  not_served,     ///< nothing that Hob may look at
+  from_umq,       ///< its message is in Hob's UMQ
+  refused,        ///< the library finds fault with it
+  lone,           ///< nothing else is posted before it is complete (match = always)
+  through_prq,    ///< it waits in Hob's PRQ
+  nonblocking,    ///< by the library, in a form in which Hob's things advance meanwhile
+  native_lone,    ///< by the library, with nothing else posted
+  native,         ///< by the library, which may block in it
+  native_watched  ///< the same, and the instruments follow it
 };
 
 /// Which way this receive goes. `message`: from the UMQ. `error`: of Way::refused.
@@ -109,8 +108,8 @@ Way decide(Call& call, std::unique_ptr<UnexpectedMessage>& message, int& error) 
   Channel* channel = call.channel;
   if (!channel || !channel->serves(call.wanted, call.buffer)) return Way::not_served;
   if ((message = take_unexpected(*channel, call.wanted))) return Way::from_umq;
-  // While a thread blocks in it, nothing is posted that it could hold up. So it alone is no reason to
-  // begin a takeover.
+  // While a thread blocks in it, nothing is posted that it could hold up. So it alone is no reason
+  // to begin a takeover.
   const bool all = matcher().mode == Matcher::Mode::always && channel->takes_over();
   if (channel->prq_length != 0 || all) {
     if (refused(call.buffer, call.wanted, error)) return Way::refused;

@@ -1,4 +1,6 @@
 // The queues of every communicator in the report.
+#include "mpi/report/report.hpp"
+
 #include <fmt/core.h>
 
 #include <mutex>
@@ -11,7 +13,6 @@
 #include "mpi/p2p/fast_path.hpp"
 #include "mpi/p2p/gate.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/report/report.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -56,9 +57,8 @@ ordered_json json_of(const match::Log2Histogram& histogram) {
   while (size != 0 && histogram.counts[size - 1] == 0) --size;
   return {{"unit", "entries"},
           {"scale", "log2"},
-          {"counts",
-           std::vector(histogram.counts.begin(),
-                       histogram.counts.begin() + static_cast<std::ptrdiff_t>(size))}};
+          {"counts", std::vector(histogram.counts.begin(),
+                                 histogram.counts.begin() + static_cast<std::ptrdiff_t>(size))}};
 }
 
 ordered_json json_of(const Queues& q) {

@@ -1,5 +1,5 @@
 // The start and the end, and what happens to communicators.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,15 +46,16 @@ void prepare() {
   const settings::Settings& settings = context().settings;
   if (!match::parse_strategy(settings.match_strategy)) {
     if (launcher_rank() <= 0)
-      std::fprintf(stderr,
-                   "hob: match_strategy = %s is unknown: default, flat, list, lla-N, source-array or "
-                   "hash-N\n",
-                   settings.match_strategy.c_str());
+      std::fprintf(
+          stderr,
+          "hob: match_strategy = %s is unknown: default, flat, list, lla-N, source-array or "
+          "hash-N\n",
+          settings.match_strategy.c_str());
     std::fflush(stderr);
     _exit(2);
   }
-  // To libfabric, every message that Hob dequeues is unexpected. Its tcp provider keeps 64 of a peer
-  // by default; what is probed for beyond these it may forget.
+  // To libfabric, every message that Hob dequeues is unexpected. Its tcp provider keeps 64 of a
+  // peer by default; what is probed for beyond these it may forget.
   if (settings.match == "always" && !settings.off) setenv("FI_TCP_MAX_SAVED", "1000000", 0);
 }
 

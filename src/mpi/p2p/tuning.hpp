@@ -1,7 +1,7 @@
-// The tuned constants of point-to-point matching. Times are ratios of what one more entry costs in a
-// search of a linked list, and of what it costs to dequeue a message, which are measured: at start
-// (match::measure_list_step) and while messages are dequeued (Matcher::costs). The policies' own
-// constants stand in their Config: match::Sampler, match::SearchTimer, match::TakeoverPolicy.
+// The tuned constants of point-to-point matching. Times are ratios of what one more entry costs in
+// a search of a linked list, and of what it costs to dequeue a message, which are measured: at
+// start (match::measure_list_step) and while messages are dequeued (Matcher::costs). The policies'
+// own constants stand in their Config: match::Sampler, match::SearchTimer, match::TakeoverPolicy.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@ namespace hob::mpi::p2p::tuning {
 
 /// A timed receive that takes longer to post than a search of so many messages was slow...
 inline constexpr double kSlowSearchSteps = 220;
-/// ... and so many nanoseconds for each byte of its buffer: its message may be there, and be copied.
-/// Twice what the slowest memory takes.
+/// ... and so many nanoseconds for each byte of its buffer: its message may be there, and be
+/// copied. Twice what the slowest memory takes.
 inline constexpr double kCopyNsPerByte = 0.25;
-/// From so many bytes on, copying could take longer than such a search: the library is asked for the
-/// message beforehand, and that is timed. It may look at the network meanwhile, and a long message
-/// takes so long that only a longer search matters: so many steps, and nanoseconds for each byte.
+/// From so many bytes on, copying could take longer than such a search: the library is asked for
+/// the message beforehand, and that is timed. It may look at the network meanwhile, and a long
+/// message takes so long that only a longer search matters: so many steps, and nanoseconds for each
+/// byte.
 inline constexpr double kProbedBytes = 4000;
 inline constexpr double kSlowProbeSteps = 440;
 inline constexpr double kSlowProbeNsPerByte = 0.03;
@@ -36,8 +37,8 @@ inline constexpr double kTimingMost = 4;
 inline constexpr double kOwnSteps = 8;
 inline constexpr double kUntimedSteps = 20;
 
-/// So many messages of one sender are looked for in a row before all have a chance, where Hob has to
-/// ask who sends.
+/// So many messages of one sender are looked for in a row before all have a chance, where Hob has
+/// to ask who sends.
 inline constexpr std::uint32_t kGuesses = 16;
 
 /// Objects for messages that are kept for the next ones.

@@ -1,0 +1,126 @@
+#include "match/sampler.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hob::match {
+namespace {
+
+using Watch = Sampler::Watch;
+
+std::uint64_t fake_time = 0;
+std::uint64_t now() { return fake_time; }
+
+Sampler::Config with_clock(std::uint64_t longest_pause) {
+  Sampler::Config config;
+  config.longest_pause = longest_pause;
+  config.now = now;
+  return config;
+}
+
+/// A receive that is complete before the next one is posted; whether it was watched fully.
+bool exchange(Sampler& sampler) {
+  const Watch watch = sampler.next();
+  if (watch == Watch::sentinel) {
+    sampler.sentinel_posted();
+    sampler.sentinel_completed();
+  }
+  if (watch != Watch::fully) return false;
+  sampler.posted(1);
+  sampler.completed(0);
+  return true;
+}
+
+TEST(Sampler, WatchesAllAtFirstAndFewLater) {
+  Sampler sampler;
+  const std::uint64_t at_first = Sampler::Config{}.all_at_first;
+  for (std::uint64_t i = 0; i < at_first; ++i) ASSERT_TRUE(exchange(sampler)) << i;
+  const int kLater = 100000;
+  int watched = 0;
+  for (int i = 0; i < kLater; ++i) watched += exchange(sampler);
+  EXPECT_GT(watched, kLater / 128);
+  EXPECT_LT(watched, kLater / 32);
+}
+
+TEST(Sampler, LeftAloneIsWhatNextLeavesAlone) {
+  for (const std::uint64_t pause : {0u, 1000u}) {
+    fake_time = 0;
+    Sampler sampler(with_clock(pause));
+    while (exchange(sampler)) {
+    }
+    for (int i = 0; i < 1000; ++i) {
+      Sampler asked = sampler;
+      for (std::uint32_t n = sampler.left_alone(); n != 0; --n) ASSERT_EQ(asked.next(), Watch::no);
+      // As many at once.
+      sampler.left_out(sampler.left_alone());
+      ASSERT_EQ(sampler.left_alone(), 0u);
+      exchange(sampler);
+    }
+  }
+}
+
+TEST(Sampler, SentinelsTellOfAQueueThatNobodyWatches) {
+  Sampler sampler;
+  while (exchange(sampler)) {
+  }
+  std::uint64_t waiting = 0, watched = 0;
+  while (watched == 0 && waiting < 600) {
+    const Watch watch = sampler.next();
+    if (watch == Watch::sentinel) sampler.sentinel_posted();
+    if (watch == Watch::fully) ++watched;
+    ++waiting;
+  }
+  // A pause after an exchange is short; whatever it was, the estimate is no more than twice it.
+  EXPECT_LE(sampler.unseen(), 2 * waiting);
+  EXPECT_TRUE(watched != 0 || sampler.unseen() != 0);
+}
+
+TEST(Sampler, RareReceivesAreWatchedAgainAfterSomeTime) {
+  fake_time = 0;
+  Sampler sampler(with_clock(1000));
+  for (std::uint64_t i = 0; i < Sampler::Config{}.all_at_first; ++i) exchange(sampler);
+  while (exchange(sampler)) {
+  }
+  // A long pause: a stretch of receives behind others.
+  sampler.posted(2);
+  for (std::uint32_t i = 0; i < 2 * Sampler::Config{}.stretch; ++i) {
+    sampler.posted(3);
+    sampler.completed(2);
+  }
+  int left = 0;
+  for (; sampler.next() != Watch::fully; ++left) fake_time += 500;
+  EXPECT_LE(left, static_cast<int>(Sampler::Config{}.per_look) + 2);
+}
+
+TEST(Sampler, TellsWhatStoodDuringAStretch) {
+  Sampler sampler;
+  const std::uint32_t stretch = Sampler::Config{}.stretch;
+  for (std::uint64_t i = 1; i <= 40; ++i) EXPECT_EQ(sampler.posted(i), 0u);
+  std::uint64_t stood = 0;
+  for (std::uint32_t i = 0; i < 2 * stretch && stood == 0; ++i) {
+    stood = sampler.posted(41);
+    sampler.completed(40);
+  }
+  // The first stretch began with an empty queue, and tells nothing.
+  EXPECT_EQ(stood, 40u);
+}
+
+TEST(Sampler, TellsHowLongAPhaseGot) {
+  Sampler sampler;
+  for (std::uint64_t i = 1; i <= 300; ++i) sampler.posted(i);
+  for (std::uint64_t i = 299; i != 0; --i) EXPECT_EQ(sampler.completed(i), 0u);
+  EXPECT_EQ(sampler.completed(0), 300u);
+  sampler.known(70);
+  EXPECT_EQ(sampler.completed(0), 70u);
+}
+
+TEST(Sampler, FewBlockingOnesAreWatchedLater) {
+  Sampler sampler;
+  const int kReceives = 200000;
+  int watched = 0;
+  for (int i = 0; i < kReceives; ++i) watched += sampler.next_blocking();
+  EXPECT_GE(watched, static_cast<int>(Sampler::Config{}.all_at_first));
+  EXPECT_LT(watched, kReceives / 10);
+}
+
+}  // namespace
+}  // namespace hob::match
