@@ -30,7 +30,7 @@ static void ping_pong(void) {
 
 /* One receive that nothing matches after so many blocking round trips (netgauge,
  * one_one_req_queue). */
-enum { kGrowing = 1500, kTrips = 40 };
+enum { kGrowing = 600, kTrips = 4 };
 static void growing(void) {
   static MPI_Request requests[kGrowing];
   static int in[kGrowing];
@@ -49,7 +49,7 @@ static void growing(void) {
 
 /* Messages in another order than the receives, again and again: sparse exchanges. Bit reversal, so
  * that the mean depth is half of the length. */
-enum { kBits = 10, kSparse = 1 << kBits, kRounds = 20 };
+enum { kBits = 10, kSparse = 1 << kBits, kRounds = 10 };
 static int reversed(int i) {
   int out = 0;
   for (int bit = 0; bit < kBits; bit++) out |= (i >> bit & 1) << (kBits - 1 - bit);
@@ -98,7 +98,7 @@ static void persistent(void) {
 }
 
 /* Messages in the order of their receives, and few at a time: nothing to gain. */
-enum { kFew = 32, kManyRounds = 2000 };
+enum { kFew = 32, kManyRounds = 500 };
 static void in_order(void) {
   MPI_Request requests[kFew];
   int in[kFew];
