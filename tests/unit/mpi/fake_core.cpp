@@ -1,0 +1,233 @@
+// The fake library's start and end, communicators, collectives, infos and datatypes.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "fake_mpi.hpp"
+#include "fake_types.hpp"
+#include "mpi/pmpi/real.hpp"
+
+namespace fake {
+namespace {
+
+int next_handle = 1;
+bool running = false;
+std::map<int, int> comm_sizes;
+std::map<int, Type> types;
+std::map<int, std::map<std::string, std::string>> infos;
+
+/// Handles that MPICH does not use for what is predefined.
+int new_handle(int kind) { return kind | next_handle++; }
+
+int size_of(MPI_Comm comm) {
+  const auto it = comm_sizes.find(comm);
+  return it != comm_sizes.end() ? it->second : comm == MPI_COMM_SELF ? 1 : kWorldSize;
+}
+
+/// As if everybody had said the same.
+void copy_all(const void* from, void* to, int copies, std::size_t bytes) {
+  if (from == MPI_IN_PLACE) from = to;
+  for (int i = 0; i < copies; ++i) {
+    char* place = static_cast<char*>(to) + static_cast<std::size_t>(i) * bytes;
+    if (place != from) std::memcpy(place, from, bytes);
+  }
+}
+
+std::size_t bytes_of(int count, MPI_Datatype type) {
+  return static_cast<std::size_t>(count) * static_cast<std::size_t>(type_of(type).size);
+}
+
+}  // namespace
+
+const Type& type_of(MPI_Datatype handle) {
+  if (const auto it = types.find(handle); it != types.end()) return it->second;
+  // MPICH's handles of predefined types contain the size.
+  const int size = (handle & 0xff00) >> 8;
+  return types[handle] = Type{size, size, MPI_COMBINER_NAMED, {}, {}, {{0, size}}};
+}
+
+MPI_Datatype vector_type(int count, int length, int stride, MPI_Datatype inner) {
+  const Type element = type_of(inner);
+  Type type;
+  type.size = count * length * element.size;
+  type.extent = ((count - 1) * stride + length) * element.extent;
+  type.combiner = MPI_COMBINER_VECTOR;
+  type.integers = {count, length, stride};
+  type.inner = {inner};
+  for (int i = 0; i < count; ++i)
+    type.blocks.emplace_back(i * stride * element.extent, length * element.size);
+  const int handle = new_handle(static_cast<int>(0x8c000000));
+  types[handle] = type;
+  return handle;
+}
+
+namespace {
+
+FAKE(Init_thread, int*, char***, int required, int* provided) {
+  running = true;
+  *provided = required;
+  return MPI_SUCCESS;
+}
+FAKE(Init, int*, char***) {
+  running = true;
+  return MPI_SUCCESS;
+}
+FAKE(Initialized, int* flag) {
+  *flag = running;
+  return MPI_SUCCESS;
+}
+FAKE(Finalize) {
+  running = false;
+  return MPI_SUCCESS;
+}
+FAKE(Query_thread, int* level) {
+  *level = MPI_THREAD_SINGLE;
+  return MPI_SUCCESS;
+}
+FAKE(Get_library_version, char* version, int* length) {
+  *length = std::snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "MPICH Version: 4.3 (fake)");
+  return MPI_SUCCESS;
+}
+FAKE(Abort, MPI_Comm, int status) {
+  std::fprintf(stderr, "MPI_Abort(%d)\n", status);
+  std::_Exit(status);
+}
+
+FAKE(Comm_rank, MPI_Comm, int* rank) {
+  *rank = 0;
+  return MPI_SUCCESS;
+}
+FAKE(Comm_size, MPI_Comm comm, int* size) {
+  *size = size_of(comm);
+  return MPI_SUCCESS;
+}
+FAKE(Comm_remote_size, MPI_Comm comm, int* size) {
+  *size = size_of(comm);
+  return MPI_SUCCESS;
+}
+FAKE(Comm_test_inter, MPI_Comm, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+FAKE(Comm_dup, MPI_Comm comm, MPI_Comm* copy) {
+  *copy = new_handle(static_cast<int>(0x84000000));
+  comm_sizes[*copy] = size_of(comm);
+  return MPI_SUCCESS;
+}
+FAKE(Comm_split, MPI_Comm comm, int, int, MPI_Comm* part) { return body_Comm_dup(comm, part); }
+/// Every rank is a node of its own.
+FAKE(Comm_split_type, MPI_Comm, int, int, MPI_Info, MPI_Comm* part) {
+  return body_Comm_dup(MPI_COMM_SELF, part);
+}
+FAKE(Comm_free, MPI_Comm* comm) {
+  comm_sizes.erase(*comm);
+  *comm = MPI_COMM_NULL;
+  return MPI_SUCCESS;
+}
+FAKE(Comm_set_errhandler, MPI_Comm, MPI_Errhandler) { return MPI_SUCCESS; }
+FAKE(Comm_set_name, MPI_Comm, const char*) { return MPI_SUCCESS; }
+FAKE(Comm_get_name, MPI_Comm, char* name, int* length) {
+  *name = '\0';
+  *length = 0;
+  return MPI_SUCCESS;
+}
+FAKE(Comm_get_info, MPI_Comm, MPI_Info* info) {
+  *info = new_handle(static_cast<int>(0x9c000000));
+  return MPI_SUCCESS;
+}
+FAKE(Comm_get_parent, MPI_Comm* parent) {
+  *parent = MPI_COMM_NULL;
+  return MPI_SUCCESS;
+}
+FAKE(Comm_call_errhandler, MPI_Comm, int error) { return error; }
+FAKE(Comm_get_attr, MPI_Comm, int, void* value, int* flag) {
+  static int upper = 0x7fffffff;  // MPI_TAG_UB
+  *static_cast<int**>(value) = &upper;
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
+FAKE(Barrier, MPI_Comm) { return MPI_SUCCESS; }
+FAKE(Bcast, void*, int, MPI_Datatype, int, MPI_Comm) { return MPI_SUCCESS; }
+/// Right for MPI_MAX, MPI_MIN and logical operations, which are what Hob uses.
+FAKE(Allreduce, const void* from, void* to, int count, MPI_Datatype type, MPI_Op, MPI_Comm) {
+  copy_all(from, to, 1, bytes_of(count, type));
+  return MPI_SUCCESS;
+}
+FAKE(Reduce, const void* from, void* to, int count, MPI_Datatype type, MPI_Op, int, MPI_Comm) {
+  copy_all(from, to, 1, bytes_of(count, type));
+  return MPI_SUCCESS;
+}
+FAKE(Allgather, const void* from, int count, MPI_Datatype type, void* to, int, MPI_Datatype,
+     MPI_Comm comm) {
+  copy_all(from, to, size_of(comm), bytes_of(count, type));
+  return MPI_SUCCESS;
+}
+FAKE(Gather, const void* from, int count, MPI_Datatype type, void* to, int, MPI_Datatype, int,
+     MPI_Comm comm) {
+  copy_all(from, to, size_of(comm), bytes_of(count, type));
+  return MPI_SUCCESS;
+}
+FAKE(Gatherv, const void* from, int count, MPI_Datatype type, void* to, const int*,
+     const int places[], MPI_Datatype, int, MPI_Comm comm) {
+  for (int i = 0; i < size_of(comm); ++i)
+    std::memcpy(static_cast<char*>(to) + bytes_of(places[i], type), from, bytes_of(count, type));
+  return MPI_SUCCESS;
+}
+
+FAKE(Info_get, MPI_Info info, const char* key, int length, char* value, int* flag) {
+  const auto& pairs = infos[info];
+  const auto it = pairs.find(key);
+  *flag = it != pairs.end();
+  if (*flag) std::snprintf(value, static_cast<std::size_t>(length) + 1, "%s", it->second.c_str());
+  return MPI_SUCCESS;
+}
+FAKE(Info_set, MPI_Info info, const char* key, const char* value) {
+  infos[info][key] = value;
+  return MPI_SUCCESS;
+}
+FAKE(Info_free, MPI_Info* info) {
+  infos.erase(*info);
+  *info = MPI_INFO_NULL;
+  return MPI_SUCCESS;
+}
+
+FAKE(Type_size, MPI_Datatype type, int* size) {
+  *size = type_of(type).size;
+  return MPI_SUCCESS;
+}
+FAKE(Type_get_extent, MPI_Datatype type, MPI_Aint* lower, MPI_Aint* extent) {
+  *lower = 0;
+  *extent = type_of(type).extent;
+  return MPI_SUCCESS;
+}
+FAKE(Type_get_true_extent, MPI_Datatype type, MPI_Aint* lower, MPI_Aint* extent) {
+  *lower = 0;
+  *extent = type_of(type).extent;
+  return MPI_SUCCESS;
+}
+FAKE(Type_get_envelope, MPI_Datatype type, int* integers, int* addresses, int* inner,
+     int* combiner) {
+  const Type& known = type_of(type);
+  *integers = static_cast<int>(known.integers.size());
+  *addresses = 0;
+  *inner = static_cast<int>(known.inner.size());
+  *combiner = known.combiner;
+  return MPI_SUCCESS;
+}
+FAKE(Type_get_contents, MPI_Datatype type, int, int, int, int integers[], MPI_Aint[],
+     MPI_Datatype inner[]) {
+  const Type known = type_of(type);
+  std::copy(known.integers.begin(), known.integers.end(), integers);
+  std::copy(known.inner.begin(), known.inner.end(), inner);
+  return MPI_SUCCESS;
+}
+FAKE(Type_free, MPI_Datatype* type) {
+  types.erase(*type);
+  *type = MPI_DATATYPE_NULL;
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+}  // namespace fake

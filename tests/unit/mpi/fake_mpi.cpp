@@ -1,0 +1,135 @@
+#include "fake_mpi.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "mpi/pmpi/resolve.hpp"
+
+namespace fake {
+namespace {
+
+struct Failure {
+  int error, times, skip;
+};
+
+struct State {
+  std::recursive_mutex lock;
+  std::map<std::string, std::uint64_t> calls;
+  std::vector<std::string> order;
+  std::map<std::string, Failure> failures;
+  std::map<std::string, std::function<void()>> during;
+};
+
+State& state() {
+  static auto* const all = new State;
+  return *all;
+}
+
+std::map<std::string, void*>& functions() {
+  static auto* const all = new std::map<std::string, void*>;
+  return *all;
+}
+
+// Allocations of the calling thread until one fails; negative: none does.
+thread_local long allocations_left = -1;
+thread_local bool allocation_failed = false;
+
+}  // namespace
+
+std::uint64_t calls(const std::string& name) {
+  const std::lock_guard guard(state().lock);
+  return state().calls[name];
+}
+
+const std::vector<std::string>& order() { return state().order; }
+
+void fail(const std::string& name, int error, int times, int skip) {
+  const std::lock_guard guard(state().lock);
+  state().failures[name] = {error, times, skip};
+}
+
+void during(const std::string& name, std::function<void()> happens) {
+  const std::lock_guard guard(state().lock);
+  state().during[name] = std::move(happens);
+}
+
+void reset() {
+  hold_requests(0);
+  const std::lock_guard guard(state().lock);
+  state().calls.clear();
+  state().order.clear();
+  state().failures.clear();
+  state().during.clear();
+}
+
+int with_each_allocation_failing(const std::function<void()>& attempt) {
+  for (int n = 0;; ++n) {
+    allocations_left = n;
+    allocation_failed = false;
+    attempt();
+    allocations_left = -1;
+    if (!allocation_failed) return n;
+  }
+}
+
+namespace detail {
+
+Function::Function(const char* name, void* address) { functions()[name] = address; }
+
+Sparing::Sparing() : left_(allocations_left) { allocations_left = -1; }
+Sparing::~Sparing() { allocations_left = left_; }
+
+int called(const char* name) {
+  std::function<void()> happens;
+  int error = MPI_SUCCESS;
+  {
+    const std::lock_guard guard(state().lock);
+    ++state().calls[name];
+    state().order.emplace_back(name);
+    if (const auto it = state().during.find(name); it != state().during.end()) happens = it->second;
+    if (const auto it = state().failures.find(name); it != state().failures.end()) {
+      Failure& failure = it->second;
+      if (failure.skip > 0)
+        --failure.skip;
+      else if (failure.times > 0 && failure.times-- > 0)
+        error = failure.error;
+    }
+  }
+  if (happens) happens();
+  return error;
+}
+
+}  // namespace detail
+}  // namespace fake
+
+// In place of src/mpi/pmpi/resolve.cpp.
+namespace hob::mpi::real {
+
+void* find(const char* name) noexcept {
+  const auto it = fake::functions().find(name);
+  return it == fake::functions().end() ? nullptr : it->second;
+}
+
+void* find_or_abort(const char* name) noexcept {
+  if (void* function = find(name)) return function;
+  std::fprintf(stderr, "the fake MPI library has no %s\n", name);
+  std::abort();
+}
+
+}  // namespace hob::mpi::real
+
+void* operator new(std::size_t size) {
+  if (fake::allocations_left == 0) {
+    fake::allocations_left = -1;
+    fake::allocation_failed = true;
+    throw std::bad_alloc();
+  }
+  if (fake::allocations_left > 0) --fake::allocations_left;
+  if (void* memory = std::malloc(size ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

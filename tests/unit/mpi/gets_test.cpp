@@ -1,0 +1,178 @@
+// Gets of a window, as the program calls them: how many reach the library, in which order, and what
+// the program reads, also when the library fails or takes its time.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "fake_mpi.hpp"
+#include "mpi/pmpi/real.hpp"
+
+namespace hob::mpi {
+namespace {
+
+constexpr int kWords = 256;
+
+class Gets : public testing::Test {
+ protected:
+  void SetUp() override {
+    MPI_Win_allocate(kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base_,
+                     &win_);
+    for (int rank = 1; rank < fake::kWorldSize; ++rank) fill(rank, 1000 * rank);
+    MPI_Win_lock_all(0, win_);
+    // The first get from each target is not kept: nobody looked at what was written before.
+    for (int rank = 1; rank < fake::kWorldSize; ++rank) read(rank, 0);
+    fake::reset();
+  }
+  void TearDown() override {
+    fake::reset();
+    MPI_Win_unlock_all(win_);
+    MPI_Win_free(&win_);
+    EXPECT_EQ(fake::open_requests(), requests_before_);
+  }
+
+  int* there(int rank) { return reinterpret_cast<int*>(fake::memory(win_, rank).data()); }
+  void fill(int rank, int first) { std::iota(there(rank), there(rank) + kWords, first); }
+
+  int read(int rank, int at) {
+    int value = -1;
+    EXPECT_EQ(MPI_Get(&value, 1, MPI_INT, rank, at, 1, MPI_INT, win_), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Win_flush(rank, win_), MPI_SUCCESS);
+    return value;
+  }
+
+  int* base_ = nullptr;
+  MPI_Win win_ = MPI_WIN_NULL;
+  std::size_t requests_before_ = fake::open_requests();
+};
+
+TEST_F(Gets, TheSecondOfAKindReachesNobody) {
+  EXPECT_EQ(read(1, 7), 1007);
+  EXPECT_EQ(fake::calls("Get"), 1u);
+  EXPECT_EQ(fake::calls("Win_flush"), 1u);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(read(1, 7), 1007);
+  EXPECT_EQ(fake::calls("Get"), 1u);
+  EXPECT_EQ(fake::calls("Win_flush"), 1u);  // nothing is under way
+}
+
+TEST_F(Gets, NothingIsServedBeforeItHasArrived) {
+  int first = -1, second = -1;
+  MPI_Get(&first, 1, MPI_INT, 2, 3, 1, MPI_INT, win_);
+  MPI_Get(&second, 1, MPI_INT, 2, 3, 1, MPI_INT, win_);
+  there(2)[3] = 5;  // the library reads only at the flush
+  MPI_Win_flush(2, win_);
+  EXPECT_EQ(first, 5);
+  EXPECT_EQ(second, 5);
+}
+
+TEST_F(Gets, AFlushOfOneTargetCompletesNoOther) {
+  int one = -1, two = -1;
+  MPI_Get(&one, 1, MPI_INT, 1, 0, 1, MPI_INT, win_);
+  MPI_Get(&two, 1, MPI_INT, 2, 0, 1, MPI_INT, win_);
+  MPI_Win_flush(1, win_);
+  EXPECT_EQ(one, 1000);
+  there(2)[0] = 6;
+  EXPECT_EQ(read(2, 0), 6);
+  EXPECT_EQ(two, 6);
+}
+
+TEST_F(Gets, ABarrierEndsWhatWasFetched) {
+  EXPECT_EQ(read(1, 7), 1007);
+  fill(1, 5000);
+  EXPECT_EQ(read(1, 7), 1007);  // nobody can have told
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(read(1, 7), 5007);
+}
+
+TEST_F(Gets, AnOwnPutEndsWhatItOverlaps) {
+  EXPECT_EQ(read(1, 7), 1007);
+  EXPECT_EQ(read(1, 8), 1008);
+  const int value = 3;
+  MPI_Put(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);
+  MPI_Win_flush(1, win_);
+  fake::reset();
+  EXPECT_EQ(read(1, 7), 3);
+  EXPECT_EQ(read(1, 8), 1008);
+  EXPECT_EQ(fake::calls("Get"), 1u);
+}
+
+TEST_F(Gets, AnErrorIsTheProgramsAndNothingIsKept) {
+  fake::fail("Get", MPI_ERR_OTHER);
+  int value = -1;
+  EXPECT_EQ(MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_), MPI_ERR_OTHER);
+  EXPECT_EQ(read(1, 7), 1007);
+  EXPECT_EQ(fake::calls("Get"), 2u);
+}
+
+TEST_F(Gets, WhatAFailedFlushLeftIsNotKept) {
+  fake::fail("Win_flush", MPI_ERR_OTHER);
+  int value = -1;
+  EXPECT_EQ(MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_flush(1, win_), MPI_ERR_OTHER);
+  there(1)[7] = 9;
+  EXPECT_EQ(read(1, 7), 9);
+}
+
+TEST_F(Gets, VectorsAreKeptByTheirLayout) {
+  MPI_Datatype type = fake::vector_type(4, 1, 3, MPI_INT);
+  int got[4] = {};
+  MPI_Get(got, 4, MPI_INT, 1, 10, 1, type, win_);
+  MPI_Win_flush(1, win_);
+  EXPECT_EQ(got[3], 1019);
+  MPI_Type_free(&type);
+  type = fake::vector_type(4, 1, 3, MPI_INT);  // another handle, the same layout
+  fake::reset();
+  std::fill(got, got + 4, -1);
+  MPI_Get(got, 4, MPI_INT, 1, 10, 1, type, win_);
+  MPI_Win_flush(1, win_);
+  EXPECT_EQ(got[1], 1013);
+  EXPECT_EQ(fake::calls("Get"), 0u);
+  MPI_Type_free(&type);
+}
+
+TEST_F(Gets, ARequestIsServedWhenItIsWaitedFor) {
+  fake::hold_requests(2);
+  int value = -1, flag = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Rget(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_, &request);
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  EXPECT_EQ(flag, 0);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(value, 1007);
+  EXPECT_EQ(request, MPI_REQUEST_NULL);
+}
+
+TEST_F(Gets, AnAtomicOperationEndsWhatWasFetched) {
+  EXPECT_EQ(read(1, 7), 1007);
+  std::int64_t one = 1, before = 0;
+  MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 1, 0, MPI_SUM, win_);
+  MPI_Win_flush(1, win_);
+  fill(1, 5000);
+  EXPECT_EQ(read(1, 7), 5007);  // the process may have learned that somebody wrote
+}
+
+TEST_F(Gets, WithoutMemoryTheyAreStillRight) {
+  int round = 0;
+  const int allocations = fake::with_each_allocation_failing([&] {
+    fill(1, 100 * ++round);
+    MPI_Barrier(MPI_COMM_WORLD);
+    int values[3] = {-1, -1, -1}, tail[2] = {-1, -1};
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Get(&values[0], 1, MPI_INT, 1, 7, 1, MPI_INT, win_);
+    MPI_Rget(&values[1], 1, MPI_INT, 1, 20, 1, MPI_INT, win_, &request);
+    MPI_Get(&values[2], 1, MPI_INT, 1, 7, 1, MPI_INT, win_);  // the same, under way
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT_EQ(values[1], 100 * round + 20);
+    MPI_Win_flush(1, win_);
+    EXPECT_EQ(values[0], 100 * round + 7);
+    EXPECT_EQ(values[2], 100 * round + 7);
+    MPI_Get(tail, 2, MPI_INT, 1, 7, 2, MPI_INT, win_);  // more than is kept
+    MPI_Put(&round, 1, MPI_INT, 1, 30, 1, MPI_INT, win_);
+    MPI_Win_flush_all(win_);
+    EXPECT_EQ(tail[1], 100 * round + 8);
+    EXPECT_EQ(there(1)[30], round);
+  });
+  EXPECT_GT(allocations, 0);
+}
+
+}  // namespace
+}  // namespace hob::mpi

@@ -1,0 +1,19 @@
+// MPI begins once for all tests of the binary, with settings under which the cache always works,
+// and ends after them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "fake_mpi.hpp"
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  setenv("HOB_REPORT", "silent", 1);
+  setenv("HOB_CACHE_BYPASS", "off", 1);
+  setenv("HOB_POLL_MS", "1000000", 1);
+  setenv("HOB_POLL_HITS", "1000000", 1);
+  MPI_Init(nullptr, nullptr);
+  const int result = RUN_ALL_TESTS();
+  MPI_Finalize();
+  return result;
+}

@@ -1,0 +1,190 @@
+// The registry of requests: what stands behind a handle, who hears of its end, and when.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "fake_mpi.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/requests/request.hpp"
+
+namespace hob::mpi {
+namespace {
+
+struct Behind : Operation {
+  int ready_after = 0;
+  int error = MPI_SUCCESS;
+  int results = 0, retired = 0, abandoned = 0, cancelled = 0;
+
+  bool ready() override { return ready_after-- <= 0; }
+  int result(MPI_Status* status) override {
+    ++results;
+    if (status != MPI_STATUS_IGNORE) status->MPI_TAG = 77;
+    return error;
+  }
+  void retire() override { ++retired; }
+  void abandon() override { ++abandoned; }
+  void cancel() override { ++cancelled; }
+};
+
+struct Listener : CompletionObserver {
+  std::vector<std::uint64_t> heard;
+  void completed(std::uint64_t cookie, bool) override { heard.push_back(cookie); }
+};
+
+/// A request of the library's own.
+MPI_Request library_request(MPI_Win win) {
+  static int value;
+  MPI_Request request = MPI_REQUEST_NULL;
+  real::Rget(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+  return request;
+}
+
+class Requests : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake::reset();
+    real::Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base_, &win_);
+  }
+  void TearDown() override {
+    EXPECT_TRUE(requests::none_alive());
+    real::Win_free(&win_);
+  }
+  void* base_ = nullptr;
+  MPI_Win win_ = MPI_WIN_NULL;
+};
+
+TEST_F(Requests, AWaitEndsWhatStandsBehindAHandle) {
+  Behind operation;
+  operation.ready_after = 5;
+  MPI_Request request = requests::add(operation);
+  EXPECT_EQ(requests::find(request), &operation);
+  MPI_Status status{};
+  status.MPI_ERROR = 42;
+  EXPECT_EQ(MPI_Wait(&request, &status), MPI_SUCCESS);
+  EXPECT_EQ(request, MPI_REQUEST_NULL);
+  EXPECT_EQ(status.MPI_TAG, 77);
+  EXPECT_EQ(status.MPI_ERROR, 42);  // MPI leaves it alone for a single request
+  EXPECT_EQ(operation.retired, 1);
+}
+
+TEST_F(Requests, HandlesAreUsedAgain) {
+  Behind first;
+  MPI_Request request = requests::add(first);
+  const MPI_Request handle = request;
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  fake::reset();
+  for (int i = 0; i < 100; ++i) {
+    Behind operation;
+    request = requests::add(operation);
+    EXPECT_EQ(request, handle);
+    int flag = 0;
+    EXPECT_EQ(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(flag, 1);
+    EXPECT_EQ(operation.retired, 1);
+  }
+  EXPECT_EQ(fake::calls("Grequest_start"), 0u);
+}
+
+TEST_F(Requests, ATestTellsNothingTooEarly) {
+  Behind operation;
+  operation.ready_after = 3;
+  MPI_Request request = requests::add(operation);
+  int flag = 1, tests = 0;
+  while (operation.retired == 0) {
+    ASSERT_EQ(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    ASSERT_LE(++tests, 4);
+    EXPECT_EQ(flag, operation.retired);
+    EXPECT_EQ(request == MPI_REQUEST_NULL, flag != 0);
+  }
+  EXPECT_GT(tests, 1);
+}
+
+TEST_F(Requests, AnErrorIsTheWaits) {
+  Behind operation;
+  operation.error = MPI_ERR_TRUNCATE;
+  MPI_Request request = requests::add(operation);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+  EXPECT_EQ(operation.retired, 1);
+}
+
+TEST_F(Requests, OneErrorAmongManyIsInItsStatus) {
+  Behind good, bad;
+  bad.error = MPI_ERR_TRUNCATE;
+  MPI_Request list[] = {requests::add(good), library_request(win_), requests::add(bad)};
+  MPI_Status statuses[3] = {};
+  EXPECT_EQ(MPI_Waitall(3, list, statuses), MPI_ERR_IN_STATUS);
+  EXPECT_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);
+  EXPECT_EQ(statuses[1].MPI_ERROR, MPI_SUCCESS);
+  EXPECT_EQ(statuses[2].MPI_ERROR, MPI_ERR_TRUNCATE);
+  EXPECT_EQ(good.retired + bad.retired, 2);
+}
+
+TEST_F(Requests, FreeAndCancelReachTheOperation) {
+  Behind operation;
+  operation.ready_after = 1000;
+  MPI_Request request = requests::add(operation);
+  EXPECT_EQ(MPI_Cancel(&request), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
+  EXPECT_EQ(request, MPI_REQUEST_NULL);
+  EXPECT_EQ(operation.cancelled, 1);
+  EXPECT_EQ(operation.abandoned, 1);
+  EXPECT_EQ(operation.retired, 0);
+}
+
+TEST_F(Requests, AnObserverHearsOnce) {
+  Listener listener;
+  fake::hold_requests(3);
+  MPI_Request request = library_request(win_);
+  requests::watch(request, listener, 5);
+  int flag = 0, tests = 0;
+  while (!flag) {
+    EXPECT_TRUE(listener.heard.empty());
+    ASSERT_EQ(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    ++tests;
+  }
+  EXPECT_EQ(tests, 4);
+  EXPECT_EQ(listener.heard, std::vector<std::uint64_t>{5});
+}
+
+TEST_F(Requests, EveryObserverOfAWaitallHears) {
+  Listener listener;
+  Behind operation;
+  std::vector<MPI_Request> list;
+  for (int i = 0; i < 10; ++i) {
+    list.push_back(library_request(win_));
+    requests::watch(list.back(), listener, static_cast<std::uint64_t>(i));
+  }
+  list.push_back(requests::add(operation));
+  EXPECT_EQ(MPI_Waitall(static_cast<int>(list.size()), list.data(), MPI_STATUSES_IGNORE),
+            MPI_SUCCESS);
+  EXPECT_EQ(listener.heard.size(), 10u);
+  EXPECT_EQ(operation.retired, 1);
+  for (MPI_Request request : list) EXPECT_EQ(request, MPI_REQUEST_NULL);
+}
+
+TEST_F(Requests, MoreAliveThanTheTableHadRoomFor) {
+  std::vector<Behind> operations(1000);
+  std::vector<MPI_Request> list;
+  for (Behind& operation : operations) list.push_back(requests::add(operation));
+  for (std::size_t i = 0; i < list.size(); ++i) EXPECT_EQ(requests::find(list[i]), &operations[i]);
+  EXPECT_EQ(MPI_Waitall(1000, list.data(), MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  for (const Behind& operation : operations) EXPECT_EQ(operation.retired, 1);
+}
+
+TEST_F(Requests, WithoutMemoryNothingIsHalfDone) {
+  fake::with_each_allocation_failing([&] {
+    Behind operation;
+    MPI_Request request = MPI_REQUEST_NULL;
+    try {
+      request = requests::add(operation);
+    } catch (const std::bad_alloc&) {
+      EXPECT_TRUE(requests::none_alive());
+      return;
+    }
+    EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(operation.retired, 1);
+  });
+}
+
+}  // namespace
+}  // namespace hob::mpi
