@@ -159,7 +159,8 @@ Script Generator::run() {
   for (int w = 0; w < windows; ++w) create_window();
 
   const int phases = 2 + random_.below(4);
-  for (int phase = 0; phase < phases; ++phase) {
+  int events_left = options_.events;
+  for (int phase = 0; phase < phases && events_left > 0; ++phase) {
     for (int w : open_) {
       Window& window = *windows_[static_cast<std::size_t>(w)];
       if (window.regime == Regime::kLockAll && random_.chance(40)) continue;
@@ -176,7 +177,7 @@ Script Generator::run() {
     enter_after_.clear();
 
     const int events = 1 + options_.operations / phases / 3;
-    for (int e = 0; e < events; ++e) {
+    for (int e = 0; e < events && events_left > 0; ++e, --events_left) {
       const int w = random_.pick(open_);
       Window& window = *windows_[static_cast<std::size_t>(w)];
       const int roll = random_.below(100);

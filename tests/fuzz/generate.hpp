@@ -46,6 +46,7 @@ struct Features {
 struct Options {
   Features features;
   int operations = 80;
+  int events = 1 << 30;  ///< the program ends after so many bursts, fences, exchanges
   int threads = 1;
   bool verbose = false;
 };

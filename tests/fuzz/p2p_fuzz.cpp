@@ -2,7 +2,7 @@
 // part and checks all that MPI determines: contents, sizes, sources, tags, errors, and order where
 // the plan leaves a choice.
 //
-//   p2p_fuzz [--seed N] [--programs N] [--threads N] [--phases N] [--without a,b]
+//   p2p_fuzz [--seed N] [--programs N] [--first P] [--threads N] [--phases N] [--without a,b]
 //
 // A plan is a list of phases. In each, every pair (destination, communicator) has a style, which
 // makes all legal matchings complete: exact receives, wildcard sources by tag, wildcard tags by
@@ -38,7 +38,7 @@ void on_alarm(int) {
 }
 
 struct Arguments {
-  long seed = 1, programs = 20;
+  long seed = 1, programs = 20, first = 0;
   int phases = 6, threads = 1;
 };
 
@@ -63,6 +63,8 @@ Arguments parse(int argc, char** argv) {
       arguments.seed = std::atol(argv[i + 1]);
     else if (key == "--programs")
       arguments.programs = std::atol(argv[i + 1]);
+    else if (key == "--first")
+      arguments.first = std::atol(argv[i + 1]);
     else if (key == "--phases")
       arguments.phases = std::atoi(argv[i + 1]);
     else if (key == "--threads")
@@ -112,7 +114,8 @@ int main(int argc, char** argv) {
   }
   long messages = 0;
   std::uint64_t hash = 0;
-  for (program_number = 0; program_number < arguments.programs; ++program_number) {
+  program_number = static_cast<int>(arguments.first);
+  for (long p = 0; p < arguments.programs; ++p, ++program_number) {
     alarm(deadline);
     MPI_Comm passing;
     MPI_Comm_dup(program_number % 2 ? reversed : MPI_COMM_WORLD, &passing);
@@ -132,8 +135,8 @@ int main(int argc, char** argv) {
       try {
         players[static_cast<std::size_t>(t)]->play(arguments.phases);
       } catch (const p2p::Failure& failure) {
-        std::fprintf(stderr, "p2p_fuzz: rank %d, seed %ld, thread %d: %s\n", p2p::rank,
-                     seed + program_number, t, failure.what.c_str());
+        std::fprintf(stderr, "p2p_fuzz: rank %d, seed %ld, program %d, thread %d: %s\n", p2p::rank,
+                     seed, program_number, t, failure.what.c_str());
         MPI_Abort(MPI_COMM_WORLD, 1);
       }
     };

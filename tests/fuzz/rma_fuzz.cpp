@@ -1,10 +1,13 @@
 // Random legal MPI RMA programs that check themselves. The program knows nothing of what may be
 // loaded in front of MPI: whatever it prints must be the same with it and without.
 //
-//   mpiexec -n N rma_fuzz [--seed S] [--programs N] [--first P] [--ops N] [--threads N]
+//   mpiexec -n N rma_fuzz [--seed S] [--programs N] [--first P] [--ops N] [--events N] [--threads
+//   N]
 //                         [--only a,b | --without a,b] [--verbose]
 //
-// Program P of seed S is the same whatever ran before it: --first P --programs 1 repeats it alone.
+// Program P of seed S is the same whatever ran before it: --first P --programs 1 repeats it alone,
+// and
+// --events N only its begin.
 // One line a rank at the end: the digest of everything that was read. Exit status 1 on a mismatch.
 
 #include <cstdio>
@@ -59,6 +62,8 @@ Arguments parse(int argc, char** argv) {
       arguments.first = std::atoi(value);
     else if (key == "--ops")
       arguments.options.operations = std::atoi(value);
+    else if (key == "--events")
+      arguments.options.events = std::atoi(value);
     else if (key == "--threads")
       arguments.options.threads = std::atoi(value);
     else if (key == "--without")
