@@ -1,18 +1,33 @@
 #include "settings/settings.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <optional>
 
+#include "settings/config_file.hpp"
+
 namespace hob::settings {
 namespace {
+
+struct Alias {
+  std::string_view old_key, key;
+};
+
+constexpr std::array kAliases = {
+#define HOB_SETTING(member, key, kind, fallback, allowed, help)
+#define HOB_SETTING_ALIAS(old_key, key) Alias{old_key, key},
+#include "settings/settings.def"
+#undef HOB_SETTING_ALIAS
+#undef HOB_SETTING
+};
 
 constexpr std::array kTable = {
 #define HOB_SETTING(member, key, kind, fallback, allowed, help) \
@@ -81,10 +96,20 @@ std::optional<bool> parse_flag(std::string_view text) {
   return {};
 }
 
+constexpr std::uint64_t kLargestParameter = 1 << 20;
+
+// "name-N" stands for the name and a power of two.
+bool is_word(std::string_view pattern, std::string_view word) {
+  if (!pattern.ends_with("-N")) return pattern == word;
+  if (!word.starts_with(pattern.substr(0, pattern.size() - 1))) return false;
+  const auto number = parse_count(word.substr(pattern.size() - 1));
+  return number && std::has_single_bit(*number) && *number <= kLargestParameter;
+}
+
 bool is_choice(std::string_view allowed, std::string_view word) {
   while (!allowed.empty()) {
     const auto bar = allowed.find('|');
-    if (allowed.substr(0, bar) == word) return true;
+    if (is_word(allowed.substr(0, bar), word)) return true;
     if (bar == std::string_view::npos) break;
     allowed.remove_prefix(bar + 1);
   }
@@ -105,7 +130,7 @@ std::string what_is_allowed(const Setting& setting) {
     case Type::Choice: {
       std::string words;
       for (char c : setting.allowed) words += c == '|' ? std::string(", ") : std::string(1, c);
-      return "one of " + words;
+      return "one of " + words + (words.find("-N") == words.npos ? "" : " (N: a power of two)");
     }
     case Type::Flag:
       return "on or off";
@@ -120,6 +145,8 @@ std::string what_is_allowed(const Setting& setting) {
                                      : fmt::format("a number in the range {}", setting.allowed);
     case Type::Text:
       return "any text";
+    case Type::Path:
+      return "a path";
   }
   return {};
 }
@@ -140,6 +167,17 @@ std::string unknown_key(std::string_view key) {
                      best ? fmt::format(" (did you mean '{}'?)", best->key) : "");
 }
 
+bool is_alias(std::string_view key) {
+  return std::any_of(kAliases.begin(), kAliases.end(),
+                     [&](const Alias& alias) { return alias.old_key == key; });
+}
+
+bool names_output(std::string_view key) {
+  for (const auto& setting : kTable)
+    if (setting.key == key) return setting.type == Type::Path;
+  return false;
+}
+
 }  // namespace
 
 std::span<const Setting> table() { return kTable; }
@@ -156,7 +194,7 @@ std::string_view name_of(Origin origin) {
 }
 
 std::string_view name_of(Type type) {
-  constexpr std::string_view names[] = {"choice", "flag", "size", "count", "real", "text"};
+  constexpr std::string_view names[] = {"choice", "flag", "size", "count", "real", "text", "path"};
   return names[static_cast<int>(type)];
 }
 
@@ -165,6 +203,14 @@ Settings::Settings() : text_(kTable.size()), origins_(kTable.size(), Origin::Def
 }
 
 std::string Settings::set(std::string_view key, std::string_view given, Origin origin) {
+  for (const auto& alias : kAliases)
+    if (key == alias.old_key) {
+      auto error = set(alias.key, given, origin);
+      if (error.empty())
+        warnings_.push_back(fmt::format("{} ({}) is now called {} ({})", key, environment_name(key),
+                                        alias.key, environment_name(alias.key)));
+      return error;
+    }
   const std::string_view text = trim(given);
   std::size_t row = 0;
   const auto refuse = [&] {
@@ -179,6 +225,7 @@ std::string Settings::set(std::string_view key, std::string_view given, Origin o
   [[maybe_unused]] const auto Text = [&]() -> std::optional<std::string> {
     return std::string(text);
   };
+  [[maybe_unused]] const auto Path = Text;
   [[maybe_unused]] const auto Flag = [&] { return parse_flag(text); };
   [[maybe_unused]] const auto Size = [&]() -> std::optional<std::uint64_t> {
     const auto v = parse_size(text);
@@ -207,20 +254,28 @@ std::string Settings::set(std::string_view key, std::string_view given, Origin o
   return unknown_key(key);
 }
 
-std::vector<std::string> Settings::read_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path))  // which opens, and reads as nothing
-    return {fmt::format("cannot read the configuration file '{}'", path)};
+std::vector<std::string> Settings::read_file(const std::string& path, Trust trust) {
+  const ConfigFile file = read_config_file(path, trust);
+  if (!file.error.empty()) return {file.error};
   std::vector<std::string> errors;
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    const std::string_view content = trim(std::string_view(line).substr(0, line.find('#')));
+  std::string_view rest = file.text;
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const std::string_view content = trim(line.substr(0, line.find('#')));
     if (content.empty()) continue;
     const auto equals = content.find('=');
-    std::string error =
-        equals == std::string_view::npos
-            ? fmt::format("'{}' is not of the form key = value", content)
-            : set(trim(content.substr(0, equals)), content.substr(equals + 1), Origin::File);
+    const std::string_view key = trim(content.substr(0, equals));
+    std::string error;
+    if (equals == std::string_view::npos)
+      error = fmt::format("'{}' is not of the form key = value", content);
+    else if (trust == Trust::found && names_output(key))
+      error = fmt::format(
+          "{} names what Hob writes to, which ./hob.conf may not: it may have come with the "
+          "directory. Say it with {}, or name the file with HOB_CONFIG",
+          key, environment_name(key));
+    else
+      error = set(key, content.substr(equals + 1), Origin::File);
     if (!error.empty()) errors.push_back(fmt::format("{}:{}: {}", path, number, error));
   }
   return errors;
@@ -228,6 +283,13 @@ std::vector<std::string> Settings::read_file(const std::string& path) {
 
 std::vector<std::string> Settings::read_environment(const char* const* environment) {
   std::vector<std::string> errors;
+  // Old names first: where both are set, the present one counts.
+  for (const bool old : {true, false}) read_variables(environment, old, errors);
+  return errors;
+}
+
+void Settings::read_variables(const char* const* environment, bool old,
+                              std::vector<std::string>& errors) {
   for (; environment && *environment; ++environment) {
     const std::string_view variable = *environment;
     // HOB_DEPS, HOB_LIBDIR: used by the scripts, not by the library.
@@ -240,12 +302,12 @@ std::vector<std::string> Settings::read_environment(const char* const* environme
     std::string key;
     for (char c : name.substr(4))
       key += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    if (is_alias(key) != old) continue;
     std::string error = set(key, variable.substr(equals + 1), Origin::Environment);
     if (!error.empty())
       errors.push_back(error.find(name) == std::string::npos ? fmt::format("{}: {}", name, error)
                                                              : error);
   }
-  return errors;
 }
 
 std::vector<std::string> Settings::load(const char* const* environment) {
@@ -256,8 +318,8 @@ std::vector<std::string> Settings::load(const char* const* environment) {
   std::vector<std::string> errors;
   if (!path.empty())
     errors = read_file(path);
-  else if (std::ifstream("hob.conf"))
-    errors = read_file("hob.conf");
+  else if (::access("hob.conf", F_OK) == 0)
+    errors = read_file("hob.conf", Trust::found);
   for (auto& error : read_environment(environment)) errors.push_back(std::move(error));
   return errors;
 }

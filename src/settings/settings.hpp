@@ -9,10 +9,17 @@
 
 namespace hob::settings {
 
-enum class Type { Choice, Flag, Size, Count, Real, Text };
+enum class Type { Choice, Flag, Size, Count, Real, Text, Path };
 
 /// Where a value came from; a later one overrides an earlier one. Info keys override per window.
 enum class Origin { Default, File, Environment };
+
+/// How a configuration file came to be read.
+enum class Trust {
+  named,  ///< the user named it (HOB_CONFIG)
+  found   ///< ./hob.conf: it may have come with a directory that somebody else filled, so it must
+         ///< belong to the user or to root, and may not name files to write
+};
 
 /// One row of the table.
 struct Setting {
@@ -37,6 +44,10 @@ struct ValueOf<Type::Choice> {
 };
 template <>
 struct ValueOf<Type::Text> {
+  using type = std::string;
+};
+template <>
+struct ValueOf<Type::Path> {
   using type = std::string;
 };
 template <>
@@ -67,11 +78,12 @@ class Settings {
 #undef HOB_SETTING
 
   /// Sets one value. Returns "" or a message that names the value, the key and what is allowed;
-  /// then nothing changed.
+  /// then nothing changed. A name that the setting had before is taken, and is in warnings().
   std::string set(std::string_view key, std::string_view value, Origin origin);
 
-  /// Reads `key = value` lines ('#' starts a comment). Errors name file and line.
-  std::vector<std::string> read_file(const std::string& path);
+  /// Reads `key = value` lines ('#' starts a comment). Errors name file and line. Only a regular
+  /// file is read. `trust` says who named it.
+  std::vector<std::string> read_file(const std::string& path, Trust trust = Trust::named);
 
   /// Reads every HOB_* variable of an environment block (as in environ). A HOB_ variable that is
   /// no setting is an error, so that a misspelt one does not go unnoticed.
@@ -80,12 +92,18 @@ class Settings {
   /// File (HOB_CONFIG or ./hob.conf), then environment: all errors of both.
   std::vector<std::string> load(const char* const* environment);
 
+  /// Old names that were used, and what they are called now, one sentence each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
   std::string value(std::string_view key) const;  ///< as text; "" for an unknown key
   Origin origin(std::string_view key) const;
 
  private:
+  void read_variables(const char* const* environment, bool old, std::vector<std::string>& errors);
+
   std::vector<std::string> text_;
   std::vector<Origin> origins_;
+  std::vector<std::string> warnings_;
 };
 
 std::string_view name_of(Origin origin);

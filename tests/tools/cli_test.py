@@ -7,11 +7,12 @@ import shutil
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from support import BIN, ROOT, hob, mpis, run
 
 from hob import cli
-from hob.run import launch_command
+from hob.run import find_launcher, launch_command
 
 
 class Help(unittest.TestCase):
@@ -40,6 +41,24 @@ class Help(unittest.TestCase):
         status, out, _ = hob()
         self.assertEqual(status, 2)
         self.assertIn("usage: hob", out)
+
+
+@unittest.skipUnless(BIN == ROOT / "build" / "default" / "bin", "the hob script has another build")
+class Isolation(unittest.TestCase):
+    def test_modules_of_the_directory_are_not_imported(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            for name in ("json", "argparse", "re", "hob", "matplotlib"):
+                Path(scratch, f"{name}.py").write_text("raise SystemExit('imported from here')\n")
+            # The directory is named in three ways, all of which Python takes by itself.
+            for path in (None, ":/nowhere", "."):
+                with self.subTest(path):
+                    more = {} if path is None else {"PYTHONPATH": path}
+                    status, out, err = run(
+                        ["sh", "-c", f"cd {scratch} && exec {ROOT}/hob config --json"],
+                        **more,
+                    )
+                    self.assertEqual(status, 0, err)
+                    self.assertIn("cache", [row["key"] for row in json.loads(out)])
 
 
 class Config(unittest.TestCase):
@@ -150,6 +169,22 @@ int main(int c, char** v) {
             launch_command(["srun"], "mpich", 10, 2),
             ["srun", "-n", "10", "-N", "2", "--ntasks-per-node", "5"],
         )
+
+    def test_in_a_slurm_job_the_protocol_is_the_librarys(self):
+        srun = "#!/bin/sh\necho 'MPI plugin types are...' >&2\nprintf '\\tnone\\n\\tpmi2\\n\\tpmix\\n' >&2\n"
+        with tempfile.TemporaryDirectory() as scratch:
+            Path(scratch, "srun").write_text(srun)
+            Path(scratch, "srun").chmod(0o755)
+            job = {"PATH": f"{scratch}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
+            for family, wanted in (("mpich", "pmi2"), ("openmpi", "pmix"), ("abi", "pmi2")):
+                with mock.patch.dict(os.environ, job):
+                    os.environ.pop("SLURM_MPI_TYPE", None)
+                    self.assertEqual(find_launcher({"family": family}), ["srun", f"--mpi={wanted}"])
+                    os.environ["SLURM_MPI_TYPE"] = "none"
+                    self.assertEqual(find_launcher({"family": family}), ["srun"])
+            Path(scratch, "srun").write_text("#!/bin/sh\necho none\n")
+            with mock.patch.dict(os.environ, job):
+                self.assertEqual(find_launcher({"family": "mpich"}), ["srun"])
 
     def test_no_program(self):
         status, _, err = hob("run", "-n", "2")

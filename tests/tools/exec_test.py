@@ -259,6 +259,115 @@ int main(int c, char** v) {
         self.assertEqual(self.start("--", self.program, "--set")["argument"], "--set")
 
 
+TOOL = """#include <mpi.h>
+#include <stdio.h>
+int MPI_Barrier(MPI_Comm comm) {
+  printf("%s saw a barrier\\n", NAME);
+  fflush(stdout);
+  return PMPI_Barrier(comm);
+}
+"""
+
+WITH_BARRIER = """#include <mpi.h>
+#include <stdlib.h>
+#include <stdio.h>
+int main(int c, char** v) {
+  MPI_Init(&c, &v);
+  MPI_Barrier(MPI_COMM_WORLD);
+  puts(getenv("LD_PRELOAD"));
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+class Tools(unittest.TestCase):
+    """PMPI tools see the program's calls with Hob as without."""
+
+    def test_linked_and_preloaded_tools_are_called(self):
+        for name, mpi in mpis().items():
+            if name not in ("mpich5", "openmpi5", "mpich4"):
+                continue
+            with self.subTest(name), tempfile.TemporaryDirectory() as scratch:
+                self.check(mpi, Path(scratch))
+
+    def check(self, mpi, directory):
+        (directory / "tool.c").write_text(TOOL)
+        (directory / "p.c").write_text(WITH_BARRIER)
+        cc = [mpi["cc"], "-g"]
+        for tool in ("linked", "preloaded"):
+            library = directory / f"lib{tool}.so"
+            command = [
+                *cc,
+                "-shared",
+                "-fPIC",
+                f'-DNAME="{tool}"',
+                directory / "tool.c",
+                "-o",
+                library,
+            ]
+            subprocess.run(command, check=True)
+        link = [f"-L{directory}", "-llinked", f"-Wl,-rpath,{directory}", "-Wl,--no-as-needed"]
+        subprocess.run([*cc, directory / "p.c", *link, "-o", directory / "p"], check=True)
+        found = which(directory / "p")
+        self.assertEqual(found["tools"], [str(directory / "liblinked.so")])
+        self.assertEqual(which("/bin/sh", "--mpi", mpi["family"])["tools"], [])
+        status, out, err = run(
+            [mpi["exec"], "-n", "1", BIN / "hob-exec", directory / "p"],
+            LD_PRELOAD=str(directory / "libpreloaded.so"),
+            OMPI_ALLOW_RUN_AS_ROOT="1",
+            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+        )
+        self.assertEqual(status, 0, err)
+        self.assertIn("preloaded saw a barrier", out)
+        self.assertIn("libhob_", out)
+
+    def test_linked_tool_alone(self):
+        mpi = next(iter(mpis().values()))
+        with tempfile.TemporaryDirectory() as scratch:
+            directory = Path(scratch)
+            (directory / "tool.c").write_text(TOOL)
+            (directory / "p.c").write_text(WITH_BARRIER)
+            library = directory / "liblinked.so"
+            subprocess.run(
+                [
+                    mpi["cc"],
+                    "-shared",
+                    "-fPIC",
+                    '-DNAME="linked"',
+                    directory / "tool.c",
+                    "-o",
+                    library,
+                ],
+                check=True,
+            )
+            link = [f"-L{directory}", "-llinked", f"-Wl,-rpath,{directory}"]
+            subprocess.run([mpi["cc"], directory / "p.c", *link, "-o", directory / "p"], check=True)
+            status, out, err = run([mpi["exec"], "-n", "1", BIN / "hob-exec", directory / "p"])
+            self.assertEqual(status, 0, err)
+            self.assertIn("linked saw a barrier", out)
+            self.assertIn("libhob_", out)
+
+
+class Launchers(unittest.TestCase):
+    def test_tasks_that_mpi_does_not_know_of_are_told(self):
+        mpi = next(iter(mpis().values()))
+        with tempfile.TemporaryDirectory() as scratch:
+            directory = Path(scratch)
+            (directory / "p.c").write_text(PROGRAM)
+            subprocess.run([mpi["cc"], directory / "p.c", "-o", directory / "p"], check=True)
+            start = [BIN / "hob-exec", "--quiet", directory / "p"]
+            job = {"SLURM_STEP_NUM_TASKS": "4"}
+            status, _, err = run(start, SLURM_PROCID="0", **job)
+            self.assertEqual(status, 0, err)
+            self.assertIn("started 4 tasks", err)
+            self.assertNotIn("tasks", run(start, SLURM_PROCID="1", **job)[2])
+            self.assertNotIn("tasks", run(start)[2])
+            # An mpiexec inside the job starts ranks of its own.
+            err = run([mpi["exec"], "-n", "2", *start], SLURM_PROCID="0", **job)[2]
+            self.assertNotIn("tasks", err)
+
+
 class Help(unittest.TestCase):
     def test_teaches(self):
         status, out, _ = hob_exec("--help")

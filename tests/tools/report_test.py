@@ -144,6 +144,17 @@ class Command(unittest.TestCase):
         self.assertEqual(out.strip(), str(target))
         checked(target.read_text())
 
+    def test_refuses_what_is_nested_too_deeply(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch, "deep.json")
+            path.write_text('{"hob": ' + "[" * 200_000 + "]" * 200_000 + "}")
+            for command in (["report", path], ["advise", "--from", path]):
+                with self.subTest(command[0]):
+                    status, _, err = hob(*command)
+                    self.assertEqual(status, 2, err)
+                    self.assertEqual(len(err.splitlines()), 1, err)
+                    self.assertIn("deep.json", err)
+
     def test_refuses_what_is_no_report(self):
         broken = Path(self.scratch.name) / "broken.json"
         broken.write_text('{"hob": {')

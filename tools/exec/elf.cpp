@@ -56,22 +56,38 @@ std::vector<std::string> split_path(const std::string& path, const std::string& 
   return result;
 }
 
-}  // namespace
+// The dynamic section of a file.
+struct Dynamic {
+  bool dynamic = false;
+  std::vector<Elf64_Phdr> segments;
+  std::vector<Elf64_Dyn> entries;
 
-std::optional<ElfFile> read_elf(const std::string& path) {
-  Reader reader(path);
+  // A table is named by its address in memory; its offset in the file follows from the segment. 0
+  // if there is no such table.
+  std::uint64_t table(Elf64_Sxword tag) const {
+    for (const auto& entry : entries)
+      if (entry.d_tag == tag)
+        for (const auto& segment : segments)
+          if (segment.p_type == PT_LOAD && entry.d_un.d_ptr >= segment.p_vaddr &&
+              entry.d_un.d_ptr < segment.p_vaddr + segment.p_filesz)
+            return entry.d_un.d_ptr - segment.p_vaddr + segment.p_offset;
+    return 0;
+  }
+};
+
+std::optional<Dynamic> read_dynamic(Reader& reader) {
   Elf64_Ehdr header;
   if (!reader.at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine)
     return std::nullopt;
 
-  ElfFile result;
-  std::vector<Elf64_Phdr> segments(header.e_phnum);
-  for (std::size_t i = 0; i < segments.size(); ++i)
-    if (!reader.at(header.e_phoff + i * header.e_phentsize, segments[i])) return std::nullopt;
+  Dynamic result;
+  result.segments.resize(header.e_phnum);
+  for (std::size_t i = 0; i < result.segments.size(); ++i)
+    if (!reader.at(header.e_phoff + i * header.e_phentsize, result.segments[i]))
+      return std::nullopt;
 
-  std::vector<Elf64_Dyn> entries;
-  for (const auto& segment : segments) {
+  for (const auto& segment : result.segments) {
     if (segment.p_type == PT_INTERP) result.dynamic = true;
     if (segment.p_type != PT_DYNAMIC) continue;
     result.dynamic = true;
@@ -79,22 +95,61 @@ std::optional<ElfFile> read_elf(const std::string& path) {
          at += sizeof(Elf64_Dyn)) {
       Elf64_Dyn entry;
       if (!reader.at(segment.p_offset + at, entry) || entry.d_tag == DT_NULL) break;
-      entries.push_back(entry);
+      result.entries.push_back(entry);
     }
   }
+  return result;
+}
 
-  // The string table is named by its address in memory; the file offset follows from the segment.
-  std::uint64_t strings = 0;
-  for (const auto& entry : entries)
-    if (entry.d_tag == DT_STRTAB)
-      for (const auto& segment : segments)
-        if (segment.p_type == PT_LOAD && entry.d_un.d_ptr >= segment.p_vaddr &&
-            entry.d_un.d_ptr < segment.p_vaddr + segment.p_filesz)
-          strings = entry.d_un.d_ptr - segment.p_vaddr + segment.p_offset;
+std::uint32_t gnu_hash(const std::string& symbol) {
+  std::uint32_t hash = 5381;
+  for (const unsigned char c : symbol) hash = hash * 33 + c;
+  return hash;
+}
+
+}  // namespace
+
+bool defines(const std::string& path, const std::string& symbol) {
+  Reader reader(path);
+  const auto dynamic = read_dynamic(reader);
+  if (!dynamic) return false;
+  const auto strings = dynamic->table(DT_STRTAB), symbols = dynamic->table(DT_SYMTAB);
+  const auto table = dynamic->table(DT_GNU_HASH);
+  struct {
+    std::uint32_t buckets, first, bloom_words, bloom_shift;
+  } header;
+  if (strings == 0 || symbols == 0 || table == 0 || !reader.at(table, header) ||
+      header.buckets == 0)
+    return false;
+  const auto buckets = table + sizeof header + std::uint64_t{8} * header.bloom_words;
+  const auto chains = buckets + std::uint64_t{4} * header.buckets;
+  const auto hash = gnu_hash(symbol);
+  std::uint32_t index = 0;
+  if (!reader.at(buckets + std::uint64_t{4} * (hash % header.buckets), index) ||
+      index < header.first)
+    return false;
+  for (std::uint32_t chained = 0;
+       reader.at(chains + std::uint64_t{4} * (index - header.first), chained); ++index) {
+    Elf64_Sym entry;
+    if ((chained | 1) == (hash | 1) && reader.at(symbols + sizeof entry * index, entry) &&
+        entry.st_shndx != SHN_UNDEF && reader.text(strings + entry.st_name) == symbol)
+      return true;
+    if (chained & 1) break;
+  }
+  return false;
+}
+
+std::optional<ElfFile> read_elf(const std::string& path) {
+  Reader reader(path);
+  const auto dynamic = read_dynamic(reader);
+  if (!dynamic) return std::nullopt;
+  ElfFile result;
+  result.dynamic = dynamic->dynamic;
+  const auto strings = dynamic->table(DT_STRTAB);
   if (strings == 0) return result;
 
   const std::string origin = std::filesystem::path(path).parent_path().string();
-  for (const auto& entry : entries) {
+  for (const auto& entry : dynamic->entries) {
     const std::string text =
         entry.d_tag == DT_NEEDED || entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH
             ? reader.text(strings + entry.d_un.d_val)

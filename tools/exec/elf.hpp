@@ -18,6 +18,10 @@ struct ElfFile {
 /// architecture, an unreadable or damaged one.
 std::optional<ElfFile> read_elf(const std::string& path);
 
+/// Whether the file defines (not merely uses) a dynamic symbol of this name, by its GNU hash table;
+/// false for a file without one.
+bool defines(const std::string& path, const std::string& symbol);
+
 /// The interpreter that a "#!" script names on its first line; "" for any other file.
 std::string script_interpreter(const std::string& path);
 

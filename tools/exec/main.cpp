@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -88,9 +90,30 @@ void apply_settings(const std::vector<std::pair<std::string, std::string>>& give
   fail(message);
 }
 
-void preload(const std::string& libraries) {
-  const char* before = std::getenv("LD_PRELOAD");
-  const std::string value = before && *before ? libraries + ":" + before : libraries;
+// What LD_PRELOAD names already, as (name, path); the path is "" where it is not found.
+std::vector<std::pair<std::string, std::string>> preloaded() {
+  std::vector<std::pair<std::string, std::string>> result;
+  const char* value = std::getenv("LD_PRELOAD");
+  std::string names = value ? value : "";
+  std::replace(names.begin(), names.end(), ':', ' ');
+  const LibraryFinder finder;
+  std::istringstream words(names);
+  for (std::string name; words >> name;) result.emplace_back(name, finder.find(name, {}, {}));
+  return result;
+}
+
+// PMPI tools go in front of Hob: their PMPI_ calls then come to Hob, which serves both names.
+// Behind it nobody would call them.
+void preload(const std::string& hob, const MpiUse& use) {
+  std::vector<std::string> tools, others;
+  for (const auto& [name, path] : preloaded())
+    (!path.empty() && is_pmpi_tool(path) ? tools : others).push_back(name);
+  tools.insert(tools.end(), use.tools.begin(), use.tools.end());
+  std::string value;
+  for (const auto& tool : tools) value += tool + ":";
+  // A library loaded late would come in front of Hob's, so it is loaded now, behind it.
+  value += use.late ? hob + ":" + use.library : hob;
+  for (const auto& other : others) value += ":" + other;
   setenv("LD_PRELOAD", value.c_str(), 1);
 }
 
@@ -159,11 +182,8 @@ class Formatter : public CLI::Formatter {
 
 nlohmann::ordered_json describe(const MpiUse& use) {
   const auto hob = use.family.empty() ? "" : hob_library(use.family);
-  return {{"family", use.family},
-          {"mpi", use.library},
-          {"late", use.late},
-          {"why", use.why},
-          {"hob", fs::exists(hob) ? hob : ""}};
+  return {{"family", use.family}, {"mpi", use.library}, {"late", use.late},
+          {"tools", use.tools},   {"why", use.why},     {"hob", fs::exists(hob) ? hob : ""}};
 }
 
 void load_hob(const MpiUse& use) {
@@ -174,8 +194,7 @@ void load_hob(const MpiUse& use) {
          " does not exist");
   if (hob.find_first_of(": ") != std::string::npos)
     fail("the dynamic linker cannot load a library whose path has a space or a colon: " + hob);
-  // A library loaded late would come in front of Hob's, so it is loaded now, behind it.
-  preload(use.late ? hob + ":" + use.library : hob);
+  preload(hob, use);
 }
 
 int run(int argc, char** argv) {

@@ -84,13 +84,17 @@ MpiUse linked_mpi(const std::string& program) {
       if (!seen.insert(soname).second) continue;
       const auto found = finder.find(soname, elf->rpath, elf->runpath);
       if (const auto family = family_of(soname); !family.empty()) {
-        result = {family, found, false, program + " is linked with " + soname};
+        result.family = family;
+        result.library = found;
+        result.why = program + " is linked with " + soname;
         return result;
       }
-      if (!found.empty()) files.push_back(found);
+      if (found.empty()) continue;
+      if (is_pmpi_tool(found)) result.tools.push_back(found);
+      files.push_back(found);
     }
   }
-  return result;
+  return {};
 }
 
 // Directories in which the MPI library of a launcher or a Python may lie, given its program file.
@@ -168,6 +172,15 @@ MpiUse late_mpi(const std::string& program, const std::string& wanted) {
 }
 
 }  // namespace
+
+bool is_pmpi_tool(const std::string& path) {
+  if (defines(path, "PMPI_Init")) return false;  // an MPI library, or Hob
+  for (const auto* name :
+       {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Send", "MPI_Isend", "MPI_Recv",
+        "MPI_Irecv", "MPI_Wait", "MPI_Barrier", "MPI_Allreduce", "MPI_Get", "MPI_Put"})
+    if (defines(path, name)) return true;
+  return false;
+}
 
 std::string family_of(const std::string& soname) {
   if (soname.starts_with("libmpi_abi.so")) return "abi";

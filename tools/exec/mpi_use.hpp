@@ -12,6 +12,8 @@ struct MpiUse {
   std::string library;  ///< path of the MPI library, "" where it was not found
   bool late = false;    ///< loaded while the program runs (Python), not linked
   std::string why;      ///< one sentence: how this was found, or why it was not
+  /// Paths of PMPI tools that the program is linked with in front of its MPI library, in order.
+  std::vector<std::string> tools{};
 };
 
 /// The family that a library's name gives away: "libmpi.so.40" -> "openmpi". "" for any other.
@@ -30,6 +32,10 @@ class LibraryFinder {
   std::vector<std::string> library_path_;  // LD_LIBRARY_PATH
   std::vector<std::string> system_;        // ld.so.conf's and the built-in directories
 };
+
+/// Whether a shared library is a PMPI tool: it defines MPI_ functions, and not the PMPI_ functions
+/// that they call.
+bool is_pmpi_tool(const std::string& path);
 
 /// The path that execvp would start; "" if there is none.
 std::string find_program(const std::string& name);

@@ -1,6 +1,5 @@
 """`hob advise`: one run, and what it says about the three mechanisms."""
 
-import json
 import subprocess
 import tempfile
 import time
@@ -8,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hob import run as runner
-from hob.report.data import ACCESS_TYPES, Run, access_counts, load
+from hob.report.data import ACCESS_TYPES, access_counts, load
 from hob.report.words import quantity, seconds, share, size
 from hob.where import HobError
 
@@ -265,7 +264,7 @@ def main(args):
             raise HobError(f"the program ended with status {status}: no advice")
         if not Path(args.json).exists():
             raise HobError("the program wrote no report: did it reach MPI_Finalize?")
-        run = Run(json.loads(Path(args.json).read_text()))
+        run = load(args.json)
     args.json = None
     advices = advise(run, args.get_us)
     print(text(run, advices))

@@ -37,9 +37,12 @@ def allowed(row):
         return row["allowed"].replace("|", ", ")
     if row["type"].lower() == "flag":
         return "on, off"
-    kind = {"size": "bytes (K, M, G, T)", "count": "whole number", "real": "number"}.get(
-        row["type"].lower(), "text"
-    )
+    kind = {
+        "size": "bytes (K, M, G, T)",
+        "count": "whole number",
+        "real": "number",
+        "path": "path",
+    }.get(row["type"].lower(), "text")
     low, _, high = row["allowed"].partition("..")
     span = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
     return f"{kind}, {span}" if row["allowed"] else kind

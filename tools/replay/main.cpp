@@ -91,7 +91,8 @@ std::vector<Budget> parse_budgets(const std::string& text) {
       budget.value *= std::pow(1024.0, static_cast<double>(power + 1));
     else if (!unit.empty())
       used = 0;
-    if (used == 0 || !(budget.value > 0))
+    // More than 1 PiB: no machine, and no whole number either before long.
+    if (used == 0 || !(budget.value > 0) || budget.value > 0x1p50)
       fail(fmt::format(
           "--size {}: not a size; write bytes, 64K, 4M, 1G, or per cent of the footprint as 25%",
           word));
@@ -358,6 +359,10 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return hob::replay::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr,
+                 "hob replay: not enough memory for caches of these sizes or for this trace\n");
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "hob replay: %s\n", error.what());
     return 1;

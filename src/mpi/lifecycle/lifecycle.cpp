@@ -12,6 +12,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/heat/heating.hpp"
+#include "mpi/lifecycle/launcher.hpp"
 #include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
@@ -28,6 +29,9 @@ namespace hob::mpi {
 
 void read_settings() {
   const auto errors = context().settings.load(environ);
+  if (launcher_rank() <= 0)
+    for (const auto& warning : context().settings.warnings())
+      std::fprintf(stderr, "hob: %s\n", warning.c_str());
   if (errors.empty()) return;
   if (launcher_rank() <= 0)
     for (const auto& error : errors) std::fprintf(stderr, "hob: %s\n", error.c_str());
@@ -91,6 +95,9 @@ void start(int thread_level, bool world, bool any_thread) {
   process.started = seconds_since_epoch();
   if (world) {
     MPI_Comm all = MPI_COMM_WORLD;
+    int world_size = 0;
+    real::Comm_size(all, &world_size);
+    warn_of_singletons(world_size);
     if (!process.settings.off) all = without_ghosts(thread_level);
     real::Comm_rank(all, &process.rank);
     real::Comm_size(all, &process.size);

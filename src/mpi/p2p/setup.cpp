@@ -72,7 +72,7 @@ void start() {
   m.user_threshold = settings.match_threshold;
   m.lone_waits_in_library = waits_sooner_in_library();
   const bool few_are_sooner = m.mode == Mode::always && m.lone_waits_in_library && !many_threads;
-  m.few = few_are_sooner ? settings.match_few : 0;
+  m.few = few_are_sooner ? settings.match_repost : 0;
   measure_costs();
   add_poller({look, repost_all});
   report_queues();

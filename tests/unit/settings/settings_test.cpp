@@ -1,8 +1,10 @@
 #include "settings/settings.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 namespace hob::settings {
@@ -60,6 +62,112 @@ TEST(Settings, ErrorsOfAFileNameFileAndLine) {
   EXPECT_NE(errors[0].find(path + ":2:"), std::string::npos) << errors[0];
   EXPECT_NE(errors[1].find("did you mean 'cache_size'"), std::string::npos) << errors[1];
   unlink(path.c_str());
+}
+
+TEST(Settings, AnOldNameIsTakenWithAWarningAndThePresentOneWins) {
+  Settings settings;
+  const char* old_name[] = {"HOB_MATCH_FEW=7", nullptr};
+  EXPECT_TRUE(settings.load(old_name).empty());
+  EXPECT_EQ(settings.match_repost, 7u);
+  ASSERT_EQ(settings.warnings().size(), 1u);
+  EXPECT_NE(settings.warnings()[0].find("HOB_MATCH_FEW"), std::string::npos);
+  EXPECT_NE(settings.warnings()[0].find("HOB_MATCH_REPOST"), std::string::npos);
+  const char* both[] = {"HOB_MATCH_REPOST=9", "HOB_MATCH_FEW=8", nullptr};
+  EXPECT_TRUE(settings.load(both).empty());
+  EXPECT_EQ(settings.match_repost, 9u);
+  EXPECT_NE(settings.set("match_few", "many", Origin::File), "");
+}
+
+TEST(Settings, WordsWithANumberTakePowersOfTwo) {
+  Settings settings;
+  for (auto good : {"default", "lla-8", "hash", "hash-1", "hash-1024", "hash-1048576"})
+    EXPECT_EQ(settings.set("match_strategy", good, Origin::File), "") << good;
+  for (auto bad :
+       {"foo", "lla-3", "hash-", "hash-0", "hash-3", "hash-2097152", "hash-N", "hash-2x"})
+    EXPECT_NE(settings.set("match_strategy", bad, Origin::File), "") << bad;
+  EXPECT_EQ(settings.match_strategy, "hash-1048576");
+}
+
+TEST(Settings, AnIndexThatNoMachineCouldHoldIsRefused) {
+  Settings settings;
+  EXPECT_NE(settings.set("cache_index", "4294967295", Origin::Environment), "");
+}
+
+/// A directory of its own, in which the process is while this lives.
+class WorkingDirectory {
+ public:
+  WorkingDirectory() {
+    std::string pattern = testing::TempDir() + "hob_settings_XXXXXX";
+    path_ = mkdtemp(pattern.data());
+    std::filesystem::current_path(path_);
+  }
+  ~WorkingDirectory() {
+    std::filesystem::current_path("/");
+    std::filesystem::remove_all(path_);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The one error of loading with nothing in the environment; "" for none.
+std::string error_of_load(const char* variable = nullptr) {
+  const char* environment[] = {variable, nullptr};
+  const auto errors = Settings().load(environment);
+  EXPECT_LE(errors.size(), 1u);
+  return errors.empty() ? "" : errors[0];
+}
+
+TEST(ConfigFile, IsReadWhereItBelongsToTheUser) {
+  const WorkingDirectory here;
+  EXPECT_EQ(error_of_load(), "");
+  std::ofstream("hob.conf") << "cache = strict";
+  const char* environment[] = {nullptr};
+  Settings settings;
+  EXPECT_TRUE(settings.load(environment).empty());
+  EXPECT_EQ(settings.cache, "strict");
+}
+
+TEST(ConfigFile, AFifoOrADirectoryIsAnErrorAndNobodyWaits) {
+  const WorkingDirectory here;
+  ASSERT_EQ(mkfifo("hob.conf", 0600), 0);
+  EXPECT_NE(error_of_load().find("no regular file"), std::string::npos);
+  EXPECT_NE(error_of_load("HOB_CONFIG=hob.conf").find("no regular file"), std::string::npos);
+  ASSERT_EQ(unlink("hob.conf"), 0);
+  ASSERT_EQ(mkdir("hob.conf", 0700), 0);
+  EXPECT_NE(error_of_load().find("no regular file"), std::string::npos);
+}
+
+TEST(ConfigFile, AnUnreadableOneIsAnError) {
+  const WorkingDirectory here;
+  std::ofstream("hob.conf") << "cache = strict";
+  ASSERT_EQ(chmod("hob.conf", 0), 0);
+  const uid_t before = geteuid();
+  if (before == 0) {  // root reads every file
+    ASSERT_EQ(chmod(".", 0755), 0);
+    ASSERT_EQ(seteuid(4321), 0);
+  }
+  const std::string error = error_of_load();
+  ASSERT_EQ(seteuid(before), 0);
+  EXPECT_NE(error.find("Permission denied"), std::string::npos) << error;
+}
+
+TEST(ConfigFile, OfSomebodyElseIsReadOnlyWhereItIsNamed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  const WorkingDirectory here;
+  std::ofstream("hob.conf") << "cache = strict";
+  ASSERT_EQ(chown("hob.conf", 4321, 4321), 0);
+  EXPECT_NE(error_of_load().find("4321"), std::string::npos);
+  EXPECT_EQ(error_of_load("HOB_CONFIG=hob.conf"), "");
+}
+
+TEST(ConfigFile, NamesNoFilesToWriteUnlessTheUserNamedIt) {
+  const WorkingDirectory here;
+  for (const std::string line : {"json = .bashrc", "trace = /tmp"}) {
+    std::ofstream("hob.conf") << line;
+    EXPECT_NE(error_of_load().find("HOB_CONFIG"), std::string::npos) << line;
+    EXPECT_EQ(error_of_load("HOB_CONFIG=hob.conf"), "") << line;
+  }
 }
 
 TEST(Settings, AnUnknownVariableIsAnError) {

@@ -209,9 +209,9 @@ def load(path):
         document = json.loads(Path(path).read_text())
     except OSError as error:
         raise HobError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HobError(
-            f"{path} is no JSON ({error}); did the run end before it was written?"
+            f"{path} is no JSON of Hob ({error}); did the run end before it was written?"
         ) from error
     if not isinstance(document, dict) or "hob" not in document:
         raise HobError(f"{path} was not written by Hob (HOB_JSON, or hob run --json)")

@@ -1,0 +1,19 @@
+// Reading a configuration file that may be anything, and anybody's.
+#pragma once
+
+#include <string>
+
+#include "settings/settings.hpp"
+
+namespace hob::settings {
+
+struct ConfigFile {
+  std::string text;
+  std::string error;  ///< "" where the file was read
+};
+
+/// The text of a regular file of at most 1 MiB. Never waits, also where the path is a FIFO. A file
+/// that was found must belong to the user or to root. The error names the path and what is wrong.
+ConfigFile read_config_file(const std::string& path, Trust trust);
+
+}  // namespace hob::settings
