@@ -22,6 +22,10 @@ endif()
 
 add_compile_options(-Wall -Wextra -Wshadow -Werror)
 
+# Of the C++ library, which is linked in, only what is used: the rest would ask for a newer C library than
+# clusters have (arc4random, glibc 2.36, for a random device that nobody opens).
+add_link_options(-Wl,--gc-sections)
+
 set(HOB_SANITIZE "" CACHE STRING "Sanitizers for the pure parts: address, undefined, thread (comma separated)")
 if(HOB_SANITIZE)
   add_compile_options(-fsanitize=${HOB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

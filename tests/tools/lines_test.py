@@ -1,0 +1,140 @@
+"""Every line that README.md and docs/ tell a user to type is run as it stands there, in a directory with a
+program `app`, or is in the table below with the reason why it is not run here."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import BUILD, ROOT, clean_environment, mpis
+
+from run_test import PROGRAM
+
+# What a line is changed to before it is run: the size of a cluster.
+CHANGES = (
+    (r"-n 512\b", "-n 2"),
+    (r"-n 516\b", "-n 3"),  # with one ghost
+    (r"-n 34\b", "-n 3"),
+    (r"^mpirun\b", "mpiexec"),
+    (r"\binput\b", ""),
+)
+
+# Lines that are not run here: (pattern, reason).
+ELSEWHERE = (
+    (r"^make demo\b", "tools.user runs it, as an ordinary user"),
+    (r"^make test\b", "this test is part of it"),
+    (r"^cmake (-B|--build|--install)", "tools.cluster runs it, with each MPI library alone"),
+    (r"^(srun|sbatch|salloc|flux)\b", "needs a cluster"),
+    (r"\bapptainer\b", "needs a container image"),
+    (r"^pip install\b", "tools.wheel runs it"),
+    (r"^(./)?hob bench\b", "takes minutes; `hob bench` measures, and has tests of its own"),
+    (r"^hob replay --suite\b", "takes minutes; unit.replay_test runs parts of the suites"),
+    (r"^(spack|apt-get)\b", "needs spack, or changes the machine"),
+)
+
+# Pages of what was measured once: their commands take hours or other people's programs.
+LEFT_OUT = ("docs/measurements/", "docs/developers/")
+
+COMMAND = re.compile(
+    r"^(\w+=\S+ )*(\./hob|hob|\S*/hob|make|cmake|mpiexec|mpirun|srun|sbatch|salloc|flux|pip|spack|apt-get|lcc)"
+    r"( |$)"
+)
+
+
+def typed_lines(path):
+    """The commands in the blocks of a page, without comments."""
+    fenced = False
+    for line in path.read_text().splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            command = re.sub(r"\s+#\s.*", "", line).strip()
+            if COMMAND.match(command):
+                yield command
+
+
+def pages():
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if not str(path.relative_to(ROOT)).startswith(LEFT_OUT):
+            yield path
+
+
+class Lines(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.mpi = mpis().get("mpich5") or next(iter(mpis().values()))
+        cls.scratch = tempfile.TemporaryDirectory(prefix="hob-lines-")
+        cls.home = Path(cls.scratch.name)
+        subprocess.run(
+            ["cmake", "--install", BUILD, "--prefix", cls.home / "hob"],
+            check=True,
+            capture_output=True,
+        )
+        (cls.home / "app.c").write_text(PROGRAM)
+        subprocess.run([cls.mpi["cc"], cls.home / "app.c", "-o", cls.home / "app"], check=True)
+        (cls.home / "graph.txt").write_text("0 1\n1 2\n2 0\n2 3\n3 0\n")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def prepare(self, directory):
+        """A directory as the user's: ./hob, ./app, and what an earlier line of the page left."""
+        for name in ("app", "graph.txt"):
+            if not (directory / name).exists():
+                shutil.copy(self.home / name, directory / name)
+        if not (directory / "hob").exists():
+            os.symlink(ROOT / "hob", directory / "hob")
+
+    def start(self, line, directory):
+        for pattern, replacement in CHANGES:
+            line = re.sub(pattern, replacement, line)
+        programs = BUILD / "bin" / "mpich5"
+        path = [Path(self.mpi["exec"]).parent, directory, programs, os.environ["PATH"]]
+        return subprocess.run(
+            ["sh", "-c", line],
+            cwd=directory,
+            env=clean_environment(
+                HOME=str(self.home),
+                PATH=os.pathsep.join(map(str, path)),
+                OMPI_ALLOW_RUN_AS_ROOT="1",
+                OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+            ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+
+    def test_every_line_works_or_has_a_reason(self):
+        ran = set()
+        for page in pages():
+            with tempfile.TemporaryDirectory(dir=self.home) as scratch:
+                directory = Path(scratch)
+                self.prepare(directory)
+                for line in typed_lines(page):
+                    if any(re.search(pattern, line) for pattern, _ in ELSEWHERE):
+                        continue
+                    with self.subTest(page=str(page.relative_to(ROOT)), line=line):
+                        if line in ran and ">" not in line and "--json" not in line:
+                            continue
+                        ran.add(line)
+                        done = self.start(line, directory)
+                        self.assertEqual(
+                            done.returncode, 0, done.stdout[-1500:] + done.stderr[-1500:]
+                        )
+        self.assertGreater(len(ran), 8)
+
+    def test_every_reason_is_needed(self):
+        lines = [line for page in pages() for line in typed_lines(page)]
+        self.assertGreater(len(lines), 12)
+        for pattern, _ in ELSEWHERE[:5]:
+            self.assertTrue(any(re.search(pattern, line) for line in lines), pattern)
+
+
+if __name__ == "__main__":
+    unittest.main()
