@@ -16,7 +16,7 @@ SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 # How far a build is: ninja's own estimate of what is left.
 export NINJA_STATUS ?= [%f of %t, %w so far, %W left] 
 
-.PHONY: all setup build demo test test-full bench sanitize format lint lint-format lint-python lint-cpp lint-docs install docs clean help
+.PHONY: all setup build demo test test-full bench sanitize format lint lint-includes lint-format lint-python lint-cpp lint-docs install docs clean help
 
 all: build
 
@@ -27,8 +27,8 @@ help:
 	@echo 'make bench           the benchmarks, each against its limits (takes a while)'
 	@echo 'make sanitize        only the tests under the address and thread sanitizers'
 	@echo 'make format          clang-format and ruff, in place'
-	@echo 'make lint            formatting, clang-tidy, ruff: reports, changes nothing'
-	@echo 'make docs            docs/configuration.md from the settings table'
+	@echo 'make lint            layers, formatting, clang-tidy, ruff: reports'
+	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
 	@echo 'make clean           removes build/ and out/; .deps stays'
 	@echo 'JOBS=N               compile with N processes (now $(JOBS))'
@@ -84,7 +84,11 @@ format:
 	@clang-format -i $(SOURCES)
 	@ruff format --quiet tools tests apps src packaging && ruff check --quiet --fix tools tests apps src packaging
 
-lint: lint-format lint-python lint-cpp lint-docs
+lint: lint-includes lint-format lint-python lint-cpp lint-docs
+
+# The layers of src/ (docs/architecture.md), by its includes.
+lint-includes:
+	@scripts/check-includes
 
 lint-format:
 	@scripts/setup --lint
@@ -112,6 +116,7 @@ lint-docs: build
 
 docs: build
 	@./hob config --markdown >docs/configuration.md
+	@scripts/check-includes --picture docs/layers.svg
 
 install: build
 	@cmake --install build/default --prefix '$(PREFIX)'

@@ -1,55 +1,72 @@
-// Counters by name, as listed in counters.def.
+// Counters: their names, and where their values are found.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace hob::report {
 
-enum class Counter : std::size_t {
-#define HOB_COUNTER(name, scope, unit, help) name,
-#include "report/counters.def"
-#undef HOB_COUNTER
-  count
-};
-inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count);
+enum class Kind { count, level };  ///< a level goes up and down; a count only goes up
 
-enum class Scope { window, process };
-
+/// What is told of a counter; `unit` is "B" or what is counted.
 struct CounterInfo {
   std::string_view name;
-  Scope scope;
   std::string_view unit;
   std::string_view help;
+  Kind kind = Kind::count;
 };
 
-inline constexpr std::array<CounterInfo, counter_count> counter_table = {{
-#define HOB_COUNTER(name, scope, unit, help) {#name, Scope::scope, unit, help},
-#include "report/counters.def"
-#undef HOB_COUNTER
-}};
+/// A counter of a part of Hob: one row of the part's table. `value` reads it from an object of the
+/// part's (a window, a queue, the whole process).
+template <class Object>
+struct CounterRow {
+  CounterInfo info;
+  std::uint64_t (*value)(const Object&);
+};
 
-/// The counter of this name, if there is one.
-constexpr std::optional<Counter> find_counter(std::string_view name) {
-  for (std::size_t i = 0; i < counter_count; ++i)
-    if (counter_table[i].name == name) return static_cast<Counter>(i);
-  return std::nullopt;
+template <class Object, std::size_t count>
+using CounterRows = std::array<CounterRow<Object>, count>;
+
+template <class Object, std::size_t count>
+constexpr std::array<CounterInfo, count> infos_of(const CounterRows<Object, count>& rows) {
+  std::array<CounterInfo, count> infos{};
+  for (std::size_t i = 0; i < count; ++i) infos[i] = rows[i].info;
+  return infos;
 }
 
-/// One value per counter. A plain array inside, so that it can be summed by a reduction.
-struct Counters {
-  std::array<std::uint64_t, counter_count> values{};
+/// Adds an object's values to `sums`, which has one for each row.
+template <class Object, std::size_t count>
+void add_values(const CounterRows<Object, count>& rows, const Object& object,
+                std::span<std::uint64_t> sums) {
+  for (std::size_t i = 0; i < count; ++i) sums[i] += rows[i].value(object);
+}
 
-  std::uint64_t& operator[](Counter counter) { return values[static_cast<std::size_t>(counter)]; }
-  std::uint64_t operator[](Counter counter) const {
-    return values[static_cast<std::size_t>(counter)];
-  }
-  void add(const Counters& other) {
-    for (std::size_t i = 0; i < counter_count; ++i) values[i] += other.values[i];
+/// Values by name, in the order of their tables.
+struct Counters {
+  struct Value {
+    std::string_view name;
+    std::uint64_t value;
+  };
+  std::vector<Value> values;
+
+  /// 0 for a name that is not there.
+  std::uint64_t operator[](std::string_view name) const {
+    for (const Value& each : values)
+      if (each.name == name) return each.value;
+    return 0;
   }
 };
+
+/// One object's counters.
+template <class Object, std::size_t count>
+Counters counters_of(const CounterRows<Object, count>& rows, const Object& object) {
+  Counters counters;
+  for (const auto& row : rows) counters.values.push_back({row.info.name, row.value(object)});
+  return counters;
+}
 
 }  // namespace hob::report

@@ -1,9 +1,15 @@
 #include "report/report.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace hob::report {
@@ -11,12 +17,29 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json counters_json(const Counters& counters, bool window) {
+std::string iso_time(double seconds) {
+  const auto whole = static_cast<std::time_t>(seconds);
+  std::tm utc{};
+  gmtime_r(&whole, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::string dump(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+ordered_json counters_json(const Counters& counters) {
   ordered_json json = ordered_json::object();
-  for (std::size_t i = 0; i < counter_count; ++i)
-    if (!window || counter_table[i].scope == Scope::window)
-      json[std::string(counter_table[i].name)] = counters.values[i];
+  for (const auto& [name, value] : counters.values) json[std::string(name)] = value;
   return json;
+}
+
+ordered_json histogram_json(const Histogram& histogram) {
+  return {{"unit", histogram.unit}, {"scale", "log2"}, {"counts", histogram.counts}};
 }
 
 ordered_json window_json(const WindowFacts& facts) {
@@ -27,10 +50,9 @@ ordered_json window_json(const WindowFacts& facts) {
                        {"ranks", facts.ranks},
                        {"mode", facts.mode},
                        {"mode_reason", facts.mode_reason}};
-  json["counters"] = counters_json(facts.counters, true);
+  json["counters"] = counters_json(facts.counters);
   ordered_json histograms = ordered_json::object();
-  for (const auto& h : facts.histograms)
-    histograms[h.name] = {{"unit", h.unit}, {"scale", "log2"}, {"counts", h.counts}};
+  for (const auto& h : facts.histograms) histograms[h.name] = histogram_json(h);
   json["histograms"] = std::move(histograms);
   ordered_json occupancy = ordered_json::array();
   for (const auto& p : facts.occupancy)
@@ -50,21 +72,6 @@ ordered_json window_json(const WindowFacts& facts) {
   if (!facts.failures.empty()) json["failures"] = facts.failures;
   return json;
 }
-
-std::string iso_time(double seconds) {
-  const auto whole = static_cast<std::time_t>(seconds);
-  std::tm utc{};
-  gmtime_r(&whole, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-std::string dump(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
-}  // namespace
 
 std::string bytes_text(double bytes) {
   constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -89,13 +96,8 @@ std::string count_text(std::uint64_t count) {
 std::string rank_json(const RankFacts& facts) {
   ordered_json json = {
       {"rank", facts.rank}, {"host", facts.host}, {"memory_bytes", facts.memory_bytes}};
-  json["counters"] = counters_json(facts.counters, false);
-  json["windows"] = ordered_json::array();
-  for (const auto& window : facts.windows) json["windows"].push_back(window_json(window));
-  for (const auto& [name, text] : facts.sections) {
-    auto section = ordered_json::parse(text, nullptr, false);
-    if (!section.is_discarded()) json[name] = std::move(section);
-  }
+  json["counters"] = counters_json(facts.counters);
+  for (const auto& [name, section] : facts.sections) json[name] = section;
   json["notes"] = facts.notes;
   return dump(json);
 }
@@ -125,50 +127,35 @@ std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks)
   return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string summary(const RunFacts& run, const Counters& sums,
-                    const std::vector<std::string>& extra, const std::vector<std::string>& notes) {
+std::string summary(const RunFacts& run, const std::vector<std::string>& lines,
+                    const std::vector<std::string>& notes) {
   std::string text;
-  const auto line = [&](const std::string& content) { text += "hob: " + content + "\n"; };
-  const auto value = [&](Counter c) { return sums[c]; };
-  const std::uint64_t gets = value(Counter::gets);
-  if (gets != 0) {
-    const std::uint64_t hits = value(Counter::hits_full) + value(Counter::hits_pending);
-    const std::uint64_t shared = value(Counter::shared_hits);
-    line(fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
-                     count_text(gets),
-                     100.0 * static_cast<double>(hits) / static_cast<double>(gets),
-                     bytes_text(static_cast<double>(value(Counter::bytes_from_cache))),
-                     count_text(value(Counter::native_gets))));
-    if (shared != 0)
-      line(fmt::format("{:.1f}% served from what other ranks of the node had fetched ({})",
-                       100.0 * static_cast<double>(shared) / static_cast<double>(gets),
-                       bytes_text(static_cast<double>(value(Counter::shared_bytes)))));
-    if (value(Counter::flushes_skipped) != 0)
-      line(fmt::format("{} of {} flushes had nothing to complete",
-                       count_text(value(Counter::flushes_skipped)),
-                       count_text(value(Counter::flushes))));
-    if (value(Counter::bypassed) != 0)
-      line(fmt::format("{} gets left alone: their targets are as fast as a hit",
-                       count_text(value(Counter::bypassed))));
-    if (value(Counter::verified) != 0)
-      line(fmt::format("verify: {} hits compared, {} differed",
-                       count_text(value(Counter::verified)),
-                       count_text(value(Counter::verify_failures))));
-  }
-  if (value(Counter::ghost_redirected) + value(Counter::ghost_direct) != 0)
-    line(fmt::format("{} one-sided operations done by ghosts, {} directly in shared memory",
-                     count_text(value(Counter::ghost_redirected)),
-                     count_text(value(Counter::ghost_direct))));
-  if (value(Counter::receives_in_prq) + value(Counter::messages_dequeued) != 0)
-    line(fmt::format("{} of {} receives waited in Hob's queue, {} messages matched there",
-                     count_text(value(Counter::receives_in_prq)),
-                     count_text(value(Counter::receives)),
-                     count_text(value(Counter::messages_dequeued))));
-  for (const auto& content : extra) line(content);
-  for (const auto& content : notes) line(content);
+  for (const auto* each : {&lines, &notes})
+    for (const std::string& line : *each) text += "hob: " + line + "\n";
   if (text.empty())
-    line(fmt::format("{} ranks, {:.1f} s, nothing for Hob to do", run.ranks, run.seconds));
+    return fmt::format("hob: {} ranks, {:.1f} s, nothing for Hob to do\n", run.ranks, run.seconds);
   return text;
+}
+
+std::string save(const std::string& path, const std::string& text) {
+  const auto write = [&](const std::string& to) {
+    std::ofstream file(to);
+    file << text;
+    return file.flush().good();
+  };
+  std::error_code none;
+  const auto there = std::filesystem::status(path, none);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+    return write(path) ? "" : std::strerror(errno);
+  // A link goes on pointing to the file.
+  const auto target = std::filesystem::exists(there) ? std::filesystem::canonical(path, none)
+                                                     : std::filesystem::path(path);
+  const std::string beside = fmt::format("{}.{}.part", target.string(), getpid());
+  errno = 0;
+  if (write(beside) && std::rename(beside.c_str(), target.c_str()) == 0) return "";
+  const int error = errno;
+  std::remove(beside.c_str());
+  return error != 0 ? std::strerror(error) : "not all of it could be written";
 }
 
 }  // namespace hob::report

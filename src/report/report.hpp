@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,9 +52,8 @@ struct RankFacts {
   std::string host;
   std::uint64_t memory_bytes = 0;  ///< resident memory of the process
   Counters counters;
-  std::vector<WindowFacts> windows;
-  /// Further members of the rank's object, as (name, JSON text); made by other parts of Hob.
-  std::vector<std::pair<std::string, std::string>> sections;
+  /// Further members of the rank's object, made by the parts of Hob.
+  std::vector<std::pair<std::string, nlohmann::ordered_json>> sections;
   std::vector<std::string> notes;
 };
 
@@ -72,16 +71,26 @@ struct RunFacts {
   std::vector<Setting> settings;
 };
 
-/// One rank's part of the JSON.
+nlohmann::ordered_json counters_json(const Counters& counters);
+nlohmann::ordered_json histogram_json(const Histogram& histogram);
+nlohmann::ordered_json window_json(const WindowFacts& facts);
+
+/// One rank's part of the JSON. Text that is not UTF-8 (names that programs give) is shown with
+/// replacement characters.
 std::string rank_json(const RankFacts& facts);
 
 /// The whole JSON: `ranks` are the texts made by rank_json.
 std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks);
 
-/// The summary: sums over all ranks, and notes, in plain words. Each line starts with "hob: ".
-/// `extra`: lines of other parts.
-std::string summary(const RunFacts& run, const Counters& sums,
-                    const std::vector<std::string>& extra, const std::vector<std::string>& notes);
+/// The summary: what the parts of Hob say of all ranks, and notes, in plain words. Each line starts
+/// with "hob: ".
+std::string summary(const RunFacts& run, const std::vector<std::string>& lines,
+                    const std::vector<std::string>& notes);
+
+/// Writes a file in place of `path`, so that nobody sees half of it: beside it first, then renamed.
+/// What is not a regular file (a pipe, a terminal) is written to. "" or what went wrong; nothing is
+/// left behind then.
+std::string save(const std::string& path, const std::string& text);
 
 /// "1.5 GiB", "17 B".
 std::string bytes_text(double bytes);

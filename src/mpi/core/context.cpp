@@ -19,6 +19,10 @@ void note(std::string sentence) {
     notes.push_back(std::move(sentence));
 }
 
+std::string output_path(const std::string& configured) {
+  return configured.empty() ? configured : configured + context().suffix;
+}
+
 int launcher_rank() {
   for (const char* name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
     if (const char* value = std::getenv(name)) return std::atoi(value);

@@ -21,6 +21,7 @@ struct Context {
   std::string mpi_version;
   double started = 0;              ///< seconds since the Unix epoch
   std::vector<std::string> notes;  ///< plain sentences for the report; only from this process
+  std::string suffix;  ///< of files that this job writes; "" unless another job began it
 };
 
 /// The one context of a process. Global, since MPI calls have no argument that could carry it.
@@ -28,6 +29,10 @@ Context& context();
 
 /// Adds a sentence to the report, once. Thread safe.
 void note(std::string sentence);
+
+/// Where this job writes what the settings name: a job that another one began (MPI_Comm_spawn, or a
+/// launcher called by a program) has the same settings, and must not write over the other's files.
+std::string output_path(const std::string& configured);
 
 /// The rank that the launcher gave this process, before MPI is initialised; -1 if none did.
 int launcher_rank();

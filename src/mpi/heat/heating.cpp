@@ -4,7 +4,9 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cache/lazy_memory.hpp"
@@ -12,7 +14,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/report/report.hpp"
+#include "mpi/report/registry.hpp"
 
 namespace hob::mpi::heating {
 namespace {
@@ -89,21 +91,25 @@ std::vector<int> occupied_by_others() {
   return occupied;
 }
 
-std::string json() {
-  if (context().settings.heat == "off") return "";
-  std::string text = fmt::format(
-      R"({{"on":{},"reason":"{}","cpu":{},"cache_level":{},"cold_ns":{:.0f},"heated_ns":{:.0f},)"
-      R"("computing":{:.4f})",
-      heater != nullptr, verdict.reason, verdict.placement.cpu, verdict.placement.cache_level,
-      verdict.cold_ns, verdict.heated_ns, verdict.interference);
+nlohmann::ordered_json section() {
+  if (context().settings.heat == "off") return {};
+  nlohmann::ordered_json json = {{"on", heater != nullptr},
+                                 {"reason", verdict.reason},
+                                 {"cpu", verdict.placement.cpu},
+                                 {"cache_level", verdict.placement.cache_level},
+                                 {"cold_ns", std::round(verdict.cold_ns)},
+                                 {"heated_ns", std::round(verdict.heated_ns)},
+                                 {"computing", verdict.interference}};
   if (heater != nullptr) {
     const heat::Stats stats = heater->stats();
-    text += fmt::format(
-        R"(,"passes":{},"idle_passes":{},"lines":{},"regions":{},"region_bytes":{},"deferred":{})",
-        stats.passes, stats.idle_passes, stats.lines, stats.regions, stats.region_bytes,
-        stats.deferred);
+    json["passes"] = stats.passes;
+    json["idle_passes"] = stats.idle_passes;
+    json["lines"] = stats.lines;
+    json["regions"] = stats.regions;
+    json["region_bytes"] = stats.region_bytes;
+    json["deferred"] = stats.deferred;
   }
-  return text + "}";
+  return json;
 }
 
 /// Where a heater goes without asking whether it gains.
@@ -122,7 +128,6 @@ void place(const std::vector<int>& occupied) {
 void start() {
   const settings::Settings& settings = context().settings;
   if (settings.heat == "off") return;
-  add_report_part({"heat", json, nullptr});
   if (!context().world) {
     verdict.reason = "no heater: a program of sessions alone has none";
     return note(verdict.reason);
@@ -164,6 +169,8 @@ match::MemoryObserver* observer() {
   static QueueMemory memory;
   return heater != nullptr ? &memory : nullptr;
 }
+
+void register_report() { add_report_part({.name = "heat", .section = section}); }
 
 void pause() {
   if (heater != nullptr) heater->pause();

@@ -10,6 +10,9 @@ namespace hob::mpi::heating {
 /// live on at exit give their memory back to it.
 inline heat::Heater* heater = nullptr;
 
+/// Before MPI starts.
+void register_report();
+
 /// After MPI has started and before queues and caches are made: reads the settings, probes if they
 /// say so, and starts the heater. Collective over the program's world if the settings ask for it.
 void start();

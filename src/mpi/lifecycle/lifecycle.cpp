@@ -23,7 +23,6 @@
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/ghost/client.hpp"
-#include "mpi/rma/window_report.hpp"
 
 namespace hob::mpi {
 
@@ -79,6 +78,27 @@ static MPI_Comm without_ghosts(int thread_level) {
   return users;
 }
 
+/// Inherited by all that this process begins. No setting, hence no name of one.
+constexpr const char* kJobVariable = "_HOB_JOB";
+
+/// Whether another job that Hob serves began this one.
+static bool is_child() {
+  MPI_Comm parent = MPI_COMM_NULL;
+  if (context().world) real::Comm_get_parent(&parent);
+  const std::string own = std::to_string(getpid());
+  const char* job = std::getenv(kJobVariable);
+  const bool inside = job && job != own;
+  if (!job) setenv(kJobVariable, own.c_str(), 0);
+  return inside || parent != MPI_COMM_NULL;
+}
+
+/// Files of a child are told apart by the process id of its first rank.
+static std::string suffix_of_files() {
+  int child = is_child() ? getpid() : 0;
+  if (context().world) real::Bcast(&child, 1, MPI_INT, 0, context().comm);
+  return child == 0 ? std::string() : fmt::format(".child-{}", child);
+}
+
 void start(int thread_level, bool world, bool any_thread) {
   Context& process = context();
   many_threads = thread_level == MPI_THREAD_MULTIPLE;
@@ -114,7 +134,7 @@ void start(int thread_level, bool world, bool any_thread) {
   } else {
     process.rank = std::max(launcher_rank(), 0);
   }
-  report_windows();
+  if (!process.settings.off) process.suffix = suffix_of_files();
   if (!process.settings.off) heating::start();
   if (!process.settings.off) p2p::start();
   active = !process.settings.off;

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "mpi/heat/heating.hpp"
-#include "mpi/report/report.hpp"
+#include "mpi/report/registry.hpp"
 #include "mpi/rma/window.hpp"
 
 using namespace hob::mpi;
@@ -26,9 +26,9 @@ HOB_EXPORT int HOB_Invalidate_target(int target, MPI_Win win) {
 HOB_EXPORT int CLAMPI_Invalidate(MPI_Win win) __attribute__((alias("HOB_Invalidate")));
 
 HOB_EXPORT int HOB_Counter(const char* name, unsigned long long* value) {
-  const auto counter = hob::report::find_counter(name);
-  if (!counter) return MPI_ERR_ARG;
-  *value = process_counters()[*counter];
+  const int counter = find_counter(name);
+  if (counter < 0) return MPI_ERR_ARG;
+  *value = counter_values()[static_cast<std::size_t>(counter)];
   return MPI_SUCCESS;
 }
 

@@ -121,9 +121,6 @@ void drop_reference(Channel& channel);
 /// All channels whose communicator has not been freed, oldest first. The gate is held.
 std::vector<Channel*> all_channels();
 
-/// Makes the queues part of the report.
-void report_queues();
-
 /// Takes down what an ending channel has to tell. The gate is held.
 void remember(const Channel& channel);
 

@@ -1,8 +1,9 @@
 // The queues of every communicator in the report.
-#include "mpi/report/report.hpp"
+#include "mpi/p2p/report.hpp"
 
 #include <fmt/core.h>
 
+#include <array>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +14,8 @@
 #include "mpi/p2p/fast_path.hpp"
 #include "mpi/p2p/gate.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/report/registry.hpp"
+#include "report/report.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -99,28 +102,49 @@ std::vector<Queues> all_queues() {
   return all;
 }
 
-std::string json() {
+ordered_json section() {
   const std::lock_guard guard(gate);
-  auto list = ordered_json::array();
+  ordered_json list;
   for (const Queues& queues : all_queues())
     if (queues.stats.any()) list.push_back(json_of(queues));
-  // A communicator's name may be any bytes.
-  return list.empty() ? std::string()
-                      : list.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return list;
 }
 
-void count(report::Counters& counters) {
-  using report::Counter;
+/// The counters of this process: name, unit, meaning, and where the value is found.
+using Row = report::CounterRow<match::QueueCounters>;
+constexpr auto kCounters = std::to_array<Row>({
+    {{"receives", "receives", "Receives that the program posted."},
+     [](const match::QueueCounters& c) -> std::uint64_t { return c.receives(); }},
+    {{"receives_in_prq", "receives",
+      "Of these, those that went to Hob's posted-receive queue instead of the MPI library's."},
+     [](const match::QueueCounters& c) -> std::uint64_t { return c.in_prq; }},
+    {{"receives_immediate", "receives",
+      "Of these, those that found their message in Hob's unexpected-message queue."},
+     [](const match::QueueCounters& c) -> std::uint64_t { return c.immediate; }},
+    {{"receives_reposted", "receives",
+      "Receives of Hob's queue that were posted with the MPI library after all."},
+     [](const match::QueueCounters& c) -> std::uint64_t { return c.reposted; }},
+    {{"receives_reposted_few", "receives",
+      "The same, since they were few and the program waited for one."},
+     [](const match::QueueCounters& c) -> std::uint64_t { return c.reposted_few; }},
+    {{"messages_dequeued", "messages",
+      "Messages that Hob dequeued from the MPI library and matched itself."},
+     [](const match::QueueCounters& c) -> std::uint64_t { return c.dequeued; }},
+});
+constexpr auto kCounterInfos = report::infos_of(kCounters);
+
+void count(std::span<std::uint64_t> values) {
   const std::lock_guard guard(gate);
-  for (const Queues& queues : all_queues()) {
-    const match::QueueCounters& c = queues.stats.counters;
-    counters[Counter::receives] += c.receives();
-    counters[Counter::receives_in_prq] += c.in_prq;
-    counters[Counter::receives_immediate] += c.immediate;
-    counters[Counter::receives_reposted] += c.reposted;
-    counters[Counter::receives_reposted_few] += c.reposted_few;
-    counters[Counter::messages_dequeued] += c.dequeued;
-  }
+  for (const Queues& queues : all_queues())
+    report::add_values(kCounters, queues.stats.counters, values);
+}
+
+std::vector<std::string> sentences(const report::Counters& sums) {
+  if (sums["receives_in_prq"] + sums["messages_dequeued"] == 0) return {};
+  return {fmt::format("{} of {} receives waited in Hob's queue, {} messages matched there",
+                      report::count_text(sums["receives_in_prq"]),
+                      report::count_text(sums["receives"]),
+                      report::count_text(sums["messages_dequeued"]))};
 }
 
 }  // namespace
@@ -136,6 +160,12 @@ void remember(const Channel& channel) {
   ended().others.stats.add(queues.stats);
 }
 
-void report_queues() { add_report_part({"queues", json, count}); }
+void register_queues_report() {
+  add_report_part({.counters = kCounterInfos,
+                   .count = count,
+                   .name = "queues",
+                   .section = section,
+                   .sentences = sentences});
+}
 
 }  // namespace hob::mpi::p2p

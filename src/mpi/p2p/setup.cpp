@@ -75,7 +75,6 @@ void start() {
   m.few = few_are_sooner ? settings.match_repost : 0;
   measure_costs();
   add_poller({look, repost_all});
-  report_queues();
 }
 
 void finish() {

@@ -2,7 +2,7 @@
 // read them while the program runs. They come before the MPI library's own, whose number may grow;
 // all that is not Hob's goes to the library with its own index.
 //
-// Each is the sum of this process (src/report/counters.def), bound to no object, always running and
+// Each is the sum of this process (registry.hpp), bound to no object, always running and
 // read-only. Handles may be used by any thread; reading walks the process's windows, so a thread
 // that reads while another is inside MPI needs MPI_THREAD_MULTIPLE, as for any MPI call.
 #include <atomic>
@@ -14,7 +14,7 @@
 
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/resolve.hpp"
-#include "mpi/report/report.hpp"
+#include "mpi/report/registry.hpp"
 
 /// The MPI library's function of this name, typed.
 #define HOB_LIBRARY(name)                                                  \
@@ -27,21 +27,19 @@
 namespace hob::mpi {
 namespace {
 
-using report::Counter;
-
-constexpr int own_count = static_cast<int>(report::counter_count);
+/// How many variables are Hob's.
+int own_count() { return static_cast<int>(all_counters().size()); }
 constexpr std::string_view prefix = "hob_";
 
-bool is_own(int index) { return 0 <= index && index < own_count; }
-int library_index(int index) { return index < own_count ? index : index - own_count; }
+bool is_own(int index) { return 0 <= index && index < own_count(); }
+int library_index(int index) { return index < own_count() ? index : index - own_count(); }
 
-/// What goes up and down; all others only go up.
-bool is_level(int index) {
-  const auto counter = static_cast<Counter>(index);
-  return counter == Counter::cache_memory || counter == Counter::targets;
+const report::CounterInfo& info_of(int index) {
+  return all_counters()[static_cast<std::size_t>(index)];
 }
 int class_of(int index) {
-  return is_level(index) ? MPI_T_PVAR_CLASS_LEVEL : MPI_T_PVAR_CLASS_COUNTER;
+  return info_of(index).kind == report::Kind::level ? MPI_T_PVAR_CLASS_LEVEL
+                                                    : MPI_T_PVAR_CLASS_COUNTER;
 }
 
 /// MPI_SUCCESS, or what the library says to any call while the tool interface is not initialised.
@@ -70,14 +68,14 @@ void give(Value value, Value* to) {
 /// A tool's handle of one of Hob's variables.
 struct Handle {
   MPI_T_pvar_session session;
-  Counter counter;
+  int index;
 };
 
 class Handles {
  public:
-  MPI_T_pvar_handle add(MPI_T_pvar_session session, Counter counter) {
+  MPI_T_pvar_handle add(MPI_T_pvar_session session, int index) {
     const std::lock_guard guard(lock_);
-    all_.push_back(std::make_unique<Handle>(Handle{session, counter}));
+    all_.push_back(std::make_unique<Handle>(Handle{session, index}));
     count_.store(all_.size(), std::memory_order_relaxed);
     return reinterpret_cast<MPI_T_pvar_handle>(all_.back().get());
   }
@@ -131,7 +129,7 @@ extern "C" {
 
 HOB_EXPORT int MPI_T_pvar_get_num(int* count) {
   const int result = HOB_LIBRARY(MPI_T_pvar_get_num)(count);
-  if (result == MPI_SUCCESS && count) *count += own_count;
+  if (result == MPI_SUCCESS && count) *count += own_count();
   return result;
 }
 
@@ -145,7 +143,7 @@ HOB_EXPORT int MPI_T_pvar_get_info(int index, char* name, int* name_length, int*
                                             read_only, continuous, atomic);
   }
   if (const int result = initialised(); result != MPI_SUCCESS) return result;
-  const auto& row = hob::report::counter_table[static_cast<std::size_t>(index)];
+  const auto& row = info_of(index);
   give(std::string(prefix).append(row.name), name, name_length);
   give(row.help, text, text_length);
   give(static_cast<int>(MPI_T_VERBOSITY_USER_BASIC), verbosity);
@@ -162,14 +160,14 @@ HOB_EXPORT int MPI_T_pvar_get_info(int index, char* name, int* name_length, int*
 HOB_EXPORT int MPI_T_pvar_get_index(const char* name, int var_class, int* index) {
   if (name && index && std::string_view(name).starts_with(prefix)) {
     if (const int result = initialised(); result != MPI_SUCCESS) return result;
-    const auto counter = hob::report::find_counter(std::string_view(name).substr(prefix.size()));
-    if (counter && class_of(static_cast<int>(*counter)) == var_class) {
-      *index = static_cast<int>(*counter);
+    const int own = find_counter(std::string_view(name).substr(prefix.size()));
+    if (own >= 0 && class_of(own) == var_class) {
+      *index = own;
       return MPI_SUCCESS;
     }
   }
   const int result = HOB_LIBRARY(MPI_T_pvar_get_index)(name, var_class, index);
-  if (result == MPI_SUCCESS && index) *index += own_count;
+  if (result == MPI_SUCCESS && index) *index += own_count();
   return result;
 }
 
@@ -181,7 +179,7 @@ HOB_EXPORT int MPI_T_category_get_pvars(int category, int length, int indices[])
   if (HOB_LIBRARY(MPI_T_category_get_info)(category, nothing, &name_length, nothing, &text_length,
                                            &cvars, &pvars, &categories) != MPI_SUCCESS)
     return result;
-  for (int i = 0; i < length && i < pvars; ++i) indices[i] += own_count;
+  for (int i = 0; i < length && i < pvars; ++i) indices[i] += own_count();
   return result;
 }
 
@@ -193,7 +191,7 @@ HOB_EXPORT int MPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int index, vo
   }
   if (const int result = initialised(); result != MPI_SUCCESS) return result;
   if (session == MPI_T_PVAR_SESSION_NULL) return MPI_T_ERR_INVALID_SESSION;
-  *handle = handles().add(session, static_cast<Counter>(index));
+  *handle = handles().add(session, index);
   *count = 1;
   return MPI_SUCCESS;
 }
@@ -220,7 +218,8 @@ HOB_EXPORT int MPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle han
   Handle found{};
   if (!handles().find(handle, found)) return HOB_LIBRARY(MPI_T_pvar_read)(session, handle, value);
   if (found.session != session) return MPI_T_ERR_INVALID_SESSION;
-  *static_cast<unsigned long long*>(value) = process_counters()[found.counter];
+  *static_cast<unsigned long long*>(value) =
+      counter_values()[static_cast<std::size_t>(found.index)];
   return MPI_SUCCESS;
 }
 

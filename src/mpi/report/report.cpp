@@ -4,25 +4,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/report/registry.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {
 namespace {
-
-std::vector<ReportPart>& parts() {
-  static auto* the = new std::vector<ReportPart>;
-  return *the;
-}
 
 std::uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
@@ -38,24 +34,25 @@ std::vector<std::string> command_line() {
   return words;
 }
 
-report::RankFacts rank_facts() {
+report::Counters named(const std::vector<std::uint64_t>& values) {
+  report::Counters counters;
+  const auto infos = all_counters();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    counters.values.push_back({infos[i].name, values[i]});
+  return counters;
+}
+
+report::RankFacts rank_facts(const std::vector<std::uint64_t>& values) {
   const Context& process = context();
   report::RankFacts facts;
   facts.rank = process.rank;
   facts.host = process.host;
   facts.memory_bytes = resident_bytes();
-  facts.counters = process_counters();
-  for (const ReportPart& part : parts()) {
-    if (part.windows) part.windows(facts.windows);
-    if (part.name && part.json)
-      if (std::string text = part.json(); !text.empty())
-        facts.sections.emplace_back(part.name, std::move(text));
-  }
-  for (const auto& window : facts.windows) {
-    if (!window.mode_reason.empty())
-      note(fmt::format("window {} ({}) runs in mode {}: {}", window.id, window.kind, window.mode,
-                       window.mode_reason));
-    for (const auto& failure : window.failures) note(failure);
+  facts.counters = named(values);
+  for (const ReportPart& part : report_parts()) {
+    if (!part.section) continue;
+    auto section = part.section();
+    if (!section.is_null()) facts.sections.emplace_back(part.name, std::move(section));
   }
   facts.notes = process.notes;
   return facts;
@@ -78,32 +75,41 @@ report::RunFacts run_facts(int nodes) {
   return facts;
 }
 
-/// Every rank's text at rank 0 of Hob's communicator; there only.
+/// What one rank gives in one round: the root's counts and displacements are of type int.
+constexpr std::size_t kSlice = 16384;  // B
+
+/// Every rank's text at rank 0 of Hob's communicator; there only. In rounds of one slice of each.
 std::vector<std::string> gather(const std::string& text) {
   const Context& process = context();
-  const int length = static_cast<int>(text.size());
-  std::vector<int> lengths(process.rank == 0 ? static_cast<std::size_t>(process.size) : 0),
-      starts(lengths.size());
-  real::Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, process.comm);
-  int total = 0;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    starts[i] = total;
-    total += lengths[i];
+  const auto ranks = static_cast<std::size_t>(process.size);
+  const std::size_t slice = std::min<std::size_t>(kSlice, INT_MAX / ranks);
+  const std::uint64_t bytes = text.size();
+  std::uint64_t most = 0;
+  real::Allreduce(&bytes, &most, 1, MPI_UINT64_T, MPI_MAX, process.comm);
+  std::vector<std::string> texts(process.rank == 0 ? ranks : 0);
+  std::vector<int> lengths(texts.size()), starts(texts.size());
+  for (std::size_t i = 0; i < starts.size(); ++i) starts[i] = static_cast<int>(i * slice);
+  std::string all(texts.size() * slice, '\0');
+  for (std::uint64_t from = 0; from < most; from += slice) {
+    const std::size_t begin = std::min<std::size_t>(from, text.size());
+    const int length = static_cast<int>(std::min(slice, text.size() - begin));
+    real::Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, process.comm);
+    real::Gatherv(text.data() + begin, length, MPI_CHAR, all.data(), lengths.data(), starts.data(),
+                  MPI_CHAR, 0, process.comm);
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      texts[i].append(all, static_cast<std::size_t>(starts[i]),
+                      static_cast<std::size_t>(lengths[i]));
   }
-  std::string all(static_cast<std::size_t>(total), '\0');
-  real::Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR,
-                0, process.comm);
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < lengths.size(); ++i)
-    texts.push_back(
-        all.substr(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lengths[i])));
   return texts;
 }
 
-void save(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) std::fprintf(stderr, "hob: cannot write '%s' (setting json)\n", path.c_str());
+/// Whether the JSON is there; says so if not.
+bool save(const std::string& path, const std::string& text) {
+  const std::string error = report::save(path, text);
+  if (!error.empty())
+    std::fprintf(stderr, "hob: cannot write '%s' (setting json): %s\n", path.c_str(),
+                 error.c_str());
+  return error.empty();
 }
 
 /// Notes of all ranks as one text per rank, a line each.
@@ -126,28 +132,36 @@ std::vector<std::string> distinct_lines(const std::vector<std::string>& texts) {
   return lines;
 }
 
-void report_world(const report::RankFacts& facts) {
+std::vector<std::string> sentences(const report::Counters& sums) {
+  std::vector<std::string> all;
+  for (const ReportPart& part : report_parts())
+    if (part.sentences)
+      for (std::string& sentence : part.sentences(sums)) all.push_back(std::move(sentence));
+  return all;
+}
+
+void report_world(const report::RankFacts& facts, const std::vector<std::uint64_t>& values) {
   const Context& process = context();
-  const bool json = !process.settings.json.empty();
+  const std::string path = output_path(process.settings.json);
+  bool json = !path.empty();
   const bool summary = process.settings.report == "summary";
   if (!json && !summary) return;
-  report::Counters sums;
-  real::Reduce(facts.counters.values.data(), sums.values.data(),
-               static_cast<int>(report::counter_count), MPI_UINT64_T, MPI_SUM, 0, process.comm);
+  std::vector<std::uint64_t> sums(values.size());
+  real::Reduce(values.data(), sums.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM,
+               0, process.comm);
   const auto hosts = gather(process.host + '\n');
   const auto notes = distinct_lines(gather(joined(facts.notes)));
   const auto run = run_facts(static_cast<int>(distinct_lines(hosts).size()));
   if (json) {
     const auto ranks = gather(report::rank_json(facts));
-    if (process.rank == 0) save(process.settings.json, report::run_json(run, ranks));
+    if (process.rank == 0) json = save(path, report::run_json(run, ranks));
   }
-  if (summary && process.rank == 0) {
-    std::fputs(report::summary(run, sums, {}, notes).c_str(), stderr);
-    if (json)
-      std::fprintf(stderr, "hob: the details are in %s (hob report makes a page of it)\n",
-                   process.settings.json.c_str());
-    std::fflush(stderr);
-  }
+  if (!summary || process.rank != 0) return;
+  std::fputs(report::summary(run, sentences(named(sums)), notes).c_str(), stderr);
+  if (json)
+    std::fprintf(stderr, "hob: the details are in %s (hob report makes a page of it)\n",
+                 path.c_str());
+  std::fflush(stderr);
 }
 
 /// Without MPI_Init there is no communicator that all processes are sure to join: each one speaks
@@ -156,33 +170,24 @@ void report_alone(report::RankFacts facts) {
   const Context& process = context();
   report::RunFacts run = run_facts(1);
   run.ranks = 1;
-  if (!process.settings.json.empty())
-    save(process.rank == 0 ? process.settings.json
-                           : fmt::format("{}.{}", process.settings.json, process.rank),
+  const std::string path = output_path(process.settings.json);
+  if (!path.empty())
+    save(process.rank == 0 ? path : fmt::format("{}.{}", path, process.rank),
          report::run_json(run, {report::rank_json(facts)}));
   if (process.settings.report == "summary" && process.rank == 0) {
     facts.notes.insert(facts.notes.begin(),
                        "this program uses sessions only: the numbers are those of one process");
-    std::fputs(report::summary(run, facts.counters, {}, facts.notes).c_str(), stderr);
+    std::fputs(report::summary(run, sentences(facts.counters), facts.notes).c_str(), stderr);
   }
 }
 
 }  // namespace
 
-report::Counters process_counters() {
-  report::Counters sums;
-  sums[report::Counter::acquires] = acquires.load(std::memory_order_relaxed);
-  for (const ReportPart& part : parts())
-    if (part.count) part.count(sums);
-  return sums;
-}
-
-void add_report_part(const ReportPart& part) { parts().push_back(part); }
-
 void write_reports() {
-  const report::RankFacts facts = rank_facts();
+  const std::vector<std::uint64_t> values = counter_values();
+  const report::RankFacts facts = rank_facts(values);
   if (context().world)
-    report_world(facts);
+    report_world(facts, values);
   else
     report_alone(facts);
 }

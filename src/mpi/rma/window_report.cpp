@@ -1,75 +1,132 @@
+// Windows in the report.
 #include "mpi/rma/window_report.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <array>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "mpi/report/report.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/report/registry.hpp"
 #include "mpi/rma/window.hpp"
+#include "report/report.hpp"
 
 namespace hob::mpi {
 namespace {
 
+using nlohmann::ordered_json;
+
+/// A window's gets through its cache, or, without a cache, nothing but zeros.
+const GetStats& gets_of(const Window& window) {
+  static const GetStats none;
+  return window.cached ? window.cached->stats() : none;
+}
+const cache::Stats& cache_of(const Window& window) {
+  static const cache::Stats none;
+  return window.cached ? window.cached->cache().stats() : none;
+}
+
+/// The counters of a window: name, unit, meaning, and where the value is found.
+constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
+    {{"gets", "gets",
+      "Gets that the program asked for, MPI_Get_accumulate with MPI_NO_OP included."},
+     [](const Window& w) -> std::uint64_t {
+       return gets_of(w).gets + gets_of(w).left_alone + w.uncached_gets;
+     }},
+    {{"native_gets", "gets", "Gets given to the MPI library or a ghost, refetches included."},
+     [](const Window& w) -> std::uint64_t {
+       return gets_of(w).native_gets + gets_of(w).left_alone + w.uncached_gets;
+     }},
+    {{"hits_full", "gets", "Served wholly from the cache."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).hits_full; }},
+    {{"hits_partial", "gets", "A prefix was served from the cache, only the tail was fetched."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).hits_partial; }},
+    {{"hits_pending", "gets", "Served from a get that was already under way."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).hits_pending; }},
+    {{"hits_contained", "gets",
+      "Of the hits: served from an entry that starts at another displacement."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).hits_contained; }},
+    {{"direct", "gets", "Missing, and kept without evicting anything."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).direct; }},
+    {{"conflicting", "gets", "Missing, and kept after evicting an entry in the way in the index."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).conflicting; }},
+    {{"capacity", "gets", "Missing, and kept after evicting entries to make room in the storage."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).capacity; }},
+    {{"failing", "gets", "Missing, and not kept."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).failing; }},
+    {{"bypassed", "gets", "Left to the MPI library: the target is as fast as a hit (measured)."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).bypassed + gets_of(w).left_alone; }},
+    {{"uncacheable", "gets",
+      "Left to the MPI library: own memory, MPI_PROC_NULL, nothing to read, atomic reads in mode "
+      "auto, or a datatype that is too irregular."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).uncacheable; }},
+    {{"bytes_from_cache", "B", "Bytes served from the cache."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).bytes_from_cache; }},
+    {{"bytes_from_network", "B", "Bytes asked for that were not in the cache."},
+     [](const Window& w) -> std::uint64_t {
+       return cache_of(w).bytes_from_network - gets_of(w).shared_bytes;
+     }},
+    {{"shared_hits", "gets",
+      "Missing in the cache, and served from what ranks of this node had fetched."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).shared_hits; }},
+    {{"shared_bytes", "B", "Bytes served so."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).shared_bytes; }},
+    {{"shared_inserts", "gets", "Fetched, and put where the other ranks of this node find it."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).shared_inserts; }},
+    {{"evictions", "entries", "Entries evicted."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).evictions; }},
+    {{"adjustments", "changes", "Changes of the index or storage size."},
+     [](const Window& w) -> std::uint64_t { return cache_of(w).adjustment_count; }},
+    {{"invalidations", "times", "Times that the whole cache was dropped."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).invalidations; }},
+    {{"own_writes", "calls", "Own writes and atomics that dropped what they overlap."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).own_writes; }},
+    {{"refetches", "gets", "Mode auto: hits fetched again to see whether they changed."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).refetches; }},
+    {{"refetches_changed", "gets", "Of these, bytes that had changed."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).refetches_changed; }},
+    {{"flushes", "calls", "Flush calls of the program."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).flushes; }},
+    {{"flushes_skipped", "calls", "Of these, nothing was outstanding: no call was made."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).flushes_skipped; }},
+    {{"pokes", "calls",
+      "Times that the MPI library was entered for others' progress between hits."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).pokes; }},
+    {{"verified", "gets", "Hits that were fetched as well and compared."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).verified; }},
+    {{"verify_failures", "gets", "Of these, cached bytes that differed."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).verify_failures; }},
+    {{"puts", "calls", "MPI_Put and MPI_Rput."},
+     [](const Window& w) -> std::uint64_t { return w.puts; }},
+    {{"accumulates", "calls", "MPI_Accumulate and MPI_Raccumulate."},
+     [](const Window& w) -> std::uint64_t { return w.accumulates; }},
+    {{"atomics", "calls", "MPI_Get_accumulate, MPI_Fetch_and_op, MPI_Compare_and_swap."},
+     [](const Window& w) -> std::uint64_t { return w.atomics; }},
+    {{"cache_memory", "B", "Memory of the cache: data, index, tables.", report::Kind::level},
+     [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->memory_bytes() : 0; }},
+    {{"targets", "ranks", "Targets for which state is kept.", report::Kind::level},
+     [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->targets() : 0; }},
+});
+constexpr auto kWindowCounterInfos = report::infos_of(kWindowCounters);
+
 /// Ended windows whose details are kept; of later ones only the counters.
 constexpr std::size_t kMaxWindows = 256;
 
-struct EndedWindows {
+struct Ended {
   std::mutex lock;
-  report::Counters counters;
+  std::array<std::uint64_t, kWindowCounters.size()> sums{};
   std::vector<report::WindowFacts> windows;
   std::uint64_t count = 0;
 };
 
-/// Never destroyed: programs may use MPI in their own destructors.
-EndedWindows& ended_windows() {
-  static auto* ended = new EndedWindows;
-  return *ended;
-}
-
-report::Counters window_counters(const Window& window) {
-  using report::Counter;
-  report::Counters c;
-  c[Counter::puts] = window.puts;
-  c[Counter::accumulates] = window.accumulates;
-  c[Counter::atomics] = window.atomics;
-  if (!window.cached) {
-    c[Counter::gets] = c[Counter::native_gets] = window.uncached_gets;
-    return c;
-  }
-  const GetStats& gets = window.cached->stats();
-  const cache::Stats& cache = window.cached->cache().stats();
-  c[Counter::gets] = gets.gets + gets.left_alone;
-  c[Counter::native_gets] = gets.native_gets + gets.left_alone;
-  c[Counter::hits_full] = cache.hits_full;
-  c[Counter::hits_partial] = cache.hits_partial;
-  c[Counter::hits_pending] = cache.hits_pending;
-  c[Counter::hits_contained] = cache.hits_contained;
-  c[Counter::direct] = cache.direct;
-  c[Counter::conflicting] = cache.conflicting;
-  c[Counter::capacity] = cache.capacity;
-  c[Counter::failing] = cache.failing;
-  c[Counter::bypassed] = gets.bypassed + gets.left_alone;
-  c[Counter::uncacheable] = gets.uncacheable;
-  c[Counter::bytes_from_cache] = cache.bytes_from_cache;
-  c[Counter::bytes_from_network] = cache.bytes_from_network - gets.shared_bytes;
-  c[Counter::shared_hits] = gets.shared_hits;
-  c[Counter::shared_bytes] = gets.shared_bytes;
-  c[Counter::shared_inserts] = gets.shared_inserts;
-  c[Counter::evictions] = cache.evictions;
-  c[Counter::adjustments] = cache.adjustment_count;
-  c[Counter::invalidations] = gets.invalidations;
-  c[Counter::own_writes] = gets.own_writes;
-  c[Counter::refetches] = gets.refetches;
-  c[Counter::refetches_changed] = gets.refetches_changed;
-  c[Counter::flushes] = gets.flushes;
-  c[Counter::flushes_skipped] = gets.flushes_skipped;
-  c[Counter::pokes] = gets.pokes;
-  c[Counter::verified] = gets.verified;
-  c[Counter::verify_failures] = gets.verify_failures;
-  c[Counter::cache_memory] = window.cached->memory_bytes();
-  c[Counter::targets] = window.cached->targets();
-  return c;
+Ended& ended() {
+  static auto* const all = new Ended;
+  return *all;
 }
 
 report::Histogram histogram(std::string name, std::string unit, const cache::Log2Histogram& from) {
@@ -85,7 +142,7 @@ report::WindowFacts window_facts(const Window& window) {
   facts.kind = name_of(window.kind);
   facts.bytes = window.bytes;
   facts.ranks = window.size;
-  facts.counters = window_counters(window);
+  facts.counters = report::counters_of(kWindowCounters, window);
   if (!window.cached) {
     facts.mode = "off";
     facts.mode_reason = window.why_not_cached;
@@ -104,45 +161,112 @@ report::WindowFacts window_facts(const Window& window) {
   return facts;
 }
 
-void add_counters(report::Counters& sums) {
-  EndedWindows& ended = ended_windows();
+void count_windows(std::span<std::uint64_t> values) {
   {
-    const std::lock_guard guard(ended.lock);
-    sums.add(ended.counters);
-    sums[report::Counter::windows] += ended.count;
+    const std::lock_guard guard(ended().lock);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += ended().sums[i];
   }
   each_window(
       [](Window& window, void* to) {
-        auto& counters = *static_cast<report::Counters*>(to);
-        counters.add(window_counters(window));
-        ++counters[report::Counter::windows];
+        report::add_values(kWindowCounters, window, *static_cast<std::span<std::uint64_t>*>(to));
       },
-      &sums);
+      &values);
 }
 
-void add_facts(std::vector<report::WindowFacts>& facts) {
+/// Every window of this process, and notes of what is unusual about one.
+ordered_json section() {
+  std::vector<report::WindowFacts> windows;
   {
-    const std::lock_guard guard(ended_windows().lock);
-    facts = ended_windows().windows;
+    const std::lock_guard guard(ended().lock);
+    windows = ended().windows;
   }
   each_window(
       [](Window& window, void* list) {
         static_cast<std::vector<report::WindowFacts>*>(list)->push_back(window_facts(window));
       },
-      &facts);
-  std::sort(facts.begin(), facts.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+      &windows);
+  std::sort(windows.begin(), windows.end(),
+            [](const auto& a, const auto& b) { return a.id < b.id; });
+  ordered_json list = ordered_json::array();
+  for (const auto& window : windows) {
+    list.push_back(report::window_json(window));
+    if (!window.mode_reason.empty())
+      note(fmt::format("window {} ({}) runs in mode {}: {}", window.id, window.kind, window.mode,
+                       window.mode_reason));
+    for (const auto& failure : window.failures) note(failure);
+  }
+  return list;
+}
+
+std::vector<std::string> sentences(const report::Counters& sums) {
+  std::vector<std::string> lines;
+  const std::uint64_t gets = sums["gets"];
+  if (gets == 0) return lines;
+  const auto number = [&](const char* name) { return report::count_text(sums[name]); };
+  const auto bytes = [&](const char* name) {
+    return report::bytes_text(static_cast<double>(sums[name]));
+  };
+  const auto percent = [&](std::uint64_t part) {
+    return 100.0 * static_cast<double>(part) / static_cast<double>(gets);
+  };
+  lines.push_back(
+      fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
+                  number("gets"), percent(sums["hits_full"] + sums["hits_pending"]),
+                  bytes("bytes_from_cache"), number("native_gets")));
+  if (sums["shared_hits"] != 0)
+    lines.push_back(fmt::format("{:.1f}% served from what other ranks of the node had fetched ({})",
+                                percent(sums["shared_hits"]), bytes("shared_bytes")));
+  if (sums["flushes_skipped"] != 0)
+    lines.push_back(fmt::format("{} of {} flushes had nothing to complete",
+                                number("flushes_skipped"), number("flushes")));
+  if (sums["bypassed"] != 0)
+    lines.push_back(
+        fmt::format("{} gets left alone: their targets are as fast as a hit", number("bypassed")));
+  if (sums["verified"] != 0)
+    lines.push_back(fmt::format("verify: {} hits compared, {} differed", number("verified"),
+                                number("verify_failures")));
+  return lines;
+}
+
+/// What is counted of the process as a whole.
+struct Process {};
+constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
+    {{"windows", "windows", "Windows that the program made."},
+     [](const Process&) -> std::uint64_t {
+       std::uint64_t windows = 0;
+       {
+         const std::lock_guard guard(ended().lock);
+         windows = ended().count;
+       }
+       each_window([](Window&, void* count) { ++*static_cast<std::uint64_t*>(count); }, &windows);
+       return windows;
+     }},
+    {{"acquires", "times", "Moments at which the process may have learned of others' writes."},
+     [](const Process&) -> std::uint64_t { return acquires.load(std::memory_order_relaxed); }},
+});
+constexpr auto kProcessCounterInfos = report::infos_of(kProcessCounters);
+
+void count_process(std::span<std::uint64_t> values) {
+  report::add_values(kProcessCounters, Process{}, values);
 }
 
 }  // namespace
 
-void report_windows() { add_report_part({.count = add_counters, .windows = add_facts}); }
-
 void remember_window(const Window& window) {
-  EndedWindows& ended = ended_windows();
-  const std::lock_guard guard(ended.lock);
-  ++ended.count;
-  ended.counters.add(window_counters(window));
-  if (ended.windows.size() < kMaxWindows) ended.windows.push_back(window_facts(window));
+  Ended& all = ended();
+  const std::lock_guard guard(all.lock);
+  ++all.count;
+  report::add_values(kWindowCounters, window, all.sums);
+  if (all.windows.size() < kMaxWindows) all.windows.push_back(window_facts(window));
+}
+
+void register_window_report() {
+  add_report_part({.counters = kWindowCounterInfos,
+                   .count = count_windows,
+                   .name = "windows",
+                   .section = section,
+                   .sentences = sentences});
+  add_report_part({.counters = kProcessCounterInfos, .count = count_process});
 }
 
 }  // namespace hob::mpi

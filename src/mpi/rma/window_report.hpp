@@ -5,8 +5,8 @@ namespace hob::mpi {
 
 class Window;
 
-/// Adds the windows of this process to the report. Once, before there are any.
-void report_windows();
+/// Adds the windows of this process to the report. Before MPI starts.
+void register_window_report();
 
 /// Takes down what an ending window has to tell. Thread safe.
 void remember_window(const Window& window);

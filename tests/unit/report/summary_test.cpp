@@ -1,30 +1,98 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "report/report.hpp"
 
 namespace hob::report {
 namespace {
 
-std::string summary_of(const Counters& counters) {
-  RunFacts run;
-  run.ranks = 2;
-  return summary(run, counters, {}, {});
+struct Queue {
+  std::uint64_t receives;
+};
+constexpr auto kRows = std::to_array<CounterRow<Queue>>({
+    {{"receives", "receives", "Receives."}, [](const Queue& q) { return q.receives; }},
+    {{"twice", "receives", "Twice that.", Kind::level},
+     [](const Queue& q) { return 2 * q.receives; }},
+});
+
+TEST(Counters, OneRowIsNameAndValue) {
+  const Counters counters = counters_of(kRows, Queue{21});
+  EXPECT_EQ(counters["receives"], 21u);
+  EXPECT_EQ(counters["twice"], 42u);
+  EXPECT_EQ(counters["thrice"], 0u);
+  EXPECT_EQ(infos_of(kRows)[1].kind, Kind::level);
+  std::array<std::uint64_t, 2> sums{1, 1};
+  add_values(kRows, Queue{5}, sums);
+  EXPECT_EQ(sums, (std::array<std::uint64_t, 2>{6, 11}));
+  EXPECT_EQ(counters_json(counters).dump(), R"({"receives":21,"twice":42})");
 }
 
 TEST(Summary, SaysThatThereWasNothingToDo) {
-  EXPECT_NE(summary_of({}).find("nothing for Hob to do"), std::string::npos);
+  RunFacts run;
+  run.ranks = 2;
+  EXPECT_EQ(summary(run, {}, {}), "hob: 2 ranks, 0.0 s, nothing for Hob to do\n");
 }
 
-TEST(Summary, TellsOfGhostsAndOfMatching) {
-  Counters counters;
-  counters[Counter::ghost_redirected] = 1200;
-  counters[Counter::ghost_direct] = 7;
-  counters[Counter::receives] = 50;
-  counters[Counter::receives_in_prq] = 40;
-  counters[Counter::messages_dequeued] = 45;
-  EXPECT_EQ(summary_of(counters),
-            "hob: 1,200 one-sided operations done by ghosts, 7 directly in shared memory\n"
-            "hob: 40 of 50 receives waited in Hob's queue, 45 messages matched there\n");
+TEST(Summary, IsWhatThePartsSayAndThenNotes) {
+  EXPECT_EQ(summary({}, {"a", "b"}, {"c"}), "hob: a\nhob: b\nhob: c\n");
+}
+
+TEST(RankJson, NamesThatAreNotUtf8LoseNothingElse) {
+  RankFacts facts;
+  facts.sections.emplace_back("queues", nlohmann::ordered_json{{"comm", "caf\xe9"}, {"held", 3}});
+  const auto json = nlohmann::json::parse(run_json({}, {rank_json(facts)}));
+  EXPECT_EQ(json["ranks"][0]["queues"]["held"], 3);
+}
+
+class Saving : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/hob-report-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    directory_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string text(const std::string& name) const {
+    std::ifstream file(directory_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(directory_), {}));
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(Saving, ReplacesAFileAndLeavesNothingElse) {
+  EXPECT_EQ(save(directory_ / "out.json", "first and long"), "");
+  EXPECT_EQ(save(directory_ / "out.json", "second"), "");
+  EXPECT_EQ(text("out.json"), "second");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Saving, ALinkGoesOnPointingToItsFile) {
+  std::ofstream(directory_ / "there") << "old";
+  std::filesystem::create_symlink(directory_ / "there", directory_ / "link");
+  EXPECT_EQ(save(directory_ / "link", "new"), "");
+  EXPECT_EQ(text("there"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(directory_ / "link"));
+}
+
+TEST_F(Saving, WhatCannotBeWrittenSaysSoAndLeavesTheOldFile) {
+  EXPECT_NE(save("/nonexistent/out.json", "x"), "");
+  EXPECT_NE(save("/dev/full", std::string(1 << 20, 'x')), "");
+  std::filesystem::create_directory(directory_ / "out.json");
+  EXPECT_NE(save(directory_ / "out.json", "x"), "");
+  EXPECT_EQ(files(), 1u);
 }
 
 }  // namespace

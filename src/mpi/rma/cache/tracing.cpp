@@ -24,7 +24,7 @@ report::TraceWriter& writer() {
 
 void start_tracing() {
   const Context& the = context();
-  const std::string& directory = the.settings.trace;
+  const std::string directory = output_path(the.settings.trace);
   if (directory.empty()) return;
   const std::string path = fmt::format("{}/rank-{}.trace", directory, the.rank);
   const bool made = mkdir(directory.c_str(), 0777) == 0 || errno == EEXIST;

@@ -3,7 +3,6 @@
 #include "mpi/core/context.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/progress/progress.hpp"
-#include "mpi/rma/ghost/ghost_report.hpp"
 
 namespace hob::mpi {
 
@@ -85,7 +84,6 @@ void advance_ghosts() {
 void start_ghost_client(bool threads) {
   ghost_client = new GhostClient(*ghost_world(), threads);
   add_poller({&advance_ghosts, nullptr});
-  add_ghost_report();
 }
 
 }  // namespace hob::mpi

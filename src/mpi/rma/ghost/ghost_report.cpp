@@ -3,16 +3,24 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "mpi/core/context.hpp"
-#include "mpi/report/report.hpp"
+#include "mpi/report/registry.hpp"
 #include "mpi/rma/ghost/client.hpp"
+#include "report/report.hpp"
 
 namespace hob::mpi {
 namespace {
+
+using nlohmann::ordered_json;
 
 double milliseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e6; }
 
@@ -25,60 +33,98 @@ bool speaks_for_ghosts(const GhostWorld& world) {
   return first->user == own.user;
 }
 
-std::string ghost_text(std::size_t number, const GhostBoard& board) {
-  std::string text = fmt::format(
-      R"({{"ghost":{},"domain":{},"users":{},"messages":{},"operations":{},"bytes":{},"lock_waits":{},)"
-      R"("deferred":{},"transfers":{},"sleeps":{},"lived_ms":{:.3f},"busy_ms":{:.3f},"cpu_ms":{:.3f},)"
-      R"("timeline":{{"bucket_us":{},"busy_us":[)",
-      number, board.domain, board.users, board.stats.messages, board.stats.operations,
-      board.stats.bytes, board.stats.lock_waits, board.stats.deferred, board.stats.transfers,
-      board.sleeps, milliseconds(board.ended_ns - board.started_ns), milliseconds(board.busy_ns),
-      milliseconds(board.cpu_ns), board.timeline.bucket_ns / 1000);
+ordered_json json_of(std::size_t number, const GhostBoard& board) {
   const std::uint64_t used = std::min<std::uint64_t>(
       (board.ended_ns - board.started_ns) / board.timeline.bucket_ns + 1, ghost::Timeline::buckets);
-  for (std::uint64_t b = 0; b < used; ++b)
-    text += fmt::format("{}{}", b == 0 ? "" : ",", board.timeline.busy_ns[b] / 1000);
-  return text + "]}}";
+  auto busy_us = ordered_json::array();
+  for (std::uint64_t b = 0; b < used; ++b) busy_us.push_back(board.timeline.busy_ns[b] / 1000);
+  ordered_json timeline = {{"bucket_us", board.timeline.bucket_ns / 1000},
+                           {"busy_us", std::move(busy_us)}};
+  return {{"ghost", number},
+          {"domain", board.domain},
+          {"users", board.users},
+          {"messages", board.stats.messages},
+          {"operations", board.stats.operations},
+          {"bytes", board.stats.bytes},
+          {"lock_waits", board.stats.lock_waits},
+          {"deferred", board.stats.deferred},
+          {"transfers", board.stats.transfers},
+          {"sleeps", board.sleeps},
+          {"lived_ms", milliseconds(board.ended_ns - board.started_ns)},
+          {"busy_ms", milliseconds(board.busy_ns)},
+          {"cpu_ms", milliseconds(board.cpu_ns)},
+          {"timeline", std::move(timeline)}};
 }
 
-std::string own_text() {
+ordered_json own_json() {
   const GhostHold hold;
   const ghost::Origin::Stats s = ghost_client->origin.stats();
   const auto& fences = ghost_client->fences;
-  return fmt::format(
-      R"({{"node":{},"binding":"{}","windows":{},"windows_declined":{},"direct":{},"direct_bytes":{},)"
-      R"("redirected":{},"redirected_bytes":{},"messages":{},"split":{},"dynamic":{},"lock_waits":{},)"
-      R"("wait_ms":{:.3f},"outside_window":{},"fences":{},"fence_completions":{},)"
-      R"("fence_synchronisations":{},"tokens":{})",
-      ghost_client->world.own_node, context().settings.ghost_binding, ghost_client->windows,
-      ghost_client->windows_declined, s.direct, s.direct_bytes, s.redirected, s.redirected_bytes,
-      s.messages, s.split, s.dynamic, s.lock_waits, milliseconds(s.wait_ns), s.errors, fences.calls,
-      fences.completions, fences.synchronisations, ghost_client->messages.sent());
+  const std::uint64_t windows = ghost_client->windows, declined = ghost_client->windows_declined;
+  return {{"node", ghost_client->world.own_node},
+          {"binding", context().settings.ghost_binding},
+          {"windows", windows},
+          {"windows_declined", declined},
+          {"direct", s.direct},
+          {"direct_bytes", s.direct_bytes},
+          {"redirected", s.redirected},
+          {"redirected_bytes", s.redirected_bytes},
+          {"messages", s.messages},
+          {"split", s.split},
+          {"dynamic", s.dynamic},
+          {"lock_waits", s.lock_waits},
+          {"wait_ms", milliseconds(s.wait_ns)},
+          {"outside_window", s.errors},
+          {"fences", fences.calls},
+          {"fence_completions", fences.completions},
+          {"fence_synchronisations", fences.synchronisations},
+          {"tokens", ghost_client->messages.sent()}};
 }
 
-std::string ghost_json() {
-  std::string text = own_text();
+ordered_json section() {
+  if (!ghost_client) return {};
+  ordered_json json = own_json();
   const GhostWorld& world = ghost_client->world;
-  if (speaks_for_ghosts(world)) {
-    text += ",\"ghosts\":[";
-    for (std::size_t g = 0; g < world.boards.size(); ++g) {
-      if (g != 0) text += ",";
-      text += ghost_text(g, *world.boards[g]);
-    }
-    text += "]";
-  }
-  return text + "}";
+  if (!speaks_for_ghosts(world)) return json;
+  json["ghosts"] = ordered_json::array();
+  for (std::size_t g = 0; g < world.boards.size(); ++g)
+    json["ghosts"].push_back(json_of(g, *world.boards[g]));
+  return json;
 }
 
-void ghost_count(report::Counters& counters) {
+/// The counters of this process: name, unit, meaning, and where the value is found.
+using Row = report::CounterRow<ghost::Origin::Stats>;
+constexpr auto kCounters = std::to_array<Row>({
+    {{"ghost_redirected", "operations", "One-sided operations that went to a ghost."},
+     [](const ghost::Origin::Stats& s) -> std::uint64_t { return s.redirected; }},
+    {{"ghost_direct", "operations",
+      "One-sided operations done in the shared memory of the target's node, in a window that ghosts "
+      "serve."},
+     [](const ghost::Origin::Stats& s) -> std::uint64_t { return s.direct; }},
+});
+constexpr auto kCounterInfos = report::infos_of(kCounters);
+
+void count(std::span<std::uint64_t> values) {
+  if (!ghost_client) return;
   const GhostHold hold;
-  const ghost::Origin::Stats s = ghost_client->origin.stats();
-  counters[report::Counter::ghost_redirected] += s.redirected;
-  counters[report::Counter::ghost_direct] += s.direct;
+  report::add_values(kCounters, ghost_client->origin.stats(), values);
+}
+
+std::vector<std::string> sentences(const report::Counters& sums) {
+  if (sums["ghost_redirected"] + sums["ghost_direct"] == 0) return {};
+  return {fmt::format("{} one-sided operations done by ghosts, {} directly in shared memory",
+                      report::count_text(sums["ghost_redirected"]),
+                      report::count_text(sums["ghost_direct"]))};
 }
 
 }  // namespace
 
-void add_ghost_report() { add_report_part({"ghost", &ghost_json, &ghost_count}); }
+void register_ghost_report() {
+  add_report_part({.counters = kCounterInfos,
+                   .count = count,
+                   .name = "ghost",
+                   .section = section,
+                   .sentences = sentences});
+}
 
 }  // namespace hob::mpi

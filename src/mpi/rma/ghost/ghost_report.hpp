@@ -3,7 +3,7 @@
 
 namespace hob::mpi {
 
-/// Registers the report's section "ghost" and its counters. Once, after the client was made.
-void add_ghost_report();
+/// Before MPI starts.
+void register_ghost_report();
 
 }  // namespace hob::mpi

@@ -1,0 +1,45 @@
+#include "mpi/report/registry.hpp"
+
+namespace hob::mpi {
+namespace {
+
+/// Global, since tools ask before MPI starts and after it ended. Never destroyed.
+struct Registry {
+  std::vector<ReportPart> parts;
+  std::vector<report::CounterInfo> counters;
+};
+
+Registry& registry() {
+  static auto* const all = new Registry;
+  return *all;
+}
+
+}  // namespace
+
+void add_report_part(const ReportPart& part) {
+  Registry& all = registry();
+  all.parts.push_back(part);
+  all.counters.insert(all.counters.end(), part.counters.begin(), part.counters.end());
+}
+
+std::span<const ReportPart> report_parts() { return registry().parts; }
+std::span<const report::CounterInfo> all_counters() { return registry().counters; }
+
+int find_counter(std::string_view name) {
+  const auto counters = all_counters();
+  for (std::size_t i = 0; i < counters.size(); ++i)
+    if (counters[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+std::vector<std::uint64_t> counter_values() {
+  std::vector<std::uint64_t> values(all_counters().size());
+  std::size_t start = 0;
+  for (const ReportPart& part : report_parts()) {
+    if (part.count) part.count(std::span(values).subspan(start, part.counters.size()));
+    start += part.counters.size();
+  }
+  return values;
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,47 @@
+// What the parts of Hob have to say of themselves. Summary, JSON and the variables of MPI_T come
+// from here; the report knows none of the parts.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/counters.hpp"
+
+namespace hob::mpi {
+
+/// A part of Hob. Whatever it does not have may be null or empty.
+struct ReportPart {
+  /// Its counters, and the function that adds this process's values to `values`, one for each of
+  /// them. May be called at any time and from any thread that may call MPI.
+  std::span<const report::CounterInfo> counters = {};
+  void (*count)(std::span<std::uint64_t> values) = nullptr;
+
+  /// Its member of the rank's JSON object; null (the JSON value) for none. Asked once, at the end;
+  /// may add notes.
+  const char* name = nullptr;
+  nlohmann::ordered_json (*section)() = nullptr;
+
+  /// Sentences for the summary from the sums over all ranks.
+  std::vector<std::string> (*sentences)(const report::Counters& sums) = nullptr;
+};
+
+/// Adds a part, for good. Before MPI and its tool interface start (lifecycle/parts.cpp).
+void add_report_part(const ReportPart& part);
+
+/// All parts, in the order in which they were added.
+std::span<const ReportPart> report_parts();
+
+/// The counters of all parts. Every process of a job has the same ones in the same order.
+std::span<const report::CounterInfo> all_counters();
+
+/// Position of a counter in all_counters(), or -1.
+int find_counter(std::string_view name);
+
+/// This process's values of all counters. Thread safe as its parts' functions are.
+std::vector<std::uint64_t> counter_values();
+
+}  // namespace hob::mpi
