@@ -62,6 +62,34 @@ void begin_own_world() {
   std::atexit(end_own_world);  // not in ghosts, which do not come back
 }
 
+int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+int end_with_self(MPI_Comm, int, void*, void*) {
+  if (users == 0) finish();
+  return MPI_SUCCESS;
+}
+
+/// After the library's MPI_Init, before the program can set attributes of its own.
+bool set_first_attribute_of_self() {
+  int key = MPI_KEYVAL_INVALID;
+  if (real::Comm_create_keyval(copy_nothing, end_with_self, &key, nullptr) != MPI_SUCCESS)
+    return false;
+  const bool set = real::Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS;
+  real::Comm_free_keyval(&key);
+  return set;
+}
+
+/// Hob ends within the library's MPI_Finalize (on_Finalize).
+bool finishes_with_self = false;
+
+void start_with_world(int level) {
+  start(level, true, level == MPI_THREAD_MULTIPLE);
+  finishes_with_self = !context().settings.off && set_first_attribute_of_self();
+}
+
 /// For the program's MPI_Init.
 bool begun(int* provided) {
   if (!own_world) return false;
@@ -76,8 +104,7 @@ int on_Init(int* argc, char*** argv) {
   first_of_all();
   if (begun(nullptr)) return MPI_SUCCESS;
   const int result = real::Init(argc, argv);
-  if (result == MPI_SUCCESS && users++ == 0)
-    start(thread_level(), true, thread_level() == MPI_THREAD_MULTIPLE);
+  if (result == MPI_SUCCESS && users++ == 0) start_with_world(thread_level());
   return result;
 }
 
@@ -85,14 +112,21 @@ int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
   first_of_all();
   if (begun(provided)) return MPI_SUCCESS;
   const int result = real::Init_thread(argc, argv, required, provided);
-  if (result == MPI_SUCCESS && users++ == 0)
-    start(*provided, true, *provided == MPI_THREAD_MULTIPLE);
+  if (result == MPI_SUCCESS && users++ == 0) start_with_world(*provided);
   return result;
 }
 
 int on_Finalize() {
-  if (--users == 0 && !own_world) finish();
-  return own_world ? MPI_SUCCESS : real::Finalize();
+  if (own_world) {
+    --users;
+    return MPI_SUCCESS;
+  }
+  if (--users != 0) return real::Finalize();
+  // The first thing that MPI_Finalize does is to delete the attributes of MPI_COMM_SELF, those that
+  // were set last first. Their callbacks are the program's, and may communicate: Hob ends in the
+  // last.
+  if (!finishes_with_self) finish();
+  return real::Finalize();
 }
 
 int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {

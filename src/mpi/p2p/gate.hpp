@@ -11,7 +11,8 @@
 namespace hob::mpi::p2p {
 
 /// Mutual exclusion of channels and queues. Taken by the program's threads, and, only by trying,
-/// from within the MPI library, whose own lock the caller may hold.
+/// from within the MPI library, whose own lock the caller may hold. Under it, functions of the
+/// program's that the library calls are not served (pmpi/callbacks.hpp).
 class Gate {
  public:
   bool try_lock() {
@@ -22,12 +23,14 @@ class Gate {
       return false;
     }
     mine_ = true;
+    depth += kExclusive;
     return true;
   }
   void lock() {
     while (!try_lock()) sched_yield();
   }
   void unlock() {
+    depth -= kExclusive;
     mine_ = false;
     busy_.store(false, std::memory_order_release);
   }

@@ -24,4 +24,20 @@ class Spin {
   std::atomic<bool> busy_{false};
 };
 
+/// The same, for what calls the library under it.
+class ExclusiveSpin {
+ public:
+  void lock() {
+    spin_.lock();
+    depth += kExclusive;
+  }
+  void unlock() {
+    depth -= kExclusive;
+    spin_.unlock();
+  }
+
+ private:
+  Spin spin_;
+};
+
 }  // namespace hob::mpi

@@ -20,6 +20,14 @@ inline bool many_threads = false;
 /// it: neither may come back into the wrappers.
 inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 
+/// What a lock of Hob's adds to depth if the library is called under it: the program's own
+/// functions that the library calls meanwhile cannot be served (callbacks.hpp).
+inline constexpr int kExclusive = 1 << 16;
+
+/// Who called the wrapper that registers a function of the program's (plan.REGISTERS): the address
+/// says whether a Fortran binding did. Of this thread, until its hook has read it.
+inline thread_local const void* registrar __attribute__((tls_model("initial-exec"))) = nullptr;
+
 /// How many parts of Hob have something to do at synchronisation of windows and at writes: windows
 /// from which something was fetched through a cache, ghosts, receives that Hob holds, and programs
 /// whose threads may be inside MPI together. With none, Hob sleeps: the wrappers of these calls

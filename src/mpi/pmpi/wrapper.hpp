@@ -36,6 +36,7 @@ inline bool is_no_status(const MPI_Status* status) {
   return !status && MPI_STATUS_IGNORE != static_cast<MPI_Status*>(nullptr);
 }
 
+/// Around Hob's own work and calls of the library: neither comes back into the wrappers.
 struct DepthGuard {
   DepthGuard() { ++depth; }
   ~DepthGuard() { --depth; }
@@ -59,6 +60,19 @@ inline void note_acquire() {
   else
     acquires.store(acquires.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
+
+/// Around a call from which the process may learn: an exception that an error handler of the
+/// program's throws through it may leave behind operations that are complete.
+struct AcquireIfUnwound {
+  AcquireIfUnwound() = default;
+  ~AcquireIfUnwound() {
+    if (!returned) note_acquire();
+  }
+  AcquireIfUnwound(const AcquireIfUnwound&) = delete;
+  AcquireIfUnwound& operator=(const AcquireIfUnwound&) = delete;
+
+  bool returned = false;
+};
 
 /// One more, from any thread.
 inline void tally(std::uint64_t& counter) {

@@ -183,13 +183,16 @@ void report_alone(report::RankFacts facts) {
 
 }  // namespace
 
-void write_reports() {
+void write_reports() try {
   const std::vector<std::uint64_t> values = counter_values();
   const report::RankFacts facts = rank_facts(values);
   if (context().world)
     report_world(facts, values);
   else
     report_alone(facts);
+} catch (const std::exception& error) {
+  // Out of memory, or a text that nobody thought of: the program goes on.
+  std::fprintf(stderr, "hob: no report: %s\n", error.what());
 }
 
 }  // namespace hob::mpi

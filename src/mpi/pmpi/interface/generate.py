@@ -138,7 +138,7 @@ def wrapper(call):
     for _declaration, name, kind, direction in call.parameters:
         if kind == "COMMUNICATOR" and direction == "in" and call.base not in plan.WHOLE_WORLD:
             lines.append(f"  {name} = as_program_sees({name});")
-    if call.base in plan.STARTS:
+    if call.base in plan.STARTS + plan.REGISTERS:
         lines.append(f"  if (depth != 0) return {native};")
     elif call.base in plan.COUNTED:
         lines.append(
@@ -169,6 +169,9 @@ def wrapper(call):
             f"[[gnu::noinline]] static {call.returns} {rest}({call.declaration}) {{",
         ]
     lines.append("  const DepthGuard guard;")
+    lines.append("  try {")
+    if call.base in plan.REGISTERS:
+        lines.append("  registrar = __builtin_return_address(0);")
     if call.base in plan.CHECKED:
         lines.append(f"  if (HOB_UNLIKELY({null_pointers(call)})) return {native};")
     if call.base in plan.EVERYWHERE:
@@ -190,10 +193,14 @@ def wrapper(call):
     if completes:
         lines.append(f"  const bool tells = nothing_cached() || requests::tell({completes});")
         acquire = f"if (tells) {{ {acquire} }}"
+    if acquire:
+        lines.append("  AcquireIfUnwound acquire;")
     lines.append(f"  const {call.returns} hob_result = {target};")
     if acquire:
+        lines.append("  acquire.returned = true;")
         lines.append(f"  {acquire}")
     lines.append("  return hob_result;")
+    lines.append(f'  }} catch (const OutOfMemory&) {{ out_of_memory("{call.name}"); }}')
     lines.append("}")
     lines.append(
         f"HOB_EXPORT {call.returns} P{call.name}({call.declaration}) "
@@ -380,6 +387,7 @@ def main():
         body = [
             NOTE,
             '#include "mpi/pmpi/hooks.hpp"',
+            '#include "mpi/pmpi/memory.hpp"',
             '#include "mpi/core/quiet_windows.hpp"',
             '#include "mpi/p2p/p2p.hpp"',
             '#include "mpi/progress/progress.hpp"',

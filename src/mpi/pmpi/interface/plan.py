@@ -23,6 +23,8 @@ Request_free Cancel Start Startall
 Recv Irecv Recv_init Probe Iprobe Mprobe Improbe
 Send Ssend Rsend Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
 Comm_free Comm_disconnect Comm_set_info Intercomm_create Intercomm_merge
+Comm_create_errhandler Win_create_errhandler File_create_errhandler Session_create_errhandler
+Comm_create_keyval Win_create_keyval Type_create_keyval Keyval_create Grequest_start
 """.split()
 
 # Of these, the ones that an MPI library may be too old for.
@@ -50,6 +52,12 @@ POLLS = "Win_test Parrived".split()
 
 # Calls that make Hob active: they are hooked before it is.
 STARTS = "Init Init_thread Session_init".split()
+
+# Calls that register functions of the program's (callbacks.hpp): also before Hob is active.
+REGISTERS = """
+Comm_create_errhandler Win_create_errhandler File_create_errhandler Session_create_errhandler
+Comm_create_keyval Win_create_keyval Type_create_keyval Keyval_create Grequest_start
+""".split()
 
 # Calls that are the library's own while Hob sleeps (wrapper.hpp): they matter only to windows from
 # which something was fetched.
@@ -79,8 +87,8 @@ Finalized Initialized Get_library_version Is_thread_main Query_thread Get_proces
 Type_dup Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
 Info_get Info_get_nkeys Info_create Info_set Info_free Info_dup Info_get_nthkey Info_get_valuelen
 Group_size Group_rank Group_free Group_translate_ranks Group_incl Group_excl Group_compare
-Error_class Error_string Reduce_local Get_address Get_count Get_elements
-Grequest_start Grequest_complete Status_set_elements Status_set_cancelled Test_cancelled
+Error_class Error_string Reduce_local Comm_free_keyval Get_address Get_count Get_elements
+Grequest_complete Status_set_elements Status_set_cancelled Test_cancelled
 """.split()
 
 # Hooks that decide by themselves whether the process learned something (design.md, "When is a
@@ -97,6 +105,8 @@ Rget Rput Raccumulate Rget_accumulate Type_free
 # Calls that depend on no other process. Whatever is neither here nor starts an operation
 # (is_start) nor in HOOK_ACQUIRES is an acquire.
 LOCAL = """
+Comm_create_errhandler Win_create_errhandler File_create_errhandler Session_create_errhandler
+Comm_create_keyval Win_create_keyval Type_create_keyval Keyval_create
 Abort Attr_delete Attr_get Attr_put Cancel
 Cart_coords Cart_get Cart_rank Cart_shift Cartdim_get Cart_map Graph_map
 Comm_call_errhandler Comm_compare Comm_delete_attr Comm_get_attr Comm_get_errhandler
@@ -126,8 +136,11 @@ IGNORED_PREFIXES = ("MPI_T_", "MPI_Abi_")
 # local and stay with the MPI library.
 WRAPPED_KINDS = {"COMMUNICATOR", "WINDOW", "REQUEST", "MESSAGE", "FILE", "SESSION"}
 
-# And these, which may block though they take none.
-ALSO_WRAPPED = "Buffer_detach Buffer_flush".split()
+# And these, which may block, or tell what another process did (published names, files), though they
+# take none.
+ALSO_WRAPPED = """
+Buffer_detach Buffer_flush Lookup_name Publish_name Unpublish_name File_delete
+""".split()
 
 # Calls that complete requests: they tell nothing if all of these are the process's own one-sided
 # operations. The value: the call's arguments (number of requests, their array).

@@ -71,15 +71,18 @@ int CachedGets::native(const Get& get, TargetState& t, MPI_Request* request) {
   ++t.gets;
   ++stats_.native_gets;
   t.profile.count_get(profile_);
-  if (get.atomic) {
-    const int result = backend_.get_accumulate(nullptr, 0, get.target_type, get.buffer, get.count,
-                                               get.type, get.target, get.disp, get.target_count,
-                                               get.target_type, MPI_NO_OP, nullptr);
-    // What an atomic read returns may tell that other memory was written too.
-    if (mode() != Mode::always && !options_.atomic_reads_are_gets && get.target >= 0)
-      atomic_results_.add(get.target);
-    return result;
-  }
+  const int result = issue_natively(get, request);
+  // What an atomic read returns may tell that other memory was written too.
+  if (get.atomic && mode() != Mode::always && !options_.atomic_reads_are_gets && get.target >= 0)
+    atomic_results_.add(get.target);
+  return result;
+}
+
+int CachedGets::issue_natively(const Get& get, MPI_Request* request) {
+  if (get.atomic)
+    return backend_.get_accumulate(nullptr, 0, get.target_type, get.buffer, get.count, get.type,
+                                   get.target, get.disp, get.target_count, get.target_type,
+                                   MPI_NO_OP, nullptr);
   return backend_.get(get.buffer, get.count, get.type, get.target, get.disp, get.target_count,
                       get.target_type, request);
 }
@@ -127,11 +130,13 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
 }
 
 int CachedGets::get(const Get& get) {
-  const std::lock_guard guard(lock_);
+  std::unique_lock guard(lock_);
   ++stats_.gets;
-  if (HOB_UNLIKELY(get.target < 0 || get.target >= window_.size)) {  // MPI_PROC_NULL, or an error
-    TargetState nowhere;
-    return native(get, nowhere);
+  if (HOB_UNLIKELY(get.target < 0 || get.target >= window_.size)) {
+    // MPI_PROC_NULL, or an error, whose handler may call MPI.
+    ++stats_.native_gets;
+    guard.unlock();
+    return issue_natively(get, nullptr);
   }
   TargetState& t = target(get.target);
   const CacheableGet wanted = cacheable(get, t);

@@ -120,6 +120,7 @@ class CachedGets final : private RequestOwner {
   TargetState& target(int rank);
   CacheableGet cacheable(const Get& get, TargetState& t);
   int native(const Get& get, TargetState& t, MPI_Request* request = nullptr);
+  int issue_natively(const Get& get, MPI_Request* request);
   int issue(const Get& get, TargetState& t, const CacheableGet& wanted, bool keep);
   int issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
                  const cache::Lookup& hit);
@@ -170,7 +171,7 @@ class CachedGets final : private RequestOwner {
   std::unique_ptr<cache::Cache> cache_;
   std::unique_ptr<DisplacementUnits> units_;
 
-  Spin lock_;
+  ExclusiveSpin lock_;
   Coherence coherence_;
   /// Writes may be outstanding that were not seen, since Hob slept (wrapper.hpp).
   bool slept_ = true;

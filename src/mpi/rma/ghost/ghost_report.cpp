@@ -98,7 +98,8 @@ constexpr auto kCounters = std::to_array<Row>({
     {{"ghost_redirected", "operations", "One-sided operations that went to a ghost."},
      [](const ghost::Origin::Stats& s) -> std::uint64_t { return s.redirected; }},
     {{"ghost_direct", "operations",
-      "One-sided operations done in the shared memory of the target's node, in a window that ghosts "
+      "One-sided operations done in the shared memory of the target's node, in a window that "
+      "ghosts "
       "serve."},
      [](const ghost::Origin::Stats& s) -> std::uint64_t { return s.direct; }},
 });

@@ -1,0 +1,22 @@
+// The program's own functions that the MPI library calls: error handlers, attribute callbacks,
+// generalized requests.
+#pragma once
+
+namespace hob::mpi {
+
+/// Around a function of the program's that the library calls from within a call that Hob made or
+/// passed on: what the program calls there is the program's, as if no call of Hob's was above it.
+/// But a part of Hob that holds a lock (kExclusive) could not serve it. Then the calls
+/// go to the library alone, and, whatever they did, nothing that is cached is believed any more.
+class ProgramGuard {
+ public:
+  ProgramGuard();
+  ~ProgramGuard();
+  ProgramGuard(const ProgramGuard&) = delete;
+  ProgramGuard& operator=(const ProgramGuard&) = delete;
+
+ private:
+  int depth_;
+};
+
+}  // namespace hob::mpi
