@@ -24,14 +24,14 @@ inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 /// functions that the library calls meanwhile cannot be served (callbacks.hpp).
 inline constexpr int kExclusive = 1 << 16;
 
-/// Who called the wrapper that registers a function of the program's (plan.REGISTERS): the address
+/// Who called the wrapper that registers a function of the program's (plan.py, registers): the address
 /// says whether a Fortran binding did. Of this thread, until its hook has read it.
 inline thread_local const void* registrar __attribute__((tls_model("initial-exec"))) = nullptr;
 
 /// How many parts of Hob have something to do at synchronisation of windows and at writes: windows
 /// from which something was fetched through a cache, ghosts, receives that Hob holds, and programs
 /// whose threads may be inside MPI together. With none, Hob sleeps: the wrappers of these calls
-/// (plan.SLEEPERS) are the library's own.
+/// (plan.py, sleeper) are the library's own.
 inline std::atomic<int> parts_awake{0};
 
 /// How many parts of Hob have something under way that only Hob can advance

@@ -56,13 +56,30 @@ class Call:
     def base(self):
         return short(self.procedure["name"])
 
+    @property
+    def row(self):
+        return plan.row(self.base)
+
+    @property
+    def native(self):
+        """C++ of the MPI library's own call."""
+        return f"real::{short(self.name)}({self.arguments})"
+
+    @property
+    def hook(self):
+        """Name of its hook, or None."""
+        if self.row.hook and (not self.large or shares_hook(self.procedure)):
+            return self.base
+        return short(self.name) if plan.row(short(self.name)).hook else None
+
 
 def wanted(procedure):
     name = procedure["name"]
     if name.endswith(plan.IGNORED_SUFFIXES) or name.startswith(plan.IGNORED_PREFIXES):
         return False
-    return short(name) in plan.HOOKS + plan.ALSO_WRAPPED or any(
-        p[2] in plan.WRAPPED_KINDS for p in procedure["parameters"]
+    row = plan.row(short(name))
+    return (
+        row.hook or row.wrapped or any(p[2] in plan.WRAPPED_KINDS for p in procedure["parameters"])
     )
 
 
@@ -86,12 +103,7 @@ def hook_parameters(procedure):
 
 def acquire_after(call):
     """C++ that notes what the process may have learned, or ""."""
-    base = call.base
-    if (
-        base in plan.LOCAL
-        or base in plan.HOOK_ACQUIRES
-        or plan.is_start(call.name, call.parameters)
-    ):
+    if call.row.local or call.row.decides or plan.is_start(call.parameters):
         return ""
     outputs = {
         name: declaration
@@ -120,88 +132,90 @@ def null_pointers(call):
 
 
 def may_block(call):
-    return not (
-        call.base in plan.LOCAL
-        or call.base in plan.PATIENT
-        or call.base in plan.POLLS
-        or plan.is_start(call.name, call.parameters)
-    )
+    row = call.row
+    return not (row.local or row.patient or row.polls or plan.is_start(call.parameters))
 
 
-def wrapper(call):
-    lines = [f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{"]
-    native = f"real::{short(call.name)}({call.arguments})"
-    if call.base in plan.ASLEEP:
-        test = " && ".join(t for t in ("sleeping()", plan.ASLEEP[call.base]) if t)
-        lines.append(f"  if (HOB_LIKELY({test})) return {native};")
+def step_aside(call):
+    """C++ that returns the library's own call where Hob has nothing to do with this one."""
+    row, native = call.row, call.native
+    if row.starts or row.registers:
+        return f"  if (depth != 0) return {native};"
+    if row.counted:
+        test = f"only_counted(win, &QuietWindow::{row.counted}) || pass_through()"
+    elif row.everywhere:
+        test = "!active"
+    else:
+        test = "asleep()" if row.sleeper else "pass_through()"
+    if row.aside:
+        queued = "HOB_UNLIKELY(p2p::queued.load(std::memory_order_relaxed) != 0)"
+        native = f"{queued} ? p2p::aside::{row.aside} : {native}"
+    return f"  if (HOB_LIKELY({test})) return {native};"
+
+
+def before_hob(call):
+    """C++ of what comes before Hob's own part, as cheap as can be."""
+    row, lines = call.row, []
+    if row.asleep is not None:
+        test = " && ".join(t for t in ("sleeping()", row.asleep) if t)
+        lines.append(f"  if (HOB_LIKELY({test})) return {call.native};")
     # Also in calls that the program makes from inside the library (error handlers, attribute copies).
     for _declaration, name, kind, direction in call.parameters:
-        if kind == "COMMUNICATOR" and direction == "in" and call.base not in plan.WHOLE_WORLD:
+        if kind == "COMMUNICATOR" and direction == "in" and not row.whole_world:
             lines.append(f"  {name} = as_program_sees({name});")
-    if call.base in plan.STARTS + plan.REGISTERS:
-        lines.append(f"  if (depth != 0) return {native};")
-    elif call.base in plan.COUNTED:
-        lines.append(
-            f"  if (HOB_LIKELY(only_counted(win, &QuietWindow::{plan.COUNTED[call.base]})"
-            f" || pass_through())) return {native};"
-        )
-    else:
-        test = "asleep()" if call.base in plan.SLEEPERS else "pass_through()"
-        if call.base in plan.EVERYWHERE:
-            test = "!active"
-        pass_on = native
-        if call.base in plan.ASIDE:
-            waiting = "p2p::queued.load(std::memory_order_relaxed) != 0"
-            pass_on = f"HOB_UNLIKELY({waiting}) ? p2p::aside::{plan.ASIDE[call.base]} : {native}"
-        lines.append(f"  if (HOB_LIKELY({test})) return {pass_on};")
-    if call.base in plan.EXPRESS:
-        lines.append(f"  if (HOB_LIKELY({plan.EXPRESS[call.base]})) return {native};")
-    if any(call.base in x for x in (plan.ASLEEP, plan.EXPRESS, plan.COUNTED, plan.SLEEPERS)):
-        # The rest is a function of its own: no registers are saved for it here.
-        rest = f"long_{short(call.name)}"
-        lines += [
-            f"  return {rest}({call.arguments});",
-            "}",
-        ]
-        lines = [
-            f"static {call.returns} {rest}({call.declaration});",
-            *lines,
-            f"[[gnu::noinline]] static {call.returns} {rest}({call.declaration}) {{",
-        ]
-    lines.append("  const DepthGuard guard;")
-    lines.append("  try {")
-    if call.base in plan.REGISTERS:
+    lines.append(step_aside(call))
+    if row.express:
+        lines.append(f"  if (HOB_LIKELY({row.express})) return {call.native};")
+    return lines
+
+
+def with_hob(call):
+    """C++ of Hob's own part."""
+    row = call.row
+    lines = ["  const DepthGuard guard;", "  try {"]
+    if row.registers:
         lines.append("  registrar = __builtin_return_address(0);")
-    if call.base in plan.CHECKED:
-        lines.append(f"  if (HOB_UNLIKELY({null_pointers(call)})) return {native};")
-    if call.base in plan.EVERYWHERE:
+    if row.checked:
+        lines.append(f"  if (HOB_UNLIKELY({null_pointers(call)})) return {call.native};")
+    if row.everywhere:
         lines.append(f"  if (HOB_UNLIKELY(depth > 1)) return on_{call.base}({call.arguments});")
     if may_block(call):
-        guard = "BlockingWindow" if call.base in plan.SLEEPERS else "BlockingUnknown"
-        lines.append(f"  const {guard} blocking;")
-    if call.base in plan.POLLS:
+        lines.append(f"  const Blocking{'Window' if row.sleeper else 'Unknown'} blocking;")
+    if row.polls:
         lines.append("  advance_polling();")
-    hooked = call.base in plan.HOOKS and (
-        not call.large or shares_hook(call.procedure) or short(call.name) in plan.HOOKS
-    )
-    target = native
-    if hooked:
-        hook = call.base if not call.large or shares_hook(call.procedure) else short(call.name)
-        target = f"on_{hook}({call.arguments})"
     acquire = acquire_after(call)
-    completes = plan.COMPLETIONS.get(call.base)
-    if completes:
-        lines.append(f"  const bool tells = nothing_cached() || requests::tell({completes});")
+    if row.completes:
+        lines.append(f"  const bool tells = nothing_cached() || requests::tell({row.completes});")
         acquire = f"if (tells) {{ {acquire} }}"
     if acquire:
         lines.append("  AcquireIfUnwound acquire;")
+    target = f"on_{call.hook}({call.arguments})" if call.hook else call.native
     lines.append(f"  const {call.returns} hob_result = {target};")
     if acquire:
-        lines.append("  acquire.returned = true;")
-        lines.append(f"  {acquire}")
+        lines += ["  acquire.returned = true;", f"  {acquire}"]
     lines.append("  return hob_result;")
     lines.append(f'  }} catch (const OutOfMemory&) {{ out_of_memory("{call.name}"); }}')
-    lines.append("}")
+    return lines
+
+
+def wrapper(call):
+    row = call.row
+    head = f"{call.returns} {call.name}({call.declaration})"
+    if row.asleep is not None or row.express or row.counted or row.sleeper:
+        # Hob's part is a function of its own: no registers are saved for it in the wrapper.
+        rest = f"static {call.returns} long_{short(call.name)}({call.declaration})"
+        lines = [
+            f"{rest};",
+            f"HOB_EXPORT {head} {{",
+            *before_hob(call),
+            f"  return long_{short(call.name)}({call.arguments});",
+            "}",
+            f"[[gnu::noinline]] {rest} {{",
+            *with_hob(call),
+            "}",
+        ]
+    else:
+        lines = [f"HOB_EXPORT {head} {{", *before_hob(call), *with_hob(call), "}"]
     lines.append(
         f"HOB_EXPORT {call.returns} P{call.name}({call.declaration}) "
         f'__attribute__((alias("{call.name}")));'
@@ -290,10 +304,10 @@ def hooks_header(procedures):
     out = [NOTE, "#pragma once", '#include "mpi/pmpi/mpi.hpp"', "namespace hob::mpi {"]
     for procedure in procedures:
         base = short(procedure["name"])
-        if base in plan.HOOKS:
+        if plan.row(base).hook:
             declaration = ", ".join(p[0] for p in hook_parameters(procedure)) or "void"
             out.append(f"{procedure['returns']} on_{base}({declaration});")
-        if f"{base}_c" in plan.HOOKS:
+        if plan.row(f"{base}_c").hook:
             declaration = ", ".join(p[0] for p in procedure["large"]) or "void"
             out.append(f"{procedure['returns']} on_{base}_c({declaration});")
     out.append("}  // namespace hob::mpi")
@@ -348,7 +362,7 @@ def main():
         p for p in json.loads((HERE / "interface.json").read_text()) if p["name"] in existing
     ]
     procedures = [p for p in standard if wanted(p)]
-    native = [p for p in standard if short(p["name"]) in plan.NATIVE and not wanted(p)]
+    native = [p for p in standard if plan.row(short(p["name"])).native and not wanted(p)]
 
     def calls_of(chosen):
         for procedure in chosen:
@@ -360,10 +374,10 @@ def main():
     reachable = calls + list(calls_of(native))
     missing = [
         h
-        for h in plan.HOOKS
+        for h in plan.CALLS.with_word("hook")
         if f"MPI_{h}" not in {c.name for c in calls}
         and not h.endswith("_c")
-        and h not in plan.NEWER
+        and not plan.row(h).newer
     ]
     # An empty or thin result would be a library that silently does nothing.
     if len(procedures) < 250 or missing:
@@ -379,7 +393,12 @@ def main():
     write(
         "call.hpp",
         call_header(
-            [p for p in procedures if short(p["name"]) in plan.HOOKS + plan.WIDE], existing
+            [
+                p
+                for p in procedures
+                if plan.row(short(p["name"])).hook or plan.row(short(p["name"])).wide
+            ],
+            existing,
         ),
     )
     write("hooks.hpp", hooks_header(procedures))

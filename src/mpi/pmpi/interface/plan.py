@@ -1,202 +1,261 @@
 """Which calls of the MPI interface Hob steps into, and what each may tell the process.
 
-The wrappers (generate.py) follow this file and interface.json alone. CONTRIBUTING.md says how
-to add a hook.
+One row a call; a call without a row has a wrapper if it takes a communicator, a window, a request, a
+message, a file or a session (WRAPPED_KINDS), and its completion is an acquire. The wrappers
+(generate.py) follow this file and interface.json alone.
 """
 
-# Calls with a hand-written hook `int hob::mpi::on_X(...)`, X being the name without "MPI_". The
-# large-count form of a call shares its hook, which takes the wider types.
-HOOKS = """
-Init Init_thread Finalize Session_init Session_finalize
-Win_create Win_allocate Win_allocate_shared Win_create_dynamic Win_free
-Win_set_info Win_get_attr Win_shared_query Win_shared_query_c
-Comm_get_attr Attr_get Comm_set_errhandler Group_from_session_pset Session_get_pset_info
-Win_fence Win_start Win_complete Win_post Win_wait Win_test
-Win_lock Win_unlock Win_lock_all Win_unlock_all
-Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
-Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
-Rget Rput Raccumulate Rget_accumulate
-Type_free
-Wait Test Waitall Testall Waitany Testany Waitsome Testsome
-Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some
-Request_free Cancel Start Startall
-Recv Irecv Recv_init Probe Iprobe Mprobe Improbe
-Send Ssend Rsend Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
-Comm_free Comm_disconnect Comm_set_info Intercomm_create Intercomm_merge
-Comm_create_errhandler Win_create_errhandler File_create_errhandler Session_create_errhandler
-Comm_create_keyval Win_create_keyval Type_create_keyval Keyval_create Grequest_start
-""".split()
+import dataclasses
 
-# Of these, the ones that an MPI library may be too old for.
-NEWER = "Request_get_status_all Request_get_status_any Request_get_status_some".split()
 
-# Calls without a hook that Hob itself makes with counts of any size.
-WIDE = "Isend Issend Irsend".split()
+@dataclasses.dataclass
+class Row:
+    """What is special about a call. Names are those of the standard without "MPI_"."""
 
-# Hooks, and calls without one, that never leave anything of Hob's behind while they block; around
-# all others that may block (neither here, nor in POLLS, nor LOCAL, nor is_start), there is a guard
-# (progress.hpp, BlockingUnknown; for SLEEPERS, BlockingWindow).
-PATIENT = """
-Init Init_thread Session_init
-Wait Test Waitall Testall Waitany Testany Waitsome Testsome
-Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some
-Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
-Rget Rput Raccumulate Rget_accumulate
-Win_post Win_sync Type_free
-Recv Irecv Recv_init Probe Iprobe Mprobe Improbe
-Send Ssend Rsend Bsend Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
-""".split()
+    # There is a hand-written `int hob::mpi::on_X(...)`. The large-count form of a call shares its hook,
+    # which takes the wider types.
+    hook: bool = False
+    # An MPI library may be too old for this hook.
+    newer: bool = False
+    # The hook decides by itself whether the process learned something (docs/consistency.md).
+    decides: bool = False
+    # Depends on no other process: no acquire, and does not block.
+    local: bool = False
+    # Never leaves anything of Hob's behind while it blocks; around all others that may block there is a
+    # guard (progress.hpp, BlockingUnknown; for `sleeper`, BlockingWindow).
+    patient: bool = False
+    # Never blocks, but programs repeat it until it succeeds: what is under way advances.
+    polls: bool = False
+    # Makes Hob active: hooked before it is.
+    starts: bool = False
+    # Registers functions of the program's (callbacks.hpp): also before Hob is active.
+    registers: bool = False
+    # The library's own while Hob sleeps (wrapper.hpp): matters only to windows from which something was
+    # fetched.
+    sleeper: bool = False
+    # Hob must see it wherever the program makes it.
+    everywhere: bool = False
+    # Its pointers may be null by mistake, which is the library's to say.
+    checked: bool = False
+    # Wrapped though it takes none of WRAPPED_KINDS.
+    wrapped: bool = False
+    # Hob calls it but does not wrap it (its large-count form included, where it exists).
+    native: bool = False
+    # Without a hook, but Hob itself makes it with counts of any size.
+    wide: bool = False
+    # MPI_COMM_WORLD stays what it is, ghosts included.
+    whole_world: bool = False
 
-# Calls that never block, but that programs repeat until they succeed: what is under way advances.
-POLLS = "Win_test Parrived".split()
+    # C++. Only counted while Hob sleeps, in this member of QuietWindow (quiet_windows.hpp).
+    counted: str | None = None
+    # Completes requests (their number, their array): tells nothing if all of them are the process's own
+    # one-sided operations.
+    completes: str | None = None
+    # While Hob sleeps and, besides, this holds, it is the library's own, whoever makes it. The first thing
+    # that a wrapper asks: a message of one byte takes some hundred nanoseconds.
+    asleep: str | None = None
+    # When this holds, nothing of Hob's is needed, and the call is the library's own, without a frame of
+    # Hob's below: after a wait, each return costs more than everything else in a wrapper.
+    express: str | None = None
+    # Where Hob stands aside, the library's own only while Hob has no messages; else this (p2p.hpp, aside).
+    aside: str | None = None
 
-# Calls that make Hob active: they are hooked before it is.
-STARTS = "Init Init_thread Session_init".split()
 
-# Calls that register functions of the program's (callbacks.hpp): also before Hob is active.
-REGISTERS = """
-Comm_create_errhandler Win_create_errhandler File_create_errhandler Session_create_errhandler
-Comm_create_keyval Win_create_keyval Type_create_keyval Keyval_create Grequest_start
-""".split()
+class Table(dict):
+    """Rows by name. Adding a name twice, or a word that is no member of Row, is an error."""
 
-# Calls that are the library's own while Hob sleeps (wrapper.hpp): they matter only to windows from
-# which something was fetched.
-SLEEPERS = """
-Win_fence Win_start Win_complete Win_post Win_wait Win_test
-Win_lock Win_unlock Win_lock_all Win_unlock_all
-Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
-""".split()
+    def add(self, names, words, **expressions):
+        for name in names.split():
+            if name in self:
+                raise ValueError(f"{name} has two rows")
+            self[name] = Row(**dict.fromkeys(words.split(), True), **expressions)
 
-# Calls that Hob must see wherever the program makes them: in its error handlers and attribute
-# callbacks, too, which the library calls from within calls that Hob made.
-EVERYWHERE = "Comm_disconnect Comm_free Type_free Win_free".split()
+    def with_word(self, word):
+        return [name for name, row in self.items() if getattr(row, word)]
 
-# Calls whose pointers may be null by mistake, which is the library's to say.
-CHECKED = """
-Wait Test Waitall Testall Waitany Testany Waitsome Testsome
-Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some
-Request_free Cancel Start Startall Iprobe Mprobe Improbe
-""".split()
 
-# Calls that may be only counted while Hob sleeps, and where (wrapper.hpp, QuietWindow).
-COUNTED = {"Put": "puts", "Accumulate": "accumulates", "Get": "gets"}
+def row(name):
+    return CALLS.get(name) or Row()
 
-# Calls that Hob makes but does not wrap (their large-count forms included, where they exist).
-NATIVE = """
-Finalized Initialized Get_library_version Is_thread_main Query_thread Get_processor_name
-Type_dup Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
-Info_get Info_get_nkeys Info_create Info_set Info_free Info_dup Info_get_nthkey Info_get_valuelen
-Group_size Group_rank Group_free Group_translate_ranks Group_incl Group_excl Group_compare
-Error_class Error_string Reduce_local Comm_free_keyval Get_address Get_count Get_elements
-Grequest_complete Status_set_elements Status_set_cancelled Test_cancelled
-""".split()
 
-# Hooks that decide by themselves whether the process learned something (design.md, "When is a
-# cached byte still true"): every call on a window.
-HOOK_ACQUIRES = """
-Init Init_thread Session_init Win_set_info
-Win_fence Win_start Win_complete Win_post Win_wait Win_test
-Win_lock Win_unlock Win_lock_all Win_unlock_all
-Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync
-Get Put Accumulate Get_accumulate Fetch_and_op Compare_and_swap
-Rget Rput Raccumulate Rget_accumulate Type_free
-""".split()
+ALL_NATIVE = "requests::all_native()"
+RECEIVE = "{buf, count, datatype}, {source, tag, comm}"
 
-# Calls that depend on no other process. Whatever is neither here nor starts an operation
-# (is_start) nor in HOOK_ACQUIRES is an acquire.
-LOCAL = """
-Comm_create_errhandler Win_create_errhandler File_create_errhandler Session_create_errhandler
-Comm_create_keyval Win_create_keyval Type_create_keyval Keyval_create
-Abort Attr_delete Attr_get Attr_put Cancel
-Cart_coords Cart_get Cart_rank Cart_shift Cartdim_get Cart_map Graph_map
-Comm_call_errhandler Comm_compare Comm_delete_attr Comm_get_attr Comm_get_errhandler
-Comm_get_info Comm_get_name Comm_group Comm_rank Comm_remote_group Comm_remote_size
-Comm_set_attr Comm_set_errhandler Comm_set_name Comm_size Comm_test_inter
-Dist_graph_neighbors Dist_graph_neighbors_count
-Graph_get Graph_neighbors Graph_neighbors_count Graphdims_get
-Group_from_session_pset Comm_get_parent
-Pack Pack_size Unpack Topo_test
-Comm_attach_buffer Session_attach_buffer
-Pready Pready_list Pready_range Start Startall Request_free
-Session_call_errhandler Session_get_errhandler Session_get_info Session_get_nth_pset
-Session_get_num_psets Session_get_pset_info Session_set_errhandler
-Win_call_errhandler Win_delete_attr Win_get_errhandler Win_get_group Win_get_info Win_get_name
-Win_set_attr Win_set_errhandler Win_set_name Win_shared_query
-Win_attach Win_detach Win_get_attr
-File_call_errhandler File_get_amode File_get_atomicity File_get_byte_offset File_get_errhandler
-File_get_group File_get_info File_get_position File_get_type_extent File_get_view
-File_set_errhandler
-""".split()
+CALLS = Table()
+
+# Start and end of MPI.
+CALLS.add("Init Init_thread Session_init", "hook decides patient starts")
+CALLS.add(
+    """
+    Finalize Session_finalize Win_create Win_allocate Win_allocate_shared Win_create_dynamic
+    Win_shared_query_c Comm_set_info Intercomm_create Intercomm_merge
+    """,
+    "hook",
+)
+# Ends of objects.
+CALLS.add("Win_free Comm_free Comm_disconnect", "hook everywhere")
+CALLS.add("Win_set_info", "hook decides")
+CALLS.add(
+    """
+    Win_get_attr Win_shared_query Comm_get_attr Attr_get Comm_set_errhandler
+    Group_from_session_pset Session_get_pset_info
+    """,
+    "hook local",
+)
+# Synchronisation of windows.
+CALLS.add(
+    """
+    Win_fence Win_start Win_complete Win_wait Win_lock Win_unlock Win_lock_all Win_unlock_all
+    Win_flush Win_flush_all Win_flush_local Win_flush_local_all
+    """,
+    "hook decides sleeper",
+)
+CALLS.add("Win_post Win_sync", "hook decides patient sleeper")
+CALLS.add("Win_test", "hook decides polls sleeper")
+# One-sided operations.
+CALLS.add(
+    """
+    Get_accumulate Fetch_and_op Compare_and_swap Rget Rput Raccumulate Rget_accumulate
+    """,
+    "hook decides patient",
+)
+CALLS.add("Type_free", "hook decides patient everywhere")
+CALLS.add("Request_get_status", "hook patient checked")
+CALLS.add(
+    """
+    Request_get_status_all Request_get_status_any Request_get_status_some
+    """,
+    "hook newer patient checked",
+)
+CALLS.add("Request_free Cancel Start Startall", "hook local checked")
+CALLS.add(
+    """
+    Recv_init Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
+    """,
+    "hook patient",
+)
+# Functions of the program's that the library will call.
+CALLS.add(
+    """
+    Comm_create_errhandler Win_create_errhandler File_create_errhandler
+    Session_create_errhandler Comm_create_keyval Win_create_keyval Type_create_keyval
+    Keyval_create
+    """,
+    "hook local registers",
+)
+CALLS.add("Grequest_start", "hook registers")
+CALLS.add("Abort", "local whole_world")
+# What depends on no other process.
+CALLS.add(
+    """
+    Attr_delete Attr_put Cart_coords Cart_get Cart_map Cart_rank Cart_shift Cartdim_get
+    Comm_attach_buffer Comm_call_errhandler Comm_compare Comm_delete_attr Comm_get_errhandler
+    Comm_get_info Comm_get_name Comm_get_parent Comm_group Comm_rank Comm_remote_group
+    Comm_remote_size Comm_set_attr Comm_set_name Comm_size Comm_test_inter Dist_graph_neighbors
+    Dist_graph_neighbors_count File_call_errhandler File_get_amode File_get_atomicity
+    File_get_byte_offset File_get_errhandler File_get_group File_get_info File_get_position
+    File_get_type_extent File_get_view File_set_errhandler Graph_get Graph_map Graph_neighbors
+    Graph_neighbors_count Graphdims_get Pack Pack_size Pready Pready_list Pready_range
+    Session_attach_buffer Session_call_errhandler Session_get_errhandler Session_get_info
+    Session_get_nth_pset Session_get_num_psets Session_set_errhandler Topo_test Unpack
+    Win_attach Win_call_errhandler Win_delete_attr Win_detach Win_get_errhandler Win_get_group
+    Win_get_info Win_get_name Win_set_attr Win_set_errhandler Win_set_name
+    """,
+    "local",
+)
+CALLS.add("Parrived", "polls")
+# Without an argument that says so: published names, files and buffers are shared.
+CALLS.add(
+    """
+    Buffer_detach Buffer_flush Lookup_name Publish_name Unpublish_name File_delete
+    """,
+    "wrapped",
+)
+# What Hob calls and does not wrap.
+CALLS.add(
+    """
+    Finalized Initialized Get_library_version Is_thread_main Query_thread Get_processor_name
+    Type_dup Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
+    Info_get Info_get_nkeys Info_create Info_set Info_free Info_dup Info_get_nthkey
+    Info_get_valuelen Group_size Group_rank Group_free Group_translate_ranks Group_incl
+    Group_excl Group_compare Error_class Error_string Reduce_local Comm_free_keyval Get_address
+    Get_count Get_elements Grequest_complete Status_set_elements Status_set_cancelled
+    Test_cancelled
+    """,
+    "native",
+)
+
+# One-sided operations that may be only counted while Hob sleeps.
+CALLS.add("Get", "hook decides patient", counted="gets")
+CALLS.add("Put", "hook decides patient", counted="puts")
+CALLS.add("Accumulate", "hook decides patient", counted="accumulates")
+
+# Completion of requests.
+for name in ("Wait", "Test"):
+    CALLS.add(
+        name,
+        "hook patient checked",
+        completes="1, request",
+        asleep="requests::unknown_at(request)",
+        express=ALL_NATIVE,
+    )
+for name in ("Waitall", "Testall", "Waitany", "Testany", "Waitsome", "Testsome"):
+    count = "incount" if name.endswith("some") else "count"
+    CALLS.add(
+        name,
+        "hook patient checked",
+        completes=f"{count}, array_of_requests",
+        asleep="requests::none_alive()",
+        express=ALL_NATIVE,
+    )
+
+# Point-to-point.
+CALLS.add(
+    "Recv",
+    "hook patient",
+    asleep="p2p::express.receive(count, source, comm)",
+    aside=f"receive({RECEIVE}, status)",
+)
+CALLS.add(
+    "Irecv",
+    "hook patient",
+    asleep="p2p::express.start(count, source, comm)",
+    aside=f"start_receive({RECEIVE}, request)",
+)
+CALLS.add("Probe", "hook patient", aside="probe({source, tag, comm}, status)")
+CALLS.add("Iprobe", "hook patient checked", aside="test_probe({source, tag, comm}, flag, status)")
+CALLS.add(
+    "Mprobe", "hook patient checked", aside="matched_probe({source, tag, comm}, message, status)"
+)
+CALLS.add(
+    "Improbe",
+    "hook patient checked",
+    aside="test_matched_probe({source, tag, comm}, flag, message, status)",
+)
+CALLS.add("Send", "hook patient", asleep="", express="idle()")
+CALLS.add("Ssend", "hook patient", asleep="", express="idle()")
+CALLS.add("Rsend", "hook patient", asleep="", express="idle()")
+CALLS.add("Bsend", "patient", asleep="")
+CALLS.add("Isend", "wide", asleep="")
+CALLS.add("Issend", "wide", asleep="")
+CALLS.add("Irsend", "wide", asleep="")
+CALLS.add("Ibsend", "", asleep="")
 
 # Never wrapped: conversions of handles, and the tools interface (of which pvars.cpp has a part).
 IGNORED_SUFFIXES = ("_c2f", "_f2c", "_f082c", "_c2f08", "_f082f", "_f2f08", "_fromint", "_toint")
 IGNORED_PREFIXES = ("MPI_T_", "MPI_Abi_")
 
-# Calls that take or complete one of these are wrapped even without a hook; all others are purely
+# Calls that take or complete one of these are wrapped even without a row; all others are purely
 # local and stay with the MPI library.
 WRAPPED_KINDS = {"COMMUNICATOR", "WINDOW", "REQUEST", "MESSAGE", "FILE", "SESSION"}
-
-# And these, which may block, or tell what another process did (published names, files), though they
-# take none.
-ALSO_WRAPPED = """
-Buffer_detach Buffer_flush Lookup_name Publish_name Unpublish_name File_delete
-""".split()
-
-# Calls that complete requests: they tell nothing if all of these are the process's own one-sided
-# operations. The value: the call's arguments (number of requests, their array).
-COMPLETIONS = {
-    "Wait": "1, request",
-    "Test": "1, request",
-    "Waitall": "count, array_of_requests",
-    "Testall": "count, array_of_requests",
-    "Waitany": "count, array_of_requests",
-    "Testany": "count, array_of_requests",
-    "Waitsome": "incount, array_of_requests",
-    "Testsome": "incount, array_of_requests",
-}
-# While Hob sleeps and, besides, this holds, these are the library's own, whoever makes them. It is
-# the first thing that a wrapper asks: a message of one byte takes some hundred nanoseconds.
-ASLEEP = (
-    {call: "requests::none_alive()" for call in COMPLETIONS if call not in ("Wait", "Test")}
-    | {
-        "Wait": "requests::unknown_at(request)",
-        "Test": "requests::unknown_at(request)",
-        "Recv": "p2p::express.receive(count, source, comm)",
-        "Irecv": "p2p::express.start(count, source, comm)",
-    }
-    | {call: "" for call in "Send Ssend Rsend Bsend Isend Issend Irsend Ibsend".split()}
-)
-
-# When these need nothing of Hob's, they are the library's own, without a frame of Hob's below: after
-# a wait, each return costs more than everything else in a wrapper.
-EXPRESS = {call: "requests::all_native()" for call in COMPLETIONS} | {
-    "Send": "idle()",
-    "Ssend": "idle()",
-    "Rsend": "idle()",
-}
-
-# MPI_COMM_WORLD stays what it is, ghosts included.
-WHOLE_WORLD = ["Abort"]
-
-# Where Hob stands aside, these are the library's own only while Hob has no messages (p2p.hpp, aside).
-_RECEIVE = "{buf, count, datatype}, {source, tag, comm}"
-ASIDE = {
-    "Recv": f"receive({_RECEIVE}, status)",
-    "Irecv": f"start_receive({_RECEIVE}, request)",
-    "Probe": "probe({source, tag, comm}, status)",
-    "Iprobe": "test_probe({source, tag, comm}, flag, status)",
-    "Mprobe": "matched_probe({source, tag, comm}, message, status)",
-    "Improbe": "test_matched_probe({source, tag, comm}, flag, message, status)",
-}
 
 # In this form the program passes a count that says how many operations completed.
 COUNTED_COMPLETIONS = {"outcount"}
 
 
-def is_start(name, parameters):
+def is_start(parameters):
     """True for calls that only start an operation: MPI_Isend, MPI_Send_init, MPI_File_iread, ..."""
-    makes_request = any(
+    return any(
         kind == "REQUEST" and direction == "out" and "[" not in declaration
         for declaration, _, kind, direction in parameters
     )
-    return makes_request
