@@ -10,14 +10,12 @@
 #include <climits>
 #include <ctime>
 
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/pollers.hpp"
 
 namespace hob::mpi::helper {
 namespace {
-
-/// Between two looks: long against a look, short against what a program would notice.
-constexpr long kRestNanoseconds = 50'000;
 
 std::atomic<int> blocked{0};
 std::atomic<bool> ending{false};
@@ -35,7 +33,7 @@ void* work(void*) {
   while (!ending.load(std::memory_order_relaxed)) {
     if (needed()) {
       advance();
-      const timespec rest{0, kRestNanoseconds};
+      const timespec rest{0, tuning::kHelperRest};
       nanosleep(&rest, nullptr);
       continue;
     }

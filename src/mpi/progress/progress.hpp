@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/state.hpp"
 #include "mpi/progress/pollers.hpp"
@@ -76,12 +77,10 @@ void end_callbacks();
 class Pause {
  public:
   void operator()() {
-    if (++looks_ > kLooks) sched_yield();
+    if (++looks_ > tuning::kLooksBeforeYield) sched_yield();
   }
 
  private:
-  static constexpr int kLooks =
-      10000;  // about a millisecond: a yield on a full machine costs a time slice
   int looks_ = 0;
 };
 

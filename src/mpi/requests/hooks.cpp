@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/progress.hpp"
@@ -194,7 +195,7 @@ class Looks {
   explicit Looks(Mix& mix) : mix_(mix), told_(mix.awaited()) {}
 
   void operator()() {
-    if (!told_ || mix_.unready() < kMany) return advance();
+    if (!told_ || mix_.unready() < tuning::kManyMissing) return advance();
     const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
     const std::uint64_t before = ticks();
     advance();
@@ -203,16 +204,13 @@ class Looks {
     // Libraries that look at shared memory ask the kernel, too, but only now and then.
     const bool first = quickest_ == UINT64_MAX;
     quickest_ = std::min(quickest_, took);
-    if (first || static_cast<double>(quickest_) < kKernelNs * ticks_per_nanosecond()) return;
-    const auto rest = static_cast<std::uint64_t>(kRestNs * ticks_per_nanosecond());
+    if (first || static_cast<double>(quickest_) < tuning::kKernelLook * ticks_per_nanosecond()) return;
+    const auto rest = static_cast<std::uint64_t>(tuning::kRestBetweenLooks * ticks_per_nanosecond());
     const std::uint64_t until = before + took + rest;
     while (ticks() < until) relax();
   }
 
  private:
-  static constexpr std::size_t kMany = 8;
-  static constexpr double kKernelNs = 300, kRestNs = 2000;
-
   Mix& mix_;
   bool told_;
   std::uint64_t quickest_ = UINT64_MAX;
