@@ -25,7 +25,7 @@ static void put_next(void) {
 }
 
 /* The copy of rank 0 is as it was; then rank 1 writes, if `by_target`. */
-static void begin(int by_target) {
+static void old_copy(int by_target) {
   MPI_Barrier(world);
   if (my_rank == 0) {
     get();
@@ -45,7 +45,7 @@ static void begin(int by_target) {
   }
 }
 
-static void end(const char* row) {
+static void new_value(const char* row) {
   if (my_rank == 0) {
     const int seen = get();
     expect(seen == value, "%s: %d instead of %d", row, seen, value);
@@ -118,29 +118,29 @@ static void attributes(void) {
   MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, delete_of_type, &type_key, NULL);
   MPI_Comm_create_keyval(copy_with_barrier, MPI_COMM_NULL_DELETE_FN, &copied, NULL);
   MPI_Comm_set_attr(one, key, NULL);
-  begin(1);
+  old_copy(1);
   MPI_Comm_delete_attr(one, key);
-  end("MPI_Comm_delete_attr");
+  new_value("MPI_Comm_delete_attr");
   MPI_Comm_set_attr(one, key, NULL);
-  begin(1);
+  old_copy(1);
   MPI_Comm_set_attr(one, key, NULL);
-  end("MPI_Comm_set_attr over another");
+  new_value("MPI_Comm_set_attr over another");
   MPI_Comm_delete_attr(one, key);
   MPI_Win_set_attr(window, window_key, NULL);
-  begin(1);
+  old_copy(1);
   MPI_Win_delete_attr(window, window_key);
-  end("MPI_Win_delete_attr");
+  new_value("MPI_Win_delete_attr");
   MPI_Datatype type;
   MPI_Type_contiguous(3, MPI_INT, &type);
   MPI_Type_commit(&type);
   MPI_Type_set_attr(type, type_key, NULL);
-  begin(1);
+  old_copy(1);
   MPI_Type_free(&type);
-  end("MPI_Type_free");
+  new_value("MPI_Type_free");
   MPI_Comm_set_attr(one, copied, &value);
-  begin(1);
+  old_copy(1);
   MPI_Comm_dup(one, &two);
-  end("MPI_Comm_dup, which copies an attribute");
+  new_value("MPI_Comm_dup, which copies an attribute");
   int there = 0;
   void* attribute = NULL;
   MPI_Comm_get_attr(two, copied, &attribute, &there);
@@ -162,28 +162,28 @@ static void error_handlers(void) {
   MPI_Win_create_errhandler(barrier_on_window_error, &of_window);
   MPI_Win_create_errhandler(put_on_window_error, &puts_of_window);
   MPI_Comm_set_errhandler(one, puts);
-  begin(0);
+  old_copy(0);
   MPI_Comm_call_errhandler(one, MPI_ERR_OTHER);
-  end("MPI_Comm_call_errhandler, whose handler puts");
+  new_value("MPI_Comm_call_errhandler, whose handler puts");
   MPI_Comm_set_errhandler(one, barriers);
-  begin(1);
+  old_copy(1);
   MPI_Comm_call_errhandler(one, MPI_ERR_OTHER);
-  end("MPI_Comm_call_errhandler");
+  new_value("MPI_Comm_call_errhandler");
   MPI_Win_set_errhandler(window, of_window);
-  begin(1);
+  old_copy(1);
   MPI_Win_call_errhandler(window, MPI_ERR_OTHER);
-  end("MPI_Win_call_errhandler");
-  begin(1);
+  new_value("MPI_Win_call_errhandler");
+  old_copy(1);
   int unused;
   MPI_Get(&unused, 1, MPI_INT, 9999, 0, 1, MPI_INT, window);
-  end("an erroneous MPI_Get");
+  new_value("an erroneous MPI_Get");
   MPI_Win_set_errhandler(window, puts_of_window);
-  begin(0);
+  old_copy(0);
   MPI_Put(&unused, 1, MPI_INT, 9999, 0, 1, MPI_INT, window);
-  end("an erroneous MPI_Put, whose handler puts");
-  begin(0);
+  new_value("an erroneous MPI_Put, whose handler puts");
+  old_copy(0);
   MPI_Get(&unused, 1, MPI_INT, 9999, 0, 1, MPI_INT, window);
-  end("an erroneous MPI_Get, whose handler puts");
+  new_value("an erroneous MPI_Get, whose handler puts");
   MPI_Win_set_errhandler(window, MPI_ERRORS_ARE_FATAL);
   MPI_Errhandler_free(&puts);
   MPI_Errhandler_free(&barriers);
@@ -196,13 +196,13 @@ static void generalized_requests(void) {
   int releases = 0;
   MPI_Request request;
   MPI_Grequest_start(query, freed, cancel_with_barrier, &releases, &request);
-  begin(1);
+  old_copy(1);
   MPI_Cancel(&request);
-  end("MPI_Cancel of a generalized request");
+  new_value("MPI_Cancel of a generalized request");
   MPI_Grequest_complete(request);
-  begin(1);
+  old_copy(1);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  end("MPI_Wait for a generalized request");
+  new_value("MPI_Wait for a generalized request");
   expect(releases == 1, "the free function ran %d times", releases);
 }
 

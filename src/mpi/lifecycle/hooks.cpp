@@ -82,12 +82,22 @@ bool set_first_attribute_of_self() {
   return set;
 }
 
+/// Open MPI with many threads calls delete callbacks under a lock that freeing a communicator takes.
+bool locks_attributes() {
+#if defined(OPEN_MPI)
+  return many_threads;
+#else
+  return false;
+#endif
+}
+
 /// Hob ends within the library's MPI_Finalize (on_Finalize).
 bool finishes_with_self = false;
 
 void start_with_world(int level) {
   start(level, true, level == MPI_THREAD_MULTIPLE);
-  finishes_with_self = !context().settings.off && set_first_attribute_of_self();
+  finishes_with_self =
+      !context().settings.off && !locks_attributes() && set_first_attribute_of_self();
 }
 
 /// For the program's MPI_Init.
