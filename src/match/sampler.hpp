@@ -7,7 +7,7 @@ namespace hob::match {
 
 /// Which of the receives that go to the MPI library are watched, for the instruments and to know
 /// how long its queue is. Watching a nonblocking receive costs some 50 ns, so: all are at first,
-/// then some phases (from an empty queue to the next) or stretches of those whose queues are short.
+/// then some phases (from an empty queue to the next) or stretches.
 /// Pauses end after a number of receives, or, where receives are rare, after some time. Within a
 /// pause, a sentinel now and then stands for all receives since the one before: as soon as two of
 /// them wait, the queue is long.
@@ -26,8 +26,6 @@ class Sampler {
     std::uint32_t stretch = 128;
     /// One in so many that are left out is a sentinel. A power of two.
     std::uint32_t per_sentinel = 256;
-    /// A phase or stretch that was longer than this is followed by no pause.
-    std::uint64_t short_length = 256;
     /// A pause is over after so much time on `now`'s clock: a hundred times what a stretch costs.
     /// 0: pauses end by numbers alone.
     std::uint64_t longest_pause = 0;
@@ -127,13 +125,11 @@ class Sampler {
     return config_.longest_pause != 0 && config_.now() - paused_at_ > config_.longest_pause;
   }
 
-  /// So many were seen, and will do for some time, if queues are short.
+  /// So many were seen, and will do for some time.
   void pause(std::uint64_t seen) {
     if (seen == 0) return;
     unwatched_ = 0;
-    if (watched_in_all_ + watched_in_phase_ <= config_.all_at_first ||
-        longest_in_phase_ > config_.short_length)
-      return;
+    if (watched_in_all_ + watched_in_phase_ <= config_.all_at_first) return;
     unwatched_ =
         by_chance(std::min(config_.unwatched_per_watched * seen, config_.longest_unwatched));
     if (config_.longest_pause != 0) paused_at_ = config_.now();

@@ -8,16 +8,25 @@
 namespace hob::match {
 
 TakeoverPolicy::TakeoverPolicy(const Config& config, const MatchCosts& costs)
-    : config_(config), costs_(&costs), since_(config.now ? config.now() : 0) {}
+    : config_(config),
+      costs_(&costs),
+      since_(config.now ? config.now() : 0),
+      threshold_(config.threshold) {}
 
 double TakeoverPolicy::budget() const {
   return config_.share * static_cast<double>(config_.now() - since_) +
          config_.first_budget * costs_->dequeue - lost_;
 }
 
-bool TakeoverPolicy::begin_trial() {
+bool TakeoverPolicy::begin_trial(std::uint64_t length) {
   const double available = budget();
-  if (available < config_.trial * caution_ * costs_->dequeue) return false;
+  if (available < config_.trial * caution_ * costs_->dequeue) {
+    // Whoever has evidence asks at each receive, which costs. So it is to be found again.
+    search_debt_ = 0;
+    long_phase_ = false;
+    threshold_ = 2 * std::max(length, threshold_);
+    return false;
+  }
   allowance_ = available / 2;
   balance_ = 0;
   return true;

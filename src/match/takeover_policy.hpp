@@ -58,11 +58,12 @@ class TakeoverPolicy {
   /// The library's queue is empty; at most `longest` receives were in it since it was so before.
   void phase_ended(std::uint64_t longest) {
     if (longest >= config_.long_phase) long_phase_ = true;
+    threshold_ = config_.threshold;
   }
 
   /// Something speaks for the PRQ, where so many receives wait at the library. Cheap.
   bool has_evidence(std::uint64_t length) const {
-    if (length >= config_.threshold) return true;
+    if (length >= threshold_) return true;
     return !config_.fixed && (paying_ || long_phase_ ||
                               search_debt_ * costs_->step >= config_.trial * costs_->dequeue);
   }
@@ -71,7 +72,7 @@ class TakeoverPolicy {
   /// True: it goes to the PRQ, and all receives after it until ended() or reposted().
   bool begins(std::uint64_t length) {
     if (!has_evidence(length)) return false;
-    return config_.fixed || paying_ || begin_trial();
+    return config_.fixed || paying_ || begin_trial(length);
   }
 
   /// A message was dequeued, and its receive found behind so many others, which the library would
@@ -96,14 +97,15 @@ class TakeoverPolicy {
   bool paying() const { return paying_; }
 
  private:
-  bool begin_trial();
+  bool begin_trial(std::uint64_t length);
   void failed();
   double budget() const;
 
   Config config_;
   const MatchCosts* costs_;
   std::uint64_t since_;
-  double search_debt_ = 0;  ///< entries that the library passed since the last trial
+  std::uint64_t threshold_;  ///< more than the configured one after it was refused a trial
+  double search_debt_ = 0;   ///< entries that the library passed since the last trial
   bool long_phase_ = false;
   bool paying_ = false;
   double balance_ = 0;    ///< gained, or lost, since the trial began

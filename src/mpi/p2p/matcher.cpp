@@ -78,10 +78,11 @@ void left_prq(PostedReceive& receive) {
   if (!receive.is_blocking && --m.pending == 0) none_under_way();
 }
 
-/// Objects are kept: a second flood finds the memory of the first.
+/// Objects are kept: a second flood finds the memory of the first. Null without memory.
 std::unique_ptr<UnexpectedMessage> new_message() {
   Matcher& m = matcher();
-  if (m.free_messages.empty()) return std::make_unique<UnexpectedMessage>();
+  if (m.free_messages.empty())
+    return std::unique_ptr<UnexpectedMessage>(new (std::nothrow) UnexpectedMessage);
   std::unique_ptr<UnexpectedMessage> message = std::move(m.free_messages.back());
   m.free_messages.pop_back();
   return message;
@@ -136,7 +137,10 @@ bool improbe_timed(Channel& channel, UnexpectedMessage& next) {
 /// Takes one message that has come from the library, into Matcher::spare. Null if none was found.
 UnexpectedMessage* next_message(Channel& channel) {
   Matcher& m = matcher();
-  if (HOB_UNLIKELY(!m.spare)) m.spare = new_message();
+  if (HOB_UNLIKELY(!m.spare && !(m.spare = new_message()))) {
+    repost_natively(channel);
+    return nullptr;
+  }
   UnexpectedMessage& next = *m.spare;
   const bool timed = m.dequeued % tuning::kDequeuesPerTiming == 0;
   if (!(timed ? improbe_timed(channel, next) : improbe_any(channel, next))) return nullptr;

@@ -100,6 +100,22 @@ TEST_F(TakeoverPolicyTest, TrialsLoseNoMoreThanTheirShare) {
   EXPECT_GT(lost, 0);
 }
 
+TEST_F(TakeoverPolicyTest, ARefusedTrialIsNotAskedForAtEachReceive) {
+  // The whole budget is lost at once.
+  ASSERT_TRUE(policy_.begins(config().threshold));
+  policy_.reposted(static_cast<std::uint64_t>(config().first_budget));
+  int asked = 0;
+  for (std::uint64_t length = 0; length < 100000; ++length) {
+    if (!policy_.has_evidence(length)) continue;
+    ++asked;
+    EXPECT_FALSE(policy_.begins(length));
+  }
+  EXPECT_GT(asked, 0);
+  EXPECT_LT(asked, 20);
+  policy_.phase_ended(100000);
+  EXPECT_TRUE(policy_.has_evidence(config().threshold));
+}
+
 TEST_F(TakeoverPolicyTest, AQueueThatGrowsAmongBlockingReceivesIsTakenOver) {
   // The known benchmark of deep queues: one receive that nothing matches after so many round trips.
   const int kRoundTrips = 100;

@@ -330,6 +330,21 @@ FAKE(Recv, void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_
   deliver(take_message(source, tag, comm), buffer, count, type, status);
   return MPI_SUCCESS;
 }
+/// Complete once its message is there, which a test must see to before it waits.
+FAKE(Irecv, void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+     MPI_Request* request) {
+  *request = new_request(
+      [=] { deliver(take_message(source, tag, comm), buffer, count, type, MPI_STATUS_IGNORE); });
+  return MPI_SUCCESS;
+}
+FAKE(Status_set_cancelled, MPI_Status* status, int flag) {
+  status->count_hi_and_cancelled = (status->count_hi_and_cancelled & ~1) | (flag & 1);
+  return MPI_SUCCESS;
+}
+FAKE(Test_cancelled, const MPI_Status* status, int* flag) {
+  *flag = status->count_hi_and_cancelled & 1;
+  return MPI_SUCCESS;
+}
 FAKE(Send, const void*, int, MPI_Datatype, int, int, MPI_Comm) { return MPI_SUCCESS; }
 
 }  // namespace

@@ -1,0 +1,173 @@
+// Receives in Hob's queues, on a library that counts: what is dequeued, in which order, and what
+// becomes of it when the library or the memory fails.
+#include "mpi/p2p/p2p.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "fake_mpi.hpp"
+#include "mpi/p2p/matcher.hpp"
+#include "mpi/pmpi/real.hpp"
+
+namespace hob::mpi::p2p {
+namespace {
+
+/// With match = always, on a communicator of its own.
+class Matching : public testing::Test {
+ protected:
+  void SetUp() override {
+    mode_ = matcher().mode;
+    few_ = matcher().few;
+    matcher().mode = Matcher::Mode::always;
+    matcher().few = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    fake::reset();
+  }
+  void TearDown() override {
+    EXPECT_TRUE(matcher().active.empty());
+    EXPECT_EQ(queued.load(), 0u);
+    MPI_Comm_free(&comm_);
+    matcher().mode = mode_;
+    matcher().few = few_;
+  }
+
+  MPI_Request start(int* value, int source, int tag) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    EXPECT_EQ(MPI_Irecv(value, 1, MPI_INT, source, tag, comm_, &request), MPI_SUCCESS);
+    return request;
+  }
+  void arrive(int source, int tag, int value) {
+    fake::arrive(source, tag, comm_, &value, sizeof value);
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+
+ private:
+  Matcher::Mode mode_{};
+  std::uint64_t few_ = 0;
+};
+
+TEST_F(Matching, AReceiveWaitsInThePrqUntilItsMessageIsDequeued) {
+  int value = 0;
+  MPI_Request request = start(&value, 1, 5);
+  EXPECT_EQ(fake::calls("Irecv"), 0u);
+  int flag = 1;
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  EXPECT_FALSE(flag);
+  arrive(1, 5, 42);
+  MPI_Status status{};
+  EXPECT_EQ(MPI_Wait(&request, &status), MPI_SUCCESS);
+  EXPECT_EQ(value, 42);
+  EXPECT_EQ(status.MPI_SOURCE, 1);
+  EXPECT_EQ(status.MPI_TAG, 5);
+  EXPECT_EQ(fake::calls("Imrecv"), 1u);
+}
+
+TEST_F(Matching, TheOldestReceiveTakesTheMessageWildcardOrNot) {
+  int any = 0, exact = 0;
+  MPI_Request first = start(&any, MPI_ANY_SOURCE, MPI_ANY_TAG);
+  MPI_Request second = start(&exact, 2, 7);
+  arrive(2, 7, 1);
+  arrive(2, 7, 2);
+  MPI_Wait(&second, MPI_STATUS_IGNORE);
+  MPI_Wait(&first, MPI_STATUS_IGNORE);
+  EXPECT_EQ(any, 1);
+  EXPECT_EQ(exact, 2);
+}
+
+TEST_F(Matching, AMessageThatNobodyWantsYetIsReceivedFromTheUmq) {
+  int later = 0, now = 0;
+  MPI_Request request = start(&later, 1, 9);
+  arrive(1, 5, 50);
+  int flag = 1;
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  EXPECT_FALSE(flag);
+  EXPECT_EQ(queued.load(), 1u);
+  MPI_Status status{};
+  MPI_Iprobe(MPI_ANY_SOURCE, 5, comm_, &flag, &status);
+  EXPECT_TRUE(flag);
+  EXPECT_EQ(status.MPI_SOURCE, 1);
+  EXPECT_EQ(MPI_Recv(&now, 1, MPI_INT, 1, 5, comm_, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(now, 50);
+  EXPECT_EQ(fake::calls("Recv"), 0u);
+  arrive(1, 9, 90);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(later, 90);
+}
+
+TEST_F(Matching, ACancelledReceiveLeavesThePrq) {
+  int value = 0, other = 0;
+  MPI_Request request = start(&value, 1, 5), second = start(&other, 1, 5);
+  MPI_Cancel(&request);
+  MPI_Status status{};
+  MPI_Wait(&request, &status);
+  int cancelled = 0;
+  MPI_Test_cancelled(&status, &cancelled);
+  EXPECT_TRUE(cancelled);
+  arrive(1, 5, 3);
+  MPI_Wait(&second, MPI_STATUS_IGNORE);
+  EXPECT_EQ(other, 3);
+  EXPECT_EQ(value, 0);
+}
+
+TEST_F(Matching, RepostedReceivesGoToTheLibraryInOrder) {
+  std::vector<int> values(3);
+  std::vector<MPI_Request> requests;
+  for (int i = 0; i < 3; ++i) requests.push_back(start(&values[static_cast<std::size_t>(i)], 1, i));
+  p2p::repost_natively(comm_);
+  EXPECT_EQ(fake::calls("Irecv"), 3u);
+  EXPECT_TRUE(matcher().active.empty());
+  for (int i = 0; i < 3; ++i) arrive(1, i, 10 + i);
+  MPI_Waitall(3, requests.data(), MPI_STATUSES_IGNORE);
+  EXPECT_EQ(values, (std::vector<int>{10, 11, 12}));
+}
+
+TEST_F(Matching, AnErrorOfTheLibraryIsTheReceives) {
+  int value = 0;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(1, 5, 42);
+  fake::fail("Imrecv", MPI_ERR_OTHER);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
+  EXPECT_EQ(request, MPI_REQUEST_NULL);
+}
+
+TEST_F(Matching, TooLongAMessageIsTruncatedAndTheBufferLeftAlone) {
+  int value = 7;
+  MPI_Request request = start(&value, 1, 5);
+  const std::vector<int> message(4, 1);
+  fake::arrive(1, 5, comm_, message.data(), message.size() * sizeof(int));
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+  EXPECT_EQ(value, 7);
+  EXPECT_EQ(fake::calls("Comm_call_errhandler"), 1u);
+}
+
+TEST_F(Matching, WithoutMemoryTheLibraryReceives) {
+  constexpr int kMost = 64;
+  static int values[kMost];
+  static MPI_Request requests[kMost];
+  int rounds = 0, failures = 0;
+  const auto attempt = [&] {
+    // Each time more than what is kept from the last time, so that memory is asked for.
+    const int count = std::min(++rounds, kMost);
+    for (int i = 0; i < count; ++i) {
+      const int error = MPI_Irecv(&values[i], 1, MPI_INT, 1, i, comm_, &requests[i]);
+      const fake::detail::Sparing sparing;
+      ASSERT_EQ(error, MPI_SUCCESS);
+      arrive(1, i, 100 + i);
+    }
+    for (int i = 0; i < count; ++i) {
+      const int error = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+      const fake::detail::Sparing sparing;
+      ASSERT_EQ(error, MPI_SUCCESS);
+      ASSERT_EQ(values[i], 100 + i);
+    }
+  };
+  failures = fake::with_each_allocation_failing(attempt);
+  EXPECT_GT(failures, 0);
+  EXPECT_GT(fake::calls("Irecv"), 0u);
+}
+
+}  // namespace
+}  // namespace hob::mpi::p2p
