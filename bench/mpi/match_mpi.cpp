@@ -1,13 +1,18 @@
 // Round trip and message rate between two ranks against the depth of the receive queues (paper
 // section 4.1, Figs. 4 to 7: the modified osu_latency and osu_bw). A plain MPI program.
 //
-//   match_mpi [--depth N]... [--bytes N]... [--what posted|unexpected|rate]... [--seconds S]
+//   match_mpi [--depth N]... [--bytes N]... [--what posted|unexpected|rate|growing|sparse]...
+//   [--seconds S]
 //   [--clear MB] [--pin]
 //
 // what:
 // - posted: round trip, behind N receives on both ranks that no message of the ping-pong matches
 // - unexpected: round trip, behind N messages on both ranks that no receive of it matches
 // - rate: bursts of 64 messages to receives that stand behind N others
+// - growing: round trip behind the last quarter of N receives, of which one is posted after every
+// 20
+//   blocking round trips (as netgauge's one_one_req_queue)
+// - sparse: N receives, whose messages come in another order; time for each
 //
 // Rank 0 prints a line of JSON for each: median and least time of a round trip or of a message.
 // With --clear, MB megabytes are walked through before each timed step on both ranks.
@@ -121,7 +126,57 @@ Times message_rate(int bytes) {
   return times(samples);
 }
 
+void round_trip(char* buffer, int bytes) {
+  if (rank == 0) MPI_Send(buffer, bytes, MPI_CHAR, 1, tag_ping, MPI_COMM_WORLD);
+  MPI_Recv(buffer, bytes, MPI_CHAR, 1 - rank, tag_ping, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 1) MPI_Send(buffer, bytes, MPI_CHAR, 0, tag_ping, MPI_COMM_WORLD);
+}
+
+Times growing(int depth, int bytes) {
+  constexpr int rounds = 20;
+  char* buffer = buffer_of(static_cast<std::size_t>(bytes) + 1);
+  std::vector<MPI_Request> waiting(static_cast<std::size_t>(depth));
+  std::vector<double> samples;
+  for (int i = 0; i < depth; ++i) {
+    MPI_Irecv(nullptr, 0, MPI_CHAR, 1 - rank, tag_first_waiting + i, MPI_COMM_WORLD,
+              &waiting[static_cast<std::size_t>(i)]);
+    const double start = MPI_Wtime();
+    for (int j = 0; j < rounds; ++j) round_trip(buffer, bytes);
+    if (i >= depth * 3 / 4) samples.push_back((MPI_Wtime() - start) / rounds);
+  }
+  if (samples.empty()) samples.push_back(0);
+  for (int i = 0; i < depth; ++i)
+    MPI_Send(nullptr, 0, MPI_CHAR, 1 - rank, tag_first_waiting + i, MPI_COMM_WORLD);
+  MPI_Waitall(depth, waiting.data(), MPI_STATUSES_IGNORE);
+  return times(samples);
+}
+
+Times sparse(int depth, int bytes) {
+  constexpr int stride = 7919;  // a prime: each tag once, far from the one before
+  char* buffer = buffer_of(static_cast<std::size_t>(bytes) * static_cast<std::size_t>(depth) + 1);
+  std::vector<MPI_Request> requests(static_cast<std::size_t>(depth));
+  std::vector<double> samples;
+  if (depth == 0) return {0, 0};
+  const double since = MPI_Wtime();
+  do {
+    for (int i = 0; i < depth; ++i)
+      MPI_Irecv(&buffer[static_cast<std::size_t>(i) * static_cast<std::size_t>(bytes)], bytes,
+                MPI_CHAR, 1 - rank, tag_first_waiting + i, MPI_COMM_WORLD,
+                &requests[static_cast<std::size_t>(i)]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    for (long i = 0; i < depth; ++i)
+      MPI_Send(buffer, bytes, MPI_CHAR, 1 - rank,
+               tag_first_waiting + static_cast<int>(i * stride % depth), MPI_COMM_WORLD);
+    MPI_Waitall(depth, requests.data(), MPI_STATUSES_IGNORE);
+    samples.push_back((MPI_Wtime() - start) / depth);
+  } while (go_on(since, samples.size()));
+  return times(samples);
+}
+
 Times measure(const std::string& what, int depth, int bytes) {
+  if (what == "growing") return growing(depth, bytes);
+  if (what == "sparse") return sparse(depth, bytes);
   std::vector<MPI_Request> waiting(static_cast<std::size_t>(depth));
   bool posted = what != "unexpected";
   if (posted) {

@@ -114,6 +114,10 @@ bool Channel::takes_over() const {
   return matcher().mode == Matcher::Mode::always || policy.has_evidence(at_library());
 }
 
+bool Channel::blocking_goes_native() const {
+  return prq_length == 0 && !(matcher().mode == Matcher::Mode::always && takes_over());
+}
+
 bool Channel::begins_takeover() {
   if (!takes_over()) return false;
   return prq_length != 0 || matcher().mode == Matcher::Mode::always || policy.begins(at_library());

@@ -32,8 +32,12 @@ class Channel final : public CompletionObserver {
   /// A new nonblocking receive may have to go to Hob's PRQ. Cheap; may be true too often.
   bool takes_over() const;
 
-  /// It does. Receives at the library must all be older than those in Hob's PRQ, so all that follow
-  /// it go there, too.
+  /// A new blocking one goes to the library. While a thread is in it, nothing is posted that it
+  /// could hold up, so by itself it is no reason to begin a takeover.
+  bool blocking_goes_native() const;
+
+  /// A new nonblocking receive goes to Hob's PRQ. Receives at the library must all be older than
+  /// those in Hob's PRQ, so all that follow it go there, too.
   bool begins_takeover();
 
   /// Reads whether the program's hints forbid wildcards, and so dequeuing.

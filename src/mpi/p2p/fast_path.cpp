@@ -21,10 +21,10 @@ struct Granted {
 }  // namespace
 
 void grant_express(Channel& channel) {
-  if (many_threads || channel.umq_length != 0 || channel.takes_over()) return;
+  if (many_threads || channel.umq_length != 0 || !channel.blocking_goes_native()) return;
   const std::uint32_t untimed = channel.native_only ? kAtOnce : channel.timer.untimed();
   const bool lone = channel.outstanding == 0;
-  granted = {&channel, std::min(channel.sampler.left_alone(), untimed),
+  granted = {&channel, channel.takes_over() ? 0 : std::min(channel.sampler.left_alone(), untimed),
              lone ? untimed : std::min(channel.sampler.blocking_left_alone(), untimed), lone};
   express = {channel.comm, granted.nonblocking, granted.blocking};
 }

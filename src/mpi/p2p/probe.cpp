@@ -73,7 +73,7 @@ bool simply_native(MPI_Comm comm) {
   if (many_threads || blocking_needs_care()) return false;
   const std::lock_guard guard(gate);
   const Channel* channel = channel_of(comm);
-  return !channel || (channel->umq_length == 0 && !channel->takes_over() &&
+  return !channel || (channel->umq_length == 0 && channel->blocking_goes_native() &&
                       (channel->native_only || !channel->timer.due()));
 }
 

@@ -108,10 +108,7 @@ Way decide(Call& call, std::unique_ptr<UnexpectedMessage>& message, int& error) 
   Channel* channel = call.channel;
   if (!channel || !channel->serves(call.wanted, call.buffer)) return Way::not_served;
   if ((message = take_unexpected(*channel, call.wanted))) return Way::from_umq;
-  // While a thread blocks in it, nothing is posted that it could hold up. So it alone is no reason
-  // to begin a takeover.
-  const bool all = matcher().mode == Matcher::Mode::always && channel->takes_over();
-  if (channel->prq_length != 0 || all) {
+  if (!channel->blocking_goes_native()) {
     if (refused(call.buffer, call.wanted, error)) return Way::refused;
     const bool alone = channel->prq_length == 0 && channel->outstanding == 0;
     return alone && !many_threads && !blocking_needs_care() ? Way::lone : Way::through_prq;
