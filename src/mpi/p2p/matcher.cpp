@@ -123,15 +123,23 @@ bool improbe_any(Channel& channel, UnexpectedMessage& next) {
          flag;
 }
 
-/// As improbe_any(), and its time is part of what dequeues cost.
+void follow(double& estimate, double timing) {
+  const double most = tuning::kTimingMost * estimate;
+  estimate += tuning::kTimingWeight * (std::min(timing, most) - estimate);
+}
+
+/// As improbe_any(), and its time is part of what dequeues cost: what it takes more than a look in
+/// vain, which the library's own waits take, too.
 bool improbe_timed(Channel& channel, UnexpectedMessage& next) {
-  match::MatchCosts& costs = matcher().costs;
+  Matcher& m = matcher();
   const std::uint64_t before = ticks();
-  if (!improbe_any(channel, next)) return false;
-  const double took = static_cast<double>(ticks() - before) + tuning::kOwnSteps * costs.step;
-  costs.dequeue +=
-      tuning::kTimingWeight * (std::min(took, tuning::kTimingMost * costs.dequeue) - costs.dequeue);
-  return true;
+  const bool found = improbe_any(channel, next);
+  const auto took = static_cast<double>(ticks() - before);
+  if (found)
+    follow(m.costs.dequeue, std::max(took - m.vain_look, 0.0) + tuning::kOwnSteps * m.costs.step);
+  else
+    follow(m.vain_look, took);
+  return found;
 }
 
 /// Takes one message that has come from the library, into Matcher::spare. Null if none was found.

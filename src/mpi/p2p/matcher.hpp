@@ -32,6 +32,7 @@ struct Matcher {
       0;  ///< so many receives in the PRQ go to the library when they are waited for
   bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
   match::MatchCosts costs;
+  double vain_look = 0;  ///< ticks that a look at the library takes which finds no message
 
   std::unique_ptr<match::Engine> engine;
   std::vector<Channel*> active;  ///< with receives in the PRQ

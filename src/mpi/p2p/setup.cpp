@@ -36,8 +36,8 @@ void repost_all() {
 
 void measure_costs() {
   match::MatchCosts& costs = matcher().costs;
-  costs.step = match::measure_list_step() * ticks_per_nanosecond();
-  costs.dequeue = tuning::kUntimedSteps * costs.step;
+  costs.step = tuning::kStepsPerEntry * match::measure_list_step() * ticks_per_nanosecond();
+  costs.dequeue = matcher().vain_look = tuning::kUntimedSteps * costs.step;
 }
 
 }  // namespace

@@ -14,8 +14,6 @@ constexpr MatchCosts kCosts{.step = 4, .dequeue = 100};
 
 class TakeoverPolicyTest : public ::testing::Test {
  protected:
-  TakeoverPolicyTest() { fake_time = 1000; }
-
   static TakeoverPolicy::Config config() {
     TakeoverPolicy::Config config;
     config.now = now;
@@ -29,6 +27,7 @@ class TakeoverPolicyTest : public ::testing::Test {
     return messages;
   }
 
+  std::uint64_t start_ = fake_time = 1000;  // before the policy looks at the clock
   MatchCosts costs_ = kCosts;
   TakeoverPolicy policy_{config(), costs_};
 };
