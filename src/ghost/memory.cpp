@@ -31,10 +31,18 @@ void apply(const std::byte* in, std::byte* inout, std::uint64_t bytes, Element e
   combine(in, inout, bytes / element.bytes, element.type, operation);
 }
 
+// A system call, if it were asked every time. No child of a process that uses MPI may use it.
+pid_t own_pid() {
+  static const pid_t pid = ::getpid();
+  return pid;
+}
+
 }  // namespace
 
+bool Memory::through_kernel() const { return target_.pid != 0 && target_.pid != own_pid(); }
+
 bool Memory::move(Block block, std::byte* local, bool write) const {
-  if (target_.pid == ::getpid()) {
+  if (target_.pid == own_pid()) {
     auto* there = reinterpret_cast<std::byte*>(target_.address) + block.offset;
     std::memcpy(write ? there : local, write ? local : there, block.length);
     return true;
@@ -93,7 +101,7 @@ bool Memory::accumulate(std::span<const Block> blocks, const std::byte* packed, 
                         Element element, unsigned operation, Combine combine) const {
   if (!all_inside(*this, blocks)) return false;
   std::byte* base = mapped();
-  if (base == nullptr && target_.pid == ::getpid()) {
+  if (base == nullptr && target_.pid == own_pid()) {
     base = reinterpret_cast<std::byte*>(target_.address);
   }
   const std::uint64_t step =

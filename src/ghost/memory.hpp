@@ -45,8 +45,10 @@ class Memory {
 
   /// Where the memory is mapped here; null where it is reached through the kernel.
   std::byte* mapped() const {
-    return target_.pid == 0 ? reinterpret_cast<std::byte*>(&target_ + 1) : nullptr;
+    return target_.pid == 0 ? reinterpret_cast<std::byte*>(&target_) + target_.address : nullptr;
   }
+  /// Every access to it is a system call.
+  bool through_kernel() const;
   bool inside(Block block) const {
     return block.offset >= 0 && static_cast<std::uint64_t>(block.offset) <= target_.size &&
            block.length <= target_.size - static_cast<std::uint64_t>(block.offset);

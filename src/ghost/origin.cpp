@@ -89,6 +89,8 @@ bool Origin::direct_ready(Peer& peer) {
   if (peer.lock == Peer::Lock::wanted) [[unlikely]]
     lock_direct(peer);
   ++stats_.direct;
+  if (Memory(*peer.direct).through_kernel()) [[unlikely]]
+    ++stats_.through_kernel;
   return true;
 }
 

@@ -30,7 +30,8 @@ class Origin {
   struct Stats {
     std::uint64_t direct = 0;  ///< operations done in shared memory by this process
     std::uint64_t direct_bytes = 0;
-    std::uint64_t redirected = 0;  ///< operations given to ghosts
+    std::uint64_t through_kernel = 0;  ///< direct ones by system calls: the memory is not mapped
+    std::uint64_t redirected = 0;      ///< operations given to ghosts
     std::uint64_t redirected_bytes = 0;
     std::uint64_t messages = 0;    ///< requests sent
     std::uint64_t split = 0;       ///< operations that went to more than one ghost

@@ -25,9 +25,11 @@ struct alignas(64) Target {
   std::atomic<std::uint32_t> lock;             ///< writer bit | number of shared holders
   std::atomic<std::uint32_t> writers_waiting;  ///< origins that wait for exclusive access here
   std::atomic<std::uint32_t> accumulating;     ///< 1 while somebody applies an accumulate
-  std::int32_t pid;       ///< 0: the memory follows this header; else it is memory of this process
-  std::uint64_t address;  ///< pid != 0: where in that process
-  std::uint64_t size;     ///< bytes exposed
+  std::int32_t pid;  ///< 0: the memory is mapped together with this header; else it is memory
+                     ///< of this process
+  std::uint64_t
+      address;  ///< pid 0: bytes from this header to it (may wrap); else where in that process
+  std::uint64_t size;                 ///< bytes exposed
   std::atomic<std::uint32_t> fences;  ///< calls of MPI_Win_fence that its owner has entered
 
   /// Whether the owner has entered its fence of this number (they wrap around).

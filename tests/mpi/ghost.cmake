@@ -1,7 +1,7 @@
 # Programs with ghosts, on every MPI library: one node, and two (for MPICH 5 as the library itself
 # pretends them, with TCP between; elsewhere as Hob does).
 
-foreach(program world rma windows crash threads sums fence asserts spawn)
+foreach(program memory world rma windows crash threads sums fence asserts spawn)
   hob_mpi_program(ghost_${program} SOURCES ghost_${program}.c)
 endforeach()
 # MPI 4: large counts, sessions.
@@ -57,6 +57,10 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_ghost_test(rma_1 rma ${mpi} RANKS 3 GHOSTS 1 NODES 1)
   # Few: libraries that spin without yielding take scheduler ticks where cores are short.
   hob_ghost_test(rma_2 rma ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
+  hob_ghost_test(memory_1 memory ${mpi} RANKS 3 GHOSTS 1 NODES 1 REDIRECTED no)
+  # Nobody asks the kernel for memory that the node has mapped.
+  hob_ghost_test(memory_mapped memory ${mpi} RANKS 3 GHOSTS 1 NODES 1 COUNTS through_kernel=0,redirected=0 ARGS alloc)
+  hob_ghost_test(memory_2 memory ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
   hob_ghost_test(sums_1 sums ${mpi} RANKS 3 GHOSTS 1 NODES 1 REDIRECTED no)
   hob_ghost_test(sums_2 sums ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
   hob_ghost_test(fence_1 fence ${mpi} RANKS 3 GHOSTS 1 NODES 1)

@@ -43,7 +43,10 @@ class Node {
     std::memset(memory_.get(), 0, stride_ * targets);
     std::vector<std::uint64_t> sizes(targets, size);
     segments_ = std::make_unique<Segments>(sizes, static_cast<unsigned>(ghosts));
-    for (std::size_t t = 0; t < targets; ++t) target(t).size = size;
+    for (std::size_t t = 0; t < targets; ++t) {
+      target(t).size = size;
+      target(t).address = sizeof(Target);
+    }
     for (int g = 0; g < ghosts; ++g) {
       ranks_.push_back(origins + g);
       threads_.emplace_back([this, &network, g] { serve(network, origins_ + g); });

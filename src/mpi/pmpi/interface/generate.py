@@ -163,7 +163,8 @@ def before_hob(call):
     for _declaration, name, kind, direction in call.parameters:
         if kind == "COMMUNICATOR" and direction == "in" and not row.whole_world:
             lines.append(f"  {name} = as_program_sees({name});")
-    lines.append(step_aside(call))
+    if not row.always:
+        lines.append(step_aside(call))
     if row.express:
         lines.append(f"  if (HOB_LIKELY({row.express})) return {call.native};")
     return lines

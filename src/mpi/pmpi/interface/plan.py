@@ -35,6 +35,8 @@ class Row:
     sleeper: bool = False
     # Hob must see it wherever the program makes it.
     everywhere: bool = False
+    # Of these, Hob must see it when it is no longer active, too: memory that it gave out is freed.
+    always: bool = False
     # Its pointers may be null by mistake, which is the library's to say.
     checked: bool = False
     # Wrapped though it takes none of WRAPPED_KINDS.
@@ -120,6 +122,9 @@ CALLS.add(
     "hook decides patient",
 )
 CALLS.add("Type_free", "hook decides patient everywhere")
+# Memory that ghosts can reach.
+CALLS.add("Alloc_mem", "hook local")
+CALLS.add("Free_mem", "hook local everywhere always")
 CALLS.add("Request_get_status", "hook patient checked")
 CALLS.add(
     """

@@ -177,10 +177,10 @@ bool GhostBackend::query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) 
   const ExposedMemory& memory = targets_.memory(target);
   const auto node = world.ranks[static_cast<std::size_t>(targets_.rank(target))].node;
   auto* header = reinterpret_cast<ghost::Target*>(world.arena + memory.header);
-  const bool mapped = node == world.own_node && header->pid == 0;
-  *size = mapped ? static_cast<MPI_Aint>(memory.size) : 0;
-  *unit = mapped ? static_cast<MPI_Aint>(memory.unit) : 1;
-  *base = mapped ? header + 1 : nullptr;
+  std::byte* const mapped = node == world.own_node ? ghost::Memory(*header).mapped() : nullptr;
+  *size = mapped != nullptr ? static_cast<MPI_Aint>(memory.size) : 0;
+  *unit = mapped != nullptr ? static_cast<MPI_Aint>(memory.unit) : 1;
+  *base = mapped;
   return true;
 }
 

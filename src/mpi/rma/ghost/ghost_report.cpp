@@ -67,6 +67,7 @@ ordered_json own_json() {
           {"windows_declined", declined},
           {"direct", s.direct},
           {"direct_bytes", s.direct_bytes},
+          {"through_kernel", s.through_kernel},
           {"redirected", s.redirected},
           {"redirected_bytes", s.redirected_bytes},
           {"messages", s.messages},

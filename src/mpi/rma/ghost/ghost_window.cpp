@@ -34,14 +34,27 @@ struct Members {
   std::vector<int> ranks;
 };
 
+// All processes of the node have this memory mapped: what MPI_Alloc_mem gave, or another window's.
+bool in_arena(const void* base, MPI_Aint size) {
+  const GhostWorld& world = ghost_client->world;
+  const auto offset =
+      reinterpret_cast<std::uint64_t>(base) - reinterpret_cast<std::uint64_t>(world.arena);
+  return offset < world.arena_bytes &&
+         static_cast<std::uint64_t>(size) <= world.arena_bytes - offset;
+}
+
 // The header of this process's memory, at the start of its part of the arena; where the window
 // allocates, the memory follows it. Returns the memory.
 void* describe_memory(const ArenaMemory& part, bool allocate, void* base, MPI_Aint size) {
   auto* header = new (part.address()) ghost::Target{};
   header->size = static_cast<std::uint64_t>(size);
-  if (allocate) return header + 1;
-  header->pid = ::getpid();
+  if (allocate) base = header + 1;
   header->address = reinterpret_cast<std::uint64_t>(base);
+  if (allocate || in_arena(base, size)) {
+    header->address -= reinterpret_cast<std::uint64_t>(header);
+  } else {
+    header->pid = ::getpid();
+  }
   return base;
 }
 
@@ -70,7 +83,8 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   }
   ExposedMemory own{ExposedMemory::nowhere, static_cast<std::uint64_t>(size),
                     static_cast<std::int32_t>(unit), flag, 0};
-  if (!part.empty() && (allocate || ghost_client->world.kernel_moves)) own.header = part.offset();
+  if (!part.empty() && (allocate || in_arena(base, size) || ghost_client->world.kernel_moves))
+    own.header = part.offset();
   if (members.self == 0) {
     const GhostHold hold;
     own.serial = ghost_client->windows_led++;
