@@ -1,21 +1,30 @@
 # Programs with several threads on the library itself, built with the thread sanitizer: preset tsan. The MPI
-# library is not instrumented, what it reads and writes is not looked at. Ghosts are left out, since the
-# sanitizer knows no fences; their unit tests have none.
+# library is not instrumented, what it reads and writes is not looked at. The sanitizer knows no fences:
+# src/mpi/core/memory_fence.hpp.
 
 execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libtsan.so
                 OUTPUT_VARIABLE tsan OUTPUT_STRIP_TRAILING_WHITESPACE)
 get_filename_component(tsan "${tsan}" REALPATH)
 
-add_custom_target(sanitized-programs DEPENDS hob_mpich mpi-program-mpich5-rma_fuzz mpi-program-mpich5-p2p_fuzz)
+add_custom_target(sanitized-programs DEPENDS hob_mpich mpi-program-mpich5-rma_fuzz mpi-program-mpich5-p2p_fuzz
+                  mpi-program-mpich5-ghost_threads)
 add_dependencies(unit-tests sanitized-programs)
 
-# hob_sanitized_test(NAME ENVIRONMENT... COMMAND program words...)
+# hob_sanitized_test(NAME [GHOSTS] ENVIRONMENT... COMMAND program words...): two ranks; GHOSTS: on two nodes, as the
+# library pretends them, with a ghost each.
 function(hob_sanitized_test name)
-  cmake_parse_arguments(arg "" "" "ENVIRONMENT;COMMAND" ${ARGN})
+  cmake_parse_arguments(arg "GHOSTS" "" "ENVIRONMENT;COMMAND" ${ARGN})
+  set(processes 2)
+  if(arg_GHOSTS)
+    set(processes 4)
+    list(APPEND arg_ENVIRONMENT HOB_GHOSTS=1 MPIR_CVAR_NUM_CLIQUES=2 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp
+         FI_TCP_MAX_SAVED=1000000 MPIR_CVAR_CH4_PROGRESS_THROTTLE=1
+         MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT=1)
+  endif()
   list(POP_FRONT arg_COMMAND program)
   # UCX's memory hooks take locks when a thread has already left the sanitizer.
   add_test(NAME sanitized.mpich5.${name}
-    COMMAND "${HOB_MPI_mpich5_EXEC}" -n 2 env "LD_PRELOAD=${tsan} $<TARGET_FILE:hob_mpich>"
+    COMMAND "${HOB_MPI_mpich5_EXEC}" -n ${processes} env "LD_PRELOAD=${tsan} $<TARGET_FILE:hob_mpich>"
             "TSAN_OPTIONS=ignore_noninstrumented_modules=1 history_size=5 suppressions=${CMAKE_CURRENT_SOURCE_DIR}/tsan.supp"
             UCX_MEM_EVENTS=n HOB_REPORT=silent ${arg_ENVIRONMENT}
             "${PROJECT_BINARY_DIR}/bin/mpich5/${program}" ${arg_COMMAND})
@@ -34,3 +43,6 @@ hob_sanitized_test(match_always ENVIRONMENT HOB_MATCH=always
 hob_sanitized_test(match_auto ENVIRONMENT HOB_MATCH=auto
   COMMAND p2p_fuzz --seed 6 --programs 10 --threads 3
           --without isendrecv_status,isendrecv_types,partitioned_mixed,truncate_late,truncate_persistent)
+hob_sanitized_test(ghosts GHOSTS COMMAND ghost_threads 10)
+hob_sanitized_test(ghosts_rma GHOSTS ENVIRONMENT HOB_CACHE=off
+  COMMAND rma_fuzz --seed 18 --programs 10 --threads 4 --without nocheck,create,dynamic,shared)

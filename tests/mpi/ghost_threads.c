@@ -5,8 +5,8 @@
 
 #include "ghost_check.h"
 
-enum { threads = 4, rounds = 40 };
-enum { bursts = 60, burst = 8, blocks = 32, length = 8, stride = 16, words = blocks * length };
+enum { threads = 4 };
+enum { burst = 8, blocks = 32, length = 8, stride = 16, words = blocks * length };
 enum { span = blocks * stride };      // of one vector at the target
 enum { areas = burst + 2 };           // of one thread: to put, to add, to fetch
 static const MPI_Aint common_at = 0;  // all threads of all ranks add here
@@ -14,6 +14,7 @@ static int own_at(int of_rank, int thread, int area) {
   return span * (1 + (of_rank * threads + thread) * areas + area);
 }
 
+static int rounds = 40, bursts = 60;
 static int rank, size;
 static MPI_Win shared, own[threads], vectors;
 static MPI_Datatype vector;
@@ -138,6 +139,10 @@ static void all_write_vectors(void) {
 int main(int argc, char** argv) {
   int provided;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (argc > 1) {
+    rounds = rounds * atoi(argv[1]) / 100;
+    bursts = bursts * atoi(argv[1]) / 100;
+  }
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   CHECK(provided == MPI_THREAD_MULTIPLE);

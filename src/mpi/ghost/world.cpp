@@ -23,6 +23,7 @@
 #include "ghost/target.hpp"
 #include "ghost/wire.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/memory_fence.hpp"
 #include "mpi/core/shared_memory.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
@@ -357,7 +358,7 @@ MPI_Comm divide_world() {
 }
 
 void ring(GhostBoard& board) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  memory_fence();
   if (board.asleep.load(std::memory_order_relaxed) == 0) return;
   const int fd = ghost::reach_bell(board.pid, board.bell);
   if (fd < 0) return;  // it wakes by itself before long
