@@ -183,7 +183,7 @@ int run(int argc, char** argv) {
   Sweep sweep(static_cast<std::size_t>(options.number("sweep", 64)));
   Result result("heat");
   pin(sched_getcpu());
-  heat::Verdict verdict = heat::probe({});
+  heat::Verdict verdict = heat::probe(heat::place_heater(Machine::here(), sched_getcpu(), {}));
   result.note("start-up probe: " + verdict.reason);
   if (verdict.placement.cpu >= 0) {
     study(verdict.placement.cpu, sweep, rounds, options.quick, result);

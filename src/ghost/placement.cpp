@@ -6,10 +6,10 @@
 
 namespace hob::ghost {
 
-int Topology::domain_of(const std::vector<int>& cpus) const {
+int domain_of(const std::vector<std::vector<int>>& domains, const std::vector<int>& cpus) {
   if (cpus.empty()) return -1;
   for (std::size_t d = 0; d < domains.size(); ++d) {
-    const auto& own = domains[d].cpus;
+    const auto& own = domains[d];
     const bool all = std::all_of(cpus.begin(), cpus.end(), [&](int cpu) {
       return std::find(own.begin(), own.end(), cpu) != own.end();
     });
@@ -22,13 +22,13 @@ namespace {
 
 // Ranks that their launcher did not bind to one domain are taken to be spread evenly, in order, as
 // their memory will be once they run.
-std::vector<int> domains_of(const Topology& topology,
+std::vector<int> domains_of(const std::vector<std::vector<int>>& all,
                             const std::vector<std::vector<int>>& allowed) {
   const auto ranks = static_cast<int>(allowed.size());
-  const auto domains = static_cast<int>(std::max<std::size_t>(topology.domains.size(), 1));
+  const auto domains = static_cast<int>(std::max<std::size_t>(all.size(), 1));
   std::vector<int> result(allowed.size());
   for (int r = 0; r < ranks; ++r) {
-    const int bound = topology.domain_of(allowed[static_cast<std::size_t>(r)]);
+    const int bound = domain_of(all, allowed[static_cast<std::size_t>(r)]);
     result[static_cast<std::size_t>(r)] = bound >= 0 ? bound : r * domains / ranks;
   }
   return result;
@@ -56,11 +56,10 @@ std::vector<int> shares(const std::vector<int>& domain_of_rank, std::size_t doma
 
 }  // namespace
 
-Placement place(const Topology& topology, const std::vector<std::vector<int>>& allowed,
-                int ghosts) {
-  const std::size_t domains = std::max<std::size_t>(topology.domains.size(), 1);
-  const std::vector<int> domain = domains_of(topology, allowed);
-  std::vector<int> left = shares(domain, domains, ghosts);
+Placement place(const std::vector<std::vector<int>>& domains,
+                const std::vector<std::vector<int>>& allowed, int ghosts) {
+  const std::vector<int> domain = domains_of(domains, allowed);
+  std::vector<int> left = shares(domain, std::max<std::size_t>(domains.size(), 1), ghosts);
 
   // The last ranks of each domain: the program's first ranks, which often do more, stay users.
   Placement placement;
@@ -76,8 +75,8 @@ Placement place(const Topology& topology, const std::vector<std::vector<int>>& a
     placement.ghosts.push_back(static_cast<int>(r));
     placement.domains.push_back(domain[r]);
     // A launcher's binding inside the domain is kept.
-    const bool free = topology.domains.size() > 1 && topology.domain_of(allowed[r]) < 0;
-    placement.cpus.push_back(free ? topology.domains[static_cast<std::size_t>(domain[r])].cpus
+    const bool free = domains.size() > 1 && domain_of(domains, allowed[r]) < 0;
+    placement.cpus.push_back(free ? domains[static_cast<std::size_t>(domain[r])]
                                   : std::vector<int>{});
   }
 

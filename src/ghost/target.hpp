@@ -6,14 +6,9 @@
 #include <atomic>
 #include <cstdint>
 
-namespace hob::ghost {
+#include "base/clock.hpp"
 
-/// The CPU's hint for spin loops.
-inline void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
+namespace hob::ghost {
 
 /// Lock modes of MPI_Win_lock; MPI_Win_lock_all is shared.
 enum class LockMode : std::uint8_t { none, shared, exclusive };

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/machine.hpp"
+
 namespace hob::heat {
 
 /// Where a heater for a rank should run.
@@ -16,9 +18,7 @@ struct Placement {
 
 /// Looks for a processor of another core that shares a cache with processor `rank_cpu`, the
 /// smallest cache possible, and is not in `occupied` (processors of this node that other ranks
-/// run on). Asks hwloc, which is opened at run time; `synthetic` describes a machine in hwloc's
-/// words instead of this one, for tests. Thread safe. Paper section 3.2.
-Placement place_heater(int rank_cpu, const std::vector<int>& occupied,
-                       const char* synthetic = nullptr);
+/// run on). Paper section 3.2.
+Placement place_heater(const Machine& machine, int rank_cpu, const std::vector<int>& occupied);
 
 }  // namespace hob::heat

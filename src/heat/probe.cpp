@@ -1,13 +1,12 @@
 #include "heat/probe.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <vector>
 
 #include "heat/heater.hpp"
 
@@ -83,9 +82,9 @@ std::string found_by(const Verdict& verdict) {
 
 }  // namespace
 
-Verdict probe(const std::vector<int>& occupied, const ProbeConfig& config) {
+Verdict probe(const Placement& placement, const ProbeConfig& config) {
   Verdict verdict;
-  verdict.placement = place_heater(sched_getcpu(), occupied);
+  verdict.placement = placement;
   if (verdict.placement.cpu < 0) {
     verdict.reason = "no heater: " + verdict.placement.reason;
     return verdict;

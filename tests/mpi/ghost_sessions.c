@@ -1,6 +1,6 @@
 // A program of sessions: its process sets do not show the ghosts, and its windows have them.
 // argv[1]: ranks that it must see. argv[2]: sessions, one after the other; "both": MPI_Init beside
-// one.
+// one; "after": two after MPI_Finalize.
 #include <strings.h>
 
 #include "ghost_check.h"
@@ -79,6 +79,7 @@ static int session(int expected) {
 int main(int argc, char** argv) {
   const int expected = atoi(argv[1]);
   const int both = argc > 2 && strcmp(argv[2], "both") == 0;
+  const int after = argc > 2 && strcmp(argv[2], "after") == 0;
   int failures = 0;
   if (both) {
     MPI_Init(NULL, NULL);
@@ -86,7 +87,11 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &seen);
     CHECK(seen == expected);
   }
-  for (int i = 0; i < (both ? 1 : atoi(argv[2])); ++i) failures += session(expected);
+  if (after) {
+    MPI_Init(NULL, NULL);
+    MPI_Finalize();
+  }
+  for (int i = 0; i < (both ? 1 : after ? 2 : atoi(argv[2])); ++i) failures += session(expected);
   if (both) MPI_Finalize();
   if (rank == 0 && failures == 0) printf("No Errors\n");
   return failures != 0;

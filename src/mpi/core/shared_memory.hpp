@@ -4,14 +4,20 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "mpi/pmpi/mpi.hpp"
+#include "mpi/core/node.hpp"
 
 namespace hob::mpi {
 
-/// Maps the first `bytes` bytes of the file that `fd` names in rank 0 of `node`, in every process;
-/// the file is closed. Collective. Arguments count in rank 0 only; all learn `bytes`. Null in all
-/// processes if one of them cannot, or if rank 0 has no file (fd < 0). Nothing outlives the
-/// processes if the file has no name (memfd_create).
-std::byte* map_together(MPI_Comm node, int fd, std::uint64_t& bytes);
+/// Maps zeroed memory that all processes of the node share, in every process; it has no name that
+/// could outlive them. Only what is touched takes memory. Collective; the arguments of rank 0 count.
+/// Where the system does not give `bytes` bytes, the half is tried, and so on, down to `least`
+/// bytes; all learn `bytes`. Null in all processes if one of them cannot. Ended with munmap.
+///
+/// Files without a name (memfd_create) are used, or, where the size of files is limited
+/// (RLIMIT_FSIZE, ulimit -f: growing such a file would end the process), a System V segment.
+std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t least);
+
+/// Bytes of a page.
+std::uint64_t page_bytes();
 
 }  // namespace hob::mpi

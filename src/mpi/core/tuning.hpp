@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace hob::mpi::tuning {
 
@@ -29,5 +30,80 @@ inline constexpr double kKernelLook = 300;
 /// requests. ns of rest between two such looks: the messages that come meanwhile are cheaper to
 /// fetch together. Measured with bursts over TCP (docs/measurements/2026-11-takeover.md).
 inline constexpr double kRestBetweenLooks = 2000;
+
+/// How ghosts, and those who wait for them, share the cores of a node. Found with bench/ghost on a
+/// node of two cores: origin, target and two ghosts, the target computing or waiting.
+namespace ghost {
+
+/// Request messages in a row before what waits for locks and data gets its turn. A look at the
+/// inbox costs about 0.2 us, a small request about 1 us: a burst is shorter than a wake-up.
+inline constexpr int kBurst = 16;
+
+/// Receives that a ghost keeps posted. An origin has at most some tens of messages under way;
+/// beyond that they arrive unexpectedly, which costs a copy and no more.
+inline constexpr std::size_t kInboxSlots = 32;
+
+/// ns. Naps of a ghost that nothing wakes: a wake-up takes about as long, so a shorter nap costs
+/// more processor time than it sleeps. After each `kNapsAlike` naps without a message they are
+/// twice as long, `kNapDoublings` times.
+inline constexpr long kFirstNapNs = 60'000;
+inline constexpr unsigned kNapsAlike = 64;
+inline constexpr unsigned kNapDoublings = 3;
+
+/// ns. First sleep of a ghost after a message; doubled while no message comes. If a message was
+/// missed (a network without sockets), it lies so long: a time slice at most.
+inline constexpr std::uint64_t kFirstSleepNs = 2'000'000;
+
+/// Messages that came while the ghost slept and that no socket announced, before it naps in place of
+/// sleeping: on a network with sockets there are a few, while connections are made.
+inline constexpr unsigned kMostUnannounced = 20;
+
+/// Wake-ups in a row that brought no message, before the sockets that caused them are left out.
+inline constexpr unsigned kMostUseless = 200;
+
+/// ns. Between looks whether the node's processes live: a job that lost one ends within that time
+/// and what its launcher takes.
+inline constexpr std::uint64_t kWatchPeriodNs = 100'000'000;
+
+/// ns. A nonblocking send takes 1 to 3 us. If it took longer than this, another process had the
+/// core meanwhile, and may have answered.
+inline constexpr std::uint64_t kLongSendNs = 12'000;
+
+/// Turns of a waiting origin (about 50 ns each) before it yields where every process has a core:
+/// longer than a ghost's answer on the same node. Shorter where the user asked the MPI library to
+/// share cores: there may be neighbours that Hob does not know of.
+inline constexpr unsigned kSpinTurns = 2000;
+inline constexpr unsigned kSpinTurnsAsked = 16;
+
+/// Turns, where there are more processes than cores: looks before the first sleep, and yields (about
+/// 1 us each where nobody takes the core) before sleeping at all.
+inline constexpr unsigned kLooksBeforeSleep = 3;
+inline constexpr unsigned kYieldTurns = 200;
+
+/// ns. Sleep of a waiting origin at a time.
+inline constexpr std::uint64_t kOriginSleepNs = 1'000'000;
+
+/// A waiting origin makes a turn for each operation: an outlier is tolerated sooner than in a
+/// ghost's loop, which makes thousands in the same time (YieldPredictor).
+inline constexpr unsigned kToleratedOutliers = 64;
+
+/// ns. Between looks for new sockets: connections are made at first, so often at first.
+inline constexpr std::uint64_t kFirstScanPauseNs = 4'000'000;
+inline constexpr std::uint64_t kLongestScanPauseNs = 4'000'000'000;
+
+}  // namespace ghost
+
+/// Yields in the waits of the MPI library, where processes share cores.
+namespace yielding {
+
+/// ns. Looks of one wait follow each other within a look's time (0.1 to 1 us); the program's own
+/// polls have its computing in between.
+inline constexpr std::uint64_t kSameWaitNs = 5'000;
+
+/// Looks in a row that found nothing before the first yield: a call that does not wait makes one or
+/// two.
+inline constexpr unsigned kLooks = 4;
+
+}  // namespace yielding
 
 }  // namespace hob::mpi::tuning

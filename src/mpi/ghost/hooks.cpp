@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mpi/ghost/sessions.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -26,22 +27,27 @@ bool is_predefined(int keyval) {
 void without_ghosts(void* value) {
   static int universe = 0;
   int ghosts = 0;
-  for (const auto& list : ghost_world()->ghosts) ghosts += static_cast<int>(list.size());
+  for (const auto& list : launched_world()->ghosts) ghosts += static_cast<int>(list.size());
   universe = **static_cast<int**>(value) - ghosts;
   *static_cast<int**>(value) = &universe;
 }
 
 // The group of a process set, as the library made it, less the ghosts among its members.
-int without_ghosts(const char* name, MPI_Group& group) {
-  const GhostWorld& world = *ghost_world();
+int without_ghosts(MPI_Session session, const char* name, MPI_Group& group) {
+  const GhostWorld& world = *launched_world();
   int size = 0;
   real::Group_size(group, &size);
   std::vector<int> members(static_cast<std::size_t>(size));
   std::vector<int> wire(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) wire[i] = members[i] = static_cast<int>(i);
   // The set of all processes is in their order; others are smaller ones.
-  if (::strcasecmp(name, "mpi://WORLD") != 0)
-    real::Group_translate_ranks(group, size, members.data(), world.wire_group, wire.data());
+  if (::strcasecmp(name, "mpi://WORLD") != 0) {
+    MPI_Group all = MPI_GROUP_NULL;
+    const int result = real::Group_from_session_pset(session, "mpi://WORLD", &all);
+    if (result != MPI_SUCCESS) return result;
+    real::Group_translate_ranks(group, size, members.data(), all, wire.data());
+    real::Group_free(&all);
+  }
   std::vector<int> ghosts;
   for (std::size_t i = 0; i < wire.size(); ++i) {
     const auto rank = static_cast<std::size_t>(wire[i]);
@@ -61,7 +67,7 @@ int without_ghosts(const char* name, MPI_Group& group) {
 
 int on_Group_from_session_pset(MPI_Session session, const char* name, MPI_Group* group) {
   const int result = real::Group_from_session_pset(session, name, group);
-  return result == MPI_SUCCESS && world_is_smaller ? without_ghosts(name, *group) : result;
+  return result == MPI_SUCCESS && world_is_smaller ? without_ghosts(session, name, *group) : result;
 }
 
 int on_Session_get_pset_info(MPI_Session session, const char* name, MPI_Info* info) {
@@ -74,6 +80,20 @@ int on_Session_get_pset_info(MPI_Session session, const char* name, MPI_Info* in
   real::Group_size(group, &size);
   real::Group_free(&group);
   return real::Info_set(*info, "mpi_size", std::to_string(size).c_str());
+}
+
+int on_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
+                              MPI_Errhandler errhandler, MPI_Comm* newcomm) {
+  open_again();
+  return real::Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+}
+
+int on_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group,
+                                    int remote_leader, const char* stringtag, MPI_Info info,
+                                    MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
+  open_again();
+  return real::Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader,
+                                            stringtag, info, errhandler, newintercomm);
 }
 
 int on_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {

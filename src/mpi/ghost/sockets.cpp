@@ -13,12 +13,10 @@
 #include <ctime>
 
 #include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
 
 namespace hob::mpi {
 namespace {
-
-constexpr std::uint64_t first_pause_ns = 4'000'000;
-constexpr std::uint64_t last_pause_ns = 4'000'000'000;
 
 using Events = std::array<epoll_event, 16>;
 
@@ -62,7 +60,7 @@ void Sockets::scan(int extra) {
     }
     ::closedir(directory);
   }
-  pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, last_pause_ns) : first_pause_ns;
+  pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, tuning::ghost::kLongestScanPauseNs) : tuning::ghost::kFirstScanPauseNs;
   looked_ = monotonic_nanoseconds();
   extra_ = extra;
 }
@@ -80,7 +78,7 @@ int Sockets::wait(int extra, std::uint64_t ns) {
 bool Sockets::look_again() {
   const std::size_t known = watched_.size();
   scan(extra_);
-  pause_ns_ = first_pause_ns;
+  pause_ns_ = tuning::ghost::kFirstScanPauseNs;
   return watched_.size() != known;
 }
 

@@ -7,11 +7,15 @@
 #include <cstring>
 
 #include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
+#include "mpi/progress/yielding.hpp"
 
 namespace hob::mpi {
 namespace {
+
+constexpr unsigned kTurnsPerWatch = 64;
 
 static_assert(sizeof(MPI_Request) <= sizeof(ghost::Handle));
 
@@ -29,7 +33,16 @@ void check(int result) {
   real::Abort(MPI_COMM_WORLD, 1);
 }
 
+ghost::YieldPredictor::Config of_origin() {
+  ghost::YieldPredictor::Config config;
+  config.tolerated_outliers = tuning::ghost::kToleratedOutliers;
+  return config;
+}
+
 }  // namespace
+
+GhostTransport::GhostTransport(GhostWorld& world, std::mutex* lock)
+    : world_(world), lock_(lock), predictor_(of_origin()) {}
 
 ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data,
                                    std::size_t bytes) {
@@ -38,7 +51,7 @@ ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data
   check(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
                     world_.wire, &request));
   // Not forgotten by the next message: the answer may be here before the first wait.
-  if (clock_ns() - start > 12'000) overtaken_ = true;
+  if (clock_ns() - start > tuning::ghost::kLongSendNs) overtaken_ = true;
   return handle_of(request);
 }
 
@@ -64,28 +77,37 @@ std::uint64_t clock_ns() {
   return static_cast<std::uint64_t>(static_cast<double>(ticks()) * nanoseconds);
 }
 
-std::uint64_t give_core_away(ghost::Courtesy& courtesy, std::uint64_t now) {
+std::uint64_t give_core_away(ghost::YieldPredictor& predictor, std::uint64_t now) {
   sched_yield();
   const std::uint64_t back = clock_ns();
-  courtesy.gave(now, back);
+  predictor.yielded(now, back);
   return back;
 }
 
 std::uint64_t GhostTransport::waits(bool begin) {
   asked_to_share_ = throttle(!begin);
+  if (lock_ == nullptr) yielding::suspend(begin);
   if (!begin) overtaken_ = false;
   return clock_ns();
 }
 
+// A launcher ends the job where a ghost is killed. Where it does not, this process would wait for
+// ever.
+void GhostTransport::watch_ghosts() {
+  const std::uint64_t now = clock_ns();
+  if (now - watched_ < tuning::ghost::kWatchPeriodNs) return;
+  watched_ = now;
+  if (!ghosts_) ghosts_.emplace(ghost_pids(world_));
+  if (const auto ended = ghosts_->some_ended(); !ended.empty()) end_without_ghost(world_, ended[0]);
+}
+
 void GhostTransport::relax(unsigned turn, bool for_message) {
-  // Turns before the core is given away where every process has one; who asked the MPI library to
-  // share cores may know of neighbours that Hob does not.
-  const unsigned spins = asked_to_share_ ? 16 : 2000;
-  constexpr unsigned looks = 3;    // at least, before the first sleep
-  constexpr unsigned gifts = 200;  // turns, about a microsecond each where nobody takes the core
+  const unsigned spins =
+      asked_to_share_ ? tuning::ghost::kSpinTurnsAsked : tuning::ghost::kSpinTurns;
   // The MPI library's own work goes on while the process waits for a lock.
   int flag = 0;
   if (turn % 16 == 15) real::Iprobe(MPI_ANY_SOURCE, 0, world_.wire, &flag, MPI_STATUS_IGNORE);
+  if (turn % kTurnsPerWatch == 0) watch_ghosts();
   if (lock_ != nullptr) lock_->unlock();
   if (for_message && world_.crowded) {
     // Whoever is to answer may need this very core, or has had it while the message was sent: who
@@ -93,13 +115,14 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
     // need a lock of its own: they never sleep.
     const std::uint64_t now = clock_ns();
     const bool may_sleep = lock_ == nullptr && !world_.cliques;
-    if (may_sleep && turn < gifts && courtesy_.returned_soon(now)) {
+    if (may_sleep && turn < tuning::ghost::kYieldTurns && predictor_.returns_soon(now)) {
       if (turn == 0 && overtaken_) {
         overtaken_ = false;
-      } else if (courtesy_.due(turn)) {
-        give_core_away(courtesy_, now);
+      } else if (predictor_.due(turn)) {
+        give_core_away(predictor_, now);
       }
-    } else if (!may_sleep || (turn >= looks && sockets_.wait(-1, 1'000'000) < 0)) {
+    } else if (!may_sleep || (turn >= tuning::ghost::kLooksBeforeSleep &&
+                               sockets_.wait(-1, tuning::ghost::kOriginSleepNs) < 0)) {
       sched_yield();
     }
   } else if (world_.crowded || turn > spins) {

@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 #include "ghost/transport.hpp"
-#include "ghost/waiting.hpp"
+#include "ghost/yield_predictor.hpp"
+#include "mpi/ghost/peers_watch.hpp"
 #include "mpi/ghost/sockets.hpp"
 #include "mpi/ghost/world.hpp"
 
@@ -14,7 +16,7 @@ namespace hob::mpi {
 class GhostTransport final : public ghost::Transport {
  public:
   /// `lock`: held by whoever calls, released while waiting; null: the program has one thread.
-  GhostTransport(GhostWorld& world, std::mutex* lock) : world_(world), lock_(lock) {}
+  GhostTransport(GhostWorld& world, std::mutex* lock);
 
   ghost::Handle send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) override;
   ghost::Handle receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) override;
@@ -23,10 +25,14 @@ class GhostTransport final : public ghost::Transport {
   std::uint64_t waits(bool begin) override;
 
  private:
+  void watch_ghosts();
+
   GhostWorld& world_;
   std::mutex* lock_;
   Sockets sockets_;
-  ghost::Courtesy courtesy_{64};  ///< one turn an operation or so: a thousand would take long
+  std::optional<PeersWatch> ghosts_;  ///< of this node
+  std::uint64_t watched_ = 0;
+  ghost::YieldPredictor predictor_;
   bool overtaken_ =
       false;  ///< since the last wait, somebody else had the core while a message was sent
   bool asked_to_share_ = false;  ///< the user wants the MPI library to give the core away
@@ -36,6 +42,6 @@ class GhostTransport final : public ghost::Transport {
 std::uint64_t clock_ns();
 
 /// Gives the core to others for once, at this moment. Returns when it came back.
-std::uint64_t give_core_away(ghost::Courtesy& courtesy, std::uint64_t now);
+std::uint64_t give_core_away(ghost::YieldPredictor& predictor, std::uint64_t now);
 
 }  // namespace hob::mpi

@@ -1,10 +1,10 @@
-// The job with ghosts in it: who is who, the memory that a node shares, and the way between them.
+// The job with ghosts in it: who is who, the memory that a node shares, and the communicator
+// between them.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "ghost/server.hpp"
@@ -16,10 +16,10 @@ namespace hob::mpi {
 
 /// What a ghost shows of itself in its node's shared memory.
 struct GhostBoard {
-  std::atomic<std::uint32_t> asleep;  ///< it blocks: whoever sends it something rings its bell
+  std::atomic<std::uint32_t> asleep;  ///< it blocks: whoever sends it something wakes it
   std::atomic<std::uint32_t> closed;  ///< it has served its last request; the rest does not change
   int pid;
-  int bell;    ///< number of its pipe's writing end in that process
+  int bell;    ///< number of its pipe's writing end in that process; -1: none
   int rank;    ///< on the wire
   int domain;  ///< NUMA domain
   int users;   ///< bound to it by rank
@@ -30,6 +30,13 @@ struct GhostBoard {
   std::uint64_t sleeps;
   ghost::Server::Stats stats;
   ghost::Timeline timeline;
+};
+
+/// What the processes of a node share apart from the ghosts' boards.
+struct alignas(64) NodeBoard {
+  /// How often a process of the program has opened MPI again after MPI_Finalize, at most
+  /// (sessions.cpp).
+  std::atomic<std::uint32_t> openings;
 };
 
 /// One rank of the wire: every process that MPI_Init started, ghosts included.
@@ -48,36 +55,42 @@ struct GhostWorld {
   std::vector<WireRank> ranks;           ///< by wire rank
   std::vector<std::vector<int>> ghosts;  ///< by node: wire ranks of its ghosts
   int own_node = 0;
-  bool crowded = false;        ///< more processes than cores on this node
-  bool cliques = false;        ///< nodes are pretended (setting ghost_cliques)
-  bool kernel_moves = false;   ///< processes of a node may read each other's memory
-  std::byte* arena = nullptr;  ///< this node's shared memory
-  std::uint64_t arena_bytes = 0;
+  bool crowded = false;           ///< more processes than hardware threads on this node
+  int processes = 0;              ///< of this node, ghosts included
+  int hardware_threads = 0;       ///< that they may run on, all in all
+  bool cliques = false;           ///< nodes are pretended (setting ghost_cliques)
+  bool kernel_moves = false;      ///< processes of a node may read each other's memory
+  std::byte* arena = nullptr;     ///< this node's shared memory
+  std::uint64_t arena_bytes = 0;  ///< a multiple of the page
   std::unique_ptr<ghost::Slices> slices;  ///< users: this process's part of it
-  std::vector<GhostBoard*> boards;        ///< of this node's ghosts
-  std::vector<int> pids;                  ///< of this node's users
+  NodeBoard* node_board = nullptr;
+  std::vector<GhostBoard*> boards;  ///< of this node's ghosts
+  std::vector<int> pids;            ///< of this node's users
 
   const std::vector<int>& own_ghosts() const { return ghosts[static_cast<std::size_t>(own_node)]; }
+  const WireRank& own() const { return ranks[static_cast<std::size_t>(rank)]; }
 };
 
-/// Null without ghosts.
+/// This process, if it is a ghost.
+struct OwnGhost {
+  GhostBoard& board;
+  int wakeup_fd;   ///< the reading end of its pipe; -1: none
+  unsigned users;  ///< application ranks of its node
+};
+
+/// Null without ghosts, and after they have left (departure.hpp).
 GhostWorld* ghost_world();
 
-/// Right after MPI_Init, if settings.ghosts > 0: divides the processes. In users it returns the
-/// communicator that stands for MPI_COMM_WORLD; ghosts serve and never return. MPI_COMM_NULL where
-/// there are to be no ghosts (a spawned world, or setting 0).
-MPI_Comm divide_world();
+/// The same, but it stays: process sets of later sessions still have ghosts.
+GhostWorld* launched_world();
 
-/// In users, before the report is written: the program has ended everywhere. Ghosts finish.
-void dismiss_ghosts();
+/// Once, when the processes are divided (divide.hpp).
+void set_launched_world(GhostWorld* world);
 
-/// After the report: frees what is Hob's, collectively with the ghosts.
-void leave_ghosts();
+/// The program's world has ended: ghost_world() is null from now on.
+void end_ghost_world();
 
-/// Makes a sleeping ghost of this node look at its messages.
+/// Makes a sleeping ghost of this node look at its messages. Thread safe.
 void ring(GhostBoard& board);
-
-/// A ghost's life (ghost_service.cpp). Returns when its node's users have said goodbye.
-void serve(GhostWorld& world, GhostBoard& board, unsigned users);
 
 }  // namespace hob::mpi

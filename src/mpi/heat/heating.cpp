@@ -7,11 +7,13 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "cache/lazy_memory.hpp"
 #include "heat/probe.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/node.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/registry.hpp"
@@ -58,35 +60,21 @@ constexpr cache::IndexWatcher index_watcher{added, removed};
 /// Processors that other ranks of this node run on: all that a rank is bound to, or the one that an
 /// unbound rank is on now. Collective.
 std::vector<int> occupied_by_others() {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  sched_getaffinity(0, sizeof mine, &mine);
-  MPI_Comm node = MPI_COMM_NULL;
-  if (real::Comm_split_type(context().comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) !=
-      MPI_SUCCESS)
-    return {};
-  int size = 1;
-  int rank = 0;
-  real::Comm_size(node, &size);
-  real::Comm_rank(node, &rank);
-  // Bound ranks share nothing; those of an unbound job can all go everywhere.
-  cpu_set_t widest = mine;
-  std::vector<cpu_set_t> all(static_cast<std::size_t>(size));
-  const int bytes = static_cast<int>(sizeof mine);
-  real::Allgather(&mine, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, node);
-  for (const cpu_set_t& each : all) CPU_OR(&widest, &widest, &each);
-  std::vector<int> now(all.size());
+  const Node node(context().comm);
+  const auto allowed = node.allowed_cpus();
+  std::vector<int> now(allowed.size());
   const int here = sched_getcpu();
-  real::Allgather(&here, 1, MPI_INT, now.data(), 1, MPI_INT, node);
-  real::Comm_free(&node);
-
+  real::Allgather(&here, 1, MPI_INT, now.data(), 1, MPI_INT, node.comm());
+  // Bound ranks share nothing; those of an unbound job can all go everywhere.
+  std::set<int> widest;
+  for (const auto& each : allowed) widest.insert(each.begin(), each.end());
   std::vector<int> occupied;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i == static_cast<std::size_t>(rank)) continue;
-    const bool unbound = CPU_EQUAL(&all[i], &widest);
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (unbound ? cpu == now[i] : CPU_ISSET(static_cast<unsigned>(cpu), &all[i]) != 0)
-        occupied.push_back(cpu);
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    if (i == static_cast<std::size_t>(node.rank())) continue;
+    if (allowed[i].size() == widest.size())
+      occupied.push_back(now[i]);
+    else
+      occupied.insert(occupied.end(), allowed[i].begin(), allowed[i].end());
   }
   return occupied;
 }
@@ -113,8 +101,8 @@ nlohmann::ordered_json section() {
 }
 
 /// Where a heater goes without asking whether it gains.
-void place(const std::vector<int>& occupied) {
-  verdict.placement = heat::place_heater(sched_getcpu(), occupied);
+void place(const heat::Placement& placement) {
+  verdict.placement = placement;
   verdict.on = verdict.placement.cpu >= 0;
   verdict.reason = verdict.on ? fmt::format(
                                     "heater on processor {}, which shares the L{} cache: "
@@ -133,13 +121,14 @@ void start() {
     return note(verdict.reason);
   }
   const auto period_ns = static_cast<std::int64_t>(settings.heat_period_us) * 1000;
-  const std::vector<int> occupied = occupied_by_others();
+  const heat::Placement placement =
+      heat::place_heater(Machine::here(), sched_getcpu(), occupied_by_others());
   if (settings.heat == "auto") {
     heat::ProbeConfig config;
     config.period_ns = period_ns;
-    verdict = heat::probe(occupied, config);
+    verdict = heat::probe(placement, config);
   } else {
-    place(occupied);
+    place(placement);
   }
   if (verdict.on) {
     heat::Config config;

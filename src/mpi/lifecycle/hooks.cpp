@@ -1,5 +1,5 @@
 // Start and end of MPI.
-#include "mpi/pmpi/hooks.hpp"
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -8,9 +8,11 @@
 #include "mpi/core/context.hpp"
 #include "mpi/lifecycle/lifecycle.hpp"
 #include "mpi/p2p/p2p.hpp"
+#include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/ucx_closing.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -43,12 +45,14 @@ void first_of_all() {
 /// MPI_Init is Hob's: ghosts are divided from the others in a world, and a program of sessions has
 /// none.
 bool own_world = false;
+pid_t own_process = 0;  ///< not its children, which inherit the handler of the exit
 
 /// The program has ended as it should, with every session closed.
 void end_own_world() {
-  if (users != 0) return;
+  if (users != 0 || ::getpid() != own_process) return;
   const DepthGuard guard;
   finish();
+  const ucx::Finalizing closing;
   real::Finalize();
 }
 
@@ -58,6 +62,7 @@ void begin_own_world() {
   int provided = MPI_THREAD_SINGLE;
   if (initialised || real::Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided)) return;
   own_world = true;
+  own_process = ::getpid();
   start(provided, true, provided == MPI_THREAD_MULTIPLE);
   std::atexit(end_own_world);  // not in ghosts, which do not come back
 }
@@ -131,11 +136,11 @@ int on_Finalize() {
     --users;
     return MPI_SUCCESS;
   }
-  if (--users != 0) return real::Finalize();
   // The first thing that MPI_Finalize does is to delete the attributes of MPI_COMM_SELF, those that
   // were set last first. Their callbacks are the program's, and may communicate: Hob ends in the
   // last.
-  if (!finishes_with_self) finish();
+  if (--users == 0 && !finishes_with_self) finish();
+  const ucx::Finalizing closing;
   return real::Finalize();
 }
 
@@ -152,6 +157,7 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
 
 int on_Session_finalize(MPI_Session* session) {
   if (--users == 0 && !own_world) finish();
+  const ucx::Finalizing closing;
   return real::Session_finalize(session);
 }
 

@@ -10,7 +10,9 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/core/node.hpp"
+#include "mpi/ghost/departure.hpp"
+#include "mpi/ghost/divide.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/lifecycle/launcher.hpp"
 #include "mpi/p2p/p2p.hpp"
@@ -123,14 +125,7 @@ void start(int thread_level, bool world, bool any_thread) {
     real::Comm_size(all, &process.size);
     real::Comm_dup(all, &process.comm);
     real::Comm_set_errhandler(process.comm, MPI_ERRORS_RETURN);
-    MPI_Comm node = MPI_COMM_NULL;
-    if (real::Comm_split_type(process.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) ==
-        MPI_SUCCESS) {
-      int near = 0;
-      real::Comm_size(node, &near);
-      process.one_node = near == process.size;
-      real::Comm_free(&node);
-    }
+    process.one_node = Node(process.comm).size() == process.size;
   } else {
     process.rank = std::max(launcher_rank(), 0);
   }

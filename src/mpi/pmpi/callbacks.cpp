@@ -110,8 +110,15 @@ bool from_fortran(const void* caller) {
   return std::strstr(file, "fort") || std::strstr(file, "mpif") || std::strstr(file, "usempi");
 }
 
-/// Copy and delete functions of one kind of object, and the program's state.
+/// Communicators are shown by the handle that the program knows (with ghosts, MPI_COMM_WORLD is one).
+/// Handles of all kinds are one type in some libraries, hence this parameter of templates.
 template <class Object>
+Object same(Object object) {
+  return object;
+}
+
+/// Copy and delete functions of one kind of object, and the program's state.
+template <class Object, Object (*shown)(Object) = same<Object>>
 struct Attribute {
   using Copy = int(Object, int, void*, void*, void*, int*);
   using Delete = int(Object, int, void*, void*);
@@ -122,12 +129,12 @@ struct Attribute {
   static int call_copy(Object object, int key, void* state, void* in, void* out, int* flag) {
     const auto* attribute = static_cast<const Attribute*>(state);
     const ProgramGuard guard;
-    return attribute->copy(object, key, attribute->state, in, out, flag);
+    return attribute->copy(shown(object), key, attribute->state, in, out, flag);
   }
   static int call_delete(Object object, int key, void* value, void* state) {
     const auto* attribute = static_cast<const Attribute*>(state);
     const ProgramGuard guard;
-    return attribute->remove(object, key, value, attribute->state);
+    return attribute->remove(shown(object), key, value, attribute->state);
   }
 
   /// The same three always get the same object, which lives as long as the process: attributes may
@@ -143,15 +150,16 @@ struct Attribute {
   }
 };
 
-template <class Object, class Create>
-int create_keyval(Create create, typename Attribute<Object>::Copy* copy,
-                  typename Attribute<Object>::Delete* remove, int* key, void* state,
+template <class Object, Object (*shown)(Object) = same<Object>, class Create>
+int create_keyval(Create create, typename Attribute<Object, shown>::Copy* copy,
+                  typename Attribute<Object, shown>::Delete* remove, int* key, void* state,
                   const void* caller) {
+  using Kind = Attribute<Object, shown>;
   if ((!is_function(copy) && !is_function(remove)) || from_fortran(caller))
     return create(copy, remove, key, state);
-  return create(is_function(copy) ? Attribute<Object>::call_copy : copy,
-                is_function(remove) ? Attribute<Object>::call_delete : remove, key,
-                Attribute<Object>::of(copy, remove, state));
+  return create(is_function(copy) ? Kind::call_copy : copy,
+                is_function(remove) ? Kind::call_delete : remove, key,
+                Kind::of(copy, remove, state));
 }
 
 // ---- Generalized requests
@@ -201,7 +209,7 @@ int on_Session_create_errhandler(MPI_Session_errhandler_function* handler,
 
 int on_Comm_create_keyval(MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* remove,
                           int* key, void* state) {
-  return create_keyval<MPI_Comm>(real::Comm_create_keyval, copy, remove, key, state, registrar);
+  return create_keyval<MPI_Comm, as_program_knows>(real::Comm_create_keyval, copy, remove, key, state, registrar);
 }
 
 int on_Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* remove,
@@ -215,7 +223,7 @@ int on_Type_create_keyval(MPI_Type_copy_attr_function* copy, MPI_Type_delete_att
 }
 
 int on_Keyval_create(MPI_Copy_function* copy, MPI_Delete_function* remove, int* key, void* state) {
-  return create_keyval<MPI_Comm>(real::Keyval_create, copy, remove, key, state, registrar);
+  return create_keyval<MPI_Comm, as_program_knows>(real::Keyval_create, copy, remove, key, state, registrar);
 }
 
 int on_Grequest_start(MPI_Grequest_query_function* query, MPI_Grequest_free_function* release,

@@ -15,31 +15,34 @@
 namespace hob::mpi::ucx {
 namespace {
 
-using Progress = unsigned (*)(void*);
-
 unsigned first(void* worker);
 std::atomic<Progress> next{first};
 
-Progress find_next() {
-  if (void* found = dlsym(RTLD_NEXT, "ucp_worker_progress"))
-    return reinterpret_cast<Progress>(found);
-  // An MPI library that was loaded late, with its own libraries out of sight.
-  if (void* library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD)) {
-    void* found = dlsym(library, "ucp_worker_progress");
-    dlclose(library);
-    if (found) return reinterpret_cast<Progress>(found);
-  }
-  std::fprintf(stderr, "hob: UCX is in use, but ucp_worker_progress is not to be found\n");
-  std::abort();
-}
-
 unsigned first(void* worker) {
-  const Progress found = find_next();
-  next.store(found, std::memory_order_relaxed);
-  return found(worker);
+  next.store(library_progress(), std::memory_order_relaxed);
+  return library_progress()(worker);
 }
 
 }  // namespace
+
+void* find_or_abort(const char* name) {
+  if (void* found = dlsym(RTLD_NEXT, name)) return found;
+  // An MPI library that was loaded late, with its own libraries out of sight.
+  if (void* library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD)) {
+    void* found = dlsym(library, name);
+    dlclose(library);
+    if (found) return found;
+  }
+  std::fprintf(stderr, "hob: UCX is in use, but %s is not to be found\n", name);
+  std::abort();
+}
+
+Progress library_progress() {
+  static const auto found = reinterpret_cast<Progress>(find_or_abort("ucp_worker_progress"));
+  return found;
+}
+
+void redirect_progress(Progress to) { next.store(to, std::memory_order_relaxed); }
 
 bool serves() { return next.load(std::memory_order_relaxed) != first; }
 

@@ -4,6 +4,17 @@
 
 namespace hob::mpi::ucx {
 
+/// A function of the UCX library behind Hob; a library without it ends the process with a message.
+void* find_or_abort(const char* name);
+
+using Progress = unsigned (*)(void* worker);
+
+/// UCX's own ucp_worker_progress.
+Progress library_progress();
+
+/// What the library's calls of ucp_worker_progress reach from now on.
+void redirect_progress(Progress to);
+
 /// Whether this process's MPI library has called it.
 bool serves();
 

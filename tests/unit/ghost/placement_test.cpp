@@ -4,8 +4,12 @@
 
 #include <algorithm>
 
+#include "base/machine.hpp"
+
 namespace hob::ghost {
 namespace {
+
+using Domains = std::vector<std::vector<int>>;
 
 std::vector<std::vector<int>> unbound(int ranks, int cpus) {
   std::vector<int> all;
@@ -20,32 +24,32 @@ std::vector<std::vector<int>> one_core_each(int ranks) {
 }
 
 // Users per ghost differ by at most one inside a domain, and everybody's ghost is of its domain.
-void expect_local(const Placement& placement, const Topology& topology,
+void expect_local(const Placement& placement, const Domains& domains,
                   const std::vector<std::vector<int>>& allowed) {
   for (std::size_t r = 0; r < allowed.size(); ++r) {
     if (std::count(placement.ghosts.begin(), placement.ghosts.end(), static_cast<int>(r))) continue;
-    EXPECT_EQ(placement.domains[placement.home[r]], topology.domain_of(allowed[r])) << "rank " << r;
+    EXPECT_EQ(placement.domains[placement.home[r]], domain_of(domains, allowed[r])) << "rank " << r;
   }
 }
 
 TEST(Placement, TwoSocketsOneGhostEach) {
-  const Topology topology = Topology::synthetic("pack:2 [numa] core:12 pu:1");
-  ASSERT_EQ(topology.domains.size(), 2U);
-  ASSERT_EQ(topology.domains[1].cpus.size(), 12U);
+  const Domains domains = Machine::synthetic("pack:2 [numa] core:12 pu:1").domains;
+  ASSERT_EQ(domains.size(), 2U);
+  ASSERT_EQ(domains[1].size(), 12U);
   const auto allowed = one_core_each(24);
-  const Placement placement = place(topology, allowed, 2);
+  const Placement placement = place(domains, allowed, 2);
   EXPECT_EQ(placement.ghosts, (std::vector<int>{11, 23}));
   EXPECT_EQ(placement.domains, (std::vector<int>{0, 1}));
   EXPECT_TRUE(placement.cpus[0].empty());  // its launcher has bound it already
-  expect_local(placement, topology, allowed);
+  expect_local(placement, domains, allowed);
 }
 
 TEST(Placement, UnboundRanksBindGhostsToDomains) {
-  const Topology topology = Topology::synthetic("pack:2 [numa] core:12 pu:2");
-  const Placement placement = place(topology, unbound(24, 48), 4);
+  const Domains domains = Machine::synthetic("pack:2 [numa] core:12 pu:2").domains;
+  const Placement placement = place(domains, unbound(24, 48), 4);
   EXPECT_EQ(placement.ghosts, (std::vector<int>{10, 11, 22, 23}));
-  EXPECT_EQ(placement.cpus[0], topology.domains[0].cpus);
-  EXPECT_EQ(placement.cpus[3], topology.domains[1].cpus);
+  EXPECT_EQ(placement.cpus[0], domains[0]);
+  EXPECT_EQ(placement.cpus[3], domains[1]);
   std::vector<int> users(4, 0);
   for (int r = 0; r < 24; ++r) {
     if (!std::count(placement.ghosts.begin(), placement.ghosts.end(), r)) {
@@ -56,38 +60,38 @@ TEST(Placement, UnboundRanksBindGhostsToDomains) {
 }
 
 TEST(Placement, FourDomainsOfManyCores) {
-  const Topology topology = Topology::synthetic("pack:2 group:2 [numa] core:32 pu:2");
-  ASSERT_EQ(topology.domains.size(), 4U);
+  const Domains domains = Machine::synthetic("pack:2 group:2 [numa] core:32 pu:2").domains;
+  ASSERT_EQ(domains.size(), 4U);
   std::vector<std::vector<int>> allowed;  // one rank a core, both hardware threads
   for (int r = 0; r < 128; ++r) allowed.push_back({2 * r, 2 * r + 1});
-  const Placement placement = place(topology, allowed, 8);
+  const Placement placement = place(domains, allowed, 8);
   EXPECT_EQ(placement.domains, (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
-  expect_local(placement, topology, allowed);
+  expect_local(placement, domains, allowed);
 }
 
 TEST(Placement, FewerGhostsThanDomains) {
-  const Topology topology = Topology::synthetic("numa:4 core:8 pu:1");
+  const Domains domains = Machine::synthetic("numa:4 core:8 pu:1").domains;
   const auto allowed = one_core_each(32);
-  const Placement placement = place(topology, allowed, 2);
+  const Placement placement = place(domains, allowed, 2);
   ASSERT_EQ(placement.ghosts.size(), 2U);
   EXPECT_NE(placement.domains[0], placement.domains[1]);
 }
 
 TEST(Placement, GhostsFollowTheRanksOfAnUnevenNode) {
-  const Topology topology = Topology::synthetic("pack:2 [numa] core:8 pu:1");
+  const Domains domains = Machine::synthetic("pack:2 [numa] core:8 pu:1").domains;
   std::vector<std::vector<int>> allowed;  // six ranks on one socket, two on the other
   for (int r = 0; r < 6; ++r) allowed.push_back({r});
   for (int r = 8; r < 10; ++r) allowed.push_back({r});
-  const Placement placement = place(topology, allowed, 3);
+  const Placement placement = place(domains, allowed, 3);
   EXPECT_EQ(std::count(placement.domains.begin(), placement.domains.end(), 0), 2);
   EXPECT_EQ(std::count(placement.domains.begin(), placement.domains.end(), 1), 1);
 }
 
 TEST(Placement, EveryCountLeavesUsers) {
-  const Topology topology = Topology::synthetic("pack:2 [numa] core:4 pu:1");
+  const Domains domains = Machine::synthetic("pack:2 [numa] core:4 pu:1").domains;
   for (int ranks = 2; ranks <= 8; ++ranks) {
     for (int ghosts = 1; ghosts < ranks; ++ghosts) {
-      const Placement placement = place(topology, one_core_each(ranks), ghosts);
+      const Placement placement = place(domains, one_core_each(ranks), ghosts);
       EXPECT_EQ(placement.ghosts.size(), static_cast<std::size_t>(ghosts));
       EXPECT_TRUE(std::is_sorted(placement.ghosts.begin(), placement.ghosts.end()));
       for (const unsigned home : placement.home) EXPECT_LT(home, static_cast<unsigned>(ghosts));
@@ -96,11 +100,12 @@ TEST(Placement, EveryCountLeavesUsers) {
 }
 
 TEST(Placement, ThisMachine) {
-  const Topology topology = Topology::of_this_machine();
-  ASSERT_FALSE(topology.domains.empty());
-  EXPECT_EQ(topology.source, "hwloc");
-  EXPECT_FALSE(topology.domains[0].cpus.empty());
-  EXPECT_EQ(place(topology, unbound(3, 2), 1).ghosts, (std::vector<int>{2}));
+  const Machine machine = Machine::here();
+  const Domains& domains = machine.domains;
+  ASSERT_FALSE(domains.empty());
+  EXPECT_EQ(machine.problem, "");
+  EXPECT_FALSE(domains[0].empty());
+  EXPECT_EQ(place(domains, unbound(3, 2), 1).ghosts, (std::vector<int>{2}));
 }
 
 }  // namespace

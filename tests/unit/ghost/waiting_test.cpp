@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ghost/timeline.hpp"
+#include "ghost/yield_predictor.hpp"
 
 namespace hob::ghost {
 namespace {
@@ -35,87 +36,89 @@ TEST(Waiting, Styles) {
   EXPECT_EQ(step(WaitStyle::shared, second), Step::block);
 }
 
-TEST(Courtesy, DistrustsWhoKeepsTheCore) {
-  Courtesy courtesy;
+TEST(YieldPredictor, PausesAfterLostTimeSlices) {
+  YieldPredictor predictor;
   std::uint64_t now = 1'000'000'000;
-  EXPECT_TRUE(courtesy.returned_soon(now));
-  courtesy.gave(now, now + 10'000);
-  EXPECT_TRUE(courtesy.taken());
-  EXPECT_TRUE(courtesy.returned_soon(now + 10'000));
+  EXPECT_TRUE(predictor.returns_soon(now));
+  predictor.yielded(now, now + 10'000);
+  EXPECT_TRUE(predictor.taken());
+  EXPECT_TRUE(predictor.returns_soon(now + 10'000));
   // Each time slice lost doubles the time until the next try.
-  std::uint64_t pause = Courtesy::first_pause_ns;
+  std::uint64_t pause = YieldPredictor::Config().first_pause_ns;
   for (int i = 0; i < 4; ++i, pause *= 2) {
-    courtesy.gave(now, now + 3'000'000);
+    predictor.yielded(now, now + 3'000'000);
     now += 3'000'000;
-    EXPECT_FALSE(courtesy.returned_soon(now + pause - 1));
+    EXPECT_FALSE(predictor.returns_soon(now + pause - 1));
     now += pause;
-    EXPECT_TRUE(courtesy.returned_soon(now));
+    EXPECT_TRUE(predictor.returns_soon(now));
   }
-  for (int i = 0; i < 30; ++i) courtesy.gave(now, now + 3'000'000);
-  EXPECT_TRUE(courtesy.returned_soon(now + 2 * Courtesy::last_pause_ns));
-  // Good manners are rewarded.
-  now += 2 * Courtesy::last_pause_ns;
-  for (int i = 0; i < 1000; ++i) courtesy.gave(now, now + 5'000);
-  courtesy.gave(now, now + 3'000'000);
+  for (int i = 0; i < 30; ++i) predictor.yielded(now, now + 3'000'000);
+  EXPECT_TRUE(predictor.returns_soon(now + 2 * YieldPredictor::Config().longest_pause_ns));
+  // After many that came back soon, one time slice does not count.
+  now += 2 * YieldPredictor::Config().longest_pause_ns;
+  for (int i = 0; i < 1000; ++i) predictor.yielded(now, now + 5'000);
+  predictor.yielded(now, now + 3'000'000);
   now += 3'000'000;
-  EXPECT_TRUE(courtesy.returned_soon(now));
-  courtesy.gave(now, now + 3'000'000);
+  EXPECT_TRUE(predictor.returns_soon(now));
+  predictor.yielded(now, now + 3'000'000);
   now += 3'000'000;
-  EXPECT_FALSE(courtesy.returned_soon(now + Courtesy::first_pause_ns - 1));
-  EXPECT_TRUE(courtesy.returned_soon(now + Courtesy::first_pause_ns));
+  EXPECT_FALSE(predictor.returns_soon(now + YieldPredictor::Config().first_pause_ns - 1));
+  EXPECT_TRUE(predictor.returns_soon(now + YieldPredictor::Config().first_pause_ns));
 }
 
-TEST(Courtesy, ForgivesAsSoonAsIsWanted) {
-  Courtesy courtesy(16);
+TEST(YieldPredictor, ToleratesOutliers) {
+  YieldPredictor::Config config;
+  config.tolerated_outliers = 16;
+  YieldPredictor predictor(config);
   const auto trusts_after = [&](int good) {
-    for (int i = 0; i < 10; ++i) courtesy.gave(0, 3'000'000);
-    for (int i = 0; i < good; ++i) courtesy.gave(0, 5'000);
-    courtesy.gave(0, 1'000'000'000);
-    return courtesy.returned_soon(1'000'000'000);
+    for (int i = 0; i < 10; ++i) predictor.yielded(0, 3'000'000);
+    for (int i = 0; i < good; ++i) predictor.yielded(0, 5'000);
+    predictor.yielded(0, 1'000'000'000);
+    return predictor.returns_soon(1'000'000'000);
   };
   EXPECT_FALSE(trusts_after(15));
   EXPECT_TRUE(trusts_after(16));
 }
 
-TEST(Courtesy, KeepsCompanyWithWhoWaitsToo) {
-  Courtesy courtesy;
-  EXPECT_FALSE(courtesy.company());
-  courtesy.gave(0, 4'000);  // taken for a look
-  EXPECT_TRUE(courtesy.company());
+TEST(YieldPredictor, KnowsIdleCorunners) {
+  YieldPredictor predictor;
+  EXPECT_FALSE(predictor.corunners_idle());
+  predictor.yielded(0, 4'000);  // taken for a look
+  EXPECT_TRUE(predictor.corunners_idle());
   for (const std::uint64_t once : {300, 50'000}) {  // by nobody, by an interrupt
-    courtesy.gave(0, once);
-    EXPECT_TRUE(courtesy.company());
-    courtesy.gave(0, 4'000);
+    predictor.yielded(0, once);
+    EXPECT_TRUE(predictor.corunners_idle());
+    predictor.yielded(0, 4'000);
   }
-  for (int i = 0; i < 3; ++i) courtesy.gave(0, 300);
-  EXPECT_TRUE(courtesy.company());
-  courtesy.gave(0, 300);  // nobody is left
-  EXPECT_FALSE(courtesy.company());
-  courtesy.gave(0, 4'000);
-  for (int i = 0; i < 4; ++i) courtesy.gave(0, 100'000);  // for work
-  EXPECT_FALSE(courtesy.company());
-  courtesy.gave(0, 4'000);
-  EXPECT_TRUE(courtesy.company());
-  courtesy.gave(0, 3'000'000);  // a time slice, by somebody who computes
-  EXPECT_FALSE(courtesy.company());
+  for (int i = 0; i < 3; ++i) predictor.yielded(0, 300);
+  EXPECT_TRUE(predictor.corunners_idle());
+  predictor.yielded(0, 300);  // nobody is left
+  EXPECT_FALSE(predictor.corunners_idle());
+  predictor.yielded(0, 4'000);
+  for (int i = 0; i < 4; ++i) predictor.yielded(0, 100'000);  // for work
+  EXPECT_FALSE(predictor.corunners_idle());
+  predictor.yielded(0, 4'000);
+  EXPECT_TRUE(predictor.corunners_idle());
+  predictor.yielded(0, 3'000'000);  // a time slice, by somebody who computes
+  EXPECT_FALSE(predictor.corunners_idle());
   Waiting waiting(Waiting::config_for(WaitStyle::shared));
   waiting.worked(1'000'000);
   EXPECT_EQ(waiting.idle(11'000'000), Step::block);
-  EXPECT_TRUE(waiting.sociable(11'000'000));
-  EXPECT_FALSE(waiting.sociable(61'000'000));
+  EXPECT_TRUE(waiting.may_stay_awake(11'000'000));
+  EXPECT_FALSE(waiting.may_stay_awake(61'000'000));
 }
 
-TEST(Courtesy, SparesGiftsThatNobodyTakes) {
-  Courtesy courtesy;
+TEST(YieldPredictor, SparesYieldsThatNobodyTakes) {
+  YieldPredictor predictor;
   for (unsigned turn = 0; turn < 16; ++turn) {
-    EXPECT_TRUE(courtesy.due(turn));
-    courtesy.gave(0, 300);
+    EXPECT_TRUE(predictor.due(turn));
+    predictor.yielded(0, 300);
   }
   unsigned due = 0;
-  for (unsigned turn = 0; turn < 80; ++turn) due += courtesy.due(turn);
+  for (unsigned turn = 0; turn < 80; ++turn) due += predictor.due(turn);
   EXPECT_EQ(due, 10U);
-  courtesy.gave(0, 5'000);
-  EXPECT_TRUE(courtesy.due(1));
+  predictor.yielded(0, 5'000);
+  EXPECT_TRUE(predictor.due(1));
 }
 
 TEST(Timeline, KeepsTheSumAsItGrows) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "ghost/advice.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/report/registry.hpp"
 #include "mpi/rma/ghost/client.hpp"
@@ -82,6 +83,20 @@ ordered_json own_json() {
           {"tokens", ghost_client->messages.sent()}};
 }
 
+void note_advice(const GhostWorld& world) {
+  ghost::GhostUse use;
+  {
+    const GhostHold hold;
+    use.nodes = static_cast<unsigned>(world.ghosts.size());
+    use.windows = ghost_client->windows;
+    use.direct = ghost_client->origin.stats().direct;
+  }
+  for (const GhostBoard* board : world.boards)
+    use.ghosts.push_back(
+        {board->stats.operations, board->busy_ns, board->ended_ns - board->started_ns});
+  for (std::string& sentence : ghost::advice(use)) note(std::move(sentence));
+}
+
 ordered_json section() {
   if (!ghost_client) return {};
   ordered_json json = own_json();
@@ -90,6 +105,7 @@ ordered_json section() {
   json["ghosts"] = ordered_json::array();
   for (std::size_t g = 0; g < world.boards.size(); ++g)
     json["ghosts"].push_back(json_of(g, *world.boards[g]));
+  note_advice(world);
   return json;
 }
 

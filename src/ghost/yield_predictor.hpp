@@ -1,0 +1,91 @@
+// Whether giving the core away between two looks pays.
+#pragma once
+
+#include <cstdint>
+
+namespace hob::ghost {
+
+/// Among processes that wait for each other the core comes back within microseconds, sooner than a
+/// sleeping process is woken. Next to a process that computes it comes back after a time slice of
+/// milliseconds, and sleeping is better. The predictor learns from each yield which of the two holds
+/// now. Not thread safe; no clock of its own: callers give nanoseconds of any steady clock.
+class YieldPredictor {
+ public:
+  struct Config {
+    /// ns. A yield that returned sooner found nobody else: a system call and a switch to another
+    /// process and back take longer.
+    std::uint64_t nobody_ns = 1'000;
+    /// ns. Up to here, the other process only looked for something to do and gave the core back.
+    std::uint64_t look_ns = 20'000;
+    /// ns. From here, the other process kept the core: a time slice lost. Well above a few looks,
+    /// well below the shortest time slice (about 1 ms).
+    std::uint64_t slice_ns = 200'000;
+    /// ns. After a lost time slice, no yield is expected back soon for so long; doubled with each
+    /// further one, up to `longest_pause_ns`.
+    std::uint64_t first_pause_ns = 10'000'000;
+    std::uint64_t longest_pause_ns = 640'000'000;
+    /// Yields. After so many in a row that came back soon, one lost time slice is an outlier (an
+    /// interrupt) and starts no pause.
+    unsigned tolerated_outliers = 1000;
+    /// Yields. After so many in a row that nobody took, only one turn in `sparse` yields.
+    unsigned untaken = 16;
+    unsigned sparse = 8;
+    /// Yields. Corunners count as idle until so many in a row showed nothing of it.
+    unsigned unknown = 4;
+  };
+
+  YieldPredictor() : YieldPredictor(Config()) {}
+  explicit YieldPredictor(const Config& config)
+      : config_(config), since_look_(config.unknown), pause_ns_(config.first_pause_ns) {}
+
+  /// Whether to yield on turn `turn` of a loop of looks. Where nobody takes the core, most yields
+  /// would be wasted.
+  bool due(unsigned turn) const { return untaken_ < config_.untaken || turn % config_.sparse == 0; }
+
+  /// Whether another process took the core at the last yield.
+  bool taken() const { return untaken_ == 0; }
+
+  /// Whether the processes that share the core merely wait, too: then staying awake costs nobody
+  /// anything. An interrupt in between, or a yield that nobody took, does not end that; a time slice
+  /// does.
+  bool corunners_idle() const { return since_look_ < config_.unknown; }
+
+  /// Whether a yield may be expected to return within microseconds, at this moment.
+  bool returns_soon(std::uint64_t now) const { return now >= trust_from_; }
+
+  /// The core was given away at `begin` and came back at `end`.
+  void yielded(std::uint64_t begin, std::uint64_t end) {
+    const std::uint64_t away = end - begin;
+    const bool taken = away >= config_.nobody_ns;
+    const bool lost = away >= config_.slice_ns;
+    untaken_ = taken ? 0 : untaken_ + (untaken_ < config_.untaken);
+    if (lost)
+      since_look_ = config_.unknown;
+    else if (taken && away < config_.look_ns)
+      since_look_ = 0;
+    else if (since_look_ < config_.unknown)
+      ++since_look_;
+    if (!lost) {
+      if (soon_in_a_row_ < config_.tolerated_outliers) ++soon_in_a_row_;
+      return;
+    }
+    const bool outlier = soon_in_a_row_ == config_.tolerated_outliers;
+    soon_in_a_row_ = 0;
+    if (outlier) {
+      pause_ns_ = config_.first_pause_ns;
+      return;
+    }
+    trust_from_ = end + pause_ns_;
+    if (pause_ns_ < config_.longest_pause_ns) pause_ns_ *= 2;
+  }
+
+ private:
+  Config config_;
+  unsigned untaken_ = 0;        // yields in a row
+  unsigned since_look_;         // yields since a corunner only looked
+  unsigned soon_in_a_row_ = 0;  // yields that came back soon
+  std::uint64_t trust_from_ = 0;
+  std::uint64_t pause_ns_;
+};
+
+}  // namespace hob::ghost

@@ -1,0 +1,120 @@
+#include "mpi/ghost/departure.hpp"
+
+#include <dlfcn.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "ghost/wire.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/ghost/peers_watch.hpp"
+#include "mpi/ghost/sessions.hpp"
+#include "mpi/ghost/world.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/resolve.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/ucx_closing.hpp"
+
+namespace hob::mpi {
+namespace {
+
+bool finished = false;  // the program has come to MPI_Finalize
+pid_t watched_process = 0;  // not its children, which inherit the handler
+
+const void* object_of(const void* address) {
+  Dl_info about{};
+  return dladdr(address, &about) != 0 ? about.dli_fbase : nullptr;
+}
+
+// Called on the way out: whether it is the MPI library that leaves, and not the program. After a
+// fatal error, it has said why.
+bool library_leaves() {
+  struct {
+    const void* library = object_of(real::find("PMPI_Init"));
+    const void* program = object_of(reinterpret_cast<const void*>(::getauxval(AT_ENTRY)));
+    bool found = false;
+  } search;
+  _Unwind_Backtrace(
+      [](_Unwind_Context* frame, void* argument) {
+        auto& mine = *static_cast<decltype(search)*>(argument);
+        const void* where = object_of(reinterpret_cast<const void*>(_Unwind_GetIP(frame) - 1));
+        mine.found = where != nullptr && where == mine.library;
+        return mine.found || where == mine.program ? _URC_END_OF_STACK : _URC_NO_REASON;
+      },
+      &search);
+  return search.found;
+}
+
+// Ghosts wait for every rank's goodbye. A launcher ends the job where one leaves without
+// MPI_Finalize, but not all say why.
+void left_early() {
+  if (finished || ::getpid() != watched_process || depth != 0) return;  // depth: MPI_Abort
+  if (library_leaves()) return;
+  std::fprintf(stderr, "hob: rank %d left without MPI_Finalize; the job ends here\n",
+               launched_world()->own().user);
+  std::fflush(stderr);
+}
+
+void say_goodbye(const GhostWorld& world) {
+  std::byte message[sizeof(ghost::MessageHeader) + sizeof(ghost::Record)];
+  const ghost::MessageHeader header{0, 1};
+  ghost::Record record{};
+  record.kind = ghost::Kind::bye;
+  std::memcpy(message, &header, sizeof header);
+  std::memcpy(message + sizeof header, &record, sizeof record);
+  for (const int ghost : world.own_ghosts())
+    real::Send(message, sizeof message, MPI_BYTE, ghost, ghost::request_tag, world.wire);
+}
+
+void await_end(const GhostWorld& world, GhostBoard& board) {
+  constexpr timespec nap{0, 50'000};
+  PeersWatch ghosts(ghost_pids(world));
+  while (board.closed.load(std::memory_order_acquire) == 0) {
+    // A ghost that ends as it should has closed its board before.
+    if (const auto ended = ghosts.some_ended();
+        !ended.empty() &&
+        world.boards[ended[0]]->closed.load(std::memory_order_acquire) == 0)
+      end_without_ghost(world, ended[0]);
+    ring(board);
+    int flag = 0;
+    real::Iprobe(0, 0, world.wire, &flag, MPI_STATUS_IGNORE);  // what was sent may need a push
+    ::nanosleep(&nap, nullptr);
+  }
+}
+
+}  // namespace
+
+void watch_exit() {
+  watched_process = ::getpid();
+  std::atexit(left_early);
+}
+
+void dismiss_ghosts() {
+  const GhostWorld* world = ghost_world();
+  if (world == nullptr || finished) return;
+  finished = true;
+  real::Barrier(context().comm);
+  say_goodbye(*world);
+  for (GhostBoard* board : world->boards) await_end(*world, *board);
+}
+
+void leave_ghosts() {
+  end_opening();
+  GhostWorld* world = ghost_world();
+  if (world == nullptr) return;
+  real::Group_free(&world->wire_group);
+  real::Comm_free(&world->wire);
+  end_ghost_world();
+}
+
+void finalize_library() {
+  const ucx::Finalizing closing;
+  real::Finalize();
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,19 @@
+// The end of a job with ghosts.
+#pragma once
+
+namespace hob::mpi {
+
+/// In users: from now on, a process that leaves without MPI_Finalize says so.
+void watch_exit();
+
+/// In users, before the report is written: the program has ended everywhere. Ghosts finish.
+/// Collective over the users.
+void dismiss_ghosts();
+
+/// After the report, in all processes: frees what is Hob's. Nothing if that was done.
+void leave_ghosts();
+
+/// The MPI library's own MPI_Finalize, in processes that the program does not see.
+void finalize_library();
+
+}  // namespace hob::mpi

@@ -1,0 +1,256 @@
+#include "mpi/ghost/divide.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <set>
+
+#include "base/machine.hpp"
+#include "ghost/placement.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/core/node.hpp"
+#include "mpi/core/shared_memory.hpp"
+#include "mpi/ghost/attributes.hpp"
+#include "mpi/ghost/departure.hpp"
+#include "mpi/ghost/service.hpp"
+#include "mpi/ghost/world.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/progress/yielding.hpp"
+
+namespace hob::mpi {
+namespace {
+
+constexpr std::uint64_t kControlBytes = 1 << 20;  // boards, at the start of the arena
+/// Of the arena: less serves no program.
+constexpr std::uint64_t kLeastArena = 16 * kControlBytes;
+/// Address space is sparse. Windows of a node may overlap in time, and freed ones leave holes: some
+/// times the memory that there is.
+constexpr std::uint64_t kTimesMemory = 4;
+constexpr std::uint64_t kSmallestFullArena = std::uint64_t{64} << 30;
+
+// Ends the whole job before the program has started, with one message and status 2.
+[[noreturn]] void refuse(const std::string& why) {
+  int rank = 0;
+  real::Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    std::fprintf(stderr, "hob: %s\n", why.c_str());
+    std::fflush(stderr);
+  }
+  real::Barrier(MPI_COMM_WORLD);
+  finalize_library();
+  std::exit(2);  // not _exit: MPICH takes its leave of the launcher in a handler
+}
+
+// Whether the system lets processes of the node read and write each other's memory: tried, since it
+// depends on much. Ghosts then serve memory that the program allocated itself, too.
+bool kernel_moves_memory(MPI_Comm node) {
+  static std::uint64_t word = 42;
+  struct {
+    std::uint64_t address;
+    std::int64_t pid;
+  } first{reinterpret_cast<std::uint64_t>(&word), ::getpid()};
+  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  real::Bcast(&first, sizeof first, MPI_BYTE, 0, node);
+  std::uint64_t seen = 0;
+  iovec here{&seen, sizeof seen};
+  iovec there{reinterpret_cast<void*>(first.address), sizeof seen};
+  const auto pid = static_cast<pid_t>(first.pid);
+  int good = ::process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof seen && seen == 42 &&
+             ::process_vm_writev(pid, &here, 1, &there, 1, 0) == sizeof seen;
+  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node);
+  return good != 0;
+}
+
+// Before anything is divided: whether the settings leave a rank for the program everywhere.
+void check_numbers(MPI_Comm all, int node_size, int ghosts) {
+  int fewest = node_size;
+  real::Allreduce(MPI_IN_PLACE, &fewest, 1, MPI_INT, MPI_MIN, all);
+  if (fewest <= ghosts) {
+    refuse(fmt::format(
+        "{} ghost{} per node (HOB_GHOSTS) leave no rank for the program where a node has {} "
+        "rank{}: start more ranks per node, or fewer ghosts",
+        ghosts, ghosts == 1 ? "" : "s", fewest, fewest == 1 ? "" : "s"));
+  }
+  if (sizeof(NodeBoard) + static_cast<std::uint64_t>(ghosts) * sizeof(GhostBoard) > kControlBytes)
+    refuse(fmt::format("{} ghosts per node (HOB_GHOSTS) are too many", ghosts));
+}
+
+// Who becomes a ghost, where it runs and whom it serves. One process decides for its node: others
+// may see another machine.
+ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
+  const auto allowed = node.allowed_cpus();
+  std::set<int> usable;
+  for (const auto& each : allowed) usable.insert(each.begin(), each.end());
+  world.processes = node.size();
+  world.hardware_threads = static_cast<int>(usable.size());
+  world.crowded = world.processes > world.hardware_threads;
+
+  const auto ranks = static_cast<std::size_t>(node.size());
+  const auto count = static_cast<std::size_t>(ghosts);
+  ghost::Placement placed;
+  if (node.rank() == 0) placed = ghost::place(Machine::here().domains, allowed, ghosts);
+  placed.ghosts.resize(count);
+  placed.domains.resize(count);
+  placed.home.resize(ranks);
+  placed.cpus.resize(count);
+  const auto share = [&](void* data, std::size_t numbers) {
+    real::Bcast(data, static_cast<int>(numbers), MPI_INT, 0, node.comm());
+  };
+  static_assert(sizeof(unsigned) == sizeof(int));
+  share(placed.ghosts.data(), count);
+  share(placed.domains.data(), count);
+  share(placed.home.data(), ranks);
+  for (auto& cpus : placed.cpus) {
+    int numbers = static_cast<int>(cpus.size());
+    share(&numbers, 1);
+    cpus.resize(static_cast<std::size_t>(numbers));
+    share(cpus.data(), cpus.size());
+  }
+  return placed;
+}
+
+bool is_ghost(const ghost::Placement& placed, int rank) {
+  return std::find(placed.ghosts.begin(), placed.ghosts.end(), rank) != placed.ghosts.end();
+}
+
+// Everybody learns who everybody is.
+void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
+  int leader = world.rank;
+  real::Bcast(&leader, 1, MPI_INT, 0, node.comm());
+  WireRank own;
+  own.node = leader;  // becomes a number below
+  if (is_ghost(placed, node.rank()))
+    own.ghost = static_cast<int>(
+        std::find(placed.ghosts.begin(), placed.ghosts.end(), node.rank()) - placed.ghosts.begin());
+  own.home = static_cast<int>(placed.home[static_cast<std::size_t>(node.rank())]);
+  int size = 1;
+  real::Comm_size(world.wire, &size);
+  world.ranks.resize(static_cast<std::size_t>(size));
+  real::Allgather(&own, sizeof own, MPI_BYTE, world.ranks.data(), sizeof own, MPI_BYTE, world.wire);
+
+  std::vector<int> leaders;
+  for (const WireRank& each : world.ranks)
+    if (std::find(leaders.begin(), leaders.end(), each.node) == leaders.end())
+      leaders.push_back(each.node);
+  world.ghosts.assign(leaders.size(), std::vector<int>(placed.ghosts.size()));
+  int users = 0;
+  for (std::size_t r = 0; r < world.ranks.size(); ++r) {
+    WireRank& each = world.ranks[r];
+    each.node =
+        static_cast<int>(std::find(leaders.begin(), leaders.end(), each.node) - leaders.begin());
+    if (each.ghost < 0)
+      each.user = users++;
+    else
+      world.ghosts[static_cast<std::size_t>(each.node)][static_cast<std::size_t>(each.ghost)] =
+          static_cast<int>(r);
+  }
+  world.own_node = world.own().node;
+
+  const int pid = ::getpid();
+  std::vector<int> pids(static_cast<std::size_t>(node.size()));
+  real::Allgather(&pid, 1, MPI_INT, pids.data(), 1, MPI_INT, node.comm());
+  for (int r = 0; r < node.size(); ++r)
+    if (!is_ghost(placed, r)) world.pids.push_back(pids[static_cast<std::size_t>(r)]);
+}
+
+// The memory that the node shares, with the boards in it.
+void map(const Node& node, GhostWorld& world) {
+  const std::uint64_t page = page_bytes();
+  const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page;
+  world.arena_bytes = std::max(kTimesMemory * memory, kSmallestFullArena);
+  world.arena = share_memory(node, world.arena_bytes, kLeastArena);
+  int good = world.arena != nullptr ? 1 : 0;
+  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.wire);
+  if (good == 0)
+    refuse(
+        "the processes of a node cannot share memory (memfd_create, shmget), which ghosts need");
+  world.kernel_moves = kernel_moves_memory(node.comm());
+  world.node_board = reinterpret_cast<NodeBoard*>(world.arena);
+  auto* boards = reinterpret_cast<GhostBoard*>(world.arena + sizeof(NodeBoard));
+  for (std::size_t g = 0; g < world.own_ghosts().size(); ++g) world.boards.push_back(boards + g);
+}
+
+// In a ghost: takes its place.
+OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
+  const auto number = static_cast<std::size_t>(world.own().ghost);
+  bind_to(placed.cpus[number]);
+  GhostBoard& board = *new (world.boards[number]) GhostBoard{};
+  board.rank = world.rank;
+  board.pid = ::getpid();
+  board.domain = placed.domains[number];
+  for (std::size_t r = 0; r < placed.home.size(); ++r)
+    if (!is_ghost(placed, static_cast<int>(r)) && placed.home[r] == number) ++board.users;
+  int pipe[2] = {-1, -1};
+  if (::pipe2(pipe, O_NONBLOCK | O_CLOEXEC) != 0) pipe[0] = pipe[1] = -1;
+  board.bell = pipe[1];
+  return {board, pipe[0], static_cast<unsigned>(world.pids.size())};
+}
+
+// In a user: takes its slice of the arena.
+void assign_user(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
+  std::uint64_t before = 0;
+  for (int r = 0; r < node.rank(); ++r) before += !is_ghost(placed, r);
+  const std::uint64_t page = page_bytes();
+  const std::uint64_t share =
+      (world.arena_bytes - kControlBytes) / world.pids.size() / page * page;
+  const std::uint64_t begin = kControlBytes + before * share;
+  world.slices = std::make_unique<ghost::Slices>(begin, begin + share);
+}
+
+// In a user of a node with more processes than hardware threads.
+void share_cores(const GhostWorld& world) {
+  yielding::start();
+  note(fmt::format(
+      "Ghosts share cores with the program: a node has {} processes and {} hardware threads.",
+      world.processes, world.hardware_threads));
+}
+
+}  // namespace
+
+MPI_Comm divide_world() {
+  const auto& settings = context().settings;
+  const int ghosts = static_cast<int>(settings.ghosts);
+  MPI_Comm parent = MPI_COMM_NULL;
+  real::Comm_get_parent(&parent);
+  // A spawned world was asked for with a number of ranks that its parent counts on.
+  if (ghosts == 0 || parent != MPI_COMM_NULL) return MPI_COMM_NULL;
+
+  auto* world = new GhostWorld;  // never destroyed: windows may end in the program's destructors
+  real::Comm_dup(MPI_COMM_WORLD, &world->wire);
+  real::Comm_set_errhandler(world->wire, MPI_ERRORS_RETURN);
+  real::Comm_group(world->wire, &world->wire_group);
+  real::Comm_rank(world->wire, &world->rank);
+  world->cliques = settings.ghost_cliques > 1;
+  MPI_Comm program = MPI_COMM_NULL;
+  std::optional<OwnGhost> own_ghost;
+  {
+    const Node node(world->wire, static_cast<int>(settings.ghost_cliques));
+    check_numbers(world->wire, node.size(), ghosts);
+    const ghost::Placement placed = plan(node, ghosts, *world);
+    agree(node, placed, *world);
+    map(node, *world);
+    const bool user = world->own().ghost < 0;
+    real::Comm_split(MPI_COMM_WORLD, user ? 0 : MPI_UNDEFINED, world->rank, &program);
+    if (user)
+      assign_user(node, placed, *world);
+    else
+      own_ghost.emplace(assign_ghost(placed, *world));
+    real::Barrier(node.comm());  // the boards are there
+  }
+  set_launched_world(world);
+  if (own_ghost) live_as_ghost(*world, *own_ghost);
+  real::Comm_set_name(program, "MPI_COMM_WORLD");
+  delete_attributes_at_finalize();
+  watch_exit();
+  if (world->crowded) share_cores(*world);
+  return program;
+}
+
+}  // namespace hob::mpi

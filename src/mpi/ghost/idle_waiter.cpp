@@ -1,0 +1,55 @@
+#include "mpi/ghost/idle_waiter.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "mpi/core/tuning.hpp"
+
+namespace hob::mpi {
+
+using namespace tuning::ghost;
+
+bool IdleWaiter::sleep_announced(std::uint64_t longest_ns) {
+  ++board_.sleeps;
+  if (patience_ns_ == 0) patience_ns_ = kFirstSleepNs;
+  const int woken = rest(std::min(longest_ns, patience_ns_));
+  if (woken < 0) sleep_for();
+  patience_ns_ = woken > 0 ? kFirstSleepNs : std::min(2 * patience_ns_, longest_ns);
+  return woken > 0;
+}
+
+void IdleWaiter::sleep_for() {
+  const long ns = kFirstNapNs << std::min(naps_++ / kNapsAlike, kNapDoublings);
+  if (trusted_ && rest(static_cast<std::uint64_t>(ns)) >= 0) return;
+  timespec nap{0, ns};
+  ::nanosleep(&nap, nullptr);
+}
+
+void IdleWaiter::worked() {
+  useless_ = 0;
+  naps_ = 0;
+  if (slept_ && trusted_ && !announced_ && !sockets_.look_again() &&
+      ++unannounced_ >= kMostUnannounced)
+    trusted_ = false;
+  slept_ = false;
+}
+
+int IdleWaiter::rest(std::uint64_t ns) {
+  const int woken = sockets_.wait(wakeup_fd_, ns);
+  std::array<char, 64> drained;
+  while (woken > 0 && sockets_.readable(wakeup_fd_) &&
+         ::read(wakeup_fd_, drained.data(), drained.size()) > 0) {
+  }
+  // A socket that is always readable and never brings a message (one that the launcher reads, say)
+  // would keep the ghost awake.
+  if (woken > 0 && ++useless_ >= kMostUseless) {
+    useless_ = 0;
+    sockets_.ignore_readable(wakeup_fd_);
+  }
+  return woken;
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,46 @@
+// Whether other processes of this node still live.
+#pragma once
+
+#include <sys/types.h>
+
+#include <poll.h>
+
+#include <string>
+#include <vector>
+
+#include "mpi/ghost/world.hpp"
+
+namespace hob::mpi {
+
+/// Not thread safe.
+class PeersWatch {
+ public:
+  /// Processes that this one may not see are not watched.
+  explicit PeersWatch(const std::vector<int>& pids);
+  ~PeersWatch();
+  PeersWatch(const PeersWatch&) = delete;
+  PeersWatch& operator=(const PeersWatch&) = delete;
+
+  /// Those that have ended since the last call, by their place in `pids`; they are forgotten. Costs
+  /// a system call.
+  std::vector<std::size_t> some_ended();
+  /// None is known to live.
+  bool all_ended() const { return alive_.empty(); }
+  /// Become readable when a process ends; for poll(2).
+  const std::vector<pollfd>& alive() const { return alive_; }
+
+ private:
+  std::vector<pollfd> alive_;
+  std::vector<std::size_t> places_;
+};
+
+/// A process is gone and the job cannot go on: says why, and aborts it.
+[[noreturn]] void end_job(const std::string& why);
+
+/// Process numbers of this node's ghosts, in their order.
+std::vector<int> ghost_pids(const GhostWorld& world);
+
+/// The same for a ghost of this node, by its number: names it.
+[[noreturn]] void end_without_ghost(const GhostWorld& world, std::size_t number);
+
+}  // namespace hob::mpi

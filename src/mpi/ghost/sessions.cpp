@@ -1,0 +1,81 @@
+#include "mpi/ghost/sessions.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "mpi/core/context.hpp"
+#include "mpi/ghost/peers_watch.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/resolve.hpp"
+#include "mpi/progress/ucx_closing.hpp"
+
+namespace hob::mpi {
+namespace {
+
+constexpr int kLongestSleepMs = 100;  // then the ghost looks whether its launcher lives
+
+bool met = false;            // since MPI was last opened
+std::uint32_t openings = 0;  // of this process, after MPI_Finalize
+
+// All processes of the launch make a communicator together.
+void meet() {
+  MPI_Session session{};
+  if (real::Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) != MPI_SUCCESS) return;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (real::Group_from_session_pset(session, "mpi://WORLD", &group) == MPI_SUCCESS) {
+    if (real::Comm_create_from_group(group, "hob", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm) ==
+        MPI_SUCCESS)
+      real::Comm_free(&comm);
+    real::Group_free(&group);
+  }
+  const ucx::Finalizing closing;
+  real::Session_finalize(&session);
+}
+
+void sleep(const PeersWatch& users, int wakeup_fd) {
+  std::vector<pollfd> awaited = users.alive();
+  awaited.push_back({wakeup_fd, POLLIN, 0});
+  ::poll(awaited.data(), awaited.size(), kLongestSleepMs);
+  std::array<char, 64> drained;
+  while (wakeup_fd >= 0 && ::read(wakeup_fd, drained.data(), drained.size()) > 0) {
+  }
+}
+
+}  // namespace
+
+void await_sessions(const GhostWorld& world, const OwnGhost& own) {
+  if (real::find("PMPI_Session_init") == nullptr) return;
+  PeersWatch users(world.pids);
+  const pid_t parent = ::getppid();
+  own.board.asleep.store(1, std::memory_order_seq_cst);
+  for (std::uint32_t seen = 0; !users.all_ended() && ::getppid() == parent; users.some_ended()) {
+    if (world.node_board->openings.load(std::memory_order_acquire) != seen) {
+      ++seen;
+      meet();
+    } else {
+      sleep(users, own.wakeup_fd);
+    }
+  }
+}
+
+void open_again() {
+  GhostWorld* world = launched_world();
+  if (world == nullptr || ghost_world() != nullptr || met) return;
+  met = true;
+  ++openings;
+  // Every process of the node comes here; the ghosts count with the first.
+  std::uint32_t known = world->node_board->openings.load(std::memory_order_relaxed);
+  while (known < openings && !world->node_board->openings.compare_exchange_weak(
+                                 known, openings, std::memory_order_acq_rel)) {
+  }
+  for (GhostBoard* board : world->boards) ring(*board);
+  meet();
+  note("Sessions that were opened after MPI_Finalize ran without ghosts.");
+}
+
+void end_opening() { met = false; }
+
+}  // namespace hob::mpi

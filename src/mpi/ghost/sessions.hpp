@@ -1,0 +1,22 @@
+// Sessions that a program opens after MPI_Finalize, when ghosts have left.
+//
+// An MPI library may have to bring all processes of the launch together again before the first
+// communicator of such a session (MPICH does so). Ghosts are among them: they stay, asleep, until
+// the processes of the program have ended, and take part. They serve no windows then.
+#pragma once
+
+#include "mpi/ghost/world.hpp"
+
+namespace hob::mpi {
+
+/// In a ghost, after the library's MPI_Finalize: returns when the node's users have ended.
+void await_sessions(const GhostWorld& world, const OwnGhost& own);
+
+/// In a user, before a communicator is made from a group: after MPI_Finalize, makes all processes
+/// meet, once for each time that MPI was opened. Collective then, as it is in the library.
+void open_again();
+
+/// MPI ends in this process; the next session opens it again.
+void end_opening();
+
+}  // namespace hob::mpi

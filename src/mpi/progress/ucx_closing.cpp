@@ -1,0 +1,162 @@
+#include "mpi/progress/ucx_closing.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+#include <mutex>
+#include <vector>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/progress/ucx.hpp"
+
+namespace hob::mpi::ucx {
+namespace {
+
+using Worker = void*;
+using Request = void*;
+
+constexpr int kInProgress = 1;             // UCS_INPROGRESS
+constexpr std::uintptr_t kLastError = 100;  // UCS_ERR_LAST: requests that are errors are above -100
+constexpr long kRestNanoseconds = 100'000;  // of the thread, after a look that found nothing
+
+bool finalizing = false;
+
+/// What the closing of this process consists of. Everything is under `lock`: UCX workers here
+/// serve one thread at a time.
+struct State {
+  std::mutex lock;
+  std::vector<Worker> workers;
+  std::atomic<bool> thread_ends{false};
+  bool thread_runs = false;
+  pthread_t thread{};
+};
+
+State& state() {
+  static auto* process = new State;  // never destroyed: MPI may end in a destructor
+  return *process;
+}
+
+template <class Function>
+Function* library(const char* name) {
+  return reinterpret_cast<Function*>(find_or_abort(name));
+}
+
+unsigned progress_all(State& process) {
+  unsigned events = 0;
+  for (const Worker worker : process.workers) events += library_progress()(worker);
+  return events;
+}
+
+unsigned progress_in_turn(Worker worker) {
+  const std::lock_guard guard(state().lock);
+  return library_progress()(worker);
+}
+
+void* drive(void* argument) {
+  auto& process = *static_cast<State*>(argument);
+  while (!process.thread_ends.load(std::memory_order_acquire)) {
+    unsigned events = 0;
+    {
+      const std::lock_guard guard(process.lock);
+      events = progress_all(process);
+    }
+    if (events != 0) continue;
+    const timespec rest{0, kRestNanoseconds};
+    ::nanosleep(&rest, nullptr);
+  }
+  return nullptr;
+}
+
+void start_thread(State& process) {
+  if (process.thread_runs) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
+  process.thread_ends = false;
+  process.thread_runs = ::pthread_create(&process.thread, nullptr, drive, &process) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void end_thread(State& process) {
+  if (!process.thread_runs) return;
+  process.thread_ends.store(true, std::memory_order_release);
+  ::pthread_join(process.thread, nullptr);
+  process.thread_runs = false;
+  redirect_progress(library_progress());
+}
+
+// Closes one connection, completely: MPICH, which gets null (UCS_OK), frees no request while the
+// thread is in UCX.
+Request close(void* endpoint, Request (*disconnect)(void*)) {
+  static const auto check = library<int(Request)>("ucp_request_check_status");
+  static const auto release = library<void(Request)>("ucp_request_release");
+  State& process = state();
+  Request request = nullptr;
+  {
+    const std::lock_guard guard(process.lock);
+    redirect_progress(progress_in_turn);
+    request = disconnect(endpoint);
+  }
+  start_thread(process);
+  if (request == nullptr || reinterpret_cast<std::uintptr_t>(request) >= -kLastError)
+    return request;
+  for (;;) {
+    const std::lock_guard guard(process.lock);
+    if (check(request) != kInProgress) break;
+    progress_all(process);
+  }
+  const std::lock_guard guard(process.lock);
+  release(request);
+  return nullptr;
+}
+
+}  // namespace
+
+Finalizing::Finalizing() { finalizing = true; }
+
+Finalizing::~Finalizing() {
+  end_thread(state());
+  finalizing = false;
+}
+
+}  // namespace hob::mpi::ucx
+
+#if !defined(OPEN_MPI)
+extern "C" {
+
+HOB_EXPORT int ucp_worker_create(void* context, const void* params, void** worker) {
+  using namespace hob::mpi::ucx;
+  static const auto next = library<int(void*, const void*, void**)>("ucp_worker_create");
+  const int status = next(context, params, worker);
+  if (status == 0) {
+    State& process = state();
+    const std::lock_guard guard(process.lock);
+    process.workers.push_back(*worker);
+  }
+  return status;
+}
+
+HOB_EXPORT void* ucp_disconnect_nb(void* endpoint) {
+  using namespace hob::mpi::ucx;
+  static const auto next = library<void*(void*)>("ucp_disconnect_nb");
+  return finalizing ? close(endpoint, next) : next(endpoint);
+}
+
+HOB_EXPORT void ucp_worker_destroy(void* worker) {
+  using namespace hob::mpi::ucx;
+  static const auto next = library<void(void*)>("ucp_worker_destroy");
+  State& process = state();
+  end_thread(process);
+  {
+    const std::lock_guard guard(process.lock);
+    std::erase(process.workers, worker);
+  }
+  next(worker);
+}
+
+}  // extern "C"
+#endif

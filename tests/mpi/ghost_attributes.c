@@ -1,0 +1,60 @@
+// Attributes on MPI_COMM_WORLD: the callbacks see the handle that the program knows and a world
+// that works, when the communicator is duplicated, when an attribute is deleted, and in
+// MPI_Finalize, which deletes the rest.
+#include "ghost_check.h"
+
+static int copies = 0, deletes = 0;
+
+static void look_at(MPI_Comm comm) {
+  int rank = -1, size = -1, sum = 0, one = 1;
+  CHECK(comm == MPI_COMM_WORLD);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  CHECK(rank >= 0 && rank < size && sum == size);
+}
+
+static int copy(MPI_Comm comm, int keyval, void* extra, void* in, void* out, int* flag) {
+  (void)keyval, (void)out;
+  CHECK(extra == &copies && in == &deletes);
+  look_at(comm);
+  ++copies;
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+static int delete(MPI_Comm comm, int keyval, void* value, void* extra) {
+  (void)keyval;
+  CHECK(extra == &copies && value == &deletes);
+  look_at(comm);
+  ++deletes;
+  return MPI_SUCCESS;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, first = 0, second = 0, copied = 0, flag = 0;
+  void* value = NULL;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_create_keyval(copy, delete, &first, &copies);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete, &second, &copies);
+  MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &copied, NULL);
+  MPI_Comm_set_attr(MPI_COMM_WORLD, first, &deletes);
+  MPI_Comm_set_attr(MPI_COMM_WORLD, second, &deletes);
+  MPI_Comm_set_attr(MPI_COMM_WORLD, copied, &copies);
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  CHECK(copies == 1);
+  MPI_Comm_get_attr(dup, first, &value, &flag);
+  CHECK(!flag);
+  MPI_Comm_get_attr(dup, copied, &value, &flag);
+  CHECK(flag && value == &copies);
+  MPI_Comm_free(&dup);
+  MPI_Comm_delete_attr(MPI_COMM_WORLD, second);
+  CHECK(deletes == 1);
+  MPI_Finalize();
+  const int wanted = argc > 1 ? atoi(argv[1]) : 2;
+  if (deletes != wanted) fprintf(stderr, "rank %d: %d deletes\n", rank, deletes);
+  if (rank == 0 && check_failures == 0 && deletes == wanted) printf("No Errors\n");
+  return check_failures != 0 || deletes != wanted;
+}
