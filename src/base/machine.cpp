@@ -82,8 +82,7 @@ Machine learn(const char* synthetic) {
   } else if (hwloc.init(&topology) != 0) {
     machine.problem = "hwloc does not start";
   } else {
-    const bool described =
-        synthetic == nullptr || hwloc.set_synthetic(topology, synthetic) == 0;
+    const bool described = synthetic == nullptr || hwloc.set_synthetic(topology, synthetic) == 0;
     if (described && hwloc.load(topology) == 0) {
       add_processors(hwloc, topology, machine);
       add_domains(hwloc, topology, machine);

@@ -13,8 +13,9 @@ struct Placement {
   std::vector<unsigned> home;          ///< for each rank of the node: index of its ghost (users)
 };
 
-/// `domains`: the CPUs of each NUMA domain (Machine::domains). `allowed`: for each rank of the node, the CPUs that it may run on (as its launcher bound it).
-/// 1 <= ghosts < ranks. The same on every rank, for equal arguments.
+/// `domains`: the CPUs of each NUMA domain (Machine::domains). `allowed`: for each rank of the
+/// node, the CPUs that it may run on (as its launcher bound it). 1 <= ghosts < ranks. The same on
+/// every rank, for equal arguments.
 Placement place(const std::vector<std::vector<int>>& domains,
                 const std::vector<std::vector<int>>& allowed, int ghosts);
 

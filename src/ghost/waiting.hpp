@@ -12,7 +12,7 @@ enum class WaitStyle { spin, yield, block, eager, shared };
 /// What to do when there is nothing to do: spin, then yield, then block. Not thread safe.
 class Waiting {
  public:
-  struct Config {  ///< all in nanoseconds
+  struct Config {                ///< all in nanoseconds
     std::uint64_t spin_ns = 0;   ///< after the last work, look again and again for so long
     std::uint64_t yield_ns = 0;  ///< then for so long, giving the core to others between looks
     std::uint64_t block_ns = 0;  ///< then sleep at most so long at a time; 0: never
@@ -58,8 +58,8 @@ inline Waiting::Config Waiting::config_for(WaitStyle style) {
     case WaitStyle::block:
       return {0, 0, longest_sleep, 0};
     case WaitStyle::eager:
-      // Waking takes about 50 us: who spins as long as that loses at most a factor of two. A core of
-      // its own is then lent for ten times as long before it sleeps.
+      // Waking takes about 50 us: who spins as long as that loses at most a factor of two. A core
+      // of its own is then lent for ten times as long before it sleeps.
       return {50 * us, 500 * us, longest_sleep, 0};
     case WaitStyle::shared:
       break;

@@ -7,8 +7,8 @@ namespace hob::ghost {
 
 /// Among processes that wait for each other the core comes back within microseconds, sooner than a
 /// sleeping process is woken. Next to a process that computes it comes back after a time slice of
-/// milliseconds, and sleeping is better. The predictor learns from each yield which of the two holds
-/// now. Not thread safe; no clock of its own: callers give nanoseconds of any steady clock.
+/// milliseconds, and sleeping is better. The predictor learns from each yield which of the two
+/// holds now. Not thread safe; no clock of its own: callers give nanoseconds of any steady clock.
 class YieldPredictor {
  public:
   struct Config {
@@ -46,8 +46,8 @@ class YieldPredictor {
   bool taken() const { return untaken_ == 0; }
 
   /// Whether the processes that share the core merely wait, too: then staying awake costs nobody
-  /// anything. An interrupt in between, or a yield that nobody took, does not end that; a time slice
-  /// does.
+  /// anything. An interrupt in between, or a yield that nobody took, does not end that; a time
+  /// slice does.
   bool corunners_idle() const { return since_look_ < config_.unknown; }
 
   /// Whether a yield may be expected to return within microseconds, at this moment.

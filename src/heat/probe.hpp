@@ -29,10 +29,11 @@ struct Verdict {
   double interference = 0;  ///< computing with / without heater
 };
 
-/// Finds out whether a heater at `placement` gains: searches a scattered list after sweeping through much
-/// memory, with and without a heater, and compares the times of the sweeps too. To be called by the
-/// thread that will search, bound to its processor. Takes some tenths of a second; none where there
-/// is nowhere to put a heater. Paper section 4.3 (it gained on Sandy Bridge and lost on Broadwell).
+/// Finds out whether a heater at `placement` gains: searches a scattered list after sweeping
+/// through much memory, with and without a heater, and compares the times of the sweeps too. To be
+/// called by the thread that will search, bound to its processor. Takes some tenths of a second;
+/// none where there is nowhere to put a heater. Paper section 4.3 (it gained on Sandy Bridge and
+/// lost on Broadwell).
 Verdict probe(const Placement& placement, const ProbeConfig& config = {});
 
 }  // namespace hob::heat

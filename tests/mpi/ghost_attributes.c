@@ -23,7 +23,7 @@ static int copy(MPI_Comm comm, int keyval, void* extra, void* in, void* out, int
   return MPI_SUCCESS;
 }
 
-static int delete(MPI_Comm comm, int keyval, void* value, void* extra) {
+static int delete (MPI_Comm comm, int keyval, void* value, void* extra) {
   (void)keyval;
   CHECK(extra == &copies && value == &deletes);
   look_at(comm);

@@ -70,9 +70,10 @@ else:
         command += ["-genv", name, str(value)]
     command += ["-genv", "LD_PRELOAD", library]
 for pair in filter(None, args.env.split(";")):
-    command[1:1] = ["-x" if args.family == "openmpi" else "-genv", *(
-        [pair] if args.family == "openmpi" else pair.split("=", 1)
-    )]
+    command[1:1] = [
+        "-x" if args.family == "openmpi" else "-genv",
+        *([pair] if args.family == "openmpi" else pair.split("=", 1)),
+    ]
 command += args.command
 
 

@@ -103,6 +103,13 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(total(report, "gets"), 100 * RANKS)
                 self.assertGreater(total(report, "hits_full"), 50 * RANKS)
 
+    def test_remote_with_ghosts(self):
+        report, _ = self.start("mpich5", "--remote", "--ghosts", 1)
+        served = [rank["ghost"] for rank in report["ranks"]]
+        self.assertEqual(report["program"]["ranks"], RANKS)
+        self.assertEqual([each["node"] for each in served], list(range(RANKS)))
+        self.assertGreater(sum(each["redirected"] for each in served), 0)
+
     def test_quiet_prints_nothing(self):
         _, err = self.start(next(iter(mpis())), "--quiet")
         self.assertNotIn("hob:", err)

@@ -219,6 +219,9 @@ def plan(args):
     }
     if args.remote:
         environment.update(REMOTE)
+        if args.ghosts:  # a rank and its ghosts share memory: nodes that the library pretends
+            del environment["MPIR_CVAR_NOLOCAL"]
+            environment["MPIR_CVAR_NUM_CLIQUES"] = str(args.n)
     command = launch_command(launcher, use["family"], ranks, nodes)
     return command + exec_arguments(args) + [program, *args.program[1:]], environment
 

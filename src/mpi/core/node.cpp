@@ -70,7 +70,8 @@ std::vector<int> own_cpus() {
       break;
     }
     for (std::size_t cpu = 0; cpu < words * kWordBits; ++cpu)
-      if ((bits[cpu / kWordBits] >> cpu % kWordBits & 1) != 0) cpus.push_back(static_cast<int>(cpu));
+      if ((bits[cpu / kWordBits] >> cpu % kWordBits & 1) != 0)
+        cpus.push_back(static_cast<int>(cpu));
     break;
   }
   return cpus;
@@ -81,8 +82,8 @@ void bind_to(const std::vector<int>& cpus) {
   const auto last = static_cast<std::size_t>(*std::max_element(cpus.begin(), cpus.end()));
   std::vector<Word> bits(std::max(kFirstWords, last / kWordBits + 1));
   for (const int cpu : cpus)
-    bits[static_cast<std::size_t>(cpu) / kWordBits] |=
-        Word{1} << static_cast<std::size_t>(cpu) % kWordBits;
+    bits[static_cast<std::size_t>(cpu) / kWordBits] |= Word{1}
+                                                       << static_cast<std::size_t>(cpu) % kWordBits;
   ::sched_setaffinity(0, bits.size() * sizeof(Word), as_set(bits));
 }
 

@@ -28,8 +28,7 @@ bool files_may_have(std::uint64_t bytes) {
 }
 
 void* map_file(int fd, std::uint64_t bytes) {
-  void* address =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   return address == MAP_FAILED ? nullptr : address;
 }
 

@@ -54,8 +54,8 @@ inline constexpr unsigned kNapDoublings = 3;
 /// missed (a network without sockets), it lies so long: a time slice at most.
 inline constexpr std::uint64_t kFirstSleepNs = 2'000'000;
 
-/// Messages that came while the ghost slept and that no socket announced, before it naps in place of
-/// sleeping: on a network with sockets there are a few, while connections are made.
+/// Messages that came while the ghost slept and that no socket announced, before it naps in place
+/// of sleeping: on a network with sockets there are a few, while connections are made.
 inline constexpr unsigned kMostUnannounced = 20;
 
 /// Wake-ups in a row that brought no message, before the sockets that caused them are left out.
@@ -75,8 +75,8 @@ inline constexpr std::uint64_t kLongSendNs = 12'000;
 inline constexpr unsigned kSpinTurns = 2000;
 inline constexpr unsigned kSpinTurnsAsked = 16;
 
-/// Turns, where there are more processes than cores: looks before the first sleep, and yields (about
-/// 1 us each where nobody takes the core) before sleeping at all.
+/// Turns, where there are more processes than cores: looks before the first sleep, and yields
+/// (about 1 us each where nobody takes the core) before sleeping at all.
 inline constexpr unsigned kLooksBeforeSleep = 3;
 inline constexpr unsigned kYieldTurns = 200;
 

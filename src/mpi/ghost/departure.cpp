@@ -23,7 +23,7 @@
 namespace hob::mpi {
 namespace {
 
-bool finished = false;  // the program has come to MPI_Finalize
+bool finished = false;      // the program has come to MPI_Finalize
 pid_t watched_process = 0;  // not its children, which inherit the handler
 
 const void* object_of(const void* address) {
@@ -77,8 +77,7 @@ void await_end(const GhostWorld& world, GhostBoard& board) {
   while (board.closed.load(std::memory_order_acquire) == 0) {
     // A ghost that ends as it should has closed its board before.
     if (const auto ended = ghosts.some_ended();
-        !ended.empty() &&
-        world.boards[ended[0]]->closed.load(std::memory_order_acquire) == 0)
+        !ended.empty() && world.boards[ended[0]]->closed.load(std::memory_order_acquire) == 0)
       end_without_ghost(world, ended[0]);
     ring(board);
     int flag = 0;

@@ -169,8 +169,7 @@ void map(const Node& node, GhostWorld& world) {
   int good = world.arena != nullptr ? 1 : 0;
   real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.wire);
   if (good == 0)
-    refuse(
-        "the processes of a node cannot share memory (memfd_create, shmget), which ghosts need");
+    refuse("the processes of a node cannot share memory (memfd_create, shmget), which ghosts need");
   world.kernel_moves = kernel_moves_memory(node.comm());
   world.node_board = reinterpret_cast<NodeBoard*>(world.arena);
   auto* boards = reinterpret_cast<GhostBoard*>(world.arena + sizeof(NodeBoard));
@@ -198,8 +197,7 @@ void assign_user(const Node& node, const ghost::Placement& placed, GhostWorld& w
   std::uint64_t before = 0;
   for (int r = 0; r < node.rank(); ++r) before += !is_ghost(placed, r);
   const std::uint64_t page = page_bytes();
-  const std::uint64_t share =
-      (world.arena_bytes - kControlBytes) / world.pids.size() / page * page;
+  const std::uint64_t share = (world.arena_bytes - kControlBytes) / world.pids.size() / page * page;
   const std::uint64_t begin = kControlBytes + before * share;
   world.slices = std::make_unique<ghost::Slices>(begin, begin + share);
 }

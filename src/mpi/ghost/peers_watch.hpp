@@ -1,9 +1,8 @@
 // Whether other processes of this node still live.
 #pragma once
 
-#include <sys/types.h>
-
 #include <poll.h>
+#include <sys/types.h>
 
 #include <string>
 #include <vector>

@@ -60,7 +60,8 @@ void Sockets::scan(int extra) {
     }
     ::closedir(directory);
   }
-  pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, tuning::ghost::kLongestScanPauseNs) : tuning::ghost::kFirstScanPauseNs;
+  pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, tuning::ghost::kLongestScanPauseNs)
+                                       : tuning::ghost::kFirstScanPauseNs;
   looked_ = monotonic_nanoseconds();
   extra_ = extra;
 }

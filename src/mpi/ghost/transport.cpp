@@ -122,7 +122,7 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
         give_core_away(predictor_, now);
       }
     } else if (!may_sleep || (turn >= tuning::ghost::kLooksBeforeSleep &&
-                               sockets_.wait(-1, tuning::ghost::kOriginSleepNs) < 0)) {
+                              sockets_.wait(-1, tuning::ghost::kOriginSleepNs) < 0)) {
       sched_yield();
     }
   } else if (world_.crowded || turn > spins) {

@@ -55,13 +55,13 @@ struct GhostWorld {
   std::vector<WireRank> ranks;           ///< by wire rank
   std::vector<std::vector<int>> ghosts;  ///< by node: wire ranks of its ghosts
   int own_node = 0;
-  bool crowded = false;           ///< more processes than hardware threads on this node
-  int processes = 0;              ///< of this node, ghosts included
-  int hardware_threads = 0;       ///< that they may run on, all in all
-  bool cliques = false;           ///< nodes are pretended (setting ghost_cliques)
-  bool kernel_moves = false;      ///< processes of a node may read each other's memory
-  std::byte* arena = nullptr;     ///< this node's shared memory
-  std::uint64_t arena_bytes = 0;  ///< a multiple of the page
+  bool crowded = false;                   ///< more processes than hardware threads on this node
+  int processes = 0;                      ///< of this node, ghosts included
+  int hardware_threads = 0;               ///< that they may run on, all in all
+  bool cliques = false;                   ///< nodes are pretended (setting ghost_cliques)
+  bool kernel_moves = false;              ///< processes of a node may read each other's memory
+  std::byte* arena = nullptr;             ///< this node's shared memory
+  std::uint64_t arena_bytes = 0;          ///< a multiple of the page
   std::unique_ptr<ghost::Slices> slices;  ///< users: this process's part of it
   NodeBoard* node_board = nullptr;
   std::vector<GhostBoard*> boards;  ///< of this node's ghosts

@@ -1,4 +1,6 @@
 // Start and end of MPI.
+#include "mpi/pmpi/hooks.hpp"
+
 #include <unistd.h>
 
 #include <atomic>
@@ -8,7 +10,6 @@
 #include "mpi/core/context.hpp"
 #include "mpi/lifecycle/lifecycle.hpp"
 #include "mpi/p2p/p2p.hpp"
-#include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"

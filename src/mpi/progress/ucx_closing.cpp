@@ -19,7 +19,7 @@ namespace {
 using Worker = void*;
 using Request = void*;
 
-constexpr int kInProgress = 1;             // UCS_INPROGRESS
+constexpr int kInProgress = 1;              // UCS_INPROGRESS
 constexpr std::uintptr_t kLastError = 100;  // UCS_ERR_LAST: requests that are errors are above -100
 constexpr long kRestNanoseconds = 100'000;  // of the thread, after a look that found nothing
 

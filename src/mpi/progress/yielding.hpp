@@ -2,9 +2,9 @@
 //
 // MPI libraries spin while they wait. Where a node has more processes than hardware threads, the
 // process that is waited for may need this very core: each wait then takes a time slice. MPICH can
-// sleep in its waits (MPIR_CVAR_CH4_PROGRESS_THROTTLE), by 50 us and more at a time, and only version
-// 5; Hob yields from within the library's progress: UCX's ucp_worker_progress, or the library's own
-// callback (MPICH 4.3 and later). Open MPI yields by itself (mpi_yield_when_idle).
+// sleep in its waits (MPIR_CVAR_CH4_PROGRESS_THROTTLE), by 50 us and more at a time, and only
+// version 5; Hob yields from within the library's progress: UCX's ucp_worker_progress, or the
+// library's own callback (MPICH 4.3 and later). Open MPI yields by itself (mpi_yield_when_idle).
 #pragma once
 
 namespace hob::mpi::yielding {

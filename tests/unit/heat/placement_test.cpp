@@ -44,8 +44,7 @@ TEST(PlaceHeater, AvoidsProcessorsOfOtherRanks) {
 
 TEST(PlaceHeater, SaysWhyThereIsNoPlace) {
   EXPECT_EQ(place_on(one_core, 0, {}).reason, "there is only one core");
-  EXPECT_EQ(place_on(nothing_shared, 0, {}).reason,
-            "no other core shares a cache with the rank's");
+  EXPECT_EQ(place_on(nothing_shared, 0, {}).reason, "no other core shares a cache with the rank's");
   EXPECT_EQ(place_on(two_sockets, 99, {}).reason, "the rank's processor is not known to hwloc");
   EXPECT_EQ(place_on("nonsense", 0, {}).reason, "hwloc cannot read the machine's topology");
 }

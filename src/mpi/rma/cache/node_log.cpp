@@ -34,7 +34,8 @@ std::unique_ptr<NodeLog> NodeLog::open(MPI_Comm comm, std::uint64_t bytes, std::
       if (node.rank() == 0) cache::SharedLog::format(memory, bytes, writers);
       real::Barrier(node.comm());
       std::sort(near.begin(), near.end());
-      result.reset(new NodeLog(memory, bytes, static_cast<std::uint32_t>(node.rank()), std::move(near)));
+      result.reset(
+          new NodeLog(memory, bytes, static_cast<std::uint32_t>(node.rank()), std::move(near)));
     } else {
       why_not =
           "the ranks of a node cannot share memory (memfd_create, shmget), or cache_share_size is "
