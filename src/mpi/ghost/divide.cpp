@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -80,6 +82,25 @@ void check_numbers(MPI_Comm all, int node_size, int ghosts) {
   }
   if (sizeof(NodeBoard) + static_cast<std::uint64_t>(ghosts) * sizeof(GhostBoard) > kControlBytes)
     refuse(fmt::format("{} ghosts per node (HOB_GHOSTS) are too many", ghosts));
+}
+
+// Processes of the job on this machine. Nodes may be pretended, or be containers of one machine.
+int processes_of_machine(MPI_Comm all) {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  const auto own = static_cast<std::uint64_t>(std::hash<std::string>()(boot));
+  int size = 1;
+  real::Comm_size(all, &size);
+  std::vector<std::uint64_t> machines(static_cast<std::size_t>(size));
+  real::Allgather(&own, 1, MPI_UINT64_T, machines.data(), 1, MPI_UINT64_T, all);
+  return static_cast<int>(std::count(machines.begin(), machines.end(), own));
+}
+
+// Whether its machine has more processes than hardware threads. Collective.
+bool machine_is_shared(const GhostWorld& world) {
+  const int neighbours = processes_of_machine(world.wire);
+  const auto online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  return world.crowded || (neighbours > world.processes && neighbours > online);
 }
 
 // Who becomes a ghost, where it runs and whom it serves. One process decides for its node: others
@@ -202,9 +223,10 @@ void assign_user(const Node& node, const ghost::Placement& placed, GhostWorld& w
   world.slices = std::make_unique<ghost::Slices>(begin, begin + share);
 }
 
-// In a user of a node with more processes than hardware threads.
+// In a user whose machine has more processes than hardware threads.
 void share_cores(const GhostWorld& world) {
   yielding::start();
+  if (!world.crowded) return;
   note(fmt::format(
       "Ghosts share cores with the program: a node has {} processes and {} hardware threads.",
       world.processes, world.hardware_threads));
@@ -228,10 +250,12 @@ MPI_Comm divide_world() {
   world->cliques = settings.ghost_cliques > 1;
   MPI_Comm program = MPI_COMM_NULL;
   std::optional<OwnGhost> own_ghost;
+  bool shared_machine = false;
   {
     const Node node(world->wire, static_cast<int>(settings.ghost_cliques));
     check_numbers(world->wire, node.size(), ghosts);
     const ghost::Placement placed = plan(node, ghosts, *world);
+    shared_machine = machine_is_shared(*world);
     agree(node, placed, *world);
     map(node, *world);
     const bool user = world->own().ghost < 0;
@@ -247,7 +271,7 @@ MPI_Comm divide_world() {
   real::Comm_set_name(program, "MPI_COMM_WORLD");
   delete_attributes_at_finalize();
   watch_exit();
-  if (world->crowded) share_cores(*world);
+  if (shared_machine) share_cores(*world);
   return program;
 }
 
