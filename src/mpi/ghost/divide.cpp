@@ -225,7 +225,7 @@ void assign_user(const Node& node, const ghost::Placement& placed, GhostWorld& w
 
 // In a user whose machine has more processes than hardware threads.
 void share_cores(const GhostWorld& world) {
-  yielding::start();
+  yielding::start(world.crowded);
   if (!world.crowded) return;
   note(fmt::format(
       "Ghosts share cores with the program: a node has {} processes and {} hardware threads.",

@@ -24,6 +24,7 @@ struct Waits {
   std::uint64_t last_ns = 0;  // of the last look
   unsigned looks = 0;         // in a row that found nothing
   bool suspended = false;
+  bool always = false;
 };
 
 Waits& waits() {
@@ -42,7 +43,8 @@ void looked() {
   if (process.suspended) return;
   std::uint64_t now = now_ns();
   if (now - process.last_ns > tuning::yielding::kSameWaitNs) process.looks = 0;
-  if (++process.looks > tuning::yielding::kLooks && process.predictor.due(process.looks)) {
+  if (++process.looks > tuning::yielding::kLooks && process.predictor.due(process.looks) &&
+      (process.always || process.predictor.returns_soon(now))) {
     ::sched_yield();
     const std::uint64_t back = now_ns();
     process.predictor.yielded(now, back);
@@ -68,7 +70,8 @@ int from_mpich(void*) {
 
 }  // namespace
 
-bool start() {
+bool start(bool always) {
+  waits().always = always;
   if (many_threads) return false;
   if (ucx::serves()) {
     ucx::redirect_progress(from_ucx);

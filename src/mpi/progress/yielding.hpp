@@ -9,9 +9,11 @@
 
 namespace hob::mpi::yielding {
 
-/// From now on, waits inside the library yield. After MPI_Init, once; nothing where the library
-/// offers no way, or calls back with locks held (MPI_THREAD_MULTIPLE). Returns whether it does.
-bool start();
+/// From now on, waits inside the library yield: `always`, or as long as the core comes back soon
+/// (YieldPredictor), since those who take it may be strangers. After MPI_Init, once; nothing where
+/// the library offers no way, or calls back with locks held (MPI_THREAD_MULTIPLE). Returns whether
+/// it does.
+bool start(bool always);
 
 /// Around loops of Hob's own that poll the library and know better when to yield. Not nested.
 void suspend(bool on);
