@@ -34,8 +34,9 @@ class TakeoverPolicy {
     std::uint64_t long_phase = 128;
     /// Share of the elapsed time that trials may lose.
     double share = 0.01;
-    /// They may lose so many dequeues at the start, when hardly any time has elapsed.
-    double first_budget = 1024;
+    /// They may lose so many dequeues at the start, when hardly any time has elapsed: half a
+    /// millisecond, which a queue that grows by and by needs until it is worth it.
+    double first_budget = 4096;
     /// A trial may lose half of what the budget has, which must be so many dequeues, and twice as
     /// many after each trial that failed, up to `most_caution` times as many.
     double trial = 64;
