@@ -13,7 +13,7 @@ NAME = "real"
 HELP = "programs that nobody wrote for Hob, where they are installed: answers compared, ratios"
 
 # What the table shows of Hob's counters.
-COUNTERS = ("gets", "hits_full", "native_gets", "acquires", "receives_held", "ghost_redirected")
+COUNTERS = ("gets", "hits_full", "native_gets", "acquires", "receives_in_prq", "ghost_redirected")
 
 
 def add_arguments(parser):
