@@ -27,7 +27,8 @@ class Transport {
 
 /// Tags, agreed upon by origins and ghosts.
 inline constexpr std::uint32_t request_tag = 1;
-inline constexpr std::uint32_t token_tag = 2;         ///< between application ranks (rma/ghost/post_start.hpp)
+inline constexpr std::uint32_t token_tag =
+    2;  ///< between application ranks (rma/ghost/post_start.hpp)
 inline constexpr std::uint32_t first_reply_tag = 16;  ///< + number of the message
 inline constexpr std::uint32_t most_messages = 2000;  ///< under way from one origin
 inline constexpr std::uint32_t first_data_tag = 2048;
