@@ -12,11 +12,12 @@ PREFIX ?= /usr/local
 CTEST := python3 -B tests/run_ctest.py
 
 SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
+PYTHON = tools tests apps src packaging $(shell grep -l '^\#!.*python' scripts/*)
 
 # How far a build is: ninja's own estimate of what is left.
 export NINJA_STATUS ?= [%f of %t, %w so far, %W left] 
 
-.PHONY: all setup build demo test test-full bench sanitize format lint lint-includes lint-format lint-python lint-cpp lint-docs install docs clean help
+.PHONY: all setup build demo test test-full bench sanitize format lint lint-includes lint-format lint-python lint-sizes lint-cpp lint-docs soak install docs clean help
 
 all: build
 
@@ -27,7 +28,7 @@ help:
 	@echo 'make bench           the benchmarks, each against its limits (takes a while)'
 	@echo 'make sanitize        only the tests under the address and thread sanitizers'
 	@echo 'make format          clang-format and ruff, in place'
-	@echo 'make lint            layers, formatting, clang-tidy, ruff: reports'
+	@echo 'make lint            layers, formatting, clang-tidy, ruff, sizes, documentation: reports'
 	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
 	@echo 'make clean           removes build/ and out/; .deps stays'
@@ -82,9 +83,9 @@ test-full: build
 format:
 	@scripts/setup --lint
 	@clang-format -i $(SOURCES)
-	@ruff format --quiet tools tests apps src packaging && ruff check --quiet --fix tools tests apps src packaging
+	@ruff format --quiet $(PYTHON) && ruff check --quiet --fix $(PYTHON)
 
-lint: lint-includes lint-format lint-python lint-cpp lint-docs
+lint: lint-includes lint-format lint-python lint-sizes lint-docs lint-cpp
 
 # The layers of src/ (docs/architecture.md), by its includes.
 lint-includes:
@@ -96,23 +97,18 @@ lint-format:
 
 lint-python:
 	@scripts/setup --lint
-	@ruff format --check --quiet tools tests apps src packaging && ruff check tools tests apps src packaging
+	@ruff format --check --quiet $(PYTHON) && ruff check $(PYTHON)
 
-# Every file of the compilation database that is ours and not generated. The database calls the compiler
-# through ccache, beside which clang-tidy does not find its own headers; Python's clang-tidy has none.
-# Without a clang of the same version, gcc's must do, but for its intrinsics.
 lint-cpp: build
 	@scripts/setup --lint
-	@major=$$(clang-tidy --version | sed -n 's/.*version \([0-9]*\)\..*/\1/p'); \
-	resources=$$(ls -d "$$(dirname "$$(readlink -f "$$(command -v clang-tidy)")")"/../lib/clang/* \
-	  /usr/lib/llvm-$$major/lib/clang/* 2>/dev/null | tail -1); \
-	git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 \
-	  clang-tidy --quiet -p build/default --extra-arg=-Wno-unknown-warning-option \
-	  $$([ -n "$$resources" ] && echo --extra-arg=-resource-dir=$$resources || \
-	    echo --extra-arg=-idirafter$$(cc -print-file-name=include) --extra-arg=-U__SSE2__)
+	@scripts/lint-cpp build/default -j $(JOBS)
+
+lint-sizes:
+	@scripts/check-sizes
 
 lint-docs: build
 	@./hob config --markdown | diff -u docs/configuration.md - || { echo 'docs/configuration.md: run make docs'; exit 1; }
+	@scripts/check-docs
 
 docs: build
 	@./hob config --markdown >docs/configuration.md
