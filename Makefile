@@ -27,6 +27,7 @@ help:
 	@echo 'make test            all tests, then those under the sanitizers'
 	@echo 'make bench           the benchmarks, each against its limits (takes a while)'
 	@echo 'make sanitize        only the tests under the address and thread sanitizers'
+	@echo 'make soak MINUTES=N  random programs with new seeds, over all MPI libraries (now $(MINUTES))'
 	@echo 'make format          clang-format and ruff, in place'
 	@echo 'make lint            layers, formatting, clang-tidy, ruff, sizes, documentation: reports'
 	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code'
@@ -55,8 +56,8 @@ demo:
 HOB_ALL = -DHOB_BUILD_TESTS -DHOB_BUILD_BENCH
 
 # Open MPI refuses root unless told otherwise twice; tests in containers and in CI often are root.
-test sanitize: export OMPI_ALLOW_RUN_AS_ROOT := 1
-test sanitize: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+test sanitize soak: export OMPI_ALLOW_RUN_AS_ROOT := 1
+test sanitize soak: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 test: build
 	@$(CTEST) --test-dir build/default
 	@$(MAKE) --no-print-directory sanitize
@@ -75,6 +76,11 @@ sanitize: setup
 	  if [ $$preset = tsan ]; then which='-R unit.(heat|ghost)|sanitized'; else which='-L unit'; fi; \
 	  $(CTEST) --test-dir build/$$preset "$${which%% *}" "$${which#* }" -LE long || exit 1; \
 	done
+
+# Random programs with new seeds, over all MPI libraries and modes; a failure is shrunk and printed as a command.
+MINUTES ?= 30
+soak: build
+	@python3 -B tests/soak.py --build build/default --launchers $(HOB_DEPS)/mpis.cmake --minutes $(MINUTES)
 
 # And what takes many minutes: other people's suites on several MPI libraries.
 test-full: build
