@@ -81,6 +81,8 @@ class Job:
         program += ["--first", str(self.first), "--programs", str(self.programs)]
         if self.threads > 1:
             program += ["--threads", str(self.threads)]
+        if self.kind == "rma_fuzz" and self.args.also:
+            program += ["--with", self.args.also]
         if self.without:
             program += ["--without", ",".join(self.without)]
         for key, value in self.options.items():
@@ -127,6 +129,8 @@ class Job:
             return "good", output
         if second_try.missed_deadline(output):
             return "launcher missed its deadline", output
+        if "FAILED" not in output:
+            return f"ended with {done.returncode}", output  # by somebody else
         # The library alone fails, too: nothing of Hob's is to be seen there.
         return ("fails without Hob" if "FAILED plainly" in output else "FAILED"), output
 
@@ -193,6 +197,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--mpi", default="", help="comma-separated; all that are set up")
+    parser.add_argument("--also", default="", help="callbacks,exceptions,finalize: rma_fuzz --with")
     parser.add_argument("--launchers", type=pathlib.Path, help="the mpis.cmake of scripts/setup")
     parser.add_argument("--seed", type=int, default=None, help="of the seeds; the time by default")
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("out/soak"))

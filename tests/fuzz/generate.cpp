@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "callbacks.hpp"
+
 namespace fuzz {
 
 namespace {
@@ -42,6 +44,9 @@ const Name kNames[] = {
     {"flush_local", &Features::flush_local},
     {"nocheck", &Features::nocheck},
     {"typed_request", &Features::typed_request},
+    {"callbacks", &Features::callbacks},
+    {"exceptions", &Features::exceptions},
+    {"finalize", &Features::finalize},
 };
 
 /// The bytes that window memory starts with.
@@ -122,6 +127,10 @@ void Generator::emit(int rank, std::function<void(World&)> run, const char* form
   if (rank != rank_) return;
   Action action;
   action.run = std::move(run);
+  if (callback_ != 0)
+    action.run = [kind = callback_, inner = std::move(action.run)](World& world) {
+      in_callback(world.comm, kind, [&] { inner(world); });
+    };
   if (options_.verbose) {
     char text[400];
     va_list args;
@@ -131,6 +140,17 @@ void Generator::emit(int rank, std::function<void(World&)> run, const char* form
     action.text = text;
   }
   into_->push_back(std::move(action));
+}
+
+// Without these features no random number is drawn: programs of a seed stay what they were.
+Generator::InCallback::InCallback(Generator& generator) : generator_(generator) {
+  const Features& on = generator.on_;
+  if (!(on.callbacks || on.exceptions) || generator.threaded_ || !generator.random_.chance(40))
+    return;
+  std::vector<int> kinds;
+  if (on.callbacks) kinds = {kDeleteAttribute, kReplaceAttribute, kErrorHandler, kCancel};
+  if (on.exceptions) kinds.push_back(kThrowing);
+  generator.callback_ = generator.random_.pick(kinds);
 }
 
 Script Generator::run() {

@@ -36,6 +36,11 @@ struct Features {
   bool typed_request = true;  ///< request operations with derived datatypes
   bool exclusive = true;
   bool big = true;  ///< some windows of 256 KiB
+  /// What ranks do and learn inside of callbacks that the library calls: attributes, error
+  /// handlers, generalized requests. Asked for with --with, as the next two.
+  bool callbacks = false;
+  bool exceptions = false;  ///< ... from which an exception leaves the call
+  bool finalize = false;    ///< the last program ends inside MPI_Finalize
 
   /// Null for an unknown name.
   bool* find(const std::string& name);
@@ -86,6 +91,18 @@ class Generator {
     int slot, offset, count, used;
     LayoutPtr layout;
     std::vector<std::int64_t> places;
+  };
+
+  /// What is emitted while it lives happens inside of a callback, now and then.
+  class InCallback {
+   public:
+    explicit InCallback(Generator& generator);
+    ~InCallback() { generator_.callback_ = 0; }
+    InCallback(const InCallback&) = delete;
+    InCallback& operator=(const InCallback&) = delete;
+
+   private:
+    Generator& generator_;
   };
 
   void emit(int rank, std::function<void(World&)> run, const char* format, ...)
@@ -174,6 +191,7 @@ class Generator {
   int operations_ = 0;
   int requests_ = 0;
   int tag_ = 0;
+  int callback_ = 0;       ///< the kind of callback that what is emitted happens in; 0: none
   bool threaded_ = false;  ///< inside a threaded burst
   bool reading_ = false;   ///< inside a burst that mostly reads the same places again
   bool has_sync_window_ = false;

@@ -3,7 +3,7 @@
 //
 //   mpiexec -n N rma_fuzz [--seed S] [--programs N] [--first P] [--ops N] [--events N] [--threads
 //   N]
-//                         [--only a,b | --without a,b] [--verbose]
+//                         [--only a,b | --without a,b] [--with a,b] [--verbose]
 //
 // Program P of seed S is the same whatever ran before it: --first P --programs 1 repeats it alone,
 // and
@@ -13,8 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 
+#include "callbacks.hpp"
 #include "generate.hpp"
 
 namespace {
@@ -68,6 +70,8 @@ Arguments parse(int argc, char** argv) {
       arguments.options.threads = std::atoi(value);
     else if (key == "--without")
       set_features(arguments.options.features, value, false);
+    else if (key == "--with")
+      set_features(arguments.options.features, value, true);
     else if (key == "--only") {
       arguments.options.features.clear();
       set_features(arguments.options.features, value, true);
@@ -86,6 +90,29 @@ bool all_on_one_node(MPI_Comm comm) {
   MPI_Comm_size(comm, &all);
   MPI_Comm_free(&node);
   return here == all;
+}
+
+void play(const fuzz::Script& script, std::size_t from, std::size_t to, bool verbose,
+          fuzz::World& world) {
+  for (std::size_t i = from; i < to; ++i) {
+    if (verbose) {
+      std::printf("[%d] %s\n", world.rank, script[i].text.c_str());
+      std::fflush(stdout);
+    }
+    script[i].run(world);
+  }
+}
+
+/// Says what was read; how many failures all ranks had.
+int end(fuzz::World& world) {
+  std::printf("rank %d digest %016llx bytes %lld failures %d\n", world.rank,
+              static_cast<unsigned long long>(world.digest.load()),
+              static_cast<long long>(world.checked_bytes.load()), world.failures.load());
+  std::fflush(stdout);
+  int failures = world.failures;
+  MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, world.comm);
+  MPI_Comm_free(&world.comm);
+  return failures;
 }
 
 }  // namespace
@@ -108,6 +135,7 @@ int main(int argc, char** argv) {
   world.buffers.resize(static_cast<std::size_t>(fuzz::kSlots) * fuzz::kSlotBytes);
   const bool one_node = all_on_one_node(world.comm);
 
+  std::function<void()> rest;  // what is left for MPI_Finalize
   for (int p = arguments.first; p < arguments.first + arguments.programs; ++p) {
     const std::uint64_t seed = fuzz::mix(arguments.seed * 1000003 + static_cast<std::uint64_t>(p));
     fuzz::Generator generator(arguments.options, seed, world.rank, world.size, one_node);
@@ -117,22 +145,24 @@ int main(int argc, char** argv) {
     world.requests.assign(static_cast<std::size_t>(generator.requests()), MPI_REQUEST_NULL);
     world.windows.clear();
     if (arguments.options.verbose && world.rank == 0) std::printf("program %d\n", p);
-    for (const fuzz::Action& action : script) {
-      if (arguments.options.verbose) {
-        std::printf("[%d] %s\n", world.rank, action.text.c_str());
-        std::fflush(stdout);
-      }
-      action.run(world);
-    }
+    const bool at_end =
+        arguments.options.features.finalize && p + 1 == arguments.first + arguments.programs;
+    const std::size_t before = at_end ? script.size() / 2 : script.size();
+    play(script, 0, before, arguments.options.verbose, world);
+    if (at_end)
+      rest = [&, script, before] {
+        play(script, before, script.size(), arguments.options.verbose, world);
+      };
   }
-
-  std::printf("rank %d digest %016llx bytes %lld failures %d\n", world.rank,
-              static_cast<unsigned long long>(world.digest.load()),
-              static_cast<long long>(world.checked_bytes.load()), world.failures.load());
-  std::fflush(stdout);
-  int failures = world.failures;
-  MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, world.comm);
-  MPI_Comm_free(&world.comm);
+  int failures = 0;
+  const auto close = [&] {
+    if (rest) rest();
+    failures = end(world);
+  };
+  if (rest)
+    fuzz::in_finalize(close);
+  else
+    close();
   MPI_Finalize();
   return failures == 0 ? 0 : 1;
 }

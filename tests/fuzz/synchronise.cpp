@@ -275,6 +275,7 @@ void Generator::sync_event() {
     for (int w : open_) {
       const Window& window = *windows_[static_cast<std::size_t>(w)];
       if (window.regime != Regime::kLockAll || window.read_only) continue;
+      const InCallback callback(*this);
       operation(from, w, everybody(), false, false);
       emit(
           from,
@@ -283,12 +284,15 @@ void Generator::sync_event() {
       complete(from, w, -1, true);
     }
   }
-  if (kind == 1)
-    message(from, to);
-  else if (kind == 2)
-    random_.chance(50) ? one_to_all() : all_to_one();
-  else
-    flag(from, to);
+  {
+    const InCallback callback(*this);
+    if (kind == 1)
+      message(from, to);
+    else if (kind == 2)
+      random_.chance(50) ? one_to_all() : all_to_one();
+    else
+      flag(from, to);
+  }
   // And looked at at once.
   for (int w : open_) {
     const Window& window = *windows_[static_cast<std::size_t>(w)];
