@@ -9,7 +9,8 @@ DESCRIPTION = """Lists every setting: its default, what is allowed, what it mean
 
 Where a value comes from, later ones winning: the default; the file named by HOB_CONFIG, or
 ./hob.conf (lines `key = value`); the environment (HOB_ + the key in capitals); for settings of
-one window, the info keys given to MPI_Win_create and its kin."""
+one window, the info keys given to MPI_Win_create and its kin. ./hob.conf is read only where it
+belongs to you or to root, and it may not name files that Hob writes (json, trace)."""
 
 EPILOG = """examples:
   hob config                         all settings
@@ -75,7 +76,8 @@ def _markdown(rows):
         "`src/settings/settings.def`.",
         "",
         "Where a value comes from, later ones winning: the default; the file named by `HOB_CONFIG`, "
-        "or `./hob.conf`; the environment; for one window, its info keys. A value that is not "
+        "or `./hob.conf`; the environment; for one window, its info keys. `./hob.conf` must belong to the user or to "
+        "root, and may not name what Hob writes to (`json`, `trace`): it may have come with the directory. A value that is not "
         "allowed, or a key that does not exist, ends the program at `MPI_Init` with exit status 2 "
         "and one message from rank 0.",
         "",
