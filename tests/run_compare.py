@@ -34,6 +34,9 @@ SETTINGS = {
     "auto": WORK,
     "strict": {**WORK, "HOB_CACHE": "strict"},
     "off": {**WORK, "HOB_CACHE": "off"},
+    "cuda": {**WORK, "STAND_IN": "cuda"},
+    "hip": {**WORK, "STAND_IN": "hip"},
+    "level-zero": {**WORK, "STAND_IN": "level_zero"},
     "pass": {"HOB_OFF": "on"},
     "match": {"HOB_MATCH": "always", "HOB_REPORT": "silent"},
     # Needs one more rank.
@@ -59,6 +62,7 @@ SETTINGS = {
     "always-verify": {**WORK, "HOB_CACHE": "always", "HOB_VERIFY": "1"},
     "user": {**WORK, "HOB_CACHE": "user"},
     # Nothing is fetched again, so that a program can count what is fetched at all.
+    "counted": {**WORK, "HOB_POLL_MS": "1000000", "HOB_POLL_HITS": "1000000"},
     "share-counted": {**SHARE, "HOB_POLL_MS": "1000000", "HOB_POLL_HITS": "1000000"},
     "share": SHARE,
     "share-tiny": {**SHARE, **TINY, "HOB_CACHE_SHARE_SIZE": "64K"},

@@ -185,8 +185,9 @@ class RegionStore {
     if (wanted > capacity_) return false;
     // A bounded step keeps the cost of touching new memory rare, and the memory near what is
     // needed.
-    const std::uint64_t wish =
-        std::min(capacity_, std::max(wanted, backed_ + std::max(first_step, backed_ / 2)));
+    const std::uint64_t wish = std::min(
+        capacity_, std::max(wanted, backed_ + std::clamp(backed_, first_step,
+                                                         std::max(large_step, backed_ / 2))));
     if (!buffer_.commit(wish) && !buffer_.commit(wanted)) {
       capacity_ = std::max(backed_, grain);
       out_of_memory_ = true;
@@ -272,7 +273,9 @@ class RegionStore {
     spare_ = r;
   }
 
-  static constexpr std::uint64_t first_step = std::uint64_t{256} << 10;
+  /// A cache of little takes little; doubled until steps are large.
+  static constexpr std::uint64_t first_step = std::uint64_t{16} << 10;
+  static constexpr std::uint64_t large_step = std::uint64_t{256} << 10;
 
   LazyMemory buffer_;
   LazyArray<Region> regions_;

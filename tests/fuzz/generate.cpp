@@ -457,6 +457,7 @@ void Generator::enter_regime(int id, Regime regime) {
   window.regime = regime;
   window.opened = false;
   window.read_only = false;
+  window.shared_only = on_.asserts && regime == Regime::kLock && random_.chance(30);
   window.stored = true;
   const bool nocheck = on_.asserts && regime == Regime::kLockAll && random_.chance(20);
   for (int r = 0; r < size_; ++r) {

@@ -657,7 +657,9 @@ void Generator::plain_store(int rank, int id) {
 
 void Generator::store(int rank, int id) {
   Window& window = *windows_[static_cast<std::size_t>(id)];
-  if (!on_.write || !on_.store || window.regime == Regime::kPscw || window.read_only) return;
+  if (!on_.write || !on_.store || window.regime == Regime::kPscw || window.read_only ||
+      window.shared_only)
+    return;
   const int target = window.kind == WindowKind::kShared ? random_.below(size_) : rank;
   int start, length, operation;
   if (!choose_store(rank, id, target, start, length, operation)) return;
@@ -740,7 +742,8 @@ void Generator::burst(int rank, int id) {
     return;
   }
   const bool all = on_.lockall && random_.chance(20);
-  const bool exclusive = !all && on_.exclusive && random_.chance(35);
+  const bool exclusive = !all && on_.exclusive && !window.shared_only && random_.chance(35);
+  const int assertion = window.shared_only && random_.chance(70) ? MPI_MODE_NOCHECK : 0;
   int target = random_.below(size_);
   const int second =
       !all && !exclusive && size_ > 1 && random_.chance(20) ? (target + 1) % size_ : -1;
@@ -752,12 +755,13 @@ void Generator::burst(int rank, int id) {
         if (all)
           MPI_Win_lock_all(0, win);
         else
-          MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, win);
-        if (second >= 0) MPI_Win_lock(MPI_LOCK_SHARED, second, 0, win);
+          MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, assertion, win);
+        if (second >= 0) MPI_Win_lock(MPI_LOCK_SHARED, second, assertion, win);
       },
       "w%d: %s %d%s", id,
       all         ? "lock_all"
       : exclusive ? "lock exclusive"
+      : assertion ? "lock shared nocheck"
                   : "lock shared",
       target, second >= 0 ? " and the next" : "");
   for (int i = 0; i < operations; ++i) {

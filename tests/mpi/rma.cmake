@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires polling traps corners limits end share)
+foreach(program acquires aliases device locks polling requests traps corners limits end share types windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -21,6 +21,9 @@ endif()
 if(with_sessions)
   hob_mpi_program(rma_sessions SOURCES rma_sessions.c MPIS ${with_sessions})
 endif()
+
+# A stand-in for the runtime of an accelerator, preloaded behind Hob.
+hob_mpi_program(libstand_in_accelerator.so SOURCES stand_in_accelerator.c FLAGS -shared -fPIC)
 
 # Fortran by each of its three interfaces, where the MPI library has a Fortran compiler.
 hob_mpi_program(rma_f77 SOURCES rma_f77.f)
@@ -59,6 +62,17 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_compare_test(mpi.${mpi}.rma_polling ${mpi} LABELS mpi SETTINGS default,auto,tiny COMMAND rma_polling)
   hob_compare_test(mpi.${mpi}.rma_traps ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny,paper-tiny COMMAND rma_traps)
   hob_compare_test(mpi.${mpi}.rma_corners ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny COMMAND rma_corners)
+  hob_compare_test(mpi.${mpi}.rma_aliases ${mpi} LABELS mpi SETTINGS default,auto,counted COMMAND rma_aliases)
+  add_test(NAME mpi.${mpi}.rma_device
+    COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
+            --exec "${HOB_MPI_${mpi}_EXEC}"
+            --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so:${PROJECT_BINARY_DIR}/bin/${mpi}/libstand_in_accelerator.so"
+            --ranks 2 --settings cuda,hip,level-zero -- "${PROJECT_BINARY_DIR}/bin/${mpi}/rma_device")
+  set_tests_properties(mpi.${mpi}.rma_device PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
+  hob_compare_test(mpi.${mpi}.rma_locks ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_locks)
+  hob_compare_test(mpi.${mpi}.rma_requests ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_requests)
+  hob_compare_test(mpi.${mpi}.rma_types ${mpi} LABELS mpi SETTINGS default,auto,counted COMMAND rma_types)
+  hob_compare_test(mpi.${mpi}.rma_windows ${mpi} LABELS mpi SETTINGS default,auto COMMAND rma_windows)
   hob_compare_test(mpi.${mpi}.rma_limits ${mpi} LABELS mpi SETTINGS auto,tiny,paper COMMAND rma_limits)
   if(mpi IN_LIST with_large)
     hob_compare_test(mpi.${mpi}.rma_large ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny,paper COMMAND rma_large)

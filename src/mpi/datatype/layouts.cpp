@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "mpi/core/context.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/datatype/contents.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -170,13 +171,27 @@ bool Flattener::flatten(MPI_Datatype type) {
   }
 }
 
+/// Whether the library takes this type for communication, so that it says itself what is wrong with
+/// one that it does not take. MPI has no question for that: a call without effect finds out. True
+/// where there is no communicator to ask with (programs of sessions alone).
+bool is_committed(MPI_Datatype type) {
+  const MPI_Comm comm = context().comm;
+  if (type == MPI_DATATYPE_NULL || comm == MPI_COMM_NULL || TypeContents(type).predefined())
+    return true;
+  char nothing = 0;
+  int position = 0;
+  return real::Pack(&nothing, 0, type, &nothing, 1, &position, comm) == MPI_SUCCESS;
+}
+
 class Layouts {
  public:
   const Layout& get(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
     Slot& slot = slots_[hash(type)];
     if (HOB_LIKELY(slot.layout && slot.type == type)) return *slot.layout;
-    slot.layout = make(type);
+    const Layout* layout = make(type);
+    if (layout->usable && !is_committed(type)) return unusable_;  // asked again: it may be by then
+    slot.layout = layout;
     slot.type = type;
     return *slot.layout;
   }

@@ -24,6 +24,23 @@ void put_behind(Registry& the, MPI_Request handle, Operation& operation, bool po
   one_more(operations);
 }
 
+/// Stands for nobody: the completion tells nothing, and nobody wants to hear of it.
+class NobodyHears final : public CompletionObserver {
+ public:
+  void completed(std::uint64_t, bool) override {}
+  bool tells() const override { return false; }
+};
+NobodyHears nobody_hears;
+
+/// Under the lock: one of the requests with this handle is complete or gone. True if it was the
+/// last; else the others are left, and nobody hears of them.
+bool last_of(Entry& entry) {
+  if (entry.more == 0) return true;
+  --entry.more;
+  entry.observer = &nobody_hears;
+  return false;
+}
+
 int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
 int no_free(void*) { return MPI_SUCCESS; }
 int no_cancel(void*, int) { return MPI_SUCCESS; }
@@ -52,6 +69,7 @@ Entry take(MPI_Request handle) {
       kept.in_use = false;
     }
   }
+  if (!last_of(*entry)) return taken;
   entry->operation = nullptr;
   entry->observer = nullptr;
   entry->watch = 0;
@@ -71,9 +89,11 @@ void tell_complete(MPI_Request handle, std::uint64_t watch) {
     Entry* entry = the.table.find(handle_bits(handle));
     if (!entry || entry->watch != watch) return;
     told = *entry;
-    entry->observer = nullptr;
-    entry->watch = 0;
-    ends(handle);
+    if (last_of(*entry)) {
+      entry->observer = nullptr;
+      entry->watch = 0;
+      ends(handle);
+    }
   }
   told.observer->completed(told.cookie, false);
 }
@@ -122,6 +142,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
     real::Request_get_status(handle, &flag, MPI_STATUS_IGNORE);
     if (flag) {
       observer.completed(cookie, false);
+      if (!observer.tells()) mark_no_acquire(handle);
       return;
     }
   }
@@ -137,6 +158,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
       entry.cookie = cookie;
       entry.watch = ++the.watches;
       entry.pooled = false;
+      entry.more = 0;
     }
   }
   // Without the lock: observers have locks of their own, under which they come here.
@@ -144,6 +166,20 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
     observer.completed(cookie, true);
   else if (before.observer)  // another thread has waited for it, and is about to tell
     before.observer->completed(before.cookie, true);
+}
+
+void mark_no_acquire(MPI_Request handle) {
+  if (handle == MPI_REQUEST_NULL) return;
+  Registry& registry = the_registry;
+  const std::lock_guard guard(registry.lock);
+  Entry& entry = registry.table.at(handle_bits(handle));
+  if (entry.operation) return;  // Hob's own, which says so itself
+  if (entry.observer) {
+    ++entry.more;
+    return;
+  }
+  begins(handle);
+  entry = {.key = entry.key, .observer = &nobody_hears, .watch = ++registry.watches};
 }
 
 Operation* find(MPI_Request handle) { return look_up(handle).operation; }

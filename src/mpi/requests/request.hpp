@@ -134,6 +134,10 @@ void stand_behind(MPI_Request handle, Operation& operation);
 /// Tells `observer` when this request of the library's is complete. One observer per request.
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie);
 
+/// Says of a request that the library has just made that its completion tells nothing of other
+/// processes' writes. Throws std::bad_alloc.
+void mark_no_acquire(MPI_Request handle);
+
 /// The operation behind a handle, or null.
 Operation* find(MPI_Request handle);
 

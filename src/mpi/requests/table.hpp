@@ -19,6 +19,9 @@ struct Entry {
   std::uint64_t cookie = 0;                ///< the observer's
   std::uint64_t watch = 0;                 ///< numbers the watches; 0: nobody watches
   bool pooled = false;                     ///< the handle belongs to Hob's pool
+  /// Further requests alive with this handle, from whose completion nothing is learned: libraries
+  /// give all requests that are complete from the start one handle.
+  std::uint32_t more = 0;
 };
 
 /// Open addressing. Entries are never removed, only emptied: libraries use the same handles over

@@ -1,9 +1,12 @@
 // One-sided operations.
+#include <new>
+
 #include "mpi/datatype/elements.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/requests/request.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
@@ -27,25 +30,39 @@ int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Dataty
   return result;
 }
 
+/// The completion of a write's request says that the origin's buffer is free, and of a plain get's
+/// that bytes are there: neither is an acquire (docs/consistency.md).
+int no_acquire(int result, MPI_Request* request) {
+  if (!request || result != MPI_SUCCESS || sleeping() || nothing_cached()) return result;
+  try {
+    requests::mark_no_acquire(*request);
+  } catch (const std::bad_alloc&) {
+    // One acquire more.
+  }
+  return result;
+}
+
 int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
         MPI_Count target_count, MPI_Datatype target_type, Window& window, MPI_Request* request) {
-  tally(window.puts);
+  tally(window.issued.puts);
   if (sleeping()) remember_quiet(window);
-  return write(window, target, disp, target_count, target_type, [&] {
+  const int result = write(window, target, disp, target_count, target_type, [&] {
     return window.backend->put(origin, count, type, target, disp, target_count, target_type,
                                request);
   });
+  return no_acquire(result, request);
 }
 
 int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
                MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window,
                MPI_Request* request) {
-  tally(window.accumulates);
+  tally(window.issued.accumulates);
   if (sleeping()) remember_quiet(window);
-  return write(window, target, disp, target_count, target_type, [&] {
+  const int result = write(window, target, disp, target_count, target_type, [&] {
     return window.backend->accumulate(origin, count, type, target, disp, target_count, target_type,
                                       op, request);
   });
+  return no_acquire(result, request);
 }
 
 int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
@@ -55,7 +72,7 @@ int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void*
   if (op == MPI_NO_OP && window.cached && !request)
     return window.cached->get(
         {result, result_count, result_type, target, disp, target_count, target_type, true});
-  tally(window.atomics);
+  tally(window.issued.atomics);
   const auto issue = [&] {
     return window.backend->get_accumulate(origin, count, type, result, result_count, result_type,
                                           target, disp, target_count, target_type, op, request);
@@ -103,8 +120,9 @@ int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datat
                                  target_disp, target_count, target_datatype},
                                 request);
   tally(window->uncached_gets);
-  return window->backend->get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                              target_count, target_datatype, request);
+  const int result = window->backend->get(origin_addr, origin_count, origin_datatype, target_rank,
+                                          target_disp, target_count, target_datatype, request);
+  return no_acquire(result, request);
 }
 
 int on_Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
@@ -180,7 +198,7 @@ int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype dat
   if (!window)
     return real::Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
                               win);
-  tally(window->atomics);
+  tally(window->issued.atomics);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
     return window->backend->fetch_and_op(origin_addr, result_addr, datatype, target_rank,
                                          target_disp, op);
@@ -195,7 +213,7 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
   if (!window)
     return real::Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
                                   target_disp, win);
-  tally(window->atomics);
+  tally(window->issued.atomics);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
     return window->backend->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
                                              target_rank, target_disp);

@@ -82,6 +82,14 @@ int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
   return result;
 }
 
+/// Whether a shared lock of another process may be held back: where cached bytes may outlive it,
+/// since it excludes nobody (`nocheck`) or the user has promised so.
+bool defers_lock(const Window& window, bool nocheck) {
+  return window.deferred_locks && window.cached && !window.cached->left_alone() &&
+         window.cached->mode() != Mode::off &&
+         (nocheck || outlives_acquires(window.cached->mode()));
+}
+
 }  // namespace
 
 int on_Win_fence(int assert, MPI_Win win) {
@@ -121,12 +129,31 @@ int on_Win_test(MPI_Win win, int* flag) {
 }
 
 int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-  return acquire(
-      win, [&](Backend& backend) { return backend.lock(lock_type, rank, assert); },
-      [&] { return real::Win_lock(lock_type, rank, assert, win); });
+  Window* window = find_window(win);
+  if (!window) {
+    const int result = real::Win_lock(lock_type, rank, assert, win);
+    note_acquire();
+    return result;
+  }
+  const bool others = rank >= 0 && rank < window->size && rank != window->rank;
+  const bool nocheck = (assert& MPI_MODE_NOCHECK) != 0;
+  if (others && lock_type == MPI_LOCK_SHARED && defers_lock(*window, nocheck) &&
+      window->deferred_locks->defer(rank, assert, window->cached->hits(rank)))
+    return MPI_SUCCESS;
+  const int result = window->backend->lock(lock_type, rank, assert);
+  // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told
+  // otherwise.
+  if (!nocheck || !others) note_acquire();
+  return result;
 }
 
 int on_Win_unlock(int rank, MPI_Win win) {
+  Window* window = find_window(win);
+  if (window && window->cached && window->deferred_locks->any() && rank >= 0 &&
+      rank < window->size && window->deferred_locks->end(rank, window->cached->hits(rank))) {
+    window->cached->epoch_closed(rank, true);
+    return MPI_SUCCESS;
+  }
   return unlock(
       win, rank, [&](Backend& backend) { return backend.unlock(rank); },
       [&] { return real::Win_unlock(rank, win); });

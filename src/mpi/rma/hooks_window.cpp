@@ -84,7 +84,7 @@ int on_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag) {
   const int result = real::Win_get_attr(win, keyval, value, flag);
   if (keyval != MPI_WIN_CREATE_FLAVOR || result != MPI_SUCCESS) return result;
   const Window* window = find_window(win);
-  if (window && window->kind == WindowKind::allocate && is_ghost_backend(window->backend.get())) {
+  if (window && window->kind == WindowKind::allocate && is_ghost_backend(&window->carrier())) {
     static int flavor = MPI_WIN_FLAVOR_ALLOCATE;
     *static_cast<int**>(value) = &flavor;
   }
@@ -95,9 +95,8 @@ namespace {
 
 bool shared_query(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* unit, void* base) {
   const Window* window = find_window(win);
-  return window && window->kind == WindowKind::allocate &&
-         is_ghost_backend(window->backend.get()) &&
-         ghost_shared_query(window->backend.get(), rank, size, unit, static_cast<void**>(base));
+  return window && window->kind == WindowKind::allocate && is_ghost_backend(&window->carrier()) &&
+         ghost_shared_query(&window->carrier(), rank, size, unit, static_cast<void**>(base));
 }
 
 }  // namespace

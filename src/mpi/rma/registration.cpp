@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cache/cache.hpp"
+#include "mpi/core/accelerator.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -25,6 +26,13 @@ cache::Config cache_config() {
   cache::Config config;
   config.policy = cache::parse_policy(s.cache_policy).value_or(cache::Policy::standard);
   config.index_slots = s.cache_index;
+  // Programs may have thousands of windows: an index that grows as soon as it is short of slots
+  // begins small.
+  const bool grows = s.cache_adapt && config.policy != cache::Policy::paper &&
+                     config.policy != cache::Policy::temporal &&
+                     config.policy != cache::Policy::positional;
+  if (grows && s.origin("cache_index") == settings::Origin::Default)
+    config.index_slots = config.adaptation.min_index_slots;
   config.storage_bytes = s.cache_size;
   config.sample = static_cast<std::uint32_t>(s.cache_sample);
   config.adaptation.enabled = s.cache_adapt;
@@ -55,11 +63,15 @@ CachedGets::Options get_options(Mode mode) {
 }
 
 void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units) {
+  auto locks = std::make_unique<DeferredLocks>(std::move(window.backend));
+  window.deferred_locks = locks.get();
+  window.backend = std::move(locks);
   auto cache = cache::Cache::create(cache_config());
   if (cache)
-    window.cached = std::make_unique<CachedGets>(
-        CachedGets::WindowFacts{window.id, window.rank, window.size}, *window.backend,
-        window.atomic_results, get_options(mode), std::move(cache), std::move(units));
+    window.cached =
+        std::make_unique<CachedGets>(CachedGets::WindowFacts{window.id, window.rank, window.size},
+                                     *window.backend, window.atomic_results, window.issued,
+                                     get_options(mode), std::move(cache), std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
 }
@@ -132,6 +144,7 @@ bool overlaps_another_window(const void* base, std::uint64_t bytes) {
 }
 
 void register_window(const WindowSpec& spec) {
+  look_for_accelerators();
   auto window = std::make_unique<Window>(spec.handle, spec.kind, spec.comm, backend_for(spec));
   window->base = spec.base;
   window->bytes = static_cast<std::uint64_t>(spec.bytes);
@@ -139,7 +152,7 @@ void register_window(const WindowSpec& spec) {
   bool aliased = spec.aliased;
   bool share = shares_with_node(spec.kind, asked.mode);
   auto units = agree(spec, *window, asked, aliased, share);
-  if (aliased) windows_alias = true;
+  if (aliased) expect_aliases();
   if (asked.mode != Mode::off && window->size > 1)
     start_caching(*window, *asked.mode, std::move(units));
   if (share) share_with_node(*window, spec.comm);

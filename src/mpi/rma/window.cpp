@@ -122,10 +122,12 @@ int next_window_id() { return windows().next_id.fetch_add(1, std::memory_order_r
 Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }
 
 void remember_quiet(Window& window) {
+  if (windows_alias) return;
   std::uint64_t* gets = &window.uncached_gets;
   if (window.cached)
     gets = window.cached->left_alone() ? &window.cached->gets_left_alone() : nullptr;
-  quiet_slot(window.handle) = {window.handle, &window.puts, &window.accumulates, gets};
+  quiet_slot(window.handle) = {window.handle, &window.issued.puts, &window.issued.accumulates,
+                               gets};
 }
 
 Window* add_window(std::unique_ptr<Window> window) {
@@ -146,6 +148,11 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
   std::erase(all.alive, window.get());
   if (QuietWindow& slot = quiet_slot(handle); slot.window == handle) slot = {};
   return window;
+}
+
+void expect_aliases() {
+  windows_alias = true;
+  for (QuietWindow& slot : quiet_windows) slot = {};
 }
 
 void drop_aliased_copies(Window& written) {

@@ -11,12 +11,15 @@
 
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/backend/backend.hpp"
+#include "mpi/rma/backend/deferred_locks.hpp"
+#include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 
 namespace hob::mpi {
 
 /// Some window of this process shows memory that another one shows too.
+/// Set by expect_aliases().
 inline bool windows_alias = false;
 
 enum class WindowKind : std::uint8_t { create, allocate, shared, dynamic };
@@ -37,7 +40,8 @@ class Window {
   int size = 0;               ///< of the group
   std::uint64_t bytes = 0;    ///< exposed by this process
   std::unique_ptr<Backend> backend;
-  std::unique_ptr<CachedGets> cached;  ///< null: nothing of this window is cached
+  DeferredLocks* deferred_locks = nullptr;  ///< it is one; null: no lock is held back
+  std::unique_ptr<CachedGets> cached;       ///< null: nothing of this window is cached
   std::string why_not_cached;
 
   const void* base = nullptr;  ///< of this process's memory; null for dynamic windows
@@ -45,8 +49,9 @@ class Window {
   Outstanding atomic_results;  ///< when they arrive, the process may learn from them
   Outstanding aliased_writes;  ///< to memory that other windows of this process may show as well
 
-  /// Operations by kind, for the report; see tally().
-  std::uint64_t puts = 0, accumulates = 0, atomics = 0;
+  OperationCounts issued;
+  /// The backend behind locks that are held back.
+  Backend& carrier() const { return deferred_locks ? deferred_locks->next() : *backend; }
   std::uint64_t uncached_gets = 0;  ///< of a window without a cache
 };
 
@@ -62,6 +67,9 @@ Window* add_window(std::unique_ptr<Window> window);
 
 /// Takes it out; nobody may be using it.
 std::unique_ptr<Window> remove_window(MPI_Win handle);
+
+/// From now on, writes through one window may change what another one shows: none is only counted.
+void expect_aliases();
 
 /// Memory changes, or has changed, that windows other than `written` may show: what they cached of
 /// it is dropped.

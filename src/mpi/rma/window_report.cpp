@@ -65,6 +65,10 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
       "Left to the MPI library: own memory, MPI_PROC_NULL, nothing to read, atomic reads in mode "
       "auto, or a datatype that is too irregular."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).uncacheable; }},
+    {{"own_rank", "gets", "Of the uncacheable: from the process's own memory."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).own_rank; }},
+    {{"device_buffers", "gets", "Of the uncacheable: into an accelerator's memory."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).device_buffers; }},
     {{"bytes_from_cache", "B", "Bytes served from the cache."},
      [](const Window& w) -> std::uint64_t { return cache_of(w).bytes_from_cache; }},
     {{"bytes_from_network", "B", "Bytes asked for that were not in the cache."},
@@ -94,6 +98,12 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return gets_of(w).flushes; }},
     {{"flushes_skipped", "calls", "Of these, nothing was outstanding: no call was made."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).flushes_skipped; }},
+    {{"locks_skipped", "locks",
+      "Shared locks that were not sent, nor their unlock: all gets between were served from the "
+      "cache."},
+     [](const Window& w) -> std::uint64_t {
+       return w.deferred_locks ? w.deferred_locks->skipped() : 0;
+     }},
     {{"pokes", "calls",
       "Times that the MPI library was entered for others' progress between hits."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).pokes; }},
@@ -102,11 +112,11 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"verify_failures", "gets", "Of these, cached bytes that differed."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).verify_failures; }},
     {{"puts", "calls", "MPI_Put and MPI_Rput."},
-     [](const Window& w) -> std::uint64_t { return w.puts; }},
+     [](const Window& w) -> std::uint64_t { return w.issued.puts; }},
     {{"accumulates", "calls", "MPI_Accumulate and MPI_Raccumulate."},
-     [](const Window& w) -> std::uint64_t { return w.accumulates; }},
+     [](const Window& w) -> std::uint64_t { return w.issued.accumulates; }},
     {{"atomics", "calls", "MPI_Get_accumulate, MPI_Fetch_and_op, MPI_Compare_and_swap."},
-     [](const Window& w) -> std::uint64_t { return w.atomics; }},
+     [](const Window& w) -> std::uint64_t { return w.issued.atomics; }},
     {{"cache_memory", "B", "Memory of the cache: data, index, tables.", report::Kind::level},
      [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->memory_bytes() : 0; }},
     {{"targets", "ranks", "Targets for which state is kept.", report::Kind::level},

@@ -223,6 +223,8 @@ FAKE(Type_get_contents, MPI_Datatype type, int, int, int, int integers[], MPI_Ai
   std::copy(known.inner.begin(), known.inner.end(), inner);
   return MPI_SUCCESS;
 }
+FAKE(Pack, const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm) { return MPI_SUCCESS; }
+
 FAKE(Type_free, MPI_Datatype* type) {
   types.erase(*type);
   *type = MPI_DATATYPE_NULL;

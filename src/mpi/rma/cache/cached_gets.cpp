@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "mpi/core/accelerator.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
@@ -28,11 +29,13 @@ cache::Fetch fetch_of(const Get& get, const CacheableGet& wanted, std::uint32_t 
 }  // namespace
 
 CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding& atomic_results,
-                       const Options& options, std::unique_ptr<cache::Cache> cache,
+                       const OperationCounts& issued, const Options& options,
+                       std::unique_ptr<cache::Cache> cache,
                        std::unique_ptr<DisplacementUnits> units)
     : window_(window),
       backend_(backend),
       atomic_results_(atomic_results),
+      issued_(issued),
       options_(options),
       cache_(std::move(cache)),
       units_(std::move(units)),
@@ -59,11 +62,16 @@ CachedGets::~CachedGets() {
 TargetState& CachedGets::target(int rank) {
   bool lacking = false;
   TargetState& t = targets_.at(rank, lacking, [&](TargetState& added) {
-    if (slept_) coherence_.assume_write(added);
+    if (slept_ && issued_.any()) coherence_.assume_write(added);
     if (sharing_.on()) added.near = sharing_.near(rank);
   });
   if (HOB_UNLIKELY(lacking)) slept_ = true;  // its writes are not noted where they are looked for
   return t;
+}
+
+std::uint64_t CachedGets::hits(int rank) {
+  const std::lock_guard guard(lock_);
+  return target(rank).hits;
 }
 
 /// Gives a get to the library. A request: for MPI_Rget.
@@ -103,6 +111,11 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
   }
   const Layout& remote = *there;
   const Layout& origin = *here;
+  if (HOB_UNLIKELY(on_accelerator(static_cast<std::byte*>(get.buffer) + origin.low))) {
+    ++stats_.uncacheable;
+    ++stats_.device_buffers;
+    return {};
+  }
   const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
   const bool plain = remote.usable && origin.usable && get.count >= 0 && get.target_count >= 0 &&
                      size == origin.size * static_cast<std::uint64_t>(get.count) && size != 0 &&
@@ -110,6 +123,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
   if (HOB_UNLIKELY(!plain ||
                    (get.atomic && mode() == Mode::automatic && !options_.atomic_reads_are_gets))) {
     ++stats_.uncacheable;
+    if (get.target == window_.rank) ++stats_.own_rank;
     return {};
   }
   apply_acquires();
@@ -197,11 +211,14 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     if (wanted.remote && hit.kind == cache::Hit::full && !again &&
         serve_request(get, t, wanted, hit, request, result))
       return result;
+    const bool keep = again || (wanted.remote && keeps_requested(get, t, hit));
     result = native(get, t, request);
-    if (result != MPI_SUCCESS || !wanted.remote ||
-        (!again && (hit.kind != cache::Hit::missing || t.writing())))
-      return result;
+    if (result != MPI_SUCCESS) return result;
     try {
+      if (!keep) {
+        if (!sleeping()) requests::mark_no_acquire(*request);
+        return result;
+      }
       cookie = add_requested(get, t, wanted, hit, again);
     } catch (const std::bad_alloc&) {
       return result;
@@ -210,6 +227,20 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
   // Without the lock: the request layer may call back at once.
   watch_->watch(*request, cookie);
   return result;
+}
+
+/// Whether the bytes of a get with a request may be kept, which is not yet issued. A program that
+/// waits for requests alone never flushes, so writes that are only assumed would be in the way for
+/// good: they are completed here, as may be done wherever MPI_Rget is allowed.
+bool CachedGets::keeps_requested(const Get& get, TargetState& t, const cache::Lookup& hit) {
+  if (hit.kind != cache::Hit::missing && hit.kind != cache::Hit::partial) return false;
+  if (t.writing()) {
+    if (t.written != t.assumed || many_threads) return false;
+    if (backend_.flush(get.target) != MPI_SUCCESS) return false;
+    t.settled = t.written;
+  }
+  if (hit.kind == cache::Hit::partial) cache_->drop(hit.entry);
+  return true;
 }
 
 /// A hit of MPI_Rget. False if the library must make the request.

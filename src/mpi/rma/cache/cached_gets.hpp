@@ -12,6 +12,7 @@
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/rma/backend/backend.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
+#include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
 #include "mpi/rma/cache/cacheable_get.hpp"
 #include "mpi/rma/cache/coherence.hpp"
@@ -49,11 +50,11 @@ class CachedGets final : private RequestOwner {
     int size = 0;  ///< of the group
   };
 
-  /// `backend` and `atomic_results`, where results of atomic reads are noted that may tell of
-  /// writes, outlive the object.
+  /// `backend`, `atomic_results`, where results of atomic reads are noted that may tell of writes,
+  /// and `issued`, the window's operations so far, outlive the object.
   CachedGets(const WindowFacts& window, Backend& backend, Outstanding& atomic_results,
-             const Options& options, std::unique_ptr<cache::Cache> cache,
-             std::unique_ptr<DisplacementUnits> units);
+             const OperationCounts& issued, const Options& options,
+             std::unique_ptr<cache::Cache> cache, std::unique_ptr<DisplacementUnits> units);
   ~CachedGets();
 
   /// From now on, shares what it fetches with other ranks of the node. Before the first get.
@@ -87,6 +88,9 @@ class CachedGets final : private RequestOwner {
   /// The end of an epoch (unlock, unlock_all, complete, fence, ...), after the library's own call:
   /// all gets to the target (target < 0: to all) are complete.
   void epoch_closed(int target, bool succeeded);
+
+  /// Gets to a target that were served from the cache so far. Thread safe.
+  std::uint64_t hits(int target);
 
   /// A put, accumulate or atomic of this process is about to be issued to these bytes; in programs
   /// with several threads also after it was (`issued`).
@@ -128,6 +132,7 @@ class CachedGets final : private RequestOwner {
   bool serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted, int& result);
   bool serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
                      const cache::Lookup& hit);
+  bool keeps_requested(const Get& get, TargetState& t, const cache::Lookup& hit);
   bool serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
                      const cache::Lookup& hit, MPI_Request* request, int& result);
   std::uint64_t add_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
@@ -167,6 +172,7 @@ class CachedGets final : private RequestOwner {
   WindowFacts window_;
   Backend& backend_;
   Outstanding& atomic_results_;
+  const OperationCounts& issued_;
   Options options_;
   std::unique_ptr<cache::Cache> cache_;
   std::unique_ptr<DisplacementUnits> units_;

@@ -41,7 +41,7 @@ class Coherence {
     doubts.doubt(target.doubted);
   }
   /// Writes that were not seen may be under way.
-  void assume_write(TargetState& target) { target.written = ++writes_; }
+  void assume_write(TargetState& target) { target.written = target.assumed = ++writes_; }
 
   /// The number of the last write given to the library.
   std::uint64_t last_write() const { return writes_; }

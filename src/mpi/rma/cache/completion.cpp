@@ -117,20 +117,20 @@ void CachedGets::measure(TargetState& t, std::uint64_t flush_ticks) {
 /// and it is called for the sake of hits: a program that flushes for progress alone still does.
 bool CachedGets::skip_flush(TargetState& t) {
   const bool idle = t.gets == 0 && !t.writing() && t.completing == 0 && completing_all_ == 0;
-  if (!HOB_LIKELY(t.hits != 0 && idle)) return false;
-  t.hits = 0;
+  if (!HOB_LIKELY(t.hits_to_flush() && idle)) return false;
+  t.flushed_hits = t.hits;
   return true;
 }
 
 bool CachedGets::skip_flush_all() {
   bool idle = !slept_ && completing_all_ == 0;
-  std::uint64_t hits = 0;
+  bool hits = false;
   targets_.each([&](const TargetState& t) {
     idle = idle && t.gets == 0 && !t.writing() && t.completing == 0;
-    hits += t.hits;
+    hits = hits || t.hits_to_flush();
   });
-  if (!idle || hits == 0) return false;
-  targets_.each([](TargetState& t) { t.hits = 0; });
+  if (!idle || !hits) return false;
+  targets_.each([](TargetState& t) { t.flushed_hits = t.hits; });
   return true;
 }
 
@@ -148,7 +148,7 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   const auto leave = [&](TargetState& t) {
     if (!t.pending.empty()) token.local = false;
     t.gets = 0;
-    t.hits = 0;
+    t.flushed_hits = t.hits;
   };
   if (one) {
     ++one->completing;
@@ -193,7 +193,8 @@ void CachedGets::epoch_closed(int rank, bool succeeded) {
   const std::lock_guard guard(lock_);
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);
-    t.gets = t.hits = 0;
+    t.gets = 0;
+    t.flushed_hits = t.hits;
     t.settled = coherence_.last_write();
   };
   if (rank >= 0) {

@@ -26,7 +26,9 @@ struct GetStats {
   std::uint64_t bypassed = 0;     ///< left to the library since the target is as fast as a hit
   std::uint64_t left_alone = 0;   ///< bypassed, and counted by the wrapper alone
   std::uint64_t uncacheable = 0;  ///< left to the library for another reason
-  std::uint64_t refetches = 0;    ///< hits that were fetched again to see whether they changed
+  std::uint64_t own_rank = 0;     ///< of these, from the process's own memory
+  std::uint64_t device_buffers = 0;  ///< of these, into an accelerator's memory
+  std::uint64_t refetches = 0;       ///< hits that were fetched again to see whether they changed
   std::uint64_t refetches_changed = 0;  ///< of these, the bytes had changed
   std::uint64_t flushes = 0;            ///< flush calls of the program
   std::uint64_t flushes_skipped = 0;    ///< of these, nothing was outstanding: no call made

@@ -22,7 +22,7 @@ void CachedGets::wake_up() {
   awake_ = true;
   wake();
   slept_ = true;
-  targets_.each([&](TargetState& t) { coherence_.assume_write(t); });
+  if (issued_.any()) targets_.each([&](TargetState& t) { coherence_.assume_write(t); });
 }
 
 /// Lets Hob sleep again, when nothing of this window is under way and nothing will be looked up.

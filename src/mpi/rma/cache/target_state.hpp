@@ -15,8 +15,10 @@ struct TargetState {
   std::vector<std::uint32_t> pending;  ///< gets under way that the cache wants, by their index
   std::uint64_t gets = 0;              ///< given to the library since the last flush of any kind
   std::uint64_t written = 0;           ///< number of the last write or atomic given to it
+  std::uint64_t assumed = 0;           ///< the last of them that was not seen, but may have been
   std::uint64_t settled = 0;           ///< writes up to this number are complete
-  std::uint64_t hits = 0;              ///< served from the cache since the last flush
+  std::uint64_t hits = 0;              ///< served from the cache
+  std::uint64_t flushed_hits = 0;      ///< of these, before the last flush
   std::uint32_t completing = 0;        ///< threads between before_flush and after_flush of it
   bool near = false;                   ///< on this node
   TargetProfile profile;
@@ -27,6 +29,7 @@ struct TargetState {
   std::uint64_t doubted = 0;  ///< its mark for Doubts
 
   bool writing() const { return written > settled; }
+  bool hits_to_flush() const { return hits != flushed_hits; }
 };
 
 /// The targets of a window that were used. Not thread safe.

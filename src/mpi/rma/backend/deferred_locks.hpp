@@ -1,0 +1,144 @@
+// Shared locks that are held back until an operation must go out (docs/consistency.md, "Locks that
+// are not sent").
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "mpi/pmpi/spin.hpp"
+#include "mpi/rma/backend/backend.hpp"
+
+namespace hob::mpi {
+
+/// A backend in front of another one, which it owns: holds back the locks that it is told to, and
+/// gives everything else on. Before anything goes to a target whose lock is held back, the lock
+/// goes. Thread safe.
+class DeferredLocks final : public Backend {
+ public:
+  explicit DeferredLocks(std::unique_ptr<Backend> next) : next_(std::move(next)) {}
+
+  /// MPI_Win_lock(MPI_LOCK_SHARED): from here on held back. `hits`: see end(). False, and nothing
+  /// done, if this lock cannot be held back: the caller then locks.
+  bool defer(int target, int assertion, std::uint64_t hits);
+
+  /// MPI_Win_unlock of `target`: true if its lock was held back to the end, and neither need be
+  /// sent. `hits`: gets to the target that a cache served until now; without any since defer(), the
+  /// program may have locked for the sake of locking, so that a lock that others may hold is sent.
+  bool end(int target, std::uint64_t hits);
+
+  bool any() const { return HOB_UNLIKELY(count_.load(std::memory_order_relaxed) != 0); }
+
+  /// Locks that were never sent.
+  std::uint64_t skipped() const { return skipped_; }
+
+  /// The backend behind.
+  Backend& next() { return *next_; }
+
+  int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override {
+    if (const int error = ready(target)) return error;
+    return next_->get(origin, count, type, target, disp, target_count, target_type, request);
+  }
+  int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override {
+    if (const int error = ready(target)) return error;
+    return next_->put(origin, count, type, target, disp, target_count, target_type, request);
+  }
+  int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+                 MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                 MPI_Request* request) override {
+    if (const int error = ready(target)) return error;
+    return next_->accumulate(origin, count, type, target, disp, target_count, target_type, op,
+                             request);
+  }
+  int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
+                     MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
+                     MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                     MPI_Request* request) override {
+    if (const int error = ready(target)) return error;
+    return next_->get_accumulate(origin, count, type, result, result_count, result_type, target,
+                                 disp, target_count, target_type, op, request);
+  }
+  int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint disp,
+                   MPI_Op op) override {
+    if (const int error = ready(target)) return error;
+    return next_->fetch_and_op(origin, result, type, target, disp, op);
+  }
+  int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
+                       int target, MPI_Aint disp) override {
+    if (const int error = ready(target)) return error;
+    return next_->compare_and_swap(origin, compare, result, type, target, disp);
+  }
+
+  int fence(int assertion) override {
+    if (const int error = ready_all()) return error;
+    return next_->fence(assertion);
+  }
+  int start(MPI_Group group, int assertion) override {
+    if (const int error = ready_all()) return error;
+    return next_->start(group, assertion);
+  }
+  int complete() override { return next_->complete(); }
+  int post(MPI_Group group, int assertion) override { return next_->post(group, assertion); }
+  int wait() override { return next_->wait(); }
+  int test(int* flag) override { return next_->test(flag); }
+  int lock(int type, int target, int assertion) override {
+    if (const int error = ready(target)) return error;
+    return next_->lock(type, target, assertion);
+  }
+  int unlock(int target) override {
+    if (const int error = ready(target)) return error;
+    return next_->unlock(target);
+  }
+  int lock_all(int assertion) override {
+    if (const int error = ready_all()) return error;
+    return next_->lock_all(assertion);
+  }
+  int unlock_all() override { return next_->unlock_all(); }
+  int flush(int target) override {
+    if (const int error = ready(target)) return error;
+    return next_->flush(target);
+  }
+  int flush_all() override {
+    if (const int error = ready_all()) return error;
+    return next_->flush_all();
+  }
+  int flush_local(int target) override {
+    if (const int error = ready(target)) return error;
+    return next_->flush_local(target);
+  }
+  int flush_local_all() override {
+    if (const int error = ready_all()) return error;
+    return next_->flush_local_all();
+  }
+  int sync() override { return next_->sync(); }
+  void closing() override { next_->closing(); }
+
+ private:
+  struct Lock {
+    int target;
+    int assertion;
+    std::uint64_t hits;
+  };
+
+  /// Something goes to `target`, or to all: locks that are held back go before. Returns an MPI
+  /// error.
+  int ready(int target) { return any() ? send(target) : MPI_SUCCESS; }
+  int ready_all() { return any() ? send_all() : MPI_SUCCESS; }
+  bool take(int target, Lock& lock);
+  void forget(std::vector<Lock>::iterator place);
+  int send(int target);
+  int send_all();
+  int send(const Lock& lock);
+
+  std::unique_ptr<Backend> next_;
+  Spin lock_;
+  std::vector<Lock> held_back_;
+  std::atomic<int> count_{0};  ///< of them
+  std::uint64_t skipped_ = 0;
+};
+
+}  // namespace hob::mpi
