@@ -53,6 +53,27 @@ SETTINGS = {
     "lru-tiny": {**WORK, **TINY, "HOB_CACHE_POLICY": "lru"},
     "sieve-tiny": {**WORK, **TINY, "HOB_CACHE_POLICY": "sieve"},
     "s3fifo-tiny": {**WORK, **TINY, "HOB_CACHE_POLICY": "s3fifo"},
+    # Blocks around every miss, of several sizes, and caches that hold few of them.
+    "ahead-256": {**WORK, "HOB_READAHEAD": "256"},
+    "ahead-1K": {**WORK, "HOB_READAHEAD": "1K"},
+    "ahead-64K": {**WORK, "HOB_READAHEAD": "64K"},
+    "ahead-1M": {**WORK, "HOB_READAHEAD": "1M"},
+    "ahead-tiny": {**WORK, **TINY, "HOB_READAHEAD": "256"},
+    "ahead-old": {**WORK, "HOB_READAHEAD": "1K", "HOB_POLL_MS": "0.001", "HOB_POLL_SHARE": "1"},
+    "ahead-lru-tiny": {**WORK, **TINY, "HOB_READAHEAD": "1K", "HOB_CACHE_POLICY": "lru"},
+    "ahead-paper-tiny": {**WORK, **TINY, "HOB_READAHEAD": "256", "HOB_CACHE_POLICY": "paper"},
+    "ahead-always": {**WORK, "HOB_CACHE": "always", "HOB_READAHEAD": "1K"},
+    "ahead-user": {**WORK, "HOB_CACHE": "user", "HOB_READAHEAD": "1K"},
+    "ahead-verify": {**WORK, "HOB_READAHEAD": "1K", "HOB_VERIFY": "1"},
+    "ahead-share": {**SHARE, "HOB_READAHEAD": "1K"},
+    # Nothing is fetched again, so that a program can count what is fetched at all.
+    "ahead-counted": {
+        **WORK,
+        "HOB_READAHEAD": "1K",
+        "HOB_POLL_MS": "1000000",
+        "HOB_POLL_HITS": "1000000",
+    },
+    "ahead-off": {**WORK, "HOB_READAHEAD": "off"},
     "verify": {**WORK, "HOB_VERIFY": "1"},
     "noop-get": {**WORK, "HOB_CACHE_NOOP": "get"},
     # Only for programs that never write to a window after its first get.

@@ -13,6 +13,8 @@ namespace hob::cache {
 
 class BestFit {
  public:
+  static constexpr std::uint64_t grain = 64;
+
   struct Region {
     std::uint64_t offset;
     std::uint64_t size;

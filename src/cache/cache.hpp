@@ -18,6 +18,7 @@
 // Not thread safe: the caller serialises all calls on one cache, stats() included. Different caches
 // are independent.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,8 +33,9 @@ namespace hob::cache {
 struct Key {
   std::uint32_t target = 0;        ///< rank in the window's group
   std::uint64_t displacement = 0;  ///< in bytes: the lowest byte read at the target
-  /// 0: contiguous bytes. Else an id of the flattened target layout, which must determine every
-  /// offset read (relative to displacement) and their order; only the length may differ.
+  /// 0: contiguous bytes. block_layout(): a block (block.hpp). Else an id of the flattened target
+  /// layout, which must determine every offset read (relative to displacement) and their order;
+  /// only the length may differ.
   std::uint64_t layout = 0;
 
   friend bool operator==(const Key&, const Key&) = default;
@@ -51,24 +53,37 @@ struct EntryId {
 
 /// The answer to a lookup (paper III-B1).
 enum class Hit : std::uint8_t {
-  missing,         ///< nothing of it is here
-  full,            ///< all of it is here: copy `size` bytes from data
-  partial,         ///< the first `available` bytes are here, the tail is not: see extend()
-  pending_full,    ///< all of it is here or under way
-  pending_partial  ///< its first bytes are here or under way, the tail is not
+  missing,          ///< nothing of it is here
+  full,             ///< all of it is here: copy `size` bytes from data
+  partial,          ///< the first `available` bytes are here, the tail is not: see extend()
+  pending_full,     ///< all of it is here or under way
+  pending_partial,  ///< its first bytes are here or under way, the tail is not
+  split  ///< it lies in two blocks, of which at least one is here or under way: see parts()
 };
 
 struct Lookup {
   Hit kind = Hit::missing;
-  bool contained = false;  ///< found inside an entry that starts at a lower displacement
-  /// Hits one after the other on this entry, this one included, with no other find() in between.
+  bool contained = false;   ///< found inside an entry that starts at a lower displacement
+  std::uint32_t block = 0;  ///< found inside a block of 1 << block bytes, if not 0
+  bool first = false;       ///< in a block, and nobody had asked for all of these bytes before
+  /// Hits one after the other on these bytes of this entry, this one included, with no other find()
+  /// in between.
   std::uint32_t consecutive = 0;
   EntryId entry{};
   std::uint64_t available = 0;      ///< leading bytes that can be read from data now
   const std::byte* data = nullptr;  ///< valid until the next call that is not const
   std::uint64_t offset = 0;   ///< where in the entry the requested bytes begin (0 unless contained)
   std::uint64_t fetched = 0;  ///< the ticks given to fill() or refresh() last; 0 while pending
-  std::uint64_t cookie = 0;   ///< what the caller gave to reserve() or extend() last
+  std::uint32_t cookie = 0;   ///< what the caller gave to reserve() or extend() last
+};
+
+/// Where the bytes are that a get wants from one of the two blocks it lies in.
+struct Part {
+  std::uint64_t displacement = 0;
+  std::uint64_t bytes = 0;
+  EntryId entry{};                  ///< empty: missing
+  const std::byte* data = nullptr;  ///< null: missing or pending
+  std::uint32_t cookie = 0;         ///< of the pending entry
 };
 
 /// How a missing get was treated (paper III-B2). `none` is no access type.
@@ -84,7 +99,11 @@ struct Fetch {
   /// Distance from the lowest byte read to the highest one, plus 1. 0: the size (contiguous).
   std::uint64_t extent = 0;
   /// Returned by find() while the entry is pending, e.g. to find the operation under way.
-  std::uint64_t cookie = 0;
+  std::uint32_t cookie = 0;
+  /// For blocks: what the get that led to it wants of it, [asked, asked + asked_bytes). All else is
+  /// speculative.
+  std::uint64_t asked = 0;
+  std::uint64_t asked_bytes = 0;
 };
 
 /// One cache. Made by create(); the concrete type depends on Config::policy.
@@ -105,6 +124,12 @@ class Cache {
   /// contiguous entry with another displacement is found too (best effort, bounded work).
   /// A lookup of 0 bytes is always a full hit, and touches nothing.
   virtual Lookup find(const Key& key, std::uint64_t size) noexcept = 0;
+
+  /// After find() said `split`, with the same arguments: the two parts, in order.
+  virtual std::array<Part, 2> parts(const Key& key, std::uint64_t size) noexcept = 0;
+
+  /// The entry of exactly this key, a block for example; empty if there is none. Not counted.
+  virtual EntryId entry_of(const Key& key) noexcept = 0;
 
   // -- Insertion ---------------------------------------------------------------------------------
 
@@ -132,8 +157,9 @@ class Cache {
   /// Gives a pending entry up: a new one vanishes, an extended one keeps its old bytes.
   virtual void abandon(EntryId entry) noexcept = 0;
 
-  /// Replaces the first `bytes` bytes of a CACHED entry by newly fetched ones, from `offset` on.
-  /// True if the entry is there and the bytes differed.
+  /// Replaces `bytes` bytes of a CACHED entry by newly fetched ones, from `offset` on. True if the
+  /// entry is there and the bytes differed. A block is as old as before unless all of it is
+  /// replaced.
   virtual bool refresh(EntryId entry, const void* data, std::uint64_t bytes,
                        std::uint64_t offset = 0, std::uint64_t ticks = 0) noexcept = 0;
 

@@ -1,4 +1,5 @@
 #pragma once
+// Long: one class; its parts are the templates it is made of.
 
 // The cache itself: entries, tied together from an index, a storage and a policy. It is a template
 // so that a lookup costs one virtual call and no more.
@@ -45,23 +46,54 @@ class Engine final : public Cache {
     stats_.get_size.add(size);
     policy_.on_get(size);
     if (ready_) [[likely]] {
-      const std::uint32_t e = lookup(key, hash_key(key));
+      // What served the last get is tried first.
+      Lookup found;
+      half_shift_ = 0;
+      const bool blocks = key.layout == 0 && sizes_.mask() != 0;
+      if (blocks && blocks_first_ && find_block(key, size, found)) return found;
+      const std::uint32_t e = valid_entry(key);
       if (e != none) {
-        if (valid_generation(entries_[e])) [[likely]]
-          return hit(e, size, 0);
-        remove(e, false);
-      } else if (key.layout == 0) {
+        blocks_first_ = false;
+        return hit(e, size, 0);
+      }
+      if (blocks && !blocks_first_ && find_block(key, size, found)) {
+        blocks_first_ = true;
+        return found;
+      }
+      if (key.layout == 0) {
         const std::uint32_t container = find_container(key, size);
         if (container != none) {
           ++stats_.hits_contained;
           return hit(container, size, key.displacement - entries_[container].displacement);
         }
+        if (half_shift_ != 0) return split_hit(key, size);
       }
     }
     last_hit_ = none;
     ++stats_.missing;
     stats_.bytes_from_network += size;
     return {};
+  }
+
+  std::array<Part, 2> parts(const Key& key, std::uint64_t size) noexcept override {
+    const std::uint64_t end = key.displacement + size;
+    const std::uint64_t middle = block_begin(end - 1, half_shift_);
+    std::array<Part, 2> result{Part{key.displacement, middle - key.displacement},
+                               Part{middle, end - middle}};
+    for (Part& part : result) {
+      const std::uint32_t e = block_at(key.target, part.displacement, half_shift_);
+      if (e == none) continue;
+      const Entry& entry = entries_[e];
+      part.entry = {e, entry.birth};
+      part.cookie = entry.cookie;
+      if (!entry.pending()) part.data = entry.data + (part.displacement - entry.displacement);
+    }
+    return result;
+  }
+
+  EntryId entry_of(const Key& key) noexcept override {
+    const std::uint32_t e = ready_ ? valid_entry(key) : none;
+    return e == none ? EntryId{} : EntryId{e, entries_[e].birth};
   }
 
   // -- Insertion ---------------------------------------------------------------------------------
@@ -74,10 +106,10 @@ class Engine final : public Cache {
       if (valid_generation(entries_[old])) return fail();
       remove(old, false);
     }
-    policy_.on_reserve(*this, hash, size);
+    policy_.on_reserve(*this, hash, size, is_block(key.layout));
     if (size > store_.capacity()) return reject(hash);
     if constexpr (requires { policy_.admits(*this, size); })
-      if (!policy_.admits(*this, size)) return reject(hash);
+      if (!is_block(key.layout) && !policy_.admits(*this, size)) return reject(hash);
 
     Access access = Access::direct;
     if (!index_.prepare(hash, hash_of()) &&
@@ -119,7 +151,10 @@ class Engine final : public Cache {
     entry.generation = generation_;
     entry.fetched = 0;
     entry.cookie = fetch.cookie;
-    entry.extent = std::max(fetch.extent, key.layout == 0 ? size : std::uint64_t{1});
+    entry.extent =
+        std::max(fetch.extent, key.layout == 0 || is_block(key.layout) ? size : std::uint64_t{1});
+    entry.touched = 0;
+    if (is_block(key.layout)) note_block(entry, fetch);
     entry.region = region;
     entry.consecutive = 0;
     ++live_;
@@ -199,7 +234,7 @@ class Engine final : public Cache {
     if (entry == nullptr || offset > entry->valid || bytes > entry->valid - offset) return false;
     const bool changed = std::memcmp(entry->data + offset, data, bytes) != 0;
     if (changed) std::memcpy(entry->data + offset, data, bytes);
-    entry->fetched = ticks;
+    if (!is_block(entry->layout) || bytes == entry->size) entry->fetched = ticks;
     entry->consecutive = 0;
     ++stats_.refreshed;
     stats_.refreshed_changed += changed ? 1 : 0;
@@ -331,6 +366,124 @@ class Engine final : public Cache {
     return index_.find(hash, [&](std::uint32_t e) { return entries_[e].matches(key); });
   }
 
+  /// The entry of that key, or `none`; one that was dropped is removed on the way.
+  std::uint32_t valid_entry(const Key& key) {
+    const std::uint32_t e = lookup(key, hash_key(key));
+    if (e == none || valid_generation(entries_[e])) [[likely]]
+      return e;
+    remove(e, false);
+    return none;
+  }
+
+  // -- Blocks ------------------------------------------------------------------------------------
+
+  std::uint32_t block_at(std::uint32_t target, std::uint64_t displacement, std::uint32_t shift) {
+    return valid_entry({target, block_begin(displacement, shift), block_layout(shift)});
+  }
+
+  void note_block(Entry& entry, const Fetch& fetch) {
+    const std::uint32_t shift = block_shift(entry.layout);
+    sizes_.add(shift);
+    if (fetch.asked_bytes != 0) entry.touched = block_parts(shift, fetch.asked, fetch.asked_bytes);
+    ++stats_.blocks;
+    stats_.ahead_bytes += entry.size - entry.used_bytes();
+  }
+
+  /// Looks for blocks that hold all of a contiguous get: one, or two side by side. Notes in
+  /// half_shift_ where one of two was found.
+  bool find_block(const Key& key, std::uint64_t size, Lookup& found) {
+    const std::uint64_t last = key.displacement + size - 1;
+    if (last < key.displacement) return false;
+    std::uint32_t mask = sizes_.mask();
+    std::uint32_t shift = (mask >> last_shift_ & 1) != 0 ? last_shift_ : highest(mask);
+    for (;;) {
+      const std::uint64_t span = block_begin(last, shift) - block_begin(key.displacement, shift);
+      if (span == 0) {
+        const std::uint32_t e = block_at(key.target, key.displacement, shift);
+        if (e != none && last - entries_[e].displacement < entries_[e].size &&
+            !(entries_[e].pending() && is_here(key, size))) {
+          last_shift_ = shift;
+          found = block_hit(e, size, key.displacement - entries_[e].displacement);
+          return true;
+        }
+      } else if (span == std::uint64_t{1} << shift) {
+        const std::uint32_t first = block_at(key.target, key.displacement, shift);
+        const std::uint32_t second = block_at(key.target, last, shift);
+        if (first != none || second != none) half_shift_ = shift;
+        const bool both = first != none && second != none;
+        const bool pending = both && (entries_[first].pending() || entries_[second].pending());
+        if (both && !(pending && is_here(key, size))) {
+          last_shift_ = shift;
+          found = split_hit(key, size);
+          return true;
+        }
+      }
+      mask &= ~(1u << shift);
+      if (mask == 0) return false;
+      shift = highest(mask);
+    }
+  }
+
+  /// An exact entry has the bytes already that a block will bring.
+  bool is_here(const Key& key, std::uint64_t size) {
+    const std::uint32_t e = valid_entry(key);
+    return e != none && entries_[e].valid >= size;
+  }
+
+  static std::uint32_t highest(std::uint32_t mask) {
+    return static_cast<std::uint32_t>(std::bit_width(mask)) - 1;
+  }
+
+  Lookup block_hit(std::uint32_t e, std::uint64_t size, std::uint64_t offset) {
+    Lookup found = hit(e, size, offset);
+    found.block = block_shift(entries_[e].layout);
+    found.first = touch(entries_[e], offset, size);
+    if (found.first) ++stats_.ahead_hits;
+    return found;
+  }
+
+  /// True if nobody had asked for some of it.
+  bool touch(Entry& entry, std::uint64_t offset, std::uint64_t bytes) {
+    const std::uint32_t shift = block_shift(entry.layout);
+    const std::uint64_t fresh = block_parts(shift, offset, bytes) & ~entry.touched;
+    if (fresh == 0) [[likely]]
+      return false;
+    stats_.ahead_used_bytes += bytes_of_parts(shift, fresh);
+    entry.touched |= fresh;
+    return true;
+  }
+
+  /// At least one of the two blocks is there.
+  Lookup split_hit(const Key& key, std::uint64_t size) {
+    Lookup found;
+    found.kind = Hit::split;
+    found.block = half_shift_;
+    found.fetched = ~std::uint64_t{0};
+    bool pending = false;
+    std::uint64_t present = 0;
+    for (const Part& part : parts(key, size)) {
+      if (!part.entry) continue;
+      Entry& entry = entries_[part.entry.index];
+      policy_.on_hit(*this, part.entry.index);
+      count_use(entry);
+      if (touch(entry, part.displacement - entry.displacement, part.bytes)) found.first = true;
+      found.fetched = std::min(found.fetched, entry.fetched);
+      pending = pending || part.data == nullptr;
+      present += part.bytes;
+    }
+    last_hit_ = none;
+    stats_.bytes_from_cache += present;
+    stats_.bytes_from_network += size - present;
+    if (present < size) {
+      ++stats_.hits_partial;
+    } else {
+      ++(pending ? stats_.hits_pending : stats_.hits_full);
+      if (!pending) found.available = size;
+      if (found.first) ++stats_.ahead_hits;
+    }
+    return found;
+  }
+
   bool valid_generation(const Entry& entry) const {
     return floors_.size() == 0 || entry.generation >= floors_[entry.target % max_floors];
   }
@@ -341,6 +494,14 @@ class Engine final : public Cache {
     if (valid_generation(entries_[id.index])) return &entries_[id.index];
     remove(id.index, false);
     return nullptr;
+  }
+
+  void count_use(Entry& entry) {
+    const std::uint32_t uses = ++entry.uses;
+    if ((uses & (uses - 1)) != 0 || uses == 0) return;
+    // Crossed a power of two: the entry moves up one bar of the histogram.
+    --stats_.reuse.counts[std::bit_width(uses) - 1];
+    ++stats_.reuse.counts[std::bit_width(uses)];
   }
 
   Lookup hit(std::uint32_t e, std::uint64_t size, std::uint64_t offset) {
@@ -362,14 +523,10 @@ class Engine final : public Cache {
       stats_.bytes_from_network += end - entry.size;
     }
     policy_.on_hit(*this, e);
-    const std::uint32_t uses = ++entry.uses;
-    if ((uses & (uses - 1)) == 0 && uses != 0) {
-      // Crossed a power of two: the entry moves up one bar of the histogram.
-      --stats_.reuse.counts[std::bit_width(uses) - 1];
-      ++stats_.reuse.counts[std::bit_width(uses)];
-    }
-    entry.consecutive = last_hit_ == e ? entry.consecutive + 1 : 1;
+    count_use(entry);
+    entry.consecutive = last_hit_ == e && last_offset_ == offset ? entry.consecutive + 1 : 1;
     last_hit_ = e;
+    last_offset_ = offset;
     found.contained = offset != 0;
     found.consecutive = entry.consecutive;
     found.entry = {e, entry.birth};
@@ -480,6 +637,7 @@ class Engine final : public Cache {
   void remove_unindexed(std::uint32_t e, bool evicted) {
     Entry& entry = entries_[e];
     policy_.on_remove(*this, e, evicted);
+    if (is_block(entry.layout)) sizes_.remove(block_shift(entry.layout));
     store_.release(entry.region);
     if (ranges_.active()) ranges_.remove(entries_, e);
     if (entry.pending()) --pending_;
@@ -496,6 +654,7 @@ class Engine final : public Cache {
     store_.clear();
     policy_.clear();
     ranges_.deactivate();
+    sizes_.clear();
     used_ = live_ = pending_ = sweep_left_ = 0;
     free_ = none;
   }
@@ -664,8 +823,13 @@ class Engine final : public Cache {
   ZeroArray<std::uint32_t> floors_;  ///< by target: the first valid generation
   std::uint64_t used_ = 0;           ///< entries_ beyond it were never in use
   std::uint32_t last_hit_ = none;
-  bool ready_ = false;   ///< memory was taken
-  bool broken_ = false;  ///< there was none to take
+  BlockSizes sizes_;
+  std::uint32_t last_shift_ = 0;   ///< of the block that served last
+  std::uint32_t half_shift_ = 0;   ///< find() met one or both of two blocks of this size
+  bool blocks_first_ = false;      ///< a block served the last hit
+  std::uint64_t last_offset_ = 0;  ///< in the entry last_hit_
+  bool ready_ = false;             ///< memory was taken
+  bool broken_ = false;            ///< there was none to take
   std::uint64_t next_look_ = 1;
   Policy policy_;
 

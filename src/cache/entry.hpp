@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "cache/block.hpp"
 #include "cache/cache.hpp"
 
 namespace hob::cache {
@@ -24,8 +26,9 @@ struct alignas(128) Entry {
   std::uint32_t generation;  ///< of the cache when it was reserved, see Engine::drop_target
 
   std::uint64_t fetched;  ///< the caller's clock
-  std::uint64_t cookie;
+  std::uint64_t touched;  ///< blocks: the parts that were asked for, see block_parts()
   std::uint64_t extent;
+  std::uint32_t cookie;
   std::uint32_t slot;                    ///< where the index keeps it
   std::uint32_t region;                  ///< where the storage keeps it
   std::uint32_t consecutive;             ///< hits with nothing in between
@@ -39,6 +42,10 @@ struct alignas(128) Entry {
     return displacement == key.displacement && target == key.target && layout == key.layout;
   }
   Key key() const { return {target, displacement, layout}; }
+  /// Bytes that some get asked for, as far as that is known.
+  std::uint64_t used_bytes() const {
+    return is_block(layout) ? std::min(bytes_of_parts(block_shift(layout), touched), size) : size;
+  }
 };
 static_assert(sizeof(Entry) == 128);
 

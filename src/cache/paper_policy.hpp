@@ -37,7 +37,7 @@ class PaperPolicy {
     engine.entry(e).last = engine.now();
   }
   template <class Engine>
-  void on_reserve(Engine&, std::uint64_t, std::uint64_t) {}
+  void on_reserve(Engine&, std::uint64_t, std::uint64_t, bool) {}
   template <class Engine>
   void on_insert(Engine& engine, std::uint32_t e, std::uint64_t) {
     engine.entry(e).last = engine.now();

@@ -57,7 +57,7 @@ class QueuePolicy {
   std::uint64_t bytes() const { return 0; }
   void on_get(std::uint64_t) {}
   template <class Engine>
-  void on_reserve(Engine&, std::uint64_t, std::uint64_t) {}
+  void on_reserve(Engine&, std::uint64_t, std::uint64_t, bool) {}
   template <class Engine>
   void on_reject(Engine&, std::uint64_t) {}
 

@@ -21,8 +21,8 @@ class RegionStore {
  public:
   using Region = typename Free::Region;
 
-  /// Sizes are rounded up to the CPU cache line (paper III-C2).
-  static constexpr std::uint64_t grain = 64;
+  /// Sizes are rounded up to it: a CPU cache line in the paper (III-C2).
+  static constexpr std::uint64_t grain = Free::grain;
   static std::uint64_t rounded(std::uint64_t bytes) {
     return bytes > ~std::uint64_t{0} - grain ? ~std::uint64_t{0} / grain * grain
                                              : (bytes + grain - 1) / grain * grain;

@@ -15,6 +15,10 @@ namespace hob::cache {
 
 class SegregatedFit {
  public:
+  /// Programs ask for pairs of integers by the hundred thousand: a cache line for each would leave
+  /// room for a quarter of them.
+  static constexpr std::uint64_t grain = 16;
+
   struct Region {
     std::uint64_t offset;
     std::uint64_t size;
@@ -94,13 +98,13 @@ class SegregatedFit {
     std::uint32_t first, second;
   };
 
-  /// Size classes in units of cache lines: below 16 lines one each, above 16 per power of two.
+  /// Size classes in units of the grain: below 16 units one each, above 16 per power of two.
   static Class class_of(std::uint64_t bytes) {
-    const std::uint64_t lines = bytes / 64;
-    if (lines < split) return {0, static_cast<std::uint32_t>(lines)};
-    const auto log = static_cast<std::uint32_t>(std::bit_width(lines)) - 1;
+    const std::uint64_t units = bytes / grain;
+    if (units < split) return {0, static_cast<std::uint32_t>(units)};
+    const auto log = static_cast<std::uint32_t>(std::bit_width(units)) - 1;
     return {std::min<std::uint32_t>(log - 3, 47),
-            static_cast<std::uint32_t>((lines >> (log - 4)) & (split - 1))};
+            static_cast<std::uint32_t>((units >> (log - 4)) & (split - 1))};
   }
 
   std::uint64_t first_ = 0;

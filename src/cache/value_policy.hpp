@@ -48,7 +48,9 @@ class ValuePolicy {
     ghosts_ = std::move(ghosts);
     return true;
   }
-  std::uint64_t bytes() const { return ghosts_.bytes() + (model_ ? sizeof(ReuseModel) : 0); }
+  std::uint64_t bytes() const {
+    return ghosts_.bytes() + (model_ ? sizeof(ReuseModel) : 0) + (victims_ ? sizeof(Victims) : 0);
+  }
   void clear() { floor_ = 0; }
   void set_latency_bytes(std::uint64_t bytes) { latency_bytes_ = static_cast<float>(bytes); }
 
@@ -80,7 +82,7 @@ class ValuePolicy {
 
   /// Called before room is made for a key: what is known of it.
   template <class Engine>
-  void on_reserve(Engine& engine, std::uint64_t hash, std::uint64_t size) {
+  void on_reserve(Engine& engine, std::uint64_t hash, std::uint64_t size, bool block) {
     size_ = size;
     ++asked_;
     look_at_a_ghost(engine.now());
@@ -100,6 +102,10 @@ class ValuePolicy {
     // fits would exchange everything.
     asking_density_ = model_->density(newcomer_, size, 0) *
                       (latency_bytes_ + static_cast<float>(size)) / (rounded * margin);
+    // Whether blocks pay was decided before one is asked for (Readahead), and a block that is
+    // refused costs a trip for each get that it would have served. Who has to go is decided here.
+    block_ = block;
+    if (block) asking_density_ = std::numeric_limits<float>::max();
   }
 
   template <class Engine>
@@ -137,6 +143,7 @@ class ValuePolicy {
     // Looking for a victim costs more than the rest of a miss. What is worth less than the least
     // that recent samples held is refused unseen, but for one in a few, lest the floor be out of
     // date.
+    if (block_) return make_room_for_block(engine, bytes);
     if (asking_density_ < floor_ && ++refused_unseen_ % look_anyway != 0) return false;
     const std::uint64_t need = Engine::StoreType::rounded(bytes);
     const std::uint64_t used = engine.entries_used();
@@ -258,7 +265,7 @@ class ValuePolicy {
   float worth(Engine& engine, std::uint32_t e) const {
     const Entry& entry = engine.entry(e);
     return model_->density(history_of(entry), entry.size, engine.now() - entry.last) *
-           (latency_bytes_ + static_cast<float>(entry.size));
+           (latency_bytes_ + static_cast<float>(entry.used_bytes()));
   }
 
   /// Worth of each byte. Entries that were dropped are worth nothing.
@@ -268,10 +275,49 @@ class ValuePolicy {
     return worth(engine, e) / static_cast<float>(engine.store().size(engine.entry(e).region));
   }
 
+  /// Room for a block, whoever has to go: around the least valuable of a few sampled entries, or
+  /// around another one where neighbours are pending. A block may take the room of thousands of
+  /// small entries.
+  template <class Engine>
+  bool make_room_for_block(Engine& engine, std::uint64_t bytes) {
+    if (victims_ == nullptr) victims_.reset(new (std::nothrow) Victims);
+    if (victims_ == nullptr) return false;
+    const std::uint64_t need = Engine::StoreType::rounded(bytes);
+    std::array<std::pair<float, std::uint32_t>, max_sample> sampled;
+    std::uint32_t count = 0;
+    // Where blocks have replaced small entries, few of the descriptors are in use.
+    const std::uint64_t used = engine.entries_used();
+    const std::uint32_t steps = static_cast<std::uint32_t>(std::min<std::uint64_t>(used, 4096));
+    std::uint64_t e = random_.below(used);
+    std::uint32_t visited = 0;
+    for (; visited < steps && count < sample_; ++visited) {
+      e = count == 0 || used < 4 * sample_ ? (e + 1) % used : random_.below(used);
+      const auto entry = static_cast<std::uint32_t>(e);
+      if (engine.entry(entry).birth == 0) continue;
+      if (engine.live(entry) && engine.entry(entry).pending()) continue;
+      sampled[count++] = {density_of(engine, entry), entry};
+    }
+    engine.count_selection(visited, count);
+    std::sort(sampled.begin(), sampled.begin() + count);
+    for (std::uint32_t i = 0; i < std::min(count, block_tries); ++i) {
+      Window window{};
+      if (!window_at(engine, sampled[i].second, need, asking_density_, window, most_victims))
+        continue;
+      std::uint32_t victims = 0;
+      std::uint32_t r = window.first;
+      for (std::uint32_t k = 0; k < window.count; ++k, r = engine.store().next(r))
+        if (!engine.store().is_free(r)) (*victims_)[victims++] = engine.store().owner(r);
+      for (std::uint32_t k = 0; k < victims; ++k) engine.evict((*victims_)[k]);
+      return true;
+    }
+    return false;
+  }
+
   /// The cheapest way to grow from an entry to its neighbours until `need` bytes would be free.
   /// False if there is none below `limit`, worth for each byte.
   template <class Engine>
-  bool window_at(Engine& engine, std::uint32_t e, std::uint64_t need, float limit, Window& window) {
+  bool window_at(Engine& engine, std::uint32_t e, std::uint64_t need, float limit, Window& window,
+                 std::uint32_t most_regions = max_window) {
     auto& store = engine.store();
     const float most = limit * static_cast<float>(need) * 2;  // hopeless beyond it
     std::uint32_t low = engine.entry(e).region;
@@ -293,7 +339,7 @@ class ValuePolicy {
         high = right;
         right = store.next(high);
       }
-      if (window.bytes >= need || window.worth > most || window.count + 3 > max_window) break;
+      if (window.bytes >= need || window.worth > most || window.count + 3 > most_regions) break;
       Window by_left = window;
       Window by_right = window;
       const bool can_left = left != none && add_worth(engine, store.owner(left), by_left);
@@ -326,6 +372,12 @@ class ValuePolicy {
   std::uint32_t sample_;
   bool adaptive_;
   Random random_;
+
+  static constexpr std::uint32_t most_victims = 8192;  ///< of one block
+  static constexpr std::uint32_t block_tries = 4;
+  using Victims = std::array<std::uint32_t, most_victims>;
+  std::unique_ptr<Victims> victims_;  ///< from the first block on that takes others' room
+  bool block_ = false;                ///< room is made for one
 
   std::unique_ptr<ReuseModel> model_;  ///< from the first insertion on
   std::uint64_t ghost_hand_ = 0;

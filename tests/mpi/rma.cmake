@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires aliases device locks polling requests traps corners limits end share types windows)
+foreach(program acquires ahead aliases device locks polling requests traps corners limits end share types windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -59,8 +59,10 @@ endfunction()
 foreach(mpi IN LISTS HOB_MPIS)
   # What is no acquire is checked on top of what is one, where a copy surely outlives the row.
   hob_compare_test(mpi.${mpi}.rma_acquires ${mpi} LABELS mpi SETTINGS auto,strict COMMAND rma_acquires)
-  hob_compare_test(mpi.${mpi}.rma_polling ${mpi} LABELS mpi SETTINGS default,auto,tiny COMMAND rma_polling)
-  hob_compare_test(mpi.${mpi}.rma_traps ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny,paper-tiny COMMAND rma_traps)
+  hob_compare_test(mpi.${mpi}.rma_polling ${mpi} LABELS mpi SETTINGS default,auto,tiny,ahead-1K COMMAND rma_polling)
+  hob_compare_test(mpi.${mpi}.rma_ahead ${mpi} RANKS 3 LABELS mpi
+    SETTINGS ahead-counted,ahead-256,ahead-old,ahead-tiny,ahead-verify,ahead-1M,default COMMAND rma_ahead)
+  hob_compare_test(mpi.${mpi}.rma_traps ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny,paper-tiny,ahead-1K COMMAND rma_traps)
   hob_compare_test(mpi.${mpi}.rma_corners ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny COMMAND rma_corners)
   hob_compare_test(mpi.${mpi}.rma_aliases ${mpi} LABELS mpi SETTINGS default,auto,counted COMMAND rma_aliases)
   add_test(NAME mpi.${mpi}.rma_device

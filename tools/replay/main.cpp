@@ -33,8 +33,15 @@ struct Options {
   std::uint64_t seed = 1;
   std::uint64_t seeds = 1;
   std::uint64_t sample = 16;
-  std::uint64_t block = 1024;
+  std::uint64_t block = 0;
+  std::string readahead = "auto";
   Latency latency;
+
+  /// Of every policy but the paper's.
+  Ahead ahead() const {
+    if (readahead == "off") return {};
+    return {true, readahead == "auto" ? 0 : std::stoull(readahead)};
+  }
 };
 
 struct Subject {
@@ -179,7 +186,9 @@ Outcome outcome_of(const std::string& policy, const Subject& subject, std::uint6
                    const Options& options) {
   if (policy == "bound") return bound(subject.records, bytes, options.latency);
   if (policy == "block")
-    return replay_blocks(subject.records, options.block, bytes, options.latency);
+    return options.block == 0
+               ? replay_best_blocks(subject.records, bytes, options.latency)
+               : replay_blocks(subject.records, options.block, bytes, options.latency);
   cache::Config config;
   config.policy = *cache::parse_policy(policy);
   config.sample = static_cast<std::uint32_t>(options.sample);
@@ -187,7 +196,7 @@ Outcome outcome_of(const std::string& policy, const Subject& subject, std::uint6
                         config.policy == cache::Policy::temporal ||
                         config.policy == cache::Policy::positional;
   return of_paper ? replay_tuned(subject.records, config, bytes, options.latency)
-                  : replay(subject.records, config, bytes, options.latency);
+                  : replay(subject.records, config, bytes, options.latency, options.ahead());
 }
 
 /// Default against the paper's policy, over all cells where there is anything to tell apart.
@@ -259,6 +268,10 @@ int replay_all(const Options& options) {
                         {"policy", policy},
                         {"index_slots", outcome.slots},
                         {"hit_ratio", outcome.hit_ratio()},
+                        {"trips", outcome.trips},
+                        {"bytes", outcome.bytes},
+                        {"ahead_bytes", outcome.ahead_bytes},
+                        {"ahead_used_bytes", outcome.ahead_used_bytes},
                         {"network_us", outcome.network_us},
                         {"native_us", outcome.native_us},
                         {"time_saved", outcome.saved()}});
@@ -336,9 +349,21 @@ int run(int argc, char** argv) {
   app.add_option("--sample", options.sample, "M, entries looked at for a victim")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
-  app.add_option("--block", options.block, "bytes of a block of the policy block")
+  app.add_option("--block", options.block,
+                 "bytes of a block of the policy block; 0: the best of 256 to 1M for each budget")
       ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{8}, std::uint64_t{1} << 30));
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 30));
+  app.add_option(
+         "--readahead", options.readahead,
+         "auto, off, or bytes of a block: what policies other than the paper's fetch around "
+         "a miss")
+      ->capture_default_str()
+      ->check([](const std::string& word) {
+        const bool known = word == "auto" || word == "off" ||
+                           (!word.empty() && word.size() < 9 &&
+                            word.find_first_not_of("0123456789") == std::string::npos);
+        return known ? std::string() : "auto, off, or a number of bytes";
+      });
   app.add_option("--json", options.json, "write rows and limits there");
   try {
     app.parse(argc, argv);

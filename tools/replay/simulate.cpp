@@ -5,7 +5,9 @@
 #include <memory>
 #include <unordered_map>
 
+#include "cache/block_fetch.hpp"
 #include "cache/hash.hpp"
+#include "cache/readahead.hpp"
 
 namespace hob::replay {
 namespace {
@@ -63,60 +65,115 @@ std::uint64_t share_of(std::uint64_t bytes, std::uint64_t part, std::uint64_t wh
   return std::max<std::uint64_t>(share, 64);
 }
 
-Outcome run(const std::vector<TraceRecord>& records,
-            std::map<std::uint16_t, std::unique_ptr<cache::Cache>>& caches,
-            const Latency& latency) {
-  Outcome outcome;
-  for (const TraceRecord& r : records) {
-    const auto found_cache = caches.find(r.window);
-    if (found_cache == caches.end()) continue;
-    cache::Cache& cache = *found_cache->second;
-    const cache::Key key{r.target, r.displacement, r.layout};
-    switch (r.kind) {
-      case TraceKind::drop_all:
-        cache.drop_all();
-        continue;
-      case TraceKind::drop_target:
-        cache.drop_target(r.target);
-        continue;
-      case TraceKind::drop_range:
-        cache.drop_range(r.target, r.displacement, r.size);
-        continue;
-      case TraceKind::get:
-        break;
+/// One window: its cache, and what decides how much is fetched.
+struct Subject {
+  std::unique_ptr<cache::Cache> cache;
+  std::unique_ptr<cache::Readahead> ahead;      ///< null: never more than was asked for
+  std::map<std::uint32_t, std::uint64_t> ends;  ///< of what is ever read, by target
+};
+
+class Run {
+ public:
+  Run(std::map<std::uint16_t, Subject>& subjects, const Latency& latency)
+      : subjects_(subjects), latency_(latency) {}
+
+  Outcome over(const std::vector<TraceRecord>& records) {
+    for (const TraceRecord& r : records) {
+      const auto found = subjects_.find(r.window);
+      if (found == subjects_.end()) continue;
+      if (r.kind == TraceKind::get)
+        get(found->second, r);
+      else
+        drop(found->second, r);
     }
-    if (r.size == 0) continue;
-    ++outcome.gets;
-    outcome.native_us += latency.of(r.size);
+    for (const auto& [window, subject] : subjects_) {
+      outcome_.slots += subject.cache->index_slots();
+      outcome_.ahead_bytes += subject.cache->stats().ahead_bytes;
+      outcome_.ahead_used_bytes += subject.cache->stats().ahead_used_bytes;
+    }
+    return outcome_;
+  }
+
+ private:
+  static void drop(Subject& subject, const TraceRecord& r) {
+    if (r.kind == TraceKind::drop_all)
+      subject.cache->drop_all();
+    else if (r.kind == TraceKind::drop_target)
+      subject.cache->drop_target(r.target);
+    else
+      subject.cache->drop_range(r.target, r.displacement, r.size);
+    if (!subject.ahead) return;
+    if (r.kind == TraceKind::drop_range)
+      subject.ahead->on_drop(r.target, r.displacement, r.size);
+    else
+      subject.ahead->on_drop();
+  }
+
+  void get(Subject& subject, const TraceRecord& r) {
+    if (r.size == 0) return;
+    cache::Cache& cache = *subject.cache;
+    const cache::Key key{r.target, r.displacement, r.layout};
+    ++outcome_.gets;
+    outcome_.native_us += latency_.of(r.size);
     const cache::Lookup found = cache.find(key, r.size);
+    if (subject.ahead && subject.ahead->watching() && key.layout == 0)
+      subject.ahead->on_get(r.target, r.displacement, r.size);
     switch (found.kind) {
       case cache::Hit::full:
       case cache::Hit::pending_full:
-        ++outcome.hits;
-        break;
+        ++outcome_.hits;
+        return;
       case cache::Hit::partial:
-        outcome.network_us += latency.of(r.size - found.available);
-        if (cache.extend(found.entry, r.size, {r.extent, 0})) cache.complete(found.entry);
+        trip(subject, r.size - found.available);
+        if (cache.extend(found.entry, r.size, {.extent = r.extent})) cache.complete(found.entry);
+        return;
+      case cache::Hit::split:
+        if (found.available == r.size) {
+          ++outcome_.hits;
+          return;
+        }
         break;
-      case cache::Hit::pending_partial:
-      case cache::Hit::missing: {
-        outcome.network_us += latency.of(r.size);
-        const cache::Reservation place = cache.reserve(key, r.size, {r.extent, 0});
-        if (place.entry) cache.complete(place.entry);
+      default:
         break;
-      }
     }
+    if (fetch_blocks(subject, key, r.size)) return;
+    trip(subject, r.size);
+    const cache::Reservation place = cache.reserve(key, r.size, {.extent = r.extent});
+    if (place.entry) cache.complete(place.entry);
   }
-  for (const auto& [window, cache] : caches) outcome.slots += cache->index_slots();
-  return outcome;
-}
+
+  bool fetch_blocks(Subject& subject, const cache::Key& key, std::uint64_t size) {
+    if (!subject.ahead || key.layout != 0) return false;
+    cache::Cache& cache = *subject.cache;
+    const auto plan = subject.ahead->on_miss(key.target, key.displacement, size,
+                                             subject.ends[key.target], cache.storage_bytes());
+    if (!plan) return false;
+    const cache::BlockFetch fetch = cache::reserve_blocks(cache, plan, key, size, 0);
+    if (fetch.count == 0) return false;
+    trip(subject, fetch.bytes());
+    for (std::uint32_t k = 0; k < fetch.count; ++k) cache.complete(fetch.entries[k]);
+    return true;
+  }
+
+  void trip(Subject& subject, std::uint64_t bytes) {
+    if (subject.ahead) subject.ahead->on_trip(bytes);
+    ++outcome_.trips;
+    outcome_.bytes += bytes;
+    outcome_.network_us += latency_.of(bytes);
+  }
+
+  std::map<std::uint16_t, Subject>& subjects_;
+  const Latency& latency_;
+  Outcome outcome_;
+};
 
 Outcome replay_with(const std::vector<TraceRecord>& records, cache::Config config,
-                    std::uint64_t bytes, const Latency& latency, double slots_factor) {
+                    std::uint64_t bytes, const Latency& latency, double slots_factor,
+                    Ahead ahead = {}) {
   const auto parts = footprints(records);
   std::uint64_t whole = 0;
   for (const auto& [window, f] : parts) whole += f.bytes;
-  std::map<std::uint16_t, std::unique_ptr<cache::Cache>> caches;
+  std::map<std::uint16_t, Subject> subjects;
   for (const auto& [window, f] : parts) {
     config.adaptation.enabled = false;
     config.storage_bytes = share_of(bytes, f.bytes, whole);
@@ -128,9 +185,20 @@ Outcome replay_with(const std::vector<TraceRecord>& records, cache::Config confi
                                          static_cast<double>(slots_for(f, config.storage_bytes)));
     config.index_slots = config.adaptation.max_index_slots = std::max<std::uint64_t>(slots, 64);
     config.latency_bytes = latency.bytes();
-    caches[window] = cache::Cache::create(config);
+    Subject& subject = subjects[window];
+    subject.cache = cache::Cache::create(config);
+    if (ahead.enabled)
+      subject.ahead = std::make_unique<cache::Readahead>(
+          cache::Readahead::Config{.fixed_bytes = ahead.fixed_bytes,
+                                   .latency = latency.fixed_us,
+                                   .per_byte = 1 / latency.bytes_per_us});
   }
-  return run(records, caches, latency);
+  for (const TraceRecord& r : records)
+    if (const auto found = subjects.find(r.window); found != subjects.end()) {
+      std::uint64_t& end = found->second.ends[r.target];
+      end = std::max(end, r.displacement + std::max(r.size, r.extent));
+    }
+  return Run(subjects, latency).over(records);
 }
 
 }  // namespace
@@ -147,8 +215,8 @@ Shape shape_of(const std::vector<TraceRecord>& records) {
 }
 
 Outcome replay(const std::vector<TraceRecord>& records, cache::Config config, std::uint64_t bytes,
-               const Latency& latency) {
-  return replay_with(records, config, bytes, latency, 0);
+               const Latency& latency, Ahead ahead) {
+  return replay_with(records, config, bytes, latency, 0, ahead);
 }
 
 Outcome replay_tuned(const std::vector<TraceRecord>& records, const cache::Config& config,
@@ -174,8 +242,8 @@ Outcome replay_blocks(const std::vector<TraceRecord>& records, std::uint64_t blo
   std::uint64_t whole = 0;
   for (const auto& [window, f] : parts) whole += f.bytes;
   for (const auto& [window, f] : parts) {
-    tables[window].resize(
-        std::max<std::uint64_t>(1, share_of(bytes, f.bytes, whole) / block_bytes));
+    // A cache of no block at all fetches what is asked for.
+    tables[window].resize(share_of(bytes, f.bytes, whole) / block_bytes);
     generations[window] = 1;
   }
   Outcome outcome;
@@ -193,6 +261,15 @@ Outcome replay_blocks(const std::vector<TraceRecord>& records, std::uint64_t blo
       continue;
     }
     if (r.size == 0) continue;
+    if (table.empty()) {
+      if (r.kind != TraceKind::get) continue;
+      ++outcome.gets;
+      ++outcome.trips;
+      outcome.bytes += r.size;
+      outcome.native_us += latency.of(r.size);
+      outcome.network_us += latency.of(r.size);
+      continue;
+    }
     // The bytes between the first and the last one that is read: a block cache fetches gaps too.
     const std::uint64_t extent = std::max(r.kind == TraceKind::get ? r.extent : 0, r.size);
     const std::uint64_t first = r.displacement / block_bytes;
@@ -200,6 +277,8 @@ Outcome replay_blocks(const std::vector<TraceRecord>& records, std::uint64_t blo
     bool all = true;
     std::uint64_t missing = 0;
     const auto fetch = [&] {
+      if (missing != 0) ++outcome.trips;
+      outcome.bytes += missing * block_bytes;
       outcome.network_us += latency.of(missing * block_bytes);
       missing = 0;
     };
@@ -226,6 +305,16 @@ Outcome replay_blocks(const std::vector<TraceRecord>& records, std::uint64_t blo
     outcome.native_us += latency.of(r.size);
   }
   return outcome;
+}
+
+Outcome replay_best_blocks(const std::vector<TraceRecord>& records, std::uint64_t bytes,
+                           const Latency& latency) {
+  Outcome best = replay_blocks(records, 256, bytes, latency);
+  for (std::uint64_t block = 512; block <= std::uint64_t{1} << 20; block *= 2) {
+    const Outcome other = replay_blocks(records, block, bytes, latency);
+    if (other.network_us < best.network_us) best = other;
+  }
+  return best;
 }
 
 Outcome bound(const std::vector<TraceRecord>& records, std::uint64_t bytes,

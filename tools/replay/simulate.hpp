@@ -24,10 +24,14 @@ struct Latency {
 /// What replaying one trace gave.
 struct Outcome {
   std::uint64_t gets = 0;
-  std::uint64_t hits = 0;   ///< full and pending ones
-  double native_us = 0;     ///< network time without a cache
-  double network_us = 0;    ///< network time with it
-  std::uint64_t slots = 0;  ///< |I_w| that was used
+  std::uint64_t hits = 0;              ///< full and pending ones
+  double native_us = 0;                ///< network time without a cache
+  double network_us = 0;               ///< network time with it
+  std::uint64_t slots = 0;             ///< |I_w| that was used
+  std::uint64_t trips = 0;             ///< gets given to the network
+  std::uint64_t bytes = 0;             ///< fetched
+  std::uint64_t ahead_bytes = 0;       ///< of these, asked for by nobody when they were fetched
+  std::uint64_t ahead_used_bytes = 0;  ///< of these, asked for later
 
   double hit_ratio() const {
     return gets == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(gets);
@@ -44,20 +48,30 @@ struct Shape {
 };
 Shape shape_of(const std::vector<report::TraceRecord>& records);
 
+/// How much more than was asked for is fetched, see cache::Readahead.
+struct Ahead {
+  bool enabled = false;
+  std::uint64_t fixed_bytes = 0;  ///< 0: measured
+};
+
 /// Runs a trace through caches of that configuration, one for each window, each with its share of
 /// the budget `bytes` (shared out by footprint). With fixed sizes; the index has room for the
 /// entries that the budget can hold. Fetches complete at once.
 Outcome replay(const std::vector<report::TraceRecord>& records, cache::Config config,
-               std::uint64_t bytes, const Latency& latency);
+               std::uint64_t bytes, const Latency& latency, Ahead ahead = {});
 
 /// The same with the index size that serves best of a few; what a user who tunes |I_w| would get.
 Outcome replay_tuned(const std::vector<report::TraceRecord>& records, const cache::Config& config,
                      std::uint64_t bytes, const Latency& latency);
 
 /// The paper's comparator "native": fixed blocks, direct mapped. A missing block is fetched whole;
-/// blocks missing side by side are one get.
+/// blocks missing side by side are one get. Saves nothing where not one block fits.
 Outcome replay_blocks(const std::vector<report::TraceRecord>& records, std::uint64_t block_bytes,
                       std::uint64_t bytes, const Latency& latency);
+
+/// The same with the block size, from 256 B to 1 MiB, that serves best.
+Outcome replay_best_blocks(const std::vector<report::TraceRecord>& records, std::uint64_t bytes,
+                           const Latency& latency);
 
 /// An upper bound of what any policy can save with `bytes` bytes, knowing the future (PFOO-U;
 /// Berger, Beckmann, Harchol-Balter 2018): the intervals between two gets of a key with the highest

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,14 @@ cache::Config cache_config() {
   return config;
 }
 
+/// Of a block, as the setting says it; 0 for auto and off.
+std::uint64_t block_bytes(const std::string& word) {
+  const std::uint64_t unit = word.back() == 'K' ? 1024 : word.back() == 'M' ? 1024 * 1024 : 1;
+  std::uint64_t number = 0;
+  std::from_chars(word.data(), word.data() + word.size(), number);
+  return number * unit;
+}
+
 CachedGets::Options get_options(Mode mode) {
   const settings::Settings& s = context().settings;
   CachedGets::Options options;
@@ -59,21 +68,37 @@ CachedGets::Options get_options(Mode mode) {
   options.poll_share = s.poll_share;
   options.progress_nanoseconds = s.progress_us * 1e3;
   options.verify = s.verify;
+  options.readahead.fixed_bytes = block_bytes(s.readahead);
   return options;
 }
 
-void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units) {
+/// Whether a get may read bytes that the program did not ask for: they are there as long as the
+/// window is, and reading them does not touch what others hold of them.
+bool may_fetch_ahead(const Window& window) {
+  if (context().settings.readahead == "off" || window.kind == WindowKind::dynamic) return false;
+  const std::string& policy = context().settings.cache_policy;
+  if (context().settings.readahead == "auto" && policy == "paper") return false;
+  int* model = nullptr;
+  int flag = 0;
+  real::Win_get_attr(window.handle, MPI_WIN_MODEL, &model, &flag);
+  return flag != 0 && *model == MPI_WIN_UNIFIED;
+}
+
+void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units,
+                    std::unique_ptr<ExposedSizes> exposed) {
   auto locks = std::make_unique<DeferredLocks>(std::move(window.backend));
   window.deferred_locks = locks.get();
   window.backend = std::move(locks);
   auto cache = cache::Cache::create(cache_config());
-  if (cache)
+  const bool cached = cache != nullptr;
+  if (cached)
     window.cached =
         std::make_unique<CachedGets>(CachedGets::WindowFacts{window.id, window.rank, window.size},
                                      *window.backend, window.atomic_results, window.issued,
                                      get_options(mode), std::move(cache), std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
+  if (cached && may_fetch_ahead(window)) window.cached->fetch_ahead(std::move(exposed));
 }
 
 /// Whether this process would share what it fetches through such a window with others of its node.
@@ -96,7 +121,8 @@ void share_with_node(Window& window, MPI_Comm comm) {
 /// out that memory is aliased or that a word is wrong, and all have to know. `share`: all members
 /// would share what they fetch.
 std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& window,
-                                         const AskedMode& asked, bool& aliased, bool& share) {
+                                         const AskedMode& asked, ExposedSizes& exposed,
+                                         bool& aliased, bool& share) {
   auto units = std::make_unique<DisplacementUnits>();
   if (spec.ghosts) {
     if (!asked.mode) end_for_bad_mode(asked.word, window.rank);
@@ -106,7 +132,8 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   }
   // Also where nothing is cached: others of the window may have been asked for something else.
   const int rejecting_rank =
-      units->exchange(spec.displacement_unit, aliased, share, !asked.mode, spec.comm);
+      units->exchange(spec.displacement_unit, static_cast<std::uint64_t>(spec.bytes), exposed,
+                      aliased, share, !asked.mode, spec.comm);
   if (rejecting_rank >= 0) {
     if (rejecting_rank == window.rank) print_bad_mode(asked.word);
     real::Barrier(spec.comm);
@@ -151,10 +178,11 @@ void register_window(const WindowSpec& spec) {
   const AskedMode asked = mode_for(spec.info);
   bool aliased = spec.aliased;
   bool share = shares_with_node(spec.kind, asked.mode);
-  auto units = agree(spec, *window, asked, aliased, share);
+  auto exposed = std::make_unique<ExposedSizes>();  // unknown where ghosts serve
+  auto units = agree(spec, *window, asked, *exposed, aliased, share);
   if (aliased) expect_aliases();
   if (asked.mode != Mode::off && window->size > 1)
-    start_caching(*window, *asked.mode, std::move(units));
+    start_caching(*window, *asked.mode, std::move(units), std::move(exposed));
   if (share) share_with_node(*window, spec.comm);
   add_window(std::move(window));
 }

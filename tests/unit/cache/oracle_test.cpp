@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "cache/block.hpp"
+#include "cache/block_fetch.hpp"
 #include "cache/cache.hpp"
 
 namespace hob::cache {
@@ -72,6 +74,8 @@ class World {
 
   const Cache& cache() const { return *cache_; }
   std::uint64_t full_hits_checked() const { return checked_; }
+  std::uint64_t parts_checked() const { return parts_checked_; }
+  std::uint64_t blocks() const { return blocks_; }
 
   void finish_all() {
     while (!pending_.empty()) finish(false);
@@ -87,7 +91,9 @@ class World {
     return 0;
   }
 
-  static std::uint64_t stride(const Key& key) { return key.layout == 0 ? 1 : key.layout + 1; }
+  static std::uint64_t stride(const Key& key) {
+    return key.layout == 0 || is_block(key.layout) ? 1 : key.layout + 1;
+  }
   static std::uint64_t extent(const Key& key, std::uint64_t size) {
     return (size - 1) * stride(key) + 1;
   }
@@ -107,7 +113,7 @@ class World {
     const Lookup found = cache_->find(key, size);
     const std::vector<std::byte> now = read(key, size);
     ASSERT_LE(found.available, size);
-    if (found.available > 0) {
+    if (found.available > 0 && found.kind != Hit::split) {
       ASSERT_NE(found.data, nullptr);
       ASSERT_TRUE(std::equal(found.data, found.data + found.available, now.begin()))
           << "stale or wrong bytes at target " << key.target << " displacement " << key.displacement
@@ -123,7 +129,9 @@ class World {
         break;
       case Hit::missing: {
         ASSERT_EQ(found.available, 0u);
-        const Reservation place = cache_->reserve(key, size, {extent(key, size), pending_.size()});
+        if (key.layout == 0 && pick(0, 3) == 0 && fetch_blocks(key, size)) break;
+        const Reservation place = cache_->reserve(
+            key, size, {.extent = extent(key, size), .cookie = cookie(pending_.size())});
         ASSERT_EQ(static_cast<bool>(place.entry), place.access != Access::failing);
         if (place.entry) pending_.push_back({key, size, 0, place.entry, now, false});
         break;
@@ -131,7 +139,7 @@ class World {
       case Hit::partial:
         ASSERT_GT(found.available, 0u);
         ASSERT_FALSE(found.contained);
-        if (cache_->extend(found.entry, size, {extent(key, size), 0}))
+        if (cache_->extend(found.entry, size, {.extent = extent(key, size)}))
           pending_.push_back(
               {key,
                size,
@@ -139,6 +147,10 @@ class World {
                found.entry,
                {now.begin() + static_cast<std::ptrdiff_t>(found.available), now.end()},
                false});
+        break;
+      case Hit::split:
+        check_parts(key, size, found.available == size);
+        if (found.available < size) fetch_blocks(key, size);
         break;
       case Hit::pending_full:
       case Hit::pending_partial: {
@@ -149,6 +161,44 @@ class World {
       }
     }
     if (pending_.size() > 60) finish(false);
+  }
+
+  static std::uint32_t cookie(std::uint64_t number) { return static_cast<std::uint32_t>(number); }
+
+  void check_parts(const Key& key, std::uint64_t size, bool complete) {
+    std::uint64_t at = key.displacement;
+    std::uint64_t present = 0;
+    for (const Part& part : cache_->parts(key, size)) {
+      ASSERT_EQ(part.displacement, at);
+      at += part.bytes;
+      if (part.data == nullptr) continue;
+      const auto* memory = &memory_[key.target][part.displacement];
+      ASSERT_TRUE(std::equal(part.data, part.data + part.bytes, memory)) << "a stale part";
+      present += part.bytes;
+      ++parts_checked_;
+    }
+    ASSERT_EQ(at, key.displacement + size);
+    ASSERT_EQ(present == size, complete);
+  }
+
+  /// Whatever is fetched around a get must serve others as long as it is true, and no longer.
+  bool fetch_blocks(const Key& key, std::uint64_t size) {
+    const auto shift = static_cast<std::uint32_t>(8 + 2 * pick(0, 2));
+    const std::uint64_t begin = block_begin(key.displacement, shift);
+    const std::uint64_t last = block_begin(key.displacement + size - 1, shift);
+    if (last - begin > std::uint64_t{1} << shift) return false;
+    const std::uint64_t ahead = pick(0, 2) << shift;
+    const Readahead::Plan plan{
+        begin, std::min(last + (std::uint64_t{1} << shift) + ahead, memory_size), shift};
+    const BlockFetch fetch = reserve_blocks(*cache_, plan, key, size, cookie(pending_.size()));
+    for (std::uint32_t k = 0; k < fetch.count; ++k) {
+      if (!fetch.entries[k]) continue;
+      const Key block{key.target, fetch.begin_of(k), block_layout(shift)};
+      pending_.push_back(
+          {block, fetch.bytes_of(k), 0, fetch.entries[k], read(block, fetch.bytes_of(k)), false});
+      ++blocks_;
+    }
+    return fetch.count != 0;
   }
 
   void finish(bool abandon) {
@@ -174,8 +224,11 @@ class World {
     } else {
       ASSERT_TRUE(done) << "a pending entry was lost";
       const Lookup found = cache_->find(p.key, p.size);
-      ASSERT_EQ(found.kind, Hit::full);
-      ASSERT_EQ(found.fetched, 9u);
+      ASSERT_TRUE(found.kind == Hit::full ||
+                  (found.kind == Hit::split && found.available == p.size));
+      if (found.block == 0) {
+        ASSERT_EQ(found.fetched, 9u);
+      }
     }
   }
 
@@ -221,6 +274,8 @@ class World {
   std::vector<std::byte> memory_[targets];
   std::vector<PendingGet> pending_;
   std::uint64_t checked_ = 0;
+  std::uint64_t parts_checked_ = 0;
+  std::uint64_t blocks_ = 0;
 };
 
 class Oracle : public testing::TestWithParam<Policy> {};
@@ -230,6 +285,8 @@ TEST_P(Oracle, GivesOutWhatTheTargetHolds) {
   const std::uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
   const std::uint64_t count = given != nullptr ? 1 : 20;
   std::uint64_t checked = 0;
+  std::uint64_t parts = 0;
+  std::uint64_t blocks = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE("HOB_TEST_SEED=" + std::to_string(seed));
     World world(GetParam(), seed);
@@ -240,8 +297,12 @@ TEST_P(Oracle, GivesOutWhatTheTargetHolds) {
     world.finish_all();
     if (HasFatalFailure()) return;
     checked += world.full_hits_checked();
+    parts += world.parts_checked();
+    blocks += world.blocks();
   }
   EXPECT_GT(checked, 200u * count) << "the test looked at too little";
+  EXPECT_GT(blocks, 10u * count) << "the test fetched too few blocks";
+  EXPECT_GT(parts, count) << "the test met too few gets between blocks";
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, Oracle,

@@ -7,13 +7,17 @@
 
 namespace hob::mpi {
 
-int DisplacementUnits::exchange(std::int64_t own, bool& flag, bool& all, bool rejects,
-                                MPI_Comm comm) {
+int DisplacementUnits::exchange(std::int64_t own, std::uint64_t bytes, ExposedSizes& exposed,
+                                bool& flag, bool& all, bool rejects, MPI_Comm comm) {
   int rank = 0, size = 0;
   real::Comm_rank(comm, &rank);
   real::Comm_size(comm, &size);
-  std::int64_t bounds[5] = {own, -own, flag, rejects ? size - rank : 0, !all};
-  real::Allreduce(MPI_IN_PLACE, bounds, 5, MPI_INT64_T, MPI_MAX, comm);
+  const auto signed_bytes = static_cast<std::int64_t>(bytes);
+  std::int64_t bounds[7] = {own,  -own,         flag,         rejects ? size - rank : 0,
+                            !all, signed_bytes, -signed_bytes};
+  real::Allreduce(MPI_IN_PLACE, bounds, 7, MPI_INT64_T, MPI_MAX, comm);
+  exposed.gather(bytes, static_cast<std::uint64_t>(-bounds[6]),
+                 static_cast<std::uint64_t>(bounds[5]), comm);
   flag = bounds[2] != 0;
   all = bounds[4] == 0;
   common_ = own;

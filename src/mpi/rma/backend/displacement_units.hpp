@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mpi/pmpi/mpi.hpp"
+#include "mpi/rma/backend/exposed_sizes.hpp"
 
 namespace hob::mpi {
 
@@ -15,8 +16,10 @@ class DisplacementUnits {
   /// What the processes of a window tell each other when it is made. Collective over `comm`,
   /// through the MPI library. `flag`: true in one process is true in all of them afterwards.
   /// `all`: false in one process is false in all of them. `rejects`: this process rejects the
-  /// window; returns the lowest rank that does, or -1.
-  int exchange(std::int64_t own, bool& flag, bool& all, bool rejects, MPI_Comm comm);
+  /// window; returns the lowest rank that does, or -1. `bytes`: of this process's memory that the
+  /// window shows; `exposed` has those of all of them afterwards.
+  int exchange(std::int64_t own, std::uint64_t bytes, ExposedSizes& exposed, bool& flag, bool& all,
+               bool rejects, MPI_Comm comm);
   /// Where all units are known already; not empty.
   void learn(std::vector<int> each);
   std::int64_t of(int target) const {

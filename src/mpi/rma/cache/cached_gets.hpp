@@ -14,6 +14,7 @@
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
+#include "mpi/rma/cache/ahead.hpp"
 #include "mpi/rma/cache/cacheable_get.hpp"
 #include "mpi/rma/cache/coherence.hpp"
 #include "mpi/rma/cache/get.hpp"
@@ -41,6 +42,7 @@ class CachedGets final : private RequestOwner {
     double poll_share = 0.005;
     double progress_nanoseconds = 2e4;
     double verify = 0;
+    cache::Readahead::Config readahead{};
   };
 
   /// What of its window a cache needs.
@@ -59,6 +61,9 @@ class CachedGets final : private RequestOwner {
 
   /// From now on, shares what it fetches with other ranks of the node. Before the first get.
   void share(std::unique_ptr<NodeLog> node_log) { sharing_.start(std::move(node_log)); }
+
+  /// From now on, may fetch more than was asked for, within these sizes. Before the first get.
+  void fetch_ahead(std::unique_ptr<ExposedSizes> exposed);
 
   /// The whole of MPI_Get: serves it or issues it. Returns what MPI_Get would.
   int get(const Get& get);
@@ -111,6 +116,9 @@ class CachedGets final : private RequestOwner {
   const std::string& mode_reason() const { return coherence_.mode_reason(); }
   void set_mode(Mode mode, std::string reason);
 
+  /// Bytes of the blocks that are fetched around a miss at present; 0: none.
+  std::uint64_t block_bytes() const { return ahead_ ? ahead_->readahead.block_bytes() : 0; }
+
   const GetStats& stats() const { return stats_; }
   const cache::Cache& cache() const { return *cache_; }
   std::size_t targets() const { return targets_.size(); }
@@ -148,6 +156,21 @@ class CachedGets final : private RequestOwner {
   }
   void drive_progress();
 
+  // ahead.cpp: fetching more than was asked for
+  bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
+  bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted);
+  bool old_ahead(const cache::Lookup& hit) const;
+  bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
+                   const cache::Lookup& hit);
+  template <class Reserve>
+  bool issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted,
+                    std::unique_ptr<AheadFetch> fetch, Reserve reserve);
+  bool serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
+                   const cache::Lookup& hit);
+  bool brings(std::uint32_t index, int rank, std::uint64_t displacement, std::uint64_t bytes);
+  void finish_ahead(PendingGet& pending);
+  void end_readahead();
+
   // completion.cpp: flushes, epochs, arrival of bytes
   void request_completed(std::uint64_t cookie, bool freed) override;
   void complete(TargetState& t, std::uint32_t last, bool succeeded);
@@ -156,6 +179,7 @@ class CachedGets final : private RequestOwner {
   void finish_refetch(PendingGet& pending);
   void finish_verify(const PendingGet& pending);
   void measure(TargetState& t, std::uint64_t flush_ticks);
+  void measure_trip(const TargetState& t, std::uint64_t flush_ticks);
   bool skip_flush(TargetState& t);
   bool skip_flush_all();
 
@@ -192,7 +216,8 @@ class CachedGets final : private RequestOwner {
   std::uint64_t last_mpi_;  ///< when the library was entered last, as far as is known
   NodeSharing sharing_;
   Verifier verifier_;
-  RequestWatch* watch_;  ///< deletes itself
+  std::unique_ptr<Ahead> ahead_;  ///< null: nothing is fetched ahead
+  RequestWatch* watch_;           ///< deletes itself
 
   GetStats stats_;
 };

@@ -52,6 +52,8 @@ void CachedGets::finish(PendingGet& pending) {
       return finish_refetch(pending);
     case Purpose::verify:
       return finish_verify(pending);
+    case Purpose::ahead:
+      return finish_ahead(pending);
   }
 }
 
@@ -113,6 +115,17 @@ void CachedGets::measure(TargetState& t, std::uint64_t flush_ticks) {
   if (const std::uint64_t bytes = t.profile.latency_bytes()) cache_->set_latency_bytes(bytes);
 }
 
+/// Likewise, of whatever size, for as long as the window lives.
+void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
+  if (t.pending.size() != 1) return;
+  const PendingGet& pending = under_way_[t.pending[0]];
+  if (pending.purpose != Purpose::fetch && pending.purpose != Purpose::ahead) return;
+  ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks);
+  if (t.profile.sampling())  // blocks alone give it no samples
+    poll_guard_.cost(static_cast<std::uint64_t>(ahead_->cost.latency()));
+  if (pending.purpose == Purpose::ahead) cache_->set_latency_bytes(ahead_->cost.latency_bytes());
+}
+
 /// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
 /// and it is called for the sake of hits: a program that flushes for progress alone still does.
 bool CachedGets::skip_flush(TargetState& t) {
@@ -153,7 +166,8 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   if (one) {
     ++one->completing;
     leave(*one);
-    if (one->profile.sampling() || poll_guard_.under_way()) token.started = ticks();
+    if (one->profile.sampling() || poll_guard_.under_way() || (ahead_ && !one->pending.empty()))
+      token.started = ticks();
   } else {
     ++completing_all_;
     targets_.each(leave);
@@ -175,6 +189,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
       if (t.profile.sampling() && t.pending.size() == 1 && !many_threads &&
           under_way_[t.pending[0]].purpose == Purpose::fetch)
         measure(t, waited);
+      if (ahead_ && !many_threads) measure_trip(t, waited);
       // A busy target answers later than the fastest get seen says.
       if (poll_guard_.under_way()) poll_guard_.complete(waited, !many_threads);
     }

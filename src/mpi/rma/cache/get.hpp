@@ -39,6 +39,9 @@ struct GetStats {
   std::uint64_t shared_hits = 0;        ///< missing, but in the node's log
   std::uint64_t shared_bytes = 0;       ///< served so
   std::uint64_t shared_inserts = 0;     ///< gets put into the node's log
+  std::uint64_t ahead_gets = 0;         ///< gets of blocks
+  std::uint64_t ahead_refetches = 0;    ///< of these, blocks that were old when first asked for
+  std::uint64_t ahead_changed = 0;      ///< of these, the bytes had changed
   std::uint64_t pokes = 0;              ///< times that MPI was entered for progress' sake
 };
 

@@ -49,6 +49,12 @@ void GetsUnderWay::wait_for(PendingGet& get, void* buffer, const Layout* layout,
   get.waiters = index;
 }
 
+void GetsUnderWay::forget_waiters(PendingGet& get) {
+  for (std::uint32_t i = get.waiters; i != PendingGet::kNone; i = waiters_[i].next)
+    free_waiters_.push_back(i);
+  get.waiters = PendingGet::kNone;
+}
+
 void GetsUnderWay::serve_waiters(PendingGet& get, const std::byte* packed) {
   for (std::uint32_t i = get.waiters; i != PendingGet::kNone;) {
     const Waiter& waiter = waiters_[i];

@@ -8,6 +8,7 @@
 
 #include "cache/cache.hpp"
 #include "mpi/datatype/layouts.hpp"
+#include "mpi/rma/cache/ahead.hpp"
 
 namespace hob::mpi {
 
@@ -16,7 +17,8 @@ struct PendingGet {
 
   /// fetch: missing. requested: likewise, with a request. tail: the end of what was partly there.
   /// refetch: a hit, fetched again to see whether it changed. verify: a hit, fetched as well.
-  enum class Purpose : std::uint8_t { fetch, requested, tail, refetch, verify };
+  /// ahead: blocks; the program's get waits for them.
+  enum class Purpose : std::uint8_t { fetch, requested, tail, refetch, verify, ahead };
 
   cache::EntryId entry{};
   void* buffer = nullptr;
@@ -30,12 +32,13 @@ struct PendingGet {
   std::uint32_t birth = 0;  ///< numbers gets in the order of issue
   std::uint32_t place = 0;  ///< in its target's list
   Purpose purpose = Purpose::fetch;
-  std::uint64_t displacement = 0;  ///< purpose verify, or where `issued` is set
+  std::uint64_t displacement = 0;  ///< purposes verify and ahead, or where `issued` is set
   /// Purpose verify: fetched bytes, then served ones. Purpose refetch without an entry: those
   /// that the node's log had.
   std::unique_ptr<std::byte[]> served{};
   std::uint64_t issued = 0;  ///< what the node's clock said before; 0: not for the node's log
   std::uint64_t doubts = 0;  ///< Doubts::now() when it was issued
+  std::unique_ptr<AheadFetch> ahead{};  ///< purpose ahead
 
   /// The bytes lie in one block at `buffer` + layout->low.
   bool whole() const {
@@ -62,6 +65,9 @@ class GetsUnderWay {
   /// A hit on bytes that `get` will bring: served when they arrive. Throws std::bad_alloc.
   void wait_for(PendingGet& get, void* buffer, const Layout* layout, std::uint64_t bytes,
                 std::uint64_t offset);
+
+  /// A get that will bring nothing.
+  void forget_waiters(PendingGet& get);
 
   /// Gives the waiters of a get its bytes, which are packed here.
   void serve_waiters(PendingGet& get, const std::byte* packed);

@@ -42,6 +42,7 @@ void CachedGets::leave_alone() {
 
 void CachedGets::drop_everything() {
   cache_->drop_all();
+  if (ahead_) ahead_->readahead.on_drop();
   coherence_.doubts.doubt_all();
   ++stats_.invalidations;
   if (HOB_UNLIKELY(tracing)) record({.kind = report::TraceKind::drop_all});
@@ -67,12 +68,14 @@ void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatyp
   if (!issued) ++stats_.own_writes;
   if (!layout || !layout->usable) {
     cache_->drop_target(static_cast<std::uint32_t>(rank));
+    if (ahead_) ahead_->readahead.on_drop();
     return;
   }
   const auto first = static_cast<std::uint64_t>(static_cast<std::int64_t>(disp) * units_->of(rank) +
                                                 layout->lowest(count));
   const auto length = static_cast<std::uint64_t>(layout->highest(count) - layout->lowest(count));
   cache_->drop_range(static_cast<std::uint32_t>(rank), first, length);
+  if (ahead_) ahead_->readahead.on_drop(static_cast<std::uint32_t>(rank), first, length);
   if (HOB_UNLIKELY(tracing))
     record({.kind = report::TraceKind::drop_range,
             .target = static_cast<std::uint32_t>(rank),
@@ -94,6 +97,7 @@ void CachedGets::drop_all() {
 void CachedGets::drop_target(int rank) {
   const std::lock_guard guard(lock_);
   cache_->drop_target(static_cast<std::uint32_t>(rank));
+  if (ahead_) ahead_->readahead.on_drop();
   coherence_.doubts.doubt(target(rank).doubted);
   ++stats_.invalidations;
   if (HOB_UNLIKELY(tracing))
@@ -104,6 +108,7 @@ void CachedGets::set_mode(Mode mode, std::string reason) {
   const std::lock_guard guard(lock_);
   coherence_.set_mode(mode, std::move(reason));
   cache_->drop_all();
+  if (ahead_) ahead_->readahead.on_drop();
   coherence_.doubts.doubt_all();
 }
 

@@ -1,0 +1,53 @@
+#pragma once
+
+// A record of recent trips at several granularities: which of them a cache of blocks of each size,
+// as large as the real one, would have spared. It holds block numbers and no data, and costs the
+// network nothing.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace hob::cache {
+
+class MissShadow {
+ public:
+  /// Sizes that are tried, by powers of two. The first one stands for no blocks at all: gets that
+  /// begin at the same displacement are one.
+  static constexpr std::array<std::uint8_t, 8> shifts = {0, 8, 10, 12, 14, 16, 18, 20};
+  static constexpr std::size_t sizes = shifts.size();
+
+  /// The record of blocks of size i is as long as `storage_bytes` hold, up to a bound, and that of
+  /// gets as long as it holds gets of `get_bytes`. May forget everything. False: there is no
+  /// memory.
+  bool set_capacity(std::uint64_t storage_bytes, std::uint64_t get_bytes) noexcept;
+
+  /// Notes that block `number` of size i is fetched now, if it is not here. True: it is here.
+  bool note(std::size_t i, std::uint32_t target, std::uint64_t number) noexcept;
+
+  /// Forgets everything, or all blocks with bytes of [begin, begin + bytes).
+  void forget() noexcept;
+  void forget(std::uint32_t target, std::uint64_t begin, std::uint64_t bytes) noexcept;
+
+  std::uint64_t memory_bytes() const { return slots_ ? total_ * sizeof(std::uint64_t) : 0; }
+
+ private:
+  static constexpr std::uint32_t ways = 4;
+  static constexpr std::uint64_t most = 2048;  ///< blocks of one size
+
+  /// Slots of size i form sets of `ways` (or fewer, where only so many fit), each a queue.
+  struct Table {
+    std::uint32_t first = 0;
+    std::uint32_t sets = 0;
+    std::uint32_t ways = 0;
+  };
+  std::uint64_t* set_of(const Table& table, std::uint64_t hash) const;
+
+  std::unique_ptr<std::uint64_t[]> slots_;  ///< 0: free; else the epoch and a part of the hash
+  std::array<Table, sizes> tables_{};
+  std::uint64_t total_ = 0;
+  std::uint64_t storage_bytes_ = 0;
+  std::uint64_t epoch_ = 1;
+};
+
+}  // namespace hob::cache

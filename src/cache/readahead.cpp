@@ -1,0 +1,173 @@
+#include "cache/readahead.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "cache/block.hpp"
+
+namespace hob::cache {
+namespace {
+
+/// Trips that must have continued a stream before it runs ahead without blocks.
+constexpr std::uint32_t stream_trips = 3;
+/// The least that a stream fetches at once.
+constexpr std::uint32_t stream_shift = 12;
+
+/// Gets that may be watched without a trip in between; and when watching begins again.
+constexpr std::uint32_t most_credit = 8192;
+constexpr std::uint32_t enough_credit = 512;
+/// Gets that bring the model up to date after a pause.
+constexpr std::uint32_t warm_up = 128;
+
+constexpr double least_bias = 0.2;
+/// Programs have phases: what was learned of a choice is forgotten by and by.
+constexpr double forget_bias = 0.02;
+
+}  // namespace
+
+Readahead::Readahead(const Config& config)
+    : config_(config),
+      credit_(config.first_look * config.credit),
+      look_(config.first_look),
+      until_look_(config.first_look) {
+  bias_.fill(1);
+  if (config_.fixed_bytes == 0) return;
+  shift_ = std::clamp(static_cast<std::uint32_t>(std::bit_width(config_.fixed_bytes)) - 1,
+                      min_block_shift, max_block_shift);
+}
+
+void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
+                       std::uint64_t size) noexcept {
+  if (size == 0) return;
+  if (credit_ == 0) {
+    watching_ = false;
+    return;
+  }
+  --credit_;
+  const bool counts = warming_ == 0;
+  if (!counts) --warming_;
+  const double exact =
+      shadow_.note(0, target, displacement) ? 0 : cost_of(1, static_cast<double>(size));
+  if (counts) costs_[0] += exact;
+  for (std::size_t i = 1; i < choices; ++i) {
+    const std::uint32_t shift = MissShadow::shifts[i];
+    const std::uint64_t first = displacement >> shift;
+    const std::uint64_t last = (displacement + size - 1) >> shift;
+    double cost = exact;
+    if (last - first <= 1) {
+      std::uint32_t fetched = 0;
+      for (std::uint64_t number = first; number <= last; ++number)
+        fetched += shadow_.note(i, target, number) ? 0 : 1;
+      cost = fetched == 0 ? 0 : cost_of(1, static_cast<double>(std::uint64_t{fetched} << shift));
+    }
+    if (counts) costs_[i] += cost;
+  }
+}
+
+void Readahead::on_trip(std::uint64_t bytes) noexcept {
+  if (!config_.enabled || config_.fixed_bytes != 0) return;
+  credit_ = std::min(credit_ + config_.credit, most_credit);
+  if (!watching_) {
+    if (credit_ < enough_credit && trips_ > config_.first_look) return;
+    warming_ = trips_ > config_.first_look ? warm_up : 0;
+    watching_ = shadow_.set_capacity(storage_, static_cast<std::uint64_t>(mean_size_));
+    return;
+  }
+  if (warming_ != 0) return;
+  paid_ += cost_of(1, static_cast<double>(bytes));
+  if (--until_look_ == 0) decide();
+}
+
+void Readahead::decide() {
+  if (costs_[choice_] > 0)
+    bias_[choice_] =
+        std::clamp((bias_[choice_] + paid_ / costs_[choice_]) / 2, least_bias, 1 / least_bias);
+  std::size_t best = choice_;
+  double limit = paid_;
+  for (std::size_t c = 0; c < choices; ++c) {
+    if (c != 0 && config_.storage_share << MissShadow::shifts[c] > storage_) break;
+    if (c == choice_) continue;
+    bias_[c] += (1 - bias_[c]) * forget_bias;
+    const double share = choice_ == 0 ? config_.widen : config_.change;
+    const double cost = costs_[c] * bias_[c];
+    if (cost >= (best == choice_ ? paid_ * share : limit)) continue;
+    best = c;
+    limit = cost;
+  }
+  look_ = std::min(2 * look_, config_.longest_look);
+  if (best != choice_) {
+    choice_ = best;
+    shift_ = MissShadow::shifts[best];
+    ++changes_;
+    costs_ = {};
+    paid_ = 0;
+  } else {
+    for (double& cost : costs_) cost /= 2;
+    paid_ /= 2;
+  }
+  until_look_ = look_;
+  shadow_.set_capacity(storage_, static_cast<std::uint64_t>(mean_size_));
+}
+
+Readahead::Stream& Readahead::stream_of(std::uint32_t target, std::uint64_t displacement) {
+  Stream* oldest = &streams_[0];
+  for (Stream& stream : streams_) {
+    if (stream.length != 0 && stream.target == target && displacement >= stream.next &&
+        displacement - stream.next <= stream.window / 8)
+      return stream;
+    if (stream.used < oldest->used) oldest = &stream;
+  }
+  *oldest = {.target = target};
+  return *oldest;
+}
+
+Readahead::Plan Readahead::plan_of(std::uint64_t displacement, std::uint64_t size,
+                                   std::uint64_t exposed, std::uint32_t shift,
+                                   std::uint64_t wish) const {
+  const std::uint64_t begin = block_begin(displacement, shift);
+  const std::uint64_t last = block_begin(displacement + size - 1, shift);
+  const std::uint64_t block = std::uint64_t{1} << shift;
+  if (last - begin > block) return {};
+  const std::uint64_t blocks =
+      std::clamp<std::uint64_t>(wish >> shift, 1 + (last - begin) / block, most_blocks);
+  return {begin, std::min(begin + blocks * block, exposed), shift};
+}
+
+Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacement,
+                                   std::uint64_t size, std::uint64_t exposed,
+                                   std::uint64_t storage) noexcept {
+  if (!config_.enabled || size == 0 || size > exposed || displacement > exposed - size) return {};
+  ++trips_;
+  storage_ = storage;
+  if (config_.fixed_bytes != 0) return plan_of(displacement, size, exposed, shift_, 0);
+  mean_size_ += (static_cast<double>(size) - mean_size_) / 64;
+
+  Stream& stream = stream_of(target, displacement);
+  stream.used = trips_;
+  ++stream.length;
+  const std::uint64_t most =
+      std::min(config_.longest_stream, storage / (2 * config_.storage_share));
+  std::uint32_t shift = shift_;
+  std::uint64_t wish = 0;
+  if (stream.length > stream_trips) {
+    wish = std::min(std::max(2 * stream.window, std::uint64_t{1} << stream_shift), most);
+    if (wish >> stream_shift != 0)
+      shift =
+          std::max({shift, stream_shift, static_cast<std::uint32_t>(std::bit_width(wish)) - 1 - 3});
+  }
+  Plan plan = shift == 0 ? Plan{} : plan_of(displacement, size, exposed, shift, wish);
+  stream.next = plan ? plan.end : displacement + size;
+  stream.window = plan ? plan.end - plan.begin : size;
+  return plan;
+}
+
+void Readahead::on_drop() noexcept {
+  shadow_.forget();
+  streams_ = {};
+}
+
+void Readahead::on_drop(std::uint32_t target, std::uint64_t begin, std::uint64_t bytes) noexcept {
+  shadow_.forget(target, begin, bytes);
+}
+
+}  // namespace hob::cache

@@ -1,0 +1,128 @@
+#pragma once
+
+// How much to fetch around a get that is missing. One for each window; knows neither the network
+// nor the cache, and asks neither of anything:
+//
+//     const Readahead::Plan plan = readahead.on_miss(target, displacement, size, exposed, storage);
+//     if (plan) ... fetch [plan.begin, plan.end) as blocks of 1 << plan.shift bytes ...
+//
+// It watches the program's gets, all of them for a while, then none until trips have paid for more,
+// and models what each block size, and no blocks at all, would make of them in a cache of this size
+// (MissShadow): trips times their latency, bytes times theirs. What was paid meanwhile says how far
+// the model is off for what is done now. The cheapest is taken if it is clearly cheaper than what
+// is done now. So nothing is widened before the gets have shown that it pays, and what does not pay
+// shrinks and stops.
+//
+// Beside that, streams: a trip that begins where the last one of a stream ended doubles the
+// stream's window.
+//
+// Not thread safe.
+
+#include <array>
+#include <cstdint>
+
+#include "cache/miss_shadow.hpp"
+
+namespace hob::cache {
+
+class Readahead {
+ public:
+  struct Config {
+    bool enabled = true;
+    std::uint64_t fixed_bytes = 0;  ///< always blocks of so many bytes, a power of two; 0: measured
+    double latency = 8000;          ///< of a trip, in any unit of time
+    double per_byte = 0.25;         ///< in the same unit
+    std::uint32_t first_look = 16;  ///< trips watched before the first decision
+    std::uint32_t longest_look = 512;  ///< trips watched between two decisions, at most
+    std::uint32_t credit = 4;          ///< gets that may be watched for each trip
+    double widen = 0.75;   ///< from no blocks to blocks: only if it costs at most this share
+    double change = 0.87;  ///< from one block size to another: likewise
+    /// A block is at most this share of the storage.
+    std::uint64_t storage_share = 1;
+    std::uint64_t longest_stream = std::uint64_t{1} << 20;  ///< bytes fetched at once, at most
+  };
+
+  /// Blocks of 1 << shift bytes from `begin` on; the last one ends at `end`, where the exposed
+  /// memory may end.
+  struct Plan {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint32_t shift = 0;  ///< 0: fetch what was asked for, and no more
+    explicit operator bool() const { return shift != 0; }
+  };
+  static constexpr std::uint32_t most_blocks = 8;  ///< of one plan
+
+  explicit Readahead(const Config& config);
+
+  /// A get is not in the cache. `exposed`: bytes of the target's memory that may be read.
+  /// `storage`: bytes that the cache may hold.
+  Plan on_miss(std::uint32_t target, std::uint64_t displacement, std::uint64_t size,
+               std::uint64_t exposed, std::uint64_t storage) noexcept;
+
+  /// A trip was made, for so many bytes: what on_miss() said, or less.
+  void on_trip(std::uint64_t bytes) noexcept;
+
+  /// Whether on_get() is to be called for every get, found in the cache or not.
+  bool watching() const { return watching_; }
+  void on_get(std::uint32_t target, std::uint64_t displacement, std::uint64_t size) noexcept;
+
+  /// The cache was dropped: all of it, or what overlaps these bytes of a target.
+  void on_drop() noexcept;
+  void on_drop(std::uint32_t target, std::uint64_t begin, std::uint64_t bytes) noexcept;
+
+  /// What a trip costs, as measured.
+  void set_cost(double latency, double per_byte) noexcept {
+    config_.latency = latency;
+    config_.per_byte = per_byte;
+  }
+
+  /// For good: nothing is widened any more.
+  void end() noexcept { config_.enabled = false; }
+  bool enabled() const { return config_.enabled; }
+
+  std::uint64_t block_bytes() const { return shift_ == 0 ? 0 : std::uint64_t{1} << shift_; }
+  std::uint64_t changes() const { return changes_; }
+  std::uint64_t memory_bytes() const { return sizeof(*this) + shadow_.memory_bytes(); }
+
+ private:
+  /// The sizes of MissShadow, of which the first is no blocks.
+  static constexpr std::size_t choices = MissShadow::sizes;
+
+  struct Stream {
+    std::uint32_t target = 0;
+    std::uint32_t length = 0;  ///< trips that continued it; 0: unused
+    std::uint64_t next = 0;    ///< where the last trip ended
+    std::uint64_t window = 0;  ///< bytes fetched then
+    std::uint64_t used = 0;    ///< number of the trip
+  };
+
+  double cost_of(double trips, double bytes) const {
+    return trips * config_.latency + bytes * config_.per_byte;
+  }
+  void decide();
+  Stream& stream_of(std::uint32_t target, std::uint64_t displacement);
+  Plan plan_of(std::uint64_t displacement, std::uint64_t size, std::uint64_t exposed,
+               std::uint32_t shift, std::uint64_t wish) const;
+
+  Config config_;
+  MissShadow shadow_;
+  // Since the last decision, older gets counting less.
+  std::array<double, choices> costs_{};  ///< as modelled
+  double paid_ = 0;
+  /// What was paid by what the model said, when that was the choice.
+  std::array<double, choices> bias_;
+  double mean_size_ = 64;  ///< of gets that missed, in bytes
+  std::array<Stream, 8> streams_{};
+  std::uint32_t shift_ = 0;
+  std::size_t choice_ = 0;
+  std::uint64_t storage_ = 0;
+  bool watching_ = false;
+  std::uint32_t credit_;       ///< gets that may be watched
+  std::uint32_t warming_ = 0;  ///< gets that are watched but do not count yet
+  std::uint32_t look_;
+  std::uint32_t until_look_;
+  std::uint64_t trips_ = 0;
+  std::uint64_t changes_ = 0;
+};
+
+}  // namespace hob::cache

@@ -1,0 +1,51 @@
+#pragma once
+
+// What a trip costs, learned from single gets: a latency, and a time for each byte. Bytes' share is
+// assumed until a long get was seen. Follows what gets cheaper quickly and what gets dearer slowly,
+// since a process that is put to sleep makes a get look dear.
+
+#include <algorithm>
+#include <cstdint>
+
+namespace hob::cache {
+
+/// Times are in any unit, of the caller's choice. Not thread safe.
+class TripCost {
+ public:
+  static constexpr std::uint64_t small = 1024;  ///< bytes: up to here, latency is all
+  static constexpr std::uint64_t large = 4096;  ///< bytes: from here on, their share shows
+
+  TripCost(double latency, double per_byte) : latency_(latency), per_byte_(per_byte) {}
+
+  /// One get of `bytes`, from its call to the end of its flush.
+  void add(std::uint64_t bytes, std::uint64_t spent) {
+    const auto time = static_cast<double>(spent);
+    const auto size = static_cast<double>(bytes);
+    if (bytes <= small) {
+      latency_ = seen_ ? towards(latency_, time) : time;
+      seen_ = true;
+    } else if (bytes >= large && seen_) {
+      const double rate = std::max(time - latency_, 0.0) / size;
+      per_byte_ = std::max(towards(per_byte_, rate), least_per_byte * latency_);
+    }
+  }
+
+  double latency() const { return latency_; }
+  double per_byte() const { return per_byte_; }
+  /// The latency as bytes that could be transferred in that time.
+  std::uint64_t latency_bytes() const { return static_cast<std::uint64_t>(latency_ / per_byte_); }
+
+ private:
+  /// Of the latency: a megabyte costs at least a tenth of a trip.
+  static constexpr double least_per_byte = 1e-7;
+
+  static double towards(double now, double sample) {
+    return now + (std::min(sample, 4 * now) - now) / (sample < now ? 4 : 16);
+  }
+
+  double latency_;
+  double per_byte_;
+  bool seen_ = false;  ///< a small get
+};
+
+}  // namespace hob::cache

@@ -1,0 +1,17 @@
+#include "mpi/rma/backend/exposed_sizes.hpp"
+
+#include "mpi/pmpi/real.hpp"
+
+namespace hob::mpi {
+
+void ExposedSizes::gather(std::uint64_t own, std::uint64_t smallest, std::uint64_t largest,
+                          MPI_Comm comm) {
+  common_ = own;
+  if (smallest == largest) return;
+  int size = 0;
+  real::Comm_size(comm, &size);
+  each_.resize(static_cast<std::size_t>(size));
+  real::Allgather(&own, 1, MPI_UINT64_T, each_.data(), 1, MPI_UINT64_T, comm);
+}
+
+}  // namespace hob::mpi

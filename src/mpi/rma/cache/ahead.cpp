@@ -1,0 +1,240 @@
+// Gets of blocks: how they are issued, and what happens when they arrive.
+#include "mpi/rma/cache/ahead.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "cache/block.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/cache/cached_gets.hpp"
+
+namespace hob::mpi {
+namespace {
+
+/// Displacements that begin a block must be expressed in the target's unit: with larger units, too
+/// much would be fetched in front of it.
+constexpr std::uint64_t kLargestUnit = 4096;
+
+}  // namespace
+
+std::unique_ptr<AheadFetch> AheadPool::take(std::uint64_t bytes) noexcept {
+  for (std::unique_ptr<AheadFetch>& fetch : free_) {
+    if (fetch->capacity < bytes) continue;
+    std::swap(fetch, free_.back());
+    std::unique_ptr<AheadFetch> taken = std::move(free_.back());
+    free_.pop_back();
+    return taken;
+  }
+  const std::uint64_t capacity = std::bit_ceil(bytes);
+  while (memory_ + capacity > kMost && !free_.empty()) {
+    memory_ -= free_.back()->capacity;
+    free_.pop_back();
+  }
+  if (memory_ + capacity > kMost) return nullptr;
+  std::unique_ptr<AheadFetch> fetch(new (std::nothrow) AheadFetch);
+  if (!fetch) return nullptr;
+  fetch->staging.reset(new (std::nothrow) std::byte[capacity]);
+  if (!fetch->staging) return nullptr;
+  fetch->capacity = capacity;
+  memory_ += capacity;
+  return fetch;
+}
+
+void AheadPool::give_back(std::unique_ptr<AheadFetch> fetch) noexcept {
+  if (!fetch) return;
+  fetch->blocks = {};
+  fetch->again = false;
+  const std::uint64_t capacity = fetch->capacity;
+  try {
+    free_.push_back(std::move(fetch));
+  } catch (const std::bad_alloc&) {
+    memory_ -= capacity;
+  }
+}
+
+/// Whether more than this get may be fetched: see docs/consistency.md for each condition.
+bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
+                                 const CacheableGet& wanted) const {
+  return ahead_ && ahead_->readahead.enabled() && wanted.contiguous && !get.atomic &&
+         mode() != Mode::strict && mode() != Mode::off && !t.writing() && !sharing(get, wanted, t);
+}
+
+/// A get that is missing: issues one of the blocks around it, if that is allowed and worthwhile.
+/// False if nothing was issued.
+bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted) {
+  if (!may_fetch_ahead(get, t, wanted)) return false;
+  const cache::Readahead::Plan plan =
+      ahead_->readahead.on_miss(wanted.key.target, wanted.key.displacement, wanted.size,
+                                ahead_->exposed->of(get.target), cache_->storage_bytes());
+  if (!plan) return false;
+  std::unique_ptr<AheadFetch> fetch = ahead_->pool.take(plan.end - plan.begin + kLargestUnit);
+  if (!fetch) return false;
+  return issue_blocks(get, t, wanted, std::move(fetch), [&](std::uint32_t index) {
+    return cache::reserve_blocks(*cache_, plan, wanted.key, wanted.size, index);
+  });
+}
+
+/// Whether bytes that were fetched ahead are too old to be asked for the first time.
+bool CachedGets::old_ahead(const cache::Lookup& hit) const {
+  return ahead_ && mode() == Mode::automatic && ahead_->guard.due(1, hit.fetched, ticks());
+}
+
+/// Fetches the block of a hit again, since it is old and these bytes of it were not asked for
+/// before. False if nothing was issued.
+bool CachedGets::issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
+                             const cache::Lookup& hit) {
+  if (!may_fetch_ahead(get, t, wanted)) return false;
+  cache::BlockFetch block{.shift = hit.block, .count = 1};
+  block.begin = wanted.key.displacement - hit.offset;
+  block.end =
+      std::min(block.begin + (std::uint64_t{1} << hit.block), ahead_->exposed->of(get.target));
+  block.entries[0] = hit.entry;
+  std::unique_ptr<AheadFetch> fetch = ahead_->pool.take(block.bytes() + kLargestUnit);
+  if (!fetch) return false;
+  fetch->again = true;
+  ahead_->guard.begin(ticks());
+  if (!issue_blocks(get, t, wanted, std::move(fetch), [&](std::uint32_t) { return block; }))
+    return false;
+  ++stats_.ahead_refetches;
+  return true;
+}
+
+/// Issues a get of the blocks that reserve(index of the get under way) names, and of what the
+/// program wants. The program gets its bytes when they have arrived.
+template <class Reserve>
+bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted,
+                              std::unique_ptr<AheadFetch> fetch, Reserve reserve) {
+  const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
+  if (unit == 0 || unit > kLargestUnit) {
+    ahead_->pool.give_back(std::move(fetch));
+    return false;
+  }
+  std::uint32_t index = 0;
+  const auto give_up = [&](bool added) {
+    ahead_->pool.give_back(std::move(added ? under_way_[index].ahead : fetch));
+    if (added) under_way_.remove(t.pending, index);
+    return false;
+  };
+  try {
+    index = under_way_.add(t.pending, get.target, {.purpose = Purpose::ahead});
+  } catch (const std::bad_alloc&) {
+    return give_up(false);
+  }
+  under_way_[index].ahead = std::move(fetch);
+  const cache::BlockFetch blocks = reserve(index);
+  if (blocks.count == 0) return give_up(true);
+  PendingGet& pending = under_way_[index];
+  pending.ahead->blocks = blocks;
+  const std::uint64_t first = std::min(blocks.begin, wanted.key.displacement);
+  const std::uint64_t end = std::max(blocks.end, wanted.key.displacement + wanted.size);
+  pending.displacement = first - first % unit;
+  pending.bytes = end - pending.displacement;
+  pending.buffer = pending.ahead->staging.get();
+  const auto abandon = [&] {
+    if (!pending.ahead->again)
+      for (std::uint32_t k = 0; k < blocks.count; ++k) cache_->abandon(blocks.entries[k]);
+    return give_up(true);
+  };
+  if (pending.bytes > pending.ahead->capacity) return abandon();
+  try {
+    under_way_.wait_for(pending, get.buffer, wanted.origin, wanted.size,
+                        wanted.key.displacement - pending.displacement);
+  } catch (const std::bad_alloc&) {
+    return abandon();
+  }
+  const std::uint64_t start = ticks();
+  const auto bytes = static_cast<MPI_Count>(pending.bytes);
+  const int result = native({pending.buffer, bytes, MPI_BYTE, get.target,
+                             static_cast<MPI_Aint>(pending.displacement / unit), bytes, MPI_BYTE},
+                            t);
+  if (result != MPI_SUCCESS) {
+    // The program's own get may still be right, and its error is the one to report.
+    ahead_->readahead.end();
+    under_way_.forget_waiters(pending);
+    return abandon();
+  }
+  pending.when = ticks();
+  pending.issue_ticks = pending.when - start;
+  ahead_->readahead.on_trip(pending.bytes);
+  ++stats_.ahead_gets;
+  return true;
+}
+
+/// A hit between two blocks, both of which are here or under way. False if the get must be issued.
+bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
+                             const cache::Lookup& hit) {
+  if (!wanted.contiguous_at_origin(get)) return false;
+  const std::uint64_t now = ticks();
+  if (mode() == Mode::automatic && hit.available == wanted.size &&
+      (poll_guard_.due(1, hit.fetched, now) || (hit.first && old_ahead(hit))))
+    return false;
+  const std::array<cache::Part, 2> parts = cache_->parts(wanted.key, wanted.size);
+  for (const cache::Part& part : parts)
+    if (!part.entry ||
+        (part.data == nullptr && !brings(part.cookie, get.target, part.displacement, part.bytes)))
+      return false;
+  std::byte* to = wanted.first_byte(get);
+  for (const cache::Part& part : parts) {
+    if (part.data != nullptr) {
+      std::memcpy(to, part.data, part.bytes);
+    } else {
+      PendingGet& pending = under_way_[part.cookie];
+      try {
+        under_way_.wait_for(pending, to, &layout_of(MPI_BYTE), part.bytes,
+                            part.displacement - pending.displacement);
+      } catch (const std::bad_alloc&) {
+        return false;  // what waits already is delivered twice
+      }
+    }
+    to += part.bytes;
+  }
+  ++t.hits;
+  if (HOB_UNLIKELY(verifier_.on()) && hit.available == wanted.size) {
+    cache::Lookup served = hit;
+    served.data = wanted.first_byte(get);
+    verify_hit(get, t, wanted, served);
+  }
+  if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
+  return true;
+}
+
+/// Whether that get under way is one of blocks that will bring these bytes.
+bool CachedGets::brings(std::uint32_t index, int rank, std::uint64_t displacement,
+                        std::uint64_t bytes) {
+  if (!under_way_.has(index)) return false;
+  const PendingGet& pending = under_way_[index];
+  return pending.purpose == Purpose::ahead && pending.rank == rank &&
+         displacement >= pending.displacement &&
+         displacement + bytes <= pending.displacement + pending.bytes;
+}
+
+/// Blocks have arrived.
+void CachedGets::finish_ahead(PendingGet& pending) {
+  std::unique_ptr<AheadFetch> fetch = std::move(pending.ahead);
+  const std::byte* staging = fetch->staging.get();
+  under_way_.serve_waiters(pending, staging);
+  const cache::BlockFetch& blocks = fetch->blocks;
+  for (std::uint32_t k = 0; k < blocks.count; ++k) {
+    const std::byte* from = staging + (blocks.begin_of(k) - pending.displacement);
+    if (!blocks.entries[k]) continue;
+    if (!fetch->again)
+      cache_->fill(blocks.entries[k], from, blocks.bytes_of(k), 0, pending.when);
+    else if (cache_->refresh(blocks.entries[k], from, blocks.bytes_of(k), 0, pending.when))
+      end_readahead();
+  }
+  ahead_->pool.give_back(std::move(fetch));
+}
+
+/// Bytes changed with no acquire in between: somebody writes while this process reads. What it
+/// reads next may have been announced by what it just read.
+void CachedGets::end_readahead() {
+  ++stats_.ahead_changed;
+  ahead_->readahead.end();
+  note_acquire();
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,69 @@
+// Fetching more than was asked for: what one window needs for it (docs/consistency.md, "Fetched
+// ahead").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cache/block_fetch.hpp"
+#include "cache/readahead.hpp"
+#include "cache/trip_cost.hpp"
+#include "mpi/rma/backend/exposed_sizes.hpp"
+#include "mpi/rma/cache/poll_guard.hpp"
+
+namespace hob::mpi {
+
+/// A get of blocks under way, and where its bytes arrive. They do not arrive in the cache itself:
+/// an acquire may drop the blocks, and their room be given away, while the network still writes.
+struct AheadFetch {
+  std::unique_ptr<std::byte[]> staging;
+  std::uint64_t capacity = 0;
+  cache::BlockFetch blocks;
+  bool again = false;  ///< a block that is here was fetched again, to compare
+};
+
+/// Staging memory that is used again and again. Not thread safe.
+class AheadPool {
+ public:
+  /// Null: there is no memory, or too much is under way.
+  std::unique_ptr<AheadFetch> take(std::uint64_t bytes) noexcept;
+  void give_back(std::unique_ptr<AheadFetch> fetch) noexcept;
+  std::uint64_t memory_bytes() const { return memory_; }
+
+ private:
+  static constexpr std::uint64_t kMost = std::uint64_t{32} << 20;
+
+  std::vector<std::unique_ptr<AheadFetch>> free_;
+  std::uint64_t memory_ = 0;  ///< of all, those under way included
+};
+
+/// Readahead of one window. Not thread safe.
+struct Ahead {
+  Ahead(const cache::Readahead::Config& config, std::unique_ptr<ExposedSizes> sizes,
+        const PollGuard::Config& age, double latency_ticks, double ticks_per_byte)
+      : readahead(config),
+        exposed(std::move(sizes)),
+        guard(age),
+        cost(latency_ticks, ticks_per_byte) {}
+
+  /// One get of `bytes`, alone between two flushes, took `spent` ticks.
+  void measured(std::uint64_t bytes, std::uint64_t spent) {
+    cost.add(bytes, spent);
+    readahead.set_cost(cost.latency(), cost.per_byte());
+    guard.cost(static_cast<std::uint64_t>(cost.latency()));
+  }
+
+  std::uint64_t memory_bytes() const {
+    return sizeof(*this) + readahead.memory_bytes() + exposed->memory_bytes() + pool.memory_bytes();
+  }
+
+  cache::Readahead readahead;
+  std::unique_ptr<ExposedSizes> exposed;
+  PollGuard guard;  ///< of bytes that were fetched ahead and are asked for the first time
+  cache::TripCost cost;
+  AheadPool pool;
+};
+
+}  // namespace hob::mpi

@@ -1,0 +1,222 @@
+/* Fetching more than was asked for: what the program sees must be what it sees without. Rank 0
+ * reads, the others show memory of unequal sizes. Where Hob fetches blocks of 1 KiB around every
+ * miss (HOB_READAHEAD=1K, and HOB_POLL_MS so long that nothing is fetched again), the gets that
+ * were given to the library are counted, too. */
+#define HOB_WEAK
+#include "rma_check.h"
+
+extern int HOB_Counter(const char* name, unsigned long long* value) __attribute__((weak));
+
+enum { WORDS = 1024, TAIL = 5 };
+
+static int counting;
+static MPI_Win win;
+static int* memory;
+
+static unsigned long long counted(const char* name) {
+  unsigned long long count = 0;
+  if (counting) HOB_Counter(name, &count);
+  return count;
+}
+
+static int words_of(int rank) { return WORDS + rank * TAIL; }
+static int value(int rank, int version, int word) {
+  return rank * 10000000 + version * 100000 + word;
+}
+
+static void fill(int version) {
+  for (int word = 0; word < words_of(my_rank); word++) memory[word] = value(my_rank, version, word);
+}
+
+static int get_one(int rank, int word) {
+  int got = -1;
+  MPI_Get(&got, 1, MPI_INT, rank, word, 1, MPI_INT, win);
+  MPI_Win_flush(rank, win);
+  return got;
+}
+
+static void check(const char* what, int rank, int word, int version) {
+  const int got = get_one(rank, word);
+  expect(got == value(rank, version, word), "%s: word %d of rank %d: %d, not %d", what, word, rank,
+         got, value(rank, version, word));
+}
+
+static void given(const char* what, unsigned long long before, unsigned long long most) {
+  const unsigned long long now = counted("native_gets");
+  expect(!counting || now - before <= most, "%s: %llu gets given to the library, at most %llu",
+         what, now - before, most);
+}
+
+static void given_each(const char* what, unsigned long long before, unsigned long long least) {
+  const unsigned long long now = counted("native_gets");
+  expect(!counting || now - before >= least, "%s: %llu gets given to the library, at least %llu",
+         what, now - before, least);
+}
+
+/* The blocks at the ends of unequal memory hold what is there, and no more. */
+static void whole_memory(void) {
+  for (int rank = 1; rank < ranks; rank++) {
+    const unsigned long long before = counted("native_gets");
+    for (int word = words_of(rank) - 1; word >= 0; word--) check("backwards", rank, word, 0);
+    given("backwards", before, (unsigned long long)words_of(rank) * 4 / 1024 + 2);
+  }
+}
+
+/* Gets between two blocks, and many before one flush. */
+static void between_blocks(void) {
+  int got[8][8];
+  MPI_Win_sync(win); /* forget */
+  for (int round = 0; round < 2; round++) {
+    memset(got, 0xee, sizeof got);
+    for (int i = 0; i < 8; i++) MPI_Get(got[i], 8, MPI_INT, 1, 252 + 64 * i % 512, 8, MPI_INT, win);
+    MPI_Win_flush(1, win);
+    for (int i = 0; i < 8; i++)
+      for (int k = 0; k < 8; k++)
+        expect(got[i][k] == value(1, 0, 252 + 64 * i % 512 + k), "between: %d %d: %d", i, k,
+               got[i][k]);
+  }
+}
+
+/* Own writes under way: the block could hold what they overwrite. */
+static void own_writes(void) {
+  int mine = -5;
+  MPI_Win_sync(win);
+  check("before", 1, 10, 0);
+  const unsigned long long before = counted("native_gets");
+  MPI_Put(&mine, 1, MPI_INT, 1, 12, 1, MPI_INT, win);
+  check("while a put is under way", 1, 11, 0);
+  expect(get_one(1, 12) == mine, "own write: %d", get_one(1, 12));
+  check("beside it", 1, 13, 0);
+  given_each("own writes", before, 2);
+  mine = value(1, 0, 12);
+  MPI_Put(&mine, 1, MPI_INT, 1, 12, 1, MPI_INT, win);
+  MPI_Win_flush(1, win);
+  check("after the put", 1, 12, 0);
+}
+
+/* A get that is under way while its block is overwritten by this process elsewhere. */
+static void written_while_pending(void) {
+  int first = -1, mine = -7;
+  MPI_Win_sync(win);
+  MPI_Get(&first, 1, MPI_INT, 1, 20, 1, MPI_INT, win);
+  MPI_Put(&mine, 1, MPI_INT, 1, 25, 1, MPI_INT, win);
+  MPI_Win_flush(1, win);
+  expect(first == value(1, 0, 20), "pending: %d", first);
+  expect(get_one(1, 25) == mine, "pending, written: %d", get_one(1, 25));
+  mine = value(1, 0, 25);
+  MPI_Put(&mine, 1, MPI_INT, 1, 25, 1, MPI_INT, win);
+  MPI_Win_flush(1, win);
+}
+
+/* Requests bring their bytes when they complete, and leave the buffer alone afterwards. */
+static void requests(void) {
+  MPI_Request request;
+  int got = -1;
+  MPI_Win_sync(win);
+  check("a block", 1, 40, 0);
+  for (int word = 40; word < 300; word += 13) {
+    MPI_Rget(&got, 1, MPI_INT, 1, word, 1, MPI_INT, win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(got == value(1, 0, word), "request: word %d: %d", word, got);
+    got = -3;
+    MPI_Win_flush(1, win);
+    expect(got == -3, "request: the buffer was written after the wait");
+  }
+}
+
+/* What was fetched ahead ends with an acquire, as everything does. */
+static void versions(void) {
+  for (int version = 0; version < 4; version++) {
+    if (my_rank == 0) {
+      MPI_Win_lock_all(0, win);
+      for (int word = version; word < WORDS; word += 37) check("version", 1, word, version);
+      MPI_Win_unlock_all(win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank != 0) {
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, my_rank, 0, win);
+      fill(version + 1 < 4 ? version + 1 : 0);
+      MPI_Win_unlock(my_rank, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+/* The same with fences, where each one is an acquire. */
+static void fences(void) {
+  for (int version = 0; version < 3; version++) {
+    int got[3] = {-1, -1, -1};
+    MPI_Win_fence(0, win);
+    if (my_rank == 0)
+      for (int i = 0; i < 3; i++) MPI_Get(&got[i], 1, MPI_INT, 1, 100 * i + 3, 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    if (my_rank == 0)
+      for (int i = 0; i < 3; i++)
+        expect(got[i] == value(1, version, 100 * i + 3), "fence: %d: %d", i, got[i]);
+    if (my_rank != 0) fill(version + 1 < 3 ? version + 1 : 0);
+  }
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+}
+
+/* Memory that comes and goes is never read beyond what was asked for. */
+static void dynamic(void) {
+  MPI_Win window;
+  MPI_Aint where = 0;
+  int* attached = malloc(64 * sizeof(int));
+  for (int i = 0; i < 64; i++) attached[i] = i;
+  MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Win_attach(window, attached, 64 * sizeof(int));
+  MPI_Get_address(attached, &where);
+  MPI_Bcast(&where, 1, MPI_AINT, 1, MPI_COMM_WORLD);
+  if (my_rank == 0) {
+    const unsigned long long before = counted("ahead_gets");
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window);
+    for (int i = 0; i < 64; i++) {
+      int got = -1;
+      MPI_Get(&got, 1, MPI_INT, 1, where + 4 * i, 1, MPI_INT, window);
+      MPI_Win_flush(1, window);
+      expect(got == i, "dynamic: %d: %d", i, got);
+    }
+    MPI_Win_unlock(1, window);
+    expect(counted("ahead_gets") == before, "fetched ahead in a dynamic window");
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_detach(window, attached);
+  MPI_Win_free(&window);
+  free(attached);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const char* poll = getenv("HOB_POLL_MS");
+  const char* size = getenv("HOB_READAHEAD");
+  counting = HOB_Counter && poll && atof(poll) > 1000 && size && strcmp(size, "1K") == 0;
+  MPI_Alloc_mem((MPI_Aint)sizeof(int) * words_of(my_rank), MPI_INFO_NULL, &memory);
+  fill(0);
+  MPI_Win_create(memory, (MPI_Aint)sizeof(int) * words_of(my_rank), sizeof(int), MPI_INFO_NULL,
+                 MPI_COMM_WORLD, &win);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (my_rank == 0) {
+    MPI_Win_lock_all(0, win);
+    whole_memory();
+    between_blocks();
+    own_writes();
+    written_while_pending();
+    requests();
+    MPI_Win_unlock_all(win);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  versions();
+  fences();
+  dynamic();
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_free(&win);
+  MPI_Free_mem(memory);
+  int all = 0;
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (my_rank == 0) printf("%d failures\n", all);
+  MPI_Finalize();
+  return all != 0;
+}

@@ -1,0 +1,307 @@
+#include "cache/readahead.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "cache/block.hpp"
+#include "cache/block_fetch.hpp"
+#include "cache/cache.hpp"
+#include "cache/miss_shadow.hpp"
+#include "cache/trip_cost.hpp"
+
+namespace hob::cache {
+namespace {
+
+constexpr std::uint64_t kilo = 1024;
+constexpr std::uint64_t mega = kilo * kilo;
+
+Config fixed(std::uint64_t bytes, Policy policy = Policy::standard) {
+  Config config;
+  config.policy = policy;
+  config.index_slots = 4096;
+  config.storage_bytes = bytes;
+  config.adaptation.enabled = false;
+  return config;
+}
+
+/// A cache with readahead over a target of `exposed` bytes whose byte i is i % 251.
+class World {
+ public:
+  World(std::uint64_t exposed, std::uint64_t storage, Readahead::Config config = {})
+      : exposed_(exposed), cache_(Cache::create(fixed(storage))), ahead_(config) {}
+
+  void get(std::uint64_t displacement, std::uint64_t size) {
+    const Key key{1, displacement, 0};
+    const Lookup found = cache_->find(key, size);
+    if (ahead_.watching()) ahead_.on_get(1, displacement, size);
+    if (found.kind == Hit::full) {
+      for (std::uint64_t i = 0; i < size; ++i) ASSERT_EQ(found.data[i], byte_at(displacement + i));
+      return;
+    }
+    if (found.kind == Hit::split && found.available == size) return;
+    ++trips_;
+    if (const auto plan =
+            ahead_.on_miss(1, displacement, size, exposed_, cache_->storage_bytes())) {
+      EXPECT_LE(plan.begin, displacement);
+      EXPECT_GE(plan.end, displacement + size);
+      EXPECT_LE(plan.end, exposed_);
+      const BlockFetch fetch = reserve_blocks(*cache_, plan, key, size, 0);
+      if (fetch.count != 0) {
+        for (std::uint32_t k = 0; k < fetch.count; ++k)
+          fill(fetch.entries[k], fetch.begin_of(k), fetch.bytes_of(k));
+        ahead_.on_trip(fetch.bytes());
+        bytes_ += fetch.bytes();
+        return;
+      }
+    }
+    ahead_.on_trip(size);
+    bytes_ += size;
+    fill(cache_->reserve(key, size).entry, displacement, size);
+  }
+
+  std::uint64_t take_trips() { return std::exchange(trips_, 0); }
+  std::uint64_t take_bytes() { return std::exchange(bytes_, 0); }
+  Cache& cache() { return *cache_; }
+  Readahead& ahead() { return ahead_; }
+  void drop_all() {
+    cache_->drop_all();
+    ahead_.on_drop();
+  }
+
+ private:
+  static std::byte byte_at(std::uint64_t i) { return static_cast<std::byte>(i % 251); }
+  void fill(EntryId entry, std::uint64_t displacement, std::uint64_t size) {
+    if (!entry) return;
+    std::vector<std::byte> bytes(size);
+    for (std::uint64_t i = 0; i < size; ++i) bytes[i] = byte_at(displacement + i);
+    EXPECT_TRUE(cache_->fill(entry, bytes.data(), size));
+  }
+
+  std::uint64_t exposed_;
+  std::unique_ptr<Cache> cache_;
+  Readahead ahead_;
+  std::uint64_t trips_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+TEST(Block, PartsAreSixtyFourths) {
+  EXPECT_EQ(block_parts(8, 0, 1), 1u);
+  EXPECT_EQ(block_parts(8, 3, 2), 3u);
+  EXPECT_EQ(block_parts(8, 252, 4), std::uint64_t{1} << 63);
+  EXPECT_EQ(block_parts(20, 0, mega), ~std::uint64_t{0});
+  EXPECT_EQ(bytes_of_parts(16, 7), 3 * kilo);
+  for (std::uint32_t shift = min_block_shift; shift <= max_block_shift; ++shift) {
+    EXPECT_TRUE(is_block(block_layout(shift)));
+    EXPECT_EQ(block_shift(block_layout(shift)), shift);
+  }
+  EXPECT_FALSE(is_block(0));
+  EXPECT_FALSE(is_block(std::uint64_t{1} << 40));
+}
+
+TEST(MissShadow, RemembersAsManyBlocksAsFit) {
+  MissShadow shadow;
+  ASSERT_TRUE(shadow.set_capacity(8 * kilo, 64));
+  EXPECT_FALSE(shadow.note(2, 1, 5));
+  EXPECT_TRUE(shadow.note(2, 1, 5));
+  EXPECT_FALSE(shadow.note(2, 2, 5)) << "another target";
+  EXPECT_FALSE(shadow.note(4, 1, 5)) << "a block of 16 KiB does not fit";
+  EXPECT_FALSE(shadow.note(4, 1, 5));
+  for (std::uint64_t n = 100; n < 200; ++n) shadow.note(2, 1, n);
+  EXPECT_FALSE(shadow.note(2, 1, 5)) << "long gone";
+  shadow.forget();
+  EXPECT_FALSE(shadow.note(2, 1, 5));
+  EXPECT_FALSE(shadow.note(1, 1, 20));
+  shadow.forget(1, 5 * kilo + 100, 8);  // the 1 KiB block 5, the 256 B block 20
+  EXPECT_FALSE(shadow.note(2, 1, 5));
+  EXPECT_FALSE(shadow.note(1, 1, 20));
+  EXPECT_TRUE(shadow.note(1, 1, 20));
+}
+
+TEST(Blocks, ServeWhatLiesInThemAndBetweenThem) {
+  const auto cache = Cache::create(fixed(mega));
+  std::vector<std::byte> bytes(3 * kilo);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i % 251);
+  const Readahead::Plan plan{0, 2500, 10};  // the exposed memory ends at 2500
+  cache->find({1, 900, 0}, 50);
+  const BlockFetch fetch = reserve_blocks(*cache, plan, {1, 900, 0}, 50, 7);
+  ASSERT_EQ(fetch.count, 3u);
+  EXPECT_EQ(fetch.bytes_of(2), 2500u - 2 * kilo);
+  const Lookup pending = cache->find({1, 1000, 0}, 10);
+  EXPECT_EQ(pending.kind, Hit::pending_full);
+  EXPECT_EQ(pending.cookie, 7u);
+  EXPECT_EQ(cache->find({1, 1000, 0}, 100).kind, Hit::split);
+  for (std::uint32_t k = 0; k < 3; ++k)
+    ASSERT_TRUE(
+        cache->fill(fetch.entries[k], bytes.data() + fetch.begin_of(k), fetch.bytes_of(k), 0, 11));
+  const Lookup asked = cache->find({1, 900, 0}, 50);
+  EXPECT_EQ(asked.kind, Hit::full);
+  EXPECT_EQ(asked.block, 10u);
+  EXPECT_FALSE(asked.first) << "it was fetched for these bytes";
+  EXPECT_EQ(asked.fetched, 11u);
+  EXPECT_EQ(std::memcmp(asked.data, bytes.data() + 900, 50), 0);
+  const Lookup first = cache->find({1, 100, 0}, 8);
+  EXPECT_TRUE(first.first);
+  EXPECT_FALSE(cache->find({1, 100, 0}, 8).first);
+  const Lookup between = cache->find({1, 2000, 0}, 200);
+  ASSERT_EQ(between.kind, Hit::split);
+  EXPECT_EQ(between.available, 200u);
+  std::uint64_t at = 2000;
+  for (const Part& part : cache->parts({1, 2000, 0}, 200)) {
+    ASSERT_NE(part.data, nullptr);
+    EXPECT_EQ(std::memcmp(part.data, bytes.data() + at, part.bytes), 0);
+    at += part.bytes;
+  }
+  EXPECT_EQ(at, 2200u);
+  EXPECT_EQ(cache->find({1, 2450, 0}, 50).kind, Hit::full);
+  EXPECT_EQ(cache->find({1, 2450, 0}, 51).kind, Hit::missing) << "beyond what was fetched";
+  EXPECT_EQ(cache->find({2, 100, 0}, 8).kind, Hit::missing) << "another target";
+  cache->drop_range(1, 1500, 1);
+  EXPECT_EQ(cache->find({1, 1400, 0}, 8).kind, Hit::missing);
+  EXPECT_EQ(cache->find({1, 100, 0}, 8).kind, Hit::full);
+  const Lookup half = cache->find({1, 1000, 0}, 100);
+  ASSERT_EQ(half.kind, Hit::split);
+  EXPECT_EQ(half.available, 0u);
+  const auto parts = cache->parts({1, 1000, 0}, 100);
+  EXPECT_NE(parts[0].data, nullptr);
+  EXPECT_FALSE(parts[1].entry);
+  cache->drop_all();
+  EXPECT_EQ(cache->find({1, 100, 0}, 8).kind, Hit::missing);
+}
+
+TEST(Blocks, SpeculativeBytesAreCounted) {
+  World world(mega, mega, {.fixed_bytes = 4 * kilo});
+  world.get(0, 64);
+  EXPECT_EQ(world.cache().stats().ahead_bytes, 4 * kilo - 64);
+  world.get(64, 64);
+  world.get(64, 64);
+  EXPECT_EQ(world.cache().stats().ahead_hits, 1u);
+  EXPECT_EQ(world.cache().stats().ahead_used_bytes, 64u);
+  EXPECT_EQ(world.take_trips(), 1u);
+}
+
+TEST(Blocks, HitsInARowAreHitsOnTheSameBytes) {
+  World world(mega, mega, {.fixed_bytes = 4 * kilo});
+  world.get(0, 64);
+  EXPECT_EQ(world.cache().find({1, 0, 0}, 8).consecutive, 1u);
+  EXPECT_EQ(world.cache().find({1, 0, 0}, 8).consecutive, 2u);
+  EXPECT_EQ(world.cache().find({1, 8, 0}, 8).consecutive, 1u) << "nobody polls a stream";
+}
+
+TEST(Blocks, APartOfABlockFetchedAgainLeavesItsAge) {
+  World world(mega, mega, {.fixed_bytes = 4 * kilo});
+  world.get(0, 64);
+  const Lookup found = world.cache().find({1, 0, 0}, 8);
+  const std::vector<std::byte> changed(8, std::byte{77});
+  EXPECT_TRUE(world.cache().refresh(found.entry, changed.data(), 8, 0, 99));
+  EXPECT_EQ(world.cache().find({1, 0, 0}, 8).fetched, found.fetched);
+}
+
+TEST(Readahead, FixedBlocksNeverLeaveTheExposedMemory) {
+  std::mt19937_64 random(3);
+  for (const std::uint64_t exposed : {std::uint64_t{100}, std::uint64_t{4096}, 10 * kilo + 7}) {
+    World world(exposed, mega, {.fixed_bytes = 4 * kilo});
+    for (int i = 0; i < 500; ++i) {
+      const std::uint64_t at = random() % exposed;
+      world.get(at, 1 + random() % std::min<std::uint64_t>(exposed - at, 200));
+    }
+    EXPECT_LE(world.take_trips(), 1 + exposed / (4 * kilo));
+  }
+  Readahead ahead({.fixed_bytes = 4 * kilo});
+  EXPECT_FALSE(ahead.on_miss(1, 4090, 10, 4096, mega)) << "beyond the end: not ours to judge";
+  EXPECT_FALSE(ahead.on_miss(1, 0, 10, 0, mega)) << "no size is known";
+}
+
+TEST(Readahead, WidensWhereItPays) {
+  World world(mega, 4 * mega);
+  for (std::uint64_t at = 0; at < mega; at += 64) world.get(at, 64);
+  EXPECT_LT(world.take_trips(), 100u) << "of 16384 gets in order";
+}
+
+TEST(Readahead, LeavesGetsWithoutLocalityAlone) {
+  std::mt19937_64 random(5);
+  constexpr std::uint64_t exposed = std::uint64_t{1} << 36;
+  World world(exposed, 4 * mega);
+  for (int i = 0; i < 5000; ++i) world.get(random() % (exposed / 64) * 64, 64);
+  EXPECT_EQ(world.take_trips(), 5000u);
+  EXPECT_LE(world.take_bytes(), 5000u * 64 * 11 / 10);
+}
+
+TEST(Readahead, ReadsRowsInRandomOrder) {
+  std::mt19937_64 random(5);
+  std::vector<std::uint64_t> rows(512);
+  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = i;
+  std::shuffle(rows.begin(), rows.end(), random);
+  World world(rows.size() * 4 * kilo, 4 * mega);
+  for (const std::uint64_t row : rows)
+    for (std::uint64_t at = 0; at < 4 * kilo; at += 64) world.get(row * 4 * kilo + at, 64);
+  EXPECT_LT(world.take_trips(), rows.size() * 64 / 20);
+}
+
+TEST(Readahead, StopsWhenTheProgramStopsBeingLocal) {
+  std::mt19937_64 random(5);
+  constexpr std::uint64_t exposed = std::uint64_t{1} << 36;
+  World world(exposed, 4 * mega);
+  for (std::uint64_t at = 0; at < mega; at += 64) world.get(at, 64);
+  for (int i = 0; i < 5000; ++i) world.get(random() % (exposed / 64) * 64, 64);
+  EXPECT_EQ(world.ahead().block_bytes(), 0u);
+  world.take_bytes();
+  world.take_trips();
+  for (int i = 0; i < 5000; ++i) world.get(random() % (exposed / 64) * 64, 64);
+  EXPECT_LE(world.take_bytes(), 5000u * 64 * 11 / 10);
+  world.take_trips();
+  for (std::uint64_t at = 8 * mega; at < 9 * mega; at += 64) world.get(at, 64);
+  EXPECT_LT(world.take_trips(), 1000u) << "it looks again";
+}
+
+TEST(Readahead, DroppedBlocksDoNotCountAsSpared) {
+  World world(64 * mega, 4 * mega);
+  std::uint64_t at = 0;
+  for (int i = 0; i < 4000; ++i) {
+    world.get(at, 64);
+    at = (at + 64) % mega;
+    world.drop_all();
+  }
+  EXPECT_EQ(world.ahead().block_bytes(), 0u);
+  EXPECT_LE(world.take_bytes(), 4000u * 64 * 11 / 10);
+}
+
+TEST(TripCost, LearnsLatencyAndBytes) {
+  TripCost cost(1000, 0.5);
+  cost.add(65536, 100000);
+  EXPECT_EQ(cost.per_byte(), 0.5) << "without a latency, it says nothing";
+  for (int i = 0; i < 100; ++i) {
+    cost.add(64, 8000);
+    cost.add(65536, 8000 + 16384);
+  }
+  EXPECT_NEAR(cost.latency(), 8000, 100);
+  EXPECT_NEAR(cost.per_byte(), 0.25, 0.01);
+  EXPECT_NEAR(static_cast<double>(cost.latency_bytes()), 32000, 2000);
+  cost.add(64, 80000000);  // the process slept
+  EXPECT_LT(cost.latency(), 10000);
+}
+
+TEST(Readahead, EndsForGood) {
+  World world(mega, 4 * mega);
+  world.ahead().end();
+  for (std::uint64_t at = 0; at < 64 * kilo; at += 64) world.get(at, 64);
+  EXPECT_EQ(world.take_trips(), kilo);
+}
+
+TEST(Readahead, BlocksTakeTheRoomOfManySmallEntries) {
+  World world(16 * mega, 64 * kilo, {.fixed_bytes = 0});
+  for (std::uint64_t at = 0; at < 16 * mega; at += 8 * kilo)
+    for (int again = 0; again < 3; ++again) world.get(at, 16);
+  const std::uint64_t full = world.cache().used_bytes();
+  EXPECT_GT(full, 0u);
+  const Readahead::Plan plan{0, 64 * kilo, 15};
+  world.cache().find({2, 0, 0}, 16);
+  const BlockFetch fetch = reserve_blocks(world.cache(), plan, {2, 0, 0}, 16, 0);
+  EXPECT_GE(fetch.count, 1u);
+  EXPECT_TRUE(fetch.entries[0]);
+}
+
+}  // namespace
+}  // namespace hob::cache
