@@ -136,8 +136,10 @@ foreach(mpi IN LISTS HOB_MPIS)
     # A launcher that does not care.
     hob_ghost_test(vanish_unseen crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone
       SAYS "ended without MPI_Finalize" LAUNCHER "-disable-auto-cleanup" ARGS vanish)
-    hob_ghost_test(killed_unseen crash ${mpi} RANKS 2 GHOSTS 1 NODES 2 EXPECT gone
-      SAYS "ended before the program did" LAUNCHER "-disable-auto-cleanup" ARGS ghost)
+    if(mpi STREQUAL "mpich4")  # the others' own network says so first, and ends the job
+      hob_ghost_test(killed_unseen crash ${mpi} RANKS 2 GHOSTS 1 NODES 2 EXPECT gone
+        SAYS "ended before the program did" LAUNCHER "-disable-auto-cleanup" ARGS ghost)
+    endif()
   endif()
   # ulimit -f: the shared memory is no file then.
   hob_ghost_test(file_limit rma ${mpi} RANKS 3 GHOSTS 1 NODES 1 FILE_LIMIT 10485760)
@@ -146,8 +148,8 @@ endforeach()
 if("mpich4" IN_LIST HOB_MPIS)
   # Over TCP its MPI_Finalize ends in less than half of the runs by itself, where four ranks used one-sided
   # operations, and as seldom with ghosts.
-  hob_ghost_test(finalize_tcp sums mpich4 RANKS 4 GHOSTS 0 NODES 1 RUNS 6 ENV "UCX_TLS=tcp,self")
-  hob_ghost_test(finalize_tcp_2 rma mpich4 RANKS 2 GHOSTS 1 NODES 2 RUNS 4 ENV "UCX_TLS=tcp,self")
+  hob_ghost_test(finalize_tcp sums mpich4 RANKS 4 GHOSTS 0 NODES 1 RUNS 3 ENV "UCX_TLS=tcp,self")
+  hob_ghost_test(finalize_tcp_2 rma mpich4 RANKS 2 GHOSTS 1 NODES 2 RUNS 3 ENV "UCX_TLS=tcp,self")
 endif()
 foreach(binding segment random operations bytes)
   hob_ghost_test(rma_${binding} rma mpich5 RANKS 2 GHOSTS 2 NODES 2 BINDING ${binding})
