@@ -88,7 +88,8 @@ bool set_first_attribute_of_self() {
   return set;
 }
 
-/// Open MPI with many threads calls delete callbacks under a lock that freeing a communicator takes.
+/// Open MPI with many threads calls delete callbacks under a lock that freeing a communicator
+/// takes.
 bool locks_attributes() {
 #if defined(OPEN_MPI)
   return many_threads;
