@@ -62,8 +62,8 @@ double run(const Pattern& pattern, Binding binding) {
       };
       if (binding == Binding::segment) {
         const std::uint64_t at = number * 8 % std::max<std::uint64_t>(sizes[target] - bytes + 8, 8);
-        for (const auto& part : hob::ghost::split(segments.pieces(target),
-                                                  {{static_cast<std::int64_t>(at), bytes}}, 8))
+        const hob::ghost::Block whole{static_cast<std::int64_t>(at), bytes};
+        for (const auto& part : hob::ghost::split(segments.pieces(target), {&whole, 1}, 8))
           give(part.ghost, hob::ghost::total_bytes(part.target));
         return;
       }

@@ -13,6 +13,17 @@
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/progress/ucx.hpp"
 
+#if defined(OPEN_MPI)
+
+namespace hob::mpi::ucx {
+
+Finalizing::Finalizing() = default;
+Finalizing::~Finalizing() = default;
+
+}  // namespace hob::mpi::ucx
+
+#else
+
 namespace hob::mpi::ucx {
 namespace {
 
@@ -125,7 +136,6 @@ Finalizing::~Finalizing() {
 
 }  // namespace hob::mpi::ucx
 
-#if !defined(OPEN_MPI)
 extern "C" {
 
 HOB_EXPORT int ucp_worker_create(void* context, const void* params, void** worker) {
@@ -159,4 +169,5 @@ HOB_EXPORT void ucp_worker_destroy(void* worker) {
 }
 
 }  // extern "C"
+
 #endif
