@@ -15,6 +15,7 @@ BlockFetch reserve_blocks(Cache& cache, const Readahead::Plan& plan, const Key& 
   BlockFetch fetch{.begin = plan.begin, .end = plan.end, .shift = plan.shift};
   while (fetch.begin < fetch.end && cache.entry_of(key_at(fetch.begin))) fetch.begin += block;
   if (fetch.begin >= fetch.end) return {};
+  if (plan.into_free_room && cache.used_bytes() + fetch.bytes() > cache.storage_bytes()) return {};
   const std::uint64_t asked_end = key.displacement + size;
   for (std::uint64_t begin = fetch.begin; begin < fetch.end; begin += block) {
     const std::uint64_t end = std::min(begin + block, fetch.end);

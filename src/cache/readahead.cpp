@@ -130,7 +130,7 @@ Readahead::Plan Readahead::plan_of(std::uint64_t displacement, std::uint64_t siz
   if (last - begin > block) return {};
   const std::uint64_t blocks =
       std::clamp<std::uint64_t>(wish >> shift, 1 + (last - begin) / block, most_blocks);
-  return {begin, std::min(begin + blocks * block, exposed), shift};
+  return {begin, std::min(begin + blocks * block, exposed), shift, config_.fixed_bytes == 0};
 }
 
 Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacement,

@@ -48,6 +48,9 @@ class Readahead {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     std::uint32_t shift = 0;  ///< 0: fetch what was asked for, and no more
+    /// Only where nothing has to be evicted for it: bytes that nobody asked for yet are worth less
+    /// than what the cache holds. Not where the user set the block size.
+    bool into_free_room = true;
     explicit operator bool() const { return shift != 0; }
   };
   static constexpr std::uint32_t most_blocks = 8;  ///< of one plan
