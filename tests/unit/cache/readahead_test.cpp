@@ -296,8 +296,11 @@ TEST(Readahead, BlocksTakeTheRoomOfManySmallEntries) {
     for (int again = 0; again < 3; ++again) world.get(at, 16);
   const std::uint64_t full = world.cache().used_bytes();
   EXPECT_GT(full, 0u);
-  const Readahead::Plan plan{0, 64 * kilo, 15};
+  Readahead::Plan plan{0, 64 * kilo, 15};
   world.cache().find({2, 0, 0}, 16);
+  EXPECT_EQ(reserve_blocks(world.cache(), plan, {2, 0, 0}, 16, 0).count, 0u)
+      << "nothing is evicted for what was only measured to pay";
+  plan.into_free_room = false;
   const BlockFetch fetch = reserve_blocks(world.cache(), plan, {2, 0, 0}, 16, 0);
   EXPECT_GE(fetch.count, 1u);
   EXPECT_TRUE(fetch.entries[0]);
