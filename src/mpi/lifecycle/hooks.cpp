@@ -13,6 +13,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/progress.hpp"
 #include "mpi/progress/ucx_closing.hpp"
 
 namespace hob::mpi {
@@ -143,6 +144,10 @@ int on_Finalize() {
   // were set last first. Their callbacks are the program's, and may communicate: Hob ends in the
   // last.
   if (--users == 0 && !finishes_with_self) finish();
+  if (finishes_with_self) {
+    end_library_callbacks();
+    hand_all_over();  // nobody would match them while the library waits for others
+  }
   const ucx::Finalizing closing;
   return real::Finalize();
 }

@@ -14,6 +14,7 @@ std::vector<Poller>& pollers() {
 }
 
 std::atomic<bool> ended{false};
+std::atomic<bool> callbacks_ended{false};  // of the library's alone
 thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
 
 }  // namespace
@@ -21,12 +22,13 @@ thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
 void add_poller(const Poller& poller) { pollers().push_back(poller); }
 
 void begin_polling() {
-  ended = false;
+  ended = callbacks_ended = false;
   pollers().clear();
 }
 
 void end_polling() { ended = true; }
-bool polling_ended() { return ended; }
+void end_library_polling() { callbacks_ended = true; }
+bool polling_ended() { return ended || callbacks_ended; }
 
 void advance() {
   if (advancing || ended) return;

@@ -20,6 +20,8 @@ void begin_polling();
 
 /// From now on, advance() does nothing.
 void end_polling();
+/// From now on, callbacks that the library waits for say that they are done; advance() goes on.
+void end_library_polling();
 bool polling_ended();
 
 /// Advances every part once. A call from within itself does nothing.

@@ -30,6 +30,8 @@ int from_open_mpi() {
 }
 
 std::atomic<bool> installed{false};
+/// MPICH's MPI_Finalize first waits until all that MPIX_Async_start has started is done.
+bool waited_for_at_end = false;
 
 void install_callback() {
   if (installed.exchange(true) || !callbacks_wanted) return;
@@ -42,7 +44,7 @@ void install_callback() {
   if (ucx::serves()) {
     library_calls_back = windows_call_back = true;
   } else if (auto start = reinterpret_cast<MpichAsyncStart>(real::find("MPIX_Async_start"))) {
-    library_calls_back = start(from_mpich, nullptr, kMpichNoStream) == 0;
+    library_calls_back = waited_for_at_end = start(from_mpich, nullptr, kMpichNoStream) == 0;
   }
 }
 
@@ -73,6 +75,11 @@ void none_under_way() {
 
 void Blocking::enter() { helper::enter(); }
 void Blocking::leave() { helper::leave(); }
+
+void end_library_callbacks() {
+  end_library_polling();
+  if (waited_for_at_end) library_calls_back = false;
+}
 
 void end_callbacks() {
   end_polling();

@@ -70,6 +70,10 @@ inline void advance_polling() {
   if (HOB_UNLIKELY(parts_under_way.load(std::memory_order_relaxed) != 0)) advance();
 }
 
+/// Before the library's MPI_Finalize, while Hob goes on until its end: a library that waits for
+/// callbacks to end does not call back any more.
+void end_library_callbacks();
+
 /// MPI ends: no more calls from within the library, and no helper.
 void end_callbacks();
 
