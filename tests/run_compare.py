@@ -83,7 +83,12 @@ SETTINGS = {
     "always-verify": {**WORK, "HOB_CACHE": "always", "HOB_VERIFY": "1"},
     "user": {**WORK, "HOB_CACHE": "user"},
     # Nothing is fetched again, so that a program can count what is fetched at all.
-    "counted": {**WORK, "HOB_POLL_MS": "1000000", "HOB_POLL_HITS": "1000000"},
+    "counted": {
+        **WORK,
+        "HOB_POLL_MS": "1000000",
+        "HOB_POLL_HITS": "1000000",
+        "HOB_READAHEAD": "off",
+    },
     "share-counted": {**SHARE, "HOB_POLL_MS": "1000000", "HOB_POLL_HITS": "1000000"},
     "share": SHARE,
     "share-tiny": {**SHARE, **TINY, "HOB_CACHE_SHARE_SIZE": "64K"},

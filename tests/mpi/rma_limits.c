@@ -38,7 +38,8 @@ static void without_memory(int early) {
   if (my_rank == 0) {
     /* What the library needs for gets of this kind, it has afterwards. */
     MPI_Get(buffer, BYTES, MPI_BYTE, last, 0, BYTES, MPI_BYTE, win);
-    MPI_Get(buffer, 150, MPI_BYTE, 0, 0, 150, MPI_BYTE, win);
+    unsigned char own[150];
+    MPI_Get(own, 150, MPI_BYTE, 0, 0, 150, MPI_BYTE, win);
     MPI_Win_flush_all(win);
     for (int i = 0; i < 100 && !early; ++i) {
       MPI_Get(buffer, 50, MPI_BYTE, last, i * 200, 1, spread, win);
