@@ -218,7 +218,8 @@ class CachedGets final : private RequestOwner {
   NodeSharing sharing_;
   Verifier verifier_;
   std::unique_ptr<Ahead> ahead_;           ///< null: nothing is fetched ahead
-  std::unique_ptr<ExposedSizes> exposed_;  ///< until the first miss: then ahead_ has it
+  std::unique_ptr<ExposedSizes> exposed_;  ///< until a few gets have missed: then ahead_ has it
+  std::uint32_t misses_before_ahead_ = 0;
   RequestWatch* watch_;           ///< deletes itself
 
   GetStats stats_;
