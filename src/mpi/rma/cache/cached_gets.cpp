@@ -181,20 +181,11 @@ int CachedGets::get(const Get& get) {
   }
   if (int result = MPI_SUCCESS; sharing(get, wanted, t) && serve_shared(get, t, wanted, result))
     return result;
-  if (HOB_UNLIKELY(exposed_ != nullptr)) {
-    // What readahead watches takes more memory than a window of a few gets is worth.
-    constexpr std::uint32_t kFewMisses = 8;
-    if (options_.readahead.fixed_bytes != 0 || ++misses_before_ahead_ > kFewMisses) start_ahead();
-  }
   if (ahead_ && issue_ahead(get, t, wanted)) return MPI_SUCCESS;
   return issue(get, t, wanted, !t.writing());
 }
 
 void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
-  exposed_ = std::move(exposed);
-}
-
-void CachedGets::start_ahead() {
   // Before anything is measured: a few microseconds, and four gigabytes a second.
   constexpr double kLatencyNanoseconds = 8000, kNanosecondsPerByte = 0.25;
   // Bytes that nobody asked for yet get old sooner than others.
@@ -203,7 +194,7 @@ void CachedGets::start_ahead() {
   cache::Readahead::Config config = options_.readahead;
   config.latency = kLatencyNanoseconds * tick;
   config.per_byte = kNanosecondsPerByte * tick;
-  ahead_.reset(new (std::nothrow) Ahead(config, std::move(exposed_),
+  ahead_.reset(new (std::nothrow) Ahead(config, std::move(exposed),
                                         {.hits = ~std::uint32_t{0},
                                          .age = in_ticks(options_.poll_nanoseconds) / kSooner,
                                          .share = options_.poll_share},

@@ -157,7 +157,6 @@ class CachedGets final : private RequestOwner {
   void drive_progress();
 
   // ahead.cpp: fetching more than was asked for
-  void start_ahead();
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
   bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted);
   bool old_ahead(const cache::Lookup& hit) const;
@@ -217,9 +216,7 @@ class CachedGets final : private RequestOwner {
   std::uint64_t last_mpi_;  ///< when the library was entered last, as far as is known
   NodeSharing sharing_;
   Verifier verifier_;
-  std::unique_ptr<Ahead> ahead_;           ///< null: nothing is fetched ahead
-  std::unique_ptr<ExposedSizes> exposed_;  ///< until a few gets have missed: then ahead_ has it
-  std::uint32_t misses_before_ahead_ = 0;
+  std::unique_ptr<Ahead> ahead_;  ///< null: nothing is fetched ahead
   RequestWatch* watch_;           ///< deletes itself
 
   GetStats stats_;
