@@ -48,7 +48,7 @@ struct Window {
   bool used = false;           ///< fence: some operation was issued since the last fence
   bool stored = false;         ///< somebody stored into own memory since the last synchronisation
   bool read_only = false;      ///< promised for the epoch that is open (NOPUT)
-  bool shared_only = false;    ///< nobody locks it exclusively: shared locks may say NOCHECK
+  bool shared_only = false;    ///< no exclusive lock of it, ever: shared locks may say NOCHECK
   bool opened = false;         ///< fence, PSCW: an epoch is open
   bool big = false;
   std::vector<Ranks> access;  ///< PSCW: per origin, its targets

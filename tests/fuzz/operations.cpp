@@ -658,7 +658,7 @@ void Generator::plain_store(int rank, int id) {
 void Generator::store(int rank, int id) {
   Window& window = *windows_[static_cast<std::size_t>(id)];
   if (!on_.write || !on_.store || window.regime == Regime::kPscw || window.read_only ||
-      window.shared_only)
+      (window.regime == Regime::kLock && window.shared_only))
     return;
   const int target = window.kind == WindowKind::kShared ? random_.below(size_) : rank;
   int start, length, operation;
