@@ -17,6 +17,14 @@ std::map<int, int> comm_sizes;
 std::map<int, Type> types;
 std::map<int, std::map<std::string, std::string>> infos;
 
+/// A key of attributes: only MPI_COMM_SELF has any, and only Hob sets them.
+struct Keyval {
+  MPI_Comm_delete_attr_function* remove = nullptr;
+  void* state = nullptr;
+};
+std::map<int, Keyval> keyvals;
+std::map<int, void*> self_attributes;
+
 /// Handles that MPICH does not use for what is predefined.
 int new_handle(int kind) { return kind | next_handle++; }
 
@@ -78,6 +86,9 @@ FAKE(Initialized, int* flag) {
   return MPI_SUCCESS;
 }
 FAKE(Finalize) {
+  for (const auto& [key, value] : self_attributes)
+    keyvals[key].remove(MPI_COMM_SELF, key, value, keyvals[key].state);
+  self_attributes.clear();
   running = false;
   return MPI_SUCCESS;
 }
@@ -145,6 +156,22 @@ FAKE(Comm_get_attr, MPI_Comm, int, void* value, int* flag) {
   static int upper = 0x7fffffff;  // MPI_TAG_UB
   *static_cast<int**>(value) = &upper;
   *flag = 1;
+  return MPI_SUCCESS;
+}
+
+FAKE(Comm_create_keyval, MPI_Comm_copy_attr_function*, MPI_Comm_delete_attr_function* remove,
+     int* key, void* state) {
+  *key = new_handle(static_cast<int>(0x64000000));
+  keyvals[*key] = {remove, state};
+  return MPI_SUCCESS;
+}
+FAKE(Comm_set_attr, MPI_Comm, int key, void* value) {
+  self_attributes[key] = value;
+  return MPI_SUCCESS;
+}
+/// What is set stays valid.
+FAKE(Comm_free_keyval, int* key) {
+  *key = MPI_KEYVAL_INVALID;
   return MPI_SUCCESS;
 }
 
