@@ -1,9 +1,9 @@
-// Attributes on MPI_COMM_WORLD: the callbacks see the handle that the program knows and a world
-// that works, when the communicator is duplicated, when an attribute is deleted, and in
-// MPI_Finalize, which deletes the rest.
+// Attributes and an error handler on MPI_COMM_WORLD: the callbacks see the handle that the program
+// knows and a world that works, when the communicator is duplicated, when an attribute is deleted,
+// and in MPI_Finalize, which deletes the rest.
 #include "ghost_check.h"
 
-static int copies = 0, deletes = 0;
+static int copies = 0, deletes = 0, failures = 0;
 
 static void look_at(MPI_Comm comm) {
   int rank = -1, size = -1, sum = 0, one = 1;
@@ -31,6 +31,25 @@ static int delete (MPI_Comm comm, int keyval, void* value, void* extra) {
   return MPI_SUCCESS;
 }
 
+static void failed(MPI_Comm* comm, int* code, ...) {
+  (void)code;
+  look_at(*comm);
+  ++failures;
+}
+
+static void check_error_handler(void) {
+  MPI_Errhandler handler;
+  int nothing = 0;
+  MPI_Comm_create_errhandler(failed, &handler);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+  MPI_Send(&nothing, 1, MPI_INT, 9999, 0, MPI_COMM_WORLD);
+  CHECK(failures == 1);
+  MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
+  CHECK(failures == 2);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  MPI_Errhandler_free(&handler);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, first = 0, second = 0, copied = 0, flag = 0;
@@ -52,6 +71,7 @@ int main(int argc, char** argv) {
   MPI_Comm_free(&dup);
   MPI_Comm_delete_attr(MPI_COMM_WORLD, second);
   CHECK(deletes == 1);
+  check_error_handler();
   MPI_Finalize();
   const int wanted = argc > 1 ? atoi(argv[1]) : 2;
   if (deletes != wanted) fprintf(stderr, "rank %d: %d deletes\n", rank, deletes);

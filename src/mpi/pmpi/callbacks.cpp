@@ -4,8 +4,8 @@
 // function of its own from a pool.
 //
 // What the Fortran bindings register has other arguments: they tell the library so after the call,
-// and their functions are left as they are. Error handlers have the same in both languages.
-// Functions of MPI_Op_create must not call MPI.
+// and their functions are left as they are. Error handlers have the same in both languages but for
+// the handle. Functions of MPI_Op_create must not call MPI.
 #include "mpi/pmpi/callbacks.hpp"
 
 #include <dlfcn.h>
@@ -38,6 +38,22 @@ ProgramGuard::~ProgramGuard() {
 
 namespace {
 
+/// Communicators are shown by the handle that the program knows (with ghosts, MPI_COMM_WORLD is
+/// one). Handles of all kinds are one type in some libraries, hence this parameter of templates.
+template <class Object>
+Object same(Object object) {
+  return object;
+}
+
+/// Whether one of the library's Fortran bindings makes this call.
+bool from_fortran(const void* caller) {
+  Dl_info where{};
+  if (!dladdr(caller, &where) || !where.dli_fname) return false;
+  const char* slash = std::strrchr(where.dli_fname, '/');
+  const char* file = slash ? slash + 1 : where.dli_fname;
+  return std::strstr(file, "fort") || std::strstr(file, "mpif") || std::strstr(file, "usempi");
+}
+
 // ---- Error handlers
 
 /// More functions of one kind than any program has been seen to register. Those of a program that
@@ -48,10 +64,13 @@ constexpr std::size_t kHandlers = 64;
 template <class Object>
 using Handler = void (*)(Object*, int*, ...);
 
+/// What a handler in Fortran gets is a number, which is no communicator in some libraries.
+constexpr bool kHandlesAreNumbers = sizeof(MPI_Comm) == sizeof(int);
+
 /// One function for each place, and the program's handlers in these places. A function that is
 /// registered again keeps its place; places are never given back, since the library may go on using
 /// a handler that was freed. Global: an error handler has no argument to find it by.
-template <class Object>
+template <class Object, Object (*shown)(Object)>
 class Handlers {
  public:
   Handler<Object> guarded(Handler<Object> handler) {
@@ -74,7 +93,13 @@ class Handlers {
     void* const second = va_arg(more, void*);
     va_end(more);
     const ProgramGuard guard;
-    of_program[place].load(std::memory_order_acquire)(object, code, first, second);
+    const Handler<Object> handler = of_program[place].load(std::memory_order_acquire);
+    if constexpr (shown == same<Object>) {
+      handler(object, code, first, second);
+    } else {
+      Object known = shown(*object);
+      handler(&known, code, first, second);
+    }
   }
   template <std::size_t... places>
   static constexpr std::array<Handler<Object>, kHandlers> all(std::index_sequence<places...>) {
@@ -87,10 +112,10 @@ class Handlers {
       all(std::make_index_sequence<kHandlers>());
 };
 
-template <class Object>
+template <class Object, Object (*shown)(Object) = same<Object>>
 Handler<Object> guarded(Handler<Object> handler) {
   if (!handler) return handler;
-  return Handlers<Object>().guarded(handler);
+  return Handlers<Object, shown>().guarded(handler);
 }
 
 // ---- Attributes
@@ -99,22 +124,6 @@ Handler<Object> guarded(Handler<Object> handler) {
 template <class Function>
 bool is_function(Function* function) {
   return reinterpret_cast<std::uintptr_t>(function) > 4096;
-}
-
-/// Whether one of the library's Fortran bindings makes this call.
-bool from_fortran(const void* caller) {
-  Dl_info where{};
-  if (!dladdr(caller, &where) || !where.dli_fname) return false;
-  const char* slash = std::strrchr(where.dli_fname, '/');
-  const char* file = slash ? slash + 1 : where.dli_fname;
-  return std::strstr(file, "fort") || std::strstr(file, "mpif") || std::strstr(file, "usempi");
-}
-
-/// Communicators are shown by the handle that the program knows (with ghosts, MPI_COMM_WORLD is one).
-/// Handles of all kinds are one type in some libraries, hence this parameter of templates.
-template <class Object>
-Object same(Object object) {
-  return object;
 }
 
 /// Copy and delete functions of one kind of object, and the program's state.
@@ -191,7 +200,10 @@ struct Generalized {
 }  // namespace
 
 int on_Comm_create_errhandler(MPI_Comm_errhandler_function* handler, MPI_Errhandler* errhandler) {
-  return real::Comm_create_errhandler(guarded<MPI_Comm>(handler), errhandler);
+  const bool number = !kHandlesAreNumbers && from_fortran(registrar);
+  return real::Comm_create_errhandler(
+      number ? guarded<MPI_Comm>(handler) : guarded<MPI_Comm, as_program_knows>(handler),
+      errhandler);
 }
 
 int on_Win_create_errhandler(MPI_Win_errhandler_function* handler, MPI_Errhandler* errhandler) {
@@ -209,7 +221,8 @@ int on_Session_create_errhandler(MPI_Session_errhandler_function* handler,
 
 int on_Comm_create_keyval(MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* remove,
                           int* key, void* state) {
-  return create_keyval<MPI_Comm, as_program_knows>(real::Comm_create_keyval, copy, remove, key, state, registrar);
+  return create_keyval<MPI_Comm, as_program_knows>(real::Comm_create_keyval, copy, remove, key,
+                                                   state, registrar);
 }
 
 int on_Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* remove,
@@ -223,7 +236,8 @@ int on_Type_create_keyval(MPI_Type_copy_attr_function* copy, MPI_Type_delete_att
 }
 
 int on_Keyval_create(MPI_Copy_function* copy, MPI_Delete_function* remove, int* key, void* state) {
-  return create_keyval<MPI_Comm, as_program_knows>(real::Keyval_create, copy, remove, key, state, registrar);
+  return create_keyval<MPI_Comm, as_program_knows>(real::Keyval_create, copy, remove, key, state,
+                                                   registrar);
 }
 
 int on_Grequest_start(MPI_Grequest_query_function* query, MPI_Grequest_free_function* release,
