@@ -14,15 +14,16 @@ constexpr std::uint64_t most_forgotten = 64;
 
 }  // namespace
 
-bool MissShadow::set_capacity(std::uint64_t storage_bytes, std::uint64_t get_bytes) noexcept {
-  if (slots_ && storage_bytes == storage_bytes_) return true;
+bool MissShadow::set_capacity(std::uint64_t storage_bytes, std::uint64_t get_bytes,
+                              std::uint64_t most_blocks) noexcept {
+  if (slots_ && storage_bytes == storage_bytes_ && most_blocks == most_blocks_) return true;
   std::array<Table, sizes> tables{};
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < sizes; ++i) {
     const std::uint64_t blocks =
         std::min(i == 0 ? storage_bytes / std::max<std::uint64_t>(get_bytes, 16)
                         : storage_bytes >> shifts[i],
-                 most);
+                 most_blocks);
     if (blocks == 0) continue;
     tables[i].first = static_cast<std::uint32_t>(total);
     tables[i].ways = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, ways));
@@ -32,6 +33,7 @@ bool MissShadow::set_capacity(std::uint64_t storage_bytes, std::uint64_t get_byt
   // Kept where the layout is the same: the storage grows in small steps, the tables have a bound.
   const bool same = slots_ && total == total_;
   storage_bytes_ = storage_bytes;
+  most_blocks_ = most_blocks;
   if (same) return true;
   slots_.reset(new (std::nothrow) std::uint64_t[std::max<std::uint64_t>(total, 1)]());
   tables_ = slots_ ? tables : std::array<Table, sizes>{};

@@ -17,10 +17,14 @@ class MissShadow {
   static constexpr std::array<std::uint8_t, 8> shifts = {0, 8, 10, 12, 14, 16, 18, 20};
   static constexpr std::size_t sizes = shifts.size();
 
-  /// The record of blocks of size i is as long as `storage_bytes` hold, up to a bound, and that of
-  /// gets as long as it holds gets of `get_bytes`. May forget everything. False: there is no
-  /// memory.
-  bool set_capacity(std::uint64_t storage_bytes, std::uint64_t get_bytes) noexcept;
+  static constexpr std::uint64_t few = 256;    ///< blocks of each size, for a window of few gets
+  static constexpr std::uint64_t most = 2048;  ///< blocks of each size
+
+  /// The record of blocks of size i is as long as `storage_bytes` hold, up to `most_blocks`, and
+  /// that of gets as long as it holds gets of `get_bytes`. May forget everything. False: there is
+  /// no memory.
+  bool set_capacity(std::uint64_t storage_bytes, std::uint64_t get_bytes,
+                    std::uint64_t most_blocks) noexcept;
 
   /// Notes that block `number` of size i is fetched now, if it is not here. True: it is here.
   bool note(std::size_t i, std::uint32_t target, std::uint64_t number) noexcept;
@@ -33,7 +37,6 @@ class MissShadow {
 
  private:
   static constexpr std::uint32_t ways = 4;
-  static constexpr std::uint64_t most = 2048;  ///< blocks of one size
 
   /// Slots of size i form sets of `ways` (or fewer, where only so many fit), each a queue.
   struct Table {
@@ -47,6 +50,7 @@ class MissShadow {
   std::array<Table, sizes> tables_{};
   std::uint64_t total_ = 0;
   std::uint64_t storage_bytes_ = 0;
+  std::uint64_t most_blocks_ = 0;
   std::uint64_t epoch_ = 1;
 };
 

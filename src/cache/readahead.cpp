@@ -16,6 +16,8 @@ constexpr std::uint32_t stream_shift = 12;
 /// Gets that may be watched without a trip in between; and when watching begins again.
 constexpr std::uint32_t most_credit = 8192;
 constexpr std::uint32_t enough_credit = 512;
+/// Decisions with a short record.
+constexpr std::uint32_t small_decisions = 2;
 /// Gets that bring the model up to date after a pause.
 constexpr std::uint32_t warm_up = 128;
 
@@ -70,7 +72,7 @@ void Readahead::on_trip(std::uint64_t bytes) noexcept {
   if (!watching_) {
     if (credit_ < enough_credit && trips_ > config_.first_look) return;
     warming_ = trips_ > config_.first_look ? warm_up : 0;
-    watching_ = shadow_.set_capacity(storage_, static_cast<std::uint64_t>(mean_size_));
+    watching_ = size_shadow();
     return;
   }
   if (warming_ != 0) return;
@@ -106,7 +108,14 @@ void Readahead::decide() {
     paid_ /= 2;
   }
   until_look_ = look_;
-  shadow_.set_capacity(storage_, static_cast<std::uint64_t>(mean_size_));
+  ++decisions_;
+  size_shadow();
+}
+
+// A program may have many windows of few gets each: their records are short.
+bool Readahead::size_shadow() {
+  return shadow_.set_capacity(storage_, static_cast<std::uint64_t>(mean_size_),
+                              decisions_ < small_decisions ? MissShadow::few : MissShadow::most);
 }
 
 Readahead::Stream& Readahead::stream_of(std::uint32_t target, std::uint64_t displacement) {

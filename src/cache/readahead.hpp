@@ -103,6 +103,7 @@ class Readahead {
     return trips * config_.latency + bytes * config_.per_byte;
   }
   void decide();
+  bool size_shadow();
   Stream& stream_of(std::uint32_t target, std::uint64_t displacement);
   Plan plan_of(std::uint64_t displacement, std::uint64_t size, std::uint64_t exposed,
                std::uint32_t shift, std::uint64_t wish) const;
@@ -126,6 +127,7 @@ class Readahead {
   std::uint32_t until_look_;
   std::uint64_t trips_ = 0;
   std::uint64_t changes_ = 0;
+  std::uint32_t decisions_ = 0;
 };
 
 }  // namespace hob::cache

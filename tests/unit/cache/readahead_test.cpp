@@ -103,7 +103,7 @@ TEST(Block, PartsAreSixtyFourths) {
 
 TEST(MissShadow, RemembersAsManyBlocksAsFit) {
   MissShadow shadow;
-  ASSERT_TRUE(shadow.set_capacity(8 * kilo, 64));
+  ASSERT_TRUE(shadow.set_capacity(8 * kilo, 64, MissShadow::most));
   EXPECT_FALSE(shadow.note(2, 1, 5));
   EXPECT_TRUE(shadow.note(2, 1, 5));
   EXPECT_FALSE(shadow.note(2, 2, 5)) << "another target";
