@@ -35,7 +35,7 @@ static void old_copy(int by_target) {
   if (my_rank == 1) {
     int flag;
     while (outside[0] < value + 1) /* until rank 0 has its copy, for which it may need this rank */
-      MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+      MPI_Iprobe(MPI_ANY_SOURCE, 0, world, &flag, MPI_STATUS_IGNORE);
     put_next();
     reach(1, value);
   } else {
