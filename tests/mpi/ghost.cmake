@@ -136,13 +136,13 @@ foreach(mpi IN LISTS HOB_MPIS)
     # A launcher that does not care.
     hob_ghost_test(vanish_unseen crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone
       SAYS "ended without MPI_Finalize" LAUNCHER "-disable-auto-cleanup" ARGS vanish)
-    if(mpi STREQUAL "mpich4")  # the others' own network says so first, and ends the job
-      hob_ghost_test(killed_unseen crash ${mpi} RANKS 2 GHOSTS 1 NODES 2 EXPECT gone
-        SAYS "ended before the program did" LAUNCHER "-disable-auto-cleanup" ARGS ghost)
-    endif()
+    # Who sees it first, Hob, the launcher (which ends the job although told not to) or the library's
+    # network, is a race.
+    hob_ghost_test(killed_unseen crash ${mpi} RANKS 2 GHOSTS 1 NODES 2 EXPECT gone
+      SAYS anything LAUNCHER "-disable-auto-cleanup" ARGS ghost)
   endif()
-  # ulimit -f: the shared memory is no file then.
-  hob_ghost_test(file_limit rma ${mpi} RANKS 3 GHOSTS 1 NODES 1 FILE_LIMIT 10485760)
+  # ulimit -f: the shared memory is no file then. (Files of Open MPI 5 itself take 16 MiB.)
+  hob_ghost_test(file_limit rma ${mpi} RANKS 3 GHOSTS 1 NODES 1 FILE_LIMIT 20971520)
   hob_ghost_test(too_few world ${mpi} RANKS 0 GHOSTS 2 NODES 1 EXPECT refuse ARGS 0)
 endforeach()
 if("mpich4" IN_LIST HOB_MPIS)
