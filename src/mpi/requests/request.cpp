@@ -14,8 +14,8 @@ namespace hob::mpi::requests {
 namespace {
 
 /// Under the lock. Throws std::bad_alloc.
-void put_behind(Registry& the, MPI_Request handle, Operation& operation, bool pooled) {
-  Entry& entry = the.table.at(handle_bits(handle));
+void put_behind(MPI_Request handle, Operation& operation, bool pooled) {
+  Entry& entry = registry.table.at(handle_bits(handle));
   entry.operation = &operation;
   entry.observer = nullptr;
   entry.watch = 0;
@@ -49,17 +49,15 @@ int no_cancel(void*, int) { return MPI_SUCCESS; }
 
 Entry look_up(MPI_Request handle) {
   if (unknown(handle)) return {};
-  Registry& the = the_registry;
-  const std::lock_guard guard(the.lock);
-  const Entry* entry = the.table.find(handle_bits(handle));
+  const std::lock_guard guard(registry.lock);
+  const Entry* entry = registry.table.find(handle_bits(handle));
   return entry ? *entry : Entry{};
 }
 
 Entry take(MPI_Request handle) {
   if (unknown(handle)) return {};
-  Registry& the = the_registry;
-  const std::lock_guard guard(the.lock);
-  Entry* entry = the.table.find(handle_bits(handle));
+  const std::lock_guard guard(registry.lock);
+  Entry* entry = registry.table.find(handle_bits(handle));
   if (!entry || (!entry->operation && !entry->observer)) return {};
   const Entry taken = *entry;
   if (taken.operation) {
@@ -74,7 +72,7 @@ Entry take(MPI_Request handle) {
   entry->observer = nullptr;
   entry->watch = 0;
   ends(handle);
-  if (taken.pooled) the.free_handles.push_back(handle);
+  if (taken.pooled) registry.free_handles.push_back(handle);
   return taken;
 }
 
@@ -82,11 +80,10 @@ void forget_any(MPI_Request handle) { take(handle); }
 
 void tell_complete(MPI_Request handle, std::uint64_t watch) {
   if (watch == 0) return;
-  Registry& the = the_registry;
   Entry told;
   {
-    const std::lock_guard guard(the.lock);
-    Entry* entry = the.table.find(handle_bits(handle));
+    const std::lock_guard guard(registry.lock);
+    Entry* entry = registry.table.find(handle_bits(handle));
     if (!entry || entry->watch != watch) return;
     told = *entry;
     if (last_of(*entry)) {
@@ -99,8 +96,7 @@ void tell_complete(MPI_Request handle, std::uint64_t watch) {
 }
 
 MPI_Request add(Operation& operation) {
-  Registry& the = the_registry;
-  const std::lock_guard guard(the.lock);
+  const std::lock_guard guard(registry.lock);
   MPI_Request handle = operation.kept.handle;
   if (handle != MPI_REQUEST_NULL) {
     operation.kept.in_use = true;
@@ -108,30 +104,29 @@ MPI_Request add(Operation& operation) {
     one_more(operations);
     return handle;
   }
-  if (the.free_handles.empty()) {
+  if (registry.free_handles.empty()) {
     real::Grequest_start(no_query, no_free, no_cancel, nullptr, &handle);
   } else {
-    handle = the.free_handles.back();
-    the.free_handles.pop_back();
+    handle = registry.free_handles.back();
+    registry.free_handles.pop_back();
   }
-  put_behind(the, handle, operation, true);
+  put_behind(handle, operation, true);
   if (operation.kept.wanted) operation.kept = {true, true, handle};
   return handle;
 }
 
 void stand_behind(MPI_Request handle, Operation& operation) {
-  Registry& the = the_registry;
-  const std::lock_guard guard(the.lock);
-  put_behind(the, handle, operation, false);
+  const std::lock_guard guard(registry.lock);
+  put_behind(handle, operation, false);
 }
 
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
   if (handle == MPI_REQUEST_NULL) return;
   if (!many_threads) {
-    Entry& entry = the_registry.table.at(handle_bits(handle));
+    Entry& entry = registry.table.at(handle_bits(handle));
     if (!entry.operation && !entry.observer) {
       begins(handle);
-      entry = {entry.key, nullptr, &observer, cookie, ++the_registry.watches, false};
+      entry = {entry.key, nullptr, &observer, cookie, ++registry.watches, false};
       return;
     }
   }
@@ -146,17 +141,16 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
       return;
     }
   }
-  Registry& the = the_registry;
   Entry before;
   {
-    const std::lock_guard guard(the.lock);
-    Entry& entry = the.table.at(handle_bits(handle));
+    const std::lock_guard guard(registry.lock);
+    Entry& entry = registry.table.at(handle_bits(handle));
     before = entry;
     if (!entry.operation) {
       if (!entry.observer) begins(handle);
       entry.observer = &observer;
       entry.cookie = cookie;
-      entry.watch = ++the.watches;
+      entry.watch = ++registry.watches;
       entry.pooled = false;
       entry.more = 0;
     }
@@ -170,7 +164,6 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
 
 void mark_no_acquire(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL) return;
-  Registry& registry = the_registry;
   const std::lock_guard guard(registry.lock);
   Entry& entry = registry.table.at(handle_bits(handle));
   if (entry.operation) return;  // Hob's own, which says so itself
@@ -185,11 +178,10 @@ void mark_no_acquire(MPI_Request handle) {
 Operation* find(MPI_Request handle) { return look_up(handle).operation; }
 
 bool any_tells(int count, const MPI_Request* handles) {
-  Registry& the = the_registry;
-  const std::lock_guard guard(the.lock);
+  const std::lock_guard guard(registry.lock);
   for (int i = 0; i < count; ++i) {
     if (handles[i] == MPI_REQUEST_NULL) continue;
-    const Entry* entry = the.table.find(handle_bits(handles[i]));
+    const Entry* entry = registry.table.find(handle_bits(handles[i]));
     if (!entry || (!entry->operation && !entry->observer)) return true;
     if (entry->operation ? entry->operation->tells() : entry->observer->tells()) return true;
   }
@@ -208,40 +200,38 @@ const MPI_Status& empty_status() {
 }
 
 void poke_library() {
-  Registry& the = the_registry;
   MPI_Request never = MPI_REQUEST_NULL;
   {
-    const std::lock_guard guard(the.lock);
-    if (the.never == MPI_REQUEST_NULL)
-      real::Grequest_start(no_query, no_free, no_cancel, nullptr, &the.never);
-    never = the.never;
+    const std::lock_guard guard(registry.lock);
+    if (registry.never == MPI_REQUEST_NULL)
+      real::Grequest_start(no_query, no_free, no_cancel, nullptr, &registry.never);
+    never = registry.never;
   }
   int flag = 0;
   real::Request_get_status(never, &flag, MPI_STATUS_IGNORE);
 }
 
 void release_handles() {
-  Registry& the = the_registry;
-  const std::lock_guard guard(the.lock);
-  if (the.never != MPI_REQUEST_NULL) {
-    real::Grequest_complete(the.never);
-    real::Wait(&the.never, MPI_STATUS_IGNORE);
+  const std::lock_guard guard(registry.lock);
+  if (registry.never != MPI_REQUEST_NULL) {
+    real::Grequest_complete(registry.never);
+    real::Wait(&registry.never, MPI_STATUS_IGNORE);
   }
-  the.table.each([&](Entry& entry) {
+  registry.table.each([&](Entry& entry) {
     Operation* operation = entry.operation;
     if (!entry.pooled || !operation || operation->kept.in_use ||
         handle_bits(operation->kept.handle) != entry.key)
       return;
-    the.free_handles.push_back(operation->kept.handle);
+    registry.free_handles.push_back(operation->kept.handle);
     operation->kept.handle = MPI_REQUEST_NULL;
     entry.operation = nullptr;
   });
-  for (MPI_Request& handle : the.free_handles) {
-    the.table.at(handle_bits(handle)).pooled = false;
+  for (MPI_Request& handle : registry.free_handles) {
+    registry.table.at(handle_bits(handle)).pooled = false;
     real::Grequest_complete(handle);
     real::Wait(&handle, MPI_STATUS_IGNORE);
   }
-  the.free_handles.clear();
+  registry.free_handles.clear();
 }
 
 }  // namespace hob::mpi::requests

@@ -87,12 +87,12 @@ struct Registry {
 };
 
 /// Never destroyed: requests may outlive everything else.
-inline Registry& the_registry = *new Registry;
+inline Registry& registry = *new Registry;
 
 /// What is known of a handle, or null. Under the registry's lock.
 inline const Entry* known(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL || unknown(handle)) return nullptr;
-  return the_registry.table.find(handle_bits(handle));
+  return registry.table.find(handle_bits(handle));
 }
 
 /// A copy of what is known of a handle; nothing for a handle that Hob does not know.
@@ -129,7 +129,7 @@ inline void ends(MPI_Request handle) {
 void forget_any(MPI_Request handle);
 inline void forget(MPI_Request handle, Operation& operation) {
   if (HOB_UNLIKELY(operation.kept.handle != handle)) return forget_any(handle);
-  const std::lock_guard guard(the_registry.lock);
+  const std::lock_guard guard(registry.lock);
   operation.kept.in_use = false;
   one_less(operations);
   ends(handle);

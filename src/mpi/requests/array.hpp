@@ -1,0 +1,187 @@
+// The program's array of requests, for calls that take one. Private to the request layer.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/progress/progress.hpp"
+#include "mpi/requests/request.hpp"
+#include "mpi/requests/table.hpp"
+
+namespace hob::mpi::requests {
+
+inline MPI_Status* status_at(MPI_Status* statuses, int i) {
+  return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
+}
+
+/// The program's array, sorted out: Hob's operations here, the library's requests there.
+class Mix {
+ public:
+  Mix(int count, MPI_Request* requests) : requests_(requests), count_(count) {
+    const std::lock_guard guard(registry.lock);
+    for (int i = 0; i < count; ++i) {
+      const Entry* entry = known(requests[i]);
+      if (entry && entry->operation) {
+        if (own_.empty()) own_.reserve(static_cast<std::size_t>(count - i));
+        if (entry->operation->active())
+          own_.push_back({i, entry->operation});
+        else
+          idle_.push_back(i);
+        continue;
+      }
+      if (natives_.empty()) {
+        natives_.reserve(static_cast<std::size_t>(count - i));
+        places_.reserve(static_cast<std::size_t>(count - i));
+        watches_.reserve(static_cast<std::size_t>(count - i));
+      }
+      natives_.push_back(requests[i]);
+      places_.push_back(i);
+      watches_.push_back(entry ? entry->watch : 0);
+      if (watches_.back() != 0) watched_ = true;
+    }
+    if (watched_) before_ = natives_;
+  }
+
+  struct Own {
+    int place;
+    Operation* operation;
+  };
+  std::vector<Own>& own() { return own_; }
+  bool any_own() const { return !own_.empty() || !idle_.empty(); }
+  const std::vector<int>& idle() const { return idle_; }
+  MPI_Request* requests() const { return requests_; }
+  int count() const { return count_; }
+  /// How many are the library's.
+  int natives() const { return static_cast<int>(places_.size()); }
+  MPI_Request* native() { return natives_.data(); }
+  int place(int native) const { return places_[static_cast<std::size_t>(native)]; }
+
+  /// The library has completed one of its own: the program's handle follows, observers hear of it.
+  void completed(int native) {
+    const auto i = static_cast<std::size_t>(native);
+    requests_[places_[i]] = natives_[i];
+    tell(native);
+  }
+
+  /// The library has completed this one of its own: observers hear of it.
+  void tell(int native) const {
+    const auto i = static_cast<std::size_t>(native);
+    if (watched_) tell_complete(before_[i], watches_[i]);
+  }
+
+  /// Whether the library, given the program's own array, has changed this handle.
+  bool replaced(int native) const {
+    const auto i = static_cast<std::size_t>(native);
+    return watched_ && requests_[places_[i]] != before_[i];
+  }
+
+  /// All of Hob's are waited for. The last one is likely to be the last to become ready.
+  bool awaited() { return own_.back().operation->awaited(); }
+
+  /// Hob's that were not ready when last asked: so many at most.
+  std::size_t unready() const { return own_.size() - next_; }
+
+  bool ready() {
+    while (next_ < own_.size() && own_[next_].operation->ready()) ++next_;
+    return next_ == own_.size();
+  }
+
+  /// As ready(), or only the library has to go on.
+  bool left_to_library() {
+    while (next_ < own_.size() && own_[next_].operation->left_to_library()) ++next_;
+    return next_ == own_.size();
+  }
+
+  /// The library's requests, and after them those that are missing to Hob's operations.
+  std::vector<MPI_Request>& with_missing() {
+    natives_.reserve(natives_.size() + own_.size());
+    for (const Own& own : own_)
+      if (const MPI_Request missing = own.operation->missing(); missing != MPI_REQUEST_NULL)
+        natives_.push_back(missing);
+    return natives_;
+  }
+
+ private:
+  MPI_Request* requests_;
+  int count_;
+  std::vector<Own> own_;
+  std::vector<int> idle_;
+  std::vector<MPI_Request> natives_, before_;
+  std::vector<std::uint64_t> watches_;
+  std::vector<int> places_;
+  std::size_t next_ = 0;
+  bool watched_ = false;
+};
+
+/// advance(), again and again, while all of Hob's requests are waited for. Where a look asks the
+/// kernel, it also holds up the senders that share the machine, and the messages that come
+/// meanwhile are cheaper to fetch together: while many are missing, Hob lets some time pass between
+/// looks in vain (docs/developers/takeover.md).
+class Looks {
+ public:
+  explicit Looks(Mix& mix) : mix_(mix), told_(mix.awaited()) {}
+
+  void operator()() {
+    if (!told_ || mix_.unready() < tuning::kManyMissing) return advance();
+    const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
+    const std::uint64_t before = ticks();
+    advance();
+    if (messages_found.load(std::memory_order_relaxed) != found) return;
+    const std::uint64_t took = ticks() - before;
+    // Libraries that look at shared memory ask the kernel, too, but only now and then.
+    const bool first = quickest_ == UINT64_MAX;
+    quickest_ = std::min(quickest_, took);
+    if (first || static_cast<double>(quickest_) < tuning::kKernelLook * ticks_per_nanosecond())
+      return;
+    const auto rest =
+        static_cast<std::uint64_t>(tuning::kRestBetweenLooks * ticks_per_nanosecond());
+    const std::uint64_t until = before + took + rest;
+    while (ticks() < until) relax();
+  }
+
+ private:
+  Mix& mix_;
+  bool told_;
+  std::uint64_t quickest_ = UINT64_MAX;
+};
+
+/// The program's whole array goes to the library; observers hear of what it completed.
+class Watched {
+ public:
+  Watched(int count, const MPI_Request* requests) : requests_(requests), count_(count) {
+    if (count > kFew) {
+      many_.resize(static_cast<std::size_t>(count));
+      watched_ = many_.data();
+    }
+    for (int i = 0; i < count; ++i)
+      watched_[i] = {requests[i], requests[i] == MPI_REQUEST_NULL ? 0 : look_up(requests[i]).watch};
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  int natives() const { return count_; }
+  /// The library has completed this one: observers hear of it.
+  void tell(int i) const { tell_complete(watched_[i].handle, watched_[i].watch); }
+  /// Whether the library has changed this handle.
+  bool replaced(int i) const { return requests_[i] != watched_[i].handle; }
+
+ private:
+  struct One {
+    MPI_Request handle;
+    std::uint64_t watch;
+  };
+  static constexpr int kFew = 128;
+  const MPI_Request* requests_;
+  int count_;
+  One few_[kFew];
+  std::vector<One> many_;
+  One* watched_ = few_;
+};
+
+}  // namespace hob::mpi::requests

@@ -1,0 +1,114 @@
+#include "mpi/requests/completion.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "mpi/pmpi/real.hpp"
+#include "mpi/requests/single.hpp"
+
+namespace hob::mpi::requests {
+
+int finish_all(Mix& mix, MPI_Request* requests, MPI_Status* statuses, int native_error,
+               const MPI_Status* native_statuses) {
+  const bool wanted = statuses != MPI_STATUSES_IGNORE;
+  bool failed = native_error == MPI_ERR_IN_STATUS;
+  for (int i = 0; i < mix.natives(); ++i) {
+    mix.completed(i);
+    if (wanted) {
+      copy_status(native_statuses[i], &statuses[mix.place(i)]);
+      if (failed) statuses[mix.place(i)].MPI_ERROR = native_statuses[i].MPI_ERROR;
+    }
+  }
+  for (const int i : mix.idle()) copy_status(empty_status(), status_at(statuses, i));
+  auto missing = static_cast<std::size_t>(mix.natives());
+  std::vector<std::pair<int, int>> errors;  // of Hob's: place, code
+  for (const Mix::Own& own : mix.own()) {
+    MPI_Request* request = &requests[own.place];
+    int error = MPI_SUCCESS;
+    if (own.operation->missing() == MPI_REQUEST_NULL) {
+      error = finish(request, *own.operation, status_at(statuses, own.place));
+    } else if (const std::size_t at_library = missing++;
+               HOB_LIKELY(mix.native()[at_library] == MPI_REQUEST_NULL)) {
+      const MPI_Status& status = native_statuses[at_library];
+      if (native_error == MPI_ERR_IN_STATUS) error = status.MPI_ERROR;
+      copy_status(status, status_at(statuses, own.place));
+      end(request, *own.operation);
+    } else {  // another one's error came first
+      wait_for(*own.operation, false);
+      error = finish(request, *own.operation, status_at(statuses, own.place));
+    }
+    if (HOB_UNLIKELY(error != MPI_SUCCESS)) errors.emplace_back(own.place, error);
+  }
+  if (!failed && errors.empty()) return native_error;
+  if (wanted) {
+    if (native_error == MPI_SUCCESS)
+      for (int i = 0; i < mix.natives(); ++i) statuses[mix.place(i)].MPI_ERROR = MPI_SUCCESS;
+    for (const int i : mix.idle()) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    for (const Mix::Own& own : mix.own()) statuses[own.place].MPI_ERROR = MPI_SUCCESS;
+    for (const auto& [place, error] : errors) statuses[place].MPI_ERROR = error;
+  }
+  return MPI_ERR_IN_STATUS;
+}
+
+bool look_any(Mix& mix, MPI_Request* requests, int* index, MPI_Status* status, int* error) {
+  for (const Mix::Own& own : mix.own()) {
+    if (!own.operation->ready()) continue;
+    *index = own.place;
+    *error = finish(&requests[own.place], *own.operation, status);
+    return true;
+  }
+  int native = MPI_UNDEFINED, flag = 0;
+  if (mix.natives() != 0) {
+    *error = real::Testany(mix.natives(), mix.native(), &native, &flag, status);
+    if (native != MPI_UNDEFINED && (flag || *error != MPI_SUCCESS)) {
+      *index = mix.place(native);
+      mix.completed(native);
+      return true;
+    }
+    if (*error != MPI_SUCCESS) return true;
+  }
+  if (!mix.own().empty() || (mix.natives() != 0 && !flag)) return false;
+  *index = MPI_UNDEFINED;
+  *error = MPI_SUCCESS;
+  copy_status(empty_status(), status);
+  return true;
+}
+
+bool look_some(Mix& mix, MPI_Request* requests, int* outcount, int* indices, MPI_Status* statuses,
+               int* error) {
+  int found = 0;
+  std::vector<int> errors;
+  bool failed = false;
+  for (const Mix::Own& own : mix.own()) {
+    if (!own.operation->ready()) continue;
+    indices[found] = own.place;
+    errors.push_back(finish(&requests[own.place], *own.operation, status_at(statuses, found)));
+    failed |= errors.back() != MPI_SUCCESS;
+    ++found;
+  }
+  int natives = MPI_UNDEFINED;
+  *error = MPI_SUCCESS;
+  if (mix.natives() != 0)
+    *error = real::Testsome(mix.natives(), mix.native(), &natives, indices + found,
+                            status_at(statuses, found));
+  const bool natives_failed = *error == MPI_ERR_IN_STATUS;
+  if (natives != MPI_UNDEFINED) {
+    for (int i = 0; i < natives; ++i) {
+      mix.completed(indices[found + i]);
+      indices[found + i] = mix.place(indices[found + i]);
+      if (failed && !natives_failed && statuses != MPI_STATUSES_IGNORE)
+        statuses[found + i].MPI_ERROR = MPI_SUCCESS;
+    }
+  }
+  if ((failed || natives_failed) && statuses != MPI_STATUSES_IGNORE)
+    for (int i = 0; i < found; ++i) statuses[i].MPI_ERROR = errors[static_cast<std::size_t>(i)];
+  if (failed) *error = MPI_ERR_IN_STATUS;
+  *outcount = found + (natives == MPI_UNDEFINED ? 0 : natives);
+  if (*outcount == 0 && mix.own().empty() && natives == MPI_UNDEFINED) {
+    *outcount = MPI_UNDEFINED;
+    return true;
+  }
+  return *outcount != 0 || *error != MPI_SUCCESS;
+}
+
+}  // namespace hob::mpi::requests

@@ -1,0 +1,77 @@
+// The way of every call that waits for requests, tests them or asks for their status: what the
+// library may do alone, and what it may not. A call is a class that says what differs:
+//
+//     kBlocks                    the library's call blocks
+//     library(...)               the library's own call
+//     tell(seen, error)          which requests the library has completed: seen.tell(i)
+//     mixed(mix)                 an array with operations of Hob's, or while Hob's must advance
+// and of one request:
+//     native(request)            the library's request, while Hob's must advance
+//     told(error)                whether the library has completed it
+//     inactive()                 a persistent operation of Hob's that is not started
+//     own(request, operation)    an operation of Hob's
+//
+// Private to the request layer.
+#pragma once
+
+#include "mpi/progress/progress.hpp"
+#include "mpi/requests/array.hpp"
+#include "mpi/requests/single.hpp"
+
+namespace hob::mpi::requests {
+
+template <class Call, class... Requests>
+[[gnu::always_inline]] inline int in_library(const Call& call, Requests... requests) {
+  if constexpr (Call::kBlocks) {
+    const Blocking blocking;
+    return call.library(requests...);
+  } else {
+    return call.library(requests...);
+  }
+}
+
+/// Of a request that Hob knows, or while Hob's things must advance.
+template <class Call>
+[[gnu::noinline]] int dispatch_known(MPI_Request* request, const Call& call) {
+  const Entry entry = look_up(*request);
+  if (!entry.operation) {
+    const MPI_Request before = *request;
+    const int error = call.native(request);
+    if (call.told(error)) tell_complete(before, entry.watch);
+    return error;
+  }
+  return entry.operation->active() ? call.own(request, *entry.operation) : call.inactive();
+}
+
+/// A call on one request. Thread safe as the call itself.
+template <class Call>
+[[gnu::always_inline]] inline int dispatch(MPI_Request* request, const Call& call) {
+  if (HOB_LIKELY(only_native(*request))) return in_library(call, request);
+  return dispatch_known(request, call);
+}
+
+/// Of an array in which Hob knows a request, or while Hob's things must advance.
+template <class Call>
+[[gnu::noinline]] int dispatch_known(int count, MPI_Request* requests, const Call& call) {
+  if (HOB_LIKELY(only_watched())) {
+    const Watched watched(count, requests);
+    const int error = in_library(call, count, requests);
+    call.tell(watched, error);
+    return error;
+  }
+  Mix mix(count, requests);
+  if (mix.any_own() || blocking_needs_care()) return call.mixed(mix);
+  const int error = in_library(call, count, requests);
+  call.tell(mix, error);
+  return error;
+}
+
+/// A call on an array. Thread safe as the call itself.
+template <class Call>
+[[gnu::always_inline]] inline int dispatch(int count, MPI_Request* requests, const Call& call) {
+  if (HOB_LIKELY(only_native(count, requests)) || count <= 0)
+    return in_library(call, count, requests);
+  return dispatch_known(count, requests, call);
+}
+
+}  // namespace hob::mpi::requests

@@ -1,0 +1,202 @@
+// MPI_Request_get_status and its relatives: requests stay as they are, whatever the answer.
+#include <vector>
+
+#include "mpi/pmpi/hooks.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/progress/progress.hpp"
+#include "mpi/requests/dispatch.hpp"
+#include "mpi/requests/request.hpp"
+
+namespace hob::mpi {
+
+using namespace requests;
+
+namespace {
+
+struct StatusOfOne {
+  static constexpr bool kBlocks = false;
+  int* flag;
+  MPI_Status* status;
+
+  int library(MPI_Request* request) const {
+    return real::Request_get_status(*request, flag, status);
+  }
+  int native(MPI_Request* request) const {
+    if (blocking_needs_care()) advance();
+    return library(request);
+  }
+  bool told(int) const { return *flag; }
+  int inactive() const {
+    *flag = 1;
+    copy_status(empty_status(), status);
+    return MPI_SUCCESS;
+  }
+  int own(MPI_Request*, Operation& operation) const {
+    if (!operation.ready()) advance();
+    *flag = operation.ready();
+    return *flag ? result_of(operation, status) : MPI_SUCCESS;
+  }
+};
+
+}  // namespace
+
+int on_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  return dispatch(&request, StatusOfOne{flag, status});
+}
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+
+namespace {
+
+/// The library's answer with those of Hob's, each of which has its error in its status, if any has
+/// one. `native_error`: of the library's part.
+int in_statuses(int native_error, bool failed, const std::vector<int>& errors,
+                MPI_Status* statuses) {
+  if (!failed) return native_error;
+  if (statuses != MPI_STATUSES_IGNORE)
+    for (std::size_t i = 0; i < errors.size(); ++i) statuses[i].MPI_ERROR = errors[i];
+  return MPI_ERR_IN_STATUS;
+}
+
+struct StatusOfAll {
+  static constexpr bool kBlocks = false;
+  int* flag;
+  MPI_Status* statuses;
+
+  int library(int count, MPI_Request* requests) const {
+    return real::Request_get_status_all(count, requests, flag, statuses);
+  }
+  template <class Seen>
+  void tell(const Seen& seen, int) const {
+    for (int i = 0; *flag && i < seen.natives(); ++i) seen.tell(i);
+  }
+  int mixed(Mix& mix) const {
+    *flag = 0;
+    if (!mix.ready() || blocking_needs_care()) advance();
+    if (!mix.ready()) return MPI_SUCCESS;
+    std::vector<MPI_Status> native_statuses(static_cast<std::size_t>(mix.natives()));
+    int error = MPI_SUCCESS;
+    *flag = 1;
+    if (mix.natives() != 0)
+      error =
+          real::Request_get_status_all(mix.natives(), mix.native(), flag, native_statuses.data());
+    if (!*flag) return error;
+    tell(mix, error);
+    std::vector<int> errors(static_cast<std::size_t>(mix.count()), MPI_SUCCESS);
+    bool failed = error == MPI_ERR_IN_STATUS;
+    for (int i = 0; i < mix.natives(); ++i) {
+      const MPI_Status& status = native_statuses[static_cast<std::size_t>(i)];
+      if (failed) errors[static_cast<std::size_t>(mix.place(i))] = status.MPI_ERROR;
+      copy_status(status, status_at(statuses, mix.place(i)));
+    }
+    for (const int i : mix.idle()) copy_status(empty_status(), status_at(statuses, i));
+    for (const Mix::Own& own : mix.own()) {
+      int& its = errors[static_cast<std::size_t>(own.place)];
+      its = result_of(*own.operation, status_at(statuses, own.place));
+      failed |= its != MPI_SUCCESS;
+    }
+    return in_statuses(error, failed, errors, statuses);
+  }
+};
+
+struct StatusOfAny {
+  static constexpr bool kBlocks = false;
+  int* index;
+  int* flag;
+  MPI_Status* status;
+
+  int library(int count, MPI_Request* requests) const {
+    return real::Request_get_status_any(count, requests, index, flag, status);
+  }
+  template <class Seen>
+  void tell(const Seen& seen, int) const {
+    if (*flag && *index != MPI_UNDEFINED) seen.tell(*index);
+  }
+  int mixed(Mix& mix) const {
+    advance();
+    for (const Mix::Own& own : mix.own()) {
+      if (!own.operation->ready()) continue;
+      *flag = 1;
+      *index = own.place;
+      return result_of(*own.operation, status);
+    }
+    int native = MPI_UNDEFINED, error = MPI_SUCCESS;
+    *flag = 1;
+    if (mix.natives() != 0)
+      error = real::Request_get_status_any(mix.natives(), mix.native(), &native, flag, status);
+    const bool found = *flag && native != MPI_UNDEFINED;
+    *index = found ? mix.place(native) : MPI_UNDEFINED;
+    if (found) mix.tell(native);
+    if (found || error != MPI_SUCCESS) return error;
+    *flag = *flag && mix.own().empty();
+    if (*flag) copy_status(empty_status(), status);
+    return MPI_SUCCESS;
+  }
+};
+
+struct StatusOfSome {
+  static constexpr bool kBlocks = false;
+  int* outcount;
+  int* indices;
+  MPI_Status* statuses;
+
+  int library(int count, MPI_Request* requests) const {
+    return real::Request_get_status_some(count, requests, outcount, indices, statuses);
+  }
+  template <class Seen>
+  void tell(const Seen& seen, int) const {
+    for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; ++i) seen.tell(indices[i]);
+  }
+  int mixed(Mix& mix) const {
+    advance();
+    std::vector<int> errors;
+    bool failed = false;
+    int found = 0;
+    for (const Mix::Own& own : mix.own()) {
+      if (!own.operation->ready()) continue;
+      indices[found] = own.place;
+      errors.push_back(result_of(*own.operation, status_at(statuses, found++)));
+      failed |= errors.back() != MPI_SUCCESS;
+    }
+    int natives = MPI_UNDEFINED, error = MPI_SUCCESS;
+    std::vector<MPI_Status> native_statuses(static_cast<std::size_t>(mix.natives()));
+    if (mix.natives() != 0)
+      error = real::Request_get_status_some(mix.natives(), mix.native(), &natives, indices + found,
+                                            native_statuses.data());
+    const bool natives_failed = error == MPI_ERR_IN_STATUS;
+    for (int i = 0; natives != MPI_UNDEFINED && i < natives; ++i, ++found) {
+      const MPI_Status& status = native_statuses[static_cast<std::size_t>(i)];
+      int& place = indices[found];
+      mix.tell(place);
+      place = mix.place(place);
+      errors.push_back(natives_failed ? status.MPI_ERROR : MPI_SUCCESS);
+      copy_status(status, status_at(statuses, found));
+    }
+    *outcount = mix.own().empty() && natives == MPI_UNDEFINED ? MPI_UNDEFINED : found;
+    return in_statuses(error, failed || natives_failed, errors, statuses);
+  }
+};
+
+}  // namespace
+
+int on_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag,
+                              MPI_Status* array_of_statuses) {
+  return dispatch(count, const_cast<MPI_Request*>(array_of_requests),
+                  StatusOfAll{flag, array_of_statuses});
+}
+
+int on_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index,
+                              int* flag, MPI_Status* status) {
+  return dispatch(count, const_cast<MPI_Request*>(array_of_requests),
+                  StatusOfAny{index, flag, status});
+}
+
+int on_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount,
+                               int array_of_indices[], MPI_Status* array_of_statuses) {
+  return dispatch(incount, const_cast<MPI_Request*>(array_of_requests),
+                  StatusOfSome{outcount, array_of_indices, array_of_statuses});
+}
+
+#endif
+
+}  // namespace hob::mpi
