@@ -1,0 +1,192 @@
+#pragma once
+
+// Looking for an entry, and what a hit counts.
+
+#include "cache/engine.hpp"
+
+namespace hob::cache {
+
+template <class Index, class Store, class Policy>
+inline Lookup Engine<Index, Store, Policy>::find(const Key& key, std::uint64_t size) noexcept {
+  if (size == 0) {
+    Lookup nothing;
+    nothing.kind = Hit::full;
+    return nothing;
+  }
+  if (++stats_.gets >= next_look_) [[unlikely]]
+    look();
+  stats_.get_size.add(size);
+  policy_.on_get(size);
+  if (ready_) [[likely]] {
+    // What served the last get is tried first.
+    Lookup found;
+    half_shift_ = 0;
+    const bool blocks = key.layout == 0 && sizes_.mask() != 0;
+    if (blocks && blocks_first_ && find_block(key, size, found)) return found;
+    const std::uint32_t e = valid_entry(key);
+    if (e != none) {
+      blocks_first_ = false;
+      return hit(e, size, 0);
+    }
+    if (blocks && !blocks_first_ && find_block(key, size, found)) {
+      blocks_first_ = true;
+      return found;
+    }
+    if (key.layout == 0) {
+      const std::uint32_t container = find_container(key, size);
+      if (container != none) {
+        ++stats_.hits_contained;
+        return hit(container, size, key.displacement - entries_[container].displacement);
+      }
+      if (half_shift_ != 0) return split_hit(key, size);
+    }
+  }
+  last_hit_ = none;
+  ++stats_.missing;
+  stats_.bytes_from_network += size;
+  return {};
+}
+
+template <class Index, class Store, class Policy>
+inline std::array<Part, 2> Engine<Index, Store, Policy>::parts(const Key& key,
+                                                               std::uint64_t size) noexcept {
+  const std::uint64_t end = key.displacement + size;
+  const std::uint64_t middle = block_begin(end - 1, half_shift_);
+  std::array<Part, 2> result{Part{key.displacement, middle - key.displacement},
+                             Part{middle, end - middle}};
+  for (Part& part : result) {
+    const std::uint32_t e = block_at(key.target, part.displacement, half_shift_);
+    if (e == none) continue;
+    const Entry& entry = entries_[e];
+    part.entry = {e, entry.birth};
+    part.cookie = entry.cookie;
+    if (!entry.pending()) part.data = entry.data + (part.displacement - entry.displacement);
+  }
+  return result;
+}
+
+template <class Index, class Store, class Policy>
+inline bool Engine<Index, Store, Policy>::find_block(const Key& key, std::uint64_t size,
+                                                     Lookup& found) {
+  const std::uint64_t last = key.displacement + size - 1;
+  if (last < key.displacement) return false;
+  std::uint32_t mask = sizes_.mask();
+  std::uint32_t shift = (mask >> last_shift_ & 1) != 0 ? last_shift_ : highest(mask);
+  for (;;) {
+    const std::uint64_t span = block_begin(last, shift) - block_begin(key.displacement, shift);
+    if (span == 0) {
+      const std::uint32_t e = block_at(key.target, key.displacement, shift);
+      if (e != none && last - entries_[e].displacement < entries_[e].size &&
+          !(entries_[e].pending() && is_here(key, size))) {
+        last_shift_ = shift;
+        found = block_hit(e, size, key.displacement - entries_[e].displacement);
+        return true;
+      }
+    } else if (span == std::uint64_t{1} << shift) {
+      const std::uint32_t first = block_at(key.target, key.displacement, shift);
+      const std::uint32_t second = block_at(key.target, last, shift);
+      if (first != none || second != none) half_shift_ = shift;
+      const bool both = first != none && second != none;
+      const bool pending = both && (entries_[first].pending() || entries_[second].pending());
+      if (both && !(pending && is_here(key, size))) {
+        last_shift_ = shift;
+        found = split_hit(key, size);
+        return true;
+      }
+    }
+    mask &= ~(1u << shift);
+    if (mask == 0) return false;
+    shift = highest(mask);
+  }
+}
+
+template <class Index, class Store, class Policy>
+inline Lookup Engine<Index, Store, Policy>::split_hit(const Key& key, std::uint64_t size) {
+  Lookup found;
+  found.kind = Hit::split;
+  found.block = half_shift_;
+  found.fetched = ~std::uint64_t{0};
+  bool pending = false;
+  std::uint64_t present = 0;
+  for (const Part& part : parts(key, size)) {
+    if (!part.entry) continue;
+    Entry& entry = entries_[part.entry.index];
+    policy_.on_hit(*this, part.entry.index);
+    count_use(entry);
+    if (touch(entry, part.displacement - entry.displacement, part.bytes)) found.first = true;
+    found.fetched = std::min(found.fetched, entry.fetched);
+    pending = pending || part.data == nullptr;
+    present += part.bytes;
+  }
+  last_hit_ = none;
+  stats_.bytes_from_cache += present;
+  stats_.bytes_from_network += size - present;
+  if (present < size) {
+    ++stats_.hits_partial;
+  } else {
+    ++(pending ? stats_.hits_pending : stats_.hits_full);
+    if (!pending) found.available = size;
+    if (found.first) ++stats_.ahead_hits;
+  }
+  return found;
+}
+
+template <class Index, class Store, class Policy>
+inline Lookup Engine<Index, Store, Policy>::hit(std::uint32_t e, std::uint64_t size,
+                                                std::uint64_t offset) {
+  Entry& entry = entries_[e];
+  const std::uint64_t end = offset + size;
+  Lookup found;
+  if (entry.valid >= end) [[likely]] {
+    found.kind = Hit::full;
+    ++stats_.hits_full;
+    stats_.bytes_from_cache += size;
+  } else if (entry.pending() && entry.size >= end) {
+    found.kind = Hit::pending_full;
+    ++stats_.hits_pending;
+    stats_.bytes_from_cache += size;
+  } else {
+    found.kind = entry.pending() ? Hit::pending_partial : Hit::partial;
+    ++stats_.hits_partial;
+    stats_.bytes_from_cache += entry.size - offset;
+    stats_.bytes_from_network += end - entry.size;
+  }
+  policy_.on_hit(*this, e);
+  count_use(entry);
+  entry.consecutive = last_hit_ == e && last_offset_ == offset ? entry.consecutive + 1 : 1;
+  last_hit_ = e;
+  last_offset_ = offset;
+  found.contained = offset != 0;
+  found.consecutive = entry.consecutive;
+  found.entry = {e, entry.birth};
+  found.offset = offset;
+  if (entry.valid > offset) {
+    found.available = std::min(entry.valid - offset, size);
+    found.data = entry.data + offset;
+  }
+  found.fetched = entry.fetched;
+  found.cookie = entry.cookie;
+  return found;
+}
+
+template <class Index, class Store, class Policy>
+inline std::uint32_t Engine<Index, Store, Policy>::find_container(const Key& key,
+                                                                  std::uint64_t size) {
+  if (container_credit_ <= 0 && stats_.gets % 16 != 0) return none;
+  const std::uint64_t end = key.displacement + size;
+  if (end < key.displacement) return none;
+  const std::uint32_t found =
+      containers_.find(key.target, key.displacement, size, [&](std::uint32_t e) {
+        if (e >= used_) return false;
+        const Entry& entry = entries_[e];
+        if (entry.birth != 0 && entry.layout == 0 && entry.target == key.target &&
+            entry.displacement <= key.displacement && end <= entry.displacement + entry.size &&
+            valid_generation(entry))
+          return true;
+        --container_credit_;
+        return false;
+      });
+  if (found != none) container_credit_ = max_credit;
+  return found;
+}
+}  // namespace hob::cache

@@ -1,0 +1,81 @@
+#pragma once
+
+// Dropping entries.
+
+#include "cache/engine.hpp"
+
+namespace hob::cache {
+
+template <class Index, class Store, class Policy>
+inline void Engine<Index, Store, Policy>::drop_target(std::uint32_t target) noexcept {
+  ++stats_.drops_target;
+  if (live_ == 0) return;
+  if ((floors_.size() == 0 && !floors_.allocate(max_floors)) || generation_ + 1 == 0) {
+    // No memory for the note, or the generations are used up: dropping everything is right too.
+    for (std::uint64_t i = 0; i < floors_.size(); ++i) floors_[i] = 0;
+    generation_ = 0;
+    restart();
+    return;
+  }
+  floors_[target % max_floors] = ++generation_;
+  sweep_left_ = used_;
+}
+
+template <class Index, class Store, class Policy>
+inline void Engine<Index, Store, Policy>::drop_range(std::uint32_t target,
+                                                     std::uint64_t displacement,
+                                                     std::uint64_t bytes) noexcept {
+  ++stats_.drops_range;
+  if (bytes == 0 || live_ == 0) return;
+  if (!ranges_.active()) {
+    if (!ranges_.activate(index_.slots())) {
+      drop_target(target);
+      return;
+    }
+    for (std::uint32_t e = 0; e < used_; ++e)
+      if (entries_[e].birth != 0) ranges_.insert(entries_, e);
+  }
+  const bool looked =
+      ranges_.overlapping(entries_, target, displacement, bytes, [this](std::uint32_t e) {
+        ++stats_.entries_dropped;
+        remove(e, false);
+      });
+  if (!looked) drop_target(target);
+}
+
+template <class Index, class Store, class Policy>
+inline void Engine<Index, Store, Policy>::remove_unindexed(std::uint32_t e, bool evicted) {
+  Entry& entry = entries_[e];
+  policy_.on_remove(*this, e, evicted);
+  if (is_block(entry.layout)) sizes_.remove(block_shift(entry.layout));
+  store_.release(entry.region);
+  if (ranges_.active()) ranges_.remove(entries_, e);
+  if (entry.pending()) --pending_;
+  --live_;
+  if (last_hit_ == e) last_hit_ = none;
+  recycle(e);
+}
+
+template <class Index, class Store, class Policy>
+inline void Engine<Index, Store, Policy>::restart() {
+  last_hit_ = none;
+  if (used_ == 0) return;
+  index_.clear();
+  containers_.clear();
+  store_.clear();
+  policy_.clear();
+  ranges_.deactivate();
+  sizes_.clear();
+  used_ = live_ = pending_ = sweep_left_ = 0;
+  free_ = none;
+}
+
+template <class Index, class Store, class Policy>
+inline void Engine<Index, Store, Policy>::sweep() {
+  for (std::uint32_t i = 0; i < sweep_steps && sweep_left_ > 0; ++i, --sweep_left_) {
+    if (sweep_hand_ >= used_) sweep_hand_ = 0;
+    const std::uint32_t e = sweep_hand_++;
+    if (entries_[e].birth != 0 && !valid_generation(entries_[e])) remove(e, false);
+  }
+}
+}  // namespace hob::cache
