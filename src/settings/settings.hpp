@@ -18,7 +18,7 @@ enum class Origin { Default, File, Environment };
 enum class Trust {
   named,  ///< the user named it (HOB_CONFIG)
   found   ///< ./hob.conf: it may have come with a directory that somebody else filled, so it must
-         ///< belong to the user or to root, and may not name files to write
+          ///< belong to the user or to root, and may not name files to write
 };
 
 /// One row of the table.

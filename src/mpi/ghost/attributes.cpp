@@ -1,5 +1,5 @@
-// With ghosts, attributes of MPI_COMM_WORLD are on the communicator that stands for it. (Callbacks see
-// the handle that the program knows: pmpi/callbacks.cpp.)
+// With ghosts, attributes of MPI_COMM_WORLD are on the communicator that stands for it. (Callbacks
+// see the handle that the program knows: pmpi/callbacks.cpp.)
 #include "mpi/ghost/attributes.hpp"
 
 #include "mpi/pmpi/hooks.hpp"

@@ -85,7 +85,7 @@ bool may_fetch_ahead(const Window& window) {
 }
 
 void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units,
-                    std::unique_ptr<ExposedSizes> exposed) {
+                   std::unique_ptr<ExposedSizes> exposed) {
   auto locks = std::make_unique<DeferredLocks>(std::move(window.backend));
   window.deferred_locks = locks.get();
   window.backend = std::move(locks);
