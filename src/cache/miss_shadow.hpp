@@ -2,7 +2,8 @@
 
 // A record of recent trips at several granularities: which of them a cache of blocks of each size,
 // as large as the real one, would have spared. It holds block numbers and no data, and costs the
-// network nothing.
+// network nothing. Where more blocks would be held than can be recorded, one in a few of them stands
+// for the others, chosen by its number: the record of a sample behaves as that of all would.
 
 #include <array>
 #include <cstdint>
@@ -18,16 +19,22 @@ class MissShadow {
   static constexpr std::size_t sizes = shifts.size();
 
   static constexpr std::uint64_t few = 256;    ///< blocks of each size, for a window of few gets
-  static constexpr std::uint64_t most = 2048;  ///< blocks of each size
+  static constexpr std::uint64_t most = 1024;  ///< blocks of each size
 
-  /// The record of blocks of size i is as long as `storage_bytes` hold, up to `most_blocks`, and
-  /// that of gets as long as it holds gets of `get_bytes`. May forget everything. False: there is
-  /// no memory.
+  /// The record of blocks of size i stands for as many as `storage_bytes` hold, and that of gets for
+  /// as many gets of `get_bytes`; it notes `most_blocks` of each at most. May forget everything.
+  /// False: there is no memory.
   bool set_capacity(std::uint64_t storage_bytes, std::uint64_t get_bytes,
                     std::uint64_t most_blocks) noexcept;
 
-  /// Notes that block `number` of size i is fetched now, if it is not here. True: it is here.
-  bool note(std::size_t i, std::uint32_t target, std::uint64_t number) noexcept;
+  /// A block that was asked for.
+  struct Sight {
+    std::uint32_t stands_for = 0;  ///< so many blocks; 0: it does not belong to the sample
+    bool here = false;
+    std::uint32_t missing() const { return here ? 0 : stands_for; }
+  };
+  /// Block `number` of size i is asked for; if it is not here, it is fetched now.
+  Sight note(std::size_t i, std::uint32_t target, std::uint64_t number) noexcept;
 
   /// Forgets everything, or all blocks with bytes of [begin, begin + bytes).
   void forget() noexcept;
@@ -37,20 +44,26 @@ class MissShadow {
 
  private:
   static constexpr std::uint32_t ways = 4;
-
-  /// Slots of size i form sets of `ways` (or fewer, where only so many fit), each a queue.
+  /// Slots of size i form sets of `ways` (or fewer, where only so many fit), each a queue from the
+  /// block that was asked for last to the one that was not for longest. Most new blocks begin at
+  /// its end: a loop over more than fits finds some of it here, as it does in the cache.
   struct Table {
     std::uint32_t first = 0;
     std::uint32_t sets = 0;
     std::uint32_t ways = 0;
+    std::uint32_t sample = 1;  ///< one block in so many is recorded, a power of two
+    std::uint32_t most_sample = 1;  ///< with it, the slots stand for as many as the cache holds
   };
+  void record_fewer(Table& table);
   std::uint64_t* set_of(const Table& table, std::uint64_t hash) const;
 
   std::unique_ptr<std::uint64_t[]> slots_;  ///< 0: free; else the epoch and a part of the hash
   std::array<Table, sizes> tables_{};
   std::uint64_t total_ = 0;
   std::uint64_t storage_bytes_ = 0;
+  std::uint64_t get_bytes_ = 0;
   std::uint64_t most_blocks_ = 0;
+  std::uint32_t fetched_ = 0;  ///< by note()
   std::uint64_t epoch_ = 1;
 };
 

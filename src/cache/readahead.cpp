@@ -21,8 +21,12 @@ constexpr std::uint32_t small_decisions = 2;
 /// Gets that bring the model up to date after a pause.
 constexpr std::uint32_t warm_up = 128;
 
+/// Gets whose mean size is known.
+constexpr std::uint64_t mean_of = 1024;
+
 constexpr double least_bias = 0.2;
-/// Programs have phases: what was learned of a choice is forgotten by and by.
+/// Programs have phases: what was learned of a choice is forgotten by and by. What is known of the
+/// present one is then the best guess.
 constexpr double forget_bias = 0.02;
 
 }  // namespace
@@ -48,27 +52,45 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
   --credit_;
   const bool counts = warming_ == 0;
   if (!counts) --warming_;
-  const double exact =
-      shadow_.note(0, target, displacement) ? 0 : cost_of(1, static_cast<double>(size));
-  if (counts) costs_[0] += exact;
+  if (counts) ++looked_at_;
+  const auto charge = [&](std::size_t i, double seen, double cost) {
+    if (!counts) return;
+    seen_[i] += seen;
+    costs_[i] += cost;
+  };
+  const double alone = cost_of(1, static_cast<double>(size));
+  const MissShadow::Sight exact = shadow_.note(0, target, displacement);
+  charge(0, exact.stands_for, exact.missing() * alone);
   for (std::size_t i = 1; i < choices; ++i) {
     const std::uint32_t shift = MissShadow::shifts[i];
     const std::uint64_t first = displacement >> shift;
     const std::uint64_t last = (displacement + size - 1) >> shift;
-    double cost = exact;
-    if (last - first <= 1) {
-      std::uint32_t fetched = 0;
-      for (std::uint64_t number = first; number <= last; ++number)
-        fetched += shadow_.note(i, target, number) ? 0 : 1;
-      cost = fetched == 0 ? 0 : cost_of(1, static_cast<double>(std::uint64_t{fetched} << shift));
+    if (last - first > 1) {
+      charge(i, exact.stands_for, exact.missing() * alone);
+      continue;
     }
-    if (counts) costs_[i] += cost;
+    const double block = static_cast<double>(std::uint64_t{1} << shift);
+    const MissShadow::Sight one = shadow_.note(i, target, first);
+    const MissShadow::Sight other =
+        first == last ? MissShadow::Sight{} : shadow_.note(i, target, last);
+    // Neighbours come with one trip.
+    charge(i, std::max(one.stands_for, other.stands_for),
+           cost_of(std::max(one.missing(), other.missing()),
+                   (one.missing() + other.missing()) * block));
   }
+}
+
+/// Of all gets that were looked at, after what the sample of them would have cost.
+double Readahead::modelled(std::size_t choice) const {
+  return seen_[choice] == 0 ? 0 : costs_[choice] * looked_at_ / seen_[choice];
 }
 
 void Readahead::on_trip(std::uint64_t bytes) noexcept {
   if (!config_.enabled || config_.fixed_bytes != 0) return;
-  credit_ = std::min(credit_ + config_.credit, most_credit);
+  const double cost = cost_of(1, static_cast<double>(bytes));
+  // Long trips weigh more: what does not pay shall not go on for hundreds of them.
+  const auto weight = static_cast<std::uint32_t>(std::clamp(cost / config_.latency, 1.0, 1000.0));
+  credit_ = std::min(credit_ + config_.credit * weight, most_credit);
   if (!watching_) {
     if (credit_ < enough_credit && trips_ > config_.first_look) return;
     warming_ = trips_ > config_.first_look ? warm_up : 0;
@@ -76,22 +98,23 @@ void Readahead::on_trip(std::uint64_t bytes) noexcept {
     return;
   }
   if (warming_ != 0) return;
-  paid_ += cost_of(1, static_cast<double>(bytes));
-  if (--until_look_ == 0) decide();
+  paid_ += cost;
+  until_look_ -= std::min(until_look_, weight);
+  if (until_look_ == 0) decide();
 }
 
 void Readahead::decide() {
-  if (costs_[choice_] > 0)
-    bias_[choice_] =
-        std::clamp((bias_[choice_] + paid_ / costs_[choice_]) / 2, least_bias, 1 / least_bias);
+  if (const double said = modelled(choice_); said > 0)
+    bias_[choice_] = std::clamp((bias_[choice_] + paid_ / said) / 2, least_bias, 1 / least_bias);
   std::size_t best = choice_;
   double limit = paid_;
   for (std::size_t c = 0; c < choices; ++c) {
     if (c != 0 && config_.storage_share << MissShadow::shifts[c] > storage_) break;
     if (c == choice_) continue;
-    bias_[c] += (1 - bias_[c]) * forget_bias;
+    bias_[c] += (bias_[choice_] - bias_[c]) * forget_bias;
     const double share = choice_ == 0 ? config_.widen : config_.change;
-    const double cost = costs_[c] * bias_[c];
+    if (seen_[c] == 0) continue;
+    const double cost = modelled(c) * bias_[c];
     if (cost >= (best == choice_ ? paid_ * share : limit)) continue;
     best = c;
     limit = cost;
@@ -101,11 +124,13 @@ void Readahead::decide() {
     choice_ = best;
     shift_ = MissShadow::shifts[best];
     ++changes_;
-    costs_ = {};
-    paid_ = 0;
+    costs_ = seen_ = {};
+    paid_ = looked_at_ = 0;
   } else {
     for (double& cost : costs_) cost /= 2;
+    for (double& seen : seen_) seen /= 2;
     paid_ /= 2;
+    looked_at_ /= 2;
   }
   until_look_ = look_;
   ++decisions_;
@@ -139,7 +164,7 @@ Readahead::Plan Readahead::plan_of(std::uint64_t displacement, std::uint64_t siz
   if (last - begin > block) return {};
   const std::uint64_t blocks =
       std::clamp<std::uint64_t>(wish >> shift, 1 + (last - begin) / block, most_blocks);
-  return {begin, std::min(begin + blocks * block, exposed), shift, config_.fixed_bytes == 0};
+  return {begin, std::min(begin + blocks * block, exposed), shift, shift_ == 0};
 }
 
 Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacement,
@@ -149,7 +174,8 @@ Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacem
   ++trips_;
   storage_ = storage;
   if (config_.fixed_bytes != 0) return plan_of(displacement, size, exposed, shift_, 0);
-  mean_size_ += (static_cast<double>(size) - mean_size_) / 64;
+  mean_size_ += (static_cast<double>(size) - mean_size_) /
+                static_cast<double>(std::min<std::uint64_t>(trips_, mean_of));
 
   Stream& stream = stream_of(target, displacement);
   stream.used = trips_;

@@ -102,6 +102,7 @@ class Readahead {
   double cost_of(double trips, double bytes) const {
     return trips * config_.latency + bytes * config_.per_byte;
   }
+  double modelled(std::size_t choice) const;
   void decide();
   bool size_shadow();
   Stream& stream_of(std::uint32_t target, std::uint64_t displacement);
@@ -111,7 +112,9 @@ class Readahead {
   Config config_;
   MissShadow shadow_;
   // Since the last decision, older gets counting less.
-  std::array<double, choices> costs_{};  ///< as modelled
+  std::array<double, choices> costs_{};  ///< as modelled, of the gets that the record stands for
+  std::array<double, choices> seen_{};   ///< how many these were
+  double looked_at_ = 0;                 ///< gets, all of them
   double paid_ = 0;
   /// What was paid by what the model said, when that was the choice.
   std::array<double, choices> bias_;

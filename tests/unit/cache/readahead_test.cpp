@@ -104,20 +104,48 @@ TEST(Block, PartsAreSixtyFourths) {
 TEST(MissShadow, RemembersAsManyBlocksAsFit) {
   MissShadow shadow;
   ASSERT_TRUE(shadow.set_capacity(8 * kilo, 64, MissShadow::most));
-  EXPECT_FALSE(shadow.note(2, 1, 5));
-  EXPECT_TRUE(shadow.note(2, 1, 5));
-  EXPECT_FALSE(shadow.note(2, 2, 5)) << "another target";
-  EXPECT_FALSE(shadow.note(4, 1, 5)) << "a block of 16 KiB does not fit";
-  EXPECT_FALSE(shadow.note(4, 1, 5));
+  EXPECT_FALSE(shadow.note(2, 1, 5).here);
+  EXPECT_TRUE(shadow.note(2, 1, 5).here);
+  EXPECT_FALSE(shadow.note(2, 2, 5).here) << "another target";
+  EXPECT_FALSE(shadow.note(4, 1, 5).here) << "a block of 16 KiB does not fit";
+  EXPECT_FALSE(shadow.note(4, 1, 5).here);
   for (std::uint64_t n = 100; n < 200; ++n) shadow.note(2, 1, n);
-  EXPECT_FALSE(shadow.note(2, 1, 5)) << "long gone";
+  EXPECT_FALSE(shadow.note(2, 1, 5).here) << "long gone";
   shadow.forget();
-  EXPECT_FALSE(shadow.note(2, 1, 5));
-  EXPECT_FALSE(shadow.note(1, 1, 20));
+  EXPECT_FALSE(shadow.note(2, 1, 5).here);
+  EXPECT_FALSE(shadow.note(1, 1, 20).here);
   shadow.forget(1, 5 * kilo + 100, 8);  // the 1 KiB block 5, the 256 B block 20
-  EXPECT_FALSE(shadow.note(2, 1, 5));
-  EXPECT_FALSE(shadow.note(1, 1, 20));
-  EXPECT_TRUE(shadow.note(1, 1, 20));
+  EXPECT_FALSE(shadow.note(2, 1, 5).here);
+  EXPECT_FALSE(shadow.note(1, 1, 20).here);
+  EXPECT_TRUE(shadow.note(1, 1, 20).here);
+}
+
+TEST(MissShadow, FindsSomeOfALoopOverMoreThanFits) {
+  MissShadow shadow;
+  ASSERT_TRUE(shadow.set_capacity(64 * kilo, 64, MissShadow::most));
+  std::uint32_t here = 0;
+  for (int round = 0; round < 10; ++round)
+    for (std::uint64_t n = 0; n < 2000; ++n) here += shadow.note(0, 1, n).here ? 1 : 0;
+  EXPECT_GT(here, 4000u) << "of 20,000; a queue in order of use finds none";
+  EXPECT_LT(here, 10000u) << "1,024 of 2,000 fit";
+}
+
+TEST(MissShadow, ASampleStandsForWhatIsNotRecorded) {
+  MissShadow shadow;
+  ASSERT_TRUE(shadow.set_capacity(mega, 64, 512));  // of 16,384 gets that would fit
+  std::uint64_t seen = 0;
+  std::uint64_t missing = 0;
+  constexpr std::uint64_t gets = 8000;
+  for (int round = 0; round < 3; ++round) {
+    seen = missing = 0;
+    for (std::uint64_t n = 0; n < gets; ++n) {
+      const MissShadow::Sight sight = shadow.note(0, 1, 64 * n);
+      seen += sight.stands_for;
+      missing += sight.missing();
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(seen), gets, gets / 4.0);
+  EXPECT_LT(missing, gets / 4) << "all of them fit";
 }
 
 TEST(Blocks, ServeWhatLiesInThemAndBetweenThem) {
