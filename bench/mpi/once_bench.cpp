@@ -42,7 +42,8 @@ Plan make(const std::string& what, std::size_t bytes, std::uint64_t count) {
     for (std::uint64_t n = 0; n < all; n += what == "order" ? 1 : 4) plan.pieces.push_back(n);
   } else if (what == "rows") {
     for (const std::uint64_t number : shuffled(bytes / row, random))
-      for (std::uint64_t n = 0; n < row / piece; ++n) plan.pieces.push_back(number * row / piece + n);
+      for (std::uint64_t n = 0; n < row / piece; ++n)
+        plan.pieces.push_back(number * row / piece + n);
   } else if (what == "tenth" || what == "chase") {
     plan.pieces = shuffled(all, random);
     if (what == "tenth") plan.pieces.resize(all / 10);

@@ -38,11 +38,10 @@ bool MissShadow::set_capacity(std::uint64_t storage_bytes, std::uint64_t get_byt
   get_bytes_ = get_bytes;
   most_blocks_ = most_blocks;
   // Kept where the layout is the same.
-  const bool same = std::equal(tables.begin(), tables.end(), tables_.begin(),
-                               [](const Table& a, const Table& b) {
-                                 return a.sets == b.sets && a.ways == b.ways &&
-                                        a.most_sample == b.most_sample;
-                               });
+  const bool same =
+      std::equal(tables.begin(), tables.end(), tables_.begin(), [](const Table& a, const Table& b) {
+        return a.sets == b.sets && a.ways == b.ways && a.most_sample == b.most_sample;
+      });
   if (slots_ && same) return true;
   slots_.reset(new (std::nothrow) std::uint64_t[std::max<std::uint64_t>(total, 1)]());
   tables_ = slots_ ? tables : std::array<Table, sizes>{};

@@ -2,8 +2,8 @@
 
 // A record of recent trips at several granularities: which of them a cache of blocks of each size,
 // as large as the real one, would have spared. It holds block numbers and no data, and costs the
-// network nothing. Where more blocks would be held than can be recorded, one in a few of them stands
-// for the others, chosen by its number: the record of a sample behaves as that of all would.
+// network nothing. Where more blocks would be held than can be recorded, one in a few of them
+// stands for the others, chosen by its number: the record of a sample behaves as that of all would.
 
 #include <array>
 #include <cstdint>
@@ -21,9 +21,9 @@ class MissShadow {
   static constexpr std::uint64_t few = 256;    ///< blocks of each size, for a window of few gets
   static constexpr std::uint64_t most = 1024;  ///< blocks of each size
 
-  /// The record of blocks of size i stands for as many as `storage_bytes` hold, and that of gets for
-  /// as many gets of `get_bytes`; it notes `most_blocks` of each at most. May forget everything.
-  /// False: there is no memory.
+  /// The record of blocks of size i stands for as many as `storage_bytes` hold, and that of gets
+  /// for as many gets of `get_bytes`; it notes `most_blocks` of each at most. May forget
+  /// everything. False: there is no memory.
   bool set_capacity(std::uint64_t storage_bytes, std::uint64_t get_bytes,
                     std::uint64_t most_blocks) noexcept;
 
@@ -51,7 +51,7 @@ class MissShadow {
     std::uint32_t first = 0;
     std::uint32_t sets = 0;
     std::uint32_t ways = 0;
-    std::uint32_t sample = 1;  ///< one block in so many is recorded, a power of two
+    std::uint32_t sample = 1;       ///< one block in so many is recorded, a power of two
     std::uint32_t most_sample = 1;  ///< with it, the slots stand for as many as the cache holds
   };
   void record_fewer(Table& table);

@@ -311,6 +311,18 @@ TEST(TripCost, LearnsLatencyAndBytes) {
   EXPECT_LT(cost.latency(), 10000);
 }
 
+TEST(Readahead, AFullCacheMakesRoomForBlocksThatPay) {
+  constexpr std::uint64_t storage = 256 * kilo;
+  World world(32 * mega, storage);
+  // Hot pieces fill it, far apart.
+  for (int again = 0; again < 4; ++again)
+    for (std::uint64_t at = 16 * mega; at < 32 * mega; at += 4 * kilo) world.get(at, 64);
+  EXPECT_GT(world.cache().used_bytes(), storage * 9 / 10);
+  world.take_trips();
+  for (std::uint64_t at = 0; at < 16 * mega; at += 64) world.get(at, 64);
+  EXPECT_LT(world.take_trips(), 16 * mega / 64 / 20) << "of gets in order, each byte once";
+}
+
 TEST(Readahead, EndsForGood) {
   World world(mega, 4 * mega);
   world.ahead().end();
@@ -327,7 +339,7 @@ TEST(Readahead, BlocksTakeTheRoomOfManySmallEntries) {
   Readahead::Plan plan{0, 64 * kilo, 15};
   world.cache().find({2, 0, 0}, 16);
   EXPECT_EQ(reserve_blocks(world.cache(), plan, {2, 0, 0}, 16, 0).count, 0u)
-      << "nothing is evicted for what was only measured to pay";
+      << "nothing is evicted for a stream alone";
   plan.into_free_room = false;
   const BlockFetch fetch = reserve_blocks(world.cache(), plan, {2, 0, 0}, 16, 0);
   EXPECT_GE(fetch.count, 1u);
