@@ -4,6 +4,7 @@ budgets that are shares of what it fetches (paper, section IV-B and IV-C)."""
 import json
 import os
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hob.benchlib import BenchError, Progress, alternate, median, ratio, run_mpi
@@ -14,6 +15,18 @@ AUTO_FACTOR, FULL_SPEEDUP = 1.05, 5.0
 # Variants this many times faster than the native program run this many times as often again.
 BRISK, BRISK_ROUNDS = 5, 3
 KINDS = ("full", "partial", "pending", "direct", "conflicting", "capacity", "failing")
+
+
+@dataclass
+class Goals:
+    """What one application must reach beside what all must, in mode auto; None: not asked."""
+
+    same_node: float | None = None  # times the same-node time without Hob, at 100%, at most
+    trips: float | None = None  # gets given to the network at 100%, of all, at most
+    speedups: dict = field(default_factory=dict)  # budget: times faster than native, at least
+    # Against the same with readahead=off: trips at 100% at most this share, and time at every
+    # budget at most AUTO_FACTOR of it.
+    trips_spared: float | None = None
 
 
 def add_ranks(parser):
@@ -46,8 +59,24 @@ def run_app(path, words, ranks, hob=None, setup="remote"):
     return own, result.counters()
 
 
+def trips(counters):
+    """Gets given to the network, those of blocks included, as a share of all gets."""
+    gets = counters.get("gets", 0)
+    return counters.get("native_gets", 0) / gets if gets else 1.0
+
+
 def compare(
-    bench, name, path, words, ranks, repeats, time_of, answer_of, index_slots, budgets=BUDGETS
+    bench,
+    name,
+    path,
+    words,
+    ranks,
+    repeats,
+    time_of,
+    answer_of,
+    index_slots,
+    budgets=BUDGETS,
+    goals=None,
 ):
     """Runs all variants in turn and judges them in `bench`. time_of(own JSON): the time that counts.
     answer_of(own JSON): what must be the same in all runs."""
@@ -57,16 +86,23 @@ def compare(
     def variant(hob):
         return lambda: run_app(path, words, ranks, hob)
 
+    goals = goals or Goals()
     fixed = {"cache_adapt": "off", "cache_index": index_slots}
     variants = {
         ("native", None): variant(None),
         ("strict", 100): variant({**fixed, "cache": "strict", "cache_size": footprint}),
         ("auto, adaptive", None): variant({}),
     }
+    if goals.same_node:
+        variants[("same node, without Hob", None)] = lambda: run_app(
+            path, words, ranks, setup="node"
+        )
     for budget in budgets:
         size = {**fixed, "cache_size": max(1024, footprint * budget // 100)}
         variants[("auto", budget)] = variant(size)
         variants[("always", budget)] = variant({**size, "cache": "always"})
+        if goals.trips_spared:
+            variants[("auto, readahead off", budget)] = variant({**size, "readahead": "off"})
         variants[("always, paper's policy", budget)] = variant(
             {**size, "cache": "always", "cache_policy": "paper"}
         )
@@ -104,6 +140,8 @@ def compare(
             "speedup": ratio(times[("native", None)], times[key]),
         }
         gets = counters.get("gets", 0)
+        if gets:
+            columns["trips"] = trips(counters)
         for kind in KINDS:
             if gets:
                 columns[kind] = (
@@ -140,7 +178,37 @@ def compare(
                 against,
                 AUTO_FACTOR,
             )
+    _judge(bench, goals, times, runs, budgets)
     bench.also["footprint_bytes"] = footprint
+
+
+def _judge(bench, goals, times, runs, budgets):
+    full = runs[("auto", 100)][-1][1]
+    if goals.same_node:
+        bench.at_most(
+            "auto, 100%: time against the same node without Hob",
+            ratio(times[("auto", 100)], times[("same node, without Hob", None)]),
+            goals.same_node,
+        )
+    if goals.trips:
+        bench.at_most("auto, 100%: trips, of the gets", trips(full), goals.trips)
+    for budget, least in goals.speedups.items():
+        bench.at_least(
+            f"auto, {budget}%: times faster than native",
+            ratio(times[("native", None)], times[("auto", budget)]),
+            least,
+        )
+    if goals.trips_spared:
+        off = runs[("auto, readahead off", 100)][-1][1]
+        bench.at_most(
+            "auto, 100%: trips against readahead=off", trips(full) / trips(off), goals.trips_spared
+        )
+        for budget in budgets:
+            bench.at_most(
+                f"auto, {budget}%: time against readahead=off",
+                ratio(times[("auto", budget)], times[("auto, readahead off", budget)]),
+                AUTO_FACTOR,
+            )
 
 
 def draw_modes(result, unit, title):

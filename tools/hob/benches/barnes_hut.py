@@ -1,9 +1,10 @@
 """Barnes-Hut force phase (apps/barnes-hut; paper, section IV-B, Figs. 12-14)."""
 
-from hob.appbench import add_ranks, compare, draw_modes
+from hob.appbench import Goals, add_ranks, compare, draw_modes
 from hob.benchlib import plot, program
 
 NAME = "barnes-hut"
+GOALS = Goals(trips_spared=0.1)
 HELP = "time per body of the force phase of apps/barnes-hut: native and every mode"
 
 
@@ -27,6 +28,7 @@ def run(args, bench):
         time_of=lambda own: own["totals"]["microseconds_per_body"],
         answer_of=lambda own: own["checksum"],
         index_slots=max(4096, 8 * bodies),
+        goals=GOALS,
     )
 
 
