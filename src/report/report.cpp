@@ -64,7 +64,7 @@ ordered_json window_json(const WindowFacts& facts) {
   ordered_json adaptations = ordered_json::array();
   for (const auto& a : facts.adaptations)
     adaptations.push_back({{"get", a.get},
-                           {"what", a.of_index ? "index" : "storage"},
+                           {"what", a.what},
                            {"from", a.from},
                            {"to", a.to},
                            {"why", a.why}});

@@ -25,7 +25,7 @@ struct OccupancyPoint {
 
 struct Adaptation {
   std::uint64_t get;
-  bool of_index;
+  const char* what;  ///< index, storage, readahead
   std::uint64_t from, to;
   std::string why;
 };

@@ -27,6 +27,31 @@ class Cache(unittest.TestCase):
         self.assertEqual((advice.verdict, advice.settings), ("helps", []))
         self.assertAlmostEqual(advice.saves, 2 * 900 * 2e-6)
 
+    def test_says_what_fetching_ahead_brought(self):
+        advice = self.of(
+            gets=1000,
+            hits_full=990,
+            ahead_gets=8,
+            ahead_hits=700,
+            ahead_bytes=8192,
+            ahead_used_bytes=6144,
+        )
+        text = " ".join(advice.reasons)
+        for part in ("spared 1,400 trips (70% of the gets)", "16 KiB more", "75% was used"):
+            self.assertIn(part, text)
+        self.assertNotIn("readahead=off", text)
+
+    def test_says_where_others_write(self):
+        advice = self.of(gets=1000, hits_full=500, ahead_gets=8, ahead_bytes=64, ahead_changed=1)
+        self.assertIn("readahead=off", " ".join(advice.reasons))
+
+    def test_asks_for_fetching_ahead_where_it_was_off(self):
+        run = with_counters(gets=1000, hits_full=500, direct=500)
+        run.settings["readahead"] = {"value": "off", "from": "environment"}
+        self.assertIn("readahead=auto", advise(run)[0].settings)
+        run.settings["readahead"] = {"value": "auto", "from": "default"}
+        self.assertNotIn("readahead=auto", advise(run)[0].settings)
+
     def test_asks_for_room_where_it_is_short(self):
         advice = self.of(gets=1000, hits_full=500, capacity=300, conflicting=200)
         self.assertEqual(

@@ -199,6 +199,25 @@ class Numbers(unittest.TestCase):
         document["ranks"][0]["windows"][0]["counters"].update(capacity=9000, direct=0)
         self.assertIn("cache_size", " ".join(findings(Run(document))))
 
+    def test_findings_tell_of_fetching_ahead(self):
+        document = sample.report(ranks=1, windows=1)
+        self.assertNotIn("blocks", " ".join(findings(Run(document))))
+        document["ranks"][0]["windows"][0]["counters"].update(
+            ahead_gets=10, ahead_bytes=40960, ahead_used_bytes=20480, ahead_hits=300
+        )
+        text = " ".join(findings(Run(document)))
+        for part in ("10 gets fetched blocks, 40 KiB more", "20 KiB of that", "spared 300 trips"):
+            self.assertIn(part, text)
+
+    def test_the_page_tells_block_sizes_over_time(self):
+        document = sample.report(ranks=1, windows=1)
+        document["ranks"][0]["windows"][0]["series"]["adaptations"].append(
+            {"get": 9500, "what": "readahead", "from": 0, "to": 4096, "why": "trips and bytes"}
+        )
+        text = page(Run(document))
+        checked(text)
+        self.assertRegex(text, "readahead.*0 B.*4 KiB.*trips and bytes")
+
     def test_findings_tell_of_ghosts(self):
         text = " ".join(findings(Run(sample.report(ghosts=2))))
         for part in ("2 ghosts did 1,800 operations", "25% of the time", "got no ghost"):

@@ -68,6 +68,30 @@ def parse(parser, words):
     return runner.parse(parser, words)
 
 
+def _advise_readahead(run, advice):
+    """Blocks fetched around misses: what they brought, or why there were none."""
+    counters = run.cache
+    gets, spared = counters["gets"], counters.get("ahead_hits", 0)
+    if counters.get("ahead_gets", 0):
+        used, more = counters.get("ahead_used_bytes", 0), counters.get("ahead_bytes", 0)
+        advice.reasons.append(
+            f"Fetching ahead spared {quantity(spared)} trips ({share(spared, gets)} of the gets) "
+            f"for {size(more)} more, of which {share(used, more)} was used."
+        )
+        if counters.get("ahead_changed", 0):
+            advice.reasons.append(
+                "It ended in windows where others write while the program reads; "
+                "readahead=off leaves it out from the start."
+            )
+    elif run.setting("readahead") == "off" and run.hits < 0.95 * gets:
+        advice.settings.append("readahead=auto")
+        advice.reasons.append(
+            f"{quantity(gets - run.hits)} gets went to the network. Fetching ahead was off: where "
+            "gets lie near each other, blocks spare most of these trips (hob replay "
+            "--readahead auto tells, on a trace)."
+        )
+
+
 def advise_cache(run, get_us):
     """Cached gets: from the counters of one run with the default mode."""
     counters = run.cache
@@ -94,6 +118,7 @@ def advise_cache(run, get_us):
         ],
     )
     advice.saves = run.hits * get_us * 1e-6
+    _advise_readahead(run, advice)
     if kinds["capacity"] + kinds["failing"] > 0.05 * gets:
         largest = max(
             (

@@ -111,6 +111,8 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
       "Of a block that is fetched around a miss, at the end; 0: no more than was asked for.",
       report::Kind::level},
      [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->block_bytes() : 0; }},
+    {{"ahead_changes", "changes", "Changes of the size of these blocks."},
+     [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->block_changes() : 0; }},
     {{"refetches", "gets", "Mode auto: hits fetched again to see whether they changed."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).refetches; }},
     {{"refetches_changed", "gets", "Of these, bytes that had changed."},
@@ -188,7 +190,13 @@ report::WindowFacts window_facts(const Window& window) {
   for (const auto& p : stats.occupancy.points())
     facts.occupancy.push_back({p.get, p.used, p.capacity, p.entries, p.slots});
   for (const auto& a : stats.adjustments)
-    facts.adaptations.push_back({a.get, a.of_index, a.from, a.to, cache::reason_text(a.reason)});
+    facts.adaptations.push_back({a.get, a.of_index ? "index" : "storage", a.from, a.to,
+                                 cache::reason_text(a.reason)});
+  for (const BlockChange& c : window.cached->first_block_changes())
+    facts.adaptations.push_back(
+        {c.get, "readahead", c.from, c.to, "what measured trips and bytes say pays"});
+  std::stable_sort(facts.adaptations.begin(), facts.adaptations.end(),
+                   [](const auto& a, const auto& b) { return a.get < b.get; });
   return facts;
 }
 

@@ -169,6 +169,10 @@ class Run:
             for name in ("hits_full", "hits_pending", "hits_partial", "shared_hits")
         )
 
+    def setting(self, key):
+        """What a setting was; None where the report does not say."""
+        return (self.settings.get(key) or {}).get("value")
+
     def changed_settings(self):
         """[(key, value, from)] of settings that are not at their defaults."""
         return [

@@ -192,7 +192,7 @@ def _window(window, several):
 
 def _adapted(change, end):
     value = change.get(end, 0)
-    return size(value) if change.get("what") == "storage" else quantity(value)
+    return quantity(value) if change.get("what") == "index" else size(value)
 
 
 def _cache(run):

@@ -60,6 +60,18 @@ def cache_findings(run):
         f"were answered by the cache; {size(counters.get('bytes_from_cache', 0))} did not cross "
         f"the network, {size(counters.get('bytes_from_network', 0))} did."
     ]
+    if counters.get("ahead_gets", 0):
+        out.append(
+            f"{quantity(counters['ahead_gets'])} gets fetched blocks, "
+            f"{size(counters.get('ahead_bytes', 0))} more than was asked for; "
+            f"{size(counters.get('ahead_used_bytes', 0))} of that was asked for later, which "
+            f"spared {quantity(counters.get('ahead_hits', 0))} trips."
+        )
+    if counters.get("ahead_changed", 0):
+        out.append(
+            "Others wrote while the program read, without anything that could have told it: "
+            "nothing more was fetched ahead in those windows."
+        )
     poor = {
         "capacity and failing": counters.get("capacity", 0) + counters.get("failing", 0),
         "conflicting": counters.get("conflicting", 0),

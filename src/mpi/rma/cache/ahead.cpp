@@ -56,6 +56,19 @@ void AheadPool::give_back(std::unique_ptr<AheadFetch> fetch) noexcept {
   }
 }
 
+void Ahead::trip(std::uint64_t bytes, std::uint64_t get) noexcept {
+  constexpr std::size_t kMostChanges = 256;
+  const std::uint64_t before = readahead.block_bytes();
+  readahead.on_trip(bytes);
+  const std::uint64_t now = readahead.block_bytes();
+  if (HOB_LIKELY(now == before) || changes.size() == kMostChanges) return;
+  try {
+    changes.push_back({get, before, now});
+  } catch (const std::bad_alloc&) {
+    // One line of the report fewer.
+  }
+}
+
 /// Whether more than this get may be fetched: see docs/consistency.md for each condition.
 bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
                                  const CacheableGet& wanted) const {
@@ -159,7 +172,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   }
   pending.when = ticks();
   pending.issue_ticks = pending.when - start;
-  ahead_->readahead.on_trip(pending.bytes);
+  ahead_->trip(pending.bytes, cache_->stats().gets);
   ++stats_.ahead_gets;
   return true;
 }

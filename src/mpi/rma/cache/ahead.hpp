@@ -39,6 +39,13 @@ class AheadPool {
   std::uint64_t memory_ = 0;  ///< of all, those under way included
 };
 
+/// The size of blocks changed; 0: nothing is fetched ahead.
+struct BlockChange {
+  std::uint64_t get = 0;  ///< of the window, counted from the first
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+};
+
 /// Readahead of one window. Not thread safe.
 struct Ahead {
   Ahead(const cache::Readahead::Config& config, std::unique_ptr<ExposedSizes> sizes,
@@ -55,6 +62,9 @@ struct Ahead {
     guard.cost(static_cast<std::uint64_t>(cost.latency()));
   }
 
+  /// A trip was made for `bytes`, by the window's get of that number.
+  void trip(std::uint64_t bytes, std::uint64_t get) noexcept;
+
   std::uint64_t memory_bytes() const {
     return sizeof(*this) + readahead.memory_bytes() + exposed->memory_bytes() + pool.memory_bytes();
   }
@@ -64,6 +74,7 @@ struct Ahead {
   PollGuard guard;  ///< of bytes that were fetched ahead and are asked for the first time
   cache::TripCost cost;
   AheadPool pool;
+  std::vector<BlockChange> changes;  ///< the first ones
 };
 
 }  // namespace hob::mpi

@@ -375,7 +375,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   const std::uint64_t issued = sharing(get, wanted, t) ? sharing_.now() : 0;
   const int result = native(get, t);
   if (result != MPI_SUCCESS || !keep) return result;
-  if (ahead_) ahead_->readahead.on_trip(wanted.size);
+  if (ahead_) ahead_->trip(wanted.size, cache_->stats().gets);
   const std::uint64_t now = ticks();
   try {
     const std::uint32_t index = under_way_.add(t.pending, get.target,

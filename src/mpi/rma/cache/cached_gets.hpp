@@ -119,6 +119,12 @@ class CachedGets final : private RequestOwner {
   /// Bytes of the blocks that are fetched around a miss at present; 0: none.
   std::uint64_t block_bytes() const { return ahead_ ? ahead_->readahead.block_bytes() : 0; }
 
+  /// How often their size changed, and the first of these changes.
+  std::uint64_t block_changes() const { return ahead_ ? ahead_->readahead.changes() : 0; }
+  std::vector<BlockChange> first_block_changes() const {
+    return ahead_ ? ahead_->changes : std::vector<BlockChange>{};
+  }
+
   const GetStats& stats() const { return stats_; }
   const cache::Cache& cache() const { return *cache_; }
   std::size_t targets() const { return targets_.size(); }
