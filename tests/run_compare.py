@@ -64,6 +64,7 @@ SETTINGS = {
     "ahead-paper-tiny": {**WORK, **TINY, "HOB_READAHEAD": "256", "HOB_CACHE_POLICY": "paper"},
     "ahead-always": {**WORK, "HOB_CACHE": "always", "HOB_READAHEAD": "1K"},
     "ahead-user": {**WORK, "HOB_CACHE": "user", "HOB_READAHEAD": "1K"},
+    "ahead-strict": {**WORK, "HOB_CACHE": "strict", "HOB_READAHEAD": "1K"},
     "ahead-verify": {**WORK, "HOB_READAHEAD": "1K", "HOB_VERIFY": "1"},
     "ahead-share": {**SHARE, "HOB_READAHEAD": "1K"},
     # Nothing is fetched again, so that a program can count what is fetched at all.

@@ -61,7 +61,7 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_compare_test(mpi.${mpi}.rma_acquires ${mpi} LABELS mpi SETTINGS auto,strict COMMAND rma_acquires)
   hob_compare_test(mpi.${mpi}.rma_polling ${mpi} LABELS mpi SETTINGS default,auto,tiny,ahead-1K COMMAND rma_polling)
   hob_compare_test(mpi.${mpi}.rma_ahead ${mpi} RANKS 3 LABELS mpi
-    SETTINGS ahead-counted,ahead-256,ahead-old,ahead-tiny,ahead-verify,ahead-1M,default COMMAND rma_ahead)
+    SETTINGS ahead-counted,ahead-256,ahead-old,ahead-tiny,ahead-verify,ahead-strict,ahead-1M,default COMMAND rma_ahead)
   hob_compare_test(mpi.${mpi}.rma_traps ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny,paper-tiny,ahead-1K COMMAND rma_traps)
   hob_compare_test(mpi.${mpi}.rma_corners ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny COMMAND rma_corners)
   hob_compare_test(mpi.${mpi}.rma_aliases ${mpi} LABELS mpi SETTINGS default,auto,counted COMMAND rma_aliases)

@@ -83,8 +83,14 @@ static void own_writes(void) {
   MPI_Win_sync(win);
   check("before", 1, 10, 0);
   const unsigned long long before = counted("native_gets");
+  const unsigned long long blocks = counted("ahead_gets");
   MPI_Put(&mine, 1, MPI_INT, 1, 12, 1, MPI_INT, win);
-  check("while a put is under way", 1, 11, 0);
+  int beside = -1;
+  MPI_Get(&beside, 1, MPI_INT, 1, WORDS - 1, 1, MPI_INT, win);
+  expect(counted("ahead_gets") == blocks, "fetched ahead while a put is under way");
+  MPI_Win_flush(1, win);
+  expect(beside == value(1, 0, WORDS - 1), "beside a put: %d", beside);
+  check("after a put", 1, 11, 0);
   expect(get_one(1, 12) == mine, "own write: %d", get_one(1, 12));
   check("beside it", 1, 13, 0);
   given_each("own writes", before, 2);
@@ -158,6 +164,34 @@ static void fences(void) {
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
 }
 
+/* Post, start, complete, wait: what one epoch fetched ahead is not seen in the next. */
+static void epochs_of_pairs(void) {
+  MPI_Group world, others;
+  const int zero = 0;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  if (my_rank == 0)
+    MPI_Group_excl(world, 1, &zero, &others);
+  else
+    MPI_Group_incl(world, 1, &zero, &others);
+  for (int version = 0; version < 4; version++) {
+    if (my_rank == 0) {
+      int got[4];
+      MPI_Win_start(others, 0, win);
+      for (int i = 0; i < 4; i++) MPI_Get(&got[i], 1, MPI_INT, 1, 64 * i + 7, 1, MPI_INT, win);
+      MPI_Win_complete(win);
+      for (int i = 0; i < 4; i++)
+        expect(got[i] == value(1, version, 64 * i + 7), "pairs: version %d, %d: %d", version, i,
+               got[i]);
+    } else {
+      MPI_Win_post(others, 0, win);
+      MPI_Win_wait(win);
+      fill(version + 1 < 4 ? version + 1 : 0);
+    }
+  }
+  MPI_Group_free(&others);
+  MPI_Group_free(&world);
+}
+
 /* Memory that comes and goes is never read beyond what was asked for. */
 static void dynamic(void) {
   MPI_Win window;
@@ -210,7 +244,20 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   versions();
   fences();
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (my_rank != 0) fill(0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  epochs_of_pairs();
   dynamic();
+  /* What would not outlive its epoch is not fetched ahead. */
+  const char* mode = getenv("HOB_CACHE");
+  if (HOB_Counter && mode && strcmp(mode, "strict") == 0) {
+    for (int i = 0; i < 2; i++) {
+      unsigned long long count = 1;
+      HOB_Counter(i ? "ahead_gets" : "ahead_bytes", &count);
+      expect(count == 0, "fetched ahead in mode strict: %llu", count);
+    }
+  }
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_free(&win);
   MPI_Free_mem(memory);
