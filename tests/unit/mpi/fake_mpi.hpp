@@ -34,6 +34,9 @@ const std::vector<std::string>& order();
 /// Forgets counts, order, errors and what was set by the functions below. Windows and types stay.
 void reset();
 
+/// Windows say from now on that their memory model is the unified one, or that it is not.
+void unified_memory(bool yes);
+
 /// The next `times` calls of this function return `error` and do nothing, after `skip` good ones.
 void fail(const std::string& name, int error, int times = 1, int skip = 0);
 /// Runs inside each call of this function, before it does anything: what other processes, threads

@@ -124,6 +124,8 @@ void describe(const Message& message, MPI_Status* status) {
   status->count_hi_and_cancelled = 0;
 }
 
+int memory_model = MPI_WIN_UNIFIED;
+
 /// Takes the first of these messages, which must be there: nobody else could send it.
 Message take_message(int source, int tag, MPI_Comm comm) {
   const auto it = find_message(source, tag, comm);
@@ -147,6 +149,7 @@ void deliver(const Message& message, void* buffer, int count, MPI_Datatype type,
 }  // namespace
 
 void hold_requests(int tests) { tests_held = tests; }
+void unified_memory(bool yes) { memory_model = yes ? MPI_WIN_UNIFIED : MPI_WIN_SEPARATE; }
 std::vector<std::byte>& memory(MPI_Win win, int rank) {
   return windows.at(win).memory[static_cast<std::size_t>(rank)];
 }
@@ -177,8 +180,7 @@ FAKE(Win_get_name, MPI_Win, char* name, int* length) {
   return MPI_SUCCESS;
 }
 FAKE(Win_get_attr, MPI_Win, int, void* value, int* flag) {
-  static int model = MPI_WIN_UNIFIED;
-  *static_cast<int**>(value) = &model;
+  *static_cast<int**>(value) = &memory_model;
   *flag = 1;
   return MPI_SUCCESS;
 }
