@@ -50,6 +50,43 @@ static void check_error_handler(void) {
   MPI_Errhandler_free(&handler);
 }
 
+static MPI_Win window = MPI_WIN_NULL;
+static int order = 0, *memory = NULL;
+
+// MPI_Finalize deletes these first, the last that was set at first; ghosts serve the window still.
+static int last_use(MPI_Comm comm, int keyval, void* value, void* extra) {
+  (void)comm, (void)keyval, (void)extra;
+  int rank = 0, size = 0, seven = 7;
+  CHECK(++order == *(int*)value);
+  if (order == 1) return MPI_SUCCESS;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Accumulate(&seven, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, MPI_SUM, window);
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(*memory == 7);
+  MPI_Win_free(&window);
+  return MPI_SUCCESS;
+}
+
+static void leave_a_window_open(void) {
+  static int first = 1, second = 2;
+  int key = 0, other = 0, gone = 0;
+  MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  *memory = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, window);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_use, &key, NULL);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_use, &other, NULL);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &gone, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, &second);
+  MPI_Comm_set_attr(MPI_COMM_SELF, gone, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, other, &first);
+  MPI_Comm_delete_attr(MPI_COMM_SELF, gone);
+  MPI_Comm_free_keyval(&gone);
+  MPI_Comm_free_keyval(&key);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, first = 0, second = 0, copied = 0, flag = 0;
@@ -72,7 +109,9 @@ int main(int argc, char** argv) {
   MPI_Comm_delete_attr(MPI_COMM_WORLD, second);
   CHECK(deletes == 1);
   check_error_handler();
+  leave_a_window_open();
   MPI_Finalize();
+  CHECK(order == 2);
   const int wanted = argc > 1 ? atoi(argv[1]) : 2;
   if (deletes != wanted) fprintf(stderr, "rank %d: %d deletes\n", rank, deletes);
   if (rank == 0 && check_failures == 0 && deletes == wanted) printf("No Errors\n");

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "mpi/core/context.hpp"
+#include "mpi/ghost/attributes.hpp"
 #include "mpi/lifecycle/lifecycle.hpp"
 #include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -142,7 +143,8 @@ int on_Finalize() {
   }
   // The first thing that MPI_Finalize does is to delete the attributes of MPI_COMM_SELF, those that
   // were set last first. Their callbacks are the program's, and may communicate: Hob ends in the
-  // last.
+  // last. With ghosts, it deletes them itself.
+  if (world_is_smaller) delete_attributes_of_self();
   if (--users == 0 && !finishes_with_self) finish();
   if (finishes_with_self) {
     end_library_callbacks();

@@ -101,7 +101,7 @@ CALLS.add("Win_set_info", "hook decides")
 CALLS.add(
     """
     Win_get_attr Win_shared_query Comm_get_attr Attr_get Comm_set_errhandler
-    Group_from_session_pset Session_get_pset_info
+    Comm_set_attr Attr_put Group_from_session_pset Session_get_pset_info
     """,
     "hook local",
 )
@@ -154,10 +154,10 @@ CALLS.add("Abort", "local whole_world")
 # What depends on no other process.
 CALLS.add(
     """
-    Attr_delete Attr_put Cart_coords Cart_get Cart_map Cart_rank Cart_shift Cartdim_get
+    Attr_delete Cart_coords Cart_get Cart_map Cart_rank Cart_shift Cartdim_get
     Comm_attach_buffer Comm_call_errhandler Comm_compare Comm_delete_attr Comm_get_errhandler
     Comm_get_info Comm_get_name Comm_get_parent Comm_group Comm_rank Comm_remote_group
-    Comm_remote_size Comm_set_attr Comm_set_name Comm_size Comm_test_inter Dist_graph_neighbors
+    Comm_remote_size Comm_set_name Comm_size Comm_test_inter Dist_graph_neighbors
     Dist_graph_neighbors_count File_call_errhandler File_get_amode File_get_atomicity
     File_get_byte_offset File_get_errhandler File_get_group File_get_info File_get_position
     File_get_type_extent File_get_view File_set_errhandler Graph_get Graph_map Graph_neighbors
