@@ -63,11 +63,8 @@ ordered_json window_json(const WindowFacts& facts) {
                          {"slots", p.slots}});
   ordered_json adaptations = ordered_json::array();
   for (const auto& a : facts.adaptations)
-    adaptations.push_back({{"get", a.get},
-                           {"what", a.what},
-                           {"from", a.from},
-                           {"to", a.to},
-                           {"why", a.why}});
+    adaptations.push_back(
+        {{"get", a.get}, {"what", a.what}, {"from", a.from}, {"to", a.to}, {"why", a.why}});
   json["series"] = {{"occupancy", std::move(occupancy)}, {"adaptations", std::move(adaptations)}};
   if (!facts.failures.empty()) json["failures"] = facts.failures;
   return json;

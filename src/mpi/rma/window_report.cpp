@@ -190,8 +190,8 @@ report::WindowFacts window_facts(const Window& window) {
   for (const auto& p : stats.occupancy.points())
     facts.occupancy.push_back({p.get, p.used, p.capacity, p.entries, p.slots});
   for (const auto& a : stats.adjustments)
-    facts.adaptations.push_back({a.get, a.of_index ? "index" : "storage", a.from, a.to,
-                                 cache::reason_text(a.reason)});
+    facts.adaptations.push_back(
+        {a.get, a.of_index ? "index" : "storage", a.from, a.to, cache::reason_text(a.reason)});
   for (const BlockChange& c : window.cached->first_block_changes())
     facts.adaptations.push_back(
         {c.get, "readahead", c.from, c.to, "what measured trips and bytes say pays"});
