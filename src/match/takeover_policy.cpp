@@ -20,11 +20,13 @@ double TakeoverPolicy::budget() const {
 
 bool TakeoverPolicy::begin_trial(std::uint64_t length) {
   const double available = budget();
-  if (available < config_.trial * caution_ * costs_->dequeue) {
+  // So many receives say more than all trials that failed in shorter queues.
+  const double caution = length >= config_.threshold ? 1 : caution_;
+  if (available < config_.trial * caution * costs_->dequeue) {
     // Whoever has evidence asks at each receive, which costs. So it is to be found again.
     search_debt_ = 0;
     long_phase_ = false;
-    threshold_ = 2 * std::max(length, threshold_);
+    if (length >= threshold_) threshold_ = 2 * length;
     return false;
   }
   allowance_ = available / 2;

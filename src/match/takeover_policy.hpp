@@ -38,7 +38,9 @@ class TakeoverPolicy {
     /// millisecond, which a queue that grows by and by needs until it is worth it.
     double first_budget = 4096;
     /// A trial may lose half of what the budget has, which must be so many dequeues, and twice as
-    /// many after each trial that failed, up to `most_caution` times as many.
+    /// many after each trial that failed, up to `most_caution` times as many; searches that would
+    /// have paid for as many are the evidence for the next one. Where `threshold` receives wait,
+    /// trials that failed in shorter queues do not count.
     double trial = 64;
     double most_caution = 1024;
     /// What was gained counts up to so many dequeues: a program that changes is followed as soon.
@@ -65,8 +67,9 @@ class TakeoverPolicy {
   /// Something speaks for the PRQ, where so many receives wait at the library. Cheap.
   bool has_evidence(std::uint64_t length) const {
     if (length >= threshold_) return true;
-    return !config_.fixed && (paying_ || long_phase_ ||
-                              search_debt_ * costs_->step >= config_.trial * costs_->dequeue);
+    return !config_.fixed &&
+           (paying_ || long_phase_ ||
+            search_debt_ * costs_->step >= config_.trial * caution_ * costs_->dequeue);
   }
 
   /// A nonblocking receive is posted, the PRQ is empty, and `length` receives wait at the library.

@@ -48,6 +48,25 @@ TEST_F(TakeoverPolicyTest, StandingReceivesBehindWhichManyAreSearchedAreEvidence
   EXPECT_TRUE(policy_.begins(50));
 }
 
+// One receive at a time behind forty that stay: each of these trials fails, and they get rare; the
+// deep queue that follows is tried nevertheless.
+TEST_F(TakeoverPolicyTest, TrialsThatFailedInShortQueuesDoNotForbidThatOfADeepOne) {
+  int trials = 0;
+  for (int message = 0; message < 20000; ++message) {
+    if (policy_.begins(40)) {
+      ++trials;
+      policy_.matched(0);
+      policy_.ended();
+    } else {
+      policy_.searched(1, 40);
+    }
+  }
+  EXPECT_GE(trials, 2);
+  EXPECT_LE(trials, 12);
+  EXPECT_FALSE(policy_.begins(config().threshold - 1));
+  EXPECT_TRUE(policy_.begins(config().threshold));
+}
+
 TEST_F(TakeoverPolicyTest, ALongPhaseIsTriedTheNextTime) {
   policy_.phase_ended(config().long_phase - 1);
   EXPECT_FALSE(policy_.begins(0));
