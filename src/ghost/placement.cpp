@@ -34,7 +34,7 @@ std::vector<int> domains_of(const std::vector<std::vector<int>>& all,
   return result;
 }
 
-// Ghosts for each domain: one for each that has users to keep, the rest in proportion to ranks. No
+// Ghosts for each domain: one for each that has served to keep, the rest in proportion to ranks. No
 // domain gives up its last user while another has one to spare.
 std::vector<int> shares(const std::vector<int>& domain_of_rank, std::size_t domains, int ghosts) {
   std::vector<int> ranks(domains, 0);
@@ -61,7 +61,7 @@ Placement place(const std::vector<std::vector<int>>& domains,
   const std::vector<int> domain = domains_of(domains, allowed);
   std::vector<int> left = shares(domain, std::max<std::size_t>(domains.size(), 1), ghosts);
 
-  // The last ranks of each domain: the program's first ranks, which often do more, stay users.
+  // The last ranks of each domain: the program's first ranks, which often do more, stay served.
   Placement placement;
   std::vector<bool> is_ghost(allowed.size(), false);
   for (std::size_t r = allowed.size(); r-- > 0;) {
@@ -82,21 +82,21 @@ Placement place(const std::vector<std::vector<int>>& domains,
 
   // Users go to the ghosts of their domain, or else of the nearest by number, evenly.
   placement.home.assign(allowed.size(), 0);
-  std::vector<unsigned> users(placement.ghosts.size(), 0);
+  std::vector<unsigned> served(placement.ghosts.size(), 0);
   for (std::size_t r = 0; r < allowed.size(); ++r) {
     if (is_ghost[r]) continue;
     std::size_t best = 0;
-    for (std::size_t g = 1; g < users.size(); ++g) {
+    for (std::size_t g = 1; g < served.size(); ++g) {
       const auto distance = [&](std::size_t k) {
         return std::abs(placement.domains[k] - domain[r]);
       };
       if (distance(g) < distance(best) ||
-          (distance(g) == distance(best) && users[g] < users[best])) {
+          (distance(g) == distance(best) && served[g] < served[best])) {
         best = g;
       }
     }
     placement.home[r] = static_cast<unsigned>(best);
-    ++users[best];
+    ++served[best];
   }
   return placement;
 }

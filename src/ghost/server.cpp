@@ -87,12 +87,12 @@ void Server::apply(const Record& record, const std::vector<Block>& blocks, const
       case Kind::unlock:
         target->unlock(static_cast<LockMode>(record.operation));
         break;
-      case Kind::bye:
+      case Kind::shutdown:
         break;
     }
   }
   if (!good) answer.status = 1;
-  if (record.kind != Kind::unlock && record.kind != Kind::bye) {
+  if (record.kind != Kind::unlock && record.kind != Kind::shutdown) {
     ++stats_.operations;
     stats_.bytes += record.bytes;
   }
@@ -125,8 +125,8 @@ void Server::message(int origin, std::span<const std::byte> bytes) {
 void Server::run(int origin, const Record& record, const std::vector<Block>& blocks,
                  const std::byte* data, const std::shared_ptr<Answer>& answer,
                  std::size_t result_at) {
-  if (record.kind == Kind::bye) {
-    ++byes_;
+  if (record.kind == Kind::shutdown) {
+    ++shutdowns_;
     complete(*answer);
     return;
   }

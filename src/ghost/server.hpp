@@ -29,7 +29,7 @@ class Server {
   };
   struct Stats {
     std::uint64_t messages = 0;
-    std::uint64_t operations = 0;  ///< records but unlocks and byes
+    std::uint64_t operations = 0;  ///< records but unlocks and shutdowns
     std::uint64_t bytes = 0;       ///< moved or combined by them
     std::uint64_t lock_waits = 0;  ///< locks and fences that had to be waited for
     std::uint64_t deferred = 0;    ///< records that had to wait behind something
@@ -51,8 +51,8 @@ class Server {
   bool transferring() const;
   /// Replies that have not left yet.
   bool sending() const { return !sends_.empty(); }
-  /// Origins that said goodbye.
-  unsigned byes() const { return byes_; }
+  /// Origins that have asked for the shutdown.
+  unsigned shutdowns() const { return shutdowns_; }
   const Stats& stats() const { return stats_; }
 
  private:
@@ -106,7 +106,7 @@ class Server {
   Config config_;
   Transport& transport_;
   Stats stats_;
-  unsigned byes_ = 0;
+  unsigned shutdowns_ = 0;
   std::map<Key, Stream> streams_;
   std::vector<Send> sends_;
   std::vector<std::vector<std::byte>> spare_;

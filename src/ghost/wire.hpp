@@ -26,7 +26,7 @@ enum class Kind : std::uint8_t {
   get_accumulate,
   compare_and_swap,
   unlock,
-  bye
+  shutdown
 };
 
 /// Requests are at most this long; ghosts keep receive buffers of this size posted.

@@ -125,7 +125,7 @@ def report(ranks=4, windows=2, queues=True, ghosts=2):
             {
                 "ghost": i,
                 "domain": i,
-                "users": 2,
+                "application_ranks": 2,
                 "operations": 900 + 80 * i,
                 "bytes": 1 << 20,
                 "lived_ms": 12000.0,

@@ -36,7 +36,7 @@ class PartIndex {
   /// sequence number.
   bool ready(Part part, Key want, std::uint32_t now) const {
     const OfPart& of = of_[part];
-    return uses(part) && !of.lists.crowded() && keeps(part, want) && !due(now);
+    return uses(part) && !of.lists.overfull() && keeps(part, want) && !due(now);
   }
 
   /// Begins to use a part, if it is not, and makes the lists of all parts anew for the messages in

@@ -28,7 +28,7 @@ class PartLists {
   void extend(std::size_t capacity);
 
   /// There are so many slots that there should be more lists.
-  bool crowded() const { return listed_ > most_listed * heads_; }
+  bool overfull() const { return listed_ > most_listed * heads_; }
 
   [[gnu::always_inline]] void add(std::uint32_t number, std::uint32_t slot) {
     ++listed_;

@@ -43,19 +43,20 @@ inline constexpr int kBurst = 16;
 /// beyond that they arrive unexpectedly, which costs a copy and no more.
 inline constexpr std::size_t kInboxSlots = 32;
 
-/// ns. Naps of a ghost that nothing wakes: a wake-up takes about as long, so a shorter nap costs
-/// more processor time than it sleeps. After each `kNapsAlike` naps without a message they are
-/// twice as long, `kNapDoublings` times.
-inline constexpr long kFirstNapNs = 60'000;
-inline constexpr unsigned kNapsAlike = 64;
-inline constexpr unsigned kNapDoublings = 3;
+/// ns. Sleeps of a ghost that nothing wakes: a wake-up takes about as long, so a shorter one costs
+/// more processor time than it sleeps. After each `kTimedSleepsAlike` sleeps without a message they
+/// are twice as long, `kTimedSleepDoublings` times.
+inline constexpr long kFirstTimedSleepNs = 60'000;
+inline constexpr unsigned kTimedSleepsAlike = 64;
+inline constexpr unsigned kTimedSleepDoublings = 3;
 
 /// ns. First sleep of a ghost after a message; doubled while no message comes. If a message was
 /// missed (a network without sockets), it lies so long: a time slice at most.
 inline constexpr std::uint64_t kFirstSleepNs = 2'000'000;
 
-/// Messages that came while the ghost slept and that no socket announced, before it naps in place
-/// of sleeping: on a network with sockets there are a few, while connections are made.
+/// Messages that came while the ghost slept and that no socket announced, before it sleeps for a
+/// set time in place of sleeping: on a network with sockets there are a few, while connections are
+/// made.
 inline constexpr unsigned kMostUnannounced = 20;
 
 /// Wake-ups in a row that brought no message, before the sockets that caused them are left out.

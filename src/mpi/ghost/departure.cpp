@@ -50,7 +50,7 @@ bool library_leaves() {
   return search.found;
 }
 
-// Ghosts wait for every rank's goodbye. A launcher ends the job where one leaves without
+// Ghosts wait for every rank's shutdown message. A launcher ends the job where one leaves without
 // MPI_Finalize, but not all say why.
 void left_early() {
   if (finished || ::getpid() != watched_process || depth != 0) return;  // depth: MPI_Abort
@@ -64,25 +64,26 @@ void say_goodbye(const GhostWorld& world) {
   std::byte message[sizeof(ghost::MessageHeader) + sizeof(ghost::Record)];
   const ghost::MessageHeader header{0, 1};
   ghost::Record record{};
-  record.kind = ghost::Kind::bye;
+  record.kind = ghost::Kind::shutdown;
   std::memcpy(message, &header, sizeof header);
   std::memcpy(message + sizeof header, &record, sizeof record);
   for (const int ghost : world.own_ghosts())
-    real::Send(message, sizeof message, MPI_BYTE, ghost, ghost::request_tag, world.wire);
+    real::Send(message, sizeof message, MPI_BYTE, ghost, ghost::request_tag, world.internal_comm);
 }
 
-void await_end(const GhostWorld& world, GhostBoard& board) {
-  constexpr timespec nap{0, 50'000};
+void await_end(const GhostWorld& world, GhostStatus& status) {
+  constexpr timespec pause{0, 50'000};
   PeersWatch ghosts(ghost_pids(world));
-  while (board.closed.load(std::memory_order_acquire) == 0) {
-    // A ghost that ends as it should has closed its board before.
+  while (status.closed.load(std::memory_order_acquire) == 0) {
+    // A ghost that ends as it should has set `closed` before.
     if (const auto ended = ghosts.some_ended();
-        !ended.empty() && world.boards[ended[0]]->closed.load(std::memory_order_acquire) == 0)
+        !ended.empty() && world.statuses[ended[0]]->closed.load(std::memory_order_acquire) == 0)
       end_without_ghost(world, ended[0]);
-    ring(board);
+    wake(status);
     int flag = 0;
-    real::Iprobe(0, 0, world.wire, &flag, MPI_STATUS_IGNORE);  // what was sent may need a push
-    ::nanosleep(&nap, nullptr);
+    real::Iprobe(0, 0, world.internal_comm, &flag,
+                 MPI_STATUS_IGNORE);  // what was sent may need a push
+    ::nanosleep(&pause, nullptr);
   }
 }
 
@@ -99,15 +100,15 @@ void dismiss_ghosts() {
   finished = true;
   real::Barrier(context().comm);
   say_goodbye(*world);
-  for (GhostBoard* board : world->boards) await_end(*world, *board);
+  for (GhostStatus* status : world->statuses) await_end(*world, *status);
 }
 
 void leave_ghosts() {
   end_opening();
   GhostWorld* world = ghost_world();
   if (world == nullptr) return;
-  real::Group_free(&world->wire_group);
-  real::Comm_free(&world->wire);
+  real::Group_free(&world->internal_group);
+  real::Comm_free(&world->internal_comm);
   end_ghost_world();
 }
 

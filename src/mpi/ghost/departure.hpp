@@ -3,7 +3,7 @@
 
 namespace hob::mpi {
 
-/// In users: from now on, a process that leaves without MPI_Finalize says so.
+/// In application ranks: from now on, a process that leaves without MPI_Finalize says so.
 void watch_exit();
 
 /// In users, before the report is written: the program has ended everywhere. Ghosts finish.

@@ -29,7 +29,7 @@
 namespace hob::mpi {
 namespace {
 
-constexpr std::uint64_t kControlBytes = 1 << 20;  // boards, at the start of the arena
+constexpr std::uint64_t kControlBytes = 1 << 20;  // statuses, at the start of the arena
 /// Of the arena: less serves no program.
 constexpr std::uint64_t kLeastArena = 16 * kControlBytes;
 /// Address space is sparse. Windows of a node may overlap in time, and freed ones leave holes: some
@@ -80,7 +80,7 @@ void check_numbers(MPI_Comm all, int node_size, int ghosts) {
         "rank{}: start more ranks per node, or fewer ghosts",
         ghosts, ghosts == 1 ? "" : "s", fewest, fewest == 1 ? "" : "s"));
   }
-  if (sizeof(NodeBoard) + static_cast<std::uint64_t>(ghosts) * sizeof(GhostBoard) > kControlBytes)
+  if (sizeof(NodeStatus) + static_cast<std::uint64_t>(ghosts) * sizeof(GhostStatus) > kControlBytes)
     refuse(fmt::format("{} ghosts per node (HOB_GHOSTS) are too many", ghosts));
 }
 
@@ -98,9 +98,9 @@ int processes_of_machine(MPI_Comm all) {
 
 // Whether its machine has more processes than hardware threads. Collective.
 bool machine_is_shared(const GhostWorld& world) {
-  const int neighbours = processes_of_machine(world.wire);
+  const int neighbours = processes_of_machine(world.internal_comm);
   const auto online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  return world.crowded || (neighbours > world.processes && neighbours > online);
+  return world.oversubscribed || (neighbours > world.processes && neighbours > online);
 }
 
 // Who becomes a ghost, where it runs and whom it serves. One process decides for its node: others
@@ -111,7 +111,7 @@ ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
   for (const auto& each : allowed) usable.insert(each.begin(), each.end());
   world.processes = node.size();
   world.hardware_threads = static_cast<int>(usable.size());
-  world.crowded = world.processes > world.hardware_threads;
+  world.oversubscribed = world.processes > world.hardware_threads;
 
   const auto ranks = static_cast<std::size_t>(node.size());
   const auto count = static_cast<std::size_t>(ghosts);
@@ -145,29 +145,30 @@ bool is_ghost(const ghost::Placement& placed, int rank) {
 void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
   int leader = world.rank;
   real::Bcast(&leader, 1, MPI_INT, 0, node.comm());
-  WireRank own;
+  ProcessPlace own;
   own.node = leader;  // becomes a number below
   if (is_ghost(placed, node.rank()))
     own.ghost = static_cast<int>(
         std::find(placed.ghosts.begin(), placed.ghosts.end(), node.rank()) - placed.ghosts.begin());
   own.home = static_cast<int>(placed.home[static_cast<std::size_t>(node.rank())]);
   int size = 1;
-  real::Comm_size(world.wire, &size);
+  real::Comm_size(world.internal_comm, &size);
   world.ranks.resize(static_cast<std::size_t>(size));
-  real::Allgather(&own, sizeof own, MPI_BYTE, world.ranks.data(), sizeof own, MPI_BYTE, world.wire);
+  real::Allgather(&own, sizeof own, MPI_BYTE, world.ranks.data(), sizeof own, MPI_BYTE,
+                  world.internal_comm);
 
   std::vector<int> leaders;
-  for (const WireRank& each : world.ranks)
+  for (const ProcessPlace& each : world.ranks)
     if (std::find(leaders.begin(), leaders.end(), each.node) == leaders.end())
       leaders.push_back(each.node);
   world.ghosts.assign(leaders.size(), std::vector<int>(placed.ghosts.size()));
-  int users = 0;
+  int application_ranks = 0;
   for (std::size_t r = 0; r < world.ranks.size(); ++r) {
-    WireRank& each = world.ranks[r];
+    ProcessPlace& each = world.ranks[r];
     each.node =
         static_cast<int>(std::find(leaders.begin(), leaders.end(), each.node) - leaders.begin());
     if (each.ghost < 0)
-      each.user = users++;
+      each.user = application_ranks++;
     else
       world.ghosts[static_cast<std::size_t>(each.node)][static_cast<std::size_t>(each.ghost)] =
           static_cast<int>(r);
@@ -181,36 +182,38 @@ void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) 
     if (!is_ghost(placed, r)) world.pids.push_back(pids[static_cast<std::size_t>(r)]);
 }
 
-// The memory that the node shares, with the boards in it.
+// The memory that the node shares, with the statuses in it.
 void map(const Node& node, GhostWorld& world) {
   const std::uint64_t page = page_bytes();
   const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page;
   world.arena_bytes = std::max(kTimesMemory * memory, kSmallestFullArena);
   world.arena = share_memory(node, world.arena_bytes, kLeastArena);
   int good = world.arena != nullptr ? 1 : 0;
-  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.wire);
+  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.internal_comm);
   if (good == 0)
     refuse("the processes of a node cannot share memory (memfd_create, shmget), which ghosts need");
   world.kernel_moves = kernel_moves_memory(node.comm());
-  world.node_board = reinterpret_cast<NodeBoard*>(world.arena);
-  auto* boards = reinterpret_cast<GhostBoard*>(world.arena + sizeof(NodeBoard));
-  for (std::size_t g = 0; g < world.own_ghosts().size(); ++g) world.boards.push_back(boards + g);
+  world.node_status = reinterpret_cast<NodeStatus*>(world.arena);
+  auto* statuses = reinterpret_cast<GhostStatus*>(world.arena + sizeof(NodeStatus));
+  for (std::size_t g = 0; g < world.own_ghosts().size(); ++g)
+    world.statuses.push_back(statuses + g);
 }
 
 // In a ghost: takes its place.
 OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
   const auto number = static_cast<std::size_t>(world.own().ghost);
   bind_to(placed.cpus[number]);
-  GhostBoard& board = *new (world.boards[number]) GhostBoard{};
-  board.rank = world.rank;
-  board.pid = ::getpid();
-  board.domain = placed.domains[number];
+  GhostStatus& status = *new (world.statuses[number]) GhostStatus{};
+  status.rank = world.rank;
+  status.pid = ::getpid();
+  status.domain = placed.domains[number];
   for (std::size_t r = 0; r < placed.home.size(); ++r)
-    if (!is_ghost(placed, static_cast<int>(r)) && placed.home[r] == number) ++board.users;
+    if (!is_ghost(placed, static_cast<int>(r)) && placed.home[r] == number)
+      ++status.application_ranks;
   int pipe[2] = {-1, -1};
   if (::pipe2(pipe, O_NONBLOCK | O_CLOEXEC) != 0) pipe[0] = pipe[1] = -1;
-  board.bell = pipe[1];
-  return {board, pipe[0], static_cast<unsigned>(world.pids.size())};
+  status.wakeup_fd = pipe[1];
+  return {status, pipe[0], static_cast<unsigned>(world.pids.size())};
 }
 
 // In a user: takes its slice of the arena.
@@ -225,8 +228,8 @@ void assign_user(const Node& node, const ghost::Placement& placed, GhostWorld& w
 
 // In a user whose machine has more processes than hardware threads.
 void share_cores(const GhostWorld& world) {
-  yielding::start(world.crowded);
-  if (!world.crowded) return;
+  yielding::start(world.oversubscribed);
+  if (!world.oversubscribed) return;
   note(fmt::format(
       "Ghosts share cores with the program: a node has {} processes and {} hardware threads.",
       world.processes, world.hardware_threads));
@@ -243,17 +246,17 @@ MPI_Comm divide_world() {
   if (ghosts == 0 || parent != MPI_COMM_NULL) return MPI_COMM_NULL;
 
   auto* world = new GhostWorld;  // never destroyed: windows may end in the program's destructors
-  real::Comm_dup(MPI_COMM_WORLD, &world->wire);
-  real::Comm_set_errhandler(world->wire, MPI_ERRORS_RETURN);
-  real::Comm_group(world->wire, &world->wire_group);
-  real::Comm_rank(world->wire, &world->rank);
+  real::Comm_dup(MPI_COMM_WORLD, &world->internal_comm);
+  real::Comm_set_errhandler(world->internal_comm, MPI_ERRORS_RETURN);
+  real::Comm_group(world->internal_comm, &world->internal_group);
+  real::Comm_rank(world->internal_comm, &world->rank);
   world->cliques = settings.ghost_cliques > 1;
   MPI_Comm program = MPI_COMM_NULL;
   std::optional<OwnGhost> own_ghost;
   bool shared_machine = false;
   {
-    const Node node(world->wire, static_cast<int>(settings.ghost_cliques));
-    check_numbers(world->wire, node.size(), ghosts);
+    const Node node(world->internal_comm, static_cast<int>(settings.ghost_cliques));
+    check_numbers(world->internal_comm, node.size(), ghosts);
     const ghost::Placement placed = plan(node, ghosts, *world);
     shared_machine = machine_is_shared(*world);
     agree(node, placed, *world);
@@ -264,7 +267,7 @@ MPI_Comm divide_world() {
       assign_user(node, placed, *world);
     else
       own_ghost.emplace(assign_ghost(placed, *world));
-    real::Barrier(node.comm());  // the boards are there
+    real::Barrier(node.comm());  // the statuses are there
   }
   set_launched_world(world);
   if (own_ghost) live_as_ghost(*world, *own_ghost);

@@ -38,28 +38,28 @@ int without_ghosts(MPI_Session session, const char* name, MPI_Group& group) {
   int size = 0;
   real::Group_size(group, &size);
   std::vector<int> members(static_cast<std::size_t>(size));
-  std::vector<int> wire(members.size());
-  for (std::size_t i = 0; i < members.size(); ++i) wire[i] = members[i] = static_cast<int>(i);
+  std::vector<int> internal(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) internal[i] = members[i] = static_cast<int>(i);
   // The set of all processes is in their order; others are smaller ones.
   if (::strcasecmp(name, "mpi://WORLD") != 0) {
     MPI_Group all = MPI_GROUP_NULL;
     const int result = real::Group_from_session_pset(session, "mpi://WORLD", &all);
     if (result != MPI_SUCCESS) return result;
-    real::Group_translate_ranks(group, size, members.data(), all, wire.data());
+    real::Group_translate_ranks(group, size, members.data(), all, internal.data());
     real::Group_free(&all);
   }
   std::vector<int> ghosts;
-  for (std::size_t i = 0; i < wire.size(); ++i) {
-    const auto rank = static_cast<std::size_t>(wire[i]);
-    if (wire[i] >= 0 && rank < world.ranks.size() && world.ranks[rank].ghost >= 0)
+  for (std::size_t i = 0; i < internal.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(internal[i]);
+    if (internal[i] >= 0 && rank < world.ranks.size() && world.ranks[rank].ghost >= 0)
       ghosts.push_back(members[i]);
   }
   if (ghosts.empty()) return MPI_SUCCESS;
-  MPI_Group users = MPI_GROUP_NULL;
+  MPI_Group application = MPI_GROUP_NULL;
   const int result =
-      real::Group_excl(group, static_cast<int>(ghosts.size()), ghosts.data(), &users);
+      real::Group_excl(group, static_cast<int>(ghosts.size()), ghosts.data(), &application);
   real::Group_free(&group);
-  group = users;
+  group = application;
   return result;
 }
 

@@ -13,7 +13,7 @@ namespace hob::mpi {
 using namespace tuning::ghost;
 
 bool IdleWaiter::sleep_announced(std::uint64_t longest_ns) {
-  ++board_.sleeps;
+  ++status_.sleeps;
   if (patience_ns_ == 0) patience_ns_ = kFirstSleepNs;
   const int woken = rest(std::min(longest_ns, patience_ns_));
   if (woken < 0) sleep_for();
@@ -22,15 +22,16 @@ bool IdleWaiter::sleep_announced(std::uint64_t longest_ns) {
 }
 
 void IdleWaiter::sleep_for() {
-  const long ns = kFirstNapNs << std::min(naps_++ / kNapsAlike, kNapDoublings);
+  const long ns = kFirstTimedSleepNs
+                  << std::min(timed_sleeps_++ / kTimedSleepsAlike, kTimedSleepDoublings);
   if (trusted_ && rest(static_cast<std::uint64_t>(ns)) >= 0) return;
-  timespec nap{0, ns};
-  ::nanosleep(&nap, nullptr);
+  timespec pause{0, ns};
+  ::nanosleep(&pause, nullptr);
 }
 
 void IdleWaiter::worked() {
   useless_ = 0;
-  naps_ = 0;
+  timed_sleeps_ = 0;
   if (slept_ && trusted_ && !announced_ && !sockets_.look_again() &&
       ++unannounced_ >= kMostUnannounced)
     trusted_ = false;

@@ -10,12 +10,12 @@ namespace hob::mpi {
 
 /// Sleeping until a message may have come: on the sockets of the process, and on a pipe that users
 /// of this node write to. If messages come that no socket announced (a network without sockets),
-/// it naps instead. Not thread safe.
+/// it sleeps for a set time instead. Not thread safe.
 class IdleWaiter {
  public:
   /// `timed`: sockets announce nothing here.
-  IdleWaiter(GhostBoard& board, int wakeup_fd, bool timed)
-      : board_(board), wakeup_fd_(wakeup_fd), trusted_(!timed) {}
+  IdleWaiter(GhostStatus& status, int wakeup_fd, bool timed)
+      : status_(status), wakeup_fd_(wakeup_fd), trusted_(!timed) {}
 
   /// At most so long, unless `arrived` says that something came before it could be announced.
   /// Whether something woke it.
@@ -26,9 +26,9 @@ class IdleWaiter {
       sleep_for();
       return false;
     }
-    board_.asleep.store(1, std::memory_order_seq_cst);
+    status_.asleep.store(1, std::memory_order_seq_cst);
     announced_ = arrived() || sleep_announced(longest_ns);
-    board_.asleep.store(0, std::memory_order_relaxed);
+    status_.asleep.store(0, std::memory_order_relaxed);
     return announced_;
   }
 
@@ -44,14 +44,14 @@ class IdleWaiter {
   /// Number of descriptors that have something to say; -1 if there are none.
   int rest(std::uint64_t ns);
 
-  GhostBoard& board_;
+  GhostStatus& status_;
   int wakeup_fd_;
   bool trusted_;
   bool announced_ = false;
   bool slept_ = false;
   unsigned unannounced_ = 0;
   unsigned useless_ = 0;
-  unsigned naps_ = 0;
+  unsigned timed_sleeps_ = 0;
   std::uint64_t patience_ns_ = 0;  ///< set by the first sleep
   Sockets sockets_;
 };

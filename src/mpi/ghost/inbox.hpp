@@ -18,7 +18,7 @@ namespace hob::mpi {
 /// that messages of one origin are never overtaken.
 class Inbox {
  public:
-  explicit Inbox(MPI_Comm wire) : wire_(wire) {
+  explicit Inbox(MPI_Comm comm) : comm_(comm) {
     for (Slot& slot : slots_) post(slot);
   }
   ~Inbox() {
@@ -66,9 +66,9 @@ class Inbox {
   };
   void post(Slot& slot) {
     real::Irecv(slot.buffer.get(), static_cast<int>(ghost::message_bytes), MPI_BYTE, MPI_ANY_SOURCE,
-                static_cast<int>(ghost::request_tag), wire_, &slot.request);
+                static_cast<int>(ghost::request_tag), comm_, &slot.request);
   }
-  MPI_Comm wire_;
+  MPI_Comm comm_;
   std::array<Slot, tuning::ghost::kInboxSlots> slots_;
   std::size_t next_ = 0;
   std::size_t used_ = 0;  // not posted again yet: those in front of next_

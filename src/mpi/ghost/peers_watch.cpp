@@ -46,13 +46,13 @@ void end_job(const std::string& why) {
 
 std::vector<int> ghost_pids(const GhostWorld& world) {
   std::vector<int> pids;
-  for (const GhostBoard* board : world.boards) pids.push_back(board->pid);
+  for (const GhostStatus* status : world.statuses) pids.push_back(status->pid);
   return pids;
 }
 
 void end_without_ghost(const GhostWorld& world, std::size_t number) {
   end_job("ghost " + std::to_string(number) + " of node " + std::to_string(world.own_node) +
-          " (process " + std::to_string(world.boards[number]->pid) +
+          " (process " + std::to_string(world.statuses[number]->pid) +
           ") ended before the program did: it was killed, or it crashed");
 }
 

@@ -31,7 +31,7 @@ ghost::WaitStyle wait_style(const GhostWorld& world) {
   if (name == "spin") return ghost::WaitStyle::spin;
   if (name == "yield") return ghost::WaitStyle::yield;
   if (name == "block") return ghost::WaitStyle::block;
-  return world.crowded ? ghost::WaitStyle::shared : ghost::WaitStyle::eager;
+  return world.oversubscribed ? ghost::WaitStyle::shared : ghost::WaitStyle::eager;
 }
 
 /// The loop of a ghost: requests in, replies out, and as little as possible of anything else.
@@ -39,22 +39,22 @@ class Service {
  public:
   Service(GhostWorld& world, const OwnGhost& own)
       : world_(world),
-        board_(own.board),
-        users_(own.users),
+        status_(own.status),
+        application_ranks_(own.application_ranks),
         transport_(world, nullptr),
         server_({world.arena, world.arena_bytes, &combine}, transport_),
         style_(wait_style(world)),
         waiting_(ghost::Waiting::config_for(style_)),
-        inbox_(world.wire),
-        waiter_(own.board, own.wakeup_fd, world.cliques),
+        inbox_(world.internal_comm),
+        waiter_(own.status, own.wakeup_fd, world.cliques),
         watch_(world.pids) {}
 
-  /// Until the node's users have said goodbye.
+  /// Until the node's application ranks have said that they end.
   void run() {
-    board_.started_ns = clock_ns();
-    waiting_.worked(board_.started_ns);
+    status_.started_ns = clock_ns();
+    waiting_.worked(status_.started_ns);
     unsigned turn = 0;
-    while (server_.byes() < users_ || server_.waiting() || server_.sending()) {
+    while (server_.shutdowns() < application_ranks_ || server_.waiting() || server_.sending()) {
       const std::uint64_t begin = clock_ns();
       if (look()) {
         worked(begin);
@@ -72,9 +72,9 @@ class Service {
           block(begin);
       }
     }
-    board_.ended_ns = clock_ns();
-    board_.cpu_ns = process_nanoseconds();
-    board_.stats = server_.stats();
+    status_.ended_ns = clock_ns();
+    status_.cpu_ns = process_nanoseconds();
+    status_.stats = server_.stats();
   }
 
  private:
@@ -101,8 +101,8 @@ class Service {
 
   void worked(std::uint64_t begin) {
     const std::uint64_t end = clock_ns();
-    board_.busy_ns += end - begin;
-    board_.timeline.add(begin - board_.started_ns, end - board_.started_ns);
+    status_.busy_ns += end - begin;
+    status_.timeline.add(begin - status_.started_ns, end - status_.started_ns);
     waiting_.worked(end);
     waiter_.worked();
     // Who gets the answer wants this core: sooner than after another look.
@@ -141,8 +141,8 @@ class Service {
   }
 
   GhostWorld& world_;
-  GhostBoard& board_;
-  unsigned users_;
+  GhostStatus& status_;
+  unsigned application_ranks_;
   GhostTransport transport_;
   ghost::Server server_;
   ghost::WaitStyle style_;
@@ -163,7 +163,7 @@ void live_as_ghost(GhostWorld& world, const OwnGhost& own) {
     ::dup2(nowhere, STDOUT_FILENO);
   throttle(false);
   Service(world, own).run();  // its receives end before the users go on
-  own.board.closed.store(1, std::memory_order_release);
+  own.status.closed.store(1, std::memory_order_release);
   leave_ghosts();
   finalize_library();
   await_sessions(world, own);

@@ -35,8 +35,8 @@ void meet() {
   real::Session_finalize(&session);
 }
 
-void sleep(const PeersWatch& users, int wakeup_fd) {
-  std::vector<pollfd> awaited = users.alive();
+void sleep(const PeersWatch& peers, int wakeup_fd) {
+  std::vector<pollfd> awaited = peers.alive();
   awaited.push_back({wakeup_fd, POLLIN, 0});
   ::poll(awaited.data(), awaited.size(), kLongestSleepMs);
   std::array<char, 64> drained;
@@ -48,15 +48,15 @@ void sleep(const PeersWatch& users, int wakeup_fd) {
 
 void await_sessions(const GhostWorld& world, const OwnGhost& own) {
   if (real::find("PMPI_Session_init") == nullptr) return;
-  PeersWatch users(world.pids);
+  PeersWatch peers(world.pids);
   const pid_t parent = ::getppid();
-  own.board.asleep.store(1, std::memory_order_seq_cst);
-  for (std::uint32_t seen = 0; !users.all_ended() && ::getppid() == parent; users.some_ended()) {
-    if (world.node_board->openings.load(std::memory_order_acquire) != seen) {
+  own.status.asleep.store(1, std::memory_order_seq_cst);
+  for (std::uint32_t seen = 0; !peers.all_ended() && ::getppid() == parent; peers.some_ended()) {
+    if (world.node_status->openings.load(std::memory_order_acquire) != seen) {
       ++seen;
       meet();
     } else {
-      sleep(users, own.wakeup_fd);
+      sleep(peers, own.wakeup_fd);
     }
   }
 }
@@ -67,11 +67,11 @@ void open_again() {
   met = true;
   ++openings;
   // Every process of the node comes here; the ghosts count with the first.
-  std::uint32_t known = world->node_board->openings.load(std::memory_order_relaxed);
-  while (known < openings && !world->node_board->openings.compare_exchange_weak(
+  std::uint32_t known = world->node_status->openings.load(std::memory_order_relaxed);
+  while (known < openings && !world->node_status->openings.compare_exchange_weak(
                                  known, openings, std::memory_order_acq_rel)) {
   }
-  for (GhostBoard* board : world->boards) ring(*board);
+  for (GhostStatus* status : world->statuses) wake(*status);
   meet();
   note("Sessions that were opened after MPI_Finalize ran without ghosts.");
 }

@@ -9,7 +9,8 @@
 
 namespace hob::mpi {
 
-/// In a ghost, after the library's MPI_Finalize: returns when the node's users have ended.
+/// In a ghost, after the library's MPI_Finalize: returns when the node's application ranks have
+/// ended.
 void await_sessions(const GhostWorld& world, const OwnGhost& own);
 
 /// In a user, before a communicator is made from a group: after MPI_Finalize, makes all processes

@@ -25,7 +25,7 @@ ghost::Handle handle_of(MPI_Request request) {
   return handle;
 }
 
-// A wire that fails cannot be mended from inside: operations would be lost silently.
+// A transport that fails cannot be mended from inside: operations would be lost silently.
 void check(int result) {
   if (result == MPI_SUCCESS) return;
   std::fprintf(stderr, "hob: a message to or from a ghost failed (MPI error %d); ending the job\n",
@@ -49,7 +49,7 @@ ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data
   MPI_Request request = MPI_REQUEST_NULL;
   const std::uint64_t start = clock_ns();
   check(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
-                    world_.wire, &request));
+                    world_.internal_comm, &request));
   // Not forgotten by the next message: the answer may be here before the first wait.
   if (clock_ns() - start > tuning::ghost::kLongSendNs) overtaken_ = true;
   return handle_of(request);
@@ -58,7 +58,7 @@ ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data
 ghost::Handle GhostTransport::receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(real::Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
-                    world_.wire, &request));
+                    world_.internal_comm, &request));
   return handle_of(request);
 }
 
@@ -106,10 +106,11 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
       asked_to_share_ ? tuning::ghost::kSpinTurnsAsked : tuning::ghost::kSpinTurns;
   // The MPI library's own work goes on while the process waits for a lock.
   int flag = 0;
-  if (turn % 16 == 15) real::Iprobe(MPI_ANY_SOURCE, 0, world_.wire, &flag, MPI_STATUS_IGNORE);
+  if (turn % 16 == 15)
+    real::Iprobe(MPI_ANY_SOURCE, 0, world_.internal_comm, &flag, MPI_STATUS_IGNORE);
   if (turn % kTurnsPerWatch == 0) watch_ghosts();
   if (lock_ != nullptr) lock_->unlock();
-  if (for_message && world_.crowded) {
+  if (for_message && world_.oversubscribed) {
     // Whoever is to answer may need this very core, or has had it while the message was sent: who
     // sleeps is woken, and runs at once. With several threads the list of sockets would
     // need a lock of its own: they never sleep.
@@ -125,7 +126,7 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
                               sockets_.wait(-1, tuning::ghost::kOriginSleepNs) < 0)) {
       sched_yield();
     }
-  } else if (world_.crowded || turn > spins) {
+  } else if (world_.oversubscribed || turn > spins) {
     sched_yield();
   }
   if (lock_ != nullptr) lock_->lock();

@@ -1,4 +1,4 @@
-// The ghosts' wire: point-to-point messages on Hob's own communicator.
+// The ghosts' transport: point-to-point messages on the internal communicator.
 #pragma once
 
 #include <atomic>

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "ghost/bell.hpp"
+#include "ghost/wakeup.hpp"
 #include "mpi/core/memory_fence.hpp"
 
 namespace hob::mpi {
@@ -21,10 +21,10 @@ void set_launched_world(GhostWorld* world) { launched = world; }
 
 void end_ghost_world() { ended = true; }
 
-void ring(GhostBoard& board) {
+void wake(GhostStatus& status) {
   memory_fence();
-  if (board.asleep.load(std::memory_order_relaxed) == 0) return;
-  const int fd = ghost::reach_bell(board.pid, board.bell);
+  if (status.asleep.load(std::memory_order_relaxed) == 0) return;
+  const int fd = ghost::open_wakeup(status.pid, status.wakeup_fd);
   if (fd < 0) return;  // it wakes by itself before long
   [[maybe_unused]] const ssize_t written = ::write(fd, "", 1);
   ::close(fd);

@@ -15,14 +15,14 @@
 namespace hob::mpi {
 
 /// What a ghost shows of itself in its node's shared memory.
-struct GhostBoard {
+struct GhostStatus {
   std::atomic<std::uint32_t> asleep;  ///< it blocks: whoever sends it something wakes it
   std::atomic<std::uint32_t> closed;  ///< it has served its last request; the rest does not change
   int pid;
-  int bell;    ///< number of its pipe's writing end in that process; -1: none
-  int rank;    ///< on the wire
-  int domain;  ///< NUMA domain
-  int users;   ///< bound to it by rank
+  int wakeup_fd;          ///< number of its pipe's writing end in that process; -1: none
+  int rank;               ///< in the internal communicator
+  int domain;             ///< NUMA domain
+  int application_ranks;  ///< bound to it by rank
   std::uint64_t started_ns;
   std::uint64_t ended_ns;
   std::uint64_t busy_ns;  ///< spent on requests
@@ -32,50 +32,50 @@ struct GhostBoard {
   ghost::Timeline timeline;
 };
 
-/// What the processes of a node share apart from the ghosts' boards.
-struct alignas(64) NodeBoard {
+/// What the processes of a node share apart from what the ghosts show.
+struct alignas(64) NodeStatus {
   /// How often a process of the program has opened MPI again after MPI_Finalize, at most
   /// (sessions.cpp).
   std::atomic<std::uint32_t> openings;
 };
 
-/// One rank of the wire: every process that MPI_Init started, ghosts included.
-struct WireRank {
+/// One rank of the internal communicator: every process that MPI_Init started, ghosts included.
+struct ProcessPlace {
   std::int32_t node = 0;    ///< counts the nodes
-  std::int32_t ghost = -1;  ///< ghosts: number on the node; users: -1
-  std::int32_t home = 0;    ///< users: number of the ghost on its node that serves it
-  std::int32_t user = -1;   ///< users: rank in the world that the program sees
+  std::int32_t ghost = -1;  ///< ghosts: number on the node; application ranks: -1
+  std::int32_t home = 0;    ///< application ranks: number of the ghost on its node that serves it
+  std::int32_t user = -1;   ///< application ranks: rank in the world that the program sees
 };
 
 /// The same in every process of the job; filled once at start, before the program runs.
 struct GhostWorld {
-  MPI_Comm wire;  ///< Hob's own, over all processes
-  MPI_Group wire_group;
-  int rank = 0;                          ///< on the wire
-  std::vector<WireRank> ranks;           ///< by wire rank
-  std::vector<std::vector<int>> ghosts;  ///< by node: wire ranks of its ghosts
+  MPI_Comm internal_comm;  ///< Hob's own, over all processes
+  MPI_Group internal_group;
+  int rank = 0;                          ///< in the internal communicator
+  std::vector<ProcessPlace> ranks;       ///< by rank in the internal communicator
+  std::vector<std::vector<int>> ghosts;  ///< by node: internal ranks of its ghosts
   int own_node = 0;
-  bool crowded = false;                   ///< more processes than hardware threads on this node
+  bool oversubscribed = false;            ///< more processes than hardware threads on this node
   int processes = 0;                      ///< of this node, ghosts included
   int hardware_threads = 0;               ///< that they may run on, all in all
   bool cliques = false;                   ///< nodes are pretended (setting ghost_cliques)
   bool kernel_moves = false;              ///< processes of a node may read each other's memory
   std::byte* arena = nullptr;             ///< this node's shared memory
   std::uint64_t arena_bytes = 0;          ///< a multiple of the page
-  std::unique_ptr<ghost::Slices> slices;  ///< users: this process's part of it
-  NodeBoard* node_board = nullptr;
-  std::vector<GhostBoard*> boards;  ///< of this node's ghosts
-  std::vector<int> pids;            ///< of this node's users
+  std::unique_ptr<ghost::Slices> slices;  ///< application ranks: this process's part of it
+  NodeStatus* node_status = nullptr;
+  std::vector<GhostStatus*> statuses;  ///< of this node's ghosts
+  std::vector<int> pids;               ///< of this node's application ranks
 
   const std::vector<int>& own_ghosts() const { return ghosts[static_cast<std::size_t>(own_node)]; }
-  const WireRank& own() const { return ranks[static_cast<std::size_t>(rank)]; }
+  const ProcessPlace& own() const { return ranks[static_cast<std::size_t>(rank)]; }
 };
 
 /// This process, if it is a ghost.
 struct OwnGhost {
-  GhostBoard& board;
-  int wakeup_fd;   ///< the reading end of its pipe; -1: none
-  unsigned users;  ///< application ranks of its node
+  GhostStatus& status;
+  int wakeup_fd;               ///< the reading end of its pipe; -1: none
+  unsigned application_ranks;  ///< application ranks of its node
 };
 
 /// Null without ghosts, and after they have left (departure.hpp).
@@ -91,6 +91,6 @@ void set_launched_world(GhostWorld* world);
 void end_ghost_world();
 
 /// Makes a sleeping ghost of this node look at its messages. Thread safe.
-void ring(GhostBoard& board);
+void wake(GhostStatus& status);
 
 }  // namespace hob::mpi

@@ -136,15 +136,15 @@ void start() {
     config.cpu = verdict.placement.cpu;
     config.follow_phases = true;
     config.communications = &acquires;
-    auto* made = new heat::Heater(config);
-    if (made->start()) {
-      heater = made;
+    auto* created = new heat::Heater(config);
+    if (created->start()) {
+      heater = created;
       most_bytes = verdict.placement.cache_bytes / kShareOfCache;
       cache::index_watcher = &index_watcher;
     } else {
       verdict.on = false;
-      verdict.reason = "no heater: " + made->error();
-      delete made;
+      verdict.reason = "no heater: " + created->error();
+      delete created;
     }
   }
   note(verdict.reason);

@@ -21,7 +21,7 @@ namespace hob::mpi {
 namespace {
 
 /// Sessions open, and one more while MPI_Init is in effect.
-std::atomic<int> users{0};
+std::atomic<int> openings{0};
 
 int thread_level() {
   int level = MPI_THREAD_SINGLE;
@@ -40,7 +40,7 @@ bool for_many_threads(MPI_Session session) {
 }
 
 /// Before the first of them, so that errors in the settings show before the job starts.
-void first_of_all() {
+void init_once() {
   static const bool once = (read_settings(), check_family(), p2p::prepare(), true);
   (void)once;
 }
@@ -52,7 +52,7 @@ pid_t own_process = 0;  ///< not its children, which inherit the handler of the 
 
 /// The program has ended as it should, with every session closed.
 void end_own_world() {
-  if (users != 0 || ::getpid() != own_process) return;
+  if (openings != 0 || ::getpid() != own_process) return;
   const DepthGuard guard;
   finish();
   const ucx::Finalizing closing;
@@ -76,7 +76,7 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
 }
 
 int end_with_self(MPI_Comm, int, void*, void*) {
-  if (users == 0) finish();
+  if (openings == 0) finish();
   return MPI_SUCCESS;
 }
 
@@ -114,59 +114,59 @@ void start_with_world(int level) {
 bool begun(int* provided) {
   if (!own_world) return false;
   if (provided) *provided = thread_level();
-  ++users;
+  ++openings;
   return true;
 }
 
 }  // namespace
 
 int on_Init(int* argc, char*** argv) {
-  first_of_all();
+  init_once();
   if (begun(nullptr)) return MPI_SUCCESS;
   const int result = real::Init(argc, argv);
-  if (result == MPI_SUCCESS && users++ == 0) start_with_world(thread_level());
+  if (result == MPI_SUCCESS && openings++ == 0) start_with_world(thread_level());
   return result;
 }
 
 int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  first_of_all();
+  init_once();
   if (begun(provided)) return MPI_SUCCESS;
   const int result = real::Init_thread(argc, argv, required, provided);
-  if (result == MPI_SUCCESS && users++ == 0) start_with_world(*provided);
+  if (result == MPI_SUCCESS && openings++ == 0) start_with_world(*provided);
   return result;
 }
 
 int on_Finalize() {
   if (own_world) {
-    --users;
+    --openings;
     return MPI_SUCCESS;
   }
   // The first thing that MPI_Finalize does is to delete the attributes of MPI_COMM_SELF, those that
   // were set last first. Their callbacks are the program's, and may communicate: Hob ends in the
   // last. With ghosts, it deletes them itself.
   if (world_is_smaller) delete_attributes_of_self();
-  if (--users == 0 && !finishes_with_self) finish();
+  if (--openings == 0 && !finishes_with_self) finish();
   if (finishes_with_self) {
     end_library_callbacks();
-    hand_all_over();  // nobody would match them while the library waits for others
+    repost_all_natively();  // nobody would match them while the library waits for others
   }
   const ucx::Finalizing closing;
   return real::Finalize();
 }
 
 int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-  first_of_all();
+  init_once();
   const settings::Settings& s = context().settings;
-  if (users == 0 && !own_world && s.ghosts > 0 && !s.off) begin_own_world();
+  if (openings == 0 && !own_world && s.ghosts > 0 && !s.off) begin_own_world();
   const int result = real::Session_init(info, errhandler, session);
   // Another session may come with another thread level: assume the most.
-  if (result == MPI_SUCCESS && users++ == 0 && !own_world)
+  if (result == MPI_SUCCESS && openings++ == 0 && !own_world)
     start(MPI_THREAD_MULTIPLE, false, for_many_threads(*session));
   return result;
 }
 
 int on_Session_finalize(MPI_Session* session) {
-  if (--users == 0 && !own_world) finish();
+  if (--openings == 0 && !own_world) finish();
   const ucx::Finalizing closing;
   return real::Session_finalize(session);
 }

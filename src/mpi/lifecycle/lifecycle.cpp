@@ -72,12 +72,12 @@ void check_family() {
 
 /// The world that the program is to see. Ghosts do not return from here.
 static MPI_Comm without_ghosts(int thread_level) {
-  const MPI_Comm users = divide_world();
-  if (users == MPI_COMM_NULL) return MPI_COMM_WORLD;
-  program_world = users;
+  const MPI_Comm application_comm = divide_world();
+  if (application_comm == MPI_COMM_NULL) return MPI_COMM_WORLD;
+  program_world = application_comm;
   world_is_smaller = true;
   start_ghost_client(thread_level == MPI_THREAD_MULTIPLE);
-  return users;
+  return application_comm;
 }
 
 /// Inherited by all that this process begins. No setting, hence no name of one.

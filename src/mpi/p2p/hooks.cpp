@@ -282,16 +282,16 @@ int on_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
 
 /// The leaders talk on the peer communicator, in Open MPI with the program's tag: a message that
 /// Hob could draw. They can as well talk on Hob's own communicator; where other processes than its
-/// own meet, nothing is drawn.
+/// own meet, nothing is dequeued.
 int on_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
                         int remote_leader, int tag, MPI_Comm* newintercomm) {
-  const Context& the = context();
+  const Context& process = context();
   int rank = 0;
   real::Comm_rank(local_comm, &rank);
-  if (p2p::may_dequeue() && the.comm != MPI_COMM_NULL && rank == local_leader &&
+  if (p2p::may_dequeue() && process.comm != MPI_COMM_NULL && rank == local_leader &&
       peer_comm != MPI_COMM_NULL) {
     MPI_Group peers = p2p::senders_of(peer_comm), all = MPI_GROUP_NULL;
-    real::Comm_group(the.comm, &all);
+    real::Comm_group(process.comm, &all);
     int size = 0, leader = MPI_UNDEFINED;
     real::Group_size(peers, &size);
     if (remote_leader >= 0 && remote_leader < size)
@@ -299,7 +299,8 @@ int on_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_com
     real::Group_free(&peers);
     real::Group_free(&all);
     if (leader != MPI_UNDEFINED)
-      return real::Intercomm_create(local_comm, local_leader, the.comm, leader, tag, newintercomm);
+      return real::Intercomm_create(local_comm, local_leader, process.comm, leader, tag,
+                                    newintercomm);
   }
   return real::Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag,
                                 newintercomm);

@@ -56,8 +56,8 @@ struct Matcher {
 
 /// The one matcher of a process. Never destroyed. Global, since the library's callbacks have no
 /// argument for it.
-inline Matcher& the_matcher = *new Matcher;
-inline Matcher& matcher() { return the_matcher; }
+inline Matcher& process_matcher = *new Matcher;
+inline Matcher& matcher() { return process_matcher; }
 
 match::Sampler::Config sampler_config();
 match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold);

@@ -41,20 +41,20 @@ int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status
 int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status);
 
 /// Messages that Hob has dequeued and that nobody has received (its UMQ). Written under the gate.
-/// Global, since the wrappers ask for it where Hob stands aside.
+/// Global, since the wrappers ask for it in reentrant calls.
 inline std::atomic<std::uint64_t> queued{0};
 
-/// The same calls where Hob stands aside, while there are such messages: from attribute callbacks
+/// The same calls in reentrant calls, while there are such messages: from attribute callbacks
 /// of the program, within Hob's own calls or MPI_Finalize. What Hob has comes first; all else is
 /// the library's.
-namespace aside {
+namespace reentrant {
 int receive(const Buffer& buffer, const Wanted& wanted, MPI_Status* status);
 int start_receive(const Buffer& buffer, const Wanted& wanted, MPI_Request* request);
 int probe(const Wanted& wanted, MPI_Status* status);
 int test_probe(const Wanted& wanted, int* flag, MPI_Status* status);
 int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status);
 int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status);
-}  // namespace aside
+}  // namespace reentrant
 
 /// Whether a receive here may go straight to the library, which may block in it.
 bool simply_native(MPI_Comm comm);

@@ -1,4 +1,4 @@
-// The probes of the program, and all receives and probes where Hob stands aside.
+// The probes of the program, and all receives and probes in reentrant calls.
 #include <memory>
 #include <mutex>
 
@@ -88,7 +88,7 @@ int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status
   return until_found([&](int* flag) { return test_matched_probe(wanted, flag, message, status); });
 }
 
-namespace aside {
+namespace reentrant {
 namespace {
 
 /// The message that Hob has for this receive or probe, taken out of the UMQ if `take`.
@@ -137,6 +137,6 @@ int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MP
   return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
 }
 
-}  // namespace aside
+}  // namespace reentrant
 
 }  // namespace hob::mpi::p2p

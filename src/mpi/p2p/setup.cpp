@@ -84,7 +84,7 @@ void finish() {
   for (const Channel* channel : all_channels())
     longest = std::max(longest, channel->meters.arrived.stats().max_length);
   if (longest > kFlood)
-    note(fmt::format("up to {} unexpected messages were held at a time on one communicator",
+    note(fmt::format("up to {} unexpected messages were in the UMQ at a time on one communicator",
                      longest));
 }
 

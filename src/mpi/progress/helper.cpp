@@ -20,7 +20,7 @@ namespace {
 std::atomic<int> blocked{0};
 std::atomic<bool> ending{false};
 std::atomic<int> asleep{0};  // a futex: 1 while the helper sleeps until it is called
-std::atomic<bool> made{false};
+std::atomic<bool> running{false};
 pthread_t thread;
 
 bool needed() {
@@ -46,11 +46,11 @@ void* work(void*) {
 }
 
 void make() {
-  if (made.exchange(true)) return;
+  if (running.exchange(true)) return;
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
-  if (pthread_create(&thread, nullptr, work, nullptr) != 0) made = false;
+  if (pthread_create(&thread, nullptr, work, nullptr) != 0) running = false;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -71,16 +71,16 @@ void leave() { blocked.fetch_sub(1, std::memory_order_relaxed); }
 
 void call() {
   if (blocked.load(std::memory_order_seq_cst) == 0) return;
-  if (!made.load(std::memory_order_acquire)) make();
+  if (!running.load(std::memory_order_acquire)) make();
   rouse();
 }
 
 void end() {
-  if (!made.load(std::memory_order_acquire)) return;
+  if (!running.load(std::memory_order_acquire)) return;
   ending.store(true, std::memory_order_seq_cst);
   rouse();
   pthread_join(thread, nullptr);
-  made = false;
+  running = false;
   ending = false;
 }
 

@@ -44,9 +44,9 @@ void advance_from_library() {
   advance();
 }
 
-void hand_all_over() {
+void repost_all_natively() {
   for (const Poller& poller : pollers())
-    if (poller.hand_over) poller.hand_over();
+    if (poller.repost_natively) poller.repost_natively();
 }
 
 }  // namespace hob::mpi

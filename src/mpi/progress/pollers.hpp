@@ -3,13 +3,13 @@
 
 namespace hob::mpi {
 
-/// A part of Hob that polls. `advance` does what can be done without blocking; `hand_over` gives
-/// everything under way to the MPI library, so that it completes without Hob (null if it cannot).
-/// Both may be called from any thread, from within MPI too, and must then do nothing if they would
-/// have to wait for another thread.
+/// A part of Hob that polls. `advance` does what can be done without blocking; `repost_natively`
+/// gives everything under way to the MPI library, so that it completes without Hob (null if it
+/// cannot). Both may be called from any thread, from within MPI too, and must then do nothing if
+/// they would have to wait for another thread.
 struct Poller {
   void (*advance)() = nullptr;
-  void (*hand_over)() = nullptr;
+  void (*repost_natively)() = nullptr;
 };
 
 /// Adds a part, for good. Not thread safe: called while MPI starts.
@@ -31,6 +31,6 @@ void advance();
 void advance_from_library();
 
 /// Every part gives to the library what is under way.
-void hand_all_over();
+void repost_all_natively();
 
 }  // namespace hob::mpi

@@ -51,7 +51,7 @@ class Blocking {
 class BlockingUnknown : public Blocking {
  public:
   BlockingUnknown() {
-    if (HOB_UNLIKELY(blocking_needs_care() && !has_helper)) hand_all_over();
+    if (HOB_UNLIKELY(blocking_needs_care() && !has_helper)) repost_all_natively();
   }
 };
 
@@ -61,7 +61,7 @@ class BlockingWindow : public Blocking {
   BlockingWindow() {
     if (HOB_UNLIKELY(parts_under_way.load(std::memory_order_relaxed) != 0 && !windows_call_back &&
                      !has_helper))
-      hand_all_over();
+      repost_all_natively();
   }
 };
 

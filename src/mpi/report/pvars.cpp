@@ -106,8 +106,8 @@ class Handles {
 };
 
 Handles& handles() {
-  static auto* the = new Handles;
-  return *the;
+  static auto* handles = new Handles;
+  return *handles;
 }
 
 /// A call that needs a handle of the session's: for one of Hob's returns `own`, unless the session

@@ -28,7 +28,7 @@ void put_behind(MPI_Request handle, Operation& operation, bool pooled) {
 class NobodyHears final : public CompletionObserver {
  public:
   void completed(std::uint64_t, bool) override {}
-  bool tells() const override { return false; }
+  bool is_acquire() const override { return false; }
 };
 NobodyHears nobody_hears;
 
@@ -137,7 +137,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
     real::Request_get_status(handle, &flag, MPI_STATUS_IGNORE);
     if (flag) {
       observer.completed(cookie, false);
-      if (!observer.tells()) mark_no_acquire(handle);
+      if (!observer.is_acquire()) mark_no_acquire(handle);
       return;
     }
   }
@@ -177,13 +177,14 @@ void mark_no_acquire(MPI_Request handle) {
 
 Operation* find(MPI_Request handle) { return look_up(handle).operation; }
 
-bool any_tells(int count, const MPI_Request* handles) {
+bool any_acquire(int count, const MPI_Request* handles) {
   const std::lock_guard guard(registry.lock);
   for (int i = 0; i < count; ++i) {
     if (handles[i] == MPI_REQUEST_NULL) continue;
     const Entry* entry = registry.table.find(handle_bits(handles[i]));
     if (!entry || (!entry->operation && !entry->observer)) return true;
-    if (entry->operation ? entry->operation->tells() : entry->observer->tells()) return true;
+    if (entry->operation ? entry->operation->is_acquire() : entry->observer->is_acquire())
+      return true;
   }
   return false;
 }
@@ -199,7 +200,7 @@ const MPI_Status& empty_status() {
   return empty;
 }
 
-void poke_library() {
+void drive_progress() {
   MPI_Request never = MPI_REQUEST_NULL;
   {
     const std::lock_guard guard(registry.lock);

@@ -46,7 +46,7 @@ class Operation {
 
   /// Whether the process may learn of other processes' writes from its completion
   /// (docs/consistency.md).
-  virtual bool tells() const { return true; }
+  virtual bool is_acquire() const { return true; }
 
   virtual bool persistent() const { return false; }
   virtual bool active() const { return true; }
@@ -77,8 +77,8 @@ class CompletionObserver {
   /// the program; or the program freed it (`freed`), and nobody knows. Called once per watch().
   virtual void completed(std::uint64_t cookie, bool freed) = 0;
 
-  /// As Operation::tells().
-  virtual bool tells() const { return true; }
+  /// As Operation::is_acquire().
+  virtual bool is_acquire() const { return true; }
 
  protected:
   ~CompletionObserver() = default;
@@ -142,9 +142,9 @@ void mark_no_acquire(MPI_Request handle);
 Operation* find(MPI_Request handle);
 
 /// Whether the process may learn of other processes' writes when any of these is complete.
-bool any_tells(int count, const MPI_Request* handles);
-inline bool tell(int count, const MPI_Request* handles) {
-  return none_alive() || any_tells(count, handles);
+bool any_acquire(int count, const MPI_Request* handles);
+inline bool may_be_acquire(int count, const MPI_Request* handles) {
+  return none_alive() || any_acquire(count, handles);
 }
 
 /// Waits for one request of any kind while Hob's own things advance.
@@ -162,7 +162,7 @@ inline void copy_status(const MPI_Status& from, MPI_Status* to) {
 }
 
 /// Lets the library advance without a communicator, which a program of sessions may not have.
-void poke_library();
+void drive_progress();
 
 /// Before MPI ends: gives the pool's handles back.
 void release_handles();

@@ -14,17 +14,17 @@ namespace hob::mpi {
 int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
                   MPI_Win* win) {
   GhostWindow served;
-  int made = MPI_SUCCESS;
+  int result = MPI_SUCCESS;
   bool aliased = overlaps_another_window(base, static_cast<std::uint64_t>(size));
   if (ghost_world() &&
-      ghost_window(false, base, size, disp_unit, info, comm, aliased, served, made)) {
-    if (made != MPI_SUCCESS) return made;
+      ghost_window(false, base, size, disp_unit, info, comm, aliased, served, result)) {
+    if (result != MPI_SUCCESS) return result;
     *win = served.handle;
     register_window(
         {*win, WindowKind::create, base, size, disp_unit, info, comm, aliased, &served});
     return MPI_SUCCESS;
   }
-  const int result = call::Win_create(base, size, disp_unit, info, comm, win);
+  result = call::Win_create(base, size, disp_unit, info, comm, win);
   if (result == MPI_SUCCESS)
     register_window({*win, WindowKind::create, base, size, disp_unit, info, comm, aliased});
   return result;
@@ -33,18 +33,18 @@ int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, 
 int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                     MPI_Win* win) {
   GhostWindow served;
-  int made = MPI_SUCCESS;
+  int result = MPI_SUCCESS;
   bool aliased = false;  // nobody else has the memory of such a window
   if (ghost_world() &&
-      ghost_window(true, nullptr, size, disp_unit, info, comm, aliased, served, made)) {
-    if (made != MPI_SUCCESS) return made;
+      ghost_window(true, nullptr, size, disp_unit, info, comm, aliased, served, result)) {
+    if (result != MPI_SUCCESS) return result;
     *win = served.handle;
     *static_cast<void**>(baseptr) = served.base;
     register_window(
         {*win, WindowKind::allocate, served.base, size, disp_unit, info, comm, aliased, &served});
     return MPI_SUCCESS;
   }
-  const int result = call::Win_allocate(size, disp_unit, info, comm, baseptr, win);
+  result = call::Win_allocate(size, disp_unit, info, comm, baseptr, win);
   if (result == MPI_SUCCESS)
     register_window({*win, WindowKind::allocate, *static_cast<void**>(baseptr), size, disp_unit,
                      info, comm, aliased});

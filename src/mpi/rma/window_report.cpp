@@ -127,9 +127,9 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t {
        return w.deferred_locks ? w.deferred_locks->skipped() : 0;
      }},
-    {{"pokes", "calls",
+    {{"progress_calls", "calls",
       "Times that the MPI library was entered for others' progress between hits."},
-     [](const Window& w) -> std::uint64_t { return gets_of(w).pokes; }},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).progress_calls; }},
     {{"verified", "gets", "Hits that were fetched as well and compared."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).verified; }},
     {{"verify_failures", "gets", "Of these, cached bytes that differed."},

@@ -191,7 +191,7 @@ class Ghost:
         self.counters = {
             name: value
             for name, value in add_counters([entry]).items()
-            if name not in ("ghost", "domain", "users")
+            if name not in ("ghost", "domain", "application_ranks")
         }
         timeline = entry.get("timeline") or {}
         self.interval = timeline.get("bucket_us", 0) * 1e-6

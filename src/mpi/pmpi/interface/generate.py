@@ -147,9 +147,9 @@ def step_aside(call):
         test = "!active"
     else:
         test = "asleep()" if row.sleeper else "pass_through()"
-    if row.aside:
+    if row.reentrant:
         queued = "HOB_UNLIKELY(p2p::queued.load(std::memory_order_relaxed) != 0)"
-        native = f"{queued} ? p2p::aside::{row.aside} : {native}"
+        native = f"{queued} ? p2p::reentrant::{row.reentrant} : {native}"
     return f"  if (HOB_LIKELY({test})) return {native};"
 
 
@@ -186,8 +186,8 @@ def with_hob(call):
         lines.append("  advance_polling();")
     acquire = acquire_after(call)
     if row.completes:
-        lines.append(f"  const bool tells = nothing_cached() || requests::tell({row.completes});")
-        acquire = f"if (tells) {{ {acquire} }}"
+        lines.append(f"  const bool acquires = nothing_cached() || requests::may_be_acquire({row.completes});")
+        acquire = f"if (acquires) {{ {acquire} }}"
     if acquire:
         lines.append("  AcquireIfUnwound acquire;")
     target = f"on_{call.hook}({call.arguments})" if call.hook else call.native

@@ -59,8 +59,8 @@ class Row:
     # When this holds, nothing of Hob's is needed, and the call is the library's own, without a frame of
     # Hob's below: after a wait, each return costs more than everything else in a wrapper.
     express: str | None = None
-    # Where Hob stands aside, the library's own only while Hob has no messages; else this (p2p.hpp, aside).
-    aside: str | None = None
+    # In reentrant calls, the library's own only while Hob has no messages; else this (p2p.hpp, reentrant).
+    reentrant: str | None = None
 
 
 class Table(dict):
@@ -220,23 +220,23 @@ CALLS.add(
     "Recv",
     "hook patient",
     asleep="p2p::express.receive(count, source, comm)",
-    aside=f"receive({RECEIVE}, status)",
+    reentrant=f"receive({RECEIVE}, status)",
 )
 CALLS.add(
     "Irecv",
     "hook patient",
     asleep="p2p::express.start(count, source, comm)",
-    aside=f"start_receive({RECEIVE}, request)",
+    reentrant=f"start_receive({RECEIVE}, request)",
 )
-CALLS.add("Probe", "hook patient", aside="probe({source, tag, comm}, status)")
-CALLS.add("Iprobe", "hook patient checked", aside="test_probe({source, tag, comm}, flag, status)")
+CALLS.add("Probe", "hook patient", reentrant="probe({source, tag, comm}, status)")
+CALLS.add("Iprobe", "hook patient checked", reentrant="test_probe({source, tag, comm}, flag, status)")
 CALLS.add(
-    "Mprobe", "hook patient checked", aside="matched_probe({source, tag, comm}, message, status)"
+    "Mprobe", "hook patient checked", reentrant="matched_probe({source, tag, comm}, message, status)"
 )
 CALLS.add(
     "Improbe",
     "hook patient checked",
-    aside="test_matched_probe({source, tag, comm}, flag, message, status)",
+    reentrant="test_matched_probe({source, tag, comm}, flag, message, status)",
 )
 CALLS.add("Send", "hook patient", asleep="", express="idle()")
 CALLS.add("Ssend", "hook patient", asleep="", express="idle()")

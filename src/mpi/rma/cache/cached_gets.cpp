@@ -363,9 +363,9 @@ void CachedGets::drive_progress() {
   if (HOB_LIKELY(context().world))
     real::Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
   else
-    requests::poke_library();
+    requests::drive_progress();
   last_mpi_ = ticks();
-  ++stats_.pokes;
+  ++stats_.progress_calls;
 }
 
 /// `keep` is false where the bytes may be older than what this process wrote: a get that follows a

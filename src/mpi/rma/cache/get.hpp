@@ -42,7 +42,7 @@ struct GetStats {
   std::uint64_t ahead_gets = 0;         ///< gets of blocks
   std::uint64_t ahead_refetches = 0;    ///< of these, blocks that were old when first asked for
   std::uint64_t ahead_changed = 0;      ///< of these, the bytes had changed
-  std::uint64_t pokes = 0;              ///< times that MPI was entered for progress' sake
+  std::uint64_t progress_calls = 0;     ///< times that MPI was entered for progress' sake
 };
 
 }  // namespace hob::mpi

@@ -19,7 +19,7 @@ class ServedRequest final : public Operation {
   }
   void retire() override { delete this; }
   void abandon() override { delete this; }
-  bool tells() const override { return false; }
+  bool is_acquire() const override { return false; }
 };
 
 /// Who is told that a request of a window's is complete.
@@ -39,7 +39,7 @@ class RequestWatch final : public CompletionObserver {
 
   void watch(MPI_Request request, std::uint64_t cookie);
   void completed(std::uint64_t cookie, bool freed) override;
-  bool tells() const override { return false; }
+  bool is_acquire() const override { return false; }
 
   /// The window is gone.
   void end();

@@ -16,20 +16,20 @@ namespace {
 Spin lock;
 
 report::TraceWriter& writer() {
-  static auto* the = new report::TraceWriter;
-  return *the;
+  static auto* writer = new report::TraceWriter;
+  return *writer;
 }
 
 }  // namespace
 
 void start_tracing() {
-  const Context& the = context();
-  const std::string directory = output_path(the.settings.trace);
+  const Context& process = context();
+  const std::string directory = output_path(process.settings.trace);
   if (directory.empty()) return;
-  const std::string path = fmt::format("{}/rank-{}.trace", directory, the.rank);
-  const bool made = mkdir(directory.c_str(), 0777) == 0 || errno == EEXIST;
-  tracing = made && writer().open(path.c_str(), static_cast<std::uint32_t>(the.rank),
-                                  static_cast<std::uint32_t>(the.size));
+  const std::string path = fmt::format("{}/rank-{}.trace", directory, process.rank);
+  const bool exists = mkdir(directory.c_str(), 0777) == 0 || errno == EEXIST;
+  tracing = exists && writer().open(path.c_str(), static_cast<std::uint32_t>(process.rank),
+                                    static_cast<std::uint32_t>(process.size));
   if (!tracing)
     note(
         fmt::format("no trace: cannot write '{}' (setting trace): {}", path, std::strerror(errno)));

@@ -10,7 +10,7 @@ GhostClient::GhostClient(GhostWorld& its_world, bool threads)
     : world(its_world),
       many_threads(threads),
       transport(world, threads ? &lock : nullptr),
-      messages(world.wire, world.rank),
+      messages(world.internal_comm, world.rank),
       origin({&combine,
               *ghost::binding_from(context().settings.ghost_binding),
               1 << 20,

@@ -27,33 +27,34 @@ double milliseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 // The node's first application rank tells of its ghosts.
 bool speaks_for_ghosts(const GhostWorld& world) {
-  const WireRank& own = world.ranks[static_cast<std::size_t>(world.rank)];
-  const auto first =
-      std::find_if(world.ranks.begin(), world.ranks.end(),
-                   [&](const WireRank& each) { return each.node == own.node && each.ghost < 0; });
+  const ProcessPlace& own = world.ranks[static_cast<std::size_t>(world.rank)];
+  const auto first = std::find_if(
+      world.ranks.begin(), world.ranks.end(),
+      [&](const ProcessPlace& each) { return each.node == own.node && each.ghost < 0; });
   return first->user == own.user;
 }
 
-ordered_json json_of(std::size_t number, const GhostBoard& board) {
-  const std::uint64_t used = std::min<std::uint64_t>(
-      (board.ended_ns - board.started_ns) / board.timeline.bucket_ns + 1, ghost::Timeline::buckets);
+ordered_json json_of(std::size_t number, const GhostStatus& status) {
+  const std::uint64_t used =
+      std::min<std::uint64_t>((status.ended_ns - status.started_ns) / status.timeline.bucket_ns + 1,
+                              ghost::Timeline::buckets);
   auto busy_us = ordered_json::array();
-  for (std::uint64_t b = 0; b < used; ++b) busy_us.push_back(board.timeline.busy_ns[b] / 1000);
-  ordered_json timeline = {{"bucket_us", board.timeline.bucket_ns / 1000},
+  for (std::uint64_t b = 0; b < used; ++b) busy_us.push_back(status.timeline.busy_ns[b] / 1000);
+  ordered_json timeline = {{"bucket_us", status.timeline.bucket_ns / 1000},
                            {"busy_us", std::move(busy_us)}};
   return {{"ghost", number},
-          {"domain", board.domain},
-          {"users", board.users},
-          {"messages", board.stats.messages},
-          {"operations", board.stats.operations},
-          {"bytes", board.stats.bytes},
-          {"lock_waits", board.stats.lock_waits},
-          {"deferred", board.stats.deferred},
-          {"transfers", board.stats.transfers},
-          {"sleeps", board.sleeps},
-          {"lived_ms", milliseconds(board.ended_ns - board.started_ns)},
-          {"busy_ms", milliseconds(board.busy_ns)},
-          {"cpu_ms", milliseconds(board.cpu_ns)},
+          {"domain", status.domain},
+          {"application_ranks", status.application_ranks},
+          {"messages", status.stats.messages},
+          {"operations", status.stats.operations},
+          {"bytes", status.stats.bytes},
+          {"lock_waits", status.stats.lock_waits},
+          {"deferred", status.stats.deferred},
+          {"transfers", status.stats.transfers},
+          {"sleeps", status.sleeps},
+          {"lived_ms", milliseconds(status.ended_ns - status.started_ns)},
+          {"busy_ms", milliseconds(status.busy_ns)},
+          {"cpu_ms", milliseconds(status.cpu_ns)},
           {"timeline", std::move(timeline)}};
 }
 
@@ -91,9 +92,9 @@ void note_advice(const GhostWorld& world) {
     use.windows = ghost_client->windows;
     use.direct = ghost_client->origin.stats().direct;
   }
-  for (const GhostBoard* board : world.boards)
+  for (const GhostStatus* status : world.statuses)
     use.ghosts.push_back(
-        {board->stats.operations, board->busy_ns, board->ended_ns - board->started_ns});
+        {status->stats.operations, status->busy_ns, status->ended_ns - status->started_ns});
   for (std::string& sentence : ghost::advice(use)) note(std::move(sentence));
 }
 
@@ -103,8 +104,8 @@ ordered_json section() {
   const GhostWorld& world = ghost_client->world;
   if (!speaks_for_ghosts(world)) return json;
   json["ghosts"] = ordered_json::array();
-  for (std::size_t g = 0; g < world.boards.size(); ++g)
-    json["ghosts"].push_back(json_of(g, *world.boards[g]));
+  for (std::size_t g = 0; g < world.statuses.size(); ++g)
+    json["ghosts"].push_back(json_of(g, *world.statuses[g]));
   note_advice(world);
   return json;
 }

@@ -14,7 +14,7 @@ std::vector<int> internal_ranks(MPI_Group group) {
   std::vector<int> ranks(static_cast<std::size_t>(count));
   std::vector<int> internal(ranks.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  real::Group_translate_ranks(group, count, ranks.data(), ghost_client->world.wire_group,
+  real::Group_translate_ranks(group, count, ranks.data(), ghost_client->world.internal_group,
                               internal.data());
   return internal;
 }

@@ -13,7 +13,7 @@ GhostTargets::Target& GhostTargets::add(int target) {
   slot = std::make_unique<Target>();
   used_.push_back(slot.get());
   GhostWorld& world = ghost_client->world;
-  const WireRank& who = world.ranks[static_cast<std::size_t>(rank(target))];
+  const ProcessPlace& who = world.ranks[static_cast<std::size_t>(rank(target))];
   ghost::Peer& peer = slot->peer;
   peer.size = memory(target).size;
   peer.target = memory(target).header;
