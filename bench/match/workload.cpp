@@ -57,7 +57,7 @@ inline Workload::Step Workload::step(std::size_t i) {
   if constexpr (at_tail(pattern)) {
     Step step{{0, 1, 1}, {0, 1, 1}};
     if (wild(pattern) && queue == Queue::umq && index % 10 == 0) {
-      step.receive.source = match::any_source;
+      step.receive.source = match::kAnySource;
     }
     return step;
   } else {
@@ -71,8 +71,8 @@ inline Workload::Step Workload::step(std::size_t i) {
       bool tag = index % 20 == 15;
       step.message.tag = source ? number + 1000000 : step.message.tag;
       step.message.source = tag ? number + static_cast<std::int32_t>(peers) : step.message.source;
-      step.receive.source = source ? match::any_source : step.message.source;
-      step.receive.tag = tag ? match::any_tag : step.message.tag;
+      step.receive.source = source ? match::kAnySource : step.message.source;
+      step.receive.tag = tag ? match::kAnyTag : step.message.tag;
     }
     return step;
   }
@@ -125,8 +125,8 @@ Workload::Workload(const match::Config& config, Queue queue, Pattern pattern, st
     auto tag = static_cast<std::int32_t>(i + 10);
     match::Envelope envelope{0, 1, tag};
     if (queue == Queue::prq && wild(pattern) && i % 10 == 0) {
-      envelope = i % 20 == 0 ? match::Envelope{0, match::any_source, tag}
-                             : match::Envelope{0, tag, match::any_tag};
+      envelope = i % 20 == 0 ? match::Envelope{0, match::kAnySource, tag}
+                             : match::Envelope{0, tag, match::kAnyTag};
     }
     entries.push_back({envelope, envelope});
   }

@@ -13,19 +13,19 @@ namespace hob::cache {
 
 class BestFit {
  public:
-  static constexpr std::uint64_t grain = 64;
+  static constexpr std::uint64_t kGrain = 64;
 
   struct Region {
     std::uint64_t offset;
     std::uint64_t size;
     std::uint32_t prev, next;  ///< neighbours in the buffer
-    std::uint32_t owner;       ///< entry, or `none` if free
+    std::uint32_t owner;       ///< entry, or `kNone` if free
     boost::intrusive::avl_set_member_hook<
         boost::intrusive::link_mode<boost::intrusive::normal_link>>
         hook;
 
     void reset() {
-      owner = none;
+      owner = kNone;
       ::new (&hook) decltype(hook)();
     }
     friend bool operator<(const Region& a, const Region& b) {
@@ -39,10 +39,10 @@ class BestFit {
   }
 
   /// Removes and returns the smallest region of at least `bytes` bytes, the lowest of equals; or
-  /// `none`.
+  /// `kNone`.
   std::uint32_t take(LazyArray<Region>& regions, std::uint64_t bytes) {
     const auto found = tree_.lower_bound(bytes, BySize{});
-    if (found == tree_.end()) return none;
+    if (found == tree_.end()) return kNone;
     const auto r = static_cast<std::uint32_t>(&*found - &regions[0]);
     tree_.erase(found);
     return r;

@@ -11,14 +11,14 @@
 
 namespace hob::cache {
 
-inline constexpr std::uint32_t min_block_shift = 8;   ///< 256 B
-inline constexpr std::uint32_t max_block_shift = 20;  ///< 1 MiB
+inline constexpr std::uint32_t kMinBlockShift = 8;   ///< 256 B
+inline constexpr std::uint32_t kMaxBlockShift = 20;  ///< 1 MiB
 
 /// Key::layout of blocks of 1 << shift bytes. No id of a datatype's layout gets this large.
 constexpr std::uint64_t block_layout(std::uint32_t shift) { return ~std::uint64_t{0} - shift; }
 
 constexpr bool is_block(std::uint64_t layout) {
-  return layout >= ~std::uint64_t{0} - max_block_shift;
+  return layout >= ~std::uint64_t{0} - kMaxBlockShift;
 }
 
 /// Of a block's layout.
@@ -47,20 +47,20 @@ constexpr std::uint64_t bytes_of_parts(std::uint32_t shift, std::uint64_t parts)
 class BlockSizes {
  public:
   void add(std::uint32_t shift) {
-    if (counts_[shift - min_block_shift]++ == 0) mask_ |= 1u << shift;
+    if (counts_[shift - kMinBlockShift]++ == 0) mask_ |= 1u << shift;
   }
   void remove(std::uint32_t shift) {
-    if (--counts_[shift - min_block_shift] == 0) mask_ &= ~(1u << shift);
+    if (--counts_[shift - kMinBlockShift] == 0) mask_ &= ~(1u << shift);
   }
   void clear() {
     counts_ = {};
     mask_ = 0;
   }
-  /// Bit `shift` is set if there are blocks of that size.
+  /// Bit `kShift` is set if there are blocks of that size.
   std::uint32_t mask() const { return mask_; }
 
  private:
-  std::array<std::uint32_t, max_block_shift - min_block_shift + 1> counts_{};
+  std::array<std::uint32_t, kMaxBlockShift - kMinBlockShift + 1> counts_{};
   std::uint32_t mask_ = 0;
 };
 

@@ -18,7 +18,7 @@ struct BlockFetch {
   std::uint64_t end = 0;
   std::uint32_t shift = 0;
   std::uint32_t count = 0;  ///< 0: nothing is to be fetched, for want of room
-  std::array<EntryId, Readahead::most_blocks> entries{};
+  std::array<EntryId, Readahead::kMostBlocks> entries{};
 
   std::uint64_t bytes() const { return end - begin; }
   /// Of the block of entry k.
@@ -29,7 +29,7 @@ struct BlockFetch {
   }
 };
 
-/// Reserves entries for the blocks of a plan that was made for the contiguous get `key`, `size`.
+/// Reserves entries for the blocks of a plan that was made for the contiguous get `key`, `kSize`.
 /// Blocks at the ends that are in the cache already are left out. Data that find() or parts()
 /// pointed to must have been copied before.
 BlockFetch reserve_blocks(Cache& cache, const Readahead::Plan& plan, const Key& key,

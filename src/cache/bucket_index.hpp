@@ -20,15 +20,15 @@ namespace hob::cache {
 
 class BucketIndex {
  public:
-  static constexpr std::uint32_t width = 8;
-  static constexpr std::uint32_t nobody = 0xffffffffu;
+  static constexpr std::uint32_t kWidth = 8;
+  static constexpr std::uint32_t kNobody = 0xffffffffu;
 
   /// Room for `slots` entries, empty. Twice as many places keep pairs of buckets from overflowing
   /// long before that. False, and unchanged, if there is no memory.
   bool allocate(std::uint64_t slots, std::uint64_t /*seed*/) noexcept {
     ZeroArray<Bucket> buckets;
     const std::uint64_t places = 2 * slots;
-    constexpr std::uint64_t pair = std::uint64_t{2} * width;
+    constexpr std::uint64_t pair = std::uint64_t{2} * kWidth;
     if (!buckets.allocate((places + pair - 1) / pair * 2)) return false;
     buckets_ = std::move(buckets);
     slots_ = slots;
@@ -40,24 +40,24 @@ class BucketIndex {
   std::uint64_t slots() const { return slots_; }
   std::uint64_t bytes() const { return buckets_.bytes(); }
 
-  /// The entry with this hash for which equal(entry) holds, or `nobody`.
+  /// The entry with this hash for which equal(entry) holds, or `kNobody`.
   template <class Equal>
   std::uint32_t find(std::uint64_t hash, Equal&& equal) const {
     const std::uint64_t home = to_range(hash, buckets_.size());
     const std::uint16_t tag = tag_of(hash);
     const Bucket& bucket = buckets_[home];
-    if (bucket.epoch != epoch_) return nobody;
+    if (bucket.epoch != epoch_) return kNobody;
     for (std::uint32_t m = match(bucket, tag); m != 0; m &= m - 1) {
       const std::uint32_t entry = bucket.entries[std::countr_zero(m)];
       if (equal(entry)) return entry;
     }
-    if (bucket.spilled == 0) return nobody;
+    if (bucket.spilled == 0) return kNobody;
     const Bucket& beside = buckets_[home ^ 1];
     for (std::uint32_t m = match(beside, tag); m != 0; m &= m - 1) {
       const std::uint32_t entry = beside.entries[std::countr_zero(m)];
       if (equal(entry)) return entry;
     }
-    return nobody;
+    return kNobody;
   }
 
   /// Looks for a place for a key that is not here. True if there is one; else candidates() are the
@@ -66,16 +66,16 @@ class BucketIndex {
   bool prepare(std::uint64_t hash, HashOf&&) {
     home_ = to_range(hash, buckets_.size());
     tag_ = tag_of(hash);
-    place_ = none_free;
+    place_ = kNoneFree;
     candidate_count_ = 0;
     for (const std::uint64_t b : {home_, home_ ^ 1}) {
       const Bucket& bucket = fresh(b);
       const std::uint32_t free = match(bucket, 0);
       if (free != 0 && count_ < slots_) {
-        place_ = static_cast<std::uint32_t>(b * width) + std::countr_zero(free);
+        place_ = static_cast<std::uint32_t>(b * kWidth) + std::countr_zero(free);
         return true;
       }
-      for (std::uint32_t i = 0; i < width; ++i)
+      for (std::uint32_t i = 0; i < kWidth; ++i)
         if ((free >> i & 1) == 0) candidates_[candidate_count_++] = bucket.entries[i];
     }
     return false;
@@ -89,32 +89,32 @@ class BucketIndex {
   /// `set_slot(entry, slot)` is told where every entry concerned is now.
   template <class HashOf, class SetSlot>
   bool commit(std::uint64_t, std::uint32_t entry, HashOf&&, SetSlot&& set_slot) {
-    if (place_ == none_free) {
+    if (place_ == kNoneFree) {
       for (const std::uint64_t b : {home_, home_ ^ 1})
-        if (const std::uint32_t free = match(buckets_[b], 0); free != 0 && place_ == none_free)
-          place_ = static_cast<std::uint32_t>(b * width) + std::countr_zero(free);
-      if (place_ == none_free) return false;
+        if (const std::uint32_t free = match(buckets_[b], 0); free != 0 && place_ == kNoneFree)
+          place_ = static_cast<std::uint32_t>(b * kWidth) + std::countr_zero(free);
+      if (place_ == kNoneFree) return false;
     }
-    Bucket& bucket = buckets_[place_ / width];
-    bucket.tags[place_ % width] = tag_;
-    bucket.entries[place_ % width] = entry;
+    Bucket& bucket = buckets_[place_ / kWidth];
+    bucket.tags[place_ % kWidth] = tag_;
+    bucket.entries[place_ % kWidth] = entry;
     ++count_;
-    if (place_ / width != home_) {
+    if (place_ / kWidth != home_) {
       ++buckets_[home_].spilled;
-      bucket.guests |= static_cast<std::uint8_t>(1u << (place_ % width));
+      bucket.guests |= static_cast<std::uint8_t>(1u << (place_ % kWidth));
     }
     set_slot(entry, place_);
     return true;
   }
 
   void erase(std::uint32_t slot) {
-    Bucket& bucket = buckets_[slot / width];
-    const auto bit = static_cast<std::uint8_t>(1u << (slot % width));
-    bucket.tags[slot % width] = 0;
+    Bucket& bucket = buckets_[slot / kWidth];
+    const auto bit = static_cast<std::uint8_t>(1u << (slot % kWidth));
+    bucket.tags[slot % kWidth] = 0;
     --count_;
     if ((bucket.guests & bit) != 0) {
       bucket.guests &= static_cast<std::uint8_t>(~bit);
-      --buckets_[(slot / width) ^ 1].spilled;
+      --buckets_[(slot / kWidth) ^ 1].spilled;
     }
   }
 
@@ -128,14 +128,14 @@ class BucketIndex {
 
  private:
   struct alignas(64) Bucket {
-    std::array<std::uint16_t, width> tags;  ///< 0: free
-    std::array<std::uint32_t, width> entries;
+    std::array<std::uint16_t, kWidth> tags;  ///< 0: free
+    std::array<std::uint32_t, kWidth> entries;
     std::uint32_t epoch;
     std::uint8_t spilled;  ///< keys at home here that live in the bucket beside
     std::uint8_t guests;   ///< slots here of keys that are at home beside, as bits
   };
   static_assert(sizeof(Bucket) == 64);
-  static constexpr std::uint32_t none_free = 0xffffffffu;
+  static constexpr std::uint32_t kNoneFree = 0xffffffffu;
 
   static std::uint16_t tag_of(std::uint64_t hash) {
     const auto tag = static_cast<std::uint16_t>(hash);
@@ -151,7 +151,7 @@ class BucketIndex {
         _mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128())));
 #else
     std::uint32_t bits = 0;
-    for (std::uint32_t i = 0; i < width; ++i) bits |= std::uint32_t{bucket.tags[i] == tag} << i;
+    for (std::uint32_t i = 0; i < kWidth; ++i) bits |= std::uint32_t{bucket.tags[i] == tag} << i;
     return bits;
 #endif
   }
@@ -173,8 +173,8 @@ class BucketIndex {
   // What prepare() found.
   std::uint64_t home_ = 0;
   std::uint16_t tag_ = 0;
-  std::uint32_t place_ = none_free;
-  std::array<std::uint32_t, std::size_t{2} * width> candidates_{};
+  std::uint32_t place_ = kNoneFree;
+  std::array<std::uint32_t, std::size_t{2} * kWidth> candidates_{};
   std::size_t candidate_count_ = 0;
 };
 

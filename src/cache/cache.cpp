@@ -21,7 +21,7 @@ namespace hob::cache {
 namespace {
 
 Config clipped(Config config) {
-  config.index_slots = std::clamp<std::uint64_t>(config.index_slots, 16, none - 1);
+  config.index_slots = std::clamp<std::uint64_t>(config.index_slots, 16, kNone - 1);
   config.storage_bytes = std::max<std::uint64_t>(config.storage_bytes, 64);
   config.sample = std::clamp<std::uint32_t>(config.sample, 1, 256);
   config.latency_bytes = std::max<std::uint64_t>(config.latency_bytes, 1);
@@ -30,7 +30,7 @@ Config clipped(Config config) {
   for (double* factor : {&a.index_increase_factor, &a.index_decrease_factor,
                          &a.memory_increase_factor, &a.memory_decrease_factor})
     *factor = std::clamp(*factor, 1.01, 64.0);
-  a.max_index_slots = std::clamp<std::uint64_t>(a.max_index_slots, 16, none - 1);
+  a.max_index_slots = std::clamp<std::uint64_t>(a.max_index_slots, 16, kNone - 1);
   a.max_storage_bytes = std::max<std::uint64_t>(a.max_storage_bytes, 64);
   a.min_index_slots = std::clamp<std::uint64_t>(a.min_index_slots, 16, a.max_index_slots);
   a.min_storage_bytes = std::clamp<std::uint64_t>(a.min_storage_bytes, 64, a.max_storage_bytes);

@@ -19,7 +19,7 @@ enum class Policy : std::uint8_t {
 };
 
 /// Names as users type them, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 7> policy_names = {
+inline constexpr std::array<std::string_view, 7> kPolicyNames = {
     "default", "paper", "temporal", "positional", "lru", "sieve", "s3fifo"};
 
 /// The policy of a name; nothing if there is none.

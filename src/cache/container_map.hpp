@@ -34,29 +34,29 @@ class ContainerMap {
   void insert(std::uint32_t target, std::uint64_t begin, std::uint64_t size, std::uint32_t entry) {
     if (buckets_.size() == 0 || size < 2) return;
     std::uint32_t level = 0;
-    while (level + 1 < shifts.size() && (size >> shifts[level]) > max_granules) ++level;
+    while (level + 1 < kShifts.size() && (size >> kShifts[level]) > kMaxGranules) ++level;
     levels_ |= 1u << level;
     longest_ = std::max(longest_, size);
-    const std::uint64_t first = begin >> shifts[level];
+    const std::uint64_t first = begin >> kShifts[level];
     const std::uint64_t last =
-        std::min((begin + size - 1) >> shifts[level], first + 2 * max_granules);
+        std::min((begin + size - 1) >> kShifts[level], first + 2 * kMaxGranules);
     for (std::uint64_t granule = first; granule <= last; ++granule)
       note(hash(target, granule, level), std::bit_width(size), entry);
   }
 
-  /// Calls covers(entry) for noted entries that may cover `size` bytes from `begin` on, until it
+  /// Calls covers(entry) for noted entries that may cover `kSize` bytes from `begin` on, until it
   /// says yes. Returns that entry, or 0xffffffff.
   template <class Covers>
   std::uint32_t find(std::uint32_t target, std::uint64_t begin, std::uint64_t size,
                      Covers&& covers) const {
     if (size >= longest_) return 0xffffffffu;  // who starts elsewhere and covers it is longer
     const int least = std::bit_width(size);
-    for (std::uint32_t level = 0; level < shifts.size(); ++level) {
+    for (std::uint32_t level = 0; level < kShifts.size(); ++level) {
       if ((levels_ >> level & 1) == 0) continue;
-      const std::uint64_t h = hash(target, begin >> shifts[level], level);
+      const std::uint64_t h = hash(target, begin >> kShifts[level], level);
       const Bucket& bucket = buckets_[to_range(h, buckets_.size())];
       if (bucket.epoch != epoch_) continue;
-      for (std::uint32_t i = 0; i < width; ++i)
+      for (std::uint32_t i = 0; i < kWidth; ++i)
         if (bucket.tags[i] == tag_of(h) && bucket.logs[i] >= least && covers(bucket.entries[i]))
           return bucket.entries[i];
     }
@@ -73,14 +73,14 @@ class ContainerMap {
   }
 
  private:
-  static constexpr std::uint32_t width = 8;
-  static constexpr std::uint64_t max_granules = 64;  ///< per entry, before a coarser level is taken
-  static constexpr std::array<std::uint32_t, 4> shifts = {12, 18, 24, 36};
+  static constexpr std::uint32_t kWidth = 8;
+  static constexpr std::uint64_t kMaxGranules = 64;  ///< per entry, before a coarser level is taken
+  static constexpr std::array<std::uint32_t, 4> kShifts = {12, 18, 24, 36};
 
   struct alignas(64) Bucket {
-    std::array<std::uint16_t, width> tags;  ///< 0: free
-    std::array<std::uint32_t, width> entries;
-    std::array<std::uint8_t, width> logs;  ///< bit width of the entry's size
+    std::array<std::uint16_t, kWidth> tags;  ///< 0: free
+    std::array<std::uint32_t, kWidth> entries;
+    std::array<std::uint8_t, kWidth> logs;  ///< bit width of the entry's size
     std::uint32_t epoch;
     std::uint32_t turn;
   };
@@ -102,9 +102,9 @@ class ContainerMap {
     }
     // In place of a free slot, else of the shortest entry, in turns among equals: what stays
     // longest unchallenged is likely gone.
-    std::uint32_t place = bucket.turn++ % width;
-    for (std::uint32_t i = 0; i < width; ++i) {
-      const std::uint32_t k = (bucket.turn + i) % width;
+    std::uint32_t place = bucket.turn++ % kWidth;
+    for (std::uint32_t i = 0; i < kWidth; ++i) {
+      const std::uint32_t k = (bucket.turn + i) % kWidth;
       if (bucket.logs[k] < bucket.logs[place]) place = k;
     }
     if (bucket.logs[place] > log && bucket.turn % 4 != 0) return;

@@ -28,8 +28,8 @@ class Engine final : public Cache {
 
   explicit Engine(const Config& config) : Cache(config), policy_(config) {
     look_interval_ = config_.adaptation.interval;
-    if constexpr (Policy::eager_index)
-      look_interval_ = std::min(look_interval_, first_look_interval);
+    if constexpr (Policy::kEagerIndex)
+      look_interval_ = std::min(look_interval_, kFirstLookInterval);
     next_adapt_ = look_interval_;
   }
 
@@ -40,8 +40,8 @@ class Engine final : public Cache {
   std::array<Part, 2> parts(const Key& key, std::uint64_t size) noexcept override;
 
   EntryId entry_of(const Key& key) noexcept override {
-    const std::uint32_t e = ready_ ? valid_entry(key) : none;
-    return e == none ? EntryId{} : EntryId{e, entries_[e].birth};
+    const std::uint32_t e = ready_ ? valid_entry(key) : kNone;
+    return e == kNone ? EntryId{} : EntryId{e, entries_[e].birth};
   }
 
   // -- Insertion ---------------------------------------------------------------------------------
@@ -145,13 +145,13 @@ class Engine final : public Cache {
   }
 
  private:
-  static constexpr std::uint64_t max_floors = 4096;
-  static constexpr std::uint32_t sweep_steps = 8;
-  static constexpr std::int32_t max_credit = 1024;
-  static constexpr std::uint64_t first_look_interval = 64;  ///< gets
-  static constexpr std::uint64_t reuse_horizon = 256;       ///< gets
-  static constexpr std::uint64_t few_events = 4;
-  static constexpr std::size_t max_adjustments = 256;
+  static constexpr std::uint64_t kMaxFloors = 4096;
+  static constexpr std::uint32_t kSweepSteps = 8;
+  static constexpr std::int32_t kMaxCredit = 1024;
+  static constexpr std::uint64_t kFirstLookInterval = 64;  ///< gets
+  static constexpr std::uint64_t kReuseHorizon = 256;      ///< gets
+  static constexpr std::uint64_t kFewEvents = 4;
+  static constexpr std::size_t kMaxAdjustments = 256;
 
   auto hash_of() const {
     return [this](std::uint32_t e) { return hash_key(entries_[e].key()); };
@@ -164,13 +164,13 @@ class Engine final : public Cache {
     return index_.find(hash, [&](std::uint32_t e) { return entries_[e].matches(key); });
   }
 
-  /// The entry of that key, or `none`; one that was dropped is removed on the way.
+  /// The entry of that key, or `kNone`; one that was dropped is removed on the way.
   std::uint32_t valid_entry(const Key& key) {
     const std::uint32_t e = lookup(key, hash_key(key));
-    if (e == none || valid_generation(entries_[e])) [[likely]]
+    if (e == kNone || valid_generation(entries_[e])) [[likely]]
       return e;
     remove(e, false);
-    return none;
+    return kNone;
   }
 
   // -- Blocks ------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class Engine final : public Cache {
   /// An exact entry has the bytes already that a block will bring.
   bool is_here(const Key& key, std::uint64_t size) {
     const std::uint32_t e = valid_entry(key);
-    return e != none && entries_[e].valid >= size;
+    return e != kNone && entries_[e].valid >= size;
   }
 
   static std::uint32_t highest(std::uint32_t mask) {
@@ -224,7 +224,7 @@ class Engine final : public Cache {
   Lookup split_hit(const Key& key, std::uint64_t size);
 
   bool valid_generation(const Entry& entry) const {
-    return floors_.size() == 0 || entry.generation >= floors_[entry.target % max_floors];
+    return floors_.size() == 0 || entry.generation >= floors_[entry.target % kMaxFloors];
   }
 
   /// The entry of that name, or null; one that was dropped is removed on the way.
@@ -278,12 +278,12 @@ class Engine final : public Cache {
   bool make_ready();
 
   std::uint32_t new_entry() {
-    if (free_ != none) {
+    if (free_ != kNone) {
       const std::uint32_t e = free_;
       free_ = entries_[e].next;
       return e;
     }
-    if (used_ >= entries_.max_size() || !entries_.grow(used_ + 1)) return none;
+    if (used_ >= entries_.max_size() || !entries_.grow(used_ + 1)) return kNone;
     entries_[used_].birth = 0;
     return static_cast<std::uint32_t>(used_++);
   }
@@ -331,7 +331,7 @@ class Engine final : public Cache {
   LazyArray<Entry> entries_;
   ZeroArray<std::uint32_t> floors_;  ///< by target: the first valid generation
   std::uint64_t used_ = 0;           ///< entries_ beyond it were never in use
-  std::uint32_t last_hit_ = none;
+  std::uint32_t last_hit_ = kNone;
   BlockSizes sizes_;
   std::uint32_t last_shift_ = 0;   ///< of the block that served last
   std::uint32_t half_shift_ = 0;   ///< find() met one or both of two blocks of this size
@@ -345,14 +345,14 @@ class Engine final : public Cache {
   Store store_;
   ContainerMap containers_;
   RangeMap ranges_;
-  std::uint32_t free_ = none;  ///< list of free entries
+  std::uint32_t free_ = kNone;  ///< list of free entries
   std::uint32_t births_ = 0;
   std::uint32_t generation_ = 1;
   std::uint64_t live_ = 0;
   std::uint64_t pending_ = 0;
   std::uint64_t sweep_left_ = 0;
   std::uint32_t sweep_hand_ = 0;
-  std::int32_t container_credit_ = max_credit;
+  std::int32_t container_credit_ = kMaxCredit;
   Signals signals_;
   std::uint64_t next_adapt_ = 0;
   std::uint64_t look_interval_ = 0;

@@ -12,7 +12,7 @@ inline Reservation Engine<Index, Store, Policy>::reserve(const Key& key, std::ui
   if (size == 0 || (!ready_ && !make_ready())) return fail();
   sweep();
   const std::uint64_t hash = hash_key(key);
-  if (const std::uint32_t old = lookup(key, hash); old != none) {
+  if (const std::uint32_t old = lookup(key, hash); old != kNone) {
     if (valid_generation(entries_[old])) return fail();
     remove(old, false);
   }
@@ -24,20 +24,20 @@ inline Reservation Engine<Index, Store, Policy>::reserve(const Key& key, std::ui
   Access access = Access::direct;
   if (!index_.prepare(hash, hash_of()) && !(grow_index_now() && index_.prepare(hash, hash_of()))) {
     const std::uint32_t victim = policy_.choose(*this, index_.candidates());
-    if (victim == none) return reject(hash);
+    if (victim == kNone) return reject(hash);
     evict(victim);
     access = Access::conflicting;
   }
   const std::uint32_t e = new_entry();
-  if (e == none) return reject(hash);
+  if (e == kNone) return reject(hash);
   std::uint32_t region = store_.allocate(size, e);
-  if (region == none && grow_storage_now()) region = store_.allocate(size, e);
-  if (region == none && !(Policy::one_eviction && access == Access::conflicting) &&
+  if (region == kNone && grow_storage_now()) region = store_.allocate(size, e);
+  if (region == kNone && !(Policy::kOneEviction && access == Access::conflicting) &&
       policy_.make_room(*this, size)) {
     region = store_.allocate(size, e);
     if (access == Access::direct) access = Access::capacity;
   }
-  if (region == none) {
+  if (region == kNone) {
     recycle(e);
     return reject(hash);
   }
@@ -151,7 +151,7 @@ inline bool Engine<Index, Store, Policy>::enlarge(std::uint32_t e, std::uint64_t
   Entry& entry = entries_[e];
   if (store_.grow(entry.region, size)) return true;
   const std::uint32_t region = store_.allocate(size, e);
-  if (region == none) return false;
+  if (region == kNone) return false;
   std::memcpy(store_.data(region), entry.data, entry.valid);
   store_.release(entry.region);
   entry.region = region;
@@ -164,7 +164,7 @@ inline bool Engine<Index, Store, Policy>::make_ready() {
   if (broken_) return false;
   const Adaptation& a = config_.adaptation;
   const std::uint64_t most_slots =
-      std::min<std::uint64_t>(std::max(config_.index_slots, a.max_index_slots), none - 1);
+      std::min<std::uint64_t>(std::max(config_.index_slots, a.max_index_slots), kNone - 1);
   const std::uint64_t most_bytes = std::max(config_.storage_bytes, a.max_storage_bytes);
   if (!entries_.reserve(most_slots, 64) ||
       !store_.init(config_.storage_bytes, most_bytes, entries_.max_size()) ||

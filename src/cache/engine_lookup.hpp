@@ -24,7 +24,7 @@ inline Lookup Engine<Index, Store, Policy>::find(const Key& key, std::uint64_t s
     const bool blocks = key.layout == 0 && sizes_.mask() != 0;
     if (blocks && blocks_first_ && find_block(key, size, found)) return found;
     const std::uint32_t e = valid_entry(key);
-    if (e != none) {
+    if (e != kNone) {
       blocks_first_ = false;
       return hit(e, size, 0);
     }
@@ -34,14 +34,14 @@ inline Lookup Engine<Index, Store, Policy>::find(const Key& key, std::uint64_t s
     }
     if (key.layout == 0) {
       const std::uint32_t container = find_container(key, size);
-      if (container != none) {
+      if (container != kNone) {
         ++stats_.hits_contained;
         return hit(container, size, key.displacement - entries_[container].displacement);
       }
       if (half_shift_ != 0) return split_hit(key, size);
     }
   }
-  last_hit_ = none;
+  last_hit_ = kNone;
   ++stats_.missing;
   stats_.bytes_from_network += size;
   return {};
@@ -56,7 +56,7 @@ inline std::array<Part, 2> Engine<Index, Store, Policy>::parts(const Key& key,
                              Part{middle, end - middle}};
   for (Part& part : result) {
     const std::uint32_t e = block_at(key.target, part.displacement, half_shift_);
-    if (e == none) continue;
+    if (e == kNone) continue;
     const Entry& entry = entries_[e];
     part.entry = {e, entry.birth};
     part.cookie = entry.cookie;
@@ -76,7 +76,7 @@ inline bool Engine<Index, Store, Policy>::find_block(const Key& key, std::uint64
     const std::uint64_t span = block_begin(last, shift) - block_begin(key.displacement, shift);
     if (span == 0) {
       const std::uint32_t e = block_at(key.target, key.displacement, shift);
-      if (e != none && last - entries_[e].displacement < entries_[e].size &&
+      if (e != kNone && last - entries_[e].displacement < entries_[e].size &&
           !(entries_[e].pending() && is_here(key, size))) {
         last_shift_ = shift;
         found = block_hit(e, size, key.displacement - entries_[e].displacement);
@@ -85,8 +85,8 @@ inline bool Engine<Index, Store, Policy>::find_block(const Key& key, std::uint64
     } else if (span == std::uint64_t{1} << shift) {
       const std::uint32_t first = block_at(key.target, key.displacement, shift);
       const std::uint32_t second = block_at(key.target, last, shift);
-      if (first != none || second != none) half_shift_ = shift;
-      const bool both = first != none && second != none;
+      if (first != kNone || second != kNone) half_shift_ = shift;
+      const bool both = first != kNone && second != kNone;
       const bool pending = both && (entries_[first].pending() || entries_[second].pending());
       if (both && !(pending && is_here(key, size))) {
         last_shift_ = shift;
@@ -118,7 +118,7 @@ inline Lookup Engine<Index, Store, Policy>::split_hit(const Key& key, std::uint6
     pending = pending || part.data == nullptr;
     present += part.bytes;
   }
-  last_hit_ = none;
+  last_hit_ = kNone;
   stats_.bytes_from_cache += present;
   stats_.bytes_from_network += size - present;
   if (present < size) {
@@ -172,9 +172,9 @@ inline Lookup Engine<Index, Store, Policy>::hit(std::uint32_t e, std::uint64_t s
 template <class Index, class Store, class Policy>
 inline std::uint32_t Engine<Index, Store, Policy>::find_container(const Key& key,
                                                                   std::uint64_t size) {
-  if (container_credit_ <= 0 && stats_.gets % 16 != 0) return none;
+  if (container_credit_ <= 0 && stats_.gets % 16 != 0) return kNone;
   const std::uint64_t end = key.displacement + size;
-  if (end < key.displacement) return none;
+  if (end < key.displacement) return kNone;
   const std::uint32_t found =
       containers_.find(key.target, key.displacement, size, [&](std::uint32_t e) {
         if (e >= used_) return false;
@@ -186,7 +186,7 @@ inline std::uint32_t Engine<Index, Store, Policy>::find_container(const Key& key
         --container_credit_;
         return false;
       });
-  if (found != none) container_credit_ = max_credit;
+  if (found != kNone) container_credit_ = kMaxCredit;
   return found;
 }
 }  // namespace hob::cache

@@ -10,14 +10,14 @@ template <class Index, class Store, class Policy>
 inline void Engine<Index, Store, Policy>::drop_target(std::uint32_t target) noexcept {
   ++stats_.drops_target;
   if (live_ == 0) return;
-  if ((floors_.size() == 0 && !floors_.allocate(max_floors)) || generation_ + 1 == 0) {
+  if ((floors_.size() == 0 && !floors_.allocate(kMaxFloors)) || generation_ + 1 == 0) {
     // No memory for the note, or the generations are used up: dropping everything is right too.
     for (std::uint64_t i = 0; i < floors_.size(); ++i) floors_[i] = 0;
     generation_ = 0;
     restart();
     return;
   }
-  floors_[target % max_floors] = ++generation_;
+  floors_[target % kMaxFloors] = ++generation_;
   sweep_left_ = used_;
 }
 
@@ -52,13 +52,13 @@ inline void Engine<Index, Store, Policy>::remove_unindexed(std::uint32_t e, bool
   if (ranges_.active()) ranges_.remove(entries_, e);
   if (entry.pending()) --pending_;
   --live_;
-  if (last_hit_ == e) last_hit_ = none;
+  if (last_hit_ == e) last_hit_ = kNone;
   recycle(e);
 }
 
 template <class Index, class Store, class Policy>
 inline void Engine<Index, Store, Policy>::restart() {
-  last_hit_ = none;
+  last_hit_ = kNone;
   if (used_ == 0) return;
   index_.clear();
   containers_.clear();
@@ -67,12 +67,12 @@ inline void Engine<Index, Store, Policy>::restart() {
   ranges_.deactivate();
   sizes_.clear();
   used_ = live_ = pending_ = sweep_left_ = 0;
-  free_ = none;
+  free_ = kNone;
 }
 
 template <class Index, class Store, class Policy>
 inline void Engine<Index, Store, Policy>::sweep() {
-  for (std::uint32_t i = 0; i < sweep_steps && sweep_left_ > 0; ++i, --sweep_left_) {
+  for (std::uint32_t i = 0; i < kSweepSteps && sweep_left_ > 0; ++i, --sweep_left_) {
     if (sweep_hand_ >= used_) sweep_hand_ = 0;
     const std::uint32_t e = sweep_hand_++;
     if (entries_[e].birth != 0 && !valid_generation(entries_[e])) remove(e, false);

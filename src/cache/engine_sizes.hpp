@@ -23,8 +23,8 @@ inline void Engine<Index, Store, Policy>::look() {
     }
     // Sizes that are far off should be right soon, and changing them loses nothing: the next look
     // comes early after a change, and ever later without one.
-    if constexpr (Policy::eager_index)
-      begin_interval(changed ? first_look_interval : 2 * look_interval_);
+    if constexpr (Policy::kEagerIndex)
+      begin_interval(changed ? kFirstLookInterval : 2 * look_interval_);
     else
       begin_interval(config_.adaptation.interval);
   }
@@ -37,7 +37,7 @@ template <class Index, class Store, class Policy>
 inline void Engine<Index, Store, Policy>::note_adjustment(bool of_index, std::uint64_t from,
                                                           std::uint64_t to, Reason reason) {
   ++stats_.adjustment_count;
-  if (stats_.adjustments.size() >= max_adjustments) return;
+  if (stats_.adjustments.size() >= kMaxAdjustments) return;
   try {
     stats_.adjustments.push_back({stats_.gets, of_index, from, to, reason});
   } catch (...) {
@@ -47,7 +47,7 @@ inline void Engine<Index, Store, Policy>::note_adjustment(bool of_index, std::ui
 
 template <class Index, class Store, class Policy>
 inline bool Engine<Index, Store, Policy>::grow_index_now() {
-  if constexpr (Policy::eager_index) {
+  if constexpr (Policy::kEagerIndex) {
     const Adaptation& a = config_.adaptation;
     const std::uint64_t slots = index_.slots();
     if (!a.enabled || slots >= a.max_index_slots) return false;
@@ -67,14 +67,14 @@ inline bool Engine<Index, Store, Policy>::grow_storage_now() {
     if (!a.enabled || bytes >= a.max_storage_bytes) return false;
     ++short_of_space_;
     const auto gets = static_cast<double>(stats_.gets - last_look_);
-    if (short_of_space_ < few_events ||
+    if (short_of_space_ < kFewEvents ||
         static_cast<double>(short_of_space_) < a.capacity_threshold * gets)
       return false;
-    if (!policy_.reuse_since(stats_.gets - std::min(stats_.gets, reuse_horizon))) return false;
+    if (!policy_.reuse_since(stats_.gets - std::min(stats_.gets, kReuseHorizon))) return false;
     const auto wish =
         static_cast<std::uint64_t>(static_cast<double>(bytes) * a.memory_increase_factor);
     change_storage(std::min(wish, a.max_storage_bytes), Reason::capacity);
-    begin_interval(first_look_interval);
+    begin_interval(kFirstLookInterval);
     return store_.capacity() > bytes;
   }
   return false;
@@ -140,7 +140,7 @@ inline void Engine<Index, Store, Policy>::rebuild_maps() {
 
 template <class Index, class Store, class Policy>
 inline void Engine<Index, Store, Policy>::change_storage(std::uint64_t bytes, Reason reason) {
-  bytes = std::max(bytes, Store::grain);
+  bytes = std::max(bytes, Store::kGrain);
   if (!ready_) {
     config_.storage_bytes = bytes;
     return;

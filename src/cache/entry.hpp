@@ -10,7 +10,7 @@
 namespace hob::cache {
 
 /// No entry, no region, no slot.
-inline constexpr std::uint32_t none = 0xffffffffu;
+inline constexpr std::uint32_t kNone = 0xffffffffu;
 
 /// One cached get. What a hit reads and writes comes first.
 struct alignas(128) Entry {

@@ -10,7 +10,7 @@
 namespace hob::cache {
 namespace {
 
-constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
+constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 
 std::uint64_t page_size() {
   static const std::uint64_t size = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -50,7 +50,7 @@ bool LazyMemory::commit(std::uint64_t bytes) noexcept {
     std::byte* const begin = base_ + committed_;
     const std::uint64_t length = target - committed_;
     if (mprotect(begin, length, PROT_READ | PROT_WRITE) != 0) continue;
-    if (length >= huge_page) madvise(begin, length, MADV_HUGEPAGE);
+    if (length >= kHugePage) madvise(begin, length, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
     if (madvise(begin, length, MADV_POPULATE_WRITE) != 0 && (errno == ENOMEM || errno == EFAULT)) {
       mprotect(begin, length, PROT_NONE);

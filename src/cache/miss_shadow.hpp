@@ -15,14 +15,14 @@ class MissShadow {
  public:
   /// Sizes that are tried, by powers of two. The first one stands for no blocks at all: gets that
   /// begin at the same displacement are one.
-  static constexpr std::array<std::uint8_t, 8> shifts = {0, 8, 10, 12, 14, 16, 18, 20};
-  static constexpr std::size_t sizes = shifts.size();
+  static constexpr std::array<std::uint8_t, 8> kShifts = {0, 8, 10, 12, 14, 16, 18, 20};
+  static constexpr std::size_t kSizes = kShifts.size();
 
-  static constexpr std::uint64_t few = 256;    ///< blocks of each size, for a window of few gets
-  static constexpr std::uint64_t most = 1024;  ///< blocks of each size
+  static constexpr std::uint64_t kFew = 256;    ///< blocks of each size, for a window of few gets
+  static constexpr std::uint64_t kMost = 1024;  ///< blocks of each size
 
   /// The record of blocks of size i stands for as many as `storage_bytes` hold, and that of gets
-  /// for as many gets of `get_bytes`; it notes `most_blocks` of each at most. May forget
+  /// for as many gets of `get_bytes`; it notes `kMostBlocks` of each at most. May forget
   /// everything. False: there is no memory.
   bool set_capacity(std::uint64_t storage_bytes, std::uint64_t get_bytes,
                     std::uint64_t most_blocks) noexcept;
@@ -43,8 +43,8 @@ class MissShadow {
   std::uint64_t memory_bytes() const { return slots_ ? total_ * sizeof(std::uint64_t) : 0; }
 
  private:
-  static constexpr std::uint32_t ways = 4;
-  /// Slots of size i form sets of `ways` (or fewer, where only so many fit), each a queue from the
+  static constexpr std::uint32_t kWays = 4;
+  /// Slots of size i form sets of `kWays` (or fewer, where only so many fit), each a queue from the
   /// block that was asked for last to the one that was not for longest. Most new blocks begin at
   /// its end: a loop over more than fits finds some of it here, as it does in the cache.
   struct Table {
@@ -58,7 +58,7 @@ class MissShadow {
   std::uint64_t* set_of(const Table& table, std::uint64_t hash) const;
 
   std::unique_ptr<std::uint64_t[]> slots_;  ///< 0: free; else the epoch and a part of the hash
-  std::array<Table, sizes> tables_{};
+  std::array<Table, kSizes> tables_{};
   std::uint64_t total_ = 0;
   std::uint64_t storage_bytes_ = 0;
   std::uint64_t get_bytes_ = 0;

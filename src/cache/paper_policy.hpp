@@ -20,9 +20,9 @@ class PaperPolicy {
       : policy_(config.policy), sample_(config.sample), random_(config.seed ^ 0x5eed) {}
 
   /// Conflicts evict; the index grows only by adaptation, as in the paper.
-  static constexpr bool eager_index = false;
+  static constexpr bool kEagerIndex = false;
   /// After a conflict's eviction, space is not evicted for as well.
-  static constexpr bool one_eviction = true;
+  static constexpr bool kOneEviction = true;
 
   bool allocate(std::uint64_t) noexcept { return true; }
   std::uint64_t bytes() const { return 0; }
@@ -51,15 +51,15 @@ class PaperPolicy {
   template <class Engine>
   bool make_room(Engine& engine, std::uint64_t) {
     const std::uint32_t victim = select(engine);
-    if (victim == none) return false;
+    if (victim == kNone) return false;
     engine.evict(victim);
     return true;
   }
 
-  /// Whoever of an insertion path has the lowest score, pending ones excepted; or `none`.
+  /// Whoever of an insertion path has the lowest score, pending ones excepted; or `kNone`.
   template <class Engine>
   std::uint32_t choose(Engine& engine, std::span<const std::uint32_t> candidates) {
-    std::uint32_t victim = none;
+    std::uint32_t victim = kNone;
     double lowest = 0;
     for (const std::uint32_t e : candidates) consider(engine, e, victim, lowest);
     return victim;
@@ -83,7 +83,7 @@ class PaperPolicy {
     const bool live = engine.live(e);
     if (live && engine.entry(e).pending()) return;
     const double s = live ? score(engine, e) : -1;
-    if (victim != none && s >= lowest) return;
+    if (victim != kNone && s >= lowest) return;
     victim = e;
     lowest = s;
   }
@@ -92,12 +92,12 @@ class PaperPolicy {
   std::uint32_t select(Engine& engine) {
     const std::uint64_t slots = engine.slots();
     std::uint64_t i = random_.below(slots);
-    std::uint32_t victim = none;
+    std::uint32_t victim = kNone;
     double lowest = 0;
     std::uint64_t visited = 0;
     std::uint64_t nonempty = 0;
-    while (visited < slots && (visited < sample_ || victim == none)) {
-      if (const std::uint32_t e = engine.at_slot(i); e != none) {
+    while (visited < slots && (visited < sample_ || victim == kNone)) {
+      if (const std::uint32_t e = engine.at_slot(i); e != kNone) {
         ++nonempty;
         consider(engine, e, victim, lowest);
       }

@@ -22,26 +22,26 @@ class EntryQueue {
   template <class Engine>
   void push(Engine& engine, std::uint32_t e) {
     Entry& entry = engine.entry(e);
-    entry.prev = none;
+    entry.prev = kNone;
     entry.next = head_;
-    (head_ != none ? engine.entry(head_).prev : tail_) = e;
+    (head_ != kNone ? engine.entry(head_).prev : tail_) = e;
     head_ = e;
     ++length_;
   }
   template <class Engine>
   void remove(Engine& engine, std::uint32_t e) {
     const Entry& entry = engine.entry(e);
-    (entry.prev != none ? engine.entry(entry.prev).next : head_) = entry.next;
-    (entry.next != none ? engine.entry(entry.next).prev : tail_) = entry.prev;
+    (entry.prev != kNone ? engine.entry(entry.prev).next : head_) = entry.next;
+    (entry.next != kNone ? engine.entry(entry.next).prev : tail_) = entry.prev;
     --length_;
   }
   void clear() {
-    head_ = tail_ = none;
+    head_ = tail_ = kNone;
     length_ = 0;
   }
 
  private:
-  std::uint32_t head_ = none, tail_ = none;
+  std::uint32_t head_ = kNone, tail_ = kNone;
   std::uint64_t length_ = 0;
 };
 
@@ -49,9 +49,9 @@ class EntryQueue {
 template <class Derived>
 class QueuePolicy {
  public:
-  static constexpr bool eager_index = true;
-  static constexpr bool one_eviction = false;
-  static constexpr std::uint32_t max_evictions = 64;  ///< for one newcomer
+  static constexpr bool kEagerIndex = true;
+  static constexpr bool kOneEviction = false;
+  static constexpr std::uint32_t kMaxEvictions = 64;  ///< for one newcomer
 
   bool allocate(std::uint64_t) noexcept { return true; }
   std::uint64_t bytes() const { return 0; }
@@ -63,30 +63,30 @@ class QueuePolicy {
 
   template <class Engine>
   bool make_room(Engine& engine, std::uint64_t bytes) {
-    for (std::uint32_t i = 0; i < max_evictions; ++i) {
+    for (std::uint32_t i = 0; i < kMaxEvictions; ++i) {
       const std::uint32_t victim = static_cast<Derived*>(this)->victim(engine);
       engine.count_selection(1, 1);
-      if (victim == none) return false;
+      if (victim == kNone) return false;
       engine.evict(victim);
       if (engine.fits(bytes)) return true;
     }
     return false;
   }
 
-  /// Whoever of the candidates was used least recently, pending ones excepted; or `none`.
+  /// Whoever of the candidates was used least recently, pending ones excepted; or `kNone`.
   template <class Engine>
   std::uint32_t choose(Engine& engine, std::span<const std::uint32_t> candidates) {
-    std::uint32_t victim = none;
+    std::uint32_t victim = kNone;
     for (const std::uint32_t e : candidates) {
       if (!engine.live(e)) return e;
       if (engine.entry(e).pending()) continue;
-      if (victim == none || engine.entry(e).last < engine.entry(victim).last) victim = e;
+      if (victim == kNone || engine.entry(e).last < engine.entry(victim).last) victim = e;
     }
     return victim;
   }
 
  protected:
-  static constexpr std::uint32_t max_steps = 4096;  ///< over entries that cannot go
+  static constexpr std::uint32_t kMaxSteps = 4096;  ///< over entries that cannot go
 
   template <class Engine>
   static bool evictable(Engine& engine, std::uint32_t e) {
@@ -118,9 +118,9 @@ class LruPolicy : public QueuePolicy<LruPolicy> {
   template <class Engine>
   std::uint32_t victim(Engine& engine) {
     std::uint32_t e = queue_.oldest();
-    for (std::uint32_t i = 0; i < max_steps && e != none; ++i, e = engine.entry(e).prev)
+    for (std::uint32_t i = 0; i < kMaxSteps && e != kNone; ++i, e = engine.entry(e).prev)
       if (evictable(engine, e)) return e;
-    return none;
+    return kNone;
   }
 
  private:
@@ -132,7 +132,7 @@ class SievePolicy : public QueuePolicy<SievePolicy> {
   explicit SievePolicy(const Config&) {}
   void clear() {
     queue_.clear();
-    hand_ = none;
+    hand_ = kNone;
   }
 
   template <class Engine>
@@ -153,21 +153,21 @@ class SievePolicy : public QueuePolicy<SievePolicy> {
   }
   template <class Engine>
   std::uint32_t victim(Engine& engine) {
-    for (std::uint32_t i = 0; i < max_steps; ++i) {
-      if (hand_ == none) hand_ = queue_.oldest();
-      if (hand_ == none) return none;
+    for (std::uint32_t i = 0; i < kMaxSteps; ++i) {
+      if (hand_ == kNone) hand_ = queue_.oldest();
+      if (hand_ == kNone) return kNone;
       const std::uint32_t e = hand_;
       hand_ = engine.entry(e).prev;
       if (!evictable(engine, e)) continue;
       if (engine.entry(e).mark == 0) return e;
       engine.entry(e).mark = 0;
     }
-    return none;
+    return kNone;
   }
 
  private:
   EntryQueue queue_;
-  std::uint32_t hand_ = none;
+  std::uint32_t hand_ = kNone;
 };
 
 class S3FifoPolicy : public QueuePolicy<S3FifoPolicy> {
@@ -191,7 +191,7 @@ class S3FifoPolicy : public QueuePolicy<S3FifoPolicy> {
   void on_hit(Engine& engine, std::uint32_t e) {
     Entry& entry = engine.entry(e);
     entry.last = engine.now();
-    if ((entry.mark & uses) < uses) ++entry.mark;
+    if ((entry.mark & kUses) < kUses) ++entry.mark;
   }
   template <class Engine>
   void on_insert(Engine& engine, std::uint32_t e, std::uint64_t hash) {
@@ -199,13 +199,13 @@ class S3FifoPolicy : public QueuePolicy<S3FifoPolicy> {
     std::uint32_t& ghost = ghosts_[to_range(hash, ghosts_.size())];
     const bool seen = ghost == static_cast<std::uint32_t>(hash) && ghost != 0;
     if (seen) ghost = 0;
-    engine.entry(e).mark = seen ? in_main : 0;
+    engine.entry(e).mark = seen ? kInMain : 0;
     (seen ? main_ : small_).push(engine, e);
   }
   template <class Engine>
   void on_remove(Engine& engine, std::uint32_t e, bool evicted) {
     Entry& entry = engine.entry(e);
-    if ((entry.mark & in_main) != 0) {
+    if ((entry.mark & kInMain) != 0) {
       main_.remove(engine, e);
       return;
     }
@@ -216,28 +216,28 @@ class S3FifoPolicy : public QueuePolicy<S3FifoPolicy> {
   }
   template <class Engine>
   std::uint32_t victim(Engine& engine) {
-    for (std::uint32_t i = 0; i < max_steps; ++i) {
+    for (std::uint32_t i = 0; i < kMaxSteps; ++i) {
       const bool from_small =
-          small_.oldest() != none &&
-          (main_.oldest() == none || small_.length() * 10 > small_.length() + main_.length());
+          small_.oldest() != kNone &&
+          (main_.oldest() == kNone || small_.length() * 10 > small_.length() + main_.length());
       EntryQueue& queue = from_small ? small_ : main_;
       const std::uint32_t e = queue.oldest();
-      if (e == none) return none;
+      if (e == kNone) return kNone;
       Entry& entry = engine.entry(e);
-      if (evictable(engine, e) && (entry.mark & uses) <= (from_small ? 1u : 0u)) return e;
+      if (evictable(engine, e) && (entry.mark & kUses) <= (from_small ? 1u : 0u)) return e;
       queue.remove(engine, e);
       if (from_small)
-        entry.mark = in_main;
-      else if ((entry.mark & uses) > 0)
+        entry.mark = kInMain;
+      else if ((entry.mark & kUses) > 0)
         --entry.mark;
       main_.push(engine, e);
     }
-    return none;
+    return kNone;
   }
 
  private:
-  static constexpr std::uint32_t uses = 3;     ///< bits of Entry::mark that count uses, up to 3
-  static constexpr std::uint32_t in_main = 4;  ///< bit of Entry::mark
+  static constexpr std::uint32_t kUses = 3;    ///< bits of Entry::mark that count uses, up to 3
+  static constexpr std::uint32_t kInMain = 4;  ///< bit of Entry::mark
 
   EntryQueue small_, main_;
   ZeroArray<std::uint32_t> ghosts_;

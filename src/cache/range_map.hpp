@@ -22,8 +22,8 @@ class RangeMap {
   /// Makes it ready, with nothing in it, for about `entries` entries. False if there is no memory.
   bool activate(std::uint64_t entries) noexcept {
     if (heads_.size() < entries && !heads_.allocate(entries)) return false;
-    for (std::uint64_t i = 0; i < heads_.size(); ++i) heads_[i] = none;
-    long_ = none;
+    for (std::uint64_t i = 0; i < heads_.size(); ++i) heads_[i] = kNone;
+    long_ = kNone;
     longest_ = 0;
     active_ = true;
     return true;
@@ -32,17 +32,17 @@ class RangeMap {
 
   void insert(LazyArray<Entry>& entries, std::uint32_t e) {
     std::uint32_t& head = head_of(entries[e]);
-    entries[e].range_prev = none;
+    entries[e].range_prev = kNone;
     entries[e].range_next = head;
-    if (head != none) entries[head].range_prev = e;
+    if (head != kNone) entries[head].range_prev = e;
     head = e;
-    if (entries[e].extent <= long_extent) longest_ = std::max(longest_, entries[e].extent);
+    if (entries[e].extent <= kLongExtent) longest_ = std::max(longest_, entries[e].extent);
   }
 
   void remove(LazyArray<Entry>& entries, std::uint32_t e) {
     const Entry& entry = entries[e];
-    if (entry.range_next != none) entries[entry.range_next].range_prev = entry.range_prev;
-    if (entry.range_prev != none)
+    if (entry.range_next != kNone) entries[entry.range_next].range_prev = entry.range_prev;
+    if (entry.range_prev != kNone)
       entries[entry.range_prev].range_next = entry.range_next;
     else
       head_of(entry) = entry.range_next;
@@ -54,11 +54,11 @@ class RangeMap {
   bool overlapping(LazyArray<Entry>& entries, std::uint32_t target, std::uint64_t begin,
                    std::uint64_t bytes, Visit&& visit) {
     const std::uint64_t end = bytes > ~begin ? ~std::uint64_t{0} : begin + bytes;
-    const std::uint64_t first = (begin - std::min(begin, longest_)) >> shift;
-    const std::uint64_t last = (end - 1) >> shift;
-    if (last - first > max_granules) return false;
+    const std::uint64_t first = (begin - std::min(begin, longest_)) >> kShift;
+    const std::uint64_t last = (end - 1) >> kShift;
+    if (last - first > kMaxGranules) return false;
     const auto walk = [&](std::uint32_t e) {
-      while (e != none) {
+      while (e != kNone) {
         const Entry& entry = entries[e];
         const std::uint32_t next = entry.range_next;
         if (entry.target == target && entry.displacement < end &&
@@ -73,19 +73,19 @@ class RangeMap {
   }
 
  private:
-  static constexpr std::uint32_t shift = 12;
-  static constexpr std::uint64_t long_extent = std::uint64_t{64} << 10;
-  static constexpr std::uint64_t max_granules = 1024;
+  static constexpr std::uint32_t kShift = 12;
+  static constexpr std::uint64_t kLongExtent = std::uint64_t{64} << 10;
+  static constexpr std::uint64_t kMaxGranules = 1024;
 
   std::uint32_t& list(std::uint32_t target, std::uint64_t granule) {
     return heads_[to_range(mix(granule, target), heads_.size())];
   }
   std::uint32_t& head_of(const Entry& entry) {
-    return entry.extent > long_extent ? long_ : list(entry.target, entry.displacement >> shift);
+    return entry.extent > kLongExtent ? long_ : list(entry.target, entry.displacement >> kShift);
   }
 
   ZeroArray<std::uint32_t> heads_;
-  std::uint32_t long_ = none;
+  std::uint32_t long_ = kNone;
   std::uint64_t longest_ = 0;  ///< extent of any entry in heads_ so far
   bool active_ = false;
 };

@@ -9,25 +9,25 @@ namespace hob::cache {
 namespace {
 
 /// Trips that must have continued a stream before it runs ahead without blocks.
-constexpr std::uint32_t stream_trips = 3;
+constexpr std::uint32_t kStreamTrips = 3;
 /// The least that a stream fetches at once.
-constexpr std::uint32_t stream_shift = 12;
+constexpr std::uint32_t kStreamShift = 12;
 
 /// Gets that may be watched without a trip in between; and when watching begins again.
-constexpr std::uint32_t most_credit = 8192;
-constexpr std::uint32_t enough_credit = 512;
+constexpr std::uint32_t kMostCredit = 8192;
+constexpr std::uint32_t kEnoughCredit = 512;
 /// Decisions with a short record.
-constexpr std::uint32_t small_decisions = 2;
+constexpr std::uint32_t kSmallDecisions = 2;
 /// Gets that bring the model up to date after a pause.
-constexpr std::uint32_t warm_up = 128;
+constexpr std::uint32_t kWarmUp = 128;
 
 /// Gets whose mean size is known.
-constexpr std::uint64_t mean_of = 1024;
+constexpr std::uint64_t kMeanOf = 1024;
 
-constexpr double least_bias = 0.2;
+constexpr double kLeastBias = 0.2;
 /// Programs have phases: what was learned of a choice is forgotten by and by. What is known of the
 /// present one is then the best guess.
-constexpr double forget_bias = 0.02;
+constexpr double kForgetBias = 0.02;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ Readahead::Readahead(const Config& config)
   bias_.fill(1);
   if (config_.fixed_bytes == 0) return;
   shift_ = std::clamp(static_cast<std::uint32_t>(std::bit_width(config_.fixed_bytes)) - 1,
-                      min_block_shift, max_block_shift);
+                      kMinBlockShift, kMaxBlockShift);
 }
 
 void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
@@ -61,8 +61,8 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
   const double alone = cost_of(1, static_cast<double>(size));
   const MissShadow::Sight exact = shadow_.note(0, target, displacement);
   charge(0, exact.stands_for, exact.missing() * alone);
-  for (std::size_t i = 1; i < choices; ++i) {
-    const std::uint32_t shift = MissShadow::shifts[i];
+  for (std::size_t i = 1; i < kChoices; ++i) {
+    const std::uint32_t shift = MissShadow::kShifts[i];
     const std::uint64_t first = displacement >> shift;
     const std::uint64_t last = (displacement + size - 1) >> shift;
     if (last - first > 1) {
@@ -90,10 +90,10 @@ void Readahead::on_trip(std::uint64_t bytes) noexcept {
   const double cost = cost_of(1, static_cast<double>(bytes));
   // Long trips weigh more: what does not pay shall not go on for hundreds of them.
   const auto weight = static_cast<std::uint32_t>(std::clamp(cost / config_.latency, 1.0, 1000.0));
-  credit_ = std::min(credit_ + config_.credit * weight, most_credit);
+  credit_ = std::min(credit_ + config_.credit * weight, kMostCredit);
   if (!watching_) {
-    if (credit_ < enough_credit && trips_ > config_.first_look) return;
-    warming_ = trips_ > config_.first_look ? warm_up : 0;
+    if (credit_ < kEnoughCredit && trips_ > config_.first_look) return;
+    warming_ = trips_ > config_.first_look ? kWarmUp : 0;
     watching_ = size_shadow();
     return;
   }
@@ -105,13 +105,13 @@ void Readahead::on_trip(std::uint64_t bytes) noexcept {
 
 void Readahead::decide() {
   if (const double said = modelled(choice_); said > 0)
-    bias_[choice_] = std::clamp((bias_[choice_] + paid_ / said) / 2, least_bias, 1 / least_bias);
+    bias_[choice_] = std::clamp((bias_[choice_] + paid_ / said) / 2, kLeastBias, 1 / kLeastBias);
   std::size_t best = choice_;
   double limit = paid_;
-  for (std::size_t c = 0; c < choices; ++c) {
-    if (c != 0 && config_.storage_share << MissShadow::shifts[c] > storage_) break;
+  for (std::size_t c = 0; c < kChoices; ++c) {
+    if (c != 0 && config_.storage_share << MissShadow::kShifts[c] > storage_) break;
     if (c == choice_) continue;
-    bias_[c] += (bias_[choice_] - bias_[c]) * forget_bias;
+    bias_[c] += (bias_[choice_] - bias_[c]) * kForgetBias;
     const double share = choice_ == 0 ? config_.widen : config_.change;
     if (seen_[c] == 0) continue;
     const double cost = modelled(c) * bias_[c];
@@ -122,7 +122,7 @@ void Readahead::decide() {
   look_ = std::min(2 * look_, config_.longest_look);
   if (best != choice_) {
     choice_ = best;
-    shift_ = MissShadow::shifts[best];
+    shift_ = MissShadow::kShifts[best];
     ++changes_;
     costs_ = seen_ = {};
     paid_ = looked_at_ = 0;
@@ -140,7 +140,7 @@ void Readahead::decide() {
 // A program may have many windows of few gets each: their records are short.
 bool Readahead::size_shadow() {
   return shadow_.set_capacity(storage_, static_cast<std::uint64_t>(mean_size_),
-                              decisions_ < small_decisions ? MissShadow::few : MissShadow::most);
+                              decisions_ < kSmallDecisions ? MissShadow::kFew : MissShadow::kMost);
 }
 
 Readahead::Stream& Readahead::stream_of(std::uint32_t target, std::uint64_t displacement) {
@@ -163,7 +163,7 @@ Readahead::Plan Readahead::plan_of(std::uint64_t displacement, std::uint64_t siz
   const std::uint64_t block = std::uint64_t{1} << shift;
   if (last - begin > block) return {};
   const std::uint64_t blocks =
-      std::clamp<std::uint64_t>(wish >> shift, 1 + (last - begin) / block, most_blocks);
+      std::clamp<std::uint64_t>(wish >> shift, 1 + (last - begin) / block, kMostBlocks);
   return {begin, std::min(begin + blocks * block, exposed), shift, shift_ == 0};
 }
 
@@ -175,7 +175,7 @@ Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacem
   storage_ = storage;
   if (config_.fixed_bytes != 0) return plan_of(displacement, size, exposed, shift_, 0);
   mean_size_ += (static_cast<double>(size) - mean_size_) /
-                static_cast<double>(std::min<std::uint64_t>(trips_, mean_of));
+                static_cast<double>(std::min<std::uint64_t>(trips_, kMeanOf));
 
   Stream& stream = stream_of(target, displacement);
   stream.used = trips_;
@@ -184,11 +184,11 @@ Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacem
       std::min(config_.longest_stream, storage / (2 * config_.storage_share));
   std::uint32_t shift = shift_;
   std::uint64_t wish = 0;
-  if (stream.length > stream_trips) {
-    wish = std::min(std::max(2 * stream.window, std::uint64_t{1} << stream_shift), most);
-    if (wish >> stream_shift != 0)
+  if (stream.length > kStreamTrips) {
+    wish = std::min(std::max(2 * stream.window, std::uint64_t{1} << kStreamShift), most);
+    if (wish >> kStreamShift != 0)
       shift =
-          std::max({shift, stream_shift, static_cast<std::uint32_t>(std::bit_width(wish)) - 1 - 3});
+          std::max({shift, kStreamShift, static_cast<std::uint32_t>(std::bit_width(wish)) - 1 - 3});
   }
   Plan plan = shift == 0 ? Plan{} : plan_of(displacement, size, exposed, shift, wish);
   stream.next = plan ? plan.end : displacement + size;

@@ -53,7 +53,7 @@ class Readahead {
     bool into_free_room = true;
     explicit operator bool() const { return shift != 0; }
   };
-  static constexpr std::uint32_t most_blocks = 8;  ///< of one plan
+  static constexpr std::uint32_t kMostBlocks = 8;  ///< of one plan
 
   explicit Readahead(const Config& config);
 
@@ -89,7 +89,7 @@ class Readahead {
 
  private:
   /// The sizes of MissShadow, of which the first is no blocks.
-  static constexpr std::size_t choices = MissShadow::sizes;
+  static constexpr std::size_t kChoices = MissShadow::kSizes;
 
   struct Stream {
     std::uint32_t target = 0;
@@ -112,12 +112,12 @@ class Readahead {
   Config config_;
   MissShadow shadow_;
   // Since the last decision, older gets counting less.
-  std::array<double, choices> costs_{};  ///< as modelled, of the gets that the record stands for
-  std::array<double, choices> seen_{};   ///< how many these were
-  double looked_at_ = 0;                 ///< gets, all of them
+  std::array<double, kChoices> costs_{};  ///< as modelled, of the gets that the record stands for
+  std::array<double, kChoices> seen_{};   ///< how many these were
+  double looked_at_ = 0;                  ///< gets, all of them
   double paid_ = 0;
   /// What was paid by what the model said, when that was the choice.
-  std::array<double, choices> bias_;
+  std::array<double, kChoices> bias_;
   double mean_size_ = 64;  ///< of gets that missed, in bytes
   std::array<Stream, 8> streams_{};
   std::uint32_t shift_ = 0;

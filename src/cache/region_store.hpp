@@ -22,37 +22,37 @@ class RegionStore {
   using Region = typename Free::Region;
 
   /// Sizes are rounded up to it: a CPU cache line in the paper (III-C2).
-  static constexpr std::uint64_t grain = Free::grain;
+  static constexpr std::uint64_t kGrain = Free::kGrain;
   static std::uint64_t rounded(std::uint64_t bytes) {
-    return bytes > ~std::uint64_t{0} - grain ? ~std::uint64_t{0} / grain * grain
-                                             : (bytes + grain - 1) / grain * grain;
+    return bytes > ~std::uint64_t{0} - kGrain ? ~std::uint64_t{0} / kGrain * kGrain
+                                              : (bytes + kGrain - 1) / kGrain * kGrain;
   }
 
   /// Sets addresses aside for up to `max_bytes` and `max_regions`; takes no memory yet.
   bool init(std::uint64_t capacity, std::uint64_t max_bytes, std::uint64_t max_entries) noexcept {
-    if (!buffer_.reserve(rounded(max_bytes), grain)) return false;
+    if (!buffer_.reserve(rounded(max_bytes), kGrain)) return false;
     if (!regions_.reserve(2 * max_entries + 2, 16)) return false;
-    capacity_ = std::min(rounded(capacity), buffer_.reserved() / grain * grain);
+    capacity_ = std::min(rounded(capacity), buffer_.reserved() / kGrain * kGrain);
     clear();
     return true;
   }
 
   std::uint64_t capacity() const { return capacity_; }
-  std::uint64_t max_capacity() const { return buffer_.reserved() / grain * grain; }
+  std::uint64_t max_capacity() const { return buffer_.reserved() / kGrain * kGrain; }
   std::uint64_t used() const { return used_; }
   std::uint64_t bytes() const { return buffer_.committed() + regions_.bytes(); }
   /// The system refused memory: capacity() is what could be had.
   bool out_of_memory() const { return out_of_memory_; }
 
-  /// A region of at least `bytes` bytes for an entry, or `none`.
+  /// A region of at least `bytes` bytes for an entry, or `kNone`.
   std::uint32_t allocate(std::uint64_t bytes, std::uint32_t owner) noexcept {
-    const std::uint64_t need = std::max(rounded(bytes), grain);
-    if (need > capacity_ - used_) return none;
+    const std::uint64_t need = std::max(rounded(bytes), kGrain);
+    if (need > capacity_ - used_) return kNone;
     std::uint32_t r = free_.take(regions_, need);
-    if (r == none) {
-      if (!expand(need)) return none;
+    if (r == kNone) {
+      if (!expand(need)) return kNone;
       r = free_.take(regions_, need);
-      if (r == none) return none;
+      if (r == kNone) return kNone;
     }
     cut(r, need);
     regions_[r].owner = owner;
@@ -62,21 +62,21 @@ class RegionStore {
 
   /// Whether allocate() would find room in what is backed already.
   bool fits(std::uint64_t bytes) noexcept {
-    const std::uint32_t r = free_.take(regions_, std::max(rounded(bytes), grain));
-    if (r != none) free_.insert(regions_, r);
-    return r != none;
+    const std::uint32_t r = free_.take(regions_, std::max(rounded(bytes), kGrain));
+    if (r != kNone) free_.insert(regions_, r);
+    return r != kNone;
   }
 
   void release(std::uint32_t r) noexcept {
     used_ -= regions_[r].size;
-    regions_[r].owner = none;
+    regions_[r].owner = kNone;
     const std::uint32_t next = regions_[r].next;
-    if (next != none && is_free(next)) {
+    if (next != kNone && is_free(next)) {
       free_.remove(regions_, next);
       absorb_next(r);
     }
     const std::uint32_t prev = regions_[r].prev;
-    if (prev != none && is_free(prev)) {
+    if (prev != kNone && is_free(prev)) {
       free_.remove(regions_, prev);
       absorb_next(prev);
       r = prev;
@@ -90,7 +90,7 @@ class RegionStore {
     const std::uint64_t have = regions_[r].size;
     if (need <= have) return true;
     const std::uint32_t next = regions_[r].next;
-    if (next == none || !is_free(next) || regions_[next].size < need - have) return false;
+    if (next == kNone || !is_free(next) || regions_[next].size < need - have) return false;
     free_.remove(regions_, next);
     absorb_next(r);
     cut(r, need);
@@ -102,7 +102,7 @@ class RegionStore {
   std::uint64_t size(std::uint32_t r) const { return regions_[r].size; }
   std::uint64_t offset(std::uint32_t r) const { return regions_[r].offset; }
   std::uint32_t owner(std::uint32_t r) const { return regions_[r].owner; }
-  bool is_free(std::uint32_t r) const { return regions_[r].owner == none; }
+  bool is_free(std::uint32_t r) const { return regions_[r].owner == kNone; }
   std::uint32_t prev(std::uint32_t r) const { return regions_[r].prev; }
   std::uint32_t next(std::uint32_t r) const { return regions_[r].next; }
 
@@ -110,7 +110,7 @@ class RegionStore {
   std::uint64_t adjacent_free(std::uint32_t r) const {
     std::uint64_t bytes = 0;
     for (const std::uint32_t n : {regions_[r].prev, regions_[r].next})
-      if (n != none && is_free(n)) bytes += regions_[n].size;
+      if (n != kNone && is_free(n)) bytes += regions_[n].size;
     return bytes;
   }
 
@@ -119,18 +119,18 @@ class RegionStore {
     free_.clear();
     used_ = 0;
     regions_used_ = 0;
-    spare_ = none;
-    last_ = none;
-    backed_ = std::min(buffer_.committed() / grain * grain, capacity_);
+    spare_ = kNone;
+    last_ = kNone;
+    backed_ = std::min(buffer_.committed() / kGrain * kGrain, capacity_);
     if (backed_ == 0) return;
     const std::uint32_t all = new_region();
-    if (all == none) {
+    if (all == kNone) {
       backed_ = 0;
       return;
     }
     regions_[all].offset = 0;
     regions_[all].size = backed_;
-    regions_[all].prev = regions_[all].next = none;
+    regions_[all].prev = regions_[all].next = kNone;
     last_ = all;
     free_.insert(regions_, all);
   }
@@ -141,7 +141,7 @@ class RegionStore {
   template <class Moved>
   bool set_capacity(std::uint64_t bytes, Moved&& moved) noexcept {
     bytes = std::min(rounded(bytes), max_capacity());
-    if (bytes < used_ || bytes < grain) return false;
+    if (bytes < used_ || bytes < kGrain) return false;
     if (bytes < backed_) compact(bytes, moved);
     capacity_ = bytes;
     out_of_memory_ = false;
@@ -151,16 +151,16 @@ class RegionStore {
  private:
   /// Splits what is more than `need` off the end of a region that is in no free list.
   void cut(std::uint32_t r, std::uint64_t need) noexcept {
-    if (regions_[r].size < need + grain) return;
+    if (regions_[r].size < need + kGrain) return;
     const std::uint32_t rest = new_region();
-    if (rest == none) return;  // no descriptor: the entry gets the whole region
+    if (rest == kNone) return;  // no descriptor: the entry gets the whole region
     Region& a = regions_[r];
     Region& b = regions_[rest];
     b.offset = a.offset + need;
     b.size = a.size - need;
     b.prev = r;
     b.next = a.next;
-    if (a.next != none) regions_[a.next].prev = rest;
+    if (a.next != kNone) regions_[a.next].prev = rest;
     if (last_ == r) last_ = rest;
     a.next = rest;
     a.size = need;
@@ -173,39 +173,39 @@ class RegionStore {
     const std::uint32_t n = a.next;
     a.size += regions_[n].size;
     a.next = regions_[n].next;
-    if (a.next != none) regions_[a.next].prev = r;
+    if (a.next != kNone) regions_[a.next].prev = r;
     if (last_ == n) last_ = r;
     delete_region(n);
   }
 
   /// Backs more of the buffer by memory, so that `need` bytes are free at its end.
   bool expand(std::uint64_t need) noexcept {
-    const std::uint64_t at_end = last_ != none && is_free(last_) ? regions_[last_].size : 0;
+    const std::uint64_t at_end = last_ != kNone && is_free(last_) ? regions_[last_].size : 0;
     const std::uint64_t wanted = backed_ + (need - at_end);
     if (wanted > capacity_) return false;
     // A bounded step keeps the cost of touching new memory rare, and the memory near what is
     // needed.
     const std::uint64_t wish = std::min(
-        capacity_, std::max(wanted, backed_ + std::clamp(backed_, first_step,
-                                                         std::max(large_step, backed_ / 2))));
+        capacity_, std::max(wanted, backed_ + std::clamp(backed_, kFirstStep,
+                                                         std::max(kLargeStep, backed_ / 2))));
     if (!buffer_.commit(wish) && !buffer_.commit(wanted)) {
-      capacity_ = std::max(backed_, grain);
+      capacity_ = std::max(backed_, kGrain);
       out_of_memory_ = true;
       return false;
     }
-    const std::uint64_t end = std::min(buffer_.committed() / grain * grain, capacity_);
+    const std::uint64_t end = std::min(buffer_.committed() / kGrain * kGrain, capacity_);
     if (at_end > 0) {
       free_.remove(regions_, last_);
       regions_[last_].size += end - backed_;
       free_.insert(regions_, last_);
     } else {
       const std::uint32_t r = new_region();
-      if (r == none) return false;
+      if (r == kNone) return false;
       regions_[r].offset = backed_;
       regions_[r].size = end - backed_;
       regions_[r].prev = last_;
-      regions_[r].next = none;
-      if (last_ != none) regions_[last_].next = r;
+      regions_[r].next = kNone;
+      if (last_ != kNone) regions_[last_].next = r;
       last_ = r;
       free_.insert(regions_, r);
     }
@@ -216,10 +216,10 @@ class RegionStore {
   template <class Moved>
   void compact(std::uint64_t bytes, Moved&& moved) noexcept {
     std::uint32_t r = last_;
-    while (r != none && regions_[r].prev != none) r = regions_[r].prev;
+    while (r != kNone && regions_[r].prev != kNone) r = regions_[r].prev;
     std::uint64_t end = 0;
-    std::uint32_t kept = none;
-    while (r != none) {
+    std::uint32_t kept = kNone;
+    while (r != kNone) {
       const std::uint32_t next = regions_[r].next;
       if (is_free(r)) {
         free_.remove(regions_, r);
@@ -232,24 +232,24 @@ class RegionStore {
         }
         end += regions_[r].size;
         regions_[r].prev = kept;
-        if (kept != none) regions_[kept].next = r;
+        if (kept != kNone) regions_[kept].next = r;
         kept = r;
       }
       r = next;
     }
-    if (kept != none) regions_[kept].next = none;
+    if (kept != kNone) regions_[kept].next = kNone;
     last_ = kept;
     backed_ = end;
     buffer_.trim(bytes);
-    const std::uint64_t limit = std::min(buffer_.committed() / grain * grain, bytes);
+    const std::uint64_t limit = std::min(buffer_.committed() / kGrain * kGrain, bytes);
     if (limit <= end) return;
     const std::uint32_t rest = new_region();
-    if (rest == none) return;
+    if (rest == kNone) return;
     regions_[rest].offset = end;
     regions_[rest].size = limit - end;
     regions_[rest].prev = kept;
-    regions_[rest].next = none;
-    if (kept != none) regions_[kept].next = rest;
+    regions_[rest].next = kNone;
+    if (kept != kNone) regions_[kept].next = rest;
     last_ = rest;
     backed_ = limit;
     free_.insert(regions_, rest);
@@ -257,10 +257,10 @@ class RegionStore {
 
   std::uint32_t new_region() noexcept {
     std::uint32_t r = spare_;
-    if (r != none) {
+    if (r != kNone) {
       spare_ = regions_[r].next;
     } else {
-      if (!regions_.grow(regions_used_ + 1)) return none;
+      if (!regions_.grow(regions_used_ + 1)) return kNone;
       r = static_cast<std::uint32_t>(regions_used_++);
     }
     regions_[r].reset();
@@ -268,22 +268,22 @@ class RegionStore {
   }
 
   void delete_region(std::uint32_t r) noexcept {
-    regions_[r].owner = none;
+    regions_[r].owner = kNone;
     regions_[r].next = spare_;
     spare_ = r;
   }
 
   /// A cache of little takes little; doubled until steps are large.
-  static constexpr std::uint64_t first_step = std::uint64_t{16} << 10;
-  static constexpr std::uint64_t large_step = std::uint64_t{256} << 10;
+  static constexpr std::uint64_t kFirstStep = std::uint64_t{16} << 10;
+  static constexpr std::uint64_t kLargeStep = std::uint64_t{256} << 10;
 
   LazyMemory buffer_;
   LazyArray<Region> regions_;
   Free free_;
   std::uint64_t regions_used_ = 0;
-  std::uint32_t spare_ = none;  ///< list of unused descriptors
-  std::uint32_t last_ = none;   ///< the region at the end of the backed part
-  std::uint64_t backed_ = 0;    ///< regions cover [0, backed_)
+  std::uint32_t spare_ = kNone;  ///< list of unused descriptors
+  std::uint32_t last_ = kNone;   ///< the region at the end of the backed part
+  std::uint64_t backed_ = 0;     ///< regions cover [0, backed_)
   std::uint64_t capacity_ = 0;
   std::uint64_t used_ = 0;
   bool out_of_memory_ = false;

@@ -31,9 +31,9 @@ class ReuseModel {
 
   /// A key was used again after `age` gets: changes its history.
   static void used_after(History& history, std::uint64_t age) {
-    constexpr std::array<float, most_intervals + 1> share = {1,        1,        1.0f / 2,
+    constexpr std::array<float, kMostIntervals + 1> share = {1,        1,        1.0f / 2,
                                                              1.0f / 3, 1.0f / 4, 1.0f / 5};
-    if (history.intervals < most_intervals) ++history.intervals;
+    if (history.intervals < kMostIntervals) ++history.intervals;
     history.mean += (static_cast<float>(age) - history.mean) * share[history.intervals];
     history.last = static_cast<std::uint16_t>(log_of(age));
   }
@@ -58,20 +58,20 @@ class ReuseModel {
   }
 
  private:
-  static constexpr std::uint32_t sizes = 40;  ///< by powers of two
-  static constexpr std::uint32_t lasts =
+  static constexpr std::uint32_t kSizes = 40;  ///< by powers of two
+  static constexpr std::uint32_t kLasts =
       5;  ///< how the last interval compares with the expected one
-  static constexpr std::uint32_t steps = 22;  ///< the expected interval by powers of two
-  static constexpr std::uint32_t classes = lasts * steps;
-  static constexpr std::uint32_t ages = 26;           ///< by powers of two
-  static constexpr std::uint16_t most_intervals = 5;  ///< that History::mean looks back
-  static constexpr std::int32_t longest_period = 8192;
-  static constexpr float prior_weight = 0.3f;  ///< of what is usual for the size, in intervals
-  static constexpr float pooled_weight = 4;    ///< of all sizes in what is usual for one, in uses
-  static constexpr float pseudo = 4;  ///< observations that the assumption made beforehand counts
-  static constexpr float enough = 2048;  ///< observations of a class before older ones count half
+  static constexpr std::uint32_t kSteps = 22;  ///< the expected interval by powers of two
+  static constexpr std::uint32_t kClasses = kLasts * kSteps;
+  static constexpr std::uint32_t kAges = 26;          ///< by powers of two
+  static constexpr std::uint16_t kMostIntervals = 5;  ///< that History::mean looks back
+  static constexpr std::int32_t kLongestPeriod = 8192;
+  static constexpr float kPriorWeight = 0.3f;  ///< of what is usual for the size, in intervals
+  static constexpr float kPooledWeight = 4;    ///< of all sizes in what is usual for one, in uses
+  static constexpr float kPseudo = 4;  ///< observations that the assumption made beforehand counts
+  static constexpr float kEnough = 2048;  ///< observations of a class before older ones count half
 
-  using Table = std::array<std::array<float, ages>, classes>;
+  using Table = std::array<std::array<float, kAges>, kClasses>;
 
   /// How soon keys of a size that were used once are used again: time / uses gets.
   struct Usual {
@@ -83,9 +83,9 @@ class ReuseModel {
   static std::uint32_t log_of(std::uint64_t value) {
     return static_cast<std::uint32_t>(std::bit_width(value));
   }
-  static std::uint32_t size_of(std::uint64_t size) { return std::min(log_of(size), sizes - 1); }
+  static std::uint32_t size_of(std::uint64_t size) { return std::min(log_of(size), kSizes - 1); }
   static std::uint32_t step_of(float interval) {
-    return std::min(log_of(static_cast<std::uint64_t>(interval)), steps - 1);
+    return std::min(log_of(static_cast<std::uint64_t>(interval)), kSteps - 1);
   }
   /// Used once; or the last interval was much shorter, shorter, about as long, longer than
   /// expected.
@@ -96,10 +96,10 @@ class ReuseModel {
                                    : last + 1 < step  ? 2
                                    : last <= step + 1 ? 3
                                                       : 4;
-    return relation * steps + step;
+    return relation * kSteps + step;
   }
   static float centre_of(std::uint32_t step) { return std::ldexp(0.75f, static_cast<int>(step)); }
-  static std::uint32_t age_of(std::uint64_t age) { return std::min(log_of(age), ages - 1); }
+  static std::uint32_t age_of(std::uint64_t age) { return std::min(log_of(age), kAges - 1); }
 
   /// Ages [2^(a-1), 2^a) are in bar a.
   static float begin_of(std::uint32_t a) {
@@ -111,7 +111,7 @@ class ReuseModel {
   float expected(const History& history, std::uint64_t size) const {
     const auto k = static_cast<float>(history.intervals);
     const float usual = usual_[size_of(size)].interval;
-    return std::max(1.0f, (k * history.mean + prior_weight * usual) / (k + prior_weight));
+    return std::max(1.0f, (k * history.mean + kPriorWeight * usual) / (k + kPriorWeight));
   }
 
   void observe(const History& history, std::uint64_t size, std::uint64_t age, float weight,
@@ -133,13 +133,13 @@ class ReuseModel {
     touched_[c] = true;
     if (--until_update_ > 0) return;
     update();
-    period_ = std::min(2 * period_, longest_period);
+    period_ = std::min(2 * period_, kLongestPeriod);
     until_update_ = period_;
   }
 
   /// The interval that is usual for a size, drawn towards that of all sizes.
   void draw(Usual& u) const {
-    u.interval = (u.time + pooled_weight * pooled_) / (u.uses + pooled_weight);
+    u.interval = (u.time + kPooledWeight * pooled_) / (u.uses + kPooledWeight);
   }
 
   void update() {
@@ -151,38 +151,38 @@ class ReuseModel {
     }
     pooled_ = time / uses;
     for (Usual& u : usual_) draw(u);
-    for (std::uint32_t c = 0; c < classes; ++c)
+    for (std::uint32_t c = 0; c < kClasses; ++c)
       if (touched_[c]) update(c);
     touched_.fill(false);
   }
 
   void update(std::uint32_t c) {
-    std::array<float, ages> hits;
-    std::array<float, ages> time;             // spent at that age by all keys of the class
-    const float mean = centre_of(c % steps);  // assumed beforehand: uses at random
+    std::array<float, kAges> hits;
+    std::array<float, kAges> time;             // spent at that age by all keys of the class
+    const float mean = centre_of(c % kSteps);  // assumed beforehand: uses at random
     float alive = 0;
-    float passed = std::exp(-(begin_of(ages - 1) + width_of(ages - 1)) / mean);
-    for (std::uint32_t a = ages; a-- > 0;) {
+    float passed = std::exp(-(begin_of(kAges - 1) + width_of(kAges - 1)) / mean);
+    for (std::uint32_t a = kAges; a-- > 0;) {
       const float reached = std::exp(-begin_of(a) / mean);
-      hits[a] = hits_[c][a] + pseudo * (reached - passed);
+      hits[a] = hits_[c][a] + kPseudo * (reached - passed);
       time[a] =
-          (alive + ends_[c][a] / 2) * width_of(a) + pseudo * mean * (reached - passed) + 1e-20f;
+          (alive + ends_[c][a] / 2) * width_of(a) + kPseudo * mean * (reached - passed) + 1e-20f;
       alive += ends_[c][a];
       passed = reached;
     }
-    for (std::uint32_t from = 0; from < ages; ++from) {
+    for (std::uint32_t from = 0; from < kAges; ++from) {
       float best = 0;
       float h = 0;
       float t = 0;
-      for (std::uint32_t a = from; a < ages; ++a) {
+      for (std::uint32_t a = from; a < kAges; ++a) {
         h += hits[a];
         t += time[a];
         best = std::max(best, h / t);
       }
       density_[c][from] = best;
     }
-    if (alive < enough) return;
-    for (std::uint32_t a = 0; a < ages; ++a) {
+    if (alive < kEnough) return;
+    for (std::uint32_t a = 0; a < kAges; ++a) {
       hits_[c][a] *= 0.5f;
       ends_[c][a] *= 0.5f;
     }
@@ -191,9 +191,9 @@ class ReuseModel {
   Table hits_{};
   Table ends_{};
   Table density_{};
-  std::array<Usual, sizes> usual_{};
+  std::array<Usual, kSizes> usual_{};
   float pooled_ = 1000;
-  std::array<bool, classes> touched_;  ///< since the last update
+  std::array<bool, kClasses> touched_;  ///< since the last update
   std::int32_t period_ = 256;
   std::int32_t until_update_ = 256;
 };

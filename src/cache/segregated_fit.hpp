@@ -17,16 +17,16 @@ class SegregatedFit {
  public:
   /// Programs ask for pairs of integers by the hundred thousand: a cache line for each would leave
   /// room for a quarter of them.
-  static constexpr std::uint64_t grain = 16;
+  static constexpr std::uint64_t kGrain = 16;
 
   struct Region {
     std::uint64_t offset;
     std::uint64_t size;
     std::uint32_t prev, next;            ///< neighbours in the buffer
-    std::uint32_t owner;                 ///< entry, or `none` if free
+    std::uint32_t owner;                 ///< entry, or `kNone` if free
     std::uint32_t free_prev, free_next;  ///< list of the size class
 
-    void reset() { owner = none; }
+    void reset() { owner = kNone; }
   };
 
   SegregatedFit() { clear(); }
@@ -34,9 +34,9 @@ class SegregatedFit {
   void insert(LazyArray<Region>& regions, std::uint32_t r) {
     const Class c = class_of(regions[r].size);
     std::uint32_t& head = heads_[c.first][c.second];
-    regions[r].free_prev = none;
+    regions[r].free_prev = kNone;
     regions[r].free_next = head;
-    if (head != none) regions[head].free_prev = r;
+    if (head != kNone) regions[head].free_prev = r;
     head = r;
     first_ |= std::uint64_t{1} << c.first;
     second_[c.first] |= static_cast<std::uint16_t>(1u << c.second);
@@ -44,24 +44,24 @@ class SegregatedFit {
 
   void remove(LazyArray<Region>& regions, std::uint32_t r) {
     const Region& region = regions[r];
-    if (region.free_next != none) regions[region.free_next].free_prev = region.free_prev;
-    if (region.free_prev != none) {
+    if (region.free_next != kNone) regions[region.free_next].free_prev = region.free_prev;
+    if (region.free_prev != kNone) {
       regions[region.free_prev].free_next = region.free_next;
       return;
     }
     const Class c = class_of(region.size);
     heads_[c.first][c.second] = region.free_next;
-    if (region.free_next != none) return;
+    if (region.free_next != kNone) return;
     second_[c.first] &= static_cast<std::uint16_t>(~(1u << c.second));
     if (second_[c.first] == 0) first_ &= ~(std::uint64_t{1} << c.first);
   }
 
-  /// Removes and returns a region of at least `bytes` bytes, nearly the smallest; or `none`.
+  /// Removes and returns a region of at least `bytes` bytes, nearly the smallest; or `kNone`.
   std::uint32_t take(LazyArray<Region>& regions, std::uint64_t bytes) {
     const Class c = class_of(bytes);
     // The class of the size itself may hold regions that are too small: look at a few.
     std::uint32_t r = heads_[c.first][c.second];
-    for (int tries = 0; tries < own_class_tries && r != none; ++tries) {
+    for (int tries = 0; tries < kOwnClassTries && r != kNone; ++tries) {
       if (regions[r].size >= bytes) {
         remove(regions, r);
         return r;
@@ -76,7 +76,7 @@ class SegregatedFit {
       second = static_cast<std::uint32_t>(std::countr_zero(above));
     } else {
       const std::uint64_t higher = first_ & (~std::uint64_t{1} << c.first);
-      if (higher == 0) return none;
+      if (higher == 0) return kNone;
       first = static_cast<std::uint32_t>(std::countr_zero(higher));
       second = static_cast<std::uint32_t>(std::countr_zero(second_[first]));
     }
@@ -88,28 +88,28 @@ class SegregatedFit {
   void clear() {
     first_ = 0;
     second_.fill(0);
-    for (auto& row : heads_) row.fill(none);
+    for (auto& row : heads_) row.fill(kNone);
   }
 
  private:
-  static constexpr std::uint32_t split = 16;  ///< classes per power of two
-  static constexpr int own_class_tries = 8;
+  static constexpr std::uint32_t kSplit = 16;  ///< classes per power of two
+  static constexpr int kOwnClassTries = 8;
   struct Class {
     std::uint32_t first, second;
   };
 
   /// Size classes in units of the grain: below 16 units one each, above 16 per power of two.
   static Class class_of(std::uint64_t bytes) {
-    const std::uint64_t units = bytes / grain;
-    if (units < split) return {0, static_cast<std::uint32_t>(units)};
+    const std::uint64_t units = bytes / kGrain;
+    if (units < kSplit) return {0, static_cast<std::uint32_t>(units)};
     const auto log = static_cast<std::uint32_t>(std::bit_width(units)) - 1;
     return {std::min<std::uint32_t>(log - 3, 47),
-            static_cast<std::uint32_t>((units >> (log - 4)) & (split - 1))};
+            static_cast<std::uint32_t>((units >> (log - 4)) & (kSplit - 1))};
   }
 
   std::uint64_t first_ = 0;
   std::array<std::uint16_t, 48> second_{};
-  std::array<std::array<std::uint32_t, split>, 48> heads_{};
+  std::array<std::array<std::uint32_t, kSplit>, 48> heads_{};
 };
 
 }  // namespace hob::cache

@@ -4,9 +4,9 @@ namespace hob::cache {
 
 void OccupancySeries::add(const Occupancy& point) noexcept {
   try {
-    if (points_.size() == max_points) {
-      for (std::size_t i = 0; i < max_points / 2; ++i) points_[i] = points_[2 * i];
-      points_.resize(max_points / 2);
+    if (points_.size() == kMaxPoints) {
+      for (std::size_t i = 0; i < kMaxPoints / 2; ++i) points_[i] = points_[2 * i];
+      points_.resize(kMaxPoints / 2);
       step_ *= 2;
     }
     points_.push_back(point);

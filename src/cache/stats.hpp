@@ -26,7 +26,7 @@ struct Occupancy {
 /// A series of bounded length: when full, every other point is dropped and the step doubles.
 class OccupancySeries {
  public:
-  static constexpr std::size_t max_points = 512;
+  static constexpr std::size_t kMaxPoints = 512;
 
   /// The get at which the next point is due.
   std::uint64_t next() const { return next_; }

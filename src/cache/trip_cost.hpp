@@ -12,8 +12,8 @@ namespace hob::cache {
 /// Times are in any unit, of the caller's choice. Not thread safe.
 class TripCost {
  public:
-  static constexpr std::uint64_t small = 1024;  ///< bytes: up to here, latency is all
-  static constexpr std::uint64_t large = 4096;  ///< bytes: from here on, their share shows
+  static constexpr std::uint64_t kSmall = 1024;  ///< bytes: up to here, latency is all
+  static constexpr std::uint64_t kLarge = 4096;  ///< bytes: from here on, their share shows
 
   TripCost(double latency, double per_byte) : latency_(latency), per_byte_(per_byte) {}
 
@@ -21,12 +21,12 @@ class TripCost {
   void add(std::uint64_t bytes, std::uint64_t spent) {
     const auto time = static_cast<double>(spent);
     const auto size = static_cast<double>(bytes);
-    if (bytes <= small) {
+    if (bytes <= kSmall) {
       latency_ = seen_ ? towards(latency_, time) : time;
       seen_ = true;
-    } else if (bytes >= large && seen_) {
+    } else if (bytes >= kLarge && seen_) {
       const double rate = std::max(time - latency_, 0.0) / size;
-      per_byte_ = std::max(towards(per_byte_, rate), least_per_byte * latency_);
+      per_byte_ = std::max(towards(per_byte_, rate), kLeastPerByte * latency_);
     }
   }
 
@@ -37,7 +37,7 @@ class TripCost {
 
  private:
   /// Of the latency: a megabyte costs at least a tenth of a trip.
-  static constexpr double least_per_byte = 1e-7;
+  static constexpr double kLeastPerByte = 1e-7;
 
   static double towards(double now, double sample) {
     return now + (std::min(sample, 4 * now) - now) / (sample < now ? 4 : 16);

@@ -28,8 +28,8 @@ namespace hob::cache {
 class ValuePolicy {
  public:
   /// A full index grows at once, if adaptation allows it, before anything is evicted for it.
-  static constexpr bool eager_index = true;
-  static constexpr bool one_eviction = false;
+  static constexpr bool kEagerIndex = true;
+  static constexpr bool kOneEviction = false;
 
   explicit ValuePolicy(const Config& config)
       : latency_bytes_(static_cast<float>(config.latency_bytes)),
@@ -74,7 +74,7 @@ class ValuePolicy {
   /// gets is pure loss: after a while without reuse, only keys that come back are kept.
   template <class Engine>
   bool admits(const Engine& engine, std::uint64_t size) const {
-    return size < costly_copy || !adaptive_ || engine.now() - last_reuse_ < patience;
+    return size < kCostlyCopy || !adaptive_ || engine.now() - last_reuse_ < kPatience;
   }
 
   /// Some key came back after the given get.
@@ -101,7 +101,7 @@ class ValuePolicy {
     // What is worth hardly less stays: exchanging equals gains nothing, and a loop over more than
     // fits would exchange everything.
     asking_density_ = model_->density(newcomer_, size, 0) *
-                      (latency_bytes_ + static_cast<float>(size)) / (rounded * margin);
+                      (latency_bytes_ + static_cast<float>(size)) / (rounded * kMargin);
     // Whether blocks pay was decided before one is asked for (Readahead), and a block that is
     // refused costs a trip for each get that it would have served. Who has to go is decided here.
     block_ = block;
@@ -144,11 +144,11 @@ class ValuePolicy {
     // that recent samples held is refused unseen, but for one in a few, lest the floor be out of
     // date.
     if (block_) return make_room_for_block(engine, bytes);
-    if (asking_density_ < floor_ && ++refused_unseen_ % look_anyway != 0) return false;
+    if (asking_density_ < floor_ && ++refused_unseen_ % kLookAnyway != 0) return false;
     const std::uint64_t need = Engine::StoreType::rounded(bytes);
     const std::uint64_t used = engine.entries_used();
     // First ask for the descriptors of the whole sample, so that the memory accesses overlap.
-    std::array<std::uint32_t, max_sample> sampled;
+    std::array<std::uint32_t, kMaxSample> sampled;
     std::uint32_t count = 0;
     std::uint64_t visited = 0;
     for (; count < sample_; ++count, ++visited) {
@@ -174,7 +174,7 @@ class ValuePolicy {
     if (nonempty != 0) floor_ += (least - floor_) / 16;
     if (best.count == 0) return false;
     // The descriptors change as neighbours merge: note the owners first.
-    std::array<std::uint32_t, max_window> victims;
+    std::array<std::uint32_t, kMaxWindow> victims;
     count = 0;
     std::uint32_t r = best.first;
     for (std::uint32_t i = 0; i < best.count; ++i, r = engine.store().next(r))
@@ -183,10 +183,10 @@ class ValuePolicy {
     return true;
   }
 
-  /// Whoever of the candidates is worth least for each byte, if less than the newcomer; or `none`.
+  /// Whoever of the candidates is worth least for each byte, if less than the newcomer; or `kNone`.
   template <class Engine>
   std::uint32_t choose(Engine& engine, std::span<const std::uint32_t> candidates) {
-    std::uint32_t victim = none;
+    std::uint32_t victim = kNone;
     float lowest = asking_density_;
     for (const std::uint32_t e : candidates) {
       const Entry& entry = engine.entry(e);
@@ -218,12 +218,12 @@ class ValuePolicy {
     std::uint64_t bytes;
     float worth;
   };
-  static constexpr std::uint32_t max_window = 24;  ///< regions looked at around a sampled entry
-  static constexpr std::uint32_t max_sample = 256;
-  static constexpr float margin = 1.2f;  ///< how much more a newcomer must be worth
-  static constexpr std::uint32_t look_anyway = 8;
-  static constexpr std::uint64_t costly_copy = std::uint64_t{16} << 10;
-  static constexpr std::uint64_t patience = 256;  ///< gets
+  static constexpr std::uint32_t kMaxWindow = 24;  ///< regions looked at around a sampled entry
+  static constexpr std::uint32_t kMaxSample = 256;
+  static constexpr float kMargin = 1.2f;  ///< how much more a newcomer must be worth
+  static constexpr std::uint32_t kLookAnyway = 8;
+  static constexpr std::uint64_t kCostlyCopy = std::uint64_t{16} << 10;
+  static constexpr std::uint64_t kPatience = 256;  ///< gets
 
   static std::uint32_t tag_of(std::uint64_t hash) {
     const auto tag = static_cast<std::uint32_t>(hash);
@@ -283,7 +283,7 @@ class ValuePolicy {
     if (victims_ == nullptr) victims_.reset(new (std::nothrow) Victims);
     if (victims_ == nullptr) return false;
     const std::uint64_t need = Engine::StoreType::rounded(bytes);
-    std::array<std::pair<float, std::uint32_t>, max_sample> sampled;
+    std::array<std::pair<float, std::uint32_t>, kMaxSample> sampled;
     std::uint32_t count = 0;
     // Where blocks have replaced small entries, few of the descriptors are in use.
     const std::uint64_t used = engine.entries_used();
@@ -299,9 +299,9 @@ class ValuePolicy {
     }
     engine.count_selection(visited, count);
     std::sort(sampled.begin(), sampled.begin() + count);
-    for (std::uint32_t i = 0; i < std::min(count, block_tries); ++i) {
+    for (std::uint32_t i = 0; i < std::min(count, kBlockTries); ++i) {
       Window window{};
-      if (!window_at(engine, sampled[i].second, need, asking_density_, window, most_victims))
+      if (!window_at(engine, sampled[i].second, need, asking_density_, window, kMostVictims))
         continue;
       std::uint32_t victims = 0;
       std::uint32_t r = window.first;
@@ -317,7 +317,7 @@ class ValuePolicy {
   /// False if there is none below `limit`, worth for each byte.
   template <class Engine>
   bool window_at(Engine& engine, std::uint32_t e, std::uint64_t need, float limit, Window& window,
-                 std::uint32_t most_regions = max_window) {
+                 std::uint32_t most_regions = kMaxWindow) {
     auto& store = engine.store();
     const float most = limit * static_cast<float>(need) * 2;  // hopeless beyond it
     std::uint32_t low = engine.entry(e).region;
@@ -326,14 +326,14 @@ class ValuePolicy {
     if (!add_worth(engine, e, window)) return false;
     while (window.bytes < need) {
       std::uint32_t left = store.prev(low);
-      if (left != none && store.is_free(left)) {
+      if (left != kNone && store.is_free(left)) {
         window.bytes += store.size(left);
         ++window.count;
         low = left;
         left = store.prev(low);
       }
       std::uint32_t right = store.next(high);
-      if (right != none && store.is_free(right)) {
+      if (right != kNone && store.is_free(right)) {
         window.bytes += store.size(right);
         ++window.count;
         high = right;
@@ -342,8 +342,8 @@ class ValuePolicy {
       if (window.bytes >= need || window.worth > most || window.count + 3 > most_regions) break;
       Window by_left = window;
       Window by_right = window;
-      const bool can_left = left != none && add_worth(engine, store.owner(left), by_left);
-      const bool can_right = right != none && add_worth(engine, store.owner(right), by_right);
+      const bool can_left = left != kNone && add_worth(engine, store.owner(left), by_left);
+      const bool can_right = right != kNone && add_worth(engine, store.owner(right), by_right);
       if (!can_left && !can_right) return false;
       const bool go_left =
           can_left && (!can_right ||
@@ -373,9 +373,9 @@ class ValuePolicy {
   bool adaptive_;
   Random random_;
 
-  static constexpr std::uint32_t most_victims = 8192;  ///< of one block
-  static constexpr std::uint32_t block_tries = 4;
-  using Victims = std::array<std::uint32_t, most_victims>;
+  static constexpr std::uint32_t kMostVictims = 8192;  ///< of one block
+  static constexpr std::uint32_t kBlockTries = 4;
+  using Victims = std::array<std::uint32_t, kMostVictims>;
   std::unique_ptr<Victims> victims_;  ///< from the first block on that takes others' room
   bool block_ = false;                ///< room is made for one
 

@@ -6,16 +6,17 @@
 namespace hob::ghost {
 
 namespace {
-constexpr std::array<std::string_view, 5> names{"rank", "segment", "random", "operations", "bytes"};
+constexpr std::array<std::string_view, 5> kNames{"rank", "segment", "random", "operations",
+                                                 "bytes"};
 }
 
 std::optional<Binding> binding_from(std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Binding>(found - names.begin());
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Binding>(found - kNames.begin());
 }
 
-std::string_view name_of(Binding binding) { return names[static_cast<std::size_t>(binding)]; }
+std::string_view name_of(Binding binding) { return kNames[static_cast<std::size_t>(binding)]; }
 
 unsigned choose(Binding binding, const Load& load, unsigned& turn) {
   const auto ghosts = static_cast<unsigned>(load.operations.size());
@@ -30,7 +31,7 @@ Segments::Segments(const std::vector<std::uint64_t>& sizes, unsigned ghosts)
     : pieces_(sizes.size()) {
   std::uint64_t total = 0;
   for (const std::uint64_t size : sizes) total += size;
-  const std::uint64_t share = std::max<std::uint64_t>(total / ghosts, grain);
+  const std::uint64_t share = std::max<std::uint64_t>(total / ghosts, kGrain);
   std::uint64_t before = 0;  // bytes of the targets before this one
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     std::uint64_t begin = 0;
@@ -41,7 +42,7 @@ Segments::Segments(const std::vector<std::uint64_t>& sizes, unsigned ghosts)
       if (ghost + 1 < ghosts) {
         // Up to the border, rounded up so that this piece ends on the grain (and is not empty).
         const std::uint64_t border = (ghost + 1) * share - before;
-        end = std::min(end, std::max((border + grain - 1) / grain, begin / grain + 1) * grain);
+        end = std::min(end, std::max((border + kGrain - 1) / kGrain, begin / kGrain + 1) * kGrain);
       }
       auto& pieces = pieces_[i];
       if (!pieces.empty() && pieces.back().ghost == ghost) {

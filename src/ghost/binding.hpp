@@ -41,7 +41,7 @@ unsigned choose(Binding binding, const Load& load, unsigned& turn);
 /// multiples of 16 bytes, the largest basic datatype, from the start of the target's memory.
 class Segments {
  public:
-  static constexpr std::uint64_t grain = 16;
+  static constexpr std::uint64_t kGrain = 16;
 
   /// A piece of a target's memory [begin, end) and its ghost.
   struct Piece {
@@ -50,7 +50,7 @@ class Segments {
     unsigned ghost;
   };
 
-  /// `sizes`: bytes exposed by each target of the node, in order. ghosts >= 1.
+  /// `kSizes`: bytes exposed by each target of the node, in order. ghosts >= 1.
   Segments(const std::vector<std::uint64_t>& sizes, unsigned ghosts);
 
   /// The pieces of one target, in order, covering [0, its size) without gap.

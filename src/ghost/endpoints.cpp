@@ -20,7 +20,7 @@ struct Endpoints::Message {
   std::uint32_t number = 0;  // in the pool
   std::uint64_t serial = 0;  // in the order of opening
   Endpoint* endpoint = nullptr;
-  std::unique_ptr<std::byte[]> request = std::make_unique<std::byte[]>(message_bytes);
+  std::unique_ptr<std::byte[]> request = std::make_unique<std::byte[]>(kMessageBytes);
   std::vector<std::byte> reply;
   Writer writer;
   std::size_t results = 0;
@@ -68,7 +68,7 @@ bool Endpoints::has_room(const Message& message, const Peer& peer, std::size_t n
   const bool kept_apart =
       message.sole != &peer && (message.sole != nullptr || !peer.lock_is_certain());
   return !kept_apart && message.writer.room() >= need &&
-         message.results + padded(result) + sizeof(ReplyHeader) <= message_bytes;
+         message.results + padded(result) + sizeof(ReplyHeader) <= kMessageBytes;
 }
 
 bool Endpoints::may_open(const Endpoint& to) const {
@@ -147,8 +147,8 @@ void Endpoints::account(Message& message, Peer& peer, bool uses_buffers, Complet
 }
 
 std::uint32_t Endpoints::data_tag() {
-  const std::uint32_t tag = first_data_tag + next_data_tag_;
-  next_data_tag_ = (next_data_tag_ + 1) % (last_data_tag - first_data_tag + 1);
+  const std::uint32_t tag = kFirstDataTag + next_data_tag_;
+  next_data_tag_ = (next_data_tag_ + 1) % (kLastDataTag - kFirstDataTag + 1);
   return tag;
 }
 
@@ -226,10 +226,10 @@ void Endpoints::dispatch(Endpoint& to) {
   Message& message = *to.open;
   to.open = nullptr;
   --open_messages_;
-  const std::uint32_t tag = message.answered ? first_reply_tag + message.number : 0;
+  const std::uint32_t tag = message.answered ? kFirstReplyTag + message.number : 0;
   message.writer.close(tag);
   message.sent =
-      transport_.send(to.ghost, request_tag, message.request.get(), message.writer.used());
+      transport_.send(to.ghost, kRequestTag, message.request.get(), message.writer.used());
   // While the request is on its way.
   if (message.answered) {
     message.reply.resize(sizeof(ReplyHeader) + message.results);

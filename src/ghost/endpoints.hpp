@@ -30,8 +30,8 @@ struct Transfer {
 
   std::uint64_t data() const { return record.data_bytes(); }
   /// Large data travel apart from request and reply.
-  bool data_apart() const { return data() > inline_bytes; }
-  bool result_apart() const { return record.has_result() && record.bytes > inline_bytes; }
+  bool data_apart() const { return data() > kInlineBytes; }
+  bool result_apart() const { return record.has_result() && record.bytes > kInlineBytes; }
   std::size_t inline_data() const { return data_apart() ? 0 : data(); }
   std::size_t inline_result() const {
     return record.has_result() && !result_apart() ? record.bytes : 0;
@@ -45,7 +45,7 @@ class Endpoints {
   struct Limits {
     std::uint32_t ghosts = 0;  ///< ranks on the transport are below this
     unsigned in_flight = 64;   ///< messages to one ghost that may lack their reply; at least 1
-    std::uint32_t messages = most_messages;  ///< of all ghosts, open ones too; at least 1
+    std::uint32_t messages = kMostMessages;  ///< of all ghosts, open ones too; at least 1
   };
   struct Stats {
     std::uint64_t messages = 0;  ///< sent

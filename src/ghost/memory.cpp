@@ -12,7 +12,7 @@ namespace hob::ghost {
 namespace {
 
 // An accumulate lets others in after so many bytes: atomicity is per element.
-constexpr std::uint64_t accumulate_chunk = std::uint64_t{16} << 10;
+constexpr std::uint64_t kAccumulateChunk = std::uint64_t{16} << 10;
 
 bool all_inside(const Memory& memory, std::span<const Block> blocks) {
   for (const Block& block : blocks) {
@@ -23,8 +23,8 @@ bool all_inside(const Memory& memory, std::span<const Block> blocks) {
 
 void apply(const std::byte* in, std::byte* inout, std::uint64_t bytes, Element element,
            unsigned operation, Combine combine) {
-  if (operation == operation_no_op) return;
-  if (operation == operation_replace) {
+  if (operation == kOperationNoOp) return;
+  if (operation == kOperationReplace) {
     std::memcpy(inout, in, bytes);
     return;
   }
@@ -105,7 +105,7 @@ bool Memory::accumulate(std::span<const Block> blocks, const std::byte* packed, 
     base = reinterpret_cast<std::byte*>(target_.address);
   }
   const std::uint64_t step =
-      std::max<std::uint64_t>(accumulate_chunk / element.bytes, 1) * element.bytes;
+      std::max<std::uint64_t>(kAccumulateChunk / element.bytes, 1) * element.bytes;
   std::vector<std::byte> copy(base == nullptr ? step : 0);
   for (Block block : blocks) {
     while (block.length > 0) {
@@ -116,7 +116,7 @@ bool Memory::accumulate(std::span<const Block> blocks, const std::byte* packed, 
         if (base == nullptr && !move({block.offset, bytes}, there, false)) return false;
         if (result != nullptr) std::memcpy(result, there, bytes);
         apply(packed, there, bytes, element, operation, combine);
-        if (base == nullptr && operation != operation_no_op &&
+        if (base == nullptr && operation != kOperationNoOp &&
             !move({block.offset, bytes}, there, true)) {
           return false;
         }

@@ -16,8 +16,8 @@ using Combine = void (*)(const void* in, void* inout, std::size_t count, unsigne
                          unsigned operation);
 
 /// Operations that Combine need not know.
-inline constexpr unsigned operation_replace = 0;
-inline constexpr unsigned operation_no_op = 1;
+inline constexpr unsigned kOperationReplace = 0;
+inline constexpr unsigned kOperationNoOp = 1;
 
 /// One element type of accumulates.
 struct Element {

@@ -127,7 +127,7 @@ bool Origin::get(Peer& peer, Local into, std::span<const Block> from, Completion
 bool Origin::accumulate(Peer& peer, Local from, std::span<const Block> to, Element element,
                         unsigned operation, Completion* extra) {
   if (!inside(peer, to)) return false;
-  if (operation == operation_no_op) return true;
+  if (operation == kOperationNoOp) return true;
   if (direct_ready(peer)) return combine_direct(peer, from, {}, to, element, operation);
   redirect(peer, {Kind::accumulate, operation, element}, from, {}, to, extra);
   return true;
@@ -146,7 +146,7 @@ bool Origin::combine_direct(Peer& peer, Local from, Local result, std::span<cons
                             Element element, unsigned operation) {
   const std::uint64_t bytes = total_bytes(to);
   stats_.direct_bytes += bytes;
-  const bool data = operation != operation_no_op;
+  const bool data = operation != kOperationNoOp;
   const bool fetch = !result.blocks.empty();
   const std::byte* in = data ? one_run(from, 0, bytes) : nullptr;
   std::byte* out = fetch ? one_run(result, 0, bytes) : nullptr;

@@ -15,7 +15,7 @@ Target* Server::target_at(std::uint64_t offset) const {
 
 std::vector<std::byte> Server::buffer(std::size_t bytes) {
   std::vector<std::byte> result;
-  if (!spare_.empty() && bytes <= message_bytes) {
+  if (!spare_.empty() && bytes <= kMessageBytes) {
     result = std::move(spare_.back());
     spare_.pop_back();
   }
@@ -239,7 +239,7 @@ bool Server::reclaim() {
       continue;
     }
     moved = true;
-    if (spare_.size() < most_spare && sends_[i].buffer.capacity() <= message_bytes) {
+    if (spare_.size() < most_spare && sends_[i].buffer.capacity() <= kMessageBytes) {
       spare_.push_back(std::move(sends_[i].buffer));
     }
     std::swap(sends_[i], sends_.back());

@@ -32,7 +32,7 @@ struct alignas(64) Target {
     return static_cast<std::int32_t>(fences.load(std::memory_order_acquire) - fence) >= 0;
   }
 
-  static constexpr std::uint32_t writer = 1U << 31;
+  static constexpr std::uint32_t kWriter = 1U << 31;
 
   /// One attempt, never blocks. A polite shared request yields to waiting writers; callers stop
   /// being polite after some attempts, so that neither side starves and no circle of waiting
@@ -41,12 +41,12 @@ struct alignas(64) Target {
     if (mode == LockMode::none) return true;
     if (mode == LockMode::exclusive) {
       std::uint32_t free = 0;
-      return lock.compare_exchange_strong(free, writer, std::memory_order_acquire,
+      return lock.compare_exchange_strong(free, kWriter, std::memory_order_acquire,
                                           std::memory_order_relaxed);
     }
     if (polite && writers_waiting.load(std::memory_order_relaxed) != 0) return false;
     std::uint32_t seen = lock.load(std::memory_order_relaxed);
-    while ((seen & writer) == 0) {
+    while ((seen & kWriter) == 0) {
       if (lock.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire,
                                      std::memory_order_relaxed)) {
         return true;
@@ -56,7 +56,7 @@ struct alignas(64) Target {
   }
 
   void unlock(LockMode mode) {
-    if (mode == LockMode::exclusive) lock.fetch_and(~writer, std::memory_order_release);
+    if (mode == LockMode::exclusive) lock.fetch_and(~kWriter, std::memory_order_release);
     if (mode == LockMode::shared) lock.fetch_sub(1, std::memory_order_release);
   }
 };

@@ -26,12 +26,12 @@ class Transport {
 };
 
 /// Tags, agreed upon by origins and ghosts.
-inline constexpr std::uint32_t request_tag = 1;
-inline constexpr std::uint32_t token_tag =
+inline constexpr std::uint32_t kRequestTag = 1;
+inline constexpr std::uint32_t kTokenTag =
     2;  ///< between application ranks (rma/ghost/post_start.hpp)
-inline constexpr std::uint32_t first_reply_tag = 16;  ///< + number of the message
-inline constexpr std::uint32_t most_messages = 2000;  ///< under way from one origin
-inline constexpr std::uint32_t first_data_tag = 2048;
-inline constexpr std::uint32_t last_data_tag = 32767;  ///< MPI promises at least this MPI_TAG_UB
+inline constexpr std::uint32_t kFirstReplyTag = 16;   ///< + number of the message
+inline constexpr std::uint32_t kMostMessages = 2000;  ///< under way from one origin
+inline constexpr std::uint32_t kFirstDataTag = 2048;
+inline constexpr std::uint32_t kLastDataTag = 32767;  ///< MPI promises at least this MPI_TAG_UB
 
 }  // namespace hob::ghost

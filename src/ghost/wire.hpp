@@ -30,9 +30,9 @@ enum class Kind : std::uint8_t {
 };
 
 /// Requests are at most this long; ghosts keep receive buffers of this size posted.
-inline constexpr std::size_t message_bytes = std::size_t{16} * 1024;
+inline constexpr std::size_t kMessageBytes = std::size_t{16} * 1024;
 /// Data of more bytes than this leave the request message and travel by themselves.
-inline constexpr std::size_t inline_bytes = std::size_t{8} * 1024;
+inline constexpr std::size_t kInlineBytes = std::size_t{8} * 1024;
 
 struct MessageHeader {
   std::uint32_t tag;  ///< of the reply; 0: no reply wanted
@@ -165,7 +165,7 @@ class Writer {
   static std::size_t need(std::span<const Block> blocks, std::size_t data) {
     return sizeof(Record) + list_bytes(blocks) + padded(data);
   }
-  std::size_t room() const { return message_bytes - used_; }
+  std::size_t room() const { return kMessageBytes - used_; }
   std::uint32_t records() const { return records_; }
   std::size_t used() const { return used_; }
 

@@ -14,20 +14,20 @@ namespace hob::heat {
 
 namespace {
 
-constexpr std::size_t line = 64;
+constexpr std::size_t kLine = 64;
 // How far the heater goes into a region before it looks whether the region was removed.
-constexpr std::size_t stride = 64 << 10;
+constexpr std::size_t kStride = 64 << 10;
 // A pause in communication that counts as computing, in periods, and how many periods before the
 // next phase the heating begins again.
-constexpr std::int64_t gap_periods = 5;
-constexpr std::int64_t lead_periods = 3;
+constexpr std::int64_t kGapPeriods = 5;
+constexpr std::int64_t kLeadPeriods = 3;
 
 /// Reads the first 4 bytes of each line. The owner may be writing them at the same time: what is
 /// read is thrown away. Thread sanitizers would report just that.
 __attribute__((no_sanitize("thread"), noinline)) std::uint32_t touch_lines(const char* from,
                                                                            const char* to) {
   std::uint32_t sum = 0;
-  for (; from + sizeof sum <= to; from += line) {
+  for (; from + sizeof sum <= to; from += kLine) {
     sum += *reinterpret_cast<const volatile std::uint32_t*>(from);
   }
   return sum;
@@ -150,7 +150,7 @@ Stats Heater::stats() const {
 }
 
 void Heater::run() {
-  Phases phases(gap_periods * config_.period_ns, lead_periods * config_.period_ns);
+  Phases phases(kGapPeriods * config_.period_ns, kLeadPeriods * config_.period_ns);
   std::uint64_t activity = 0;
   std::unique_lock lock(wake_mutex_);
   while (!stopping_) {
@@ -191,11 +191,11 @@ void Heater::touch(Slot& slot) {
   }
   char* address = slot.address;
   std::size_t bytes = slot.bytes;
-  for (std::size_t at = 0; at < bytes; at += stride) {
-    touch_lines(address + at, address + std::min(bytes, at + stride));
+  for (std::size_t at = 0; at < bytes; at += kStride) {
+    touch_lines(address + at, address + std::min(bytes, at + kStride));
     if (slot.state.load(std::memory_order_relaxed) == State::doomed) break;
   }
-  lines_.fetch_add((bytes + line - 1) / line, std::memory_order_relaxed);
+  lines_.fetch_add((bytes + kLine - 1) / kLine, std::memory_order_relaxed);
   state = State::touching;
   if (slot.state.compare_exchange_strong(state, State::live, std::memory_order_acq_rel)) return;
   deferred_.fetch_add(1, std::memory_order_relaxed);

@@ -84,8 +84,8 @@ class Heater {
 
   // Slots are never freed before the heater itself: the thread walks them without a lock.
   struct Block {
-    static constexpr std::size_t size = 64;
-    Slot slots[size];
+    static constexpr std::size_t kSize = 64;
+    Slot slots[kSize];
     std::atomic<Block*> next{nullptr};
   };
 

@@ -14,7 +14,7 @@ namespace hob::heat {
 
 namespace {
 
-constexpr std::size_t line = 64;
+constexpr std::size_t kLine = 64;
 
 /// Of this thread: what other programs do on its processor does not count.
 double now_ns() {
@@ -32,7 +32,7 @@ double median(std::vector<double> values) {
 /// A list whose nodes are lines of one block, linked in random order.
 class ScatteredList {
  public:
-  explicit ScatteredList(std::size_t bytes) : nodes_(bytes / line) {
+  explicit ScatteredList(std::size_t bytes) : nodes_(bytes / kLine) {
     std::vector<std::size_t> order(nodes_.size());
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937(1));
@@ -51,10 +51,10 @@ class ScatteredList {
   }
 
   const void* address() const { return nodes_.data(); }
-  std::size_t bytes() const { return nodes_.size() * line; }
+  std::size_t bytes() const { return nodes_.size() * kLine; }
 
  private:
-  struct alignas(line) Node {
+  struct alignas(kLine) Node {
     const Node* next;
   };
   std::vector<Node> nodes_;
@@ -63,7 +63,7 @@ class ScatteredList {
 double sweep_ns(std::vector<std::uint64_t>& memory) {
   double begin = now_ns();
   volatile std::uint64_t* words = memory.data();
-  for (std::size_t i = 0; i < memory.size(); i += line / sizeof(std::uint64_t)) {
+  for (std::size_t i = 0; i < memory.size(); i += kLine / sizeof(std::uint64_t)) {
     words[i] = words[i] + 1;
   }
   return now_ns() - begin;

@@ -32,12 +32,12 @@ DepthMeter::Ticket DepthMeter::append() {
       old_.clear();
       used_ = 0;
       oldest_ = first_new_;
-    } else if (used_ == live_.size() * word_bits) {
+    } else if (used_ == live_.size() * kWordBits) {
       make_room();
     }
     if (live_.empty()) make_room();
-    std::uint32_t word = used_ / word_bits;
-    live_[word] |= std::uint64_t{1} << used_ % word_bits;
+    std::uint32_t word = used_ / kWordBits;
+    live_[word] |= std::uint64_t{1} << used_ % kWordBits;
     const auto words = static_cast<std::uint32_t>(live_.size());
     for (std::uint32_t i = word + 1; i < words; i += lowest_bit(i)) ++sums_[i];
     ticket = first_new_ + used_ - old_.size();
@@ -52,7 +52,7 @@ DepthMeter::Ticket DepthMeter::append() {
 
 std::uint64_t DepthMeter::match_any(Ticket entry) {
   std::uint64_t depth;
-  if ((entry & untracked_bit) != 0) {
+  if ((entry & kUntrackedBit) != 0) {
     depth = tracked_ + (untracked_ + 1) / 2;
     ++stats_.estimated;
     --untracked_;
@@ -68,7 +68,7 @@ std::uint64_t DepthMeter::match_any(Ticket entry) {
 
 void DepthMeter::withdraw(Ticket entry) {
   ++stats_.withdrawn;
-  if ((entry & untracked_bit) != 0)
+  if ((entry & kUntrackedBit) != 0)
     --untracked_;
   else
     remove(position(entry));
@@ -87,8 +87,8 @@ std::uint32_t DepthMeter::position(Ticket entry) const {
 }
 
 std::uint32_t DepthMeter::live_before(std::uint32_t position) const {
-  const std::uint32_t word = position / word_bits;
-  const std::uint64_t before = live_[word] & ((std::uint64_t{1} << position % word_bits) - 1);
+  const std::uint32_t word = position / kWordBits;
+  const std::uint64_t before = live_[word] & ((std::uint64_t{1} << position % kWordBits) - 1);
   // Most often it is the oldest; and counting bits is a call on processors of any kind.
   std::uint32_t sum = before == 0 ? 0 : static_cast<std::uint32_t>(std::popcount(before));
   for (std::uint32_t i = word; i != 0; i -= lowest_bit(i)) sum += sums_[i];
@@ -98,17 +98,17 @@ std::uint32_t DepthMeter::live_before(std::uint32_t position) const {
 /// Moves the live entries together; if they fill more than half of the room, doubles it.
 void DepthMeter::make_room() {
   std::size_t words = std::max<std::size_t>(live_.size(), 1);
-  if (tracked_ > words * word_bits / 2) words *= 2;
+  if (tracked_ > words * kWordBits / 2) words *= 2;
   std::vector<Ticket> tickets;
   tickets.reserve(tracked_);
   for (std::uint32_t at = 0; at < used_; ++at) {
-    if ((live_[at / word_bits] >> at % word_bits & 1) == 0) continue;
+    if ((live_[at / kWordBits] >> at % kWordBits & 1) == 0) continue;
     tickets.push_back(at < old_.size() ? old_[at] : first_new_ + at - old_.size());
   }
   std::vector<std::uint64_t> live(words, 0);
   std::vector<std::uint32_t> sums(words, 0);
   for (std::uint32_t at = 0; at < tracked_; ++at) {
-    live[at / word_bits] |= std::uint64_t{1} << at % word_bits;
+    live[at / kWordBits] |= std::uint64_t{1} << at % kWordBits;
   }
   for (std::uint32_t i = 1; i < words; ++i) {
     sums[i] += static_cast<std::uint32_t>(std::popcount(live[i - 1]));

@@ -63,8 +63,8 @@ class DepthMeter {
   const DepthStats& stats() const { return stats_; }
 
  private:
-  static constexpr Ticket untracked_bit = Ticket{1} << 63;
-  static constexpr std::uint32_t word_bits = 64;
+  static constexpr Ticket kUntrackedBit = Ticket{1} << 63;
+  static constexpr std::uint32_t kWordBits = 64;
 
   static std::uint32_t lowest_bit(std::uint32_t value) { return value & (0u - value); }
 
@@ -76,8 +76,8 @@ class DepthMeter {
   }
 
   void remove(std::uint32_t position) {
-    const std::uint32_t word = position / word_bits;
-    live_[word] &= ~(std::uint64_t{1} << position % word_bits);
+    const std::uint32_t word = position / kWordBits;
+    live_[word] &= ~(std::uint64_t{1} << position % kWordBits);
     const auto words = static_cast<std::uint32_t>(live_.size());
     for (std::uint32_t i = word + 1; i < words; i += lowest_bit(i)) --sums_[i];
     --tracked_;
@@ -99,7 +99,7 @@ class DepthMeter {
   Ticket oldest_ = 0;  // all live entries that have a position have this ticket or a later one
   std::uint32_t tracked_ = 0;    // live entries that have a position
   std::uint64_t untracked_ = 0;  // live entries beyond the limit
-  Ticket next_untracked_ = untracked_bit;
+  Ticket next_untracked_ = kUntrackedBit;
   std::uint32_t limit_;
   DepthStats stats_;
 };

@@ -10,13 +10,13 @@ namespace hob::match {
 
 namespace {
 
-constexpr unsigned max_bins = 1u << 20;
+constexpr unsigned kMaxBins = 1u << 20;
 
 bool valid_array(unsigned entries) {
   return std::has_single_bit(entries) && entries >= 2 && entries <= 64;
 }
 
-bool valid_bins(unsigned bins) { return std::has_single_bit(bins) && bins <= max_bins; }
+bool valid_bins(unsigned bins) { return std::has_single_bit(bins) && bins <= kMaxBins; }
 
 /// The N of "prefix-N", or nothing.
 std::optional<unsigned> parameter(std::string_view text, std::string_view prefix) {

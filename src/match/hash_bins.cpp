@@ -10,7 +10,7 @@ namespace hob::match {
 namespace {
 
 bool has_wildcard(const Envelope& envelope) {
-  return envelope.source == any_source || envelope.tag == any_tag;
+  return envelope.source == kAnySource || envelope.tag == kAnyTag;
 }
 
 using OrderChain = Chain<&Node::next_in_order, &Node::prev_in_order>;

@@ -18,12 +18,12 @@ namespace hob::match {
 
 namespace {
 
-constexpr unsigned source_bits = 20;
-constexpr std::uint32_t no_source = (1u << source_bits) - 1;
-constexpr std::uint32_t no_context = (1u << (32 - source_bits)) - 1;
-constexpr std::uint64_t hole = ~std::uint64_t{0};
-constexpr std::uint64_t tag_mask = 0xffffffffu;
-constexpr std::uint64_t source_mask = std::uint64_t{no_source} << 32;
+constexpr unsigned kSourceBits = 20;
+constexpr std::uint32_t kNoSource = (1u << kSourceBits) - 1;
+constexpr std::uint32_t kNoContext = (1u << (32 - kSourceBits)) - 1;
+constexpr std::uint64_t kHole = ~std::uint64_t{0};
+constexpr std::uint64_t kTagMask = 0xffffffffu;
+constexpr std::uint64_t kSourceMask = std::uint64_t{kNoSource} << 32;
 
 /// Short numbers for communicators, as the packed entries hold them.
 class ContextNumbers {
@@ -32,14 +32,14 @@ class ContextNumbers {
   std::uint32_t find(std::uint32_t context) {
     if (last_ < contexts_.size() && contexts_[last_] == context) return last_;
     auto found = numbers_.find(context);
-    if (found == numbers_.end()) return no_context;
+    if (found == numbers_.end()) return kNoContext;
     return last_ = found->second;
   }
 
   /// The same, given a number if it has none. Throws std::length_error if all are in use.
   std::uint32_t make(std::uint32_t context) {
     std::uint32_t number = find(context);
-    if (number != no_context) return number;
+    if (number != kNoContext) return number;
     number = unused();
     numbers_.emplace(context, number);
     contexts_[number] = context;
@@ -52,12 +52,12 @@ class ContextNumbers {
 
  private:
   std::uint32_t unused() {
-    if (contexts_.size() < no_context) {
+    if (contexts_.size() < kNoContext) {
       contexts_.push_back(0);
       users_.push_back(0);
       return static_cast<std::uint32_t>(contexts_.size() - 1);
     }
-    for (std::uint32_t number = 0; number < no_context; ++number) {
+    for (std::uint32_t number = 0; number < kNoContext; ++number) {
       if (users_[number] != 0) continue;
       numbers_.erase(contexts_[number]);
       return number;
@@ -92,7 +92,7 @@ class LlaQueue {
         pool_(memory, (sizeof(Head) + capacity_ * sizeof(Entry) + 63) / 64 * 64) {}
 
   Handle append(const Envelope& envelope, void* item) {
-    if (envelope.source >= static_cast<std::int32_t>(no_source)) {
+    if (envelope.source >= static_cast<std::int32_t>(kNoSource)) {
       throw std::length_error("match: lla has no room for ranks of 1048575 and more");
     }
     std::uint32_t context = contexts_.make(envelope.context);
@@ -113,7 +113,7 @@ class LlaQueue {
 
   void* take(const Envelope& with) {
     std::uint32_t context = contexts_.find(with.context);
-    if (context == no_context) return nullptr;
+    if (context == kNoContext) return nullptr;
     std::uint64_t key = key_of(context, with);
     std::uint64_t mask = mask_of(with);
     Head* before = nullptr;
@@ -136,7 +136,7 @@ class LlaQueue {
 
   std::optional<QueueEntry> find(const Envelope& want) {
     std::uint32_t context = contexts_.find(want.context);
-    if (context == no_context) return std::nullopt;
+    if (context == kNoContext) return std::nullopt;
     std::uint64_t key = key_of(context, want);
     std::uint64_t mask = mask_of(want);
     for (Head* array = head_; array != nullptr; array = array->next) {
@@ -186,15 +186,15 @@ class LlaQueue {
   static std::uint64_t key_of(std::uint32_t context, const Envelope& envelope) {
     // A rank that has no room is nobody's: only receives from any source take its messages.
     auto source = static_cast<std::uint32_t>(envelope.source);
-    if (source > no_source) source = no_source;
-    return std::uint64_t{context << source_bits | source} << 32 |
+    if (source > kNoSource) source = kNoSource;
+    return std::uint64_t{context << kSourceBits | source} << 32 |
            static_cast<std::uint32_t>(envelope.tag);
   }
 
   static std::uint64_t mask_of(const Envelope& envelope) {
-    std::uint64_t mask = hole;
-    if (envelope.source == any_source) mask &= ~source_mask;
-    if (envelope.tag == any_tag) mask &= ~tag_mask;
+    std::uint64_t mask = kHole;
+    if (envelope.source == kAnySource) mask &= ~kSourceMask;
+    if (envelope.tag == kAnyTag) mask &= ~kTagMask;
     return mask;
   }
 
@@ -212,12 +212,12 @@ class LlaQueue {
 
   QueueEntry unpack(Entry& entry) const {
     auto peer = static_cast<std::uint32_t>(entry.key >> 32);
-    Envelope envelope{contexts_.context(peer >> source_bits),
-                      static_cast<std::int32_t>(peer & no_source),
-                      static_cast<std::int32_t>(entry.key & tag_mask)};
+    Envelope envelope{contexts_.context(peer >> kSourceBits),
+                      static_cast<std::int32_t>(peer & kNoSource),
+                      static_cast<std::int32_t>(entry.key & kTagMask)};
     if constexpr (receives) {
-      if ((entry.mask & source_mask) == 0) envelope.source = any_source;
-      if ((entry.mask & tag_mask) == 0) envelope.tag = any_tag;
+      if ((entry.mask & kSourceMask) == 0) envelope.source = kAnySource;
+      if ((entry.mask & kTagMask) == 0) envelope.tag = kAnyTag;
     }
     return {envelope, entry.item, reinterpret_cast<Handle>(&entry)};
   }
@@ -241,13 +241,13 @@ class LlaQueue {
 
   /// Makes an entry a hole and trims the used part of its array. Returns the entry's item.
   void* punch(Head* array, Entry* entry) {
-    contexts_.release(static_cast<std::uint32_t>(entry->key >> (32 + source_bits)));
+    contexts_.release(static_cast<std::uint32_t>(entry->key >> (32 + kSourceBits)));
     void* item = entry->item;
-    entry->key = hole;
-    if constexpr (receives) entry->mask = hole;
+    entry->key = kHole;
+    if constexpr (receives) entry->mask = kHole;
     Entry* entries = array->entries();
-    while (array->start != array->end && entries[array->start].key == hole) ++array->start;
-    while (array->start != array->end && entries[array->end - 1].key == hole) --array->end;
+    while (array->start != array->end && entries[array->start].key == kHole) ++array->start;
+    while (array->start != array->end && entries[array->end - 1].key == kHole) --array->end;
     --count_;
     return item;
   }
@@ -272,7 +272,7 @@ class LlaQueue {
     for (Head* array = head_; array != nullptr; array = array->next) {
       for (std::uint32_t i = array->start; i < array->end; ++i) {
         Entry& entry = array->entries()[i];
-        if (entry.key != hole && !use(unpack(entry))) return;
+        if (entry.key != kHole && !use(unpack(entry))) return;
       }
     }
   }

@@ -15,7 +15,7 @@ class Pool {
   /// `bytes`: size of a node, a multiple of 64 and at most 4096.
   Pool(Memory& memory, std::size_t bytes) : memory_(&memory), bytes_(bytes) {}
   ~Pool() {
-    for (void* chunk : chunks_) memory_->release(chunk, chunk_bytes);
+    for (void* chunk : chunks_) memory_->release(chunk, kChunkBytes);
   }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -27,9 +27,9 @@ class Pool {
       free_ = *static_cast<void**>(node);
       return node;
     }
-    if (chunks_.empty() || unused_ + bytes_ > chunk_bytes) {
+    if (chunks_.empty() || unused_ + bytes_ > kChunkBytes) {
       chunks_.reserve(chunks_.size() + 1);
-      chunks_.push_back(memory_->allocate(chunk_bytes, chunk_bytes));
+      chunks_.push_back(memory_->allocate(kChunkBytes, kChunkBytes));
       unused_ = 0;
     }
     void* node = static_cast<std::byte*>(chunks_.back()) + unused_;
@@ -45,12 +45,12 @@ class Pool {
   /// The node that an address lies in.
   void* node_of(const void* inside) const {
     auto address = reinterpret_cast<std::uintptr_t>(inside);
-    std::uintptr_t chunk = address & ~std::uintptr_t{chunk_bytes - 1};
+    std::uintptr_t chunk = address & ~std::uintptr_t{kChunkBytes - 1};
     return reinterpret_cast<void*>(address - (address - chunk) % bytes_);
   }
 
  private:
-  static constexpr std::size_t chunk_bytes = std::size_t{64} << 10;
+  static constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
   Memory* memory_;
   std::size_t bytes_;

@@ -17,7 +17,7 @@ struct Peers {
   Chain<> any;                     // receives from any source
 
   Chain<>& of(std::int32_t source) {
-    if (source == any_source) return any;
+    if (source == kAnySource) return any;
     auto at = static_cast<std::size_t>(source);
     if (at >= by_source.size()) by_source.resize(at + 1);
     return by_source[at];
@@ -72,7 +72,7 @@ class SourceArrayQueue : public NodeQueue<SourceArrayQueue<receives>> {
       return older(chain != nullptr ? chain->first_accepting(with) : nullptr,
                    from.any.first_accepting(with));
     }
-    if (with.source != any_source) {
+    if (with.source != kAnySource) {
       const Chain<>* chain = from.find(with.source);
       return chain != nullptr ? chain->first_accepted(with) : nullptr;
     }

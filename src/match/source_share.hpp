@@ -28,7 +28,7 @@ class SourceShare {
     return static_cast<std::size_t>(static_cast<std::uint32_t>(source)) % kCounters;
   }
   std::uint32_t& of(std::int32_t source) {
-    return source == any_source ? any_ : counts_[bucket(source)];
+    return source == kAnySource ? any_ : counts_[bucket(source)];
   }
 
   static constexpr std::size_t kCounters = 64;

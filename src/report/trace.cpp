@@ -14,8 +14,8 @@ struct Header {
   std::uint32_t rank;
   std::uint32_t ranks;
 };
-constexpr char magic[8] = {'H', 'O', 'B', 'T', 'R', 'A', 'C', 'E'};
-constexpr std::uint32_t version = 1;
+constexpr char kMagic[8] = {'H', 'O', 'B', 'T', 'R', 'A', 'C', 'E'};
+constexpr std::uint32_t kVersion = 1;
 
 struct Closer {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -28,8 +28,8 @@ bool TraceWriter::open(const char* path, std::uint32_t rank, std::uint32_t ranks
   file_ = std::fopen(path, "wbe");
   if (file_ == nullptr) return ok_ = false;
   std::setvbuf(file_, nullptr, _IOFBF, 1 << 18);
-  Header header{{}, version, sizeof(TraceRecord), rank, ranks};
-  std::memcpy(header.magic, magic, sizeof magic);
+  Header header{{}, kVersion, sizeof(TraceRecord), rank, ranks};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
   return ok_ = std::fwrite(&header, sizeof header, 1, file_) == 1;
 }
 
@@ -51,13 +51,13 @@ bool read_trace(const char* path, Trace& trace, std::string& error) {
   }
   Header header{};
   if (std::fread(&header, sizeof header, 1, file.get()) != 1 ||
-      std::memcmp(header.magic, magic, sizeof magic) != 0) {
+      std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) {
     error = std::string(path) + ": not a trace written by Hob";
     return false;
   }
-  if (header.version != version || header.record_bytes != sizeof(TraceRecord)) {
+  if (header.version != kVersion || header.record_bytes != sizeof(TraceRecord)) {
     error = std::string(path) + ": written by another version of Hob (trace format " +
-            std::to_string(header.version) + ", this is " + std::to_string(version) + ")";
+            std::to_string(header.version) + ", this is " + std::to_string(kVersion) + ")";
     return false;
   }
   trace.rank = header.rank;

@@ -6,7 +6,7 @@
 namespace hob::replay {
 namespace {
 
-constexpr std::size_t most = 120000;  ///< gets of one trace
+constexpr std::size_t kMost = 120000;  ///< gets of one trace
 
 /// The paper's micro-benchmark (IV-A): 1K distinct gets of 2^0 .. 2^16 bytes, drawn normally.
 Records micro(std::uint64_t seed) {
@@ -54,7 +54,7 @@ Records lcc_rmat(std::uint64_t seed) {
   }
   const auto at = offsets_of(sizes);
   Records records;
-  for (std::uint32_t v = 0; v < vertices / ranks && records.size() < most; ++v)
+  for (std::uint32_t v = 0; v < vertices / ranks && records.size() < kMost; ++v)
     for (const std::uint32_t u : adjacency[v])
       if (u >= vertices / ranks) get(records, u / (vertices / ranks), at[u], sizes[u]);
   return records;
@@ -116,7 +116,7 @@ Records barnes_hut(std::uint64_t seed) {
   // Bodies of this rank lie together: the leaves in tree order, a quarter of them.
   Records records;
   std::uint32_t leaf = 0;
-  for (std::size_t c = 0; c < cells.size() && records.size() < most; ++c) {
+  for (std::size_t c = 0; c < cells.size() && records.size() < kMost; ++c) {
     if (cells[c].count != 1 || leaf++ % bodies >= bodies / 4) continue;
     const auto& x = cells[c].centre;
     std::vector<std::int32_t> stack{0};
@@ -147,7 +147,7 @@ Records zipf(std::uint64_t seed) {
   const Zipf popular(sizes.size(), 0.9);
   const auto order = shuffled(random, static_cast<std::uint32_t>(sizes.size()));
   Records records;
-  while (records.size() < most) {
+  while (records.size() < kMost) {
     const std::uint32_t i = order[popular(random)];
     get(records, i % 8, at[i], sizes[i]);
   }

@@ -6,7 +6,7 @@
 namespace hob::replay {
 namespace {
 
-constexpr std::size_t most = 100000;  ///< gets of one trace
+constexpr std::size_t kMost = 100000;  ///< gets of one trace
 
 /// Triangles of a graph grown by preferential attachment, each edge from its later vertex.
 Records triangles(std::uint64_t seed) {
@@ -31,7 +31,7 @@ Records triangles(std::uint64_t seed) {
   for (std::uint32_t v = 0; v < vertices; ++v) sizes[v] = 8 * adjacency[v].size();
   const auto at = offsets_of(sizes);
   Records records;
-  for (std::uint32_t v = 0; v < vertices && records.size() < most; ++v) {
+  for (std::uint32_t v = 0; v < vertices && records.size() < kMost; ++v) {
     if (owner[v] % 4 != 0) continue;
     for (const std::uint32_t u : adjacency[v])
       if (owner[u] % 4 != 0) get(records, owner[u] % 4, at[u], sizes[u]);
@@ -71,7 +71,7 @@ Records hash_table(std::uint64_t seed) {
   const Zipf popular(keys, 1.05);
   auto order = shuffled(random, keys);
   Records records;
-  while (records.size() < most) {
+  while (records.size() < kMost) {
     if (records.size() % 20000 < 2)
       for (std::uint32_t i = 0; i < 400; ++i)
         std::swap(order[i], order[static_cast<std::size_t>(below(random, keys))]);
@@ -89,7 +89,7 @@ Records neighbours(std::uint64_t seed) {
   constexpr std::uint32_t depth = 11;
   Records records;
   double x = 0.5;
-  while (records.size() < most) {
+  while (records.size() < kMost) {
     x += 0.02 * (unit(random) - 0.5);
     if (unit(random) < 0.01) x = unit(random);
     x = std::clamp(x, 0.0, 0.999999);
@@ -118,7 +118,7 @@ Records rows(std::uint64_t seed) {
                     4000, static_cast<std::uint64_t>(3 / std::pow(unit(random) + 1e-5, 0.8)));
   const auto at = offsets_of(sizes);
   Records records;
-  for (std::uint64_t i = 0; records.size() < most; ++i) {
+  for (std::uint64_t i = 0; records.size() < kMost; ++i) {
     const std::uint64_t diagonal = i * count / 9000 % count;
     for (int k = 0; k < 6; ++k) {
       const std::uint64_t row = (diagonal + below(random, 40) * below(random, 40)) % count;
@@ -140,7 +140,7 @@ Records cells(std::uint64_t seed) {
   std::vector<std::uint64_t> filled(side * side * side);
   for (std::uint64_t& n : filled) n = 1 + particles(random);
   Records records;
-  for (int step = 0; records.size() < most; ++step) {
+  for (int step = 0; records.size() < kMost; ++step) {
     if (step % 4 == 3)
       for (std::uint64_t& n : filled)
         if (below(random, 8) == 0) n = 1 + particles(random);
@@ -162,7 +162,7 @@ Records pollution(std::uint64_t seed) {
   const Zipf popular(4000, 0.8);
   Records records;
   std::uint64_t fresh = 0;
-  while (records.size() < most) {
+  while (records.size() < kMost) {
     if (unit(random) < 0.15) {
       get(records, 3, (std::uint64_t{1} << 30) + fresh++ * 65536, 4096 + below(random, 28000));
     } else {
@@ -177,7 +177,7 @@ Records pollution(std::uint64_t seed) {
 Records patches(std::uint64_t seed) {
   Engine random(seed);
   Records records;
-  for (std::uint64_t step = 0; records.size() < most; ++step) {
+  for (std::uint64_t step = 0; records.size() < kMost; ++step) {
     const double front = static_cast<double>(step % 200) / 200;
     for (std::uint64_t i = 0; i < 150; ++i) {
       const std::uint64_t level = below(random, 6);
@@ -197,7 +197,7 @@ Records even(std::uint64_t seed) {
   for (std::uint64_t& size : sizes) size = std::uint64_t{8} << below(random, 14);
   const auto at = offsets_of(sizes);
   Records records;
-  while (records.size() < most) {
+  while (records.size() < kMost) {
     const std::uint64_t i = below(random, sizes.size());
     get(records, 1, at[i], sizes[i]);
   }

@@ -110,7 +110,7 @@ std::vector<Budget> parse_budgets(const std::string& text) {
 }
 
 std::vector<std::string> parse_policies(const std::string& text) {
-  std::vector<std::string> known(cache::policy_names.begin(), cache::policy_names.end());
+  std::vector<std::string> known(cache::kPolicyNames.begin(), cache::kPolicyNames.end());
   known.emplace_back("block");
   if (text == "all") return known;
   std::vector<std::string> policies = split(text);

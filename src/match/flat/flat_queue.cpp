@@ -14,7 +14,7 @@ template <Side side>
   if constexpr (side == Side::receives) {
     return short_.find(with, [](const ShortQueue::Entry& receive) { return receive.bits; });
   } else {
-    const std::uint64_t bits = compared_bits[wildcards_of(with)];
+    const std::uint64_t bits = kComparedBits[wildcards_of(with)];
     return short_.find(with, [bits](const ShortQueue::Entry&) { return bits; });
   }
 }
@@ -25,7 +25,7 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_short(Key key, void* it
     return append_short_renumbered(key, item);
   }
   ++count_;
-  return {nullptr, short_.append(key, compared_bits[class_of(key)], item)};
+  return {nullptr, short_.append(key, kComparedBits[class_of(key)], item)};
 }
 
 /// The short queue's sequence numbers are used up.
@@ -38,7 +38,7 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_short_renumbered(Key ke
 template <Side side>
 typename FlatQueue<side>::Taken FlatQueue<side>::take_short(Key with, void* item) {
   std::uint32_t found = search_short(with);
-  if (found == none) return other_->append(with, item);
+  if (found == kNone) return other_->append(with, item);
   short_.remove(found);
   --count_;
   return {short_[found].item, 0};
@@ -133,7 +133,7 @@ template <Side side>
 typename FlatQueue<side>::Taken FlatQueue<side>::take_further(Key with, void* item) {
   std::uint64_t hash = hash_of(with);
   KeyIndex::Cell cell = exact_.find(slots_, with, hash);
-  if (cell.slot == none) return other_->append(with, item);
+  if (cell.slot == kNone) return other_->append(with, item);
   exact_.remove(slots_, cell.slot, cell, hash);
   return release(cell.slot);
 }
@@ -198,13 +198,13 @@ typename FlatQueue<side>::Taken FlatQueue<side>::take_wild(Key with, void* item)
       Key key = with_wildcards(with, of);
       std::uint64_t hash = hash_of(key);
       KeyIndex::Cell cell = wild_.find(slots_, key, hash);
-      if (cell.slot == none) continue;
-      if (best.slot != none && slots_[best.slot].sequence < slots_[cell.slot].sequence) continue;
+      if (cell.slot == kNone) continue;
+      if (best.slot != kNone && slots_[best.slot].sequence < slots_[cell.slot].sequence) continue;
       best = cell;
       best_hash = hash;
       wildcards = of;
     }
-    if (best.slot == none) return other_->append(with, item);
+    if (best.slot == kNone) return other_->append(with, item);
     (wildcards != 0 ? wild_ : exact_).remove(slots_, best.slot, best, best_hash);
     if (wildcards != 0) count_wild(wildcards, -1u);
     return release(best.slot);
@@ -223,7 +223,7 @@ template <Side side>
 template <PartIndex::Part part>
 typename FlatQueue<side>::Taken FlatQueue<side>::take_part(Key with, void* item) {
   std::uint32_t slot = parts_.look(slots_, part, with);
-  if (slot == PartIndex::unsure) [[unlikely]] {
+  if (slot == PartIndex::kUnsure) [[unlikely]] {
     return take_searched(part, with, item);
   }
   parts_wanted_ = true;
@@ -235,7 +235,7 @@ template <Side side>
 typename FlatQueue<side>::Taken FlatQueue<side>::take_searched(PartIndex::Part part, Key with,
                                                                void* item) {
   std::uint32_t slot = search_part(part, with);
-  if (slot == none) return other_->append(with, item);
+  if (slot == kNone) return other_->append(with, item);
   return take_tame(slots_[slot].key(), item);
 }
 
@@ -273,7 +273,7 @@ template <Side side>
   filled.place = key.place;
   filled.context = key.context;
   filled.sequence = next_sequence_;
-  next_sequence_ += Slot::sequence_step;
+  next_sequence_ += Slot::kSequenceStep;
   ++count_;
 }
 
@@ -310,11 +310,11 @@ typename FlatQueue<side>::Queued FlatQueue<side>::entered_listed(std::uint32_t s
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_deep(Key key, void* item) {
   if (class_of(key) != 0) return append_wild(key, item);
-  if (next_sequence_ == Slot::sequence_end) [[unlikely]] {
+  if (next_sequence_ == Slot::kSequenceEnd) [[unlikely]] {
     return append_renumbered(key, item);
   }
   std::uint32_t slot = slots_.allocate();
-  if (slot == none) [[unlikely]] {
+  if (slot == kNone) [[unlikely]] {
     return append_with_room(key, item);
   }
   fill(slot, key, item);
@@ -349,12 +349,12 @@ typename FlatQueue<side>::Queued FlatQueue<side>::append_further(std::uint32_t s
 
 template <Side side>
 typename FlatQueue<side>::Queued FlatQueue<side>::append_wild(Key key, void* item) {
-  if (next_sequence_ == Slot::sequence_end) [[unlikely]] {
+  if (next_sequence_ == Slot::kSequenceEnd) [[unlikely]] {
     return append_renumbered(key, item);
   }
   reserve_wild(1);
   std::uint32_t slot = slots_.allocate();
-  if (slot == none) [[unlikely]] {
+  if (slot == kNone) [[unlikely]] {
     return append_with_room(key, item);
   }
   fill(slot, key, item);
@@ -405,7 +405,7 @@ template <Side side>
 [[gnu::always_inline]] inline typename FlatQueue<side>::Queued FlatQueue<side>::append(Key key,
                                                                                        void* item) {
   if (deep_) return append_deep(key, item);
-  return count_ < ShortQueue::most ? append_short(key, item) : append_at_limit(key, item);
+  return count_ < ShortQueue::kMost ? append_short(key, item) : append_at_limit(key, item);
 }
 
 // --- the others
@@ -414,25 +414,25 @@ template <Side side>
 std::optional<QueueEntry> FlatQueue<side>::find(const Envelope& want) {
   Key key = Key::of(want);
   Class wildcards = wildcards_of(key);
-  std::uint32_t slot = none;
+  std::uint32_t slot = kNone;
   if (!deep_) {
     slot = search_short(key);
   } else {
     slot = wildcards != 0 ? search_part(static_cast<PartIndex::Part>(wildcards - 1), key)
                           : exact_.find(slots_, key, hash_of(key)).slot;
   }
-  if (slot == none) return std::nullopt;
+  if (slot == kNone) return std::nullopt;
   return entry(slot);
 }
 
 template <Side side>
 std::optional<QueueEntry> FlatQueue<side>::oldest(std::uint32_t context) const {
-  std::uint32_t best = deep_ ? none : short_.oldest(context);
+  std::uint32_t best = deep_ ? kNone : short_.oldest(context);
   for (std::uint32_t slot = 0; deep_ && slot < slots_.used(); ++slot) {
     if (slots_[slot].sequence == 0 || slots_[slot].context != context) continue;
-    if (best == none || slots_[slot].sequence < slots_[best].sequence) best = slot;
+    if (best == kNone || slots_[slot].sequence < slots_[best].sequence) best = slot;
   }
-  if (best == none) return std::nullopt;
+  if (best == kNone) return std::nullopt;
   return entry(best);
 }
 
@@ -468,14 +468,14 @@ void FlatQueue<side>::collect(std::uint32_t context, std::vector<QueueEntry>& ou
 /// A full short queue gets deep. Each entry's slot has its number: handles stay.
 template <Side side>
 void FlatQueue<side>::go_deep() {
-  if (next_sequence_ >= Slot::sequence_end - ShortQueue::most * Slot::sequence_step) {
-    next_sequence_ = Slot::sequence_step;
+  if (next_sequence_ >= Slot::kSequenceEnd - ShortQueue::kMost * Slot::kSequenceStep) {
+    next_sequence_ = Slot::kSequenceStep;
   }
   // All memory first: an exception leaves the queue short.
   if (slots_.capacity() == 0) make_room();
-  if constexpr (side == Side::receives) reserve_wild(ShortQueue::most);
+  if constexpr (side == Side::receives) reserve_wild(ShortQueue::kMost);
   count_ = 0;
-  for (std::uint32_t i = 0; i < ShortQueue::most; ++i) slots_.allocate();
+  for (std::uint32_t i = 0; i < ShortQueue::kMost; ++i) slots_.allocate();
   short_.each_in_order([&](std::uint32_t slot) {
     Key key = short_[slot].key();
     Class wildcards = class_of(key);
@@ -494,10 +494,10 @@ void FlatQueue<side>::go_deep() {
 /// Sequence numbers have run out: gives the entries new ones from the first on, in the same order.
 template <Side side>
 void FlatQueue<side>::renumber() {
-  std::uint32_t next = Slot::sequence_step;
+  std::uint32_t next = Slot::kSequenceStep;
   for (std::uint32_t slot : in_order()) {
     slots_[slot].sequence = next | slots_[slot].lists();
-    next += Slot::sequence_step;
+    next += Slot::kSequenceStep;
   }
   next_sequence_ = next;
 }
@@ -510,7 +510,7 @@ void FlatQueue<side>::go_short() {
   // Lists that were searched are kept for the next time: they are empty now.
   if (!parts_wanted_) parts_.clear();
   parts_wanted_ = false;
-  if (slots_.capacity() > keep_capacity) drop();
+  if (slots_.capacity() > kKeepCapacity) drop();
 }
 
 /// Gives all memory back. The queue must be empty.

@@ -40,7 +40,7 @@ class FlatQueue {
  public:
   /// Slots that are kept for the next time when the queue gets empty; what a
   /// greater flood took is given back.
-  static constexpr std::size_t keep_capacity = std::size_t{1} << 18;
+  static constexpr std::size_t kKeepCapacity = std::size_t{1} << 18;
 
   /// What whoever searches this queue gets, and what whoever is queued in it.
   using Taken = std::conditional_t<side == Side::receives, ArriveResult, PostResult>;
@@ -49,7 +49,7 @@ class FlatQueue {
 
   /// `first_sequence`: where the numbering starts, so that a test can reach its
   /// end; a multiple of Slot::sequence_step, not 0.
-  explicit FlatQueue(Memory& memory, std::uint32_t first_sequence = Slot::sequence_step)
+  explicit FlatQueue(Memory& memory, std::uint32_t first_sequence = Slot::kSequenceStep)
       : slots_(memory),
         exact_(memory),
         wild_(memory),

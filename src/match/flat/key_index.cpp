@@ -8,19 +8,19 @@ namespace hob::match::flat {
 KeyIndex::Cell KeyIndex::find_further(const Slots& slots, Key key, std::uint64_t hash) {
   Bucket* home = &buckets_[hash & mask_];
   for (Bucket* bucket = home;; bucket = after(bucket)) {
-    std::uint64_t hits = zeros(bucket->word ^ tag_of(hash) * ones);
+    std::uint64_t hits = zeros(bucket->word ^ tag_of(hash) * kOnes);
     for (; hits != 0; hits &= hits - 1) {
       Cell cell = cell_at(bucket, hits);
       cell.home = home;
       if (slots[cell.slot].key() == key) return cell;
     }
-    if (bucket->word < passed_one) return {none, 0, bucket, home};
+    if (bucket->word < kPassedOne) return {kNone, 0, bucket, home};
   }
 }
 
 void KeyIndex::append(Slots& slots, std::uint32_t slot, Key key, std::uint64_t hash) {
   Cell cell = find(slots, key, hash);
-  if (cell.slot != none) {
+  if (cell.slot != kNone) {
     ring::add_to(cell.bucket->slots[cell.bit / 8], slots.rings(), slot);
   } else {
     insert_from(cell.home, slot, hash);
@@ -36,7 +36,7 @@ void KeyIndex::remove(Slots& slots, std::uint32_t slot, const Cell& cell, std::u
   cell.bucket->word -= tag_of(hash) << cell.bit;
   for (Bucket* passed = cell.home; passed != cell.bucket; passed = after(passed)) {
     // A count that was ever at its most is not known any more, and stays there.
-    if (passed->word < passed_most) passed->word -= passed_one;
+    if (passed->word < kPassedMost) passed->word -= kPassedOne;
   }
 }
 
@@ -44,7 +44,7 @@ void KeyIndex::insert_from(Bucket* home, std::uint32_t content, std::uint64_t ha
   Bucket* bucket = home;
   std::uint64_t free = zeros(bucket->word);
   while (free == 0) {
-    if (bucket->word < passed_most) bucket->word += passed_one;
+    if (bucket->word < kPassedMost) bucket->word += kPassedOne;
     bucket = after(bucket);
     free = zeros(bucket->word);
   }
@@ -54,7 +54,7 @@ void KeyIndex::insert_from(Bucket* home, std::uint32_t content, std::uint64_t ha
 }
 
 void KeyIndex::grow(std::size_t keys, const Slots& slots) {
-  std::size_t now = std::max(least_buckets, 2 * buckets_.capacity());
+  std::size_t now = std::max(kLeastBuckets, 2 * buckets_.capacity());
   // 2.5 keys a bucket: one in a hundred is full then.
   while (now * 5 / 2 < keys) now *= 2;
   Array<Bucket> old(*memory_);

@@ -27,14 +27,14 @@ namespace hob::match::flat {
 /// The caller looks into a key's own bucket by look() and does what is usual there by itself;
 /// find(), append() and remove() do everything.
 class KeyIndex {
-  static constexpr std::uint32_t lanes = 6;
+  static constexpr std::uint32_t kLanes = 6;
   struct alignas(32) Bucket {
     std::uint64_t word;  // a byte for each lane, 0: free; above them, the number of keys gone past
-    std::uint32_t slots[lanes];  // what leads to the slots of a key: see ring
+    std::uint32_t slots[kLanes];  // what leads to the slots of a key: see ring
   };
-  static constexpr std::uint64_t ones = 0x0000010101010101;
-  static constexpr std::uint64_t passed_one = std::uint64_t{1} << 48;
-  static constexpr std::uint64_t passed_most = 0xffff * passed_one;
+  static constexpr std::uint64_t kOnes = 0x0000010101010101;
+  static constexpr std::uint64_t kPassedOne = std::uint64_t{1} << 48;
+  static constexpr std::uint64_t kPassedMost = 0xffff * kPassedOne;
 
  public:
   /// A key's own bucket. Good until the next change.
@@ -47,7 +47,7 @@ class KeyIndex {
     /// The key may be here.
     bool hit() const { return hits != 0; }
     /// Keys of this bucket are in others.
-    bool passed() const { return word >= passed_one; }
+    bool passed() const { return word >= kPassedOne; }
     bool nowhere() const { return !hit() && !passed(); }
     /// Where the first lane that may be the key's begins in the word.
     std::uint32_t bit() const { return static_cast<std::uint32_t>(std::countr_zero(hits)) & ~7u; }
@@ -78,7 +78,7 @@ class KeyIndex {
   [[gnu::always_inline]] Look look(std::uint64_t hash) {
     Bucket* home = &buckets_[hash & mask_];
     std::uint64_t tag = tag_of(hash);
-    return {home, home->word, tag, zeros(home->word ^ tag * ones)};
+    return {home, home->word, tag, zeros(home->word ^ tag * kOnes)};
   }
 
   /// Puts a new key into its own bucket, or returns false: that is full.
@@ -102,7 +102,7 @@ class KeyIndex {
         return {slot, here.bit(), here.home, here.home};
       }
     } else if (!here.passed()) [[likely]] {
-      return {none, 0, here.home, here.home};
+      return {kNone, 0, here.home, here.home};
     }
     return find_further(slots, key, hash);
   }
@@ -124,7 +124,7 @@ class KeyIndex {
   }
 
  private:
-  static constexpr std::size_t least_buckets = 16;
+  static constexpr std::size_t kLeastBuckets = 16;
 
   /// 1 to 127.
   static std::uint64_t tag_of(std::uint64_t hash) {
@@ -134,7 +134,7 @@ class KeyIndex {
 
   /// The top bit of each lane's byte that is 0, if no byte is above 127.
   static std::uint64_t zeros(std::uint64_t word) {
-    constexpr std::uint64_t tops = ones << 7;
+    constexpr std::uint64_t tops = kOnes << 7;
     return (tops - word) & tops;
   }
 
@@ -146,7 +146,7 @@ class KeyIndex {
   template <class Use>
   static void each_lane(const Array<Bucket>& buckets, Use&& use) {
     for (std::size_t i = 0; i < buckets.capacity(); ++i) {
-      std::uint64_t used = ~zeros(buckets[i].word) & ones << 7;
+      std::uint64_t used = ~zeros(buckets[i].word) & kOnes << 7;
       for (; used != 0; used &= used - 1) {
         use(buckets[i].slots[static_cast<std::uint32_t>(std::countr_zero(used)) / 8]);
       }

@@ -8,19 +8,19 @@ namespace hob::match::flat {
 
 namespace {
 
-constexpr std::size_t least_messages = 32;
-constexpr std::size_t bits_per_message = 4;
-constexpr std::size_t most_bits = std::size_t{1} << 31;
+constexpr std::size_t kLeastMessages = 32;
+constexpr std::size_t kBitsPerMessage = 4;
+constexpr std::size_t kMostBits = std::size_t{1} << 31;
 
 // Messages are left out of the lists when four have come for each that was there and nobody has
 // searched for anything new meanwhile, and if it is worth it: if at least three in four values of
 // the part are not searched for.
-constexpr std::uint64_t messages_each = 4;
-constexpr std::size_t most_searched = 4;
+constexpr std::uint64_t kMessagesEach = 4;
+constexpr std::size_t kMostSearched = 4;
 
 // Lists of chosen messages are made for one message each where there are no more than this many for
 // each value that is searched for.
-constexpr std::size_t most_lone = 2;
+constexpr std::size_t kMostLone = 2;
 
 }  // namespace
 
@@ -45,12 +45,12 @@ void PartIndex::make(Slots& slots, Part part, Key want, const std::vector<std::u
                      std::uint32_t now) {
   std::uint32_t before = std::exchange(used_, 0);
   std::uint32_t use = before | 1u << part;
-  std::size_t bits = std::bit_ceil(bits_per_message * std::max(least_messages, order.size()));
-  bits = std::min(bits, most_bits);
+  std::size_t bits = std::bit_ceil(kBitsPerMessage * std::max(kLeastMessages, order.size()));
+  bits = std::min(bits, kMostBits);
   if (before == 0 || bits > bits_) {
     // Making them looks at all slots that were ever used.
-    std::uint64_t cost = std::max<std::uint64_t>(bits / bits_per_message, slots.used());
-    std::uint64_t period = messages_each * cost * Slot::sequence_step;
+    std::uint64_t cost = std::max<std::uint64_t>(bits / kBitsPerMessage, slots.used());
+    std::uint64_t period = kMessagesEach * cost * Slot::kSequenceStep;
     period_ = before == 0 ? period : std::max(period, period_);
     bits_ = bits;
     shift_ = 32 - static_cast<unsigned>(std::countr_zero(bits));
@@ -87,7 +87,7 @@ void PartIndex::choose(std::uint32_t parts, std::uint32_t now) {
   each(parts, [&](unsigned part) {
     OfPart& of = of_[part];
     if (!of.all) return;
-    if (most_searched * of.searched.count(bits_) <= bits_) {
+    if (kMostSearched * of.searched.count(bits_) <= bits_) {
       of.kept.copy(of.searched, bits_);
       of.all = false;
     } else {
@@ -108,11 +108,11 @@ void PartIndex::link(Slots& slots, std::uint32_t parts, const std::vector<std::u
       listed = static_cast<std::size_t>(std::count_if(
           order.begin(), order.end(), [&](auto slot) { return keeps(part, slots[slot].key()); }));
     }
-    bool lone = !of.all && listed <= most_lone * of.kept.count(bits_);
+    bool lone = !of.all && listed <= kMostLone * of.kept.count(bits_);
     of.lists.make(bits_, listed, lone, slots.capacity());
   });
   for (std::uint32_t slot : order) {
-    slots[slot].sequence &= ~Slot::all_lists;
+    slots[slot].sequence &= ~Slot::kAllLists;
     append(slots, slot, slots[slot].key(), parts);
   }
 }

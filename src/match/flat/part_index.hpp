@@ -51,14 +51,14 @@ class PartIndex {
   /// The oldest message whose part is that of `want`, or none. While ready().
   std::uint32_t find(const Slots& slots, Part part, Key want, std::uint32_t now);
 
-  /// As find(), whether ready() or not, or `unsure` where that takes more than a look.
+  /// As find(), whether ready() or not, or `kUnsure` where that takes more than a look.
   [[gnu::always_inline]] std::uint32_t look(const Slots& slots, Part part, Key want) const {
     // A message that is in a list was kept, and then all with its part are in this list.
-    if (!uses(part) || choosing_) return unsure;
+    if (!uses(part) || choosing_) return kUnsure;
     std::uint32_t slot = of_[part].lists.oldest(bit_of(part, want));
-    return slot != none && same(part, slots[slot].key(), want) ? slot : unsure;
+    return slot != kNone && same(part, slots[slot].key(), want) ? slot : kUnsure;
   }
-  static constexpr std::uint32_t unsure = none;
+  static constexpr std::uint32_t kUnsure = kNone;
 
   /// Whether a message that comes belongs in any list.
   [[gnu::always_inline]] bool wanted(Key key) const {
@@ -109,7 +109,7 @@ class PartIndex {
     bool all = true;  // every message is in the lists
   };
 
-  static constexpr unsigned all_parts = 3;
+  static constexpr unsigned kAllParts = 3;
 
   template <class Use>
   [[gnu::always_inline]] static void each(std::uint32_t parts, Use&& use) {
@@ -129,7 +129,7 @@ class PartIndex {
   }
 
   // Without a branch: which part a receive looks for cannot be predicted.
-  static std::uint64_t bits_of(unsigned part) { return compared_bits[part + 1]; }
+  static std::uint64_t bits_of(unsigned part) { return kComparedBits[part + 1]; }
 
   static bool same(unsigned part, Key a, Key b) {
     return (((a.place ^ b.place) & bits_of(part)) | (a.context ^ b.context)) == 0;
@@ -147,7 +147,7 @@ class PartIndex {
   void choose(std::uint32_t parts, std::uint32_t now);
   void link(Slots& slots, std::uint32_t parts, const std::vector<std::uint32_t>& order);
 
-  std::array<OfPart, all_parts> of_;
+  std::array<OfPart, kAllParts> of_;
   std::uint32_t used_ = 0;    // a bit for each part
   std::size_t bits_ = 0;      // of each part, a power of two
   unsigned shift_ = 0;        // from 32 bits of hash to a bit

@@ -6,7 +6,7 @@
 namespace hob::match::flat {
 
 void PartLists::make(std::size_t numbers, std::size_t expected, bool lone, std::size_t capacity) {
-  std::size_t heads = std::max(least_heads, lone ? lists_each * expected : expected);
+  std::size_t heads = std::max(kLeastHeads, lone ? kListsEach * expected : expected);
   heads = std::min(numbers, std::bit_ceil(heads));
   lone_ = lone;
   heads_ = static_cast<std::uint32_t>(heads);
@@ -16,7 +16,7 @@ void PartLists::make(std::size_t numbers, std::size_t expected, bool lone, std::
   if (links_.capacity() < links) links_.resize(links, 0);
   if (lone) {
     if (leads_.capacity() < heads) leads_.resize(heads, 0);
-    std::fill_n(leads_.data(), heads, none);
+    std::fill_n(leads_.data(), heads, kNone);
   } else {
     for (std::uint32_t head = 0; head < heads_; ++head) links_[head] = {head, head};
   }

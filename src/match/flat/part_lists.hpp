@@ -28,7 +28,7 @@ class PartLists {
   void extend(std::size_t capacity);
 
   /// There are so many slots that there should be more lists.
-  bool overfull() const { return listed_ > most_listed * heads_; }
+  bool overfull() const { return listed_ > kMostListed * heads_; }
 
   [[gnu::always_inline]] void add(std::uint32_t number, std::uint32_t slot) {
     ++listed_;
@@ -36,7 +36,7 @@ class PartLists {
     std::uint32_t head = head_of(number);
     if (lone_) {
       std::uint32_t& lead = leads_[head];
-      if (lead == none) {
+      if (lead == kNone) {
         lead = slot;
       } else {
         ring::add_to(lead, links, slot);
@@ -58,7 +58,7 @@ class PartLists {
     if (lone_) {
       std::uint32_t& lead = leads_[head_of(number)];
       if (lead == slot) {
-        lead = none;
+        lead = kNone;
       } else {
         ring::take_from(lead, links, slot);
       }
@@ -75,21 +75,21 @@ class PartLists {
     std::uint32_t head = head_of(number);
     if (lone_) {
       std::uint32_t lead = leads_[head];
-      return lead == none ? none : ring::oldest_of(lead);
+      return lead == kNone ? kNone : ring::oldest_of(lead);
     }
     std::uint32_t at = links_[head].next;
-    return at < heads_ ? none : at - heads_;
+    return at < heads_ ? kNone : at - heads_;
   }
 
   /// The oldest of a number's list for which `is(slot)`, or none.
   template <class Is>
   std::uint32_t find(std::uint32_t number, Is&& is) const {
     std::uint32_t first = oldest(number);
-    bool others = first != none && (!lone_ || ring::has_several(leads_[head_of(number)]));
-    for (std::uint32_t slot = first; slot != none; slot = others ? after(slot, first) : none) {
+    bool others = first != kNone && (!lone_ || ring::has_several(leads_[head_of(number)]));
+    for (std::uint32_t slot = first; slot != kNone; slot = others ? after(slot, first) : kNone) {
       if (is(slot)) return slot;
     }
-    return none;
+    return kNone;
   }
 
   /// Gives the memory back.
@@ -99,11 +99,11 @@ class PartLists {
   }
 
  private:
-  static constexpr std::size_t least_heads = 32;
+  static constexpr std::size_t kLeastHeads = 32;
   // With so many slots for each list, most slots that a search meets are not what it wants.
-  static constexpr std::uint32_t most_listed = 4;
+  static constexpr std::uint32_t kMostListed = 4;
   // Lone: so many lists for each slot that few share one.
-  static constexpr std::size_t lists_each = 4;
+  static constexpr std::size_t kListsEach = 4;
 
   std::uint32_t head_of(std::uint32_t number) const { return number >> head_shift_; }
   /// Where the slots' links begin.
@@ -111,8 +111,8 @@ class PartLists {
   /// The next of a list, or none behind the last.
   std::uint32_t after(std::uint32_t slot, std::uint32_t first) const {
     std::uint32_t next = links_[first_link() + slot].next;
-    if (lone_) return next == first ? none : next;
-    return next < heads_ ? none : next - heads_;
+    if (lone_) return next == first ? kNone : next;
+    return next < heads_ ? kNone : next - heads_;
   }
 
   bool lone_ = false;

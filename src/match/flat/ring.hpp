@@ -14,21 +14,23 @@ struct Link {
 /// slot alone has no links, so nothing is touched but this.
 namespace ring {
 
-inline constexpr std::uint32_t several = std::uint32_t{1} << 31;
+inline constexpr std::uint32_t kSeveral = std::uint32_t{1} << 31;
 
 /// The oldest.
 [[gnu::always_inline]] inline std::uint32_t oldest_of(std::uint32_t lead) {
-  return lead & ~several;
+  return lead & ~kSeveral;
 }
 
 /// Whether there are others.
-[[gnu::always_inline]] inline bool has_several(std::uint32_t lead) { return (lead & several) != 0; }
+[[gnu::always_inline]] inline bool has_several(std::uint32_t lead) {
+  return (lead & kSeveral) != 0;
+}
 
 /// Adds a slot as the youngest. `links`: by slot.
 [[gnu::always_inline]] inline void add_to(std::uint32_t& lead, Link* links, std::uint32_t slot) {
   std::uint32_t oldest = oldest_of(lead);
   if (!has_several(lead)) {
-    lead |= several;
+    lead |= kSeveral;
     links[oldest] = {oldest, oldest};
   }
   std::uint32_t last = links[oldest].prev;
@@ -44,7 +46,7 @@ inline constexpr std::uint32_t several = std::uint32_t{1} << 31;
   oldest = oldest == slot ? link.next : oldest;
   links[link.prev].next = link.next;
   links[link.next].prev = link.prev;
-  lead = oldest | (links[oldest].next != oldest ? several : 0);
+  lead = oldest | (links[oldest].next != oldest ? kSeveral : 0);
 }
 
 }  // namespace ring

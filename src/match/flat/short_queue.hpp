@@ -13,7 +13,7 @@ namespace hob::match::flat {
 /// with cold caches, misses only the lines of the entries.
 class ShortQueue {
  public:
-  static constexpr std::uint32_t most = 8;
+  static constexpr std::uint32_t kMost = 8;
 
   struct alignas(32) Entry {
     std::uint64_t place;  ///< with context: the key
@@ -32,18 +32,18 @@ class ShortQueue {
   const Entry& operator[](std::uint32_t i) const { return entries_[i]; }
 
   /// Whether append() needs a renumber() before.
-  bool numbers_used_up() const { return next_sequence_ == none; }
+  bool numbers_used_up() const { return next_sequence_ == kNone; }
 
   /// Gives new sequence numbers from 0 on, in the same order.
   void renumber() {
-    std::array<std::uint32_t, most> order{};
+    std::array<std::uint32_t, kMost> order{};
     std::uint32_t count = 0;
     each_in_order([&](std::uint32_t i) { order[count++] = i; });
     for (std::uint32_t i = 0; i < count; ++i) entries_[order[i]].sequence = i;
     next_sequence_ = count;
   }
 
-  /// While there are less than `most`, and numbers. Returns its number, which it keeps.
+  /// While there are less than `kMost`, and numbers. Returns its number, which it keeps.
   [[gnu::always_inline]] std::uint32_t append(Key key, std::uint64_t bits, void* item) {
     auto i = static_cast<std::uint32_t>(std::countr_one(live_));
     entries_[i] = {key.place, bits, item, key.context, next_sequence_++};
@@ -90,7 +90,7 @@ class ShortQueue {
 
  private:
   [[gnu::always_inline]] std::uint32_t oldest_of(std::uint32_t some) const {
-    if (some == 0) return none;
+    if (some == 0) return kNone;
     auto best = static_cast<std::uint32_t>(std::countr_zero(some));
     for (some &= some - 1; some != 0; some &= some - 1) {
       auto i = static_cast<std::uint32_t>(std::countr_zero(some));
@@ -101,7 +101,7 @@ class ShortQueue {
 
   std::uint32_t live_ = 0;  // a bit for each entry
   std::uint32_t next_sequence_;
-  std::array<Entry, most> entries_{};
+  std::array<Entry, kMost> entries_{};
 };
 
 }  // namespace hob::match::flat

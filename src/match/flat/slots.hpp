@@ -9,7 +9,7 @@
 
 namespace hob::match::flat {
 
-inline constexpr std::uint32_t none = 0xffffffff;
+inline constexpr std::uint32_t kNone = 0xffffffff;
 
 /// An envelope in the two words that are compared.
 struct Key {
@@ -32,25 +32,25 @@ struct Key {
 
 /// Wildcards are numbers: bit 0 the source, bit 1 the tag. This is the bits of a key's place that
 /// count with them.
-inline constexpr std::array<std::uint64_t, 4> compared_bits = {~std::uint64_t{0}, 0xffffffff,
+inline constexpr std::array<std::uint64_t, 4> kComparedBits = {~std::uint64_t{0}, 0xffffffff,
                                                                ~std::uint64_t{0xffffffff}, 0};
 
 /// A place with both wildcards.
-inline constexpr std::uint64_t wild_place = Key::of({0, any_source, any_tag}).place;
+inline constexpr std::uint64_t kWildPlace = Key::of({0, kAnySource, kAnyTag}).place;
 
 /// Which wildcards a key has.
 [[gnu::always_inline]] inline unsigned wildcards_of(Key key) {
-  if ((key.place & wild_place) == 0) [[likely]] {  // one test for almost all keys
+  if ((key.place & kWildPlace) == 0) [[likely]] {  // one test for almost all keys
     return 0;
   }
-  return static_cast<unsigned>(static_cast<std::int32_t>(key.source()) == any_source) |
-         static_cast<unsigned>(static_cast<std::int32_t>(key.tag()) == any_tag) << 1;
+  return static_cast<unsigned>(static_cast<std::int32_t>(key.source()) == kAnySource) |
+         static_cast<unsigned>(static_cast<std::int32_t>(key.tag()) == kAnyTag) << 1;
 }
 
 /// What a receive with these wildcards looks like that takes messages with this key.
 [[gnu::always_inline]] inline Key with_wildcards(Key key, unsigned wildcards) {
-  std::uint64_t bits = compared_bits[wildcards];
-  return {(key.place & bits) | (wild_place & ~bits), key.context};
+  std::uint64_t bits = kComparedBits[wildcards];
+  return {(key.place & bits) | (kWildPlace & ~bits), key.context};
 }
 
 /// Mixes a communicator and the source, the tag or none of the two (`bits`: where they are in a
@@ -69,13 +69,13 @@ struct Slot {
   std::uint32_t sequence;  ///< place in the order, and the parts' lists; 0 if the slot is free
 
   /// The lower bits of a sequence number are those of the parts' lists that a message is in.
-  static constexpr std::uint32_t sequence_step = 8;
-  static constexpr std::uint32_t all_lists = sequence_step - 1;
+  static constexpr std::uint32_t kSequenceStep = 8;
+  static constexpr std::uint32_t kAllLists = kSequenceStep - 1;
   /// Behind the last sequence number.
-  static constexpr std::uint32_t sequence_end = none & ~all_lists;
+  static constexpr std::uint32_t kSequenceEnd = kNone & ~kAllLists;
 
   Key key() const { return {place, context}; }
-  std::uint32_t lists() const { return sequence & all_lists; }
+  std::uint32_t lists() const { return sequence & kAllLists; }
 };
 static_assert(sizeof(Slot) == 24);
 
@@ -93,7 +93,7 @@ class Slots {
   /// A slot, or none: then grow() before.
   [[gnu::always_inline]] std::uint32_t allocate() {
     std::uint32_t i = free_;
-    if (i != none) {
+    if (i != kNone) {
       free_ = slots_[i].context;
     } else if (unused_ != slots_.capacity()) {
       i = unused_++;
@@ -109,7 +109,7 @@ class Slots {
 
   /// No slot is in use any more: hand them out from the start again, in order of address.
   void reset() {
-    free_ = none;
+    free_ = kNone;
     unused_ = 0;
   }
 
@@ -134,7 +134,7 @@ class Slots {
  private:
   Array<Slot> slots_;
   Array<Link> rings_;
-  std::uint32_t free_ = none;
+  std::uint32_t free_ = kNone;
   std::uint32_t unused_ = 0;
 };
 

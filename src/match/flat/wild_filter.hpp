@@ -48,12 +48,12 @@ class WildFilter {
   }
 
  private:
-  static constexpr std::size_t least_room = 64;
-  static constexpr std::size_t bits_each = 32;
-  static constexpr std::size_t most_bits = std::size_t{1} << 31;
+  static constexpr std::size_t kLeastRoom = 64;
+  static constexpr std::size_t kBitsEach = 32;
+  static constexpr std::size_t kMostBits = std::size_t{1} << 31;
 
   std::size_t bit_of(Key key, unsigned wildcards) const {
-    return part_hash_of(key, compared_bits[wildcards]) >> shift_;
+    return part_hash_of(key, kComparedBits[wildcards]) >> shift_;
   }
 
   void set(Key receive) {

@@ -225,8 +225,8 @@ std::uint32_t data_bytes_of(ghost::Element element) {
 std::optional<ghost::Element> element_of(MPI_Datatype type) { return elements().get(type); }
 
 bool combines(ghost::Element element, unsigned operation) {
-  return element.type != kUnknownType || operation == ghost::operation_replace ||
-         operation == ghost::operation_no_op;
+  return element.type != kUnknownType || operation == ghost::kOperationReplace ||
+         operation == ghost::kOperationNoOp;
 }
 
 void forget_element(MPI_Datatype type) { elements().forget(type); }

@@ -68,7 +68,7 @@ void say_goodbye(const GhostWorld& world) {
   std::memcpy(message, &header, sizeof header);
   std::memcpy(message + sizeof header, &record, sizeof record);
   for (const int ghost : world.own_ghosts())
-    real::Send(message, sizeof message, MPI_BYTE, ghost, ghost::request_tag, world.internal_comm);
+    real::Send(message, sizeof message, MPI_BYTE, ghost, ghost::kRequestTag, world.internal_comm);
 }
 
 void await_end(const GhostWorld& world, GhostStatus& status) {

@@ -61,12 +61,12 @@ class Inbox {
 
  private:
   struct Slot {
-    std::unique_ptr<std::byte[]> buffer = std::make_unique<std::byte[]>(ghost::message_bytes);
+    std::unique_ptr<std::byte[]> buffer = std::make_unique<std::byte[]>(ghost::kMessageBytes);
     MPI_Request request = MPI_REQUEST_NULL;
   };
   void post(Slot& slot) {
-    real::Irecv(slot.buffer.get(), static_cast<int>(ghost::message_bytes), MPI_BYTE, MPI_ANY_SOURCE,
-                static_cast<int>(ghost::request_tag), comm_, &slot.request);
+    real::Irecv(slot.buffer.get(), static_cast<int>(ghost::kMessageBytes), MPI_BYTE, MPI_ANY_SOURCE,
+                static_cast<int>(ghost::kRequestTag), comm_, &slot.request);
   }
   MPI_Comm comm_;
   std::array<Slot, tuning::ghost::kInboxSlots> slots_;

@@ -54,8 +54,8 @@ class Channel final : public CompletionObserver {
   }
 
   match::Envelope envelope(int source, int tag) const {
-    return {context, source == MPI_ANY_SOURCE ? match::any_source : source,
-            tag == MPI_ANY_TAG ? match::any_tag : tag};
+    return {context, source == MPI_ANY_SOURCE ? match::kAnySource : source,
+            tag == MPI_ANY_TAG ? match::kAnyTag : tag};
   }
 
   /// One more receive waits at the library, and Hob will hear of its end.

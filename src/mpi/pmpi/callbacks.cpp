@@ -79,7 +79,7 @@ class Handlers {
       Handler<Object> there = of_program[i].load(std::memory_order_relaxed);
       if (there && there != handler) continue;
       of_program[i].store(handler, std::memory_order_release);
-      return functions[i];
+      return kFunctions[i];
     }
     return handler;
   }
@@ -108,7 +108,7 @@ class Handlers {
 
   static inline std::mutex lock;
   static inline std::array<std::atomic<Handler<Object>>, kHandlers> of_program{};
-  static constexpr std::array<Handler<Object>, kHandlers> functions =
+  static constexpr std::array<Handler<Object>, kHandlers> kFunctions =
       all(std::make_index_sequence<kHandlers>());
 };
 

@@ -29,7 +29,7 @@ namespace {
 
 /// How many variables are Hob's.
 int own_count() { return static_cast<int>(all_counters().size()); }
-constexpr std::string_view prefix = "hob_";
+constexpr std::string_view kPrefix = "hob_";
 
 bool is_own(int index) { return 0 <= index && index < own_count(); }
 int library_index(int index) { return index < own_count() ? index : index - own_count(); }
@@ -144,7 +144,7 @@ HOB_EXPORT int MPI_T_pvar_get_info(int index, char* name, int* name_length, int*
   }
   if (const int result = initialised(); result != MPI_SUCCESS) return result;
   const auto& row = info_of(index);
-  give(std::string(prefix).append(row.name), name, name_length);
+  give(std::string(kPrefix).append(row.name), name, name_length);
   give(row.help, text, text_length);
   give(static_cast<int>(MPI_T_VERBOSITY_USER_BASIC), verbosity);
   give(class_of(index), var_class);
@@ -158,9 +158,9 @@ HOB_EXPORT int MPI_T_pvar_get_info(int index, char* name, int* name_length, int*
 }
 
 HOB_EXPORT int MPI_T_pvar_get_index(const char* name, int var_class, int* index) {
-  if (name && index && std::string_view(name).starts_with(prefix)) {
+  if (name && index && std::string_view(name).starts_with(kPrefix)) {
     if (const int result = initialised(); result != MPI_SUCCESS) return result;
-    const int own = find_counter(std::string_view(name).substr(prefix.size()));
+    const int own = find_counter(std::string_view(name).substr(kPrefix.size()));
     if (own >= 0 && class_of(own) == var_class) {
       *index = own;
       return MPI_SUCCESS;

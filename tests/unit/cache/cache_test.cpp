@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, AnyPolicy,
                          [](const auto& p) { return std::string(policy_name(p.param)); });
 
 TEST(PolicyNames, ParseBack) {
-  for (const std::string_view name : policy_names) {
+  for (const std::string_view name : kPolicyNames) {
     ASSERT_TRUE(parse_policy(name).has_value());
     EXPECT_EQ(policy_name(*parse_policy(name)), name);
   }
@@ -489,8 +489,8 @@ TEST(Occupancy, SeriesStaysBounded) {
   const auto cache = Cache::create(fixed(Policy::standard, 64, 1 << 14));
   for (std::uint64_t i = 0; i < 200000; ++i) get(*cache, {0, i % 100 * 64, 0}, 64);
   const auto& points = cache->stats().occupancy.points();
-  EXPECT_GT(points.size(), OccupancySeries::max_points / 4);
-  EXPECT_LE(points.size(), OccupancySeries::max_points);
+  EXPECT_GT(points.size(), OccupancySeries::kMaxPoints / 4);
+  EXPECT_LE(points.size(), OccupancySeries::kMaxPoints);
   for (std::size_t i = 1; i < points.size(); ++i) EXPECT_LT(points[i - 1].get, points[i].get);
   EXPECT_GT(points.back().get, 190000u);
 }

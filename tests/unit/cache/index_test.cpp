@@ -121,7 +121,7 @@ TEST(CuckooIndex, FourFunctionsSpreadEvenlyAndDiffer) {
   int equal = 0;
   for (std::uint64_t i = 0; i < 10000; ++i) {
     std::set<std::uint64_t> places;
-    for (std::uint32_t f = 0; f < CuckooIndex::functions; ++f) {
+    for (std::uint32_t f = 0; f < CuckooIndex::kFunctions; ++f) {
       const std::uint64_t place = index.position(mix(i * 64, 0), f);
       ASSERT_LT(place, 100u);
       places.insert(place);

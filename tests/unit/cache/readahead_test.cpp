@@ -93,7 +93,7 @@ TEST(Block, PartsAreSixtyFourths) {
   EXPECT_EQ(block_parts(8, 252, 4), std::uint64_t{1} << 63);
   EXPECT_EQ(block_parts(20, 0, mega), ~std::uint64_t{0});
   EXPECT_EQ(bytes_of_parts(16, 7), 3 * kilo);
-  for (std::uint32_t shift = min_block_shift; shift <= max_block_shift; ++shift) {
+  for (std::uint32_t shift = kMinBlockShift; shift <= kMaxBlockShift; ++shift) {
     EXPECT_TRUE(is_block(block_layout(shift)));
     EXPECT_EQ(block_shift(block_layout(shift)), shift);
   }
@@ -103,7 +103,7 @@ TEST(Block, PartsAreSixtyFourths) {
 
 TEST(MissShadow, RemembersAsManyBlocksAsFit) {
   MissShadow shadow;
-  ASSERT_TRUE(shadow.set_capacity(8 * kilo, 64, MissShadow::most));
+  ASSERT_TRUE(shadow.set_capacity(8 * kilo, 64, MissShadow::kMost));
   EXPECT_FALSE(shadow.note(2, 1, 5).here);
   EXPECT_TRUE(shadow.note(2, 1, 5).here);
   EXPECT_FALSE(shadow.note(2, 2, 5).here) << "another target";
@@ -122,7 +122,7 @@ TEST(MissShadow, RemembersAsManyBlocksAsFit) {
 
 TEST(MissShadow, FindsSomeOfALoopOverMoreThanFits) {
   MissShadow shadow;
-  ASSERT_TRUE(shadow.set_capacity(64 * kilo, 64, MissShadow::most));
+  ASSERT_TRUE(shadow.set_capacity(64 * kilo, 64, MissShadow::kMost));
   std::uint32_t here = 0;
   for (int round = 0; round < 10; ++round)
     for (std::uint64_t n = 0; n < 2000; ++n) here += shadow.note(0, 1, n).here ? 1 : 0;

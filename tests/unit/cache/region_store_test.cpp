@@ -22,28 +22,28 @@ class AnyStore : public testing::Test {
   void check(Store& store, const std::map<std::uint32_t, std::uint64_t>& taken) {
     if (taken.empty()) return;
     std::uint32_t r = taken.begin()->first;
-    while (store.prev(r) != none) r = store.prev(r);
+    while (store.prev(r) != kNone) r = store.prev(r);
     ASSERT_EQ(store.offset(r), 0u);
     std::uint64_t used = 0;
     std::size_t regions = 0;
     bool was_free = false;
-    for (; r != none; r = store.next(r)) {
+    for (; r != kNone; r = store.next(r)) {
       ASSERT_FALSE(was_free && store.is_free(r)) << "neighbours not merged";
       was_free = store.is_free(r);
       if (!was_free) {
         ASSERT_TRUE(taken.contains(r));
-        ASSERT_EQ(store.offset(r) % Store::grain, 0u);
+        ASSERT_EQ(store.offset(r) % Store::kGrain, 0u);
         ASSERT_GE(store.size(r), taken.at(r));
         used += store.size(r);
         ++regions;
         std::uint64_t adjacent = 0;
-        if (store.prev(r) != none && store.is_free(store.prev(r)))
+        if (store.prev(r) != kNone && store.is_free(store.prev(r)))
           adjacent += store.size(store.prev(r));
-        if (store.next(r) != none && store.is_free(store.next(r)))
+        if (store.next(r) != kNone && store.is_free(store.next(r)))
           adjacent += store.size(store.next(r));
         ASSERT_EQ(store.adjacent_free(r), adjacent);
       }
-      if (store.next(r) != none) {
+      if (store.next(r) != kNone) {
         ASSERT_EQ(store.offset(r) + store.size(r), store.offset(store.next(r)));
         ASSERT_EQ(store.prev(store.next(r)), r);
       }
@@ -66,7 +66,7 @@ TYPED_TEST(AnyStore, RandomAllocations) {
         random.below(10) == 0 ? 1 + random.below(20000) : 1 + random.below(500);
     const std::uint64_t what = random.below(10);
     if (what < 5) {
-      if (const std::uint32_t r = store.allocate(size, i); r != none) {
+      if (const std::uint32_t r = store.allocate(size, i); r != kNone) {
         ASSERT_FALSE(taken.contains(r));
         ASSERT_EQ(store.owner(r), i);
         taken[r] = size;
@@ -94,11 +94,11 @@ TYPED_TEST(AnyStore, WhatIsGivenBackIsOnePieceAgain) {
   ASSERT_TRUE(store.init(1 << 16, 1 << 16, 2000));
   std::vector<std::uint32_t> regions;
   for (std::uint32_t i = 0; i < 1024; ++i) regions.push_back(store.allocate(64, i));
-  EXPECT_EQ(store.allocate(1, 5000), none);
+  EXPECT_EQ(store.allocate(1, 5000), kNone);
   for (std::size_t i = 0; i < regions.size(); i += 2) store.release(regions[i]);
-  EXPECT_EQ(store.allocate(65, 5000), none) << "only single lines are free";
+  EXPECT_EQ(store.allocate(65, 5000), kNone) << "only single lines are free";
   for (std::size_t i = 1; i < regions.size(); i += 2) store.release(regions[i]);
-  EXPECT_NE(store.allocate(1 << 16, 5000), none);
+  EXPECT_NE(store.allocate(1 << 16, 5000), kNone);
 }
 
 TYPED_TEST(AnyStore, CapacityGrowsAndShrinksAroundWhatIsThere) {
@@ -117,12 +117,12 @@ TYPED_TEST(AnyStore, CapacityGrowsAndShrinksAroundWhatIsThere) {
   EXPECT_FALSE(store.set_capacity(49 * 640, note)) << "less than what is used";
   EXPECT_TRUE(store.set_capacity(50 * 640, note));
   EXPECT_GT(moved.size(), 40u);
-  EXPECT_EQ(store.allocate(1, 999), none);
+  EXPECT_EQ(store.allocate(1, 999), kNone);
   for (const auto& [owner, region] : region_of)
     for (int k = 0; k < 640; ++k)
       ASSERT_EQ(static_cast<std::uint32_t>(store.data(region)[k]), owner);
   EXPECT_TRUE(store.set_capacity(1 << 20, note));
-  EXPECT_NE(store.allocate(500000, 999), none);
+  EXPECT_NE(store.allocate(500000, 999), kNone);
 }
 
 TEST(BestFit, TakesTheSmallestThatFits) {
@@ -142,10 +142,10 @@ TEST(SegregatedFit, LargeSizesAreFound) {
   ASSERT_TRUE(store.init(std::uint64_t{1} << 26, std::uint64_t{1} << 26, 100));
   const std::uint32_t a = store.allocate((std::uint64_t{1} << 25) - 64, 1);
   const std::uint32_t b = store.allocate((std::uint64_t{1} << 25) - 64, 2);
-  ASSERT_NE(a, none);
-  ASSERT_NE(b, none);
+  ASSERT_NE(a, kNone);
+  ASSERT_NE(b, kNone);
   store.release(a);
-  EXPECT_NE(store.allocate((std::uint64_t{1} << 25) - 64, 3), none);
+  EXPECT_NE(store.allocate((std::uint64_t{1} << 25) - 64, 3), kNone);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST(Segments, CoverEveryTargetOnGrainBordersAndBalance) {
       std::uint64_t at = 0;
       for (const auto& piece : segments.pieces(t)) {
         EXPECT_EQ(piece.begin, at);
-        EXPECT_EQ(piece.begin % Segments::grain, 0U);
+        EXPECT_EQ(piece.begin % Segments::kGrain, 0U);
         EXPECT_GE(piece.ghost, last);  // segments are in memory order
         last = piece.ghost;
         load[piece.ghost] += piece.end - piece.begin;
@@ -39,7 +39,7 @@ TEST(Segments, CoverEveryTargetOnGrainBordersAndBalance) {
     }
     const std::uint64_t total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
     for (const std::uint64_t bytes : load) {
-      EXPECT_LE(bytes, total / ghosts + Segments::grain * (sizes.size() + ghosts) + ghosts);
+      EXPECT_LE(bytes, total / ghosts + Segments::kGrain * (sizes.size() + ghosts) + ghosts);
     }
   }
 }

@@ -104,7 +104,7 @@ class End final : public Transport {
 
   /// The next request of this origin, for a ghost's loop.
   bool request(int origin, std::vector<std::byte>& data) {
-    return network_.take({rank_, origin, request_tag}, data);
+    return network_.take({rank_, origin, kRequestTag}, data);
   }
 
  private:

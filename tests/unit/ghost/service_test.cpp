@@ -106,7 +106,7 @@ TEST_P(Service, OneOriginAgainstAModel) {
           origin.flush_local(peer);
           const Local again{reinterpret_cast<std::byte*>(second.data()), mine};
           ASSERT_TRUE(
-              origin.get_accumulate(peer, again, into, to, int64_element, operation_replace));
+              origin.get_accumulate(peer, again, into, to, int64_element, kOperationReplace));
           origin.flush(peer);
           for (std::size_t i = 0; i < count; ++i) {
             ASSERT_EQ(got(i), *cells[i] + sent(i)) << i;

@@ -9,7 +9,7 @@ namespace {
 
 TEST(Wire, ReadsBackWhatWasWritten) {
   std::mt19937 random(4);
-  std::vector<std::byte> buffer(message_bytes);
+  std::vector<std::byte> buffer(kMessageBytes);
   for (int round = 0; round < 200; ++round) {
     Writer writer;
     writer.open(buffer.data());

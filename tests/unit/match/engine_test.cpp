@@ -51,18 +51,18 @@ TEST_P(EveryStrategy, MatchesByCommunicatorSourceAndTag) {
   EXPECT_EQ(engine_->arrive({1, 2, 3}, item(23)).request, item(10));
   EXPECT_EQ(engine_->posted_length(), 0u);
   EXPECT_EQ(engine_->unexpected_length(), 3u);
-  EXPECT_EQ(engine_->post({1, any_source, any_tag}, item(11)).message, item(21));
-  EXPECT_EQ(engine_->post({1, any_source, any_tag}, item(12)).message, item(22));
-  EXPECT_EQ(engine_->post({1, any_source, any_tag}, item(13)).message, nullptr);
+  EXPECT_EQ(engine_->post({1, kAnySource, kAnyTag}, item(11)).message, item(21));
+  EXPECT_EQ(engine_->post({1, kAnySource, kAnyTag}, item(12)).message, item(22));
+  EXPECT_EQ(engine_->post({1, kAnySource, kAnyTag}, item(13)).message, nullptr);
 }
 
 TEST_P(EveryStrategy, TakesTheOldestReceiveAmongAllWildcards) {
   for (std::uintptr_t filler = 0; filler < 100; ++filler)
     engine_->post({0, 9, 9}, item(filler + 1));
-  engine_->post({0, any_source, 5}, item(201));
-  engine_->post({0, 4, any_tag}, item(202));
+  engine_->post({0, kAnySource, 5}, item(201));
+  engine_->post({0, 4, kAnyTag}, item(202));
   engine_->post({0, 4, 5}, item(203));
-  engine_->post({0, any_source, any_tag}, item(204));
+  engine_->post({0, kAnySource, kAnyTag}, item(204));
   for (std::uintptr_t expected : {201, 202, 203, 204}) {
     EXPECT_EQ(engine_->arrive({0, 4, 5}, item(300)).request, item(expected));
   }
@@ -103,7 +103,7 @@ TEST_P(EveryStrategy, SurvivesAFloodAndGoesOn) {
   EXPECT_EQ(engine_->unexpected_length(), flood);
   EXPECT_LT(engine_->memory_bytes(), flood * 144);
   for (std::uintptr_t i = 1; i <= flood; ++i) {
-    ASSERT_EQ(engine_->post({0, any_source, any_tag}, item(1)).message, item(i));
+    ASSERT_EQ(engine_->post({0, kAnySource, kAnyTag}, item(1)).message, item(i));
   }
   engine_->post({0, 1, 1}, item(4));
   EXPECT_EQ(engine_->arrive({0, 1, 1}, item(5)).request, item(4));
@@ -125,7 +125,7 @@ TEST(Flat, GivesBackTheMemoryOfAFlood) {
   }
   EXPECT_LT(engine->memory_bytes(), 96u << 20);
   for (std::uintptr_t i = 1; i <= 1000000; ++i) {
-    ASSERT_EQ(engine->post({0, 1, any_tag}, item(1)).message, item(i));
+    ASSERT_EQ(engine->post({0, 1, kAnyTag}, item(1)).message, item(i));
   }
   EXPECT_EQ(engine->memory_bytes(), 0u);
 }
@@ -134,7 +134,7 @@ TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
   using Receives = flat::FlatQueue<flat::Side::receives>;
   using Messages = flat::FlatQueue<flat::Side::messages>;
   Memory memory(nullptr);
-  Receives receives(memory, flat::Slot::sequence_end - 1000 * flat::Slot::sequence_step);
+  Receives receives(memory, flat::Slot::kSequenceEnd - 1000 * flat::Slot::kSequenceStep);
   Messages messages(memory);
   receives.pair_with(messages);
   messages.pair_with(receives);
@@ -144,10 +144,10 @@ TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
   auto take = [&](Envelope envelope) {
     return receives.take_or_queue(flat::Key::of(envelope), item(3)).request;
   };
-  append({0, any_source, 7}, item(1));
+  append({0, kAnySource, 7}, item(1));
   for (std::uintptr_t i = 0; i < 3000; ++i) {
     append({0, 1, static_cast<std::int32_t>(i % 100 + 100)}, item(i + 10));
-    append({static_cast<std::uint32_t>(i % 3), 2, any_tag}, item(i + 10000));
+    append({static_cast<std::uint32_t>(i % 3), 2, kAnyTag}, item(i + 10000));
   }
   append({0, 3, 7}, item(2));
   EXPECT_EQ(take({0, 3, 7}), item(1));
@@ -165,17 +165,17 @@ TEST(Flat, KeepsPartsListsWhenSequenceNumbersRunOut) {
   using Messages = flat::FlatQueue<flat::Side::messages>;
   Memory memory(nullptr);
   Receives receives(memory);
-  Messages messages(memory, flat::Slot::sequence_end - 100 * flat::Slot::sequence_step);
+  Messages messages(memory, flat::Slot::kSequenceEnd - 100 * flat::Slot::kSequenceStep);
   receives.pair_with(messages);
   messages.pair_with(receives);
   auto take = [&](Envelope want) {
     return messages.take_or_queue(flat::Key::of(want), item(1)).message;
   };
   for (std::uintptr_t i = 0; i < 40; ++i) messages.append(flat::Key::of({0, 1, 7}), item(i + 10));
-  EXPECT_EQ(take({0, any_source, 7}), item(10));
+  EXPECT_EQ(take({0, kAnySource, 7}), item(10));
   for (std::uintptr_t i = 40; i < 400; ++i) messages.append(flat::Key::of({0, 2, 7}), item(i + 10));
   for (std::uintptr_t i = 1; i < 400; i += 2) {
-    ASSERT_EQ(take({0, any_source, 7}), item(i + 10));
+    ASSERT_EQ(take({0, kAnySource, 7}), item(i + 10));
     if (i == 399) break;
     ASSERT_EQ(take({0, i < 39 ? 1 : 2, 7}), item(i + 11));
   }
@@ -187,15 +187,15 @@ TEST(Flat, LeavesMessagesThatNobodySearchesOutOfPartsLists) {
   flat::Slots slots(memory);
   flat::PartIndex parts(memory);
   constexpr auto by_tag = flat::PartIndex::by_tag;
-  auto with_tag = [](std::int32_t tag) { return flat::Key::of({3, any_source, tag}); };
+  auto with_tag = [](std::int32_t tag) { return flat::Key::of({3, kAnySource, tag}); };
   std::deque<std::uint32_t> queued;
-  std::uint32_t now = flat::Slot::sequence_step;
+  std::uint32_t now = flat::Slot::kSequenceStep;
   auto arrive = [&](std::int32_t tag) {
     if (slots.used() == slots.capacity()) slots.grow();
     std::uint32_t slot = slots.allocate();
     auto key = flat::Key::of({3, static_cast<std::int32_t>(now % 1000), tag});
     slots[slot] = {item(1), key.place, key.context, now};
-    now += flat::Slot::sequence_step;
+    now += flat::Slot::kSequenceStep;
     if (parts.any()) parts.append(slots, slot, key);
     queued.push_back(slot);
     return slot;
@@ -252,9 +252,9 @@ TEST(Flat, FindsTheOldestInListsMadeForOneMessageEach) {
   flat::PartIndex parts(memory);
   constexpr auto by_source = flat::PartIndex::by_source;
   constexpr std::int32_t searched = 24;  // so many that some share a list
-  auto from = [](std::int32_t source) { return flat::Key::of({3, source, any_tag}); };
+  auto from = [](std::int32_t source) { return flat::Key::of({3, source, kAnyTag}); };
   std::deque<std::uint32_t> queued;
-  std::uint32_t now = flat::Slot::sequence_step;
+  std::uint32_t now = flat::Slot::kSequenceStep;
   auto arrive = [&](std::int32_t source) {
     if (slots.used() == slots.capacity()) {
       slots.grow();
@@ -263,7 +263,7 @@ TEST(Flat, FindsTheOldestInListsMadeForOneMessageEach) {
     std::uint32_t slot = slots.allocate();
     auto key = flat::Key::of({3, source, static_cast<std::int32_t>(now)});
     slots[slot] = {item(1), key.place, key.context, now};
-    now += flat::Slot::sequence_step;
+    now += flat::Slot::kSequenceStep;
     if (parts.any()) parts.append(slots, slot, key);
     queued.push_back(slot);
   };
@@ -278,14 +278,14 @@ TEST(Flat, FindsTheOldestInListsMadeForOneMessageEach) {
       parts.make(slots, by_source, from(source), {queued.begin(), queued.end()}, now);
       ++made;
     }
-    std::uint32_t expected = flat::none;
+    std::uint32_t expected = flat::kNone;
     for (std::uint32_t slot : queued) {
       if (slots[slot].key().source() != static_cast<std::uint32_t>(source)) continue;
       expected = slot;
       break;
     }
     std::uint32_t look = parts.look(slots, by_source, from(source));
-    if (look != flat::PartIndex::unsure) {
+    if (look != flat::PartIndex::kUnsure) {
       EXPECT_EQ(look, expected);
       ++looked;
     }
@@ -310,7 +310,7 @@ TEST(Flat, FindsTheOldestInListsMadeForOneMessageEach) {
     if (any(2) == 0 && queued.size() < 1060) {
       arrive(any(searched));
     } else if (any(3) != 0) {
-      if (std::uint32_t slot = check(any(searched)); slot != flat::none) take(slot);
+      if (std::uint32_t slot = check(any(searched)); slot != flat::kNone) take(slot);
     } else {
       take(queued[static_cast<std::size_t>(any(static_cast<std::int32_t>(queued.size())))]);
       arrive(1000 + any(1000));
@@ -337,7 +337,7 @@ TEST(Flat, KeepsAShortQueuesOrderWhenNumbersRunOut) {
     std::vector<std::uint32_t> seen;
     queue.each_in_order([&](std::uint32_t each) { seen.push_back(each); });
     ASSERT_EQ(seen, all) << i;
-    if (order.size() == flat::ShortQueue::most - 1) {
+    if (order.size() == flat::ShortQueue::kMost - 1) {
       queue.remove(order[i % order.size()]);
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(i % order.size()));
     }
@@ -396,7 +396,7 @@ TEST(Flat, FindsMessagesByPartInEachPhaseAgain) {
       }
       bool searching = phase != 2;  // a phase without wildcards gives the lists up
       for (std::uintptr_t i = 0; i < length; ++i) {
-        Envelope want{0, searching ? any_source : static_cast<std::int32_t>(i % 7), 3};
+        Envelope want{0, searching ? kAnySource : static_cast<std::int32_t>(i % 7), 3};
         ASSERT_EQ(engine->post(want, item(999)).message, item(i + 1)) << phase << ' ' << length;
       }
       ASSERT_EQ(engine->unexpected_length(), 0u);
@@ -411,7 +411,7 @@ TEST(Flat, FindsNoMessageThatIsGoneByPart) {
   };
   auto take = [&](int count, std::int32_t tag) {
     for (int i = 0; i < count; ++i) {
-      ASSERT_NE(engine->post({0, any_source, tag}, item(6)).message, nullptr);
+      ASSERT_NE(engine->post({0, kAnySource, tag}, item(6)).message, nullptr);
     }
   };
   arrive(1, 3);
@@ -422,17 +422,17 @@ TEST(Flat, FindsNoMessageThatIsGoneByPart) {
   arrive(2, 3);  // a short queue, in slots that were neighbours of others
   take(2, 3);
   arrive(3, 9);
-  EXPECT_FALSE(engine->probe({0, any_source, 3}).has_value());
-  EXPECT_EQ(engine->post({0, any_source, 3}, item(7)).message, nullptr);
+  EXPECT_FALSE(engine->probe({0, kAnySource, 3}).has_value());
+  EXPECT_EQ(engine->post({0, kAnySource, 3}, item(7)).message, nullptr);
   EXPECT_EQ(engine->arrive({0, 2, 3}, item(8)).request, item(7));
 }
 
 TEST(Flat, KeepsTheOrderOfOldReceivesForever) {
   // Two receives stay while many come and go, in several communicators that share the slots.
   auto engine = make_engine({});
-  engine->post({0, any_source, 7}, item(1));
+  engine->post({0, kAnySource, 7}, item(1));
   for (std::uintptr_t i = 0; i < 200; ++i) engine->post({0, 1, 100}, item(5));
-  engine->post({0, 3, any_tag}, item(2));
+  engine->post({0, 3, kAnyTag}, item(2));
   for (std::uintptr_t i = 0; i < 50000; ++i) {
     auto context = static_cast<std::uint32_t>(i % 3);
     engine->post({context, 2, static_cast<std::int32_t>(i % 50 + 1000)}, item(i + 10));
@@ -454,7 +454,7 @@ TEST(Lla, SaysWhatItHasNoRoomFor) {
   auto engine = make_engine(*parse_strategy("lla-2"));
   EXPECT_THROW(engine->post({0, 1048575, 0}, item(1)), std::length_error);
   EXPECT_EQ(engine->posted_length(), 0u);
-  engine->post({0, any_source, 0}, item(2));
+  engine->post({0, kAnySource, 0}, item(2));
   EXPECT_EQ(engine->arrive({0, 2000000, 0}, item(3)).request, item(2));
   for (std::uint32_t context = 0; context < 4095; ++context) {
     engine->post({context, 0, 0}, item(context + 1));

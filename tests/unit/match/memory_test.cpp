@@ -95,8 +95,8 @@ TEST_P(MemoryTest, AFailedCallHasChangedNothing) {
     // Receives and messages in turns, so that both queues grow and shrink.
     const bool receives = i / 1500 % 2 == 0;
     const bool posts = below(8) < (receives ? 6 : 2);
-    const Envelope want{1, below(8) == 0 ? any_source : below(40),
-                        below(8) == 0 ? any_tag : below(40)};
+    const Envelope want{1, below(8) == 0 ? kAnySource : below(40),
+                        below(8) == 0 ? kAnyTag : below(40)};
     const Envelope has{1, below(40), below(40)};
     const bool checked = i % 64 == 0;
     const auto requests = checked ? requests_of() : std::vector<void*>();

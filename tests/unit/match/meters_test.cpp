@@ -46,7 +46,7 @@ TEST(SourceShare, IsOfTheSourceAndOfAny) {
   SourceShare share;
   EXPECT_EQ(share.of_message(3, 0), 1);
   for (int i = 0; i < 6; ++i) share.add(3);
-  for (int i = 0; i < 2; ++i) share.add(any_source);
+  for (int i = 0; i < 2; ++i) share.add(kAnySource);
   for (int i = 0; i < 8; ++i) share.add(5);
   EXPECT_EQ(share.of_message(3, 16), 0.5);
   EXPECT_EQ(share.of_message(7, 16), 0.125);

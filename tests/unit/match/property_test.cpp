@@ -29,8 +29,8 @@ struct Profile {
   std::uint32_t contexts;
   std::int32_t sources;
   std::int32_t tags;
-  double any_source;  // how many receives have the wildcard
-  double any_tag;
+  double kAnySource;  // how many receives have the wildcard
+  double kAnyTag;
   std::size_t longest;  // the queues grow and shrink between 0 and this
   double cancel;
   std::size_t least_messages = 0;  // unexpected
@@ -144,8 +144,8 @@ class Sequence {
 
   Envelope want() {
     Envelope envelope = message();
-    if (chance(profile_.any_source)) envelope.source = any_source;
-    if (chance(profile_.any_tag)) envelope.tag = any_tag;
+    if (chance(profile_.kAnySource)) envelope.source = kAnySource;
+    if (chance(profile_.kAnyTag)) envelope.tag = kAnyTag;
     return envelope;
   }
 

@@ -20,7 +20,7 @@ class TakeoverPolicyTest : public ::testing::Test {
     return config;
   }
 
-  /// Messages until the policy gives up, at most `most`.
+  /// Messages until the policy gives up, at most `kMost`.
   static int matched_until_given_up(TakeoverPolicy& policy, double passed, int most) {
     int messages = 0;
     while (messages < most && policy.matched(passed)) ++messages;

@@ -100,7 +100,7 @@ int GhostBackend::combine_at(const Buffer& origin, const Buffer* result, const P
   const auto element = element_of(place.type);
   if (HOB_UNLIKELY(!element)) return fail(MPI_ERR_TYPE);
   if (HOB_UNLIKELY(!combines(*element, *operation))) return fail(MPI_ERR_OP);
-  const bool reads = *operation != ghost::operation_no_op;
+  const bool reads = *operation != ghost::kOperationNoOp;
   origin_blocks.clear();
   result_blocks.clear();
   if (HOB_UNLIKELY(

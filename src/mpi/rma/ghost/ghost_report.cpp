@@ -37,7 +37,7 @@ bool speaks_for_ghosts(const GhostWorld& world) {
 ordered_json json_of(std::size_t number, const GhostStatus& status) {
   const std::uint64_t used =
       std::min<std::uint64_t>((status.ended_ns - status.started_ns) / status.timeline.bucket_ns + 1,
-                              ghost::Timeline::buckets);
+                              ghost::Timeline::kBuckets);
   auto busy_us = ordered_json::array();
   for (std::uint64_t b = 0; b < used; ++b) busy_us.push_back(status.timeline.busy_ns[b] / 1000);
   ordered_json timeline = {{"bucket_us", status.timeline.bucket_ns / 1000},

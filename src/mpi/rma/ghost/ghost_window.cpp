@@ -81,7 +81,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     part = ArenaMemory(sizeof(ghost::Target) + (allocate ? static_cast<std::uint64_t>(size) : 0));
     if (!part.empty()) base = describe_memory(part, allocate, base, size);
   }
-  ExposedMemory own{ExposedMemory::nowhere, static_cast<std::uint64_t>(size),
+  ExposedMemory own{ExposedMemory::kNowhere, static_cast<std::uint64_t>(size),
                     static_cast<std::int32_t>(unit), flag, 0};
   if (!part.empty() && (allocate || in_arena(base, size) || ghost_client->world.kernel_moves))
     own.header = part.offset();
@@ -94,7 +94,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   window.units.clear();
   for (const ExposedMemory& each : exposed) window.units.push_back(each.unit);
   const auto any = [&](auto&& is) { return std::any_of(exposed.begin(), exposed.end(), is); };
-  if (any([](const ExposedMemory& each) { return each.header == ExposedMemory::nowhere; })) {
+  if (any([](const ExposedMemory& each) { return each.header == ExposedMemory::kNowhere; })) {
     return declined(allocate ? "A window whose memory the node's shared memory could not hold runs "
                                "without ghosts."
                              : "MPI_Win_create windows run without ghosts: this system does not "

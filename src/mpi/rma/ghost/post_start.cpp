@@ -12,7 +12,7 @@ struct Message {
   std::uint32_t unused;
 };
 
-constexpr int tag = static_cast<int>(ghost::token_tag);
+constexpr int kTag = static_cast<int>(ghost::kTokenTag);
 
 }  // namespace
 
@@ -23,17 +23,17 @@ void PostStartMessages::send(std::uint64_t window, Kind kind, int to) {
   }
   ++sent_;
   const Message message{window, kind, 0};
-  real::Send(&message, sizeof message, MPI_BYTE, to, tag, internal_);
+  real::Send(&message, sizeof message, MPI_BYTE, to, kTag, internal_);
 }
 
 void PostStartMessages::receive() {
   for (;;) {
     int flag = 0;
     MPI_Status status;
-    real::Iprobe(MPI_ANY_SOURCE, tag, internal_, &flag, &status);
+    real::Iprobe(MPI_ANY_SOURCE, kTag, internal_, &flag, &status);
     if (!flag) return;
     Message message;
-    real::Recv(&message, sizeof message, MPI_BYTE, status.MPI_SOURCE, tag, internal_,
+    real::Recv(&message, sizeof message, MPI_BYTE, status.MPI_SOURCE, kTag, internal_,
                MPI_STATUS_IGNORE);
     ++arrived_[{message.window, message.kind, status.MPI_SOURCE}];
   }

@@ -15,11 +15,11 @@ namespace hob::mpi {
 
 /// What the processes of a window tell each other about their memory.
 struct ExposedMemory {
-  static constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
 
-  std::uint64_t header = nowhere;  ///< offset of its ghost::Target in the node's arena
-  std::uint64_t size = 0;          ///< bytes
-  std::int32_t unit = 1;           ///< displacement unit
+  std::uint64_t header = kNowhere;  ///< offset of its ghost::Target in the node's arena
+  std::uint64_t size = 0;           ///< bytes
+  std::int32_t unit = 1;            ///< displacement unit
   std::int32_t flag = 0;
   std::uint64_t serial = 0;  ///< of the first member: with its rank, the window's number
 };
