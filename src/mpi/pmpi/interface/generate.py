@@ -186,7 +186,9 @@ def with_hob(call):
         lines.append("  advance_polling();")
     acquire = acquire_after(call)
     if row.completes:
-        lines.append(f"  const bool acquires = nothing_cached() || requests::may_be_acquire({row.completes});")
+        lines.append(
+            f"  const bool acquires = nothing_cached() || requests::may_be_acquire({row.completes});"
+        )
         acquire = f"if (acquires) {{ {acquire} }}"
     if acquire:
         lines.append("  AcquireIfUnwound acquire;")

@@ -229,9 +229,13 @@ CALLS.add(
     reentrant=f"start_receive({RECEIVE}, request)",
 )
 CALLS.add("Probe", "hook patient", reentrant="probe({source, tag, comm}, status)")
-CALLS.add("Iprobe", "hook patient checked", reentrant="test_probe({source, tag, comm}, flag, status)")
 CALLS.add(
-    "Mprobe", "hook patient checked", reentrant="matched_probe({source, tag, comm}, message, status)"
+    "Iprobe", "hook patient checked", reentrant="test_probe({source, tag, comm}, flag, status)"
+)
+CALLS.add(
+    "Mprobe",
+    "hook patient checked",
+    reentrant="matched_probe({source, tag, comm}, message, status)",
 )
 CALLS.add(
     "Improbe",
