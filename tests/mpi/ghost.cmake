@@ -107,7 +107,8 @@ foreach(mpi IN LISTS HOB_MPIS)
     hob_ghost_test(sessions sessions ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes ARGS 2 2)
     hob_ghost_test(session_beside sessions ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes ARGS 2 both)
     if(mpi MATCHES "mpich5|abi5")  # the others crash there by themselves
-      hob_ghost_test(session_after_finalize sessions ${mpi} RANKS 2 GHOSTS 1 NODES 2 ARGS 2 after)
+      # Two processes in all: without Hob, three of MPICH 5 never meet in one of 15 to 50 runs.
+      hob_ghost_test(session_after_finalize sessions ${mpi} RANKS 1 GHOSTS 1 NODES 1 ARGS 1 after)
     endif()
   endif()
   hob_ghost_test(windows windows ${mpi} RANKS 2 GHOSTS 1 NODES 2 ARGS 100)
