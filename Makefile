@@ -29,7 +29,8 @@ help:
 	@echo 'make sanitize        only the tests under the address and thread sanitizers'
 	@echo 'make soak MINUTES=N  random programs with new seeds, over all MPI libraries (now $(MINUTES))'
 	@echo 'make format          clang-format and ruff, in place'
-	@echo 'make lint            layers, formatting, clang-tidy, ruff, sizes, documentation: reports'
+	@echo 'make lint            layers, formatting, ruff, sizes, documentation: reports'
+	@echo 'make lint-cpp        clang-tidy (20 minutes)'
 	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
 	@echo 'make clean           removes build/ and out/; .deps stays'
@@ -91,7 +92,8 @@ format:
 	@clang-format -i $(SOURCES)
 	@ruff format --quiet $(PYTHON) && ruff check --quiet --fix $(PYTHON)
 
-lint: lint-includes lint-format lint-python lint-sizes lint-docs lint-cpp
+# What takes a minute or two, and CI runs; lint-cpp (clang-tidy) takes twenty.
+lint: lint-includes lint-format lint-python lint-sizes lint-docs
 
 # The layers of src/ (docs/architecture.md), by its includes.
 lint-includes:

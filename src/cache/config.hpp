@@ -32,15 +32,15 @@ struct Adaptation {
   bool enabled = true;
   std::uint64_t interval = 1024;  ///< gets between two looks at the signals, at least 16
 
-  double conflict_threshold = 0.02;    ///< conflicting / gets above it: I_w grows
+  double conflict_threshold = 0.05;    ///< conflicting / gets above it: I_w grows
   double index_increase_factor = 2.0;  ///< > 1
-  double sparsity_threshold = 0.25;    ///< q (non-empty / visited) below it: I_w shrinks
+  double sparsity_threshold = 0.1;    ///< q (non-empty / visited) below it: I_w shrinks
   double index_decrease_factor = 2.0;  ///< > 1
 
   double capacity_threshold = 0.05;     ///< (capacity + failing) / gets above it: S_w grows
   double memory_increase_factor = 2.0;  ///< > 1
-  double stable_threshold = 0.90;       ///< hits / gets above it, and
-  double free_threshold = 0.75;         ///< free / |S_w| above it: S_w shrinks
+  double stable_threshold = 0.8;       ///< hits / gets above it, and
+  double free_threshold = 0.5;         ///< free / |S_w| above it: S_w shrinks
   double memory_decrease_factor = 2.0;  ///< > 1
 
   std::uint64_t min_index_slots = 256;
@@ -49,11 +49,12 @@ struct Adaptation {
   std::uint64_t max_storage_bytes = std::uint64_t{1} << 30;
 };
 
-/// Everything that one cache is told when it is made.
+/// Everything that one cache is told when it is made. Defaults are those of settings.def
+/// (tests/unit/mpi/defaults_test.cpp).
 struct Config {
   Policy policy = Policy::standard;
   std::uint64_t index_slots = 4096;                      ///< |I_w|, entries that can be indexed
-  std::uint64_t storage_bytes = std::uint64_t{4} << 20;  ///< |S_w|, in bytes
+  std::uint64_t storage_bytes = std::uint64_t{64} << 20;  ///< |S_w|, in bytes
   Adaptation adaptation{};
   std::uint32_t sample = 16;  ///< M: entries looked at to find a victim (paper III-D), 1..256
   std::uint64_t seed = 1;     ///< of every random choice; equal seeds give equal runs

@@ -1,5 +1,5 @@
 """Runs p2p_counts under Hob and compares the receives in its report with those of the program; or
-p2p_flood, of which the report says how many messages were held if they were very many.
+p2p_flood, of which the report says how many messages waited if they were very many.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def check_counts(args):
 def check_flood(args):
     for messages in (MENTIONED + 20_000, MENTIONED // 2):
         report = run(args, "always", [str(messages), "8000", "1"])
-        told = [note for note in report["notes"] if "unexpected messages were held" in note]
+        told = [note for note in report["notes"] if "unexpected messages were in the UMQ" in note]
         print(messages, told)
         assert len(told) == (messages > MENTIONED), report["notes"]
         if told:
