@@ -34,13 +34,13 @@ struct Adaptation {
 
   double conflict_threshold = 0.05;    ///< conflicting / gets above it: I_w grows
   double index_increase_factor = 2.0;  ///< > 1
-  double sparsity_threshold = 0.1;    ///< q (non-empty / visited) below it: I_w shrinks
+  double sparsity_threshold = 0.1;     ///< q (non-empty / visited) below it: I_w shrinks
   double index_decrease_factor = 2.0;  ///< > 1
 
   double capacity_threshold = 0.05;     ///< (capacity + failing) / gets above it: S_w grows
   double memory_increase_factor = 2.0;  ///< > 1
-  double stable_threshold = 0.8;       ///< hits / gets above it, and
-  double free_threshold = 0.5;         ///< free / |S_w| above it: S_w shrinks
+  double stable_threshold = 0.8;        ///< hits / gets above it, and
+  double free_threshold = 0.5;          ///< free / |S_w| above it: S_w shrinks
   double memory_decrease_factor = 2.0;  ///< > 1
 
   std::uint64_t min_index_slots = 256;
@@ -53,7 +53,7 @@ struct Adaptation {
 /// (tests/unit/mpi/defaults_test.cpp).
 struct Config {
   Policy policy = Policy::standard;
-  std::uint64_t index_slots = 4096;                      ///< |I_w|, entries that can be indexed
+  std::uint64_t index_slots = 4096;                       ///< |I_w|, entries that can be indexed
   std::uint64_t storage_bytes = std::uint64_t{64} << 20;  ///< |S_w|, in bytes
   Adaptation adaptation{};
   std::uint32_t sample = 16;  ///< M: entries looked at to find a victim (paper III-D), 1..256
