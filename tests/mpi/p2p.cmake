@@ -86,8 +86,11 @@ foreach(mpi IN LISTS HOB_MPIS)
     hob_p2p_test("" symbols ${mpi} RANKS 1 MATCH ${match})
     hob_p2p_test("" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz ARGS --programs 10 ${fuzz_${mpi}})
     hob_p2p_test("_three" p2p_fuzz ${mpi} RANKS 3 MATCH ${match} LABEL fuzz ARGS --programs 3 --seed 500 ${fuzz_${mpi}})
-    hob_p2p_test("_threads" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz
-      ARGS --programs 3 --seed 900 --threads 3 ${fuzz_threads_${mpi}})
+    # Open MPI 5 by itself now and then does not end with three threads.
+    if(NOT (mpi STREQUAL "openmpi5" AND match STREQUAL "plain"))
+      hob_p2p_test("_threads" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz
+        ARGS --programs 3 --seed 900 --threads 3 ${fuzz_threads_${mpi}})
+    endif()
   endforeach()
 endforeach()
 
