@@ -1,6 +1,7 @@
 // How many operations a window's origin has given to its targets.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace hob::mpi {
@@ -9,7 +10,13 @@ namespace hob::mpi {
 struct OperationCounts {
   std::uint64_t puts = 0, accumulates = 0, atomics = 0;
 
-  bool any() const { return (puts | accumulates | atomics) != 0; }
+  /// From any thread, as tally().
+  bool any() const { return (read(puts) | read(accumulates) | read(atomics)) != 0; }
+
+ private:
+  static std::uint64_t read(const std::uint64_t& counter) {
+    return std::atomic_ref(const_cast<std::uint64_t&>(counter)).load(std::memory_order_relaxed);
+  }
 };
 
 }  // namespace hob::mpi
