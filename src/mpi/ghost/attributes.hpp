@@ -4,7 +4,7 @@
 namespace hob::mpi {
 
 /// The library deletes the attributes of MPI_COMM_WORLD in MPI_Finalize; from now on it does so
-/// with those of the communicator that stands for it. Once, in users.
+/// with those of the communicator that stands for it. Called once, by application ranks.
 void delete_attributes_at_finalize();
 
 /// MPI_Finalize begins with the attributes of MPI_COMM_SELF, those that were set last first; their

@@ -8,7 +8,7 @@
 
 namespace hob::mpi::requests {
 
-int finish_all(Mix& mix, MPI_Request* requests, MPI_Status* statuses, int native_error,
+int finish_all(Mix& mix, MPI_Status* statuses, int native_error,
                const MPI_Status* native_statuses) {
   const bool wanted = statuses != MPI_STATUSES_IGNORE;
   bool failed = native_error == MPI_ERR_IN_STATUS;
@@ -23,7 +23,7 @@ int finish_all(Mix& mix, MPI_Request* requests, MPI_Status* statuses, int native
   auto missing = static_cast<std::size_t>(mix.natives());
   std::vector<std::pair<int, int>> errors;  // of Hob's: place, code
   for (const Mix::Own& own : mix.own()) {
-    MPI_Request* request = &requests[own.place];
+    MPI_Request* request = &mix.requests()[own.place];
     int error = MPI_SUCCESS;
     if (own.operation->missing() == MPI_REQUEST_NULL) {
       error = finish(request, *own.operation, status_at(statuses, own.place));
@@ -50,11 +50,11 @@ int finish_all(Mix& mix, MPI_Request* requests, MPI_Status* statuses, int native
   return MPI_ERR_IN_STATUS;
 }
 
-bool look_any(Mix& mix, MPI_Request* requests, int* index, MPI_Status* status, int* error) {
+bool look_any(Mix& mix, int* index, MPI_Status* status, int* error) {
   for (const Mix::Own& own : mix.own()) {
     if (!own.operation->ready()) continue;
     *index = own.place;
-    *error = finish(&requests[own.place], *own.operation, status);
+    *error = finish(&mix.requests()[own.place], *own.operation, status);
     return true;
   }
   int native = MPI_UNDEFINED, flag = 0;
@@ -74,15 +74,15 @@ bool look_any(Mix& mix, MPI_Request* requests, int* index, MPI_Status* status, i
   return true;
 }
 
-bool look_some(Mix& mix, MPI_Request* requests, int* outcount, int* indices, MPI_Status* statuses,
-               int* error) {
+bool look_some(Mix& mix, int* outcount, int* indices, MPI_Status* statuses, int* error) {
   int found = 0;
   std::vector<int> errors;
   bool failed = false;
   for (const Mix::Own& own : mix.own()) {
     if (!own.operation->ready()) continue;
     indices[found] = own.place;
-    errors.push_back(finish(&requests[own.place], *own.operation, status_at(statuses, found)));
+    errors.push_back(
+        finish(&mix.requests()[own.place], *own.operation, status_at(statuses, found)));
     failed |= errors.back() != MPI_SUCCESS;
     ++found;
   }

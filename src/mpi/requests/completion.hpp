@@ -7,14 +7,12 @@ namespace hob::mpi::requests {
 
 /// Ends waitall and testall once everything is complete. `native_error`: of the library's part,
 /// whose statuses are in `native_statuses`; in waitall, with_missing() belongs to it.
-int finish_all(Mix& mix, MPI_Request* requests, MPI_Status* statuses, int native_error,
-               const MPI_Status* native_statuses);
+int finish_all(Mix& mix, MPI_Status* statuses, int native_error, const MPI_Status* native_statuses);
 
 /// One look for waitany and testany. Returns true if the call is to return now.
-bool look_any(Mix& mix, MPI_Request* requests, int* index, MPI_Status* status, int* error);
+bool look_any(Mix& mix, int* index, MPI_Status* status, int* error);
 
 /// One look for waitsome and testsome. Returns true if waitsome is to return now.
-bool look_some(Mix& mix, MPI_Request* requests, int* outcount, int* indices, MPI_Status* statuses,
-               int* error);
+bool look_some(Mix& mix, int* outcount, int* indices, MPI_Status* statuses, int* error);
 
 }  // namespace hob::mpi::requests

@@ -30,6 +30,13 @@ template <class Call, class... Requests>
   }
 }
 
+/// The library has completed `number` requests, these ones, or MPI_UNDEFINED.
+template <class Seen>
+void tell_some(const Seen& seen, int number, const int* which) {
+  if (number == MPI_UNDEFINED) return;
+  for (int i = 0; i < number; ++i) seen.tell(which[i]);
+}
+
 /// Of a request that Hob knows, or while Hob's things must advance.
 template <class Call>
 [[gnu::noinline]] int dispatch_known(MPI_Request* request, const Call& call) {

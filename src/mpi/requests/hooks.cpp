@@ -71,12 +71,6 @@ void tell_all(const Seen& seen, int error) {
     if (error == MPI_SUCCESS || seen.replaced(i)) seen.tell(i);
 }
 
-template <class Seen>
-void tell_some(const Seen& seen, int number, const int* which) {
-  if (number == MPI_UNDEFINED) return;
-  for (int i = 0; i < number; ++i) seen.tell(which[i]);
-}
-
 struct WaitAll {
   static constexpr bool kBlocks = true;
   MPI_Status* statuses;
@@ -107,7 +101,7 @@ struct WaitAll {
     const int error = natives.empty() ? MPI_SUCCESS
                                       : native_waitall(static_cast<int>(natives.size()),
                                                        natives.data(), native_statuses.get());
-    return finish_all(mix, mix.requests(), statuses, error, native_statuses.get());
+    return finish_all(mix, statuses, error, native_statuses.get());
   }
 };
 
@@ -141,7 +135,7 @@ struct TestAll {
     if (mix.natives())
       error = real::Testall(mix.natives(), mix.native(), flag, native_statuses.data());
     if (!*flag && error == MPI_SUCCESS) return MPI_SUCCESS;
-    return finish_all(mix, mix.requests(), statuses, error, native_statuses.data());
+    return finish_all(mix, statuses, error, native_statuses.data());
   }
 };
 
@@ -160,7 +154,7 @@ struct WaitAny {
   int mixed(Mix& mix) const {
     Pause pause;
     int error = MPI_SUCCESS;
-    while (!look_any(mix, mix.requests(), index, status, &error)) {
+    while (!look_any(mix, index, status, &error)) {
       advance();
       pause();
     }
@@ -185,7 +179,7 @@ struct TestAny {
     advance();
     int error = MPI_SUCCESS;
     *index = MPI_UNDEFINED;
-    *flag = look_any(mix, mix.requests(), index, status, &error);
+    *flag = look_any(mix, index, status, &error);
     return error;
   }
 };
@@ -206,7 +200,7 @@ struct WaitSome {
   int mixed(Mix& mix) const {
     Pause pause;
     int error = MPI_SUCCESS;
-    while (!look_some(mix, mix.requests(), outcount, indices, statuses, &error)) {
+    while (!look_some(mix, outcount, indices, statuses, &error)) {
       advance();
       pause();
     }
@@ -230,7 +224,7 @@ struct TestSome {
   int mixed(Mix& mix) const {
     advance();
     int error = MPI_SUCCESS;
-    look_some(mix, mix.requests(), outcount, indices, statuses, &error);
+    look_some(mix, outcount, indices, statuses, &error);
     return error;
   }
 };

@@ -145,7 +145,7 @@ struct StatusOfSome {
   }
   template <class Seen>
   void tell(const Seen& seen, int) const {
-    for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; ++i) seen.tell(indices[i]);
+    tell_some(seen, *outcount, indices);
   }
   int mixed(Mix& mix) const {
     advance();

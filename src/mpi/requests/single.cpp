@@ -4,19 +4,29 @@
 
 namespace hob::mpi::requests {
 
+namespace {
+
+/// Hob's things advance until test(&flag) says that the library's requests are complete.
+template <class Test>
+int advance_until(Test&& test) {
+  Pause pause;
+  for (;;) {
+    int flag = 0;
+    const int error = test(&flag);
+    if (flag || error != MPI_SUCCESS) return error;
+    advance();
+    pause();
+  }
+}
+
+}  // namespace
+
 int native_wait(MPI_Request* request, MPI_Status* status) {
   if (!blocking_needs_care()) {
     const Blocking blocking;
     return real::Wait(request, status);
   }
-  Pause pause;
-  for (;;) {
-    int flag = 0;
-    const int error = real::Test(request, &flag, status);
-    if (flag || error != MPI_SUCCESS) return error;
-    advance();
-    pause();
-  }
+  return advance_until([&](int* flag) { return real::Test(request, flag, status); });
 }
 
 int native_waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
@@ -24,14 +34,7 @@ int native_waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
     const Blocking blocking;
     return real::Waitall(count, requests, statuses);
   }
-  Pause pause;
-  for (;;) {
-    int flag = 0;
-    const int error = real::Testall(count, requests, &flag, statuses);
-    if (flag || error != MPI_SUCCESS) return error;
-    advance();
-    pause();
-  }
+  return advance_until([&](int* flag) { return real::Testall(count, requests, flag, statuses); });
 }
 
 void wait_for(Operation& operation, bool nearly) {

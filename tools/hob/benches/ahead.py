@@ -16,6 +16,8 @@ CASES = (
 )
 # Where nothing is to be gained: time and bytes against the native program.
 SLOWER, MORE_BYTES = 1.03, 1.1
+# The cache alone, for comparison.
+OFF = {"readahead": "off"}
 
 
 def add_arguments(parser):
@@ -23,9 +25,6 @@ def add_arguments(parser):
         "--batches", type=int, default=9, help="batches of each variant, in turn (default: 9)"
     )
     parser.add_argument("--only", default="", help="only this program, e.g. order")
-    parser.add_argument(
-        "--remote", action="store_true", help="every rank its own node over TCP, as always"
-    )
 
 
 def run(args, bench):
@@ -63,10 +62,6 @@ def run(args, bench):
         if what == "scattered":
             bench.at_most(f"{what}: bytes against native", fetched / asked, MORE_BYTES)
     progress.done()
-
-
-# The cache alone, for comparison.
-OFF = {"readahead": "off"}
 
 
 def draw(result, path):
