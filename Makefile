@@ -17,7 +17,7 @@ PYTHON = tools tests apps src packaging $(shell grep -l '^\#!.*python' scripts/*
 # How far a build is: ninja's own estimate of what is left.
 export NINJA_STATUS ?= [%f of %t, %w so far, %W left] 
 
-.PHONY: all setup build demo test test-full bench sanitize format lint lint-includes lint-format lint-python lint-sizes lint-cpp lint-docs soak install docs clean help
+.PHONY: all setup build demo test test-full bench sanitize format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install docs clean help
 
 all: build
 
@@ -29,8 +29,7 @@ help:
 	@echo 'make sanitize        only the tests under the address and thread sanitizers'
 	@echo 'make soak MINUTES=N  random programs with new seeds, over all MPI libraries (now $(MINUTES))'
 	@echo 'make format          clang-format and ruff, in place'
-	@echo 'make lint            layers, formatting, ruff, sizes, documentation: reports'
-	@echo 'make lint-cpp        clang-tidy (20 minutes)'
+	@echo 'make lint            layers, formatting, comments, ruff, sizes, documentation, clang-tidy: reports'
 	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
 	@echo 'make clean           removes build/ and out/; .deps stays'
@@ -92,8 +91,8 @@ format:
 	@clang-format -i $(SOURCES)
 	@ruff format --quiet $(PYTHON) && ruff check --quiet --fix $(PYTHON)
 
-# What takes a minute or two, and CI runs; lint-cpp (clang-tidy) takes twenty.
-lint: lint-includes lint-format lint-python lint-sizes lint-docs
+# What CI runs; most of its minutes are clang-tidy's.
+lint: lint-includes lint-format lint-comments lint-python lint-sizes lint-docs lint-cpp
 
 # The layers of src/ (docs/architecture.md), by its includes.
 lint-includes:
@@ -107,9 +106,13 @@ lint-python:
 	@scripts/setup --lint
 	@ruff format --check --quiet $(PYTHON) && ruff check $(PYTHON)
 
+lint-comments:
+	@scripts/check-comments
+
+# make lint-cpp ANALYZER=--analyzer: the static analyzer, too, which takes four times as long.
 lint-cpp: build
 	@scripts/setup --lint
-	@scripts/lint-cpp build/default -j $(JOBS)
+	@scripts/lint-cpp build/default -j $(JOBS) $(ANALYZER)
 
 lint-sizes:
 	@scripts/check-sizes

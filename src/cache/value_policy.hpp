@@ -291,7 +291,7 @@ class ValuePolicy {
     std::uint64_t e = random_.below(used);
     std::uint32_t visited = 0;
     for (; visited < steps && count < sample_; ++visited) {
-      e = count == 0 || used < 4 * sample_ ? (e + 1) % used : random_.below(used);
+      e = count == 0 || used < std::uint64_t{4} * sample_ ? (e + 1) % used : random_.below(used);
       const auto entry = static_cast<std::uint32_t>(e);
       if (engine.entry(entry).birth == 0) continue;
       if (engine.live(entry) && engine.entry(entry).pending()) continue;

@@ -20,7 +20,8 @@ struct GhostUse {
   std::vector<Ghost> ghosts;
 };
 
-/// A ghost that is busy for a larger part of its life makes its users wait: replies queue up.
+/// A ghost that is busy for a larger part of its life makes its application ranks wait: replies
+/// queue up.
 inline constexpr double kBusyGhost = 0.8;
 /// Ghosts that together are busy for less than this leave nothing for a second one to gain.
 inline constexpr double kIdleGhosts = 0.2;

@@ -35,7 +35,7 @@ std::vector<int> domains_of(const std::vector<std::vector<int>>& all,
 }
 
 // Ghosts for each domain: one for each that has served to keep, the rest in proportion to ranks. No
-// domain gives up its last user while another has one to spare.
+// domain gives up its last application rank while another has one to spare.
 std::vector<int> shares(const std::vector<int>& domain_of_rank, std::size_t domains, int ghosts) {
   std::vector<int> ranks(domains, 0);
   for (const int d : domain_of_rank) ++ranks[static_cast<std::size_t>(d)];
@@ -80,7 +80,7 @@ Placement place(const std::vector<std::vector<int>>& domains,
                                   : std::vector<int>{});
   }
 
-  // Users go to the ghosts of their domain, or else of the nearest by number, evenly.
+  // Application ranks go to the ghosts of their domain, or else of the nearest by number, evenly.
   placement.home.assign(allowed.size(), 0);
   std::vector<unsigned> served(placement.ghosts.size(), 0);
   for (std::size_t r = 0; r < allowed.size(); ++r) {

@@ -10,7 +10,8 @@ struct Placement {
   std::vector<int> ghosts;             ///< ranks of the node that become ghosts, in rank order
   std::vector<std::vector<int>> cpus;  ///< for each: CPUs to bind it to; empty: leave it as it is
   std::vector<int> domains;            ///< for each: its NUMA domain
-  std::vector<unsigned> home;          ///< for each rank of the node: index of its ghost (users)
+  std::vector<unsigned>
+      home;  ///< for each rank of the node: index of its ghost (application ranks)
 };
 
 /// `domains`: the CPUs of each NUMA domain (Machine::domains). `allowed`: for each rank of the

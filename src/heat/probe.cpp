@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "heat/heater.hpp"
 
 namespace hob::heat {
@@ -17,11 +17,7 @@ namespace {
 constexpr std::size_t kLine = 64;
 
 /// Of this thread: what other programs do on its processor does not count.
-double now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
+double now_ns() { return static_cast<double>(thread_nanoseconds()); }
 
 double median(std::vector<double> values) {
   auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

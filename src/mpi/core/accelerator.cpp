@@ -36,7 +36,8 @@ class Cuda {
     constexpr int kMemoryType = 2;
     constexpr unsigned kDevice = 2;
     unsigned type = 0;
-    return query_ && query_(&type, kMemoryType, address) == 0 && type == kDevice;
+    Query* query = query_;
+    return query && query(&type, kMemoryType, address) == 0 && type == kDevice;
   }
 
  private:
@@ -55,9 +56,10 @@ class Hip {
     return query_ != nullptr;
   }
   bool device(const void* address) const {
-    if (!query_) return false;
+    Query* query = query_;
+    if (!query) return false;
     Attributes attributes{};
-    return query_(&attributes, address) == 0 && attributes.device_address &&
+    return query(&attributes, address) == 0 && attributes.device_address &&
            !attributes.host_address && attributes.managed == 0;
   }
 

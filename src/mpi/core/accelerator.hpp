@@ -2,15 +2,10 @@
 // program has loaded. Nothing is linked.
 #pragma once
 
-#include <atomic>
-
+#include "mpi/core/state.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi {
-
-/// A runtime for accelerators is loaded (CUDA, HIP or Level Zero). Global, since memory is the
-/// whole process's.
-inline std::atomic<bool> accelerator_loaded{false};
 
 /// Looks whether one is. At the start of MPI and where programs make windows: a runtime that is
 /// loaded later is seen at the next of these. Thread safe.

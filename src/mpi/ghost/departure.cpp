@@ -56,7 +56,7 @@ void left_early() {
   if (finished || ::getpid() != watched_process || depth != 0) return;  // depth: MPI_Abort
   if (library_leaves()) return;
   std::fprintf(stderr, "hob: rank %d left without MPI_Finalize; the job ends here\n",
-               launched_world()->own().user);
+               launched_world()->own().application_rank);
   std::fflush(stderr);
 }
 

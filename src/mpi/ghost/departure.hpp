@@ -6,8 +6,8 @@ namespace hob::mpi {
 /// In application ranks: from now on, a process that leaves without MPI_Finalize says so.
 void watch_exit();
 
-/// In users, before the report is written: the program has ended everywhere. Ghosts finish.
-/// Collective over the users.
+/// In application ranks, before the report is written: the program has ended everywhere. Ghosts
+/// finish. Collective over the application ranks.
 void dismiss_ghosts();
 
 /// After the report, in all processes: frees what is Hob's. Nothing if that was done.

@@ -168,7 +168,7 @@ void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) 
     each.node =
         static_cast<int>(std::find(leaders.begin(), leaders.end(), each.node) - leaders.begin());
     if (each.ghost < 0)
-      each.user = application_ranks++;
+      each.application_rank = application_ranks++;
     else
       world.ghosts[static_cast<std::size_t>(each.node)][static_cast<std::size_t>(each.ghost)] =
           static_cast<int>(r);
@@ -216,8 +216,8 @@ OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
   return {status, pipe[0], static_cast<unsigned>(world.pids.size())};
 }
 
-// In a user: takes its slice of the arena.
-void assign_user(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
+// In an application rank: takes its slice of the arena.
+void assign_application_rank(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
   std::uint64_t before = 0;
   for (int r = 0; r < node.rank(); ++r) before += !is_ghost(placed, r);
   const std::uint64_t page = page_bytes();
@@ -226,7 +226,7 @@ void assign_user(const Node& node, const ghost::Placement& placed, GhostWorld& w
   world.slices = std::make_unique<ghost::Slices>(begin, begin + share);
 }
 
-// In a user whose machine has more processes than hardware threads.
+// In an application rank whose machine has more processes than hardware threads.
 void share_cores(const GhostWorld& world) {
   yielding::start(world.oversubscribed);
   if (!world.oversubscribed) return;
@@ -261,10 +261,10 @@ MPI_Comm divide_world() {
     shared_machine = machine_is_shared(*world);
     agree(node, placed, *world);
     map(node, *world);
-    const bool user = world->own().ghost < 0;
-    real::Comm_split(MPI_COMM_WORLD, user ? 0 : MPI_UNDEFINED, world->rank, &program);
-    if (user)
-      assign_user(node, placed, *world);
+    const bool in_program = world->own().ghost < 0;
+    real::Comm_split(MPI_COMM_WORLD, in_program ? 0 : MPI_UNDEFINED, world->rank, &program);
+    if (in_program)
+      assign_application_rank(node, placed, *world);
     else
       own_ghost.emplace(assign_ghost(placed, *world));
     real::Barrier(node.comm());  // the statuses are there

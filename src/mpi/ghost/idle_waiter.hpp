@@ -8,9 +8,9 @@
 
 namespace hob::mpi {
 
-/// Sleeping until a message may have come: on the sockets of the process, and on a pipe that users
-/// of this node write to. If messages come that no socket announced (a network without sockets),
-/// it sleeps for a set time instead. Not thread safe.
+/// Sleeping until a message may have come: on the sockets of the process, and on a pipe that
+/// application ranks of this node write to. If messages come that no socket announced (a network
+/// without sockets), it sleeps for a set time instead. Not thread safe.
 class IdleWaiter {
  public:
   /// `timed`: sockets announce nothing here.

@@ -122,7 +122,7 @@ class Service {
   }
 
   void block(std::uint64_t now) {
-    end_without_users(now);
+    end_without_application_ranks(now);
     // What holds a lock, or has not entered a fence yet, announces nothing.
     if (server_.waiting()) return waiter_.sleep_for();
     // A launcher that died cannot end this process: go with it.
@@ -132,7 +132,7 @@ class Service {
   }
 
   /// Launchers end a job that loses a process; where one does not, the ghost would serve for ever.
-  void end_without_users(std::uint64_t now) {
+  void end_without_application_ranks(std::uint64_t now) {
     if (now - looked_ < tuning::ghost::kWatchPeriodNs) return;
     looked_ = now;
     if (watch_.some_ended().empty()) return;
@@ -162,7 +162,7 @@ void live_as_ghost(GhostWorld& world, const OwnGhost& own) {
   if (const int nowhere = ::open("/dev/null", O_WRONLY); nowhere >= 0)
     ::dup2(nowhere, STDOUT_FILENO);
   throttle(false);
-  Service(world, own).run();  // its receives end before the users go on
+  Service(world, own).run();  // its receives end before the application ranks go on
   own.status.closed.store(1, std::memory_order_release);
   leave_ghosts();
   finalize_library();

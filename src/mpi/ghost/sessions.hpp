@@ -13,8 +13,9 @@ namespace hob::mpi {
 /// ended.
 void await_sessions(const GhostWorld& world, const OwnGhost& own);
 
-/// In a user, before a communicator is made from a group: after MPI_Finalize, makes all processes
-/// meet, once for each time that MPI was opened. Collective then, as it is in the library.
+/// In an application rank, before a communicator is made from a group: after MPI_Finalize, makes
+/// all processes meet, once for each time that MPI was opened. Collective then, as it is in the
+/// library.
 void open_again();
 
 /// MPI ends in this process; the next session opens it again.

@@ -44,7 +44,8 @@ struct ProcessPlace {
   std::int32_t node = 0;    ///< counts the nodes
   std::int32_t ghost = -1;  ///< ghosts: number on the node; application ranks: -1
   std::int32_t home = 0;    ///< application ranks: number of the ghost on its node that serves it
-  std::int32_t user = -1;   ///< application ranks: rank in the world that the program sees
+  std::int32_t application_rank =
+      -1;  ///< application ranks: rank in the world that the program sees
 };
 
 /// The same in every process of the job; filled once at start, before the program runs.

@@ -55,7 +55,7 @@ class QueueMemory final : public match::MemoryObserver {
   }
 };
 
-constexpr cache::IndexWatcher index_watcher{added, removed};
+constexpr cache::IndexWatcher kIndexWatcher{added, removed};
 
 /// Processors that other ranks of this node run on: all that a rank is bound to, or the one that an
 /// unbound rank is on now. Collective.
@@ -140,7 +140,7 @@ void start() {
     if (created->start()) {
       heater = created;
       most_bytes = verdict.placement.cache_bytes / kShareOfCache;
-      cache::index_watcher = &index_watcher;
+      cache::index_watcher = &kIndexWatcher;
     } else {
       verdict.on = false;
       verdict.reason = "no heater: " + created->error();

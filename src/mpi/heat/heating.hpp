@@ -3,12 +3,9 @@
 
 #include "heat/heater.hpp"
 #include "match/engine.hpp"
+#include "mpi/heat/state.hpp"
 
 namespace hob::mpi::heating {
-
-/// The heater of this process, or null. Made by start(), never destroyed: queues and caches that
-/// live on at exit give their memory back to it.
-inline heat::Heater* heater = nullptr;
 
 /// Before MPI starts.
 void register_report();

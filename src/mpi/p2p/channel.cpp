@@ -11,7 +11,6 @@
 #include "mpi/core/handle.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
-#include "mpi/p2p/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/ucx.hpp"
 

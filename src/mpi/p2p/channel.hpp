@@ -71,6 +71,7 @@ class Channel final : public CompletionObserver {
   void sentinel_completed();
 
   // Of the communicator.
+
   MPI_Comm comm;
   std::uint32_t context;
   int ranks = 0;  ///< that may send here
@@ -82,10 +83,12 @@ class Channel final : public CompletionObserver {
   bool asks_source = false;    ///< before a message is dequeued: matcher.cpp, improbe()
 
   // Who sends next, where Hob has to ask.
+
   int likely_source = 0;
   std::uint32_t guesses = 0;  ///< times that this is tried before Hob asks again
 
   // Where receives and messages are.
+
   std::uint64_t prq_length = 0;   ///< receives in Hob's PRQ
   std::uint64_t umq_length = 0;   ///< messages in Hob's UMQ
   std::uint64_t outstanding = 0;  ///< nonblocking receives at the library, not known to be complete

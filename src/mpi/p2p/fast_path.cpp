@@ -4,6 +4,7 @@
 
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/matcher.hpp"
+#include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/spin.hpp"
 
 namespace hob::mpi::p2p {

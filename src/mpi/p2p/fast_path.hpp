@@ -31,9 +31,6 @@ struct Express {
   }
 };
 
-/// Global, since the wrappers look at it first of all.
-inline Express express;
-
 class Channel;
 
 /// Lets the next receives of this channel take the express way, if they may. The gate is held.

@@ -48,7 +48,4 @@ class Gate {
   static inline thread_local bool mine_ __attribute__((tls_model("initial-exec"))) = false;
 };
 
-/// The one gate of a process. Global, since the library's callbacks have no argument for it.
-inline Gate gate;
-
 }  // namespace hob::mpi::p2p

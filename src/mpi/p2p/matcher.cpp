@@ -11,14 +11,16 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/p2p/library.hpp"
-#include "mpi/p2p/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace hob::mpi::p2p {
+
+Matcher& process_matcher = *new Matcher;
 namespace {
 
 /// The strategy in use has no room for what is to be queued (match::Strategy::lla): the default,
@@ -110,7 +112,7 @@ bool improbe_asking(Channel& channel, UnexpectedMessage& next) {
   }
   if (!guesses) {
     channel.likely_source = next.status.MPI_SOURCE;
-    channel.guesses = tuning::kGuesses;
+    channel.guesses = tuning::matching::kGuesses;
   }
   return true;
 }
@@ -124,8 +126,8 @@ bool improbe_any(Channel& channel, UnexpectedMessage& next) {
 }
 
 void follow(double& estimate, double timing) {
-  const double most = tuning::kTimingMost * estimate;
-  estimate += tuning::kTimingWeight * (std::min(timing, most) - estimate);
+  const double most = tuning::matching::kTimingMost * estimate;
+  estimate += tuning::matching::kTimingWeight * (std::min(timing, most) - estimate);
 }
 
 /// As improbe_any(), and its time is part of what dequeues cost: what it takes more than a look in
@@ -136,7 +138,8 @@ bool improbe_timed(Channel& channel, UnexpectedMessage& next) {
   const bool found = improbe_any(channel, next);
   const auto took = static_cast<double>(ticks() - before);
   if (found)
-    follow(m.costs.dequeue, std::max(took - m.vain_look, 0.0) + tuning::kOwnSteps * m.costs.step);
+    follow(m.costs.dequeue,
+           std::max(took - m.vain_look, 0.0) + tuning::matching::kOwnSteps * m.costs.step);
   else
     follow(m.vain_look, took);
   return found;
@@ -150,7 +153,7 @@ UnexpectedMessage* next_message(Channel& channel) {
     return nullptr;
   }
   UnexpectedMessage& next = *m.spare;
-  const bool timed = m.dequeued % tuning::kDequeuesPerTiming == 0;
+  const bool timed = m.dequeued % tuning::matching::kDequeuesPerTiming == 0;
   if (!(timed ? improbe_timed(channel, next) : improbe_any(channel, next))) return nullptr;
   ++m.dequeued;
   ++channel.meters.counters.dequeued;
@@ -226,7 +229,7 @@ void out_of_memory() {
 match::Sampler::Config sampler_config() {
   match::Sampler::Config config;
   config.longest_pause =
-      static_cast<std::uint64_t>(tuning::kLongestPauseNs * ticks_per_nanosecond());
+      static_cast<std::uint64_t>(tuning::matching::kLongestPauseNs * ticks_per_nanosecond());
   config.now = ticks;
   return config;
 }
@@ -294,7 +297,8 @@ void give(PostedReceive& receive, MPI_Message message, const MPI_Status& status)
 void dequeue(Channel& channel) {
   Matcher& m = matcher();
   m.served = false;
-  for (int i = 0; i < tuning::kDequeuedAtOnce && channel.prq_length != 0 && !m.served; ++i)
+  for (int i = 0; i < tuning::matching::kDequeuedAtOnce && channel.prq_length != 0 && !m.served;
+       ++i)
     if (!dequeue_one(channel)) break;
 }
 
@@ -356,7 +360,7 @@ std::unique_ptr<UnexpectedMessage> take_unexpected(Channel& channel, const Wante
 
 void recycle(std::unique_ptr<UnexpectedMessage> message) {
   Matcher& m = matcher();
-  if (m.free_messages.size() >= tuning::kMessagesKept) return;
+  if (m.free_messages.size() >= tuning::matching::kMessagesKept) return;
   try {
     m.free_messages.push_back(std::move(message));
   } catch (const std::bad_alloc&) {

@@ -11,8 +11,8 @@
 #include "match/engine.hpp"
 #include "match/takeover_policy.hpp"
 #include "mpi/p2p/channel.hpp"
-#include "mpi/p2p/gate.hpp"
 #include "mpi/p2p/posted_receive.hpp"
+#include "mpi/p2p/state.hpp"
 
 namespace hob::mpi::p2p {
 
@@ -54,9 +54,7 @@ struct Matcher {
   static bool full() { return queued.load(std::memory_order_relaxed) >= kMostUnexpected; }
 };
 
-/// The one matcher of a process. Never destroyed. Global, since the library's callbacks have no
-/// argument for it.
-inline Matcher& process_matcher = *new Matcher;
+/// The one matcher of a process.
 inline Matcher& matcher() { return process_matcher; }
 
 match::Sampler::Config sampler_config();

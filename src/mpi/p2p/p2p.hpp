@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "mpi/p2p/fast_path.hpp"
+#include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi::p2p {
@@ -40,13 +40,9 @@ int test_probe(const Wanted& wanted, int* flag, MPI_Status* status);
 int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status);
 int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MPI_Status* status);
 
-/// Messages that Hob has dequeued and that nobody has received (its UMQ). Written under the gate.
-/// Global, since the wrappers ask for it in reentrant calls.
-inline std::atomic<std::uint64_t> queued{0};
-
-/// The same calls in reentrant calls, while there are such messages: from attribute callbacks
-/// of the program, within Hob's own calls or MPI_Finalize. What Hob has comes first; all else is
-/// the library's.
+/// The same calls in reentrant calls, while there are messages in Hob's UMQ (`queued`): from
+/// attribute callbacks of the program, within Hob's own calls or MPI_Finalize. What Hob has comes
+/// first; all else is the library's.
 namespace reentrant {
 int receive(const Buffer& buffer, const Wanted& wanted, MPI_Status* status);
 int start_receive(const Buffer& buffer, const Wanted& wanted, MPI_Request* request);

@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/fast_path.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
-#include "mpi/p2p/tuning.hpp"
+#include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/request.hpp"
@@ -35,12 +36,13 @@ int start_with_library(const Call& call, MPI_Request* request) {
   const int size = timed ? predefined_size(call.buffer.type) : -1;
   if (size < 0) return native_start(call.buffer, call.wanted, request);
   const double bytes = static_cast<double>(call.buffer.count) * size;
-  const bool probes = bytes > tuning::kProbedBytes;
+  const bool probes = bytes > tuning::matching::kProbedBytes;
   const double step = matcher().costs.step;
-  const double allowed = probes ? tuning::kSlowProbeSteps * step +
-                                      tuning::kSlowProbeNsPerByte * bytes * ticks_per_nanosecond()
-                                : tuning::kSlowSearchSteps * step +
-                                      tuning::kCopyNsPerByte * bytes * ticks_per_nanosecond();
+  const double allowed =
+      probes ? tuning::matching::kSlowProbeSteps * step +
+                   tuning::matching::kSlowProbeNsPerByte * bytes * ticks_per_nanosecond()
+             : tuning::matching::kSlowSearchSteps * step +
+                   tuning::matching::kCopyNsPerByte * bytes * ticks_per_nanosecond();
   const std::uint64_t before = ticks();
   int error = MPI_SUCCESS, flag = 0;
   if (probes)

@@ -13,6 +13,7 @@
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/fast_path.hpp"
 #include "mpi/p2p/gate.hpp"
+#include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/report/registry.hpp"
 #include "report/report.hpp"

@@ -9,11 +9,11 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
-#include "mpi/p2p/tuning.hpp"
 #include "mpi/progress/progress.hpp"
 
 namespace hob::mpi::p2p {
@@ -36,8 +36,9 @@ void repost_all() {
 
 void measure_costs() {
   match::MatchCosts& costs = matcher().costs;
-  costs.step = tuning::kStepsPerEntry * match::measure_list_step() * ticks_per_nanosecond();
-  costs.dequeue = matcher().vain_look = tuning::kUntimedSteps * costs.step;
+  costs.step =
+      tuning::matching::kStepsPerEntry * match::measure_list_step() * ticks_per_nanosecond();
+  costs.dequeue = matcher().vain_look = tuning::matching::kUntimedSteps * costs.step;
 }
 
 }  // namespace

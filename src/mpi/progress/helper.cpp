@@ -1,13 +1,9 @@
 #include "mpi/progress/helper.hpp"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <climits>
 #include <ctime>
 
 #include "mpi/core/tuning.hpp"
@@ -19,7 +15,7 @@ namespace {
 
 std::atomic<int> blocked{0};
 std::atomic<bool> ending{false};
-std::atomic<int> asleep{0};  // a futex: 1 while the helper sleeps until it is called
+std::atomic<int> asleep{0};  // 1 while the helper sleeps until it is called
 std::atomic<bool> running{false};
 pthread_t thread;
 
@@ -39,7 +35,7 @@ void* work(void*) {
     }
     asleep.store(1, std::memory_order_seq_cst);
     if (!needed() && !ending.load(std::memory_order_seq_cst))
-      syscall(SYS_futex, &asleep, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+      asleep.wait(1, std::memory_order_seq_cst);
     asleep.store(0, std::memory_order_relaxed);
   }
   return nullptr;
@@ -57,7 +53,7 @@ void make() {
 void rouse() {
   if (asleep.load(std::memory_order_seq_cst) == 0) return;
   asleep.store(0, std::memory_order_seq_cst);
-  syscall(SYS_futex, &asleep, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  asleep.notify_all();
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
+#include "mpi/requests/known.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/requests/table.hpp"
 
 namespace hob::mpi::requests {
 

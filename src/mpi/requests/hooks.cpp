@@ -9,8 +9,8 @@
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/completion.hpp"
 #include "mpi/requests/dispatch.hpp"
+#include "mpi/requests/known.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/requests/table.hpp"
 
 namespace hob::mpi {
 namespace requests {

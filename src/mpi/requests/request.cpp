@@ -8,7 +8,7 @@
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/progress.hpp"
-#include "mpi/requests/table.hpp"
+#include "mpi/requests/known.hpp"
 
 namespace hob::mpi::requests {
 namespace {

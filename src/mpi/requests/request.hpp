@@ -10,6 +10,7 @@
 #include "mpi/core/handle.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/requests/state.hpp"
 
 namespace hob::mpi {
 
@@ -86,22 +87,10 @@ class CompletionObserver {
 
 namespace requests {
 
-/// Operations and watched requests that are alive.
-inline std::atomic<std::int64_t> alive{0};
-
-/// Operations alone. With none, the library itself serves every wait and test, and those who watch
-/// are told of its results.
-inline std::atomic<std::int64_t> operations{0};
-
 inline bool none_alive() { return HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0); }
 
 /// Waits and tests are the library's own, and tell nothing.
 inline bool all_native() { return none_alive() && idle(); }
-
-/// How many handles with this hash are alive; at most 255, and these are never counted down. So
-/// most requests that Hob does not know are told by one load. Written under the table's lock.
-inline constexpr int kHandleHashBits = 12;
-inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
 
 inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
   return known_handles[handle_hash(handle_bits(handle), kHandleHashBits)];

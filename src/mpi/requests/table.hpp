@@ -1,17 +1,22 @@
-// Which of the program's request handles Hob knows. Private to the request layer.
+// A table of request handles. Private to the request layer.
 #pragma once
 
 #include <bit>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "mpi/core/handle.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/spin.hpp"
-#include "mpi/requests/request.hpp"
 
-namespace hob::mpi::requests {
+namespace hob::mpi {
 
+class Operation;
+class CompletionObserver;
+
+namespace requests {
+
+/// What is known of a handle.
 struct Entry {
   std::uint64_t key = 0;
   Operation* operation = nullptr;          ///< Hob's own, or null
@@ -24,8 +29,9 @@ struct Entry {
   std::uint32_t more = 0;
 };
 
-/// Open addressing. Entries are never removed, only emptied: libraries use the same handles over
-/// and over, so their number is that of the most requests ever alive. Not thread safe.
+/// Open addressing: every wait and test looks here, and boost::unordered_flat_map is newer than the
+/// Boost that Hob is built with. Entries are never removed, only emptied: libraries use the same
+/// handles over and over, so their number is that of the most requests ever alive. Not thread safe.
 class Table {
  public:
   Entry* find(std::uint64_t key) {
@@ -86,57 +92,5 @@ struct Registry {
   std::uint64_t watches = 0;
 };
 
-/// Never destroyed: requests may outlive everything else.
-inline Registry& registry = *new Registry;
-
-/// What is known of a handle, or null. Under the registry's lock.
-inline const Entry* known(MPI_Request handle) {
-  if (handle == MPI_REQUEST_NULL || unknown(handle)) return nullptr;
-  return registry.table.find(handle_bits(handle));
-}
-
-/// A copy of what is known of a handle; nothing for a handle that Hob does not know.
-Entry look_up(MPI_Request handle);
-
-/// The same, and Hob forgets it; a pooled handle goes back to the pool.
-Entry take(MPI_Request handle);
-
-/// Adds one, or takes one away, where only those write who hold the lock.
-template <class T>
-void one_more(std::atomic<T>& counter) {
-  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) + 1),
-                std::memory_order_relaxed);
-}
-template <class T>
-void one_less(std::atomic<T>& counter) {
-  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) - 1),
-                std::memory_order_relaxed);
-}
-
-/// Hob knows one handle more, or one less. Under the lock.
-inline void begins(MPI_Request handle) {
-  one_more(alive);
-  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
-    one_more(known);
-}
-inline void ends(MPI_Request handle) {
-  one_less(alive);
-  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
-    one_less(known);
-}
-
-/// As take(), where this operation is behind the handle.
-void forget_any(MPI_Request handle);
-inline void forget(MPI_Request handle, Operation& operation) {
-  if (HOB_UNLIKELY(operation.kept.handle != handle)) return forget_any(handle);
-  const std::lock_guard guard(registry.lock);
-  operation.kept.in_use = false;
-  one_less(operations);
-  ends(handle);
-}
-
-/// Tells the observer that the watched request is complete. Does nothing if another watch has taken
-/// its place: the library gives a handle to another thread's request as soon as it is free.
-void tell_complete(MPI_Request handle, std::uint64_t watch);
-
-}  // namespace hob::mpi::requests
+}  // namespace requests
+}  // namespace hob::mpi

@@ -15,12 +15,9 @@
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
+#include "mpi/rma/state.hpp"
 
 namespace hob::mpi {
-
-/// Some window of this process shows memory that another one shows too.
-/// Set by expect_aliases().
-inline bool windows_alias = false;
 
 enum class WindowKind : std::uint8_t { create, allocate, shared, dynamic };
 const char* name_of(WindowKind kind);

@@ -27,8 +27,8 @@ class TargetProfile {
   };
 
   static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
-  static constexpr std::uint64_t kSmall = 1024;       ///< bytes: up to here, latency is all
-  static constexpr std::uint64_t kLarge = 32 * 1024;  ///< bytes: from here on, the rest shows
+  static constexpr std::uint64_t kSmall = 1024;    ///< bytes: up to here, latency is all
+  static constexpr std::uint64_t kLarge = 32'768;  ///< bytes: from here on, the rest shows
 
   /// Whether the caller should time the next get and flush.
   bool sampling() const { return sampling_; }

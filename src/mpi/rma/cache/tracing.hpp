@@ -1,12 +1,10 @@
 // Recording of gets for `hob replay` (setting `trace`).
 #pragma once
 
+#include "mpi/rma/cache/state.hpp"
 #include "report/trace.hpp"
 
 namespace hob::mpi {
-
-/// True while gets are recorded. Set at MPI_Init.
-inline bool tracing = false;
 
 /// Opens <setting trace>/rank-<rank>.trace, making the directory if needed. Without success the
 /// program runs on, and the report says why there is no trace.

@@ -12,6 +12,7 @@
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/ghost/post_start.hpp"
+#include "mpi/rma/ghost/state.hpp"
 
 namespace hob::mpi {
 
@@ -58,13 +59,6 @@ struct GhostClient {
   /// Takes in what has arrived, and ends operations that nobody will ask for any more.
   void progress();
 };
-
-/// One of a process, made at its start and there to its end: null without ghosts.
-inline GhostClient* ghost_client = nullptr;
-
-/// This thread holds the client, or waits in a call that does. The MPI library may call back into
-/// Hob from there.
-inline thread_local bool inside_ghost_client = false;
 
 /// Holds the client where the program has several threads. Not to be nested.
 class GhostHold {

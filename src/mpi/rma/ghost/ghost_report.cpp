@@ -31,7 +31,7 @@ bool speaks_for_ghosts(const GhostWorld& world) {
   const auto first = std::find_if(
       world.ranks.begin(), world.ranks.end(),
       [&](const ProcessPlace& each) { return each.node == own.node && each.ghost < 0; });
-  return first->user == own.user;
+  return first->application_rank == own.application_rank;
 }
 
 ordered_json json_of(std::size_t number, const GhostStatus& status) {

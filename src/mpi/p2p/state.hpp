@@ -1,0 +1,28 @@
+// Matching in this process. Global, since the wrappers look at it first of all, and since the
+// library's callbacks have no argument for it. All mutable globals of this layer that others see
+// are here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "mpi/p2p/fast_path.hpp"
+#include "mpi/p2p/gate.hpp"
+
+namespace hob::mpi::p2p {
+
+struct Matcher;
+
+/// The one matcher of a process. Never destroyed.
+extern Matcher& process_matcher;
+
+/// The one gate of a process.
+inline Gate gate;
+
+/// Messages that Hob has dequeued and that nobody has received (its UMQ). Written under the gate.
+inline std::atomic<std::uint64_t> queued{0};
+
+/// Receives that may go to the library unseen.
+inline Express express;
+
+}  // namespace hob::mpi::p2p

@@ -1,0 +1,62 @@
+// Which of the program's request handles Hob knows. Private to the request layer.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/requests/request.hpp"
+
+namespace hob::mpi::requests {
+
+/// What is known of a handle, or null. Under the registry's lock.
+inline const Entry* known(MPI_Request handle) {
+  if (handle == MPI_REQUEST_NULL || unknown(handle)) return nullptr;
+  return registry.table.find(handle_bits(handle));
+}
+
+/// A copy of what is known of a handle; nothing for a handle that Hob does not know.
+Entry look_up(MPI_Request handle);
+
+/// The same, and Hob forgets it; a pooled handle goes back to the pool.
+Entry take(MPI_Request handle);
+
+/// Adds one, or takes one away, where only those write who hold the lock.
+template <class T>
+void one_more(std::atomic<T>& counter) {
+  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) + 1),
+                std::memory_order_relaxed);
+}
+template <class T>
+void one_less(std::atomic<T>& counter) {
+  counter.store(static_cast<T>(counter.load(std::memory_order_relaxed) - 1),
+                std::memory_order_relaxed);
+}
+
+/// Hob knows one handle more, or one less. Under the lock.
+inline void begins(MPI_Request handle) {
+  one_more(alive);
+  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
+    one_more(known);
+}
+inline void ends(MPI_Request handle) {
+  one_less(alive);
+  if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
+    one_less(known);
+}
+
+/// As take(), where this operation is behind the handle.
+void forget_any(MPI_Request handle);
+inline void forget(MPI_Request handle, Operation& operation) {
+  if (HOB_UNLIKELY(operation.kept.handle != handle)) return forget_any(handle);
+  const std::lock_guard guard(registry.lock);
+  operation.kept.in_use = false;
+  one_less(operations);
+  ends(handle);
+}
+
+/// Tells the observer that the watched request is complete. Does nothing if another watch has taken
+/// its place: the library gives a handle to another thread's request as soon as it is free.
+void tell_complete(MPI_Request handle, std::uint64_t watch);
+
+}  // namespace hob::mpi::requests

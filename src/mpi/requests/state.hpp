@@ -1,0 +1,28 @@
+// Which requests Hob knows. Global, since a request is found from its handle alone, in every wait
+// and test of the program. All mutable globals of this layer that others see are here.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "mpi/requests/table.hpp"
+
+namespace hob::mpi::requests {
+
+/// Operations and watched requests that are alive.
+inline std::atomic<std::int64_t> alive{0};
+
+/// Operations alone. With none, the library itself serves every wait and test, and those who watch
+/// are told of its results.
+inline std::atomic<std::int64_t> operations{0};
+
+/// How many handles with this hash are alive; at most 255, and these are never counted down. So
+/// most requests that Hob does not know are told by one load. Written under the table's lock.
+inline constexpr int kHandleHashBits = 12;
+inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
+
+/// Never destroyed: requests may outlive everything else.
+inline Registry& registry = *new Registry;
+
+}  // namespace hob::mpi::requests
