@@ -163,9 +163,11 @@ template <class Index, class Store, class Policy>
 inline bool Engine<Index, Store, Policy>::make_ready() {
   if (broken_) return false;
   const Adaptation& a = config_.adaptation;
-  const std::uint64_t most_slots =
-      std::min<std::uint64_t>(std::max(config_.index_slots, a.max_index_slots), kNone - 1);
-  const std::uint64_t most_bytes = std::max(config_.storage_bytes, a.max_storage_bytes);
+  const std::uint64_t most_slots = LazyArray<Entry>::share(
+      std::min<std::uint64_t>(std::max(config_.index_slots, a.max_index_slots), kNone - 1),
+      config_.index_slots);
+  const std::uint64_t most_bytes = LazyMemory::share(
+      std::max(config_.storage_bytes, a.max_storage_bytes), config_.storage_bytes);
   if (!entries_.reserve(most_slots, 64) ||
       !store_.init(config_.storage_bytes, most_bytes, entries_.max_size()) ||
       !index_.allocate(std::min(config_.index_slots, entries_.max_size()), config_.seed) ||

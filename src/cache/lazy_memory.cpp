@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -21,7 +22,23 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+/// Bytes of addresses that all lazy memory of the process has.
+std::atomic<std::uint64_t> set_aside{0};
+
+/// What all of them may have together before each gets less: 64 GB, of the 128 TB that a process
+/// has. One more always gets 16 MB, a quarter of a million entries.
+constexpr std::uint64_t kShared = std::uint64_t{64} << 30;
+constexpr std::uint64_t kLeastShare = std::uint64_t{16} << 20;
+/// Of what is left, one may take a quarter.
+constexpr std::uint64_t kPart = 4;
+
 }  // namespace
+
+std::uint64_t LazyMemory::share(std::uint64_t most, std::uint64_t begin) noexcept {
+  const std::uint64_t taken = set_aside.load(std::memory_order_relaxed);
+  const std::uint64_t left = taken < kShared ? kShared - taken : 0;
+  return std::min(most, std::max({begin, left / kPart, kLeastShare}));
+}
 
 bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
   bytes = round_up(std::max<std::uint64_t>(bytes, 1), page_size());
@@ -33,6 +50,7 @@ bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
       unmap();
       base_ = static_cast<std::byte*>(base);
       reserved_ = bytes;
+      set_aside.fetch_add(bytes, std::memory_order_relaxed);
       return true;
     }
     if (bytes <= least) return false;
@@ -78,6 +96,7 @@ void LazyMemory::watch() noexcept {
 }
 
 void LazyMemory::unmap() noexcept {
+  set_aside.fetch_sub(reserved_, std::memory_order_relaxed);
   if (watched_) {
     // Its size goes with it: whoever looks at it last unmaps it.
     std::memcpy(base_, &reserved_, sizeof reserved_);

@@ -31,6 +31,11 @@ class LazyMemory {
     return *this;
   }
 
+  /// How many addresses to set aside for something that may grow to `most` bytes and begins with
+  /// `begin`: fewer, the more this process has set aside already, so that a thousand caches leave
+  /// it some. Thread safe.
+  static std::uint64_t share(std::uint64_t most, std::uint64_t begin) noexcept;
+
   /// Sets addresses aside. If the system refuses, half as many are tried, down to `least` bytes.
   bool reserve(std::uint64_t bytes, std::uint64_t least) noexcept;
 
@@ -69,6 +74,10 @@ class LazyArray {
  public:
   bool reserve(std::uint64_t count, std::uint64_t least) noexcept {
     return memory_.reserve(count * sizeof(T), least * sizeof(T));
+  }
+  /// LazyMemory::share, in elements.
+  static std::uint64_t share(std::uint64_t most, std::uint64_t begin) noexcept {
+    return LazyMemory::share(most * sizeof(T), begin * sizeof(T)) / sizeof(T);
   }
   /// Makes elements [0, count) usable.
   bool grow(std::uint64_t count) noexcept { return count <= size_ || grow_slow(count); }

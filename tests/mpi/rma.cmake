@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires ahead aliases device locks polling requests traps corners limits end share types windows)
+foreach(program acquires ahead aliases device device_ghosts locks polling requests traps corners limits end share types windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -71,6 +71,20 @@ foreach(mpi IN LISTS HOB_MPIS)
             --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so:${PROJECT_BINARY_DIR}/bin/${mpi}/libstand_in_accelerator.so"
             --ranks 2 --settings cuda,hip,level-zero -- "${PROJECT_BINARY_DIR}/bin/${mpi}/rma_device")
   set_tests_properties(mpi.${mpi}.rma_device PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
+  # One node, where ranks reach memory themselves, and two (which MPICH 5 can pretend), where ghosts do.
+  set(nodes_or_not no)
+  if(mpi STREQUAL "mpich5")
+    list(APPEND nodes_or_not nodes)
+  endif()
+  foreach(remote IN LISTS nodes_or_not)
+    set(name mpi.${mpi}.rma_device_ghosts_${remote})
+    add_test(NAME ${name}
+      COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
+              --exec "${HOB_MPI_${mpi}_EXEC}" --remote ${remote}
+              --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so:${PROJECT_BINARY_DIR}/bin/${mpi}/libstand_in_accelerator.so"
+              --ranks 2 --settings ghosts1-rank,ghosts1-rank-cache -- "${PROJECT_BINARY_DIR}/bin/${mpi}/rma_device_ghosts")
+    set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2 ENVIRONMENT STAND_IN=cuda)
+  endforeach()
   hob_compare_test(mpi.${mpi}.rma_locks ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_locks)
   hob_compare_test(mpi.${mpi}.rma_requests ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_requests)
   hob_compare_test(mpi.${mpi}.rma_types ${mpi} LABELS mpi SETTINGS default,auto,counted COMMAND rma_types)

@@ -39,6 +39,21 @@ int PMPI_Get(void* buffer, int count, MPI_Datatype type, int target, MPI_Aint di
   return error;
 }
 
+/* Its copy between device and host memory. */
+int PMPI_Sendrecv(const void* from, int count, MPI_Datatype type, int to, int tag, void* into,
+                  int into_count, MPI_Datatype into_type, int source, int into_tag, MPI_Comm comm,
+                  MPI_Status* status) {
+  static int (*next)(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int,
+                     MPI_Comm, MPI_Status*);
+  if (!next) *(void**)&next = dlsym(RTLD_NEXT, "PMPI_Sendrecv");
+  const int opens = in_device(from) || in_device(into);
+  if (opens) mprotect(device, BYTES, PROT_READ | PROT_WRITE);
+  const int error =
+      next(from, count, type, to, tag, into, into_count, into_type, source, into_tag, comm, status);
+  if (opens) mprotect(device, BYTES, PROT_NONE);
+  return error;
+}
+
 /* For the test program. */
 void* stand_in_allocate(void) {
   if (!device) {
@@ -48,13 +63,18 @@ void* stand_in_allocate(void) {
   return device;
 }
 
-/* What the program would copy to the host to look at it. */
+/* What the program would copy to the host to look at it, and back. */
 int stand_in_word(int i) {
   int word = 0;
   mprotect(device, BYTES, PROT_READ);
   memcpy(&word, device + sizeof(int) * (size_t)i, sizeof word);
   mprotect(device, BYTES, PROT_NONE);
   return word;
+}
+void stand_in_set_word(int i, int word) {
+  mprotect(device, BYTES, PROT_READ | PROT_WRITE);
+  memcpy(device + sizeof(int) * (size_t)i, &word, sizeof word);
+  mprotect(device, BYTES, PROT_NONE);
 }
 
 static int mine(const void* address, const char* runtime) {

@@ -25,6 +25,7 @@
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/ghost/client.hpp"
+#include "mpi/rma/ghost/host_image.hpp"
 
 namespace hob::mpi {
 
@@ -150,6 +151,7 @@ void finish() {
   active = false;
   requests::release_handles();
   if (process.comm != MPI_COMM_NULL) real::Comm_free(&process.comm);
+  release_host_images();
   leave_ghosts();
 }
 

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <vector>
 
 #include "cache/best_fit.hpp"
 #include "cache/hash.hpp"
+#include "cache/lazy_memory.hpp"
 #include "cache/segregated_fit.hpp"
 
 namespace hob::cache {
@@ -149,4 +151,24 @@ TEST(SegregatedFit, LargeSizesAreFound) {
 }
 
 }  // namespace
+// A process with a thousand windows keeps addresses for the program, and none of its caches is
+// without.
+TEST(LazyMemory, ShareShrinksWithWhatIsSetAside) {
+  constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
+  constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
+  EXPECT_EQ(LazyMemory::share(kGigabyte, 64 * kMegabyte), kGigabyte);
+  EXPECT_EQ(LazyMemory::share(4096, 4096), 4096U);
+  std::vector<LazyMemory> all(1000);
+  std::uint64_t sum = 0;
+  for (LazyMemory& memory : all) {
+    const std::uint64_t share = LazyMemory::share(kGigabyte, 64 * kMegabyte);
+    EXPECT_GE(share, 64 * kMegabyte);
+    ASSERT_TRUE(memory.reserve(share, share));
+    sum += share;
+  }
+  EXPECT_LE(sum, 130 * kGigabyte);
+  all.clear();
+  EXPECT_EQ(LazyMemory::share(kGigabyte, 64 * kMegabyte), kGigabyte);
+}
+
 }  // namespace hob::cache

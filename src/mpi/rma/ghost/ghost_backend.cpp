@@ -19,14 +19,6 @@ thread_local std::vector<ghost::Block> origin_blocks;
 thread_local std::vector<ghost::Block> result_blocks;
 thread_local std::vector<ghost::Block> target_blocks;
 
-// An operation on MPI_PROC_NULL.
-int nothing_to_do(MPI_Request* request) {
-  if (request == nullptr) return MPI_SUCCESS;
-  const GhostHold hold;
-  *request = requests::add(ghost_client->begin_operation());
-  return MPI_SUCCESS;
-}
-
 }  // namespace
 
 GhostBackend::GhostBackend(GhostTargets targets, ArenaMemory memory, int self)
@@ -34,6 +26,13 @@ GhostBackend::GhostBackend(GhostTargets targets, ArenaMemory memory, int self)
       memory_(std::move(memory)),
       self_(self),
       pscw_(targets_.window_number()) {}
+
+int GhostBackend::already_complete(MPI_Request* request) {
+  if (request == nullptr) return MPI_SUCCESS;
+  const GhostHold hold;
+  *request = requests::add(ghost_client->begin_operation());
+  return MPI_SUCCESS;
+}
 
 int GhostBackend::fail(int code) const {
   real::Win_call_errhandler(handle, code);
@@ -77,9 +76,11 @@ int GhostBackend::issue(int target, MPI_Request* request, Issue operation) {
   });
 }
 
-int GhostBackend::move(bool get, const Buffer& origin, const Place& place, MPI_Request* request) {
-  if (place.target == MPI_PROC_NULL) return nothing_to_do(request);
+int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
+                       MPI_Request* request) {
+  if (place.target == MPI_PROC_NULL) return already_complete(request);
   if (const int wrong = check(place, origin.count)) return fail(wrong);
+  if (HOB_UNLIKELY(is_on_accelerator(origin))) return move_staged(get, origin, place, request);
   if (HOB_UNLIKELY(!data_blocks(origin.type, origin.count, 0, origin_blocks) ||
                    !data_blocks(place.type, place.count, start_of(place), target_blocks))) {
     return fail(MPI_ERR_TYPE);
@@ -91,15 +92,17 @@ int GhostBackend::move(bool get, const Buffer& origin, const Place& place, MPI_R
   });
 }
 
-int GhostBackend::combine_at(const Buffer& origin, const Buffer* result, const Place& place,
-                             MPI_Op op, MPI_Request* request) {
-  if (place.target == MPI_PROC_NULL) return nothing_to_do(request);
+int GhostBackend::combine_at(const TypedBuffer& origin, const TypedBuffer* result,
+                             const Place& place, MPI_Op op, MPI_Request* request) {
+  if (place.target == MPI_PROC_NULL) return already_complete(request);
   if (const int wrong = check(place, origin.count)) return fail(wrong);
   const auto operation = operation_number(op);
   if (HOB_UNLIKELY(!operation)) return fail(MPI_ERR_OP);
   const auto element = element_of(place.type);
   if (HOB_UNLIKELY(!element)) return fail(MPI_ERR_TYPE);
   if (HOB_UNLIKELY(!combines(*element, *operation))) return fail(MPI_ERR_OP);
+  if (HOB_UNLIKELY(is_on_accelerator(origin) || (result != nullptr && is_on_accelerator(*result))))
+    return combine_staged(origin, result, place, op, request);
   const bool reads = *operation != ghost::kOperationNoOp;
   origin_blocks.clear();
   result_blocks.clear();
@@ -144,14 +147,14 @@ int GhostBackend::get_accumulate(const void* origin, MPI_Count count, MPI_Dataty
                                  void* result, MPI_Count result_count, MPI_Datatype result_type,
                                  int target, MPI_Aint disp, MPI_Count target_count,
                                  MPI_Datatype target_type, MPI_Op op, MPI_Request* request) {
-  const Buffer into{result, result_count, result_type};
+  const TypedBuffer into{result, result_count, result_type};
   return combine_at({const_cast<void*>(origin), count, type}, &into,
                     {target, disp, target_count, target_type}, op, request);
 }
 
 int GhostBackend::fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target,
                                MPI_Aint disp, MPI_Op op) {
-  const Buffer into{result, 1, type};
+  const TypedBuffer into{result, 1, type};
   return combine_at({const_cast<void*>(origin), 1, type}, &into, {target, disp, 1, type}, op,
                     nullptr);
 }
@@ -163,6 +166,12 @@ int GhostBackend::compare_and_swap(const void* origin, const void* compare, void
   if (const int wrong = check(place, 1)) return fail(wrong);
   const auto element = element_of(type);
   if (HOB_UNLIKELY(!element)) return fail(MPI_ERR_TYPE);
+  const TypedBuffer from{const_cast<void*>(origin), 1, type}, into{result, 1, type};
+  const TypedBuffer expected{const_cast<void*>(compare), 1, type};
+  if (HOB_UNLIKELY(is_on_accelerator(from) || is_on_accelerator(expected) ||
+                   is_on_accelerator(into))) {
+    return swap_staged(from, expected, into, place);
+  }
   return issue(target, nullptr, [&](Peer& peer, Completion*) {
     return ghost_client->origin.compare_and_swap(
         peer, static_cast<const std::byte*>(compare), static_cast<const std::byte*>(origin),

@@ -8,6 +8,7 @@
 #include "mpi/rma/backend/backend.hpp"
 #include "mpi/rma/ghost/arena_memory.hpp"
 #include "mpi/rma/ghost/client.hpp"
+#include "mpi/rma/ghost/host_image.hpp"
 #include "mpi/rma/ghost/pscw.hpp"
 #include "mpi/rma/ghost/targets.hpp"
 
@@ -58,12 +59,6 @@ class GhostBackend final : public Backend {
   bool query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) const;
 
  private:
-  /// A buffer of the origin and its type.
-  struct Buffer {
-    void* address;
-    MPI_Count count;
-    MPI_Datatype type;
-  };
   /// Where at the target.
   struct Place {
     int target;
@@ -73,12 +68,20 @@ class GhostBackend final : public Backend {
   };
 
   int fail(int code) const;
+  /// The request, if one is asked for, of an operation of which nothing is left to do.
+  static int already_complete(MPI_Request* request);
   int check(const Place& place, MPI_Count count) const;
   std::int64_t start_of(const Place& place) const;
-  int move(bool get, const Buffer& origin, const Place& place, MPI_Request* request);
+  int move(bool get, const TypedBuffer& origin, const Place& place, MPI_Request* request);
   /// `result`: null for MPI_Accumulate.
-  int combine_at(const Buffer& origin, const Buffer* result, const Place& place, MPI_Op op,
-                 MPI_Request* request);
+  int combine_at(const TypedBuffer& origin, const TypedBuffer* result, const Place& place,
+                 MPI_Op op, MPI_Request* request);
+  /// The same with buffers in an accelerator's memory, by way of host memory: complete on return.
+  int move_staged(bool get, const TypedBuffer& origin, const Place& place, MPI_Request* request);
+  int combine_staged(const TypedBuffer& origin, const TypedBuffer* result, const Place& place,
+                     MPI_Op op, MPI_Request* request);
+  int swap_staged(const TypedBuffer& origin, const TypedBuffer& compare, const TypedBuffer& result,
+                  const Place& place);
   template <class Issue>
   int issue(int target, MPI_Request* request, Issue operation);
   template <class Act>

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "mpi/core/accelerator.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -71,6 +72,7 @@ bool declined(const char* why) {
 
 bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
                   MPI_Comm comm, bool& flag, GhostWindow& window, int& result) {
+  look_for_accelerators();
   // Every process finds out by itself, with the same answer, whether all are of this world.
   Members members(comm);
   if (!members.all_of_this_job())
@@ -83,8 +85,12 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   }
   ExposedMemory own{ExposedMemory::kNowhere, static_cast<std::uint64_t>(size),
                     static_cast<std::int32_t>(unit), flag, 0};
-  if (!part.empty() && (allocate || in_arena(base, size) || ghost_client->world.kernel_moves))
+  if (!allocate && size > 0 && on_accelerator(base)) {
+    own.header = ExposedMemory::kOnAccelerator;
+  } else if (!part.empty() &&
+             (allocate || in_arena(base, size) || ghost_client->world.kernel_moves)) {
     own.header = part.offset();
+  }
   if (members.self == 0) {
     const GhostHold hold;
     own.serial = ghost_client->windows_led++;
@@ -94,6 +100,8 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   window.units.clear();
   for (const ExposedMemory& each : exposed) window.units.push_back(each.unit);
   const auto any = [&](auto&& is) { return std::any_of(exposed.begin(), exposed.end(), is); };
+  if (any([](const ExposedMemory& e) { return e.header == ExposedMemory::kOnAccelerator; }))
+    return declined("A window over an accelerator's memory runs without ghosts.");
   if (any([](const ExposedMemory& each) { return each.header == ExposedMemory::kNowhere; })) {
     return declined(allocate ? "A window whose memory the node's shared memory could not hold runs "
                                "without ghosts."

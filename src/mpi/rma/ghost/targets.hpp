@@ -16,6 +16,7 @@ namespace hob::mpi {
 /// What the processes of a window tell each other about their memory.
 struct ExposedMemory {
   static constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t kOnAccelerator = kNowhere - 1;
 
   std::uint64_t header = kNowhere;  ///< offset of its ghost::Target in the node's arena
   std::uint64_t size = 0;           ///< bytes
