@@ -150,7 +150,8 @@ inline void copy_status(const MPI_Status& from, MPI_Status* to) {
   to->MPI_ERROR = error;
 }
 
-/// Lets the library advance without a communicator, which a program of sessions may not have.
+/// Lets the library advance, others' operations on this process included. Needs no communicator,
+/// which a program of sessions may not have. Threads may call it at once.
 void drive_progress();
 
 /// Before MPI ends: gives the pool's handles back.

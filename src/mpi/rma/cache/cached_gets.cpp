@@ -7,7 +7,6 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/accelerator.hpp"
-#include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
 #include "mpi/rma/cache/tracing.hpp"
@@ -359,11 +358,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
 /// A process that lives on hits never enters the MPI library, and many libraries let others'
 /// operations on it advance only there.
 void CachedGets::drive_progress() {
-  int flag = 0;
-  if (HOB_LIKELY(context().world))
-    real::Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-  else
-    requests::drive_progress();
+  requests::drive_progress();
   last_mpi_ = ticks();
   ++stats_.progress_calls;
 }
