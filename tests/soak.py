@@ -71,6 +71,9 @@ class Job:
             if mpi in ("mpich5", "abi5") and dice.random() < 0.4:
                 self.remote = "tcp"
                 self.without.append("typed_request")
+        self.also = args.also.split(",") if rma and args.also else []
+        if rma and dice.random() < 0.4:
+            self.also.append("aliases")
         self.programs = 20 if rma else 4
         self.options = {}
         self.first = 0
@@ -81,8 +84,8 @@ class Job:
         program += ["--first", str(self.first), "--programs", str(self.programs)]
         if self.threads > 1:
             program += ["--threads", str(self.threads)]
-        if self.kind == "rma_fuzz" and self.args.also:
-            program += ["--with", self.args.also]
+        if self.also:
+            program += ["--with", ",".join(self.also)]
         if self.without:
             program += ["--without", ",".join(self.without)]
         for key, value in self.options.items():
@@ -140,7 +143,8 @@ class Job:
     def __str__(self):
         where = f"{self.mpi} {self.remote}" if self.remote != "no" else self.mpi
         without = f" without {','.join(self.without)}" if self.without else ""
-        return f"{where} {self.setting}: {self.kind} seed {self.seed}, {self.ranks} ranks, {self.threads} threads{without}"
+        also = f" with {','.join(self.also)}" if self.also else ""
+        return f"{where} {self.setting}: {self.kind} seed {self.seed}, {self.ranks} ranks, {self.threads} threads{without}{also}"
 
 
 def features(job):

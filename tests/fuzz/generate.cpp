@@ -1,5 +1,6 @@
 #include "generate.hpp"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -41,12 +42,14 @@ const Name kNames[] = {
     {"asserts", &Features::asserts},
     {"exclusive", &Features::exclusive},
     {"big", &Features::big},
+    {"bursts", &Features::bursts},
     {"flush_local", &Features::flush_local},
     {"nocheck", &Features::nocheck},
     {"typed_request", &Features::typed_request},
     {"callbacks", &Features::callbacks},
     {"exceptions", &Features::exceptions},
     {"finalize", &Features::finalize},
+    {"aliases", &Features::aliases},
 };
 
 /// The bytes that window memory starts with.
@@ -177,6 +180,7 @@ Script Generator::run() {
   }
   const int windows = 1 + random_.below(3);
   for (int w = 0; w < windows; ++w) create_window();
+  for (int a = on_.aliases ? 1 + random_.below(3) : 0; a > 0; --a) create_alias();
 
   const int phases = 2 + random_.below(4);
   int events_left = options_.events;
@@ -198,6 +202,10 @@ Script Generator::run() {
 
     const int events = 1 + options_.operations / phases / 3;
     for (int e = 0; e < events && events_left > 0; ++e, --events_left) {
+      if (on_.aliases && random_.chance(25)) {
+        alias_event(random_.below(size_));
+        continue;
+      }
       const int w = random_.pick(open_);
       Window& window = *windows_[static_cast<std::size_t>(w)];
       const int roll = random_.below(100);
@@ -212,6 +220,8 @@ Script Generator::run() {
           pscw_begin(w);
       } else if (roll < 82 && options_.threads > 1 && window.regime == Regime::kLockAll) {
         threaded_burst(random_.below(size_), w);
+      } else if (roll < 88 && options_.threads > 1 && on_.bursts && on_.write && passive(w)) {
+        writing_burst(random_.below(size_), w);
       } else {
         sync_event();
       }
@@ -222,21 +232,17 @@ Script Generator::run() {
       if (windows_[static_cast<std::size_t>(w)]->kind == WindowKind::kDynamic) change_regions(w);
     }
     if (on_.recreate && random_.chance(15)) {
-      const std::size_t at =
-          static_cast<std::size_t>(random_.below(static_cast<int>(open_.size())));
-      const int w = open_[at];
-      leave_regime(w);
-      free_window(w);
-      open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(at));
+      close_window(random_.pick(open_));
       create_window();
     }
+    if (on_.aliases && random_.chance(25)) create_alias();
   }
   for (int w : open_) leave_regime(w);
   for (int r = 0; r < size_; ++r) {
     wait_requests(r, true);
     late_checks(r);
   }
-  for (int w : open_) free_window(w);
+  while (!open_.empty()) close_window(open_.front());
   for (int r = 0; r < size_; ++r) {
     emit(
         r,
@@ -279,9 +285,10 @@ void Generator::create_window() {
   auto window = std::make_unique<Window>();
   const int id = static_cast<int>(windows_.size());
   window->id = id;
+  window->root = id;
   window->kind = random_.pick(kinds);
   window->access.assign(static_cast<std::size_t>(size_), 0);
-  window->big = on_.big && random_.chance(6);
+  window->big = on_.big && random_.chance(options_.threads > 1 && on_.bursts ? 20 : 6);
   // For the window's whole life: after one shared lock with MPI_MODE_NOCHECK, MPICH never tells
   // that target of an unlock again, and the next exclusive lock waits for ever.
   window->shared_only = on_.asserts && random_.chance(30);
@@ -289,25 +296,27 @@ void Generator::create_window() {
   static const std::vector<int> units = {1, 1, 1, 2, 4, 8, 8, 3, 12, 16};
   for (int r = 0; r < size_; ++r) {
     Memory memory;
+    Shown shown;
     int bytes = window->big ? 262144 : random_.pick(sizes);
     if (r == 0 && bytes == 0) bytes = 1024;
     if (window->kind == WindowKind::kDynamic) {
       memory.regions = 1 + random_.below(3);
       bytes = (bytes / memory.regions / 16) * 16 * memory.regions;
     } else {
-      memory.unit = random_.pick(units);
+      shown.unit = random_.pick(units);
     }
     memory.resize(static_cast<std::size_t>(bytes), everybody());
     for (std::size_t i = 0; i < memory.bytes.size(); ++i)
       memory.bytes[i] = initial(seed_, id, r, 0, i);
-    window->memory.push_back(std::move(memory));
+    shown.size = bytes;
+    window->memories->push_back(std::move(memory));
+    window->shown.push_back(shown);
   }
   const WindowKind kind = window->kind;
   for (int r = 0; r < size_; ++r) {
-    const Memory& own = window->memory[static_cast<std::size_t>(r)];
-    const MPI_Aint bytes = own.size();
-    const int unit = own.unit;
-    const int regions = own.regions;
+    const MPI_Aint bytes = window->part(r).size;
+    const int unit = window->part(r).unit;
+    const int regions = window->memory(r).regions;
     emit(
         r,
         [=, seed = seed_](World& world) {
@@ -321,12 +330,10 @@ void Generator::create_window() {
               break;
             case WindowKind::kAllocate:
               MPI_Win_allocate(bytes, unit, MPI_INFO_NULL, world.comm, &live.memory, &live.win);
-              live.allocated = true;
               break;
             case WindowKind::kShared:
               MPI_Win_allocate_shared(bytes, unit, MPI_INFO_NULL, world.comm, &live.memory,
                                       &live.win);
-              live.allocated = true;
               for (int q = 0; q < world.size; ++q) {
                 MPI_Aint size_there;
                 int unit_there;
@@ -362,7 +369,11 @@ void Generator::create_window() {
   windows_.push_back(std::move(window));
   open_.push_back(id);
   if (kind == WindowKind::kDynamic) share_addresses(id);
-  // What was stored before becomes visible: a lock of one's own memory, then a barrier.
+  publish(id);
+}
+
+/// What was stored before becomes visible: a lock of one's own memory, then a barrier.
+void Generator::publish(int id) {
   for (int r = 0; r < size_; ++r) {
     emit(
         r,
@@ -379,7 +390,7 @@ void Generator::create_window() {
 
 void Generator::share_addresses(int id) {
   std::vector<int> regions;
-  for (const Memory& memory : windows_[static_cast<std::size_t>(id)]->memory)
+  for (const Memory& memory : *windows_[static_cast<std::size_t>(id)]->memories)
     regions.push_back(memory.size() > 0 ? memory.regions : 0);
   for (int r = 0; r < size_; ++r) {
     emit(
@@ -406,7 +417,7 @@ void Generator::change_regions(int id) {
   for (int r = 0; r < size_; ++r) late_checks(r);
   global_sync();
   const int owner = random_.below(size_);
-  Memory& memory = window.memory[static_cast<std::size_t>(owner)];
+  Memory& memory = window.memory(owner);
   if (memory.size() > 0) {
     const int k = random_.below(memory.regions);
     const int part = memory.size() / memory.regions;
@@ -436,19 +447,33 @@ void Generator::change_regions(int id) {
   global_sync();
 }
 
+/// A window ends, with those that show memory of it that MPI gave.
+void Generator::close_window(int id) {
+  const Window& window = *windows_[static_cast<std::size_t>(id)];
+  if (window.kind != WindowKind::kCreate) {
+    for (int other : others_over(id)) close_window(other);
+  }
+  leave_regime(id);
+  free_window(id);
+  open_.erase(std::find(open_.begin(), open_.end(), id));
+}
+
 void Generator::free_window(int id) {
+  const Window& window = *windows_[static_cast<std::size_t>(id)];
+  const bool last = windows_[static_cast<std::size_t>(window.root)]->kind == WindowKind::kCreate &&
+                    others_over(id).empty();
   for (int r = 0; r < size_; ++r) {
     wait_requests(r, true);
     late_checks(r);
     emit(
         r,
-        [id](World& world) {
+        [id, last](World& world) {
           LiveWindow& live = world.windows[static_cast<std::size_t>(id)];
           if (!live.addresses.empty()) MPI_Barrier(world.comm);
           for (std::uint8_t* region : live.regions) MPI_Win_detach(live.win, region);
           MPI_Win_free(&live.win);
           for (std::uint8_t* region : live.regions) std::free(region);
-          if (!live.allocated) std::free(live.memory);
+          if (last) std::free(live.memory);
           live = LiveWindow{};
         },
         "w%d: free", id);
@@ -518,7 +543,7 @@ void Generator::fence(int id, bool last) {
     }
     if (last && random_.chance(70)) asserts |= MPI_MODE_NOSUCCEED;
     if (!window.stored && random_.chance(50)) asserts |= MPI_MODE_NOSTORE;
-    if (!last && random_.chance(25)) {
+    if (!last && random_.chance(25) && others_over(id).empty()) {
       asserts |= MPI_MODE_NOPUT;
       read_only = true;
     }
@@ -543,7 +568,7 @@ void Generator::fence(int id, bool last) {
 
 void Generator::pscw_begin(int id) {
   Window& window = *windows_[static_cast<std::size_t>(id)];
-  window.read_only = on_.asserts && random_.chance(25);
+  window.read_only = on_.asserts && random_.chance(25) && others_over(id).empty();
   if (!on_.write) window.read_only = true;
   std::vector<Ranks> exposure(static_cast<std::size_t>(size_), 0);
   for (int o = 0; o < size_; ++o) {
@@ -596,9 +621,10 @@ void Generator::pscw_begin(int id) {
           MPI_Group_free(&group);
         },
         "w%d: start to %#x%s", id, group_ranks, nocheck ? " nocheck" : "");
+    // The start need not wait for the posts: what comes through this window does, and nothing else.
+    if (!others_over(id).empty()) continue;
     for (int t = 0; t < size_; ++t) {
-      if (group_ranks >> t & 1)
-        fuzz::inform(window.memory[static_cast<std::size_t>(t)], Ranks{1} << t, Ranks{1} << o);
+      if (group_ranks >> t & 1) fuzz::inform(window.memory(t), Ranks{1} << t, Ranks{1} << o);
     }
   }
   window.opened = true;

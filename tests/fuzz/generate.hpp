@@ -35,12 +35,14 @@ struct Features {
   bool nocheck = true;        ///< post and start with MPI_MODE_NOCHECK
   bool typed_request = true;  ///< request operations with derived datatypes
   bool exclusive = true;
-  bool big = true;  ///< some windows of 256 KiB
+  bool big = true;     ///< some windows of 256 KiB
+  bool bursts = true;  ///< with threads: several of them write to one target at once
   /// What ranks do and learn inside of callbacks that the library calls: attributes, error
   /// handlers, generalized requests. Asked for with --with, as the next two.
   bool callbacks = false;
   bool exceptions = false;  ///< ... from which an exception leaves the call
   bool finalize = false;    ///< the last program ends inside MPI_Finalize
+  bool aliases = false;     ///< several windows over one memory
 
   /// Null for an unknown name.
   bool* find(const std::string& name);
@@ -87,6 +89,17 @@ class Generator {
     Blocks blocks;
   };
 
+  /// Threads of one rank that write to one target at once, and what they leave to each other.
+  struct Burst {
+    int thread = 0;          ///< the one whose operations are being made
+    bool long_ones = false;  ///< some operations are longer than what goes in one message
+    Base base = Base::kByte;
+    Op op = Op::kSum;                 ///< what several threads may do to the same place
+    std::map<int, int> writer;        ///< block: the thread, or kShared + the kind of accumulate
+    std::map<int, unsigned> readers;  ///< block: a set of threads
+    static constexpr int kShared = 1000;
+  };
+
   struct Buffer {
     int slot, offset, count, used;
     LayoutPtr layout;
@@ -110,9 +123,11 @@ class Generator {
 
   // windows and regimes
   void create_window();
+  void publish(int window);
   void share_addresses(int window);
   void plain_store(int rank, int window);
   void free_window(int window);
+  void close_window(int window);
   void enter_regime(int window, Regime regime);
   void leave_regime(int window);
   void change_regions(int window);
@@ -120,9 +135,26 @@ class Generator {
   void pscw_end(int window);
   void fence(int window, bool last);
 
+  // several windows over one memory
+  void create_alias();
+  void alias_event(int rank);
+  std::vector<int> others_over(int window) const;
+  bool read_only(int window) const;
+  bool passive(int window) const;
+  void synchronise_own(int rank, int window);
+
+  // several threads of one rank at once
+  void threaded_burst(int rank, int window);
+  void writing_burst(int rank, int window);
+  void burst_of_thread(int rank, int window, int target);
+  void in_threads(int rank, int window, const std::function<void(int)>& thread);
+  std::int64_t place_in_burst(std::int64_t room);
+  bool burst_read(const Blocks& blocks) const;
+  bool burst_write(const Blocks& blocks, std::uint16_t sum) const;
+  void note_burst(const Blocks& blocks, bool write, std::uint16_t sum);
+
   // operations of one rank
   void burst(int rank, int window);
-  void threaded_burst(int rank, int window);
   void operation(int rank, int window, Ranks targets, bool reads_only, bool warm_only);
   void get(int rank, int window, Ranks targets, bool fetch, bool warm_only);
   void put(int rank, int window, int target);
@@ -138,6 +170,7 @@ class Generator {
   bool choose_store(int rank, int window, int target, int& start, int& length, int& operation);
   bool may_request(const Place& place, const Buffer& buffer) const;
   int random_elements(Base base);
+  static bool too_long_for_types(Base base, int elements);
   int take_slot(int rank);
   void give_slot(int rank, int slot);
 
@@ -182,7 +215,7 @@ class Generator {
   std::vector<std::vector<Outstanding>> outstanding_;  ///< per rank
   std::vector<std::vector<Outstanding>> unchecked_;    ///< per rank: complete, to be checked later
   std::vector<std::vector<bool>> slot_used_;           ///< per rank
-  std::map<int, std::vector<Template>> templates_;     ///< per window
+  std::map<int, std::vector<Template>> templates_;     ///< per memory, by its first window
   std::vector<std::vector<int>> held_slots_;           ///< per rank: free after the threaded burst
   std::map<std::pair<int, int>, Ranks> exposed_;       ///< (window, target): origins it posted to
   std::map<std::pair<int, int>, bool> started_;        ///< (window, origin)
@@ -191,9 +224,11 @@ class Generator {
   int operations_ = 0;
   int requests_ = 0;
   int tag_ = 0;
-  int callback_ = 0;       ///< the kind of callback that what is emitted happens in; 0: none
-  bool threaded_ = false;  ///< inside a threaded burst
-  bool reading_ = false;   ///< inside a burst that mostly reads the same places again
+  int callback_ = 0;              ///< the kind of callback that what is emitted happens in; 0: none
+  bool threaded_ = false;         ///< inside a threaded burst
+  std::unique_ptr<Burst> burst_;  ///< of threads that write
+  std::vector<Outstanding> before_threads_;  ///< of the rank whose threads these are
+  bool reading_ = false;  ///< inside a burst that mostly reads the same places again
   bool has_sync_window_ = false;
   bool sync_lock_all_ = false;
   std::int64_t flag_value_ = 0;

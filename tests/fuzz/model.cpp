@@ -108,12 +108,12 @@ bool may_accumulate(const Memory& memory, const Blocks& blocks, int rank, std::u
   });
 }
 
-bool may_read_own_sums(const Memory& memory, const Blocks& blocks, int rank, Base base) {
+bool may_read_own_sums(const Memory& memory, const Blocks& blocks, int rank, Base base, int alias) {
   return std::all_of(blocks.begin(), blocks.end(), [&](int block) {
     const auto b = static_cast<std::size_t>(block);
     if ((memory.known[b] & bit(rank)) != 0) return true;
     return memory.sum[b] != 0 && memory.sum[b] % 16 == static_cast<int>(base) + 1 &&
-           memory.writers[b] == bit(rank);
+           memory.sum[b] / 256 == alias && memory.writers[b] == bit(rank);
   });
 }
 
@@ -183,8 +183,9 @@ MPI_Op mpi_op(Op op) {
   return MPI_NO_OP;
 }
 
-std::uint16_t sum_of(Op op, Base base) {
-  return static_cast<std::uint16_t>((static_cast<int>(op) + 1) * 16 + static_cast<int>(base) + 1);
+std::uint16_t sum_of(Op op, Base base, int alias) {
+  return static_cast<std::uint16_t>(alias * 256 + (static_cast<int>(op) + 1) * 16 +
+                                    static_cast<int>(base) + 1);
 }
 
 void combine(Op op, Base base, std::uint8_t* target, const std::uint8_t* value) {

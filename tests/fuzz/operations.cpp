@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 #include "generate.hpp"
 
@@ -63,8 +62,6 @@ std::uint8_t* memory_at(LiveWindow& live, int rank, int target, std::int64_t sta
   return live.memory + start;
 }
 
-int region_bytes_of(const Memory& memory) { return std::max(1, memory.size() / memory.regions); }
-
 }  // namespace
 
 void Expectation::check(World& world, const std::uint8_t* got) const {
@@ -100,6 +97,11 @@ void Expectation::check(World& world, const std::uint8_t* got) const {
   std::fflush(stdout);
 }
 
+/// MPICH 5 ends with a failed assertion where it packs more than this for an active message.
+bool Generator::too_long_for_types(Base base, int elements) {
+  return elements * size_of(base) > 4096;
+}
+
 int Generator::take_slot(int rank) {
   std::vector<bool>& used = slot_used_[static_cast<std::size_t>(rank)];
   const auto r = static_cast<std::size_t>(rank);
@@ -122,23 +124,26 @@ void Generator::give_slot(int rank, int slot) {
 bool Generator::choose_place(int id, int target, Base base, int elements, bool types,
                              Place& place) {
   const Window& window = *windows_[static_cast<std::size_t>(id)];
-  const Memory& memory = window.memory[static_cast<std::size_t>(target)];
-  if (memory.size() == 0) return false;
+  const Memory& memory = window.memory(target);
+  const Shown& shown = window.part(target);
+  if (shown.size == 0) return false;
   const int per = random_.divisor(elements);
   place.count = elements / per;
-  place.layout = Layout::random(random_, base, per, !types || random_.chance(40));
+  place.layout = Layout::random(random_, base, per,
+                                !types || too_long_for_types(base, elements) || random_.chance(40));
   place.places = place.layout->places(place.count);
   const int size = size_of(base);
   const std::int64_t high = *std::max_element(place.places.begin(), place.places.end()) + size;
-  const int part = region_bytes_of(memory);
+  const int part = window.region_bytes(target);
   const int region = random_.below(memory.regions);
   if (high > part) return false;
-  const std::int64_t room = (part - high) / memory.unit;
+  const std::int64_t room = (part - high) / shown.unit;
   for (int attempt = 0; attempt < 8; ++attempt) {
     // Low addresses are favoured, so that operations meet.
-    const std::int64_t at =
-        random_.below(static_cast<int>(room + 1)) / (random_.chance(50) ? 4 : 1);
-    const std::int64_t start = region * part + at * memory.unit;
+    const std::int64_t at = burst_ != nullptr ? place_in_burst(room)
+                                              : random_.below(static_cast<int>(room + 1)) /
+                                                    (random_.chance(50) ? 4 : 1);
+    const std::int64_t start = shown.first + region * part + at * shown.unit;
     if (start % size != 0) continue;
     place.start = start;
     place.blocks = blocks_of(place.places, start, size);
@@ -148,7 +153,7 @@ bool Generator::choose_place(int id, int target, Base base, int elements, bool t
 }
 
 void Generator::remember(int id, int target, const Place& place, Base base) {
-  std::vector<Template>& list = templates_[id];
+  std::vector<Template>& list = templates_[windows_[static_cast<std::size_t>(id)]->root];
   if (list.size() < 12)
     list.push_back({target, place.start, place.count, base, place.layout});
   else
@@ -158,13 +163,13 @@ void Generator::remember(int id, int target, const Place& place, Base base) {
 
 /// A place that overlaps, contains, extends or repeats an earlier one.
 bool Generator::revisit(int id, Ranks targets, int& target, Base& base, Place& place) {
-  std::vector<Template>& list = templates_[id];
+  const Window& window = *windows_[static_cast<std::size_t>(id)];
+  std::vector<Template>& list = templates_[window.root];
   if (list.empty()) return false;
   const Template& old = random_.pick(list);
   if ((targets >> old.target & 1) == 0) return false;
   target = old.target;
-  const Memory& memory =
-      windows_[static_cast<std::size_t>(id)]->memory[static_cast<std::size_t>(target)];
+  const Shown& shown = window.part(target);
   base = old.base;
   place.start = old.start;
   place.count = old.count;
@@ -180,18 +185,19 @@ bool Generator::revisit(int id, Ranks targets, int& target, Base& base, Place& p
     const std::int64_t span = std::min<std::int64_t>(2048, old.layout->extent() * old.count);
     std::int64_t from = random_.below(static_cast<int>(span));
     std::int64_t length = 1 + random_.below(static_cast<int>(change < 90 ? span - from : span));
-    from -= (old.start + from) % memory.unit;
-    if (old.start + from < 0) return false;
+    from -= (old.start + from - shown.first) % shown.unit;
+    if (old.start + from < shown.first) return false;
     base = Base::kByte;
     place.start = old.start + from;
     place.count = static_cast<int>(length);
     place.layout = Layout::random(random_, base, 1, true);
   }
   place.places = place.layout->places(place.count);
-  const int part = region_bytes_of(memory);
+  const int part = window.region_bytes(target);
+  const std::int64_t low = place.start - shown.first;
   const std::int64_t high =
-      place.start + *std::max_element(place.places.begin(), place.places.end()) + size_of(base);
-  if (place.start / part != (high - 1) / part || high > memory.size() ||
+      low + *std::max_element(place.places.begin(), place.places.end()) + size_of(base);
+  if (low < 0 || low % shown.unit != 0 || low / part != (high - 1) / part || high > shown.size ||
       place.places.size() * static_cast<std::size_t>(size_of(base)) > 4096)
     return false;
   place.blocks = blocks_of(place.places, place.start, size_of(base));
@@ -202,7 +208,8 @@ bool Generator::revisit(int id, Ranks targets, int& target, Base& base, Place& p
 bool Generator::choose_buffer(int rank, Base base, int elements, Buffer& buffer) {
   const int per = random_.divisor(elements);
   buffer.count = elements / per;
-  buffer.layout = Layout::random(random_, base, per, !on_.types || random_.chance(50));
+  buffer.layout = Layout::random(
+      random_, base, per, !on_.types || too_long_for_types(base, elements) || random_.chance(50));
   buffer.places = buffer.layout->places(buffer.count);
   buffer.offset = size_of(base) * random_.below(8);
   std::int64_t high = *std::max_element(buffer.places.begin(), buffer.places.end()) + size_of(base);
@@ -218,6 +225,8 @@ bool Generator::may_request(const Place& place, const Buffer& buffer) const {
 }
 
 int Generator::random_elements(Base base) {
+  if (burst_ != nullptr && burst_->long_ones && random_.chance(25))
+    return (4096 + random_.below(4096)) / size_of(base);
   const int roll = random_.below(100);
   int elements;
   if (roll < 30)
@@ -231,10 +240,9 @@ int Generator::random_elements(Base base) {
 
 void Generator::operation(int rank, int id, Ranks targets, bool reads_only, bool warm_only) {
   if (targets == 0) return;
-  const Window& window = *windows_[static_cast<std::size_t>(id)];
   int target = random_.below(size_);
   while ((targets >> target & 1) == 0) target = (target + 1) % size_;
-  if (!on_.write || window.read_only) reads_only = true;
+  if (!on_.write || read_only(id)) reads_only = true;
   const int roll = random_.below(100);
   const std::size_t before = outstanding_[static_cast<std::size_t>(rank)].size();
   if (warm_only) {
@@ -265,10 +273,11 @@ void Generator::get(int rank, int id, Ranks targets, bool fetch, bool warm_only)
   if (!found) found = choose_place(id, target, base, random_elements(base), on_.types, place);
   if (!found) return;
   if (fetch && (base == Base::kByte || base == Base::kChar || base == Base::kDouble)) fetch = false;
-  Memory& memory = window.memory[static_cast<std::size_t>(target)];
+  Memory& memory = window.memory(target);
   const bool checked =
-      !warm_only && (may_read(memory, place.blocks, rank) ||
-                     (fetch && may_read_own_sums(memory, place.blocks, rank, base)));
+      !warm_only && burst_read(place.blocks) &&
+      (may_read(memory, place.blocks, rank) ||
+       (fetch && may_read_own_sums(memory, place.blocks, rank, base, window.alias)));
   if (!checked && (!on_.warm || !on_.write)) return;
   if (!checked && window.regime == Regime::kFence)
     return;  // conflicting accesses within one fence epoch
@@ -284,6 +293,7 @@ void Generator::get(int rank, int id, Ranks targets, bool fetch, bool warm_only)
                      true,      request < 0, false,  false,       place.blocks, nullptr};
   if (checked) {
     note_read(memory, place.blocks, rank);
+    note_burst(place.blocks, false, 0);
     auto expectation = std::make_shared<Expectation>();
     expectation->operation = operation;
     expectation->slot = buffer.slot;
@@ -303,18 +313,19 @@ void Generator::get(int rank, int id, Ranks targets, bool fetch, bool warm_only)
   }
   const bool keep_here = !threaded_ && random_.chance(50);
   const bool keep_there = !threaded_ && random_.chance(50);
-  const int unit = memory.unit;
-  const int part = region_bytes_of(memory);
+  const int unit = window.part(target).unit;
+  const int part = window.region_bytes(target);
+  const std::int64_t from = place.start - window.part(target).first;
   emit(
       rank,
-      [=, start = place.start, count = place.count, layout = place.layout](World& world) {
+      [=, count = place.count, layout = place.layout](World& world) {
         LiveWindow& live = world.windows[static_cast<std::size_t>(id)];
         std::memset(world.slot(buffer.slot), filler(operation),
                     static_cast<std::size_t>(buffer.used));
         void* user = world.slot(buffer.slot) + buffer.offset;
         const Handle here(*buffer.layout, keep_here);
         const Handle there(*layout, keep_there);
-        const MPI_Aint at = displacement(live, target, start, unit, part);
+        const MPI_Aint at = displacement(live, target, from, unit, part);
         MPI_Request* handle =
             request < 0 ? nullptr : &world.requests[static_cast<std::size_t>(request)];
         if (fetch && handle != nullptr)
@@ -341,13 +352,13 @@ void Generator::get(int rank, int id, Ranks targets, bool fetch, bool warm_only)
 
 void Generator::put(int rank, int id, int target) {
   Window& window = *windows_[static_cast<std::size_t>(id)];
-  Memory& memory = window.memory[static_cast<std::size_t>(target)];
+  Memory& memory = window.memory(target);
   Base base = random_base(random_);
   Place place;
   int chosen = target;
   bool found = random_.chance(50) && revisit(id, Ranks{1} << target, chosen, base, place);
   if (!found) found = choose_place(id, target, base, random_elements(base), on_.types, place);
-  if (!found || !may_write(memory, place.blocks, rank) ||
+  if (!found || !may_write(memory, place.blocks, rank) || !burst_write(place.blocks, 0) ||
       own_gets_overlap(rank, id, target, place.blocks))
     return;
   Buffer buffer;
@@ -357,6 +368,7 @@ void Generator::put(int rank, int id, int target) {
       passive && may_request(place, buffer) && random_.chance(25) ? requests_++ : -1;
   const int operation = ++operations_;
   begin_write(memory, place.blocks, rank, 0);
+  note_burst(place.blocks, true, 0);
   const auto size = static_cast<std::size_t>(size_of(base));
   for (std::size_t e = 0; e < place.places.size(); ++e) {
     for (std::size_t i = 0; i < size; ++i) {
@@ -364,19 +376,19 @@ void Generator::put(int rank, int id, int target) {
           written(seed_, operation, static_cast<std::size_t>(buffer.offset + buffer.places[e]) + i);
     }
   }
-  const bool keep_here = random_.chance(50);
-  const bool keep_there = random_.chance(50);
-  const int unit = memory.unit;
-  const int part = region_bytes_of(memory);
+  const bool keep_here = !threaded_ && random_.chance(50);
+  const bool keep_there = !threaded_ && random_.chance(50);
+  const int unit = window.part(target).unit;
+  const int part = window.region_bytes(target);
+  const std::int64_t from = place.start - window.part(target).first;
   emit(
       rank,
-      [=, seed = seed_, start = place.start, count = place.count,
-       layout = place.layout](World& world) {
+      [=, seed = seed_, count = place.count, layout = place.layout](World& world) {
         LiveWindow& live = world.windows[static_cast<std::size_t>(id)];
         std::uint8_t* slot = fill(world.slot(buffer.slot), buffer.used, seed, operation);
         const Handle here(*buffer.layout, keep_here);
         const Handle there(*layout, keep_there);
-        const MPI_Aint at = displacement(live, target, start, unit, part);
+        const MPI_Aint at = displacement(live, target, from, unit, part);
         if (request >= 0)
           MPI_Rput(slot + buffer.offset, buffer.count, here, target, at, count, there, live.win,
                    &world.requests[static_cast<std::size_t>(request)]);
@@ -396,18 +408,24 @@ void Generator::put(int rank, int id, int target) {
 
 void Generator::accumulate(int rank, int id, int target, bool fetch) {
   Window& window = *windows_[static_cast<std::size_t>(id)];
-  Memory& memory = window.memory[static_cast<std::size_t>(target)];
-  const Base base = random_integer(random_);
+  Memory& memory = window.memory(target);
+  Base base = random_integer(random_);
   static const std::vector<Op> ops = {Op::kReplace, Op::kSum, Op::kSum, Op::kSum, Op::kProd,
                                       Op::kXor,     Op::kAnd, Op::kOr,  Op::kMax, Op::kMin};
-  const Op op = random_.pick(ops);
-  const std::uint16_t sum = op == Op::kReplace ? std::uint16_t{0} : sum_of(op, base);
+  Op op = random_.pick(ops);
+  if (burst_ != nullptr && random_.chance(70)) {
+    base = burst_->base;
+    op = burst_->op;
+  }
+  const std::uint16_t sum = op == Op::kReplace ? std::uint16_t{0} : sum_of(op, base, window.alias);
   Place place;
   if (!choose_place(id, target, base, std::min(64, random_elements(base)), on_.types, place))
     return;
   const bool allowed = sum == 0 ? may_write(memory, place.blocks, rank)
                                 : may_accumulate(memory, place.blocks, rank, sum);
-  if (!allowed || own_gets_overlap(rank, id, target, place.blocks)) return;
+  if (!allowed || !burst_write(place.blocks, sum) ||
+      own_gets_overlap(rank, id, target, place.blocks))
+    return;
   const int elements = static_cast<int>(place.places.size());
   Buffer buffer;
   Buffer result;
@@ -417,7 +435,9 @@ void Generator::accumulate(int rank, int id, int target, bool fetch) {
   const int request =
       passive && may_request(place, buffer) && random_.chance(25) ? requests_++ : -1;
   const int operation = ++operations_;
-  const bool checked = fetch && may_read_own_sums(memory, place.blocks, rank, base);
+  // What threads add at the same time comes in any order.
+  const bool checked = fetch && burst_ == nullptr &&
+                       may_read_own_sums(memory, place.blocks, rank, base, window.alias);
 
   std::shared_ptr<Expectation> expectation;
   if (checked) {
@@ -432,6 +452,7 @@ void Generator::accumulate(int rank, int id, int target, bool fetch) {
     expectation->bytes.assign(static_cast<std::size_t>(result.used), filler(operation));
   }
   begin_write(memory, place.blocks, rank, sum);
+  note_burst(place.blocks, true, sum);
   const auto size = static_cast<std::size_t>(size_of(base));
   for (std::size_t e = 0; e < place.places.size(); ++e) {
     std::uint8_t value[8];
@@ -444,17 +465,18 @@ void Generator::accumulate(int rank, int id, int target, bool fetch) {
                   bytes, size);
     combine(op, base, bytes, value);
   }
-  const int unit = memory.unit;
-  const int part = region_bytes_of(memory);
+  const int unit = window.part(target).unit;
+  const int part = window.region_bytes(target);
+  const std::int64_t from = place.start - window.part(target).first;
   emit(
       rank,
-      [=, seed = seed_, start = place.start, count = place.count,
+      [=, keep = !threaded_, seed = seed_, count = place.count,
        layout = place.layout](World& world) {
         LiveWindow& live = world.windows[static_cast<std::size_t>(id)];
         std::uint8_t* slot = fill(world.slot(buffer.slot), buffer.used, seed, operation);
         const Handle here(*buffer.layout, false);
-        const Handle there(*layout, true);
-        const MPI_Aint at = displacement(live, target, start, unit, part);
+        const Handle there(*layout, keep);
+        const MPI_Aint at = displacement(live, target, from, unit, part);
         MPI_Request* handle =
             request < 0 ? nullptr : &world.requests[static_cast<std::size_t>(request)];
         void* user = slot + buffer.offset;
@@ -492,7 +514,7 @@ void Generator::accumulate(int rank, int id, int target, bool fetch) {
 /// Fetch_and_op or compare_and_swap.
 void Generator::single(int rank, int id, int target) {
   Window& window = *windows_[static_cast<std::size_t>(id)];
-  Memory& memory = window.memory[static_cast<std::size_t>(target)];
+  Memory& memory = window.memory(target);
   const Base base = random_.chance(50) ? Base::kUint32 : Base::kUint64;
   Place place;
   if (!choose_place(id, target, base, 1, false, place)) return;
@@ -503,6 +525,7 @@ void Generator::single(int rank, int id, int target) {
     return;
   const bool writes = swap || op != Op::kNoOp;
   if (writes && !may_write(memory, place.blocks, rank)) return;
+  if (!burst_read(place.blocks) || (writes && !burst_write(place.blocks, 0))) return;
   Buffer buffer;
   Buffer result;
   if (!choose_buffer(rank, base, 1, buffer) || !choose_buffer(rank, base, 1, result)) return;
@@ -520,6 +543,7 @@ void Generator::single(int rank, int id, int target) {
   std::uint8_t* bytes = &memory.bytes[static_cast<std::size_t>(place.start + place.places[0])];
   std::memcpy(&expectation->bytes[static_cast<std::size_t>(result.offset)], bytes, size);
   note_read(memory, place.blocks, rank);
+  note_burst(place.blocks, writes, 0);
   std::uint8_t compare[8];
   std::memcpy(compare, bytes, size);
   const bool matches = random_.chance(60);
@@ -533,11 +557,12 @@ void Generator::single(int rank, int id, int target) {
   }
   std::uint64_t compared = 0;
   std::memcpy(&compared, compare, size);
-  const int unit = memory.unit;
-  const int part = region_bytes_of(memory);
+  const int unit = window.part(target).unit;
+  const int part = window.region_bytes(target);
+  const std::int64_t from = place.start - window.part(target).first;
   emit(
       rank,
-      [=, seed = seed_, start = place.start](World& world) {
+      [=, seed = seed_](World& world) {
         LiveWindow& live = world.windows[static_cast<std::size_t>(id)];
         std::uint8_t* slot = world.slot(buffer.slot);
         std::uint64_t number = compared;
@@ -547,7 +572,7 @@ void Generator::single(int rank, int id, int target) {
         std::memset(world.slot(result.slot), filler(operation),
                     static_cast<std::size_t>(result.used));
         void* old = world.slot(result.slot) + result.offset;
-        const MPI_Aint at = displacement(live, target, start, unit, part);
+        const MPI_Aint at = displacement(live, target, from, unit, part);
         if (swap)
           MPI_Compare_and_swap(slot + buffer.offset, slot + 128, old, mpi_type(base), target, at,
                                live.win);
@@ -609,21 +634,26 @@ void Generator::nothing(int rank, int id, int target) {
 }
 
 bool Generator::own_gets_overlap(int rank, int id, int target, const Blocks& blocks) const {
-  for (const Outstanding& o : outstanding_[static_cast<std::size_t>(rank)]) {
-    if (o.get && !o.local && o.window == id && o.target == target && overlap(o.blocks, blocks))
-      return true;
-  }
-  return false;
+  const int root = windows_[static_cast<std::size_t>(id)]->root;
+  const auto meets = [&](const Outstanding& o) {
+    return o.get && !o.local && windows_[static_cast<std::size_t>(o.window)]->root == root &&
+           o.target == target && overlap(o.blocks, blocks);
+  };
+  const std::vector<Outstanding>& own = outstanding_[static_cast<std::size_t>(rank)];
+  return std::any_of(own.begin(), own.end(), meets) ||
+         std::any_of(before_threads_.begin(), before_threads_.end(), meets);
 }
 
 /// A store by `rank` into `target`'s part of the window; `synced` says how it becomes visible.
 bool Generator::choose_store(int rank, int id, int target, int& start, int& length,
                              int& operation) {
-  Memory& memory = windows_[static_cast<std::size_t>(id)]->memory[static_cast<std::size_t>(target)];
-  if (memory.size() == 0) return false;
-  const int part = region_bytes_of(memory);
+  const Window& window = *windows_[static_cast<std::size_t>(id)];
+  Memory& memory = window.memory(target);
+  if (window.part(target).size == 0) return false;
+  const int part = window.region_bytes(target);
   length = 1 + random_.below(std::min(part, 200));
-  start = random_.below(memory.regions) * part + random_.below(part - length + 1);
+  start = window.part(target).first + random_.below(memory.regions) * part +
+          random_.below(part - length + 1);
   const Blocks blocks =
       blocks_of(Layout::random(random_, Base::kByte, 1, true)->places(length), start, 1);
   if (!may_write(memory, blocks, rank) || own_gets_overlap(rank, id, target, blocks)) return false;
@@ -638,13 +668,14 @@ bool Generator::choose_store(int rank, int id, int target, int& start, int& leng
 void Generator::plain_store(int rank, int id) {
   Window& window = *windows_[static_cast<std::size_t>(id)];
   int start, length, operation;
+  if (!others_over(id).empty()) return;  // they would have to be synchronised in an epoch
   if (!choose_store(rank, id, rank, start, length, operation)) return;
   window.stored = true;
-  Memory& memory = window.memory[static_cast<std::size_t>(rank)];
+  Memory& memory = window.memory(rank);
   complete_write(memory,
                  blocks_of(Layout::random(random_, Base::kByte, 1, true)->places(length), start, 1),
                  rank, rank);
-  const int part = region_bytes_of(memory);
+  const int part = window.region_bytes(rank);
   emit(
       rank,
       [=, seed = seed_](World& world) {
@@ -657,15 +688,19 @@ void Generator::plain_store(int rank, int id) {
 
 void Generator::store(int rank, int id) {
   Window& window = *windows_[static_cast<std::size_t>(id)];
-  if (!on_.write || !on_.store || window.regime == Regime::kPscw || window.read_only ||
+  if (!on_.write || !on_.store || window.regime == Regime::kPscw || read_only(id) ||
       (window.regime == Regime::kLock && window.shared_only))
     return;
-  const int target = window.kind == WindowKind::kShared ? random_.below(size_) : rank;
+  const std::vector<int> others = others_over(id);
+  if (!others.empty() && !passive(id)) return;
+  if (!std::all_of(others.begin(), others.end(), [&](int w) { return passive(w); })) return;
+  const int target =
+      window.kind == WindowKind::kShared && others.empty() ? random_.below(size_) : rank;
   int start, length, operation;
   if (!choose_store(rank, id, target, start, length, operation)) return;
   const Blocks blocks =
       blocks_of(Layout::random(random_, Base::kByte, 1, true)->places(length), start, 1);
-  Memory& memory = window.memory[static_cast<std::size_t>(target)];
+  Memory& memory = window.memory(target);
   window.stored = true;
   const Regime regime = window.regime;
   if (regime == Regime::kFence) {
@@ -674,7 +709,7 @@ void Generator::store(int rank, int id) {
   } else {
     complete_write(memory, blocks, rank, rank);
   }
-  const int part = region_bytes_of(memory);
+  const int part = window.region_bytes(target);
   emit(
       rank,
       [=, seed = seed_](World& world) {
@@ -687,21 +722,27 @@ void Generator::store(int rank, int id) {
         if (regime == Regime::kLock) MPI_Win_unlock(target, live.win);
       },
       "op %d: store w%d of rank %d byte %d + %d", operation, id, target, start, length);
+  for (int w : others) synchronise_own(rank, w);
 }
 
 void Generator::load(int rank, int id) {
   Window& window = *windows_[static_cast<std::size_t>(id)];
   if (!on_.store || window.regime == Regime::kPscw) return;
-  const int target = window.kind == WindowKind::kShared ? random_.below(size_) : rank;
-  Memory& memory = window.memory[static_cast<std::size_t>(target)];
-  if (memory.size() == 0) return;
-  const int part = region_bytes_of(memory);
+  const int target =
+      window.kind == WindowKind::kShared && others_over(id).empty() ? random_.below(size_) : rank;
+  Memory& memory = window.memory(target);
+  if (window.part(target).size == 0) return;
+  const int part = window.region_bytes(target);
   const int length = 1 + random_.below(std::min(part, 200));
-  const int start = random_.below(memory.regions) * part + random_.below(part - length + 1);
+  const int start = window.part(target).first + random_.below(memory.regions) * part +
+                    random_.below(part - length + 1);
   const Blocks blocks =
       blocks_of(Layout::random(random_, Base::kByte, 1, true)->places(length), start, 1);
   if (!may_read(memory, blocks, rank)) return;
   note_read(memory, blocks, rank);
+  for (int w : others_over(id)) {
+    if (passive(w)) synchronise_own(rank, w);
+  }
   const Regime regime = window.regime;
   Expectation expectation{
       ++operations_, -1,    id,
@@ -792,55 +833,6 @@ void Generator::burst(int rank, int id) {
   }
 }
 
-void Generator::threaded_burst(int rank, int id) {
-  emit(
-      rank,
-      [id](World& world) { MPI_Win_flush_all(world.windows[static_cast<std::size_t>(id)].win); },
-      "w%d: flush_all before threads", id);
-  complete(rank, id, -1, true);
-  auto& own = outstanding_[static_cast<std::size_t>(rank)];
-  std::vector<Outstanding> kept;
-  kept.swap(own);
-  auto lists = std::make_shared<std::vector<Script>>(static_cast<std::size_t>(options_.threads));
-  Script* outer = into_;
-  threaded_ = true;
-  for (Script& list : *lists) {
-    into_ = &list;
-    const int operations = 2 + random_.below(20);
-    reading_ = random_.chance(60);
-    for (int i = 0; i < operations; ++i) {
-      operation(rank, id, everybody(), true, false);
-      if (random_.chance(50)) completion_event(rank, id);
-    }
-    wait_requests(rank, true);
-    emit(
-        rank,
-        [id](World& world) { MPI_Win_flush_all(world.windows[static_cast<std::size_t>(id)].win); },
-        "  thread: flush_all");
-    complete(rank, id, -1, true);
-    late_checks(rank);
-  }
-  threaded_ = false;
-  reading_ = false;
-  into_ = outer;
-  own.swap(kept);
-  for (int slot : held_slots_[static_cast<std::size_t>(rank)])
-    slot_used_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(slot)] = false;
-  held_slots_[static_cast<std::size_t>(rank)].clear();
-  emit(
-      rank,
-      [lists](World& world) {
-        std::vector<std::thread> threads;
-        for (const Script& list : *lists) {
-          threads.emplace_back([&list, &world] {
-            for (const Action& action : list) action.run(world);
-          });
-        }
-        for (std::thread& thread : threads) thread.join();
-      },
-      "w%d: %d threads", id, options_.threads);
-}
-
 void Generator::completion_event(int rank, int id) {
   const int roll = random_.below(100);
   if (roll < 30) {
@@ -891,9 +883,8 @@ void Generator::local_done(Outstanding& o) {
 void Generator::remote_done(Outstanding& o, int knower) {
   o.remote = true;
   if (o.get || o.blocks.empty()) return;
-  complete_write(
-      windows_[static_cast<std::size_t>(o.window)]->memory[static_cast<std::size_t>(o.target)],
-      o.blocks, o.rank, knower);
+  complete_write(windows_[static_cast<std::size_t>(o.window)]->memory(o.target), o.blocks, o.rank,
+                 knower);
 }
 
 /// The user looks at the buffer (if the outcome is known) and then overwrites it.

@@ -11,7 +11,7 @@
 
 namespace fuzz {
 
-constexpr int kSlots = 160;        ///< user buffers of one rank
+constexpr int kSlots = 640;        ///< user buffers of one rank
 constexpr int kSlotBytes = 12288;  ///< size of each
 
 struct LiveWindow {
@@ -20,7 +20,6 @@ struct LiveWindow {
   std::vector<std::uint8_t*> direct;             ///< shared windows: every rank's memory
   std::vector<std::uint8_t*> regions;            ///< dynamic windows: own regions
   std::vector<std::vector<MPI_Aint>> addresses;  ///< dynamic windows: every rank's regions
-  bool allocated = false;                        ///< memory belongs to MPI
 };
 
 /// What the actions of one rank run on.

@@ -228,7 +228,7 @@ void await_flag(World& world, int home, int cell, std::int64_t value, int form, 
 
 void Generator::inform(int from, int to) {
   for (int w : open_) {
-    for (Memory& memory : windows_[static_cast<std::size_t>(w)]->memory)
+    for (Memory& memory : *windows_[static_cast<std::size_t>(w)]->memories)
       fuzz::inform(memory, Ranks{1} << from, Ranks{1} << to);
   }
 }
@@ -236,15 +236,13 @@ void Generator::inform(int from, int to) {
 void Generator::after_global_sync() {
   for (int w : open_) {
     Window& window = *windows_[static_cast<std::size_t>(w)];
-    for (Memory& memory : window.memory) synchronise(memory, everybody());
+    for (Memory& memory : *window.memories) synchronise(memory, everybody());
   }
   // Reads still under way hold off later writers.
   for (const auto& list : outstanding_) {
     for (const Outstanding& o : list) {
       if (!o.get || o.local || o.expectation == nullptr) continue;
-      note_read(
-          windows_[static_cast<std::size_t>(o.window)]->memory[static_cast<std::size_t>(o.target)],
-          o.blocks, o.rank);
+      note_read(windows_[static_cast<std::size_t>(o.window)]->memory(o.target), o.blocks, o.rank);
     }
   }
 }
