@@ -641,6 +641,17 @@ void Generator::pscw_end(int id) {
         "w%d: complete", id);
     complete(o, id, -1, false);
   }
+  // Who waits learns what the others knew when they completed, not what they learn by waiting.
+  std::vector<std::pair<Ranks, Ranks>> told;
+  for (const auto& [exposed, from] : exposed_) {
+    if (exposed.first == id) told.emplace_back(from, Ranks{1} << exposed.second);
+  }
+  std::set<const void*> seen;  // memory of several windows is told of once
+  for (int w : open_) {
+    const Window& other = *windows_[static_cast<std::size_t>(w)];
+    if (!seen.insert(other.memories.get()).second) continue;
+    for (Memory& memory : *other.memories) inform_at_once(memory, told);
+  }
   for (int t = 0; t < size_; ++t) {
     if (exposed_.count({id, t}) == 0) continue;
     const bool test = random_.chance(40);
@@ -658,10 +669,6 @@ void Generator::pscw_end(int id) {
         if (operation.window == id && operation.target == t && !operation.remote)
           remote_done(operation, t);
       }
-    }
-    const Ranks from = exposed_[{id, t}];
-    for (int o = 0; o < size_; ++o) {
-      if (from >> o & 1) inform(o, t);
     }
     exposed_.erase({id, t});
   }

@@ -149,6 +149,15 @@ void inform(Memory& memory, Ranks from, Ranks to) {
   }
 }
 
+void inform_at_once(Memory& memory, const std::vector<std::pair<Ranks, Ranks>>& told) {
+  for (Ranks& known : memory.known) {
+    const Ranks before = known;
+    for (const auto& [from, to] : told) {
+      if ((before & from) != 0) known |= to;
+    }
+  }
+}
+
 void synchronise(Memory& memory, Ranks everybody) {
   for (std::size_t b = 0; b < memory.known.size(); ++b) {
     memory.readers[b] = 0;

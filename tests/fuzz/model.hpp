@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "layout.hpp"
@@ -88,6 +89,8 @@ void complete_write(Memory& memory, const Blocks& blocks, int rank, int knower);
 
 /// `to` comes to know all that `from` knows.
 void inform(Memory& memory, Ranks from, Ranks to);
+/// The second of each pair come to know what any of the first knew before.
+void inform_at_once(Memory& memory, const std::vector<std::pair<Ranks, Ranks>>& told);
 /// Everybody knows everything that is complete.
 void synchronise(Memory& memory, Ranks everybody);
 
