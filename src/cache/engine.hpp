@@ -334,6 +334,7 @@ class Engine final : public Cache {
   std::uint32_t last_hit_ = kNone;
   BlockSizes sizes_;
   std::uint32_t last_shift_ = 0;   ///< of the block that served last
+  EntryId last_block_;             ///< that block
   std::uint32_t half_shift_ = 0;   ///< find() met one or both of two blocks of this size
   bool blocks_first_ = false;      ///< a block served the last hit
   std::uint64_t last_offset_ = 0;  ///< in the entry last_hit_

@@ -70,6 +70,15 @@ inline bool Engine<Index, Store, Policy>::find_block(const Key& key, std::uint64
                                                      Lookup& found) {
   const std::uint64_t last = key.displacement + size - 1;
   if (last < key.displacement) return false;
+  if (last_block_) {
+    const Entry& entry = entries_[last_block_.index];
+    if (entry.birth == last_block_.birth && entry.target == key.target &&
+        key.displacement >= entry.displacement && last - entry.displacement < entry.size &&
+        !entry.pending() && valid_generation(entry)) {
+      found = block_hit(last_block_.index, size, key.displacement - entry.displacement);
+      return true;
+    }
+  }
   std::uint32_t mask = sizes_.mask();
   std::uint32_t shift = (mask >> last_shift_ & 1) != 0 ? last_shift_ : highest(mask);
   for (;;) {
@@ -79,6 +88,7 @@ inline bool Engine<Index, Store, Policy>::find_block(const Key& key, std::uint64
       if (e != kNone && last - entries_[e].displacement < entries_[e].size &&
           !(entries_[e].pending() && is_here(key, size))) {
         last_shift_ = shift;
+        last_block_ = {e, entries_[e].birth};
         found = block_hit(e, size, key.displacement - entries_[e].displacement);
         return true;
       }
@@ -90,6 +100,7 @@ inline bool Engine<Index, Store, Policy>::find_block(const Key& key, std::uint64
       const bool pending = both && (entries_[first].pending() || entries_[second].pending());
       if (both && !(pending && is_here(key, size))) {
         last_shift_ = shift;
+        last_block_ = {};
         found = split_hit(key, size);
         return true;
       }

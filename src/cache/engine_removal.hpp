@@ -59,6 +59,7 @@ inline void Engine<Index, Store, Policy>::remove_unindexed(std::uint32_t e, bool
 template <class Index, class Store, class Policy>
 inline void Engine<Index, Store, Policy>::restart() {
   last_hit_ = kNone;
+  last_block_ = {};
   if (used_ == 0) return;
   index_.clear();
   containers_.clear();
