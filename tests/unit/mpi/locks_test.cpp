@@ -42,7 +42,7 @@ class Locks : public testing::Test {
   /// What reached the library, but for what Hob calls for the progress of others.
   static Names sent() {
     Names names = fake::order();
-    std::erase(names, "Iprobe");
+    std::erase(names, "Request_get_status");
     return names;
   }
 
