@@ -150,7 +150,6 @@ TEST(SegregatedFit, LargeSizesAreFound) {
   EXPECT_NE(store.allocate((std::uint64_t{1} << 25) - 64, 3), kNone);
 }
 
-}  // namespace
 // A process with a thousand windows keeps addresses for the program, and none of its caches is
 // without.
 TEST(LazyMemory, ShareShrinksWithWhatIsSetAside) {
@@ -171,4 +170,5 @@ TEST(LazyMemory, ShareShrinksWithWhatIsSetAside) {
   EXPECT_EQ(LazyMemory::share(kGigabyte, 64 * kMegabyte), kGigabyte);
 }
 
+}  // namespace
 }  // namespace hob::cache
