@@ -1,35 +1,72 @@
 #include "mpi/core/accelerator.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdint>
-#include <initializer_list>
 #include <mutex>
+#include <string_view>
 
 namespace hob::mpi {
 namespace {
 
+/// The path of an object that is loaded.
+using Path = std::array<char, PATH_MAX>;
+
+/// Of the library whose file is called `file`, or that with a version behind it. False: none is
+/// loaded. By the list of what is, since dlopen() looks through all directories for a name that is
+/// not, even with RTLD_NOLOAD.
+bool find_loaded(std::string_view file, Path& path) {
+  struct Search {
+    std::string_view file;
+    Path* path;
+  } search{file, &path};
+  return dl_iterate_phdr(
+             [](dl_phdr_info* object, std::size_t, void* data) {
+               const auto& wanted = *static_cast<Search*>(data);
+               const std::string_view there = object->dlpi_name;
+               if (!there.substr(there.rfind('/') + 1).starts_with(wanted.file)) return 0;
+               if (there.size() >= wanted.path->size()) return 0;
+               *std::copy(there.begin(), there.end(), wanted.path->begin()) = '\0';
+               return 1;
+             },
+             &search) != 0;
+}
+
 /// Of a library that is loaded, however it was: Python loads its modules' where RTLD_DEFAULT does
 /// not look.
 template <class Function>
-Function* find(const char* name, std::initializer_list<const char*> libraries) {
+Function* find(const char* name, std::string_view library) {
   if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<Function*>(found);
-  for (const char* library : libraries) {
-    void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-    if (!handle) continue;
-    void* found = dlsym(handle, name);
-    dlclose(handle);  // one reference less: RTLD_NOLOAD has loaded nothing
-    if (found) return reinterpret_cast<Function*>(found);
-  }
-  return nullptr;
+  Path path;
+  if (!find_loaded(library, path)) return nullptr;
+  void* handle = dlopen(path.data(), RTLD_LAZY | RTLD_NOLOAD);
+  if (!handle) return nullptr;
+  void* found = dlsym(handle, name);
+  dlclose(handle);  // one reference less: RTLD_NOLOAD has loaded nothing
+  return reinterpret_cast<Function*>(found);
+}
+
+/// How many objects were ever loaded; changes whenever one more is.
+unsigned long long objects_loaded() {
+  unsigned long long count = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        *static_cast<unsigned long long*>(data) = object->dlpi_adds;
+        return 1;
+      },
+      &count);
+  return count;
 }
 
 /// CUDA's driver: cuPointerGetAttribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE).
 class Cuda {
  public:
   bool look() {
-    if (!query_) query_ = find<Query>("cuPointerGetAttribute", {"libcuda.so.1", "libcuda.so"});
+    if (!query_) query_ = find<Query>("cuPointerGetAttribute", "libcuda.so");
     return query_ != nullptr;
   }
   bool device(const void* address) const {
@@ -50,9 +87,7 @@ class Cuda {
 class Hip {
  public:
   bool look() {
-    if (!query_)
-      query_ = find<Query>("hipPointerGetAttributes",
-                           {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"});
+    if (!query_) query_ = find<Query>("hipPointerGetAttributes", "libamdhip64.so");
     return query_ != nullptr;
   }
   bool device(const void* address) const {
@@ -84,12 +119,12 @@ class LevelZero {
   bool look() {
     const std::lock_guard guard(lock_);
     if (query_) return true;
-    static constexpr std::initializer_list<const char*> kLibraries = {"libze_loader.so.1",
-                                                                      "libze_loader.so"};
-    auto* query = find<Query>("zeMemGetAllocProperties", kLibraries);
-    auto* drivers = find<Drivers>("zeDriverGet", kLibraries);
-    auto* context = find<CreateContext>("zeContextCreate", kLibraries);
+    static constexpr std::string_view kLibrary = "libze_loader.so";
+    auto* query = find<Query>("zeMemGetAllocProperties", kLibrary);
+    auto* drivers = find<Drivers>("zeDriverGet", kLibrary);
+    auto* context = find<CreateContext>("zeContextCreate", kLibrary);
     if (!query || !drivers || !context) return false;
+    loaded_ = true;
     std::uint32_t count = kMost;
     std::array<void*, kMost> found{};
     if (drivers(&count, found.data()) != 0) return false;
@@ -100,6 +135,8 @@ class LevelZero {
     if (contexts_found_ != 0) query_ = query;
     return contexts_found_ != 0;
   }
+  /// It is loaded, but has no drivers before the program calls zeInit.
+  bool awaited() const { return loaded_ && !query_; }
   bool device(const void* address) const {
     Query* query = query_;
     if (!query) return false;
@@ -130,6 +167,7 @@ class LevelZero {
   using Drivers = int(std::uint32_t*, void**);
   using CreateContext = int(void*, const ContextDescription*, void**);
   std::mutex lock_;
+  std::atomic<bool> loaded_{false};
   std::atomic<Query*> query_{nullptr};
   std::array<void*, kMost> contexts_{};
   std::uint32_t contexts_found_ = 0;
@@ -140,6 +178,7 @@ struct Runtimes {
   Cuda cuda;
   Hip hip;
   LevelZero level_zero;
+  std::atomic<unsigned long long> seen{0};  ///< objects that were loaded when they were looked for
 };
 Runtimes& runtimes() {
   static auto* all = new Runtimes;
@@ -150,6 +189,9 @@ Runtimes& runtimes() {
 
 void look_for_accelerators() {
   Runtimes& all = runtimes();
+  // Programs make windows by the thousand.
+  const unsigned long long loaded = objects_loaded();
+  if (all.seen.exchange(loaded) == loaded && !all.level_zero.awaited()) return;
   const bool cuda = all.cuda.look(), hip = all.hip.look(), level_zero = all.level_zero.look();
   if (cuda || hip || level_zero) accelerator_loaded.store(true, std::memory_order_relaxed);
 }
