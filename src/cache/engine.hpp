@@ -165,7 +165,7 @@ class Engine final : public Cache {
   }
 
   /// The entry of that key, or `kNone`; one that was dropped is removed on the way.
-  std::uint32_t valid_entry(const Key& key) {
+  [[gnu::always_inline]] std::uint32_t valid_entry(const Key& key) {
     const std::uint32_t e = lookup(key, hash_key(key));
     if (e == kNone || valid_generation(entries_[e])) [[likely]]
       return e;

@@ -71,8 +71,8 @@ int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
   if (target == MPI_PROC_NULL) return call(*window->backend, local);
   CachedGets::FlushToken token{.local = local};
   if (cached) {
+    if (cached->flush_skipped(target)) return MPI_SUCCESS;
     token = cached->before_flush(target, local);
-    if (!token.needed) return MPI_SUCCESS;
   }
   int result = MPI_SUCCESS;
   const bool told = complete_by(*window, target, token.local, result,

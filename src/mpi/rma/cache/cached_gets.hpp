@@ -74,7 +74,6 @@ class CachedGets final : private RequestOwner {
 
   /// What before_flush found out and after_flush needs.
   struct FlushToken {
-    bool needed = true;  ///< false: nothing is outstanding, and the call need not be made
     /// The call may be the local one that was asked for. False if it must be the full flush, since
     /// gets are pending: where a library's local one returns before their bytes are there, copies
     /// of the old buffer would stay.
@@ -84,9 +83,12 @@ class CachedGets final : private RequestOwner {
     std::uint64_t started = 0;     ///< 0: not timed
   };
 
-  /// Flushes and their kin: before the library's call, and, if that is needed, after it.
-  /// target < 0: all targets. local: only local completion is asked for, so that writes stay
-  /// outstanding.
+  /// A flush of the program, of one target or (target < 0) of all. True: nothing is outstanding
+  /// there, and no call need be made.
+  bool flush_skipped(int target);
+
+  /// Around the library's flush or its kin. target < 0: all targets. local: only local completion
+  /// is asked for, so that writes stay outstanding.
   FlushToken before_flush(int target, bool local);
   void after_flush(int target, const FlushToken& token, bool succeeded);
 

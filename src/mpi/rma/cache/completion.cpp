@@ -147,15 +147,18 @@ bool CachedGets::skip_flush_all() {
   return true;
 }
 
-CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
+bool CachedGets::flush_skipped(int rank) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
+  if (!(rank >= 0 ? skip_flush(target(rank)) : skip_flush_all())) return false;
+  ++stats_.flushes_skipped;
+  if (mode() == Mode::strict) end_strict_epoch();
+  return true;
+}
+
+CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
+  const std::lock_guard guard(lock_);
   TargetState* const one = rank >= 0 ? &target(rank) : nullptr;
-  if (one ? skip_flush(*one) : skip_flush_all()) {
-    ++stats_.flushes_skipped;
-    if (mode() == Mode::strict) end_strict_epoch();
-    return {.needed = false};
-  }
   FlushToken token{
       .local = local, .last_get = under_way_.last_birth(), .last_write = coherence_.last_write()};
   const auto leave = [&](TargetState& t) {
