@@ -27,11 +27,14 @@ class TripCost {
     } else if (bytes >= kLarge && seen_) {
       const double rate = std::max(time - latency_, 0.0) / size;
       per_byte_ = std::max(towards(per_byte_, rate), kLeastPerByte * latency_);
+      rate_seen_ = true;
     }
   }
 
   double latency() const { return latency_; }
   double per_byte() const { return per_byte_; }
+  /// Whether per_byte() was measured; it is assumed before.
+  bool rate_seen() const { return rate_seen_; }
   /// The latency as bytes that could be transferred in that time.
   std::uint64_t latency_bytes() const { return static_cast<std::uint64_t>(latency_ / per_byte_); }
 
@@ -45,7 +48,8 @@ class TripCost {
 
   double latency_;
   double per_byte_;
-  bool seen_ = false;  ///< a small get
+  bool seen_ = false;       ///< a small get
+  bool rate_seen_ = false;  ///< a large one
 };
 
 }  // namespace hob::cache

@@ -66,6 +66,9 @@ ordered_json window_json(const WindowFacts& facts) {
     adaptations.push_back(
         {{"get", a.get}, {"what", a.what}, {"from", a.from}, {"to", a.to}, {"why", a.why}});
   json["series"] = {{"occupancy", std::move(occupancy)}, {"adaptations", std::move(adaptations)}};
+  json["drops"] = ordered_json::array();
+  for (const auto& d : facts.drops)
+    json["drops"].push_back({{"call", d.call}, {"times", d.times}, {"bytes", d.bytes}});
   if (!facts.failures.empty()) json["failures"] = facts.failures;
   return json;
 }
@@ -78,6 +81,11 @@ std::string bytes_text(double bytes) {
     ++unit;
   }
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
+}
+
+std::string time_text(double nanoseconds) {
+  return nanoseconds < 1e9 ? fmt::format("{:.3g} ms", nanoseconds * 1e-6)
+                           : fmt::format("{:.3g} s", nanoseconds * 1e-9);
 }
 
 std::string count_text(std::uint64_t count) {

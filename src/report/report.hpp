@@ -30,6 +30,12 @@ struct Adaptation {
   std::string why;
 };
 
+/// Everything that a cache held was dropped, since `call` may have told of others' writes.
+struct Drops {
+  std::string call;
+  std::uint64_t times, bytes;
+};
+
 /// What one process says about one window.
 struct WindowFacts {
   int id = 0;
@@ -43,6 +49,7 @@ struct WindowFacts {
   std::vector<Histogram> histograms;
   std::vector<OccupancyPoint> occupancy;
   std::vector<Adaptation> adaptations;
+  std::vector<Drops> drops;
   std::vector<std::string> failures;  ///< of mode verify
 };
 
@@ -94,6 +101,9 @@ std::string save(const std::string& path, const std::string& text);
 
 /// "1.5 GiB", "17 B".
 std::string bytes_text(double bytes);
+
+/// "1.5 s", "120 ms", of nanoseconds.
+std::string time_text(double nanoseconds);
 
 /// "12,345".
 std::string count_text(std::uint64_t count);

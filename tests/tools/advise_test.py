@@ -25,7 +25,24 @@ class Cache(unittest.TestCase):
     def test_helps_where_gets_repeat(self):
         advice = self.of(gets=1000, hits_full=900, direct=100)
         self.assertEqual((advice.verdict, advice.settings), ("helps", []))
-        self.assertAlmostEqual(advice.saves, 2 * 900 * 2e-6)
+        self.assertEqual(advice.saves, 0)  # no trip was measured
+        run = with_counters(gets=1000, hits_full=900, direct=100)
+        self.assertAlmostEqual(advise(run, get_us=2.0)[0].saves, 2 * 900 * 2e-6)
+
+    def test_saves_what_the_run_measured(self):
+        advice = self.of(gets=1000, hits_full=900, direct=100, saved_ns=5_000_000)
+        self.assertAlmostEqual(advice.saves, 2 * 5e-3)
+
+    def test_names_the_call_that_dropped_the_cache(self):
+        run = with_counters(gets=1000, direct=1000, invalidations=20)
+        for rank in run.document["ranks"]:
+            rank["windows"][0]["drops"] = [
+                {"call": "MPI_Win_lock", "times": 2, "bytes": 64},
+                {"call": "MPI_Barrier", "times": 18, "bytes": 4096},
+            ]
+        run = Run(run.document)
+        self.assertEqual(run.drops, [("MPI_Barrier", 36, 8192), ("MPI_Win_lock", 4, 128)])
+        self.assertIn("40 times, mostly by MPI_Barrier,", " ".join(advise(run)[0].reasons))
 
     def test_says_what_fetching_ahead_brought(self):
         advice = self.of(

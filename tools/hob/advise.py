@@ -20,9 +20,9 @@ EPILOG = """examples:
   hob advise -n 4 --measure ./app  and a run with each piece of advice, and one without Hob, timed
   hob advise --from out.json       no run: what an earlier one wrote (hob run --json)
 
-Savings are estimates from counts: the gets and list entries that a run did not have to pay for,
-times what one costs. Say what a small remote get costs on your network with --get-us; only --measure
-tells what the program as a whole gains."""
+Savings are estimates: the trips and list entries that a run did not have to pay for, times what one
+costs. What a trip costs is measured in the run, unless --get-us says it. Only --measure tells what
+the program as a whole gains."""
 
 # Searching one entry of a plain list in the MPI library, ns: short lists sit in the caches, long
 # ones do not (measured on MPICH and Open MPI, docs/developers/measuring.md).
@@ -56,9 +56,8 @@ def add_arguments(parser):
     parser.add_argument(
         "--get-us",
         type=float,
-        default=2.0,
         metavar="US",
-        help="what a small remote get costs here, microseconds (default: 2)",
+        help="what a small remote get costs here, microseconds (default: as measured in the run)",
     )
 
 
@@ -92,7 +91,7 @@ def _advise_readahead(run, advice):
         )
 
 
-def advise_cache(run, get_us):
+def advise_cache(run, get_us=None):
     """Cached gets: from the counters of one run with the default mode."""
     counters = run.cache
     gets = counters.get("gets", 0)
@@ -117,7 +116,10 @@ def advise_cache(run, get_us):
             f"{size(counters.get('bytes_from_cache', 0))} stayed off the network."
         ],
     )
-    advice.saves = run.hits * get_us * 1e-6
+    if get_us is None:
+        advice.saves = run.saved_seconds * run.rank_count
+    else:
+        advice.saves = run.hits * get_us * 1e-6
     _advise_readahead(run, advice)
     if kinds["capacity"] + kinds["failing"] > 0.05 * gets:
         largest = max(
@@ -147,8 +149,9 @@ def advise_cache(run, get_us):
             advice.verdict = "may help"
             advice.settings.append("cache=always")
             advice.reasons.append(
-                f"The cache was dropped {quantity(dropped)} times, since the program may have learned "
-                "of others' writes. If nobody writes to the windows after the first get, say so; "
+                f"The cache was dropped {quantity(dropped)} times"
+                + (f", mostly by {run.drops[0][0]}" if run.drops else "")
+                + ", since the program may have learned of others' writes. If nobody writes to the windows after the first get, say so; "
                 "--verify 0.1 checks it."
             )
         else:
@@ -216,7 +219,7 @@ def advise_ghosts(run):
     return Advice("ghosts", "may help", reasons, ["ghosts=1"])
 
 
-def advise(run, get_us=2.0):
+def advise(run, get_us=None):
     """The Advice for each mechanism, from one Run."""
     return [advise_cache(run, get_us), advise_ghosts(run), advise_matching(run)]
 

@@ -33,7 +33,7 @@ ProgramGuard::ProgramGuard() : depth_(depth) {
 
 ProgramGuard::~ProgramGuard() {
   depth = depth_;
-  if (depth_ >= kExclusive) note_acquire();
+  if (depth_ >= kExclusive) note_acquire("a callback");
 }
 
 namespace {

@@ -42,6 +42,9 @@ inline std::atomic<int> parts_under_way{0};
 /// (docs/consistency.md). One for the whole process: what one thread learned, all threads learned.
 inline std::atomic<std::uint64_t> acquires{1};
 
+/// The call that was the last of these: its name as in the standard, or what else it was.
+inline std::atomic<const char*> last_acquire{""};
+
 /// Windows with a cache. While there is none, nothing depends on the count of acquires.
 inline std::atomic<int> cached_windows{0};
 

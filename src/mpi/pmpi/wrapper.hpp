@@ -53,8 +53,10 @@ inline bool idle() {
   return nothing_cached() && parts_under_way.load(std::memory_order_relaxed) == 0 && !many_threads;
 }
 
-inline void note_acquire() {
+/// `call` is a literal: its name as in the standard.
+inline void note_acquire(const char* call) {
   if (nothing_cached()) return;
+  last_acquire.store(call, std::memory_order_relaxed);
   if (many_threads)
     acquires.fetch_add(1, std::memory_order_relaxed);
   else
@@ -66,7 +68,7 @@ inline void note_acquire() {
 struct AcquireIfUnwound {
   AcquireIfUnwound() = default;
   ~AcquireIfUnwound() {
-    if (!returned) note_acquire();
+    if (!returned) note_acquire("an exception");
   }
   AcquireIfUnwound(const AcquireIfUnwound&) = delete;
   AcquireIfUnwound& operator=(const AcquireIfUnwound&) = delete;

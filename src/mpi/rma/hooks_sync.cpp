@@ -28,23 +28,23 @@ bool complete_by(Window& window, int target, bool local, int& result, Call call)
 
 /// A call from which the process may learn of others' writes.
 template <class Call, class Otherwise>
-int acquire(MPI_Win win, Call call, Otherwise otherwise) {
+int acquire(const char* name, MPI_Win win, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   const int result = window ? call(*window->backend) : otherwise();
-  note_acquire();
+  note_acquire(name);
   return result;
 }
 
 /// The same, which also completes all operations that this process issued on the window.
 template <class Call, class Otherwise>
-int acquire_and_close(MPI_Win win, Call call, Otherwise otherwise) {
+int acquire_and_close(const char* name, MPI_Win win, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   int result = MPI_SUCCESS;
   if (window)
     complete_by(*window, kAll, false, result, call);
   else
     result = otherwise();
-  note_acquire();
+  note_acquire(name);
   if (window && window->cached) window->cached->epoch_closed(kAll, result == MPI_SUCCESS);
   return result;
 }
@@ -52,19 +52,19 @@ int acquire_and_close(MPI_Win win, Call call, Otherwise otherwise) {
 /// The end of a passive epoch: completes this process's own operations to `target` and tells
 /// nothing else.
 template <class Call, class Otherwise>
-int unlock(MPI_Win win, int target, Call call, Otherwise otherwise) {
+int unlock(const char* name, MPI_Win win, int target, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   if (!window) return otherwise();
   if (target == MPI_PROC_NULL) return call(*window->backend);
   int result = MPI_SUCCESS;
-  if (complete_by(*window, target, false, result, call)) note_acquire();
+  if (complete_by(*window, target, false, result, call)) note_acquire(name);
   if (window->cached) window->cached->epoch_closed(target, result == MPI_SUCCESS);
   return result;
 }
 
 /// A flush of any kind, likewise.
 template <class Call, class Otherwise>
-int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
+int flush(const char* name, MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   if (HOB_UNLIKELY(!window)) return otherwise();
   CachedGets* const cached = window->cached.get();
@@ -77,7 +77,7 @@ int flush(MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
   int result = MPI_SUCCESS;
   const bool told = complete_by(*window, target, token.local, result,
                                 [&](Backend& backend) { return call(backend, token.local); });
-  if (told) note_acquire();
+  if (told) note_acquire(name);
   if (cached) cached->after_flush(target, token, result == MPI_SUCCESS);
   return result;
 }
@@ -94,37 +94,38 @@ bool defers_lock(const Window& window, bool nocheck) {
 
 int on_Win_fence(int assert, MPI_Win win) {
   return acquire_and_close(
-      win, [&](Backend& backend) { return backend.fence(assert); },
+      "MPI_Win_fence", win, [&](Backend& backend) { return backend.fence(assert); },
       [&] { return real::Win_fence(assert, win); });
 }
 
 int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
   return acquire(
-      win, [&](Backend& backend) { return backend.start(group, assert); },
+      "MPI_Win_start", win, [&](Backend& backend) { return backend.start(group, assert); },
       [&] { return real::Win_start(group, assert, win); });
 }
 
 int on_Win_complete(MPI_Win win) {
   return acquire_and_close(
-      win, [](Backend& backend) { return backend.complete(); },
+      "MPI_Win_complete", win, [](Backend& backend) { return backend.complete(); },
       [&] { return real::Win_complete(win); });
 }
 
 int on_Win_post(MPI_Group group, int assert, MPI_Win win) {
   return acquire(
-      win, [&](Backend& backend) { return backend.post(group, assert); },
+      "MPI_Win_post", win, [&](Backend& backend) { return backend.post(group, assert); },
       [&] { return real::Win_post(group, assert, win); });
 }
 
 int on_Win_wait(MPI_Win win) {
   return acquire(
-      win, [](Backend& backend) { return backend.wait(); }, [&] { return real::Win_wait(win); });
+      "MPI_Win_wait", win, [](Backend& backend) { return backend.wait(); },
+      [&] { return real::Win_wait(win); });
 }
 
 int on_Win_test(MPI_Win win, int* flag) {
   Window* window = find_window(win);
   const int result = window ? window->backend->test(flag) : real::Win_test(win, flag);
-  if (*flag) note_acquire();
+  if (*flag) note_acquire("MPI_Win_test");
   return result;
 }
 
@@ -132,7 +133,7 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   Window* window = find_window(win);
   if (!window) {
     const int result = real::Win_lock(lock_type, rank, assert, win);
-    note_acquire();
+    note_acquire("MPI_Win_lock");
     return result;
   }
   const bool others = rank >= 0 && rank < window->size && rank != window->rank;
@@ -143,7 +144,7 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   const int result = window->backend->lock(lock_type, rank, assert);
   // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told
   // otherwise.
-  if (!nocheck || !others) note_acquire();
+  if (!nocheck || !others) note_acquire("MPI_Win_lock");
   return result;
 }
 
@@ -155,37 +156,39 @@ int on_Win_unlock(int rank, MPI_Win win) {
     return MPI_SUCCESS;
   }
   return unlock(
-      win, rank, [&](Backend& backend) { return backend.unlock(rank); },
+      "MPI_Win_unlock", win, rank, [&](Backend& backend) { return backend.unlock(rank); },
       [&] { return real::Win_unlock(rank, win); });
 }
 
 int on_Win_lock_all(int assert, MPI_Win win) {
   return acquire(
-      win, [&](Backend& backend) { return backend.lock_all(assert); },
+      "MPI_Win_lock_all", win, [&](Backend& backend) { return backend.lock_all(assert); },
       [&] { return real::Win_lock_all(assert, win); });
 }
 
 int on_Win_unlock_all(MPI_Win win) {
   return unlock(
-      win, kAll, [](Backend& backend) { return backend.unlock_all(); },
+      "MPI_Win_unlock_all", win, kAll, [](Backend& backend) { return backend.unlock_all(); },
       [&] { return real::Win_unlock_all(win); });
 }
 
 int on_Win_flush(int rank, MPI_Win win) {
   return flush(
-      win, rank, false, [&](Backend& backend, bool) { return backend.flush(rank); },
+      "MPI_Win_flush", win, rank, false,
+      [&](Backend& backend, bool) { return backend.flush(rank); },
       [&] { return real::Win_flush(rank, win); });
 }
 
 int on_Win_flush_all(MPI_Win win) {
   return flush(
-      win, kAll, false, [](Backend& backend, bool) { return backend.flush_all(); },
+      "MPI_Win_flush_all", win, kAll, false,
+      [](Backend& backend, bool) { return backend.flush_all(); },
       [&] { return real::Win_flush_all(win); });
 }
 
 int on_Win_flush_local(int rank, MPI_Win win) {
   return flush(
-      win, rank, true,
+      "MPI_Win_flush_local", win, rank, true,
       [&](Backend& backend, bool local) {
         return local ? backend.flush_local(rank) : backend.flush(rank);
       },
@@ -194,7 +197,7 @@ int on_Win_flush_local(int rank, MPI_Win win) {
 
 int on_Win_flush_local_all(MPI_Win win) {
   return flush(
-      win, kAll, true,
+      "MPI_Win_flush_local_all", win, kAll, true,
       [](Backend& backend, bool local) {
         return local ? backend.flush_local_all() : backend.flush_all();
       },
@@ -203,7 +206,8 @@ int on_Win_flush_local_all(MPI_Win win) {
 
 int on_Win_sync(MPI_Win win) {
   return acquire(
-      win, [](Backend& backend) { return backend.sync(); }, [&] { return real::Win_sync(win); });
+      "MPI_Win_sync", win, [](Backend& backend) { return backend.sync(); },
+      [&] { return real::Win_sync(win); });
 }
 
 }  // namespace hob::mpi

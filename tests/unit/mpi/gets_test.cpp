@@ -7,6 +7,7 @@
 #include "fake_mpi.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/requests/request.hpp"
+#include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -83,6 +84,24 @@ TEST_F(Gets, ABarrierEndsWhatWasFetched) {
   EXPECT_EQ(read(1, 7), 1007);  // nobody can have told
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(read(1, 7), 5007);
+}
+
+TEST_F(Gets, TheReportNamesTheCallThatDroppedThem) {
+  EXPECT_EQ(read(1, 7), 1007);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(read(1, 7), 1007);
+  MPI_Win_sync(win_);
+  EXPECT_EQ(read(1, 7), 1007);
+  MPI_Win_sync(win_);
+  MPI_Win_sync(win_);  // nothing was fetched since
+  EXPECT_EQ(read(1, 7), 1007);
+  const auto causes = find_window(win_)->cached->drop_causes().rows();
+  ASSERT_EQ(causes.size(), 2u);
+  EXPECT_EQ(causes[0].call, "MPI_Barrier");
+  EXPECT_EQ(causes[0].times, 1u);
+  EXPECT_EQ(causes[0].bytes, sizeof(int));
+  EXPECT_EQ(causes[1].call, "MPI_Win_sync");
+  EXPECT_EQ(causes[1].times, 2u);
 }
 
 TEST_F(Gets, AnOwnPutEndsWhatItOverlaps) {

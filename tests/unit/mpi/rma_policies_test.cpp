@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "mpi/rma/cache/doubts.hpp"
+#include "mpi/rma/cache/drop_causes.hpp"
 #include "mpi/rma/cache/poll_guard.hpp"
+#include "mpi/rma/cache/savings.hpp"
 #include "mpi/rma/cache/target_profile.hpp"
 
 namespace hob::mpi {
@@ -124,6 +126,60 @@ TEST_F(Profile, LatencyInBytes) {
   EXPECT_EQ(profile.latency_bytes(), 0u);
   profile.sample(config, 40000, 21000, kHit);  // half a tick for each byte
   EXPECT_EQ(profile.latency_bytes(), 2000u);
+}
+
+TEST(Savings, NothingWithoutATripThatWasMeasured) {
+  const Savings savings;
+  EXPECT_EQ(savings.typical_trip(), 0u);
+  EXPECT_EQ(savings.estimate({.trips = 1000, .hits = 1000}), 0u);
+}
+
+TEST(Savings, TheMedianTripForEachFlushWithoutWhatHitsTook) {
+  Savings savings;
+  for (int i = 0; i < 30; ++i) savings.trip(1000);
+  savings.trip(1'000'000);  // the process was put to sleep
+  EXPECT_EQ(savings.typical_trip(), 1000u);
+  EXPECT_EQ(savings.estimate({.trips = 100, .hits = 200, .hit_ticks = 50}), 90'000u);
+  EXPECT_EQ(savings.estimate({.trips = 1, .hits = 200, .hit_ticks = 50}), 0u);
+}
+
+TEST(Savings, BytesCountWhereTheirCostIsKnown) {
+  Savings savings;
+  savings.trip(1000);
+  Savings::Counts counts{.trips = 1, .bytes = 4000, .ahead_bytes = 1000};
+  EXPECT_EQ(savings.estimate(counts), 1000u);
+  counts.ticks_per_byte = 0.5;
+  EXPECT_EQ(savings.estimate(counts), 2500u);
+}
+
+TEST(Savings, LaterTripsAreSampledToo) {
+  Savings savings;
+  for (int i = 0; i < 100; ++i) savings.trip(1000);
+  for (int i = 0; i < 100'000; ++i) savings.trip(3000);
+  EXPECT_EQ(savings.typical_trip(), 3000u);
+}
+
+TEST(DropCauses, AddUpByCall) {
+  DropCauses causes;
+  causes.add("MPI_Barrier", 10);
+  causes.add("MPI_Win_lock", 1);
+  causes.add("MPI_Barrier", 5);
+  ASSERT_EQ(causes.rows().size(), 2u);
+  EXPECT_EQ(causes.rows()[0].call, "MPI_Barrier");
+  EXPECT_EQ(causes.rows()[0].times, 2u);
+  EXPECT_EQ(causes.rows()[0].bytes, 15u);
+}
+
+TEST(DropCauses, TooManyBecomeOneRow) {
+  DropCauses causes;
+  constexpr std::array<std::string_view, 18> kCalls = {"a", "b", "c", "d", "e", "f", "g", "h", "i",
+                                                       "j", "k", "l", "m", "n", "o", "p", "q", "r"};
+  for (const std::string_view call : kCalls) causes.add(call, 1);
+  causes.add("a", 1);
+  EXPECT_EQ(causes.rows().size(), 16u);
+  EXPECT_EQ(causes.rows()[0].times, 2u);
+  EXPECT_EQ(causes.rows()[15].call, "others");
+  EXPECT_EQ(causes.rows()[15].times, 3u);  // p, q and r
 }
 
 TEST(Doubts, OfOneTargetAndOfAll) {

@@ -163,6 +163,28 @@ class Run:
         return words if isinstance(words, str) else " ".join(words)
 
     @property
+    def drops(self):
+        """[(call, times, bytes)]: which calls made the caches forget, those that cost most first."""
+        sums = {}
+        for window in self.windows:
+            for _, part in window.parts:
+                for drop in part.get("drops") or []:
+                    times, lost = sums.get(drop.get("call", "?"), (0, 0))
+                    sums[drop.get("call", "?")] = (
+                        times + drop.get("times", 0),
+                        lost + drop.get("bytes", 0),
+                    )
+        return sorted(
+            ((call, times, lost) for call, (times, lost) in sums.items()),
+            key=lambda row: (-row[2], row[0]),
+        )
+
+    @property
+    def saved_seconds(self):
+        """What a rank saved by gets answered from the cache, by Hob's own estimate; 0: none made."""
+        return self.cache.get("saved_ns", 0) * 1e-9 / max(self.rank_count, 1)
+
+    @property
     def hits(self):
         return sum(
             self.cache.get(name, 0)

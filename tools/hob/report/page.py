@@ -84,6 +84,8 @@ def _tile(value, what):
 def _tiles(run):
     tiles = [_tile(seconds(run.seconds), "run time"), _tile(f"{run.rank_count}", "ranks")]
     gets = run.cache.get("gets", 0)
+    if run.saved_seconds >= 1e-3:
+        tiles.append(_tile(seconds(run.saved_seconds), "of waiting saved on each rank (estimate)"))
     if gets:
         tiles += [
             _tile(quantity(gets), "remote gets"),

@@ -55,11 +55,27 @@ def cache_findings(run):
         ]
     if not gets:
         return ["The program's windows saw no remote gets, so there was nothing to cache."]
-    out = [
+    out = []
+    if run.saved_seconds >= 1e-3:
+        out.append(
+            f"About {seconds(run.saved_seconds)} of waiting was saved on each rank by gets that the "
+            f"cache answered (estimated from waits measured in this run, which took "
+            f"{seconds(run.seconds)})."
+        )
+    out += [
         f"Of {quantity(gets)} remote gets, {quantity(run.hits)} ({share(run.hits, gets)}) "
         f"were answered by the cache; {size(counters.get('bytes_from_cache', 0))} did not cross "
         f"the network, {size(counters.get('bytes_from_network', 0))} did."
     ]
+    if run.drops:
+        out.append(
+            "What was cached was dropped where the program may have learned of others' writes: "
+            + ", ".join(
+                f"{call} ({quantity(times)} times, {size(lost)})"
+                for call, times, lost in run.drops[:3]
+            )
+            + (" and others." if len(run.drops) > 3 else ".")
+        )
     if counters.get("ahead_gets", 0):
         out.append(
             f"{quantity(counters['ahead_gets'])} gets fetched blocks, "

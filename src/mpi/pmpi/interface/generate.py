@@ -105,17 +105,18 @@ def acquire_after(call):
     """C++ that notes what the process may have learned, or ""."""
     if call.row.local or call.row.decides or plan.is_start(call.parameters):
         return ""
+    noted = f'note_acquire("{call.name}");'
     outputs = {
         name: declaration
         for declaration, name, kind, direction in call.parameters
         if direction in ("out", "inout") and "*" in declaration
     }
     if "flag" in outputs:
-        return "if (*flag) note_acquire();"
+        return f"if (*flag) {noted}"
     for name in plan.COUNTED_COMPLETIONS:
         if name in outputs:
-            return f"if (*{name} != 0 && *{name} != MPI_UNDEFINED) note_acquire();"
-    return "note_acquire();"
+            return f"if (*{name} != 0 && *{name} != MPI_UNDEFINED) {noted}"
+    return noted
 
 
 def null_pointers(call):

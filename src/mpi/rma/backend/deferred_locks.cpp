@@ -53,7 +53,7 @@ bool DeferredLocks::end(int target, std::uint64_t hits) {
 int DeferredLocks::send(const Lock& lock) {
   const int error = next_->lock(MPI_LOCK_SHARED, lock.target, lock.assertion);
   // The acquire that the program's own call was not.
-  if ((lock.assertion & MPI_MODE_NOCHECK) == 0) note_acquire();
+  if ((lock.assertion & MPI_MODE_NOCHECK) == 0) note_acquire("MPI_Win_lock");
   return error;
 }
 

@@ -247,7 +247,7 @@ void CachedGets::finish_ahead(PendingGet& pending) {
 void CachedGets::end_readahead() {
   ++stats_.ahead_changed;
   ahead_->readahead.end();
-  note_acquire();
+  note_acquire("bytes that changed");
 }
 
 }  // namespace hob::mpi

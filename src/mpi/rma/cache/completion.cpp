@@ -87,7 +87,7 @@ void CachedGets::finish_refetch(PendingGet& pending) {
           : cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when);
   if (!changed) return;
   ++stats_.refetches_changed;
-  note_acquire();
+  note_acquire("bytes that changed");
   coherence_.set_mode(
       Mode::strict,
       fmt::format("the program polls with plain gets: bytes of rank {} changed with nothing in "
@@ -124,6 +124,28 @@ void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
   if (t.profile.sampling())  // blocks alone give it no samples
     poll_guard_.cost(static_cast<std::uint64_t>(ahead_->cost.latency()));
   if (pending.purpose == Purpose::ahead) cache_->set_latency_bytes(ahead_->cost.latency_bytes());
+}
+
+/// Whether gets are under way to a target, all of them for few bytes together: what they take says
+/// what a trip takes.
+bool CachedGets::makes_small_trip(const TargetState& t) const {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t index : t.pending)
+    if ((bytes += under_way_[index].bytes) > cache::TripCost::kSmall) return false;
+  return bytes != 0;
+}
+
+std::uint64_t CachedGets::saved_nanoseconds(std::uint64_t locks) const {
+  const cache::Stats& cached = cache_->stats();
+  const Savings::Counts counts{
+      .trips = stats_.flushes_skipped + locks,
+      .hits = cached.hits_full + cached.hits_pending,
+      .bytes = cached.bytes_from_cache,
+      .ahead_bytes = cached.ahead_bytes,
+      .hit_ticks = hit_cost().ticks,
+      .ticks_per_byte = ahead_ && ahead_->cost.rate_seen() ? ahead_->cost.per_byte() : 0};
+  return static_cast<std::uint64_t>(static_cast<double>(savings_.estimate(counts)) /
+                                    ticks_per_nanosecond());
 }
 
 /// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
@@ -174,6 +196,7 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   } else {
     ++completing_all_;
     targets_.each(leave);
+    if (ahead_) token.started = ticks();
   }
   return token;
 }
@@ -193,6 +216,8 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
           under_way_[t.pending[0]].purpose == Purpose::fetch)
         measure(t, waited);
       if (ahead_ && !many_threads) measure_trip(t, waited);
+      if (!many_threads && makes_small_trip(t))
+        savings_.trip(waited + under_way_[t.pending[0]].issue_ticks);
       // A busy target answers later than the fastest get seen says.
       if (poll_guard_.under_way()) poll_guard_.complete(waited, !many_threads);
     }
@@ -200,6 +225,13 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
     settle(t);
   } else {
     --completing_all_;
+    if (token.started != 0 && !many_threads) {
+      bool small = false, large = false;
+      targets_.each([&](const TargetState& t) {
+        if (!t.pending.empty()) (makes_small_trip(t) ? small : large) = true;
+      });
+      if (small && !large) savings_.trip(last_mpi_ - token.started);
+    }
     targets_.each(settle);
     if (!token.local) slept_ = false;
   }

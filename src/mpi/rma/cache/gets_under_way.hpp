@@ -57,6 +57,7 @@ class GetsUnderWay {
   std::uint32_t add(List& list, int rank, PendingGet get);
 
   PendingGet& operator[](std::uint32_t index) { return gets_[index]; }
+  const PendingGet& operator[](std::uint32_t index) const { return gets_[index]; }
   bool has(std::uint64_t index) const { return index < gets_.size(); }
 
   /// Numbers gets in the order of issue: that of the last one.

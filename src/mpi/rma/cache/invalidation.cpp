@@ -40,6 +40,15 @@ void CachedGets::leave_alone() {
   cache_->drop_all();
 }
 
+void CachedGets::drop_for_acquire() {
+  const cache::Stats& stats = cache_->stats();
+  const std::uint64_t fetched = stats.bytes_from_network + stats.ahead_bytes;
+  if (fetched != dropped_bytes_)
+    drop_causes_.add(last_acquire.load(std::memory_order_relaxed), fetched - dropped_bytes_);
+  dropped_bytes_ = fetched;
+  drop_everything();
+}
+
 void CachedGets::drop_everything() {
   cache_->drop_all();
   if (ahead_) ahead_->readahead.on_drop();
