@@ -91,7 +91,14 @@ class Ghosts(unittest.TestCase):
         self.assertEqual((advice.verdict, advice.settings), ("may help", ["ghosts=1"]))
 
     def test_cannot_serve_other_windows(self):
-        self.assertEqual(advise(with_counters(kind="create", accumulates=100))[1].verdict, "no use")
+        for kind in ("shared", "dynamic"):
+            advice = advise(with_counters(kind=kind, accumulates=100))[1]
+            self.assertEqual(advice.verdict, "no use")
+            self.assertIn("shared or dynamic", " ".join(advice.reasons))
+
+    def test_serve_created_windows(self):
+        advice = advise(with_counters(kind="create", accumulates=100))[1]
+        self.assertEqual((advice.verdict, advice.settings), ("may help", ["ghosts=1"]))
 
     def test_have_nothing_to_serve(self):
         self.assertEqual(advise(with_counters(kind="allocate"))[1].verdict, "no use")

@@ -206,10 +206,9 @@ def advise_ghosts(run):
         f"{quantity(total)} operations need their target's MPI library"
         + (f" ({what})." if what else " (gets).")
     ]
-    if "allocate" not in kinds:
+    if not kinds & {"allocate", "create"}:
         reasons.append(
-            "But none of its windows comes from MPI_Win_allocate, whose memory alone ghosts "
-            "can serve."
+            "But its windows are shared or dynamic ones, which ghosts leave to the MPI library."
         )
         return Advice("ghosts", "no use", reasons)
     reasons.append(
