@@ -24,6 +24,8 @@ class TripCost {
     if (bytes <= kSmall) {
       latency_ = seen_ ? towards(latency_, time) : time;
       seen_ = true;
+    } else if (!seen_ && time < latency_) {
+      latency_ = time;  // at most, and less than assumed
     } else if (bytes >= kLarge && seen_) {
       const double rate = std::max(time - latency_, 0.0) / size;
       per_byte_ = std::max(towards(per_byte_, rate), kLeastPerByte * latency_);

@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires ahead aliases device device_ghosts locks polling progress requests traps corners limits end share types windows)
+foreach(program acquires ahead aliases device device_ghosts locks near polling progress requests traps corners limits end share types windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -126,6 +126,8 @@ if("mpich5" IN_LIST HOB_MPIS)
   foreach(program acquires polling traps corners)
     hob_compare_test(mpi.mpich5.rma_${program}_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi SETTINGS default,auto COMMAND rma_${program})
   endforeach()
+  # What is timed, and so left to the library: the one test of gets with the bypass on.
+  hob_compare_test(mpi.mpich5.rma_near mpich5 RANKS 2 LABELS mpi SETTINGS default COMMAND rma_near)
   # Nothing is fetched again, so that no get of rank 0's own advances anything.
   hob_compare_test(mpi.mpich5.rma_progress_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi SETTINGS counted,auto COMMAND rma_progress)
 endif()

@@ -311,6 +311,14 @@ TEST(TripCost, LearnsLatencyAndBytes) {
   EXPECT_LT(cost.latency(), 10000);
 }
 
+TEST(TripCost, AnyGetSaysThatLatencyIsLessThanAssumed) {
+  TripCost cost(8000, 0.25);
+  cost.add(4096, 10000);
+  EXPECT_EQ(cost.latency(), 8000);
+  cost.add(4096, 435);
+  EXPECT_EQ(cost.latency(), 435);
+}
+
 TEST(Readahead, AFullCacheMakesRoomForBlocksThatPay) {
   constexpr std::uint64_t storage = 256 * kilo;
   World world(32 * mega, storage);

@@ -120,6 +120,28 @@ TEST_F(Profile, ALookWithoutSamplesIsGivenUp) {
   EXPECT_TRUE(profile.bypassed());
 }
 
+TEST_F(Profile, BlocksAreForTargetsThatAreNotQuick) {
+  const auto too_quick = [this](bool near) {
+    return profile.too_quick_for_blocks(config, kHit, near);
+  };
+  EXPECT_FALSE(too_quick(true)) << "nothing is timed";
+  profile.sample(config, 4096, config.worthwhile * kHit, kHit);
+  EXPECT_FALSE(too_quick(false));
+  EXPECT_TRUE(too_quick(true)) << "first gets touch new pages";
+  profile.sample(config, 4096, config.worthwhile * kHit - 1, kHit);
+  EXPECT_TRUE(too_quick(false));
+  config.bypass = false;
+  EXPECT_FALSE(too_quick(false));
+}
+
+TEST_F(Profile, BlocksOnOneNodeAreForWhatIsSlowByFar) {
+  samples(2 * config.worthwhile * kHit, config.samples);
+  EXPECT_FALSE(profile.sampling());
+  EXPECT_TRUE(profile.too_quick_for_blocks(config, kHit, true));
+  EXPECT_FALSE(profile.too_quick_for_blocks(config, kHit, false));
+  EXPECT_FALSE(profile.too_quick_for_blocks(config, kHit / 4, true));
+}
+
 TEST_F(Profile, LatencyInBytes) {
   EXPECT_EQ(profile.latency_bytes(), 0u);
   profile.sample(config, 8, 1000, kHit);

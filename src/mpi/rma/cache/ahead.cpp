@@ -9,8 +9,10 @@
 
 #include "base/clock.hpp"
 #include "cache/block.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
+#include "mpi/rma/cache/hit_cost.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -84,6 +86,9 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
       ahead_->readahead.on_miss(wanted.key.target, wanted.key.displacement, wanted.size,
                                 ahead_->exposed->of(get.target), cache_->storage_bytes());
   if (!plan) return false;
+  // Blocks would take the samples away that tell.
+  if (t.profile.too_quick_for_blocks(profile_, hit_cost().of(wanted.size), context().one_node))
+    return false;
   std::unique_ptr<AheadFetch> fetch = ahead_->pool.take(plan.end - plan.begin + kLargestUnit);
   if (!fetch) return false;
   return issue_blocks(get, t, wanted, std::move(fetch), [&](std::uint32_t index) {

@@ -70,6 +70,17 @@ class TargetProfile {
     return true;
   }
 
+  /// Whether more than is asked for should not be fetched, since this target is bypassed or may
+  /// soon be: a sample was quick and the verdict is out. On one node (`near`) all samples are
+  /// waited for, and must be slow by far: the first gets touch new pages, which makes near memory
+  /// look far, and blocks leave few gets that could be timed later.
+  bool too_quick_for_blocks(const Config& config, std::uint64_t hit, bool near) const {
+    constexpr std::uint64_t kFar = 4;  // times what makes a target worth caching
+    if (!config.bypass || fastest_ == kUnknown) return false;
+    if (near) return sampling_ || fastest_ < kFar * config.worthwhile * hit;
+    return sampling_ && fastest_ < config.worthwhile * hit;
+  }
+
   /// Ticks of the fastest get and flush since the last look began.
   std::uint64_t fastest() const { return fastest_; }
 
