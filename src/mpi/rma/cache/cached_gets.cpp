@@ -377,7 +377,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
                                                {.buffer = get.buffer,
                                                 .layout = wanted.origin,
                                                 .bytes = wanted.size,
-                                                .issue_ticks = now - start,
+                                                .issue_ticks = start != 0 ? now - start : 0,
                                                 .when = now,
                                                 .displacement = wanted.key.displacement,
                                                 .issued = issued,

@@ -25,7 +25,7 @@ struct PendingGet {
   const Layout* layout = nullptr;  ///< of one element at `buffer`
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;       ///< in the entry
-  std::uint64_t issue_ticks = 0;  ///< spent in the MPI call that issued it
+  std::uint64_t issue_ticks = 0;  ///< spent in the MPI call that issued it; 0: not timed
   std::uint64_t when = 0;
   std::uint32_t waiters = kNone;
   int rank = 0;
