@@ -30,7 +30,7 @@ help:
 	@echo 'make soak MINUTES=N  random programs with new seeds, over all MPI libraries (now $(MINUTES))'
 	@echo 'make format          clang-format and ruff, in place'
 	@echo 'make lint            layers, formatting, comments, ruff, sizes, documentation, clang-tidy: reports'
-	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code'
+	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code, docs/gain.svg from README.md'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
 	@echo 'make clean           removes build/ and out/; .deps stays'
 	@echo 'JOBS=N               compile with N processes (now $(JOBS))'
@@ -119,10 +119,12 @@ lint-sizes:
 
 lint-docs: build
 	@./hob config --markdown | diff -u docs/configuration.md - || { echo 'docs/configuration.md: run make docs'; exit 1; }
+	@scripts/draw-gain --check
 	@scripts/check-docs
 
 docs: build
 	@./hob config --markdown >docs/configuration.md
+	@scripts/draw-gain
 	@scripts/check-includes --picture docs/layers.svg
 
 install: build
