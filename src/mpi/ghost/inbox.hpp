@@ -9,6 +9,7 @@
 #include "ghost/transport.hpp"
 #include "ghost/wire.hpp"
 #include "mpi/core/tuning.hpp"
+#include "mpi/ghost/transport.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/real.hpp"
 
@@ -37,7 +38,7 @@ class Inbox {
     Slot& slot = slots_[next_];
     int flag = 0;
     MPI_Status status;
-    real::Test(&slot.request, &flag, &status);
+    check_transport(real::Test(&slot.request, &flag, &status));
     if (!flag) return false;
     int bytes = 0;
     real::Get_count(&status, MPI_BYTE, &bytes);
@@ -65,8 +66,9 @@ class Inbox {
     MPI_Request request = MPI_REQUEST_NULL;
   };
   void post(Slot& slot) {
-    real::Irecv(slot.buffer.get(), static_cast<int>(ghost::kMessageBytes), MPI_BYTE, MPI_ANY_SOURCE,
-                static_cast<int>(ghost::kRequestTag), comm_, &slot.request);
+    check_transport(real::Irecv(slot.buffer.get(), static_cast<int>(ghost::kMessageBytes), MPI_BYTE,
+                                MPI_ANY_SOURCE, static_cast<int>(ghost::kRequestTag), comm_,
+                                &slot.request));
   }
   MPI_Comm comm_;
   std::array<Slot, tuning::ghost::kInboxSlots> slots_;

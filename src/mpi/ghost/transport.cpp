@@ -25,14 +25,6 @@ ghost::Handle handle_of(MPI_Request request) {
   return handle;
 }
 
-// A transport that fails cannot be mended from inside: operations would be lost silently.
-void check(int result) {
-  if (result == MPI_SUCCESS) return;
-  std::fprintf(stderr, "hob: a message to or from a ghost failed (MPI error %d); ending the job\n",
-               result);
-  real::Abort(MPI_COMM_WORLD, 1);
-}
-
 ghost::YieldPredictor::Config of_origin() {
   ghost::YieldPredictor::Config config;
   config.tolerated_outliers = tuning::ghost::kToleratedOutliers;
@@ -41,6 +33,13 @@ ghost::YieldPredictor::Config of_origin() {
 
 }  // namespace
 
+void check_transport(int result) {
+  if (result == MPI_SUCCESS) return;
+  std::fprintf(stderr, "hob: a message to or from a ghost failed (MPI error %d); ending the job\n",
+               result);
+  real::Abort(MPI_COMM_WORLD, 1);
+}
+
 GhostTransport::GhostTransport(GhostWorld& world, std::mutex* lock)
     : world_(world), lock_(lock), predictor_(of_origin()) {}
 
@@ -48,8 +47,8 @@ ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data
                                    std::size_t bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
   const std::uint64_t start = clock_ns();
-  check(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
-                    world_.internal_comm, &request));
+  check_transport(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
+                              world_.internal_comm, &request));
   // Not forgotten by the next message: the answer may be here before the first wait.
   if (clock_ns() - start > tuning::ghost::kLongSendNs) overtaken_ = true;
   return handle_of(request);
@@ -57,8 +56,8 @@ ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data
 
 ghost::Handle GhostTransport::receive(int peer, std::uint32_t tag, void* data, std::size_t bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(real::Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
-                    world_.internal_comm, &request));
+  check_transport(real::Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
+                              world_.internal_comm, &request));
   return handle_of(request);
 }
 
@@ -67,7 +66,7 @@ bool GhostTransport::done(ghost::Handle& handle) {
   MPI_Request request = MPI_REQUEST_NULL;
   std::memcpy(&request, &handle, sizeof request);
   int flag = 0;
-  check(real::Test(&request, &flag, MPI_STATUS_IGNORE));
+  check_transport(real::Test(&request, &flag, MPI_STATUS_IGNORE));
   if (flag) handle = 0;
   return flag != 0;
 }

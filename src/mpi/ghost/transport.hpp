@@ -38,6 +38,10 @@ class GhostTransport final : public ghost::Transport {
   bool asked_to_share_ = false;  ///< the user wants the MPI library to give the core away
 };
 
+/// Given what each call that carries messages returned. One that failed ends the job: it cannot be
+/// mended from inside, and operations would be lost silently.
+void check_transport(int result);
+
 /// Of a steady clock.
 std::uint64_t clock_ns();
 
