@@ -31,6 +31,10 @@ const cache::Stats& cache_of(const Window& window) {
   return window.cached ? window.cached->cache().stats() : none;
 }
 
+std::uint64_t locks_skipped(const Window& window) {
+  return window.deferred_locks ? window.deferred_locks->skipped() : 0;
+}
+
 /// The counters of a window: name, unit, meaning, and where the value is found.
 constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"gets", "gets",
@@ -124,15 +128,11 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"locks_skipped", "locks",
       "Shared locks that were not sent, nor their unlock: all gets between were served from the "
       "cache."},
-     [](const Window& w) -> std::uint64_t {
-       return w.deferred_locks ? w.deferred_locks->skipped() : 0;
-     }},
+     [](const Window& w) -> std::uint64_t { return locks_skipped(w); }},
     {{"saved_ns", "ns",
       "Time that hits saved: an estimate from trips measured in this run (0: none was measured)."},
      [](const Window& w) -> std::uint64_t {
-       return w.cached
-                  ? w.cached->saved_nanoseconds(w.deferred_locks ? w.deferred_locks->skipped() : 0)
-                  : 0;
+       return w.cached ? w.cached->saved_nanoseconds(locks_skipped(w)) : 0;
      }},
     {{"progress_calls", "calls",
       "Times that the MPI library was entered for others' progress between hits."},
