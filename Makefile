@@ -17,7 +17,7 @@ PYTHON = tools tests apps src packaging $(shell grep -l '^\#!.*python' scripts/*
 # How far a build is: ninja's own estimate of what is left.
 export NINJA_STATUS ?= [%f of %t, %w so far, %W left] 
 
-.PHONY: all setup build demo test test-full bench sanitize format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install docs clean help
+.PHONY: all setup build demo test test-full bench sanitize format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install wheel docs clean help
 
 all: build
 
@@ -32,7 +32,8 @@ help:
 	@echo 'make lint            layers, formatting, comments, ruff, sizes, documentation, clang-tidy: reports'
 	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code, docs/gain.svg from README.md'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
-	@echo 'make clean           removes build/ and out/; .deps stays'
+	@echo 'make wheel           dist/*.whl, which pip installs without a compiler or an MPI'
+	@echo 'make clean           removes build/, out/ and dist/; .deps stays'
 	@echo 'JOBS=N               compile with N processes (now $(JOBS))'
 	@echo 'DEMO="--seconds 5"   options of hob demo (./hob demo --help)'
 	@echo 'HOB_DEPS=DIR         where setup puts what the system lacks (now $(HOB_DEPS))'
@@ -130,5 +131,9 @@ docs: build
 install: build
 	@cmake --install build/default --prefix '$(PREFIX)'
 
+# For other machines, whose glibc may not be older than the wheel's name says.
+wheel: build
+	@scripts/wheel build/default dist
+
 clean:
-	rm -rf build out
+	rm -rf build out dist

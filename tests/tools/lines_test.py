@@ -26,6 +26,7 @@ CHANGES = (
 ELSEWHERE = (
     (r"^make demo\b", "tools.user runs it, as an ordinary user"),
     (r"^make test\b", "this test is part of it"),
+    (r"^make wheel\b", "tools.wheel packs and installs one"),
     (r"^cmake (-B|--build|--install)", "tools.cluster runs it, with each MPI library alone"),
     (r"^(srun|sbatch|salloc|flux)\b", "needs a cluster"),
     (r"\bapptainer\b", "needs a container image"),

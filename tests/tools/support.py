@@ -24,13 +24,14 @@ def clean_environment(**more):
     return {**mine, "HOB_DEPS": os.environ.get("HOB_DEPS", str(ROOT / ".deps")), **more}
 
 
-def run(command, **environment):
-    """(status, standard output, standard error) of a command."""
+def run(command, cwd=None, **environment):
+    """(status, standard output, standard error) of a command, run in directory `cwd`."""
     done = subprocess.run(
         [str(word) for word in command],
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
+        cwd=cwd,
         env=clean_environment(**environment),
         timeout=100,
         check=False,

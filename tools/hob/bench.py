@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hob import benches
 from hob.benchlib import Bench, BenchError, machine, table
-from hob.where import BIN, HobError
+from hob.where import BIN, HobError, need_source
 
 DESCRIPTION = """Measures what Hob claims, and says for each claim whether this run held it."""
 
@@ -167,6 +167,7 @@ def _all(words):
 
 def main(parsed):
     args, words = parsed
+    need_source("hob bench")
     if args.name == "all":
         if "--json" in words:
             raise HobError("--json writes one benchmark's result: name the benchmark")

@@ -17,7 +17,7 @@ from hob.benchlib import BenchError, mpis, program, run_mpi, table
 from hob.report.data import load
 from hob.report.page import content, document
 from hob.report.words import quantity, seconds, share
-from hob.where import ROOT, HobError
+from hob.where import ROOT, HobError, need_source
 
 DESCRIPTION = """Computes the local clustering coefficients of two graphs with apps/lcc, an MPI program
 that was not written for Hob: on 4 ranks, each its own node over TCP, first plainly, then with Hob
@@ -222,6 +222,7 @@ def debian_graph(output):
 
 
 def main(args):
+    need_source("hob demo")
     output = Path(args.output).resolve()
     output.mkdir(parents=True, exist_ok=True)
     graphs = []

@@ -16,6 +16,15 @@ class HobError(RuntimeError):
     """Something the user can mend; the message says what and how. Exit status 2."""
 
 
+def need_source(command):
+    """Raises where this Hob is installed: `command` runs programs that only the source has."""
+    if not (ROOT / "CMakeLists.txt").exists():
+        raise HobError(
+            f"{command} runs programs of Hob's source, which is not here ({ROOT}): "
+            f"run `make`, then `./{command}`, in the source directory"
+        )
+
+
 def binary(name):
     """The path of one of Hob's own programs."""
     path = BIN / name

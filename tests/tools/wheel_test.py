@@ -1,0 +1,111 @@
+"""The binary wheel: packed from this build, installed without a compiler, used from elsewhere."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+from support import BUILD, ROOT, mpis, run
+
+from install_test import AS_ROOT, PROGRAM
+
+
+class Wheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.directory = Path(cls.scratch.name)
+        subprocess.run(
+            [ROOT / "scripts" / "wheel", BUILD, cls.directory / "dist"],
+            check=True,
+            capture_output=True,
+        )
+        (cls.wheel,) = (cls.directory / "dist").iterdir()
+        cls.there = cls.directory / "there"
+        # A venv with a pip of its own takes a package that Debian keeps apart.
+        subprocess.run(
+            [sys.executable, "-m", "venv", "--without-pip", cls.there],
+            check=True,
+            capture_output=True,
+        )
+        # Nothing to compile with, nothing to fetch from.
+        nothing = cls.directory / "nothing"
+        nothing.mkdir()
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "--python",
+                cls.there,
+                "install",
+                "--no-index",
+                cls.wheel,
+            ],
+            env={"PATH": str(nothing), "HOME": str(nothing)},
+            check=True,
+            capture_output=True,
+        )
+        cls.hob = cls.there / "bin" / "hob"
+        (cls.directory / "p.c").write_text(PROGRAM)
+        cls.programs = {}
+        for name, mpi in mpis().items():
+            cls.programs[name] = cls.directory / name
+            subprocess.run(
+                [mpi["cc"], cls.directory / "p.c", "-o", cls.programs[name]],
+                check=True,
+                capture_output=True,
+            )
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_its_name_says_which_glibc_it_needs(self):
+        self.assertRegex(self.wheel.name, r"^hob_mpi-[\d.]+-py3-none-manylinux_2_\d+_\w+\.whl$")
+
+    def test_it_has_every_family_and_no_sources(self):
+        names = zipfile.ZipFile(self.wheel).namelist()
+        for mpi in mpis().values():
+            self.assertTrue(
+                any(name.endswith(f"/lib/hob/libhob_{mpi['family']}.so") for name in names), names
+            )
+        self.assertFalse([name for name in names if name.endswith((".cpp", ".hpp"))])
+
+    def test_it_serves_each_mpi_library(self):
+        for name, program in self.programs.items():
+            with self.subTest(mpi=name):
+                status, out, err = run(
+                    [mpis()[name]["exec"], "-n", "1", self.hob, "exec", "--quiet", program],
+                    **AS_ROOT,
+                )
+                self.assertEqual((status, out), (0, "hob loaded: 1\n"), err)
+                found = json.loads(run([self.hob, "exec", "--which", program])[1])
+                self.assertTrue(found["hob"].startswith(str(self.there)), found)
+
+    def test_it_runs_and_reports_in_any_directory(self):
+        program = next(iter(self.programs.values()))
+        status, out, err = run(
+            [self.hob, "run", "-n", "2", "--json", "run.json", program],
+            cwd=self.directory,
+            **AS_ROOT,
+        )
+        self.assertEqual((status, out.count("hob loaded: 1")), (0, 2), err)
+        status, out, err = run([self.hob, "report", "run.json"], cwd=self.directory)
+        self.assertEqual(status, 0, err)
+        self.assertTrue(list(self.directory.glob("*.html")), os.listdir(self.directory))
+
+    def test_what_needs_the_source_says_so(self):
+        for command in ("demo", "bench hit"):
+            status, _, err = run([self.hob, *command.split()], cwd=self.directory)
+            self.assertNotEqual(status, 0)
+            self.assertIn("source", err)
+            self.assertNotIn("Traceback", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
