@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 SKIP = 77
 
@@ -112,9 +113,15 @@ def setting(name, remote):
     return SETTINGS[name], 0
 
 
-def launch_environment(mpi, remote):
+def launch_environment(mpi, remote, mpiexec=""):
     """What a launch needs on a machine with few cores, possibly as root."""
     env = {}
+    if mpi == "intel":
+        # Programs compiled for another library of this ABI.
+        env["LD_LIBRARY_PATH"] = str(Path(mpiexec).resolve().parents[1] / "lib")
+        if remote != "no":
+            env |= {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp"}
+        return env
     if mpi.startswith("openmpi"):
         for prefix in ("OMPI", "PRTE"):
             env[f"{prefix}_ALLOW_RUN_AS_ROOT"] = "1"
@@ -214,7 +221,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--mpi", required=True, help="mpich4, mpich5, abi5, openmpi4 or openmpi5")
+    parser.add_argument(
+        "--mpi", required=True, help="mpich4, mpich5, abi5, openmpi4, openmpi5, intel"
+    )
     parser.add_argument("--exec", required=True, help="the launcher")
     parser.add_argument(
         "--lib", help="libhob of the MPI's family; without it the program is only run plainly"
@@ -268,11 +277,11 @@ def main():
     # Between nodes MPICH's own post-start-complete-wait hangs now and then, and what a program prints
     # seldom depends on where its ranks are. What it may share does: windows that ghosts serve never.
     names = args.settings.split(",")
-    env = launch_environment(args.mpi, args.remote)
+    env = launch_environment(args.mpi, args.remote, args.exec)
     plainly = args.remote
     if args.remote == "nodes" and not args.plain_nodes:
         plainly = "no" if all(map(GHOSTS.fullmatch, names)) else "messages"
-    plain_env = launch_environment(args.mpi, plainly)
+    plain_env = launch_environment(args.mpi, plainly, args.exec)
     command = launch_command(args.mpi, args.exec, args.ranks, args.program, None, {})
     print(f"{args.mpi}, {args.ranks} ranks: {' '.join(args.program)}")
     status, lines, err, seconds = run(command, plain_env, args.timeout)

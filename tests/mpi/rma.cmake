@@ -49,11 +49,15 @@ function(hob_compare_test name mpi)
     set(arg_REMOTE nodes --plain-nodes)
   endif()
   list(POP_FRONT arg_COMMAND program)
+  set(programs ${mpi})
+  if(HOB_MPI_${mpi}_PROGRAMS)
+    set(programs ${HOB_MPI_${mpi}_PROGRAMS})
+  endif()
   hob_mpi_test(${name} ${mpi} LABELS ${arg_LABELS} TIMEOUT 600
     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
             --exec "${HOB_MPI_${mpi}_EXEC}" --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
             --ranks ${arg_RANKS} --remote ${arg_REMOTE} --settings ${arg_SETTINGS} --timeout ${arg_TIMEOUT}
-            -- "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_COMMAND})
+            -- "${PROJECT_BINARY_DIR}/bin/${programs}/${program}" ${arg_COMMAND})
 endfunction()
 
 foreach(mpi IN LISTS HOB_MPIS)

@@ -60,7 +60,9 @@ class Cluster(unittest.TestCase):
                         self.assertEqual(f"bin/{mpi['family']}/{program}" in rules, expected)
 
     def test_one_is_built_and_installed(self):
-        name, mpi = next(iter(mpis().items()))
+        # Of Intel MPI, whose header differs most, nothing else is compiled.
+        known = mpis()
+        mpi = known.get("intel") or next(iter(known.values()))
         with tempfile.TemporaryDirectory() as scratch:
             build, prefix = Path(scratch, "build"), Path(scratch, "hob")
             self.configure(mpi, build)

@@ -26,7 +26,12 @@ In a job script that has a launcher line of its own, put `hob exec` between laun
 instead:  mpiexec -n 4 hob exec ./app"""
 
 # Every rank its own node over TCP: on one machine, what communication between nodes costs.
-REMOTE = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
+REMOTE = {
+    "MPIR_CVAR_NOLOCAL": "1",
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "FI_PROVIDER": "tcp",
+    "I_MPI_FABRICS": "ofi",  # Intel MPI's word for the same
+}
 
 # Options that go to `hob exec` as they are: (name, metavar or None for a switch, help).
 EXEC_OPTIONS = (

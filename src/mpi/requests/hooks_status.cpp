@@ -177,21 +177,26 @@ struct StatusOfSome {
   }
 };
 
+// The standard's requests are const here, those of some libraries (Intel MPI) are not.
+template <class Requests, class... Rest>
+Requests second_parameter(int (*)(int, Requests, Rest...));
+using Requests = decltype(second_parameter(&MPI_Request_get_status_all));
+
 }  // namespace
 
-int on_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag,
+int on_Request_get_status_all(int count, Requests array_of_requests, int* flag,
                               MPI_Status* array_of_statuses) {
   return dispatch(count, const_cast<MPI_Request*>(array_of_requests),
                   StatusOfAll{flag, array_of_statuses});
 }
 
-int on_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index,
-                              int* flag, MPI_Status* status) {
+int on_Request_get_status_any(int count, Requests array_of_requests, int* index, int* flag,
+                              MPI_Status* status) {
   return dispatch(count, const_cast<MPI_Request*>(array_of_requests),
                   StatusOfAny{index, flag, status});
 }
 
-int on_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount,
+int on_Request_get_status_some(int incount, Requests array_of_requests, int* outcount,
                                int array_of_indices[], MPI_Status* array_of_statuses) {
   return dispatch(incount, const_cast<MPI_Request*>(array_of_requests),
                   StatusOfSome{outcount, array_of_indices, array_of_statuses});
