@@ -84,8 +84,11 @@ std::string bytes_text(double bytes) {
 }
 
 std::string time_text(double nanoseconds) {
-  return nanoseconds < 1e9 ? fmt::format("{:.3g} ms", nanoseconds * 1e-6)
-                           : fmt::format("{:.3g} s", nanoseconds * 1e-9);
+  const double seconds = nanoseconds * 1e-9;
+  if (seconds < 0.9995) return fmt::format("{:.3g} ms", nanoseconds * 1e-6);
+  if (seconds < 120) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.3g} min", seconds / 60);
+  return fmt::format("{} h", count_text(static_cast<std::uint64_t>(seconds / 3600 + 0.5)));
 }
 
 std::string count_text(std::uint64_t count) {

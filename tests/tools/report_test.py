@@ -14,7 +14,7 @@ from support import hob, write_json
 from hob.report import charts
 from hob.report.data import Run, access_counts, load, merge_counts
 from hob.report.page import page
-from hob.report.words import findings, quantity, share, size
+from hob.report.words import findings, quantity, seconds, share, size
 from hob.where import HobError
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -208,6 +208,10 @@ class Numbers(unittest.TestCase):
         text = " ".join(findings(Run(document)))
         for part in ("10 gets fetched blocks, 40 KiB more", "20 KiB of that", "spared 300 trips"):
             self.assertIn(part, text)
+
+    def test_times_need_no_exponent(self):
+        texts = [seconds(value) for value in (0.005, 0.9999, 119, 6450, 3600 * 12345)]
+        self.assertEqual(texts, ["5 ms", "1 s", "119 s", "108 min", "12,345 h"])
 
     def test_the_page_tells_block_sizes_over_time(self):
         document = sample.report(ranks=1, windows=1)

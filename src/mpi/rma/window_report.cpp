@@ -246,8 +246,8 @@ ordered_json section() {
   return list;
 }
 
-/// ns over all ranks: less is no gain to speak of.
-constexpr std::uint64_t kWorthTelling = 1'000'000;
+/// ns on each rank: less is no gain to speak of.
+constexpr double kWorthTelling = 1e6;
 
 /// Processes whose counters a summary adds up: without MPI_Init each one speaks for itself.
 int ranks_summed() { return context().world ? context().size : 1; }
@@ -263,11 +263,12 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   const auto percent = [&](std::uint64_t part) {
     return 100.0 * static_cast<double>(part) / static_cast<double>(gets);
   };
-  if (const std::uint64_t saved = sums["saved_ns"]; saved >= kWorthTelling)
+  const double saved = static_cast<double>(sums["saved_ns"]) / ranks_summed();
+  if (saved >= kWorthTelling)
     lines.push_back(fmt::format(
         "about {} saved on each rank: waits for gets that were served from the cache (estimated "
         "from waits measured in this run)",
-        report::time_text(static_cast<double>(saved) / static_cast<double>(ranks_summed()))));
+        report::time_text(saved)));
   lines.push_back(
       fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
                   number("gets"), percent(sums["hits_full"] + sums["hits_pending"]),

@@ -22,6 +22,14 @@ constexpr auto kRows = std::to_array<CounterRow<Queue>>({
      [](const Queue& q) { return 2 * q.receives; }},
 });
 
+TEST(Text, TimesNeedNoExponent) {
+  EXPECT_EQ(time_text(5e6), "5 ms");
+  EXPECT_EQ(time_text(0.9999e9), "1 s");
+  EXPECT_EQ(time_text(119e9), "119 s");
+  EXPECT_EQ(time_text(6450e9), "108 min");
+  EXPECT_EQ(time_text(3600e9 * 12'345), "12,345 h");
+}
+
 TEST(Counters, OneRowIsNameAndValue) {
   const Counters counters = counters_of(kRows, Queue{21});
   EXPECT_EQ(counters["receives"], 21u);

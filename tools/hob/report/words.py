@@ -24,9 +24,11 @@ def size(value):
 def seconds(value):
     if value is None:
         return "unknown"
+    if value >= 7200:
+        return f"{value / 3600:,.0f} h"
     if value >= 120:
         return f"{value / 60:.3g} min"
-    return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms"
+    return f"{value:.3g} s" if value >= 0.9995 else f"{value * 1e3:.3g} ms"
 
 
 def share(part, whole):
