@@ -1,5 +1,6 @@
 # Intel MPI shares MPICH's ABI: programs compiled for MPICH 5 run on it as they are, behind the same build of Hob.
-# What Intel MPI by itself gets wrong is left out: messages longer than their receive.
+# What Intel MPI by itself gets wrong is left out: messages longer than their receive, and over TCP
+# post-start-complete-wait, which hangs now and then (2 plain runs of 7).
 
 set(HOB_MPI_intel_PROGRAMS mpich5)
 set(without isendrecv_status,isendrecv_types,partitioned_mixed,truncate,truncate_late,truncate_persistent)
@@ -16,7 +17,7 @@ endforeach()
 hob_compare_test(fuzz.intel.rma intel LABELS fuzz SETTINGS default,auto,tiny,strict
   COMMAND rma_fuzz --seed 11 --programs 40 --without nocheck)
 hob_compare_test(fuzz.intel.rma_tcp intel REMOTE tcp LABELS fuzz SETTINGS default,auto,tiny,strict
-  COMMAND rma_fuzz --seed 12 --programs 40 --without nocheck)
+  COMMAND rma_fuzz --seed 12 --programs 40 --without nocheck,pscw)
 hob_compare_test(fuzz.intel.rma_ghosts intel RANKS 3 LABELS fuzz SETTINGS ghosts1-rank,ghosts2-segment-cache
   COMMAND rma_fuzz --seed 23 --programs 30 --without nocheck,pscw)
 hob_compare_test(fuzz.intel.p2p intel LABELS fuzz SETTINGS default,match
