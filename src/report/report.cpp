@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -88,7 +89,7 @@ std::string time_text(double nanoseconds) {
   if (seconds < 0.9995) return fmt::format("{:.3g} ms", nanoseconds * 1e-6);
   if (seconds < 120) return fmt::format("{:.3g} s", seconds);
   if (seconds < 7200) return fmt::format("{:.3g} min", seconds / 60);
-  return fmt::format("{} h", count_text(static_cast<std::uint64_t>(seconds / 3600 + 0.5)));
+  return fmt::format("{} h", count_text(static_cast<std::uint64_t>(std::llround(seconds / 3600))));
 }
 
 std::string count_text(std::uint64_t count) {
