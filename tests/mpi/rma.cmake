@@ -98,12 +98,16 @@ foreach(mpi IN LISTS HOB_MPIS)
     hob_compare_test(mpi.${mpi}.rma_large ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny,paper COMMAND rma_large)
   endif()
   if(mpi IN_LIST with_sessions)
-    # MPICH 4 and Open MPI 5 crash in a second session.
+    # MPICH 4 and Open MPI 5 crash in a second session. In MPICH 5 over UCX, one in some 200 does not get its
+    # communicator, without Hob too.
     set(sessions)
+    set(remote no)
     if(mpi MATCHES "^(mpich5|abi5)$")
       set(sessions two)
+      set(remote tcp)
     endif()
-    hob_compare_test(mpi.${mpi}.rma_sessions ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny COMMAND rma_sessions ${sessions})
+    hob_compare_test(mpi.${mpi}.rma_sessions ${mpi} LABELS mpi REMOTE ${remote} SETTINGS default,auto,strict,tiny
+      COMMAND rma_sessions ${sessions})
   endif()
   if(HOB_MPI_${mpi}_FC)
     foreach(program f77 use_mpi f08)
