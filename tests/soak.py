@@ -211,9 +211,10 @@ def main():
     parser.add_argument("--shrink-minutes", type=float, default=10)
     args = parser.parse_args()
     args.build = args.build.resolve()
-    found = re.findall(r'^set\(HOB_MPI_(\w+)_EXEC "?([^")]+)', args.launchers.read_text(), re.M)
-    args.launchers = dict(found)
-    mpis = args.mpi.split(",") if args.mpi else list(args.launchers)
+    text = args.launchers.read_text()
+    args.launchers = dict(re.findall(r'^set\(HOB_MPI_(\w+)_EXEC "?([^")]+)', text, re.M))
+    compiled_for = re.search(r"^set\(HOB_MPIS (.+)\)", text, re.M)[1].split()
+    mpis = args.mpi.split(",") if args.mpi else compiled_for
     seed = int(time.time()) if args.seed is None else args.seed
     dice = random.Random(seed)
     args.results.mkdir(parents=True, exist_ok=True)

@@ -254,6 +254,18 @@ class Bench(unittest.TestCase):
                 self.assertNotIn("ended_early", written)
         self.assertIsInstance(bench._own_parser("own", self.Own), argparse.ArgumentParser)
 
+    def test_measures_only_with_libraries_that_programs_are_compiled_for(self):
+        from hob import benchlib
+
+        with tempfile.TemporaryDirectory() as scratch:
+            lines = ["set(HOB_MPIS one two)"]
+            lines += [f"set(HOB_MPI_{name}_EXEC /{name})" for name in ("one", "two", "other")]
+            Path(scratch, "mpis.cmake").write_text("\n".join(lines))
+            with mock.patch.dict(os.environ, HOB_DEPS=scratch):
+                self.assertEqual(
+                    benchlib.mpis(), {"one": {"exec": "/one"}, "two": {"exec": "/two"}}
+                )
+
     def test_keeps_what_was_measured_before_a_fault_or_an_interrupt(self):
         from hob import bench
         from hob.benchlib import BenchError

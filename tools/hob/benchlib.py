@@ -19,10 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from hob.run import REMOTE
+
 ROOT = Path(__file__).resolve().parents[2]
 
-# Every rank its own node, over TCP: what a get between nodes costs, on one machine.
-REMOTE = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
 # Two nodes, the ranks dealt out in turn.
 TWO_NODES = {
     "MPIR_CVAR_NUM_CLIQUES": "2",
@@ -69,19 +69,23 @@ def _deps_dir():
 
 
 def mpis():
-    """{name: {"family", "cc", "exec", ...}} as scripts/setup wrote them for CMake."""
+    """{name: {"family", "cc", "exec", ...}} as scripts/setup wrote them for CMake: those that programs
+    are compiled for."""
     path = _deps_dir() / "mpis.cmake"
     if not path.exists():
         raise BenchError(f"{path} is missing: run scripts/setup first (or `make`)")
     out = {}
+    compiled_for = []
     for line in path.read_text().splitlines():
         word = line.strip()
+        if word.startswith("set(HOB_MPIS "):
+            compiled_for = word[len("set(HOB_MPIS ") : -1].split()
         if not (word.startswith("set(HOB_MPI_") and word.endswith(")")):
             continue
         key, _, value = word[len("set(HOB_MPI_") : -1].partition(" ")
         name, _, what = key.rpartition("_")
         out.setdefault(name, {})[what.lower()] = value.strip().strip('"')
-    return out
+    return {name: out[name] for name in compiled_for}
 
 
 class Result:
