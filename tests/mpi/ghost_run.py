@@ -132,6 +132,15 @@ for _ in range(args.runs):
     if process.returncode != 0:
         break
 
+# In one of some 40 runs MPICH 5's launcher does not end the other ranks of a program that one has aborted, without
+# Hob too: then the ghost ends them, as it should.
+ended_by_ghost = (
+    args.expect == "end"
+    and args.mpi in ("mpich5", "abi5")
+    and process.returncode == 1
+    and "ended without MPI_Finalize" in err
+)
+
 problems = []
 if args.expect == "pass" and (process.returncode != 0 or args.says not in " ".join(out.split())):
     problems.append(f"status {process.returncode}, or it does not say {args.says}")
@@ -150,13 +159,13 @@ if args.counts and process.returncode == 0:
         found = sum(rank["ghost"][name] for rank in ranks)
         if found != int(wanted):
             problems.append(f"{name}: {found} instead of {wanted}")
-if args.status and str(process.returncode) not in args.status.split(","):
+if not ended_by_ghost and args.status and str(process.returncode) not in args.status.split(","):
     problems.append(f"status {process.returncode} instead of {args.status}")
 if args.expect == "refuse" and process.returncode != 2:
     problems.append(f"status {process.returncode} instead of 2 although it did not start")
 if args.expect == "gone" and args.says not in out + err + "anything":
     problems.append(f"it does not say {args.says}")
-if args.never and args.never in out + err:
+if not ended_by_ghost and args.never and args.never in out + err:
     problems.append(f"it says {args.never}")
 if args.expect == "refuse" and err.count("hob: ") != 1:
     problems.append(f"{err.count('hob: ')} messages instead of one")

@@ -73,12 +73,12 @@ void say_goodbye(const GhostWorld& world) {
 
 void await_end(const GhostWorld& world, GhostStatus& status) {
   constexpr timespec pause{0, 50'000};
-  PeersWatch ghosts(ghost_pids(world));
+  PeersWatch ghosts(ghost_pids(world), world.sees_peers);
   while (status.closed.load(std::memory_order_acquire) == 0) {
     // A ghost that ends as it should has set `closed` before.
-    if (const auto ended = ghosts.some_ended();
-        !ended.empty() && world.statuses[ended[0]]->closed.load(std::memory_order_acquire) == 0)
-      end_without_ghost(world, ended[0]);
+    for (const std::size_t ghost : ghosts.some_ended())
+      if (world.statuses[ghost]->closed.load(std::memory_order_acquire) == 0)
+        end_without_ghost(world, ghost);
     wake(status);
     int flag = 0;
     real::Iprobe(0, 0, world.internal_comm, &flag,

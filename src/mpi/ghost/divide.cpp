@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -180,6 +182,9 @@ void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) 
   real::Allgather(&pid, 1, MPI_INT, pids.data(), 1, MPI_INT, node.comm());
   for (int r = 0; r < node.size(); ++r)
     if (!is_ghost(placed, r)) world.pids.push_back(pids[static_cast<std::size_t>(r)]);
+  // Containers may number their processes themselves.
+  world.sees_peers = std::all_of(pids.begin(), pids.end(),
+                                 [](int peer) { return ::kill(peer, 0) == 0 || errno == EPERM; });
 }
 
 // The memory that the node shares, with the statuses in it.

@@ -3,17 +3,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi {
 
-PeersWatch::PeersWatch(const std::vector<int>& pids) {
+PeersWatch::PeersWatch(const std::vector<int>& pids, bool seen) {
   for (std::size_t i = 0; i < pids.size(); ++i) {
     const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, pids[i], 0));
-    if (fd < 0) continue;
+    if (fd < 0) {
+      if (seen && errno == ESRCH) gone_.push_back(i);
+      continue;
+    }
     alive_.push_back({fd, POLLIN, 0});
     places_.push_back(i);
   }
@@ -24,7 +29,7 @@ PeersWatch::~PeersWatch() {
 }
 
 std::vector<std::size_t> PeersWatch::some_ended() {
-  std::vector<std::size_t> ended;
+  std::vector<std::size_t> ended = std::exchange(gone_, {});
   if (alive_.empty() || ::poll(alive_.data(), alive_.size(), 0) <= 0) return ended;
   for (std::size_t i = alive_.size(); i-- > 0;) {
     if (alive_[i].revents == 0) continue;

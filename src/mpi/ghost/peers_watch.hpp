@@ -14,8 +14,9 @@ namespace hob::mpi {
 /// Not thread safe.
 class PeersWatch {
  public:
-  /// Processes that this one may not see are not watched.
-  explicit PeersWatch(const std::vector<int>& pids);
+  /// `seen`: all have been seen alive, so that one which is not there has ended. Otherwise
+  /// processes that this one may not see are not watched.
+  PeersWatch(const std::vector<int>& pids, bool seen);
   ~PeersWatch();
   PeersWatch(const PeersWatch&) = delete;
   PeersWatch& operator=(const PeersWatch&) = delete;
@@ -31,6 +32,7 @@ class PeersWatch {
  private:
   std::vector<pollfd> alive_;
   std::vector<std::size_t> places_;
+  std::vector<std::size_t> gone_;  ///< before this object was made
 };
 
 /// A process is gone and the job cannot go on: says why, and aborts it.

@@ -48,7 +48,7 @@ void sleep(const PeersWatch& peers, int wakeup_fd) {
 
 void await_sessions(const GhostWorld& world, const OwnGhost& own) {
   if (real::find("PMPI_Session_init") == nullptr) return;
-  PeersWatch peers(world.pids);
+  PeersWatch peers(world.pids, world.sees_peers);
   const pid_t parent = ::getppid();
   own.status.asleep.store(1, std::memory_order_seq_cst);
   for (std::uint32_t seen = 0; !peers.all_ended() && ::getppid() == parent; peers.some_ended()) {

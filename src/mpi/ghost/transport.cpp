@@ -96,7 +96,7 @@ void GhostTransport::watch_ghosts() {
   const std::uint64_t now = clock_ns();
   if (now - watched_ < tuning::ghost::kWatchPeriodNs) return;
   watched_ = now;
-  if (!ghosts_) ghosts_.emplace(ghost_pids(world_));
+  if (!ghosts_) ghosts_.emplace(ghost_pids(world_), world_.sees_peers);
   if (const auto ended = ghosts_->some_ended(); !ended.empty()) end_without_ghost(world_, ended[0]);
 }
 

@@ -67,6 +67,7 @@ struct GhostWorld {
   NodeStatus* node_status = nullptr;
   std::vector<GhostStatus*> statuses;  ///< of this node's ghosts
   std::vector<int> pids;               ///< of this node's application ranks
+  bool sees_peers = false;             ///< the numbers of all the node's processes mean them here
 
   const std::vector<int>& own_ghosts() const { return ghosts[static_cast<std::size_t>(own_node)]; }
   const ProcessPlace& own() const { return ranks[static_cast<std::size_t>(rank)]; }

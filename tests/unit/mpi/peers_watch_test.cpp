@@ -1,0 +1,56 @@
+// Whether processes of the node still live.
+#include "mpi/ghost/peers_watch.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace hob::mpi {
+namespace {
+
+pid_t paused_child() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  return child;
+}
+
+void end(pid_t child) {
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+using Places = std::vector<std::size_t>;
+
+TEST(PeersWatch, TellsOnceOfProcessesThatEnd) {
+  const pid_t child = paused_child();
+  PeersWatch watch({::getpid(), child}, true);
+  EXPECT_EQ(watch.some_ended(), Places{});
+  end(child);
+  EXPECT_EQ(watch.some_ended(), Places{1});
+  EXPECT_EQ(watch.some_ended(), Places{});
+  EXPECT_FALSE(watch.all_ended());
+}
+
+// A rank may end before its ghost first looks.
+TEST(PeersWatch, TellsOfProcessesThatEndedBefore) {
+  const pid_t child = paused_child();
+  end(child);
+  PeersWatch watch({::getpid(), child}, true);
+  EXPECT_EQ(watch.some_ended(), Places{1});
+  EXPECT_EQ(watch.some_ended(), Places{});
+}
+
+// As in a container that numbers its processes itself.
+TEST(PeersWatch, LeavesAloneWhatItHasNeverSeen) {
+  const pid_t child = paused_child();
+  end(child);
+  PeersWatch watch({::getpid(), child}, false);
+  EXPECT_EQ(watch.some_ended(), Places{});
+}
+
+}  // namespace
+}  // namespace hob::mpi
