@@ -24,6 +24,11 @@ constexpr std::uint32_t kWarmUp = 128;
 /// Gets whose mean size is known.
 constexpr std::uint64_t kMeanOf = 1024;
 
+/// What a trip may cost at most, by what the get alone does.
+constexpr double kLongestTrip = 3.5;
+/// Gets: what brings so many is seen by fewer than one in a hundred.
+constexpr double kManyGets = 128;
+
 constexpr double kLeastBias = 0.2;
 /// Programs have phases: what was learned of a choice is forgotten by and by. What is known of the
 /// present one is then the best guess.
@@ -80,6 +85,13 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
   }
 }
 
+/// Bytes that may be fetched around a get of `size` bytes, at most `most`.
+std::uint64_t Readahead::longest_trip(double size, std::uint64_t most) const {
+  if (static_cast<double>(most) >= kManyGets * size) return most;
+  const double bytes = (kLongestTrip * cost_of(1, size) - config_.latency) / config_.per_byte;
+  return static_cast<std::uint64_t>(std::min(bytes, static_cast<double>(most)));
+}
+
 /// Of all gets that were looked at, after what the sample of them would have cost.
 double Readahead::modelled(std::size_t choice) const {
   return seen_[choice] == 0 ? 0 : costs_[choice] * looked_at_ / seen_[choice];
@@ -111,6 +123,9 @@ void Readahead::decide() {
   for (std::size_t c = 0; c < kChoices; ++c) {
     if (c != 0 && config_.storage_share << MissShadow::kShifts[c] > storage_) break;
     if (c == choice_) continue;
+    if (const std::uint64_t block = c == 0 ? 0 : std::uint64_t{1} << MissShadow::kShifts[c];
+        block > longest_trip(mean_size_, block))
+      continue;
     bias_[c] += (bias_[choice_] - bias_[c]) * kForgetBias;
     const double share = choice_ == 0 ? config_.widen : config_.change;
     if (seen_[c] == 0) continue;
@@ -181,7 +196,8 @@ Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacem
   stream.used = trips_;
   ++stream.length;
   const std::uint64_t most =
-      std::min(config_.longest_stream, storage / (2 * config_.storage_share));
+      longest_trip(static_cast<double>(size),
+                   std::min(config_.longest_stream, storage / (2 * config_.storage_share)));
   std::uint32_t shift = shift_;
   std::uint64_t wish = 0;
   if (stream.length > kStreamTrips) {

@@ -16,6 +16,9 @@
 // Beside that, streams: a trip that begins where the last one of a stream ended doubles the
 // stream's window.
 //
+// Who asks waits for all that is fetched. So that few gets take longer than without Hob, a trip
+// costs at most a few times what the get alone does, unless it brings enough for a hundred of them.
+//
 // Not thread safe.
 
 #include <array>
@@ -102,6 +105,7 @@ class Readahead {
   double cost_of(double trips, double bytes) const {
     return trips * config_.latency + bytes * config_.per_byte;
   }
+  std::uint64_t longest_trip(double size, std::uint64_t most) const;
   double modelled(std::size_t choice) const;
   void decide();
   bool size_shadow();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -15,8 +16,8 @@
 namespace hob::cache {
 namespace {
 
-constexpr std::uint64_t kilo = 1024;
-constexpr std::uint64_t mega = kilo * kilo;
+constexpr std::uint64_t kKilo = 1024;
+constexpr std::uint64_t kMega = kKilo * kKilo;
 
 Config fixed(std::uint64_t bytes, Policy policy = Policy::standard) {
   Config config;
@@ -54,6 +55,7 @@ class World {
           fill(fetch.entries[k], fetch.begin_of(k), fetch.bytes_of(k));
         ahead_.on_trip(fetch.bytes());
         bytes_ += fetch.bytes();
+        longest_ = std::max(longest_, fetch.bytes());
         return;
       }
     }
@@ -64,6 +66,7 @@ class World {
 
   std::uint64_t take_trips() { return std::exchange(trips_, 0); }
   std::uint64_t take_bytes() { return std::exchange(bytes_, 0); }
+  std::uint64_t longest_trip() const { return longest_; }  ///< bytes, of those for blocks
   Cache& cache() { return *cache_; }
   Readahead& ahead() { return ahead_; }
   void drop_all() {
@@ -85,14 +88,15 @@ class World {
   Readahead ahead_;
   std::uint64_t trips_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t longest_ = 0;
 };
 
 TEST(Block, PartsAreSixtyFourths) {
   EXPECT_EQ(block_parts(8, 0, 1), 1u);
   EXPECT_EQ(block_parts(8, 3, 2), 3u);
   EXPECT_EQ(block_parts(8, 252, 4), std::uint64_t{1} << 63);
-  EXPECT_EQ(block_parts(20, 0, mega), ~std::uint64_t{0});
-  EXPECT_EQ(bytes_of_parts(16, 7), 3 * kilo);
+  EXPECT_EQ(block_parts(20, 0, kMega), ~std::uint64_t{0});
+  EXPECT_EQ(bytes_of_parts(16, 7), 3 * kKilo);
   for (std::uint32_t shift = kMinBlockShift; shift <= kMaxBlockShift; ++shift) {
     EXPECT_TRUE(is_block(block_layout(shift)));
     EXPECT_EQ(block_shift(block_layout(shift)), shift);
@@ -103,7 +107,7 @@ TEST(Block, PartsAreSixtyFourths) {
 
 TEST(MissShadow, RemembersAsManyBlocksAsFit) {
   MissShadow shadow;
-  ASSERT_TRUE(shadow.set_capacity(8 * kilo, 64, MissShadow::kMost));
+  ASSERT_TRUE(shadow.set_capacity(8 * kKilo, 64, MissShadow::kMost));
   EXPECT_FALSE(shadow.note(2, 1, 5).here);
   EXPECT_TRUE(shadow.note(2, 1, 5).here);
   EXPECT_FALSE(shadow.note(2, 2, 5).here) << "another target";
@@ -114,7 +118,7 @@ TEST(MissShadow, RemembersAsManyBlocksAsFit) {
   shadow.forget();
   EXPECT_FALSE(shadow.note(2, 1, 5).here);
   EXPECT_FALSE(shadow.note(1, 1, 20).here);
-  shadow.forget(1, 5 * kilo + 100, 8);  // the 1 KiB block 5, the 256 B block 20
+  shadow.forget(1, 5 * kKilo + 100, 8);  // the 1 KiB block 5, the 256 B block 20
   EXPECT_FALSE(shadow.note(2, 1, 5).here);
   EXPECT_FALSE(shadow.note(1, 1, 20).here);
   EXPECT_TRUE(shadow.note(1, 1, 20).here);
@@ -122,7 +126,7 @@ TEST(MissShadow, RemembersAsManyBlocksAsFit) {
 
 TEST(MissShadow, FindsSomeOfALoopOverMoreThanFits) {
   MissShadow shadow;
-  ASSERT_TRUE(shadow.set_capacity(64 * kilo, 64, MissShadow::kMost));
+  ASSERT_TRUE(shadow.set_capacity(64 * kKilo, 64, MissShadow::kMost));
   std::uint32_t here = 0;
   for (int round = 0; round < 10; ++round)
     for (std::uint64_t n = 0; n < 2000; ++n) here += shadow.note(0, 1, n).here ? 1 : 0;
@@ -132,7 +136,7 @@ TEST(MissShadow, FindsSomeOfALoopOverMoreThanFits) {
 
 TEST(MissShadow, ASampleStandsForWhatIsNotRecorded) {
   MissShadow shadow;
-  ASSERT_TRUE(shadow.set_capacity(mega, 64, 512));  // of 16,384 gets that would fit
+  ASSERT_TRUE(shadow.set_capacity(kMega, 64, 512));  // of 16,384 gets that would fit
   std::uint64_t seen = 0;
   std::uint64_t missing = 0;
   constexpr std::uint64_t gets = 8000;
@@ -149,14 +153,14 @@ TEST(MissShadow, ASampleStandsForWhatIsNotRecorded) {
 }
 
 TEST(Blocks, ServeWhatLiesInThemAndBetweenThem) {
-  const auto cache = Cache::create(fixed(mega));
-  std::vector<std::byte> bytes(3 * kilo);
+  const auto cache = Cache::create(fixed(kMega));
+  std::vector<std::byte> bytes(3 * kKilo);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i % 251);
   const Readahead::Plan plan{0, 2500, 10};  // the exposed memory ends at 2500
   cache->find({1, 900, 0}, 50);
   const BlockFetch fetch = reserve_blocks(*cache, plan, {1, 900, 0}, 50, 7);
   ASSERT_EQ(fetch.count, 3u);
-  EXPECT_EQ(fetch.bytes_of(2), 2500u - 2 * kilo);
+  EXPECT_EQ(fetch.bytes_of(2), 2500u - 2 * kKilo);
   const Lookup pending = cache->find({1, 1000, 0}, 10);
   EXPECT_EQ(pending.kind, Hit::pending_full);
   EXPECT_EQ(pending.cookie, 7u);
@@ -200,9 +204,9 @@ TEST(Blocks, ServeWhatLiesInThemAndBetweenThem) {
 }
 
 TEST(Blocks, SpeculativeBytesAreCounted) {
-  World world(mega, mega, {.fixed_bytes = 4 * kilo});
+  World world(kMega, kMega, {.fixed_bytes = 4 * kKilo});
   world.get(0, 64);
-  EXPECT_EQ(world.cache().stats().ahead_bytes, 4 * kilo - 64);
+  EXPECT_EQ(world.cache().stats().ahead_bytes, 4 * kKilo - 64);
   world.get(64, 64);
   world.get(64, 64);
   EXPECT_EQ(world.cache().stats().ahead_hits, 1u);
@@ -211,7 +215,7 @@ TEST(Blocks, SpeculativeBytesAreCounted) {
 }
 
 TEST(Blocks, HitsInARowAreHitsOnTheSameBytes) {
-  World world(mega, mega, {.fixed_bytes = 4 * kilo});
+  World world(kMega, kMega, {.fixed_bytes = 4 * kKilo});
   world.get(0, 64);
   EXPECT_EQ(world.cache().find({1, 0, 0}, 8).consecutive, 1u);
   EXPECT_EQ(world.cache().find({1, 0, 0}, 8).consecutive, 2u);
@@ -219,7 +223,7 @@ TEST(Blocks, HitsInARowAreHitsOnTheSameBytes) {
 }
 
 TEST(Blocks, APartOfABlockFetchedAgainLeavesItsAge) {
-  World world(mega, mega, {.fixed_bytes = 4 * kilo});
+  World world(kMega, kMega, {.fixed_bytes = 4 * kKilo});
   world.get(0, 64);
   const Lookup found = world.cache().find({1, 0, 0}, 8);
   const std::vector<std::byte> changed(8, std::byte{77});
@@ -229,29 +233,48 @@ TEST(Blocks, APartOfABlockFetchedAgainLeavesItsAge) {
 
 TEST(Readahead, FixedBlocksNeverLeaveTheExposedMemory) {
   std::mt19937_64 random(3);
-  for (const std::uint64_t exposed : {std::uint64_t{100}, std::uint64_t{4096}, 10 * kilo + 7}) {
-    World world(exposed, mega, {.fixed_bytes = 4 * kilo});
+  for (const std::uint64_t exposed : {std::uint64_t{100}, std::uint64_t{4096}, 10 * kKilo + 7}) {
+    World world(exposed, kMega, {.fixed_bytes = 4 * kKilo});
     for (int i = 0; i < 500; ++i) {
       const std::uint64_t at = random() % exposed;
       world.get(at, 1 + random() % std::min<std::uint64_t>(exposed - at, 200));
     }
-    EXPECT_LE(world.take_trips(), 1 + exposed / (4 * kilo));
+    EXPECT_LE(world.take_trips(), 1 + exposed / (4 * kKilo));
   }
-  Readahead ahead({.fixed_bytes = 4 * kilo});
-  EXPECT_FALSE(ahead.on_miss(1, 4090, 10, 4096, mega)) << "beyond the end: not ours to judge";
-  EXPECT_FALSE(ahead.on_miss(1, 0, 10, 0, mega)) << "no size is known";
+  Readahead ahead({.fixed_bytes = 4 * kKilo});
+  EXPECT_FALSE(ahead.on_miss(1, 4090, 10, 4096, kMega)) << "beyond the end: not ours to judge";
+  EXPECT_FALSE(ahead.on_miss(1, 0, 10, 0, kMega)) << "no size is known";
 }
 
 TEST(Readahead, WidensWhereItPays) {
-  World world(mega, 4 * mega);
-  for (std::uint64_t at = 0; at < mega; at += 64) world.get(at, 64);
+  World world(kMega, 4 * kMega);
+  for (std::uint64_t at = 0; at < kMega; at += 64) world.get(at, 64);
   EXPECT_LT(world.take_trips(), 100u) << "of 16384 gets in order";
+}
+
+// Who asks waits for all that is fetched.
+TEST(Readahead, FewGetsTakeMuchLongerThanAlone) {
+  constexpr double latency = 20000, per_byte = 0.5;
+  constexpr std::uint64_t exposed = 32 * kMega;
+  for (const std::uint64_t size : {64U, 1024U, 16384U, 65536U}) {
+    World world(exposed, 2 * exposed, {.latency = latency, .per_byte = per_byte});
+    for (std::uint64_t at = 0; at < exposed; at += size) world.get(at, size);
+    const double gets = static_cast<double>(exposed) / static_cast<double>(size);
+    EXPECT_LT(static_cast<double>(world.take_trips()), gets / 2) << size;
+    const auto longest = static_cast<double>(world.longest_trip());
+    if (size >= 16 * kKilo)
+      EXPECT_LE(latency + longest * per_byte,
+                3.5 * (latency + static_cast<double>(size) * per_byte))
+          << size;
+    else
+      EXPECT_EQ(world.longest_trip(), kMega) << "seen by one get in " << kMega / size;
+  }
 }
 
 TEST(Readahead, LeavesGetsWithoutLocalityAlone) {
   std::mt19937_64 random(5);
   constexpr std::uint64_t exposed = std::uint64_t{1} << 36;
-  World world(exposed, 4 * mega);
+  World world(exposed, 4 * kMega);
   for (int i = 0; i < 5000; ++i) world.get(random() % (exposed / 64) * 64, 64);
   EXPECT_EQ(world.take_trips(), 5000u);
   EXPECT_LE(world.take_bytes(), 5000u * 64 * 11 / 10);
@@ -262,17 +285,17 @@ TEST(Readahead, ReadsRowsInRandomOrder) {
   std::vector<std::uint64_t> rows(512);
   for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = i;
   std::shuffle(rows.begin(), rows.end(), random);
-  World world(rows.size() * 4 * kilo, 4 * mega);
+  World world(rows.size() * 4 * kKilo, 4 * kMega);
   for (const std::uint64_t row : rows)
-    for (std::uint64_t at = 0; at < 4 * kilo; at += 64) world.get(row * 4 * kilo + at, 64);
+    for (std::uint64_t at = 0; at < 4 * kKilo; at += 64) world.get(row * 4 * kKilo + at, 64);
   EXPECT_LT(world.take_trips(), rows.size() * 64 / 20);
 }
 
 TEST(Readahead, StopsWhenTheProgramStopsBeingLocal) {
   std::mt19937_64 random(5);
   constexpr std::uint64_t exposed = std::uint64_t{1} << 36;
-  World world(exposed, 4 * mega);
-  for (std::uint64_t at = 0; at < mega; at += 64) world.get(at, 64);
+  World world(exposed, 4 * kMega);
+  for (std::uint64_t at = 0; at < kMega; at += 64) world.get(at, 64);
   for (int i = 0; i < 5000; ++i) world.get(random() % (exposed / 64) * 64, 64);
   EXPECT_EQ(world.ahead().block_bytes(), 0u);
   world.take_bytes();
@@ -280,16 +303,16 @@ TEST(Readahead, StopsWhenTheProgramStopsBeingLocal) {
   for (int i = 0; i < 5000; ++i) world.get(random() % (exposed / 64) * 64, 64);
   EXPECT_LE(world.take_bytes(), 5000u * 64 * 11 / 10);
   world.take_trips();
-  for (std::uint64_t at = 8 * mega; at < 9 * mega; at += 64) world.get(at, 64);
+  for (std::uint64_t at = 8 * kMega; at < 9 * kMega; at += 64) world.get(at, 64);
   EXPECT_LT(world.take_trips(), 1000u) << "it looks again";
 }
 
 TEST(Readahead, DroppedBlocksDoNotCountAsSpared) {
-  World world(64 * mega, 4 * mega);
+  World world(64 * kMega, 4 * kMega);
   std::uint64_t at = 0;
   for (int i = 0; i < 4000; ++i) {
     world.get(at, 64);
-    at = (at + 64) % mega;
+    at = (at + 64) % kMega;
     world.drop_all();
   }
   EXPECT_EQ(world.ahead().block_bytes(), 0u);
@@ -320,31 +343,31 @@ TEST(TripCost, AnyGetSaysThatLatencyIsLessThanAssumed) {
 }
 
 TEST(Readahead, AFullCacheMakesRoomForBlocksThatPay) {
-  constexpr std::uint64_t storage = 256 * kilo;
-  World world(32 * mega, storage);
+  constexpr std::uint64_t storage = 256 * kKilo;
+  World world(32 * kMega, storage);
   // Hot pieces fill it, far apart.
   for (int again = 0; again < 4; ++again)
-    for (std::uint64_t at = 16 * mega; at < 32 * mega; at += 4 * kilo) world.get(at, 64);
+    for (std::uint64_t at = 16 * kMega; at < 32 * kMega; at += 4 * kKilo) world.get(at, 64);
   EXPECT_GT(world.cache().used_bytes(), storage * 9 / 10);
   world.take_trips();
-  for (std::uint64_t at = 0; at < 16 * mega; at += 64) world.get(at, 64);
-  EXPECT_LT(world.take_trips(), 16 * mega / 64 / 20) << "of gets in order, each byte once";
+  for (std::uint64_t at = 0; at < 16 * kMega; at += 64) world.get(at, 64);
+  EXPECT_LT(world.take_trips(), 16 * kMega / 64 / 20) << "of gets in order, each byte once";
 }
 
 TEST(Readahead, EndsForGood) {
-  World world(mega, 4 * mega);
+  World world(kMega, 4 * kMega);
   world.ahead().end();
-  for (std::uint64_t at = 0; at < 64 * kilo; at += 64) world.get(at, 64);
-  EXPECT_EQ(world.take_trips(), kilo);
+  for (std::uint64_t at = 0; at < 64 * kKilo; at += 64) world.get(at, 64);
+  EXPECT_EQ(world.take_trips(), kKilo);
 }
 
 TEST(Readahead, BlocksTakeTheRoomOfManySmallEntries) {
-  World world(16 * mega, 64 * kilo, {.fixed_bytes = 0});
-  for (std::uint64_t at = 0; at < 16 * mega; at += 8 * kilo)
+  World world(16 * kMega, 64 * kKilo, {.fixed_bytes = 0});
+  for (std::uint64_t at = 0; at < 16 * kMega; at += 8 * kKilo)
     for (int again = 0; again < 3; ++again) world.get(at, 16);
   const std::uint64_t full = world.cache().used_bytes();
   EXPECT_GT(full, 0u);
-  Readahead::Plan plan{0, 64 * kilo, 15};
+  Readahead::Plan plan{0, 64 * kKilo, 15};
   world.cache().find({2, 0, 0}, 16);
   EXPECT_EQ(reserve_blocks(world.cache(), plan, {2, 0, 0}, 16, 0).count, 0u)
       << "nothing is evicted for a stream alone";
