@@ -30,8 +30,8 @@ bool MissShadow::set_capacity(std::uint64_t storage_bytes, std::uint64_t get_byt
         static_cast<std::uint32_t>(std::bit_ceil((blocks + most_blocks - 1) / most_blocks));
     blocks /= tables[i].most_sample;
     tables[i].first = static_cast<std::uint32_t>(total);
-    tables[i].ways = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, kWays));
-    tables[i].sets = static_cast<std::uint32_t>(blocks / tables[i].ways);
+    tables[i].sets = static_cast<std::uint32_t>(std::max<std::uint64_t>(blocks / kLeastWays, 1));
+    tables[i].ways = static_cast<std::uint32_t>(blocks / tables[i].sets);
     total += std::uint64_t{tables[i].sets} * tables[i].ways;
   }
   storage_bytes_ = storage_bytes;

@@ -43,10 +43,12 @@ class MissShadow {
   std::uint64_t memory_bytes() const { return slots_ ? total_ * sizeof(std::uint64_t) : 0; }
 
  private:
-  static constexpr std::uint32_t kWays = 4;
-  /// Slots of size i form sets of `kWays` (or fewer, where only so many fit), each a queue from the
-  /// block that was asked for last to the one that was not for longest. Most new blocks begin at
-  /// its end: a loop over more than fits finds some of it here, as it does in the cache.
+  static constexpr std::uint32_t kLeastWays = 8;
+  /// Slots of size i form sets of `kLeastWays` to twice as many (or fewer, where only so many fit).
+  /// With smaller ones a working set that just fits would seem not to, since some sets have more of
+  /// it than others. Each set is a queue from the block that was asked for last to the one that was
+  /// not for longest. Most new blocks begin at its end: a loop over more than fits finds some of it
+  /// here, as it does in the cache.
   struct Table {
     std::uint32_t first = 0;
     std::uint32_t sets = 0;

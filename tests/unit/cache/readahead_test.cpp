@@ -124,6 +124,22 @@ TEST(MissShadow, RemembersAsManyBlocksAsFit) {
   EXPECT_TRUE(shadow.note(1, 1, 20).here);
 }
 
+// A small storage, of which the blocks are few: all of it counts.
+TEST(MissShadow, FindsAllOfWhatJustFits) {
+  for (std::uint64_t blocks = 1; blocks < 16; ++blocks) {
+    MissShadow shadow;
+    ASSERT_TRUE(shadow.set_capacity(blocks * kKilo + 100, 64, MissShadow::kMost));
+    for (std::uint64_t n = 0; n < blocks; ++n) shadow.note(2, 1, n);
+    for (std::uint64_t n = 0; n < blocks; ++n) EXPECT_TRUE(shadow.note(2, 1, n).here) << blocks;
+  }
+  MissShadow shadow;
+  ASSERT_TRUE(shadow.set_capacity(64 * kKilo, 64, MissShadow::kMost));
+  std::uint32_t here = 0;
+  for (int round = 0; round < 10; ++round)
+    for (std::uint64_t n = 0; n < 900; ++n) here += shadow.note(0, 1, n).here ? 1 : 0;
+  EXPECT_GT(here, 6800u) << "of 8,100 that could be; 1,024 fit";
+}
+
 TEST(MissShadow, FindsSomeOfALoopOverMoreThanFits) {
   MissShadow shadow;
   ASSERT_TRUE(shadow.set_capacity(64 * kKilo, 64, MissShadow::kMost));
