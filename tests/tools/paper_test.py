@@ -1,0 +1,118 @@
+"""hob bench paper: the page of the papers' figures, from results that are there, that lack rows, and that fail."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import support  # noqa: F401  (finds the package)
+
+from hob import bench
+from hob.benches import paper
+from hob.benchlib import BenchError
+from hob.paperfigures import FIGURES, PAPERS
+
+HIT = {
+    "machine": {"cpu": "a <CPU>", "cores": 2},
+    "rows": [
+        {
+            "bytes": bytes_,
+            "native_remote_ns": 20000.0,
+            "native_same_node_ns": 150.0,
+            "auto_memcpy_ns": 5.0,
+            "auto_ns": 100.0,
+            "auto_speedup": 200.0,
+        }
+        for bytes_ in (8, 4096)
+    ],
+}
+
+
+class Figures(unittest.TestCase):
+    def test_each_names_a_benchmark_or_a_reason(self):
+        known = {*bench.modules(), "decomposition", "motifs", "match", "heat"}
+        for figure in FIGURES:
+            with self.subTest(figure.name):
+                self.assertIn(figure.paper, PAPERS)
+                self.assertEqual(bool(figure.bench), not figure.why)
+                self.assertEqual(bool(figure.bench), figure.ours is not None)
+                if figure.bench:
+                    self.assertIn(figure.bench, known)
+
+    def test_names_are_unique(self):
+        names = [(figure.paper, figure.name) for figure in FIGURES]
+        self.assertEqual(len(names), len(set(names)))
+
+
+class Page(unittest.TestCase):
+    def made(self, results):
+        """(status or fault, the JSON, the page) with these results of benchmarks; all others fail."""
+
+        def result(name, args, out):
+            if name not in results:
+                raise BenchError(f"hob bench {name}: no <such> MPI")
+            return results[name]
+
+        with tempfile.TemporaryDirectory() as folder:
+            out, written = Path(folder, "page"), Path(folder, "paper.json")
+            words = ["--out", str(out), "--json", str(written)]
+            with (
+                mock.patch("hob.benches.paper._result", result),
+                mock.patch("sys.stdout"),
+                mock.patch("sys.stderr"),
+                self.assertRaises(bench.HobError),
+            ):
+                bench.run_module("paper", paper, words)
+            return json.loads(written.read_text()), (out / "paper.html").read_text()
+
+    def test_results_and_faults_are_told(self):
+        written, page = self.made({"hit": HIT, "micro": {"rows": []}})
+        by_name = {row["figure"]: row for row in written["figures"] if row["paper"] == "caching"}
+        self.assertTrue(by_name["Fig. 1"]["measured"])
+        self.assertIn("20.0 us remote", by_name["Fig. 1"]["ours"])
+        self.assertIn("4,096 B: 200 x", by_name["Fig. 7, hits"]["ours"])
+        self.assertFalse(by_name["Fig. 9"]["measured"])
+        self.assertIn("ended before", by_name["Fig. 9"]["ours"])
+        self.assertIn("no <such> MPI", by_name["Fig. 15"]["ours"])
+        self.assertIn("no &lt;such&gt; MPI", page)
+        self.assertIn("a &lt;CPU&gt;", page)
+        for row in written["figures"]:
+            self.assertIn(row["figure"], page)
+
+    def test_all_leaves_it_out(self):
+        with (
+            mock.patch("hob.bench.modules", return_value={"paper": paper}),
+            mock.patch("hob.bench.programs", return_value={}),
+            mock.patch("hob.bench._one") as one,
+            mock.patch("sys.stdout"),
+        ):
+            bench._all([])
+        one.assert_not_called()
+
+
+class Results(unittest.TestCase):
+    def test_what_is_kept_is_not_measured_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "hit.json").write_text(json.dumps(HIT))
+            args = mock.Mock(keep=True, quick=False)
+            with mock.patch("subprocess.run") as run:
+                self.assertEqual(paper._result("hit", args, Path(folder)), HIT)
+            run.assert_not_called()
+
+    def test_a_failure_tells_what_was_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+
+            def run(command, stdout, **_):
+                stdout.write("some\nhob: it failed\n")
+
+            args = mock.Mock(keep=False, quick=False)
+            with (
+                mock.patch("subprocess.run", run),
+                self.assertRaisesRegex(BenchError, "hob bench hit: hob: it failed"),
+            ):
+                paper._result("hit", args, Path(folder))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,121 @@
+"""The figures and tables of the three papers, theirs beside what this machine gives, as one page."""
+
+import json
+import subprocess
+from html import escape
+from pathlib import Path
+
+from hob.benchlib import BenchError, Progress
+from hob.paperfigures import FIGURES, PAPERS
+from hob.report.page import document
+from hob.where import COMMAND
+
+NAME = "paper"
+HELP = "every figure and table of the three papers that one machine can carry, theirs beside ours, as one page"
+IN_ALL = False  # it runs the others itself
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "--out",
+        default="out/paper",
+        metavar="DIR",
+        help="for the page, paper.html, and for the results of each benchmark (default: out/paper)",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="results that are in DIR are used, and not measured again: after an interruption",
+    )
+
+
+def _result(name, args, out):
+    """The result of one benchmark, run now or kept; raises BenchError where there is none."""
+    path = out / f"{name}.json"
+    if not (args.keep and path.exists()):
+        path.unlink(missing_ok=True)
+        with open(out / f"{name}.txt", "w") as log:
+            subprocess.run(
+                [COMMAND, "bench", name, "--json", path] + (["--quick"] if args.quick else []),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as fault:
+        text = out / f"{name}.txt"
+        said = text.read_text().strip().splitlines() if text.exists() else []
+        raise BenchError(f"hob bench {name}: {said[-1] if said else fault}") from fault
+
+
+def _ours(figure, results, faults):
+    """(whether it was measured, what this machine gives or why it does not, in words)."""
+    if figure.bench not in results:
+        return False, faults.get(figure.bench, figure.why)
+    try:
+        return True, figure.ours(results[figure.bench]["rows"])
+    except (KeyError, StopIteration, IndexError, TypeError, ZeroDivisionError):
+        return False, f"`hob bench {figure.bench}` ended before it had measured this."
+
+
+def run(args, bench):
+    out = Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    names = list(dict.fromkeys(figure.bench for figure in FIGURES if figure.bench))
+    progress, results, faults = Progress(NAME, len(names)), {}, {}
+    machine = {}
+    for name in names:
+        try:
+            results[name] = _result(name, args, out)
+            machine = results[name].get("machine", machine)
+        except BenchError as fault:
+            faults[name] = str(fault)
+        progress.tick(name)
+    progress.done()
+    shown = []
+    for figure in FIGURES:
+        measured, ours = _ours(figure, results, faults)
+        command = f"hob bench {figure.bench}" if figure.bench else ""
+        bench.row(
+            paper=figure.paper,
+            figure=figure.name,
+            what=figure.what,
+            measured=measured,
+            command=command,
+        )
+        shown.append({**bench.rows[-1], "theirs": figure.theirs, "ours": ours})
+    bench.also["figures"] = shown
+    page = out / "paper.html"
+    page.write_text(_page(shown, machine, args.quick))
+    print(f"the page, with what the papers show: {page}\n")
+    if faults:
+        raise BenchError("; ".join(faults.values()))
+
+
+def _page(rows, machine, quick):
+    parts = [
+        "<header><h1>Three papers, and this machine</h1>",
+        f'<span class="soft">{escape(machine.get("cpu", ""))}, {machine.get("cores", "?")} cores</span></header>',
+        "<p>Theirs were measured on Cray and InfiniBand machines of up to thousands of cores, ours on one "
+        "machine, where <i>remote</i> is TCP: ratios can be compared, times cannot.</p>",
+    ]
+    if quick:
+        parts.append(
+            "<p><b>Measured with --quick</b>, to see that it works: its numbers mean little.</p>"
+        )
+    for paper, title in PAPERS.items():
+        parts.append(f"<h2>{escape(title)}</h2>")
+        for row in (row for row in rows if row["paper"] == paper):
+            state = "" if row["measured"] else " (not measured)"
+            parts += [
+                '<div class="card">',
+                f"<h3>{escape(row['figure'])}: {escape(row['what'])}</h3>",
+                f"<p><b>Theirs:</b> {escape(row['theirs'])}</p>",
+                f"<p><b>Ours{state}:</b> {escape(row['ours'])}</p>",
+                f"<p class='soft'><code>{escape(row['command'])}</code></p>"
+                if row["command"]
+                else "",
+                "</div>",
+            ]
+    return document("Hob: the papers", "\n".join(part for part in parts if part))

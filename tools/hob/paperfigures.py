@@ -1,0 +1,427 @@
+"""What the figures and tables of the three papers show, and where the same is measured here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+PAPERS = {
+    "caching": "Transparent caching for RMA systems (CLaMPI): cached gets",
+    "ghosts": "Casper, asynchronous progress for MPI RMA: ghosts",
+    "matching": "The case for semi-permanent cache occupancy: message matching",
+}
+SCALE = "It varies the number of nodes, from 16 up. This is one machine."
+
+
+@dataclass(frozen=True)
+class Figure:
+    paper: str
+    name: str
+    what: str
+    theirs: str
+    bench: str = ""  # of `hob bench` that measures it here
+    ours: Callable[[list], str] | None = None  # what its rows say, in words
+    why: str = ""  # nothing measures it
+
+
+def _row(rows, **columns):
+    """The first row with these columns."""
+    return next(row for row in rows if all(row.get(k) == v for k, v in columns.items()))
+
+
+def _percent(share):
+    return f"{100 * share:.1f}%"
+
+
+def _latency(rows):
+    row = _row(rows, bytes=8)
+    return (
+        f"8 B: {row['native_remote_ns'] / 1000:.1f} us remote, {row['native_same_node_ns']:.0f} ns on the same "
+        f"node, {row['auto_memcpy_ns']:.0f} ns where the CPU has it: "
+        f"{row['native_remote_ns'] / row['auto_memcpy_ns']:,.0f} to 1. A hit: {row['auto_ns']:.0f} ns."
+    )
+
+
+def _hits(rows):
+    ratios = [
+        f"{row['bytes']:,} B: {row['auto_speedup']:.0f} x" for row in rows if row["bytes"] >= 4096
+    ]
+    return f"A hit against a native remote get: {', '.join(ratios)}."
+
+
+def _misses(rows):
+    parts = []
+    for access in ("conflicting", "capacity", "failing"):
+        cells = [
+            f"{row['median_ratio'] - 1:+.1%} at {row['bytes']:,} B"
+            for row in rows
+            if row["access"] == access and row["share_of_kind"] > 0.9
+        ]
+        if cells:
+            parts.append(f"{access}: {', '.join(cells)}")
+    served = [
+        f"{1 / row['median_ratio']:.0f} x at {row['bytes']:,} B"
+        for row in rows
+        if row["access"] == "direct"
+    ]
+    return (
+        f"Median against the native get, where at least nine gets in ten are of the kind: {'; '.join(parts)}. "
+        f"In order, readahead leaves few misses: {', '.join(served)} faster."
+    )
+
+
+def _index_sizes(rows):
+    parts = []
+    fixed = [row for row in rows if row["kind"] == "fixed"]
+    storage = fixed[-1]["storage"]
+    for row in fixed:
+        if row["storage"] != storage:
+            continue
+        adaptive = _row(rows, kind="adaptive", storage=storage, index=row["index"])
+        parts.append(f"{row['index']}: {row['ms']:.0f} ms fixed, {adaptive['ms']:.0f} ms adaptive")
+    native = _row(rows, kind="native")["ms"]
+    return f"Native {native:.0f} ms. By the entries of the index at first: {'; '.join(parts)}."
+
+
+def _speedups(rows):
+    parts = [
+        f"{row['budget_percent']}%: {row['speedup']:.1f} x"
+        for row in rows
+        if row["mode"] == "auto" and row["budget_percent"]
+    ]
+    own = _row(rows, mode="auto, adaptive")
+    native = _row(rows, mode="native")
+    return (
+        f"{native['us']:,.0f} us natively, {own['us']:,.0f} us by default ({own['speedup']:.0f} x). "
+        f"With so much of what is read: {', '.join(parts)}."
+    )
+
+
+def _accesses(rows):
+    parts = [
+        f"{row['budget_percent']}%: {_percent(row['full'])} hits, {_percent(row['capacity'] + row['failing'])} "
+        f"capacity or failing, {_percent(row['conflicting'])} conflicting"
+        for row in rows
+        if row["mode"] == "always, paper's policy"
+    ]
+    own = _row(rows, mode="auto, adaptive")
+    return (
+        f"The paper's policy with so much of what is read: {'; '.join(parts)}. Hob's own, adaptive: "
+        f"{_percent(own['full'])} hits."
+    )
+
+
+def _allocation(rows):
+    row = _row(rows, call="win_allocate")
+    return f"{row['ghost_us'] / row['native_us']:.1f} x the native time, without hints."
+
+
+def _epochs(rows):
+    parts = []
+    for call in ("fence 1", "fence 128", "pscw 1", "pscw 128"):
+        row = _row(rows, call=call)
+        parts.append(f"{call}: {row['ghost_us'] / row['native_us']:.2f}")
+    return f"Time against native, by operations in the epoch: {', '.join(parts)}."
+
+
+def _waits(rows):
+    parts = [
+        f"{row['busy_us']:,} us: {row['native_us']:,.0f} natively, {row['thread_us']:,.0f} with the library's "
+        f"thread, {row['ghost_us']:,.0f} with a ghost"
+        for row in rows
+        if row["op"] == "accumulate" and row["busy_us"] > 0
+    ]
+    return f"Microseconds of an accumulate while its target computes for {'; '.join(parts)}."
+
+
+def _slowdown(rows):
+    return (
+        "The target's computation takes at most "
+        f"{max(row['target_slowdown'] for row in rows):.3f} of its time without the operations."
+    )
+
+
+def _binding(figure):
+    def words(rows):
+        row = next(row for row in rows if figure in str(row.get("pattern")))
+        kinds = ("rank", "segment", "random", "operations", "bytes")
+        loads = ", ".join(f"{kind} {row[kind]:.2f}" for kind in kinds)
+        return f"Most loaded ghost over the average of two (1: balanced), by binding: {loads}."
+
+    return words
+
+
+def _decompositions(rows):
+    worst = max(
+        min(abs(row[order] / row["paper depth"] - 1) for order in ("any order", "by thread"))
+        for row in rows
+    )
+    return (
+        f"{len(rows)} rows with the paper's numbers of threads and lengths; mean search depths simulated in any "
+        f"order, or thread by thread: the nearer one is at most {_percent(worst)} away."
+    )
+
+
+def _motifs(rows):
+    parts = [
+        f"{row['motif']} ({row['processes']:,} processes): posted median {row['posted median']}, longest "
+        f"{row['longest']}; unexpected median {row['unexpected median']}, longest {row['longest ']}"
+        for row in rows
+        if "matches" in row
+    ]
+    return f"Simulated. {'. '.join(parts)}."
+
+
+def _arrays(rows):
+    deepest = max(row["depth"] for row in rows if row.get("pattern") == "tail")
+    row = _row(rows, queue="posted", pattern="tail", depth=deepest)
+    kinds = ("lla-2", "lla-4", "lla-8", "lla-16", "lla-32", "lla-64")
+    gains = ", ".join(f"{kind[4:]}: {row['list'] / row[kind]:.1f} x" for kind in kinds)
+    return (
+        f"A match behind {deepest:,} receives against a plain list's, by entries in an array: {gains}; Hob's own "
+        f"structure: {row['list'] / row['flat']:.0f} x. The search alone, without a network."
+    )
+
+
+def _heater(rows):
+    parts = [
+        f"{row['strategy']}, {row['depth']:,} deep: {row['gain']:.2f} x (computing {row['computing x']:.2f} x)"
+        for row in rows
+        if "gain" in row
+    ]
+    return (
+        f"A search with the heater against one without, and what computing beside it takes: {'; '.join(parts)}. "
+        "Off unless it is measured to pay."
+    )
+
+
+FIGURES = (
+    Figure(
+        "caching",
+        "Fig. 1",
+        "latency by distance",
+        "Less than 10 ns in the CPU's cache, less than 100 ns in local memory, 2 to 3 us remote: three orders of "
+        "magnitude.",
+        "hit",
+        _latency,
+    ),
+    Figure(
+        "caching",
+        "Fig. 2",
+        "how often gets are repeated, Barnes-Hut",
+        "Up to 3,500 times.",
+        why="`hob report` draws it for any run.",
+    ),
+    Figure(
+        "caching",
+        "Fig. 3",
+        "sizes of gets, clustering coefficients",
+        "5 KB blocks would hold 82% of the requests, whose average is about 1 KB.",
+        why="`hob report` draws it for any run.",
+    ),
+    Figure(
+        "caching",
+        "Fig. 7, hits",
+        "time of a hit",
+        "Up to 9.3 x faster than the native get at 4 KB, 3.7 x at 16 KB.",
+        "hit",
+        _hits,
+    ),
+    Figure(
+        "caching",
+        "Fig. 7, other accesses",
+        "cost of an access that is no hit, by its type",
+        "Drawn against a line at 25% of the native latency; an eviction costs the same at each size, a failing "
+        "access copies nothing.",
+        "miss",
+        _misses,
+    ),
+    Figure(
+        "caching",
+        "Fig. 8",
+        "communication that computation overlaps",
+        "Up to 85% natively at 64 KB; failing accesses overlap more than those that copy.",
+        why="Over TCP bytes move inside MPI calls, so that there is little to overlap; no benchmark here does.",
+    ),
+    Figure(
+        "caching",
+        "Fig. 9",
+        "completion time by the size of the index",
+        "Fixed is slow while the index has fewer entries than there are distinct gets; adaptive is not.",
+        "micro",
+        _index_sizes,
+    ),
+    Figure(
+        "caching",
+        "Fig. 10",
+        "occupied storage, get by get",
+        "The full and the positional score keep about 90% of the storage occupied, the temporal one less and less.",
+        why="`hob report` draws it for any run.",
+    ),
+    Figure(
+        "caching",
+        "Fig. 11",
+        "victims: entries visited, hits, free space",
+        "The full score has the most hits; the larger the index, the more empty entries are visited.",
+        why="`hob replay --policy paper,temporal,positional` compares the scores on any trace.",
+    ),
+    Figure(
+        "caching",
+        "Figs. 12 and 14",
+        "Barnes-Hut, time per body",
+        "1.53 ms natively; the adaptive strategy the fastest of all, up to 5 x in the weak scaling of 16 to 128 "
+        "processes.",
+        "barnes-hut",
+        _speedups,
+    ),
+    Figure(
+        "caching",
+        "Fig. 13",
+        "Barnes-Hut, types of accesses",
+        "An index of 1,000 entries has many conflicting accesses.",
+        "barnes-hut",
+        _accesses,
+    ),
+    Figure(
+        "caching",
+        "Fig. 15",
+        "clustering coefficients, time per vertex",
+        "Adaptive is as fast as the best fixed setting, wherever it starts.",
+        "lcc",
+        _speedups,
+    ),
+    Figure(
+        "caching",
+        "Fig. 16",
+        "clustering coefficients, types of accesses",
+        "64 MB: about 60% of the gets capacity or failing, with 128 MB less than 5%; adaptive always above 60% hits.",
+        "lcc",
+        _accesses,
+    ),
+    Figure(
+        "caching",
+        "Figs. 17 and 18",
+        "clustering coefficients, weak scaling",
+        "The gain shrinks with the number of processes, since data are reused less.",
+        why=SCALE,
+    ),
+    Figure(
+        "ghosts",
+        "Fig. 3a",
+        "MPI_Win_allocate",
+        "More than twice the original's time with hints, and much more without.",
+        "redirect",
+        _allocation,
+    ),
+    Figure(
+        "ghosts",
+        "Fig. 3b",
+        "fences and post-start-complete-wait",
+        "100 to 200% more for few operations, nothing for many.",
+        "redirect",
+        _epochs,
+    ),
+    Figure(
+        "ghosts",
+        "Fig. 4a",
+        "accumulate to a rank that computes",
+        "The original's time grows with the target's computation; the ghost's does not, and it is below that of "
+        "the threads.",
+        "progress",
+        _waits,
+    ),
+    Figure(
+        "ghosts",
+        "Fig. 4b",
+        "fences to a rank that computes",
+        "Of use while the operations take less time than the target computes.",
+        why="No benchmark here: `hob bench redirect` has fences whose targets wait.",
+    ),
+    Figure(
+        "ghosts",
+        "Fig. 4c",
+        "what the target's computation loses",
+        "Interrupts of the network's own progress slow it, more with more operations.",
+        "progress",
+        _slowdown,
+    ),
+    Figure(
+        "ghosts",
+        "Fig. 5",
+        "accumulate and put on more and more nodes",
+        "Ahead for accumulates; puts, which the hardware does, as natively.",
+        why=SCALE,
+    ),
+    Figure(
+        "ghosts",
+        "Figs. 6a and 6b",
+        "how many ghosts, by processes and operations",
+        "Two for up to 32 processes or 8 operations, more beyond.",
+        why="It takes more cores than a machine of this class has: ghosts that share a core serve no faster.",
+    ),
+    *(
+        Figure("ghosts", name, what, theirs, "binding", _binding(name))
+        for name, what, theirs in (
+            (
+                "Fig. 6c",
+                "windows of uneven sizes",
+                "Segments balance them, the better the more ghosts there are.",
+            ),
+            (
+                "Fig. 7a",
+                "uneven numbers of puts",
+                "Random choice is much better than static binding.",
+            ),
+            (
+                "Fig. 7b",
+                "uneven numbers of puts and accumulates",
+                "Counting operations is better than random choice.",
+            ),
+            ("Fig. 7c", "uneven sizes", "Counting bytes is better than both."),
+        )
+    ),
+    Figure(
+        "ghosts",
+        "Fig. 8 and Table I",
+        "NWChem",
+        "CCSD(T) almost twice as fast.",
+        why="`hob bench real` runs NWChem where it is installed; the papers' runs had thousands of cores.",
+    ),
+    Figure(
+        "matching",
+        "Table 1",
+        "queues of multithreaded decompositions",
+        "Lengths from 128 to 6,146, mean search depths from 32.5 to 1,294.5.",
+        "decomposition",
+        _decompositions,
+    ),
+    Figure(
+        "matching",
+        "Fig. 1",
+        "queue lengths at scale",
+        "Adaptive meshes: mostly up to the mid hundreds; sweeps the same but for few very long ones; halos short.",
+        "motifs",
+        _motifs,
+    ),
+    Figure(
+        "matching",
+        "Figs. 4 and 5",
+        "linked lists of arrays",
+        "Up to 2 x the bandwidth at a search depth of 1,024; nothing more beyond 8 entries in an array.",
+        "match",
+        _arrays,
+    ),
+    Figure(
+        "matching",
+        "Figs. 6 and 7",
+        "heating the cache",
+        "Of use for short and middle queues on Sandy Bridge, a slight loss on Broadwell.",
+        "heat",
+        _heater,
+    ),
+    Figure(
+        "matching",
+        "Figs. 8 to 10",
+        "AMG2013, MiniFE, FDS at scale",
+        "AMG2013 gains 2.9%, MiniFE 2.3% with 2,048 receives posted, FDS 1.21 x on 1,024 processes and 2 x on 4,096.",
+        why="Their runs had up to 4,096 processes. `hob bench match-mpi` measures deep queues inside an MPI library.",
+    ),
+)
