@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hob.report.words import share
+
 PAPERS = {
     "caching": "Transparent caching for RMA systems (CLaMPI): cached gets",
     "ghosts": "Casper, asynchronous progress for MPI RMA: ghosts",
@@ -27,8 +29,8 @@ def _row(rows, **columns):
     return next(row for row in rows if all(row.get(k) == v for k, v in columns.items()))
 
 
-def _percent(share):
-    return f"{100 * share:.1f}%"
+def _percent(part):
+    return share(part, 1)
 
 
 def _latency(rows):
