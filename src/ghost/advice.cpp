@@ -17,6 +17,7 @@ std::string why_nothing(const GhostUse& use) {
     return "all ranks are on one node, where operations go straight through shared memory";
   if (use.direct != 0)
     return "operations went to the origin's own node only, straight through shared memory";
+  if (use.nodes > 1) return "no operations came to its ranks from other nodes";
   return "there were no operations on windows that ghosts serve";
 }
 

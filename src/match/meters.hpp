@@ -16,6 +16,7 @@ struct QueueCounters {
   std::uint64_t dequeued = 0;      ///< messages that Hob dequeued from the library
   std::uint64_t reposted = 0;      ///< receives of Hob's PRQ that went to the library after all
   std::uint64_t reposted_few = 0;  ///< the same, since they were few and waited for
+  std::uint64_t passed = 0;        ///< entries of Hob's PRQ that the library would have passed
   std::uint64_t emptied = 0;       ///< times the library's unexpected messages were all dequeued
   std::uint64_t lone = 0;     ///< blocking receives with nothing else posted: length and depth 1
   std::uint64_t longest = 0;  ///< receives that waited at a time, at the library and in Hob's PRQ
@@ -27,6 +28,7 @@ struct QueueCounters {
     dequeued += other.dequeued;
     reposted += other.reposted;
     reposted_few += other.reposted_few;
+    passed += other.passed;
     emptied += other.emptied;
     lone += other.lone;
     longest = std::max(longest, other.longest);

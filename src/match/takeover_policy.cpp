@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <numeric>
+#include <utility>
 #include <vector>
+
+#include "base/random.hpp"
 
 namespace hob::match {
 
@@ -59,31 +63,49 @@ void TakeoverPolicy::failed() {
   caution_ = std::min(2 * caution_, config_.most_caution);
 }
 
-double measure_list_step() {
+namespace {
+
+/// Nanoseconds for each step through a list whose entries lie in this order.
+double walk(const std::vector<std::uint32_t>& order, int walks) {
   struct Node {
     Node* next;
     char rest[248];
   };
-  constexpr std::size_t kNodes = 512, kStride = 211;  // coprime
-  constexpr int kWalks = 8;
-  constexpr double kLeast = 1, kMost = 20;  // whatever disturbs the measurement
-  std::vector<Node> nodes(kNodes);
-  for (std::size_t i = 0, at = 0; i < kNodes; ++i) {
-    const std::size_t next = (at + kStride) % kNodes;
-    nodes[at].next = &nodes[next];
-    at = next;
-  }
+  constexpr double kLeast = 1, kMost = 200;  // whatever disturbs the measurement
+  std::vector<Node> nodes(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    nodes[order[i]].next = &nodes[order[(i + 1) % order.size()]];
   double best = kMost;
   const Node* volatile start = nodes.data();
-  for (int walk = 0; walk < kWalks; ++walk) {
+  for (int round = 0; round < walks; ++round) {
     const auto before = std::chrono::steady_clock::now();
     const Node* node = start;
-    for (std::size_t i = 0; i < kNodes; ++i) node = node->next;
+    for (std::size_t i = 0; i < order.size(); ++i) node = node->next;
     start = node;
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - before;
-    best = std::min(best, took.count() / kNodes);
+    best = std::min(best, took.count() / static_cast<double>(order.size()));
   }
   return std::max(best, kLeast);
+}
+
+}  // namespace
+
+double measure_list_step() {
+  constexpr std::uint32_t kNodes = 512, kStride = 211;  // coprime
+  constexpr int kWalks = 8;
+  constexpr double kMost = 20;
+  std::vector<std::uint32_t> order(kNodes);
+  for (std::uint32_t i = 0; i < kNodes; ++i) order[i] = i * kStride % kNodes;
+  return std::min(walk(order, kWalks), kMost);
+}
+
+double measure_scattered_list_step(std::size_t entries) {
+  constexpr int kWalks = 3;
+  std::vector<std::uint32_t> order(entries);
+  std::iota(order.begin(), order.end(), 0);
+  Random random(1);
+  for (std::size_t i = entries; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  return walk(order, kWalks);
 }
 
 }  // namespace hob::match

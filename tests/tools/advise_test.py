@@ -4,10 +4,11 @@ import tempfile
 import unittest
 
 import sample
-from support import hob, write_json
+from support import BIN, hob, write_json
 
-from hob.advise import advise
+from hob.advise import advise, text
 from hob.report.data import Run
+from hob.report.words import findings
 
 
 def with_counters(queues=False, kind="create", **counters):
@@ -90,6 +91,29 @@ class Ghosts(unittest.TestCase):
         advice = advise(with_counters(kind="allocate", accumulates=100))[1]
         self.assertEqual((advice.verdict, advice.settings), ("may help", ["ghosts=1"]))
 
+    def test_may_save_what_was_waited_for_computing_targets(self):
+        counters = {"accumulates": 100, "waits": 100, "late_waits": 50, "late_ns": 800_000_000}
+        run = with_counters(kind="allocate", **counters)
+        run.seconds = 4.0
+        advice = advise(run)[1]
+        self.assertEqual((advice.verdict, advice.settings), ("may help", ["ghosts=1"]))
+        self.assertAlmostEqual(advice.saves, 2 * 0.8)
+        self.assertIn("800 ms on each rank (20% of the time)", " ".join(advice.reasons))
+        self.assertIn("May save about 800 ms on each rank.", text(run, [advice]))
+        self.assertIn("waiting for targets that computed", " ".join(findings(run)))
+
+    def test_is_no_use_where_targets_attended(self):
+        for late in (0, 10_000_000):
+            run = with_counters(kind="allocate", accumulates=100, waits=100, late_ns=late)
+            run.seconds = 4.0
+            self.assertEqual(advise(run)[1].verdict, "no use")
+            self.assertNotIn("computed", " ".join(findings(run)))
+
+    def test_waits_by_requests_were_not_measured(self):
+        run = with_counters(kind="allocate", puts=100, requested=100, waits=0, late_ns=0)
+        advice = advise(run)[1]
+        self.assertEqual((advice.verdict, advice.saves), ("may help", 0))
+
     def test_cannot_serve_other_windows(self):
         for kind in ("shared", "dynamic"):
             advice = advise(with_counters(kind=kind, accumulates=100))[1]
@@ -105,6 +129,13 @@ class Ghosts(unittest.TestCase):
 
 
 class Matching(unittest.TestCase):
+    def test_saves_what_the_run_measured(self):
+        run = with_counters(queues=True)
+        for queue in run.queues:
+            queue.counters["saved_ns"] = 3_000_000_000 // len(run.queues)
+        self.assertAlmostEqual(advise(run)[2].saves, 3.0, places=6)
+        self.assertIn("of searching long queues was saved", " ".join(findings(run)))
+
     def test_helps_where_queues_are_deep(self):
         advice = advise(with_counters(queues=True))[2]
         self.assertEqual(advice.verdict, "helps")
@@ -126,6 +157,22 @@ class Command(unittest.TestCase):
         self.assertEqual(status, 0, err)
         for part in ("cached gets: helps", "message matching: helps", "ghosts: "):
             self.assertIn(part, out)
+
+    def test_sees_who_waits_for_a_rank_that_computes(self):
+        program = BIN / "mpich5" / "task-counter"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        with tempfile.TemporaryDirectory() as scratch:
+            file = f"{scratch}/run.json"
+            words = ("-n", 2, "--remote", "--json", file, program, 100, 5000)
+            status, out, err = hob("run", *words)
+            self.assertEqual(status, 0, err)
+            self.assertIn('"tasks": 100', out)
+            self.assertIn("was waiting for targets that computed", err)
+            status, out, err = hob("advise", "--from", file)
+        self.assertEqual(status, 0, err)
+        self.assertIn("ghosts: may help", out)
+        self.assertIn("--ghosts 1", out)
 
     def test_needs_a_program(self):
         status, _, err = hob("advise", "-n", "2")

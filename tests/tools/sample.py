@@ -139,3 +139,53 @@ def report(ranks=4, windows=2, queues=True, ghosts=2):
             for i in range(ghosts)
         ]
     return out
+
+
+def poor():
+    """Runs that lack things, by what they lack."""
+    small = {"windows": 1, "queues": False, "ghosts": 0}
+    return {
+        "nothing": {"hob": {}},
+        "no ranks": {"hob": {"version": "1"}, "program": {"ranks": 4}, "ranks": []},
+        "one rank": report(**{**small, "ranks": 1}),
+        "no windows": report(**{**small, "windows": 0, "queues": True}),
+        "ghosts alone": report(**{**small, "windows": 0, "ghosts": 3}),
+        "many ranks": report(**{**small, "ranks": 300}),
+    }
+
+
+def rich():
+    """Runs with much of something, with the largest numbers, and with the smallest."""
+    path = "/home/someone/a/directory/with/a/long/name"
+    long = report(ranks=2, queues=False, ghosts=0)
+    long["program"]["command"] = [f"{path}/program", "--input", f"{path}/graph.mtx", "-v", "--all"]
+    for rank in long["ranks"]:
+        for each in rank["windows"]:
+            each["name"] = "the_window_of_the_distributed_adjacency_array_of_the_whole_graph"
+
+    large = report(windows=1, ghosts=1)
+    for rank in large["ranks"]:
+        rank["ghost"]["wait_ms"] = 1.5e-5
+        rank["queues"][0]["counters"].update(prq_max=10**9, receives=999_950_000)
+        rank["queues"][0]["histograms"] = {
+            "prq_length": histogram([0] * 3 + [1, 2, 5, 3] + [2**k for k in range(24)]),
+            "prq_depth": histogram([0] * 11 + [1, 4, 3]),
+            "umq_length": histogram([0] * 30 + [7]),
+            "umq_depth": histogram([5]),
+        }
+        part = rank["windows"][0]
+        part["histograms"]["reuse"] = histogram([0, 10**12, 10**9, 10**6, 1], "gets")
+        part["histograms"]["get_size"] = histogram([10**k for k in range(9)] * 3, "B")
+        part["bytes"] = 1023 << 20
+        for point in part["series"]["occupancy"]:
+            point.update(get=10**10 + 10**7 * point["get"], used=1000, capacity=1 << 40)
+        part["series"]["adaptations"] *= 40
+
+    crowd = report(ranks=60, windows=0, queues=False, ghosts=60)
+    for ghost in crowd["ranks"][0]["ghost"]["ghosts"]:
+        ghost["timeline"] = {"bucket_us": 100000, "busy_us": [50000] * 120}
+    return {
+        "long names": long,
+        "large and small numbers": large,
+        "many ghosts": crowd,
+    }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hob import run as runner
 from hob.report.data import ACCESS_TYPES, access_counts, load
-from hob.report.words import quantity, seconds, share, size
+from hob.report.words import WORTH_ADVISING, quantity, seconds, share, size
 from hob.where import HobError
 
 DESCRIPTION = """Runs a program once with Hob (or reads the JSON of such a run) and says for each of the
@@ -146,7 +146,7 @@ def advise_cache(run, get_us=None):
     if run.hits < 0.05 * gets:
         advice.verdict = "no use"
         if dropped and kinds["direct"] > 0.5 * gets:
-            advice.verdict = "may help"
+            advice.verdict, advice.saves = "may help", 0
             advice.settings.append("cache=always")
             advice.reasons.append(
                 f"The cache was dropped {quantity(dropped)} times"
@@ -187,8 +187,13 @@ def advise_matching(run):
     )
     if deep < 0.01 * searches:
         return Advice("message matching", "no use", [reason, "Short queues are best left to MPI."])
+    measured = run.match_saved_seconds * run.rank_count
     return Advice(
-        "message matching", "helps", [reason, "Taken over by itself where it is deep."], [], spent
+        "message matching",
+        "helps",
+        [reason, "Taken over by itself where it is deep."],
+        [],
+        measured or spent,
     )
 
 
@@ -211,11 +216,24 @@ def advise_ghosts(run):
             "But its windows are shared or dynamic ones, which ghosts leave to the MPI library."
         )
         return Advice("ghosts", "no use", reasons)
+    if "late_ns" not in counters or counters.get("requested", 0) > total / 2:
+        reasons.append(
+            "Waits for them were not measured (it waits by requests). Where targets compute for long "
+            "without calling MPI, a ghost on each node serves them meanwhile. Only a trial tells: "
+            "--measure."
+        )
+        return Advice("ghosts", "may help", reasons, ["ghosts=1"])
+    if run.late_seconds < WORTH_ADVISING * run.seconds:
+        reasons.append("Their targets attended: waits for them took no longer than the network.")
+        if run.program.get("nodes", 1) == 1:
+            reasons.append("On several nodes this may differ: ask again there.")
+        return Advice("ghosts", "no use", reasons)
     reasons.append(
-        "Where targets compute for long without calling MPI, a ghost on each node serves "
-        "them meanwhile. Only a trial tells: --measure."
+        f"Waits for them took {seconds(run.late_seconds)} on each rank "
+        f"({share(run.late_seconds, run.seconds)} of the time) more than targets that attend "
+        "take: these computed, or held a lock. A ghost on each node serves them meanwhile."
     )
-    return Advice("ghosts", "may help", reasons, ["ghosts=1"])
+    return Advice("ghosts", "may help", reasons, ["ghosts=1"], run.late_seconds * run.rank_count)
 
 
 def advise(run, get_us=None):
@@ -229,8 +247,9 @@ def text(run, advices):
     for advice in advices:
         out.append(f"{advice.mechanism}: {advice.verdict}")
         out += [f"  {reason}" for reason in advice.reasons]
-        if advice.saves and run.rank_count and advice.verdict == "helps":
-            out.append(f"  Saves about {seconds(advice.saves / run.rank_count)} on each rank.")
+        verb = {"helps": "Saves", "may help": "May save"}.get(advice.verdict)
+        if advice.saves and run.rank_count and verb:
+            out.append(f"  {verb} about {seconds(advice.saves / run.rank_count)} on each rank.")
         if advice.settings:
             out.append(
                 "  Try: "

@@ -212,7 +212,7 @@ def _judge(bench, goals, times, runs, budgets):
 
 
 def draw_modes(result, unit, title):
-    """A picture: speed-up over the budget."""
+    """A picture: time over the budget."""
 
     def figure(pyplot):
         for mode in ("auto", "always", "always, paper's policy"):

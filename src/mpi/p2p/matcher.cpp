@@ -171,9 +171,11 @@ void match_posted(Channel& channel, PostedReceive& receive, const UnexpectedMess
   const std::uint64_t depth = channel.meters.posted.match(receive.ticket);
   left_prq(receive);
   give(receive, message.handle, message.status);
+  const double passed =
+      depth > before_prq + 1 ? share * static_cast<double>(depth - before_prq - 1) : 0;
+  channel.meters.counters.passed += static_cast<std::uint64_t>(passed);
   if (matcher().mode != Matcher::Mode::automatic) return;
-  const double passed = depth > before_prq + 1 ? static_cast<double>(depth - before_prq - 1) : 0;
-  if (!channel.policy.matched(share * passed))
+  if (!channel.policy.matched(passed))
     repost_natively(channel);
   else if (channel.prq_length == 0)
     channel.policy.ended();
@@ -186,9 +188,11 @@ void queue_unexpected(Channel& channel, UnexpectedMessage& message) {
   ++channel.umq_length;
   count_queued(1);
   static_cast<void>(matcher().spare.release());  // the engine has it now
-  if (matcher().mode == Matcher::Mode::automatic && channel.prq_length != 0) {
-    const double share = searched_share(channel, message.status.MPI_SOURCE);
-    if (!channel.policy.matched(share * static_cast<double>(channel.prq_length)))
+  if (channel.prq_length != 0) {
+    const double passed = searched_share(channel, message.status.MPI_SOURCE) *
+                          static_cast<double>(channel.prq_length);
+    channel.meters.counters.passed += static_cast<std::uint64_t>(passed);
+    if (matcher().mode == Matcher::Mode::automatic && !channel.policy.matched(passed))
       repost_natively(channel);
   }
   // No more can be dequeued: what is in the PRQ waits at the library for the messages there, which

@@ -3,16 +3,22 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "match/meters.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/fast_path.hpp"
 #include "mpi/p2p/gate.hpp"
+#include "mpi/p2p/matcher.hpp"
 #include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/report/registry.hpp"
@@ -65,6 +71,36 @@ ordered_json json_of(const match::Log2Histogram& histogram) {
                                  histogram.counts.begin() + static_cast<std::ptrdiff_t>(size))}};
 }
 
+/// Ticks of one step of a search in a queue of the library's that grew so long. The entries of long
+/// ones lie neither in order nor at random, and only a part of them is passed again and again:
+/// between both, for half of the length. The gate is held.
+double long_step(std::uint64_t longest) {
+  constexpr int kShortest = 9, kLongest = 14;  // log2; MatchCosts knows shorter ones
+  static std::array<double, kLongest + 1> measured{};
+  const double step = matcher().costs.step;
+  const int doublings = std::min(static_cast<int>(std::bit_width(longest / 2)) - 1, kLongest);
+  if (doublings <= kShortest) return step;
+  double& scattered = measured[static_cast<std::size_t>(doublings)];
+  if (scattered == 0) try {
+      scattered =
+          match::measure_scattered_list_step(std::size_t{1} << doublings) * ticks_per_nanosecond();
+    } catch (const std::bad_alloc&) {
+      scattered = step;  // less is told
+    }
+  return std::max(step, std::sqrt(step * scattered));
+}
+
+/// Nanoseconds that the library's searches would have taken, had it matched these messages, less
+/// what dequeuing them took; both as measured in this process. The gate is held.
+std::uint64_t saved_nanoseconds(const match::QueueStats& stats) {
+  const auto entries = static_cast<double>(stats.counters.passed + stats.arrived.depth_sum);
+  if (entries == 0) return 0;
+  const double saved =
+      entries * long_step(std::max(stats.counters.longest, stats.arrived.max_length)) -
+      static_cast<double>(stats.counters.dequeued) * matcher().costs.dequeue;
+  return saved <= 0 ? 0 : static_cast<std::uint64_t>(saved / ticks_per_nanosecond());
+}
+
 ordered_json json_of(const Queues& q) {
   const match::QueueCounters& c = q.stats.counters;
   return {{"comm", q.name},
@@ -78,6 +114,8 @@ ordered_json json_of(const Queues& q) {
             {"dequeued", c.dequeued},
             {"reposted", c.reposted},
             {"reposted_few", c.reposted_few},
+            {"passed", c.passed},
+            {"saved_ns", saved_nanoseconds(q.stats)},
             {"emptied", c.emptied},
             {"cancelled", q.stats.posted.withdrawn},
             {"prq_max", c.longest},
@@ -112,40 +150,51 @@ ordered_json section() {
 }
 
 /// The counters of this process: name, unit, meaning, and where the value is found.
-using Row = report::CounterRow<match::QueueCounters>;
+using Row = report::CounterRow<match::QueueStats>;
 constexpr auto kCounters = std::to_array<Row>({
     {{"receives", "receives", "Receives that the program posted."},
-     [](const match::QueueCounters& c) -> std::uint64_t { return c.receives(); }},
+     [](const match::QueueStats& q) -> std::uint64_t { return q.counters.receives(); }},
     {{"receives_in_prq", "receives",
       "Of these, those that went to Hob's posted-receive queue instead of the MPI library's."},
-     [](const match::QueueCounters& c) -> std::uint64_t { return c.in_prq; }},
+     [](const match::QueueStats& q) -> std::uint64_t { return q.counters.in_prq; }},
     {{"receives_immediate", "receives",
       "Of these, those that found their message in Hob's unexpected-message queue."},
-     [](const match::QueueCounters& c) -> std::uint64_t { return c.immediate; }},
+     [](const match::QueueStats& q) -> std::uint64_t { return q.counters.immediate; }},
     {{"receives_reposted", "receives",
       "Receives of Hob's queue that were posted with the MPI library after all."},
-     [](const match::QueueCounters& c) -> std::uint64_t { return c.reposted; }},
+     [](const match::QueueStats& q) -> std::uint64_t { return q.counters.reposted; }},
     {{"receives_reposted_few", "receives",
       "The same, since they were few and the program waited for one."},
-     [](const match::QueueCounters& c) -> std::uint64_t { return c.reposted_few; }},
+     [](const match::QueueStats& q) -> std::uint64_t { return q.counters.reposted_few; }},
     {{"messages_dequeued", "messages",
       "Messages that Hob dequeued from the MPI library and matched itself."},
-     [](const match::QueueCounters& c) -> std::uint64_t { return c.dequeued; }},
+     [](const match::QueueStats& q) -> std::uint64_t { return q.counters.dequeued; }},
+    {{"match_saved_ns", "ns",
+      "Time that searches of the MPI library would have taken for these, less what dequeuing took: "
+      "an estimate from costs measured in this run."},
+     saved_nanoseconds},
 });
 constexpr auto kCounterInfos = report::infos_of(kCounters);
 
 void count(std::span<std::uint64_t> values) {
   const std::lock_guard guard(gate);
-  for (const Queues& queues : all_queues())
-    report::add_values(kCounters, queues.stats.counters, values);
+  for (const Queues& queues : all_queues()) report::add_values(kCounters, queues.stats, values);
 }
 
 std::vector<std::string> sentences(const report::Counters& sums) {
   if (sums["receives_in_prq"] + sums["messages_dequeued"] == 0) return {};
-  return {fmt::format("{} of {} receives waited in Hob's queue, {} messages matched there",
-                      report::count_text(sums["receives_in_prq"]),
-                      report::count_text(sums["receives"]),
-                      report::count_text(sums["messages_dequeued"]))};
+  std::vector<std::string> lines;
+  const double saved = static_cast<double>(sums["match_saved_ns"]) / ranks_summed();
+  if (saved >= kWorthTelling)
+    lines.push_back(fmt::format(
+        "about {} saved on each rank: searches of long queues (estimated from costs measured in "
+        "this run)",
+        report::time_text(saved)));
+  lines.push_back(fmt::format("{} of {} receives waited in Hob's queue, {} messages matched there",
+                              report::count_text(sums["receives_in_prq"]),
+                              report::count_text(sums["receives"]),
+                              report::count_text(sums["messages_dequeued"])));
+  return lines;
 }
 
 }  // namespace

@@ -31,6 +31,18 @@ inline void stay_awake() {
 inline bool sleeping() { return parts_awake.load(std::memory_order_relaxed) == 0; }
 inline bool asleep() { return sleeping() || pass_through(); }
 
+/// asleep(), for calls that wait for targets.
+inline bool asleep_untimed() {
+  if (!sleeping()) return pass_through();
+  const int left = untimed_waits.load(std::memory_order_relaxed) - 1;
+  if (HOB_LIKELY(left > 0)) {
+    untimed_waits.store(left, std::memory_order_relaxed);
+    return true;
+  }
+  untimed_waits.store(wait_interval.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  return pass_through();
+}
+
 /// Neither a status nor the constant that stands for none.
 inline bool is_no_status(const MPI_Status* status) {
   return !status && MPI_STATUS_IGNORE != static_cast<MPI_Status*>(nullptr);

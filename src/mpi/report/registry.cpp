@@ -1,5 +1,7 @@
 #include "mpi/report/registry.hpp"
 
+#include "mpi/core/context.hpp"
+
 namespace hob::mpi {
 namespace {
 
@@ -15,6 +17,8 @@ Registry& registry() {
 }
 
 }  // namespace
+
+int ranks_summed() { return context().world ? context().size : 1; }
 
 void add_report_part(const ReportPart& part) {
   Registry& all = registry();

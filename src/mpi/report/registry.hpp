@@ -29,6 +29,12 @@ struct ReportPart {
   std::vector<std::string> (*sentences)(const report::Counters& sums) = nullptr;
 };
 
+/// Processes whose counters a summary adds up: without MPI_Init each one speaks for itself.
+int ranks_summed();
+
+/// Nanoseconds on each rank: less is no gain to speak of in a summary.
+inline constexpr double kWorthTelling = 1e6;
+
 /// Adds a part, for good. Before MPI and its tool interface start (lifecycle/parts.cpp).
 void add_report_part(const ReportPart& part);
 

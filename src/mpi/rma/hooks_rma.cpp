@@ -30,6 +30,14 @@ int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Dataty
   return result;
 }
 
+/// An operation is about to be issued, where waits for it are to be judged by its bytes.
+void watch(Window& window, MPI_Count count, MPI_Datatype type) {
+  if (HOB_LIKELY(!window.waits.watching())) return;
+  int bytes = 0;
+  real::Type_size(type, &bytes);
+  window.waits.issued(static_cast<std::uint64_t>(count * bytes));
+}
+
 /// The completion of a write's request says that the origin's buffer is free, and of a plain get's
 /// that bytes are there: neither is an acquire (docs/consistency.md).
 int no_acquire(int result, MPI_Request* request) {
@@ -45,6 +53,8 @@ int no_acquire(int result, MPI_Request* request) {
 int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
         MPI_Count target_count, MPI_Datatype target_type, Window& window, MPI_Request* request) {
   tally(window.issued.puts);
+  if (request) tally(window.issued.requested);
+  watch(window, count, type);
   if (sleeping()) remember_quiet(window);
   const int result = write(window, target, disp, target_count, target_type, [&] {
     return window.backend->put(origin, count, type, target, disp, target_count, target_type,
@@ -57,6 +67,8 @@ int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int targe
                MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window,
                MPI_Request* request) {
   tally(window.issued.accumulates);
+  if (request) tally(window.issued.requested);
+  watch(window, count, type);
   if (sleeping()) remember_quiet(window);
   const int result = write(window, target, disp, target_count, target_type, [&] {
     return window.backend->accumulate(origin, count, type, target, disp, target_count, target_type,
@@ -73,6 +85,8 @@ int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void*
     return window.cached->get(
         {result, result_count, result_type, target, disp, target_count, target_type, true});
   tally(window.issued.atomics);
+  if (request) tally(window.issued.requested);
+  watch(window, result_count, result_type);
   const auto issue = [&] {
     return window.backend->get_accumulate(origin, count, type, result, result_count, result_type,
                                           target, disp, target_count, target_type, op, request);
@@ -97,6 +111,7 @@ int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dataty
   if (HOB_UNLIKELY(!window))
     return call::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                      target_count, target_datatype, win);
+  watch(*window, origin_count, origin_datatype);
   if (!window->cached) {
     tally(window->uncached_gets);
     if (sleeping()) remember_quiet(*window);
@@ -115,6 +130,8 @@ int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datat
   if (!window)
     return call::Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                       target_count, target_datatype, win, request);
+  tally(window->issued.requested);
+  watch(*window, origin_count, origin_datatype);
   if (window->cached)
     return window->cached->rget({origin_addr, origin_count, origin_datatype, target_rank,
                                  target_disp, target_count, target_datatype},

@@ -1,7 +1,9 @@
 // Synchronisation of windows. The order of Hob's work and the library's is what makes cached bytes
 // true: docs/developers/cache.md, "When is a cached byte still true".
+#include <algorithm>
 #include <limits>
 
+#include "base/clock.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -24,6 +26,31 @@ bool complete_by(Window& window, int target, bool local, int& result, Call call)
   // What another window shows may have been fetched before these writes were there.
   if (window.aliased_writes.arrived(target, writes)) drop_aliased_copies(window);
   return window.atomic_results.arrived(target, atomics);
+}
+
+/// After a wait was timed while Hob sleeps: the next one is timed too if this was a long one, and
+/// ever fewer while they are short. Odd intervals, since programs repeat themselves.
+void choose_next_timed(bool was_long, int interval) {
+  constexpr int kLongest = 255;
+  const int next = was_long ? 1 : std::min(2 * interval + 1, kLongest);
+  wait_interval.store(next, std::memory_order_relaxed);
+  untimed_waits.store(next, std::memory_order_relaxed);
+}
+
+/// complete_by(), for calls that wait for the targets of this process's own operations and for
+/// nobody else.
+template <class Call>
+bool wait_for_targets(Window& window, int target, bool local, int& result, Call call) {
+  const std::uint64_t start = ticks();
+  const bool told = complete_by(window, target, local, result, call);
+  const std::uint64_t now = ticks();
+  const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
+  const bool sampled = sleeping();
+  const int interval = sampled ? wait_interval.load(std::memory_order_relaxed) : 1;
+  const auto alike = static_cast<std::uint64_t>(interval);
+  if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_quiet(window);
+  if (sampled) choose_next_timed(window.waits.is_long(now - start), interval);
+  return told;
 }
 
 /// A call from which the process may learn of others' writes.
@@ -57,7 +84,7 @@ int unlock(const char* name, MPI_Win win, int target, Call call, Otherwise other
   if (!window) return otherwise();
   if (target == MPI_PROC_NULL) return call(*window->backend);
   int result = MPI_SUCCESS;
-  if (complete_by(*window, target, false, result, call)) note_acquire(name);
+  if (wait_for_targets(*window, target, false, result, call)) note_acquire(name);
   if (window->cached) window->cached->epoch_closed(target, result == MPI_SUCCESS);
   return result;
 }
@@ -75,8 +102,8 @@ int flush(const char* name, MPI_Win win, int target, bool local, Call call, Othe
     token = cached->before_flush(target, local);
   }
   int result = MPI_SUCCESS;
-  const bool told = complete_by(*window, target, token.local, result,
-                                [&](Backend& backend) { return call(backend, token.local); });
+  const bool told = wait_for_targets(*window, target, token.local, result,
+                                     [&](Backend& backend) { return call(backend, token.local); });
   if (told) note_acquire(name);
   if (cached) cached->after_flush(target, token, result == MPI_SUCCESS);
   return result;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/clock.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/core/quiet_windows.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -112,7 +113,10 @@ const char* name_of(WindowKind kind) {
 }
 
 Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Backend> to_target)
-    : handle(win), kind(how), backend(std::move(to_target)) {
+    : handle(win),
+      kind(how),
+      backend(std::move(to_target)),
+      waits(ticks(), ticks_per_nanosecond()) {
   real::Comm_rank(comm, &rank);
   real::Comm_size(comm, &size);
 }
@@ -122,12 +126,16 @@ int next_window_id() { return windows().next_id.fetch_add(1, std::memory_order_r
 Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }
 
 void remember_quiet(Window& window) {
-  if (windows_alias) return;
+  if (windows_alias || window.waits.watching()) return;
   std::uint64_t* gets = &window.uncached_gets;
   if (window.cached)
     gets = window.cached->left_alone() ? &window.cached->gets_left_alone() : nullptr;
   quiet_slot(window.handle) = {window.handle, &window.issued.puts, &window.issued.accumulates,
                                gets};
+}
+
+void forget_quiet(const Window& window) {
+  if (QuietWindow& slot = quiet_slot(window.handle); slot.window == window.handle) slot = {};
 }
 
 Window* add_window(std::unique_ptr<Window> window) {
@@ -146,7 +154,7 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
   const std::lock_guard guard(all.lock);
   all.table.clear(handle);
   std::erase(all.alive, window.get());
-  if (QuietWindow& slot = quiet_slot(handle); slot.window == handle) slot = {};
+  forget_quiet(*window);
   return window;
 }
 

@@ -14,6 +14,7 @@
 #include "mpi/rma/backend/deferred_locks.hpp"
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
+#include "mpi/rma/backend/wait_meter.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/rma/state.hpp"
 
@@ -47,6 +48,7 @@ class Window {
   Outstanding aliased_writes;  ///< to memory that other windows of this process may show as well
 
   OperationCounts issued;
+  WaitMeter waits;
   /// The backend behind locks that are held back.
   Backend& carrier() const { return deferred_locks ? deferred_locks->next() : *backend; }
   std::uint64_t uncached_gets = 0;  ///< of a window without a cache
@@ -58,6 +60,8 @@ Window* find_window(MPI_Win handle) noexcept;
 
 /// Lets the wrappers count calls on this window by themselves while Hob sleeps.
 void remember_quiet(Window& window);
+/// Its calls come to the hooks again.
+void forget_quiet(const Window& window);
 
 /// Takes a new window into the table.
 Window* add_window(std::unique_ptr<Window> window);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/registry.hpp"
@@ -147,6 +148,17 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return w.issued.accumulates; }},
     {{"atomics", "calls", "MPI_Get_accumulate, MPI_Fetch_and_op, MPI_Compare_and_swap."},
      [](const Window& w) -> std::uint64_t { return w.issued.atomics; }},
+    {{"requested", "calls", "Of all operations, those that made a request (MPI_Rput, MPI_Rget)."},
+     [](const Window& w) -> std::uint64_t { return w.issued.requested; }},
+    {{"waits", "calls", "Flushes and unlocks that the MPI library or a ghost was asked for."},
+     [](const Window& w) -> std::uint64_t { return w.waits.waits(); }},
+    {{"late_waits", "calls",
+      "Of these, those that took longer than targets which attend, and bytes, take."},
+     [](const Window& w) -> std::uint64_t { return w.waits.late_waits(); }},
+    {{"late_ns", "ns",
+      "Time that they took longer: targets computed, or held a lock. Not counted while long waits "
+      "take less than 2% of the time."},
+     [](const Window& w) -> std::uint64_t { return w.waits.late_ns(); }},
     {{"cache_memory", "B", "Memory of the cache: data, index, tables.", report::Kind::level},
      [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->memory_bytes() : 0; }},
     {{"targets", "ranks", "Targets for which state is kept.", report::Kind::level},
@@ -246,14 +258,23 @@ ordered_json section() {
   return list;
 }
 
-/// ns on each rank: less is no gain to speak of.
-constexpr double kWorthTelling = 1e6;
+/// Of the time that a run took: less is not worth an advice.
+constexpr double kWorthAdvising = 0.02;
 
-/// Processes whose counters a summary adds up: without MPI_Init each one speaks for itself.
-int ranks_summed() { return context().world ? context().size : 1; }
+/// What waits without ghosts say for them.
+std::vector<std::string> late_sentences(const report::Counters& sums) {
+  const double late = static_cast<double>(sums["late_ns"]) / ranks_summed();
+  const double lived = 1e9 * (seconds_since_epoch() - context().started);
+  if (context().settings.ghosts != 0 || late < std::max(kWorthTelling, kWorthAdvising * lived))
+    return {};
+  return {fmt::format(
+      "about {} on each rank was waiting for targets that computed, or held a lock: ghosts may "
+      "serve them (--ghosts 1)",
+      report::time_text(late))};
+}
 
 std::vector<std::string> sentences(const report::Counters& sums) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = late_sentences(sums);
   const std::uint64_t gets = sums["gets"];
   if (gets == 0) return lines;
   const auto number = [&](const char* name) { return report::count_text(sums[name]); };

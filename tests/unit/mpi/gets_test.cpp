@@ -5,8 +5,11 @@
 #include <numeric>
 
 #include "fake_mpi.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/state.hpp"
 #include "mpi/requests/request.hpp"
+#include "mpi/rma/cache/hit_cost.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
@@ -19,17 +22,21 @@ class Gets : public testing::Test {
   // Progress between hits makes one request and keeps it; when it is first due depends on the time.
   static void SetUpTestSuite() { requests::drive_progress(); }
 
-  void SetUp() override {
+  void SetUp() override { make_window(); }
+  void make_window() {
     MPI_Win_allocate(kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base_,
                      &win_);
     for (int rank = 1; rank < fake::kWorldSize; ++rank) fill(rank, 1000 * rank);
     MPI_Win_lock_all(0, win_);
     fake::reset();
   }
-  void TearDown() override {
+  void end_window() {
     fake::reset();
     MPI_Win_unlock_all(win_);
     MPI_Win_free(&win_);
+  }
+  void TearDown() override {
+    end_window();
     EXPECT_EQ(fake::open_requests(), requests_before_);
   }
 
@@ -55,6 +62,38 @@ TEST_F(Gets, TheSecondOfAKindReachesNobody) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(read(1, 7), 1007);
   EXPECT_EQ(fake::calls("Get"), 1u);
   EXPECT_EQ(fake::calls("Win_flush"), 1u);  // nothing is under way
+}
+
+TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {
+  end_window();
+  context().settings.cache_bypass = context().one_node = true;
+  auto& cost = const_cast<HitCost&>(hit_cost());
+  const HitCost measured = cost;
+  cost.ticks = 1e12;  // each get is as cheap as that
+  make_window();
+  int value = 2007, hit = -1;
+  MPI_Put(&value, 1, MPI_INT, 2, 7, 1, MPI_INT, win_);  // the next one will only be counted
+  MPI_Win_flush(2, win_);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(read(2, 7), 2007);  // the first one is not kept
+  MPI_Get(&hit, 1, MPI_INT, 2, 7, 1, MPI_INT, win_);        // served, and no flush follows
+  CachedGets& cached = *find_window(win_)->cached;
+  for (int i = 0; !cached.left_alone() && i < 1000; ++i) {
+    const int at = i * 37 % kWords;
+    EXPECT_EQ(read(1, at), 1000 + at);
+    MPI_Barrier(MPI_COMM_WORLD);  // nothing is served from the cache
+  }
+  context().settings.cache_bypass = context().one_node = false;
+  cost = measured;
+  ASSERT_TRUE(cached.left_alone());
+  MPI_Put(&value, 1, MPI_INT, 2, 7, 1, MPI_INT, win_);
+  fake::reset();
+  untimed_waits = 1;  // the next flush is one that Hob looks at
+  MPI_Win_flush(2, win_);
+  EXPECT_EQ(fake::calls("Win_flush"), 1u);
+  MPI_Put(&value, 1, MPI_INT, 2, 9, 1, MPI_INT, win_);
+  untimed_waits = 1;
+  MPI_Win_flush_all(win_);
+  EXPECT_EQ(fake::calls("Win_flush_all"), 1u);
 }
 
 TEST_F(Gets, NothingIsServedBeforeItHasArrived) {

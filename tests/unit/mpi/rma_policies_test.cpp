@@ -1,7 +1,8 @@
 // The policies of cached gets: when a hit is fetched again, which targets are bypassed, since when
-// bytes are true.
+// bytes are true. And what waits say of their targets.
 #include <gtest/gtest.h>
 
+#include "mpi/rma/backend/wait_meter.hpp"
 #include "mpi/rma/cache/doubts.hpp"
 #include "mpi/rma/cache/drop_causes.hpp"
 #include "mpi/rma/cache/poll_guard.hpp"
@@ -165,6 +166,14 @@ TEST(Savings, TheMedianTripForEachFlushWithoutWhatHitsTook) {
   EXPECT_EQ(savings.estimate({.trips = 1, .hits = 200, .hit_ticks = 50}), 0u);
 }
 
+TEST(Savings, NothingIsSaidOfNearTargets) {
+  Savings savings;
+  for (int i = 0; i < 30; ++i) savings.trip(300);
+  savings.trip(150);  // of bytes that had been touched before
+  EXPECT_EQ(savings.estimate({.trips = 100, .hits = 100, .hit_ticks = 50}), 0u);
+  EXPECT_EQ(savings.estimate({.trips = 100, .hits = 100, .hit_ticks = 10}), 29'000u);
+}
+
 TEST(Savings, BytesCountWhereTheirCostIsKnown) {
   Savings savings;
   savings.trip(1000);
@@ -217,6 +226,70 @@ TEST(Doubts, OfOneTargetAndOfAll) {
   doubts.doubt_all();
   EXPECT_TRUE(doubts.any(one, later));
   EXPECT_TRUE(doubts.any(other, later));
+}
+
+/// With one tick a nanosecond.
+class WaitMeterTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kShort = 5'000, kLong = 1'100'000;
+
+  /// A wait that ends when nothing else happened since the last.
+  bool wait(std::uint64_t spent, std::uint64_t alike = 1) {
+    now_ += spent;
+    return meter_.waited(spent, now_, alike, [this] { return ahead_; });
+  }
+  void wait_until_watching() {
+    for (std::uint64_t i = 1; i < WaitMeter::kFewest; ++i) EXPECT_FALSE(wait(kLong));
+    EXPECT_TRUE(wait(kLong));
+  }
+
+  std::uint64_t now_ = 1000, ahead_ = 0;
+  WaitMeter meter_{now_, 1.0};
+};
+
+TEST_F(WaitMeterTest, ShortWaitsAreOnlyCounted) {
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(wait(kShort));
+  EXPECT_FALSE(meter_.watching());
+  EXPECT_EQ(meter_.waits(), 1000U);
+  EXPECT_EQ(meter_.late_ns(), 0U);
+}
+
+TEST_F(WaitMeterTest, RareLongOnesAreNotWatched) {
+  for (int i = 0; i < 1000; ++i) {
+    now_ += 100 * kLong;
+    EXPECT_FALSE(wait(kLong));
+  }
+  EXPECT_EQ(meter_.late_ns(), 0U);
+}
+
+TEST_F(WaitMeterTest, LongOnesAreLateOnceTheyAreJudged) {
+  wait_until_watching();
+  EXPECT_FALSE(wait(kShort));
+  EXPECT_EQ(meter_.late_ns(), 0U);
+  EXPECT_FALSE(wait(kLong));
+  EXPECT_EQ(meter_.late_waits(), 1U);
+  // The four before were as long, so they are taken for as late.
+  EXPECT_EQ(meter_.late_ns(), 5 * (kLong - WaitMeter::kAttentiveNs));
+}
+
+TEST_F(WaitMeterTest, BytesTakeTime) {
+  wait_until_watching();
+  meter_.issued(60'000);
+  ahead_ += 60'000;  // more than the wait is long, together
+  wait(kLong);
+  EXPECT_EQ(meter_.late_waits(), 0U);
+  wait(kLong);  // they are complete now
+  EXPECT_EQ(meter_.late_waits(), 1U);
+  // Half of what was judged was late, and so is taken half of the four before.
+  EXPECT_EQ(meter_.late_ns(), 3 * (kLong - WaitMeter::kAttentiveNs));
+}
+
+TEST_F(WaitMeterTest, OneOfSeveralStandsForAll) {
+  for (std::uint64_t i = 1; i < WaitMeter::kFewest; ++i) EXPECT_FALSE(wait(kLong, 10));
+  EXPECT_TRUE(wait(kLong, 10));
+  EXPECT_EQ(meter_.waits(), 10 * WaitMeter::kFewest);
+  wait(kLong);
+  EXPECT_EQ(meter_.late_ns(), 41 * (kLong - WaitMeter::kAttentiveNs));
 }
 
 }  // namespace

@@ -146,6 +146,8 @@ def step_aside(call):
         test = f"only_counted(win, &QuietWindow::{row.counted}) || pass_through()"
     elif row.everywhere:
         test = "!active"
+    elif row.timed:
+        test = "asleep_untimed()"
     else:
         test = "asleep()" if row.sleeper else "pass_through()"
     if row.reentrant:

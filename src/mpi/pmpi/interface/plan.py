@@ -33,6 +33,8 @@ class Row:
     # The library's own while Hob sleeps (wrapper.hpp): matters only to windows from which something was
     # fetched.
     sleeper: bool = False
+    # A sleeper that waits for targets: now and then Hob sees it nevertheless, to see how long it takes.
+    timed: bool = False
     # Hob must see it wherever the program makes it.
     everywhere: bool = False
     # Of these, Hob must see it when it is no longer active, too: memory that it gave out is freed.
@@ -108,10 +110,15 @@ CALLS.add(
 # Synchronisation of windows.
 CALLS.add(
     """
-    Win_fence Win_start Win_complete Win_wait Win_lock Win_unlock Win_lock_all Win_unlock_all
-    Win_flush Win_flush_all Win_flush_local Win_flush_local_all
+    Win_fence Win_start Win_complete Win_wait Win_lock Win_lock_all
     """,
     "hook decides sleeper",
+)
+CALLS.add(
+    """
+    Win_unlock Win_unlock_all Win_flush Win_flush_all Win_flush_local Win_flush_local_all
+    """,
+    "hook decides sleeper timed",
 )
 CALLS.add("Win_post Win_sync", "hook decides patient sleeper")
 CALLS.add("Win_test", "hook decides polls sleeper")

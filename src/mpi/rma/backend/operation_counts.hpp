@@ -9,6 +9,7 @@ namespace hob::mpi {
 /// By kind; see tally().
 struct OperationCounts {
   std::uint64_t puts = 0, accumulates = 0, atomics = 0;
+  std::uint64_t requested = 0;  ///< of all operations, those that made a request
 
   /// From any thread, as tally().
   bool any() const { return (read(puts) | read(accumulates) | read(atomics)) != 0; }

@@ -140,6 +140,11 @@ class CachedGets final : private RequestOwner {
   const cache::Cache& cache() const { return *cache_; }
   std::size_t targets() const { return targets_.size(); }
   const std::vector<std::string>& failures() const { return verifier_.failures(); }
+  /// Fetched in this window without being asked for. Thread safe.
+  std::uint64_t ahead_bytes() {
+    const std::lock_guard guard(lock_);
+    return cache_->stats().ahead_bytes;
+  }
   std::uint64_t memory_bytes() const;
 
  private:

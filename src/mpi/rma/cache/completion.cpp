@@ -172,6 +172,8 @@ bool CachedGets::skip_flush_all() {
 bool CachedGets::flush_skipped(int rank) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
+  // What the program issues to a window that is left alone is not seen while Hob sleeps.
+  if (left_alone_) return false;
   if (!(rank >= 0 ? skip_flush(target(rank)) : skip_flush_all())) return false;
   ++stats_.flushes_skipped;
   if (mode() == Mode::strict) end_strict_epoch();

@@ -16,7 +16,7 @@ constexpr double kWrapperNanoseconds = 25;
 }  // namespace
 
 const HitCost& hit_cost() {
-  static const HitCost cost = [] {
+  static HitCost cost = [] {
     constexpr std::uint32_t kEntries = 64;
     constexpr std::uint64_t kSmall = 64, kLarge = 4096;
     static std::byte bytes[kLarge];

@@ -42,11 +42,21 @@ class Savings {
     return *middle;
   }
 
+  /// The fastest of those that were kept; 0: none was measured.
+  std::uint64_t fastest_trip() const noexcept {
+    if (seen_ == 0) return 0;
+    const auto end = samples_.begin() + static_cast<std::ptrdiff_t>(std::min(seen_, kSamples));
+    return *std::min_element(samples_.begin(), end);
+  }
+
   /// Ticks that the program would have waited without the hits, less what the hits took. A lower
   /// estimate: gets that the program issues together before one flush count as one trip. 0 where no
   /// trip was measured.
   std::uint64_t estimate(const Counts& counts) const noexcept {
     const auto trip = static_cast<double>(typical_trip());
+    // Trips are made for bytes that were not touched before, which is slower where these are near:
+    // what a later one would have taken is not known there, and is hardly more than a hit.
+    if (static_cast<double>(fastest_trip()) < kNear * counts.hit_ticks) return 0;
     const double saved = static_cast<double>(counts.trips) * trip +
                          static_cast<double>(counts.bytes) * counts.ticks_per_byte;
     const double spent = static_cast<double>(counts.hits) * counts.hit_ticks +
@@ -56,6 +66,7 @@ class Savings {
 
  private:
   static constexpr std::uint64_t kSamples = 31;
+  static constexpr double kNear = 4;  ///< hits that a trip to a near target takes, at most
 
   std::array<std::uint64_t, kSamples> samples_{};
   std::uint64_t seen_ = 0;
