@@ -14,7 +14,7 @@ from support import hob, write_json
 from hob.report import charts
 from hob.report.data import Run, access_counts, load, merge_counts
 from hob.report.page import page
-from hob.report.words import findings, quantity, seconds, share, size
+from hob.report.words import brief, findings, number, quantity, seconds, share, size
 from hob.where import HobError
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -90,17 +90,16 @@ class Page(unittest.TestCase):
         document = sample.report(windows=1, queues=False)
         self.assertEqual(page(Run(document)), page(Run(document)))
 
+    def test_a_long_command_is_no_title(self):
+        document = sample.rich()["long names"]
+        text = page(Run(document))
+        self.assertIn(
+            f"<h1><code>{brief('program --input ' + document['program']['command'][2])}", text
+        )
+        self.assertIn(" ".join(document["program"]["command"]), text)
+
     def test_of_runs_that_lack_things(self):
-        small = {"windows": 1, "queues": False, "ghosts": 0}
-        cases = {
-            "nothing": {"hob": {}},
-            "no ranks": {"hob": {"version": "1"}, "program": {"ranks": 4}, "ranks": []},
-            "one rank": sample.report(**{**small, "ranks": 1}),
-            "no windows": sample.report(**{**small, "windows": 0, "queues": True}),
-            "ghosts alone": sample.report(**{**small, "windows": 0, "ghosts": 3}),
-            "many ranks": sample.report(**{**small, "ranks": 300}),
-        }
-        for name, document in cases.items():
+        for name, document in sample.poor().items():
             with self.subTest(name):
                 checked(page(Run(document)))
 
@@ -208,6 +207,16 @@ class Numbers(unittest.TestCase):
         text = " ".join(findings(Run(document)))
         for part in ("10 gets fetched blocks, 40 KiB more", "20 KiB of that", "spared 300 trips"):
             self.assertIn(part, text)
+
+    def test_numbers_need_no_exponent(self):
+        self.assertEqual(
+            [number(value) for value in (0, 1093.7, 999.6, 12.5, 9.996, 0.00012345, 1e9, -1500.4)],
+            ["0", "1,090", "1,000", "12.5", "10", "0.000123", "1,000,000,000", "-1,500"],
+        )
+        self.assertEqual(size(1020 << 10), "1,020 KiB")
+        self.assertEqual(quantity(999_950_000), "1,000 million")
+        self.assertEqual(quantity(999.7), "1,000")
+        self.assertEqual(seconds(1e-8), "0.00001 ms")
 
     def test_times_need_no_exponent(self):
         texts = [seconds(value) for value in (0.005, 0.9999, 119, 6450, 3600 * 12345)]

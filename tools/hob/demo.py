@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hob.benchlib import BenchError, mpis, program, run_mpi, table
 from hob.report.data import load
-from hob.report.page import content, document
+from hob.report.page import content, document, html_table
 from hob.report.words import quantity, seconds, share
 from hob.where import ROOT, HobError, need_source
 
@@ -182,16 +182,10 @@ def explain(outcome):
 
 def write_page(outcomes, ranks, path):
     rows = [row_of(outcome) for outcome in outcomes]
-    head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row.values()) + "</tr>"
-        for row in rows
-    )
     parts = [
         "<header><h1>Local clustering coefficients, without Hob and with it</h1>",
         f'<span class="soft">apps/lcc on {ranks} ranks, each its own node over TCP</span></header>',
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>",
+        html_table([*rows[0]], [row.values() for row in rows]),
         "<p>Times are those of the phase that fetches adjacency lists and counts, on the slowest "
         "rank. The program and its environment are the same in both runs, but for Hob in LD_PRELOAD. "
         "Where there are more ranks than cores, ranks of both runs give their core away while they "

@@ -5,13 +5,14 @@ import io
 import math
 
 from hob.report.data import ACCESS_TYPES, access_counts
-from hob.report.words import size
+from hob.report.words import number, size
 
 try:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
+    from matplotlib.textpath import TextPath
     from matplotlib.ticker import FuncFormatter, MultipleLocator, PercentFormatter
 except ImportError:
     matplotlib = None
@@ -30,6 +31,8 @@ COLOURS = (
 )
 INK, LINE, BLUE = "#1f2933", "#d5dbe3", "#2f6f9f"
 MOST_BARS = 64
+MOST_ROWS = 24  # of a timeline, with names and of full height
+FONT, GAP = 9, 6  # points: of text, and between two labels
 
 
 def available():
@@ -46,12 +49,13 @@ def _picture(draw):
     return wrapped
 
 
-def _figure(width=5.6, height=2.7):
+def _figure(width=4.4, height=2.5):
+    """Small, since a page scales it to its width: text of 9 points is still read on a phone."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(LINE)
-    axes.tick_params(colors=INK, labelsize=9, length=3)
+    axes.tick_params(colors=INK, labelsize=FONT, length=3)
     axes.set_axisbelow(True)
     axes.grid(axis="y", color=LINE, linewidth=0.6)
     return figure, axes
@@ -67,9 +71,25 @@ def _svg(figure, name):
     return text[text.index("<svg") :]
 
 
+def _name_bars(axes, labels, first=0, part=0.8):
+    """Names below bars that begin at `first`, as many as there is room for, where about this part of
+    the figure's width is theirs. To lay the figure out for it would take as long as all the rest."""
+    start, end = axes.get_xlim()
+    room = part * 72 * axes.figure.get_figwidth() / (end - start)
+    widest = max(TextPath((0, 0), label, size=FONT).get_extents().width for label in labels)
+    every = math.ceil((widest + GAP) / room)
+    axes.set_xticks(range(first, first + len(labels), every), labels[::every])
+
+
+def _room_for_bars(axes, count, least=4):
+    """Few bars are not wider than a fourth of the figure, and in its middle."""
+    beside = max(0, least - count) / 2
+    axes.set_xlim(-0.6 - beside, count - 0.4 + beside)
+
+
 def _labels(axes, x, y):
-    axes.set_xlabel(x, fontsize=9, color=INK)
-    axes.set_ylabel(y, fontsize=9, color=INK)
+    axes.set_xlabel(x, fontsize=FONT, color=INK)
+    axes.set_ylabel(y, fontsize=FONT, color=INK)
 
 
 @_picture
@@ -86,7 +106,7 @@ def access_types(bars, name):
             (group[0][0], [sum(column) for column in zip(*(row for _, row in group))])
             for group in groups
         ]
-    figure, axes = _figure(height=2.7)
+    figure, axes = _figure()
     bottom = [0.0] * len(counts)
     for kind, colour in zip(range(len(ACCESS_TYPES)), COLOURS):
         heights = [row[kind] / sum(row) for _, row in counts]
@@ -100,25 +120,35 @@ def access_types(bars, name):
                 label=ACCESS_TYPES[kind][0],
             )
         bottom = [low + height for low, height in zip(bottom, heights)]
-    every = math.ceil(len(counts) / 16)
-    axes.set_xticks(range(0, len(counts), every), [label for label, _ in counts][::every])
-    axes.set_xlim(-0.6, max(len(counts), 4) - 0.4)
+    _room_for_bars(axes, len(counts))
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     _labels(axes, "rank", "gets")
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles[::-1], labels[::-1], loc="outside right upper", frameon=False, fontsize=9)
+    figure.legend(
+        handles[::-1], labels[::-1], loc="outside right upper", frameon=False, fontsize=FONT
+    )
+    _name_bars(axes, [label for label, _ in counts], part=0.55)
     return _svg(figure, name)
 
 
 def _class_label(k, unit):
-    """The values that class k of a log2 histogram counts."""
-    if k <= 1:
-        return str(k) + (" B" if unit == "B" else "")
-    low, high = 2 ** (k - 1), 2**k - 1
+    """The values that class k of a log2 histogram counts; of sizes the least alone."""
+    low = 2 ** (k - 1) if k else 0
     if unit == "B":
         return size(low)
-    return f"{low}" if low == high else f"{low}-{high}" if high < 1000 else f"≥{low}"
+    if k <= 1:
+        return str(low)
+    if k <= 9:
+        return f"{low}–{2 * low - 1}"
+    for name, scale in (("G", 2**30), ("M", 2**20), ("k", 2**10)):
+        if low >= scale:
+            return f"{low // scale}{name}–{2 * low // scale}{name}"
+    return f"{low}–1k"
+
+
+def _name_classes(axes, first, count, unit):
+    _name_bars(axes, [_class_label(k, unit) for k in range(first, count)], first)
 
 
 @_picture
@@ -130,23 +160,22 @@ def histogram(counts, name, x, y, unit="", colour=BLUE, log=False):
     shown = range(first, len(counts))
     figure, axes = _figure()
     axes.bar(shown, [counts[k] for k in shown], color=colour, width=0.85)
-    every = math.ceil(len(shown) / 12)
-    ticks = list(shown)[::every]
-    axes.set_xticks(ticks, [_class_label(k, unit) for k in ticks])
     axes.set_xlim(first - 0.6, max(len(counts), first + 5) - 0.4)
     if log:
         axes.set_yscale("log")
-        axes.set_ylim(bottom=0.7)
+        axes.set_ylim(0.7, max(12, 1.5 * max(counts)))
+        axes.minorticks_off()
     axes.yaxis.set_major_formatter(FuncFormatter(_short))
     _labels(axes, x, y)
+    _name_classes(axes, first, len(counts), unit)
     return _svg(figure, name)
 
 
 def _short(value, _position=None):
-    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+    for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= scale:
-            return f"{value / scale:g}{unit}"
-    return f"{value:g}"
+            return f"{number(value / scale)}{unit}"
+    return number(value)
 
 
 @_picture
@@ -173,13 +202,12 @@ def cumulative(counts, name, x, unit="B"):
         markersize=3,
         label="of this size or less",
     )
-    every = math.ceil(len(shown) / 12)
-    axes.set_xticks(shown[::every], [_class_label(k, unit) for k in shown[::every]])
     axes.set_xlim(first - 0.6, max(len(counts), first + 5) - 0.4)
     axes.set_ylim(0, 1.03)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(frameon=False, fontsize=FONT)
     _labels(axes, x, "")
+    _name_classes(axes, first, len(counts), unit)
     return _svg(figure, name)
 
 
@@ -188,7 +216,7 @@ def occupancy(points, adaptations, name):
     """Storage and index in use over the gets (paper: Fig. 10), adaptations as lines."""
     if len(points) < 2:
         return None
-    figure, axes = _figure()
+    figure, axes = _figure(height=2.8)
     gets = [point["get"] for point in points]
     axes.plot(gets, [point["used"] for point in points], color=COLOURS[0], label="storage used")
     used = max(point["used"] for point in points)
@@ -201,14 +229,14 @@ def occupancy(points, adaptations, name):
         color=COLOURS[0],
         linestyle="--",
         linewidth=1,
-        label="|S_w|" + ("" if filled else f", at most {size(max(capacities))}"),
+        label="storage" + ("" if filled else f": at most {size(max(capacities))}"),
     )
     axes.fill_between(gets, [point["used"] for point in points], color=COLOURS[0], alpha=0.12)
     for i, change in enumerate(adaptations):
         axes.axvline(
             change["get"],
             color=COLOURS[6],
-            linewidth=0.8,
+            linewidth=1.2,
             linestyle=":",
             label="adaptation" if i == 0 else None,
         )
@@ -222,15 +250,13 @@ def occupancy(points, adaptations, name):
     other = axes.twinx()
     other.spines[["top", "left", "bottom"]].set_visible(False)
     other.spines["right"].set_color(LINE)
-    other.tick_params(colors=INK, labelsize=9, length=3)
+    other.tick_params(colors=INK, labelsize=FONT, length=3)
     shares = [point.get("entries", 0) / max(1, point.get("slots", 1)) for point in points]
-    other.plot(gets, shares, color=BLUE, linewidth=1, label="index in use, %")
+    other.plot(gets, shares, color=BLUE, linewidth=1, label="index used (right)")
     other.set_ylim(0, 1.03)
     other.yaxis.set_major_formatter(PercentFormatter(1))
     _labels(axes, "gets so far", "")
-    figure.legend(
-        loc="outside lower center", ncols=4, frameon=False, fontsize=8.5, columnspacing=1.2
-    )
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=FONT)
     return _svg(figure, name)
 
 
@@ -241,11 +267,10 @@ def bars(rows, name, x, y):
         return None
     figure, axes = _figure()
     axes.bar(range(len(rows)), [value for _, value in rows], color=BLUE, width=0.7)
-    every = math.ceil(len(rows) / 16)
-    axes.set_xticks(range(0, len(rows), every), [label for label, _ in rows][::every])
-    axes.set_xlim(-0.6, max(len(rows), 4) - 0.4)
+    _room_for_bars(axes, len(rows))
     axes.yaxis.set_major_formatter(FuncFormatter(_short))
     _labels(axes, x, y)
+    _name_bars(axes, [label for label, _ in rows])
     return _svg(figure, name)
 
 
@@ -255,7 +280,7 @@ def timeline(rows, name):
     rows = [row for row in rows if any(row[2])]
     if not rows:
         return None
-    figure, axes = _figure(height=0.9 + 0.35 * min(len(rows), 24))
+    figure, axes = _figure(height=0.9 + 0.35 * min(len(rows), MOST_ROWS))
     axes.grid(visible=False)
     # Ghosts that lived longer have longer intervals: all in the longest, which are multiples.
     interval = max(each for _, each, _ in rows)
@@ -277,7 +302,8 @@ def timeline(rows, name):
         interpolation="nearest",
         extent=(0, length * interval, len(rows) - 0.5, -0.5),
     )
-    axes.set_yticks(range(len(rows)), [label for label, _, _ in rows])
+    every = math.ceil(len(rows) / MOST_ROWS)
+    axes.set_yticks(range(0, len(rows), every), [label for label, _, _ in rows][::every])
     figure.colorbar(picture, ax=axes, format=PercentFormatter(1), shrink=0.9, label="busy")
     _labels(axes, "seconds", "ghost")
     return _svg(figure, name)

@@ -185,6 +185,17 @@ class Run:
         return self.cache.get("saved_ns", 0) * 1e-9 / max(self.rank_count, 1)
 
     @property
+    def match_saved_seconds(self):
+        """Likewise, by searches of long queues that Hob did in the library's place."""
+        total = sum(queue.counters.get("saved_ns", 0) for queue in self.queues)
+        return total * 1e-9 / max(self.rank_count, 1)
+
+    @property
+    def late_seconds(self):
+        """What a rank waited for targets that did not attend to its operations."""
+        return self.cache.get("late_ns", 0) * 1e-9 / max(self.rank_count, 1)
+
+    @property
     def hits(self):
         return sum(
             self.cache.get(name, 0)

@@ -4,10 +4,12 @@ from html import escape
 
 from hob.report import charts
 from hob.report.data import ACCESS_TYPES, access_counts, add_counters, spread
-from hob.report.words import findings, quantity, seconds, share, size
+from hob.report.words import brief, findings, quantity, seconds, share, size
 
 MOST_WINDOWS = 6  # with pictures of their own
 MOST_ROWS = 256  # of a table of counters
+SIZES = ("cache_memory", "ahead_block")  # counters of bytes whose names do not say so
+TIMES = {"_ns": 1e-9, "_us": 1e-6, "_ms": 1e-3}
 
 STYLE = """
 :root { color-scheme: light; --ink: #1f2933; --soft: #5b6775; --line: #d5dbe3; --paper: #fff;
@@ -19,38 +21,53 @@ main { max-width: 1080px; margin: 0 auto; padding: 28px 24px 64px; }
 header { border-bottom: 3px solid var(--accent); padding-bottom: 14px; margin-bottom: 20px; }
 h1 { font-size: 24px; line-height: 1.3; margin: 0 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 19px; margin: 36px 0 10px; }
-h3 { font-size: 16px; margin: 22px 0 6px; }
+h3 { font-size: 16px; margin: 22px 0 6px; overflow-wrap: anywhere; }
+h4 { font-size: 14.5px; margin: 18px 0 6px; }
+p, li { overflow-wrap: anywhere; }
 p { margin: 6px 0; max-width: 76ch; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .92em; }
 .soft, figcaption { color: var(--soft); font-size: 13.5px; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px; }
 .tile { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; }
-.tile b { display: block; font-size: 22px; font-weight: 650; line-height: 1.25; }
+.tile b { display: block; font-size: 20px; font-weight: 650; line-height: 1.25; }
 .card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
   padding: 14px 18px; margin: 14px 0; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(430px, 1fr)); gap: 14px; }
+.card > h3:first-child { margin-top: 4px; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 14px; }
 figure { margin: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
   padding: 12px 14px; }
-figure svg { width: 100%; height: auto; display: block; }
+figure svg { width: 100%; max-width: 560px; height: auto; display: block; margin: 0 auto; }
 figcaption { margin-bottom: 6px; }
 figcaption b { color: var(--ink); display: block; font-size: 14.5px; }
 .scroll { overflow-x: auto; background: var(--paper); border: 1px solid var(--line);
   border-radius: 8px; margin: 10px 0; }
 table { border-collapse: collapse; font-size: 13.5px; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: 5px 12px; text-align: right; white-space: nowrap; border-top: 1px solid var(--line); }
-thead th { border-top: 0; background: var(--shade); font-weight: 600; }
+thead th { border-top: 0; background: var(--shade); font-weight: 600; white-space: normal; }
 th:first-child, td:first-child, .text { text-align: left; }
-td.text { white-space: normal; }
+td.text { white-space: normal; overflow-wrap: anywhere; min-width: 7em; }
 summary { cursor: pointer; font-weight: 600; padding: 4px 0; }
-@media (max-width: 560px) { .figures { grid-template-columns: 1fr; } main { padding: 16px 12px; } }
+@media (max-width: 560px) {
+  .figures { grid-template-columns: 1fr; } main { padding: 16px 12px; } figure { padding: 12px 8px; }
+  /* Each row is a list, so that a table of many columns is no wider than a phone. */
+  table, tbody, tr, td { display: block; } thead { display: none; }
+  tr { padding: 8px 12px; border-top: 1px solid var(--line); } tr:first-child { border-top: 0; }
+  td, td.text { display: flex; justify-content: space-between; gap: 16px; padding: 1px 0; border: 0;
+    white-space: normal; text-align: right; }
+  td::before { content: attr(data-name); color: var(--soft); white-space: nowrap; }
+  td:first-child { font-weight: 600; } td:empty { display: none; }
+}
 @media print { body { background: #fff; } figure, .card { break-inside: avoid; } }
 """
 
 
-def _table(head, rows, text_columns=(0,)):
+def html_table(head, rows, text_columns=(0,)):
+    """A table that a narrow window shows as a list for each row."""
+
     def cell(tag, i, value):
         kind = ' class="text"' if i in text_columns else ""
-        return f"<{tag}{kind}>{escape(str(value))}</{tag}>"
+        name = f' data-name="{escape(head[i])}"' if tag == "td" and head[i] else ""
+        return f"<{tag}{kind}{name}>{escape(str(value))}</{tag}>"
 
     lines = [
         '<div class="scroll"><table>',
@@ -86,6 +103,10 @@ def _tiles(run):
     gets = run.cache.get("gets", 0)
     if run.saved_seconds >= 1e-3:
         tiles.append(_tile(seconds(run.saved_seconds), "of waiting saved on each rank (estimate)"))
+    if run.match_saved_seconds >= 1e-3:
+        tiles.append(
+            _tile(seconds(run.match_saved_seconds), "of searching saved on each rank (estimate)")
+        )
     if gets:
         tiles += [
             _tile(quantity(gets), "remote gets"),
@@ -126,7 +147,7 @@ def _access_table(windows):
         for window, each in zip(windows, counts)
     ]
     names = [ACCESS_TYPES[i][0] for i in met]
-    return _table(["window", "kind", "mode", "gets", *names], rows, (0, 1, 2))
+    return html_table(["window", "kind", "mode", "gets", *names], rows, (0, 1, 2))
 
 
 def _window(window, several):
@@ -156,7 +177,9 @@ def _window(window, several):
             "How many entries were asked for how often (paper: Fig. 2).",
         ),
         _figure(
-            charts.cumulative(window.histogram("get_size"), key + "size", "bytes of one get"),
+            charts.cumulative(
+                window.histogram("get_size"), key + "size", "size of a get: from this to twice this"
+            ),
             "Sizes of gets",
             "Share of gets by size (paper: Fig. 3).",
         ),
@@ -169,7 +192,7 @@ def _window(window, several):
     )
     out = []
     if several:
-        out.append(f"<h3>{escape(window.name)}</h3>")
+        out.append(f"<h3>{escape(brief(window.name))}</h3>")
     details = [f"{size(window.bytes)} over {len(window.parts)} ranks"]
     details += [f"mode {mode}" for mode in window.modes] + window.reasons
     out.append(f'<p class="soft">{escape("; ".join(details))}</p>')
@@ -186,10 +209,25 @@ def _window(window, several):
             for change in changes[1]
         ]
         out.append(
-            f"<h3>Adaptations of {escape(window.name)}, rank {changes[0]}</h3>"
-            + _table(["after gets", "what", "from", "to", "why"], rows, (1, 4))
+            f"<h4>Adaptations on rank {changes[0]}</h4>"
+            + html_table(["after gets", "what", "from", "to", "why"], rows, (1, 4))
         )
     return "\n".join(out)
+
+
+def _amount(name, value):
+    """A counter's value in its unit."""
+    for end, unit in TIMES.items():
+        if name.endswith(end):
+            return seconds(value * unit)
+    return size(value) if "bytes" in name or name in SIZES else quantity(value)
+
+
+def _heading(name):
+    """A counter's name above its values, which have their units."""
+    for end in TIMES:
+        name = name.removesuffix(end)
+    return name.replace("_", " ")
 
 
 def _adapted(change, end):
@@ -263,7 +301,7 @@ def _matching(run):
             )
         )
         if figures:
-            parts.append(f"<h3>{escape(queue.name)}</h3>{figures}")
+            parts.append(f"<h3>{escape(brief(queue.name))}</h3>{figures}")
     return "<h2>Message matching</h2>" + "\n".join(parts) if parts else ""
 
 
@@ -310,19 +348,19 @@ def _ghosts(run):
     names = [name for name, value in add_counters(g.counters for g in run.ghosts).items() if value]
     rows = [
         [
-            f"ghost {label(ghost)}",
+            label(ghost),
             ghost.host,
             share(ghost.busy_share, 1),
-            *(quantity(ghost.counters.get(name, 0)) for name in names),
+            *(_amount(name, ghost.counters.get(name, 0)) for name in names),
         ]
         for ghost in run.ghosts[:MOST_ROWS]
     ]
-    head = ["", "host", "busy", *(name.replace("_", " ") for name in names)]
+    head = ["ghost", "host", "share busy", *(_heading(name) for name in names)]
     bindings = " and ".join(
         sorted({origin.get("binding", "?") for origin in run.origins if origin})
     )
     told = f"<p>Bound by <b>{escape(bindings)}</b>.</p>"
-    return "<h2>Ghosts</h2>" + told + figures + _table(head, rows, (0, 1))
+    return "<h2>Ghosts</h2>" + told + figures + html_table(head, rows, (0, 1))
 
 
 def _counter_table(title, labels, groups):
@@ -331,7 +369,7 @@ def _counter_table(title, labels, groups):
     if not names:
         return ""
     rows = [
-        [*label, *(quantity(group.get(name, 0)) for name in names)]
+        [*label, *(_amount(name, group.get(name, 0)) for name in names)]
         for label, group in list(zip(labels, groups))[:MOST_ROWS]
     ]
     for text, pick in (("least", 0), ("median", 1), ("greatest", 2)):
@@ -340,10 +378,13 @@ def _counter_table(title, labels, groups):
                 [
                     text,
                     *[""] * (len(labels[0]) - 1),
-                    *(quantity(spread([g.get(name, 0) for g in groups])[pick]) for name in names),
+                    *(
+                        _amount(name, spread([group.get(name, 0) for group in groups])[pick])
+                        for name in names
+                    ),
                 ]
             )
-    head = ["rank", "window"][: len(labels[0])] + [name.replace("_", " ") for name in names]
+    head = ["rank", "window"][: len(labels[0])] + [_heading(name) for name in names]
     more = (
         f'<p class="soft">The first {MOST_ROWS} of {len(groups)} rows; the JSON has all.</p>'
         if len(groups) > MOST_ROWS
@@ -351,7 +392,7 @@ def _counter_table(title, labels, groups):
     )
     return (
         f"<details><summary>{escape(title)}</summary>{more}"
-        + _table(head, rows, range(len(labels[0])))
+        + html_table(head, rows, range(len(labels[0])))
         + "</details>"
     )
 
@@ -385,7 +426,7 @@ def _counters(run):
     ]
     changed = run.changed_settings()
     text = (
-        _table(["setting", "value", "from"], changed, (0, 1, 2))
+        html_table(["setting", "value", "from"], changed, (0, 1, 2))
         if changed
         else '<p class="soft">Every setting had its default.</p>'
     )
@@ -425,10 +466,20 @@ def document(title, body):
 
 def page(run):
     """The page about one run."""
-    start = run.program.get("start", "")
+    start = str(run.program.get("start", "")).replace("T", " ").replace("Z", " UTC")
     facts = [f"Hob {run.hob.get('version', '')}".strip(), run.mpi, start]
+    program, *words = run.command.split(" ")
+    if program.startswith("/"):
+        program = program.rpartition("/")[-1]
+    title = brief(" ".join([program, *words]))
     header = (
-        f"<header><h1><code>{escape(run.command) or 'a run with Hob'}</code></h1>\n"
-        f'<span class="soft">{escape(" · ".join(fact for fact in facts if fact))}</span></header>'
+        f"<header><h1><code>{escape(title) or 'a run with Hob'}</code></h1>\n"
+        f'<span class="soft">{escape(" · ".join(fact for fact in facts if fact))}</span>'
+        + (
+            f'<p class="soft"><code>{escape(run.command)}</code></p>'
+            if title != run.command
+            else ""
+        )
+        + "</header>"
     )
-    return document(f"Hob: {run.command}" if run.command else "Hob", f"{header}\n{content(run)}")
+    return document(f"Hob: {title}" if title else "Hob", f"{header}\n{content(run)}")

@@ -1,23 +1,42 @@
 """Numbers and findings as a person would say them."""
 
+import math
+
 from hob.report.data import mean_of_log2, spread
+
+# Share of the time that waiting for computing targets takes before ghosts are advised.
+WORTH_ADVISING = 0.02
+
+
+def number(value):
+    """Three digits that count, and never an exponent: 1093.7 -> '1,090', 0.00012345 -> '0.000123'."""
+    if not value:
+        return "0"
+    decimals = 2 - math.floor(math.log10(abs(value)))
+    text = f"{round(value, decimals):,.{max(decimals, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def brief(text, most=54):
+    """For a title: the beginning, where it is longer."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def quantity(value):
     """1234567 -> '1.23 million'."""
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     for unit, scale in (("billion", 1e9), ("million", 1e6)):
         if abs(value) >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return f"{int(value):,}"
+            return f"{number(value / scale)} {unit}"
+    if isinstance(value, float) and abs(value) < 1000:
+        return number(value)
+    return f"{value:,.0f}"
 
 
 def size(value):
     """1536 -> '1.5 KiB'."""
     for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if abs(value) >= scale:
-            return f"{value / scale:.3g} {unit}"
+            return f"{number(value / scale)} {unit}"
     return f"{value:.0f} B"
 
 
@@ -27,8 +46,8 @@ def seconds(value):
     if value >= 7200:
         return f"{value / 3600:,.0f} h"
     if value >= 120:
-        return f"{value / 60:.3g} min"
-    return f"{value:.3g} s" if value >= 0.9995 else f"{value * 1e3:.3g} ms"
+        return f"{number(value / 60)} min"
+    return f"{number(value)} s" if value >= 0.9995 else f"{number(value * 1e3)} ms"
 
 
 def share(part, whole):
@@ -40,7 +59,7 @@ def share(part, whole):
         return "less than 0.1%"
     if 99.9 < percent < 100:
         return "more than 99.9%"
-    return f"{percent:.3g}%"
+    return f"{number(percent)}%"
 
 
 def cache_findings(run):
@@ -112,14 +131,19 @@ def cache_findings(run):
 def matching_findings(run):
     """Sentences about the queues."""
     out = []
+    if run.match_saved_seconds >= 1e-3:
+        out.append(
+            f"About {seconds(run.match_saved_seconds)} of searching long queues was saved on each rank "
+            "(estimated from costs measured in this run)."
+        )
     for queue in run.queues:
         posted, arrived = queue.histogram("prq_depth"), queue.histogram("umq_depth")
         if not sum(posted) + sum(arrived):
             continue
         out.append(
             f"On {queue.name}, a plain list would have been searched through "
-            f"{mean_of_log2(posted):.3g} posted receives for a message and "
-            f"{mean_of_log2(arrived):.3g} waiting messages for a receive on average; the queues "
+            f"{number(mean_of_log2(posted))} posted receives for a message and "
+            f"{number(mean_of_log2(arrived))} waiting messages for a receive on average; the queues "
             f"grew to {quantity(queue.longest('prq_max'))} and "
             f"{quantity(queue.longest('umq_max'))} entries."
         )
@@ -133,9 +157,14 @@ def matching_findings(run):
 
 
 def ghost_findings(run):
-    """Sentences about the ghosts."""
+    """Sentences about the ghosts, or what speaks for some."""
     if not run.ghosts:
-        return []
+        if run.late_seconds < max(1e-3, WORTH_ADVISING * (run.seconds or 0)):
+            return []
+        return [
+            f"About {seconds(run.late_seconds)} on each rank was waiting for targets that computed, or "
+            "held a lock: ghosts may serve them (hob run --ghosts 1)."
+        ]
     total = {
         name: sum(origin.get(name, 0) for origin in run.origins)
         for name in ("redirected", "redirected_bytes", "direct", "windows_declined")
