@@ -5,10 +5,11 @@ import os
 import shutil
 import subprocess
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
-from support import BUILD, mpis, run
+from support import BUILD, ROOT, mpis, run
 
 PROGRAM = """#include <mpi.h>
 #include <stdio.h>
@@ -101,6 +102,19 @@ class Installation(unittest.TestCase):
             [self.mpi["exec"], "-n", "1", linked], HOB_REPORT="silent", **AS_ROOT
         )
         self.assertEqual((status, out), (0, "hob loaded: 1\n"), err)
+
+    @unittest.skipUnless(shutil.which("pkg-config"), "no pkg-config here")
+    def test_pkg_config_knows_every_family(self):
+        version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+        path = str(self.prefix / "lib" / "pkgconfig")
+        for family in {mpi["family"] for mpi in mpis().values()}:
+            with self.subTest(family):
+                known = ["pkg-config", "--modversion", f"hob-{family}"]
+                status, out, err = run(known, PKG_CONFIG_PATH=path)
+                self.assertEqual((status, out.strip()), (0, version), err)
+                library = ["pkg-config", "--variable=libdir", f"hob-{family}"]
+                where = Path(run(library, PKG_CONFIG_PATH=path)[1].strip())
+                self.assertTrue((where / f"libhob_{family}.so").exists(), where)
 
     def test_cmake_finds_it(self):
         project = self.directory / "project"

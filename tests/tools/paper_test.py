@@ -67,7 +67,9 @@ class Page(unittest.TestCase):
             return json.loads(written.read_text()), (out / "paper.html").read_text()
 
     def test_results_and_faults_are_told(self):
-        written, page = self.made({"hit": HIT, "micro": {"rows": []}})
+        # The programs that are no modules tell of the machine in their own words.
+        match = {"machine": {"cpu": "a <CPU>", "processors": 2}, "rows": []}
+        written, page = self.made({"hit": HIT, "micro": {"rows": []}, "match": match})
         by_name = {row["figure"]: row for row in written["figures"] if row["paper"] == "caching"}
         self.assertTrue(by_name["Fig. 1"]["measured"])
         self.assertIn("20.0 us remote", by_name["Fig. 1"]["ours"])
@@ -76,7 +78,8 @@ class Page(unittest.TestCase):
         self.assertIn("ended before", by_name["Fig. 9"]["ours"])
         self.assertIn("no <such> MPI", by_name["Fig. 15"]["ours"])
         self.assertIn("no &lt;such&gt; MPI", page)
-        self.assertIn("a &lt;CPU&gt;", page)
+        self.assertIn("a &lt;CPU&gt;, 2 cores", page)
+        self.assertIn("<code>hob report</code> draws it", page)
         for row in written["figures"]:
             self.assertIn(row["figure"], page)
 

@@ -1,7 +1,8 @@
 """`hob bench`: runs a benchmark, prints its table and its limits, writes them as JSON.
 
 A benchmark is a module in hob.benches (see benchlib.py for what it holds), or a C++ program
-build/.../bin/hob-bench-NAME, which takes `--json FILE` and prints its own table."""
+build/.../bin/hob-bench-NAME, which takes `--json FILE` and prints its own table. Pictures are
+drawn here (benchpicture.py), or by a module's own draw(result, path)."""
 
 import argparse
 import importlib
@@ -13,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hob import benches
+from hob import benches, benchpicture
 from hob.benchlib import Bench, BenchError, machine, table
 from hob.where import BIN, HobError, need_source
 
@@ -59,10 +60,19 @@ def add_arguments(parser):
     parser.add_argument("name", help="which one; `hob bench NAME --help` lists its own options")
 
 
+def _add_outputs(parser):
+    parser.add_argument("--json", metavar="FILE", help="write rows and limits there")
+    parser.add_argument(
+        "--picture",
+        metavar="FILE",
+        type=_picture_file,
+        help="draw the result there (.png or .svg; needs matplotlib)",
+    )
+
+
 def _own_parser(name, module):
     parser = argparse.ArgumentParser(prog=f"hob bench {name}", description=module.HELP)
-    parser.add_argument("--json", metavar="FILE", help="write rows and limits there")
-    parser.add_argument("--picture", metavar="FILE", help="draw the figure there (.png or .svg)")
+    _add_outputs(parser)
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -70,6 +80,15 @@ def _own_parser(name, module):
     )
     module.add_arguments(parser)
     return parser
+
+
+def _picture_file(text):
+    """Checked before anything is measured."""
+    if Path(text).suffix.lower() not in (".png", ".svg"):
+        raise argparse.ArgumentTypeError(f"'{text}' ends neither in .png nor in .svg")
+    if not Path(text).absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no directory for '{text}'")
+    return text
 
 
 def parse(parser, words):
@@ -118,21 +137,37 @@ def _show(result, module, args):
         print("\n" + verdicts(result["limits"]))
     if args.json:
         Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
-    if args.picture and hasattr(module, "draw"):
-        module.draw(result, args.picture)
-    elif args.picture:
-        print(f"hob: bench {result['bench']} has no picture", file=sys.stderr)
+    if args.picture:
+        _draw(result, module, args.picture)
 
 
-def run_program(path, words):
+def _draw(result, module, path):
+    """The picture of a result: the module's own, or the one that all benchmarks have."""
+    if result["rows"] and hasattr(module, "draw"):
+        module.draw(result, path)
+    elif not benchpicture.draw(result, benchpicture.views_of(result["bench"], module), path):
+        print(f"hob: bench {result['bench']}: there is nothing to draw", file=sys.stderr)
+
+
+def run_program(name, path, words):
     """Runs one benchmark program; its result, or {} where it only explained itself."""
+    outputs = argparse.ArgumentParser(
+        prog=f"hob bench {name}", usage=argparse.SUPPRESS, add_help=False, allow_abbrev=False
+    )
+    _add_outputs(outputs)
+    args, words = outputs.parse_known_args(words)
     with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
-        wanted = words[words.index("--json") + 1] if "--json" in words[:-1] else None
-        out = Path(wanted or Path(scratch) / "out.json")
-        done = subprocess.run([path, *words, *([] if wanted else ["--json", out])], check=False)
+        out = Path(args.json or Path(scratch) / "out.json")
+        done = subprocess.run([path, *words, "--json", out], check=False)
         if done.returncode not in (0, 1):
             raise HobError(f"{path.name} ended with status {done.returncode}")
-        return json.loads(out.read_text()) if out.exists() else {}
+        if not out.exists():
+            print("\nof hob bench, for each benchmark:\n" + outputs.format_help())
+            return {}
+        result = {"quick": "--quick" in words, **json.loads(out.read_text()), "bench": name}
+        if args.picture:
+            _draw(result, None, args.picture)
+        return result
 
 
 def _one(name, words):
@@ -140,7 +175,7 @@ def _one(name, words):
     if name in known:
         return run_module(name, known[name], words)
     if name in programs():
-        return run_program(programs()[name], words)
+        return run_program(name, programs()[name], words)
     raise HobError(f"no benchmark '{name}': {', '.join(sorted({*known, *programs()}))}")
 
 
@@ -171,7 +206,8 @@ def main(parsed):
     args, words = parsed
     need_source("hob bench")
     if args.name == "all":
-        if "--json" in words:
-            raise HobError("--json writes one benchmark's result: name the benchmark")
+        for option in ("--json", "--picture"):
+            if any(word.split("=")[0] == option for word in words):
+                raise HobError(f"{option} writes one benchmark's result: name the benchmark")
         return _all(words)
     return 0 if all(limit["ok"] for limit in _one(args.name, words).get("limits", [])) else 1

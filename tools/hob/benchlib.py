@@ -469,8 +469,7 @@ def plot(path, draw):
     except ImportError:
         print("no picture: matplotlib is not installed", file=sys.stderr)
         return
-    figure = pyplot.figure(figsize=(8, 5))
+    figure = pyplot.figure(figsize=(8, 5), layout="constrained")
     draw(pyplot)
-    pyplot.tight_layout()
     pyplot.savefig(path, dpi=120)
     pyplot.close(figure)

@@ -8,7 +8,7 @@ from hob.report.words import share
 PAPERS = {
     "caching": "Transparent caching for RMA systems (CLaMPI): cached gets",
     "ghosts": "Casper, asynchronous progress for MPI RMA: ghosts",
-    "matching": "The case for semi-permanent cache occupancy: message matching",
+    "matching": "Semi-permanent cache occupancy: message matching",
 }
 SCALE = "It varies the number of nodes, from 16 up. This is one machine."
 
@@ -78,7 +78,9 @@ def _index_sizes(rows):
         if row["storage"] != storage:
             continue
         adaptive = _row(rows, kind="adaptive", storage=storage, index=row["index"])
-        parts.append(f"{row['index']}: {row['ms']:.0f} ms fixed, {adaptive['ms']:.0f} ms adaptive")
+        parts.append(
+            f"{row['index']:,}: {row['ms']:.0f} ms fixed, {adaptive['ms']:.0f} ms adaptive"
+        )
     native = _row(rows, kind="native")["ms"]
     return f"Native {native:.0f} ms. By the entries of the index at first: {'; '.join(parts)}."
 
@@ -230,7 +232,7 @@ FIGURES = (
     Figure(
         "caching",
         "Fig. 7, other accesses",
-        "cost of an access that is no hit, by its type",
+        "cost of other accesses, by type",
         "Drawn against a line at 25% of the native latency; an eviction costs the same at each size, a failing "
         "access copies nothing.",
         "miss",
@@ -355,7 +357,7 @@ FIGURES = (
     Figure(
         "ghosts",
         "Figs. 6a and 6b",
-        "how many ghosts, by processes and operations",
+        "how many ghosts pay",
         "Two for up to 32 processes or 8 operations, more beyond.",
         why="It takes more cores than a machine of this class has: ghosts that share a core serve no faster.",
     ),

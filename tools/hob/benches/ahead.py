@@ -1,6 +1,7 @@
 """Remote memory that is read once (bench/mpi/once_bench.cpp): what fetching ahead gains."""
 
-from hob.benchlib import Progress, duel, median, plot, program, ratio
+from hob.benchlib import Progress, duel, median, program, ratio
+from hob.benchpicture import View
 
 NAME = "ahead"
 HELP = "64 B gets of which none is repeated: in order, strided, rows, at random, a list"
@@ -18,6 +19,14 @@ CASES = (
 SLOWER, MORE_BYTES = 1.03, 1.1
 # The cache alone, for comparison.
 OFF = {"readahead": "off"}
+VIEWS = (
+    View(
+        "Gets of 64 B, none repeated",
+        "ns per get, median",
+        {"native_ns": "native", "off_ns": "readahead off", "hob_ns": "Hob"},
+        lambda row: row["program"],
+    ),
+)
 
 
 def add_arguments(parser):
@@ -62,14 +71,3 @@ def run(args, bench):
         if what == "scattered":
             bench.at_most(f"{what}: bytes against native", fetched / asked, MORE_BYTES)
     progress.done()
-
-
-def draw(result, path):
-    def figure(pyplot):
-        rows = result["rows"]
-        pyplot.barh([row["program"] for row in rows], [row["speedup"] for row in rows])
-        pyplot.axvline(1.0, color="black")
-        pyplot.xscale("log")
-        pyplot.xlabel("times faster than without Hob")
-
-    plot(path, figure)

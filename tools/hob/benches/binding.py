@@ -8,11 +8,22 @@ from pathlib import Path
 
 from hob.benches.ghost_jobs import job
 from hob.benchlib import BenchError, Progress, build_dir
+from hob.benchpicture import View
 
 NAME = "binding"
 HELP = "load per ghost for uneven targets, sizes and operations, by binding (Figs. 6, 7)"
 
 BINDINGS = ("rank", "segment", "random", "operations", "bytes")
+VIEWS = (
+    View(
+        "Load of ghosts, by binding",
+        "most loaded ghost / average of its node (1: balanced)",
+        {binding: binding for binding in BINDINGS},
+        lambda row: f"{row['where']}\n{row['pattern']}, {row['ghosts']} ghosts",
+        log=False,
+        line=1,
+    ),
+)
 GHOSTS = 2
 # The patterns of bench/ghost/binding_bench.cpp, from two origins to two targets with two ghosts.
 PATTERNS = {

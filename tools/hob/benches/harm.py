@@ -76,7 +76,10 @@ def draw(result, path):
         names = [f"{row['program']}, {row['where']}, {row['bytes']} B" for row in rows]
         pyplot.barh(names, [row["ratio"] for row in rows])
         pyplot.axvline(1.0, color="black")
-        pyplot.axvline(LIMIT, color="red", linestyle=":")
+        pyplot.axvline(LIMIT, color="red", linestyle=":", label=f"limit: {LIMIT}")
+        pyplot.gca().invert_yaxis()
         pyplot.xlabel("time with Hob / without")
+        pyplot.title("Programs with nothing to gain")
+        pyplot.figlegend(loc="outside right upper")
 
     plot(path, figure)

@@ -7,10 +7,22 @@ import time
 
 from hob.benches.ghost_jobs import TWO_NODES, job
 from hob.benchlib import BenchError, build_dir, mpis, program
+from hob.benchpicture import View
 
 NAME = "idle-ghost"
 ASLEEP_US = 50000
 HELP = "processor time of idle ghosts, wake-up latency, slow-down of who shares the core"
+
+VIEWS = (
+    View(
+        "A put, by what the ghost did before",
+        "us, median",
+        {"value": "put"},
+        lambda row: row["what"].removesuffix(", us"),
+        lambda row: row["what"].endswith(", us"),
+        log=False,
+    ),
+)
 
 
 def add_arguments(parser):
@@ -35,7 +47,7 @@ def _processor_seconds(pid):
 def _idle_share(seconds):
     """Processor time per second of each ghost of a job whose ranks compute outside MPI."""
     environment = {
-        **os.environ,
+        **{k: v for k, v in os.environ.items() if not k.startswith("HOB_")},
         **TWO_NODES,
         "HOB_GHOSTS": "1",
         "HOB_REPORT": "silent",

@@ -187,19 +187,21 @@ def run(args, bench):
 
 
 def draw(result, path):
+    def kind(row):
+        return row["what"], row["bytes"], row["setup"] == "node"
+
     def figure(pyplot):
-        rows = [
-            r
-            for r in result["rows"]
-            if r["what"] == "posted" and r["bytes"] == 1 and r["setup"] == "node"
-        ]
+        # Of what was asked for, the first: receives posted, one byte, one node, if nothing else was.
+        what, size, node = kind(result["rows"][0])
+        rows = [r for r in result["rows"] if kind(r) == (what, size, node)]
         for mpi in sorted({r["mpi"] for r in rows}):
             own = [r for r in rows if r["mpi"] == mpi]
             depths = [r["depth"] + 1 for r in own]
             pyplot.loglog(depths, [r["native_us"] for r in own], marker="o", label=f"{mpi} native")
             pyplot.loglog(depths, [r["always_us"] for r in own], marker="x", label=f"{mpi} Hob")
-        pyplot.xlabel("receives posted before, plus one")
-        pyplot.ylabel("round trip of one byte, us")
+        pyplot.xlabel("depth of the queue, plus one")
+        pyplot.ylabel("us a message" if what == "rate" else "us, round trip")
+        pyplot.title(f"{what}, {size:,} B, {'one node' if node else 'TCP'}")
         pyplot.legend()
 
     plot(path, figure)

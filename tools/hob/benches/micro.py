@@ -103,18 +103,19 @@ def draw(result, path):
     def figure(pyplot):
         for kind, style in (("fixed", "--"), ("adaptive", "-")):
             rows = [row for row in result["rows"] if row["kind"] == kind]
-            for storage in dict.fromkeys(row["storage"] for row in rows):
+            for number, storage in enumerate(dict.fromkeys(row["storage"] for row in rows)):
                 line = [row for row in rows if row["storage"] == storage]
                 pyplot.loglog(
                     [row["index"] for row in line],
                     [row["ms"] for row in line],
                     style,
                     marker="o",
+                    color=f"C{number}",
                     label=f"{kind}, {storage}",
                 )
         pyplot.xlabel("index slots (adaptive: at the start)")
         pyplot.ylabel("completion time, ms")
-        pyplot.legend(ncol=2)
+        pyplot.figlegend(loc="outside right upper")
         pyplot.title("20K gets drawn from 1K (paper: Fig. 9)")
 
     plot(path, figure)

@@ -89,22 +89,21 @@ def draw(result, path):
     def figure(pyplot):
         for kind in ("native", *KINDS, *EVICTING):
             rows = [row for row in result["rows"] if row["access"] == kind]
-            pyplot.loglog(
-                [row["bytes"] for row in rows],
-                [row["median_ns"] for row in rows],
-                marker="o",
-                label=kind,
+            sizes = [row["bytes"] for row in rows]
+            (line,) = pyplot.loglog(
+                sizes, [row["median_ns"] for row in rows], marker="o", label=kind
             )
             pyplot.loglog(
-                [row["bytes"] for row in rows],
+                sizes,
                 [row["p99_ns"] for row in rows],
                 linestyle=":",
                 marker=".",
+                color=line.get_color(),
                 label=f"{kind}, p99",
             )
         pyplot.xlabel("bytes")
         pyplot.ylabel("get + flush, ns")
-        pyplot.legend(ncol=2)
+        pyplot.figlegend(loc="outside right upper")
         pyplot.title("Misses by access type (paper: Fig. 7)")
 
     plot(path, figure)

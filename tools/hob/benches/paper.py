@@ -1,11 +1,12 @@
 """The figures and tables of the three papers, theirs beside what this machine gives, as one page."""
 
 import json
+import re
 import subprocess
 from html import escape
 from pathlib import Path
 
-from hob.benchlib import BenchError, Progress
+from hob.benchlib import BenchError, Progress, plot
 from hob.paperfigures import FIGURES, PAPERS
 from hob.report.page import document
 from hob.where import COMMAND
@@ -55,7 +56,7 @@ def _ours(figure, results, faults):
         return False, faults.get(figure.bench, figure.why)
     try:
         return True, figure.ours(results[figure.bench]["rows"])
-    except (KeyError, StopIteration, IndexError, TypeError, ZeroDivisionError):
+    except (ArithmeticError, LookupError, StopIteration, TypeError, ValueError):
         return False, f"`hob bench {figure.bench}` ended before it had measured this."
 
 
@@ -68,7 +69,7 @@ def run(args, bench):
     for name in names:
         try:
             results[name] = _result(name, args, out)
-            machine = results[name].get("machine", machine)
+            machine |= results[name].get("machine", {})
         except BenchError as fault:
             faults[name] = str(fault)
         progress.tick(name)
@@ -93,6 +94,31 @@ def run(args, bench):
         raise BenchError("; ".join(faults.values()))
 
 
+def _words(text):
+    """As HTML, with what is between backquotes as code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
+def draw(result, path):
+    """How many of each paper's figures were measured; the page tells what."""
+
+    def figure(pyplot):
+        left = [0] * len(PAPERS)
+        for measured, name in ((True, "measured here"), (False, "not measured")):
+            counts = [
+                sum(row["paper"] == paper and row["measured"] == measured for row in result["rows"])
+                for paper in PAPERS
+            ]
+            bars = pyplot.barh(list(PAPERS), counts, left=left, label=name)
+            pyplot.bar_label(bars, [count or "" for count in counts], label_type="center")
+            left = counts
+        pyplot.xlabel("figures and tables of the paper")
+        pyplot.figlegend(loc="outside lower center", ncols=2)
+        pyplot.title("Three papers, and this machine")
+
+    plot(path, figure)
+
+
 def _page(rows, machine, quick):
     parts = [
         "<header><h1>Three papers, and this machine</h1>",
@@ -111,8 +137,8 @@ def _page(rows, machine, quick):
             parts += [
                 '<div class="card">',
                 f"<h3>{escape(row['figure'])}: {escape(row['what'])}</h3>",
-                f"<p><b>Theirs:</b> {escape(row['theirs'])}</p>",
-                f"<p><b>Ours{state}:</b> {escape(row['ours'])}</p>",
+                f"<p><b>Theirs:</b> {_words(row['theirs'])}</p>",
+                f"<p><b>Ours{state}:</b> {_words(row['ours'])}</p>",
                 f"<p class='soft'><code>{escape(row['command'])}</code></p>"
                 if row["command"]
                 else "",

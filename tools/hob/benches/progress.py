@@ -4,11 +4,28 @@ from pathlib import Path
 
 from hob.benches.ghost_jobs import job
 from hob.benchlib import BenchError, Progress, median
+from hob.benchpicture import View
 
 NAME = "progress"
 HELP = "one-sided operations to a computing target: native, MPI's progress thread, ghosts (Fig. 4)"
 
 HINT = "epochs=lockall"  # what the program could say about its windows
+VIEWS = (
+    View(
+        "An operation while its target computes",
+        "us, median",
+        {
+            "native_us": "native",
+            "thread_us": "MPI's progress thread",
+            "ghost_us": "ghost",
+            "ghost_hint_us": "ghost, with hints",
+            "ghost_idle_us": "ghost, target idle as long",
+            "casper_us": "Casper",
+            "casper_hint_us": "Casper, with hints",
+        },
+        lambda row: f"{row['op']}, target computes {row['busy_us']:,} us",
+    ),
+)
 OPERATIONS = ("accumulate", "get_accumulate", "fetch_and_op", "strided_put", "get")
 
 

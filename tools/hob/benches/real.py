@@ -7,6 +7,7 @@ import statistics
 from pathlib import Path
 
 from hob.benchlib import BenchError, Progress, alternate, run_mpi
+from hob.benchpicture import View
 from hob.realprograms import PROGRAMS
 
 NAME = "real"
@@ -14,6 +15,16 @@ HELP = "programs that nobody wrote for Hob, where they are installed: answers co
 
 # What the table shows of Hob's counters.
 COUNTERS = ("gets", "hits_full", "native_gets", "acquires", "receives_in_prq", "ghost_redirected")
+
+VIEWS = (
+    View(
+        "Programs with Hob",
+        "times faster than without Hob, median",
+        {"ratio": "ratio"},
+        lambda row: f"{row['program']}, {row['hob']}",
+        line=1,
+    ),
+)
 
 
 def add_arguments(parser):

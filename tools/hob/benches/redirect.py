@@ -2,6 +2,7 @@
 
 from hob.benches.ghost_jobs import job
 from hob.benchlib import Progress, median, ratio
+from hob.benchpicture import View
 
 NAME = "redirect"
 HELP = (
@@ -26,6 +27,21 @@ LIMITS = {
 }
 SAME_NODE = ("put", "get")
 OPERATIONS = ("put", "get", "accumulate", "get_accumulate", "strided_put")
+VIEWS = (
+    View(
+        "Calls with ghosts and without",
+        "us, median",
+        {
+            "native_us": "native",
+            "native_fast_us": "native, as MPICH is",
+            "ghost_us": "ghost on the origin's core",
+            "target_core_us": "ghost on the target's core",
+            "own_core_us": "ghost on its own core",
+            "with_cache_us": "ghost and cache",
+        },
+        lambda row: f"{row['call']}, {row['where']}",
+    ),
+)
 REMEDY = {"MPIR_CVAR_CH4_OFI_ENABLE_RMA": "0"}
 
 

@@ -76,19 +76,21 @@ def draw(result, path):
         one = [row for row in rows if row["targets_used"] == 1]
         pyplot.plot(
             [row["ranks"] for row in one],
-            [row["memory_bytes"] for row in one],
+            [row["memory_bytes"] / 1024 for row in one],
             marker="o",
             label="one target used",
         )
         every = [row for row in rows if row["targets_used"] == row["ranks"] - 1]
         pyplot.plot(
             [row["ranks"] for row in every],
-            [row["memory_bytes"] for row in every],
+            [row["memory_bytes"] / 1024 for row in every],
             marker="o",
             label="all targets used",
         )
+        pyplot.xticks([row["ranks"] for row in one])
         pyplot.xlabel("ranks")
-        pyplot.ylabel("bytes of Hob at rank 0")
+        pyplot.ylabel("memory of the cache at rank 0, KiB")
         pyplot.legend()
+        pyplot.title("Memory by number of ranks")
 
     plot(path, figure)

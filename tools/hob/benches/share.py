@@ -2,6 +2,7 @@
 
 from hob.appbench import run_app
 from hob.benchlib import BenchError, Progress, alternate, median, program, ratio
+from hob.benchpicture import View
 
 NAME = "share"
 HELP = (
@@ -11,6 +12,18 @@ HELP = (
 BUDGETS = (10, 25, 100)
 # At the smallest budget: gets given to the MPI library, those to ranks of the same node included.
 GETS = 0.5
+
+
+def _label(row):
+    if row["budget_percent"] is None:
+        return "without Hob"
+    return f"sharing {row['sharing']}, cache of {row['budget_percent']}%"
+
+
+VIEWS = (
+    View("Time per vertex", "us, median", {"us": "time"}, _label, log=False),
+    View("Gets given to the MPI library", "gets", {"gets_issued": "issued"}, _label, log=False),
+)
 
 
 def add_arguments(parser):

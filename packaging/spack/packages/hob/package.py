@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spack recipe. In a clone: spack repo add packaging/spack; spack dev-build hob@main"""
+"""Spack recipe. Hob has no public address: what is fetched is the clone that this file lies in, as its
+branch main has it. In the clone:
+
+    spack repo add packaging/spack
+    spack install hob
+
+`spack dev-build hob@main` builds what lies in the clone, whether committed or not."""
+
+import pathlib
 
 from spack.package import *
 
@@ -7,9 +15,11 @@ from spack.package import *
 class Hob(CMakePackage):
     """Makes unmodified MPI programs faster: cached remote gets, ghost processes, message matching."""
 
+    git = pathlib.Path(__file__).resolve().parents[4].as_uri()
+
     license("BSD-3-Clause")
 
-    version("main")
+    version("main", branch="main")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
