@@ -218,6 +218,29 @@ TEST_F(Gets, ARequestIsServedWhenItIsWaitedFor) {
   EXPECT_EQ(request, MPI_REQUEST_NULL);
 }
 
+TEST_F(Gets, NothingWritesToTheBufferAfterItsRequestWasWaitedFor) {
+  end_window();
+  const auto before = context().settings;
+  context().settings.poll_ms = 0.001;  // a hit becomes due to be fetched again at any time
+  context().settings.poll_share = 1;
+  make_window();
+  context().settings = before;
+  EXPECT_EQ(read(1, 7), 1007);
+  fake::reset();
+  for (int i = 0; i < 20000; ++i) {
+    int value = -1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Rget(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    ASSERT_EQ(value, 1007) << "after " << i;
+  }
+  requests_before_ = fake::open_requests();  // the handle of a served request is kept for the next
+  EXPECT_NE(fake::calls("Rget"), 0u);  // fetched again now and then
+  EXPECT_EQ(fake::calls("Get"), 0u);   // which would be complete at the next flush only
+  MPI_Win_flush(1, win_);
+  EXPECT_EQ(find_window(win_)->cached->mode(), Mode::automatic);
+}
+
 TEST_F(Gets, AnAtomicOperationEndsWhatWasFetched) {
   EXPECT_EQ(read(1, 7), 1007);
   std::int64_t one = 1, before = 0;

@@ -235,8 +235,8 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
         hit.kind == cache::Hit::full && (mode() == Mode::automatic || mode() == Mode::strict) &&
         (poll_guard_.due(hit.consecutive, hit.fetched, ticks()) || (hit.first && old_ahead(hit)));
     if (wanted.remote && hit.kind == cache::Hit::full && !again &&
-        serve_request(get, t, wanted, hit, request, result))
-      return result;
+        serve_request(get, t, wanted, hit, request))
+      return MPI_SUCCESS;
     const bool keep = again || (wanted.remote && keeps_requested(get, t, hit));
     result = native(get, t, request);
     if (result != MPI_SUCCESS) return result;
@@ -269,15 +269,13 @@ bool CachedGets::keeps_requested(const Get& get, TargetState& t, const cache::Lo
   return true;
 }
 
-/// A hit of MPI_Rget. False if the library must make the request.
+/// A hit of MPI_Rget, not due to be fetched again: a plain get would still write to the buffer after
+/// the request's completion gave it back. False if the library must make the request.
 bool CachedGets::serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
-                               const cache::Lookup& hit, MPI_Request* request, int& result) {
+                               const cache::Lookup& hit, MPI_Request* request) {
   std::unique_ptr<ServedRequest> served(new (std::nothrow) ServedRequest);
-  const std::uint64_t before = stats_.native_gets;
-  result = serve(get, t, wanted, hit);
-  // A refetch or a comparison is under way: its buffer must stay until the flush, so the request is
-  // the library's.
-  if (!served || result != MPI_SUCCESS || stats_.native_gets != before) return false;
+  if (!served) return false;
+  hand_out(get, t, wanted, hit, ticks());
   try {
     *request = requests::add(*served);
   } catch (const std::bad_alloc&) {
@@ -313,15 +311,21 @@ std::uint64_t CachedGets::add_requested(const Get& get, TargetState& t, const Ca
 
 int CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted,
                       const cache::Lookup& hit) {
-  const Layout& origin = *wanted.origin;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic &&
       HOB_UNLIKELY(poll_guard_.due(hit.consecutive, hit.fetched, now))) {
     poll_guard_.begin(now);
     return refetch(
         get, t,
-        {.entry = hit.entry, .layout = &origin, .bytes = wanted.size, .offset = hit.offset});
+        {.entry = hit.entry, .layout = wanted.origin, .bytes = wanted.size, .offset = hit.offset});
   }
+  hand_out(get, t, wanted, hit, now);
+  return MPI_SUCCESS;
+}
+
+void CachedGets::hand_out(const Get& get, TargetState& t, const CacheableGet& wanted,
+                          const cache::Lookup& hit, std::uint64_t now) {
+  const Layout& origin = *wanted.origin;
   if (HOB_LIKELY(origin.dense))
     std::memcpy(static_cast<std::byte*>(get.buffer) + origin.low, hit.data, wanted.size);
   else
@@ -329,7 +333,6 @@ int CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted
   ++t.hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
-  return MPI_SUCCESS;
 }
 
 /// A get that is missing here, from what a rank of this node fetched: false if it must be issued.

@@ -159,12 +159,14 @@ class CachedGets final : private RequestOwner {
   int issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
                  const cache::Lookup& hit);
   int serve(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
+  void hand_out(const Get& get, TargetState& t, const CacheableGet& wanted,
+                const cache::Lookup& hit, std::uint64_t now);
   bool serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted, int& result);
   bool serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
                      const cache::Lookup& hit);
   bool keeps_requested(const Get& get, TargetState& t, const cache::Lookup& hit);
   bool serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
-                     const cache::Lookup& hit, MPI_Request* request, int& result);
+                     const cache::Lookup& hit, MPI_Request* request);
   std::uint64_t add_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
                               const cache::Lookup& hit, bool again);
   int refetch(const Get& get, TargetState& t, PendingGet pending);
