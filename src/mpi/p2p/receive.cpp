@@ -366,7 +366,7 @@ int make_persistent(const Buffer& buffer, const Wanted& wanted, MPI_Request* req
   receive->is_persistent = true;
   receive->persistent_native = *request;
   try {
-    if (!requests::stand_behind(*request, *receive)) destroy(*receive);
+    requests::stand_behind(*request, *receive);
   } catch (const std::bad_alloc&) {
     destroy(*receive);
   }

@@ -14,34 +14,15 @@
 namespace hob::mpi::requests {
 namespace {
 
-int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
-int no_free(void*) { return MPI_SUCCESS; }
-int no_cancel(void*, int) { return MPI_SUCCESS; }
-
-/// Under the lock. False: the last request that had this handle is complete, and the thread that
-/// waited for it has not told its observer yet, which hears of it by this entry. Throws
-/// std::bad_alloc.
-bool put_behind(MPI_Request handle, Operation& operation, bool pooled) {
+/// Under the lock. Throws std::bad_alloc.
+void put_behind(MPI_Request handle, Operation& operation, bool pooled) {
   Entry& entry = registry.table.at(handle_bits(handle));
-  if (HOB_UNLIKELY(entry.observer != nullptr)) return false;
   entry.operation = &operation;
+  entry.observer = nullptr;
   entry.watch = 0;
   entry.pooled = pooled;
   begins(handle);
   one_more(operations);
-  return true;
-}
-
-/// Under the lock: a handle of the pool's, or a new one.
-MPI_Request pooled_handle() {
-  MPI_Request handle = MPI_REQUEST_NULL;
-  if (registry.free_handles.empty()) {
-    real::Grequest_start(no_query, no_free, no_cancel, nullptr, &handle);
-  } else {
-    handle = registry.free_handles.back();
-    registry.free_handles.pop_back();
-  }
-  return handle;
 }
 
 /// Stands for nobody: the completion tells nothing, and nobody wants to hear of it.
@@ -60,6 +41,10 @@ bool last_of(Entry& entry) {
   entry.observer = &nobody_hears;
   return false;
 }
+
+int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
+int no_free(void*) { return MPI_SUCCESS; }
+int no_cancel(void*, int) { return MPI_SUCCESS; }
 
 }  // namespace
 
@@ -120,22 +105,20 @@ MPI_Request add(Operation& operation) {
     one_more(operations);
     return handle;
   }
-  handle = pooled_handle();
-  if (HOB_UNLIKELY(!put_behind(handle, operation, true))) {
-    std::vector<MPI_Request> not_yet;
-    do {
-      not_yet.push_back(handle);
-      handle = pooled_handle();
-    } while (!put_behind(handle, operation, true));
-    registry.free_handles.insert(registry.free_handles.end(), not_yet.begin(), not_yet.end());
+  if (registry.free_handles.empty()) {
+    real::Grequest_start(no_query, no_free, no_cancel, nullptr, &handle);
+  } else {
+    handle = registry.free_handles.back();
+    registry.free_handles.pop_back();
   }
+  put_behind(handle, operation, true);
   if (operation.kept.wanted) operation.kept = {true, true, handle};
   return handle;
 }
 
-bool stand_behind(MPI_Request handle, Operation& operation) {
+void stand_behind(MPI_Request handle, Operation& operation) {
   const std::lock_guard guard(registry.lock);
-  return put_behind(handle, operation, false);
+  put_behind(handle, operation, false);
 }
 
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {

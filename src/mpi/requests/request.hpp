@@ -117,9 +117,8 @@ inline bool all_unknown(int count, const MPI_Request* handles) {
 MPI_Request add(Operation& operation);
 
 /// Lets Hob's operation stand behind a handle that the library made (a persistent request), until
-/// the program frees it. Hob frees the library's request then, too. False: another thread has waited
-/// for the request that had this handle before, and is about to say so; nothing stands behind it.
-[[nodiscard]] bool stand_behind(MPI_Request handle, Operation& operation);
+/// the program frees it. Hob frees the library's request then, too.
+void stand_behind(MPI_Request handle, Operation& operation);
 
 /// Tells `observer` when this request of the library's is complete. One observer per request.
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie);

@@ -46,9 +46,6 @@ void during(const std::string& name, std::function<void()> happens);
 /// Requests made from now on are complete after this many tests (0: from the start).
 void hold_requests(int tests);
 
-/// The next request gets this handle, which is free again: libraries do so at once.
-void use_again(MPI_Request handle);
-
 /// What `rank` exposes in this window.
 std::vector<std::byte>& memory(MPI_Win win, int rank);
 

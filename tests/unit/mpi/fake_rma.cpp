@@ -6,7 +6,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <utility>
 
 #include "fake_mpi.hpp"
 #include "fake_types.hpp"
@@ -52,11 +51,8 @@ std::map<int, Request> requests;
 std::deque<Message> unexpected;
 std::map<int, Message> taken;
 
-MPI_Request free_handle = MPI_REQUEST_NULL;  ///< for the next request, if it is one
-
 MPI_Request new_request(std::function<void()> complete) {
-  int handle = static_cast<int>(0x98000000) | next_handle++;
-  if (free_handle != MPI_REQUEST_NULL) handle = std::exchange(free_handle, MPI_REQUEST_NULL);
+  const int handle = static_cast<int>(0x98000000) | next_handle++;
   requests[handle] = {tests_held, std::move(complete), {}, false, false};
   return handle;
 }
@@ -153,7 +149,6 @@ void deliver(const Message& message, void* buffer, int count, MPI_Datatype type,
 }  // namespace
 
 void hold_requests(int tests) { tests_held = tests; }
-void use_again(MPI_Request handle) { free_handle = handle; }
 void unified_memory(bool yes) { memory_model = yes ? MPI_WIN_UNIFIED : MPI_WIN_SEPARATE; }
 std::vector<std::byte>& memory(MPI_Win win, int rank) {
   return windows.at(win).memory[static_cast<std::size_t>(rank)];

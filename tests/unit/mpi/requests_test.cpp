@@ -1,12 +1,10 @@
 // The registry of requests: what stands behind a handle, who hears of its end, and when.
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <vector>
 
 #include "fake_mpi.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/requests/known.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace hob::mpi {
@@ -162,35 +160,6 @@ TEST_F(Requests, EveryObserverOfAWaitallHears) {
   EXPECT_EQ(listener.heard.size(), 10u);
   EXPECT_EQ(operation.retired, 1);
   for (MPI_Request request : list) EXPECT_EQ(request, MPI_REQUEST_NULL);
-}
-
-// Another thread's wait has returned in the library, which gives the handle away at once, and has not
-// come to tell.
-TEST_F(Requests, AnObserverHearsThoughTheHandleIsAnotherRequestsAlready) {
-  Listener listener;
-  MPI_Request request = library_request(win_);
-  const MPI_Request handle = request;
-  requests::watch(request, listener, 5);
-  const std::uint64_t watch = requests::look_up(handle).watch;
-  real::Wait(&request, MPI_STATUS_IGNORE);
-
-  Behind pooled, persistent;
-  std::deque<Behind> others;
-  std::vector<MPI_Request> taken;  // what the pool has
-  while (fake::calls("Grequest_start") == 0) taken.push_back(requests::add(others.emplace_back()));
-  fake::use_again(handle);
-  MPI_Request served = requests::add(pooled);
-  EXPECT_EQ(requests::find(served), &pooled);
-  EXPECT_FALSE(requests::stand_behind(handle, persistent));
-  EXPECT_TRUE(listener.heard.empty());
-  requests::tell_complete(handle, watch);
-  EXPECT_EQ(listener.heard, std::vector<std::uint64_t>{5});
-
-  for (MPI_Request& each : taken) MPI_Wait(&each, MPI_STATUS_IGNORE);
-  MPI_Wait(&served, MPI_STATUS_IGNORE);
-  EXPECT_EQ(pooled.retired, 1);
-  served = requests::add(persistent);  // nothing was lost
-  MPI_Wait(&served, MPI_STATUS_IGNORE);
 }
 
 TEST_F(Requests, MoreAliveThanTheTableHadRoomFor) {
