@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires ahead aliases device device_ghosts locks near polling progress requests traps corners limits end share types windows)
+foreach(program acquires ahead aliases device device_ghosts locks near polling progress requests request_threads traps corners limits end share types windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -91,6 +91,8 @@ foreach(mpi IN LISTS HOB_MPIS)
   endforeach()
   hob_compare_test(mpi.${mpi}.rma_locks ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_locks)
   hob_compare_test(mpi.${mpi}.rma_requests ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_requests)
+  hob_compare_test(mpi.${mpi}.rma_request_threads ${mpi} LABELS mpi SETTINGS default,auto,tiny,ahead-1K
+    COMMAND rma_request_threads)
   hob_compare_test(mpi.${mpi}.rma_types ${mpi} LABELS mpi SETTINGS default,auto,counted COMMAND rma_types)
   hob_compare_test(mpi.${mpi}.rma_windows ${mpi} LABELS mpi SETTINGS default,auto COMMAND rma_windows)
   hob_compare_test(mpi.${mpi}.rma_limits ${mpi} LABELS mpi SETTINGS auto,tiny,paper COMMAND rma_limits)

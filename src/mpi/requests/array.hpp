@@ -26,7 +26,7 @@ class Mix {
   Mix(int count, MPI_Request* requests) : requests_(requests), count_(count) {
     const std::lock_guard guard(registry.lock);
     for (int i = 0; i < count; ++i) {
-      const Entry* entry = known(requests[i]);
+      Entry* entry = known(requests[i]);
       if (entry && entry->operation) {
         if (own_.empty()) own_.reserve(static_cast<std::size_t>(count - i));
         if (entry->operation->active())
@@ -42,11 +42,19 @@ class Mix {
       }
       natives_.push_back(requests[i]);
       places_.push_back(i);
-      watches_.push_back(entry ? entry->watch : 0);
-      if (watches_.back() != 0) watched_ = true;
+      watches_.push_back(take_watch(requests[i], entry));
+      if (watches_.back().number != 0) watched_ = true;
     }
-    if (watched_) before_ = natives_;
   }
+  ~Mix() {
+    if (!watched_ || !many_threads) return;
+    for (Watch& watch : watches_) put_back(watch, !returned_);
+  }
+  Mix(const Mix&) = delete;
+  Mix& operator=(const Mix&) = delete;
+
+  /// The call has returned, and no error handler of the program's has thrown an exception.
+  void returned() { returned_ = true; }
 
   struct Own {
     int place;
@@ -71,14 +79,13 @@ class Mix {
 
   /// The library has completed this one of its own: observers hear of it.
   void tell(int native) const {
-    const auto i = static_cast<std::size_t>(native);
-    if (watched_) tell_complete(before_[i], watches_[i]);
+    if (watched_) tell_complete(watches_[static_cast<std::size_t>(native)]);
   }
 
   /// Whether the library, given the program's own array, has changed this handle.
   bool replaced(int native) const {
     const auto i = static_cast<std::size_t>(native);
-    return watched_ && requests_[places_[i]] != before_[i];
+    return watched_ && requests_[places_[i]] != watches_[i].handle;
   }
 
   /// All of Hob's are waited for. The last one is likely to be the last to become ready.
@@ -112,11 +119,12 @@ class Mix {
   int count_;
   std::vector<Own> own_;
   std::vector<int> idle_;
-  std::vector<MPI_Request> natives_, before_;
-  std::vector<std::uint64_t> watches_;
+  std::vector<MPI_Request> natives_;
+  mutable std::vector<Watch> watches_;
   std::vector<int> places_;
   std::size_t next_ = 0;
   bool watched_ = false;
+  bool returned_ = false;
 };
 
 /// advance(), again and again, while all of Hob's requests are waited for. Where a look asks the
@@ -159,29 +167,32 @@ class Watched {
       many_.resize(static_cast<std::size_t>(count));
       watched_ = many_.data();
     }
-    for (int i = 0; i < count; ++i)
-      watched_[i] = {requests[i], requests[i] == MPI_REQUEST_NULL ? 0 : look_up(requests[i]).watch};
+    const std::lock_guard guard(registry.lock);
+    for (int i = 0; i < count; ++i) watched_[i] = take_watch(requests[i], known(requests[i]));
+  }
+  ~Watched() {
+    if (!many_threads) return;
+    for (int i = 0; i < count_; ++i) put_back(watched_[i], !returned_);
   }
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
+  /// The call has returned, and no error handler of the program's has thrown an exception.
+  void returned() { returned_ = true; }
   int natives() const { return count_; }
   /// The library has completed this one: observers hear of it.
-  void tell(int i) const { tell_complete(watched_[i].handle, watched_[i].watch); }
+  void tell(int i) const { tell_complete(watched_[i]); }
   /// Whether the library has changed this handle.
   bool replaced(int i) const { return requests_[i] != watched_[i].handle; }
 
  private:
-  struct One {
-    MPI_Request handle;
-    std::uint64_t watch;
-  };
   static constexpr int kFew = 128;
   const MPI_Request* requests_;
   int count_;
-  One few_[kFew];
-  std::vector<One> many_;
-  One* watched_ = few_;
+  Watch few_[kFew];
+  std::vector<Watch> many_;
+  Watch* watched_ = few_;
+  bool returned_ = false;
 };
 
 }  // namespace hob::mpi::requests

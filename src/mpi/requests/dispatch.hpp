@@ -42,9 +42,10 @@ template <class Call>
 [[gnu::noinline]] int dispatch_known(MPI_Request* request, const Call& call) {
   const Entry entry = look_up(*request);
   if (!entry.operation) {
-    const MPI_Request before = *request;
+    Watched watched(1, request);
     const int error = call.native(request);
-    if (call.told(error)) tell_complete(before, entry.watch);
+    watched.returned();
+    if (call.told(error)) watched.tell(0);
     return error;
   }
   return entry.operation->active() ? call.own(request, *entry.operation) : call.inactive();
@@ -61,15 +62,17 @@ template <class Call>
 template <class Call>
 [[gnu::noinline]] int dispatch_known(int count, MPI_Request* requests, const Call& call) {
   if (HOB_LIKELY(only_watched())) {
-    const Watched watched(count, requests);
+    Watched watched(count, requests);
     const int error = in_library(call, count, requests);
+    watched.returned();
     call.tell(watched, error);
     return error;
   }
   Mix mix(count, requests);
-  if (mix.any_own() || blocking_needs_care()) return call.mixed(mix);
-  const int error = in_library(call, count, requests);
-  call.tell(mix, error);
+  const bool alone = !mix.any_own() && !blocking_needs_care();
+  const int error = alone ? in_library(call, count, requests) : call.mixed(mix);
+  mix.returned();
+  if (alone) call.tell(mix, error);
   return error;
 }
 

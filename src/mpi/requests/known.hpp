@@ -10,7 +10,7 @@
 namespace hob::mpi::requests {
 
 /// What is known of a handle, or null. Under the registry's lock.
-inline const Entry* known(MPI_Request handle) {
+inline Entry* known(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL || unknown(handle)) return nullptr;
   return registry.table.find(handle_bits(handle));
 }
@@ -55,8 +55,24 @@ inline void forget(MPI_Request handle, Operation& operation) {
   ends(handle);
 }
 
-/// Tells the observer that the watched request is complete. Does nothing if another watch has taken
-/// its place: the library gives a handle to another thread's request as soon as it is free.
-void tell_complete(MPI_Request handle, std::uint64_t watch);
+/// The watch of a request that a call of the program may complete. With several threads the call
+/// takes it out of the table for as long as it lasts: the library gives a handle away as soon as
+/// its request is complete, and what is known of it must not be taken for another thread's request.
+struct Watch {
+  MPI_Request handle;
+  std::uint64_t number;          ///< 0: nobody watches
+  CompletionObserver* observer;  ///< taken out of the table; null: it is still there
+  std::uint64_t cookie;
+};
+
+/// Under the registry's lock; `entry` is what is known of the handle, or null.
+Watch take_watch(MPI_Request handle, Entry* entry);
+
+/// The request is complete: its observer hears of it. Once for each watch.
+void tell_complete(Watch& watch);
+
+/// The call ends: a request that is not complete is watched as before. `unwound`: by an exception,
+/// so that nobody knows which ones are complete.
+void put_back(Watch& watch, bool unwound);
 
 }  // namespace hob::mpi::requests

@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "mpi/core/context.hpp"
@@ -42,6 +44,13 @@ bool last_of(Entry& entry) {
   return false;
 }
 
+/// Under the lock.
+void end_watch(Entry& entry, MPI_Request handle) {
+  entry.observer = nullptr;
+  entry.watch = 0;
+  ends(handle);
+}
+
 int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
 int no_free(void*) { return MPI_SUCCESS; }
 int no_cancel(void*, int) { return MPI_SUCCESS; }
@@ -79,21 +88,50 @@ Entry take(MPI_Request handle) {
 
 void forget_any(MPI_Request handle) { take(handle); }
 
-void tell_complete(MPI_Request handle, std::uint64_t watch) {
-  if (watch == 0) return;
-  Entry told;
-  {
+Watch take_watch(MPI_Request handle, Entry* entry) {
+  if (!entry || entry->operation || !entry->observer) return {handle, 0, nullptr, 0};
+  if (!many_threads) return {handle, entry->watch, nullptr, 0};
+  const Watch taken{handle, entry->watch, entry->observer, entry->cookie};
+  if (last_of(*entry)) end_watch(*entry, handle);
+  return taken;
+}
+
+void tell_complete(Watch& watch) {
+  if (watch.number == 0) return;
+  CompletionObserver* observer = std::exchange(watch.observer, nullptr);
+  std::uint64_t cookie = watch.cookie;
+  const std::uint64_t number = std::exchange(watch.number, 0);
+  if (!observer) {
     const std::lock_guard guard(registry.lock);
-    Entry* entry = registry.table.find(handle_bits(handle));
-    if (!entry || entry->watch != watch) return;
-    told = *entry;
-    if (last_of(*entry)) {
-      entry->observer = nullptr;
-      entry->watch = 0;
-      ends(handle);
-    }
+    Entry* entry = registry.table.find(handle_bits(watch.handle));
+    if (!entry || entry->watch != number) return;
+    observer = entry->observer;
+    cookie = entry->cookie;
+    if (last_of(*entry)) end_watch(*entry, watch.handle);
   }
-  told.observer->completed(told.cookie, false);
+  observer->completed(cookie, false);
+}
+
+void put_back(Watch& watch, bool unwound) {
+  CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
+  if (!observer) return;
+  if (!unwound) try {
+      const std::lock_guard guard(registry.lock);
+      Entry& entry = registry.table.at(handle_bits(watch.handle));
+      if (entry.observer == &nobody_hears && observer == &nobody_hears) {
+        ++entry.more;
+        return;
+      }
+      if (!entry.operation && !entry.observer) {
+        begins(watch.handle);
+        entry = {
+            .key = entry.key, .observer = observer, .cookie = watch.cookie, .watch = watch.number};
+        return;
+      }
+    } catch (const std::bad_alloc&) {
+      // Nobody hears of it, then.
+    }
+  observer->completed(watch.cookie, true);
 }
 
 MPI_Request add(Operation& operation) {
@@ -159,7 +197,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
   // Without the lock: observers have locks of their own, under which they come here.
   if (before.operation)  // served by ghosts: Hob's own, and nobody is told of its end
     observer.completed(cookie, true);
-  else if (before.observer)  // another thread has waited for it, and is about to tell
+  else if (before.observer)  // it was completed by a call that Hob did not see
     before.observer->completed(before.cookie, true);
 }
 

@@ -5,6 +5,8 @@
 
 #include "fake_mpi.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/state.hpp"
+#include "mpi/requests/known.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace hob::mpi {
@@ -27,8 +29,11 @@ struct Behind : Operation {
 };
 
 struct Listener : CompletionObserver {
-  std::vector<std::uint64_t> heard;
-  void completed(std::uint64_t cookie, bool) override { heard.push_back(cookie); }
+  std::vector<std::uint64_t> heard, lost;
+  void completed(std::uint64_t cookie, bool freed) override {
+    (freed ? lost : heard).push_back(cookie);
+  }
+  bool is_acquire() const override { return false; }
 };
 
 /// A request of the library's own.
@@ -160,6 +165,75 @@ TEST_F(Requests, EveryObserverOfAWaitallHears) {
   EXPECT_EQ(listener.heard.size(), 10u);
   EXPECT_EQ(operation.retired, 1);
   for (MPI_Request request : list) EXPECT_EQ(request, MPI_REQUEST_NULL);
+}
+
+/// While the program has several threads.
+class RequestsOfThreads : public Requests {
+ protected:
+  void SetUp() override {
+    Requests::SetUp();
+    fake::hold_requests(2);
+    many_threads = true;
+  }
+  void TearDown() override {
+    many_threads = false;
+    Requests::TearDown();
+  }
+  static bool watched(MPI_Request request) { return requests::look_up(request).watch != 0; }
+};
+
+// The library gives a handle away as soon as its request is complete, though the wait goes on.
+TEST_F(RequestsOfThreads, WhatIsWaitedForIsNotTakenForAnotherOnesRequest) {
+  for (const bool all : {false, true}) {
+    Listener listener;
+    MPI_Request list[] = {library_request(win_), library_request(win_)};
+    const MPI_Request first = list[0];
+    for (std::uint64_t i = 0; i < 2; ++i) requests::watch(list[i], listener, i);
+    EXPECT_FALSE(requests::may_be_acquire(1, list));
+    int looks = 0;
+    fake::during(all ? "Waitall" : "Wait", [&] {
+      ++looks;
+      EXPECT_FALSE(watched(first));
+      EXPECT_TRUE(requests::may_be_acquire(1, &first));
+    });
+    if (all)
+      MPI_Waitall(2, list, MPI_STATUSES_IGNORE);
+    else
+      MPI_Wait(&list[0], MPI_STATUS_IGNORE);
+    EXPECT_EQ(looks, 1);
+    EXPECT_EQ(listener.heard.size(), all ? 2u : 1u);
+    fake::during(all ? "Waitall" : "Wait", {});
+    if (!all) MPI_Wait(&list[1], MPI_STATUS_IGNORE);
+    EXPECT_TRUE(listener.lost.empty());
+  }
+}
+
+TEST_F(RequestsOfThreads, WhatATestLeavesIsWatchedAsBefore) {
+  Listener listener;
+  MPI_Request list[] = {library_request(win_), library_request(win_)};
+  for (std::uint64_t i = 0; i < 2; ++i) requests::watch(list[i], listener, i);
+  int flag = 0, tests = 0;
+  while (!flag) {
+    EXPECT_TRUE(watched(list[0]) && watched(list[1]));
+    EXPECT_TRUE(listener.heard.empty());
+    MPI_Testall(2, list, &flag, MPI_STATUSES_IGNORE);
+    ++tests;
+  }
+  EXPECT_GT(tests, 1);
+  EXPECT_EQ(listener.heard, (std::vector<std::uint64_t>{0, 1}));
+  EXPECT_TRUE(listener.lost.empty());
+}
+
+TEST_F(RequestsOfThreads, AfterAnExceptionNobodyKnowsWhatIsComplete) {
+  Listener listener;
+  MPI_Request request = library_request(win_);
+  requests::watch(request, listener, 7);
+  fake::during("Wait", [] { throw 5; });
+  EXPECT_THROW(MPI_Wait(&request, MPI_STATUS_IGNORE), int);
+  EXPECT_EQ(listener.lost, std::vector<std::uint64_t>{7});
+  EXPECT_TRUE(listener.heard.empty());
+  fake::during("Wait", {});
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
 TEST_F(Requests, MoreAliveThanTheTableHadRoomFor) {
