@@ -235,8 +235,8 @@ TEST_F(Gets, NothingWritesToTheBufferAfterItsRequestWasWaitedFor) {
     ASSERT_EQ(value, 1007) << "after " << i;
   }
   requests_before_ = fake::open_requests();  // the handle of a served request is kept for the next
-  EXPECT_NE(fake::calls("Rget"), 0u);  // fetched again now and then
-  EXPECT_EQ(fake::calls("Get"), 0u);   // which would be complete at the next flush only
+  EXPECT_NE(fake::calls("Rget"), 0u);        // fetched again now and then
+  EXPECT_EQ(fake::calls("Get"), 0u);         // which would be complete at the next flush only
   MPI_Win_flush(1, win_);
   EXPECT_EQ(find_window(win_)->cached->mode(), Mode::automatic);
 }
