@@ -269,8 +269,8 @@ bool CachedGets::keeps_requested(const Get& get, TargetState& t, const cache::Lo
   return true;
 }
 
-/// A hit of MPI_Rget, not due to be fetched again: a plain get would still write to the buffer after
-/// the request's completion gave it back. False if the library must make the request.
+/// A hit of MPI_Rget, not due to be fetched again: a plain get would still write to the buffer
+/// after the request's completion gave it back. False if the library must make the request.
 bool CachedGets::serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
                                const cache::Lookup& hit, MPI_Request* request) {
   std::unique_ptr<ServedRequest> served(new (std::nothrow) ServedRequest);
