@@ -275,7 +275,7 @@ bool CachedGets::serve_request(const Get& get, TargetState& t, const CacheableGe
                                const cache::Lookup& hit, MPI_Request* request) {
   std::unique_ptr<ServedRequest> served(new (std::nothrow) ServedRequest);
   if (!served) return false;
-  hand_out(get, t, wanted, hit, ticks());
+  serve(get, t, wanted, hit, true);
   try {
     *request = requests::add(*served);
   } catch (const std::bad_alloc&) {
@@ -309,23 +309,18 @@ std::uint64_t CachedGets::add_requested(const Get& get, TargetState& t, const Ca
   return (std::uint64_t{pending.birth} << 32) | index;
 }
 
+/// `settled`: that it is not due to be fetched again is known.
 int CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted,
-                      const cache::Lookup& hit) {
+                      const cache::Lookup& hit, bool settled) {
+  const Layout& origin = *wanted.origin;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic &&
-      HOB_UNLIKELY(poll_guard_.due(hit.consecutive, hit.fetched, now))) {
+      HOB_UNLIKELY(poll_guard_.due(hit.consecutive, hit.fetched, now)) && !settled) {
     poll_guard_.begin(now);
     return refetch(
         get, t,
-        {.entry = hit.entry, .layout = wanted.origin, .bytes = wanted.size, .offset = hit.offset});
+        {.entry = hit.entry, .layout = &origin, .bytes = wanted.size, .offset = hit.offset});
   }
-  hand_out(get, t, wanted, hit, now);
-  return MPI_SUCCESS;
-}
-
-void CachedGets::hand_out(const Get& get, TargetState& t, const CacheableGet& wanted,
-                          const cache::Lookup& hit, std::uint64_t now) {
-  const Layout& origin = *wanted.origin;
   if (HOB_LIKELY(origin.dense))
     std::memcpy(static_cast<std::byte*>(get.buffer) + origin.low, hit.data, wanted.size);
   else
@@ -333,6 +328,7 @@ void CachedGets::hand_out(const Get& get, TargetState& t, const CacheableGet& wa
   ++t.hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
+  return MPI_SUCCESS;
 }
 
 /// A get that is missing here, from what a rank of this node fetched: false if it must be issued.

@@ -158,9 +158,8 @@ class CachedGets final : private RequestOwner {
   int issue(const Get& get, TargetState& t, const CacheableGet& wanted, bool keep);
   int issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
                  const cache::Lookup& hit);
-  int serve(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
-  void hand_out(const Get& get, TargetState& t, const CacheableGet& wanted,
-                const cache::Lookup& hit, std::uint64_t now);
+  int serve(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
+            bool settled = false);
   bool serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted, int& result);
   bool serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
                      const cache::Lookup& hit);
