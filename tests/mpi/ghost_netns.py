@@ -6,14 +6,15 @@ MPICH's launcher takes for two hosts (shared memory inside each, TCP between the
 
 import argparse
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from hob.namespaces import NODES, Namespaces, NoNamespaces  # noqa: E402
 
 SKIP = 77
-NODES = 2
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--exec")
@@ -23,39 +24,8 @@ parser.add_argument("--ghosts", type=int, help="on each node")
 parser.add_argument("programs", nargs=argparse.REMAINDER)
 args = parser.parse_args()
 
-number = os.getpid() % 200 + 20
-mark = f"hob{os.getpid() % 100000}"
-bridge = f"{mark}b"
-subnet = f"10.213.{number}"
-hosts = [f"{subnet}.{node + 10}" for node in range(NODES)]
 
-
-def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
-
-
-def build():
-    ip("link", "add", bridge, "type", "bridge")
-    ip("addr", "add", f"{subnet}.1/24", "dev", bridge)
-    ip("link", "set", bridge, "up")
-    for host in hosts:
-        space, inner, outer = f"{mark}-{host}", "eth0", f"{mark}v{host[-2:]}"
-        ip("netns", "add", space)
-        ip("link", "add", outer, "type", "veth", "peer", "name", inner, "netns", space)
-        ip("link", "set", outer, "master", bridge, "up")
-        ip("-n", space, "addr", "add", f"{host}/24", "dev", inner)
-        ip("-n", space, "link", "set", inner, "up")
-        ip("-n", space, "link", "set", "lo", "up")
-
-
-def tear_down():
-    for host in hosts:
-        subprocess.run(["ip", "netns", "del", f"{mark}-{host}"], capture_output=True)
-        subprocess.run(["ip", "link", "del", f"{mark}v{host[-2:]}"], capture_output=True)
-    subprocess.run(["ip", "link", "del", bridge], capture_output=True)
-
-
-def run(folder, command):
+def run(nodes, folder, command):
     """What is wrong with it; empty if nothing."""
     report = f"{folder}/report.json"
     settings = {
@@ -69,9 +39,8 @@ def run(folder, command):
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE": 1,
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": 1,
     }
-    launch = [args.exec, "-iface", bridge, "-launcher", "ssh", "-launcher-exec", f"{folder}/enter"]
-    on_node = args.users + args.ghosts
-    launch += ["-hosts", ",".join(hosts), "-ppn", str(on_node), "-n", str(NODES * on_node)]
+    processes = NODES * (args.users + args.ghosts)
+    launch = [args.exec, *nodes.launch(processes), "-n", str(processes)]
     for key, value in settings.items():
         launch += ["-genv", key, str(value)]
     try:
@@ -82,19 +51,16 @@ def run(folder, command):
         return f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     with open(report) as file:
         ranks = json.load(file)["ranks"]
-    nodes = {rank["ghost"]["node"] for rank in ranks}
+    told = {rank["ghost"]["node"] for rank in ranks}
     redirected = sum(rank["ghost"]["redirected"] for rank in ranks)
-    if len(ranks) != NODES * args.users or len(nodes) != NODES:
-        return f"{len(ranks)} ranks on {len(nodes)} nodes"
+    if len(ranks) != NODES * args.users or len(told) != NODES:
+        return f"{len(ranks)} ranks on {len(told)} nodes"
     if redirected == 0 and not command[0].endswith("world"):
         return "no operation was redirected"
     return ""
 
 
 def main():
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        print("SKIP: making network namespaces needs root and the program ip")
-        return SKIP
     programs, current = [], []
     for word in [*args.programs[1:], "--"]:
         if word == "--":
@@ -103,22 +69,15 @@ def main():
         else:
             current.append(word)
     try:
-        try:
-            build()
-        except subprocess.CalledProcessError as error:
-            print(f"SKIP: this system makes no network namespaces: {error.stderr.strip()}")
-            return SKIP
-        with tempfile.TemporaryDirectory() as folder:
-            with open(f"{folder}/enter", "w") as file:  # what hydra takes for ssh
-                file.write(
-                    "#!/bin/sh\n"
-                    'while [ "${1#-}" != "$1" ]; do shift; done\n'
-                    f'host=$1; shift; exec ip netns exec {mark}-"$host" sh -c "$*"\n'
-                )
-            os.chmod(f"{folder}/enter", 0o755)
-            bad = {" ".join(each): problem for each in programs if (problem := run(folder, each))}
-    finally:
-        tear_down()
+        with tempfile.TemporaryDirectory() as folder, Namespaces(folder) as nodes:
+            bad = {
+                " ".join(each): problem
+                for each in programs
+                if (problem := run(nodes, folder, each))
+            }
+    except NoNamespaces as reason:
+        print(f"SKIP: {reason}")
+        return SKIP
     for program, problem in bad.items():
         print(f"{program}: {problem}")
     return 1 if bad else 0

@@ -7,6 +7,7 @@ prints and writes, also where run() ends early. Times are medians; with is alway
 (`alternate`), since machines are noisy and drift.
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -19,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from hob.namespaces import Namespaces, NoNamespaces
 from hob.run import REMOTE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,12 +38,17 @@ SAME_NODE = {}
 # The like of REMOTE for other MPI libraries.
 OPENMPI_TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
 UCX_TCP = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
+# Network namespaces (namespaces.py), the ranks dealt out evenly; TCP between them.
+NAMESPACES = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_MAX_SAVED": "1000000"}
+NAMESPACES_UCX = {"UCX_TLS": "tcp,sm,self", "UCX_NET_DEVICES": "eth0"}
 SETUPS = {
     "remote": REMOTE,
     "two-nodes": TWO_NODES,
     "node": SAME_NODE,
     "openmpi-tcp": OPENMPI_TCP,
     "ucx-tcp": UCX_TCP,
+    "namespaces": NAMESPACES,
+    "namespaces-ucx": NAMESPACES_UCX,
 }
 
 # The library that serves each family of MPI libraries.
@@ -91,11 +98,11 @@ def mpis():
 class Result:
     """What one run of a program gave: `rows`, the JSON lines on its standard output; `report`,
     Hob's own JSON (None without Hob); `seconds`, start and end of the job included; `figures`, what
-    the program wrote into the files that were asked for."""
+    the program wrote into the files that were asked for; `errors`, its standard error."""
 
-    def __init__(self, rows, report, seconds, output, figures=""):
+    def __init__(self, rows, report, seconds, output, figures="", errors=""):
         self.rows, self.report, self.seconds, self.output = rows, report, seconds, output
-        self.figures = figures
+        self.figures, self.errors = figures, errors
 
     def counters(self):
         """Every counter of the report, summed over ranks."""
@@ -114,13 +121,16 @@ def program(name, mpi="mpich5"):
     return path
 
 
-def _command(path, args, ranks, setup, hob, mpi, json_file):
-    """The command and environment of a job. hob: None for without Hob, else its settings."""
+def _command(path, args, ranks, setup, hob, mpi, json_file, launch=()):
+    """The command and environment of a job. hob: None for without Hob, else its settings. launch: words for the
+    launcher that place the ranks."""
     known = mpis()
     if mpi not in known:
         raise BenchError(f"the MPI library {mpi} was not set up; there are: {', '.join(known)}")
-    command = [known[mpi]["exec"], "-n", str(ranks)]
-    if ranks <= (os.cpu_count() or 1) and mpi in ("mpich4", "mpich5", "abi5"):
+    command = [known[mpi]["exec"], *launch, "-n", str(ranks)]
+    if mpi == "openmpi4":
+        command.append("--oversubscribe")
+    if not launch and ranks <= (os.cpu_count() or 1) and mpi in ("mpich4", "mpich5", "abi5"):
         command += ["-bind-to", "core"]  # ranks spin: two on one core wait for each other's slice
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith("HOB_") and k != "LD_PRELOAD"
@@ -150,6 +160,19 @@ def _read_report(path, command):
         return json.loads(Path(path).read_text())
     except (OSError, ValueError) as fault:
         raise BenchError(f"no report from {' '.join(command)}: {fault}") from fault
+
+
+@contextlib.contextmanager
+def _placed(setup, scratch, ranks):
+    """Words for the launcher that place the ranks as the set-up says, where its variables do not."""
+    if not setup.startswith("namespaces"):
+        yield []
+        return
+    try:
+        with Namespaces(scratch) as nodes:
+            yield nodes.launch(ranks)
+    except NoNamespaces as why:
+        raise BenchError(str(why)) from why
 
 
 def _end(job):
@@ -182,11 +205,14 @@ def run_mpi(
     variables. inputs: {name: content} of files in its directory. figures: pattern of files there
     whose content is wanted."""
     extra = environment or {}
-    with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch,
+        _placed(setup, scratch, ranks) as launch,
+    ):
         for name, content in (inputs or {}).items():
             Path(scratch, name).write_text(content)
         json_file = f"{scratch}/hob.json" if report and hob is not None else None
-        command, environment = _command(path, args, ranks, setup, hob, mpi, json_file)
+        command, environment = _command(path, args, ranks, setup, hob, mpi, json_file, launch)
         environment.update(extra)
         start = time.monotonic()
         # In the scratch directory, so that a ./hob.conf of the user is not read.
@@ -214,7 +240,7 @@ def run_mpi(
         written = _read_report(json_file, command) if json_file else None
         read = [one.read_text() for one in sorted(Path(scratch).glob(figures))] if figures else []
     rows = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-    return Result(rows, written, seconds, out, "".join(read))
+    return Result(rows, written, seconds, out, "".join(read), errors)
 
 
 class GatedJob:

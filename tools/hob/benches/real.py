@@ -1,20 +1,35 @@
 """Other people's programs, plainly and with Hob: the same answers, and how much faster."""
 
 import fnmatch
+import json
 import os
 import shutil
 import statistics
+from dataclasses import dataclass
 from pathlib import Path
 
-from hob.benchlib import BenchError, Progress, alternate, run_mpi
+from hob.benchlib import BenchError, Progress, alternate, machine, run_mpi
 from hob.benchpicture import View
-from hob.realprograms import PROGRAMS
+from hob.real import PROGRAMS
+from hob.real.page import page
+from hob.report.data import Run
 
 NAME = "real"
 HELP = "programs that nobody wrote for Hob, where they are installed: answers compared, ratios"
 
 # What the table shows of Hob's counters.
-COUNTERS = ("gets", "hits_full", "native_gets", "acquires", "receives_in_prq", "ghost_redirected")
+COUNTERS = (
+    "gets",
+    "hits_full",
+    "native_gets",
+    "own_rank",
+    "acquires",
+    "locks_skipped",
+    "receives",
+    "receives_in_prq",
+    "ghost_redirected",
+    "ghost_direct",
+)
 
 VIEWS = (
     View(
@@ -33,8 +48,8 @@ def add_arguments(parser):
         metavar="DIR",
         action="append",
         default=[],
-        help="where built programs lie (searched below DIR); else the PATH. Hob fetches nothing: "
-        "--list says where each comes from",
+        help="where built programs lie (searched below DIR/MPI, as DIR/openmpi4, and below DIR); else the PATH. "
+        "Hob fetches nothing: --list says where each comes from",
     )
     parser.add_argument("--only", metavar="PATTERN", default="*", help="names to run (gdi-*)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each variant, in turn")
@@ -45,95 +60,185 @@ def add_arguments(parser):
         help="with Hob: default, always, or both separated by commas (default: default)",
     )
     parser.add_argument("--list", action="store_true", help="say what is known, and run nothing")
+    parser.add_argument(
+        "--results",
+        metavar="DIR",
+        help="each program's rows are kept there, those of earlier runs too",
+    )
+    parser.add_argument(
+        "--page",
+        metavar="FILE",
+        help="write the page about all programs there, from --results and this run",
+    )
 
 
-def find(name, directories):
-    """The executable, or None."""
-    for directory in directories:
-        for path in sorted(Path(directory).rglob(name)):
+def find(program, directories):
+    """The executable, or None. What lies in DIR/MPI is taken first: the same program may be there for several."""
+    for directory in [*(Path(one, program.mpi) for one in directories), *directories]:
+        for path in sorted(Path(directory).rglob(program.executable)):
             if path.is_file() and os.access(path, os.X_OK):
                 return path
-    found = shutil.which(name)
+    found = shutil.which(program.executable)
     return Path(found) if found else None
 
 
+@dataclass
+class One:
+    """One run: seconds or rate, the time that cannot be beaten, the answer, Hob's report."""
+
+    figure: float
+    best: float | None
+    answer: list
+    run: Run | None
+
+
 def _one(program, path, settings, timeout):
-    """One run: (seconds or rate, answer, counters)."""
-    ghosts = program.ghosts if settings is not None else 0
+    hob = settings is not None
+    nodes = 2 if program.setup.startswith("namespaces") else 1
     done = run_mpi(
         path,
         program.arguments,
-        ranks=program.ranks + ghosts,
+        ranks=program.ranks + (nodes * program.ghosts if hob else 0),
         setup=program.setup,
-        hob=None if settings is None else {**program.settings, **settings},
+        hob={**program.settings, "ghosts": program.ghosts, **settings} if hob else None,
         mpi=program.mpi,
-        report=settings is not None,
+        report=hob,
         timeout=timeout,
-        environment=program.environment,
-        inputs=program.inputs,
-        figures=program.figures,
+        environment={**program.environment, **(program.with_hob if hob else {})},
+        inputs={name: text() if callable(text) else text for name, text in program.inputs.items()},
+        figures=program.figures or program.answer_files,
     )
-    figure = program.figure(done.figures or done.output) if program.seconds else None
-    return figure or done.seconds, program.answer(done.output), done.counters()
+    said = done.output + done.errors + done.figures
+    return One(
+        program.figure(done.figures if program.figures else said) or done.seconds,
+        program.best(said),
+        program.answer(said),
+        Run(done.report) if done.report else None,
+    )
+
+
+def _row(program, mode, runs, plain):
+    """The row of one mode, beside the runs without Hob."""
+    ratio = statistics.median(
+        b.figure / a.figure if program.rate else a.figure / b.figure for a, b in zip(plain, runs)
+    )
+    wanted = plain[0].answer
+    if program.answers and not wanted:
+        raise BenchError(f"no line of its output is an answer: {program.answers}")
+    if any(one.answer != wanted for one in plain):
+        answers = "differ without Hob"
+    elif all(one.answer == wanted for one in runs):
+        answers = "same" if program.answers else "not printed"
+    else:
+        answers = "DIFFERENT"
+    last = runs[-1]
+    over_ideal = [one.figure / one.best for one in runs if one.best]
+    return {
+        "program": program.name,
+        "hob": mode,
+        "plain": statistics.median(one.figure for one in plain),
+        "with_hob": statistics.median(one.figure for one in runs),
+        "ratio": ratio,
+        "over_ideal": statistics.median(over_ideal) if over_ideal else None,
+        "answers": answers,
+        "runs": len(runs),
+        **{name: last.run.counters.get(name) for name in COUNTERS},
+        "dropped_by": ", ".join(f"{call} {times:,}" for call, times, _ in last.run.drops[:3]),
+    }
 
 
 def _run(program, path, modes, args, bench, progress):
+    """Runs a program in each mode; its rows are in `bench` even where a limit cannot be judged."""
     variants = {"plain": lambda: _one(program, path, None, args.timeout)}
     for mode in modes:
         settings = {} if mode == "default" else {"cache": mode, "match": mode}
         variants[mode] = lambda settings=settings: _one(program, path, settings, args.timeout)
-    runs = alternate(variants, args.repeats, progress)
-    wanted = runs["plain"][0][1]
-    for mode in modes:
-        pairs = zip(runs["plain"], runs[mode])
-        ratio = statistics.median((b / a if program.rate else a / b) for (a, *_), (b, *_) in pairs)
-        same = all(answer == wanted for _, answer, _ in runs[mode])
-        counters = runs[mode][-1][2]
-        bench.row(
-            program=program.name,
-            hob=mode,
-            plain=statistics.median(one[0] for one in runs["plain"]),
-            with_hob=statistics.median(one[0] for one in runs[mode]),
-            ratio=ratio,
-            answers=("same" if same else "DIFFERENT") if program.answers else "not printed",
-            **{name: counters.get(name) for name in COUNTERS},
+    repeats = args.repeats if args.quick else max(args.repeats, program.repeats)
+    runs = alternate(variants, repeats, progress)
+    rows = {mode: _row(program, mode, runs[mode], runs["plain"]) for mode in modes}
+    for row in rows.values():
+        bench.row(**row)
+    if "default" in rows:
+        _judge(program, rows, runs, bench)
+    for mode, row in rows.items():
+        if row["answers"] == "DIFFERENT":
+            raise BenchError(f"another answer with Hob ({mode})")
+    return list(rows.values())
+
+
+def _judge(program, rows, runs, bench):
+    row = rows["default"]
+    if program.at_least:
+        bench.at_least(f"{program.name}: plain / Hob", row["ratio"], program.at_least)
+    if program.within and row["over_ideal"]:
+        bench.at_most(f"{program.name}: Hob / ideal", row["over_ideal"], program.within)
+    if program.beside_always and "always" in rows:
+        beside = statistics.median(
+            a.figure / d.figure for a, d in zip(runs["always"], runs["default"])
         )
-        if not same:
-            raise BenchError(f"{program.name}: another answer with Hob ({mode})")
-        if mode == "default" and program.at_least:
-            bench.at_least(f"{program.name}: plain / Hob", ratio, program.at_least)
+        bench.at_least(f"{program.name}: always / default", beside, program.beside_always)
+
+
+def _modes(text):
+    modes = text.split(",")
+    for mode in modes:
+        if mode not in ("default", "always"):
+            raise BenchError(f"--modes {mode}: allowed are default and always")
+    return modes
+
+
+def _keep(directory, program, rows, limits):
+    if directory:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        kept = {"machine": machine(), "rows": rows, "limits": limits}
+        Path(directory, f"{program.name}.json").write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def _kept(directory):
+    """{program: what _keep wrote}."""
+    found = {}
+    for program in PROGRAMS if directory else ():
+        path = Path(directory, f"{program.name}.json")
+        if path.exists():
+            found[program.name] = json.loads(path.read_text())
+    return found
 
 
 def run(args, bench):
     chosen = [one for one in PROGRAMS if fnmatch.fnmatch(one.name, args.only)]
     if not chosen:
         raise BenchError(f"--only {args.only}: there are {', '.join(one.name for one in PROGRAMS)}")
-    modes = args.modes.split(",")
-    for mode in modes:
-        if mode not in ("default", "always"):
-            raise BenchError(f"--modes {mode}: allowed are default and always")
+    modes = _modes(args.modes)
     if args.quick:
         args.repeats = 1
-    found = []
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    found, results, failed = [], _kept(args.results), {}
     for program in chosen:
-        path = find(program.executable, args.programs)
+        path = find(program, args.programs)
         where = path if path else f"not here: {program.executable} from {program.origin}"
         if args.list or not path:
             print(f"{program.name:20} {program.what}; {where}")
         if path and not args.list:
             found.append((program, path))
     progress = Progress(NAME, len(found) * (1 + len(modes)) * args.repeats)
-    failed = []
     for program, path in found:
+        # A program that is judged beside `always` needs it.
+        own_modes = list(dict.fromkeys([*modes, *(["always"] if program.beside_always else [])]))
+        before = len(bench.limits)
         try:
-            _run(program, path, modes, args, bench, progress)
+            rows = _run(program, path, own_modes, args, bench, progress)
+            results[program.name] = {"rows": rows, "limits": bench.limits[before:]}
+            _keep(args.results, program, rows, bench.limits[before:])
         except BenchError as error:
             # One program that cannot be run here must not cost the others' results.
-            failed.append(f"{program.name}: {error}")
+            failed[program.name] = str(error)
     progress.done()
-    for text in failed:
-        print(f"not run to its end: {text}")
+    for name, text in failed.items():
+        print(f"not run to its end: {name}: {text}")
+    if args.page:
+        Path(args.page).write_text(page(PROGRAMS, results, failed, machine()))
     if failed and not bench.rows:
         raise BenchError("none of the programs could be run")
-    if any("another answer" in text for text in failed):
+    if any("another answer" in text for text in failed.values()):
         raise BenchError("a program gave another answer with Hob")

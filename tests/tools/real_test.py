@@ -1,0 +1,210 @@
+"""hob bench real: what is found, how runs are judged, and the page that is written; no MPI program is started."""
+
+import json
+import re
+import tempfile
+import unittest
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import support  # noqa: F401  (finds the package)
+
+from hob import bench
+from hob.benches import real
+from hob.benchlib import SETUPS, BenchError, Result
+from hob.real import PROGRAMS
+from hob.real.page import MECHANISMS
+from hob.real.program import Program
+
+CG = Program(
+    name="cg",
+    origin="somebody/cg at 123",
+    what="gets | waits",
+    mechanism="cache",
+    executable="cg",
+    answers=r"norm +[0-9.]+",
+    seconds=r"time ([0-9.]+)",
+    at_least=3.0,
+    reason="first touches",
+)
+REPORT = {
+    "hob": {},
+    "program": {"ranks": 1},
+    "ranks": [
+        {
+            "counters": {"gets": 1000, "own_rank": 100, "hits_full": 800, "receives": 7},
+            "windows": [
+                {
+                    "id": 0,
+                    "drops": [{"call": "MPI_Barrier", "times": 12, "bytes": 5}],
+                    "counters": {},
+                }
+            ],
+        }
+    ],
+}
+
+
+class Known(unittest.TestCase):
+    def test_each_can_be_run_and_judged(self):
+        names = [program.name for program in PROGRAMS]
+        self.assertEqual(len(names), len(set(names)))
+        for program in PROGRAMS:
+            with self.subTest(program.name):
+                self.assertIn(program.setup, SETUPS)
+                self.assertIn(program.mechanism, MECHANISMS)
+                for pattern in (program.answers, program.seconds, program.ideal):
+                    re.compile(pattern)
+                self.assertEqual(bool(program.within), bool(program.ideal))
+                # Ghosts are placed by nodes.
+                if program.ghosts and program.setup.startswith("namespaces"):
+                    self.assertEqual(program.ranks % 2, 0)
+
+    def test_there_are_twelve_of_eight_origins(self):
+        origins = {
+            re.split("[ ,]", program.origin.removeprefix("Debian "))[0] for program in PROGRAMS
+        }
+        self.assertGreaterEqual(len(PROGRAMS), 12)
+        self.assertGreaterEqual(len(origins), 8)
+
+    def test_inputs_are_made(self):
+        for program in PROGRAMS:
+            for text in program.inputs.values():
+                self.assertTrue(callable(text) or text.endswith("\n"), program.name)
+
+    def test_the_mesh_input_has_a_layer_for_each_rank(self):
+        (fds,) = [program for program in PROGRAMS if program.name == "fds-256-meshes"]
+        ranks = re.findall(r"MPI_PROCESS=(\d)", fds.inputs["meshes.fds"])
+        self.assertEqual(len(ranks), 256)
+        self.assertEqual(sorted(set(ranks)), [str(rank) for rank in range(fds.ranks)])
+        self.assertEqual(ranks, sorted(ranks))
+
+
+class Found(unittest.TestCase):
+    def test_the_one_of_the_mpi_library_first(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for directory in ("a", "openmpi4/x"):
+                path = Path(folder, directory, "cg")
+                path.parent.mkdir(parents=True)
+                path.write_text("#!/bin/sh\n")
+                path.chmod(0o755)
+            self.assertEqual(real.find(CG, [folder]), Path(folder, "a/cg"))
+            other = replace(CG, mpi="openmpi4")
+            self.assertEqual(real.find(other, [folder]), Path(folder, "openmpi4/x/cg"))
+            self.assertIsNone(real.find(replace(CG, executable="none-such"), [folder]))
+
+
+class Runs(unittest.TestCase):
+    def measured(self, program, figures, words=(), answer="norm 1.5", fail=()):
+        """(fault or None, JSON, page, what was asked of run_mpi): figures of the variants by their mode."""
+        asked = []
+
+        def run_mpi(path, arguments, ranks, hob, **more):
+            mode = "plain" if hob is None else hob.get("cache", "default")
+            asked.append((mode, ranks, more))
+            if mode in fail:
+                raise BenchError(f"{mode} did not end\nmore")
+            said = answer if isinstance(answer, str) else answer[mode]
+            output = f"{said}\ntime {figures[mode]}\nideal 2.0\n"
+            return Result([], None if hob is None else REPORT, 9.0, output)
+
+        with tempfile.TemporaryDirectory() as folder:
+            written, page = Path(folder, "real.json"), Path(folder, "page.md")
+            words = ["--json", str(written), "--page", str(page), *words]
+            fault = None
+            with (
+                mock.patch("hob.benches.real.run_mpi", run_mpi),
+                mock.patch("hob.benches.real.find", lambda *_: Path("/bin/true")),
+                mock.patch("hob.benches.real.PROGRAMS", [program]),
+                mock.patch("sys.stdout"),
+                mock.patch("sys.stderr"),
+            ):
+                try:
+                    bench.run_module("real", real, words)
+                except bench.HobError as error:
+                    fault = str(error)
+            result = json.loads(written.read_text()) if written.exists() else None
+            return fault, result, page.read_text() if page.exists() else "", asked
+
+    def test_the_ratio_is_held_against_the_limit(self):
+        fault, result, page, _ = self.measured(CG, {"plain": 8.0, "default": 2.0})
+        self.assertIsNone(fault)
+        (row,) = result["rows"]
+        self.assertEqual((row["ratio"], row["answers"], row["runs"]), (4.0, "same", 3))
+        self.assertTrue(all(limit["ok"] for limit in result["limits"]))
+        self.assertIn("**4.00**", page)
+        self.assertIn("1,000 gets, 900 of them remote, 800 hits; dropped by MPI_Barrier 12", page)
+        self.assertIn("gets \\| waits", page)
+        self.assertNotIn("first touches", page)
+        _, result, page, _ = self.measured(CG, {"plain": 8.0, "default": 4.0})
+        self.assertFalse(result["limits"][0]["ok"])
+        self.assertIn(">= 3 MISSED", page)
+        self.assertIn("first touches", page)
+
+    def test_more_is_better_for_rates(self):
+        _, result, _, _ = self.measured(replace(CG, rate=True), {"plain": 2.0, "default": 8.0})
+        self.assertEqual(result["rows"][0]["ratio"], 4.0)
+
+    def test_another_answer_is_a_fault(self):
+        answers = {"plain": "norm 1.5", "default": "norm 1.25"}
+        fault, result, page, _ = self.measured(CG, {"plain": 8.0, "default": 2.0}, answer=answers)
+        self.assertIn("another answer", fault)
+        self.assertEqual(result["rows"][0]["answers"], "DIFFERENT")
+        self.assertIn("another answer with Hob (default)", page)
+
+    def test_no_answer_is_a_fault(self):
+        fault, _, page, _ = self.measured(CG, {"plain": 8.0, "default": 2.0}, answer="none")
+        self.assertIn("none of the programs could be run", fault)
+        self.assertIn("no line of its output is an answer", page)
+
+    def test_beside_always_runs_both(self):
+        program = replace(CG, at_least=0.0, beside_always=0.97)
+        _, result, page, _ = self.measured(program, {"plain": 8.0, "default": 4.0, "always": 2.0})
+        self.assertEqual([row["hob"] for row in result["rows"]], ["default", "always"])
+        (limit,) = result["limits"]
+        self.assertEqual((limit["value"], limit["ok"]), (0.5, False))
+        self.assertIn("**2.00**, always 4.00", page)
+
+    def test_the_ideal_is_the_programs_own(self):
+        program = replace(CG, at_least=0.0, ideal="ideal ([0-9.]+)", within=1.08)
+        _, result, page, _ = self.measured(program, {"plain": 8.0, "default": 2.1})
+        self.assertEqual(result["rows"][0]["over_ideal"], 1.05)
+        self.assertTrue(result["limits"][0]["ok"])
+        self.assertIn("1.050 of the ideal time", page)
+
+    def test_ghosts_are_started_beside_the_ranks(self):
+        program = replace(CG, ghosts=1, setup="namespaces", with_hob={"A": "1"})
+        _, _, _, asked = self.measured(program, {"plain": 8.0, "default": 2.0})
+        self.assertEqual(
+            {(mode, ranks) for mode, ranks, _ in asked}, {("plain", 2), ("default", 4)}
+        )
+        self.assertTrue(
+            all(("A" in more["environment"]) == (mode != "plain") for mode, _, more in asked)
+        )
+
+    def test_runs_that_a_program_asks_for(self):
+        program = replace(CG, repeats=9)
+        _, result, _, _ = self.measured(program, {"plain": 8.0, "default": 2.0})
+        self.assertEqual(result["rows"][0]["runs"], 9)
+        _, result, _, _ = self.measured(program, {"plain": 8.0, "default": 2.0}, ["--quick"])
+        self.assertEqual(result["rows"][0]["runs"], 1)
+
+    def test_what_was_measured_earlier_is_on_the_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = ["--results", folder]
+            self.measured(CG, {"plain": 8.0, "default": 2.0}, kept)
+            self.assertTrue(Path(folder, "cg.json").exists())
+            figures = {"plain": 8.0, "default": 2.0}
+            fault, _, page, _ = self.measured(CG, figures, kept, fail=("default",))
+            self.assertIn("none of the programs could be run", fault)
+            self.assertIn("**4.00**", page)
+
+    def test_what_could_not_be_run_is_named(self):
+        _, _, page, _ = self.measured(CG, {"plain": 8.0}, fail=("default",))
+        self.assertIn("## Not measured", page)
+        self.assertIn("default did not end", page)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,90 @@
+"""Programs whose one-sided operations wait for targets that compute: ghosts are for them."""
+
+from hob.real import inputs
+from hob.real.program import Program
+
+ENERGIES = r"Total (?:SCF|MP2|CCSD|CCSD\(T\)|DFT) energy *[:=] +-?\d+\.\d{8}"
+TCE_ENERGIES = r"(?:CCSD|CCSD\(T\)) total energy / hartree += +-?\d+\.\d{8}"
+
+# With ghosts Hob serves MPI_Win_allocate, with which Debian's MPICH 4 gives NWChem wrong numbers.
+PLAIN_MEMORY = {"ARMCI_USE_WIN_ALLOCATE": "0"}
+GHOST_MEMORY = {"ARMCI_USE_WIN_ALLOCATE": "1"}
+
+
+def _slb4mpi(balancer, milliseconds):
+    return Program(
+        name=f"slb4mpi-{balancer.replace('_', '-')}-{milliseconds}ms",
+        origin="foxtran/SLB4MPI at edb7ded, with tests/real/drivers/slb4mpi_tasks.cpp",
+        what=f"load balancing: counters under exclusive locks, tasks of {milliseconds} ms",
+        mechanism="ghosts",
+        executable="slb4mpi-tasks",
+        arguments=(balancer, str(6000 // milliseconds), str(milliseconds)),
+        setup="namespaces",
+        ghosts=1,
+        answers=r"tasks done \d+, sum \d+",
+        seconds=r"^seconds ([0-9.]+)",
+        ideal=r" ideal ([0-9.]+)",
+        within=1.08,
+    )
+
+
+def _nwchem(name, what, text, setup, at_least, answers=ENERGIES, reason=""):
+    return Program(
+        name=name,
+        origin="Debian nwchem-mpich",
+        what=f"ARMCI-MPI: get_accumulate, accumulate, counters by fetch_and_op; {what}",
+        mechanism="ghosts",
+        executable="nwchem.mpich",
+        arguments=("water.nw",),
+        mpi="mpich4",
+        setup=setup,
+        environment=PLAIN_MEMORY,
+        with_hob=GHOST_MEMORY,
+        inputs={"water.nw": text},
+        answers=answers,
+        ghosts=1,
+        at_least=at_least,
+        reason=reason,
+    )
+
+
+SCF = inputs.nwchem(6, "6-31g*", "scf", "scf\n direct\n tol2e 1e-9\nend\n")
+CCSDT = inputs.nwchem(1, "cc-pvtz", "ccsd(t)")
+TCE = inputs.nwchem(2, "6-31g*", "tce", "tce\n ccsd(t)\nend\n")
+
+PROGRAMS = [
+    _slb4mpi("dynamic", 5),
+    _slb4mpi("dynamic", 20),
+    _slb4mpi("guided", 5),
+    _slb4mpi("guided", 20),
+    _slb4mpi("work_stealing", 5),
+    _slb4mpi("work_stealing", 20),
+    _nwchem("nwchem-scf-nodes", "direct SCF of 6 waters on two nodes", SCF, "namespaces-ucx", 1.3),
+    _nwchem("nwchem-ccsdt-nodes", "CCSD(T) of water on two nodes", CCSDT, "namespaces-ucx", 1.3),
+    _nwchem("nwchem-scf-node", "direct SCF of 6 waters on one node", SCF, "node", 1.3),
+    _nwchem("nwchem-ccsdt-node", "CCSD(T) of water on one node", CCSDT, "node", 1.3),
+    _nwchem(
+        "nwchem-tce-nodes",
+        "TCE CCSD(T) of 2 waters on two nodes, tasks under 1 ms",
+        TCE,
+        "namespaces-ucx",
+        0.97,
+        TCE_ENERGIES,
+        "tasks are shorter than what a ghost saves",
+    ),
+    Program(
+        name="nwchem-ccsdt-no-ghosts",
+        origin="Debian nwchem-mpich",
+        what="ARMCI-MPI on one node, no ghosts",
+        mechanism="none",
+        executable="nwchem.mpich",
+        arguments=("water.nw",),
+        mpi="mpich4",
+        setup="node",
+        environment=PLAIN_MEMORY,
+        inputs={"water.nw": inputs.nwchem(1, "cc-pvdz", "ccsd(t)")},
+        answers=ENERGIES,
+        at_least=0.97,
+        reason="on one node, origins serve themselves",
+    ),
+]

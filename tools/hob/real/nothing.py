@@ -1,0 +1,90 @@
+"""Programs that have nothing to gain: what Hob costs them."""
+
+from hob.real import inputs
+from hob.real.program import Program
+
+# What is to be told apart is less than a run differs from the next.
+REPEATS = 9
+
+
+def _nothing(name, origin, what, executable, **more):
+    return Program(
+        name=name,
+        origin=origin,
+        what=what,
+        mechanism="none",
+        executable=executable,
+        repeats=REPEATS,
+        at_least=0.97,
+        reason="nothing to gain: few messages, short queues",
+        **more,
+    )
+
+
+PROGRAMS = [
+    _nothing(
+        "lammps-melt",
+        "Debian lammps",
+        "halo exchanges of a few messages",
+        "lmp",
+        arguments=("-in", "in.melt"),
+        mpi="openmpi4",
+        setup="node",
+        inputs={"in.melt": inputs.MELT},
+        answers=r"^ +\d+ +[-+.0-9e]+ +[-+.0-9e]+ +[-+.0-9e]+ +[-+.0-9e]+ +[-+.0-9e]+ *$",
+        seconds=r"^Loop time of ([0-9.]+)",
+    ),
+    _nothing(
+        "osu-mbw-mr-mpich",
+        "OSU micro-benchmarks (forresti/osu-micro-benchmarks at 993f966)",
+        "windows of 64 messages of 1 to 128 bytes, as fast as they go",
+        "osu_mbw_mr",
+        mpi="mpich4",
+        setup="node",
+        # The sizes up to 128 B; one of them takes a thousandth of a second.
+        seconds=r"^(?:1|2|4|8|16|32|64|128) +[0-9.]+ +([0-9.]+)",
+        rate=True,
+    ),
+    _nothing(
+        "minife",
+        "Mantevo/miniFE at c79e0f7, ref",
+        "finite elements: halo exchanges and dot products",
+        "miniFE.x",
+        arguments=("nx=60", "ny=60", "nz=60"),
+        mpi="mpich4",
+        setup="node",
+        answers=r"Final Resid Norm: [-+.0-9e]+",
+    ),
+    _nothing(
+        "hypre-ij",
+        "hypre-space/hypre at 0854739e5, its test driver ij",
+        "algebraic multigrid: many small exchanges",
+        "ij",
+        arguments=("-n", "60", "60", "60", "-P", "2", "1", "1"),
+        mpi="mpich4",
+        setup="node",
+        answers=r"^(?:Iterations = \d+|Final Relative Residual Norm = [-+.0-9e]+)",
+    ),
+    _nothing(
+        "hpcc",
+        "Debian hpcc",
+        "HPL, PTRANS, RandomAccess, FFT: large messages and bursts of small ones",
+        "hpcc",
+        mpi="openmpi4",
+        setup="node",
+        inputs={"hpccinf.txt": inputs.hpcc},
+        answers=r"^.*(?:PASSED|FAILED|[Ss]uccess=\d|Node\(s\) with error +\d+.*)$",
+        answer_files="hpccoutf.txt",
+    ),
+    _nothing(
+        "osu-mbw-mr-openmpi",
+        "OSU micro-benchmarks (forresti/osu-micro-benchmarks at 993f966)",
+        "windows of 64 messages of 1 to 128 bytes, as fast as they go",
+        "osu_mbw_mr",
+        mpi="openmpi4",
+        setup="node",
+        # The sizes up to 128 B; one of them takes a thousandth of a second.
+        seconds=r"^(?:1|2|4|8|16|32|64|128) +[0-9.]+ +([0-9.]+)",
+        rate=True,
+    ),
+]
