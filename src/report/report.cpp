@@ -114,11 +114,10 @@ std::string rank_json(const RankFacts& facts) {
 std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks) {
   ordered_json json;
   json["hob"] = {{"version", run.version}, {"abi", run.abi}, {"mpi", run.mpi}};
-  json["program"] = {{"command", run.command},
-                     {"ranks", run.ranks},
-                     {"nodes", run.nodes},
-                     {"start", iso_time(run.started)},
-                     {"seconds", run.seconds}};
+  json["program"] = {{"command", run.command}, {"ranks", run.ranks},
+                     {"nodes", run.nodes},     {"start", iso_time(run.started)},
+                     {"seconds", run.seconds}, {"complete", run.complete}};
+  if (run.nodes == 0) json["program"].erase("nodes");
   ordered_json settings = ordered_json::object();
   for (const auto& s : run.settings) settings[s.key] = {{"value", s.value}, {"from", s.from}};
   json["settings"] = std::move(settings);

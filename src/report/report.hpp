@@ -69,8 +69,9 @@ struct RunFacts {
   std::string version, abi, mpi;
   std::vector<std::string> command;
   int ranks = 0;
-  int nodes = 0;
-  double started = 0;  ///< seconds since the Unix epoch
+  int nodes = 0;         ///< 0: not known
+  bool complete = true;  ///< false: the run had not ended, and other ranks were not asked
+  double started = 0;    ///< seconds since the Unix epoch
   double seconds = 0;
   struct Setting {
     std::string key, value, from;

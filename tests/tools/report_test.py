@@ -231,6 +231,21 @@ class Numbers(unittest.TestCase):
         checked(text)
         self.assertRegex(text, "readahead.*0 B.*4 KiB.*trips and bytes")
 
+    def test_a_run_that_was_cut_off_says_so(self):
+        whole = sample.report(ranks=2)
+        document = {**whole, "program": {**whole["program"], "complete": False}}
+        document["ranks"] = document["ranks"][:1]
+        del document["program"]["nodes"]
+        document["ranks"][0]["windows"][0]["counters"]["saved_ns"] = 4_000_000_000
+        run = Run(document)
+        told = " ".join(findings(run))
+        self.assertIn("had not ended", told)
+        self.assertIn("2 ranks ran for", told)
+        self.assertNotIn("had not ended", " ".join(findings(Run(whole))))
+        # What one rank saved is not shared out among those that told nothing.
+        self.assertEqual(run.saved_seconds, 4.0)
+        checked(page(run))
+
     def test_findings_tell_of_ghosts(self):
         text = " ".join(findings(Run(sample.report(ghosts=2))))
         for part in ("2 ghosts did 1,800 operations", "25% of the time", "got no ghost"):

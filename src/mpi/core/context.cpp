@@ -11,12 +11,25 @@ Context& context() {
   return *process;
 }
 
+namespace {
+
+std::mutex& lock_of_notes() {
+  static auto* const lock = new std::mutex;
+  return *lock;
+}
+
+}  // namespace
+
 void note(std::string sentence) {
-  static std::mutex lock;
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(lock_of_notes());
   auto& notes = context().notes;
   if (std::find(notes.begin(), notes.end(), sentence) == notes.end())
     notes.push_back(std::move(sentence));
+}
+
+std::vector<std::string> all_notes() {
+  const std::lock_guard guard(lock_of_notes());
+  return context().notes;
 }
 
 std::string output_path(const std::string& configured) {

@@ -30,6 +30,9 @@ Context& context();
 /// Adds a sentence to the report, once. Thread safe.
 void note(std::string sentence);
 
+/// What was noted until now. Thread safe.
+std::vector<std::string> all_notes();
+
 /// Where this job writes what the settings name: a job that another one began (MPI_Comm_spawn, or a
 /// launcher called by a program) has the same settings, and must not write over the other's files.
 std::string output_path(const std::string& configured);

@@ -16,6 +16,7 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/progress/ucx_closing.hpp"
+#include "mpi/report/interim.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -152,6 +153,11 @@ int on_Finalize() {
   }
   const ucx::Finalizing closing;
   return real::Finalize();
+}
+
+int on_Abort(MPI_Comm comm, int errorcode) {
+  write_last_report();
+  return real::Abort(comm, errorcode);
 }
 
 int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {

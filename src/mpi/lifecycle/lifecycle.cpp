@@ -21,6 +21,7 @@
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/progress.hpp"
+#include "mpi/report/interim.hpp"
 #include "mpi/report/report.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/tracing.hpp"
@@ -135,6 +136,7 @@ void start(int thread_level, bool world, bool any_thread) {
   if (!process.settings.off) p2p::start();
   active = !process.settings.off;
   if (active) start_tracing();
+  if (active) begin_interim_reports();
   // With several threads inside MPI, one may learn something in a call that began before another
   // one's first get.
   if (active && (many_threads || tracing || world_is_smaller)) stay_awake();
@@ -142,6 +144,7 @@ void start(int thread_level, bool world, bool any_thread) {
 
 void finish() {
   Context& process = context();
+  end_interim_reports();
   p2p::finish();
   stop_tracing();
   dismiss_ghosts();

@@ -14,6 +14,7 @@
 #include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
+#include "mpi/report/interim.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace hob::mpi::p2p {
@@ -310,6 +311,7 @@ int start_natively(Call& call, MPI_Request* request) {
 }  // namespace
 
 int receive(const Buffer& buffer, const Wanted& wanted, MPI_Status* status) {
+  report_if_due();
   Call call{buffer, wanted, std::unique_lock(gate), nullptr};
   settle_express();
   call.channel = channel_of(wanted.comm);
@@ -339,6 +341,7 @@ int receive(const Buffer& buffer, const Wanted& wanted, MPI_Status* status) {
 }
 
 int start_receive(const Buffer& buffer, const Wanted& wanted, MPI_Request* request) {
+  report_if_due();
   Call call{buffer, wanted, std::unique_lock(gate), nullptr};
   settle_express();
   call.channel = channel_of(wanted.comm);

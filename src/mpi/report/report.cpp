@@ -1,79 +1,24 @@
 #include "mpi/report/report.hpp"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <vector>
 
-#include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/report/facts.hpp"
 #include "mpi/report/registry.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {
 namespace {
-
-std::uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t total = 0, resident = 0;
-  file >> total >> resident;
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-std::vector<std::string> command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
-
-report::Counters named(const std::vector<std::uint64_t>& values) {
-  report::Counters counters;
-  const auto infos = all_counters();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    counters.values.push_back({infos[i].name, values[i]});
-  return counters;
-}
-
-report::RankFacts rank_facts(const std::vector<std::uint64_t>& values) {
-  const Context& process = context();
-  report::RankFacts facts;
-  facts.rank = process.rank;
-  facts.host = process.host;
-  facts.memory_bytes = resident_bytes();
-  facts.counters = named(values);
-  for (const ReportPart& part : report_parts()) {
-    if (!part.section) continue;
-    auto section = part.section();
-    if (!section.is_null()) facts.sections.emplace_back(part.name, std::move(section));
-  }
-  facts.notes = process.notes;
-  return facts;
-}
-
-report::RunFacts run_facts(int nodes) {
-  const Context& process = context();
-  report::RunFacts facts;
-  facts.version = HOB_VERSION;
-  facts.abi = HOB_FAMILY;
-  facts.mpi = process.mpi_version;
-  facts.command = command_line();
-  facts.ranks = process.size;
-  facts.nodes = nodes;
-  facts.started = process.started;
-  facts.seconds = seconds_since_epoch() - process.started;
-  for (const auto& row : settings::table())
-    facts.settings.push_back({std::string(row.key), process.settings.value(row.key),
-                              std::string(name_of(process.settings.origin(row.key)))});
-  return facts;
-}
 
 /// What one rank gives in one round: the root's counts and displacements are of type int.
 constexpr std::size_t kSlice = 16384;  // B
@@ -101,15 +46,6 @@ std::vector<std::string> gather(const std::string& text) {
                       static_cast<std::size_t>(lengths[i]));
   }
   return texts;
-}
-
-/// Whether the JSON is there; says so if not.
-bool save(const std::string& path, const std::string& text) {
-  const std::string error = report::save(path, text);
-  if (!error.empty())
-    std::fprintf(stderr, "hob: cannot write '%s' (setting json): %s\n", path.c_str(),
-                 error.c_str());
-  return error.empty();
 }
 
 /// Notes of all ranks as one text per rank, a line each.
@@ -154,7 +90,7 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
   const auto run = run_facts(static_cast<int>(distinct_lines(hosts).size()));
   if (json) {
     const auto ranks = gather(report::rank_json(facts));
-    if (process.rank == 0) json = save(path, report::run_json(run, ranks));
+    if (process.rank == 0) json = save_json(path, report::run_json(run, ranks));
   }
   if (!summary || process.rank != 0) return;
   std::fputs(report::summary(run, sentences(named(sums)), notes).c_str(), stderr);
@@ -172,8 +108,8 @@ void report_alone(report::RankFacts facts) {
   run.ranks = 1;
   const std::string path = output_path(process.settings.json);
   if (!path.empty())
-    save(process.rank == 0 ? path : fmt::format("{}.{}", path, process.rank),
-         report::run_json(run, {report::rank_json(facts)}));
+    save_json(process.rank == 0 ? path : fmt::format("{}.{}", path, process.rank),
+              report::run_json(run, {report::rank_json(facts)}));
   if (process.settings.report == "summary" && process.rank == 0) {
     facts.notes.insert(facts.notes.begin(),
                        "this program uses sessions only: the numbers are those of one process");
@@ -185,7 +121,7 @@ void report_alone(report::RankFacts facts) {
 
 void write_reports() try {
   const std::vector<std::uint64_t> values = counter_values();
-  const report::RankFacts facts = rank_facts(values);
+  const report::RankFacts facts = rank_facts(values, true);
   if (context().world)
     report_world(facts, values);
   else

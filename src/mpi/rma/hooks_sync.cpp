@@ -7,6 +7,7 @@
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/report/interim.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
@@ -73,6 +74,7 @@ int acquire_and_close(const char* name, MPI_Win win, Call call, Otherwise otherw
     result = otherwise();
   note_acquire(name);
   if (window && window->cached) window->cached->epoch_closed(kAll, result == MPI_SUCCESS);
+  report_if_due();
   return result;
 }
 
@@ -86,6 +88,7 @@ int unlock(const char* name, MPI_Win win, int target, Call call, Otherwise other
   int result = MPI_SUCCESS;
   if (wait_for_targets(*window, target, false, result, call)) note_acquire(name);
   if (window->cached) window->cached->epoch_closed(target, result == MPI_SUCCESS);
+  report_if_due();
   return result;
 }
 
@@ -106,6 +109,7 @@ int flush(const char* name, MPI_Win win, int target, bool local, Call call, Othe
                                      [&](Backend& backend) { return call(backend, token.local); });
   if (told) note_acquire(name);
   if (cached) cached->after_flush(target, token, result == MPI_SUCCESS);
+  report_if_due();
   return result;
 }
 

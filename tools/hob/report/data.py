@@ -122,6 +122,8 @@ class Run:
         self.ranks = document.get("ranks") or []
         self.rank_count = self.program.get("ranks", len(self.ranks))
         self.seconds = self.program.get("seconds")
+        # Else it had not ended when rank 0 wrote what it alone knew.
+        self.complete = self.program.get("complete", True)
         self.counters = add_counters(rank.get("counters") for rank in self.ranks)
         self.memory = [rank.get("memory_bytes", 0) for rank in self.ranks]
         self.cache_memory = [
@@ -182,18 +184,18 @@ class Run:
     @property
     def saved_seconds(self):
         """What a rank saved by gets answered from the cache, by Hob's own estimate; 0: none made."""
-        return self.cache.get("saved_ns", 0) * 1e-9 / max(self.rank_count, 1)
+        return self.cache.get("saved_ns", 0) * 1e-9 / max(len(self.ranks), 1)
 
     @property
     def match_saved_seconds(self):
         """Likewise, by searches of long queues that Hob did in the library's place."""
         total = sum(queue.counters.get("saved_ns", 0) for queue in self.queues)
-        return total * 1e-9 / max(self.rank_count, 1)
+        return total * 1e-9 / max(len(self.ranks), 1)
 
     @property
     def late_seconds(self):
         """What a rank waited for targets that did not attend to its operations."""
-        return self.cache.get("late_ns", 0) * 1e-9 / max(self.rank_count, 1)
+        return self.cache.get("late_ns", 0) * 1e-9 / max(len(self.ranks), 1)
 
     @property
     def hits(self):

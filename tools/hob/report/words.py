@@ -194,6 +194,10 @@ def findings(run):
     if not run.ranks:
         out.append("No rank wrote its counters: the program did not reach MPI_Finalize.")
         return out
+    if not run.complete:
+        out.append(
+            "The run had not ended when this was written: the numbers are those of rank 0 until then."
+        )
     out += cache_findings(run) + ghost_findings(run) + matching_findings(run)
     cached = spread(run.cache_memory)
     if cached[2]:

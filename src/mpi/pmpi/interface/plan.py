@@ -157,7 +157,7 @@ CALLS.add(
     "hook local registers",
 )
 CALLS.add("Grequest_start", "hook registers")
-CALLS.add("Abort", "local whole_world")
+CALLS.add("Abort", "hook local whole_world")
 # What depends on no other process.
 CALLS.add(
     """

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -102,7 +103,12 @@ ordered_json section() {
   if (!ghost_client) return {};
   ordered_json json = own_json();
   const GhostWorld& world = ghost_client->world;
-  if (!speaks_for_ghosts(world)) return json;
+  // A report before the end of the run: what a ghost did is told when it has ended.
+  const bool ended =
+      std::all_of(world.statuses.begin(), world.statuses.end(), [](const GhostStatus* status) {
+        return status->closed.load(std::memory_order_acquire) != 0;
+      });
+  if (!ended || !speaks_for_ghosts(world)) return json;
   json["ghosts"] = ordered_json::array();
   for (std::size_t g = 0; g < world.statuses.size(); ++g)
     json["ghosts"].push_back(json_of(g, *world.statuses[g]));

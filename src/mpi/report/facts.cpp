@@ -1,0 +1,82 @@
+#include "mpi/report/facts.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/report/registry.hpp"
+
+namespace hob::mpi {
+namespace {
+
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+report::Counters named(const std::vector<std::uint64_t>& values) {
+  report::Counters counters;
+  const auto infos = all_counters();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    counters.values.push_back({infos[i].name, values[i]});
+  return counters;
+}
+
+report::RankFacts rank_facts(const std::vector<std::uint64_t>& values, bool sections) {
+  const Context& process = context();
+  report::RankFacts facts;
+  facts.rank = process.rank;
+  facts.host = process.host;
+  facts.memory_bytes = resident_bytes();
+  facts.counters = named(values);
+  for (const ReportPart& part : report_parts()) {
+    if (!sections || !part.section) continue;
+    auto section = part.section();
+    if (!section.is_null()) facts.sections.emplace_back(part.name, std::move(section));
+  }
+  facts.notes = all_notes();
+  return facts;
+}
+
+report::RunFacts run_facts(int nodes) {
+  const Context& process = context();
+  report::RunFacts facts;
+  facts.version = HOB_VERSION;
+  facts.abi = HOB_FAMILY;
+  facts.mpi = process.mpi_version;
+  facts.command = command_line();
+  facts.ranks = process.size;
+  facts.nodes = nodes;
+  facts.started = process.started;
+  facts.seconds = seconds_since_epoch() - process.started;
+  for (const auto& row : settings::table())
+    facts.settings.push_back({std::string(row.key), process.settings.value(row.key),
+                              std::string(name_of(process.settings.origin(row.key)))});
+  return facts;
+}
+
+bool save_json(const std::string& path, const std::string& text) {
+  const std::string error = report::save(path, text);
+  if (!error.empty())
+    std::fprintf(stderr, "hob: cannot write '%s' (setting json): %s\n", path.c_str(),
+                 error.c_str());
+  return error.empty();
+}
+
+}  // namespace hob::mpi

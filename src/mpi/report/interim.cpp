@@ -1,0 +1,77 @@
+#include "mpi/report/interim.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "mpi/core/context.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/report/facts.hpp"
+#include "mpi/report/registry.hpp"
+#include "report/report.hpp"
+
+namespace hob::mpi {
+namespace {
+
+pid_t writer = 0;  // not its children, which inherit the handler of the exit
+
+constexpr double kFirst = 1;  // s
+
+/// Soon at first, since many jobs are short; each time twice as long after, up to what is set.
+void set_next() {
+  static double wait = kFirst;
+  const double most = context().settings.json_every;
+  if (most <= 0) return;
+  interim_report_due.store(
+      ticks() + static_cast<std::uint64_t>(std::min(wait, most) * 1e9 * ticks_per_nanosecond()),
+      std::memory_order_relaxed);
+  wait = std::min(2 * wait, most);
+}
+
+// In the middle of a call, locks of Hob's may be held.
+void write_on_exit() {
+  if (depth != 0) return;
+  const DepthGuard guard;
+  write_last_report();
+}
+
+}  // namespace
+
+void begin_interim_reports() {
+  if (context().rank != 0 || context().settings.json.empty()) return;
+  writer = ::getpid();
+  std::atexit(write_on_exit);
+  set_next();
+}
+
+void end_interim_reports() {
+  writer = 0;
+  interim_report_due.store(UINT64_MAX, std::memory_order_relaxed);
+}
+
+void write_last_report() {
+  if (writer == ::getpid()) write_interim_report();
+}
+
+void write_interim_report() try {
+  static std::mutex writing;
+  const std::unique_lock alone(writing, std::try_to_lock);
+  if (!alone) return;  // another thread does
+  interim_report_due.store(UINT64_MAX, std::memory_order_relaxed);
+  report::RunFacts run = run_facts(context().one_node ? 1 : 0);
+  run.complete = false;
+  // Others may be changing what the parts say beside their counters.
+  const report::RankFacts facts = rank_facts(counter_values(), !many_threads);
+  save_json(output_path(context().settings.json),
+            report::run_json(run, {report::rank_json(facts)}));
+  set_next();
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "hob: no report before the end: %s\n", error.what());
+}
+
+}  // namespace hob::mpi
