@@ -171,20 +171,26 @@ int main(int c, char** v) {
         )
 
     def test_in_a_slurm_job_the_protocol_is_the_librarys(self):
-        srun = "#!/bin/sh\necho 'MPI plugin types are...' >&2\nprintf '\\tnone\\n\\tpmi2\\n\\tpmix\\n' >&2\n"
+        srun = "#!/bin/sh\necho 'MPI plugin types are...' >&2\nprintf '\\tnone\\n\\tpmi2\\n\\tpmix\\n\\tcray_shasta\\n' >&2\n"
         with tempfile.TemporaryDirectory() as scratch:
             Path(scratch, "srun").write_text(srun)
             Path(scratch, "srun").chmod(0o755)
             job = {"PATH": f"{scratch}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
-            for family, wanted in (("mpich", "pmi2"), ("openmpi", "pmix"), ("abi", "pmi2")):
+            for family, library, wanted in (
+                ("mpich", "libmpi.so.12", "pmi2"),
+                ("mpich", "libmpi_gnu_123.so.12", "cray_shasta"),
+                ("openmpi", "libmpi.so.40", "pmix"),
+                ("abi", "libmpi_abi.so.1", "pmi2"),
+            ):
+                use = {"family": family, "mpi": f"/opt/lib/{library}"}
                 with mock.patch.dict(os.environ, job):
                     os.environ.pop("SLURM_MPI_TYPE", None)
-                    self.assertEqual(find_launcher({"family": family}), ["srun", f"--mpi={wanted}"])
+                    self.assertEqual(find_launcher(use), ["srun", f"--mpi={wanted}"])
                     os.environ["SLURM_MPI_TYPE"] = "none"
-                    self.assertEqual(find_launcher({"family": family}), ["srun"])
+                    self.assertEqual(find_launcher(use), ["srun"])
             Path(scratch, "srun").write_text("#!/bin/sh\necho none\n")
             with mock.patch.dict(os.environ, job):
-                self.assertEqual(find_launcher({"family": "mpich"}), ["srun"])
+                self.assertEqual(find_launcher({"family": "mpich", "mpi": ""}), ["srun"])
 
     def test_no_program(self):
         status, _, err = hob("run", "-n", "2")

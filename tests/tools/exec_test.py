@@ -78,6 +78,23 @@ class Family(unittest.TestCase):
         )
         self.assertEqual(which(self.directory / "user")["family"], mpi["family"])
 
+    def test_of_cray_mpich(self):
+        """Its library has a name for each compiler; this one has nothing but the name."""
+        (self.directory / "mpi.c").write_text("int MPI_Init(void) { return 0; }\n")
+        (self.directory / "init.c").write_text(
+            "int MPI_Init(void); int main(void){ return MPI_Init(); }\n"
+        )
+        for name in ("cray", "gnu_123", "intel"):
+            with self.subTest(name):
+                library = self.directory / f"libmpi_{name}.so.12"
+                words = ["-shared", self.directory / "mpi.c", f"-Wl,-soname,{library.name}"]
+                subprocess.run(["cc", *words, "-o", library], check=True)
+                program = self.directory / f"on-{name}"
+                words = [self.directory / "init.c", library, "-Wl,-rpath,$ORIGIN"]
+                subprocess.run(["cc", *words, "-o", program], check=True)
+                found = which(program)
+                self.assertEqual((found["family"], found["mpi"]), ("mpich", str(library)))
+
     def test_of_python_comes_from_the_launcher(self):
         for name, mpi in mpis().items():
             if mpi["family"] == "abi":

@@ -184,8 +184,10 @@ bool is_pmpi_tool(const std::string& path) {
 
 std::string family_of(const std::string& soname) {
   if (soname.starts_with("libmpi_abi.so")) return "abi";
-  for (const auto* prefix : {"libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12"})
+  for (const auto* prefix : {"libmpi.so.12", "libmpich.so.12"})
     if (soname.starts_with(prefix)) return "mpich";
+  // Cray MPICH has one for each compiler: libmpi_cray.so.12, libmpi_gnu_123.so.12, ...
+  if (soname.starts_with("libmpi_") && soname.find(".so.12") != std::string::npos) return "mpich";
   if (soname.starts_with("libmpi.so.40")) return "openmpi";
   return {};
 }

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -161,21 +162,28 @@ def _candidates(use):
     yield from (Path(found) for found in map(shutil.which, names) if found)
 
 
-def slurm_mpi(family):
+def slurm_mpi(use):
     """srun's option for the protocol that an MPI library speaks, where this Slurm has it: [] else, or
     where the user has chosen."""
     if os.environ.get("SLURM_MPI_TYPE"):
         return []
     done = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, check=False)
     offered = (done.stdout + done.stderr).replace(",", " ").split()
-    protocol = "pmix" if family == "openmpi" else "pmi2"
+    if use["family"] == "openmpi":
+        protocol = "pmix"
+    elif re.match(
+        r"libmpi_\w+\.so\.12", Path(use["mpi"] or "").name
+    ):  # Cray MPICH, see mpi_use.cpp
+        protocol = "cray_shasta"
+    else:
+        protocol = "pmi2"
     return [f"--mpi={protocol}"] if protocol in offered else []
 
 
 def find_launcher(use):
     """The launcher for a program whose MPI is `use` (see which_mpi)."""
     if os.environ.get("SLURM_JOB_ID") and shutil.which("srun"):
-        return ["srun", *slurm_mpi(use["family"])]
+        return ["srun", *slurm_mpi(use)]
     if not use["family"]:
         raise HobError(f"{use['why']}; or say --launcher")
     for path in _candidates(use):
