@@ -149,6 +149,22 @@ class Matching(unittest.TestCase):
                     part["histograms"][name]["counts"] = [0, 5000, 100]
         self.assertEqual(advise(run)[2].verdict, "no use")
 
+    def test_says_where_receives_were_not_counted(self):
+        run = with_counters(gets=1)
+        self.assertIn("receives no messages", " ".join(advise(run)[2].reasons))
+        run.notes = ["Receives were left to the MPI library, for a reason."]
+        self.assertEqual(advise(run)[2].reasons, run.notes)
+
+    def test_over_libfabric_receives_are_left_alone(self):
+        program = BIN / "mpich5" / "fds-proxy"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        words = ("-n", 2, "--remote", program, "--depth", 64, "--steps", 1)
+        status, out, err = hob("advise", *words)
+        self.assertEqual(status, 0, err)
+        self.assertIn("Receives were left to the MPI library", out)
+        self.assertNotIn("receives no messages", out)
+
 
 class Command(unittest.TestCase):
     def test_reads_a_report(self):

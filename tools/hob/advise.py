@@ -180,7 +180,8 @@ def advise_matching(run):
             deep += sum(counts[DEEP.bit_length() :])
             spent += _search_seconds(counts)
     if not searches:
-        return Advice("message matching", "no use", ["The program receives no messages."])
+        left = [note for note in run.notes if note.startswith("Receives were left")]
+        return Advice("message matching", "no use", left or ["The program receives no messages."])
     reason = (
         f"{share(deep, searches)} of {quantity(searches)} searches would go deeper than {DEEP} "
         "entries in a plain list."

@@ -1,6 +1,7 @@
 #include "mpi/p2p/channel.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstring>
 #include <new>
@@ -76,6 +77,15 @@ bool strangers_in([[maybe_unused]] MPI_Comm comm, [[maybe_unused]] bool inter) {
 #endif
 }
 
+/// Once in a process: nobody is to conclude from missing counts that the program receives nothing.
+void note_left_alone() {
+  static std::atomic<bool> noted{false};
+  if (noted.exchange(true)) return;
+  note(
+      "Receives were left to the MPI library, and not counted, since it does not communicate over "
+      "UCX here (match=always takes them over).");
+}
+
 /// The program promised not to use a wildcard, so the library may refuse Hob's.
 bool forbids_wildcards(MPI_Comm comm) {
   MPI_Info info = MPI_INFO_NULL;
@@ -105,6 +115,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   asks_source = ucx_unseen();
   has_strangers = strangers_in(handle, inter != 0);
   read_hints();
+  if (matcher().mode == Matcher::Mode::automatic && asks_source && among_others) note_left_alone();
 }
 
 bool Channel::takes_over() const {
