@@ -1,7 +1,7 @@
 """Slurm itself: a controller and two nodes on this machine, started for the test and ended with it.
 
-srun, sbatch and salloc with hob exec and hob run, with ghosts, MPICH and Open MPI. Slurm starts tasks as
-root only, so it is skipped for others, and where Slurm or munge is not installed or its daemons do not start."""
+srun, sbatch and salloc with hob exec and hob run, with ghosts, MPICH and Open MPI; and every line with one of
+them that README.md and docs/ tell a user to type. Slurm starts tasks as root only, so it is skipped for others, and where Slurm or munge is not installed or its daemons do not start."""
 
 import json
 import os
@@ -15,11 +15,23 @@ import time
 import unittest
 from pathlib import Path
 
-from support import BIN, ROOT, clean_environment, mpis
+from support import BIN, BUILD, ROOT, clean_environment, mpis
+
+from lines_test import pages, typed_lines
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 NODES = ("n1", "n2")
 LCC = ("--rmat", "8", "8")
+# The size of this cluster in place of that of the lines.
+SIZES = (
+    (r"-N 4\b", "-N 2"),
+    (r"--ntasks-per-node=128\b", "--ntasks-per-node=2"),
+    (r"--ntasks-per-node=129\b", "--ntasks-per-node=3"),
+    (r"-n 512\b", "-n 4"),
+    (r"\./app( input)?$", "./app " + " ".join(LCC)),
+    (r"^sbatch\b", "sbatch -W -o job.out"),
+    (r"^srun (?!-N)", "srun -n 2 "),
+)
 # How far each library goes without Hob where the two nodes are one machine: family, protocol, nodes, ranks.
 # Open MPI makes no windows between such nodes; Open MPI 5 starts no third rank under Slurm 22.05.
 LIBRARIES = (("mpich", "pmi2", 2, 4), ("openmpi", "pmix", 1, 2))
@@ -285,6 +297,30 @@ class Slurm(unittest.TestCase):
         script.write_text(f"#!/bin/sh\n{line}\n")
         self.good("sbatch", "-W", "-N2", "-n", 4, "-o", home / "job.out", script)
         self.judged(home / "job.json", (home / "job.out").read_text(), plain, 4)
+
+    def test_lines_of_the_pages(self):
+        home = self.cluster.home
+        install = ["cmake", "--install", BUILD, "--prefix", home / "hob"]
+        subprocess.run(install, check=True, capture_output=True)
+        (home / "job.sh").write_text(f"#!/bin/sh\nsrun --mpi=pmi2 hob exec ./app {' '.join(LCC)}\n")
+        path = f"{home}/hob/bin:{os.environ['PATH']}"
+        lines = {line for page in pages() for line in typed_lines(page)}
+        lines = [line for line in lines if re.match(r"(srun|sbatch|salloc)\b", line)]
+        lines = [line for line in lines if "apptainer" not in line]
+        self.assertGreater(len(lines), 3)
+        for line in sorted(lines):
+            self.need("pmix" if "pmix" in line else "pmi2")
+            shutil.copy(self.lcc("openmpi" if "pmix" in line else "mpich"), home / "app")
+            for pattern, replacement in SIZES:
+                line = re.sub(pattern, replacement, line)
+            with self.subTest(line):
+                out, err = self.good("sh", "-c", line, HOME=str(home), PATH=path)
+                if line.startswith("sbatch"):
+                    out = err = (home / "job.out").read_text()
+                answer(out)
+                self.assertEqual(err.count("remote gets,"), 1, err)
+                if "--ghosts" in line:
+                    self.assertRegex(out, r"\b4 ranks")
 
     def test_the_wrong_protocol_is_named(self):
         lcc = self.lcc("mpich")
