@@ -169,7 +169,7 @@ def _placed(setup, scratch, ranks):
         yield []
         return
     try:
-        with Namespaces(scratch) as nodes:
+        with Namespaces(scratch, own_cores=True) as nodes:
             yield nodes.launch(ranks)
     except NoNamespaces as why:
         raise BenchError(str(why)) from why

@@ -16,14 +16,19 @@ class Namespaces:
     """A context: the nodes exist inside it. Its names carry the process id, so that several can stand beside each
     other."""
 
-    def __init__(self, folder):
-        """`folder` keeps the script that the launcher takes for ssh."""
+    def __init__(self, folder, own_cores=False):
+        """`folder` keeps the script that the launcher takes for ssh. own_cores: each node has its share of the
+        machine's cores, as nodes have; else the system places processes on any."""
         number = os.getpid() % 200 + 20
         self.mark = f"hob{os.getpid() % 100000}"
         self.bridge = f"{self.mark}b"
         self.subnet = f"10.213.{number}"
         self.hosts = [f"{self.subnet}.{node + 10}" for node in range(NODES)]
         self.script = f"{folder}/enter"
+        cores = sorted(os.sched_getaffinity(0))
+        self.cores = {}
+        if own_cores and len(cores) >= NODES:
+            self.cores = {host: cores[node::NODES] for node, host in enumerate(self.hosts)}
 
     def __enter__(self):
         if os.geteuid() != 0 or not shutil.which("ip"):
@@ -36,11 +41,12 @@ class Namespaces:
                 f"this system makes no network namespaces: {error.stderr.strip()}"
             ) from error
         with open(self.script, "w") as file:
-            file.write(
-                "#!/bin/sh\n"
-                'while [ "${1#-}" != "$1" ]; do shift; done\n'
-                f'host=$1; shift; exec ip netns exec {self.mark}-"$host" sh -c "$*"\n'
-            )
+            file.write('#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\n')
+            for host, cores in self.cores.items():
+                file.write(
+                    f'[ "$1" != {host} ] || taskset -p -c {",".join(map(str, cores))} $$ >/dev/null\n'
+                )
+            file.write(f'host=$1; shift; exec ip netns exec {self.mark}-"$host" sh -c "$*"\n')
         os.chmod(self.script, 0o755)
         return self
 

@@ -69,6 +69,7 @@ PROGRAMS = [
         mechanism="cache",
         executable="cgsolve_rma",
         arguments=("14", "20"),
+        seconds=r"^\d+, \d+, \d+, [-+.0-9e]+, ([0-9.]+),",
         at_least=3.0,
     ),
     _ddstore(
