@@ -1,5 +1,5 @@
-/* A program that may not reach MPI_Finalize: it gets, or accumulates, until the file of its report is there, and then ends as its
- * argument says: kill, exit, abort, finish. */
+/* A program that may not reach MPI_Finalize: it gets, or accumulates, until the file of its report
+ * is there, and then ends as its argument says: kill, exit, abort, finish. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@ import generate  # noqa: E402
 CALLS = """
 Init Finalize Abort Barrier Comm_rank Comm_free Comm_create_keyval Grequest_start Lookup_name
 Get Get_c Put Fetch_and_op Win_flush Win_test Win_free
-Recv Irecv Isend Iprobe Bcast Ibcast Parrived
+Recv Irecv Isend Iprobe Bcast Ibcast Allreduce Parrived
 Wait Waitall Testsome Request_free
 """.split()
 

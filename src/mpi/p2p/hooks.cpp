@@ -12,6 +12,7 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/request.hpp"
+#include "mpi/rma/validation.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -68,6 +69,7 @@ int end_of(MPI_Comm* comm, int (*end)(MPI_Comm*)) {
   if (!comm) return end(comm);
   const MPI_Comm before = *comm;
   const bool kept = p2p::about_to_go(before);
+  forget_communicator(before);
   const int error = end(comm);
   if (kept && error == MPI_SUCCESS) p2p::gone(before);
   return error;

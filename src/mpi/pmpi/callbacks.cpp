@@ -27,12 +27,14 @@
 
 namespace hob::mpi {
 
-ProgramGuard::ProgramGuard() : depth_(depth) {
-  if (depth_ < kExclusive) depth = 0;
+ProgramGuard::ProgramGuard() : depth_(depth), unserved_(unserved_callback) {
+  unserved_callback = depth_ >= kExclusive;
+  if (!unserved_callback) depth = 0;
 }
 
 ProgramGuard::~ProgramGuard() {
   depth = depth_;
+  unserved_callback = unserved_;
   if (depth_ >= kExclusive) note_acquire("a callback");
 }
 

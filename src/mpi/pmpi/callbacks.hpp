@@ -17,6 +17,7 @@ class ProgramGuard {
 
  private:
   int depth_;
+  bool unserved_;
 };
 
 }  // namespace hob::mpi

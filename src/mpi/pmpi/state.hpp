@@ -24,6 +24,10 @@ inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 /// functions that the library calls meanwhile cannot be served (callbacks.hpp).
 inline constexpr int kExclusive = 1 << 16;
 
+/// This thread is in a function of the program's whose calls go to the library alone
+/// (callbacks.hpp).
+inline thread_local bool unserved_callback __attribute__((tls_model("initial-exec"))) = false;
+
 /// Who called the wrapper that registers a function of the program's (plan.py, registers): the
 /// address says whether a Fortran binding did. Of this thread, until its hook has read it.
 inline thread_local const void* registrar __attribute__((tls_model("initial-exec"))) = nullptr;

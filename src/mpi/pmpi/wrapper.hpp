@@ -65,14 +65,19 @@ inline bool idle() {
   return nothing_cached() && parts_under_way.load(std::memory_order_relaxed) == 0 && !many_threads;
 }
 
-/// `call` is a literal: its name as in the standard.
-inline void note_acquire(const char* call) {
-  if (nothing_cached()) return;
+/// One acquire more. Returns how many there were before. `call` is a literal: its name as in the
+/// standard.
+inline std::uint64_t count_acquire(const char* call) {
   last_acquire.store(call, std::memory_order_relaxed);
-  if (many_threads)
-    acquires.fetch_add(1, std::memory_order_relaxed);
-  else
-    acquires.store(acquires.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (many_threads) return acquires.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t before = acquires.load(std::memory_order_relaxed);
+  acquires.store(before + 1, std::memory_order_relaxed);
+  return before;
+}
+
+/// The same, where anything depends on it.
+inline void note_acquire(const char* call) {
+  if (!nothing_cached()) count_acquire(call);
 }
 
 /// Around a call from which the process may learn: an exception that an error handler of the

@@ -8,6 +8,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/interim.hpp"
+#include "mpi/rma/validation.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
@@ -143,20 +144,32 @@ int on_Win_complete(MPI_Win win) {
 
 int on_Win_post(MPI_Group group, int assert, MPI_Win win) {
   return acquire(
-      "MPI_Win_post", win, [&](Backend& backend) { return backend.post(group, assert); },
+      "MPI_Win_post", win,
+      [&](Backend& backend) {
+        if (Window* window = find_window(win)) note_exposure(*window, true);
+        return backend.post(group, assert);
+      },
       [&] { return real::Win_post(group, assert, win); });
 }
 
 int on_Win_wait(MPI_Win win) {
   return acquire(
-      "MPI_Win_wait", win, [](Backend& backend) { return backend.wait(); },
+      "MPI_Win_wait", win,
+      [&](Backend& backend) {
+        const int result = backend.wait();
+        if (Window* window = find_window(win)) note_exposure(*window, false);
+        return result;
+      },
       [&] { return real::Win_wait(win); });
 }
 
 int on_Win_test(MPI_Win win, int* flag) {
   Window* window = find_window(win);
   const int result = window ? window->backend->test(flag) : real::Win_test(win, flag);
-  if (*flag) note_acquire("MPI_Win_test");
+  if (*flag) {
+    if (window) note_exposure(*window, false);
+    note_acquire("MPI_Win_test");
+  }
   return result;
 }
 

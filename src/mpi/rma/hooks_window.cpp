@@ -5,6 +5,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/ghost/ghost_window.hpp"
 #include "mpi/rma/registration.hpp"
+#include "mpi/rma/validation.hpp"
 #include "mpi/rma/window.hpp"
 #include "mpi/rma/window_info.hpp"
 #include "mpi/rma/window_report.hpp"
@@ -71,6 +72,7 @@ int on_Win_free(MPI_Win* win) {
   const auto window = remove_window(*win);
   if (window) {
     window->backend->closing();
+    end_validation(*window);
     char name[MPI_MAX_OBJECT_NAME] = {};
     int length = 0;
     real::Win_get_name(*win, name, &length);
@@ -103,6 +105,7 @@ bool shared_query(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* unit, void* b
 
 int on_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
   MPI_Aint unit = 1;
+  show_to_neighbours(win);
   if (!shared_query(win, rank, size, &unit, baseptr))
     return real::Win_shared_query(win, rank, size, disp_unit, baseptr);
   *disp_unit = static_cast<int>(unit);
@@ -112,6 +115,7 @@ int on_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, v
 #if HOB_HAS_LARGE_COUNT
 int on_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit,
                           void* baseptr) {
+  show_to_neighbours(win);
   if (shared_query(win, rank, size, disp_unit, baseptr)) return MPI_SUCCESS;
   return real::Win_shared_query_c(win, rank, size, disp_unit, baseptr);
 }

@@ -17,6 +17,7 @@
 #include "mpi/rma/backend/native_backend.hpp"
 #include "mpi/rma/cache/node_log.hpp"
 #include "mpi/rma/cache/tracing.hpp"
+#include "mpi/rma/validation.hpp"
 #include "mpi/rma/window_info.hpp"
 
 namespace hob::mpi {
@@ -118,24 +119,22 @@ void share_with_node(Window& window, MPI_Comm comm) {
 }
 
 /// Says which memory a window shows, and what its members think of its info: one process may find
-/// out that memory is aliased or that a word is wrong, and all have to know. `share`: all members
-/// would share what they fetch.
+/// out that memory is aliased or that a word is wrong, and all have to know.
 std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& window,
                                          const AskedMode& asked, ExposedSizes& exposed,
-                                         bool& aliased, bool& share) {
+                                         WindowAnswers& answers) {
   auto units = std::make_unique<DisplacementUnits>();
   if (spec.ghosts) {
     if (!asked.mode) end_for_bad_mode(asked.word, window.rank);
     units->learn(std::move(spec.ghosts->units));
-    share = false;
+    answers.share = answers.validate = false;
     return units;
   }
   // Also where nothing is cached: others of the window may have been asked for something else.
-  const int rejecting_rank =
-      units->exchange(spec.displacement_unit, static_cast<std::uint64_t>(spec.bytes), exposed,
-                      aliased, share, !asked.mode, spec.comm);
-  if (rejecting_rank >= 0) {
-    if (rejecting_rank == window.rank) print_bad_mode(asked.word);
+  answers.rejects = !asked.mode;
+  units->exchange(spec.displacement_unit, answers, exposed, spec.comm);
+  if (answers.rejecting_rank >= 0) {
+    if (answers.rejecting_rank == window.rank) print_bad_mode(asked.word);
     real::Barrier(spec.comm);
     real::Abort(spec.comm, 2);
   }
@@ -176,15 +175,19 @@ void register_window(const WindowSpec& spec) {
   window->base = spec.base;
   window->bytes = static_cast<std::uint64_t>(spec.bytes);
   const AskedMode asked = mode_for(spec.info);
-  bool aliased = spec.aliased;
-  bool share = shares_with_node(spec.kind, asked.mode);
+  WindowAnswers answers{.bytes = window->bytes,
+                        .aliased = spec.aliased,
+                        .share = shares_with_node(spec.kind, asked.mode),
+                        .validate = may_validate(*window, asked.mode),
+                        .number = next_validation_number()};
   auto exposed = std::make_unique<ExposedSizes>();  // unknown where ghosts serve
-  auto units = agree(spec, *window, asked, *exposed, aliased, share);
-  if (aliased) expect_aliases();
+  auto units = agree(spec, *window, asked, *exposed, answers);
+  if (answers.aliased) expect_aliases();
   if (asked.mode != Mode::off && window->size > 1)
     start_caching(*window, *asked.mode, std::move(units), std::move(exposed));
-  if (share) share_with_node(*window, spec.comm);
-  add_window(std::move(window));
+  if (answers.share) share_with_node(*window, spec.comm);
+  Window& added = *add_window(std::move(window));
+  if (answers.validate && !answers.share) start_validation(added, answers.number, spec.comm);
 }
 
 }  // namespace hob::mpi

@@ -10,6 +10,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/validation.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -120,6 +121,8 @@ Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Backe
   real::Comm_rank(comm, &rank);
   real::Comm_size(comm, &size);
 }
+
+Window::~Window() = default;
 
 int next_window_id() { return windows().next_id.fetch_add(1, std::memory_order_relaxed); }
 

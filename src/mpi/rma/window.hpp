@@ -20,6 +20,8 @@
 
 namespace hob::mpi {
 
+struct Validation;
+
 enum class WindowKind : std::uint8_t { create, allocate, shared, dynamic };
 const char* name_of(WindowKind kind);
 
@@ -30,6 +32,7 @@ int next_window_id();
 class Window {
  public:
   Window(MPI_Win handle, WindowKind kind, MPI_Comm comm, std::unique_ptr<Backend> backend);
+  ~Window();
 
   MPI_Win handle;
   WindowKind kind;
@@ -42,9 +45,10 @@ class Window {
   std::unique_ptr<CachedGets> cached;       ///< null: nothing of this window is cached
   std::string why_not_cached;
 
-  const void* base = nullptr;  ///< of this process's memory; null for dynamic windows
-  std::string name;            ///< set by the program
-  Outstanding atomic_results;  ///< when they arrive, the process may learn from them
+  std::unique_ptr<Validation> validation;  ///< null: nothing of it outlives an acquire
+  const void* base = nullptr;              ///< of this process's memory; null for dynamic windows
+  std::string name;                        ///< set by the program
+  Outstanding atomic_results;              ///< when they arrive, the process may learn from them
   Outstanding aliased_writes;  ///< to memory that other windows of this process may show as well
 
   OperationCounts issued;

@@ -14,6 +14,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/registry.hpp"
+#include "mpi/rma/validation.hpp"
 #include "mpi/rma/window.hpp"
 #include "report/report.hpp"
 
@@ -93,6 +94,13 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return cache_of(w).adjustment_count; }},
     {{"invalidations", "times", "Times that the whole cache was dropped."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).invalidations; }},
+    {{"kept", "calls",
+      "Collective calls after which what was fetched was kept, at least of some targets: nobody "
+      "had "
+      "written to them."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).kept; }},
+    {{"kept_hits", "gets", "Of the hits: of bytes fetched before such a call."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).kept_hits; }},
     {{"own_writes", "calls", "Own writes and atomics that dropped what they overlap."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).own_writes; }},
     {{"ahead_gets", "gets", "Gets of blocks: more was fetched than was asked for."},
@@ -324,6 +332,11 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
      }},
     {{"acquires", "times", "Moments at which the process may have learned of others' writes."},
      [](const Process&) -> std::uint64_t { return acquires.load(std::memory_order_relaxed); }},
+    {{"validations", "calls",
+      "Collective calls in which the members of windows told each other who was written to."},
+     [](const Process&) -> std::uint64_t { return validation_costs().told; }},
+    {{"validation_ns", "ns", "Time that this took beyond barriers, whose place it took."},
+     [](const Process&) -> std::uint64_t { return validation_costs().nanoseconds; }},
 });
 constexpr auto kProcessCounterInfos = report::infos_of(kProcessCounters);
 

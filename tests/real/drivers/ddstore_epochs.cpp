@@ -1,10 +1,12 @@
-// Epochs of training over ORNL's DDStore: in every epoch each rank fetches its share of a new permutation of all
-// samples, as PyTorch's DistributedSampler deals them out. DDStore is used as it is; its header has the gets.
+// Epochs of training over ORNL's DDStore: in every epoch each rank fetches its share of a new
+// permutation of all samples, as PyTorch's DistributedSampler deals them out. DDStore is used as it
+// is; its header has the gets.
 //
 //   ddstore-epochs [samples=4000] [bytes=3072] [epochs=20] [step=0] [nocheck=0]
 //
-// step=N: an allreduce after each N samples, as of gradients. nocheck=1: locks promise MPI_MODE_NOCHECK, which the
-// program may, since nobody locks exclusively; DDStore itself promises nothing.
+// step=N: an allreduce after each N samples, as of gradients. nocheck=1: locks promise
+// MPI_MODE_NOCHECK, which the program may, since nobody locks exclusively; DDStore itself promises
+// nothing.
 #include <mpi.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Tasks of known length under SLB4MPI's load balancers: its own example, with work that takes the core in place of
-// its sleep, and tasks that grow, so that an equal share of them is not an equal share of the work.
+// Tasks of known length under SLB4MPI's load balancers: its own example, with work that takes the
+// core in place of its sleep, and tasks that grow, so that an equal share of them is not an equal
+// share of the work.
 //
 //   slb4mpi-tasks BALANCER [tasks=200] [milliseconds=5]
 #include <mpi.h>

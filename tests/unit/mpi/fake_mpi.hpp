@@ -43,6 +43,9 @@ void fail(const std::string& name, int error, int times = 1, int skip = 0);
 /// or callbacks of the program do meanwhile.
 void during(const std::string& name, std::function<void()> happens);
 
+/// Changes the result of each MPI_Allreduce: what the others say beside this process.
+void others_say(std::function<void(void* result)> change);
+
 /// Requests made from now on are complete after this many tests (0: from the start).
 void hold_requests(int tests);
 

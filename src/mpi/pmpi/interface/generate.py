@@ -146,6 +146,8 @@ def step_aside(call):
         test = f"only_counted(win, &QuietWindow::{row.counted}) || pass_through()"
     elif row.everywhere:
         test = "!active"
+    elif row.joint:
+        test = "pass_through() && (!active || !unserved_callback)"
     elif row.timed:
         test = "asleep_untimed()"
     else:
@@ -193,6 +195,9 @@ def with_hob(call):
             f"  const bool acquires = nothing_cached() || requests::may_be_acquire({row.completes});"
         )
         acquire = f"if (acquires) {{ {acquire} }}"
+    if row.joint and acquire:
+        lines.append("  JointAcquire joint(comm);")
+        acquire = f'joint.end("{call.name}");'
     if acquire:
         lines.append("  AcquireIfUnwound acquire;")
     target = f"on_{call.hook}({call.arguments})" if call.hook else call.native
@@ -418,6 +423,7 @@ def main():
             '#include "mpi/progress/progress.hpp"',
             '#include "mpi/pmpi/real.hpp"',
             '#include "mpi/requests/request.hpp"',
+            '#include "mpi/rma/joint_acquire.hpp"',
             '#include "mpi/pmpi/wrapper.hpp"',
             "using namespace hob::mpi;",
             'extern "C" {',

@@ -39,6 +39,9 @@ class Row:
     everywhere: bool = False
     # Of these, Hob must see it when it is no longer active, too: memory that it gave out is freed.
     always: bool = False
+    # Every member waits for every other: in it, they may tell each other who wrote (rma/validation.hpp).
+    # Hob must see it wherever the program makes it, since all members have to do the same.
+    joint: bool = False
     # Its pointers may be null by mistake, which is the library's to say.
     checked: bool = False
     # Wrapped though it takes none of WRAPPED_KINDS.
@@ -130,6 +133,15 @@ CALLS.add(
     "hook decides patient",
 )
 CALLS.add("Type_free", "hook decides patient everywhere")
+# In which all members of a communicator wait for all others.
+CALLS.add("Barrier", "hook decides joint")
+CALLS.add(
+    """
+    Allreduce Allgather Allgatherv Alltoall Alltoallv Alltoallw Reduce_scatter
+    Reduce_scatter_block
+    """,
+    "joint",
+)
 # Memory that ghosts can reach.
 CALLS.add("Alloc_mem", "hook local")
 CALLS.add("Free_mem", "hook local everywhere always")

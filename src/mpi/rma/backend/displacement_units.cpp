@@ -1,31 +1,35 @@
 #include "mpi/rma/backend/displacement_units.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi {
 
-int DisplacementUnits::exchange(std::int64_t own, std::uint64_t bytes, ExposedSizes& exposed,
-                                bool& flag, bool& all, bool rejects, MPI_Comm comm) {
+void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, ExposedSizes& exposed,
+                                 MPI_Comm comm) {
   int rank = 0, size = 0;
   real::Comm_rank(comm, &rank);
   real::Comm_size(comm, &size);
-  const auto signed_bytes = static_cast<std::int64_t>(bytes);
-  std::int64_t bounds[7] = {own,  -own,         flag,         rejects ? size - rank : 0,
-                            !all, signed_bytes, -signed_bytes};
-  real::Allreduce(MPI_IN_PLACE, bounds, 7, MPI_INT64_T, MPI_MAX, comm);
-  exposed.gather(bytes, static_cast<std::uint64_t>(-bounds[6]),
-                 static_cast<std::uint64_t>(bounds[5]), comm);
-  flag = bounds[2] != 0;
-  all = bounds[4] == 0;
+  const auto bytes = static_cast<std::int64_t>(answers.bytes);
+  enum { unit, least_unit, aliased, rejects, unshared, most, least, unvalidated, number, count };
+  std::array<std::int64_t, count> largest{
+      own,   -own,   answers.aliased,   answers.rejects ? size - rank : 0,        !answers.share,
+      bytes, -bytes, !answers.validate, static_cast<std::int64_t>(answers.number)};
+  real::Allreduce(MPI_IN_PLACE, largest.data(), count, MPI_INT64_T, MPI_MAX, comm);
+  exposed.gather(answers.bytes, static_cast<std::uint64_t>(-largest[least]),
+                 static_cast<std::uint64_t>(largest[most]), comm);
+  answers.aliased = largest[aliased] != 0;
+  answers.share = largest[unshared] == 0;
+  answers.validate = largest[unvalidated] == 0;
+  answers.number = static_cast<std::uint64_t>(largest[number]);
+  answers.rejecting_rank = largest[rejects] == 0 ? -1 : size - static_cast<int>(largest[rejects]);
   common_ = own;
-  const int rejecting_rank = bounds[3] == 0 ? -1 : size - static_cast<int>(bounds[3]);
-  if (bounds[0] == -bounds[1]) return rejecting_rank;
+  if (largest[unit] == -largest[least_unit]) return;
   each_.resize(static_cast<std::size_t>(size));
   real::Allgather(&own, 1, MPI_INT64_T, each_.data(), 1, MPI_INT64_T, comm);
-  return rejecting_rank;
 }
 
 void DisplacementUnits::learn(std::vector<int> each) {

@@ -10,16 +10,23 @@
 
 namespace hob::mpi {
 
+/// What each process of a window says of it when it is made, and what all of them know afterwards.
+struct WindowAnswers {
+  std::uint64_t bytes = 0;   ///< of this process's memory that the window shows; stays its own
+  bool aliased = false;      ///< another window may show the same: of one process, then of all
+  bool share = false;        ///< ranks of a node share what they fetch: if all say so
+  bool validate = false;     ///< copies may outlive collective calls: if all say so
+  std::uint64_t number = 0;  ///< a proposal for the window's number; then the largest of them
+  bool rejects = false;      ///< this process rejects the window; stays its own
+  int rejecting_rank = -1;   ///< the lowest that does, or -1
+};
+
 /// Displacement units of all targets. One number if they are equal, which they nearly always are.
 class DisplacementUnits {
  public:
   /// What the processes of a window tell each other when it is made. Collective over `comm`,
-  /// through the MPI library. `flag`: true in one process is true in all of them afterwards.
-  /// `all`: false in one process is false in all of them. `rejects`: this process rejects the
-  /// window; returns the lowest rank that does, or -1. `bytes`: of this process's memory that the
-  /// window shows; `exposed` has those of all of them afterwards.
-  int exchange(std::int64_t own, std::uint64_t bytes, ExposedSizes& exposed, bool& flag, bool& all,
-               bool rejects, MPI_Comm comm);
+  /// through the MPI library. `exposed` has the exposed sizes of all of them afterwards.
+  void exchange(std::int64_t own, WindowAnswers& answers, ExposedSizes& exposed, MPI_Comm comm);
   /// Where all units are known already; not empty.
   void learn(std::vector<int> each);
   std::int64_t of(int target) const {

@@ -98,7 +98,7 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
 
 /// Whether bytes that were fetched ahead are too old to be asked for the first time.
 bool CachedGets::old_ahead(const cache::Lookup& hit) const {
-  return ahead_ && mode() == Mode::automatic && ahead_->guard.due(1, hit.fetched, ticks());
+  return ahead_ && mode() == Mode::automatic && ahead_->guard.due(1, known_at(hit), ticks());
 }
 
 /// Fetches the block of a hit again, since it is old and these bytes of it were not asked for
@@ -188,7 +188,7 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
   if (!wanted.contiguous_at_origin(get)) return false;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic && hit.available == wanted.size &&
-      (poll_guard_.due(1, hit.fetched, now) || (hit.first && old_ahead(hit))))
+      (poll_guard_.due(1, known_at(hit), now) || (hit.first && old_ahead(hit))))
     return false;
   const std::array<cache::Part, 2> parts = cache_->parts(wanted.key, wanted.size);
   for (const cache::Part& part : parts)

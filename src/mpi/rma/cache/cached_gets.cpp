@@ -64,7 +64,8 @@ TargetState& CachedGets::target(int rank) {
     if (slept_ && issued_.any()) coherence_.assume_write(added);
     if (sharing_.on()) added.near = sharing_.near(rank);
   });
-  if (HOB_UNLIKELY(lacking)) slept_ = true;  // its writes are not noted where they are looked for
+  if (HOB_UNLIKELY(lacking))
+    slept_ = unseen_writes_ = true;  // its writes are not noted where they are looked for
   return t;
 }
 
@@ -233,7 +234,7 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     // Polling by request needs no flush, which is where a copy ends in mode strict.
     const bool again =
         hit.kind == cache::Hit::full && (mode() == Mode::automatic || mode() == Mode::strict) &&
-        (poll_guard_.due(hit.consecutive, hit.fetched, ticks()) || (hit.first && old_ahead(hit)));
+        (poll_guard_.due(hit.consecutive, known_at(hit), ticks()) || (hit.first && old_ahead(hit)));
     if (wanted.remote && hit.kind == cache::Hit::full && !again &&
         serve_request(get, t, wanted, hit, request))
       return MPI_SUCCESS;
@@ -315,7 +316,7 @@ int CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted
   const Layout& origin = *wanted.origin;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic &&
-      HOB_UNLIKELY(poll_guard_.due(hit.consecutive, hit.fetched, now)) && !settled) {
+      HOB_UNLIKELY(poll_guard_.due(hit.consecutive, known_at(hit), now)) && !settled) {
     poll_guard_.begin(now);
     return refetch(
         get, t,
@@ -326,6 +327,7 @@ int CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted
   else
     unpack(origin, get.buffer, hit.data, wanted.size);
   ++t.hits;
+  if (hit.fetched < kept_at_) ++stats_.kept_hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
   return MPI_SUCCESS;

@@ -2,6 +2,7 @@
 // docs/developers/cache.md).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,6 +29,7 @@
 #include "mpi/rma/cache/target_state.hpp"
 #include "mpi/rma/cache/verifier.hpp"
 #include "report/trace.hpp"
+#include "validation/changes.hpp"
 
 namespace hob::mpi {
 
@@ -115,6 +117,25 @@ class CachedGets final : private RequestOwner {
   /// A write or atomic was given to the library for this target.
   void note_write(int target);
 
+  // kept_copies.cpp: copies that outlive a collective call, since nobody wrote
+
+  /// From now on, all writes of this process to the window are seen: Hob does not sleep while the
+  /// window lives. Before its first operation.
+  void watch_writes();
+
+  /// Adds to `changes` what this process has written to the window, known to its members as
+  /// `window`, since the last call, and what may be under way. Before a call that tells others.
+  void tell_writes(std::uint64_t window, validation::Changes& changes);
+
+  /// Whether copies that outlive collective calls are worth `cost` ticks for each that tells of
+  /// writes: they have saved more, or nobody knows yet.
+  bool gains_by_keeping(std::uint64_t cost);
+
+  /// `changes` is what all members have written before they made the collective call that was this
+  /// process's acquire after number `before`: everything else is still true.
+  void keep_unchanged(std::uint64_t window, const validation::Changes& changes,
+                      std::uint64_t before);
+
   /// HOB_Invalidate, or an own write to memory that other windows may show too.
   void drop_all();
   void drop_target(int target);
@@ -183,6 +204,8 @@ class CachedGets final : private RequestOwner {
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
   bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted);
   bool old_ahead(const cache::Lookup& hit) const;
+  /// When bytes were fetched, or the members of the window last said that nobody had written them.
+  std::uint64_t known_at(const cache::Lookup& hit) const { return std::max(hit.fetched, kept_at_); }
   bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
                    const cache::Lookup& hit);
   template <class Reserve>
@@ -230,8 +253,9 @@ class CachedGets final : private RequestOwner {
   Coherence coherence_;
   /// Writes may be outstanding that were not seen, since Hob slept (wrapper.hpp).
   bool slept_ = true;
-  bool awake_ = false;       ///< this is a reason not to sleep
-  bool left_alone_ = false;  ///< every target is bypassed, those not yet used too
+  bool unseen_writes_ = false;  ///< some really may: it was written to, or there was no memory
+  bool awake_ = false;          ///< this is a reason not to sleep
+  bool left_alone_ = false;     ///< every target is bypassed, those not yet used too
   TargetTable targets_;
   GetsUnderWay under_way_;
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
@@ -246,6 +270,15 @@ class CachedGets final : private RequestOwner {
   Verifier verifier_;
   std::unique_ptr<Ahead> ahead_;  ///< null: nothing is fetched ahead
   RequestWatch* watch_;           ///< deletes itself
+
+  // kept_copies.cpp
+  bool told_unseen_ = false;   ///< unseen_writes_, when others were told last
+  std::uint64_t kept_at_ = 0;  ///< when copies outlived an acquire last; 0: not since a drop
+  std::uint64_t judged_kept_hits_ = 0;
+  std::uint64_t judged_gets_ = 0;
+  double kept_credit_ = 0;  ///< ticks saved by kept copies less those spent for them
+  std::uint32_t keeping_trials_ = 0;
+  bool keeping_gains_ = false;  ///< the last answer of gains_by_keeping()
 
   GetStats stats_;
 };

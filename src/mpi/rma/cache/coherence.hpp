@@ -35,6 +35,13 @@ class Coherence {
     return true;
   }
 
+  /// Whether nothing that was fetched is waiting to be dropped for an acquire up to number `count`.
+  bool applied(std::uint64_t count) const { return applied_ == count; }
+  /// The acquire after number `count`, up to which all were applied, ends nobody's life.
+  void pass_over(std::uint64_t count) {
+    if (applied_ == count) applied_ = count + 1;
+  }
+
   /// A write or atomic is given to the library for this target.
   void note_write(TargetState& target) {
     target.written = ++writes_;

@@ -235,7 +235,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
       if (small && !large) savings_.trip(last_mpi_ - token.started);
     }
     targets_.each(settle);
-    if (!token.local) slept_ = false;
+    if (!token.local) slept_ = unseen_writes_ = false;
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode() == Mode::strict) end_strict_epoch();
@@ -253,7 +253,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded) {
     close(target(rank));
   } else {
     targets_.each(close);
-    slept_ = false;
+    slept_ = unseen_writes_ = false;
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode() == Mode::strict) end_strict_epoch();

@@ -43,6 +43,8 @@ struct GetStats {
   std::uint64_t ahead_refetches = 0;    ///< of these, blocks that were old when first asked for
   std::uint64_t ahead_changed = 0;      ///< of these, the bytes had changed
   std::uint64_t progress_calls = 0;     ///< times that MPI was entered for progress' sake
+  std::uint64_t kept = 0;               ///< acquires after which copies were kept
+  std::uint64_t kept_hits = 0;          ///< hits on copies fetched before such an acquire
 };
 
 }  // namespace hob::mpi

@@ -22,7 +22,8 @@ void CachedGets::wake_up() {
   awake_ = true;
   wake();
   slept_ = true;
-  if (issued_.any()) targets_.each([&](TargetState& t) { coherence_.assume_write(t); });
+  unseen_writes_ = issued_.any();
+  if (unseen_writes_) targets_.each([&](TargetState& t) { coherence_.assume_write(t); });
 }
 
 /// Lets Hob sleep again, when nothing of this window is under way and nothing will be looked up.
@@ -51,6 +52,7 @@ void CachedGets::drop_for_acquire() {
 
 void CachedGets::drop_everything() {
   cache_->drop_all();
+  kept_at_ = 0;
   if (ahead_) ahead_->readahead.on_drop();
   coherence_.doubts.doubt_all();
   ++stats_.invalidations;

@@ -8,15 +8,14 @@
 
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/cache/target_profile.hpp"
+#include "validation/write_marks.hpp"
 
 namespace hob::mpi {
 
-struct TargetState {
+struct TargetState : validation::WriteMarks {
   std::vector<std::uint32_t> pending;  ///< gets under way that the cache wants, by their index
   std::uint64_t gets = 0;              ///< given to the library since the last flush of any kind
-  std::uint64_t written = 0;           ///< number of the last write or atomic given to it
-  std::uint64_t assumed = 0;           ///< the last of them that was not seen, but may have been
-  std::uint64_t settled = 0;           ///< writes up to this number are complete
+  std::uint64_t assumed = 0;           ///< the last write that was not seen, but may have been
   std::uint64_t hits = 0;              ///< served from the cache
   std::uint64_t flushed_hits = 0;      ///< of these, before the last flush
   std::uint32_t completing = 0;        ///< threads between before_flush and after_flush of it
@@ -28,7 +27,6 @@ struct TargetState {
   std::uint64_t floor_doubts = 0;
   std::uint64_t doubted = 0;  ///< its mark for Doubts
 
-  bool writing() const { return written > settled; }
   bool hits_to_flush() const { return hits != flushed_hits; }
 };
 
@@ -62,6 +60,15 @@ class TargetTable {
     for (auto& [_, state] : used_) act(state);
     act(spare_);
   }
+
+  /// act(int rank, TargetState&) for each that was used and has a state of its own.
+  template <class Act>
+  void each_used(Act act) {
+    for (auto& [rank, state] : used_) act(rank, state);
+  }
+
+  /// What targets share for which there was no memory.
+  TargetState& spare() { return spare_; }
 
   std::size_t size() const { return used_.size(); }
   std::uint64_t memory_bytes() const {

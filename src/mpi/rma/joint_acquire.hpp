@@ -1,0 +1,45 @@
+// Collective calls in which the members tell each other who wrote (validation.hpp).
+#pragma once
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/state.hpp"
+#include "validation/changes.hpp"
+
+namespace hob::mpi {
+
+/// Around a collective call of the program in which every member of the communicator waits for all
+/// others. Throws OutOfMemory.
+class JointAcquire {
+ public:
+  /// Before the call: tells, where it is due. Collective over `comm`, if it is an intracommunicator
+  /// whose members have windows with copies that may outlive the call.
+  explicit JointAcquire(MPI_Comm comm) : comm_(comm) {
+    if (HOB_UNLIKELY(validated_windows.load(std::memory_order_relaxed) != 0)) begin(false);
+  }
+
+  /// In place of MPI_Barrier: returns what it would.
+  static int barrier(MPI_Comm comm);
+
+  /// The call, a literal, is over: ends the life of what may have changed.
+  void end(const char* call) {
+    if (HOB_UNLIKELY(told_))
+      keep(call);
+    else
+      note_acquire(call);
+  }
+
+ private:
+  struct Barrier {};
+  JointAcquire(MPI_Comm comm, Barrier) : comm_(comm) {}
+
+  void begin(bool is_barrier);
+  void keep(const char* call);
+
+  MPI_Comm comm_;
+  bool told_ = false;
+  int error_ = MPI_SUCCESS;
+  validation::Changes changes_;
+};
+
+}  // namespace hob::mpi

@@ -1,0 +1,241 @@
+#include "mpi/rma/validation.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/core/handle.hpp"
+#include "mpi/core/tuning.hpp"
+#include "mpi/ghost/world.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/rma/joint_acquire.hpp"
+#include "mpi/rma/window.hpp"
+#include "validation/changes.hpp"
+#include "validation/devices.hpp"
+#include "validation/schedule.hpp"
+
+namespace hob::mpi {
+namespace {
+
+using validation::Changes;
+
+/// What is known of a communicator that the program makes joint calls on.
+struct Communicator {
+  validation::Schedule schedule;
+  bool asked = false;            ///< somebody did, the last time that its members told
+  std::uint64_t cost = 0;        ///< ticks that telling took, the last time
+  std::uint64_t generation = 0;  ///< of All::windows, to which `windows` belongs
+  std::vector<Window*> windows;  ///< those that have the same members
+};
+
+struct All {
+  std::mutex lock;
+  std::vector<Window*> windows;
+  std::uint64_t generation = 1;  ///< counts the changes of `windows`
+  std::unordered_map<std::uint64_t, Communicator> communicators;  ///< by the bits of their handle
+  std::atomic<std::uint64_t> last_number{0};
+};
+
+All& all() {
+  static auto* const one = new All;  // never destroyed: windows may outlive static objects
+  return *one;
+}
+
+bool always() { return context().settings.cache_validate == "on"; }
+
+/// Whether all members of a window, and no others, are in the communicator. With several threads
+/// two processes may make a window and a joint call on another communicator in different orders, so
+/// that only the window's own communicator will do: there MPI asks for one order.
+bool same_members(MPI_Comm comm, MPI_Group group, const Validation& v) {
+  if (many_threads) return handle_bits(comm) == handle_bits(v.comm);
+  int result = MPI_UNEQUAL;
+  return real::Group_compare(group, v.group, &result) == MPI_SUCCESS && result != MPI_UNEQUAL;
+}
+
+/// The communicator's entry, with the windows that are alive now.
+Communicator& look_up(MPI_Comm comm) {
+  Communicator& found = all().communicators[handle_bits(comm)];
+  if (found.generation == all().generation) return found;
+  found.generation = all().generation;
+  found.windows.clear();
+  int between_groups = 0;
+  real::Comm_test_inter(comm, &between_groups);
+  if (between_groups != 0) return found;
+  MPI_Group group = MPI_GROUP_NULL;
+  real::Comm_group(comm, &group);
+  for (Window* window : all().windows)
+    if (same_members(comm, group, *window->validation)) found.windows.push_back(window);
+  real::Group_free(&group);
+  return found;
+}
+
+/// Finds out whether this process's own memory was stored to since the call before, and sees to it
+/// that the next call can tell.
+void tell_stores(Window& window, Changes& changes, bool asked) {
+  Validation& v = *window.validation;
+  const std::uint64_t start = thread_nanoseconds();
+  const bool affords = v.budget.affords(monotonic_nanoseconds(), asked) || always();
+  const std::uint64_t exposures = v.exposures.load(std::memory_order_relaxed);
+  if (v.exposed.load(std::memory_order_relaxed) || exposures != v.told_exposures)
+    changes.add(v.number, window.rank);
+  v.told_exposures = exposures;
+  const bool looked = affords && v.stores.watching();
+  if (!looked || v.stores.written()) {
+    changes.add(v.number, window.rank);
+    if (looked) v.budget.faulted(v.stores.pages_written());
+    if (affords && !v.looked_at_memory) {
+      v.looked_at_memory = true;
+      v.own_memory = window.kind == WindowKind::allocate ||
+                     validation::is_private_memory(window.base, window.bytes);
+    }
+    if (affords && v.own_memory) v.stores.watch();
+  }
+  v.budget.spent(thread_nanoseconds() - start);
+}
+
+/// What this process says of a window.
+void tell(Window& window, Changes& changes, const Communicator& comm) {
+  const Validation& v = *window.validation;
+  if (windows_alias || !window.cached || v.shown_to_neighbours.load(std::memory_order_relaxed)) {
+    changes.add_all(v.number);
+    return;
+  }
+  window.cached->tell_writes(v.number, changes);
+  tell_stores(window, changes, comm.asked);
+  if (always() || window.cached->gains_by_keeping(comm.cost)) changes.ask();
+}
+
+/// For calls out of functions of the program's that Hob cannot serve: nothing can be looked at.
+void tell_nothing(const Communicator& comm, Changes& changes) {
+  for (const Window* window : comm.windows) changes.add_all(window->validation->number);
+}
+
+}  // namespace
+
+ValidationCosts& validation_costs() {
+  static ValidationCosts costs;
+  return costs;
+}
+
+bool may_validate(const Window& window, std::optional<Mode> mode) {
+  const settings::Settings& s = context().settings;
+  const bool kind = window.kind == WindowKind::create || window.kind == WindowKind::allocate;
+  const bool remote = !context().one_node || !s.cache_bypass;
+  if (s.cache_validate == "off" || mode != Mode::automatic || !kind || !remote || ghost_world())
+    return false;
+  if (!validation::StoreWatch::available()) return false;
+  static const std::string device = validation::device_that_writes();
+  if (!always() && !device.empty()) {
+    note("Collective calls end the life of what was fetched (HOB_CACHE_VALIDATE): " + device +
+         " may store to memory unseen.");
+    return false;
+  }
+  int* model = nullptr;
+  int flag = 0;
+  real::Win_get_attr(window.handle, MPI_WIN_MODEL, &model, &flag);
+  return flag != 0 && *model == MPI_WIN_UNIFIED;
+}
+
+std::uint64_t next_validation_number() {
+  return all().last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void start_validation(Window& window, std::uint64_t number, MPI_Comm comm) {
+  std::uint64_t last = all().last_number.load(std::memory_order_relaxed);
+  while (last < number && !all().last_number.compare_exchange_weak(last, number)) {
+  }
+  if (window.cached) window.cached->watch_writes();
+  window.validation.reset(
+      new Validation{.number = number,
+                     .comm = comm,
+                     .stores = {window.base, window.bytes},
+                     .budget = {validation::WatchBudget::Config{}, monotonic_nanoseconds()}});
+  real::Comm_group(comm, &window.validation->group);
+  const std::lock_guard guard(all().lock);
+  all().windows.push_back(&window);
+  ++all().generation;
+  validated_windows.fetch_add(1, std::memory_order_relaxed);
+}
+
+void end_validation(Window& window) {
+  if (!window.validation) return;
+  {
+    const std::lock_guard guard(all().lock);
+    std::erase(all().windows, &window);
+    ++all().generation;
+    validated_windows.fetch_sub(1, std::memory_order_relaxed);
+  }
+  real::Group_free(&window.validation->group);
+  window.validation.reset();
+}
+
+void note_exposure(Window& window, bool open) {
+  if (!window.validation) return;
+  window.validation->exposed = open;
+  ++window.validation->exposures;
+}
+
+void show_to_neighbours(MPI_Win win) {
+  const Window* window = find_window(win);
+  if (window && window->validation) window->validation->shown_to_neighbours = true;
+}
+
+void forget_communicator(MPI_Comm comm) {
+  // Also while no window is alive: what is known of this one must not become another one's.
+  if (all().last_number.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard guard(all().lock);
+  all().communicators.erase(handle_bits(comm));
+  for (Window* window : all().windows)
+    if (handle_bits(window->validation->comm) == handle_bits(comm))
+      window->validation->comm = MPI_COMM_NULL;
+}
+
+void JointAcquire::begin(bool is_barrier) {
+  if (comm_ == MPI_COMM_NULL) return;
+  const std::uint64_t start = ticks();
+  {
+    const std::lock_guard guard(all().lock);
+    Communicator& comm = look_up(comm_);
+    if (comm.windows.empty() || !(comm.schedule.due(is_barrier) || always())) return;
+    if (unserved_callback)
+      tell_nothing(comm, changes_);
+    else
+      for (Window* window : comm.windows) tell(*window, changes_, comm);
+  }
+  error_ = real::Allreduce(MPI_IN_PLACE, changes_.words(), static_cast<int>(Changes::kWords),
+                           MPI_UINT64_T, MPI_BOR, comm_);
+  told_ = true;
+  const std::uint64_t spent = is_barrier ? 0 : ticks() - start;
+  const std::lock_guard guard(all().lock);
+  Communicator& comm = look_up(comm_);
+  comm.asked = changes_.asked();
+  comm.schedule.told(comm.asked);
+  comm.cost = spent;
+  ValidationCosts& costs = validation_costs();
+  costs.told.fetch_add(1, std::memory_order_relaxed);
+  costs.nanoseconds.fetch_add(
+      static_cast<std::uint64_t>(static_cast<double>(spent) / ticks_per_nanosecond()),
+      std::memory_order_relaxed);
+}
+
+void JointAcquire::keep(const char* call) {
+  const std::uint64_t before = count_acquire(call);
+  if (error_ != MPI_SUCCESS || unserved_callback) return;
+  const std::lock_guard guard(all().lock);
+  for (Window* window : look_up(comm_).windows)
+    if (window->cached)
+      window->cached->keep_unchanged(window->validation->number, changes_, before);
+}
+
+int JointAcquire::barrier(MPI_Comm comm) {
+  JointAcquire joint(comm, Barrier{});
+  if (validated_windows.load(std::memory_order_relaxed) != 0) joint.begin(true);
+  const int result = joint.told_ ? joint.error_ : real::Barrier(comm);
+  joint.end("MPI_Barrier");
+  return result;
+}
+
+}  // namespace hob::mpi

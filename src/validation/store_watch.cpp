@@ -1,0 +1,161 @@
+#include "validation/store_watch.hpp"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+
+namespace hob::validation {
+namespace {
+
+// Of newer headers than those that Hob is compiled with.
+constexpr std::uint64_t kUserModeOnly = 1;                    // UFFD_USER_MODE_ONLY
+constexpr std::uint64_t kWriteProtectShared = 1u << 12;       // UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+constexpr std::uint64_t kWriteProtectUnpopulated = 1u << 13;  // UFFD_FEATURE_WP_UNPOPULATED
+constexpr std::uint64_t kWriteProtectAsync = 1u << 15;        // UFFD_FEATURE_WP_ASYNC
+constexpr std::uint64_t kFeatures =
+    kWriteProtectShared | kWriteProtectUnpopulated | kWriteProtectAsync;
+constexpr std::uint64_t kPageIsWritten = 1u << 1;  // PAGE_IS_WRITTEN
+
+struct PageRegion {
+  std::uint64_t start, end, categories;
+};
+
+struct ScanArguments {  // struct pm_scan_arg
+  std::uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+  std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+constexpr unsigned long kScan = _IOWR('f', 16, ScanArguments);  // PAGEMAP_SCAN
+
+/// What the kernel gives a process to track its pages with. After fork() they still speak of the
+/// parent's memory, so they are the process's alone that opened them.
+struct Tracker {
+  int faults = -1;
+  int pages = -1;
+  pid_t owner = ::getpid();
+
+  Tracker() {
+    faults = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly));
+    uffdio_api api{};
+    api.api = UFFD_API;
+    api.features = kFeatures;
+    if (faults < 0 || ::ioctl(faults, UFFDIO_API, &api) != 0) return;
+    pages = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  }
+
+  bool usable() const { return pages >= 0 && owner == ::getpid() && can_scan(); }
+
+ private:
+  bool can_scan() const {
+    static const bool can = [this] {
+      const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+      const auto here = reinterpret_cast<std::uintptr_t>(this) / page * page;
+      PageRegion region{};
+      ScanArguments scan{};
+      scan.size = sizeof scan;
+      scan.start = here;
+      scan.end = here + page;
+      scan.vec = reinterpret_cast<std::uintptr_t>(&region);
+      scan.vec_len = 1;
+      scan.category_mask = scan.return_mask = kPageIsWritten;
+      return ::ioctl(pages, kScan, &scan) >= 0;
+    }();
+    return can;
+  }
+};
+
+const Tracker& tracker() {
+  static const auto* const one = new Tracker;  // windows may outlive static objects
+  return *one;
+}
+
+}  // namespace
+
+bool StoreWatch::available() { return tracker().usable(); }
+
+StoreWatch::StoreWatch(const void* base, std::uint64_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(base);
+  begin_ = first / page * page;
+  end_ = bytes == 0 ? begin_ : (first + bytes + page - 1) / page * page;
+}
+
+StoreWatch::~StoreWatch() {
+  if (!registered_ || !available()) return;
+  uffdio_range range{begin_, end_ - begin_};
+  ::ioctl(tracker().faults, UFFDIO_UNREGISTER, &range);
+}
+
+bool StoreWatch::register_pages() {
+  uffdio_register all{};
+  all.range = {begin_, end_ - begin_};
+  all.mode = UFFDIO_REGISTER_MODE_WP;
+  return registered_ = ::ioctl(tracker().faults, UFFDIO_REGISTER, &all) == 0;
+}
+
+bool StoreWatch::protect_pages() const {
+  uffdio_writeprotect all{};
+  all.range = {begin_, end_ - begin_};
+  all.mode = UFFDIO_WRITEPROTECT_MODE_WP;
+  return ::ioctl(tracker().faults, UFFDIO_WRITEPROTECT, &all) == 0;
+}
+
+bool StoreWatch::watch() {
+  watching_ = false;
+  if (refused_ || !available()) return false;
+  if (begin_ == end_) return watching_ = true;
+  // A watch that ended may have had a page of this one, and taken it along.
+  watching_ = (registered_ && protect_pages()) || (register_pages() && protect_pages());
+  refused_ = !watching_;
+  return watching_;
+}
+
+bool StoreWatch::written() {
+  if (!watching_) return true;
+  if (begin_ == end_) return false;
+  pages_written_ = 0;
+  std::array<PageRegion, 64> regions;
+  ScanArguments scan{};
+  scan.size = sizeof scan;
+  scan.start = begin_;
+  scan.end = end_;
+  scan.vec = reinterpret_cast<std::uintptr_t>(regions.data());
+  scan.vec_len = regions.size();
+  scan.category_mask = scan.return_mask = kPageIsWritten;
+  const long found = available() ? ::ioctl(tracker().pages, kScan, &scan) : -1;
+  if (found == 0) return false;
+  watching_ = false;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  for (long i = 0; i < found; ++i) {
+    const PageRegion& region = regions[static_cast<std::size_t>(i)];
+    pages_written_ += (region.end - region.start) / page;
+  }
+  return true;
+}
+
+bool is_private_memory(const void* base, std::uint64_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(base);
+  const std::uintptr_t end = begin + bytes;
+  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+  if (!maps) return false;
+  std::uintptr_t covered = begin;  // up to here, all of it is private
+  std::array<char, 4096> line;
+  while (covered < end && std::fgets(line.data(), static_cast<int>(line.size()), maps)) {
+    std::uintptr_t first = 0, last = 0;
+    char flags[5] = {};
+    if (std::sscanf(line.data(), "%" SCNxPTR "-%" SCNxPTR " %4s", &first, &last, flags) != 3)
+      continue;
+    if (last <= covered) continue;
+    if (first > covered || flags[3] != 'p') break;
+    covered = last;
+  }
+  std::fclose(maps);
+  return covered >= end;
+}
+
+}  // namespace hob::validation

@@ -1,0 +1,40 @@
+// What finding out whether memory was stored to may cost. Pure.
+#pragma once
+
+#include <cstdint>
+
+namespace hob::validation {
+
+/// Not thread safe. Times are nanoseconds of one clock.
+class WatchBudget {
+ public:
+  struct Config {
+    double allowance = 10e6;    ///< that may be spent at once
+    double share = 0.01;        ///< of the time that goes by
+    double asked_share = 0.05;  ///< likewise, where somebody gains by it
+    double fault = 1500;  ///< the first store to a page that is watched (measured: 850 to 1,800)
+  };
+
+  WatchBudget(const Config& config, std::uint64_t now) : config_(config), last_(now) {}
+
+  /// Whether watching may go on, or begin. Called once for each collective call that tells.
+  bool affords(std::uint64_t now, bool asked) {
+    const double gained =
+        static_cast<double>(now - last_) * (asked ? config_.asked_share : config_.share);
+    last_ = now;
+    left_ = left_ + gained < config_.allowance ? left_ + gained : config_.allowance;
+    return left_ > 0;
+  }
+
+  void spent(std::uint64_t nanoseconds) { left_ -= static_cast<double>(nanoseconds); }
+
+  /// The program stored to so many pages that were watched.
+  void faulted(std::uint64_t pages) { left_ -= config_.fault * static_cast<double>(pages); }
+
+ private:
+  Config config_;
+  std::uint64_t last_;
+  double left_ = config_.allowance;
+};
+
+}  // namespace hob::validation

@@ -1,0 +1,25 @@
+// What a process knows of its own writes to one target. Pure.
+#pragma once
+
+#include <cstdint>
+
+namespace hob::validation {
+
+/// Writes and atomics are numbered in the order of issue, from 1. Not thread safe.
+struct WriteMarks {
+  std::uint64_t written = 0;  ///< number of the last one given to the target
+  std::uint64_t settled = 0;  ///< up to this number they are complete there
+  std::uint64_t told = 0;     ///< up to this number they were complete when others were told
+
+  bool writing() const { return written > settled; }
+
+  /// Before others are told: whether the target's memory may have changed since the last time. What
+  /// was under way then may have arrived since, so it is told again.
+  bool tell() {
+    const bool changed = written > told;
+    if (!writing()) told = written;
+    return changed;
+  }
+};
+
+}  // namespace hob::validation

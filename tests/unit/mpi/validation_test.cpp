@@ -1,0 +1,218 @@
+// Collective calls in which the members of a window tell each other who was written to.
+#include "mpi/rma/validation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+
+#include "fake_mpi.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/pmpi/callbacks.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/window.hpp"
+#include "validation/changes.hpp"
+#include "validation/store_watch.hpp"
+
+namespace hob::mpi {
+namespace {
+
+using validation::Changes;
+
+class Validated : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!validation::StoreWatch::available()) GTEST_SKIP() << "this kernel cannot track stores";
+    context().settings.cache_validate = "on";
+    MPI_Win_allocate(kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base_,
+                     &win_);
+    for (int rank = 1; rank < fake::kWorldSize; ++rank) {
+      int* there = reinterpret_cast<int*>(fake::memory(win_, rank).data());
+      std::iota(there, there + kWords, 1000 * rank);
+    }
+    MPI_Win_lock_all(0, win_);
+    const Window* window = find_window(win_);
+    ASSERT_NE(window->validation, nullptr);
+    number_ = window->validation->number;
+    MPI_Barrier(MPI_COMM_WORLD);
+    fake::reset();
+  }
+  void TearDown() override {
+    fake::reset();
+    context().settings.cache_validate = "off";
+    if (win_ == MPI_WIN_NULL) return;
+    MPI_Win_unlock_all(win_);
+    MPI_Win_free(&win_);
+  }
+
+  /// Gets given to the library for one word of a rank.
+  std::uint64_t fetches(int rank) {
+    const std::uint64_t before = fake::calls("Get");
+    int value = -1;
+    MPI_Get(&value, 1, MPI_INT, rank, 7, 1, MPI_INT, win_);
+    MPI_Win_flush(rank, win_);
+    EXPECT_EQ(value, 1000 * rank + 7);
+    return fake::calls("Get") - before;
+  }
+
+  /// What this process tells in the call, and what `more` adds for the others.
+  template <class Call>
+  Changes told(Call call, const Changes& more = {}) {
+    Changes heard;
+    fake::others_say([&](void* result) {
+      auto* words = static_cast<std::uint64_t*>(result);
+      Changes added = more;
+      for (std::size_t i = 0; i < Changes::kWords; ++i) {
+        heard.words()[i] = words[i];
+        words[i] |= added.words()[i];
+      }
+    });
+    call();
+    fake::others_say({});
+    return heard;
+  }
+  Changes barrier(const Changes& more = {}) {
+    return told([] { MPI_Barrier(MPI_COMM_WORLD); }, more);
+  }
+
+  static constexpr int kWords = 2048;
+  int* base_ = nullptr;
+  MPI_Win win_ = MPI_WIN_NULL;
+  std::uint64_t number_ = 0;
+};
+
+TEST_F(Validated, WhatNobodyWroteIsKept) {
+  EXPECT_EQ(fetches(1), 1u);
+  fake::reset();
+  const Changes said = barrier();
+  EXPECT_EQ(fake::calls("Barrier"), 0u);
+  EXPECT_EQ(fake::calls("Allreduce"), 1u);
+  for (int rank = 0; rank < fake::kWorldSize; ++rank)
+    EXPECT_FALSE(said.may_have_changed(number_, rank)) << rank;
+  EXPECT_EQ(fetches(1), 0u);
+  EXPECT_EQ(find_window(win_)->cached->stats().kept, 1u);
+  EXPECT_EQ(find_window(win_)->cached->stats().kept_hits, 1u);
+}
+
+TEST_F(Validated, WhatSomebodyWroteIsDroppedAndNothingElse) {
+  fetches(1);
+  fetches(2);
+  Changes other;
+  other.add(number_, 2);
+  barrier(other);
+  EXPECT_EQ(fetches(1), 0u);
+  EXPECT_EQ(fetches(2), 1u);
+  Changes all;
+  all.add_all(number_);
+  barrier(all);
+  EXPECT_EQ(fetches(1), 1u);
+  EXPECT_EQ(fetches(2), 1u);
+}
+
+TEST_F(Validated, OwnStoresAndWritesAreTold) {
+  EXPECT_FALSE(barrier().may_have_changed(number_, 0));
+  base_[kWords / 2] = 5;
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+  EXPECT_FALSE(barrier().may_have_changed(number_, 0));
+  const int value = 1234;
+  MPI_Put(&value, 1, MPI_INT, 3, 1, 1, MPI_INT, win_);
+  EXPECT_TRUE(barrier().may_have_changed(number_, 3));
+  EXPECT_TRUE(barrier().may_have_changed(number_, 3)) << "it is still under way";
+  MPI_Win_flush(3, win_);
+  const Changes said = barrier();
+  EXPECT_TRUE(said.may_have_changed(number_, 3)) << "it arrived since";
+  EXPECT_FALSE(said.may_have_changed(number_, 2));
+  EXPECT_FALSE(barrier().may_have_changed(number_, 3));
+}
+
+TEST_F(Validated, OtherCallsTellBeforeTheyAreMade) {
+  fetches(1);
+  int one = 1, sum = 0;
+  Changes other;
+  other.add(number_, 1);
+  bool first = true;
+  fake::reset();
+  fake::others_say([&](void* result) {
+    if (!first) return;
+    first = false;
+    for (std::size_t i = 0; i < Changes::kWords; ++i)
+      static_cast<std::uint64_t*>(result)[i] |= other.words()[i];
+  });
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  EXPECT_EQ(fake::calls("Allreduce"), 2u);
+  EXPECT_EQ(sum, 1);
+  EXPECT_EQ(fetches(1), 1u);
+}
+
+TEST_F(Validated, AnotherAcquireEndsEverything) {
+  fetches(1);
+  const int message = 1;
+  int got = 0;
+  fake::arrive(2, 5, MPI_COMM_WORLD, &message, sizeof message);
+  MPI_Recv(&got, 1, MPI_INT, 2, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  barrier();  // does not bring back what the receive ended
+  EXPECT_EQ(fetches(1), 1u);
+}
+
+TEST_F(Validated, AnotherCommunicatorOfTheSameMembersTells) {
+  MPI_Comm copy;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  fetches(1);
+  told([&] { MPI_Barrier(copy); });
+  EXPECT_EQ(fetches(1), 0u);
+  MPI_Comm_free(&copy);
+  fake::reset();
+  MPI_Barrier(MPI_COMM_SELF);
+  EXPECT_EQ(fake::calls("Barrier"), 1u) << "others are in the window";
+  EXPECT_EQ(fetches(1), 1u);
+}
+
+TEST_F(Validated, AnErrorEndsEverythingAndIsReturned) {
+  fetches(1);
+  fake::fail("Allreduce", MPI_ERR_OTHER);
+  EXPECT_EQ(MPI_Barrier(MPI_COMM_WORLD), MPI_ERR_OTHER);
+  EXPECT_EQ(fetches(1), 1u);
+}
+
+TEST_F(Validated, AnExposureEpochIsTold) {
+  EXPECT_FALSE(barrier().may_have_changed(number_, 0));
+  Window& window = *find_window(win_);
+  note_exposure(window, true);
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+  note_exposure(window, false);
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+  EXPECT_FALSE(barrier().may_have_changed(number_, 0));
+}
+
+TEST_F(Validated, MemoryThatNeighboursKnowIsAlwaysTold) {
+  show_to_neighbours(win_);
+  EXPECT_TRUE(barrier().may_have_changed(number_));
+  EXPECT_TRUE(barrier().may_have_changed(number_));
+}
+
+/// A function of the program's that the library calls where Hob holds a lock: the others do what
+/// they always do, so this process has to do the same, without a look at anything.
+TEST_F(Validated, WhereHobCannotLookEverythingMayHaveChanged) {
+  fetches(1);
+  Changes said;
+  {
+    depth += kExclusive;
+    const ProgramGuard guard;
+    said = barrier();
+  }
+  depth -= kExclusive;
+  EXPECT_TRUE(said.may_have_changed(number_));
+  EXPECT_EQ(fetches(1), 1u);
+}
+
+TEST_F(Validated, TellingGetsRareWhereNobodyAsks) {
+  context().settings.cache_validate = "auto";
+  fake::reset();
+  for (int i = 0; i < 1000; ++i) MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_LT(fake::calls("Allreduce"), 100u);
+  EXPECT_EQ(fake::calls("Allreduce") + fake::calls("Barrier"), 1000u);
+}
+
+}  // namespace
+}  // namespace hob::mpi

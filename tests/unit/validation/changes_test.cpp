@@ -1,0 +1,126 @@
+#include "validation/changes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "validation/devices.hpp"
+#include "validation/schedule.hpp"
+#include "validation/watch_budget.hpp"
+#include "validation/write_marks.hpp"
+
+namespace hob::validation {
+namespace {
+
+TEST(Changes, OfOneWindowTargetsAreToldApart) {
+  Changes changes;
+  changes.add(3, 7);
+  changes.add(3, 511);
+  for (int rank = 0; rank < 512; ++rank)
+    EXPECT_EQ(changes.may_have_changed(3, rank), rank == 7 || rank == 511) << rank;
+  EXPECT_FALSE(changes.may_have_changed(3));
+  EXPECT_FALSE(changes.asked());
+}
+
+TEST(Changes, NoChangeIsEverMissed) {
+  for (std::uint64_t window = 0; window < 200; window += 7)
+    for (const int rank : {0, 1, 63, 64, 511, 512, 100'000}) {
+      Changes changes;
+      changes.add(window, rank);
+      EXPECT_TRUE(changes.may_have_changed(window, rank));
+    }
+  Changes all;
+  all.add_all(65);
+  EXPECT_TRUE(all.may_have_changed(65));
+  EXPECT_TRUE(all.may_have_changed(65, 12));
+  EXPECT_FALSE(all.may_have_changed(2, 12));
+}
+
+TEST(Changes, TheUnionIsTheOrOfTheWords) {
+  Changes one, other;
+  one.add(1, 2);
+  other.add_all(4);
+  other.ask();
+  for (std::size_t i = 0; i < Changes::kWords; ++i) one.words()[i] |= other.words()[i];
+  EXPECT_TRUE(one.may_have_changed(1, 2));
+  EXPECT_TRUE(one.may_have_changed(4, 0));
+  EXPECT_FALSE(one.may_have_changed(1, 3));
+  EXPECT_TRUE(one.asked());
+}
+
+TEST(Schedule, BarriersTellUntilNobodyHasAskedForLong) {
+  Schedule schedule;
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_TRUE(schedule.due(true)) << i;
+    schedule.told(false);
+  }
+  int told = 0;
+  for (int i = 0; i < 640; ++i)
+    if (schedule.due(true)) {
+      ++told;
+      schedule.told(false);
+    }
+  EXPECT_EQ(told, 10);
+}
+
+TEST(Schedule, OtherCallsTellEverLessOften) {
+  Schedule schedule;
+  int told = 0;
+  for (int i = 0; i < 127; ++i)
+    if (schedule.due(false)) {
+      ++told;
+      schedule.told(false);
+    }
+  EXPECT_EQ(told, 7);  // at 0, 2, 6, 14, 30, 62, 126
+  while (!schedule.due(false)) {
+  }
+  schedule.told(true);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(schedule.due(false));
+    schedule.told(true);
+  }
+}
+
+TEST(WatchBudget, SpendsAShareOfTheTime) {
+  WatchBudget budget({.allowance = 1000, .share = 0.01, .asked_share = 0.1, .fault = 100}, 0);
+  EXPECT_TRUE(budget.affords(0, false));
+  budget.faulted(15);                           // 1,500 of 1,000
+  EXPECT_FALSE(budget.affords(10'000, false));  // -500 + 100
+  EXPECT_FALSE(budget.affords(50'000, false));  // -400 + 400 = 0
+  EXPECT_TRUE(budget.affords(50'100, true));
+  EXPECT_TRUE(budget.affords(1'000'000'000, false));
+  budget.spent(1001);  // no more than the allowance was saved up
+  EXPECT_FALSE(budget.affords(1'000'000'000, false));
+}
+
+TEST(WriteMarks, WhatWasUnderWayIsToldAgain) {
+  WriteMarks target;
+  EXPECT_FALSE(target.tell());
+  target.written = 4;
+  EXPECT_TRUE(target.tell());
+  EXPECT_TRUE(target.tell());
+  target.settled = 4;  // it arrived after others were told
+  EXPECT_TRUE(target.tell());
+  EXPECT_FALSE(target.tell());
+  target.written = target.settled = 5;
+  EXPECT_TRUE(target.tell());
+  EXPECT_FALSE(target.tell());
+}
+
+TEST(Devices, AnAdapterOrAModuleIsFound) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::temp_directory_path() / ("hob_devices_" + std::to_string(::getpid()));
+  fs::create_directories(root / "sys/class/infiniband");
+  EXPECT_EQ(device_that_writes(root), "");  // the module is there, but no adapter
+  fs::create_directories(root / "sys/class/infiniband/mlx5_0");
+  EXPECT_EQ(device_that_writes(root), "/sys/class/infiniband");
+  fs::remove_all(root / "sys");
+  fs::create_directories(root / "dev");
+  std::ofstream(root / "dev/xpmem") << "";
+  EXPECT_EQ(device_that_writes(root), "/dev/xpmem");
+  fs::remove_all(root);
+}
+
+}  // namespace
+}  // namespace hob::validation

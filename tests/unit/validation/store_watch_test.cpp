@@ -1,0 +1,136 @@
+#include "validation/store_watch.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace hob::validation {
+namespace {
+
+const std::size_t kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+
+/// Fresh pages.
+class Memory {
+ public:
+  explicit Memory(std::size_t bytes, int kind = MAP_PRIVATE) : bytes_(bytes) {
+    base = static_cast<char*>(
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0));
+  }
+  ~Memory() { ::munmap(base, bytes_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  char* base;
+
+ private:
+  std::size_t bytes_;
+};
+
+class StoreWatchTest : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (!StoreWatch::available()) GTEST_SKIP() << "this kernel cannot track stores";
+  }
+};
+
+TEST_P(StoreWatchTest, EveryStoreIsSeen) {
+  const Memory memory(100 * kPage, GetParam());
+  std::memset(memory.base, 1, 50 * kPage);  // the other half was never touched
+  StoreWatch watch(memory.base + 17, 100 * kPage - 34);
+  EXPECT_FALSE(watch.watching());
+  EXPECT_TRUE(watch.written());  // nobody looked
+  for (const std::size_t page :
+       {std::size_t{0}, std::size_t{1}, std::size_t{49}, std::size_t{50}, std::size_t{99}}) {
+    ASSERT_TRUE(watch.watch());
+    EXPECT_FALSE(watch.written());
+    EXPECT_FALSE(watch.written());
+    char seen = 0;
+    for (std::size_t i = 0; i < 100; ++i)
+      seen = static_cast<char>(seen + memory.base[i * kPage + 20]);
+    EXPECT_FALSE(watch.written()) << "reading is no store";
+    memory.base[page * kPage + 20] = seen;
+    EXPECT_TRUE(watch.written()) << page;
+    EXPECT_EQ(watch.pages_written(), 1u);
+    EXPECT_FALSE(watch.watching());
+    EXPECT_TRUE(watch.written());
+  }
+}
+
+TEST_P(StoreWatchTest, WhatTheKernelStoresIsSeen) {
+  const Memory memory(4 * kPage, GetParam());
+  StoreWatch watch(memory.base, 4 * kPage);
+  std::array<int, 2> ends;
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ASSERT_TRUE(watch.watch());
+  ASSERT_EQ(::write(ends[1], "x", 1), 1);
+  ASSERT_EQ(::read(ends[0], memory.base + 2 * kPage, 1), 1);
+  EXPECT_TRUE(watch.written());
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_P(StoreWatchTest, AnotherThreadsStoreIsSeen) {
+  const Memory memory(4 * kPage, GetParam());
+  StoreWatch watch(memory.base, 4 * kPage);
+  ASSERT_TRUE(watch.watch());
+  std::thread([&] { memory.base[3 * kPage] = 1; }).join();
+  EXPECT_TRUE(watch.written());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreWatchTest, ::testing::Values(MAP_PRIVATE, MAP_SHARED));
+
+TEST_F(StoreWatchTest, PagesThatAreGivenBackCountAsWritten) {
+  const Memory memory(4 * kPage);
+  std::memset(memory.base, 1, 4 * kPage);
+  StoreWatch watch(memory.base, 4 * kPage);
+  ASSERT_TRUE(watch.watch());
+  ASSERT_EQ(::madvise(memory.base + kPage, kPage, MADV_DONTNEED), 0);  // reads as zeros now
+  EXPECT_TRUE(watch.written());
+}
+
+TEST_F(StoreWatchTest, TwoRangesMayShareAPage) {
+  const Memory memory(3 * kPage);
+  auto first = std::make_unique<StoreWatch>(memory.base, kPage + 100);
+  StoreWatch second(memory.base + kPage + 200, kPage);
+  ASSERT_TRUE(first->watch());
+  ASSERT_TRUE(second.watch());
+  memory.base[kPage + 50] = 1;
+  EXPECT_TRUE(first->written());
+  EXPECT_TRUE(second.written());
+  ASSERT_TRUE(first->watch());
+  ASSERT_TRUE(second.watch());
+  first.reset();  // what it watched is watched no longer, which looks like a store
+  EXPECT_TRUE(second.written());
+  ASSERT_TRUE(second.watch());
+  EXPECT_FALSE(second.written());
+}
+
+TEST_F(StoreWatchTest, NoMemoryIsNeverWritten) {
+  StoreWatch watch(nullptr, 0);
+  ASSERT_TRUE(watch.watch());
+  EXPECT_FALSE(watch.written());
+}
+
+TEST(PrivateMemory, SharedMappingsAreNot) {
+  const Memory own(3 * kPage), shared(3 * kPage, MAP_SHARED);
+  std::vector<char> heap(100'000);
+  static char data[1000];
+  char stack[1000];
+  EXPECT_TRUE(is_private_memory(own.base, 3 * kPage));
+  EXPECT_TRUE(is_private_memory(heap.data(), heap.size()));
+  EXPECT_TRUE(is_private_memory(data, sizeof data));
+  EXPECT_TRUE(is_private_memory(stack, sizeof stack));
+  EXPECT_TRUE(is_private_memory(nullptr, 0));
+  EXPECT_FALSE(is_private_memory(shared.base, 1));
+  EXPECT_FALSE(is_private_memory(shared.base + kPage, kPage));
+  EXPECT_FALSE(is_private_memory(nullptr, 1));
+}
+
+}  // namespace
+}  // namespace hob::validation
