@@ -1,6 +1,7 @@
 // What finding out whether memory was stored to may cost. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace hob::validation {
@@ -9,20 +10,17 @@ namespace hob::validation {
 class WatchBudget {
  public:
   struct Config {
-    double allowance = 10e6;    ///< that may be spent at once
-    double share = 0.01;        ///< of the time that goes by
-    double asked_share = 0.05;  ///< likewise, where somebody gains by it
+    double allowance = 10e6;  ///< that may be spent at once
+    double share = 0.05;      ///< of the time that goes by
     double fault = 1500;  ///< the first store to a page that is watched (measured: 850 to 1,800)
   };
 
   WatchBudget(const Config& config, std::uint64_t now) : config_(config), last_(now) {}
 
-  /// Whether watching may go on, or begin. Called once for each collective call that tells.
-  bool affords(std::uint64_t now, bool asked) {
-    const double gained =
-        static_cast<double>(now - last_) * (asked ? config_.asked_share : config_.share);
+  /// Whether watching may go on, or begin.
+  bool affords(std::uint64_t now) {
+    left_ = std::min(left_ + static_cast<double>(now - last_) * config_.share, config_.allowance);
     last_ = now;
-    left_ = left_ + gained < config_.allowance ? left_ + gained : config_.allowance;
     return left_ > 0;
   }
 

@@ -28,6 +28,10 @@ inline constexpr double kKeepingMargin = 2;
 inline constexpr std::uint32_t kKeepingTrials = 8;
 inline constexpr std::uint32_t kKeepingRetry = 64;
 
+/// Writes of a process to a window that it reads nothing of, after which it is taken for one that
+/// only writes: some 15 ns for each until then.
+inline constexpr std::uint64_t kWatchedWrites = 4096;
+
 /// requests. Receives that a wait still misses, from which on it lets time pass between looks in
 /// vain: with fewer, the next message is likely to be the last one, and a rest only delays it.
 /// Chosen.

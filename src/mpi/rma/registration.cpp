@@ -179,6 +179,7 @@ void register_window(const WindowSpec& spec) {
                         .aliased = spec.aliased,
                         .share = shares_with_node(spec.kind, asked.mode),
                         .validate = may_validate(*window, asked.mode),
+                        .validate_always = validates_always(),
                         .number = next_validation_number()};
   auto exposed = std::make_unique<ExposedSizes>();  // unknown where ghosts serve
   auto units = agree(spec, *window, asked, *exposed, answers);
@@ -187,7 +188,7 @@ void register_window(const WindowSpec& spec) {
     start_caching(*window, *asked.mode, std::move(units), std::move(exposed));
   if (answers.share) share_with_node(*window, spec.comm);
   Window& added = *add_window(std::move(window));
-  if (answers.validate && !answers.share) start_validation(added, answers.number, spec.comm);
+  if (answers.validate && !answers.share) start_validation(added, answers, spec.comm);
 }
 
 }  // namespace hob::mpi

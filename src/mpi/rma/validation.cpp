@@ -29,6 +29,12 @@ struct Communicator {
   std::uint64_t cost = 0;        ///< ticks that telling took, the last time
   std::uint64_t generation = 0;  ///< of All::windows, to which `windows` belongs
   std::vector<Window*> windows;  ///< those that have the same members
+  std::uint64_t newest = 0;      ///< the largest number that one of them has had
+
+  bool always() const {
+    return std::any_of(windows.begin(), windows.end(),
+                       [](const Window* window) { return window->validation->always; });
+  }
 };
 
 struct All {
@@ -43,8 +49,6 @@ All& all() {
   static auto* const one = new All;  // never destroyed: windows may outlive static objects
   return *one;
 }
-
-bool always() { return context().settings.cache_validate == "on"; }
 
 /// Whether all members of a window, and no others, are in the communicator. With several threads
 /// two processes may make a window and a joint call on another communicator in different orders, so
@@ -66,22 +70,29 @@ Communicator& look_up(MPI_Comm comm) {
   if (between_groups != 0) return found;
   MPI_Group group = MPI_GROUP_NULL;
   real::Comm_group(comm, &group);
-  for (Window* window : all().windows)
-    if (same_members(comm, group, *window->validation)) found.windows.push_back(window);
+  const std::uint64_t newest = found.newest;
+  for (Window* window : all().windows) {
+    const Validation& v = *window->validation;
+    if (!same_members(comm, group, v)) continue;
+    found.windows.push_back(window);
+    found.newest = std::max(found.newest, v.number);
+  }
+  // What was learned with other windows says nothing of a new one.
+  if (found.newest != newest) found.schedule = {};
   real::Group_free(&group);
   return found;
 }
 
-/// Finds out whether this process's own memory was stored to since the call before, and sees to it
-/// that the next call can tell.
-void tell_stores(Window& window, Changes& changes, bool asked) {
+/// Finds out whether this process's own memory was stored to since the call before. `watch`: sees
+/// to it that the next call can tell.
+void tell_stores(Window& window, Changes& changes, bool watch) {
   Validation& v = *window.validation;
-  const std::uint64_t start = thread_nanoseconds();
-  const bool affords = v.budget.affords(monotonic_nanoseconds(), asked) || always();
   const std::uint64_t exposures = v.exposures.load(std::memory_order_relaxed);
   if (v.exposed.load(std::memory_order_relaxed) || exposures != v.told_exposures)
     changes.add(v.number, window.rank);
   v.told_exposures = exposures;
+  const std::uint64_t start = thread_nanoseconds();
+  const bool affords = watch && (v.budget.affords(monotonic_nanoseconds()) || v.always);
   const bool looked = affords && v.stores.watching();
   if (!looked || v.stores.written()) {
     changes.add(v.number, window.rank);
@@ -103,9 +114,10 @@ void tell(Window& window, Changes& changes, const Communicator& comm) {
     changes.add_all(v.number);
     return;
   }
-  window.cached->tell_writes(v.number, changes);
-  tell_stores(window, changes, comm.asked);
-  if (always() || window.cached->gains_by_keeping(comm.cost)) changes.ask();
+  const bool wanted = comm.asked || v.always;
+  window.cached->tell_writes(v.number, changes, wanted);
+  tell_stores(window, changes, wanted);
+  if (window.cached->gains_by_keeping(comm.cost)) changes.ask();
 }
 
 /// For calls out of functions of the program's that Hob cannot serve: nothing can be looked at.
@@ -120,6 +132,8 @@ ValidationCosts& validation_costs() {
   return costs;
 }
 
+bool validates_always() { return context().settings.cache_validate == "on"; }
+
 bool may_validate(const Window& window, std::optional<Mode> mode) {
   const settings::Settings& s = context().settings;
   const bool kind = window.kind == WindowKind::create || window.kind == WindowKind::allocate;
@@ -128,7 +142,7 @@ bool may_validate(const Window& window, std::optional<Mode> mode) {
     return false;
   if (!validation::StoreWatch::available()) return false;
   static const std::string device = validation::device_that_writes();
-  if (!always() && !device.empty()) {
+  if (!validates_always() && !device.empty()) {
     note("Collective calls end the life of what was fetched (HOB_CACHE_VALIDATE): " + device +
          " may store to memory unseen.");
     return false;
@@ -143,7 +157,8 @@ std::uint64_t next_validation_number() {
   return all().last_number.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-void start_validation(Window& window, std::uint64_t number, MPI_Comm comm) {
+void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm comm) {
+  const std::uint64_t number = answers.number;
   std::uint64_t last = all().last_number.load(std::memory_order_relaxed);
   while (last < number && !all().last_number.compare_exchange_weak(last, number)) {
   }
@@ -151,6 +166,7 @@ void start_validation(Window& window, std::uint64_t number, MPI_Comm comm) {
   window.validation.reset(
       new Validation{.number = number,
                      .comm = comm,
+                     .always = answers.validate_always,
                      .stores = {window.base, window.bytes},
                      .budget = {validation::WatchBudget::Config{}, monotonic_nanoseconds()}});
   real::Comm_group(comm, &window.validation->group);
@@ -199,7 +215,7 @@ void JointAcquire::begin(bool is_barrier) {
   {
     const std::lock_guard guard(all().lock);
     Communicator& comm = look_up(comm_);
-    if (comm.windows.empty() || !(comm.schedule.due(is_barrier) || always())) return;
+    if (comm.windows.empty() || !(comm.schedule.due(is_barrier) || comm.always())) return;
     if (unserved_callback)
       tell_nothing(comm, changes_);
     else

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "mpi/pmpi/mpi.hpp"
+#include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/cache/mode.hpp"
 #include "validation/store_watch.hpp"
 #include "validation/watch_budget.hpp"
@@ -20,6 +21,7 @@ struct Validation {
   std::uint64_t number = 0;          ///< by which all members know the window
   MPI_Group group = MPI_GROUP_NULL;  ///< its members
   MPI_Comm comm = MPI_COMM_NULL;     ///< that it was made with; null once the program freed it
+  bool always = false;               ///< all members want it in every call, whatever it gains
   validation::StoreWatch stores;     ///< of this process's own memory
   validation::WatchBudget budget;
   bool own_memory = false;  ///< no other process maps it, but through the MPI library
@@ -46,8 +48,11 @@ bool may_validate(const Window& window, std::optional<Mode> mode);
 /// This process's proposal for the number of the window that is being made. Thread safe.
 std::uint64_t next_validation_number();
 
-/// All members will: `number` is what they agreed on. After the window is in the table.
-void start_validation(Window& window, std::uint64_t number, MPI_Comm comm);
+/// Whether this process wants it in every call.
+bool validates_always();
+
+/// All members will. After the window is in the table.
+void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm comm);
 
 /// The window ends; nobody may be using it.
 void end_validation(Window& window);

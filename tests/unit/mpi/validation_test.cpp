@@ -8,6 +8,7 @@
 
 #include "fake_mpi.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/callbacks.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/window.hpp"
@@ -23,7 +24,15 @@ class Validated : public testing::Test {
  protected:
   void SetUp() override {
     if (!validation::StoreWatch::available()) GTEST_SKIP() << "this kernel cannot track stores";
-    context().settings.cache_validate = "on";
+    make_window("on");
+  }
+  void TearDown() override {
+    fake::reset();
+    if (win_ != MPI_WIN_NULL) end_window();
+    context().settings.cache_validate = "off";
+  }
+  void make_window(const char* validate) {
+    context().settings.cache_validate = validate;
     MPI_Win_allocate(kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base_,
                      &win_);
     for (int rank = 1; rank < fake::kWorldSize; ++rank) {
@@ -37,10 +46,7 @@ class Validated : public testing::Test {
     MPI_Barrier(MPI_COMM_WORLD);
     fake::reset();
   }
-  void TearDown() override {
-    fake::reset();
-    context().settings.cache_validate = "off";
-    if (win_ == MPI_WIN_NULL) return;
+  void end_window() {
     MPI_Win_unlock_all(win_);
     MPI_Win_free(&win_);
   }
@@ -207,11 +213,41 @@ TEST_F(Validated, WhereHobCannotLookEverythingMayHaveChanged) {
 }
 
 TEST_F(Validated, TellingGetsRareWhereNobodyAsks) {
-  context().settings.cache_validate = "auto";
-  fake::reset();
+  end_window();
+  make_window("auto");
   for (int i = 0; i < 1000; ++i) MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_LT(fake::calls("Allreduce"), 100u);
   EXPECT_EQ(fake::calls("Allreduce") + fake::calls("Barrier"), 1000u);
+}
+
+/// Nobody watches memory for nothing.
+TEST_F(Validated, MemoryIsWatchedOnceSomebodyAsks) {
+  end_window();
+  make_window("auto");
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+  fetches(1);
+  EXPECT_TRUE(barrier().asked());
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));  // from here on
+  fetches(1);
+  EXPECT_FALSE(barrier().may_have_changed(number_, 0));
+  EXPECT_EQ(fetches(1), 0u);
+}
+
+/// A process that writes much and reads nothing is left asleep, and says that it may have written.
+TEST_F(Validated, ManyWritesWithoutGetsAreNotSeenOneByOne) {
+  const int value = 5;
+  for (std::uint64_t i = 0; i < tuning::kWatchedWrites; ++i) {
+    EXPECT_FALSE(sleeping());
+    MPI_Put(&value, 1, MPI_INT, 3, 1, 1, MPI_INT, win_);
+  }
+  EXPECT_TRUE(sleeping());
+  MPI_Win_flush_all(win_);
+  EXPECT_TRUE(barrier().may_have_changed(number_));
+  EXPECT_FALSE(sleeping());
+  EXPECT_TRUE(barrier().may_have_changed(number_));
+  MPI_Win_flush_all(win_);
+  EXPECT_TRUE(barrier().may_have_changed(number_)) << "some may have arrived since";
+  EXPECT_FALSE(barrier().may_have_changed(number_));
 }
 
 }  // namespace

@@ -83,15 +83,15 @@ TEST(Schedule, OtherCallsTellEverLessOften) {
 }
 
 TEST(WatchBudget, SpendsAShareOfTheTime) {
-  WatchBudget budget({.allowance = 1000, .share = 0.01, .asked_share = 0.1, .fault = 100}, 0);
-  EXPECT_TRUE(budget.affords(0, false));
-  budget.faulted(15);                           // 1,500 of 1,000
-  EXPECT_FALSE(budget.affords(10'000, false));  // -500 + 100
-  EXPECT_FALSE(budget.affords(50'000, false));  // -400 + 400 = 0
-  EXPECT_TRUE(budget.affords(50'100, true));
-  EXPECT_TRUE(budget.affords(1'000'000'000, false));
+  WatchBudget budget({.allowance = 1000, .share = 0.01, .fault = 100}, 0);
+  EXPECT_TRUE(budget.affords(0));
+  budget.faulted(15);                    // 1,500 of 1,000
+  EXPECT_FALSE(budget.affords(10'000));  // -500 + 100
+  EXPECT_FALSE(budget.affords(50'000));  // -400 + 400 = 0
+  EXPECT_TRUE(budget.affords(50'100));
+  EXPECT_TRUE(budget.affords(1'000'000'000));
   budget.spent(1001);  // no more than the allowance was saved up
-  EXPECT_FALSE(budget.affords(1'000'000'000, false));
+  EXPECT_FALSE(budget.affords(1'000'000'000));
 }
 
 TEST(WriteMarks, WhatWasUnderWayIsToldAgain) {

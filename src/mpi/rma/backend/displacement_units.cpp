@@ -14,16 +14,36 @@ void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, Expos
   real::Comm_rank(comm, &rank);
   real::Comm_size(comm, &size);
   const auto bytes = static_cast<std::int64_t>(answers.bytes);
-  enum { unit, least_unit, aliased, rejects, unshared, most, least, unvalidated, number, count };
-  std::array<std::int64_t, count> largest{
-      own,   -own,   answers.aliased,   answers.rejects ? size - rank : 0,        !answers.share,
-      bytes, -bytes, !answers.validate, static_cast<std::int64_t>(answers.number)};
-  real::Allreduce(MPI_IN_PLACE, largest.data(), count, MPI_INT64_T, MPI_MAX, comm);
+  enum {
+    unit,
+    least_unit,
+    aliased,
+    rejects,
+    unshared,
+    most,
+    least,
+    unvalidated,
+    sometimes,
+    number
+  };
+  std::array<std::int64_t, number + 1> largest{};
+  largest[unit] = own;
+  largest[least_unit] = -own;
+  largest[aliased] = answers.aliased;
+  largest[rejects] = answers.rejects ? size - rank : 0;
+  largest[unshared] = !answers.share;
+  largest[most] = bytes;
+  largest[least] = -bytes;
+  largest[unvalidated] = !answers.validate;
+  largest[sometimes] = !answers.validate_always;
+  largest[number] = static_cast<std::int64_t>(answers.number);
+  real::Allreduce(MPI_IN_PLACE, largest.data(), number + 1, MPI_INT64_T, MPI_MAX, comm);
   exposed.gather(answers.bytes, static_cast<std::uint64_t>(-largest[least]),
                  static_cast<std::uint64_t>(largest[most]), comm);
   answers.aliased = largest[aliased] != 0;
   answers.share = largest[unshared] == 0;
   answers.validate = largest[unvalidated] == 0;
+  answers.validate_always = largest[sometimes] == 0;
   answers.number = static_cast<std::uint64_t>(largest[number]);
   answers.rejecting_rank = largest[rejects] == 0 ? -1 : size - static_cast<int>(largest[rejects]);
   common_ = own;

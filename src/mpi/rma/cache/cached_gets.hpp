@@ -119,13 +119,14 @@ class CachedGets final : private RequestOwner {
 
   // kept_copies.cpp: copies that outlive a collective call, since nobody wrote
 
-  /// From now on, all writes of this process to the window are seen: Hob does not sleep while the
-  /// window lives. Before its first operation.
+  /// From now on, all writes of this process to the window are seen: Hob does not sleep, unless
+  /// there are many and no gets. Before its first operation.
   void watch_writes();
 
   /// Adds to `changes` what this process has written to the window, known to its members as
   /// `window`, since the last call, and what may be under way. Before a call that tells others.
-  void tell_writes(std::uint64_t window, validation::Changes& changes);
+  /// `watch`: writes that were not seen until now will be.
+  void tell_writes(std::uint64_t window, validation::Changes& changes, bool watch);
 
   /// Whether copies that outlive collective calls are worth `cost` ticks for each that tells of
   /// writes: they have saved more, or nobody knows yet.
@@ -239,6 +240,7 @@ class CachedGets final : private RequestOwner {
   void end_strict_epoch();
   void wake_up();
   void leave_alone();
+  void watch_no_more();
   void record(report::TraceRecord what);
 
   WindowFacts window_;

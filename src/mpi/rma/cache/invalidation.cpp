@@ -3,6 +3,7 @@
 #include <new>
 
 #include "mpi/core/context.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 
@@ -74,6 +75,8 @@ void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatyp
   const std::lock_guard guard(lock_);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
+  if (HOB_UNLIKELY(coherence_.last_write() == tuning::kWatchedWrites) && awake_ && stats_.gets == 0)
+    watch_no_more();
   if (count <= 0 || cache_->entries() == 0) return;
   const Layout* const layout = layout_or_none(type);
   if (!issued) ++stats_.own_writes;

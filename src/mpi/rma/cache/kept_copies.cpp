@@ -15,8 +15,20 @@ void CachedGets::watch_writes() {
   slept_ = unseen_writes_;
 }
 
-void CachedGets::tell_writes(std::uint64_t window, validation::Changes& changes) {
+/// A process that has written so often and fetched nothing is left asleep: its writes cost more
+/// while they are seen, and a copy of its own there is none to keep.
+void CachedGets::watch_no_more() {
+  if (many_threads || tracing) return;
+  awake_ = false;
+  rest();
+}
+
+void CachedGets::tell_writes(std::uint64_t window, validation::Changes& changes, bool watch) {
   const std::lock_guard guard(lock_);
+  if (watch && !awake_) {
+    wake_up();
+    told_unseen_ = true;
+  }
   const bool some_target = targets_.spare().tell();
   if (!awake_ || unseen_writes_ || told_unseen_ || some_target) changes.add_all(window);
   told_unseen_ = unseen_writes_;
