@@ -9,9 +9,17 @@
 namespace hob::cache {
 namespace {
 
-constexpr std::uint64_t kEpochBits = 24;
 /// Ranges of more blocks than this are forgotten by forgetting everything.
 constexpr std::uint64_t kMostForgotten = 64;
+
+/// One in so many gets that are missing takes the place of another one.
+constexpr std::uint32_t kRefused = 8;
+
+/// Of a slot: the block was asked for since the hand came by. No part of the hash.
+constexpr std::uint64_t kAsked = 1;
+
+/// What stands for a block in its slot; never 0.
+std::uint64_t name_of(std::uint64_t hash) { return std::max(hash & ~kAsked, 2 * kAsked); }
 
 }  // namespace
 
@@ -22,17 +30,20 @@ bool MissShadow::set_capacity(std::uint64_t storage_bytes, std::uint64_t get_byt
     return true;
   std::array<Table, kSizes> tables{};
   std::uint64_t total = 0;
+  std::uint64_t places = 0;
   for (std::size_t i = 0; i < kSizes; ++i) {
-    std::uint64_t blocks = i == 0 ? storage_bytes / std::max<std::uint64_t>(get_bytes, 16)
-                                  : storage_bytes >> kShifts[i];
+    Table& table = tables[i];
+    const std::uint64_t blocks = i == 0 ? storage_bytes / std::max<std::uint64_t>(get_bytes, 16)
+                                        : storage_bytes >> kShifts[i];
     if (blocks == 0) continue;
-    tables[i].most_sample =
+    table.most_sample =
         static_cast<std::uint32_t>(std::bit_ceil((blocks + most_blocks - 1) / most_blocks));
-    blocks /= tables[i].most_sample;
-    tables[i].first = static_cast<std::uint32_t>(total);
-    tables[i].sets = static_cast<std::uint32_t>(std::max<std::uint64_t>(blocks / kLeastWays, 1));
-    tables[i].ways = static_cast<std::uint32_t>(blocks / tables[i].sets);
-    total += std::uint64_t{tables[i].sets} * tables[i].ways;
+    table.capacity = static_cast<std::uint32_t>(blocks / table.most_sample);
+    table.places = std::bit_ceil(2 * table.capacity);
+    table.first = static_cast<std::uint32_t>(total);
+    table.first_place = static_cast<std::uint32_t>(places);
+    total += table.capacity;
+    places += table.places;
   }
   storage_bytes_ = storage_bytes;
   get_bytes_ = get_bytes;
@@ -40,80 +51,133 @@ bool MissShadow::set_capacity(std::uint64_t storage_bytes, std::uint64_t get_byt
   // Kept where the layout is the same.
   const bool same =
       std::equal(tables.begin(), tables.end(), tables_.begin(), [](const Table& a, const Table& b) {
-        return a.sets == b.sets && a.ways == b.ways && a.most_sample == b.most_sample;
+        return a.capacity == b.capacity && a.most_sample == b.most_sample;
       });
   if (slots_ && same) return true;
   slots_.reset(new (std::nothrow) std::uint64_t[std::max<std::uint64_t>(total, 1)]());
+  places_.reset(new (std::nothrow) std::uint16_t[std::max<std::uint64_t>(places, 1)]());
+  if (!places_) slots_.reset();
   tables_ = slots_ ? tables : std::array<Table, kSizes>{};
   total_ = slots_ ? total : 0;
-  epoch_ = 1;
+  places_total_ = slots_ ? places : 0;
   return slots_ != nullptr;
 }
 
-std::uint64_t* MissShadow::set_of(const Table& table, std::uint64_t hash) const {
-  return slots_.get() + table.first + to_range(hash, table.sets) * table.ways;
+/// Where the table has that block, or the free place where it would be.
+std::uint32_t MissShadow::place_of(const Table& table, std::uint64_t hash) const {
+  const std::uint64_t name = name_of(hash);
+  auto place = static_cast<std::uint32_t>(to_range(hash, table.places));
+  for (;; place = (place + 1) & (table.places - 1)) {
+    const std::uint16_t slot = places_[table.first_place + place];
+    if (slot == 0 || (slots_[table.first + slot - 1] & ~kAsked) == name) return place;
+  }
+}
+
+void MissShadow::enter(Table& table, std::uint64_t hash, std::uint32_t slot) {
+  slots_[table.first + slot] = name_of(hash);
+  places_[table.first_place + place_of(table, hash)] = static_cast<std::uint16_t>(slot + 1);
+}
+
+/// Frees a place; whoever found it taken moves up.
+void MissShadow::erase(Table& table, std::uint32_t place) {
+  const std::uint32_t mask = table.places - 1;
+  std::uint16_t* const places = places_.get() + table.first_place;
+  for (std::uint32_t next = (place + 1) & mask; places[next] != 0; next = (next + 1) & mask) {
+    const std::uint64_t name = slots_[table.first + places[next] - 1];
+    const auto home = static_cast<std::uint32_t>(to_range(name, table.places));
+    if (((next - home) & mask) < ((next - place) & mask)) continue;
+    places[place] = places[next];
+    place = next;
+  }
+  places[place] = 0;
+}
+
+/// Forgets all blocks. Acquires may be as frequent as gets: this takes no longer than it took to
+/// record them.
+void MissShadow::clear(Table& table) {
+  const std::uint32_t mask = table.places - 1;
+  std::uint16_t* const places = places_.get() + table.first_place;
+  for (std::uint32_t slot = 0; slot < table.used; ++slot) {
+    // Between a block's place and where it belongs no place is free.
+    auto place = static_cast<std::uint32_t>(to_range(slots_[table.first + slot], table.places));
+    for (; places[place] != 0; place = (place + 1) & mask) places[place] = 0;
+  }
+  table.used = table.hand = 0;
+}
+
+void MissShadow::erase(Table& table, std::uint32_t target, std::uint64_t number) {
+  const std::uint32_t place = place_of(table, mix(number, target));
+  std::uint16_t* const places = places_.get() + table.first_place;
+  if (places[place] == 0) return;
+  // The last one takes its slot.
+  const std::uint32_t slot = places[place] - 1;
+  erase(table, place);
+  const std::uint32_t last = --table.used;
+  table.hand = table.hand < table.used ? table.hand : 0;
+  if (slot == last) return;
+  std::uint64_t* const slots = slots_.get() + table.first;
+  places[place_of(table, slots[last])] = static_cast<std::uint16_t>(slot + 1);
+  slots[slot] = slots[last];
 }
 
 /// Keeps half of what is recorded, which stands for all of it.
 void MissShadow::record_fewer(Table& table) {
   table.sample *= 2;
   std::uint64_t* const slots = slots_.get() + table.first;
-  for (std::uint32_t slot = 0; slot < table.sets * table.ways; ++slot)
-    if ((slots[slot] >> kEpochBits & (table.sample - 1)) != 0) slots[slot] = 0;
+  const std::uint32_t before = table.used;
+  clear(table);
+  for (std::uint32_t slot = 0; slot < before; ++slot) {
+    const std::uint64_t name = slots[slot];
+    if ((name & (2 * std::uint64_t{table.sample} - 2)) == 0) enter(table, name, table.used++);
+  }
 }
 
 MissShadow::Sight MissShadow::note(std::size_t i, std::uint32_t target,
                                    std::uint64_t number) noexcept {
   Table& table = tables_[i];
-  if (table.sets == 0) return {.stands_for = 1};
-  // The set is chosen by the highest bits; the tag, and whether the block is of the sample, by the
-  // others.
+  if (table.capacity == 0) return {.stands_for = 1};
+  // Whether a block is of the sample is decided by the lowest bits but one.
   const std::uint64_t hash = mix(number, target);
-  if ((hash & (table.sample - 1)) != 0) return {};
-  const std::uint64_t tag = (hash << kEpochBits) | epoch_;
-  std::uint64_t* const set = set_of(table, hash);
-  std::uint32_t way = 0;
-  while (way < table.ways && set[way] != tag) ++way;
-  const bool here = way < table.ways;
+  if ((hash & (2 * std::uint64_t{table.sample} - 2)) != 0) return {};
   const std::uint32_t stands_for = table.sample;
-  if (!here) {
-    way = table.ways - 1;
-    const bool full = (set[way] ^ epoch_) << (64 - kEpochBits) == 0;
-    if (full && table.sample < table.most_sample) record_fewer(table);
-    // In an empty place, else the last one; to the front one time in a few. The cache admits an
-    // exact entry only where it is worth more than what must go, and a block always.
-    for (std::uint32_t k = 0; k < table.ways; ++k)
-      if ((set[k] ^ epoch_) << (64 - kEpochBits) != 0) way = std::min(way, k);
-    if (full && ++fetched_ % (i == 0 ? 16 : 4) != 0) {
-      set[way] = tag;
-      return {.stands_for = stands_for};
-    }
+  const std::uint32_t place = place_of(table, hash);
+  if (const std::uint16_t slot = places_[table.first_place + place]; slot != 0) {
+    slots_[table.first + slot - 1] |= kAsked;
+    return {.stands_for = stands_for, .here = true};
   }
-  for (; way > 0; --way) set[way] = set[way - 1];
-  set[0] = tag;
-  return {.stands_for = stands_for, .here = here};
+  if (table.used == table.capacity && table.sample < table.most_sample) record_fewer(table);
+  if (table.used < table.capacity) {
+    enter(table, hash, table.used++);
+    return {.stands_for = stands_for};
+  }
+  // The cache admits an exact entry only where it is worth more than what must go, and a block
+  // always.
+  if (i == 0 && ++refused_ % kRefused != 0) return {.stands_for = stands_for};
+  std::uint64_t* const slots = slots_.get() + table.first;
+  const auto next = [&] { table.hand = table.hand + 1 == table.capacity ? 0 : table.hand + 1; };
+  for (; (slots[table.hand] & kAsked) != 0; next()) slots[table.hand] &= ~kAsked;
+  erase(table, place_of(table, slots[table.hand]));
+  enter(table, hash, table.hand);
+  next();
+  return {.stands_for = stands_for};
 }
 
 void MissShadow::forget() noexcept {
-  if (++epoch_ >> kEpochBits == 0) return;
-  std::fill_n(slots_.get(), total_, 0);
-  epoch_ = 1;
+  for (Table& table : tables_)
+    if (table.used != 0) clear(table);
 }
 
 void MissShadow::forget(std::uint32_t target, std::uint64_t begin, std::uint64_t bytes) noexcept {
   if (bytes == 0) return;
   for (std::size_t i = 1; i < kSizes; ++i) {
-    const Table& table = tables_[i];
-    if (table.sets == 0) continue;
+    Table& table = tables_[i];
+    if (table.used == 0) continue;
     const std::uint64_t first = begin >> kShifts[i];
     const std::uint64_t last = (begin + bytes - 1) >> kShifts[i];
     if (last - first >= kMostForgotten) return forget();
     for (std::uint64_t number = first; number <= last; ++number) {
-      const std::uint64_t hash = mix(number, target);
-      const std::uint64_t tag = (hash << kEpochBits) | epoch_;
-      std::uint64_t* const set = set_of(table, hash);
-      for (std::uint32_t way = 0; way < table.ways; ++way)
-        if (set[way] == tag) set[way] = 0;
+      erase(table, target, number);
+      erase(table, ~target, number);
     }
   }
 }

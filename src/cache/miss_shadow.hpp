@@ -40,33 +40,42 @@ class MissShadow {
   void forget() noexcept;
   void forget(std::uint32_t target, std::uint64_t begin, std::uint64_t bytes) noexcept;
 
-  std::uint64_t memory_bytes() const { return slots_ ? total_ * sizeof(std::uint64_t) : 0; }
+  std::uint64_t memory_bytes() const {
+    return slots_ ? total_ * sizeof(std::uint64_t) + places_total_ * sizeof(std::uint16_t) : 0;
+  }
 
  private:
-  static constexpr std::uint32_t kLeastWays = 8;
-  /// Slots of size i form sets of `kLeastWays` to twice as many (or fewer, where only so many fit).
-  /// With smaller ones a working set that just fits would seem not to, since some sets have more of
-  /// it than others. Each set is a queue from the block that was asked for last to the one that was
-  /// not for longest. Most new blocks begin at its end: a loop over more than fits finds some of it
-  /// here, as it does in the cache.
+  /// Blocks of one size: a ring, and a hash table of places in it. Any block may be at any place:
+  /// in sets, a working set that just fits would seem not to, since some sets have more of it than
+  /// others. Who goes is the first, from the hand on, that was not asked for since the hand came
+  /// by.
   struct Table {
-    std::uint32_t first = 0;
-    std::uint32_t sets = 0;
-    std::uint32_t ways = 0;
+    std::uint32_t first = 0;        ///< of its slots
+    std::uint32_t capacity = 0;     ///< slots
+    std::uint32_t first_place = 0;  ///< of its part of places_
+    std::uint32_t places = 0;       ///< a power of two, or 0
+    std::uint32_t used = 0;
+    std::uint32_t hand = 0;
     std::uint32_t sample = 1;       ///< one block in so many is recorded, a power of two
     std::uint32_t most_sample = 1;  ///< with it, the slots stand for as many as the cache holds
   };
-  void record_fewer(Table& table);
-  std::uint64_t* set_of(const Table& table, std::uint64_t hash) const;
 
-  std::unique_ptr<std::uint64_t[]> slots_;  ///< 0: free; else the epoch and a part of the hash
+  std::uint32_t place_of(const Table& table, std::uint64_t hash) const;
+  void enter(Table& table, std::uint64_t hash, std::uint32_t slot);
+  void erase(Table& table, std::uint32_t place);
+  void erase(Table& table, std::uint32_t target, std::uint64_t number);
+  void clear(Table& table);
+  void record_fewer(Table& table);
+
+  std::unique_ptr<std::uint64_t[]> slots_;   ///< 0: free; else a hash, and whether it was asked for
+  std::unique_ptr<std::uint16_t[]> places_;  ///< 0: free; else the number of a slot, from 1 on
   std::array<Table, kSizes> tables_{};
+  std::uint32_t refused_ = 0;
   std::uint64_t total_ = 0;
+  std::uint64_t places_total_ = 0;
   std::uint64_t storage_bytes_ = 0;
   std::uint64_t get_bytes_ = 0;
   std::uint64_t most_blocks_ = 0;
-  std::uint32_t fetched_ = 0;  ///< by note()
-  std::uint64_t epoch_ = 1;
 };
 
 }  // namespace hob::cache

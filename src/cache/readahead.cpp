@@ -21,6 +21,9 @@ constexpr std::uint32_t kSmallDecisions = 2;
 /// Gets that bring the model up to date after a pause.
 constexpr std::uint32_t kWarmUp = 128;
 
+/// Of a get that is longer than a block, as it is recorded.
+constexpr std::uint64_t kMostPieces = 32;
+
 /// Gets whose mean size is known.
 constexpr std::uint64_t kMeanOf = 1024;
 
@@ -71,7 +74,15 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
     const std::uint64_t first = displacement >> shift;
     const std::uint64_t last = (displacement + size - 1) >> shift;
     if (last - first > 1) {
-      charge(i, exact.stands_for, exact.missing() * alone);
+      // An entry of its own, which takes the room of as many blocks.
+      const std::uint64_t step = std::max<std::uint64_t>((last - first) / kMostPieces, 1);
+      double seen = 0, missing = 0, pieces = 0;
+      for (std::uint64_t number = first; number <= last; number += step, ++pieces) {
+        const MissShadow::Sight piece = shadow_.note(i, ~target, number);
+        seen += piece.stands_for;
+        missing += piece.missing();
+      }
+      charge(i, seen / pieces, missing / pieces * alone);
       continue;
     }
     const double block = static_cast<double>(std::uint64_t{1} << shift);
@@ -99,6 +110,7 @@ double Readahead::modelled(std::size_t choice) const {
 
 void Readahead::on_trip(std::uint64_t bytes) noexcept {
   if (!config_.enabled || config_.fixed_bytes != 0) return;
+  fetched_ += bytes;
   const double cost = cost_of(1, static_cast<double>(bytes));
   // Long trips weigh more: what does not pay shall not go on for hundreds of them.
   const auto weight = static_cast<std::uint32_t>(std::clamp(cost / config_.latency, 1.0, 1000.0));
@@ -116,7 +128,12 @@ void Readahead::on_trip(std::uint64_t bytes) noexcept {
 }
 
 void Readahead::decide() {
-  if (const double said = modelled(choice_); said > 0)
+  // A new choice first pays for filling the cache anew, which it does once: until then, the model
+  // alone says what it costs.
+  const double said = modelled(choice_);
+  if (fetched_ < storage_ && changes_ != 0)
+    paid_ = std::min(paid_, said * bias_[choice_]);
+  else if (said > 0)
     bias_[choice_] = std::clamp((bias_[choice_] + paid_ / said) / 2, kLeastBias, 1 / kLeastBias);
   std::size_t best = choice_;
   double limit = paid_;
@@ -139,6 +156,7 @@ void Readahead::decide() {
     choice_ = best;
     shift_ = MissShadow::kShifts[best];
     ++changes_;
+    fetched_ = 0;
     costs_ = seen_ = {};
     paid_ = looked_at_ = 0;
   } else {

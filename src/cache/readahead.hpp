@@ -134,6 +134,7 @@ class Readahead {
   std::uint32_t until_look_;
   std::uint64_t trips_ = 0;
   std::uint64_t changes_ = 0;
+  std::uint64_t fetched_ = 0;  ///< bytes, since the last change
   std::uint32_t decisions_ = 0;
 };
 

@@ -143,8 +143,11 @@ class ValuePolicy {
     // Looking for a victim costs more than the rest of a miss. What is worth less than the least
     // that recent samples held is refused unseen, but for one in a few, lest the floor be out of
     // date.
-    if (block_) return make_room_for_block(engine, bytes);
+    if (block_) return make_much_room(engine, bytes);
     if (asking_density_ < floor_ && ++refused_unseen_ % kLookAnyway != 0) return false;
+    // Among small entries, the few neighbours of a window would never be enough.
+    if (bytes > engine.used_bytes() / (engine.entries() + 1) * (kMaxWindow / 2))
+      return make_much_room(engine, bytes);
     const std::uint64_t need = Engine::StoreType::rounded(bytes);
     const std::uint64_t used = engine.entries_used();
     // First ask for the descriptors of the whole sample, so that the memory accesses overlap.
@@ -275,11 +278,11 @@ class ValuePolicy {
     return worth(engine, e) / static_cast<float>(engine.store().size(engine.entry(e).region));
   }
 
-  /// Room for a block, whoever has to go: around the least valuable of a few sampled entries, or
-  /// around another one where neighbours are pending. A block may take the room of thousands of
-  /// small entries.
+  /// Room that may be that of thousands of small entries, around the least valuable of a few
+  /// sampled entries, or around another one where neighbours are pending. For a block, whoever has
+  /// to go.
   template <class Engine>
-  bool make_room_for_block(Engine& engine, std::uint64_t bytes) {
+  bool make_much_room(Engine& engine, std::uint64_t bytes) {
     if (victims_ == nullptr) victims_.reset(new (std::nothrow) Victims);
     if (victims_ == nullptr) return false;
     const std::uint64_t need = Engine::StoreType::rounded(bytes);
@@ -299,7 +302,7 @@ class ValuePolicy {
     }
     engine.count_selection(visited, count);
     std::sort(sampled.begin(), sampled.begin() + count);
-    for (std::uint32_t i = 0; i < std::min(count, kBlockTries); ++i) {
+    for (std::uint32_t i = 0; i < std::min(count, kFewTries); ++i) {
       Window window{};
       if (!window_at(engine, sampled[i].second, need, asking_density_, window, kMostVictims))
         continue;
@@ -373,10 +376,10 @@ class ValuePolicy {
   bool adaptive_;
   Random random_;
 
-  static constexpr std::uint32_t kMostVictims = 8192;  ///< of one block
-  static constexpr std::uint32_t kBlockTries = 4;
+  static constexpr std::uint32_t kMostVictims = 8192;  ///< of one entry
+  static constexpr std::uint32_t kFewTries = 4;
   using Victims = std::array<std::uint32_t, kMostVictims>;
-  std::unique_ptr<Victims> victims_;  ///< from the first block on that takes others' room
+  std::unique_ptr<Victims> victims_;  ///< from the first entry on that takes so much room
   bool block_ = false;                ///< room is made for one
 
   std::unique_ptr<ReuseModel> model_;  ///< from the first insertion on

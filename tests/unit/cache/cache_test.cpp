@@ -471,20 +471,6 @@ TEST(Adaptive, SparseIndexShrinks) {
   EXPECT_TRUE(sparse);
 }
 
-TEST(Admission, WhatIsWorthLittleIsRefusedWithoutASearch) {
-  const auto cache = Cache::create(fixed(Policy::standard, 1 << 12, 64 << 10));
-  for (int round = 0; round < 30; ++round)
-    for (std::uint64_t i = 0; i < 1000; ++i) get(*cache, {0, i * 64, 0}, 64);
-  const std::uint64_t before = cache->stats().selections, failing = cache->stats().failing;
-  for (std::uint64_t i = 0; i < 4000; ++i) {
-    get(*cache, {0, i % 1000 * 64, 0}, 64);
-    get(*cache, {1, i * 64, 0}, 64);
-  }
-  const std::uint64_t refused = cache->stats().failing - failing;
-  EXPECT_GT(refused, 2500u);
-  EXPECT_LT(cache->stats().selections - before, 4000 - refused + refused / 4);
-}
-
 TEST(Occupancy, SeriesStaysBounded) {
   const auto cache = Cache::create(fixed(Policy::standard, 64, 1 << 14));
   for (std::uint64_t i = 0; i < 200000; ++i) get(*cache, {0, i % 100 * 64, 0}, 64);

@@ -126,7 +126,7 @@ TEST(MissShadow, RemembersAsManyBlocksAsFit) {
 
 // A small storage, of which the blocks are few: all of it counts.
 TEST(MissShadow, FindsAllOfWhatJustFits) {
-  for (std::uint64_t blocks = 1; blocks < 16; ++blocks) {
+  for (const std::uint64_t blocks : {1, 2, 3, 7, 15, 100, 500, 1000}) {
     MissShadow shadow;
     ASSERT_TRUE(shadow.set_capacity(blocks * kKilo + 100, 64, MissShadow::kMost));
     for (std::uint64_t n = 0; n < blocks; ++n) shadow.note(2, 1, n);
@@ -136,8 +136,31 @@ TEST(MissShadow, FindsAllOfWhatJustFits) {
   ASSERT_TRUE(shadow.set_capacity(64 * kKilo, 64, MissShadow::kMost));
   std::uint32_t here = 0;
   for (int round = 0; round < 10; ++round)
-    for (std::uint64_t n = 0; n < 900; ++n) here += shadow.note(0, 1, n).here ? 1 : 0;
-  EXPECT_GT(here, 6800u) << "of 8,100 that could be; 1,024 fit";
+    for (std::uint64_t n = 0; n < 1020; ++n) here += shadow.note(0, 1, n).here ? 1 : 0;
+  EXPECT_EQ(here, 9 * 1020u) << "1,024 fit";
+}
+
+// The record forgets in the time that it took to record, and nothing but what it is told to.
+TEST(MissShadow, ForgetsExactly) {
+  std::mt19937_64 random(7);
+  MissShadow shadow;
+  ASSERT_TRUE(shadow.set_capacity(200 * kKilo, 64, MissShadow::kMost));
+  for (int round = 0; round < 50; ++round) {
+    std::vector<bool> here(190);
+    for (int step = 0; step < 1000; ++step) {
+      const std::uint64_t n = random() % here.size();
+      if (random() % 3 != 0) {
+        EXPECT_EQ(shadow.note(2, 1, n).here, here[n]);
+        here[n] = true;
+      } else {
+        shadow.forget(1, n * kKilo, kKilo);
+        here[n] = false;
+      }
+    }
+    shadow.forget();
+    for (std::uint64_t n = 0; n < here.size(); ++n) EXPECT_FALSE(shadow.note(2, 1, n).here);
+    shadow.forget();
+  }
 }
 
 TEST(MissShadow, FindsSomeOfALoopOverMoreThanFits) {
@@ -368,6 +391,22 @@ TEST(Readahead, AFullCacheMakesRoomForBlocksThatPay) {
   world.take_trips();
   for (std::uint64_t at = 0; at < 16 * kMega; at += 64) world.get(at, 64);
   EXPECT_LT(world.take_trips(), 16 * kMega / 64 / 20) << "of gets in order, each byte once";
+}
+
+// Entries of 64 bytes fill the cache; blocks of 2 KiB, which would not fit, are not kept for long.
+TEST(Readahead, FindsOutThatExactEntriesFit) {
+  constexpr std::uint64_t pieces = 400;
+  std::mt19937_64 random(11);
+  World world(kMega, pieces * 64);
+  std::vector<std::uint64_t> places(pieces);
+  // Half of them in places of their own, the others side by side.
+  for (std::uint64_t i = 0; i < pieces; ++i) places[i] = i % 2 == 0 ? 64 * i : kKilo * i;
+  for (int round = 0; round < 200; ++round) {
+    std::shuffle(places.begin(), places.end(), random);
+    for (const std::uint64_t at : places) world.get(at, 64);
+    if (round == 100) world.take_trips();
+  }
+  EXPECT_LT(world.take_trips(), 99 * pieces / 50) << "of " << 99 * pieces << " gets";
 }
 
 TEST(Readahead, EndsForGood) {

@@ -1,0 +1,59 @@
+// Which newcomers the default policy takes in, and what goes for them.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "cache/cache.hpp"
+
+namespace hob::cache {
+namespace {
+
+Config fixed(Policy policy, std::uint64_t slots, std::uint64_t bytes) {
+  Config config;
+  config.policy = policy;
+  config.index_slots = slots;
+  config.storage_bytes = bytes;
+  config.adaptation.enabled = false;
+  return config;
+}
+
+/// Looks up, and fetches what is missing. True if all of it was there.
+bool get(Cache& cache, const Key& key, std::uint64_t size) {
+  const Lookup found = cache.find(key, size);
+  if (found.kind == Hit::full) return true;
+  const std::vector<char> bytes(size, 'x');
+  if (found.kind == Hit::missing) {
+    const Reservation place = cache.reserve(key, size);
+    if (place.entry) cache.fill(place.entry, bytes.data(), size);
+  }
+  return false;
+}
+
+TEST(Admission, WhatIsWorthLittleIsRefusedWithoutASearch) {
+  const auto cache = Cache::create(fixed(Policy::standard, 1 << 12, 64 << 10));
+  for (int round = 0; round < 30; ++round)
+    for (std::uint64_t i = 0; i < 1000; ++i) get(*cache, {0, i * 64, 0}, 64);
+  const std::uint64_t before = cache->stats().selections, failing = cache->stats().failing;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    get(*cache, {0, i % 1000 * 64, 0}, 64);
+    get(*cache, {1, i * 64, 0}, 64);
+  }
+  const std::uint64_t refused = cache->stats().failing - failing;
+  EXPECT_GT(refused, 2500u);
+  EXPECT_LT(cache->stats().selections - before, 4000 - refused + refused / 4);
+}
+
+// As in a graph, where the longest list is asked for by nearly everybody.
+TEST(Admission, WhatIsLongAndUsedAllTheTimeTakesTheRoomOfManySmallOnes) {
+  const auto cache = Cache::create(fixed(Policy::standard, 4096, 128 * 1024));
+  std::uint64_t small = 0;
+  int hits = 0;
+  for (int round = 0; round < 1000; ++round) {
+    for (int i = 0; i < 8; ++i) get(*cache, {1, 64 * (small++ % 20000), 0}, 64);
+    if (round >= 300 && get(*cache, {2, 0, 0}, 64 * 1024) && round >= 500) ++hits;
+  }
+  EXPECT_GT(hits, 450) << "of 500, of which none need go to the network";
+}
+
+}  // namespace
+}  // namespace hob::cache
