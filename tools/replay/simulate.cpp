@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <iterator>
 #include <memory>
+#include <set>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "cache/block_fetch.hpp"
 #include "cache/hash.hpp"
@@ -363,6 +367,97 @@ Outcome bound(const std::vector<TraceRecord>& records, std::uint64_t bytes,
     room -= i.cost;
   }
   return outcome;
+}
+
+Outcome bound_of_blocks(const std::vector<TraceRecord>& records, std::uint64_t block_bytes,
+                        std::uint64_t bytes, const Latency& latency) {
+  constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  const auto blocks_of = [&](const TraceRecord& r) {
+    return std::pair{r.displacement / block_bytes,
+                     (r.displacement + std::max(r.size, r.extent) - 1) / block_bytes};
+  };
+  const auto is_get = [](const TraceRecord& r) { return r.kind == TraceKind::get && r.size != 0; };
+  // When each touch of a block is followed by the next one, from the end.
+  std::vector<std::uint64_t> next_uses;
+  std::unordered_map<WindowKey, std::uint64_t, WindowKeyHash> next;
+  for (std::size_t i = records.size(); i-- > 0;) {
+    const TraceRecord& r = records[i];
+    if (r.kind == TraceKind::drop_all)
+      std::erase_if(next, [&](const auto& use) { return use.first.window == r.window; });
+    if (!is_get(r)) continue;
+    const auto [first, last] = blocks_of(r);
+    for (std::uint64_t number = last + 1; number-- > first;) {
+      const auto [it, fresh] = next.try_emplace({r.window, {r.target, number, 0}}, kNever);
+      next_uses.push_back(it->second);
+      it->second = i;
+    }
+  }
+
+  struct Held {
+    std::uint64_t most = 0;
+    std::unordered_map<WindowKey, std::uint64_t, WindowKeyHash> uses;  ///< of each block: the next
+    std::set<std::tuple<std::uint64_t, std::uint32_t, std::uint64_t>> order;  ///< by next use
+  };
+  const auto parts = footprints(records);
+  std::uint64_t whole = 0;
+  for (const auto& [window, f] : parts) whole += f.bytes;
+  std::map<std::uint16_t, Held> held;
+  for (const auto& [window, f] : parts)
+    held[window].most = share_of(bytes, f.bytes, whole) / block_bytes;
+  Outcome outcome;
+  std::size_t touch = next_uses.size();
+  for (const TraceRecord& r : records) {
+    Held& blocks = held[r.window];
+    if (r.kind == TraceKind::drop_all) {
+      blocks.uses.clear();
+      blocks.order.clear();
+    }
+    if (!is_get(r)) continue;
+    ++outcome.gets;
+    outcome.native_us += latency.of(r.size);
+    std::uint64_t missing = 0, missed = 0;
+    const auto fetch = [&] {
+      outcome.trips += missing != 0 ? 1 : 0;
+      outcome.bytes += missing * block_bytes;
+      outcome.network_us += latency.of(missing * block_bytes);
+      missing = 0;
+    };
+    const auto [first, last] = blocks_of(r);
+    for (std::uint64_t number = first; number <= last; ++number) {
+      const WindowKey key{r.window, {r.target, number, 0}};
+      const std::uint64_t use = next_uses[--touch];
+      const auto it = blocks.uses.find(key);
+      if (it == blocks.uses.end()) {
+        ++missing;
+        ++missed;
+      } else {
+        fetch();
+        blocks.order.erase({it->second, r.target, number});
+        blocks.uses.erase(it);
+      }
+      if (use == kNever || blocks.most == 0) continue;
+      blocks.uses.emplace(key, use);
+      blocks.order.emplace(use, r.target, number);
+      if (blocks.uses.size() <= blocks.most) continue;
+      const auto farthest = std::prev(blocks.order.end());
+      const auto [when, target, which] = *farthest;
+      blocks.uses.erase({r.window, {target, which, 0}});
+      blocks.order.erase(farthest);
+    }
+    fetch();
+    outcome.hits += missed == 0 ? 1 : 0;
+  }
+  return outcome;
+}
+
+Outcome bound_of_best_blocks(const std::vector<TraceRecord>& records, std::uint64_t bytes,
+                             const Latency& latency) {
+  Outcome best = bound_of_blocks(records, 256, bytes, latency);
+  for (std::uint64_t block = 512; block <= std::min(bytes, std::uint64_t{1} << 20); block *= 2) {
+    const Outcome other = bound_of_blocks(records, block, bytes, latency);
+    if (other.network_us < best.network_us) best = other;
+  }
+  return best;
 }
 
 }  // namespace hob::replay

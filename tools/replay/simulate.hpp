@@ -79,4 +79,14 @@ Outcome replay_best_blocks(const std::vector<report::TraceRecord>& records, std:
 Outcome bound(const std::vector<report::TraceRecord>& records, std::uint64_t bytes,
               const Latency& latency);
 
+/// What blocks of one size save at best: missing blocks are fetched whole, neighbours by one get,
+/// and the block goes whose next use is farthest away (Belady's MIN), the new one perhaps. Own
+/// writes and drops of one target are left out.
+Outcome bound_of_blocks(const std::vector<report::TraceRecord>& records, std::uint64_t block_bytes,
+                        std::uint64_t bytes, const Latency& latency);
+
+/// The same with the block size, from 256 B to 1 MiB, that saves most.
+Outcome bound_of_best_blocks(const std::vector<report::TraceRecord>& records, std::uint64_t bytes,
+                             const Latency& latency);
+
 }  // namespace hob::replay

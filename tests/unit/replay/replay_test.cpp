@@ -92,6 +92,34 @@ TEST(Bound, IsWhatAnIdealCacheSaves) {
   EXPECT_NEAR(bound(records, 500, latency).saved(), 0.5, 0.01);
 }
 
+TEST(BlockBound, IsWhatAnIdealCacheOfBlocksSaves) {
+  Records records;
+  for (int round = 0; round < 10; ++round)
+    for (std::uint64_t i = 0; i < 100; ++i) get(records, 1, i * 64, 64);
+  // 7 blocks of 1,000 bytes; six gets lie in two of them.
+  const Outcome all = bound_of_blocks(records, 1000, 7000, latency);
+  EXPECT_NEAR(all.native_us, 1000 * 10.064, 1e-6);
+  EXPECT_EQ(all.trips, 7u) << "once each";
+  EXPECT_EQ(all.bytes, 7000u);
+  EXPECT_NEAR(all.network_us, 77, 1e-9);
+  // Of a loop over N, with room for C, MIN finds (C - 1) of (N - 1).
+  EXPECT_NEAR(static_cast<double>(bound_of_blocks(records, 1000, 4000, latency).trips),
+              7 + 9 * 3.5, 2);
+  EXPECT_LE(bound_of_best_blocks(records, 3500, latency).network_us,
+            bound_of_blocks(records, 1024, 3500, latency).network_us);
+}
+
+TEST(BlockBound, BlocksOfOneSizeDoNotPassIt) {
+  for (const Family& family : choosing_suite()) {
+    const Records records = family.make(3);
+    const std::uint64_t bytes = shape_of(records).footprint_bytes / 4;
+    for (const std::uint64_t block : {512u, 4096u})
+      EXPECT_LE(replay_blocks(records, block, bytes, latency).saved(),
+                bound_of_blocks(records, block, bytes, latency).saved() + 1e-9)
+          << family.name << " " << block;
+  }
+}
+
 TEST(Bound, NoPolicyPassesIt) {
   for (const Family& family : choosing_suite()) {
     const Records records = family.make(3);
