@@ -22,7 +22,7 @@ constexpr std::uint32_t kSmallDecisions = 2;
 constexpr std::uint32_t kWarmUp = 128;
 
 /// Of a get that is longer than a block, as it is recorded.
-constexpr std::uint64_t kMostPieces = 32;
+constexpr std::uint64_t kMostPieces = 16;
 
 /// Gets whose mean size is known.
 constexpr std::uint64_t kMeanOf = 1024;
@@ -57,7 +57,6 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
     watching_ = false;
     return;
   }
-  --credit_;
   const bool counts = warming_ == 0;
   if (!counts) --warming_;
   if (counts) ++looked_at_;
@@ -66,6 +65,7 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
     seen_[i] += seen;
     costs_[i] += cost;
   };
+  std::uint32_t notes = 1;
   const double alone = cost_of(1, static_cast<double>(size));
   const MissShadow::Sight exact = shadow_.note(0, target, displacement);
   charge(0, exact.stands_for, exact.missing() * alone);
@@ -81,6 +81,7 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
         const MissShadow::Sight piece = shadow_.note(i, ~target, number);
         seen += piece.stands_for;
         missing += piece.missing();
+        ++notes;
       }
       charge(i, seen / pieces, missing / pieces * alone);
       continue;
@@ -93,7 +94,10 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
     charge(i, std::max(one.stands_for, other.stands_for),
            cost_of(std::max(one.missing(), other.missing()),
                    (one.missing() + other.missing()) * block));
+    ++notes;
   }
+  // Watching costs what is noted: a long get counts as several.
+  credit_ -= std::min(credit_, std::max<std::uint32_t>(notes / kChoices, 1));
 }
 
 /// Bytes that may be fetched around a get of `size` bytes, at most `most`.
