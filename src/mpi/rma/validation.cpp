@@ -16,6 +16,7 @@
 #include "validation/changes.hpp"
 #include "validation/devices.hpp"
 #include "validation/schedule.hpp"
+#include "validation/watch_budget.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -43,6 +44,8 @@ struct All {
   std::uint64_t generation = 1;  ///< counts the changes of `windows`
   std::unordered_map<std::uint64_t, Communicator> communicators;  ///< by the bits of their handle
   std::atomic<std::uint64_t> last_number{0};
+  /// What looking for stores may cost, in all windows together.
+  validation::WatchBudget budget{{}, monotonic_nanoseconds()};
 };
 
 All& all() {
@@ -91,12 +94,14 @@ void tell_stores(Window& window, Changes& changes, bool watch) {
   if (v.exposed.load(std::memory_order_relaxed) || exposures != v.told_exposures)
     changes.add(v.number, window.rank);
   v.told_exposures = exposures;
+  if (!watch) return changes.add(v.number, window.rank);
   const std::uint64_t start = thread_nanoseconds();
-  const bool affords = watch && (v.budget.affords(monotonic_nanoseconds()) || v.always);
+  validation::WatchBudget& budget = all().budget;
+  const bool affords = budget.affords(monotonic_nanoseconds()) || v.always;
   const bool looked = affords && v.stores.watching();
   if (!looked || v.stores.written()) {
     changes.add(v.number, window.rank);
-    if (looked) v.budget.faulted(v.stores.pages_written());
+    if (looked) budget.faulted(v.stores.pages_written());
     if (affords && !v.looked_at_memory) {
       v.looked_at_memory = true;
       v.own_memory = window.kind == WindowKind::allocate ||
@@ -104,7 +109,7 @@ void tell_stores(Window& window, Changes& changes, bool watch) {
     }
     if (affords && v.own_memory) v.stores.watch();
   }
-  v.budget.spent(thread_nanoseconds() - start);
+  budget.spent(thread_nanoseconds() - start);
 }
 
 /// What this process says of a window.
@@ -138,7 +143,8 @@ bool may_validate(const Window& window, std::optional<Mode> mode) {
   const settings::Settings& s = context().settings;
   const bool kind = window.kind == WindowKind::create || window.kind == WindowKind::allocate;
   const bool remote = !context().one_node || !s.cache_bypass;
-  if (s.cache_validate == "off" || mode != Mode::automatic || !kind || !remote || ghost_world())
+  if (s.cache_validate == "off" || mode != Mode::automatic || !kind || !remote || window.size < 2 ||
+      ghost_world())
     return false;
   if (!validation::StoreWatch::available()) return false;
   static const std::string device = validation::device_that_writes();
@@ -163,12 +169,10 @@ void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm com
   while (last < number && !all().last_number.compare_exchange_weak(last, number)) {
   }
   if (window.cached) window.cached->watch_writes();
-  window.validation.reset(
-      new Validation{.number = number,
-                     .comm = comm,
-                     .always = answers.validate_always,
-                     .stores = {window.base, window.bytes},
-                     .budget = {validation::WatchBudget::Config{}, monotonic_nanoseconds()}});
+  window.validation.reset(new Validation{.number = number,
+                                         .comm = comm,
+                                         .always = answers.validate_always,
+                                         .stores = {window.base, window.bytes}});
   real::Comm_group(comm, &window.validation->group);
   const std::lock_guard guard(all().lock);
   all().windows.push_back(&window);

@@ -10,7 +10,6 @@
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/cache/mode.hpp"
 #include "validation/store_watch.hpp"
-#include "validation/watch_budget.hpp"
 
 namespace hob::mpi {
 
@@ -23,8 +22,7 @@ struct Validation {
   MPI_Comm comm = MPI_COMM_NULL;     ///< that it was made with; null once the program freed it
   bool always = false;               ///< all members want it in every call, whatever it gains
   validation::StoreWatch stores;     ///< of this process's own memory
-  validation::WatchBudget budget;
-  bool own_memory = false;  ///< no other process maps it, but through the MPI library
+  bool own_memory = false;           ///< no other process maps it, but through the MPI library
   bool looked_at_memory = false;
   /// Exposure epochs that began or ended so far, and whether one is open: what origins wrote in it
   /// arrives by its end, not by the origins'.

@@ -305,6 +305,10 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   if (sums["shared_hits"] != 0)
     lines.push_back(fmt::format("{:.1f}% served from what other ranks of the node had fetched ({})",
                                 percent(sums["shared_hits"]), bytes("shared_bytes")));
+  if (sums["kept_hits"] != 0)
+    lines.push_back(fmt::format(
+        "{} hits of bytes fetched before a barrier or its like: nobody had written them",
+        number("kept_hits")));
   if (sums["flushes_skipped"] != 0)
     lines.push_back(fmt::format("{} of {} flushes had nothing to complete",
                                 number("flushes_skipped"), number("flushes")));
