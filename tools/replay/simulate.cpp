@@ -1,8 +1,8 @@
 #include "simulate.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <tuple>

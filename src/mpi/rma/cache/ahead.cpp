@@ -75,7 +75,7 @@ void Ahead::trip(std::uint64_t bytes, std::uint64_t get) noexcept {
 bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
                                  const CacheableGet& wanted) const {
   return ahead_ && ahead_->readahead.enabled() && wanted.contiguous && !get.atomic &&
-         mode() != Mode::strict && mode() != Mode::off && !t.writing();
+         mode() != Mode::strict && mode() != Mode::off && !t.writing() && !sharing(get, wanted, t);
 }
 
 /// A get that is missing: issues one of the blocks around it, if that is allowed and worthwhile.
@@ -164,9 +164,6 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   } catch (const std::bad_alloc&) {
     return abandon();
   }
-  // Before the get, as for any other (docs/consistency.md, "What the ranks of a node share").
-  pending.issued = sharing(get, wanted, t) ? sharing_.now() : 0;
-  pending.doubts = coherence_.doubts.now();
   const std::uint64_t start = ticks();
   const auto bytes = static_cast<MPI_Count>(pending.bytes);
   const int result = native({pending.buffer, bytes, MPI_BYTE, get.target,

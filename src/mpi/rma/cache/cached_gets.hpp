@@ -172,7 +172,7 @@ class CachedGets final : private RequestOwner {
  private:
   using Purpose = PendingGet::Purpose;
 
-  // cached_gets.cpp, shared_gets.cpp: serving and issuing
+  // cached_gets.cpp: serving and issuing
   TargetState& target(int rank);
   CacheableGet cacheable(const Get& get, TargetState& t);
   int native(const Get& get, TargetState& t, MPI_Request* request = nullptr);

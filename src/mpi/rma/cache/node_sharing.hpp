@@ -39,7 +39,7 @@ class NodeSharing {
   bool find(const Get& get, const CacheableGet& wanted, const TargetState& target,
             std::uint64_t number, cache::Lookup& found, std::uint64_t now);
 
-  /// A get, of blocks too, is complete that ranks of this node may use. True if it was added.
+  /// A get is complete that ranks of this node may use. True if it was added.
   bool add(TargetState& target, const PendingGet& get);
 
  private:
