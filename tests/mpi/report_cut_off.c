@@ -40,11 +40,10 @@ int main(int argc, char** argv) {
     usleep(200);
   }
   if (strcmp(end, "kill") == 0) raise(SIGKILL);
+  /* Another one's end would be rank 0's, before it has written. */
+  if (rank != 0 && strcmp(end, "finish") != 0) sleep(3);
   if (strcmp(end, "exit") == 0) exit(3);
-  if (strcmp(end, "abort") == 0) {
-    if (rank != 0) sleep(3); /* another one's abort would end rank 0 before it has written */
-    MPI_Abort(MPI_COMM_WORLD, 4);
-  }
+  if (strcmp(end, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 4);
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
   MPI_Finalize();

@@ -81,7 +81,7 @@ class Validated : public testing::Test {
     return told([] { MPI_Barrier(MPI_COMM_WORLD); }, more);
   }
 
-  static constexpr int kWords = 2048;
+  static constexpr int kWords = 1 << 15;
   int* base_ = nullptr;
   MPI_Win win_ = MPI_WIN_NULL;
   std::uint64_t number_ = 0;
