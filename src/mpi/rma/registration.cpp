@@ -79,10 +79,7 @@ bool may_fetch_ahead(const Window& window) {
   if (context().settings.readahead == "off" || window.kind == WindowKind::dynamic) return false;
   const std::string& policy = context().settings.cache_policy;
   if (context().settings.readahead == "auto" && policy == "paper") return false;
-  int* model = nullptr;
-  int flag = 0;
-  real::Win_get_attr(window.handle, MPI_WIN_MODEL, &model, &flag);
-  return flag != 0 && *model == MPI_WIN_UNIFIED;
+  return has_unified_memory(window.handle);
 }
 
 void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units,

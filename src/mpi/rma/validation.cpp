@@ -153,10 +153,7 @@ bool may_validate(const Window& window, std::optional<Mode> mode) {
          " may store to memory unseen.");
     return false;
   }
-  int* model = nullptr;
-  int flag = 0;
-  real::Win_get_attr(window.handle, MPI_WIN_MODEL, &model, &flag);
-  return flag != 0 && *model == MPI_WIN_UNIFIED;
+  return has_unified_memory(window.handle);
 }
 
 std::uint64_t next_validation_number() {

@@ -124,6 +124,13 @@ Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Backe
 
 Window::~Window() = default;
 
+bool has_unified_memory(MPI_Win win) {
+  int* model = nullptr;
+  int flag = 0;
+  real::Win_get_attr(win, MPI_WIN_MODEL, &model, &flag);
+  return flag != 0 && *model == MPI_WIN_UNIFIED;
+}
+
 int next_window_id() { return windows().next_id.fetch_add(1, std::memory_order_relaxed); }
 
 Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }

@@ -25,6 +25,9 @@ struct Validation;
 enum class WindowKind : std::uint8_t { create, allocate, shared, dynamic };
 const char* name_of(WindowKind kind);
 
+/// Whether the window's memory model is MPI_WIN_UNIFIED.
+bool has_unified_memory(MPI_Win win);
+
 /// The number of the next window of this process.
 int next_window_id();
 

@@ -237,6 +237,7 @@ class CachedGets final : private RequestOwner {
   }
   void drop_for_acquire();
   void drop_everything();
+  void drop_copies(int rank, TargetState& t);
   void end_strict_epoch();
   void wake_up();
   void leave_alone();

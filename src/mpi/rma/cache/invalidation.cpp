@@ -108,14 +108,19 @@ void CachedGets::drop_all() {
   drop_everything();
 }
 
+/// Everything fetched from one target.
+void CachedGets::drop_copies(int rank, TargetState& t) {
+  const auto number = static_cast<std::uint32_t>(rank);
+  cache_->drop_target(number);
+  if (ahead_) ahead_->readahead.on_drop();
+  coherence_.doubts.doubt(t.doubted);
+  if (HOB_UNLIKELY(tracing)) record({.kind = report::TraceKind::drop_target, .target = number});
+}
+
 void CachedGets::drop_target(int rank) {
   const std::lock_guard guard(lock_);
-  cache_->drop_target(static_cast<std::uint32_t>(rank));
-  if (ahead_) ahead_->readahead.on_drop();
-  coherence_.doubts.doubt(target(rank).doubted);
+  drop_copies(rank, target(rank));
   ++stats_.invalidations;
-  if (HOB_UNLIKELY(tracing))
-    record({.kind = report::TraceKind::drop_target, .target = static_cast<std::uint32_t>(rank)});
 }
 
 void CachedGets::set_mode(Mode mode, std::string reason) {

@@ -73,12 +73,7 @@ void CachedGets::keep_unchanged(std::uint64_t window, const validation::Changes&
   });
   if (unchanged == 0) return;
   targets_.each_used([&](int rank, TargetState& t) {
-    if (!changes.may_have_changed(window, rank)) return;
-    const auto target = static_cast<std::uint32_t>(rank);
-    cache_->drop_target(target);
-    if (ahead_) ahead_->readahead.on_drop();
-    coherence_.doubts.doubt(t.doubted);
-    if (HOB_UNLIKELY(tracing)) record({.kind = report::TraceKind::drop_target, .target = target});
+    if (changes.may_have_changed(window, rank)) drop_copies(rank, t);
   });
   coherence_.pass_over(before);
   kept_at_ = ticks();
