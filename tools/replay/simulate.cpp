@@ -1,8 +1,8 @@
 #include "simulate.hpp"
 
 #include <algorithm>
-#include <map>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <tuple>

@@ -103,8 +103,8 @@ TEST(BlockBound, IsWhatAnIdealCacheOfBlocksSaves) {
   EXPECT_EQ(all.bytes, 7000u);
   EXPECT_NEAR(all.network_us, 77, 1e-9);
   // Of a loop over N, with room for C, MIN finds (C - 1) of (N - 1).
-  EXPECT_NEAR(static_cast<double>(bound_of_blocks(records, 1000, 4000, latency).trips),
-              7 + 9 * 3.5, 2);
+  EXPECT_NEAR(static_cast<double>(bound_of_blocks(records, 1000, 4000, latency).trips), 7 + 9 * 3.5,
+              2);
   EXPECT_LE(bound_of_best_blocks(records, 3500, latency).network_us,
             bound_of_blocks(records, 1024, 3500, latency).network_us);
 }
