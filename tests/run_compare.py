@@ -57,6 +57,7 @@ SETTINGS = {
     # Blocks around every miss, of several sizes, and caches that hold few of them.
     "ahead-256": {**WORK, "HOB_READAHEAD": "256"},
     "ahead-1K": {**WORK, "HOB_READAHEAD": "1K"},
+    "ahead-16K": {**WORK, "HOB_READAHEAD": "16K"},
     "ahead-64K": {**WORK, "HOB_READAHEAD": "64K"},
     "ahead-1M": {**WORK, "HOB_READAHEAD": "1M"},
     "ahead-tiny": {**WORK, **TINY, "HOB_READAHEAD": "256"},

@@ -48,6 +48,7 @@ Readahead::Readahead(const Config& config)
   if (config_.fixed_bytes == 0) return;
   shift_ = std::clamp(static_cast<std::uint32_t>(std::bit_width(config_.fixed_bytes)) - 1,
                       kMinBlockShift, kMaxBlockShift);
+  while (shift_ > kMinBlockShift && !fits(shift_)) --shift_;
 }
 
 void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
@@ -143,6 +144,7 @@ void Readahead::decide() {
   double limit = paid_;
   for (std::size_t c = 0; c < kChoices; ++c) {
     if (c != 0 && config_.storage_share << MissShadow::kShifts[c] > storage_) break;
+    if (c != 0 && !fits(MissShadow::kShifts[c])) break;
     if (c == choice_) continue;
     if (const std::uint64_t block = c == 0 ? 0 : std::uint64_t{1} << MissShadow::kShifts[c];
         block > longest_trip(mean_size_, block))
@@ -199,8 +201,10 @@ Readahead::Plan Readahead::plan_of(std::uint64_t displacement, std::uint64_t siz
   const std::uint64_t last = block_begin(displacement + size - 1, shift);
   const std::uint64_t block = std::uint64_t{1} << shift;
   if (last - begin > block) return {};
-  const std::uint64_t blocks =
-      std::clamp<std::uint64_t>(wish >> shift, 1 + (last - begin) / block, kMostBlocks);
+  const std::uint64_t least = 1 + (last - begin) / block;
+  const std::uint64_t most = std::min<std::uint64_t>(config_.longest_fetch >> shift, kMostBlocks);
+  if (least > most) return {};
+  const std::uint64_t blocks = std::clamp(wish >> shift, least, most);
   return {begin, std::min(begin + blocks * block, exposed), shift, shift_ == 0};
 }
 
@@ -217,9 +221,9 @@ Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacem
   Stream& stream = stream_of(target, displacement);
   stream.used = trips_;
   ++stream.length;
-  const std::uint64_t most =
-      longest_trip(static_cast<double>(size),
-                   std::min(config_.longest_stream, storage / (2 * config_.storage_share)));
+  const std::uint64_t most = longest_trip(static_cast<double>(size),
+                                          std::min({config_.longest_stream, config_.longest_fetch,
+                                                    storage / (2 * config_.storage_share)}));
   std::uint32_t shift = shift_;
   std::uint64_t wish = 0;
   if (stream.length > kStreamTrips) {

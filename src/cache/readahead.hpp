@@ -43,6 +43,8 @@ class Readahead {
     /// A block is at most this share of the storage.
     std::uint64_t storage_share = 1;
     std::uint64_t longest_stream = std::uint64_t{1} << 20;  ///< bytes fetched at once, at most
+    /// Likewise, whatever the reason. Blocks are at most half as large, since a get may lie in two.
+    std::uint64_t longest_fetch = ~std::uint64_t{0};
   };
 
   /// Blocks of 1 << shift bytes from `begin` on; the last one ends at `end`, where the exposed
@@ -102,6 +104,7 @@ class Readahead {
     std::uint64_t used = 0;    ///< number of the trip
   };
 
+  bool fits(std::uint32_t shift) const { return config_.longest_fetch >> shift >= 2; }
   double cost_of(double trips, double bytes) const {
     return trips * config_.latency + bytes * config_.per_byte;
   }

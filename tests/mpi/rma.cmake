@@ -149,6 +149,14 @@ if("mpich5" IN_LIST HOB_MPIS)
   hob_compare_test(mpi.mpich5.rma_progress_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi SETTINGS counted,auto COMMAND rma_progress)
 endif()
 
+# RMA as messages, where MPICH crashes when one rank has to answer two gets that are longer than one message.
+foreach(mpi IN LISTS HOB_MPIS)
+  if(mpi MATCHES "^(mpich5|abi5)$")
+    hob_compare_test(mpi.${mpi}.rma_traps_messages ${mpi} REMOTE messages RANKS 2 LABELS mpi
+      SETTINGS auto,ahead-16K COMMAND rma_traps)
+  endif()
+endforeach()
+
 # Four ranks on two nodes: what one fetched, the other one of its node need not. Open MPI pretends no
 # nodes; on MPICH 4, whose ranks spin, four of them on two cores take 5 s now and minutes then, without Hob too.
 foreach(mpi IN LISTS HOB_MPIS)

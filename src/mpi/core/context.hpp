@@ -1,6 +1,8 @@
 // What Hob knows of this process: its settings and its place in the job.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct Context {
   bool world = false;             ///< MPI_Init was called (not only sessions)
   MPI_Comm comm = MPI_COMM_NULL;  ///< Hob's own communicator over the program's world
   bool one_node = false;          ///< all ranks share memory
+  /// Bytes that a get of Hob's own may bring, at most (core/long_replies.hpp).
+  std::uint64_t longest_get = std::numeric_limits<std::uint64_t>::max();
   std::string host;
   std::string mpi_version;
   double started = 0;              ///< seconds since the Unix epoch

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/long_replies.hpp"
 #include "mpi/core/node.hpp"
 #include "mpi/ghost/departure.hpp"
 #include "mpi/ghost/divide.hpp"
@@ -132,6 +133,7 @@ void start(int thread_level, bool world, bool any_thread) {
     process.rank = std::max(launcher_rank(), 0);
   }
   if (!process.settings.off) process.suffix = suffix_of_files();
+  if (!process.settings.off) process.longest_get = longest_unbroken_get();
   if (!process.settings.off) heating::start();
   if (!process.settings.off) p2p::start();
   active = !process.settings.off;

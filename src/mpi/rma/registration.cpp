@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,6 +71,7 @@ CachedGets::Options get_options(Mode mode) {
   options.progress_nanoseconds = s.progress_us * 1e3;
   options.verify = s.verify;
   options.readahead.fixed_bytes = block_bytes(s.readahead);
+  options.readahead.longest_fetch = context().longest_get;
   return options;
 }
 
@@ -96,7 +98,15 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
                                      get_options(mode), std::move(cache), std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
-  if (cached && may_fetch_ahead(window)) window.cached->fetch_ahead(std::move(exposed));
+  if (!cached || !may_fetch_ahead(window)) return;
+  if (const std::uint64_t most = context().longest_get;
+      most != std::numeric_limits<std::uint64_t>::max())
+    note(
+        fmt::format("One-sided operations travel as messages between nodes "
+                    "(MPIR_CVAR_CH4_OFI_ENABLE_RMA=0): no more than {} bytes are fetched ahead at "
+                    "once, since MPICH breaks longer answers (docs/troubleshooting.md).",
+                    most));
+  window.cached->fetch_ahead(std::move(exposed));
 }
 
 /// Whether this process would share what it fetches through such a window with others of its node.

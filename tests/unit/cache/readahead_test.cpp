@@ -310,6 +310,26 @@ TEST(Readahead, FewGetsTakeMuchLongerThanAlone) {
   }
 }
 
+// Streams and blocks, measured and fixed ones, gets within a block and across two.
+TEST(Readahead, NoTripIsLongerThanAllowed) {
+  constexpr std::uint64_t limit = 16000;
+  std::mt19937_64 random(8);
+  for (const std::uint64_t fixed : {std::uint64_t{0}, 256 * kKilo}) {
+    const Readahead::Config config{.fixed_bytes = fixed, .longest_fetch = limit};
+    World in_order(kMega, 4 * kMega, config);
+    for (std::uint64_t at = 0; at < kMega; at += 64) in_order.get(at, 64);
+    EXPECT_LT(in_order.take_trips(), 300u) << "of 16384 gets";
+    World random_order(kMega, 4 * kMega, config);
+    for (int i = 0; i < 20000; ++i)
+      random_order.get(random() % (kMega - 3000), 1 + random() % 3000);
+    EXPECT_LT(random_order.take_trips(), 2000u) << "of 20000 gets";
+    for (const World* world : {&in_order, &random_order}) {
+      EXPECT_LE(world->longest_trip(), limit);
+      EXPECT_GE(world->longest_trip(), 4 * kKilo);
+    }
+  }
+}
+
 TEST(Readahead, LeavesGetsWithoutLocalityAlone) {
   std::mt19937_64 random(5);
   constexpr std::uint64_t exposed = std::uint64_t{1} << 36;

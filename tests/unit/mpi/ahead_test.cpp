@@ -1,19 +1,26 @@
 // When more may be fetched than was asked for, as seen by the library.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 
 #include "fake_mpi.hpp"
+#include "mpi/core/context.hpp"
 
 namespace hob::mpi {
 namespace {
 
 constexpr int kWords = 64 * 1024;
 constexpr int kRead = 1000;
+constexpr auto kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 class AheadOf : public testing::Test {
  protected:
-  void TearDown() override { fake::unified_memory(true); }
+  void TearDown() override {
+    fake::unified_memory(true);
+    context().settings.readahead = "auto";
+    context().longest_get = kNoLimit;
+  }
 
   /// Gets that reach the library where every word of the first ones is read once, in order.
   static std::size_t gets_in_order() {
@@ -42,6 +49,36 @@ TEST_F(AheadOf, UnifiedMemoryBlocksAreFetched) { EXPECT_LT(gets_in_order(), kRea
 TEST_F(AheadOf, SeparateMemoryNothingIs) {
   fake::unified_memory(false);
   EXPECT_EQ(gets_in_order(), static_cast<std::size_t>(kRead));
+}
+
+// Where MPICH breaks answers that are longer than one piece (core/long_replies.hpp).
+TEST_F(AheadOf, BlocksAreNoLongerThanTheLibraryBears) {
+  context().settings.readahead = "64K";
+  fake::take_longest_get();
+  EXPECT_LT(gets_in_order(), kRead / 2u);
+  EXPECT_EQ(fake::take_longest_get(), 65536u);
+  context().longest_get = 16000;
+  EXPECT_LT(gets_in_order(), kRead / 2u);
+  EXPECT_EQ(fake::take_longest_get(), 4096u);
+}
+
+// A block may begin within an element: what lies before is fetched as well.
+TEST_F(AheadOf, ElementsThatBeginBeforeABlockCount) {
+  constexpr int kUnit = 24;
+  context().settings.readahead = "4K";
+  context().longest_get = 8192;
+  int* base = nullptr;
+  MPI_Win win = MPI_WIN_NULL;
+  MPI_Win_allocate(kWords * sizeof(int), kUnit, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  MPI_Win_lock_all(0, win);
+  fake::take_longest_get();
+  char there[kUnit];
+  const int across = 8192 / kUnit;  // two blocks, of which the first begins at no element
+  MPI_Get(there, kUnit, MPI_CHAR, 1, across, kUnit, MPI_CHAR, win);
+  MPI_Win_flush(1, win);
+  EXPECT_EQ(fake::take_longest_get(), static_cast<std::uint64_t>(kUnit));
+  MPI_Win_unlock_all(win);
+  MPI_Win_free(&win);
 }
 
 }  // namespace

@@ -55,6 +55,16 @@ std::vector<std::byte>& memory(MPI_Win win, int rank);
 /// A message for this process.
 void arrive(int source, int tag, MPI_Comm comm, const void* bytes, std::size_t size);
 
+/// Bytes that the longest get asked for since this was called last.
+std::uint64_t take_longest_get();
+
+/// The library has a control variable of this name and value from now on.
+void control_variable(const std::string& name, int value);
+int control_variable(const std::string& name);
+/// Handles of control variables that are not freed, and starts of MPI's interface to tools that are
+/// not finished.
+int open_tools();
+
 /// `count` blocks of `length` elements, `stride` elements apart; freed by MPI_Type_free.
 MPI_Datatype vector_type(int count, int length, int stride, MPI_Datatype inner);
 

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "fake_mpi.hpp"
 #include "fake_types.hpp"
@@ -46,6 +47,7 @@ struct Message {
 
 int next_handle = 1;
 int tests_held = 0;
+std::uint64_t longest_get = 0;
 std::map<int, Window> windows;
 std::map<int, Request> requests;
 std::deque<Message> unexpected;
@@ -73,11 +75,12 @@ std::function<void()> copy(MPI_Win win, int target, MPI_Aint disp, bool get, voi
   Window& window = windows.at(win);
   std::byte* theirs = window.memory[static_cast<std::size_t>(target)].data() + disp * window.unit;
   // Before they are moved: the program may free its types.
-  return
-      [get, here = bytes_at(mine, count, type), there = bytes_at(theirs, their_count, their_type)] {
-        for (std::size_t i = 0; i < here.size(); ++i)
-          *(get ? here : there)[i] = *(get ? there : here)[i];
-      };
+  std::vector<std::byte*> here = bytes_at(mine, count, type);
+  if (get) longest_get = std::max<std::uint64_t>(longest_get, here.size());
+  return [get, here = std::move(here), there = bytes_at(theirs, their_count, their_type)] {
+    for (std::size_t i = 0; i < here.size(); ++i)
+      *(get ? here : there)[i] = *(get ? there : here)[i];
+  };
 }
 
 int make_window(MPI_Aint size, int unit, MPI_Comm, MPI_Win* win) {
@@ -149,6 +152,7 @@ void deliver(const Message& message, void* buffer, int count, MPI_Datatype type,
 }  // namespace
 
 void hold_requests(int tests) { tests_held = tests; }
+std::uint64_t take_longest_get() { return std::exchange(longest_get, 0); }
 void unified_memory(bool yes) { memory_model = yes ? MPI_WIN_UNIFIED : MPI_WIN_SEPARATE; }
 std::vector<std::byte>& memory(MPI_Win win, int rank) {
   return windows.at(win).memory[static_cast<std::size_t>(rank)];

@@ -157,7 +157,8 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
       for (std::uint32_t k = 0; k < blocks.count; ++k) cache_->abandon(blocks.entries[k]);
     return give_up(true);
   };
-  if (pending.bytes > pending.ahead->capacity) return abandon();
+  if (pending.bytes > std::min(pending.ahead->capacity, options_.readahead.longest_fetch))
+    return abandon();
   try {
     under_way_.wait_for(pending, get.buffer, wanted.origin, wanted.size,
                         wanted.key.displacement - pending.displacement);
