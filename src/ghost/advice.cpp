@@ -35,13 +35,13 @@ std::vector<std::string> advice(const GhostUse& use) {
     most = std::max(most, busy(ghost));
   }
   if (!worked)
-    sentences.push_back("Ghosts of a node did nothing: " + why_nothing(use) +
-                        ". Without them their cores could compute.");
+    sentences.emplace_back("Ghosts of a node did nothing: " + why_nothing(use) +
+                           ". Without them their cores could compute.");
   else if (most > kBusyGhost)
-    sentences.push_back(
+    sentences.emplace_back(
         "A ghost was busy for more than 80% of the run: one more ghost per node may help.");
   else if (use.ghosts.size() > 1 && all < kIdleGhosts)
-    sentences.push_back(
+    sentences.emplace_back(
         "The ghosts of a node together were busy for less than 20% of the run: one ghost per node "
         "would do.");
   return sentences;

@@ -111,8 +111,8 @@ void report_alone(report::RankFacts facts) {
     save_json(process.rank == 0 ? path : fmt::format("{}.{}", path, process.rank),
               report::run_json(run, {report::rank_json(facts)}));
   if (process.settings.report == "summary" && process.rank == 0) {
-    facts.notes.insert(facts.notes.begin(),
-                       "this program uses sessions only: the numbers are those of one process");
+    facts.notes.emplace(facts.notes.begin(),
+                        "this program uses sessions only: the numbers are those of one process");
     std::fputs(report::summary(run, sentences(facts.counters), facts.notes).c_str(), stderr);
   }
 }
