@@ -187,8 +187,11 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     return MPI_SUCCESS;
   const int result = window->backend->lock(lock_type, rank, assert);
   // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told
-  // otherwise.
-  if (!nocheck || !others) note_acquire("MPI_Win_lock");
+  // otherwise, or by loads of its own memory.
+  if (nocheck && rank == window->rank && lock_type == MPI_LOCK_SHARED && window->cached)
+    window->cached->own_epoch_begins();
+  else if (!nocheck || !others)
+    note_acquire("MPI_Win_lock");
   return result;
 }
 
@@ -199,6 +202,8 @@ int on_Win_unlock(int rank, MPI_Win win) {
     window->cached->epoch_closed(rank, true);
     return MPI_SUCCESS;
   }
+  if (window && window->cached && rank == window->rank && window->cached->own_epoch_ends())
+    note_acquire("MPI_Win_lock");
   return unlock(
       "MPI_Win_unlock", win, rank, [&](Backend& backend) { return backend.unlock(rank); },
       [&] { return real::Win_unlock(rank, win); });

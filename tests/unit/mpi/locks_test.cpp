@@ -118,6 +118,43 @@ TEST_F(Locks, ALockOfTheOwnRankIsSentAndIsAnAcquire) {
   EXPECT_GT(acquires.load(), before);
 }
 
+TEST_F(Locks, ALockOfTheOwnRankForGetsIsNoAcquire) {
+  EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  fake::reset();
+  const std::uint64_t before = acquires.load();
+  for (int i = 0; i < 3; ++i) {
+    int own = -1;
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOCHECK, win_);
+    MPI_Get(&own, 1, MPI_INT, 0, i, 1, MPI_INT, win_);
+    MPI_Win_unlock(0, win_);
+    EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  }
+  EXPECT_EQ(acquires.load(), before);
+  EXPECT_EQ(fake::calls("Get"), 3u);
+  EXPECT_EQ(fake::calls("Win_lock"), 3u);
+}
+
+// MPI lets a process see others' puts by loads of its own memory under such a lock.
+TEST_F(Locks, ALoadUnderALockOfTheOwnRankMayTellBeforeAndAfterItsEnd) {
+  for (const bool inside : {true, false}) {
+    fill(1000);
+    EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOCHECK, win_);
+    fill(5000);  // and a flag in this process's memory, which it loads
+    if (inside) EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 5007);
+    MPI_Win_unlock(0, win_);
+    EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 5007);
+  }
+}
+
+TEST_F(Locks, AnExclusiveLockOfTheOwnRankIsAnAcquire) {
+  EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  const std::uint64_t before = acquires.load();
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, MPI_MODE_NOCHECK, win_);
+  EXPECT_GT(acquires.load(), before);
+  MPI_Win_unlock(0, win_);
+}
+
 TEST_F(Locks, TheErrorOfALockThatWasHeldBackIsTheGets) {
   EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
   fake::reset();

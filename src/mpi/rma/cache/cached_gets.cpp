@@ -78,6 +78,7 @@ std::uint64_t CachedGets::hits(int rank) {
 int CachedGets::native(const Get& get, TargetState& t, MPI_Request* request) {
   ++t.gets;
   ++stats_.native_gets;
+  if (get.target == window_.rank) own_epoch_.end();
   t.profile.count_get(profile_);
   const int result = issue_natively(get, request);
   // What an atomic read returns may tell that other memory was written too.

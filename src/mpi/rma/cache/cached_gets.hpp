@@ -23,6 +23,7 @@
 #include "mpi/rma/cache/gets_under_way.hpp"
 #include "mpi/rma/cache/mode.hpp"
 #include "mpi/rma/cache/node_sharing.hpp"
+#include "mpi/rma/cache/own_epoch.hpp"
 #include "mpi/rma/cache/poll_guard.hpp"
 #include "mpi/rma/cache/requested_gets.hpp"
 #include "mpi/rma/cache/savings.hpp"
@@ -99,6 +100,11 @@ class CachedGets final : private RequestOwner {
   /// The end of an epoch (unlock, unlock_all, complete, fence, ...), after the library's own call:
   /// all gets to the target (target < 0: to all) are complete.
   void epoch_closed(int target, bool succeeded);
+
+  /// MPI_Win_lock(MPI_LOCK_SHARED, MPI_MODE_NOCHECK) of the own rank, and its end, which tells
+  /// whether it is an acquire.
+  void own_epoch_begins();
+  bool own_epoch_ends();
 
   /// Gets to a target that were served from the cache so far. Thread safe.
   std::uint64_t hits(int target);
@@ -233,6 +239,8 @@ class CachedGets final : private RequestOwner {
 
   // invalidation.cpp: what ends the life of cached bytes
   void apply_acquires() {
+    if (HOB_UNLIKELY(own_epochs_of_loads.load(std::memory_order_relaxed) != 0))
+      count_acquire("MPI_Win_lock");
     if (HOB_UNLIKELY(coherence_.apply_acquires())) drop_for_acquire();
   }
   void drop_for_acquire();
@@ -254,6 +262,7 @@ class CachedGets final : private RequestOwner {
 
   ExclusiveSpin lock_;
   Coherence coherence_;
+  OwnEpoch own_epoch_;
   /// Writes may be outstanding that were not seen, since Hob slept (wrapper.hpp).
   bool slept_ = true;
   bool unseen_writes_ = false;  ///< some really may: it was written to, or there was no memory

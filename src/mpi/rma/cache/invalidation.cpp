@@ -42,6 +42,16 @@ void CachedGets::leave_alone() {
   cache_->drop_all();
 }
 
+void CachedGets::own_epoch_begins() {
+  const std::lock_guard guard(lock_);
+  own_epoch_.begin();
+}
+
+bool CachedGets::own_epoch_ends() {
+  const std::lock_guard guard(lock_);
+  return own_epoch_.end();
+}
+
 void CachedGets::drop_for_acquire() {
   const cache::Stats& stats = cache_->stats();
   const std::uint64_t fetched = stats.bytes_from_network + stats.ahead_bytes;
