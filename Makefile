@@ -14,10 +14,15 @@ CTEST := python3 -B tests/run_ctest.py
 SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 PYTHON = tools tests apps src packaging $(shell grep -l '^\#!.*python' scripts/*)
 
-# How far a build is: ninja's own estimate of what is left.
-export NINJA_STATUS ?= [%f of %t, %w so far, %W left] 
+# How far a build is. A ninja before 1.12, which CMake finds where somebody configured by hand, cannot estimate what is
+# left, and refuses to run if asked to.
+ninja = $(or $(shell sed -n 's/^CMAKE_MAKE_PROGRAM:.*=//p' build/default/CMakeCache.txt 2>/dev/null),ninja)
+estimates = $(shell printf '1.12\n%s\n' "$$(PATH='$(PATH)' $(ninja) --version)" | sort -VC && echo yes)
+build demo: export NINJA_STATUS ?= [%f of %t, $(if $(estimates),%w so far$(comma) %W left,%es so far)] 
 
-.PHONY: all setup build demo test test-full bench sanitize format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install wheel docs clean help
+comma := ,
+
+.PHONY: all setup setup-demo build demo test test-full bench sanitize format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install wheel docs clean help
 
 all: build
 
@@ -47,8 +52,10 @@ build: setup
 	@cmake --build --preset default -j $(JOBS)
 
 # One MPI library, Hob for it, the program and the command: the rest is for the tests.
-demo:
+setup-demo:
 	@scripts/setup --demo
+
+demo: setup-demo
 	@mkdir -p build
 	@[ -f build/default/build.ninja ] || cmake --preset default $(HOB_ALL:%=%=OFF) >build/demo.log || { cat build/demo.log; exit 1; }
 	@cmake --build --preset default -j $(JOBS) --target demo-programs
