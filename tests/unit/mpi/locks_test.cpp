@@ -136,14 +136,17 @@ TEST_F(Locks, ALockOfTheOwnRankForGetsIsNoAcquire) {
 
 // MPI lets a process see others' puts by loads of its own memory under such a lock.
 TEST_F(Locks, ALoadUnderALockOfTheOwnRankMayTellBeforeAndAfterItsEnd) {
+  int now = 1007;
   for (const bool inside : {true, false}) {
-    fill(1000);
-    EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+    EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), now);
     MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOCHECK, win_);
-    fill(5000);  // and a flag in this process's memory, which it loads
-    if (inside) EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 5007);
+    fill(now + 993);  // and a flag in this process's memory, which it loads
+    now += 1000;
+    if (inside) {
+      EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), now);
+    }
     MPI_Win_unlock(0, win_);
-    EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 5007);
+    EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), now);
   }
 }
 
