@@ -145,7 +145,7 @@ def advise_cache(run, get_us=None):
     dropped = counters.get("invalidations", 0)
     if run.hits < 0.05 * gets:
         advice.verdict = "no use"
-        if dropped and kinds["direct"] > 0.5 * gets:
+        if dropped and kinds["direct"] + counters.get("short_lived", 0) > 0.5 * gets:
             advice.verdict, advice.saves = "may help", 0
             advice.settings.append("cache=always")
             advice.reasons.append(

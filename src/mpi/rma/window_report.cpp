@@ -67,6 +67,10 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return cache_of(w).failing; }},
     {{"bypassed", "gets", "Left to the MPI library: the target is as fast as a hit (measured)."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).bypassed + gets_of(w).left_alone; }},
+    {{"short_lived", "gets",
+      "Left to the MPI library: what the window kept was dropped before it was asked for again, so "
+      "that keeping was only tried now and then."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).short_lived; }},
     {{"uncacheable", "gets",
       "Left to the MPI library: own memory, MPI_PROC_NULL, nothing to read, atomic reads in mode "
       "auto, or a datatype that is too irregular."},
@@ -315,6 +319,10 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   if (sums["bypassed"] != 0)
     lines.push_back(
         fmt::format("{} gets left alone: their targets are as fast as a hit", number("bypassed")));
+  if (sums["short_lived"] != 0)
+    lines.push_back(
+        fmt::format("{} gets left alone: copies were dropped before they were asked for again",
+                    number("short_lived")));
   if (sums["verified"] != 0)
     lines.push_back(fmt::format("verify: {} hits compared, {} differed", number("verified"),
                                 number("verify_failures")));

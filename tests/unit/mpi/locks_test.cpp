@@ -6,6 +6,7 @@
 #include "fake_mpi.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -98,6 +99,16 @@ TEST_F(Locks, ACheckedSharedLockIsSentAndIsAnAcquire) {
   fake::reset();
   EXPECT_EQ(read(0, 7), 5007);
   EXPECT_EQ(sent(), (Names{"Win_lock", "Get", "Win_unlock"}));
+}
+
+TEST_F(Locks, WhereEachGetHasALockNothingIsKeptButNowAndThen) {
+  for (int i = 0; i < 4096; ++i) ASSERT_EQ(read(0, i % kWords), 1000 + i % kWords);
+  EXPECT_EQ(find_window(win_)->cached->stats().short_lived, 4096 - ReuseTrial::kTrial);
+  // Another phase of the program: what it asks for again is served once a trial has come.
+  for (std::uint32_t i = 0; i < ReuseTrial::kPause; ++i) ASSERT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  fake::reset();
+  for (int i = 0; i < 64; ++i) ASSERT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  EXPECT_EQ(fake::calls("Get"), 0u);
 }
 
 TEST_F(Locks, AnExclusiveLockIsAlwaysSent) {

@@ -6,6 +6,7 @@
 #include "mpi/rma/cache/doubts.hpp"
 #include "mpi/rma/cache/drop_causes.hpp"
 #include "mpi/rma/cache/poll_guard.hpp"
+#include "mpi/rma/cache/reuse_trial.hpp"
 #include "mpi/rma/cache/savings.hpp"
 #include "mpi/rma/cache/target_profile.hpp"
 
@@ -39,6 +40,45 @@ TEST(PollGuard, WithoutAShareAgeCountsOnce) {
   guard.begin(100);
   guard.cost(1);
   EXPECT_FALSE(guard.due(1, 0, ~std::uint64_t{0} >> 1));
+}
+
+/// Gets that are looked up in vain until they are left to the library, and then how many are.
+std::uint32_t pause_after_trial(ReuseTrial& trial, std::uint32_t gets_for_a_drop) {
+  for (std::uint32_t i = 0; i < ReuseTrial::kTrial; ++i) {
+    EXPECT_FALSE(trial.skips());
+    if (i % gets_for_a_drop == 0) trial.dropped();
+    trial.missed();
+  }
+  std::uint32_t skipped = 0;
+  while (trial.skips()) ++skipped;
+  return skipped;
+}
+
+TEST(ReuseTrial, WhereCopiesAreDroppedUnusedItPausesEverLonger) {
+  ReuseTrial trial;
+  EXPECT_EQ(pause_after_trial(trial, 1), ReuseTrial::kPause);
+  EXPECT_EQ(pause_after_trial(trial, 2), 2 * ReuseTrial::kPause);
+  for (int i = 0; i < 20; ++i) pause_after_trial(trial, 1);
+  EXPECT_EQ(pause_after_trial(trial, 1), ReuseTrial::kLongestPause);
+}
+
+TEST(ReuseTrial, FirstTouchesWithFewDropsAreNoVerdict) {
+  ReuseTrial trial;
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(pause_after_trial(trial, 8), 0u);
+}
+
+TEST(ReuseTrial, OneHitStartsItAnew) {
+  ReuseTrial trial;
+  EXPECT_EQ(pause_after_trial(trial, 1), ReuseTrial::kPause);
+  trial.served();
+  EXPECT_EQ(pause_after_trial(trial, 1), ReuseTrial::kPause);
+  for (std::uint32_t i = 1; i < ReuseTrial::kTrial; ++i) {
+    trial.dropped();
+    trial.missed();
+  }
+  trial.served();
+  trial.missed();
+  EXPECT_FALSE(trial.skips());
 }
 
 class Profile : public testing::Test {

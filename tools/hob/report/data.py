@@ -21,7 +21,7 @@ ACCESS_TYPES = (
     ("failing", ("failing",), "fetched and not kept"),
     (
         "left alone",
-        ("bypassed", "uncacheable"),
+        ("bypassed", "short_lived", "uncacheable"),
         "given straight to the MPI library: a hit would not be cheaper, or must not be",
     ),
 )

@@ -127,6 +127,10 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     if (get.target == window_.rank) ++stats_.own_rank;
     return {};
   }
+  if (HOB_UNLIKELY(reuse_trial_.skips()) && !tracing) {
+    ++stats_.short_lived;
+    return {};
+  }
   apply_acquires();
   const bool contiguous = one_block(remote, get.target_count);
   const cache::Key key{
@@ -216,6 +220,7 @@ bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGe
   } catch (const std::bad_alloc&) {
     return false;
   }
+  reuse_trial_.served();
   ++t.hits;
   return true;
 }
@@ -306,6 +311,7 @@ std::uint64_t CachedGets::add_requested(const Get& get, TargetState& t, const Ca
     pending.entry = hit.entry;
     pending.offset = hit.offset;
   } else {
+    reuse_trial_.missed();
     pending.entry = cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
   }
   return (std::uint64_t{pending.birth} << 32) | index;
@@ -328,6 +334,7 @@ int CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted
   else
     unpack(origin, get.buffer, hit.data, wanted.size);
   ++t.hits;
+  reuse_trial_.served();
   if (hit.fetched < kept_at_) ++stats_.kept_hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
@@ -350,6 +357,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
     return true;
   }
   ++t.hits;
+  reuse_trial_.served();
   ++stats_.shared_hits;
   stats_.shared_bytes += wanted.size;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, found);
@@ -372,6 +380,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   const std::uint64_t issued = sharing(get, wanted, t) ? sharing_.now() : 0;
   const int result = native(get, t);
   if (result != MPI_SUCCESS || !keep) return result;
+  reuse_trial_.missed();
   if (ahead_) ahead_->trip(wanted.size, cache_->stats().gets);
   const std::uint64_t now = ticks();
   try {

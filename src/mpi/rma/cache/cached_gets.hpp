@@ -26,6 +26,7 @@
 #include "mpi/rma/cache/own_epoch.hpp"
 #include "mpi/rma/cache/poll_guard.hpp"
 #include "mpi/rma/cache/requested_gets.hpp"
+#include "mpi/rma/cache/reuse_trial.hpp"
 #include "mpi/rma/cache/savings.hpp"
 #include "mpi/rma/cache/target_state.hpp"
 #include "mpi/rma/cache/verifier.hpp"
@@ -273,6 +274,7 @@ class CachedGets final : private RequestOwner {
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
   TargetProfile::Config profile_;
   PollGuard poll_guard_;
+  ReuseTrial reuse_trial_;
   Savings savings_;
   DropCauses drop_causes_;
   std::uint64_t dropped_bytes_ = 0;  ///< of all that was fetched, what was fetched before a drop

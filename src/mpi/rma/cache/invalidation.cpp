@@ -63,6 +63,7 @@ void CachedGets::drop_for_acquire() {
 
 void CachedGets::drop_everything() {
   cache_->drop_all();
+  reuse_trial_.dropped();
   kept_at_ = 0;
   if (ahead_) ahead_->readahead.on_drop();
   coherence_.doubts.doubt_all();
