@@ -14,11 +14,12 @@ endif()
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O3 -g1")
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O3 -g1")
 
-# ccache takes files with a precompiled header only if told that what it cannot see there does not matter.
+# ccache takes files with a precompiled header only if told that what it cannot see there does not matter; and it
+# knows a file again in another clone if told where this one begins.
 find_program(HOB_CCACHE ccache)
 if(HOB_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER "${HOB_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${HOB_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=true;${HOB_CCACHE}")
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 endif()
 
