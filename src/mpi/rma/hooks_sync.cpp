@@ -41,8 +41,12 @@ void choose_next_timed(bool was_long, int interval) {
 
 /// complete_by(), for calls that wait for the targets of this process's own operations and for
 /// nobody else.
+struct Wait {
+  bool told;            ///< results of atomics may have arrived
+  std::uint64_t ticks;  ///< what it took
+};
 template <class Call>
-bool wait_for_targets(Window& window, int target, bool local, int& result, Call call) {
+Wait wait_for_targets(Window& window, int target, bool local, int& result, Call call) {
   const std::uint64_t start = ticks();
   const bool told = complete_by(window, target, local, result, call);
   const std::uint64_t now = ticks();
@@ -52,7 +56,7 @@ bool wait_for_targets(Window& window, int target, bool local, int& result, Call 
   const auto alike = static_cast<std::uint64_t>(interval);
   if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_quiet(window);
   if (sampled) choose_next_timed(window.waits.is_long(now - start), interval);
-  return told;
+  return {told, now - start};
 }
 
 /// A call from which the process may learn of others' writes.
@@ -87,8 +91,9 @@ int unlock(const char* name, MPI_Win win, int target, Call call, Otherwise other
   if (!window) return otherwise();
   if (target == MPI_PROC_NULL) return call(*window->backend);
   int result = MPI_SUCCESS;
-  if (wait_for_targets(*window, target, false, result, call)) note_acquire(name);
-  if (window->cached) window->cached->epoch_closed(target, result == MPI_SUCCESS);
+  const Wait wait = wait_for_targets(*window, target, false, result, call);
+  if (wait.told) note_acquire(name);
+  if (window->cached) window->cached->epoch_closed(target, result == MPI_SUCCESS, wait.ticks);
   report_if_due();
   return result;
 }
@@ -106,9 +111,9 @@ int flush(const char* name, MPI_Win win, int target, bool local, Call call, Othe
     token = cached->before_flush(target, local);
   }
   int result = MPI_SUCCESS;
-  const bool told = wait_for_targets(*window, target, token.local, result,
+  const Wait wait = wait_for_targets(*window, target, token.local, result,
                                      [&](Backend& backend) { return call(backend, token.local); });
-  if (told) note_acquire(name);
+  if (wait.told) note_acquire(name);
   if (cached) cached->after_flush(target, token, result == MPI_SUCCESS);
   report_if_due();
   return result;

@@ -2,6 +2,7 @@
 // the program reads, also when the library fails or takes its time.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
 
 #include "fake_mpi.hpp"
@@ -239,6 +240,46 @@ TEST_F(Gets, NothingWritesToTheBufferAfterItsRequestWasWaitedFor) {
   EXPECT_EQ(fake::calls("Get"), 0u);         // which would be complete at the next flush only
   MPI_Win_flush(1, win_);
   EXPECT_EQ(find_window(win_)->cached->mode(), Mode::automatic);
+}
+
+// However the program waits, what it takes to fetch old hits again is known.
+TEST_F(Gets, OldHitsAreFetchedAgainWithinTheShareHoweverTheProgramWaits) {
+  const auto get = [&](MPI_Request* request) {
+    static int value = -1;
+    if (request)
+      MPI_Rget(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_, request);
+    else
+      MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);
+  };
+  const std::vector<std::function<void()>> ways{[&] {
+                                                  get(nullptr);
+                                                  MPI_Win_flush(1, win_);
+                                                },
+                                                [&] {
+                                                  get(nullptr);
+                                                  MPI_Win_flush_all(win_);
+                                                },
+                                                [&] {
+                                                  MPI_Win_lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK,
+                                                               win_);
+                                                  get(nullptr);
+                                                  MPI_Win_unlock(1, win_);
+                                                },
+                                                [&] {
+                                                  MPI_Request request = MPI_REQUEST_NULL;
+                                                  get(&request);
+                                                  MPI_Wait(&request, MPI_STATUS_IGNORE);
+                                                }};
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    end_window();
+    const auto before = context().settings;
+    context().settings.poll_ms = 0;  // every hit is old
+    context().settings.poll_share = 0;
+    make_window();
+    context().settings = before;
+    for (int i = 0; i < 500; ++i) ways[way]();
+    EXPECT_LE(find_window(win_)->cached->stats().refetches, 1u) << "way " << way;
+  }
 }
 
 TEST_F(Gets, AnAtomicOperationEndsWhatWasFetched) {

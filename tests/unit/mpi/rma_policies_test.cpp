@@ -26,12 +26,22 @@ TEST(PollGuard, OldBytesAreDueWithinTheShare) {
   EXPECT_FALSE(guard.due(1, 5000, 6000));
   EXPECT_TRUE(guard.due(1, 5000, 6001));
   guard.begin(6001);
-  guard.issued(6011);
-  EXPECT_TRUE(guard.under_way());
-  guard.complete(90, true);  // 100 in all: the next one 10,000 later
-  EXPECT_FALSE(guard.under_way());
+  guard.arrived(6101);  // after 100: the next one 10,000 later
   EXPECT_FALSE(guard.due(1, 5000, 16001));
   EXPECT_TRUE(guard.due(1, 5000, 16002));
+}
+
+TEST(PollGuard, OneFetchByAgeIsUnderWayAtATime) {
+  PollGuard guard({.hits = 64, .age = 1000, .share = 0.01});
+  EXPECT_TRUE(guard.due(1, 0, 5000));
+  guard.begin(5000);
+  EXPECT_FALSE(guard.due(1, 0, 5010));
+  EXPECT_FALSE(guard.due(1, 0, 6000));
+  EXPECT_TRUE(guard.due(1, 0, 6001));  // nobody said that it has arrived
+  EXPECT_TRUE(guard.due(64, 0, 5010));
+  guard.arrived(5010);
+  EXPECT_FALSE(guard.due(1, 0, 6000));
+  EXPECT_TRUE(guard.due(1, 0, 6001));
 }
 
 TEST(PollGuard, WithoutAShareAgeCountsOnce) {

@@ -239,6 +239,7 @@ void CachedGets::finish_ahead(PendingGet& pending) {
   const std::byte* staging = fetch->staging.get();
   under_way_.serve_waiters(pending, staging);
   const cache::BlockFetch& blocks = fetch->blocks;
+  if (fetch->again) ahead_->guard.arrived(ticks());
   for (std::uint32_t k = 0; k < blocks.count; ++k) {
     const std::byte* from = staging + (blocks.begin_of(k) - pending.displacement);
     if (!blocks.entries[k]) continue;

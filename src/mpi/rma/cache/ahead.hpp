@@ -59,7 +59,6 @@ struct Ahead {
   void measured(std::uint64_t bytes, std::uint64_t spent) {
     cost.add(bytes, spent);
     readahead.set_cost(cost.latency(), cost.per_byte());
-    guard.cost(static_cast<std::uint64_t>(cost.latency()));
   }
 
   /// A trip was made for `bytes`, by the window's get of that number.

@@ -449,10 +449,8 @@ int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
   ++stats_.refetches;
   const int result = native(get, t);
   if (result != MPI_SUCCESS) return result;
-  const std::uint64_t now = ticks();
-  poll_guard_.issued(now);
   pending.buffer = get.buffer;
-  pending.when = now;
+  pending.when = ticks();
   pending.purpose = Purpose::refetch;
   const cache::EntryId entry = pending.entry;
   try {

@@ -99,8 +99,9 @@ class CachedGets final : private RequestOwner {
   void after_flush(int target, const FlushToken& token, bool succeeded);
 
   /// The end of an epoch (unlock, unlock_all, complete, fence, ...), after the library's own call:
-  /// all gets to the target (target < 0: to all) are complete.
-  void epoch_closed(int target, bool succeeded);
+  /// all gets to the target (target < 0: to all) are complete. `waited`: ticks that the call took,
+  /// 0 if they say nothing about this process's gets.
+  void epoch_closed(int target, bool succeeded, std::uint64_t waited = 0);
 
   /// MPI_Win_lock(MPI_LOCK_SHARED, MPI_MODE_NOCHECK) of the own rank, and its end, which tells
   /// whether it is an acquire.
@@ -232,6 +233,7 @@ class CachedGets final : private RequestOwner {
   void finish_fetch(PendingGet& pending);
   void finish_refetch(PendingGet& pending);
   void finish_verify(const PendingGet& pending);
+  void learn(TargetState& t, std::uint64_t waited);
   void measure(TargetState& t, std::uint64_t flush_ticks);
   void measure_trip(const TargetState& t, std::uint64_t flush_ticks);
   bool makes_small_trip(const TargetState& t) const;

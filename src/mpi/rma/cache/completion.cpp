@@ -73,6 +73,7 @@ void CachedGets::finish_fetch(PendingGet& pending) {
 }
 
 void CachedGets::finish_refetch(PendingGet& pending) {
+  poll_guard_.arrived(ticks());
   const std::byte* packed = pending.first_byte();
   std::unique_ptr<std::byte[]> copy;
   if (!pending.whole()) {
@@ -103,6 +104,16 @@ void CachedGets::finish_verify(const PendingGet& pending) {
   verifier_.add_failure(
       fmt::format("verify: rank {} served {} stale bytes of window {}, rank {}, displacement {}",
                   window_.rank, pending.bytes, window_.id, pending.rank, pending.displacement));
+}
+
+/// The gets under way to a target took `waited` to arrive, after the program began to wait.
+void CachedGets::learn(TargetState& t, std::uint64_t waited) {
+  if (many_threads || t.pending.empty()) return;
+  if (t.profile.sampling() && t.pending.size() == 1 &&
+      under_way_[t.pending[0]].purpose == Purpose::fetch)
+    measure(t, waited);
+  if (ahead_) measure_trip(t, waited);
+  if (makes_small_trip(t)) savings_.trip(waited + under_way_[t.pending[0]].issue_ticks);
 }
 
 /// Learns how fast the target's own gets are: one get, one flush, nothing else in between.
@@ -193,8 +204,7 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   if (one) {
     ++one->completing;
     leave(*one);
-    if (one->profile.sampling() || poll_guard_.under_way() || (ahead_ && !one->pending.empty()))
-      token.started = ticks();
+    if (one->profile.sampling() || (ahead_ && !one->pending.empty())) token.started = ticks();
   } else {
     ++completing_all_;
     targets_.each(leave);
@@ -212,17 +222,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   };
   if (rank >= 0) {
     TargetState& t = target(rank);
-    if (HOB_UNLIKELY(token.started != 0)) {
-      const std::uint64_t waited = last_mpi_ - token.started;
-      if (t.profile.sampling() && t.pending.size() == 1 && !many_threads &&
-          under_way_[t.pending[0]].purpose == Purpose::fetch)
-        measure(t, waited);
-      if (ahead_ && !many_threads) measure_trip(t, waited);
-      if (!many_threads && makes_small_trip(t))
-        savings_.trip(waited + under_way_[t.pending[0]].issue_ticks);
-      // A busy target answers later than the fastest get seen says.
-      if (poll_guard_.under_way()) poll_guard_.complete(waited, !many_threads);
-    }
+    if (HOB_UNLIKELY(token.started != 0)) learn(t, last_mpi_ - token.started);
     --t.completing;
     settle(t);
   } else {
@@ -241,8 +241,9 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   if (mode() == Mode::strict) end_strict_epoch();
 }
 
-void CachedGets::epoch_closed(int rank, bool succeeded) {
+void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited) {
   const std::lock_guard guard(lock_);
+  if (rank >= 0 && waited != 0) learn(target(rank), waited);
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);
     t.gets = 0;

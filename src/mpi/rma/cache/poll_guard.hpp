@@ -2,6 +2,7 @@
 // (docs/consistency.md). Pure: knows neither MPI nor the cache.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace hob::mpi {
@@ -25,15 +26,18 @@ class PollGuard {
     return polled || (now - fetched > config_.age && now - last_ > pause_);
   }
 
-  /// A fetch begins.
-  void begin(std::uint64_t now) { last_ = now; }
-  /// Its call has returned, and it is under way.
-  void issued(std::uint64_t now) { issue_time_ = now - last_; }
-  bool under_way() const { return issue_time_ != 0; }
-  /// It is complete: `waited` was spent in the flush. `measured` false: waited is not known.
-  void complete(std::uint64_t waited, bool measured) {
-    if (measured) cost(issue_time_ + waited);
-    issue_time_ = 0;
+  /// A fetch begins. The next one by age waits for its end, or as long as bytes get old, in case
+  /// nobody ever says that it ended.
+  void begin(std::uint64_t now) {
+    last_ = now;
+    under_way_ = true;
+    pause_ = std::max(pause_, config_.age);
+  }
+  /// It has arrived: what the program waited for it, or less, where it did something else
+  /// meanwhile.
+  void arrived(std::uint64_t now) {
+    if (under_way_) cost(now - last_);
+    under_way_ = false;
   }
 
   /// A fetch takes `spent`: the next one by age waits so long that the share is kept.
@@ -45,7 +49,8 @@ class PollGuard {
 
  private:
   Config config_;
-  std::uint64_t last_ = 0, pause_ = 0, issue_time_ = 0;
+  std::uint64_t last_ = 0, pause_ = 0;
+  bool under_way_ = false;
 };
 
 }  // namespace hob::mpi
