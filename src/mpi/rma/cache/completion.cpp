@@ -229,10 +229,18 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
     --completing_all_;
     if (token.started != 0 && !many_threads) {
       bool small = false, large = false;
-      targets_.each([&](const TargetState& t) {
-        if (!t.pending.empty()) (makes_small_trip(t) ? small : large) = true;
+      int awaited = 0;
+      TargetState* last = nullptr;
+      targets_.each([&](TargetState& t) {
+        if (t.pending.empty()) return;
+        ++awaited;
+        last = &t;
+        (makes_small_trip(t) ? small : large) = true;
       });
-      if (small && !large) savings_.trip(last_mpi_ - token.started);
+      if (awaited == 1)
+        learn(*last, last_mpi_ - token.started);
+      else if (small && !large)
+        savings_.trip(last_mpi_ - token.started);
     }
     targets_.each(settle);
     if (!token.local) slept_ = unseen_writes_ = false;
