@@ -101,7 +101,8 @@ PROGRAMS = [
     ),
     Program(
         name="opencoarrays-get",
-        origin="sourceryinstitute/OpenCoarrays, its tests as Debian's open-coarrays-bin has them",
+        origin="sourceryinstitute/OpenCoarrays, its tests as Debian's libcoarrays-mpich-dev has them, "
+        "below /usr/lib/*/open-coarrays/mpich",
         what="coarray Fortran: reads of remote array sections",
         mechanism="cache",
         executable="get_array",
