@@ -131,6 +131,15 @@ os.execvp(words[2], words[2:])
         self.assertEqual(self.compare("exit 5", "exit 0", "--status", "5"), 1)
         self.assertEqual(self.compare("exit 6", "exit 5", "--status", "5"), 1)
 
+    def test_only_what_is_compared_with_may_hang_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ran = pathlib.Path(folder, "ran")
+            hangs_once = f"if [ -e {ran} ]; then echo 1; else : >{ran}; sleep 60; fi"
+            self.assertEqual(self.compare(hangs_once, "echo 1", "--timeout", "1"), 0)
+            ran.unlink()
+            self.assertEqual(self.compare("echo 1", hangs_once, "--timeout", "1"), 1)
+        self.assertEqual(self.compare("sleep 60", "echo 1", "--timeout", "1"), 1)
+
     def test_a_program_that_may_not_run_is_skipped(self):
         self.assertEqual(self.compare("echo SKIP: none", "exit 1"), run_compare.SKIP)
 

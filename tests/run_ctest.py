@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs ctest with these arguments, and says at the end how many tests needed a second try.
 
-Every test runs once; only those with the label launcher-deadline may run again, see second_try.py.
+Every test runs once; only those with the label launcher-deadline may run again, see second_try.py. What
+tests are compared with, a run without Hob, may run again where it did not end (run_compare.py).
 """
 
 import pathlib
