@@ -266,6 +266,7 @@ class CachedGets final : private RequestOwner {
   ExclusiveSpin lock_;
   Coherence coherence_;
   OwnEpoch own_epoch_;
+  ReuseTrial reuse_trial_;
   /// Writes may be outstanding that were not seen, since Hob slept (wrapper.hpp).
   bool slept_ = true;
   bool unseen_writes_ = false;  ///< some really may: it was written to, or there was no memory
@@ -276,7 +277,6 @@ class CachedGets final : private RequestOwner {
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
   TargetProfile::Config profile_;
   PollGuard poll_guard_;
-  ReuseTrial reuse_trial_;
   Savings savings_;
   DropCauses drop_causes_;
   std::uint64_t dropped_bytes_ = 0;  ///< of all that was fetched, what was fetched before a drop

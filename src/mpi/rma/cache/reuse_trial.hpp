@@ -38,8 +38,10 @@ class ReuseTrial {
     misses_ = drops_ = 0;
   }
 
-  /// It was served, at least in part.
+  /// It was served, at least in part. Hits are many: nothing is written where nothing changes.
   void served() {
+    if (misses_ == 0 && next_pause_ == kPause) [[likely]]
+      return;
     misses_ = drops_ = 0;
     next_pause_ = kPause;
   }
