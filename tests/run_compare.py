@@ -105,13 +105,35 @@ SETTINGS = {
         "HOB_POLL_HITS": "1000000",
         "HOB_READAHEAD": "off",
     },
-    "share-counted": {**SHARE, "HOB_POLL_MS": "1000000", "HOB_POLL_HITS": "1000000"},
+    "share-counted": {
+        **SHARE,
+        "HOB_POLL_MS": "1000000",
+        "HOB_POLL_HITS": "1000000",
+        "HOB_READAHEAD": "off",
+    },
+    "ahead-share-counted": {
+        **SHARE,
+        "HOB_POLL_MS": "1000000",
+        "HOB_POLL_HITS": "1000000",
+        "HOB_READAHEAD": "1K",
+    },
+    "ahead-share-tiny": {
+        **SHARE,
+        **TINY,
+        "HOB_CACHE_SHARE_SIZE": "64K",
+        "HOB_READAHEAD": "256",
+    },
     "share": SHARE,
     "share-tiny": {**SHARE, **TINY, "HOB_CACHE_SHARE_SIZE": "64K"},
     "share-verify": {**SHARE, "HOB_VERIFY": "1"},
     "share-always": {**SHARE, "HOB_CACHE": "always"},
     "share-user": {**SHARE, "HOB_CACHE": "user"},
-    "share-user-counted": {**SHARE, "HOB_CACHE": "user", "HOB_POLL_MS": "1000000"},
+    "share-user-counted": {
+        **SHARE,
+        "HOB_CACHE": "user",
+        "HOB_POLL_MS": "1000000",
+        "HOB_READAHEAD": "off",
+    },
 }
 
 GHOSTS = re.compile(r"ghosts(\d+)-(rank|segment|random|operations|bytes)(-cache)?")

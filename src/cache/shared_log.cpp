@@ -1,8 +1,11 @@
 #include "cache/shared_log.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstring>
 
+#include "cache/block.hpp"
 #include "cache/hash.hpp"
 
 namespace hob::cache {
@@ -50,6 +53,7 @@ void SharedLog::format(void* memory, std::uint64_t bytes, std::uint32_t writers)
 
 SharedLog::SharedLog(void* memory, std::uint64_t bytes, std::uint32_t writers, std::uint32_t writer)
     : head_(static_cast<Word*>(memory)),
+      block_sizes_(head_ + 1),
       clock_(head_ + kLine),
       writing_(clock_ + kLine),
       writers_(writers),
@@ -128,12 +132,53 @@ void SharedLog::commit(Room room, const Key& key, const void* data, std::uint64_
 bool SharedLog::insert(const Key& key, const void* data, std::uint64_t bytes, std::uint64_t issued,
                        std::uint64_t ticks) {
   const Room room = claim(bytes);
+  if (room && is_block(key.layout)) {
+    const std::uint64_t size = std::uint64_t{1} << block_shift(key.layout);
+    if ((block_sizes_->load(std::memory_order_relaxed) & size) == 0)
+      block_sizes_->fetch_or(size, std::memory_order_relaxed);
+  }
   if (room) commit(room, key, data, bytes, issued, ticks);
   return static_cast<bool>(room);
 }
 
 bool SharedLog::find(const Key& key, std::uint64_t bytes, std::uint64_t floor, void* to,
                      std::uint64_t& ticks) const {
+  return copy(key, 0, bytes, floor, to, ticks);
+}
+
+bool SharedLog::find_in_blocks(std::uint32_t target, std::uint64_t displacement,
+                               std::uint64_t bytes, std::uint64_t floor, void* to,
+                               std::uint64_t& ticks) {
+  const std::uint64_t last = displacement + bytes - 1;
+  if (bytes == 0 || last < displacement) return false;
+  auto sizes = static_cast<std::uint32_t>(block_sizes_->load(std::memory_order_relaxed));
+  // The size that served last comes first.
+  std::uint32_t shift = last_shift_;
+  for (; sizes != 0; shift = static_cast<std::uint32_t>(std::bit_width(sizes)) - 1) {
+    if ((sizes >> shift & 1) == 0) continue;
+    sizes &= ~(std::uint32_t{1} << shift);
+    const std::uint64_t first = block_begin(displacement, shift);
+    const std::uint64_t second = block_begin(last, shift);
+    if (second - first > std::uint64_t{1} << shift) continue;
+    const Key key{target, first, block_layout(shift)};
+    const std::uint64_t in_first = first == second ? bytes : second - displacement;
+    if (!copy(key, displacement - first, in_first, floor, to, ticks)) continue;
+    if (first != second) {
+      std::uint64_t other = 0;
+      if (!copy({target, second, key.layout}, 0, bytes - in_first, floor,
+                static_cast<std::byte*>(to) + in_first, other))
+        continue;
+      ticks = std::min(ticks, other);
+    }
+    last_shift_ = shift;
+    return true;
+  }
+  return false;
+}
+
+/// Bytes from `offset` on of a record of that key.
+bool SharedLog::copy(const Key& key, std::uint64_t offset, std::uint64_t bytes, std::uint64_t floor,
+                     void* to, std::uint64_t& ticks) const {
   const std::uint64_t hash = hash_key(key);
   const std::uint64_t tag = hash << kPositionBits;
   const Word* const cells = bucket(hash);
@@ -149,16 +194,19 @@ bool SharedLog::find(const Key& key, std::uint64_t bytes, std::uint64_t floor, v
     for (std::uint64_t i = 0; i < kHeader; ++i)
       header[i] = at(position + i).load(std::memory_order_acquire);
     if (header[0] != position || header[1] != key.target || header[2] != key.displacement ||
-        header[3] < bytes || header[4] < floor)
+        header[3] < offset + bytes || header[4] < floor)
       continue;
-    const Word* from = &at(position + kHeader);
+    const Word* from = &at(position + kHeader + offset / sizeof(std::uint64_t));
     auto* into = static_cast<std::byte*>(to);
-    for (std::uint64_t done = 0; done < bytes; done += sizeof(std::uint64_t)) {
+    std::uint64_t skip = offset % sizeof(std::uint64_t);  // of the first word
+    for (std::uint64_t done = 0; done < bytes; skip = 0) {
       const std::uint64_t word = from->load(std::memory_order_acquire);
-      if (bytes - done >= sizeof word)
+      const std::uint64_t part = std::min(sizeof word - skip, bytes - done);
+      if (part == sizeof word)
         std::memcpy(into + done, &word, sizeof word);
       else
-        std::memcpy(into + done, &word, bytes - done);
+        std::memcpy(into + done, reinterpret_cast<const std::byte*>(&word) + skip, part);
+      done += part;
       if (++from == ring_ + capacity_) from = ring_;
     }
     if (overtaken()) continue;

@@ -47,8 +47,9 @@ class SharedLog {
   /// issued after this call began.
   std::uint64_t advance() { return clock_->fetch_add(1, std::memory_order_seq_cst) + 1; }
 
-  /// Appends what was fetched from `key` (of contiguous bytes: its layout is 0) by a get that was
-  /// issued when now() said `issued`. `ticks` is handed on to who finds it. False: not kept.
+  /// Appends what was fetched from `key` (of contiguous bytes: its layout is 0, or that of a block)
+  /// by a get that was issued when now() said `issued`. `ticks` is handed on to who finds it.
+  /// False: not kept.
   bool insert(const Key& key, const void* data, std::uint64_t bytes, std::uint64_t issued,
               std::uint64_t ticks);
 
@@ -56,6 +57,11 @@ class SharedLog {
   /// there is none, and what `to` points to has any content.
   bool find(const Key& key, std::uint64_t bytes, std::uint64_t floor, void* to,
             std::uint64_t& ticks) const;
+
+  /// The same from a block that holds these bytes, or from two blocks side by side; the older one's
+  /// ticks.
+  bool find_in_blocks(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes,
+                      std::uint64_t floor, void* to, std::uint64_t& ticks);
 
   /// insert() in two steps, at most one pair at a time.
   struct Room {
@@ -76,9 +82,14 @@ class SharedLog {
   static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint64_t));
 
   Word* bucket(std::uint64_t hash) const;
+  bool copy(const Key& key, std::uint64_t offset, std::uint64_t bytes, std::uint64_t floor,
+            void* to, std::uint64_t& ticks) const;
   Word& at(std::uint64_t position) const { return ring_[position % capacity_]; }
 
   Word* head_;  ///< where the next record begins; never 0
+  /// Bit `shift` is set if somebody has put blocks of 1 << shift bytes. Beside the head, which is
+  /// read anyway.
+  Word* block_sizes_;
   Word* clock_;
   Word* writing_;  ///< of each writer, a line each: nothing before it is being written; 0: nothing
   Word* index_;
@@ -87,6 +98,7 @@ class SharedLog {
   std::uint64_t capacity_;
   std::uint32_t writers_;
   std::uint32_t writer_;
+  std::uint32_t last_shift_ = 0;  ///< of the blocks that served last
   std::uint64_t safe_until_ = 0;  ///< nobody is writing where a record that ends here would be
 };
 

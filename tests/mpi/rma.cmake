@@ -164,10 +164,10 @@ foreach(mpi IN LISTS HOB_MPIS)
     continue()
   endif()
   hob_compare_test(mpi.${mpi}.rma_share ${mpi} REMOTE plain-nodes RANKS 4 LABELS mpi
-    SETTINGS share-counted,share,share-tiny,share-verify,default COMMAND rma_share)
+    SETTINGS share-counted,share,share-tiny,share-verify,ahead-share-counted,ahead-share,ahead-share-tiny,default COMMAND rma_share)
   hob_compare_test(mpi.${mpi}.rma_share_user ${mpi} REMOTE plain-nodes RANKS 4 LABELS mpi
     SETTINGS share-user-counted,share-user COMMAND rma_share user)
   foreach(program polling traps corners)
-    hob_compare_test(mpi.${mpi}.rma_${program}_share ${mpi} REMOTE nodes RANKS 4 LABELS mpi SETTINGS share COMMAND rma_${program})
+    hob_compare_test(mpi.${mpi}.rma_${program}_share ${mpi} REMOTE nodes RANKS 4 LABELS mpi SETTINGS share,ahead-share COMMAND rma_${program})
   endforeach()
 endforeach()

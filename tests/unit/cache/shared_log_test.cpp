@@ -9,12 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "cache/block.hpp"
 #include "cache/hash.hpp"
 
 namespace hob::cache {
@@ -88,6 +90,50 @@ TEST(SharedLog, APrefixIsFoundAndNothingElse) {
   EXPECT_FALSE(log->find(key, 101, 0, got.data(), ticks));
   EXPECT_FALSE(log->find({2, 4096, 0}, 1, 0, got.data(), ticks));
   EXPECT_FALSE(log->find({3, 4097, 0}, 1, 0, got.data(), ticks));
+}
+
+TEST(SharedLog, BlocksServeWhatLiesInThemAndBetweenThem) {
+  const Memory memory(1 << 18, 2);
+  const auto one = memory.open(0), other = memory.open(1);
+  std::vector<unsigned char> target(8192), got(4096);
+  for (std::size_t i = 0; i < target.size(); ++i)
+    target[i] = static_cast<unsigned char>(mix(i / 8, 5) >> (8 * (i % 8)));
+  const auto put_block = [&](std::uint64_t begin, std::uint64_t end, std::uint32_t shift,
+                             std::uint64_t ticks) {
+    ASSERT_TRUE(one->insert({3, begin, block_layout(shift)}, target.data() + begin, end - begin,
+                            one->now(), ticks));
+  };
+  const auto finds = [&](std::uint64_t at, std::uint64_t bytes, std::uint64_t floor = 0) {
+    std::uint64_t ticks = 0;
+    std::fill(got.begin(), got.end(), 0xee);
+    if (!other->find_in_blocks(3, at, bytes, floor, got.data(), ticks)) return std::uint64_t{0};
+    EXPECT_EQ(std::memcmp(got.data(), target.data() + at, bytes), 0) << at << " " << bytes;
+    EXPECT_EQ(got[bytes], 0xee) << "beyond its end";
+    return ticks;
+  };
+  EXPECT_EQ(finds(0, 8), 0u);
+  put_block(1024, 2048, 10, 7);
+  put_block(2048, 2999, 10, 9);  // the exposed memory ends there
+  for (std::uint64_t at = 1024; at < 2048; at += 13)
+    for (const std::uint64_t bytes : {1, 3, 8, 17, 64}) EXPECT_EQ(finds(at, bytes), 7u) << at;
+  EXPECT_EQ(finds(2048, 951), 9u);
+  EXPECT_EQ(finds(2048, 952), 0u) << "beyond what was fetched";
+  EXPECT_EQ(finds(1023, 8), 0u) << "its first byte is in no block";
+  EXPECT_EQ(finds(1025, 1974), 7u) << "the older of two";
+  std::uint64_t ticks = 0;
+  EXPECT_FALSE(other->find_in_blocks(4, 1024, 8, 0, got.data(), ticks)) << "another target";
+  EXPECT_FALSE(other->find({3, 1032, 0}, 8, 0, got.data(), ticks)) << "no record begins there";
+
+  put_block(4096, 8192, 12, 11);
+  EXPECT_EQ(finds(5000, 100), 11u) << "blocks of another size";
+  EXPECT_EQ(finds(1500, 100), 7u);
+  // After the clock has moved on, blocks fetched before it are not true, and one of two is not
+  // enough.
+  const std::uint64_t floor = other->advance();
+  EXPECT_EQ(finds(1500, 100, floor), 0u);
+  put_block(1024, 2048, 10, 20);
+  EXPECT_EQ(finds(1500, 100, floor), 20u);
+  EXPECT_EQ(finds(2000, 100, floor), 0u) << "the second block is too old";
 }
 
 TEST(SharedLog, NothingIssuedBeforeTheFloor) {

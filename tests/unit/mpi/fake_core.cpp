@@ -14,6 +14,7 @@ namespace {
 int next_handle = 1;
 bool running = false;
 std::map<int, int> comm_sizes;
+int node_ranks = 1;
 std::map<int, Type> types;
 std::map<int, std::map<std::string, std::string>> infos;
 
@@ -50,6 +51,7 @@ std::size_t bytes_of(int count, MPI_Datatype type) {
 }  // namespace
 
 void others_say(std::function<void(void* result)> change) { others = std::move(change); }
+void ranks_of_node(int ranks) { node_ranks = ranks; }
 
 const Type& type_of(MPI_Datatype handle) {
   if (const auto it = types.find(handle); it != types.end()) return it->second;
@@ -130,9 +132,10 @@ FAKE(Comm_dup, MPI_Comm comm, MPI_Comm* copy) {
   return MPI_SUCCESS;
 }
 FAKE(Comm_split, MPI_Comm comm, int, int, MPI_Comm* part) { return body_Comm_dup(comm, part); }
-/// Every rank is a node of its own.
 FAKE(Comm_split_type, MPI_Comm, int, int, MPI_Info, MPI_Comm* part) {
-  return body_Comm_dup(MPI_COMM_SELF, part);
+  body_Comm_dup(MPI_COMM_SELF, part);
+  comm_sizes[*part] = node_ranks;
+  return MPI_SUCCESS;
 }
 FAKE(Comm_free, MPI_Comm* comm) {
   comm_sizes.erase(*comm);

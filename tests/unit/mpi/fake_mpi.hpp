@@ -46,6 +46,10 @@ void during(const std::string& name, std::function<void()> happens);
 /// Changes the result of each MPI_Allreduce: what the others say beside this process.
 void others_say(std::function<void(void* result)> change);
 
+/// This process's node has so many ranks, of which no test asks for more than their number. At the
+/// beginning, every rank is a node of its own.
+void ranks_of_node(int ranks);
+
 /// Requests made from now on are complete after this many tests (0: from the start).
 void hold_requests(int tests);
 

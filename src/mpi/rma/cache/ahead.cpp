@@ -49,7 +49,7 @@ std::unique_ptr<AheadFetch> AheadPool::take(std::uint64_t bytes) noexcept {
 void AheadPool::give_back(std::unique_ptr<AheadFetch> fetch) noexcept {
   if (!fetch) return;
   fetch->blocks = {};
-  fetch->again = false;
+  fetch->again = fetch->aged = false;
   const std::uint64_t capacity = fetch->capacity;
   try {
     free_.push_back(std::move(fetch));
@@ -75,12 +75,13 @@ void Ahead::trip(std::uint64_t bytes, std::uint64_t get) noexcept {
 bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
                                  const CacheableGet& wanted) const {
   return ahead_ && ahead_->readahead.enabled() && wanted.contiguous && !get.atomic &&
-         mode() != Mode::strict && mode() != Mode::off && !t.writing() && !sharing(get, wanted, t);
+         mode() != Mode::strict && mode() != Mode::off && !t.writing();
 }
 
 /// A get that is missing: issues one of the blocks around it, if that is allowed and worthwhile.
-/// False if nothing was issued.
-bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted) {
+/// `aged`: what there was is too old. False if nothing was issued.
+bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted,
+                             bool aged) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
   const cache::Readahead::Plan plan =
       ahead_->readahead.on_miss(wanted.key.target, wanted.key.displacement, wanted.size,
@@ -91,6 +92,7 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
     return false;
   std::unique_ptr<AheadFetch> fetch = ahead_->pool.take(plan.end - plan.begin + kLargestUnit);
   if (!fetch) return false;
+  fetch->aged = aged;
   return issue_blocks(get, t, wanted, std::move(fetch), [&](std::uint32_t index) {
     return cache::reserve_blocks(*cache_, plan, wanted.key, wanted.size, index);
   });
@@ -113,7 +115,7 @@ bool CachedGets::issue_again(const Get& get, TargetState& t, const CacheableGet&
   block.entries[0] = hit.entry;
   std::unique_ptr<AheadFetch> fetch = ahead_->pool.take(block.bytes() + kLargestUnit);
   if (!fetch) return false;
-  fetch->again = true;
+  fetch->again = fetch->aged = true;
   ahead_->guard.begin(ticks());
   if (!issue_blocks(get, t, wanted, std::move(fetch), [&](std::uint32_t) { return block; }))
     return false;
@@ -165,6 +167,9 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   } catch (const std::bad_alloc&) {
     return abandon();
   }
+  // Before the get, as for any other (docs/consistency.md, "What the ranks of a node share").
+  pending.issued = sharing(get, wanted, t) ? sharing_.now() : 0;
+  pending.doubts = coherence_.doubts.now();
   const std::uint64_t start = ticks();
   const auto bytes = static_cast<MPI_Count>(pending.bytes);
   const int result = native({pending.buffer, bytes, MPI_BYTE, get.target,
@@ -239,7 +244,7 @@ void CachedGets::finish_ahead(PendingGet& pending) {
   const std::byte* staging = fetch->staging.get();
   under_way_.serve_waiters(pending, staging);
   const cache::BlockFetch& blocks = fetch->blocks;
-  if (fetch->again) ahead_->guard.arrived(ticks());
+  if (fetch->aged) ahead_->guard.arrived(ticks());
   for (std::uint32_t k = 0; k < blocks.count; ++k) {
     const std::byte* from = staging + (blocks.begin_of(k) - pending.displacement);
     if (!blocks.entries[k]) continue;

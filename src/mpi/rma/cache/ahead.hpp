@@ -22,6 +22,7 @@ struct AheadFetch {
   std::uint64_t capacity = 0;
   cache::BlockFetch blocks;
   bool again = false;  ///< a block that is here was fetched again, to compare
+  bool aged = false;   ///< what there was is too old: Ahead::guard waits for it
 };
 
 /// Staging memory that is used again and again. Not thread safe.

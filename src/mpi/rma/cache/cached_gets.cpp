@@ -179,7 +179,10 @@ int CachedGets::get(const Get& get) {
     case cache::Hit::pending_partial:
       return issue(get, t, wanted, false);
     case cache::Hit::split:
-      if (serve_split(get, t, wanted, hit) || issue_ahead(get, t, wanted)) return MPI_SUCCESS;
+      if (serve_split(get, t, wanted, hit)) return MPI_SUCCESS;
+      if (int result = MPI_SUCCESS; sharing(get, wanted, t) && serve_shared(get, t, wanted, result))
+        return result;
+      if (issue_ahead(get, t, wanted)) return MPI_SUCCESS;
       return issue(get, t, wanted, !t.writing());
     case cache::Hit::missing:
       break;
@@ -341,30 +344,6 @@ int CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted
   return MPI_SUCCESS;
 }
 
-/// A get that is missing here, from what a rank of this node fetched: false if it must be issued.
-/// The process's own cache does not take it: it would hold what the node has anyway, in place of
-/// something else.
-bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
-                              int& result) {
-  const std::uint64_t issued = sharing_.now();
-  const std::uint64_t now = ticks();
-  cache::Lookup found;
-  if (!sharing_.find(get, wanted, t, stats_.gets, found, now)) return false;
-  if (mode() == Mode::automatic &&
-      HOB_UNLIKELY(poll_guard_.due(found.consecutive, found.fetched, now))) {
-    poll_guard_.begin(now);
-    result = refetch_shared(get, t, wanted, issued);
-    return true;
-  }
-  ++t.hits;
-  reuse_trial_.served();
-  ++stats_.shared_hits;
-  stats_.shared_bytes += wanted.size;
-  if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, found);
-  if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
-  return true;
-}
-
 /// A process that lives on hits never enters the MPI library, and many libraries let others'
 /// operations on it advance only there.
 void CachedGets::drive_progress() {
@@ -459,21 +438,6 @@ int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
     cache_->drop(entry);
   }
   return result;
-}
-
-/// Fetches again what the node's log had. The program's buffer has it.
-int CachedGets::refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
-                               std::uint64_t issued) {
-  std::unique_ptr<std::byte[]> had(new (std::nothrow) std::byte[wanted.size]);
-  if (!had) return issue(get, t, wanted, true);
-  std::memcpy(had.get(), wanted.first_byte(get), wanted.size);
-  return refetch(get, t,
-                 {.layout = wanted.origin,
-                  .bytes = wanted.size,
-                  .displacement = wanted.key.displacement,
-                  .served = std::move(had),
-                  .issued = issued,
-                  .doubts = coherence_.doubts.now()});
 }
 
 /// Fetches a hit as well, to compare.

@@ -180,7 +180,7 @@ class CachedGets final : private RequestOwner {
  private:
   using Purpose = PendingGet::Purpose;
 
-  // cached_gets.cpp: serving and issuing
+  // cached_gets.cpp, shared_gets.cpp: serving and issuing
   TargetState& target(int rank);
   CacheableGet cacheable(const Get& get, TargetState& t);
   int native(const Get& get, TargetState& t, MPI_Request* request = nullptr);
@@ -211,7 +211,7 @@ class CachedGets final : private RequestOwner {
 
   // ahead.cpp: fetching more than was asked for
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
-  bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted);
+  bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false);
   bool old_ahead(const cache::Lookup& hit) const;
   /// When bytes were fetched, or the members of the window last said that nobody had written them.
   std::uint64_t known_at(const cache::Lookup& hit) const { return std::max(hit.fetched, kept_at_); }

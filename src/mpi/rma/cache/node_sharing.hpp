@@ -34,12 +34,12 @@ class NodeSharing {
   /// The node's clock, for a get that is about to be issued.
   std::uint64_t now() const { return log_->log.now(); }
 
-  /// Looks for a get that `covers` says may be there, the `number`-th of the window. On success the
-  /// program's buffer has the bytes.
+  /// Looks for a get that `covers` says may be there, the `number`-th of the window; in `blocks`
+  /// too, if so. On success the program's buffer has the bytes.
   bool find(const Get& get, const CacheableGet& wanted, const TargetState& target,
-            std::uint64_t number, cache::Lookup& found, std::uint64_t now);
+            std::uint64_t number, bool blocks, cache::Lookup& found, std::uint64_t now);
 
-  /// A get is complete that ranks of this node may use. True if it was added.
+  /// A get, of blocks too, is complete that ranks of this node may use. True if it was added.
   bool add(TargetState& target, const PendingGet& get);
 
  private:

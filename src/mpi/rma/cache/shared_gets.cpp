@@ -1,0 +1,58 @@
+// Gets that are served from what other ranks of the node fetched.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/clock.hpp"
+#include "mpi/rma/cache/cached_gets.hpp"
+
+namespace hob::mpi {
+
+/// A get that is missing here, from what a rank of this node fetched: false if it must be issued.
+/// The process's own cache does not take it: it would hold what the node has anyway, in place of
+/// something else.
+bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
+                              int& result) {
+  const std::uint64_t issued = sharing_.now();
+  const std::uint64_t now = ticks();
+  cache::Lookup found;
+  // Where nothing is fetched ahead (any more), nothing is used that others fetched so.
+  const bool blocks = ahead_ && ahead_->readahead.enabled();
+  if (!sharing_.find(get, wanted, t, stats_.gets, blocks, found, now)) return false;
+  if (mode() == Mode::automatic &&
+      HOB_UNLIKELY(poll_guard_.due(found.consecutive, found.fetched, now))) {
+    poll_guard_.begin(now);
+    result = refetch_shared(get, t, wanted, issued);
+    return true;
+  }
+  // Another rank may have asked for these bytes, or nobody: what was fetched ahead gets old sooner.
+  if (found.first && old_ahead(found)) {
+    ahead_->guard.begin(now);
+    if (!issue_ahead(get, t, wanted, true)) result = issue(get, t, wanted, true);
+    return true;
+  }
+  ++t.hits;
+  reuse_trial_.served();
+  ++stats_.shared_hits;
+  stats_.shared_bytes += wanted.size;
+  if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, found);
+  if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
+  return true;
+}
+
+/// Fetches again what the node's log had. The program's buffer has it.
+int CachedGets::refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
+                               std::uint64_t issued) {
+  std::unique_ptr<std::byte[]> had(new (std::nothrow) std::byte[wanted.size]);
+  if (!had) return issue(get, t, wanted, true);
+  std::memcpy(had.get(), wanted.first_byte(get), wanted.size);
+  return refetch(get, t,
+                 {.layout = wanted.origin,
+                  .bytes = wanted.size,
+                  .displacement = wanted.key.displacement,
+                  .served = std::move(had),
+                  .issued = issued,
+                  .doubts = coherence_.doubts.now()});
+}
+
+}  // namespace hob::mpi
