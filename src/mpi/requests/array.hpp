@@ -159,19 +159,20 @@ class Looks {
   std::uint64_t quickest_ = UINT64_MAX;
 };
 
-/// The program's whole array goes to the library; observers hear of what it completed.
+/// The program's whole array goes to the library; observers hear of what it completed. Programs
+/// poll long arrays (MPI_Testany) and nearly always learn nothing, so with one thread the handles
+/// alone are kept, and what is known of one is looked up when it is complete.
 class Watched {
  public:
-  Watched(int count, const MPI_Request* requests) : requests_(requests), count_(count) {
-    if (count > kFew) {
-      many_.resize(static_cast<std::size_t>(count));
-      watched_ = many_.data();
-    }
-    const std::lock_guard guard(registry.lock);
-    for (int i = 0; i < count; ++i) watched_[i] = take_watch(requests[i], known(requests[i]));
+  Watched(int count, const MPI_Request* requests)
+      : requests_(requests), count_(count), taken_(many_threads) {
+    if (taken_)
+      take();
+    else
+      remember();
   }
   ~Watched() {
-    if (!many_threads) return;
+    if (!taken_) return;
     for (int i = 0; i < count_; ++i) put_back(watched_[i], !returned_);
   }
   Watched(const Watched&) = delete;
@@ -181,18 +182,43 @@ class Watched {
   void returned() { returned_ = true; }
   int natives() const { return count_; }
   /// The library has completed this one: observers hear of it.
-  void tell(int i) const { tell_complete(watched_[i]); }
+  void tell(int i) const {
+    taken_ ? tell_complete(watched_[i]) : tell_complete(handles_[i], last_);
+  }
   /// Whether the library has changed this handle.
-  bool replaced(int i) const { return requests_[i] != watched_[i].handle; }
+  bool replaced(int i) const { return requests_[i] != (taken_ ? watched_[i].handle : handles_[i]); }
 
  private:
+  void take() {
+    if (count_ > kFew) {
+      many_.resize(static_cast<std::size_t>(count_));
+      watched_ = many_.data();
+    }
+    const std::lock_guard guard(registry.lock);
+    for (int i = 0; i < count_; ++i) watched_[i] = take_watch(requests_[i], known(requests_[i]));
+  }
+
+  void remember() {
+    if (count_ > kFew) {
+      many_handles_.resize(static_cast<std::size_t>(count_));
+      handles_ = many_handles_.data();
+    }
+    std::copy_n(requests_, count_, handles_);
+    last_ = registry.watches;
+  }
+
   static constexpr int kFew = 128;
   const MPI_Request* requests_;
   int count_;
+  bool taken_;  ///< out of the table
+  bool returned_ = false;
+  std::uint64_t last_ = 0;  ///< the last watch before the call
+  MPI_Request few_handles_[kFew];
+  std::vector<MPI_Request> many_handles_;
+  MPI_Request* handles_ = few_handles_;
   Watch few_[kFew];
   std::vector<Watch> many_;
   Watch* watched_ = few_;
-  bool returned_ = false;
 };
 
 }  // namespace hob::mpi::requests

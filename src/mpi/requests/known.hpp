@@ -71,6 +71,11 @@ Watch take_watch(MPI_Request handle, Entry* entry);
 /// The request is complete: its observer hears of it. Once for each watch.
 void tell_complete(Watch& watch);
 
+/// The same with one thread, of a request that had this handle before a call of the program.
+/// `last` numbers the last watch before that call: a callback of the program's may have begun
+/// another request that has the handle now.
+void tell_complete(MPI_Request handle, std::uint64_t last);
+
 /// The call ends: a request that is not complete is watched as before. `unwound`: by an exception,
 /// so that nobody knows which ones are complete.
 void put_back(Watch& watch, bool unwound);

@@ -112,6 +112,20 @@ void tell_complete(Watch& watch) {
   observer->completed(cookie, false);
 }
 
+void tell_complete(MPI_Request handle, std::uint64_t last) {
+  CompletionObserver* observer = nullptr;
+  std::uint64_t cookie = 0;
+  {
+    const std::lock_guard guard(registry.lock);
+    Entry* entry = known(handle);
+    if (!entry || !entry->observer || entry->watch > last) return;
+    observer = entry->observer;
+    cookie = entry->cookie;
+    if (last_of(*entry)) end_watch(*entry, handle);
+  }
+  observer->completed(cookie, false);
+}
+
 void put_back(Watch& watch, bool unwound) {
   CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
   if (!observer) return;

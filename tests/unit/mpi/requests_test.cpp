@@ -167,6 +167,29 @@ TEST_F(Requests, EveryObserverOfAWaitallHears) {
   for (MPI_Request request : list) EXPECT_EQ(request, MPI_REQUEST_NULL);
 }
 
+// An error handler or a generalized request's callback may begin another request inside the wait,
+// with the handle of one that is complete.
+TEST_F(Requests, ARequestBegunInsideAWaitIsNotTakenForOneThatIsWaitedFor) {
+  for (const bool all : {false, true}) {
+    Listener listener, other;
+    fake::hold_requests(3);
+    MPI_Request list[] = {library_request(win_), library_request(win_)};
+    const MPI_Request first = list[0];
+    for (std::uint64_t i = 0; i < 2; ++i) requests::watch(list[i], listener, i);
+    fake::during(all ? "Waitall" : "Wait", [&] { requests::watch(first, other, 9); });
+    if (all)
+      MPI_Waitall(2, list, MPI_STATUSES_IGNORE);
+    else
+      MPI_Wait(&list[0], MPI_STATUS_IGNORE);
+    fake::during(all ? "Waitall" : "Wait", {});
+    EXPECT_TRUE(other.heard.empty());
+    EXPECT_EQ(listener.lost, std::vector<std::uint64_t>{0});
+    EXPECT_EQ(requests::take(first).cookie, 9u);
+    if (!all) MPI_Wait(&list[1], MPI_STATUS_IGNORE);
+    EXPECT_EQ(listener.heard, std::vector<std::uint64_t>{1});
+  }
+}
+
 /// While the program has several threads.
 class RequestsOfThreads : public Requests {
  protected:
