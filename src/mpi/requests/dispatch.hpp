@@ -62,6 +62,12 @@ template <class Call>
 template <class Call>
 [[gnu::noinline]] int dispatch_known(int count, MPI_Request* requests, const Call& call) {
   if (HOB_LIKELY(only_watched())) {
+    if (HOB_LIKELY(Remembered::serves(count))) {
+      const Remembered remembered(count, requests);
+      const int error = in_library(call, count, requests);
+      call.tell(remembered, error);
+      return error;
+    }
     Watched watched(count, requests);
     const int error = in_library(call, count, requests);
     watched.returned();
