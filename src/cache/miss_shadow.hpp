@@ -15,7 +15,8 @@ class MissShadow {
  public:
   /// Sizes that are tried, by powers of two. The first one stands for no blocks at all: gets that
   /// begin at the same displacement are one.
-  static constexpr std::array<std::uint8_t, 8> kShifts = {0, 8, 10, 12, 14, 16, 18, 20};
+  static constexpr std::array<std::uint8_t, 11> kShifts = {0,  8,  10, 11, 12, 13,
+                                                           14, 15, 16, 18, 20};
   static constexpr std::size_t kSizes = kShifts.size();
 
   static constexpr std::uint64_t kFew = 256;    ///< blocks of each size, for a window of few gets

@@ -105,23 +105,31 @@ TEST(Block, PartsAreSixtyFourths) {
   EXPECT_FALSE(is_block(std::uint64_t{1} << 40));
 }
 
+/// Which of MissShadow's sizes this is.
+constexpr std::size_t size_of(std::uint64_t bytes) {
+  std::size_t i = 0;
+  while (std::uint64_t{1} << MissShadow::kShifts[i] != bytes) ++i;
+  return i;
+}
+constexpr std::size_t k256B = size_of(256), k1KiB = size_of(kKilo), k16KiB = size_of(16 * kKilo);
+
 TEST(MissShadow, RemembersAsManyBlocksAsFit) {
   MissShadow shadow;
   ASSERT_TRUE(shadow.set_capacity(8 * kKilo, 64, MissShadow::kMost));
-  EXPECT_FALSE(shadow.note(2, 1, 5).here);
-  EXPECT_TRUE(shadow.note(2, 1, 5).here);
-  EXPECT_FALSE(shadow.note(2, 2, 5).here) << "another target";
-  EXPECT_FALSE(shadow.note(4, 1, 5).here) << "a block of 16 KiB does not fit";
-  EXPECT_FALSE(shadow.note(4, 1, 5).here);
-  for (std::uint64_t n = 100; n < 200; ++n) shadow.note(2, 1, n);
-  EXPECT_FALSE(shadow.note(2, 1, 5).here) << "long gone";
+  EXPECT_FALSE(shadow.note(k1KiB, 1, 5).here);
+  EXPECT_TRUE(shadow.note(k1KiB, 1, 5).here);
+  EXPECT_FALSE(shadow.note(k1KiB, 2, 5).here) << "another target";
+  EXPECT_FALSE(shadow.note(k16KiB, 1, 5).here) << "a block of 16 KiB does not fit";
+  EXPECT_FALSE(shadow.note(k16KiB, 1, 5).here);
+  for (std::uint64_t n = 100; n < 200; ++n) shadow.note(k1KiB, 1, n);
+  EXPECT_FALSE(shadow.note(k1KiB, 1, 5).here) << "long gone";
   shadow.forget();
-  EXPECT_FALSE(shadow.note(2, 1, 5).here);
-  EXPECT_FALSE(shadow.note(1, 1, 20).here);
+  EXPECT_FALSE(shadow.note(k1KiB, 1, 5).here);
+  EXPECT_FALSE(shadow.note(k256B, 1, 20).here);
   shadow.forget(1, 5 * kKilo + 100, 8);  // the 1 KiB block 5, the 256 B block 20
-  EXPECT_FALSE(shadow.note(2, 1, 5).here);
-  EXPECT_FALSE(shadow.note(1, 1, 20).here);
-  EXPECT_TRUE(shadow.note(1, 1, 20).here);
+  EXPECT_FALSE(shadow.note(k1KiB, 1, 5).here);
+  EXPECT_FALSE(shadow.note(k256B, 1, 20).here);
+  EXPECT_TRUE(shadow.note(k256B, 1, 20).here);
 }
 
 // A small storage, of which the blocks are few: all of it counts.
@@ -129,8 +137,8 @@ TEST(MissShadow, FindsAllOfWhatJustFits) {
   for (const std::uint64_t blocks : {1, 2, 3, 7, 15, 100, 500, 1000}) {
     MissShadow shadow;
     ASSERT_TRUE(shadow.set_capacity(blocks * kKilo + 100, 64, MissShadow::kMost));
-    for (std::uint64_t n = 0; n < blocks; ++n) shadow.note(2, 1, n);
-    for (std::uint64_t n = 0; n < blocks; ++n) EXPECT_TRUE(shadow.note(2, 1, n).here) << blocks;
+    for (std::uint64_t n = 0; n < blocks; ++n) shadow.note(k1KiB, 1, n);
+    for (std::uint64_t n = 0; n < blocks; ++n) EXPECT_TRUE(shadow.note(k1KiB, 1, n).here) << blocks;
   }
   MissShadow shadow;
   ASSERT_TRUE(shadow.set_capacity(64 * kKilo, 64, MissShadow::kMost));
@@ -150,7 +158,7 @@ TEST(MissShadow, ForgetsExactly) {
     for (int step = 0; step < 1000; ++step) {
       const std::uint64_t n = random() % here.size();
       if (random() % 3 != 0) {
-        EXPECT_EQ(shadow.note(2, 1, n).here, here[n]);
+        EXPECT_EQ(shadow.note(k1KiB, 1, n).here, here[n]);
         here[n] = true;
       } else {
         shadow.forget(1, n * kKilo, kKilo);
@@ -158,7 +166,7 @@ TEST(MissShadow, ForgetsExactly) {
       }
     }
     shadow.forget();
-    for (std::uint64_t n = 0; n < here.size(); ++n) EXPECT_FALSE(shadow.note(2, 1, n).here);
+    for (std::uint64_t n = 0; n < here.size(); ++n) EXPECT_FALSE(shadow.note(k1KiB, 1, n).here);
     shadow.forget();
   }
 }
@@ -328,6 +336,18 @@ TEST(Readahead, NoTripIsLongerThanAllowed) {
       EXPECT_GE(world->longest_trip(), 4 * kKilo);
     }
   }
+}
+
+// Of two sizes that differ by two, one may fit and the other not.
+TEST(Readahead, FindsTheLargestBlockThatFits) {
+  std::mt19937_64 random(4);
+  constexpr std::uint64_t part = 8 * kKilo;
+  World world(64 * part, part + 3 * kKilo);
+  for (int i = 0; i < 400; ++i) {
+    const std::uint64_t begin = random() % 64 * part;
+    for (int k = 0; k < 50; ++k) world.get(begin + random() % (part / 16) * 16, 16);
+  }
+  EXPECT_EQ(world.ahead().block_bytes(), part);
 }
 
 TEST(Readahead, LeavesGetsWithoutLocalityAlone) {
