@@ -37,15 +37,44 @@ static void failed(MPI_Comm* comm, int* code, ...) {
   ++failures;
 }
 
+static void window_failed(MPI_Win* win, int* code, ...) {
+  (void)win;
+  int class = MPI_SUCCESS;
+  MPI_Error_class(*code, &class);
+  CHECK(class == MPI_ERR_RANK);
+  ++failures;
+}
+
+// After a handler, some libraries return success and others the error: ghosts do as the library.
+static void check_error_of_window(int library_returned) {
+  MPI_Win win;
+  MPI_Errhandler handler;
+  int* base = NULL;
+  int class = MPI_SUCCESS, wanted = MPI_SUCCESS;
+  MPI_Error_class(library_returned, &wanted);
+  MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  MPI_Win_create_errhandler(window_failed, &handler);
+  MPI_Win_set_errhandler(win, handler);
+  MPI_Error_class(MPI_Win_lock(MPI_LOCK_SHARED, 9999, 0, win), &class);
+  CHECK(failures == 3);
+  CHECK(class == wanted);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Error_class(MPI_Win_lock(MPI_LOCK_SHARED, 9999, 0, win), &class);
+  CHECK(class == MPI_ERR_RANK);
+  MPI_Errhandler_free(&handler);
+  MPI_Win_free(&win);
+}
+
 static void check_error_handler(void) {
   MPI_Errhandler handler;
   int nothing = 0;
   MPI_Comm_create_errhandler(failed, &handler);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-  MPI_Send(&nothing, 1, MPI_INT, 9999, 0, MPI_COMM_WORLD);
+  const int returned = MPI_Send(&nothing, 1, MPI_INT, 9999, 0, MPI_COMM_WORLD);
   CHECK(failures == 1);
   MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
   CHECK(failures == 2);
+  check_error_of_window(returned);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   MPI_Errhandler_free(&handler);
 }

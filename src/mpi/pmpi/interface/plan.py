@@ -205,7 +205,7 @@ CALLS.add(
     Info_get_valuelen Group_size Group_rank Group_free Group_translate_ranks Group_incl
     Group_excl Group_compare Error_class Error_string Reduce_local Comm_free_keyval Get_address
     Get_count Get_elements Grequest_complete Status_set_elements Status_set_cancelled
-    Test_cancelled
+    Test_cancelled Errhandler_free
     """,
     "native",
 )

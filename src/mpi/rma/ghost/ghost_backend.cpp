@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "mpi/core/after_handler.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/ghost/blocks.hpp"
@@ -36,7 +37,7 @@ int GhostBackend::already_complete(MPI_Request* request) {
 
 int GhostBackend::fail(int code) const {
   real::Win_call_errhandler(handle, code);
-  return code;
+  return after_handler(handle, code);
 }
 
 int GhostBackend::check(const Place& place, MPI_Count count) const {
