@@ -40,7 +40,7 @@ OPENMPI_TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
 UCX_TCP = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
 # Network namespaces (namespaces.py), the ranks dealt out evenly; TCP between them.
 NAMESPACES = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_MAX_SAVED": "1000000"}
-NAMESPACES_UCX = {"UCX_TLS": "tcp,sm,self", "UCX_NET_DEVICES": "eth0"}
+NAMESPACES_UCX = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
 SETUPS = {
     "remote": REMOTE,
     "two-nodes": TWO_NODES,
