@@ -2,9 +2,10 @@
 //
 //   ghost_bench what=progress ops=accumulate,get busy=0,1000 rounds=51   the target computes
 //       (rest=1: it waits inside MPI for as long, so that caches are as cold but the target idle)
-//   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
-//   ghost_bench what=calls rounds=51                                     windows, locks, fences
-//   ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
+//   ghost_bench what=fences counts=1,64 busy=1000 rounds=51    fence, accumulates, fence; it
+//   computes ghost_bench what=operations rounds=51 batch=100                     the target waits
+//   in MPI ghost_bench what=calls rounds=51                                     windows, locks,
+//   fences ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
 //       to the node of the last rank, whose first rank gets more, from all others; the report tells
 //
 // epochs=lockall is a hint about the windows (the info key epochs_used); pin=1 puts rank 1 on core
@@ -147,6 +148,31 @@ void progress(const rma::Args& args) {
                     op.c_str(), busy, median(times), slowdown);
         std::fflush(stdout);
       }
+    }
+  }
+}
+
+// An epoch between two fences in which rank 0 accumulates to rank 1, and rank 1 computes.
+void fences(const rma::Args& args) {
+  const Window window(1024);
+  const long busy = args.number("busy", 1000) * steps_per_us();
+  const long rounds = args.number("rounds", 31);
+  for (const long count : args.numbers("counts", "1,4,16,64,256,1024")) {
+    std::vector<double> times;
+    for (long round = -2; round < rounds; ++round) {
+      MPI_Barrier(MPI_COMM_WORLD);
+      const double start = us();
+      MPI_Win_fence(MPI_MODE_NOPRECEDE, window.win);
+      if (rank == 0)
+        for (long i = 0; i < count; ++i) issue("accumulate", window.win, 1);
+      if (rank == 1) compute(busy);
+      MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win);
+      if (round >= 0) times.push_back(us() - start);
+    }
+    if (rank == 0) {
+      std::printf("{\"op\": \"accumulate\", \"operations\": %ld, \"us\": %.3f}\n", count,
+                  median(times));
+      std::fflush(stdout);
     }
   }
 }
@@ -339,6 +365,7 @@ int main(int argc, char** argv) {
   epochs = args.text("epochs", "");
   const std::string what = args.text("what", "progress");
   if (what == "progress") progress(args);
+  if (what == "fences") fences(args);
   if (what == "operations") operations(args);
   if (what == "calls") calls(args);
   if (what == "binding") binding(args);

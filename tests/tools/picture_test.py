@@ -61,6 +61,22 @@ ROWS = {
         ],
         "8x8, 5pt",
     ),
+    "exchange": (
+        [{"posted": 1024, "native_us": 9.0, "auto_us": 1.5, "always_us": 1.4}],
+        "1,024 receives posted",
+    ),
+    "fences": (
+        [
+            {
+                "op": "accumulate",
+                "operations": 64,
+                "native_us": 3e3,
+                "thread_us": 2e3,
+                "ghost_us": 1.1e3,
+            }
+        ],
+        "accumulate, 64 operations",
+    ),
     "harm": ([{"program": "gets", "where": "TCP", "bytes": 8, "ratio": 1.01}], "gets, TCP, 8 B"),
     "heat": (
         [
@@ -183,6 +199,19 @@ ROWS = {
         ],
         "put, two nodes",
     ),
+    "reuse": (
+        [
+            {
+                "program": "lcc",
+                "repeats_mean": 36.0,
+                "repeats_most": 900,
+                "paper": 0.5,
+                "temporal": 0.4,
+                "positional": 0.3,
+            }
+        ],
+        "lcc",
+    ),
     "scale": (
         [{"kind": "real ranks", "ranks": 2, "targets_used": 1, "memory_bytes": 9e5}],
         "all targets used",
@@ -194,6 +223,7 @@ ROWS = {
         ],
         "sharing on, cache of 10%",
     ),
+    "weak": ([{"ranks": 4, "native_us": 900.0, "us": 20.0, "speedup": 45.0}], "4 ranks"),
 }
 LIMITS = [
     {"name": "a ratio that is met", "value": 0.5, "limit": "<= 1.05", "ok": True},

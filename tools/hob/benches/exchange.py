@@ -1,0 +1,50 @@
+"""A halo exchange that finds its receives behind many others (apps/fds-proxy; matching, Fig. 10)."""
+
+from hob.appbench import run_app
+from hob.benchlib import BenchError, Progress, alternate, median, program, ratio
+from hob.benchpicture import View
+
+NAME = "exchange"
+HELP = "apps/fds-proxy: the time of a message by the receives posted ahead, native and in each mode"
+
+VIEWS = (
+    View(
+        "A message of an exchange",
+        "us, median",
+        {"native_us": "native", "auto_us": "auto", "always_us": "always"},
+        lambda row: f"{row['posted']:,} receives posted",
+    ),
+)
+
+
+def add_arguments(parser):
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each variant (default: 3)")
+
+
+def run(args, bench):
+    depths = (16, 1024) if args.quick else (16, 256, 1024, 4096)
+    repeats = 1 if args.quick else args.repeats
+    path = program("fds-proxy")
+    progress = Progress(NAME, 3 * repeats * len(depths))
+    for depth in depths:
+        variants = {
+            mode: lambda hob=hob, depth=depth: run_app(path, ["--depth", depth], 2, hob, "node")
+            for mode, hob in (
+                ("native", None),
+                ("auto", {}),
+                ("always", {"match": "always"}),
+            )
+        }
+        runs = alternate(variants, repeats, progress)
+        if any(own["totals"].get("wrong_words") for found in runs.values() for own, _ in found):
+            raise BenchError(f"{NAME}: wrong words arrived at a depth of {depth}")
+        times = {
+            mode: [own["totals"]["microseconds_per_message"] for own, _ in found]
+            for mode, found in runs.items()
+        }
+        bench.row(
+            posted=depth,
+            **{f"{mode}_us": median(found) for mode, found in times.items()},
+            speedup=ratio(times["native"], times["auto"]),
+        )
+    progress.done()
