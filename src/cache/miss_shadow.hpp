@@ -19,7 +19,7 @@ class MissShadow {
                                                            14, 15, 16, 18, 20};
   static constexpr std::size_t kSizes = kShifts.size();
 
-  static constexpr std::uint64_t kFew = 256;    ///< blocks of each size, for a window of few gets
+  static constexpr std::uint64_t kFew = 128;    ///< blocks of each size, for a window of few gets
   static constexpr std::uint64_t kMost = 1024;  ///< blocks of each size
 
   /// The record of blocks of size i stands for as many as `storage_bytes` hold, and that of gets
