@@ -8,6 +8,10 @@ REPEATS = 9
 
 
 NOTHING = "nothing to gain: few messages, short queues"
+SHORT = (
+    "each rate is measured in a millisecond, the first of the program's messages; 0.3% of the samples of a profile of "
+    "the whole run are in Hob"
+)
 
 
 def _nothing(name, origin, what, executable, reason=NOTHING, **more):
@@ -47,6 +51,7 @@ PROGRAMS = [
         # The sizes up to 128 B; one of them takes a thousandth of a second.
         seconds=r"^(?:1|2|4|8|16|32|64|128) +[0-9.]+ +([0-9.]+)",
         rate=True,
+        reason=SHORT,
     ),
     _nothing(
         "minife",
@@ -91,5 +96,6 @@ PROGRAMS = [
         # The sizes up to 128 B; one of them takes a thousandth of a second.
         seconds=r"^(?:1|2|4|8|16|32|64|128) +[0-9.]+ +([0-9.]+)",
         rate=True,
+        reason=SHORT,
     ),
 ]
