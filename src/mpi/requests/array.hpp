@@ -94,6 +94,9 @@ class Mix {
   /// Hob's that were not ready when last asked: so many at most.
   std::size_t unready() const { return own_.size() - next_; }
 
+  /// Where the first of these is in the program's array.
+  int unready_place() const { return own_[next_].place; }
+
   bool ready() {
     while (next_ < own_.size() && own_[next_].operation->ready()) ++next_;
     return next_ == own_.size();

@@ -7,6 +7,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/progress.hpp"
+#include "mpi/requests/awaited.hpp"
 #include "mpi/requests/completion.hpp"
 #include "mpi/requests/dispatch.hpp"
 #include "mpi/requests/known.hpp"
@@ -127,7 +128,10 @@ struct TestAll {
     *flag = 0;
     if (!mix.ready()) {
       advance();
-      if (!mix.ready()) return MPI_SUCCESS;
+      if (!mix.ready()) {
+        awaited_by_testall.set(mix.requests(), mix.unready_place());
+        return MPI_SUCCESS;
+      }
     }
     std::vector<MPI_Status> native_statuses(static_cast<std::size_t>(mix.natives()));
     int error = MPI_SUCCESS;
@@ -251,6 +255,10 @@ int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_
 
 int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
                MPI_Status* array_of_statuses) {
+  if (awaited_by_testall.any(count, array_of_requests)) {
+    *flag = 0;
+    return MPI_SUCCESS;
+  }
   return dispatch(count, array_of_requests, TestAll{flag, array_of_statuses});
 }
 

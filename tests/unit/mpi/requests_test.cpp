@@ -15,9 +15,12 @@ namespace {
 struct Behind : Operation {
   int ready_after = 0;
   int error = MPI_SUCCESS;
-  int results = 0, retired = 0, abandoned = 0, cancelled = 0;
+  int asked = 0, results = 0, retired = 0, abandoned = 0, cancelled = 0;
 
-  bool ready() override { return ready_after-- <= 0; }
+  bool ready() override {
+    ++asked;
+    return ready_after-- <= 0;
+  }
   int result(MPI_Status* status) override {
     ++results;
     if (status != MPI_STATUS_IGNORE) status->MPI_TAG = 77;
@@ -102,6 +105,30 @@ TEST_F(Requests, ATestTellsNothingTooEarly) {
     EXPECT_EQ(request == MPI_REQUEST_NULL, flag != 0);
   }
   EXPECT_GT(tests, 1);
+}
+
+// Of a long array that is polled, only what is missing is asked for.
+TEST_F(Requests, PollingALongArrayAsksForWhatIsMissing) {
+  std::vector<Behind> operations(100);
+  operations[20].ready_after = 300;
+  operations[90].ready_after = 500;
+  std::vector<MPI_Request> list;
+  for (Behind& operation : operations) list.push_back(requests::add(operation));
+  list.push_back(library_request(win_));
+  int flag = 0, polls = 0;
+  while (!flag) {
+    ASSERT_EQ(MPI_Testall(101, list.data(), &flag, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    ASSERT_LE(++polls, 1000);
+    EXPECT_EQ(operations[90].retired, flag);
+  }
+  EXPECT_GT(polls, 200);
+  int asked = 0;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    EXPECT_EQ(operations[i].retired, 1);
+    if (i != 20 && i != 90) asked += operations[i].asked;
+  }
+  EXPECT_LT(asked, 600);
+  for (MPI_Request request : list) EXPECT_EQ(request, MPI_REQUEST_NULL);
 }
 
 TEST_F(Requests, AnErrorIsTheWaits) {
