@@ -40,6 +40,4 @@ class Awaited {
   int place_ = 0;
 };
 
-inline Awaited awaited_by_testall;
-
 }  // namespace hob::mpi::requests

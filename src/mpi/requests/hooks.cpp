@@ -17,6 +17,8 @@ namespace hob::mpi {
 namespace requests {
 namespace {
 
+Awaited awaited_by_testall;
+
 struct WaitOne {
   static constexpr bool kBlocks = true;
   MPI_Status* status;
