@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -167,13 +168,12 @@ class Looks {
 /// are remembered, and what is known of one is looked up when it is complete.
 class Remembered {
  public:
-  static constexpr int kMost = 64;
-
-  /// Whether this serves: one thread, and no more than kMost.
-  static bool serves(int count) { return !many_threads && count <= kMost; }
-
   Remembered(int count, const MPI_Request* requests)
       : requests_(requests), last_(registry.watches), count_(count) {
+    if (count > kFew) {
+      many_.reset(new MPI_Request[static_cast<std::size_t>(count)]);
+      handles_ = many_.get();
+    }
     for (int i = 0; i < count; ++i) {
       handles_[i] = requests[i];
       asm("" : "+r"(i));  // else GCC makes `rep movs` of it, which takes 15 ns for one handle
@@ -182,6 +182,7 @@ class Remembered {
   Remembered(const Remembered&) = delete;
   Remembered& operator=(const Remembered&) = delete;
 
+  void returned() {}
   int natives() const { return count_; }
   /// The library has completed this one: observers hear of it.
   void tell(int i) const { tell_complete(handles_[i], last_); }
@@ -189,13 +190,16 @@ class Remembered {
   bool replaced(int i) const { return requests_[i] != handles_[i]; }
 
  private:
+  static constexpr int kFew = 64;
   const MPI_Request* requests_;
   std::uint64_t last_;  ///< the last watch before the call
   int count_;
-  MPI_Request handles_[kMost];
+  MPI_Request few_[kFew];
+  std::unique_ptr<MPI_Request[]> many_;
+  MPI_Request* handles_ = few_;
 };
 
-/// The same of any number, and with several threads.
+/// The same with several threads: what is known is taken out of the table (Watch).
 class Watched {
  public:
   Watched(int count, const MPI_Request* requests) : requests_(requests), count_(count) {
@@ -207,7 +211,6 @@ class Watched {
     for (int i = 0; i < count; ++i) watched_[i] = take_watch(requests[i], known(requests[i]));
   }
   ~Watched() {
-    if (!many_threads) return;
     for (int i = 0; i < count_; ++i) put_back(watched_[i], !returned_);
   }
   Watched(const Watched&) = delete;

@@ -8,17 +8,21 @@
 namespace hob::mpi::requests {
 
 /// Programs poll thousands of requests at once (FDS does), and one that is not ready is answer
-/// enough: it is remembered, and those before it were ready and stay so. Not thread safe: for
-/// programs of one thread.
+/// enough: it is remembered, and those before it were ready and stay so. Nothing is remembered
+/// while the program has several threads.
 class Awaited {
  public:
   /// This one of Hob's was not ready when the array was tested.
-  void set(const MPI_Request* requests, int place) { requests_ = requests, place_ = place; }
+  void set(const MPI_Request* requests, int place) {
+    if (many_threads) return;
+    requests_ = requests;
+    place_ = place;
+  }
 
   /// Whether one of Hob's, from that one on, is not ready yet; what is under way has advanced then.
   /// False: all of the array must be looked at.
   bool any(int count, const MPI_Request* requests) {
-    if (requests != requests_ || many_threads) return false;
+    if (many_threads || requests != requests_) return false;
     if (skip_ready(count, requests)) {
       advance();
       if (skip_ready(count, requests)) return true;

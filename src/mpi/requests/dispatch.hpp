@@ -58,21 +58,23 @@ template <class Call>
   return dispatch_known(request, call);
 }
 
+/// The library serves the whole array.
+template <class Seen, class Call>
+[[gnu::always_inline]] inline int all_in_library(int count, MPI_Request* requests,
+                                                 const Call& call) {
+  Seen seen(count, requests);
+  const int error = in_library(call, count, requests);
+  seen.returned();
+  call.tell(seen, error);
+  return error;
+}
+
 /// Of an array in which Hob knows a request, or while Hob's things must advance.
 template <class Call>
 [[gnu::noinline]] int dispatch_known(int count, MPI_Request* requests, const Call& call) {
   if (HOB_LIKELY(only_watched())) {
-    if (HOB_LIKELY(Remembered::serves(count))) {
-      const Remembered remembered(count, requests);
-      const int error = in_library(call, count, requests);
-      call.tell(remembered, error);
-      return error;
-    }
-    Watched watched(count, requests);
-    const int error = in_library(call, count, requests);
-    watched.returned();
-    call.tell(watched, error);
-    return error;
+    return HOB_LIKELY(!many_threads) ? all_in_library<Remembered>(count, requests, call)
+                                     : all_in_library<Watched>(count, requests, call);
   }
   Mix mix(count, requests);
   const bool alone = !mix.any_own() && !blocking_needs_care();

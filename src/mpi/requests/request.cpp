@@ -98,18 +98,10 @@ Watch take_watch(MPI_Request handle, Entry* entry) {
 
 void tell_complete(Watch& watch) {
   if (watch.number == 0) return;
-  CompletionObserver* observer = std::exchange(watch.observer, nullptr);
-  std::uint64_t cookie = watch.cookie;
+  CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
   const std::uint64_t number = std::exchange(watch.number, 0);
-  if (!observer) {
-    const std::lock_guard guard(registry.lock);
-    Entry* entry = registry.table.find(handle_bits(watch.handle));
-    if (!entry || entry->watch != number) return;
-    observer = entry->observer;
-    cookie = entry->cookie;
-    if (last_of(*entry)) end_watch(*entry, watch.handle);
-  }
-  observer->completed(cookie, false);
+  if (!observer) return tell_complete(watch.handle, number);
+  observer->completed(watch.cookie, false);
 }
 
 void tell_complete(MPI_Request handle, std::uint64_t last) {
