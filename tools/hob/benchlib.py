@@ -38,7 +38,8 @@ SAME_NODE = {}
 # The like of REMOTE for other MPI libraries.
 OPENMPI_TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
 UCX_TCP = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
-# Network namespaces (namespaces.py), the ranks dealt out evenly; TCP between them.
+# Network namespaces (namespaces.py), the ranks dealt out evenly; TCP between them. UCX must be told to
+# leave out shared memory, which it finds between them.
 NAMESPACES = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_MAX_SAVED": "1000000"}
 NAMESPACES_UCX = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
 SETUPS = {
@@ -111,6 +112,14 @@ class Result:
             for name, value in rank.get("counters", {}).items():
                 total[name] = total.get(name, 0) + value
         return total
+
+
+def tool(name):
+    """Path of a program of Hob's own that needs no MPI."""
+    path = build_dir() / "bin" / name
+    if not path.exists():
+        raise BenchError(f"{path} is missing: build it with `make`")
+    return path
 
 
 def program(name, mpi="mpich5"):

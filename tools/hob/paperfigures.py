@@ -244,7 +244,7 @@ def _fences(rows):
 
 
 def _nwchem(rows):
-    row = next(row for row in rows if row["program"] == "nwchem-ccsdt-node")
+    row = _row(rows, program="nwchem-ccsdt-node")
     return (
         f"CCSD(T) of one water, 2 ranks of one node: {row['plain']:.1f} s plainly, {row['with_hob']:.1f} s with a "
         f"ghost ({row['ratio']:.2f} x), energies {row['answers']}. More of it: docs/real-programs.md."

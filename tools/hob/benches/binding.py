@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from hob.benches.ghost_jobs import job
-from hob.benchlib import BenchError, Progress, build_dir
+from hob.benchlib import BenchError, Progress, tool
 from hob.benchpicture import View
 
 NAME = "binding"
@@ -62,7 +62,7 @@ def _real(binding, counter, words):
 def _simulated():
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
-        program = build_dir() / "bin" / "hob-bench-binding"
+        program = tool("hob-bench-binding")
         done = subprocess.run([program, "--json", out], capture_output=True, text=True)
         if done.returncode not in (0, 1):
             raise BenchError(f"{program} ended with status {done.returncode}: {done.stderr}")

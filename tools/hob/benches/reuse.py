@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from hob.benchlib import BenchError, Progress, build_dir, program, run_mpi
+from hob.benchlib import BenchError, Progress, program, run_mpi, tool
 from hob.benchpicture import View
 
 NAME = "reuse"
@@ -39,16 +39,14 @@ VIEWS = (
 
 
 def add_arguments(parser):
-    del parser
+    pass
 
 
 def _count(trace):
     """(times that each range was asked for, bytes of each get)."""
     keys, sizes = Counter(), Counter()
-    whole = trace.stat().st_size - HEADER
-    with open(trace, "rb") as file:
-        file.seek(HEADER)
-        content = file.read(whole - whole % RECORD.size)
+    content = memoryview(trace.read_bytes())[HEADER:]
+    content = content[: len(content) - len(content) % RECORD.size]
     for kind, _, window, target, displacement, size, _, _ in RECORD.iter_unpack(content):
         if kind == GET:
             keys[window, target, displacement] += 1
@@ -60,7 +58,7 @@ def _hits(trace, scratch):
     """{score: hits, of the gets}, with readahead off as in the paper."""
     out = Path(scratch, "replay.json")
     done = subprocess.run(
-        [build_dir() / "bin" / "hob-replay", trace, "--policy", ",".join(SCORES)]
+        [tool("hob-replay"), trace, "--policy", ",".join(SCORES)]
         + ["--size", BUDGET, "--readahead", "off", "--json", out],
         capture_output=True,
         text=True,
@@ -68,7 +66,8 @@ def _hits(trace, scratch):
     )
     if done.returncode != 0:
         raise BenchError(f"hob-replay: {done.stderr.strip()[-500:]}")
-    return {row["policy"]: row["hit_ratio"] for row in json.loads(out.read_text())["rows"]}
+    rows = json.loads(out.read_text())["rows"]
+    return {row["policy"]: row["hit_ratio"] for row in rows if row["policy"] in SCORES}
 
 
 def run(args, bench):
@@ -93,7 +92,7 @@ def run(args, bench):
                 bytes_mean=sum(size * times for size, times in sizes.items()) / gets,
                 bytes_most=max(sizes),
                 in_a_block=sum(times for size, times in sizes.items() if size <= BLOCK) / gets,
-                **{score: hits for score, hits in _hits(trace, scratch).items() if score in SCORES},
+                **_hits(trace, scratch),
             )
             progress.tick(f"{name}, replayed")
     progress.done()

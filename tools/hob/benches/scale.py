@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from hob.benchlib import BenchError, Progress, build_dir, plot, program, run_mpi
+from hob.benchlib import BenchError, Progress, plot, program, run_mpi, tool
 
 NAME = "scale"
 HELP = "memory of the cache against ranks and targets, real and simulated"
@@ -53,9 +53,7 @@ def run(args, bench):
 
 def simulate(bench, quick):
     """The pure part with up to a million targets, from `hob-bench-cache scale`."""
-    binary = build_dir() / "bin" / "hob-bench-cache"
-    if not binary.exists():
-        raise BenchError(f"{binary} is missing: build it with `make`")
+    binary = tool("hob-bench-cache")
     with tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch:
         out = Path(scratch) / "scale.json"
         command = [str(binary), "scale", "--json", str(out)] + (["--quick"] if quick else [])
