@@ -30,6 +30,8 @@ TINY = {
     "HOB_CACHE_ADAPT": "off",
 }
 SHARE = {**WORK, "HOB_CACHE_SHARE": "on"}
+# Nothing is fetched again for its age or its hits, so that a program can count what is fetched at all.
+AGELESS = {"HOB_POLL_MS": "1000000", "HOB_POLL_HITS": "1000000"}
 SETTINGS = {
     "default": {"HOB_REPORT": "silent"},
     "auto": WORK,
@@ -69,12 +71,10 @@ SETTINGS = {
     "ahead-strict": {**WORK, "HOB_CACHE": "strict", "HOB_READAHEAD": "1K"},
     "ahead-verify": {**WORK, "HOB_READAHEAD": "1K", "HOB_VERIFY": "1"},
     "ahead-share": {**SHARE, "HOB_READAHEAD": "1K"},
-    # Nothing is fetched again, so that a program can count what is fetched at all.
     "ahead-counted": {
         **WORK,
         "HOB_READAHEAD": "1K",
-        "HOB_POLL_MS": "1000000",
-        "HOB_POLL_HITS": "1000000",
+        **AGELESS,
     },
     "ahead-off": {**WORK, "HOB_READAHEAD": "off"},
     "verify": {**WORK, "HOB_VERIFY": "1"},
@@ -85,11 +85,9 @@ SETTINGS = {
     "always-paper": {**WORK, "HOB_CACHE": "always", "HOB_CACHE_POLICY": "paper"},
     "always-verify": {**WORK, "HOB_CACHE": "always", "HOB_VERIFY": "1"},
     "user": {**WORK, "HOB_CACHE": "user"},
-    # Nothing is fetched again, so that a program can count what is fetched at all.
     "counted": {
         **WORK,
-        "HOB_POLL_MS": "1000000",
-        "HOB_POLL_HITS": "1000000",
+        **AGELESS,
         "HOB_READAHEAD": "off",
     },
     # In every barrier and its like, the members of a window tell each other who wrote.
@@ -101,20 +99,17 @@ SETTINGS = {
     "validate-counted": {
         **WORK,
         "HOB_CACHE_VALIDATE": "on",
-        "HOB_POLL_MS": "1000000",
-        "HOB_POLL_HITS": "1000000",
+        **AGELESS,
         "HOB_READAHEAD": "off",
     },
     "share-counted": {
         **SHARE,
-        "HOB_POLL_MS": "1000000",
-        "HOB_POLL_HITS": "1000000",
+        **AGELESS,
         "HOB_READAHEAD": "off",
     },
     "ahead-share-counted": {
         **SHARE,
-        "HOB_POLL_MS": "1000000",
-        "HOB_POLL_HITS": "1000000",
+        **AGELESS,
         "HOB_READAHEAD": "1K",
     },
     "ahead-share-tiny": {

@@ -2,10 +2,10 @@
 //
 //   ghost_bench what=progress ops=accumulate,get busy=0,1000 rounds=51   the target computes
 //       (rest=1: it waits inside MPI for as long, so that caches are as cold but the target idle)
-//   ghost_bench what=fences counts=1,64 busy=1000 rounds=51    fence, accumulates, fence; it
-//   computes ghost_bench what=operations rounds=51 batch=100                     the target waits
-//   in MPI ghost_bench what=calls rounds=51                                     windows, locks,
-//   fences ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
+//   ghost_bench what=fences counts=1,64 busy=1000 rounds=51              the same between fences
+//   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
+//   ghost_bench what=calls rounds=51                                     windows, locks, fences
+//   ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
 //       to the node of the last rank, whose first rank gets more, from all others; the report tells
 //
 // epochs=lockall is a hint about the windows (the info key epochs_used); pin=1 puts rank 1 on core

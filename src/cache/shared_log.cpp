@@ -132,13 +132,14 @@ void SharedLog::commit(Room room, const Key& key, const void* data, std::uint64_
 bool SharedLog::insert(const Key& key, const void* data, std::uint64_t bytes, std::uint64_t issued,
                        std::uint64_t ticks) {
   const Room room = claim(bytes);
-  if (room && is_block(key.layout)) {
+  if (!room) return false;
+  if (is_block(key.layout)) {
     const std::uint64_t size = std::uint64_t{1} << block_shift(key.layout);
     if ((block_sizes_->load(std::memory_order_relaxed) & size) == 0)
       block_sizes_->fetch_or(size, std::memory_order_relaxed);
   }
-  if (room) commit(room, key, data, bytes, issued, ticks);
-  return static_cast<bool>(room);
+  commit(room, key, data, bytes, issued, ticks);
+  return true;
 }
 
 bool SharedLog::find(const Key& key, std::uint64_t bytes, std::uint64_t floor, void* to,
