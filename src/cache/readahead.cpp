@@ -18,6 +18,8 @@ constexpr std::uint32_t kMostCredit = 8192;
 constexpr std::uint32_t kEnoughCredit = 512;
 /// Decisions with a short record.
 constexpr std::uint32_t kSmallDecisions = 2;
+/// Gets that are watched, for each entry of the cache, when that has become full.
+constexpr double kGetsForEachEntry = 8;
 /// Gets that bring the model up to date after a pause.
 constexpr std::uint32_t kWarmUp = 128;
 
@@ -41,7 +43,7 @@ constexpr double kForgetBias = 0.02;
 
 Readahead::Readahead(const Config& config)
     : config_(config),
-      credit_(config.first_look * config.credit),
+      credit_(kEnoughCredit),
       look_(config.first_look),
       until_look_(config.first_look) {
   bias_.fill(1);
@@ -56,6 +58,8 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
   if (size == 0) return;
   if (credit_ == 0) {
     watching_ = false;
+    // A program that hits nearly always makes few trips in all: it would never be decided.
+    if (until_look_ <= look_ / 2) decide();
     return;
   }
   const bool counts = warming_ == 0;
@@ -115,7 +119,9 @@ double Readahead::modelled(std::size_t choice) const {
 
 void Readahead::on_trip(std::uint64_t bytes) noexcept {
   if (!config_.enabled || config_.fixed_bytes != 0) return;
+  const bool filled = fetched_ < storage_ && fetched_ + bytes >= storage_;
   fetched_ += bytes;
+  if (filled) look_anew();
   const double cost = cost_of(1, static_cast<double>(bytes));
   // Long trips weigh more: what does not pay shall not go on for hundreds of them.
   const auto weight = static_cast<std::uint32_t>(std::clamp(cost / config_.latency, 1.0, 1000.0));
@@ -130,6 +136,20 @@ void Readahead::on_trip(std::uint64_t bytes) noexcept {
   paid_ += cost;
   until_look_ -= std::min(until_look_, weight);
   if (until_look_ == 0) decide();
+}
+
+/// While the cache fills, blocks are right nearly always. Whether they were can be seen when it is
+/// full: by many gets, for most of them are hits then.
+void Readahead::look_anew() {
+  const double entries = static_cast<double>(storage_) / mean_size_;
+  const auto gets = static_cast<std::uint32_t>(
+      std::min(kGetsForEachEntry * entries, static_cast<double>(kMostCredit)));
+  credit_ = std::max(credit_, gets);
+  costs_ = seen_ = {};
+  paid_ = looked_at_ = 0;
+  until_look_ = look_;
+  warming_ = std::max(credit_ / 4, kWarmUp);
+  watching_ = size_shadow();
 }
 
 void Readahead::decide() {

@@ -6,12 +6,12 @@
 //     const Readahead::Plan plan = readahead.on_miss(target, displacement, size, exposed, storage);
 //     if (plan) ... fetch [plan.begin, plan.end) as blocks of 1 << plan.shift bytes ...
 //
-// It watches the program's gets, all of them for a while, then none until trips have paid for more,
-// and models what each block size, and no blocks at all, would make of them in a cache of this size
-// (MissShadow): trips times their latency, bytes times theirs. What was paid meanwhile says how far
-// the model is off for what is done now. The cheapest is taken if it is clearly cheaper than what
-// is done now. So nothing is widened before the gets have shown that it pays, and what does not pay
-// shrinks and stops.
+// It watches the program's gets, all of them for a while, then none until trips have paid for more
+// or the cache has become full, and models what each block size, and no blocks at all, would make
+// of them in a cache of this size (MissShadow): trips times their latency, bytes times theirs. What
+// was paid meanwhile says how far the model is off for what is done now. The cheapest is taken if
+// it is clearly cheaper than what is done now. So nothing is widened before the gets have shown
+// that it pays, and what does not pay shrinks and stops.
 //
 // Beside that, streams: a trip that begins where the last one of a stream ended doubles the
 // stream's window.
@@ -110,6 +110,7 @@ class Readahead {
   }
   std::uint64_t longest_trip(double size, std::uint64_t most) const;
   double modelled(std::size_t choice) const;
+  void look_anew();
   void decide();
   bool size_shadow();
   Stream& stream_of(std::uint32_t target, std::uint64_t displacement);

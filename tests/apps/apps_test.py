@@ -160,6 +160,30 @@ class Apps(unittest.TestCase):
         out = run("barnes-hut", ["--bodies", 40, "--steps", 1, "--theta", 0, "--accuracy", 40], 2)
         self.assertLess(float(out.split("relative error")[1]), 1e-12)
 
+    def test_barnes_hut_makes_few_trips_with_any_room(self):
+        if OPTIONS.mpi != "mpich5":
+            self.skipTest("counts are the same on any MPI between nodes")
+        figures, report = self.here / "json", self.here / "report"
+        words = ["--bodies", 2500, "--steps", 1, "--json", figures]
+        run("barnes-hut", words, 2)
+        footprint = json.loads(figures.read_text())["totals"]["footprint_bytes"]
+
+        def trips(readahead, percent):
+            settings = {
+                "HOB_READAHEAD": readahead,
+                "HOB_CACHE_SIZE": str(footprint * percent // 100),
+                "HOB_CACHE_ADAPT": "off",
+                "HOB_CACHE_INDEX": "20000",
+                "HOB_JSON": str(report),
+            }
+            run("barnes-hut", words, 2, settings)
+            ranks = json.loads(report.read_text())["ranks"]
+            return sum(rank["counters"]["native_gets"] for rank in ranks)
+
+        # Nearly all of its gets are hits, so that few trips show what would spare them.
+        self.assertLess(trips("auto", 100), trips("off", 100) / 10)
+        self.assertLess(trips("auto", 50), trips("off", 50))
+
     def test_fds_proxy_gets_every_message_right(self):
         for words in (
             [],
