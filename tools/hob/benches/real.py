@@ -217,9 +217,10 @@ def run(args, bench):
     for program in chosen:
         path = find(program, args.programs)
         where = path if path else f"not here: {program.executable} from {program.origin}"
-        if args.list or not path:
-            print(f"{program.name:20} {program.what}; {where}")
-        if path and not args.list:
+        skipped = not path or program.fails
+        if args.list or skipped:
+            print(f"{program.name:20} {program.what}; {program.fails or where}")
+        if not skipped and not args.list:
             found.append((program, path))
     progress = Progress(NAME, len(found) * (1 + len(modes)) * args.repeats)
     for program, path in found:

@@ -11,7 +11,7 @@ PLAIN_MEMORY = {"ARMCI_USE_WIN_ALLOCATE": "0"}
 GHOST_MEMORY = {"ARMCI_USE_WIN_ALLOCATE": "1"}
 
 
-def _slb4mpi(balancer, milliseconds):
+def _slb4mpi(balancer, milliseconds, fails=""):
     return Program(
         name=f"slb4mpi-{balancer.replace('_', '-')}-{milliseconds}ms",
         origin="foxtran/SLB4MPI at edb7ded, with tests/real/drivers/slb4mpi_tasks.cpp",
@@ -26,6 +26,7 @@ def _slb4mpi(balancer, milliseconds):
         ideal=r" ideal ([0-9.]+)",
         within=1.08,
         reason="ghosts and ranks share two cores, and yield them to whoever else wants one",
+        fails=fails,
     )
 
 
@@ -53,13 +54,18 @@ SCF = inputs.nwchem(6, "6-31g*", "scf", "scf\n direct\n tol2e 1e-9\nend\n")
 CCSDT = inputs.nwchem(1, "cc-pvtz", "ccsd(t)")
 TCE = inputs.nwchem(2, "6-31g*", "tce", "tce\n ccsd(t)\nend\n")
 
+OWN_MEMORY = (
+    "MPICH 5 aborts it without Hob: it gets a word of its own window to where that word is "
+    "(memcpy argument memory ranges overlap)"
+)
+
 PROGRAMS = [
     _slb4mpi("dynamic", 5),
     _slb4mpi("dynamic", 20),
     _slb4mpi("guided", 5),
     _slb4mpi("guided", 20),
-    _slb4mpi("work_stealing", 5),
-    _slb4mpi("work_stealing", 20),
+    _slb4mpi("work_stealing", 5, OWN_MEMORY),
+    _slb4mpi("work_stealing", 20, OWN_MEMORY),
     _nwchem(
         "nwchem-scf-nodes",
         "direct SCF of 6 waters on two nodes",

@@ -55,7 +55,7 @@ def page(programs, results, failed, machine):
         parts.append(
             "## Not measured\n\n"
             + "\n".join(
-                f"- `{one.name}` ({one.origin}): {_first_line(failed.get(one.name, 'not here, or not run to its end'))}"
+                f"- `{one.name}` ({one.origin}): {_first_line(one.fails or failed.get(one.name, 'not here, or not run to its end'))}"
                 for one in absent
             )
         )

@@ -31,6 +31,7 @@ class Program:
     within: float = 0.0  # times the ideal that it may take with Hob
     beside_always: float = 0.0  # of what `always` gains, what the defaults must reach
     reason: str = ""  # why it gains no more, as its profile says
+    fails: str = ""  # how it ends without Hob, where that is not well: it is not run then
 
     def answer(self, output):
         """What must be the same with Hob as without."""
