@@ -138,6 +138,11 @@ void Readahead::on_trip(std::uint64_t bytes) noexcept {
   if (until_look_ == 0) decide();
 }
 
+void Readahead::forget_costs() {
+  costs_ = seen_ = {};
+  paid_ = looked_at_ = 0;
+}
+
 /// While the cache fills, blocks are right nearly always. Whether they were can be seen when it is
 /// full: by many gets, for most of them are hits then.
 void Readahead::look_anew() {
@@ -145,8 +150,7 @@ void Readahead::look_anew() {
   const auto gets = static_cast<std::uint32_t>(
       std::min(kGetsForEachEntry * entries, static_cast<double>(kMostCredit)));
   credit_ = std::max(credit_, gets);
-  costs_ = seen_ = {};
-  paid_ = looked_at_ = 0;
+  forget_costs();
   until_look_ = look_;
   warming_ = std::max(credit_ / 4, kWarmUp);
   watching_ = size_shadow();
@@ -183,8 +187,7 @@ void Readahead::decide() {
     shift_ = MissShadow::kShifts[best];
     ++changes_;
     fetched_ = 0;
-    costs_ = seen_ = {};
-    paid_ = looked_at_ = 0;
+    forget_costs();
   } else {
     for (double& cost : costs_) cost /= 2;
     for (double& seen : seen_) seen /= 2;

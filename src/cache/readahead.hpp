@@ -85,7 +85,7 @@ class Readahead {
   }
 
   /// For good: nothing is widened any more.
-  void end() noexcept { config_.enabled = false; }
+  void end() noexcept { config_.enabled = watching_ = false; }
   bool enabled() const { return config_.enabled; }
 
   std::uint64_t block_bytes() const { return shift_ == 0 ? 0 : std::uint64_t{1} << shift_; }
@@ -110,6 +110,7 @@ class Readahead {
   }
   std::uint64_t longest_trip(double size, std::uint64_t most) const;
   double modelled(std::size_t choice) const;
+  void forget_costs();
   void look_anew();
   void decide();
   bool size_shadow();

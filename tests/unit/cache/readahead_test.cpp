@@ -464,6 +464,15 @@ TEST(Readahead, FindsOutThatExactEntriesFit) {
   EXPECT_LT(world.take_trips(), 99 * pieces / 50) << "of " << 99 * pieces << " gets";
 }
 
+TEST(Readahead, WatchesNoGetsAfterItsEnd) {
+  World world(kMega, 4 * kMega);
+  for (std::uint64_t at = 0; at < 4 * kKilo; at += 64) world.get(at, 64);
+  EXPECT_TRUE(world.ahead().watching());
+  world.ahead().end();
+  for (std::uint64_t at = 512 * kKilo; at < 520 * kKilo; at += 64) world.get(at, 64);
+  EXPECT_FALSE(world.ahead().watching());
+}
+
 TEST(Readahead, EndsForGood) {
   World world(kMega, 4 * kMega);
   world.ahead().end();

@@ -216,11 +216,11 @@ def run(args, bench):
     found, results, failed = [], _kept(args.results), {}
     for program in chosen:
         path = find(program, args.programs)
-        where = path if path else f"not here: {program.executable} from {program.origin}"
-        skipped = not path or program.fails
+        absent = "" if path else f"not here: {program.executable} from {program.origin}"
+        skipped = program.fails or absent
         if args.list or skipped:
-            print(f"{program.name:20} {program.what}; {program.fails or where}")
-        if not skipped and not args.list:
+            print(f"{program.name:20} {program.what}; {skipped or path}")
+        else:
             found.append((program, path))
     progress = Progress(NAME, len(found) * (1 + len(modes)) * args.repeats)
     for program, path in found:

@@ -54,7 +54,7 @@ SCF = inputs.nwchem(6, "6-31g*", "scf", "scf\n direct\n tol2e 1e-9\nend\n")
 CCSDT = inputs.nwchem(1, "cc-pvtz", "ccsd(t)")
 TCE = inputs.nwchem(2, "6-31g*", "tce", "tce\n ccsd(t)\nend\n")
 
-OWN_MEMORY = (
+COPIES_ONTO_ITSELF = (
     "MPICH 5 aborts it without Hob: it gets a word of its own window to where that word is "
     "(memcpy argument memory ranges overlap)"
 )
@@ -64,8 +64,8 @@ PROGRAMS = [
     _slb4mpi("dynamic", 20),
     _slb4mpi("guided", 5),
     _slb4mpi("guided", 20),
-    _slb4mpi("work_stealing", 5, OWN_MEMORY),
-    _slb4mpi("work_stealing", 20, OWN_MEMORY),
+    _slb4mpi("work_stealing", 5, COPIES_ONTO_ITSELF),
+    _slb4mpi("work_stealing", 20, COPIES_ONTO_ITSELF),
     _nwchem(
         "nwchem-scf-nodes",
         "direct SCF of 6 waters on two nodes",
