@@ -115,13 +115,17 @@ class Run {
 
   void get(Subject& subject, const TraceRecord& r) {
     if (r.size == 0) return;
-    cache::Cache& cache = *subject.cache;
     const cache::Key key{r.target, r.displacement, r.layout};
     ++outcome_.gets;
     outcome_.native_us += latency_.of(r.size);
+    const bool watched = subject.ahead && subject.ahead->watching() && key.layout == 0;
+    answer(subject, key, r);
+    if (watched) subject.ahead->on_get(r.target, r.displacement, r.size);
+  }
+
+  void answer(Subject& subject, const cache::Key& key, const TraceRecord& r) {
+    cache::Cache& cache = *subject.cache;
     const cache::Lookup found = cache.find(key, r.size);
-    if (subject.ahead && subject.ahead->watching() && key.layout == 0)
-      subject.ahead->on_get(r.target, r.displacement, r.size);
     switch (found.kind) {
       case cache::Hit::full:
       case cache::Hit::pending_full:

@@ -160,9 +160,17 @@ int CachedGets::get(const Get& get) {
   TargetState& t = target(get.target);
   const CacheableGet wanted = cacheable(get, t);
   if (!wanted.remote) return native(get, t);
-  const cache::Lookup hit = cache_->find(wanted.key, wanted.size);
-  if (ahead_ && HOB_UNLIKELY(ahead_->readahead.watching()) && wanted.contiguous)
+  const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.watching()) && wanted.contiguous;
+  const int result = answer(get, t, wanted, cache_->find(wanted.key, wanted.size));
+  // While the get is under way, if one is.
+  if (watched && ahead_->readahead.watching())
     ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
+  return result;
+}
+
+/// Serves or issues a get that was looked up.
+int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
+                       const cache::Lookup& hit) {
   switch (hit.kind) {
     case cache::Hit::full:
       if (HOB_UNLIKELY(hit.first) && old_ahead(hit) && issue_again(get, t, wanted, hit))

@@ -185,6 +185,7 @@ class CachedGets final : private RequestOwner {
   CacheableGet cacheable(const Get& get, TargetState& t);
   int native(const Get& get, TargetState& t, MPI_Request* request = nullptr);
   int issue_natively(const Get& get, MPI_Request* request);
+  int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
   int issue(const Get& get, TargetState& t, const CacheableGet& wanted, bool keep);
   int issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
                  const cache::Lookup& hit);
