@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace hob::match {
 
@@ -19,9 +20,9 @@ class Sampler {
     /// So many receives are watched before some are left out...
     std::uint64_t all_at_first = 2000;
     /// ... and then so many are left out for each one that was watched, on average, at most ...
-    std::uint64_t unwatched_per_watched = 63;
+    std::uint64_t unwatched_per_watched = 255;
     /// ... so many at a time.
-    std::uint64_t longest_unwatched = 4096;
+    std::uint64_t longest_unwatched = 16384;
     /// Queues that are never empty are watched in stretches of so many receives.
     std::uint32_t stretch = 128;
     /// One in so many that are left out is a sentinel. A power of two.
@@ -29,8 +30,8 @@ class Sampler {
     /// A pause is over after so much time on `now`'s clock: a hundred times what a stretch costs.
     /// 0: pauses end by numbers alone.
     std::uint64_t longest_pause = 0;
-    /// In a pause, one nonblocking receive in so many looks at the clock. A power of two, at most
-    /// per_sentinel.
+    /// In a pause, one nonblocking receive in so many looks at the clock; fewer, down to two for
+    /// each sentinel, where receives are frequent. A power of two.
     std::uint32_t per_look = 32;
     std::uint64_t (*now)() = nullptr;
   };
@@ -38,13 +39,14 @@ class Sampler {
   enum class Watch { no, fully, sentinel };
 
   Sampler() : Sampler(Config{}) {}
-  explicit Sampler(const Config& config) : config_(config) {}
+  explicit Sampler(const Config& config) : config_(config), per_look_(config.per_look) {}
 
   /// One more nonblocking receive goes to the library.
   Watch next() {
     if (unwatched_ == 0) return Watch::fully;
     --unwatched_;
-    if (unwatched_ % config_.per_look == 0 && pause_is_long()) unwatched_ = 0;
+    if (unwatched_ % per_look_ == 0 && config_.longest_pause != 0 && pause_is_long())
+      unwatched_ = 0;
     return unwatched_ % config_.per_sentinel == config_.per_sentinel / 2 ? Watch::sentinel
                                                                          : Watch::no;
   }
@@ -117,12 +119,22 @@ class Sampler {
   }
 
  private:
+  /// Shares of the longest pause, between two looks at the clock: less, and they are twice as far
+  /// apart from now on; more, and they are as before.
+  static constexpr std::uint64_t kFrequent = 64, kRare = 16;
+
   std::uint32_t look_distance() const {
-    return config_.longest_pause != 0 ? config_.per_look : config_.per_sentinel / 2;
+    return config_.longest_pause != 0 ? per_look_ : config_.per_sentinel / 2;
   }
 
-  bool pause_is_long() const {
-    return config_.longest_pause != 0 && config_.now() - paused_at_ > config_.longest_pause;
+  bool pause_is_long() {
+    const std::uint64_t now = config_.now();
+    const std::uint64_t since_look = now - std::exchange(looked_at_, now);
+    if (since_look < config_.longest_pause / kFrequent)
+      per_look_ = std::min(2 * per_look_, config_.per_sentinel / 2);
+    else if (since_look > config_.longest_pause / kRare)
+      per_look_ = config_.per_look;
+    return now - paused_at_ > config_.longest_pause;
   }
 
   /// So many were seen, and will do for some time.
@@ -132,7 +144,7 @@ class Sampler {
     if (watched_in_all_ + watched_in_phase_ <= config_.all_at_first) return;
     unwatched_ =
         by_chance(std::min(config_.unwatched_per_watched * seen, config_.longest_unwatched));
-    if (config_.longest_pause != 0) paused_at_ = config_.now();
+    if (config_.longest_pause != 0) paused_at_ = looked_at_ = config_.now();
   }
 
   /// About so many, left to chance: programs have rhythms.
@@ -150,7 +162,8 @@ class Sampler {
   std::uint64_t watched_in_phase_ = 0, longest_in_phase_ = 0, watched_in_all_ = 0;
   std::uint32_t watched_in_stretch_ = 0;
   std::uint64_t least_in_stretch_ = 0, least_before_ = 0;  ///< of waiting receives
-  std::uint64_t paused_at_ = 0;
+  std::uint64_t paused_at_ = 0, looked_at_ = 0;
+  std::uint32_t per_look_;
   std::uint32_t sentinels_ = 0;  ///< at the library
   std::uint32_t chance_ = 0x9e3779b9;
 };

@@ -184,8 +184,10 @@ class Remembered {
 
   void returned() {}
   int natives() const { return count_; }
-  /// The library has completed this one: observers hear of it.
-  void tell(int i) const { tell_complete(handles_[i], last_); }
+  /// The library has completed this one: observers hear of it. Few of an array are watched.
+  void tell(int i) const {
+    if (!unknown(handles_[i])) tell_complete(handles_[i], last_);
+  }
   /// Whether the library has changed this handle.
   bool replaced(int i) const { return requests_[i] != handles_[i]; }
 
