@@ -92,7 +92,8 @@ class One:
     run: Run | None
 
 
-def _one(program, path, settings, timeout):
+def _one(program, path, settings, timeout, report=False):
+    """Without a report, which takes some of the time, but for counters."""
     hob = settings is not None
     nodes = 2 if program.setup.startswith("namespaces") else 1
     done = run_mpi(
@@ -102,7 +103,7 @@ def _one(program, path, settings, timeout):
         setup=program.setup,
         hob={**program.settings, "ghosts": program.ghosts, **settings} if hob else None,
         mpi=program.mpi,
-        report=hob,
+        report=report,
         timeout=timeout,
         environment={**program.environment, **(program.with_hob if hob else {})},
         inputs={name: text() if callable(text) else text for name, text in program.inputs.items()},
@@ -117,8 +118,8 @@ def _one(program, path, settings, timeout):
     )
 
 
-def _row(program, mode, runs, plain):
-    """The row of one mode, beside the runs without Hob."""
+def _row(program, mode, runs, counted, plain):
+    """The row of one mode, beside the runs without Hob. counted: one more run, with a report."""
     ratio = statistics.median(
         b.figure / a.figure if program.rate else a.figure / b.figure for a, b in zip(plain, runs)
     )
@@ -127,11 +128,10 @@ def _row(program, mode, runs, plain):
         raise BenchError(f"no line of its output is an answer: {program.answers}")
     if any(one.answer != wanted for one in plain):
         answers = "differ without Hob"
-    elif all(one.answer == wanted for one in runs):
+    elif all(one.answer == wanted for one in (*runs, counted)):
         answers = "same" if program.answers else "not printed"
     else:
         answers = "DIFFERENT"
-    last = runs[-1]
     over_ideal = [one.figure / one.best for one in runs if one.best]
     return {
         "program": program.name,
@@ -142,20 +142,23 @@ def _row(program, mode, runs, plain):
         "over_ideal": statistics.median(over_ideal) if over_ideal else None,
         "answers": answers,
         "runs": len(runs),
-        **{name: last.run.counters.get(name) for name in COUNTERS},
-        "dropped_by": ", ".join(f"{call} {times:,}" for call, times, _ in last.run.drops[:3]),
+        **{name: counted.run.counters.get(name) for name in COUNTERS},
+        "dropped_by": ", ".join(f"{call} {times:,}" for call, times, _ in counted.run.drops[:3]),
     }
 
 
 def _run(program, path, modes, args, bench, progress):
     """Runs a program in each mode; its rows are in `bench` even where a limit cannot be judged."""
     variants = {"plain": lambda: _one(program, path, None, args.timeout)}
+    settings = {mode: {} if mode == "default" else {"cache": mode, "match": mode} for mode in modes}
     for mode in modes:
-        settings = {} if mode == "default" else {"cache": mode, "match": mode}
-        variants[mode] = lambda settings=settings: _one(program, path, settings, args.timeout)
+        variants[mode] = lambda mode=mode: _one(program, path, settings[mode], args.timeout)
     repeats = args.repeats if args.quick else max(args.repeats, program.repeats)
     runs = alternate(variants, repeats, progress)
-    rows = {mode: _row(program, mode, runs[mode], runs["plain"]) for mode in modes}
+    rows = {}
+    for mode in modes:
+        counted = _one(program, path, settings[mode], args.timeout, report=True)
+        rows[mode] = _row(program, mode, runs[mode], counted, runs["plain"])
     for row in rows.values():
         bench.row(**row)
     if "default" in rows:
