@@ -28,7 +28,9 @@ class TripCost {
       latency_ = time;  // at most, and less than assumed
     } else if (bytes >= kLarge && seen_) {
       const double rate = std::max(time - latency_, 0.0) / size;
-      per_byte_ = std::max(towards(per_byte_, rate), kLeastPerByte * latency_);
+      const double weight = std::min(size / kCertain, 1.0);
+      per_byte_ = std::max(per_byte_ + (towards(per_byte_, rate) - per_byte_) * weight,
+                           kLeastPerByte * latency_);
       rate_seen_ = true;
     }
   }
@@ -43,6 +45,10 @@ class TripCost {
  private:
   /// Of the latency: a megabyte costs at least a tenth of a trip.
   static constexpr double kLeastPerByte = 1e-7;
+
+  /// Bytes. Of a shorter get, latency's own deviations are much of what seems to be the bytes'
+  /// time: it counts for as much less.
+  static constexpr double kCertain = 65536;
 
   static double towards(double now, double sample) {
     return now + (std::min(sample, 4 * now) - now) / (sample < now ? 4 : 16);

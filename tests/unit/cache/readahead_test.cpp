@@ -441,6 +441,27 @@ TEST(TripCost, AnyGetSaysThatLatencyIsLessThanAssumed) {
   EXPECT_EQ(cost.latency(), 435);
 }
 
+// What others do at the same time makes any get take longer or shorter.
+TEST(TripCost, DeviationsOfShortGetsAreNotTakenForTheBytes) {
+  constexpr double kPerByte = 0.1;
+  TripCost cost(8000, 0.25);
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> latency(8000, 16000);
+  const auto get = [&](std::uint64_t bytes) {
+    cost.add(bytes,
+             static_cast<std::uint64_t>(latency(random) + kPerByte * static_cast<double>(bytes)));
+  };
+  for (int i = 0; i < 2000; ++i) get(i % 2 == 0 ? 64 : 8192);
+  double least = cost.per_byte(), most = least;
+  for (int i = 0; i < 2000; ++i) {
+    get(i % 2 == 0 ? 64 : 8192);
+    least = std::min(least, cost.per_byte());
+    most = std::max(most, cost.per_byte());
+  }
+  EXPECT_GT(least, kPerByte / 2);
+  EXPECT_LT(most, kPerByte * 2.5);
+}
+
 TEST(Readahead, AFullCacheMakesRoomForBlocksThatPay) {
   constexpr std::uint64_t storage = 256 * kKilo;
   World world(32 * kMega, storage);

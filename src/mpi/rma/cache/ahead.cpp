@@ -242,9 +242,10 @@ bool CachedGets::brings(std::uint32_t index, int rank, std::uint64_t displacemen
 void CachedGets::finish_ahead(PendingGet& pending) {
   std::unique_ptr<AheadFetch> fetch = std::move(pending.ahead);
   const std::byte* staging = fetch->staging.get();
+  const std::uint64_t start = ticks();
   under_way_.serve_waiters(pending, staging);
   const cache::BlockFetch& blocks = fetch->blocks;
-  if (fetch->aged) ahead_->guard.arrived(ticks());
+  if (fetch->aged) ahead_->guard.arrived(start);
   for (std::uint32_t k = 0; k < blocks.count; ++k) {
     const std::byte* from = staging + (blocks.begin_of(k) - pending.displacement);
     if (!blocks.entries[k]) continue;
@@ -253,6 +254,7 @@ void CachedGets::finish_ahead(PendingGet& pending) {
     else if (cache_->refresh(blocks.entries[k], from, blocks.bytes_of(k), 0, pending.when))
       end_readahead();
   }
+  ahead_->taken_in(pending.bytes, ticks() - start);
   ahead_->pool.give_back(std::move(fetch));
 }
 

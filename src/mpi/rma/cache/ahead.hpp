@@ -2,6 +2,7 @@
 // ahead").
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -58,8 +59,22 @@ struct Ahead {
 
   /// One get of `bytes`, alone between two flushes, took `spent` ticks.
   void measured(std::uint64_t bytes, std::uint64_t spent) {
+    // Bytes are copied once here, after the flush, and twice by the target's process, whose time is
+    // the program's, too: a flush sees that only where the target has nothing else to do.
+    constexpr double kCopies = 3;
     cost.add(bytes, spent);
-    readahead.set_cost(cost.latency(), cost.per_byte());
+    readahead.set_cost(cost.latency(), cost.per_byte() + kCopies * copying_per_byte);
+  }
+
+  /// Blocks of so many bytes were taken into the cache in `spent` ticks, after the flush that
+  /// brought them: time that measured() does not see.
+  void taken_in(std::uint64_t bytes, std::uint64_t spent) {
+    if (bytes < cache::TripCost::kLarge) return;
+    constexpr double kWeight = 1.0 / 16;
+    const double rate = static_cast<double>(spent) / static_cast<double>(bytes);
+    // At times the processor was elsewhere.
+    const double most = copying_per_byte == 0 ? rate : 4 * copying_per_byte;
+    copying_per_byte += (std::min(rate, most) - copying_per_byte) * kWeight;
   }
 
   /// A trip was made for `bytes`, by the window's get of that number.
@@ -73,6 +88,7 @@ struct Ahead {
   std::unique_ptr<ExposedSizes> exposed;
   PollGuard guard;  ///< of bytes that were fetched ahead and are asked for the first time
   cache::TripCost cost;
+  double copying_per_byte = 0;  ///< ticks
   AheadPool pool;
   std::vector<BlockChange> changes;  ///< the first ones
 };
