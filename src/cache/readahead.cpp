@@ -55,7 +55,7 @@ Readahead::Readahead(const Config& config)
 
 void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
                        std::uint64_t size) noexcept {
-  if (size == 0) return;
+  if (size == 0 || !watching_) return;
   if (credit_ == 0) {
     watching_ = false;
     // A program that hits nearly always makes few trips in all: it would never be decided.

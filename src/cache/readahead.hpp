@@ -70,8 +70,8 @@ class Readahead {
   /// A trip was made, for so many bytes: what on_miss() said, or less.
   void on_trip(std::uint64_t bytes) noexcept;
 
-  /// Whether on_get() is to be called for every get, found in the cache or not: after the trip that
-  /// it makes, if any, since that takes long enough to do it meanwhile.
+  /// Whether on_get() is to be called for the next get, found in the cache or not: after the trip
+  /// that it makes, if any, since that takes long enough to do it meanwhile.
   bool watching() const { return watching_; }
   void on_get(std::uint32_t target, std::uint64_t displacement, std::uint64_t size) noexcept;
 

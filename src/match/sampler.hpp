@@ -45,8 +45,7 @@ class Sampler {
   Watch next() {
     if (unwatched_ == 0) return Watch::fully;
     --unwatched_;
-    if (unwatched_ % per_look_ == 0 && config_.longest_pause != 0 && pause_is_long())
-      unwatched_ = 0;
+    if (unwatched_ % per_look_ == 0 && pause_is_long()) unwatched_ = 0;
     return unwatched_ % config_.per_sentinel == config_.per_sentinel / 2 ? Watch::sentinel
                                                                          : Watch::no;
   }
@@ -128,6 +127,7 @@ class Sampler {
   }
 
   bool pause_is_long() {
+    if (config_.longest_pause == 0) return false;
     const std::uint64_t now = config_.now();
     const std::uint64_t since_look = now - std::exchange(looked_at_, now);
     if (since_look < config_.longest_pause / kFrequent)

@@ -37,7 +37,7 @@ class World {
   void get(std::uint64_t displacement, std::uint64_t size) {
     const bool watched = ahead_.watching();
     answer(displacement, size);
-    if (watched && ahead_.watching()) ahead_.on_get(1, displacement, size);
+    if (watched) ahead_.on_get(1, displacement, size);
   }
 
   void answer(std::uint64_t displacement, std::uint64_t size) {

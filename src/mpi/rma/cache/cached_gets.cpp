@@ -163,8 +163,7 @@ int CachedGets::get(const Get& get) {
   const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.watching()) && wanted.contiguous;
   const int result = answer(get, t, wanted, cache_->find(wanted.key, wanted.size));
   // While the get is under way, if one is.
-  if (watched && ahead_->readahead.watching())
-    ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
+  if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   return result;
 }
 
