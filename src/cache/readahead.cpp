@@ -103,6 +103,8 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
   }
   // Watching costs what is noted: a long get counts as several.
   credit_ -= std::min(credit_, std::max<std::uint32_t>(notes / kChoices, 1));
+  // Here and not in on_trip(): both sides must be of the same gets.
+  if (until_look_ == 0) decide();
 }
 
 /// Bytes that may be fetched around a get of `size` bytes, at most `most`.
@@ -135,7 +137,6 @@ void Readahead::on_trip(std::uint64_t bytes) noexcept {
   if (warming_ != 0) return;
   paid_ += cost;
   until_look_ -= std::min(until_look_, weight);
-  if (until_look_ == 0) decide();
 }
 
 void Readahead::forget_costs() {

@@ -490,6 +490,17 @@ TEST(Readahead, FindsOutThatExactEntriesFit) {
   EXPECT_LT(world.take_trips(), 99 * pieces / 50) << "of " << 99 * pieces << " gets";
 }
 
+// A byte is dear: two trips are enough for a decision, so that one that is counted on one side
+// alone is half of what is compared.
+TEST(Readahead, WhatWasPaidIsComparedWithTheSameGets) {
+  constexpr std::uint64_t piece = 4 * kKilo;
+  World world(500 * piece, piece, {.latency = 286, .per_byte = 0.65});
+  for (int round = 0; round < 20; ++round)
+    for (std::uint64_t i = 0; i < 500; ++i) world.get(i * piece, piece);
+  EXPECT_EQ(world.ahead().block_bytes(), 0u);
+  EXPECT_EQ(world.ahead().changes(), 0u);
+}
+
 TEST(Readahead, WatchesNoGetsAfterItsEnd) {
   World world(kMega, 4 * kMega);
   for (std::uint64_t at = 0; at < 4 * kKilo; at += 64) world.get(at, 64);
