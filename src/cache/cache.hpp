@@ -18,6 +18,7 @@
 // Not thread safe: the caller serialises all calls on one cache, stats() included. Different caches
 // are independent.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -191,9 +192,15 @@ class Cache {
 
   virtual std::uint64_t index_slots() const noexcept = 0;    ///< |I_w| now
   virtual std::uint64_t storage_bytes() const noexcept = 0;  ///< |S_w| now
-  virtual std::uint64_t used_bytes() const noexcept = 0;     ///< of S_w, paddings included
-  virtual std::uint64_t entries() const noexcept = 0;        ///< pending and dropped ones included
-  virtual std::uint64_t pending() const noexcept = 0;        ///< entries that cannot be evicted
+  /// |S_w| that the adaptation may come to.
+  std::uint64_t most_storage_bytes() const noexcept {
+    return config_.adaptation.enabled
+               ? std::max(storage_bytes(), config_.adaptation.max_storage_bytes)
+               : storage_bytes();
+  }
+  virtual std::uint64_t used_bytes() const noexcept = 0;  ///< of S_w, paddings included
+  virtual std::uint64_t entries() const noexcept = 0;     ///< pending and dropped ones included
+  virtual std::uint64_t pending() const noexcept = 0;     ///< entries that cannot be evicted
 
   /// Memory in use by this cache: entry data, index, tables, statistics.
   virtual std::uint64_t memory_bytes() const noexcept = 0;

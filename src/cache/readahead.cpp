@@ -26,6 +26,10 @@ constexpr std::uint32_t kWarmUp = 128;
 /// Of a get that is longer than a block, as it is recorded.
 constexpr std::uint64_t kMostPieces = 16;
 
+/// A cache of fewer bytes is taken to grow to this if it may. A larger one may find no reason to:
+/// blocks that nobody asks for twice would be fetched into it for nothing.
+constexpr std::uint64_t kSmallStorage = std::uint64_t{16} << 20;
+
 /// Gets whose mean size is known.
 constexpr std::uint64_t kMeanOf = 1024;
 
@@ -63,7 +67,6 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
     return;
   }
   const bool counts = warming_ == 0;
-  if (!counts) --warming_;
   if (counts) ++looked_at_;
   const auto charge = [&](std::size_t i, double seen, double cost) {
     if (!counts) return;
@@ -102,7 +105,9 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
     ++notes;
   }
   // Watching costs what is noted: a long get counts as several.
-  credit_ -= std::min(credit_, std::max<std::uint32_t>(notes / kChoices, 1));
+  const std::uint32_t spent = std::max<std::uint32_t>(notes / kChoices, 1);
+  credit_ -= std::min(credit_, spent);
+  warming_ -= std::min(warming_, spent);
   // Here and not in on_trip(): both sides must be of the same gets.
   if (until_look_ == 0) decide();
 }
@@ -121,7 +126,7 @@ double Readahead::modelled(std::size_t choice) const {
 
 void Readahead::on_trip(std::uint64_t bytes) noexcept {
   if (!config_.enabled || config_.fixed_bytes != 0) return;
-  const bool filled = fetched_ < storage_ && fetched_ + bytes >= storage_;
+  const bool filled = fetched_ < most_storage_ && fetched_ + bytes >= most_storage_;
   fetched_ += bytes;
   if (filled) look_anew();
   const double cost = cost_of(1, static_cast<double>(bytes));
@@ -147,7 +152,7 @@ void Readahead::forget_costs() {
 /// While the cache fills, blocks are right nearly always. Whether they were can be seen when it is
 /// full: by many gets, for most of them are hits then.
 void Readahead::look_anew() {
-  const double entries = static_cast<double>(storage_) / mean_size_;
+  const double entries = static_cast<double>(most_storage_) / mean_size_;
   const auto gets = static_cast<std::uint32_t>(
       std::min(kGetsForEachEntry * entries, static_cast<double>(kMostCredit)));
   credit_ = std::max(credit_, gets);
@@ -202,7 +207,7 @@ void Readahead::decide() {
 
 // A program may have many windows of few gets each: their records are short.
 bool Readahead::size_shadow() {
-  return shadow_.set_capacity(storage_, static_cast<std::uint64_t>(mean_size_),
+  return shadow_.set_capacity(most_storage_, static_cast<std::uint64_t>(mean_size_),
                               decisions_ < kSmallDecisions ? MissShadow::kFew : MissShadow::kMost);
 }
 
@@ -233,11 +238,12 @@ Readahead::Plan Readahead::plan_of(std::uint64_t displacement, std::uint64_t siz
 }
 
 Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacement,
-                                   std::uint64_t size, std::uint64_t exposed,
-                                   std::uint64_t storage) noexcept {
+                                   std::uint64_t size, std::uint64_t exposed, std::uint64_t storage,
+                                   std::uint64_t most_storage) noexcept {
   if (!config_.enabled || size == 0 || size > exposed || displacement > exposed - size) return {};
   ++trips_;
   storage_ = storage;
+  most_storage_ = std::max(storage, std::min(most_storage, kSmallStorage));
   if (config_.fixed_bytes != 0) return plan_of(displacement, size, exposed, shift_, 0);
   mean_size_ += (static_cast<double>(size) - mean_size_) /
                 static_cast<double>(std::min<std::uint64_t>(trips_, kMeanOf));

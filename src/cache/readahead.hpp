@@ -63,9 +63,11 @@ class Readahead {
   explicit Readahead(const Config& config);
 
   /// A get is not in the cache. `exposed`: bytes of the target's memory that may be read.
-  /// `storage`: bytes that the cache may hold.
+  /// `storage`: bytes that the cache holds now. `most_storage`: that it may grow to. A small cache
+  /// is modelled as if it had: growing loses nothing, and blocks that will fit are to be fetched
+  /// before the gets that they would spare.
   Plan on_miss(std::uint32_t target, std::uint64_t displacement, std::uint64_t size,
-               std::uint64_t exposed, std::uint64_t storage) noexcept;
+               std::uint64_t exposed, std::uint64_t storage, std::uint64_t most_storage) noexcept;
 
   /// A trip was made, for so many bytes: what on_miss() said, or less.
   void on_trip(std::uint64_t bytes) noexcept;
@@ -132,10 +134,11 @@ class Readahead {
   std::array<Stream, 8> streams_{};
   std::uint32_t shift_ = 0;
   std::size_t choice_ = 0;
-  std::uint64_t storage_ = 0;
+  std::uint64_t storage_ = 0;       ///< now
+  std::uint64_t most_storage_ = 0;  ///< it is taken to grow to
   bool watching_ = false;
-  std::uint32_t credit_;       ///< gets that may be watched
-  std::uint32_t warming_ = 0;  ///< gets that are watched but do not count yet
+  std::uint32_t credit_;       ///< gets that may be watched, long ones counting as several
+  std::uint32_t warming_ = 0;  ///< as many are watched, but do not count yet
   std::uint32_t look_;
   std::uint32_t until_look_;
   std::uint64_t trips_ = 0;

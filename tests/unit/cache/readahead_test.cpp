@@ -32,7 +32,9 @@ Config fixed(std::uint64_t bytes, Policy policy = Policy::standard) {
 class World {
  public:
   World(std::uint64_t exposed, std::uint64_t storage, Readahead::Config config = {})
-      : exposed_(exposed), cache_(Cache::create(fixed(storage))), ahead_(config) {}
+      : World(exposed, fixed(storage), config) {}
+  World(std::uint64_t exposed, const Config& cache, Readahead::Config config = {})
+      : exposed_(exposed), cache_(Cache::create(cache)), ahead_(config) {}
 
   void get(std::uint64_t displacement, std::uint64_t size) {
     const bool watched = ahead_.watching();
@@ -49,8 +51,8 @@ class World {
     }
     if (found.kind == Hit::split && found.available == size) return;
     ++trips_;
-    if (const auto plan =
-            ahead_.on_miss(1, displacement, size, exposed_, cache_->storage_bytes())) {
+    if (const auto plan = ahead_.on_miss(1, displacement, size, exposed_, cache_->storage_bytes(),
+                                         cache_->most_storage_bytes())) {
       EXPECT_LE(plan.begin, displacement);
       EXPECT_GE(plan.end, displacement + size);
       EXPECT_LE(plan.end, exposed_);
@@ -294,8 +296,9 @@ TEST(Readahead, FixedBlocksNeverLeaveTheExposedMemory) {
     EXPECT_LE(world.take_trips(), 1 + exposed / (4 * kKilo));
   }
   Readahead ahead({.fixed_bytes = 4 * kKilo});
-  EXPECT_FALSE(ahead.on_miss(1, 4090, 10, 4096, kMega)) << "beyond the end: not ours to judge";
-  EXPECT_FALSE(ahead.on_miss(1, 0, 10, 0, kMega)) << "no size is known";
+  EXPECT_FALSE(ahead.on_miss(1, 4090, 10, 4096, kMega, kMega))
+      << "beyond the end: not ours to judge";
+  EXPECT_FALSE(ahead.on_miss(1, 0, 10, 0, kMega, kMega)) << "no size is known";
 }
 
 TEST(Readahead, WidensWhereItPays) {
@@ -499,6 +502,19 @@ TEST(Readahead, WhatWasPaidIsComparedWithTheSameGets) {
     for (std::uint64_t i = 0; i < 500; ++i) world.get(i * piece, piece);
   EXPECT_EQ(world.ahead().block_bytes(), 0u);
   EXPECT_EQ(world.ahead().changes(), 0u);
+}
+
+// Each byte is reused and the cache grows as it fills, so that little is evicted; but blocks would
+// never seem to fit where only what it holds now is looked at.
+TEST(Readahead, ACacheThatGrowsIsJudgedByWhatItWillHold) {
+  constexpr std::uint64_t pieces = 1000, piece = 8 * kKilo;
+  Config cache = fixed(512 * kKilo);
+  cache.adaptation.enabled = true;
+  World world(pieces * piece, cache);
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 20000; ++i) world.get(random() % pieces * piece, piece);
+  EXPECT_GT(world.cache().storage_bytes(), pieces * piece);
+  EXPECT_LT(world.take_trips(), pieces / 2);
 }
 
 TEST(Readahead, WatchesNoGetsAfterItsEnd) {

@@ -83,9 +83,9 @@ bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
 bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted,
                              bool aged) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
-  const cache::Readahead::Plan plan =
-      ahead_->readahead.on_miss(wanted.key.target, wanted.key.displacement, wanted.size,
-                                ahead_->exposed->of(get.target), cache_->storage_bytes());
+  const cache::Readahead::Plan plan = ahead_->readahead.on_miss(
+      wanted.key.target, wanted.key.displacement, wanted.size, ahead_->exposed->of(get.target),
+      cache_->storage_bytes(), cache_->most_storage_bytes());
   if (!plan) return false;
   // Blocks would take the samples away that tell.
   if (t.profile.too_quick_for_blocks(profile_, hit_cost().of(wanted.size), context().one_node))
