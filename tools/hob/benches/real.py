@@ -147,17 +147,32 @@ def _row(program, mode, runs, counted, plain):
     }
 
 
+def _repeats(program, args):
+    return args.repeats if args.quick else max(args.repeats, program.repeats)
+
+
+def _modes_of(program, modes):
+    """A program that is judged beside `always` needs it."""
+    return list(dict.fromkeys([*modes, *(["always"] if program.beside_always else [])]))
+
+
+def _steps(program, modes, args):
+    """Runs of a program: the plain ones, those of each mode, and one with a report of each."""
+    own = len(_modes_of(program, modes))
+    return (1 + own) * _repeats(program, args) + own
+
+
 def _run(program, path, modes, args, bench, progress):
     """Runs a program in each mode; its rows are in `bench` even where a limit cannot be judged."""
     variants = {"plain": lambda: _one(program, path, None, args.timeout)}
     settings = {mode: {} if mode == "default" else {"cache": mode, "match": mode} for mode in modes}
     for mode in modes:
         variants[mode] = lambda mode=mode: _one(program, path, settings[mode], args.timeout)
-    repeats = args.repeats if args.quick else max(args.repeats, program.repeats)
-    runs = alternate(variants, repeats, progress)
+    runs = alternate(variants, _repeats(program, args), progress)
     rows = {}
     for mode in modes:
         counted = _one(program, path, settings[mode], args.timeout, report=True)
+        progress.tick(f"{mode}, counted")
         rows[mode] = _row(program, mode, runs[mode], counted, runs["plain"])
     for row in rows.values():
         bench.row(**row)
@@ -225,13 +240,11 @@ def run(args, bench):
             print(f"{program.name:20} {program.what}; {skipped or path}")
         else:
             found.append((program, path))
-    progress = Progress(NAME, len(found) * (1 + len(modes)) * args.repeats)
+    progress = Progress(NAME, sum(_steps(program, modes, args) for program, _ in found))
     for program, path in found:
-        # A program that is judged beside `always` needs it.
-        own_modes = list(dict.fromkeys([*modes, *(["always"] if program.beside_always else [])]))
         before = len(bench.limits)
         try:
-            rows = _run(program, path, own_modes, args, bench, progress)
+            rows = _run(program, path, _modes_of(program, modes), args, bench, progress)
             results[program.name] = {"rows": rows, "limits": bench.limits[before:]}
             _keep(args.results, program, rows, bench.limits[before:])
         except BenchError as error:
