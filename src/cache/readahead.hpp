@@ -8,10 +8,11 @@
 //
 // It watches the program's gets, all of them for a while, then none until trips have paid for more
 // or the cache has become full, and models what each block size, and no blocks at all, would make
-// of them in a cache of this size (MissShadow): trips times their latency, bytes times theirs. What
-// was paid meanwhile says how far the model is off for what is done now. The cheapest is taken if
-// it is clearly cheaper than what is done now. So nothing is widened before the gets have shown
-// that it pays, and what does not pay shrinks and stops.
+// of them in a cache of this size, or of the size that a small one is taken to grow to
+// (MissShadow): trips times their latency, bytes times theirs. What was paid for the same gets says
+// how far the model is off for what is done now. The cheapest is taken if it is clearly cheaper
+// than what is done now. So nothing is widened before the gets have shown that it pays, and what
+// does not pay shrinks and stops.
 //
 // Beside that, streams: a trip that begins where the last one of a stream ended doubles the
 // stream's window.
