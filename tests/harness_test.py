@@ -131,14 +131,26 @@ os.execvp(words[2], words[2:])
         self.assertEqual(self.compare("exit 5", "exit 0", "--status", "5"), 1)
         self.assertEqual(self.compare("exit 6", "exit 5", "--status", "5"), 1)
 
-    def test_only_what_is_compared_with_may_hang_once(self):
+    def twice(self, first, then, *more):
+        """The result with what does `first` once and `then` ever after, plainly and with Hob."""
         with tempfile.TemporaryDirectory() as folder:
             ran = pathlib.Path(folder, "ran")
-            hangs_once = f"if [ -e {ran} ]; then echo 1; else : >{ran}; sleep 60; fi"
-            self.assertEqual(self.compare(hangs_once, "echo 1", "--timeout", "1"), 0)
+            changing = f"if [ -e {ran} ]; then {then}; else : >{ran}; {first}; fi"
+            plainly = self.compare(changing, then, *more)
             ran.unlink()
-            self.assertEqual(self.compare("echo 1", hangs_once, "--timeout", "1"), 1)
+            return plainly, self.compare(then, changing, *more)
+
+    def test_only_what_is_compared_with_may_fail_once(self):
+        self.assertEqual(self.twice("sleep 60", "echo 1", "--timeout", "1"), (0, 1))
+        self.assertEqual(self.twice("exit 5", "echo 1"), (0, 1))
         self.assertEqual(self.compare("sleep 60", "echo 1", "--timeout", "1"), 1)
+        self.assertEqual(self.compare("exit 5", "echo 1"), 1)
+
+    def test_a_launcher_that_kills_may_lose_the_status_once(self):
+        self.assertEqual(self.twice("exit 9", "exit 5", "--status", "5"), (0, 0))
+        self.assertEqual(self.twice("exit 6", "exit 5", "--status", "5"), (0, 1))
+        self.assertEqual(self.twice("exit 9", "echo 1"), (0, 1))
+        self.assertEqual(self.compare("exit 5", "exit 9", "--status", "5"), 1)
 
     def test_a_program_that_may_not_run_is_skipped(self):
         self.assertEqual(self.compare("echo SKIP: none", "exit 1"), run_compare.SKIP)

@@ -2,7 +2,8 @@
 """Runs ctest with these arguments, and says at the end how many tests needed a second try.
 
 Every test runs once; only those with the label launcher-deadline may run again, see second_try.py. What
-tests are compared with, a run without Hob, may run again where it did not end (run_compare.py).
+tests are compared with, a run without Hob, may run again where it did not end as it should, and any run
+whose status MPICH's launcher lost when it killed the ranks (run_compare.py).
 """
 
 import pathlib
