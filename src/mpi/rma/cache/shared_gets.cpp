@@ -9,8 +9,8 @@
 namespace hob::mpi {
 
 /// A get that is missing here, from what a rank of this node fetched: false if it must be issued.
-/// The process's own cache does not take it: it would hold what the node has anyway, in place of
-/// something else.
+/// The process's own cache takes it only where that costs no other entry its place: what the node
+/// has anyway is worth less than what it has not.
 bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
                               int& result) {
   const std::uint64_t issued = sharing_.now();
@@ -36,6 +36,9 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
   ++stats_.shared_hits;
   stats_.shared_bytes += wanted.size;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, found);
+  if (cache_->used_bytes() + wanted.size <= cache_->storage_bytes())
+    if (const cache::EntryId entry = cache_->reserve(wanted.key, wanted.size).entry)
+      cache_->fill(entry, found.data, wanted.size, 0, found.fetched);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
   return true;
 }
