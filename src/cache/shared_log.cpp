@@ -23,12 +23,13 @@ constexpr std::uint64_t kPositionMask = (std::uint64_t{1} << kPositionBits) - 1;
 constexpr std::uint64_t kLongest = 8;
 
 struct Plan {
-  std::uint64_t index, ring, buckets, capacity;
+  std::uint64_t summary, index, ring, buckets, capacity;
 
   Plan(std::uint64_t bytes, std::uint32_t writers) {
     const std::uint64_t words = bytes / sizeof(std::uint64_t);
-    index = (2 + std::uint64_t{writers}) * kLine;
     buckets = words / 16 / kLine;
+    summary = (2 + std::uint64_t{writers}) * kLine;
+    index = summary + (buckets + 64 - 1) / 64 * kLine;  // a bit for each cell, whole lines
     ring = index + buckets * kLine;
     capacity = words > ring ? words - ring : 0;
   }
@@ -59,6 +60,7 @@ SharedLog::SharedLog(void* memory, std::uint64_t bytes, std::uint32_t writers, s
       writers_(writers),
       writer_(writer) {
   const Plan plan(bytes, writers);
+  summary_ = head_ + plan.summary;
   index_ = head_ + plan.index;
   ring_ = head_ + plan.ring;
   buckets_ = plan.buckets;
@@ -67,6 +69,12 @@ SharedLog::SharedLog(void* memory, std::uint64_t bytes, std::uint32_t writers, s
 
 SharedLog::Word* SharedLog::bucket(std::uint64_t hash) const {
   return index_ + to_range(hash, buckets_) * kLine;
+}
+
+/// Of the summary: the word and the bit in it.
+std::pair<SharedLog::Word*, std::uint64_t> SharedLog::mark(std::uint64_t hash) const {
+  const std::uint64_t bit = to_range(hash, buckets_ * kLine);
+  return {summary_ + bit / 64, std::uint64_t{1} << bit % 64};
 }
 
 SharedLog::Room SharedLog::claim(std::uint64_t bytes) {
@@ -113,6 +121,9 @@ void SharedLog::commit(Room room, const Key& key, const void* data, std::uint64_
 
   const std::uint64_t hash = hash_key(key);
   const std::uint64_t tag = hash << kPositionBits;
+  const auto [word, bit] = mark(hash);
+  if ((word->load(std::memory_order_relaxed) & bit) == 0)
+    word->fetch_or(bit, std::memory_order_relaxed);
   Word* const cells = bucket(hash);
   Word* victim = cells;
   std::uint64_t oldest = ~std::uint64_t{0};
@@ -181,6 +192,8 @@ bool SharedLog::find_in_blocks(std::uint32_t target, std::uint64_t displacement,
 bool SharedLog::copy(const Key& key, std::uint64_t offset, std::uint64_t bytes, std::uint64_t floor,
                      void* to, std::uint64_t& ticks) const {
   const std::uint64_t hash = hash_key(key);
+  if (const auto [word, bit] = mark(hash); (word->load(std::memory_order_relaxed) & bit) == 0)
+    return false;
   const std::uint64_t tag = hash << kPositionBits;
   const Word* const cells = bucket(hash);
   for (const Word* cell = cells; cell != cells + kLine; ++cell) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "cache/cache.hpp"
 
@@ -82,6 +83,7 @@ class SharedLog {
   static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint64_t));
 
   Word* bucket(std::uint64_t hash) const;
+  std::pair<Word*, std::uint64_t> mark(std::uint64_t hash) const;
   bool copy(const Key& key, std::uint64_t offset, std::uint64_t bytes, std::uint64_t floor,
             void* to, std::uint64_t& ticks) const;
   Word& at(std::uint64_t position) const { return ring_[position % capacity_]; }
@@ -92,6 +94,10 @@ class SharedLog {
   Word* block_sizes_;
   Word* clock_;
   Word* writing_;  ///< of each writer, a line each: nothing before it is being written; 0: nothing
+  /// A bit for each cell of the index, set for good when something is put there: most lookups are
+  /// of what nobody has put, and a page of the index that is touched for nothing costs a
+  /// microsecond.
+  Word* summary_;
   Word* index_;
   Word* ring_;
   std::uint64_t buckets_;

@@ -77,8 +77,8 @@ static void read_in_turn(int version) {
   my_turn(2 * version);
   const unsigned long long native = counted("native_gets"), shared = counted("shared_hits");
   for (int block = 20; block < 40; block++) check("in turn", block, version);
-  /* The beginning of a block, which is here since there was free room for it, and blocks that nobody
-   * fetched. */
+  /* The beginning of a block, which is here since there was free room for it, and blocks that
+   * nobody fetched. */
   int word;
   get(20, &word, 1);
   expect(word == value(version, 20, 0), "beginning");
