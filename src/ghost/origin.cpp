@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostBlocks = 256;
 
 // Attempts at a lock that let waiting writers go first.
-constexpr unsigned kPoliteTries = 256;
+constexpr unsigned kWritersFirstTries = 256;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void Origin::lock_direct(Peer& peer) {
   unsigned tries = 0;
   const auto held = [&] {
     if (peer.lock != Peer::Lock::wanted) return true;
-    if (!peer.direct->try_lock(peer.mode, tries++ < kPoliteTries)) return false;
+    if (!peer.direct->try_lock(peer.mode, tries++ < kWritersFirstTries)) return false;
     peer.lock = Peer::Lock::held;
     return true;
   };

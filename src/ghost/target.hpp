@@ -34,17 +34,17 @@ struct alignas(64) Target {
 
   static constexpr std::uint32_t kWriter = 1U << 31;
 
-  /// One attempt, never blocks. A polite shared request yields to waiting writers; callers stop
-  /// being polite after some attempts, so that neither side starves and no circle of waiting
-  /// arises from the politeness.
-  bool try_lock(LockMode mode, bool polite = true) {
+  /// One attempt, never blocks. A shared request with `writers_first` fails while writers wait;
+  /// callers give that up after some attempts, so that neither side starves and no circle of
+  /// waiting arises from it.
+  bool try_lock(LockMode mode, bool writers_first = true) {
     if (mode == LockMode::none) return true;
     if (mode == LockMode::exclusive) {
       std::uint32_t free = 0;
       return lock.compare_exchange_strong(free, kWriter, std::memory_order_acquire,
                                           std::memory_order_relaxed);
     }
-    if (polite && writers_waiting.load(std::memory_order_relaxed) != 0) return false;
+    if (writers_first && writers_waiting.load(std::memory_order_relaxed) != 0) return false;
     std::uint32_t seen = lock.load(std::memory_order_relaxed);
     while ((seen & kWriter) == 0) {
       if (lock.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire,

@@ -58,8 +58,8 @@ inline Waiting::Config Waiting::config_for(WaitStyle style) {
     case WaitStyle::block:
       return {0, 0, longest_sleep, 0};
     case WaitStyle::eager:
-      // Waking takes about 50 us: who spins as long as that loses at most a factor of two. A core
-      // of its own is then lent for ten times as long before it sleeps.
+      // Waking takes about 50 us: who spins as long as that loses at most a factor of two. On a
+      // core of its own it then yields for ten times as long before it sleeps.
       return {50 * us, 500 * us, longest_sleep, 0};
     case WaitStyle::shared:
       break;

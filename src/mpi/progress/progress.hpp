@@ -77,7 +77,7 @@ void end_library_callbacks();
 /// MPI ends: no more calls from within the library, and no helper.
 void end_callbacks();
 
-/// Waits politely between looks: at first not at all, then it lets other processes run.
+/// Between looks: at first not at all, then it lets other processes run.
 class Pause {
  public:
   void operator()() {
