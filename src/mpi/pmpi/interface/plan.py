@@ -249,7 +249,10 @@ CALLS.add(
 )
 CALLS.add("Probe", "hook patient", reentrant="probe({source, tag, comm}, status)")
 CALLS.add(
-    "Iprobe", "hook patient checked", reentrant="test_probe({source, tag, comm}, flag, status)"
+    "Iprobe",
+    "hook patient checked",
+    asleep="p2p::express.probe(comm)",
+    reentrant="test_probe({source, tag, comm}, flag, status)",
 )
 CALLS.add(
     "Mprobe",
