@@ -33,6 +33,7 @@ constexpr const char* usage =
     "  --steps N            time steps (default 5)\n"
     "  --exchanges N        exchanges in a step (default 3)\n"
     "  --receives KIND      persistent (as FDS) or nonblocking\n"
+    "  --completion CALL    of the receives: waitall (default), waitany, waitsome, testany\n"
     "  --posting ORDER      of the receives: forward, backward, shuffled (default shuffled)\n"
     "  --sending ORDER      of the messages: the same choices (default shuffled)\n"
     "  --any-source N       per cent of the receives that name no source (default 0)\n"
@@ -43,11 +44,13 @@ constexpr const char* usage =
     "  --json FILE          write seconds per phase and messages, per rank and in total\n";
 
 enum class Order { forward, backward, shuffled };
+enum class Completion { waitall, waitany, waitsome, testany };
 
 struct Options {
   int depth = 4096, words = 32, steps = 5, exchanges = 3, any_source = 0, sweep = 0;
   bool persistent = true, barrier = true;
   Order posting = Order::shuffled, sending = Order::shuffled;
+  Completion completion = Completion::waitall;
   std::uint64_t seed = 1;
   std::string json;
 };
@@ -55,6 +58,7 @@ struct Options {
 Options parse(int argc, char** argv) {
   constexpr const char* orders[] = {"forward", "backward", "shuffled"};
   constexpr const char* kinds[] = {"persistent", "nonblocking"};
+  constexpr const char* completions[] = {"waitall", "waitany", "waitsome", "testany"};
   Options options;
   apps::Arguments arguments(argc, argv);
   while (arguments.next()) {
@@ -69,6 +73,8 @@ Options parse(int argc, char** argv) {
       options.exchanges = arguments.number<int>(1);
     } else if (name == "--receives") {
       options.persistent = arguments.choice(kinds) == 0;
+    } else if (name == "--completion") {
+      options.completion = static_cast<Completion>(arguments.choice(completions));
     } else if (name == "--posting") {
       options.posting = static_cast<Order>(arguments.choice(orders));
     } else if (name == "--sending") {
@@ -118,6 +124,7 @@ class Proxy {
         out_(in_.size()),
         receives_(options.depth, MPI_REQUEST_NULL),
         sends_(options.depth, MPI_REQUEST_NULL),
+        complete_(options.depth),
         swept_(static_cast<std::size_t>(options.sweep) << 17) {
     int* limit = nullptr;
     int found = 0;
@@ -156,7 +163,7 @@ class Proxy {
       MPI_Isend(message(out_, tag), options_.words, MPI_UINT64_T, target(tag), tag, MPI_COMM_WORLD,
                 &sends_[i]);
     }
-    MPI_Waitall(options_.depth, receives_.data(), MPI_STATUSES_IGNORE);
+    complete_receives();
     MPI_Waitall(options_.depth, sends_.data(), MPI_STATUSES_IGNORE);
     const double done = MPI_Wtime();
 
@@ -206,6 +213,25 @@ class Proxy {
     }
   }
 
+  void complete_receives() {
+    if (options_.completion == Completion::waitall) {
+      MPI_Waitall(options_.depth, receives_.data(), MPI_STATUSES_IGNORE);
+      return;
+    }
+    for (int left = options_.depth, done = 1; left > 0; left -= done) switch (options_.completion) {
+        case Completion::waitany:
+          MPI_Waitany(options_.depth, receives_.data(), complete_.data(), MPI_STATUS_IGNORE);
+          break;
+        case Completion::waitsome:
+          MPI_Waitsome(options_.depth, receives_.data(), &done, complete_.data(),
+                       MPI_STATUSES_IGNORE);
+          break;
+        default:
+          MPI_Testany(options_.depth, receives_.data(), complete_.data(), &done, MPI_STATUS_IGNORE);
+          break;
+      }
+  }
+
   void check(int number) {
     for (int tag = 0; tag < options_.depth; ++tag)
       for (int i = 0; i < options_.words; ++i)
@@ -217,6 +243,7 @@ class Proxy {
   const std::vector<int> posting_, sending_;
   std::vector<std::uint64_t> in_, out_;
   std::vector<MPI_Request> receives_, sends_;
+  std::vector<int> complete_;
   std::vector<std::uint64_t> swept_;
   double post_seconds_ = 0, exchange_seconds_ = 0;
   std::int64_t wrong_ = 0;

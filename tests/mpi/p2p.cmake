@@ -1,7 +1,7 @@
 # Point-to-point programs on every MPI library: plainly, with Hob as it is by default, and with every
 # receive taken over.
 
-foreach(program order probe modes requests comms flood counts notice patterns)
+foreach(program order probe modes requests arrays comms flood counts notice patterns)
   hob_mpi_program(p2p_${program} SOURCES p2p_${program}.c)
 endforeach()
 set(open_mpis ${HOB_MPIS})
@@ -82,6 +82,7 @@ foreach(mpi IN LISTS HOB_MPIS)
       hob_p2p_test("" p2p_${program} ${mpi} RANKS 2 MATCH ${match})
     endforeach()
     hob_p2p_test("" p2p_requests ${mpi} RANKS 2 MATCH ${match} ARGS ${requests_${mpi}})
+    hob_p2p_test("" p2p_arrays ${mpi} RANKS 2 MATCH ${match})
     hob_p2p_test("" p2p_comms ${mpi} RANKS 2 MATCH ${match} ARGS ${comms_${mpi}})
     hob_p2p_test("" symbols ${mpi} RANKS 1 MATCH ${match})
     hob_p2p_test("" p2p_fuzz ${mpi} RANKS 2 MATCH ${match} LABEL fuzz ARGS --programs 10 ${fuzz_${mpi}})

@@ -134,7 +134,15 @@ class Page(unittest.TestCase):
                     "ghost_us": 1100.0,
                 }
             ],
-            "exchange": [{"posted": 1024, "native_us": 9.5, "auto_us": 1.5, "always_us": 1.4}],
+            "exchange": [
+                {
+                    "posted": 1024,
+                    "completion": "waitall",
+                    "native_us": 9.5,
+                    "auto_us": 1.5,
+                    "always_us": 1.4,
+                }
+            ],
             "real": [
                 {
                     "program": "nwchem-ccsdt-node",

@@ -62,8 +62,16 @@ ROWS = {
         "8x8, 5pt",
     ),
     "exchange": (
-        [{"posted": 1024, "native_us": 9.0, "auto_us": 1.5, "always_us": 1.4}],
-        "1,024 receives posted",
+        [
+            {
+                "posted": 1024,
+                "completion": "waitany",
+                "native_us": 9.0,
+                "auto_us": 1.5,
+                "always_us": 1.4,
+            }
+        ],
+        "1,024 receives posted, waitany",
     ),
     "fences": (
         [

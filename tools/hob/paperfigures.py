@@ -255,6 +255,7 @@ def _exchange(rows):
     parts = [
         f"{row['posted']:,} posted: {row['native_us']:.1f} us a message natively, {row['auto_us']:.1f} by default"
         for row in rows
+        if row["completion"] == "waitall"
     ]
     return (
         f"An exchange as FDS makes it (apps/fds-proxy), 2 ranks of one node: {'; '.join(parts)}. FDS and MiniFE "

@@ -26,6 +26,7 @@ PostedReceive* new_receive() {
 }
 
 void destroy(PostedReceive& receive) {
+  requests::end_announcement(receive);
   if (receive.owns_type) real::Type_free(&receive.buffer.type);
   Channel& channel = *receive.channel;
   if (HOB_UNLIKELY(receive.discarded != nullptr)) {
@@ -73,6 +74,7 @@ void PostedReceive::now_at_library() {
   // gate.
   if (HOB_LIKELY(error == MPI_SUCCESS && !discarded)) rest.store(native, std::memory_order_release);
   state.store(State::at_library, std::memory_order_release);
+  if (HOB_LIKELY(!is_blocking)) requests::announce(*this);
 }
 
 void PostedReceive::counts_as_outstanding(bool metered) {
@@ -139,6 +141,8 @@ void PostedReceive::retire() {
   if (is_persistent) {
     rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
     state.store(State::inactive, std::memory_order_release);
+    requests::end_announcement(*this);
+    requests::now_inactive(*this);
   } else {
     destroy(*this);
   }
@@ -168,6 +172,7 @@ void PostedReceive::cancel() {
     status = requests::empty_status();
     real::Status_set_cancelled(&status, 1);
     state.store(State::complete, std::memory_order_release);
+    requests::announce(*this);
   } else if (now == State::at_library && counts_outstanding) {
     real::Cancel(&native);
   }
@@ -176,6 +181,12 @@ void PostedReceive::cancel() {
 /// MPI_Start of a persistent receive.
 int PostedReceive::start() {
   const std::lock_guard guard(gate);
+  const int result = start_receiving();
+  if (result == MPI_SUCCESS) requests::now_active(*this);
+  return result;
+}
+
+int PostedReceive::start_receiving() {
   settle_express();
   error = MPI_SUCCESS;
   native = MPI_REQUEST_NULL;
@@ -208,6 +219,7 @@ int PostedReceive::start() {
   }
   // `rest` stays null: a wait does not take a persistent request away.
   state.store(State::at_library, std::memory_order_release);
+  requests::announce(*this);
   return MPI_SUCCESS;
 }
 

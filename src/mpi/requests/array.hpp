@@ -14,12 +14,19 @@
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/known.hpp"
 #include "mpi/requests/request.hpp"
+#include "mpi/requests/single.hpp"
 
 namespace hob::mpi::requests {
 
 inline MPI_Status* status_at(MPI_Status* statuses, int i) {
   return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
 }
+
+/// One of Hob's in the program's array.
+struct Own {
+  int place;
+  Operation* operation;
+};
 
 /// The program's array, sorted out: Hob's operations here, the library's requests there.
 class Mix {
@@ -57,12 +64,9 @@ class Mix {
   /// The call has returned, and no error handler of the program's has thrown an exception.
   void returned() { returned_ = true; }
 
-  struct Own {
-    int place;
-    Operation* operation;
-  };
   std::vector<Own>& own() { return own_; }
   bool any_own() const { return !own_.empty() || !idle_.empty(); }
+  bool any_active() const { return !own_.empty(); }
   const std::vector<int>& idle() const { return idle_; }
   MPI_Request* requests() const { return requests_; }
   int count() const { return count_; }
@@ -70,6 +74,18 @@ class Mix {
   int natives() const { return static_cast<int>(places_.size()); }
   MPI_Request* native() { return natives_.data(); }
   int place(int native) const { return places_[static_cast<std::size_t>(native)]; }
+
+  /// act(Own) for each of Hob's that is ready, until it says false.
+  template <class Act>
+  void each_ready(Act act) const {
+    for (const Own& own : own_)
+      if (own.operation->ready() && !act(own)) return;
+  }
+
+  /// The program hears that this one of Hob's is complete.
+  int finish(const Own& own, MPI_Status* status) {
+    return requests::finish(&requests_[own.place], *own.operation, status);
+  }
 
   /// The library has completed one of its own: the program's handle follows, observers hear of it.
   void completed(int native) {

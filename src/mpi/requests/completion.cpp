@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "mpi/pmpi/real.hpp"
+#include "mpi/requests/followed.hpp"
 #include "mpi/requests/single.hpp"
 
 namespace hob::mpi::requests {
@@ -22,7 +23,7 @@ int finish_all(Mix& mix, MPI_Status* statuses, int native_error,
   for (const int i : mix.idle()) copy_status(empty_status(), status_at(statuses, i));
   auto missing = static_cast<std::size_t>(mix.natives());
   std::vector<std::pair<int, int>> errors;  // of Hob's: place, code
-  for (const Mix::Own& own : mix.own()) {
+  for (const Own& own : mix.own()) {
     MPI_Request* request = &mix.requests()[own.place];
     int error = MPI_SUCCESS;
     if (own.operation->missing() == MPI_REQUEST_NULL) {
@@ -44,58 +45,63 @@ int finish_all(Mix& mix, MPI_Status* statuses, int native_error,
     if (native_error == MPI_SUCCESS)
       for (int i = 0; i < mix.natives(); ++i) statuses[mix.place(i)].MPI_ERROR = MPI_SUCCESS;
     for (const int i : mix.idle()) statuses[i].MPI_ERROR = MPI_SUCCESS;
-    for (const Mix::Own& own : mix.own()) statuses[own.place].MPI_ERROR = MPI_SUCCESS;
+    for (const Own& own : mix.own()) statuses[own.place].MPI_ERROR = MPI_SUCCESS;
     for (const auto& [place, error] : errors) statuses[place].MPI_ERROR = error;
   }
   return MPI_ERR_IN_STATUS;
 }
 
-bool look_any(Mix& mix, int* index, MPI_Status* status, int* error) {
-  for (const Mix::Own& own : mix.own()) {
-    if (!own.operation->ready()) continue;
+template <class Array>
+bool look_any(Array& array, int* index, MPI_Status* status, int* error) {
+  bool found = false;
+  array.each_ready([&](const Own& own) {
     *index = own.place;
-    *error = finish(&mix.requests()[own.place], *own.operation, status);
-    return true;
-  }
+    *error = array.finish(own, status);
+    found = true;
+    return false;
+  });
+  if (found) return true;
   int native = MPI_UNDEFINED, flag = 0;
-  if (mix.natives() != 0) {
-    *error = real::Testany(mix.natives(), mix.native(), &native, &flag, status);
+  if (array.natives() != 0) {
+    *error = real::Testany(array.natives(), array.native(), &native, &flag, status);
     if (native != MPI_UNDEFINED && (flag || *error != MPI_SUCCESS)) {
-      *index = mix.place(native);
-      mix.completed(native);
+      *index = array.place(native);
+      array.completed(native);
       return true;
     }
     if (*error != MPI_SUCCESS) return true;
   }
-  if (!mix.own().empty() || (mix.natives() != 0 && !flag)) return false;
+  if (array.any_active() || (array.natives() != 0 && !flag)) return false;
   *index = MPI_UNDEFINED;
   *error = MPI_SUCCESS;
   copy_status(empty_status(), status);
   return true;
 }
+template bool look_any(Mix&, int*, MPI_Status*, int*);
+template bool look_any(Followed&, int*, MPI_Status*, int*);
 
-bool look_some(Mix& mix, int* outcount, int* indices, MPI_Status* statuses, int* error) {
+template <class Array>
+bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, int* error) {
   int found = 0;
   std::vector<int> errors;
   bool failed = false;
-  for (const Mix::Own& own : mix.own()) {
-    if (!own.operation->ready()) continue;
+  array.each_ready([&](const Own& own) {
     indices[found] = own.place;
-    errors.push_back(
-        finish(&mix.requests()[own.place], *own.operation, status_at(statuses, found)));
+    errors.push_back(array.finish(own, status_at(statuses, found)));
     failed |= errors.back() != MPI_SUCCESS;
     ++found;
-  }
+    return true;
+  });
   int natives = MPI_UNDEFINED;
   *error = MPI_SUCCESS;
-  if (mix.natives() != 0)
-    *error = real::Testsome(mix.natives(), mix.native(), &natives, indices + found,
+  if (array.natives() != 0)
+    *error = real::Testsome(array.natives(), array.native(), &natives, indices + found,
                             status_at(statuses, found));
   const bool natives_failed = *error == MPI_ERR_IN_STATUS;
   if (natives != MPI_UNDEFINED) {
     for (int i = 0; i < natives; ++i) {
-      mix.completed(indices[found + i]);
-      indices[found + i] = mix.place(indices[found + i]);
+      array.completed(indices[found + i]);
+      indices[found + i] = array.place(indices[found + i]);
       if (failed && !natives_failed && statuses != MPI_STATUSES_IGNORE)
         statuses[found + i].MPI_ERROR = MPI_SUCCESS;
     }
@@ -104,11 +110,13 @@ bool look_some(Mix& mix, int* outcount, int* indices, MPI_Status* statuses, int*
     for (int i = 0; i < found; ++i) statuses[i].MPI_ERROR = errors[static_cast<std::size_t>(i)];
   if (failed) *error = MPI_ERR_IN_STATUS;
   *outcount = found + (natives == MPI_UNDEFINED ? 0 : natives);
-  if (*outcount == 0 && mix.own().empty() && natives == MPI_UNDEFINED) {
+  if (*outcount == 0 && !array.any_active() && natives == MPI_UNDEFINED) {
     *outcount = MPI_UNDEFINED;
     return true;
   }
   return *outcount != 0 || *error != MPI_SUCCESS;
 }
+template bool look_some(Mix&, int*, int*, MPI_Status*, int*);
+template bool look_some(Followed&, int*, int*, MPI_Status*, int*);
 
 }  // namespace hob::mpi::requests

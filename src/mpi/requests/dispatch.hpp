@@ -2,9 +2,11 @@
 // library may do alone, and what it may not. A call is a class that says what differs:
 //
 //     kBlocks                    the library's call blocks
+//     kFollows                   of calls on arrays: it is made as often as there are requests
 //     library(...)               the library's own call
 //     tell(seen, error)          which requests the library has completed: seen.tell(i)
-//     mixed(mix)                 an array with operations of Hob's, or while Hob's must advance
+//     mixed(array)               an array with operations of Hob's, or while Hob's must advance: a
+//                                Mix; a Followed, too, of those that follow
 // and of one request:
 //     native(request)            the library's request, while Hob's must advance
 //     told(error)                whether the library has completed it
@@ -16,6 +18,7 @@
 
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/array.hpp"
+#include "mpi/requests/followed.hpp"
 #include "mpi/requests/single.hpp"
 
 namespace hob::mpi::requests {
@@ -69,6 +72,24 @@ template <class Seen, class Call>
   return error;
 }
 
+/// The array that the program passes again and again.
+template <class Call>
+[[gnu::noinline]] int follow(Followed& followed, int count, MPI_Request* requests,
+                             const Call& call) {
+  struct End {
+    Followed& followed;
+    bool returned = false;
+    ~End() { followed.end(returned); }
+  } end{followed};
+  if (!followed.any_own() && !blocking_needs_care()) {
+    end.returned = true;
+    return all_in_library<Remembered>(count, requests, call);
+  }
+  const int error = call.mixed(followed);
+  end.returned = true;
+  return error;
+}
+
 /// Of an array in which Hob knows a request, or while Hob's things must advance.
 template <class Call>
 [[gnu::noinline]] int dispatch_known(int count, MPI_Request* requests, const Call& call) {
@@ -76,6 +97,10 @@ template <class Call>
     return HOB_LIKELY(!many_threads) ? all_in_library<Remembered>(count, requests, call)
                                      : all_in_library<Watched>(count, requests, call);
   }
+  if constexpr (requires { Call::kFollows; })
+    if (Followed& followed = Followed::only();
+        count >= Followed::kFewest && followed.begin(count, requests))
+      return follow(followed, count, requests, call);
   Mix mix(count, requests);
   const bool alone = !mix.any_own() && !blocking_needs_care();
   const int error = alone ? in_library(call, count, requests) : call.mixed(mix);

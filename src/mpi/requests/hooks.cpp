@@ -147,6 +147,7 @@ struct TestAll {
 
 struct WaitAny {
   static constexpr bool kBlocks = true;
+  static constexpr bool kFollows = true;
   int* index;
   MPI_Status* status;
 
@@ -157,10 +158,11 @@ struct WaitAny {
   void tell(const Seen& seen, int) const {
     if (*index != MPI_UNDEFINED) seen.tell(*index);
   }
-  int mixed(Mix& mix) const {
+  template <class Array>
+  int mixed(Array& array) const {
     Pause pause;
     int error = MPI_SUCCESS;
-    while (!look_any(mix, index, status, &error)) {
+    while (!look_any(array, index, status, &error)) {
       advance();
       pause();
     }
@@ -170,6 +172,7 @@ struct WaitAny {
 
 struct TestAny {
   static constexpr bool kBlocks = false;
+  static constexpr bool kFollows = true;
   int* index;
   int* flag;
   MPI_Status* status;
@@ -181,17 +184,19 @@ struct TestAny {
   void tell(const Seen& seen, int) const {
     if (*flag && *index != MPI_UNDEFINED) seen.tell(*index);
   }
-  int mixed(Mix& mix) const {
+  template <class Array>
+  int mixed(Array& array) const {
     advance();
     int error = MPI_SUCCESS;
     *index = MPI_UNDEFINED;
-    *flag = look_any(mix, index, status, &error);
+    *flag = look_any(array, index, status, &error);
     return error;
   }
 };
 
 struct WaitSome {
   static constexpr bool kBlocks = true;
+  static constexpr bool kFollows = true;
   int* outcount;
   int* indices;
   MPI_Status* statuses;
@@ -203,10 +208,11 @@ struct WaitSome {
   void tell(const Seen& seen, int) const {
     tell_some(seen, *outcount, indices);
   }
-  int mixed(Mix& mix) const {
+  template <class Array>
+  int mixed(Array& array) const {
     Pause pause;
     int error = MPI_SUCCESS;
-    while (!look_some(mix, outcount, indices, statuses, &error)) {
+    while (!look_some(array, outcount, indices, statuses, &error)) {
       advance();
       pause();
     }
@@ -216,6 +222,7 @@ struct WaitSome {
 
 struct TestSome {
   static constexpr bool kBlocks = false;
+  static constexpr bool kFollows = true;
   int* outcount;
   int* indices;
   MPI_Status* statuses;
@@ -227,10 +234,11 @@ struct TestSome {
   void tell(const Seen& seen, int) const {
     tell_some(seen, *outcount, indices);
   }
-  int mixed(Mix& mix) const {
+  template <class Array>
+  int mixed(Array& array) const {
     advance();
     int error = MPI_SUCCESS;
-    look_some(mix, outcount, indices, statuses, &error);
+    look_some(array, outcount, indices, statuses, &error);
     return error;
   }
 };

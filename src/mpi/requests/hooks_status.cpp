@@ -90,7 +90,7 @@ struct StatusOfAll {
       copy_status(status, status_at(statuses, mix.place(i)));
     }
     for (const int i : mix.idle()) copy_status(empty_status(), status_at(statuses, i));
-    for (const Mix::Own& own : mix.own()) {
+    for (const Own& own : mix.own()) {
       int& its = errors[static_cast<std::size_t>(own.place)];
       its = result_of(*own.operation, status_at(statuses, own.place));
       failed |= its != MPI_SUCCESS;
@@ -114,7 +114,7 @@ struct StatusOfAny {
   }
   int mixed(Mix& mix) const {
     advance();
-    for (const Mix::Own& own : mix.own()) {
+    for (const Own& own : mix.own()) {
       if (!own.operation->ready()) continue;
       *flag = 1;
       *index = own.place;
@@ -152,7 +152,7 @@ struct StatusOfSome {
     std::vector<int> errors;
     bool failed = false;
     int found = 0;
-    for (const Mix::Own& own : mix.own()) {
+    for (const Own& own : mix.own()) {
       if (!own.operation->ready()) continue;
       indices[found] = own.place;
       errors.push_back(result_of(*own.operation, status_at(statuses, found++)));

@@ -25,6 +25,7 @@ void put_behind(MPI_Request handle, Operation& operation, bool pooled) {
   entry.pooled = pooled;
   begins(handle);
   one_more(operations);
+  ++registry.changes;
 }
 
 /// Stands for nobody: the completion tells nothing, and nobody wants to hear of it.
@@ -72,6 +73,7 @@ Entry take(MPI_Request handle) {
   const Entry taken = *entry;
   if (taken.operation) {
     one_less(operations);
+    ++registry.changes;
     if (auto& kept = taken.operation->kept; kept.handle == handle) {
       kept.handle = MPI_REQUEST_NULL;
       kept.in_use = false;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -49,6 +50,9 @@ class Operation {
   /// (docs/consistency.md).
   virtual bool is_acquire() const { return true; }
 
+  /// Whether it is ready() only after requests::announce(), so that it need not be asked before.
+  virtual bool announces() const { return false; }
+
   virtual bool persistent() const { return false; }
   virtual bool active() const { return true; }
 
@@ -69,6 +73,17 @@ class Operation {
     bool in_use = false;
     MPI_Request handle = MPI_REQUEST_NULL;
   } kept;
+
+  /// Among those that were announced. The request layer's own.
+  boost::intrusive::list_member_hook<> announced;
+
+  /// Where its handle is in the array that the program waits for (followed.hpp), if that is still
+  /// this one. The request layer's own.
+  struct {
+    std::uint64_t array = 0;
+    int place = 0;
+    MPI_Request handle = MPI_REQUEST_NULL;
+  } followed;
 };
 
 /// Hears of completions of the MPI library's own requests.
@@ -115,6 +130,15 @@ inline bool all_unknown(int count, const MPI_Request* handles) {
 /// std::bad_alloc. The handle is given back when the operation is complete or freed, or it is the
 /// operation's for good.
 MPI_Request add(Operation& operation);
+
+/// An operation that announces() may be ready() from now on; and no longer, before it is used again
+/// or destroyed. Calls are serialised by the caller.
+void announce(Operation& operation);
+void end_announcement(Operation& operation);
+
+/// Such a one, if persistent, has been started, or has become inactive.
+void now_active(const Operation& operation);
+void now_inactive(const Operation& operation);
 
 /// Lets Hob's operation stand behind a handle that the library made (a persistent request), until
 /// the program frees it. Hob frees the library's request then, too.

@@ -90,6 +90,7 @@ struct Registry {
   std::vector<MPI_Request> free_handles;
   MPI_Request never = MPI_REQUEST_NULL;  ///< not complete until MPI ends
   std::uint64_t watches = 0;
+  std::uint64_t changes = 0;  ///< how often a handle came to stand for something else
 };
 
 }  // namespace requests

@@ -12,9 +12,14 @@ VIEWS = (
         "A message of an exchange",
         "us, median",
         {"native_us": "native", "auto_us": "auto", "always_us": "always"},
-        lambda row: f"{row['posted']:,} receives posted",
+        lambda row: f"{row['posted']:,} receives posted, {row['completion']}",
     ),
 )
+
+# All at once, and one after the other as they come, from receives that are posted anew.
+COMPLETIONS = (("waitall", "persistent"), ("waitany", "nonblocking"), ("testany", "persistent"))
+# Receives that Hob has in its own queue, since so many are posted.
+DEEP = 1024
 
 
 def add_arguments(parser):
@@ -25,10 +30,12 @@ def run(args, bench):
     depths = (16, 1024) if args.quick else (16, 256, 1024, 4096)
     repeats = 1 if args.quick else args.repeats
     path = program("fds-proxy")
-    progress = Progress(NAME, 3 * repeats * len(depths))
-    for depth in depths:
+    kinds = [(depth, *how) for how in COMPLETIONS for depth in depths]
+    progress = Progress(NAME, 3 * repeats * len(kinds))
+    for depth, completion, receives in kinds:
+        words = ["--depth", depth, "--completion", completion, "--receives", receives]
         variants = {
-            mode: lambda hob=hob, depth=depth: run_app(path, ["--depth", depth], 2, hob, "node")
+            mode: lambda hob=hob, words=words: run_app(path, words, 2, hob, "node")
             for mode, hob in (
                 ("native", None),
                 ("auto", {}),
@@ -37,14 +44,21 @@ def run(args, bench):
         }
         runs = alternate(variants, repeats, progress)
         if any(own["totals"].get("wrong_words") for found in runs.values() for own, _ in found):
-            raise BenchError(f"{NAME}: wrong words arrived at a depth of {depth}")
+            raise BenchError(f"{NAME}: wrong words arrived at a depth of {depth}, {completion}")
         times = {
             mode: [own["totals"]["microseconds_per_message"] for own, _ in found]
             for mode, found in runs.items()
         }
         bench.row(
             posted=depth,
+            completion=completion,
             **{f"{mode}_us": median(found) for mode, found in times.items()},
             speedup=ratio(times["native"], times["auto"]),
         )
+        if completion != "waitall" and depth >= DEEP:
+            bench.at_most(
+                f"{completion}, {depth} receives: auto / native",
+                ratio(times["auto"], times["native"]),
+                1,
+            )
     progress.done()
