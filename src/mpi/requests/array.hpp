@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -186,14 +185,21 @@ class Remembered {
  public:
   Remembered(int count, const MPI_Request* requests)
       : requests_(requests), last_(registry.watches), count_(count) {
-    if (count > kFew) {
-      many_.reset(new MPI_Request[static_cast<std::size_t>(count)]);
-      handles_ = many_.get();
+    if (HOB_UNLIKELY(count > kFew)) {
+      many_.swap(spare());
+      if (many_.size() < static_cast<std::size_t>(count))
+        many_.resize(static_cast<std::size_t>(count));
+      handles_ = many_.data();
+      std::copy_n(requests, count, handles_);
+      return;
     }
     for (int i = 0; i < count; ++i) {
       handles_[i] = requests[i];
       asm("" : "+r"(i));  // else GCC makes `rep movs` of it, which takes 15 ns for one handle
     }
+  }
+  ~Remembered() {
+    if (HOB_UNLIKELY(count_ > kFew)) many_.swap(spare());
   }
   Remembered(const Remembered&) = delete;
   Remembered& operator=(const Remembered&) = delete;
@@ -209,11 +215,16 @@ class Remembered {
 
  private:
   static constexpr int kFew = 64;
+  /// For the next one: allocating room for a thousand handles takes as long as to copy them.
+  static std::vector<MPI_Request>& spare() {
+    static auto& only = *new std::vector<MPI_Request>;
+    return only;
+  }
   const MPI_Request* requests_;
   std::uint64_t last_;  ///< the last watch before the call
   int count_;
   MPI_Request few_[kFew];
-  std::unique_ptr<MPI_Request[]> many_;
+  std::vector<MPI_Request> many_;
   MPI_Request* handles_ = few_;
 };
 
