@@ -214,22 +214,28 @@ class Proxy {
   }
 
   void complete_receives() {
-    if (options_.completion == Completion::waitall) {
-      MPI_Waitall(options_.depth, receives_.data(), MPI_STATUSES_IGNORE);
-      return;
+    for (int left = options_.depth; left > 0;) left -= complete_some();
+  }
+
+  // How many receives one call completed.
+  int complete_some() {
+    const int all = options_.depth;
+    int done = 1;
+    switch (options_.completion) {
+      case Completion::waitall:
+        MPI_Waitall(all, receives_.data(), MPI_STATUSES_IGNORE);
+        return all;
+      case Completion::waitany:
+        MPI_Waitany(all, receives_.data(), complete_.data(), MPI_STATUS_IGNORE);
+        break;
+      case Completion::waitsome:
+        MPI_Waitsome(all, receives_.data(), &done, complete_.data(), MPI_STATUSES_IGNORE);
+        break;
+      case Completion::testany:
+        MPI_Testany(all, receives_.data(), complete_.data(), &done, MPI_STATUS_IGNORE);
+        break;
     }
-    for (int left = options_.depth, done = 1; left > 0; left -= done) switch (options_.completion) {
-        case Completion::waitany:
-          MPI_Waitany(options_.depth, receives_.data(), complete_.data(), MPI_STATUS_IGNORE);
-          break;
-        case Completion::waitsome:
-          MPI_Waitsome(options_.depth, receives_.data(), &done, complete_.data(),
-                       MPI_STATUSES_IGNORE);
-          break;
-        default:
-          MPI_Testany(options_.depth, receives_.data(), complete_.data(), &done, MPI_STATUS_IGNORE);
-          break;
-      }
+    return done;
   }
 
   void check(int number) {

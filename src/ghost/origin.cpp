@@ -13,9 +13,6 @@ namespace {
 // Block lists longer than this are sent in several records.
 constexpr std::size_t kMostBlocks = 256;
 
-// Attempts at a lock that let waiting writers go first.
-constexpr unsigned kWritersFirstTries = 256;
-
 }  // namespace
 
 Origin::Origin(Config config, Transport& transport)
@@ -52,7 +49,7 @@ void Origin::lock_direct(Peer& peer) {
   unsigned tries = 0;
   const auto held = [&] {
     if (peer.lock != Peer::Lock::wanted) return true;
-    if (!peer.direct->try_lock(peer.mode, tries++ < kWritersFirstTries)) return false;
+    if (!peer.direct->try_lock(peer.mode, tries++ < Target::kWritersFirstTries)) return false;
     peer.lock = Peer::Lock::held;
     return true;
   };

@@ -40,7 +40,6 @@ bool Server::take_lock_now(const Record& record) {
 }
 
 bool Server::take_lock(Work& work, bool first) {
-  constexpr unsigned writers_first_tries = 256;
   const LockMode mode = work.record.lock();
   Target* target = target_at(work.record.target);
   if ((work.record.flags & Record::after_fence) != 0 && target != nullptr) {
@@ -49,7 +48,7 @@ bool Server::take_lock(Work& work, bool first) {
     return entered;
   }
   if (mode == LockMode::none || target == nullptr) return true;
-  if (target->try_lock(mode, work.tries++ < writers_first_tries)) {
+  if (target->try_lock(mode, work.tries++ < Target::kWritersFirstTries)) {
     if (work.announced) target->writers_waiting.fetch_sub(1, std::memory_order_relaxed);
     return true;
   }

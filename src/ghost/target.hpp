@@ -33,9 +33,11 @@ struct alignas(64) Target {
   }
 
   static constexpr std::uint32_t kWriter = 1U << 31;
+  /// Attempts at a lock that let waiting writers go first.
+  static constexpr unsigned kWritersFirstTries = 256;
 
   /// One attempt, never blocks. A shared request with `writers_first` fails while writers wait;
-  /// callers give that up after some attempts, so that neither side starves and no circle of
+  /// callers give that up after kWritersFirstTries, so that neither side starves and no circle of
   /// waiting arises from it.
   bool try_lock(LockMode mode, bool writers_first = true) {
     if (mode == LockMode::none) return true;

@@ -240,6 +240,7 @@ static int rounds = 40;
 static void changing_array(void) {
   if (world_rank == 1) send_what_is_told();
   if (world_rank != 0) return;
+  printf("seed %llu\n", state);
   for (int i = 0; i < kSlots; i++) requests[i] = MPI_REQUEST_NULL;
   for (int round = 0; round < rounds; round++) {
     for (int k = 0; k < kMoves; k++) move();

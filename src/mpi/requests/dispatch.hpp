@@ -81,11 +81,9 @@ template <class Call>
     bool returned = false;
     ~End() { followed.end(returned); }
   } end{followed};
-  if (!followed.any_own() && !blocking_needs_care()) {
-    end.returned = true;
-    return all_in_library<Remembered>(count, requests, call);
-  }
-  const int error = call.mixed(followed);
+  const int error = followed.any_own() || blocking_needs_care()
+                        ? call.mixed(followed)
+                        : all_in_library<Remembered>(count, requests, call);
   end.returned = true;
   return error;
 }

@@ -59,13 +59,13 @@ void Followed::end(bool returned) {
 
 void Followed::start_anew(int count, MPI_Request* requests) {
   requests_ = nullptr;
+  ++number_;
   const auto places = static_cast<std::size_t>(count);
   natives_.clear();
   places_.clear();
   seen_.assign(places, MPI_REQUEST_NULL);
   kinds_.assign(places, nothing);
   gone_ = active_ = idle_ = silent_ = 0;
-  ++number_;
   changes_ = registry.changes;
   requests_ = requests;
 }
@@ -129,7 +129,7 @@ void Followed::completed(int native) {
   const MPI_Request before = seen_[place];
   requests_[place] = seen_[place] = natives_[i];
   if (natives_[i] == MPI_REQUEST_NULL) vacate(place);
-  if (!unknown(before)) tell_complete(before, last_watch_);
+  tell_complete(before, last_watch_);
 }
 
 }  // namespace hob::mpi::requests

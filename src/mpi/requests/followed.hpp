@@ -2,6 +2,7 @@
 // Private to the request layer.
 #pragma once
 
+#include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

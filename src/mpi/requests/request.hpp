@@ -4,7 +4,7 @@
 #pragma once
 
 #include <atomic>
-#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/list_hook.hpp>
 #include <cstddef>
 #include <cstdint>
 

@@ -16,7 +16,7 @@ VIEWS = (
     ),
 )
 
-# All at once, and one after the other as they come, from receives that are posted anew.
+# All at once, and one after the other as they come; from persistent receives, as FDS has them, and others.
 COMPLETIONS = (("waitall", "persistent"), ("waitany", "nonblocking"), ("testany", "persistent"))
 # Receives that Hob has in its own queue, since so many are posted.
 DEEP = 1024

@@ -7,7 +7,6 @@
 #include "mpi/rma/cache/cached_gets.hpp"
 
 namespace hob::mpi {
-
 namespace {
 
 /// Of the cache's room, one part in so many stays free of what the node has anyway: a cache that is
