@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -263,51 +262,10 @@ Layouts& layouts() {
   return *all;
 }
 
-/// Calls act(pointer into buffer, bytes) for the bytes [skip, skip + bytes) of the type map.
-template <class Act>
-void each_block(const Layout& layout, std::uint64_t skip, std::uint64_t bytes, Act act) {
-  if (layout.dense) {
-    act(layout.low + static_cast<std::int64_t>(skip), bytes);
-    return;
-  }
-  std::int64_t base = static_cast<std::int64_t>(skip / layout.size) * layout.extent;
-  skip %= layout.size;
-  while (bytes > 0) {
-    for (const Block& block : layout.blocks) {
-      if (skip >= block.bytes) {
-        skip -= block.bytes;
-        continue;
-      }
-      const std::uint64_t now = std::min(block.bytes - skip, bytes);
-      act(base + block.offset + static_cast<std::int64_t>(skip), now);
-      skip = 0;
-      bytes -= now;
-      if (bytes == 0) return;
-    }
-    base += layout.extent;
-  }
-}
-
 }  // namespace
 
 const Layout& layout_of(MPI_Datatype type) { return layouts().get(type); }
 
 void forget_layout(MPI_Datatype type) { layouts().forget(type); }
-
-void pack(const Layout& layout, const void* buffer, std::byte* packed, std::uint64_t bytes,
-          std::uint64_t skip) {
-  each_block(layout, skip, bytes, [&](std::int64_t offset, std::uint64_t length) {
-    std::memcpy(packed, static_cast<const std::byte*>(buffer) + offset, length);
-    packed += length;
-  });
-}
-
-void unpack(const Layout& layout, void* buffer, const std::byte* packed, std::uint64_t bytes,
-            std::uint64_t skip) {
-  each_block(layout, skip, bytes, [&](std::int64_t offset, std::uint64_t length) {
-    std::memcpy(static_cast<std::byte*>(buffer) + offset, packed, length);
-    packed += length;
-  });
-}
 
 }  // namespace hob::mpi

@@ -39,7 +39,7 @@ inline thread_local const void* registrar __attribute__((tls_model("initial-exec
 inline std::atomic<int> parts_awake{0};
 
 /// While Hob sleeps, one in so many calls that wait for targets is timed, and how many go by until
-/// the next one (rma/backend/wait_meter.hpp). All are, once long ones are seen.
+/// the next one (gets/wait_meter.hpp). All are, once long ones are seen.
 inline std::atomic<int> wait_interval{1};
 inline std::atomic<int> untimed_waits{0};
 

@@ -8,7 +8,7 @@
 
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
-#include "mpi/rma/cache/mode.hpp"
+#include "mpi/rma/cache/terms.hpp"
 #include "validation/store_watch.hpp"
 
 namespace hob::mpi {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "gets/wait_meter.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/backend/backend.hpp"
 #include "mpi/rma/backend/deferred_locks.hpp"
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
-#include "mpi/rma/backend/wait_meter.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/rma/state.hpp"
 
@@ -55,7 +55,7 @@ class Window {
   Outstanding aliased_writes;  ///< to memory that other windows of this process may show as well
 
   OperationCounts issued;
-  WaitMeter waits;
+  gets::WaitMeter waits;
   /// The backend behind locks that are held back.
   Backend& carrier() const { return deferred_locks ? deferred_locks->next() : *backend; }
   std::uint64_t uncached_gets = 0;  ///< of a window without a cache

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/rma/cache/mode.hpp"
+#include "mpi/rma/cache/terms.hpp"
 
 namespace hob::mpi {
 

@@ -9,10 +9,7 @@
 
 namespace hob::mpi {
 
-/// One block at buffer + low, whatever the count.
-inline bool one_block(const Layout& layout, MPI_Count count) {
-  return layout.dense || (count == 1 && layout.blocks.size() == 1);
-}
+using layout::one_block;
 
 /// A get that may be looked up.
 struct CacheableGet {

@@ -38,7 +38,7 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       options_(options),
       cache_(std::move(cache)),
       units_(std::move(units)),
-      coherence_(options.mode),
+      coherence_(options.mode, acquires.load(std::memory_order_relaxed)),
       profile_({.bypass = options.bypass}),
       poll_guard_({.hits = options.poll_hits,
                    .age = in_ticks(options.poll_nanoseconds),

@@ -11,25 +11,18 @@
 #include "cache/cache.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/spin.hpp"
+#include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/backend/backend.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
 #include "mpi/rma/cache/ahead.hpp"
 #include "mpi/rma/cache/cacheable_get.hpp"
-#include "mpi/rma/cache/coherence.hpp"
-#include "mpi/rma/cache/drop_causes.hpp"
 #include "mpi/rma/cache/get.hpp"
-#include "mpi/rma/cache/gets_under_way.hpp"
-#include "mpi/rma/cache/mode.hpp"
 #include "mpi/rma/cache/node_sharing.hpp"
 #include "mpi/rma/cache/own_epoch.hpp"
-#include "mpi/rma/cache/poll_guard.hpp"
 #include "mpi/rma/cache/requested_gets.hpp"
-#include "mpi/rma/cache/reuse_trial.hpp"
-#include "mpi/rma/cache/savings.hpp"
-#include "mpi/rma/cache/target_state.hpp"
-#include "mpi/rma/cache/verifier.hpp"
+#include "mpi/rma/cache/terms.hpp"
 #include "report/trace.hpp"
 #include "validation/changes.hpp"
 
@@ -245,7 +238,8 @@ class CachedGets final : private RequestOwner {
   void apply_acquires() {
     if (HOB_UNLIKELY(own_epochs_of_loads.load(std::memory_order_relaxed) != 0))
       count_acquire("MPI_Win_lock");
-    if (HOB_UNLIKELY(coherence_.apply_acquires())) drop_for_acquire();
+    if (HOB_UNLIKELY(coherence_.apply_acquires(acquires.load(std::memory_order_relaxed))))
+      drop_for_acquire();
   }
   void drop_for_acquire();
   void drop_everything();

@@ -7,10 +7,8 @@
 
 #include "cache/cache.hpp"
 #include "mpi/rma/cache/cacheable_get.hpp"
-#include "mpi/rma/cache/doubts.hpp"
-#include "mpi/rma/cache/gets_under_way.hpp"
 #include "mpi/rma/cache/node_log.hpp"
-#include "mpi/rma/cache/target_state.hpp"
+#include "mpi/rma/cache/terms.hpp"
 
 namespace hob::mpi {
 

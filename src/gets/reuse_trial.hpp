@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace hob::mpi {
+namespace hob::gets {
 
 /// Stops looking up and keeping where every copy is dropped before anything is served from it, as
 /// in a program that locks for each get, and tries again now and then, since programs have phases.
@@ -56,4 +56,4 @@ class ReuseTrial {
   std::uint32_t next_pause_ = kPause;
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

@@ -1,4 +1,4 @@
-// What the cache of a window knows of its targets.
+// What the cache of a window knows of its targets. Pure.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "mpi/pmpi/mpi.hpp"
-#include "mpi/rma/cache/target_profile.hpp"
+#include "gets/target_profile.hpp"
 #include "validation/write_marks.hpp"
 
-namespace hob::mpi {
+namespace hob::gets {
 
 struct TargetState : validation::WriteMarks {
   std::vector<std::uint32_t> pending;  ///< gets under way that the cache wants, by their index
@@ -37,7 +36,8 @@ class TargetTable {
   /// all such targets share, and that keeps nothing: `lacking` is set then.
   template <class Init>
   TargetState& at(int rank, bool& lacking, Init init) {
-    if (HOB_LIKELY(rank == last_rank_)) return *last_;
+    if (rank == last_rank_) [[likely]]
+      return *last_;
     try {
       const auto [place, added] = used_.try_emplace(rank);
       if (added) init(place->second);
@@ -83,4 +83,4 @@ class TargetTable {
   TargetState* last_ = nullptr;
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

@@ -1,9 +1,9 @@
-#include "mpi/rma/cache/gets_under_way.hpp"
+#include "gets/gets_under_way.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace hob::mpi {
+namespace hob::gets {
 
 std::uint32_t GetsUnderWay::add(List& list, int rank, PendingGet get) {
   std::uint32_t index = 0;
@@ -80,4 +80,4 @@ void GetsUnderWay::serve_waiters(PendingGet& get) {
   get.waiters = PendingGet::kNone;
 }
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

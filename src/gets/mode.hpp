@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace hob::mpi {
+namespace hob::gets {
 
 enum class Mode : std::uint8_t { automatic, strict, always, user, off };
 
@@ -16,4 +16,4 @@ constexpr const char* name_of(Mode mode) {
 /// The user has promised that acquires tell nothing of this window.
 constexpr bool outlives_acquires(Mode mode) { return mode == Mode::always || mode == Mode::user; }
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

@@ -8,7 +8,7 @@
 
 #include "base/random.hpp"
 
-namespace hob::mpi {
+namespace hob::gets {
 
 /// Not thread safe.
 class Verifier {
@@ -34,4 +34,4 @@ class Verifier {
   std::vector<std::string> failures_;
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

@@ -9,7 +9,7 @@
 
 #include "base/random.hpp"
 
-namespace hob::mpi {
+namespace hob::gets {
 
 /// Times are ticks of one clock. Not thread safe.
 class Savings {
@@ -73,4 +73,4 @@ class Savings {
   Random random_{1};
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

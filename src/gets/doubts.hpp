@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace hob::mpi {
+namespace hob::gets {
 
 /// Numbers the moments at which fetched bytes stopped being surely true: acquires, own writes,
 /// dropped caches (docs/consistency.md, "What the ranks of a node share"). Not thread safe.
@@ -22,4 +22,4 @@ class Doubts {
   std::uint64_t all_ = 0;  ///< the last that was of all targets
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

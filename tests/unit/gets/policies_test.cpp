@@ -2,15 +2,15 @@
 // bytes are true. And what waits say of their targets.
 #include <gtest/gtest.h>
 
-#include "mpi/rma/backend/wait_meter.hpp"
-#include "mpi/rma/cache/doubts.hpp"
-#include "mpi/rma/cache/drop_causes.hpp"
-#include "mpi/rma/cache/poll_guard.hpp"
-#include "mpi/rma/cache/reuse_trial.hpp"
-#include "mpi/rma/cache/savings.hpp"
-#include "mpi/rma/cache/target_profile.hpp"
+#include "gets/doubts.hpp"
+#include "gets/drop_causes.hpp"
+#include "gets/poll_guard.hpp"
+#include "gets/reuse_trial.hpp"
+#include "gets/savings.hpp"
+#include "gets/target_profile.hpp"
+#include "gets/wait_meter.hpp"
 
-namespace hob::mpi {
+namespace hob::gets {
 namespace {
 
 TEST(PollGuard, EveryNthHitInARowIsDue) {
@@ -343,4 +343,4 @@ TEST_F(WaitMeterTest, OneOfSeveralStandsForAll) {
 }
 
 }  // namespace
-}  // namespace hob::mpi
+}  // namespace hob::gets

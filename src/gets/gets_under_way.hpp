@@ -1,4 +1,4 @@
-// Gets under way whose bytes the cache wants, or that other gets wait for.
+// Gets under way whose bytes the cache wants, or that other gets wait for. Pure.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "cache/cache.hpp"
-#include "mpi/datatype/layouts.hpp"
-#include "mpi/rma/cache/ahead.hpp"
+#include "gets/ahead_pool.hpp"
+#include "layout/layout.hpp"
 
-namespace hob::mpi {
+namespace hob::gets {
+
+using layout::Layout;
 
 struct PendingGet {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -117,4 +119,4 @@ class GetsUnderWay {
   std::uint32_t births_ = 0;
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

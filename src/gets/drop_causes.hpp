@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-namespace hob::mpi {
+namespace hob::gets {
 
 /// Not thread safe.
 class DropCauses {
@@ -43,4 +43,4 @@ class DropCauses {
   std::size_t used_ = 0;
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace hob::mpi {
+namespace hob::gets {
 
 /// What one target's gets cost without a cache: learned from samples (one get, one flush, nothing
 /// else in between), and looked at again now and then, since networks get busy and the first gets
@@ -106,4 +106,4 @@ class TargetProfile {
   double ticks_per_byte_ = kNoRate;
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

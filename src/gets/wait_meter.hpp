@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace hob::mpi {
+namespace hob::gets {
 
 /// Follows the calls of one window that complete operations (flushes and unlocks). One is late
 /// where it took longer than `kAttentiveNs` and than its bytes take on a slow network; the rest of
@@ -99,4 +99,4 @@ class WaitMeter {
   Count late_{0};        ///< of these, ticks that were too many
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

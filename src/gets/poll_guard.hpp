@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace hob::mpi {
+namespace hob::gets {
 
 /// Decides which hits are fetched again, within a share of the run time. Times are ticks of one
 /// clock that the caller chooses. Not thread safe.
@@ -53,4 +53,4 @@ class PollGuard {
   bool under_way_ = false;
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

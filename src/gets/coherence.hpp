@@ -1,22 +1,22 @@
 // Until when cached bytes are true: acquires, own writes, the window's mode (docs/consistency.md).
+// Pure.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "mpi/pmpi/wrapper.hpp"
-#include "mpi/rma/cache/doubts.hpp"
-#include "mpi/rma/cache/mode.hpp"
-#include "mpi/rma/cache/target_state.hpp"
+#include "gets/doubts.hpp"
+#include "gets/mode.hpp"
+#include "gets/target_state.hpp"
 
-namespace hob::mpi {
+namespace hob::gets {
 
 /// Not thread safe.
 class Coherence {
  public:
-  explicit Coherence(Mode mode) : mode_(mode), applied_(acquires.load(std::memory_order_relaxed)) {}
+  /// `acquires`: how many the process has made so far.
+  Coherence(Mode mode, std::uint64_t acquires) : mode_(mode), applied_(acquires) {}
 
   Mode mode() const { return mode_; }
   const std::string& mode_reason() const { return mode_reason_; }
@@ -25,19 +25,19 @@ class Coherence {
     mode_reason_ = std::move(reason);
   }
 
-  /// True, once for each time that it moved, if the process made an acquire that ends the life of
-  /// what was fetched before.
-  bool apply_acquires() {
-    if (outlives_acquires(mode_)) return false;
-    const std::uint64_t now = acquires.load(std::memory_order_relaxed);
-    if (HOB_LIKELY(now == applied_)) return false;
-    applied_ = now;
+  /// The process has made so many `acquires`. True, once for each time that their number grew, if
+  /// what was fetched before is to be dropped.
+  bool apply_acquires(std::uint64_t acquires) {
+    if (outlives_acquires(mode_) || acquires == applied_) [[likely]]
+      return false;
+    applied_ = acquires;
     return true;
   }
 
-  /// Whether nothing that was fetched is waiting to be dropped for an acquire up to number `count`.
+  /// Whether nothing that was fetched is still to be dropped for an acquire up to number `count`.
   bool applied(std::uint64_t count) const { return applied_ == count; }
-  /// The acquire after number `count`, up to which all were applied, ends nobody's life.
+  /// Marks acquire number count + 1 as harmless, if all up to `count` were applied: cached entries
+  /// stay valid.
   void pass_over(std::uint64_t count) {
     if (applied_ == count) applied_ = count + 1;
   }
@@ -58,8 +58,8 @@ class Coherence {
  private:
   Mode mode_;
   std::string mode_reason_;
-  std::uint64_t applied_;     ///< value of `acquires` up to which the cache is true
+  std::uint64_t applied_;     ///< acquires up to which the cache is true
   std::uint64_t writes_ = 0;  ///< numbers writes and atomics in the order of issue
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::gets

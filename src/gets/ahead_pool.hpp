@@ -1,0 +1,38 @@
+// Memory in which blocks arrive that are fetched ahead. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cache/block_fetch.hpp"
+
+namespace hob::gets {
+
+/// A get of blocks under way, and where its bytes arrive. They do not arrive in the cache itself:
+/// an acquire may drop the blocks, and their room be given away, while the network still writes.
+struct AheadFetch {
+  std::unique_ptr<std::byte[]> staging;
+  std::uint64_t capacity = 0;
+  cache::BlockFetch blocks;
+  bool again = false;  ///< a block that is here was fetched again, to compare
+  bool aged = false;   ///< what there was is too old: the guard of bytes fetched ahead waits for it
+};
+
+/// Staging memory that is used again and again. Not thread safe.
+class AheadPool {
+ public:
+  /// Null: there is no memory, or too much is under way.
+  std::unique_ptr<AheadFetch> take(std::uint64_t bytes) noexcept;
+  void give_back(std::unique_ptr<AheadFetch> fetch) noexcept;
+  std::uint64_t memory_bytes() const { return memory_; }
+
+ private:
+  static constexpr std::uint64_t kMost = std::uint64_t{32} << 20;
+
+  std::vector<std::unique_ptr<AheadFetch>> free_;
+  std::uint64_t memory_ = 0;  ///< of all, those under way included
+};
+
+}  // namespace hob::gets
