@@ -11,8 +11,9 @@
  *
  * Info keys, given when a window is made or with MPI_Win_set_info:
  *   "hob_cache"    auto, strict, always, user or off: overrides the setting `cache` for this
- * window. "CLAMPI_MODE"  CLAMPI_TRANSPARENT (strict), CLAMPI_ALWAYS_CACHE (always),
- * CLAMPI_USER_DEFINED (user), as in the paper's public code; the names in lower case as well.
+ * window. "CLAMPI_MODE"  as in the paper's public code: CLAMPI_TRANSPARENT or 1 (strict),
+ *                  CLAMPI_ALWAYS_CACHE or 2 (always), CLAMPI_USER_DEFINED or 3 (user); in lower
+ *                  case as well.
  *
  * All functions are thread safe at the thread level that the program asked MPI for.
  */
@@ -51,11 +52,13 @@ HOB_API int HOB_Invalidate(MPI_Win win);
  */
 HOB_API int HOB_Invalidate_target(int target, MPI_Win win);
 
-/** HOB_Invalidate under the name of the paper's public code. */
+/** HOB_Invalidate under the names of the paper and of its public code. */
 HOB_API int CLAMPI_Invalidate(MPI_Win win);
+HOB_API int CMPI_Win_invalidate(MPI_Win win);
 
 /**
- * Reads one counter of this process, summed over its windows (src/report/counters.def lists them).
+ * Reads one counter of this process, summed over its windows (docs/report.md says where they are
+ * listed).
  *
  * @param name  e.g. "hits_full"
  * @param value where the value goes; unchanged if there is no such counter

@@ -21,6 +21,13 @@ std::string why_nothing(const GhostUse& use) {
   return "there were no operations on windows that ghosts serve";
 }
 
+/// Which ghosts a sentence is about.
+std::string whose(const GhostUse& use) {
+  if (use.nodes == 1) return "The ghosts";
+  if (use.nodes <= kNodesToName) return "The ghosts on " + use.host;
+  return "The ghosts of at least one node (hob report says which)";
+}
+
 }  // namespace
 
 std::vector<std::string> advice(const GhostUse& use) {
@@ -35,15 +42,15 @@ std::vector<std::string> advice(const GhostUse& use) {
     most = std::max(most, busy(ghost));
   }
   if (!worked)
-    sentences.emplace_back("Ghosts of a node did nothing: " + why_nothing(use) +
+    sentences.emplace_back(whose(use) + " did nothing: " + why_nothing(use) +
                            ". Without them their cores could compute.");
   else if (most > kBusyGhost)
     sentences.emplace_back(
         "A ghost was busy for more than 80% of the run: one more ghost per node may help.");
   else if (use.ghosts.size() > 1 && all < kIdleGhosts)
-    sentences.emplace_back(
-        "The ghosts of a node together were busy for less than 20% of the run: one ghost per node "
-        "would do.");
+    sentences.emplace_back(whose(use) +
+                           " together were busy for less than 20% of the run: one ghost per node "
+                           "would do.");
   return sentences;
 }
 

@@ -18,6 +18,7 @@ struct GhostUse {
   std::uint64_t windows = 0;  ///< that ghosts could serve
   std::uint64_t direct = 0;   ///< operations of one rank that went through shared memory
   std::vector<Ghost> ghosts;
+  std::string host{};  ///< the name of the node
 };
 
 /// A ghost that is busy for a larger part of its life makes its application ranks wait: replies
@@ -26,8 +27,10 @@ inline constexpr double kBusyGhost = 0.8;
 /// Ghosts that together are busy for less than this leave nothing for a second one to gain.
 inline constexpr double kIdleGhosts = 0.2;
 
-/// Whole sentences; none where nothing is wrong. No numbers that
-/// differ from node to node: equal sentences of several nodes are shown once.
+/// Jobs of more nodes do not name each node in a sentence: equal ones are shown once.
+inline constexpr unsigned kNodesToName = 8;
+
+/// Whole sentences; none where nothing is wrong. No numbers that differ from node to node.
 std::vector<std::string> advice(const GhostUse& use);
 
 }  // namespace hob::ghost

@@ -105,6 +105,7 @@ std::string count_text(std::uint64_t count) {
 std::string rank_json(const RankFacts& facts) {
   ordered_json json = {
       {"rank", facts.rank}, {"host", facts.host}, {"memory_bytes", facts.memory_bytes}};
+  if (!facts.cpus.empty()) json["cpus"] = facts.cpus;
   json["counters"] = counters_json(facts.counters);
   for (const auto& [name, section] : facts.sections) json[name] = section;
   json["notes"] = facts.notes;
@@ -113,11 +114,14 @@ std::string rank_json(const RankFacts& facts) {
 
 std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks) {
   ordered_json json;
+  json["schema"] = kSchema;
   json["hob"] = {{"version", run.version}, {"abi", run.abi}, {"mpi", run.mpi}};
   json["program"] = {{"command", run.command}, {"ranks", run.ranks},
                      {"nodes", run.nodes},     {"start", iso_time(run.started)},
                      {"seconds", run.seconds}, {"complete", run.complete}};
   if (run.nodes == 0) json["program"].erase("nodes");
+  json["program"]["threads"] = run.many_threads ? "multiple" : "serialized or less";
+  if (!run.job.empty()) json["program"]["job"] = run.job;
   ordered_json settings = ordered_json::object();
   for (const auto& s : run.settings) settings[s.key] = {{"value", s.value}, {"from", s.from}};
   json["settings"] = std::move(settings);

@@ -58,15 +58,22 @@ struct RankFacts {
   int rank = 0;
   std::string host;
   std::uint64_t memory_bytes = 0;  ///< resident memory of the process
+  std::string cpus;                ///< that it may run on, as Linux lists them: "0-3,8"
   Counters counters;
   /// Further members of the rank's object, made by the parts of Hob.
   std::vector<std::pair<std::string, nlohmann::ordered_json>> sections;
   std::vector<std::string> notes;
 };
 
+/// Version of the JSON's form. A member that is added leaves it as it is; one that goes, or that
+/// means something else, raises it.
+inline constexpr int kSchema = 1;
+
 /// What rank 0 knows of the run.
 struct RunFacts {
   std::string version, abi, mpi;
+  std::string job;            ///< its number in the batch system; "": none
+  bool many_threads = false;  ///< the program has MPI_THREAD_MULTIPLE
   std::vector<std::string> command;
   int ranks = 0;
   int nodes = 0;         ///< 0: not known

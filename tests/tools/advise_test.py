@@ -1,5 +1,6 @@
 """hob advise: what it concludes from counters."""
 
+import os
 import tempfile
 import unittest
 
@@ -7,6 +8,7 @@ import sample
 from support import BIN, hob, write_json
 
 from hob.advise import advise, text
+from hob import turns
 from hob.report.data import Run
 from hob.report.words import findings
 
@@ -28,7 +30,8 @@ class Cache(unittest.TestCase):
         self.assertEqual((advice.verdict, advice.settings), ("helps", []))
         self.assertEqual(advice.saves, 0)  # no trip was measured
         run = with_counters(gets=1000, hits_full=900, direct=100)
-        self.assertAlmostEqual(advise(run, get_us=2.0)[0].saves, 2 * 900 * 2e-6)
+        self.assertAlmostEqual(advise(run, get_us=2000.0)[0].saves, 2 * 900 * 2e-3)
+        self.assertEqual(advise(run, get_us=0.1)[0].verdict, "no use")
 
     def test_saves_what_the_run_measured(self):
         advice = self.of(gets=1000, hits_full=900, direct=100, saved_ns=5_000_000)
@@ -99,7 +102,7 @@ class Ghosts(unittest.TestCase):
         self.assertEqual((advice.verdict, advice.settings), ("may help", ["ghosts=1"]))
         self.assertAlmostEqual(advice.saves, 2 * 0.8)
         self.assertIn("800 ms on each rank (20% of the time)", " ".join(advice.reasons))
-        self.assertIn("May save about 800 ms on each rank.", text(run, [advice]))
+        self.assertIn("May save up to 800 ms on each rank, of 4 s.", text(run, [advice]))
         self.assertIn("waiting for targets that computed", " ".join(findings(run)))
 
     def test_is_no_use_where_targets_attended(self):
@@ -124,6 +127,25 @@ class Ghosts(unittest.TestCase):
         advice = advise(with_counters(kind="create", accumulates=100))[1]
         self.assertEqual((advice.verdict, advice.settings), ("may help", ["ghosts=1"]))
 
+    def test_that_were_there_are_not_advised_again(self):
+        document = sample.report(ranks=2, windows=1, queues=False, ghosts=1)
+        for rank in document["ranks"]:
+            rank["windows"][0].update(counters={"accumulates": 100}, kind="allocate")
+        advice = advise(Run(document))[1]
+        self.assertEqual((advice.verdict, advice.settings), ("in use", []))
+
+    def test_that_would_share_a_core_promise_nothing(self):
+        counters = {"accumulates": 100, "waits": 100, "late_waits": 50, "late_ns": 800_000_000}
+        for cpus, saves in (("0-1", 0), ("0-3", 2 * 0.8)):
+            run = with_counters(kind="allocate", **counters)
+            run.seconds = 4.0
+            for rank in run.ranks:
+                rank["cpus"] = cpus
+            advice = advise(run)[1]
+            self.assertAlmostEqual(advice.saves, saves)
+            told = "no core left for a ghost (2 ranks on 2 cores)" in " ".join(advice.reasons)
+            self.assertEqual(told, saves == 0)
+
     def test_have_nothing_to_serve(self):
         self.assertEqual(advise(with_counters(kind="allocate"))[1].verdict, "no use")
 
@@ -134,7 +156,7 @@ class Matching(unittest.TestCase):
         for queue in run.queues:
             queue.counters["saved_ns"] = 3_000_000_000 // len(run.queues)
         self.assertAlmostEqual(advise(run)[2].saves, 3.0, places=6)
-        self.assertIn("of searching long queues was saved", " ".join(findings(run)))
+        self.assertIn("of searching long queues", findings(run)[0])
 
     def test_helps_where_queues_are_deep(self):
         advice = advise(with_counters(queues=True))[2]
@@ -166,7 +188,64 @@ class Matching(unittest.TestCase):
         self.assertNotIn("receives no messages", out)
 
 
+class Turns(unittest.TestCase):
+    def test_tell_a_difference_from_noise(self):
+        plain = [1.0, 1.1, 0.9, 1.0, 1.05]
+        self.assertEqual(turns.judge(plain, [0.5, 0.5, 0.6, 0.5, 0.5])[0], "faster")
+        self.assertEqual(turns.judge(plain, [1.5, 1.6, 1.4, 1.5, 1.5])[0], "slower")
+        self.assertEqual(turns.judge(plain, [0.95, 1.4, 0.75, 1.0, 1.1])[0], "noise")
+        self.assertEqual(turns.judge([1.0] * 5, [0.99] * 5)[0], "noise")
+        self.assertEqual(turns.judge([1.0, 1.0], [0.5, 0.5])[0], "noise")
+        self.assertEqual(turns.judge(plain, [1.0, None, 1.0, 1.0, 1.0]), ("failed", None))
+
+    def test_each_trial_goes_first_in_turn(self):
+        order = []
+        trials = {name: lambda name=name: order.append(name) or 1.0 for name in "abc"}
+        times = turns.take(trials, 3)
+        self.assertEqual("".join(order), "abccbaabc")
+        self.assertEqual(times, {name: [1.0] * 3 for name in "abc"})
+
+    def test_table_says_when_it_is_noise(self):
+        times = {"without": [1.05, 0.79, 1.2], "with": [1.0, 1.0, 1.0], "other": [0.1, 0.1, 0.1]}
+        lines = turns.table(times, "without")
+        self.assertIn("no difference beyond noise (0.79 to 1.2", lines[1])
+        self.assertIn("10.50 x", lines[2])
+        self.assertNotIn("noise", lines[2])
+
+
 class Command(unittest.TestCase):
+    def test_options_that_need_a_run_with_hob_say_so(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            ran = f"{scratch}/ran"
+            for words in (("--off",), ("--set", "off=on")):
+                status, _, err = hob("advise", *words, "--launcher", "env", "touch", ran)
+                self.assertEqual(status, 2)
+                self.assertIn("advice comes from a run with Hob", err)
+            self.assertFalse(os.path.exists(ran))
+
+    def test_dry_run_runs_nothing(self):
+        program = BIN / "mpich5" / "fds-proxy"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        status, out, err = hob("advise", "-n", 3, "--dry-run", program)
+        self.assertEqual(status, 0, err)
+        self.assertIn("-n 3", out)
+        self.assertEqual(len(out.splitlines()), 1, out)
+
+    def test_ghosts_are_beside_the_ranks_of_the_program(self):
+        program = BIN / "mpich5" / "fds-proxy"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        for words, more in (
+            (("--ghosts", 1), {}),
+            (("--set", "ghosts=1"), {}),
+            ((), {"HOB_GHOSTS": "1"}),
+        ):
+            status, out, err = hob("run", "-np", 2, *words, "--dry-run", program, **more)
+            self.assertEqual(status, 0, err)
+            self.assertIn("-n 3", out)
+            self.assertIn("--ghosts 1", out)
+
     def test_reads_a_report(self):
         with tempfile.TemporaryDirectory() as scratch:
             status, out, err = hob("advise", "--from", write_json(scratch, sample.report()))

@@ -80,7 +80,7 @@ class Page(unittest.TestCase):
 
     def test_ids_of_pictures_do_not_clash(self):
         if not charts.available():
-            self.skipTest("matplotlib is not installed")
+            self.skipTest("need matplotlib")
         text = page(Run(sample.report()))
         clips = re.findall(r'<clipPath id="([^"]+)"', text)
         self.assertTrue(clips)
@@ -126,7 +126,7 @@ class Page(unittest.TestCase):
         document = sample.report()
         text = page(Run(document))
         checked(text)
-        self.assertIn("matplotlib is not installed", text)
+        self.assertIn("need matplotlib", text)
         self.assertIn("adjacency 0", text)
 
 

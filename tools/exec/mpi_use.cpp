@@ -121,9 +121,35 @@ std::string library_in(const std::vector<std::string>& directories, const std::s
   return {};
 }
 
-std::string parent_program() {
-  std::error_code error;
-  return fs::read_symlink("/proc/" + std::to_string(getppid()) + "/exe", error).string();
+// The parent of a process; 0 if it is not known.
+int parent_of(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("PPid:")) return std::atoi(line.c_str() + 5);
+  return 0;
+}
+
+// Whether a program starts the ranks of an MPI library that it belongs to.
+bool starts_ranks(const std::string& program) {
+  const auto name = fs::path(program).filename().string();
+  for (const auto* word :
+       {"hydra", "pmi_proxy", "mpiexec", "mpirun", "orted", "orterun", "prted", "prterun", "prun"})
+    if (name.find(word) != std::string::npos) return true;
+  return false;
+}
+
+// The launcher that started this process, which may have started a wrapper that started it; else
+// what did.
+std::string launcher_program() {
+  std::string nearest;
+  int process = getppid();
+  for (int level = 0; level < 16 && process > 1; ++level, process = parent_of(process)) {
+    std::error_code error;
+    const auto program = fs::read_symlink("/proc/" + std::to_string(process) + "/exe", error);
+    if (starts_ranks(program)) return program.string();
+    if (level == 0) nearest = program.string();
+  }
+  return nearest;
 }
 
 // The family of the MPI library whose launcher started this process; "" if none or not clear.
@@ -146,7 +172,7 @@ std::string family_beside(const std::vector<std::string>& directories) {
 
 MpiUse late_mpi(const std::string& program, const std::string& wanted) {
   const auto launcher = launcher_family();
-  const auto beside_launcher = library_directories(launcher.empty() ? "" : parent_program());
+  const auto beside_launcher = library_directories(launcher.empty() ? "" : launcher_program());
   const auto beside_program = library_directories(program);
   auto family = wanted.empty() ? launcher : wanted;
   if (family.empty()) family = family_beside(beside_program);

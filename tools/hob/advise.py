@@ -1,14 +1,24 @@
 """`hob advise`: one run, and what it says about the three mechanisms."""
 
+import shlex
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hob import run as runner
+from hob import turns
 from hob.report.data import ACCESS_TYPES, access_counts, load
-from hob.report.words import WORTH_ADVISING, quantity, seconds, share, size
+from hob.report.words import (
+    WORTH_ADVISING,
+    WORTH_TELLING,
+    quantity,
+    seconds,
+    share,
+    size,
+    stale_sentence,
+    verdict,
+)
 from hob.where import HobError
 
 DESCRIPTION = """Runs a program once with Hob (or reads the JSON of such a run) and says for each of the
@@ -17,18 +27,22 @@ settings, and about what it saves."""
 
 EPILOG = """examples:
   hob advise -n 4 ./app            one run
-  hob advise -n 4 --measure ./app  and a run with each piece of advice, and one without Hob, timed
+  hob advise -n 4 --measure ./app  and runs without Hob, with it, and with each advice, in turns
   hob advise --from out.json       no run: what an earlier one wrote (hob run --json)
 
 Savings are estimates: the trips and list entries that a run did not have to pay for, times what one
 costs. What a trip costs is measured in the run, unless --get-us says it. Only --measure tells what
-the program as a whole gains."""
+the program as a whole gains, and whether that is more than its runs differ by themselves.
+
+Exit status: 0; 2: no advice, one line says why; 86: --verify found stale bytes."""
 
 # Searching one entry of a plain list in the MPI library, ns: short lists sit in the caches, long
 # ones do not (measured on MPICH and Open MPI, docs/developers/measuring.md).
 ENTRY_NS, LONG_ENTRY_NS, LONG_LIST = 3.4, 9.0, 8192
 # Mean depth from which taking over pays (docs/developers/measuring.md).
 DEEP = 32
+# Exit status of a run in which verify found stale bytes (setting verify_action).
+STALE = 86
 
 
 @dataclass
@@ -36,7 +50,7 @@ class Advice:
     """What is said about one mechanism."""
 
     mechanism: str
-    verdict: str  # helps, no use, may help
+    verdict: str  # helps, no use, may help, in use, FAILED
     reasons: list
     settings: list = field(default_factory=list)  # "key=value" beyond the defaults
     saves: float = 0  # seconds, summed over ranks; 0 where nothing can be estimated
@@ -51,7 +65,14 @@ def add_arguments(parser):
     parser.add_argument(
         "--measure",
         action="store_true",
-        help="also run without Hob and with the advice, and time them",
+        help="also run without Hob and with the advice, in turns, and compare their times",
+    )
+    parser.add_argument(
+        "--turns",
+        type=runner.at_least(1),
+        default=5,
+        metavar="N",
+        help="how often --measure runs each (default: 5)",
     )
     parser.add_argument(
         "--get-us",
@@ -97,6 +118,18 @@ def advise_cache(run, get_us=None):
     gets = counters.get("gets", 0)
     if not gets:
         return Advice("cached gets", "no use", ["The program issues no MPI gets."])
+    if stale := stale_sentence(run):
+        mode = run.setting("cache")
+        return Advice(
+            "cached gets",
+            "FAILED",
+            [
+                stale,
+                f"The promise of cache={mode} does not hold for this program: leave it out."
+                if mode in ("always", "user")
+                else "No legal MPI program may see this: please report it.",
+            ],
+        )
     alone = counters.get("bypassed", 0) + counters.get("uncacheable", 0)
     if alone > 0.95 * gets:
         return Advice(
@@ -143,6 +176,9 @@ def advise_cache(run, get_us=None):
             f"{share(kinds['conflicting'], gets)} of the gets found the index full."
         )
     dropped = counters.get("invalidations", 0)
+    told = get_us is not None or "saved_ns" in counters
+    if told and run.hits >= 0.05 * gets and advice.saves < WORTH_TELLING * run.rank_count:
+        _judge_unmeasured_hits(run, advice)
     if run.hits < 0.05 * gets:
         advice.verdict = "no use"
         if dropped and kinds["direct"] + counters.get("short_lived", 0) > 0.5 * gets:
@@ -158,6 +194,30 @@ def advise_cache(run, get_us=None):
             advice.reasons.append("Nearly every get asks for something new.")
             advice.settings.clear()
     return advice
+
+
+def _judge_unmeasured_hits(run, advice):
+    """Hits whose saving was not seen: there was none, or no wait was measured."""
+    counters = run.cache
+    waits_measured = counters.get("waits", 0) or counters.get("flushes_skipped", 0)
+    if counters.get("requested", 0) and not waits_measured:
+        advice.verdict = "may help"
+        advice.reasons.append(
+            "What they saved was not measured: the program waits for requests alone. --measure tells."
+        )
+        return
+    advice.verdict = "no use"
+    advice.saves = 0
+    advice.settings.clear()
+    advice.reasons.append(
+        f"They saved less than {seconds(WORTH_TELLING)} on each rank, of {seconds(run.seconds)}: they were few, "
+        "or fetching is nearly as cheap as a hit here."
+        + (
+            " On several nodes this may differ: ask again there."
+            if run.program.get("nodes", 1) == 1
+            else ""
+        )
+    )
 
 
 def _search_seconds(counts):
@@ -179,8 +239,8 @@ def advise_matching(run):
             searches += sum(counts)
             deep += sum(counts[DEEP.bit_length() :])
             spent += _search_seconds(counts)
-    if not searches:
-        left = [note for note in run.notes if note.startswith("Receives were left")]
+    left = [note for note in run.notes if note.startswith("Receives were left")]
+    if not searches or (left and not run.taken_over):
         return Advice("message matching", "no use", left or ["The program receives no messages."])
     reason = (
         f"{share(deep, searches)} of {quantity(searches)} searches would go deeper than {DEEP} "
@@ -188,7 +248,16 @@ def advise_matching(run):
     )
     if deep < 0.01 * searches:
         return Advice("message matching", "no use", [reason, "Short queues are best left to MPI."])
+    if not run.taken_over:
+        if run.setting("match") == "never":
+            reasons = [reason, "match=never left them all to the MPI library."]
+            return Advice("message matching", "may help", reasons, ["match=auto"])
+        reason += " Hob took none over: this MPI library's own search is as fast, or it cannot."
+        return Advice("message matching", "no use", [reason])
     measured = run.match_saved_seconds * run.rank_count
+    if 0 < measured < WORTH_TELLING * run.rank_count:
+        reason += f" Searching them costs less than {seconds(WORTH_TELLING)} on each rank."
+        return Advice("message matching", "no use", [reason])
     return Advice(
         "message matching",
         "helps",
@@ -217,6 +286,13 @@ def advise_ghosts(run):
             "But its windows are shared or dynamic ones, which ghosts leave to the MPI library."
         )
         return Advice("ghosts", "no use", reasons)
+    done = sum(origin.get("redirected", 0) for origin in run.origins)
+    if run.ghosts or done or run.setting("ghosts") not in (None, "0"):
+        reasons.append(
+            f"{quantity(done)} of them were done by the ghosts of this run. What that saved cannot be told "
+            "from one run: compare with a run without ghosts (--measure)."
+        )
+        return Advice("ghosts", "in use" if done else "no use", reasons)
     if "late_ns" not in counters or counters.get("requested", 0) > total / 2:
         reasons.append(
             "Waits for them were not measured (it waits by requests). Where targets compute for long "
@@ -232,8 +308,18 @@ def advise_ghosts(run):
     reasons.append(
         f"Waits for them took {seconds(run.late_seconds)} on each rank "
         f"({share(run.late_seconds, run.seconds)} of the time) more than targets that attend "
-        "take: these computed, or held a lock. A ghost on each node serves them meanwhile."
+        "take: these computed, held a lock, or had no core. A ghost on each node serves those that "
+        "compute. The run as a whole gets shorter only where others wait for the ranks that waited."
     )
+    full = run.full_hosts()
+    if full:
+        host, (ranks, processors) = next(iter(full.items()))
+        reasons.append(
+            f"But {host} has no core left for a ghost ({ranks} ranks on {processors} cores"
+            + (f", and {len(full) - 1} other hosts likewise" if len(full) > 1 else "")
+            + "): it would take time from the ranks. Only a trial tells (--measure)."
+        )
+        return Advice("ghosts", "may help", reasons, ["ghosts=1"])
     return Advice("ghosts", "may help", reasons, ["ghosts=1"], run.late_seconds * run.rank_count)
 
 
@@ -243,78 +329,76 @@ def advise(run, get_us=None):
 
 
 def text(run, advices):
-    """All of it for the terminal."""
-    out = [f"{run.command or 'the program'}: {run.rank_count} ranks, {seconds(run.seconds)}", ""]
+    """All of it for the terminal: what was gained comes first."""
+    out = [
+        verdict(run)[1],
+        f"{run.command or 'the program'}: {run.rank_count} ranks, {seconds(run.seconds)}",
+        "",
+    ]
     for advice in advices:
         out.append(f"{advice.mechanism}: {advice.verdict}")
         out += [f"  {reason}" for reason in advice.reasons]
-        verb = {"helps": "Saves", "may help": "May save"}.get(advice.verdict)
+        verb = {"helps": "Saves about", "may help": "May save up to"}.get(advice.verdict)
         if advice.saves and run.rank_count and verb:
-            out.append(f"  {verb} about {seconds(advice.saves / run.rank_count)} on each rank.")
-        if advice.settings:
             out.append(
-                "  Try: "
-                + " ".join(
-                    f"--set {setting}"
-                    if not setting.startswith("ghosts=")
-                    else f"--ghosts {setting[7:]}"
-                    for setting in advice.settings
-                )
+                f"  {verb} {seconds(advice.saves / run.rank_count)} on each rank, of {seconds(run.seconds)}."
             )
+        if advice.settings:
+            out.append("  Try: " + " ".join(map(_as_option, advice.settings)))
         out.append("")
     if all(advice.verdict == "no use" for advice in advices):
         out.append("Hob has nothing to offer this program as it ran here.")
     return "\n".join(out).rstrip()
 
 
-def _timed(args, **changes):
-    """One run; its seconds, or None where it failed."""
-    trial = type(args)(**{**vars(args), **changes})
-    command, environment = runner.plan(trial)
-    start = time.monotonic()
-    status = subprocess.run(
-        command, env=environment, check=False, stdout=subprocess.DEVNULL
-    ).returncode
-    return time.monotonic() - start if status == 0 else None
+def _as_option(setting):
+    return f"--ghosts {setting[7:]}" if setting.startswith("ghosts=") else f"--set {setting}"
 
 
 def _measure(args, advices):
-    """Times the program without Hob, with its defaults and with each piece of advice."""
-    trials = [("without Hob", {"off": True}), ("with Hob", {"quiet": True})]
-    for advice in advices:
-        for setting in advice.settings:
-            changes = {"quiet": True, "set": [*args.set, setting]}
-            if setting.startswith("ghosts="):
-                changes = {"quiet": True, "ghosts": int(setting[7:])}
-            trials.append((f"with {setting}", changes))
-    lines, plain = ["", "Measured, start and end of the job included:"], None
-    for name, changes in trials:
-        took = _timed(args, **changes)
-        if plain is None:
-            plain = took
-        gain = f"  {plain / took:.2f} x" if took and plain and name != "without Hob" else ""
-        lines.append(f"  {name:24} {seconds(took) if took else 'failed'}{gain}")
-    return "\n".join(lines)
+    """Times the program without Hob, with it and with each piece of advice, in turns."""
+    trials = {"without Hob": {"off": True, "ghosts": 0}, "with Hob": {}}
+    for setting in dict.fromkeys(one for advice in advices for one in advice.settings):
+        changes = {"set": [*args.set, setting]}
+        if setting.startswith("ghosts="):
+            changes = {"ghosts": int(setting[7:])}
+        trials[f"with {_as_option(setting)}"] = changes
+    plans = {}
+    for name, changes in trials.items():
+        quiet = {"quiet": True, "json": None, "verify": None, **changes}
+        plans[name] = runner.plan(type(args)(**{**vars(args), **quiet}))
+    times = turns.take({name: turns.runner(*plan) for name, plan in plans.items()}, args.turns)
+    head = f"Measured in {args.turns} turns, start and end of the job included (median, range):"
+    return "\n".join(["", head, *turns.table(times, "without Hob")])
 
 
 def main(args):
     if args.source:
         run = load(args.source)
         print(text(run, advise(run, args.get_us)))
-        return 0
+        return STALE if stale_sentence(run) else 0
+    if runner.is_off(args):
+        raise HobError("advice comes from a run with Hob: leave --off (HOB_OFF, --set off) out")
     with tempfile.TemporaryDirectory(prefix="hob-advise-") as scratch:
-        args.json = str(Path(scratch) / "run.json")
+        wanted = args.json
+        args.json = wanted or str(Path(scratch) / "run.json")
         args.quiet = True
         command, environment = runner.plan(args)
+        if args.dry_run:
+            print(shlex.join(command))
+            return 0
         status = subprocess.run(command, env=environment, check=False).returncode
-        if status != 0:
+        if status not in (0, STALE):
             raise HobError(f"the program ended with status {status}: no advice")
         if not Path(args.json).exists():
             raise HobError("the program wrote no report: did it reach MPI_Finalize?")
         run = load(args.json)
-    args.json = None
     advices = advise(run, args.get_us)
     print(text(run, advices))
+    if wanted:
+        print(f"The details are in {wanted} (hob report makes a page of it).")
+    if stale_sentence(run):
+        return STALE
     if args.measure:
         print(_measure(args, advices))
     return 0

@@ -1,6 +1,8 @@
 """Shared by the benchmarks of applications: one program, natively and with Hob in every mode, at
 budgets that are shares of what it fetches (paper, section IV-B and IV-C)."""
 
+from __future__ import annotations
+
 import json
 import os
 import tempfile

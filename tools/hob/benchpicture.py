@@ -1,6 +1,8 @@
 """The picture of a benchmark that has none of its own: values of its rows as points, one line a row,
 and below them how near each limit is."""
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass

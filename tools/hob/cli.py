@@ -1,10 +1,13 @@
 """The `hob` command: one module for each sub-command, loaded only when it is used."""
 
 import argparse
+import difflib
 import importlib
+import subprocess
 import sys
 
-from hob.where import HobError
+from hob import __version__
+from hob.where import HobError, binary
 
 # name: (module, what it does). A module has DESCRIPTION, EPILOG, add_arguments and main(args).
 COMMANDS = {
@@ -13,10 +16,26 @@ COMMANDS = {
     "config": ("hob.config", "every setting with its default and meaning"),
     "report": ("hob.report", "turn the JSON of a run into one HTML page"),
     "advise": ("hob.advise", "run a program once and say what would help it"),
+    "compare": ("hob.compare", "two runs beside each other, from their JSON"),
+    "doctor": ("hob.doctor", "look at this machine as a support engineer would"),
     "replay": ("hob.replay", "recorded gets against cache policies and sizes"),
     "bench": ("hob.bench", "measure what Hob claims, against its limits"),
     "demo": ("hob.demo", "a program never meant for Hob, without it and with it"),
+    "completion": ("hob.manual", "a shell's completion of hob's words, to be sourced"),
+    "man": ("hob.manual", "write the manual pages, one for each command"),
 }
+
+# What an exit status means, for every command and every rank (docs/troubleshooting.md).
+STATUSES = (
+    ("0", "done"),
+    ("1", "hob bench: a limit was missed; hob doctor: something should be changed"),
+    ("2", "a wrong option, setting, file or state: one line says which"),
+    ("86", "verify found stale bytes (setting verify_action)"),
+    ("126", "hob exec: the program is there and cannot be started"),
+    ("127", "hob exec: there is no such program"),
+    ("130", "interrupted"),
+    ("others", "of the program, of its launcher, or 128 and the number of a signal"),
+)
 
 INTRODUCTION = """Hob makes unmodified MPI programs faster: it caches remote gets, works for ranks
 that are busy, and searches deep message queues. It is loaded in front of the MPI library."""
@@ -27,35 +46,64 @@ EXAMPLES = """examples:
   hob run -n 4 --json out.json ./app    and all counters;  hob report out.json  makes a page of them
   hob advise -n 4 ./app                 which of Hob's three mechanisms helps this program
 
-`hob COMMAND --help` explains each command."""
+`hob help COMMAND` explains each command, `hob --version` says which Hob this is."""
 
 
-def _overview():
+def overview():
+    """What `hob --help` says."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:{width}}  {what}" for name, (_, what) in COMMANDS.items()]
     return "\n".join(["usage: hob COMMAND ...", "", INTRODUCTION, "", *lines, "", EXAMPLES])
 
 
+def statuses():
+    """The table of exit statuses, for the terminal."""
+    return "\n".join(["exit status:", *(f"  {code:7} {what}" for code, what in STATUSES)])
+
+
+def parser_of(name):
+    """(module, parser) of a command; (None, None) of `exec`, which is no Python."""
+    module_name, what = COMMANDS[name]
+    if module_name is None:
+        return None, None
+    module = importlib.import_module(module_name)
+    descriptions = getattr(module, "DESCRIPTIONS", {})
+    parser = argparse.ArgumentParser(
+        prog=f"hob {name}",
+        description=descriptions.get(name, getattr(module, "DESCRIPTION", what)),
+        epilog=getattr(module, "EPILOG", None),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command_name=name)
+    module.add_arguments(parser)
+    return module, parser
+
+
+def _check(name):
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, 1)
+        hint = f" (did you mean '{near[0]}'?)" if near else ""
+        raise HobError(f"'{name}' is no command of hob{hint}: {', '.join(COMMANDS)}")
+
+
 def main(words=None):
     words = sys.argv[1:] if words is None else words
-    if not words or words[0] in ("-h", "--help", "help"):
-        print(_overview())
-        sys.exit(0 if words else 2)
-    name = words[0]
+    if words and words[0] in ("-V", "--version", "version"):
+        print(f"hob {__version__}")
+        sys.exit(0)
     try:
-        if name not in COMMANDS:
-            raise HobError(f"'{name}' is no command of hob: {', '.join(COMMANDS)}")
-        module_name, what = COMMANDS[name]
-        if module_name is None:
-            raise HobError("`hob exec` is started through the hob script, not through Python")
-        module = importlib.import_module(module_name)
-        parser = argparse.ArgumentParser(
-            prog=f"hob {name}",
-            description=getattr(module, "DESCRIPTION", what),
-            epilog=getattr(module, "EPILOG", None),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(parser)
+        if words[:1] == ["help"] and len(words) > 1:
+            _check(words[1])
+            words = [words[1], "--help"]
+        if not words or words[0] in ("-h", "--help", "help"):
+            print(overview())
+            print("\n" + statuses())
+            sys.exit(0 if words else 2)
+        name = words[0]
+        _check(name)
+        if name == "exec":  # only `hob help exec` comes here
+            sys.exit(subprocess.run([binary("hob-exec"), *words[1:]], check=False).returncode)
+        module, parser = parser_of(name)
         if hasattr(module, "parse"):
             arguments = module.parse(parser, words[1:])
         else:

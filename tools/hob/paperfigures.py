@@ -1,5 +1,7 @@
 """What the figures and tables of the three papers show, and where the same is measured here."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -62,7 +62,9 @@ def at_least(least):
 
 
 def add_arguments(parser):
-    parser.add_argument("-n", type=at_least(1), default=1, metavar="N", help="ranks of the program")
+    parser.add_argument(
+        "-n", "-np", type=at_least(1), default=1, metavar="N", help="ranks of the program"
+    )
     parser.add_argument(
         "--nodes",
         type=at_least(1),
@@ -112,7 +114,29 @@ def parse(parser, words):
     args.program = words[at + 1 :] if words[at : at + 1] == ["--"] else words[at:]
     if not args.program:
         raise HobError(f"no program to start; see {parser.prog} --help")
+    _take_ghosts(args)
     return args
+
+
+def _take_ghosts(args):
+    """The setting `ghosts`, as --set or variable, is as --ghosts: -n counts the program's ranks."""
+    last = [item.partition("=")[2] for item in args.set if item.partition("=")[0] == "ghosts"]
+    if not last and not args.ghosts and not args.off and "HOB_GHOSTS" in os.environ:
+        last = [os.environ["HOB_GHOSTS"]]
+    if not last:
+        return
+    try:
+        args.ghosts = at_least(0)(last[-1].strip())
+    except argparse.ArgumentTypeError as error:
+        raise HobError(f"ghosts: {error}") from error
+    args.set = [item for item in args.set if item.partition("=")[0] != "ghosts"]
+
+
+def is_off(args):
+    """Whether Hob would do nothing at all in a run."""
+    given = [item.partition("=")[2] for item in args.set if item.partition("=")[0] == "off"]
+    words = given[-1:] or [os.environ.get("HOB_OFF", "off")]
+    return args.off or words[0].strip() in ("on", "yes", "true", "1")
 
 
 def which_mpi(program, mpi=None):
@@ -226,13 +250,17 @@ def plan(args):
         raise HobError(
             "--remote needs MPICH: with Open MPI, say e.g. OMPI_MCA_btl=tcp,self instead"
         )
-    ranks = args.n + args.ghosts * (args.n if args.remote else nodes)
+    ghosts = 0 if args.off else args.ghosts
+    ranks = args.n + ghosts * (args.n if args.remote else nodes)
+    # What the variable says of ghosts is an option by now.
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("_HOB_")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("_HOB_") and name != "HOB_GHOSTS"
     }
     if args.remote:
         environment.update(REMOTE)
-        if args.ghosts:  # a rank and its ghosts share memory: nodes that the library pretends
+        if ghosts:  # a rank and its ghosts share memory: nodes that the library pretends
             del environment["MPIR_CVAR_NOLOCAL"]
             environment["MPIR_CVAR_NUM_CLIQUES"] = str(args.n)
     command = launch_command(launcher, use["family"], ranks, nodes)

@@ -1,4 +1,6 @@
 // The calls of include/hob/hob.h. They are no MPI calls: the program makes them itself.
+#include <dlfcn.h>
+
 #include <cstring>
 
 #include "mpi/heat/heating.hpp"
@@ -24,6 +26,20 @@ HOB_EXPORT int HOB_Invalidate_target(int target, MPI_Win win) {
 }
 
 HOB_EXPORT int CLAMPI_Invalidate(MPI_Win win) __attribute__((alias("HOB_Invalidate")));
+
+/// The public code's window: the program may still be linked with that code, which then has a cache
+/// of its own to empty.
+struct ClampiWindow {
+  MPI_Win win;
+  void* cache;
+};
+
+HOB_EXPORT int CMPI_Win_invalidate(ClampiWindow window) {
+  HOB_Invalidate(window.win);
+  using Function = int (*)(ClampiWindow);
+  static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "CMPI_Win_invalidate"));
+  return next ? next(window) : MPI_SUCCESS;
+}
 
 HOB_EXPORT int HOB_Counter(const char* name, unsigned long long* value) {
   const int counter = find_counter(name);

@@ -181,20 +181,21 @@ void count(std::span<std::uint64_t> values) {
   for (const Queues& queues : all_queues()) report::add_values(kCounters, queues.stats, values);
 }
 
+std::vector<std::string> verdicts(const report::Counters& sums) {
+  const double saved = static_cast<double>(sums["match_saved_ns"]) / ranks_summed();
+  if (saved < kWorthTelling) return {};
+  return {fmt::format(
+      "about {} saved on each rank: searches of long queues (estimated from costs measured in "
+      "this run)",
+      report::time_text(saved))};
+}
+
 std::vector<std::string> sentences(const report::Counters& sums) {
   if (sums["receives_in_prq"] + sums["messages_dequeued"] == 0) return {};
-  std::vector<std::string> lines;
-  const double saved = static_cast<double>(sums["match_saved_ns"]) / ranks_summed();
-  if (saved >= kWorthTelling)
-    lines.push_back(fmt::format(
-        "about {} saved on each rank: searches of long queues (estimated from costs measured in "
-        "this run)",
-        report::time_text(saved)));
-  lines.push_back(fmt::format("{} of {} receives waited in Hob's queue, {} messages matched there",
-                              report::count_text(sums["receives_in_prq"]),
-                              report::count_text(sums["receives"]),
-                              report::count_text(sums["messages_dequeued"])));
-  return lines;
+  return {fmt::format("{} of {} receives waited in Hob's queue, {} messages matched there",
+                      report::count_text(sums["receives_in_prq"]),
+                      report::count_text(sums["receives"]),
+                      report::count_text(sums["messages_dequeued"]))};
 }
 
 }  // namespace
@@ -215,6 +216,7 @@ void register_queues_report() {
                    .count = count,
                    .name = "queues",
                    .section = section,
+                   .verdicts = verdicts,
                    .sentences = sentences});
 }
 

@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/pmpi/state.hpp"
 #include "mpi/report/registry.hpp"
 
 namespace hob::mpi {
@@ -28,6 +31,20 @@ std::vector<std::string> command_line() {
   return words;
 }
 
+std::string allowed_cpus() {
+  std::ifstream file("/proc/self/status");
+  constexpr std::string_view key = "Cpus_allowed_list:";
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return line.substr(line.find_first_not_of(" \t", key.size()));
+  return {};
+}
+
+std::string job_number() {
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "JOB_ID"})
+    if (const char* value = std::getenv(name)) return value;
+  return {};
+}
+
 }  // namespace
 
 report::Counters named(const std::vector<std::uint64_t>& values) {
@@ -44,6 +61,7 @@ report::RankFacts rank_facts(const std::vector<std::uint64_t>& values, bool sect
   facts.rank = process.rank;
   facts.host = process.host;
   facts.memory_bytes = resident_bytes();
+  facts.cpus = allowed_cpus();
   facts.counters = named(values);
   for (const ReportPart& part : report_parts()) {
     if (!sections || !part.section) continue;
@@ -60,6 +78,8 @@ report::RunFacts run_facts(int nodes) {
   facts.version = HOB_VERSION;
   facts.abi = HOB_FAMILY;
   facts.mpi = process.mpi_version;
+  facts.job = job_number();
+  facts.many_threads = many_threads;
   facts.command = command_line();
   facts.ranks = process.size;
   facts.nodes = nodes;

@@ -25,7 +25,9 @@ struct ReportPart {
   const char* name = nullptr;
   nlohmann::ordered_json (*section)() = nullptr;
 
-  /// Sentences for the summary from the sums over all ranks.
+  /// Sentences for the summary from the sums over all ranks: what was gained or is wrong, which
+  /// come before those of all parts, and the others.
+  std::vector<std::string> (*verdicts)(const report::Counters& sums) = nullptr;
   std::vector<std::string> (*sentences)(const report::Counters& sums) = nullptr;
 };
 

@@ -70,9 +70,10 @@ std::vector<std::string> distinct_lines(const std::vector<std::string>& texts) {
 
 std::vector<std::string> sentences(const report::Counters& sums) {
   std::vector<std::string> all;
-  for (const ReportPart& part : report_parts())
-    if (part.sentences)
-      for (std::string& sentence : part.sentences(sums)) all.push_back(std::move(sentence));
+  for (const auto sort : {&ReportPart::verdicts, &ReportPart::sentences})
+    for (const ReportPart& part : report_parts())
+      if (part.*sort)
+        for (std::string& sentence : (part.*sort)(sums)) all.push_back(std::move(sentence));
   return all;
 }
 

@@ -27,6 +27,10 @@ std::optional<std::string> cache_word(MPI_Info info) {
   for (auto key : {"CLAMPI_MODE", "clampi_mode"}) {
     auto word = info_value(info, key);
     if (!word) continue;
+    // Its header's constants, as numbers.
+    if (*word == "1") return "strict";
+    if (*word == "2") return "always";
+    if (*word == "3") return "user";
     std::string lower;
     for (char c : *word) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (lower.find("transparent") != std::string::npos) return "strict";

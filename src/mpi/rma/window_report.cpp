@@ -280,9 +280,25 @@ std::vector<std::string> late_sentences(const report::Counters& sums) {
   if (context().settings.ghosts != 0 || late < std::max(kWorthTelling, kWorthAdvising * lived))
     return {};
   return {fmt::format(
-      "about {} on each rank was waiting for targets that computed, or held a lock: ghosts may "
-      "serve them (--ghosts 1)",
+      "about {} on each rank was waiting for targets that computed, held a lock, or had no core: "
+      "ghosts may serve them (--ghosts 1)",
       report::time_text(late))};
+}
+
+std::vector<std::string> verdicts(const report::Counters& sums) {
+  std::vector<std::string> lines;
+  if (sums["verify_failures"] != 0)
+    lines.push_back(fmt::format(
+        "verify FAILED: {} of {} hits that were compared differed from their targets' memory: "
+        "results of this run may be wrong",
+        report::count_text(sums["verify_failures"]), report::count_text(sums["verified"])));
+  const double saved = static_cast<double>(sums["saved_ns"]) / ranks_summed();
+  if (saved >= kWorthTelling)
+    lines.push_back(fmt::format(
+        "about {} saved on each rank: waits for gets that were served from the cache (estimated "
+        "from waits measured in this run)",
+        report::time_text(saved)));
+  return lines;
 }
 
 std::vector<std::string> sentences(const report::Counters& sums) {
@@ -296,12 +312,6 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   const auto percent = [&](std::uint64_t part) {
     return 100.0 * static_cast<double>(part) / static_cast<double>(gets);
   };
-  const double saved = static_cast<double>(sums["saved_ns"]) / ranks_summed();
-  if (saved >= kWorthTelling)
-    lines.push_back(fmt::format(
-        "about {} saved on each rank: waits for gets that were served from the cache (estimated "
-        "from waits measured in this run)",
-        report::time_text(saved)));
   lines.push_back(
       fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
                   number("gets"), percent(sums["hits_full"] + sums["hits_pending"]),
@@ -323,9 +333,8 @@ std::vector<std::string> sentences(const report::Counters& sums) {
     lines.push_back(
         fmt::format("{} gets left alone: copies were dropped before they were asked for again",
                     number("short_lived")));
-  if (sums["verified"] != 0)
-    lines.push_back(fmt::format("verify: {} hits compared, {} differed", number("verified"),
-                                number("verify_failures")));
+  if (sums["verified"] != 0 && sums["verify_failures"] == 0)
+    lines.push_back(fmt::format("verify: {} hits compared, none differed", number("verified")));
   return lines;
 }
 
@@ -371,6 +380,7 @@ void register_window_report() {
                    .count = count_windows,
                    .name = "windows",
                    .section = section,
+                   .verdicts = verdicts,
                    .sentences = sentences});
   add_report_part({.counters = kProcessCounterInfos, .count = count_process});
 }

@@ -27,6 +27,15 @@ TEST(Advice, SaysWhyGhostsDidNothing) {
   EXPECT_TRUE(says(only(use), "no window"));
 }
 
+TEST(Advice, NamesTheGhosts) {
+  GhostUse use{1, 0, 0, {{0, 0, second}}, "n7"};
+  EXPECT_TRUE(only(use).starts_with("The ghosts did nothing"));
+  use.nodes = 2;
+  EXPECT_TRUE(only(use).starts_with("The ghosts on n7 did nothing"));
+  use.nodes = 100;
+  EXPECT_FALSE(says(only(use), "n7"));
+}
+
 TEST(Advice, TellsTooFewFromTooMany) {
   EXPECT_TRUE(says(only({2, 1, 0, {{9, second * 9 / 10, second}}}), "one more ghost"));
   EXPECT_TRUE(

@@ -1,5 +1,7 @@
 """Other people's programs, plainly and with Hob: the same answers, and how much faster."""
 
+from __future__ import annotations
+
 import fnmatch
 import json
 import os

@@ -1,9 +1,10 @@
-"""The pictures of a report, as SVG text. Without matplotlib there are none, and the page says so."""
+"""The pictures of a report, as SVG text. Without matplotlib there are the bars alone (plain.py)."""
 
 import functools
 import io
 import math
 
+from hob.report import plain
 from hob.report.data import ACCESS_TYPES, access_counts
 from hob.report.words import number, size
 
@@ -39,14 +40,78 @@ def available():
     return matplotlib is not None
 
 
-def _picture(draw):
-    """A function that draws, and that gives no picture where there is no matplotlib."""
+def _picture(instead=None):
+    """Of a function that draws: what draws `instead` where there is no matplotlib (None: nothing)."""
 
-    @functools.wraps(draw)
-    def wrapped(*arguments, **options):
-        return draw(*arguments, **options) if available() else None
+    def decorate(draw):
+        @functools.wraps(draw)
+        def wrapped(*arguments, **options):
+            if available():
+                return draw(*arguments, **options)
+            return instead(*arguments, **options) if instead else None
 
-    return wrapped
+        return wrapped
+
+    return decorate
+
+
+def _per_cent(value):
+    return f"{number(100 * value)}%"
+
+
+def _grouped_counts(bars):
+    """[(label, counts)] of those that have gets, as many neighbouring ranks in one bar as it takes."""
+    counts = [(label, access_counts(counters)) for label, counters in bars]
+    counts = [(label, row) for label, row in counts if sum(row)]
+    if len(counts) > MOST_BARS:
+        step = math.ceil(len(counts) / MOST_BARS)
+        groups = [counts[i : i + step] for i in range(0, len(counts), step)]
+        counts = [
+            (group[0][0], [sum(column) for column in zip(*(row for _, row in group))])
+            for group in groups
+        ]
+    return counts
+
+
+def _plain_access_types(bars, _name):
+    counts = _grouped_counts(bars)
+    if not counts:
+        return None
+    rows = [[count / sum(row) for count in row] for _, row in counts]
+    names = [kind for kind, _, _ in ACCESS_TYPES]
+    labels = [label for label, _ in counts]
+    return plain.stacked(labels, rows, COLOURS, "rank", "gets", _per_cent, names, top=1)
+
+
+def _plain_histogram(counts, _name, x, y, unit="", colour=BLUE, log=False):
+    if not sum(counts):
+        return None
+    first = next(k for k, count in enumerate(counts) if count)
+    shown = range(first, len(counts))
+    labels = [_class_label(k, unit) for k in shown]
+    if log:  # the height is the logarithm, its names are not
+        rows = [[math.log10(counts[k]) + 1 if counts[k] else 0] for k in shown]
+        return plain.stacked(
+            labels, rows, [colour], x, y, lambda v: _short(10 ** (v - 1)) if v else "0"
+        )
+    return plain.stacked(labels, [[counts[k]] for k in shown], [colour], x, y, _short)
+
+
+def _plain_cumulative(counts, _name, x, unit="B"):
+    total = sum(counts)
+    if not total:
+        return None
+    first = next(k for k, count in enumerate(counts) if count)
+    shown = range(first, len(counts))
+    labels = [_class_label(k, unit) for k in shown]
+    return plain.stacked(labels, [[counts[k] / total] for k in shown], [BLUE], x, "gets", _per_cent)
+
+
+def _plain_bars(rows, _name, x, y):
+    if not any(value for _, value in rows):
+        return None
+    labels, values = [label for label, _ in rows], [[value] for _, value in rows]
+    return plain.stacked(labels, values, [BLUE], x, y, _short)
 
 
 def _figure(width=4.4, height=2.5):
@@ -92,20 +157,12 @@ def _labels(axes, x, y):
     axes.set_ylabel(y, fontsize=FONT, color=INK)
 
 
-@_picture
+@_picture(_plain_access_types)
 def access_types(bars, name):
     """Stacked shares of access types (paper: Figs. 13, 16, 18). bars: [(label, counters)]."""
-    counts = [(label, access_counts(counters)) for label, counters in bars]
-    counts = [(label, row) for label, row in counts if sum(row)]
+    counts = _grouped_counts(bars)
     if not counts:
         return None
-    if len(counts) > MOST_BARS:  # as many neighbouring ranks in one bar as it takes
-        step = math.ceil(len(counts) / MOST_BARS)
-        groups = [counts[i : i + step] for i in range(0, len(counts), step)]
-        counts = [
-            (group[0][0], [sum(column) for column in zip(*(row for _, row in group))])
-            for group in groups
-        ]
     figure, axes = _figure()
     bottom = [0.0] * len(counts)
     for kind, colour in zip(range(len(ACCESS_TYPES)), COLOURS):
@@ -151,7 +208,7 @@ def _name_classes(axes, first, count, unit):
     _name_bars(axes, [_class_label(k, unit) for k in range(first, count)], first)
 
 
-@_picture
+@_picture(_plain_histogram)
 def histogram(counts, name, x, y, unit="", colour=BLUE, log=False):
     """A log2 histogram as bars (paper: Figs. 2 and 3, matching: Fig. 1)."""
     if not sum(counts):
@@ -178,7 +235,7 @@ def _short(value, _position=None):
     return number(value)
 
 
-@_picture
+@_picture(_plain_cumulative)
 def cumulative(counts, name, x, unit="B"):
     """The share of gets up to a size (paper: Fig. 3)."""
     total = sum(counts)
@@ -211,7 +268,7 @@ def cumulative(counts, name, x, unit="B"):
     return _svg(figure, name)
 
 
-@_picture
+@_picture()
 def occupancy(points, adaptations, name):
     """Storage and index in use over the gets (paper: Fig. 10), adaptations as lines."""
     if len(points) < 2:
@@ -260,7 +317,7 @@ def occupancy(points, adaptations, name):
     return _svg(figure, name)
 
 
-@_picture
+@_picture(_plain_bars)
 def bars(rows, name, x, y):
     """Plain bars: [(label, value)]."""
     if not any(value for _, value in rows):
@@ -274,7 +331,7 @@ def bars(rows, name, x, y):
     return _svg(figure, name)
 
 
-@_picture
+@_picture()
 def timeline(rows, name):
     """How busy each ghost was when. rows: [(label, seconds per interval, [busy share, ...])]."""
     rows = [row for row in rows if any(row[2])]

@@ -197,6 +197,29 @@ class Run:
         """What a rank waited for targets that did not attend to its operations."""
         return self.cache.get("late_ns", 0) * 1e-9 / max(len(self.ranks), 1)
 
+    def full_hosts(self):
+        """{host: (ranks, processors)} of hosts that have no processor more than they have ranks; None
+        where the run does not say which processors its ranks may use."""
+        hosts = {}
+        for rank in self.ranks:
+            if "cpus" not in rank:
+                return None
+            ranks, cpus = hosts.setdefault(rank.get("host", ""), ([], set()))
+            ranks.append(rank)
+            cpus |= processors(rank["cpus"])
+        return {
+            host: (len(ranks), len(cpus))
+            for host, (ranks, cpus) in hosts.items()
+            if len(cpus) <= len(ranks)
+        }
+
+    @property
+    def taken_over(self):
+        """Receives that waited in Hob's queues, and messages that it matched."""
+        return sum(
+            queue.counters.get(name, 0) for queue in self.queues for name in ("in_prq", "dequeued")
+        )
+
     @property
     def hits(self):
         return sum(
@@ -255,6 +278,15 @@ def load(path):
     if not isinstance(document, dict) or "hob" not in document:
         raise HobError(f"{path} was not written by Hob (HOB_JSON, or hob run --json)")
     return Run(document)
+
+
+def processors(text):
+    """{0, 1, 2, 3, 8} of "0-3,8"."""
+    found = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
 
 
 def mean_of_log2(counts):

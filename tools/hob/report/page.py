@@ -4,7 +4,7 @@ from html import escape
 
 from hob.report import charts
 from hob.report.data import ACCESS_TYPES, access_counts, add_counters, spread
-from hob.report.words import brief, findings, quantity, seconds, share, size
+from hob.report.words import brief, findings, quantity, seconds, share, size, verdict
 
 MOST_WINDOWS = 6  # with pictures of their own
 MOST_ROWS = 256  # of a table of counters
@@ -13,7 +13,7 @@ TIMES = {"_ns": 1e-9, "_us": 1e-6, "_ms": 1e-3}
 
 STYLE = """
 :root { color-scheme: light; --ink: #1f2933; --soft: #5b6775; --line: #d5dbe3; --paper: #fff;
-  --shade: #f5f7f9; --accent: #1a7f5a; }
+  --shade: #f5f7f9; --accent: #1a7f5a; --warn: #b7791f; --bad: #b3261e; --bad-paper: #fdecea; }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--shade); color: var(--ink);
   font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
@@ -26,6 +26,7 @@ h4 { font-size: 14.5px; margin: 18px 0 6px; }
 p, li { overflow-wrap: anywhere; }
 p { margin: 6px 0; max-width: 76ch; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .92em; }
+.bad { color: var(--bad); }
 .soft, figcaption { color: var(--soft); font-size: 13.5px; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px; }
 .tile { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; }
@@ -33,6 +34,11 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-siz
 .card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
   padding: 14px 18px; margin: 14px 0; }
 .card > h3:first-child { margin-top: 4px; }
+.verdict { border-left: 6px solid var(--soft); font-size: 16px; }
+.verdict.gained { border-left-color: var(--accent); }
+.verdict.perhaps, .verdict.cut { border-left-color: var(--warn); }
+.verdict.failed { border-color: var(--bad); border-left-color: var(--bad); background: var(--bad-paper);
+  color: var(--bad); font-weight: 650; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 14px; }
 figure { margin: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
   padding: 12px 14px; }
@@ -56,6 +62,12 @@ summary { cursor: pointer; font-weight: 600; padding: 4px 0; }
     white-space: normal; text-align: right; }
   td::before { content: attr(data-name); color: var(--soft); white-space: nowrap; }
   td:first-child { font-weight: 600; } td:empty { display: none; }
+}
+@media (prefers-color-scheme: dark) {
+  :root { color-scheme: dark; --ink: #e6eaef; --soft: #a3adba; --line: #3a434e; --paper: #1d232b;
+    --shade: #14191f; --accent: #4fb98d; --warn: #e0a84a; --bad: #ff8f87; --bad-paper: #3a1d1c; }
+  /* Pictures are drawn on light paper. */
+  figure { background: #f5f7f9; } figcaption { color: #5b6775; } figcaption b { color: #1f2933; }
 }
 @media print { body { background: #fff; } figure, .card { break-inside: avoid; } }
 """
@@ -83,6 +95,10 @@ def html_table(head, rows, text_columns=(0,)):
 def _figure(picture, title, caption):
     if not picture:
         return ""
+    if 'role="img"' not in picture:
+        picture = picture.replace(
+            "<svg", f'<svg role="img" aria-label="{escape(f"{title}. {caption}")}"', 1
+        )
     return (
         f"<figure><figcaption><b>{escape(title)}</b>{escape(caption)}</figcaption>\n"
         f"{picture}</figure>"
@@ -123,11 +139,22 @@ def _tiles(run):
     return '<div class="tiles">' + "".join(tiles) + "</div>"
 
 
+def _verdict(run):
+    kind, sentence = verdict(run)
+    return f'<div class="card verdict {kind}" role="status">{escape(sentence)}</div>'
+
+
 def _summary(run):
-    lines = [f"<p>{escape(line)}</p>" for line in findings(run)]
-    if run.notes:
+    lines = [f"<p>{escape(line)}</p>" for line in findings(run)[1:]]
+    stale = [note for note in run.notes if note.startswith("verify:")]
+    if stale:
+        lines.append('<p class="bad"><b>Cached bytes that differed</b></p><ul>')
+        lines += [f"<li>{escape(note)}</li>" for note in stale]
+        lines.append("</ul>")
+    aside = [note for note in run.notes if note not in stale]
+    if aside:
         lines.append("<p><b>Where Hob stepped aside, and why</b></p><ul>")
-        lines += [f"<li>{escape(note)}</li>" for note in run.notes]
+        lines += [f"<li>{escape(note)}</li>" for note in aside]
         lines.append("</ul>")
     return '<div class="card">' + "\n".join(lines) + "</div>"
 
@@ -312,7 +339,8 @@ def _ghosts(run):
     nodes = len({ghost.node for ghost in run.ghosts})
 
     def label(ghost):
-        return f"{ghost.node}.{ghost.number}" if nodes > 1 else str(ghost.number)
+        where = ghost.host or ghost.node
+        return f"{where}.{ghost.number}" if nodes > 1 else str(ghost.number)
 
     def of(name):
         return [(label(ghost), ghost.counters.get(name, 0)) for ghost in run.ghosts]
@@ -436,6 +464,7 @@ def _counters(run):
 def content(run):
     """What there is to say about a run, below a heading."""
     parts = [
+        _verdict(run),
         _tiles(run),
         "<h2>In plain words</h2>",
         _summary(run),
@@ -446,9 +475,9 @@ def content(run):
     ]
     if not charts.available():
         parts.insert(
-            1,
-            '<div class="card"><b>No pictures:</b> matplotlib is not installed '
-            "(pip install matplotlib). Every number is in the tables below.</div>",
+            2,
+            '<p class="soft">Pictures of occupancy and of when ghosts were busy need matplotlib '
+            "(pip install matplotlib). Every number is in the tables below.</p>",
         )
     return "\n".join(part for part in parts if part)
 
@@ -467,7 +496,21 @@ def document(title, body):
 def page(run):
     """The page about one run."""
     start = str(run.program.get("start", "")).replace("T", " ").replace("Z", " UTC")
-    facts = [f"Hob {run.hob.get('version', '')}".strip(), run.mpi, start]
+    hosts = list(dict.fromkeys(rank.get("host", "") for rank in run.ranks if rank.get("host")))
+    threads = str(run.program.get("threads", ""))
+    changed = run.changed_settings()
+    facts = [
+        f"Hob {run.hob.get('version', '')}".strip(),
+        run.mpi,
+        start,
+        f"job {run.program['job']}" if run.program.get("job") else "",
+        ", ".join(hosts[:3]) + (f" and {len(hosts) - 3} more hosts" if len(hosts) > 3 else ""),
+        f"threads: {threads}" if threads else "",
+        ", ".join(f"{key}={value}" for key, value, _ in changed[:4])
+        + (f" and {len(changed) - 4} more settings" if len(changed) > 4 else "")
+        if changed
+        else "default settings",
+    ]
     program, *words = run.command.split(" ")
     if program.startswith("/"):
         program = program.rpartition("/")[-1]

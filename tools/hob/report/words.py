@@ -6,6 +6,10 @@ from hob.report.data import mean_of_log2, spread
 
 # Share of the time that waiting for computing targets takes before ghosts are advised.
 WORTH_ADVISING = 0.02
+# Seconds on each rank: less is no gain to speak of.
+WORTH_TELLING = 1e-3
+# Share of the gets that hits must reach to be spoken of where nothing was gained.
+WORTH_SAYING = 0.05
 
 
 def number(value):
@@ -77,12 +81,6 @@ def cache_findings(run):
     if not gets:
         return ["The program's windows saw no remote gets, so there was nothing to cache."]
     out = []
-    if run.saved_seconds >= 1e-3:
-        out.append(
-            f"About {seconds(run.saved_seconds)} of waiting was saved on each rank by gets that the "
-            f"cache answered (estimated from waits measured in this run, which took "
-            f"{seconds(run.seconds)})."
-        )
     out += [
         f"Of {quantity(gets)} remote gets, {quantity(run.hits)} ({share(run.hits, gets)}) "
         f"were answered by the cache; {size(counters.get('bytes_from_cache', 0))} did not cross "
@@ -131,11 +129,6 @@ def cache_findings(run):
 def matching_findings(run):
     """Sentences about the queues."""
     out = []
-    if run.match_saved_seconds >= 1e-3:
-        out.append(
-            f"About {seconds(run.match_saved_seconds)} of searching long queues was saved on each rank "
-            "(estimated from costs measured in this run)."
-        )
     for queue in run.queues:
         posted, arrived = queue.histogram("prq_depth"), queue.histogram("umq_depth")
         if not sum(posted) + sum(arrived):
@@ -162,8 +155,8 @@ def ghost_findings(run):
         if run.late_seconds < max(1e-3, WORTH_ADVISING * (run.seconds or 0)):
             return []
         return [
-            f"About {seconds(run.late_seconds)} on each rank was waiting for targets that computed, or "
-            "held a lock: ghosts may serve them (hob run --ghosts 1)."
+            f"About {seconds(run.late_seconds)} on each rank was waiting for targets that computed, "
+            "held a lock, or had no core: ghosts may serve them (hob run --ghosts 1)."
         ]
     total = {
         name: sum(origin.get(name, 0) for origin in run.origins)
@@ -182,9 +175,75 @@ def ghost_findings(run):
     return out
 
 
+def stale_sentence(run):
+    """What verify found, or None."""
+    stale = run.cache.get("verify_failures", 0)
+    if not stale:
+        return None
+    return (
+        f"{quantity(stale)} of {quantity(run.cache.get('verified', 0))} cached gets that were "
+        "compared differed from their targets' memory. Results of this run may be wrong."
+    )
+
+
+def _nothing(run):
+    """Why there was nothing to gain, in one sentence."""
+    gets = run.cache.get("gets", 0)
+    alone = run.cache.get("bypassed", 0) + run.cache.get("uncacheable", 0)
+    if any(note.startswith("Receives were left") for note in run.notes) and not gets:
+        return "It has no remote gets, and receives were left to the MPI library (see the notes)."
+    if not gets and not any(queue.counters.get("receives", 0) for queue in run.queues):
+        return "The program made no remote gets and received no messages that Hob counts."
+    if gets and alone >= 0.95 * gets:
+        return "Its gets go where fetching is as cheap as a copy out of a cache."
+    if run.hits >= WORTH_SAYING * gets > 0:
+        return (
+            "Its hits saved less than can be told: they were few, or fetching was as cheap, or no "
+            "wait for a get was measured."
+        )
+    if gets:
+        return "Few of its gets could be answered by a cache, and its queues stayed short."
+    return "It has no remote gets, and its queues stayed short."
+
+
+def verdict(run):
+    """(kind, sentence): what comes first in everything that is said of a run. Kinds: failed (stale
+    bytes), cut (it had not ended), gained, perhaps (there is something to try), nothing."""
+    stale = stale_sentence(run)
+    if stale:
+        return "failed", f"FAILED: {stale}"
+    if not run.ranks:
+        return "cut", "No rank wrote its counters: the program did not reach MPI_Finalize."
+    gains = []
+    if run.saved_seconds >= WORTH_TELLING:
+        gains.append(f"{seconds(run.saved_seconds)} of waiting, by gets that the cache answered,")
+    if run.match_saved_seconds >= WORTH_TELLING:
+        gains.append(f"{seconds(run.match_saved_seconds)} of searching long queues")
+    if gains:
+        what = " and ".join(gains).rstrip(",")
+        return "gained", (
+            f"Hob saved each rank about {what}; the run took {seconds(run.seconds)}. "
+            "These are estimates, from costs measured in this run."
+        )
+    done = sum(origin.get("redirected", 0) for origin in run.origins)
+    if done:
+        return "perhaps", (
+            f"Ghosts did {quantity(done)} operations for ranks that may have computed meanwhile. "
+            "What that saved cannot be told from one run: compare with a run without ghosts "
+            "(hob advise --measure)."
+        )
+    if run.late_seconds >= max(WORTH_TELLING, WORTH_ADVISING * (run.seconds or 0)):
+        return "perhaps", (
+            f"Nothing gained yet. Each rank waited about {seconds(run.late_seconds)} of "
+            f"{seconds(run.seconds)} for targets that did not attend: a ghost may serve them "
+            "(hob run --ghosts 1)."
+        )
+    return "nothing", f"Nothing for Hob to do here. {_nothing(run)}"
+
+
 def findings(run):
     """What this run showed, most important first."""
-    out = []
+    out = [verdict(run)[1]]
     out.append(
         f"{run.rank_count} {'rank' if run.rank_count == 1 else 'ranks'}"
         + (f" on {run.program['nodes']} nodes" if run.program.get("nodes", 1) > 1 else "")
@@ -192,7 +251,6 @@ def findings(run):
         + (f" with {run.mpi}." if run.mpi else ".")
     )
     if not run.ranks:
-        out.append("No rank wrote its counters: the program did not reach MPI_Finalize.")
         return out
     if not run.complete:
         out.append(

@@ -24,7 +24,7 @@ class Hob(CMakePackage):
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
-    depends_on("python@3.11:", type=("build", "run"))
+    depends_on("python@3.9:", type=("build", "run"))
     depends_on("py-matplotlib", type="run")
     depends_on("mpi")
     depends_on("fmt@9:")

@@ -227,6 +227,7 @@ class CachedGets final : private RequestOwner {
   void finish_fetch(PendingGet& pending);
   void finish_refetch(PendingGet& pending);
   void finish_verify(const PendingGet& pending);
+  bool waited_alone(const TargetState& t, std::uint32_t last) const;
   void learn(TargetState& t, std::uint64_t waited);
   void measure(TargetState& t, std::uint64_t flush_ticks);
   void measure_trip(const TargetState& t, std::uint64_t flush_ticks);

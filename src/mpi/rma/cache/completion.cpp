@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
+#include "mpi/rma/cache/stale_bytes.hpp"
 
 namespace hob::mpi {
 
@@ -101,14 +102,25 @@ void CachedGets::finish_verify(const PendingGet& pending) {
   if (std::memcmp(fetched, fetched + pending.bytes, pending.bytes) == 0) return;
   ++stats_.verify_failures;
   if (!verifier_.room()) return;
-  verifier_.add_failure(
-      fmt::format("verify: rank {} served {} stale bytes of window {}, rank {}, displacement {}",
-                  window_.rank, pending.bytes, window_.id, pending.rank, pending.displacement));
+  const std::string sentence =
+      fmt::format("rank {} served {} stale bytes of window {}, rank {}, displacement {}",
+                  window_.rank, pending.bytes, window_.id, pending.rank, pending.displacement);
+  verifier_.add_failure("verify: " + sentence);
+  tell_stale_bytes(sentence);
+}
+
+/// Whether a wait for the gets to a target up to the one numbered `last`, which ends now, was for
+/// these alone: no other thread waits for them too, or has issued more since.
+bool CachedGets::waited_alone(const TargetState& t, std::uint32_t last) const {
+  if (!many_threads || t.pending.empty()) return true;
+  const std::uint32_t youngest = under_way_[t.pending.back()].birth;
+  return t.completing == 0 && completing_all_ == 0 &&
+         static_cast<std::int32_t>(youngest - last) <= 0;
 }
 
 /// The gets under way to a target took `waited` to arrive, after the program began to wait.
 void CachedGets::learn(TargetState& t, std::uint64_t waited) {
-  if (many_threads || t.pending.empty()) return;
+  if (t.pending.empty()) return;
   if (t.profile.sampling() && t.pending.size() == 1 &&
       under_way_[t.pending[0]].purpose == Purpose::fetch)
     measure(t, waited);
@@ -222,24 +234,26 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   };
   if (rank >= 0) {
     TargetState& t = target(rank);
-    if (HOB_UNLIKELY(token.started != 0)) learn(t, last_mpi_ - token.started);
     --t.completing;
+    if (HOB_UNLIKELY(token.started != 0) && waited_alone(t, token.last_get))
+      learn(t, last_mpi_ - token.started);
     settle(t);
   } else {
     --completing_all_;
-    if (token.started != 0 && !many_threads) {
-      bool small = false, large = false;
+    if (token.started != 0) {
+      bool small = false, large = false, alone = true;
       int awaited = 0;
       TargetState* last = nullptr;
       targets_.each([&](TargetState& t) {
         if (t.pending.empty()) return;
+        alone = alone && waited_alone(t, token.last_get);
         ++awaited;
         last = &t;
         (makes_small_trip(t) ? small : large) = true;
       });
-      if (awaited == 1)
+      if (alone && awaited == 1)
         learn(*last, last_mpi_ - token.started);
-      else if (small && !large)
+      else if (alone && small && !large)
         savings_.trip(last_mpi_ - token.started);
     }
     targets_.each(settle);
@@ -251,7 +265,8 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
 
 void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited) {
   const std::lock_guard guard(lock_);
-  if (rank >= 0 && waited != 0) learn(target(rank), waited);
+  if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
+    learn(target(rank), waited);
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);
     t.gets = 0;

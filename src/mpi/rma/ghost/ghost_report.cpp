@@ -87,6 +87,7 @@ ordered_json own_json() {
 
 void note_advice(const GhostWorld& world) {
   ghost::GhostUse use;
+  use.host = context().host;
   {
     const GhostHold hold;
     use.nodes = static_cast<unsigned>(world.ghosts.size());

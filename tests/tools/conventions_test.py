@@ -1,0 +1,176 @@
+"""What people expect of any command: its version, help, manual pages, completion; Python 3.9; two runs
+compared; the doctor."""
+
+import ast
+import json
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import sample
+from support import BIN, ROOT, hob, run, write_json
+
+from hob import __version__, cli, compare, doctor, manual
+from hob.report.data import Run
+
+PYTHON = [*(ROOT / "tools").rglob("*.py"), *(ROOT / "packaging" / "pip").rglob("*.py")]
+
+
+class Words(unittest.TestCase):
+    def test_version_is_one_everywhere(self):
+        for word in ("--version", "-V"):
+            self.assertEqual(hob(word), (0, f"hob {__version__}\n", ""))
+        self.assertIn(f'\nversion = "{__version__}"', (ROOT / "pyproject.toml").read_text())
+        project = f"project(hob VERSION {__version__} "
+        self.assertIn(project, (ROOT / "CMakeLists.txt").read_text())
+
+    def test_help_of_a_command(self):
+        for name in ("run", "advise", "compare", "exec"):
+            status, out, err = hob("help", name)
+            self.assertEqual(status, 0, err)
+            self.assertIn("sage: ", out)
+            self.assertIn(f"hob {name}", out)
+        status, _, err = hob("help", "advice")
+        self.assertEqual(status, 2)
+        self.assertIn("did you mean 'advise'?", err)
+
+    def test_exit_statuses_are_where_people_look(self):
+        page = (ROOT / "docs" / "troubleshooting.md").read_text()
+        for code, _ in cli.STATUSES:
+            self.assertIn(code, cli.statuses())
+            self.assertIn(f"| {code} |", page)
+
+
+class Manual(unittest.TestCase):
+    def test_has_a_page_for_each_command(self):
+        pages = manual.pages()
+        self.assertEqual(set(pages), {"hob.1", *(f"hob-{name}.1" for name in cli.COMMANDS)})
+        self.assertIn("\\-\\-ghosts", pages["hob-run.1"])
+        self.assertIn("\\-\\-verify", pages["hob-exec.1"])
+        for name, text in pages.items():
+            self.assertIn(".SH EXIT STATUS", text, name)
+
+    @unittest.skipUnless(shutil.which("groff"), "no groff here")
+    def test_is_legal(self):
+        for name, text in manual.pages().items():
+            done = subprocess.run(
+                ["groff", "-man", "-ww", "-z", "-Tutf8"], input=text, capture_output=True, text=True
+            )
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+
+    def test_completion_of_bash(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            script = Path(scratch, "hob.bash")
+            script.write_text(manual._bash())
+            ask = (
+                f"source {script}; COMP_WORDS=(hob %s); COMP_CWORD=%d; _hob; echo ${{COMPREPLY[*]}}"
+            )
+            for words, at, wanted in (
+                ("ad", 1, "advise"),
+                ("help comp", 2, "compare completion"),
+                ("run --gh", 2, "--ghosts"),
+                ("exec --verif", 2, "--verify"),
+            ):
+                out = run(["bash", "-c", ask % (words, at)])[1].split()
+                for each in wanted.split():
+                    self.assertIn(each, out)
+
+    def test_other_shells(self):
+        for shell, part in (("zsh", "#compdef hob"), ("fish", "-l ghosts")):
+            status, out, err = hob("completion", shell)
+            self.assertEqual(status, 0, err)
+            self.assertIn(part, out)
+
+
+class Python(unittest.TestCase):
+    def test_3_9_is_enough(self):
+        """By syntax, and by annotations that a class evaluates."""
+        for path in PYTHON:
+            text = path.read_text()
+            tree = ast.parse(text, str(path), feature_version=(3, 9))
+            names = {
+                alias.name
+                for node in ast.walk(tree)
+                if isinstance(node, (ast.Import, ast.ImportFrom))
+                for alias in node.names
+            }
+            annotations = [
+                node.annotation
+                for node in ast.walk(tree)
+                if isinstance(node, (ast.AnnAssign, ast.arg)) and node.annotation
+            ]
+            unions = [a for one in annotations for a in ast.walk(one) if isinstance(a, ast.BinOp)]
+            self.assertTrue(not unions or "annotations" in names, path)
+            self.assertFalse(names & {"tomllib", "pairwise", "UTC", "StrEnum"}, path)
+            self.assertFalse(re.search(r"zip\(.*strict=|slots=True", text), path)
+
+    def test_an_older_one_runs_it(self):
+        python = shutil.which("python3.9") or shutil.which("python3.10")
+        if not python or run([python, "--version"])[0] != 0:
+            self.skipTest("no older Python here")
+        code, _, err = run([python, "-I", ROOT / "tools" / "hob" / "__main__.py", "--version"])
+        self.assertEqual(code, 0, err)
+
+
+class Compare(unittest.TestCase):
+    def test_shows_what_differs(self):
+        first, second = sample.report(ghosts=0), sample.report(ghosts=0)
+        second["program"]["seconds"] = 6.17
+        second["settings"]["cache_size"]["value"] = "8M"
+        for rank in second["ranks"]:
+            rank["counters"]["acquires"] = 34
+        rows = {row[0]: row[1:] for row in compare.rows(Run(first), Run(second))}
+        self.assertEqual(rows["run time"], ("12.3 s", "6.17 s", "0.50 x"))
+        self.assertEqual(rows["cache_size"][:2], ("4M", "8M"))
+        self.assertEqual(rows["acquires"], ("68", "136", "2.00 x"))
+        self.assertNotIn("messages_sent", rows)
+        with tempfile.TemporaryDirectory() as scratch:
+            files = [write_json(scratch, d, n) for d, n in ((first, "a"), (second, "b"))]
+            status, out, err = hob("compare", *files)
+        self.assertEqual(status, 0, err)
+        self.assertIn("0.50 x", out)
+
+
+class Doctor(unittest.TestCase):
+    def test_says_what_is_here(self):
+        status, out, err = hob("doctor", "--json", HOB_HOME="/opt/hob")
+        self.assertIn(status, (0, 1), err)
+        found = {one["what"]: one for group in json.loads(out).values() for one in group}
+        for what in ("kernel", "page tracking", "adapters", "pinning", "locked memory", "job"):
+            self.assertIn(what, found)
+        self.assertEqual(found["hob exec"]["value"], "works")
+        self.assertIn("unset it", found["HOB_HOME"]["change"])
+        self.assertEqual(status, 1)
+
+    def test_knows_which_kernels_track_pages(self):
+        self.assertIn("not there", doctor.kernel("5.14.0-362.el9")[1].value)
+        self.assertIn("cache_validate", doctor.kernel("6.8.0-31-generic")[1].value)
+
+    def test_knows_mpich_5s_incomplete_flush(self):
+        tcp = {"FI_PROVIDER": "tcp", "MPIR_CVAR_CH4_NETMOD": "ofi"}
+        self.assertTrue(doctor.incomplete_flush("MPICH 5.0.2", tcp))
+        self.assertFalse(doctor.incomplete_flush("MPICH 4.0.2", tcp))
+        self.assertFalse(doctor.incomplete_flush("MPICH 5.0.2", {}))
+        messages = {**tcp, "MPIR_CVAR_CH4_OFI_ENABLE_RMA": "0"}
+        self.assertFalse(doctor.incomplete_flush("MPICH 5.0.2", messages))
+
+    def test_knows_limits_that_jobs_run_into(self):
+        low = {resource.RLIMIT_NOFILE: 256}
+        found = doctor.limits(lambda which: (low.get(which, resource.RLIM_INFINITY), 0))
+        self.assertEqual([one.what for one in found if one.change], ["open files"])
+
+    def test_knows_the_library_of_a_program(self):
+        program = BIN / "mpich5" / "fds-proxy"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        out = hob("doctor", program, FI_PROVIDER="tcp", MPIR_CVAR_CH4_NETMOD="ofi")[1]
+        self.assertIn("MPICH 5", out)
+        self.assertIn("Change: MPI_Win_flush: MPIR_CVAR_CH4_OFI_ENABLE_RMA=0", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

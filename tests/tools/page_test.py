@@ -1,0 +1,126 @@
+"""The page of a run: its verdict first, what its header says, pictures for those without matplotlib."""
+
+import re
+import unittest
+from unittest import mock
+from xml.etree import ElementTree
+
+import sample
+from support import ROOT  # noqa: F401  the path of hob
+
+from hob.report import charts, plain
+from hob.report.page import page
+from hob.report.data import Run
+from hob.report.words import findings, verdict
+
+
+def run_of(**counters):
+    document = sample.report(ranks=2, windows=1, queues=False, ghosts=0)
+    for rank in document["ranks"]:
+        rank["windows"][0]["counters"] = counters
+    return Run(document)
+
+
+class Words(unittest.TestCase):
+    """Pages whose pictures do not matter: the quick ones."""
+
+    def setUp(self):
+        quick = mock.patch.object(charts, "available", lambda: False)
+        quick.start()
+        self.addCleanup(quick.stop)
+
+
+class Verdict(Words):
+    def test_is_one_for_every_run(self):
+        for want, counters in (
+            ("failed", {"gets": 9, "hits_full": 9, "verified": 9, "verify_failures": 4}),
+            ("gained", {"gets": 9000, "hits_full": 8000, "saved_ns": 5_000_000_000}),
+            ("perhaps", {"accumulates": 100, "late_ns": 5_000_000_000}),
+            ("nothing", {"gets": 1000, "bypassed": 1000}),
+            ("nothing", {"gets": 1000, "direct": 1000}),
+            ("nothing", {}),
+        ):
+            run = run_of(**counters)
+            kind, sentence = verdict(run)
+            self.assertEqual(kind, want, sentence)
+            self.assertEqual(findings(run)[0], sentence)
+            text = page(run)
+            body = text[text.index("</header>") :]
+            self.assertLess(body.index(f'class="card verdict {kind}"'), body.index("tile"))
+
+    def test_names_what_was_gained_before_what_might_be(self):
+        run = run_of(gets=9000, hits_full=8000, saved_ns=13_600_000_000, late_ns=98_600_000)
+        self.assertIn("saved each rank about 13.6 s", findings(run)[0])
+
+    def test_stale_bytes_are_not_beside_what_stepped_aside(self):
+        run = run_of(gets=9, verified=9, verify_failures=1)
+        run.notes = ["verify: rank 0 served 8 stale bytes", "window 0 runs in mode strict"]
+        text = page(run)
+        aside = text[text.index("Where Hob stepped aside") :]
+        self.assertNotIn("stale bytes", aside[: aside.index("</ul>")])
+
+
+class Header(Words):
+    def test_says_where_and_how(self):
+        document = sample.report(ranks=2)
+        document["program"].update(job="4711", threads="multiple")
+        text = page(Run(document))
+        header = text[text.index("<header>") : text.index("</header>")]
+        for part in ("job 4711", "node", "threads: multiple", "cache_size=4M", "MPICH 5.0.2"):
+            self.assertIn(part, header)
+
+    def test_ghosts_are_named_by_their_hosts(self):
+        document = sample.report(ranks=2, queues=False)
+        document["ranks"][1]["ghost"]["node"] = 1
+        document["ranks"][1]["host"] = "n2"
+        document["ranks"][1]["ghost"]["ghosts"] = document["ranks"][0]["ghost"]["ghosts"]
+        self.assertIn("n2.0", page(Run(document)))
+
+
+class Pictures(unittest.TestCase):
+    def pages(self):
+        with mock.patch.object(charts, "available", lambda: False):
+            return [
+                page(Run(sample.report())),
+                *(page(Run(each)) for each in [*sample.rich().values(), *sample.poor().values()]),
+            ]
+
+    def test_are_there_without_matplotlib(self):
+        texts = self.pages()
+        self.assertGreaterEqual(texts[0].count("<figure>"), 8)
+        for text in texts:
+            for svg in re.findall(r"<svg.*?</svg>", text, re.S):
+                root = ElementTree.fromstring(svg)
+                self.assertEqual(root.get("role"), "img")
+                self.assertTrue(root.get("aria-label"))
+                for each in root.iter("{http://www.w3.org/2000/svg}rect"):
+                    self.assertLessEqual(
+                        float(each.get("x")) + float(each.get("width")), plain.WIDTH
+                    )
+                    self.assertGreaterEqual(float(each.get("y")), 0)
+            self.assertNotIn("NaN", text)
+
+    def test_heights_are_the_values(self):
+        root = ElementTree.fromstring(
+            plain.stacked(
+                ["a", "b"], [[1, 1], [4, 0]], ["#111111", "#222222"], "x", "y", str, ("p", "q")
+            )
+        )
+        bars = [
+            e
+            for e in root.iter("{http://www.w3.org/2000/svg}rect")
+            if ":" not in (e.text or "") and e[0].text[0] in "ab"
+        ]
+        heights = [float(bar.get("height")) for bar in bars]
+        self.assertAlmostEqual(heights[2] / heights[0], 4, places=1)
+        self.assertEqual(heights[0], heights[1])
+
+    @unittest.skipUnless(charts.available(), "no matplotlib here")
+    def test_have_alternative_text(self):
+        text = page(Run(sample.report()))
+        self.assertEqual(text.count("<svg"), text.count('role="img" aria-label="'))
+        self.assertIn("prefers-color-scheme: dark", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

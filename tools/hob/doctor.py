@@ -1,0 +1,341 @@
+"""`hob doctor`: what a support engineer would look at first, and what to change."""
+
+import json
+import os
+import platform
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from hob import __version__
+from hob.report.words import quantity, size
+from hob.where import BIN, HobError, binary, mpis
+
+DESCRIPTION = """Prints what matters to Hob on this machine, and what should be changed: kernel, processors,
+memory, network adapters, page tracking, limits, batch system, MPI library and provider. With a program:
+also which MPI library that one uses. Run it on a compute node, in a job: login nodes differ."""
+
+EPILOG = """examples:
+  hob doctor
+  srun -n 1 hob doctor ./app
+  hob doctor --json >node.json
+
+Exit status: 0, or 1 where something should be changed."""
+
+# A locked-memory limit from which adapters that register memory work, bytes.
+ENOUGH_LOCKED = 64 << 20
+# Files that a rank may have open: a socket for each of many peers, and shared memory.
+ENOUGH_FILES = 1024
+# Page tracking (PAGEMAP_SCAN) and with it `cache_validate` of a rank's own stores.
+TRACKING_KERNEL = (6, 7)
+
+
+@dataclass
+class Finding:
+    """One line: what was looked at, what it is, and what to do (None: fine)."""
+
+    what: str
+    value: str
+    change: str = None
+
+
+def add_arguments(parser):
+    parser.add_argument("program", nargs="?", metavar="PROGRAM", help="an MPI program")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _read(path):
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def kernel(release=None):
+    """The kernel, and whether it can tell which pages a process wrote."""
+    release = release or platform.release()
+    version = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
+    if version >= TRACKING_KERNEL:
+        return [
+            Finding("kernel", f"Linux {release}"),
+            Finding("page tracking", "there: copies can outlive barriers (cache_validate)"),
+        ]
+    change = (
+        "none needed; with Linux 6.7 or later, copies outlive barriers in windows that their own "
+        "ranks write to"
+    )
+    return [
+        Finding("kernel", f"Linux {release}"),
+        Finding("page tracking", f"not there ({change})"),
+    ]
+
+
+def machine():
+    """Processors, pinning and memory of this node."""
+    name = re.search(r"model name\s*:\s*(.*)", _read("/proc/cpuinfo"))
+    online, allowed = os.cpu_count() or 1, os.sched_getaffinity(0)
+    pinned = len(allowed) < online
+    memory = re.search(r"MemTotal:\s*(\d+)", _read("/proc/meminfo"))
+    found = [
+        Finding("processor", f"{name.group(1) if name else platform.machine()}, {online} online"),
+        Finding(
+            "pinning",
+            f"{len(allowed)} of {online} processors" if pinned else "none: any processor",
+        ),
+    ]
+    if platform.machine() not in ("x86_64", "aarch64"):
+        found[0].change = "Hob is tested on x86_64 alone"
+    if memory:
+        found.append(Finding("memory", size(1024 * int(memory.group(1)))))
+    limit = _read("/sys/fs/cgroup/memory.max")
+    if limit.isdigit():
+        found.append(Finding("memory of this cgroup", size(int(limit))))
+    shared = shutil.disk_usage("/dev/shm") if os.path.isdir("/dev/shm") else None
+    if shared:
+        small = shared.total < 256 << 20
+        found.append(
+            Finding(
+                "/dev/shm",
+                f"{size(shared.free)} free of {size(shared.total)}",
+                "give containers more (--shm-size=1g): ghosts and sharing keep windows there"
+                if small
+                else None,
+            )
+        )
+    else:
+        found.append(Finding("/dev/shm", "not there", "mount a tmpfs there"))
+    return found
+
+
+def adapters(root="/sys/class"):
+    """High-speed network adapters, and devices that write to memory by themselves."""
+    names = [
+        f"{kind} {entry.name}"
+        for kind in ("infiniband", "cxi", "hfi1_user")
+        for entry in sorted(Path(root, kind).glob("*"))
+    ]
+    accelerators = [
+        name for name in ("nvidia0", "kfd", "dri/renderD128") if os.path.exists(f"/dev/{name}")
+    ]
+    out = [Finding("adapters", ", ".join(names) if names else "Ethernet alone")]
+    if accelerators:
+        out.append(Finding("accelerators", ", ".join(accelerators)))
+    return out
+
+
+def limits(getlimit=resource.getrlimit):
+    """Limits that jobs run into."""
+
+    def text(value):
+        return "unlimited" if value == resource.RLIM_INFINITY else size(value)
+
+    found = []
+    locked = getlimit(resource.RLIMIT_MEMLOCK)[0]
+    short = locked != resource.RLIM_INFINITY and locked < ENOUGH_LOCKED
+    has_adapter = any(Path("/sys/class/infiniband").glob("*"))
+    found.append(
+        Finding(
+            "locked memory",
+            text(locked),
+            "ulimit -l unlimited (in limits.conf, and of the batch system's daemon)"
+            if short and has_adapter
+            else None,
+        )
+    )
+    files = getlimit(resource.RLIMIT_NOFILE)[0]
+    found.append(
+        Finding(
+            "open files",
+            "unlimited" if files == resource.RLIM_INFINITY else quantity(files),
+            f"ulimit -n {4 * ENOUGH_FILES}"
+            if files != resource.RLIM_INFINITY and files < ENOUGH_FILES
+            else None,
+        )
+    )
+    written = getlimit(resource.RLIMIT_FSIZE)[0]
+    found.append(Finding("size of files", text(written)))
+    ptrace = _read("/proc/sys/kernel/yama/ptrace_scope")
+    if ptrace:
+        found.append(Finding("yama ptrace_scope", ptrace))
+    return found
+
+
+def manager(environment=os.environ):
+    """The batch system, and what it speaks with MPI."""
+    for name, variable in (
+        ("Slurm", "SLURM_JOB_ID"),
+        ("PBS", "PBS_JOBID"),
+        ("LSF", "LSB_JOBID"),
+        ("Flux", "FLUX_JOB_ID"),
+    ):
+        if variable not in environment:
+            continue
+        out = [Finding("job", f"{name} {environment[variable]}")]
+        if name == "Slurm" and shutil.which("srun"):
+            done = subprocess.run(
+                ["srun", "--mpi=list"], capture_output=True, text=True, check=False
+            )
+            offered = " ".join((done.stdout + done.stderr).split())
+            out.append(Finding("srun --mpi", offered or "nothing said"))
+        return out
+    return [Finding("job", "none: not inside a batch system")]
+
+
+def variables(environment=os.environ):
+    """Settings of Hob's and variables that often stand in the way."""
+    found = []
+    known = {row["environment"] for row in _settings()}
+    for name in sorted(environment):
+        if name.startswith("HOB_"):
+            foreign = known and name not in known and name not in ("HOB_DEPS", "HOB_LIBDIR")
+            found.append(
+                Finding(
+                    name, environment[name], "no setting of Hob's: unset it" if foreign else None
+                )
+            )
+        elif name == "LD_PRELOAD":
+            found.append(Finding(name, environment[name]))
+    return found
+
+
+def _settings():
+    try:
+        from hob.config import settings
+
+        return settings()
+    except HobError:
+        return []
+
+
+def incomplete_flush(version, environment):
+    """Whether MPICH's flush does not complete puts at the target here: MPICH 5 over libfabric's tcp
+    (a fault of its own, with Hob or without)."""
+    return (
+        re.search(r"MPICH\D*5\.", version) is not None
+        and environment.get("FI_PROVIDER", "").startswith("tcp")
+        and environment.get("MPIR_CVAR_CH4_NETMOD", "ofi") == "ofi"
+        and environment.get("MPIR_CVAR_CH4_OFI_ENABLE_RMA") != "0"
+    )
+
+
+def library(program, environment=os.environ):
+    """The MPI library of a program, else those that this Hob was built for."""
+    found = [Finding("Hob", f"{__version__}, programs in {BIN}")]
+    for family in ("mpich", "openmpi", "abi"):
+        places = [
+            BIN.parent / lib / f"libhob_{family}.so" for lib in ("lib/hob", "lib64/hob", "lib")
+        ]
+        there = [path for path in places if path.exists()]
+        if there:
+            found.append(Finding(f"Hob for {family}", str(there[0])))
+    if program:
+        from hob.run import which_mpi
+
+        path = shutil.which(program)
+        if not path:
+            return [*found, Finding("program", program, "no such program")]
+        use = which_mpi(path)
+        found.append(Finding("MPI of the program", use["mpi"] or use["why"]))
+        if not use["hob"]:
+            found.append(
+                Finding("Hob for it", "none", f"build Hob for {use['family'] or 'its MPI'}")
+            )
+        if use["mpi"]:
+            version = _version_of(use["mpi"])
+            found.append(Finding("its version", version or "unknown"))
+            found += _known_faults(version, environment)
+    else:
+        for name, mpi in mpis().items():
+            found.append(Finding(f"MPI library {name}", mpi.get("exec", "")))
+        found += _known_faults("MPICH 5." if "mpich5" in mpis() else "", environment)
+    for name in ("FI_PROVIDER", "MPIR_CVAR_CH4_NETMOD", "UCX_TLS", "I_MPI_FABRICS", "OMPI_MCA_pml"):
+        if name in environment:
+            found.append(Finding(name, environment[name]))
+    return found
+
+
+def _known_faults(version, environment):
+    if incomplete_flush(version, environment):
+        return [
+            Finding(
+                "MPI_Win_flush",
+                "MPICH 5 over libfabric's tcp: a flush does not wait for puts at their target",
+                "MPIR_CVAR_CH4_OFI_ENABLE_RMA=0 (needed without Hob, too)",
+            )
+        ]
+    return []
+
+
+def _version_of(path):
+    """What an MPI library says of itself, asked in another process."""
+    code = (
+        "import ctypes,sys\n"
+        "library = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)\n"
+        "text, length = ctypes.create_string_buffer(8192), ctypes.c_int()\n"
+        "library.MPI_Get_library_version(text, ctypes.byref(length))\n"
+        "print(text.value.decode(errors='replace').splitlines()[0])\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, path],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=30,
+    )
+    return re.sub(r"\s*Version:\s*", " ", done.stdout.strip())
+
+
+def preload():
+    """Whether a program starts with Hob's own starter at all."""
+    done = subprocess.run(
+        [binary("hob-exec"), "--off", "true"], capture_output=True, text=True, check=False
+    )
+    return [
+        Finding(
+            "hob exec",
+            "works" if done.returncode == 0 else f"status {done.returncode}",
+            None if done.returncode == 0 else done.stderr.strip() or "build Hob on this machine",
+        )
+    ]
+
+
+def examine(program=None):
+    """All findings, by their heading."""
+    return {
+        "Machine": [*kernel(), *machine(), *adapters()],
+        "Limits": limits(),
+        "Job": [*manager(), *variables()],
+        "Hob and MPI": [*preload(), *library(program)],
+    }
+
+
+def main(args):
+    found = examine(args.program)
+    wrong = [one for group in found.values() for one in group if one.change]
+    if args.json:
+        print(
+            json.dumps(
+                {head: [vars(one) for one in group] for head, group in found.items()}, indent=1
+            )
+        )
+        return 1 if wrong else 0
+    width = max(len(one.what) for group in found.values() for one in group)
+    for head, group in found.items():
+        print(f"{head}")
+        for one in group:
+            print(f"  {one.what:{width}}  {one.value}")
+    print()
+    for one in wrong:
+        print(f"Change: {one.what}: {one.change}")
+    print(
+        f"{len(wrong)} {'thing' if len(wrong) == 1 else 'things'} to change."
+        if wrong
+        else "Nothing to change."
+    )
+    return 1 if wrong else 0
