@@ -36,6 +36,8 @@ TINY = {
 SHARE = {**WORK, "HOB_CACHE_SHARE": "on"}
 # Nothing is fetched again for its age or its hits, so that a program can count what is fetched at all.
 AGELESS = {"HOB_POLL_MS": "1000000", "HOB_POLL_HITS": "1000000"}
+# Programs that poll, or write while others read, may see either value: what they print is compared.
+VERIFY = {"HOB_VERIFY": "1", "HOB_VERIFY_ACTION": "report"}
 SETTINGS = {
     "default": {"HOB_REPORT": "silent"},
     "auto": WORK,
@@ -73,7 +75,7 @@ SETTINGS = {
     "ahead-always": {**WORK, "HOB_CACHE": "always", "HOB_READAHEAD": "1K"},
     "ahead-user": {**WORK, "HOB_CACHE": "user", "HOB_READAHEAD": "1K"},
     "ahead-strict": {**WORK, "HOB_CACHE": "strict", "HOB_READAHEAD": "1K"},
-    "ahead-verify": {**WORK, "HOB_READAHEAD": "1K", "HOB_VERIFY": "1"},
+    "ahead-verify": {**WORK, "HOB_READAHEAD": "1K", **VERIFY},
     "ahead-share": {**SHARE, "HOB_READAHEAD": "1K"},
     "ahead-counted": {
         **WORK,
@@ -81,7 +83,7 @@ SETTINGS = {
         **AGELESS,
     },
     "ahead-off": {**WORK, "HOB_READAHEAD": "off"},
-    "verify": {**WORK, "HOB_VERIFY": "1"},
+    "verify": {**WORK, **VERIFY},
     "noop-get": {**WORK, "HOB_CACHE_NOOP": "get"},
     # Only for programs that never write to a window after its first get.
     "always": {**WORK, "HOB_CACHE": "always"},
@@ -99,7 +101,7 @@ SETTINGS = {
     "validate-off": {**WORK, "HOB_CACHE_VALIDATE": "off"},
     "validate-tiny": {**WORK, **TINY, "HOB_CACHE_VALIDATE": "on"},
     "validate-ahead": {**WORK, "HOB_CACHE_VALIDATE": "on", "HOB_READAHEAD": "1K"},
-    "validate-verify": {**WORK, "HOB_CACHE_VALIDATE": "on", "HOB_VERIFY": "1"},
+    "validate-verify": {**WORK, "HOB_CACHE_VALIDATE": "on", **VERIFY},
     "validate-counted": {
         **WORK,
         "HOB_CACHE_VALIDATE": "on",
@@ -124,7 +126,7 @@ SETTINGS = {
     },
     "share": SHARE,
     "share-tiny": {**SHARE, **TINY, "HOB_CACHE_SHARE_SIZE": "64K"},
-    "share-verify": {**SHARE, "HOB_VERIFY": "1"},
+    "share-verify": {**SHARE, **VERIFY},
     "share-always": {**SHARE, "HOB_CACHE": "always"},
     "share-user": {**SHARE, "HOB_CACHE": "user"},
     "share-user-counted": {
