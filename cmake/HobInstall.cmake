@@ -5,7 +5,8 @@ install(DIRECTORY include/hob DESTINATION include)
 install(PROGRAMS hob DESTINATION bin)
 install(DIRECTORY tools/hob DESTINATION share/hob/python
         PATTERN "__pycache__" EXCLUDE PATTERN "*.pyc" EXCLUDE)
-install(FILES LICENSE README.md DESTINATION share/doc/hob)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/hob)
+install(DIRECTORY docs DESTINATION share/doc/hob)
 
 # find_package(hob): the header's directory, and the libraries for those who link instead of preload.
 include(CMakePackageConfigHelpers)

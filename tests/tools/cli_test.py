@@ -12,7 +12,7 @@ from unittest import mock
 from support import BIN, ROOT, hob, mpis, run
 
 from hob import cli
-from hob.run import find_launcher, launch_command
+from hob.run import find_launcher, intel_pmi, launch_command
 
 
 class Help(unittest.TestCase):
@@ -191,6 +191,16 @@ int main(int c, char** v) {
             Path(scratch, "srun").write_text("#!/bin/sh\necho none\n")
             with mock.patch.dict(os.environ, job):
                 self.assertEqual(find_launcher({"family": "mpich", "mpi": ""}), ["srun"])
+
+    def test_intel_mpi_is_told_of_slurms_library(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            Path(scratch, "libpmi2.so").touch()
+            intel = {"mpi": "/opt/intel/oneapi/mpi/2021.18/lib/libmpi.so.12"}
+            told = {"I_MPI_PMI_LIBRARY": f"{scratch}/libpmi2.so"}
+            self.assertEqual(intel_pmi(intel, {}, [scratch]), told)
+            self.assertEqual(intel_pmi(intel, {"I_MPI_PMI_LIBRARY": "/x"}, [scratch]), {})
+            self.assertEqual(intel_pmi({"mpi": "/usr/lib/libmpi.so.12"}, {}, [scratch]), {})
+            self.assertEqual(intel_pmi(intel, {}, [f"{scratch}/none"]), {})
 
     def test_no_program(self):
         status, _, err = hob("run", "-n", "2")

@@ -204,6 +204,33 @@ def slurm_mpi(use):
     return [f"--mpi={protocol}"] if protocol in offered else []
 
 
+# Where Slurm's own PMI-2 library lies, which Intel MPI wants to be told.
+PMI_DIRECTORIES = (
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib",
+    "/usr/local/lib",
+    "/opt/slurm/lib",
+)
+
+
+def intel_pmi(use, environment, directories=PMI_DIRECTORIES):
+    """What srun needs beside --mpi=pmi2 for Intel MPI: {} for other libraries, and where the user has
+    chosen."""
+    if not use["mpi"] or "I_MPI_PMI_LIBRARY" in environment or environment.get("SLURM_MPI_TYPE"):
+        return {}
+    # Its library lies beside the providers and tuning files that it brings.
+    path = Path(use["mpi"]).resolve()
+    if not any(part in ("impi", "intel", "oneapi") for part in path.parts):
+        return {}
+    for directory in directories:
+        library = Path(directory) / "libpmi2.so"
+        for found in (library, Path(f"{library}.0")):
+            if found.exists():
+                return {"I_MPI_PMI_LIBRARY": str(found)}
+    return {}
+
+
 def find_launcher(use):
     """The launcher for a program whose MPI is `use` (see which_mpi)."""
     if os.environ.get("SLURM_JOB_ID") and shutil.which("srun"):
@@ -263,6 +290,8 @@ def plan(args):
         if ghosts:  # a rank and its ghosts share memory: nodes that the library pretends
             del environment["MPIR_CVAR_NOLOCAL"]
             environment["MPIR_CVAR_NUM_CLIQUES"] = str(args.n)
+    if Path(launcher[0]).name == "srun":
+        environment.update(intel_pmi(use, environment))
     command = launch_command(launcher, use["family"], ranks, nodes)
     return command + exec_arguments(args) + [program, *args.program[1:]], environment
 
