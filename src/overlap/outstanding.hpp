@@ -1,0 +1,47 @@
+// What is under way: the handles of requests that a helper may advance.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hob::overlap {
+
+/// A set of handles, each any number but 0. Constant time; allocates only while it grows. Used by
+/// the program's threads, one at a time. May throw std::bad_alloc in add().
+class Outstanding {
+ public:
+  /// `forbids`: nobody but the program may advance anything while this one is under way. A handle
+  /// that is there already (its end was not seen) is replaced.
+  void add(std::uintptr_t handle, bool forbids = false);
+
+  /// Returns whether it was there.
+  bool remove(std::uintptr_t handle);
+
+  bool contains(std::uintptr_t handle) const;
+
+  /// Whether it is there and forbids help.
+  bool forbids(std::uintptr_t handle) const;
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+  /// Whether any of them forbids help.
+  bool forbidding() const { return forbidding_ != 0; }
+
+ private:
+  struct Slot {
+    std::uintptr_t handle = 0;  // 0: empty
+    bool forbids = false;
+  };
+
+  std::size_t home(std::uintptr_t handle) const;
+  std::size_t find(std::uintptr_t handle) const;  // its slot, or the empty one that ends its search
+  void grow();
+
+  std::vector<Slot> slots_;  // a power of two, at most half full
+  std::size_t size_ = 0;
+  std::size_t forbidding_ = 0;
+};
+
+}  // namespace hob::overlap

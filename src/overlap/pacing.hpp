@@ -1,0 +1,57 @@
+// How often a helper looks: sooner while its polls move something, ever later while they do not,
+// and never for more than a share of the processor in vain.
+#pragma once
+
+#include <cstdint>
+
+namespace hob::overlap {
+
+/// Set once. Times in nanoseconds.
+struct PacingConfig {
+  std::uint64_t shortest_ns = 50'000;    ///< from one look to the next
+  std::uint64_t longest_ns = 2'000'000;  ///< the same
+  std::uint64_t allowance_ns = 500'000;  ///< what may be spent at once after a long rest
+  double share = 0.03;                   ///< of one processor; 0..1
+};
+
+/// Used by the helper alone.
+class Pacing {
+ public:
+  explicit Pacing(const PacingConfig& config, std::uint64_t now_ns)
+      : config_(config),
+        rest_ns_(config.shortest_ns),
+        credit_ns_(static_cast<double>(config.allowance_ns)),
+        last_ns_(now_ns) {}
+
+  /// After a look that took `cost_ns` and found `useful` work or none. Looks that moved something
+  /// do what the program's wait would have done, and cost nothing here. Returns how long to rest.
+  std::uint64_t looked(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns);
+
+  /// Something new is under way: the next rest is the shortest one.
+  void begin() { rest_ns_ = config_.shortest_ns; }
+
+  /// Whether the budget is used up.
+  bool exhausted() const { return credit_ns_ < 0; }
+
+ private:
+  PacingConfig config_;
+  std::uint64_t rest_ns_;
+  double credit_ns_;
+  std::uint64_t last_ns_;
+};
+
+/// Tells polls that moved something from those that found nothing by the time they took: a poll
+/// that finds nothing always takes the same, and moving bytes takes longer.
+class PollMeter {
+ public:
+  /// Of one poll. Returns whether it moved something.
+  bool moved(std::uint64_t took_ns);
+
+  /// What a poll takes that finds nothing; 0 before the first.
+  std::uint64_t empty_ns() const { return static_cast<std::uint64_t>(empty_ns_); }
+
+ private:
+  double empty_ns_ = 0;
+};
+
+}  // namespace hob::overlap

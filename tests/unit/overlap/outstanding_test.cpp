@@ -1,0 +1,67 @@
+#include "overlap/outstanding.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+
+#include "base/random.hpp"
+
+namespace hob::overlap {
+namespace {
+
+TEST(Outstanding, AddsAndRemoves) {
+  Outstanding set;
+  EXPECT_TRUE(set.empty());
+  EXPECT_FALSE(set.remove(7));
+  set.add(7);
+  set.add(7);
+  EXPECT_EQ(set.size(), 1u);
+  EXPECT_TRUE(set.contains(7));
+  EXPECT_TRUE(set.remove(7));
+  EXPECT_FALSE(set.remove(7));
+  set.add(0);
+  EXPECT_TRUE(set.empty());
+}
+
+TEST(Outstanding, SaysWhetherAnyForbids) {
+  Outstanding set;
+  set.add(1, true);
+  set.add(2);
+  EXPECT_TRUE(set.forbidding());
+  set.add(1, true);
+  set.remove(1);
+  EXPECT_FALSE(set.forbidding());
+  set.add(2, true);
+  EXPECT_TRUE(set.forbidding());
+  set.add(2);
+  EXPECT_FALSE(set.forbidding());
+}
+
+TEST(Outstanding, IsWhatAMapIs) {
+  Outstanding set;
+  std::map<std::uintptr_t, bool> model;
+  Random random(11);
+  for (int i = 0; i < 200'000; ++i) {
+    // Few handles, as libraries have: they meet in the table, and come again.
+    const auto handle = 0x98000000u + 8 * random.below(i < 100'000 ? 3000 : 40);
+    if (random.below(2) != 0) {
+      const bool forbids = random.below(16) == 0;
+      set.add(handle, forbids);
+      model[handle] = forbids;
+    } else {
+      EXPECT_EQ(set.remove(handle), model.erase(handle) == 1);
+    }
+    ASSERT_EQ(set.size(), model.size());
+  }
+  bool forbidding = false;
+  for (const auto& [handle, forbids] : model) {
+    EXPECT_TRUE(set.contains(handle));
+    EXPECT_EQ(set.forbids(handle), forbids);
+    forbidding |= forbids;
+  }
+  EXPECT_EQ(set.forbidding(), forbidding);
+}
+
+}  // namespace
+}  // namespace hob::overlap

@@ -1,0 +1,77 @@
+#include "overlap/pacing.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hob::overlap {
+namespace {
+
+constexpr std::uint64_t kUs = 1000;
+
+PacingConfig config(double share) {
+  return {
+      .shortest_ns = 50 * kUs, .longest_ns = 800 * kUs, .allowance_ns = 100 * kUs, .share = share};
+}
+
+TEST(Pacing, RestsGrowWhileLooksAreInVainAndShrinkWhenOneIsNot) {
+  Pacing pacing(config(1), 0);
+  std::uint64_t now = 0;
+  for (const std::uint64_t expected : {50, 100, 200, 400, 800, 800})
+    EXPECT_EQ(pacing.looked(false, kUs, now += 1000 * kUs), expected * kUs);
+  EXPECT_EQ(pacing.looked(true, kUs, now += kUs), 50 * kUs);
+  EXPECT_EQ(pacing.looked(false, kUs, now += kUs), 50 * kUs);
+  EXPECT_EQ(pacing.looked(false, kUs, now += kUs), 100 * kUs);
+  pacing.begin();
+  EXPECT_EQ(pacing.looked(false, kUs, now += kUs), 50 * kUs);
+}
+
+TEST(Pacing, VainLooksKeepTheShare) {
+  Pacing pacing(config(0.03), 0);
+  std::uint64_t now = 0, spent = 0;
+  while (now < 10'000'000 * kUs) {
+    spent += 5 * kUs;
+    pacing.begin();  // new things all the time: rests are as short as they may be
+    now += 5 * kUs;
+    now += pacing.looked(false, 5 * kUs, now);
+  }
+  EXPECT_LE(static_cast<double>(spent), 0.0301 * static_cast<double>(now) + 100 * kUs);
+  EXPECT_GE(static_cast<double>(spent), 0.02 * static_cast<double>(now));
+}
+
+TEST(Pacing, UsefulLooksCostNothing) {
+  Pacing pacing(config(0.01), 0);
+  std::uint64_t now = 0;
+  for (int i = 0; i < 1000; ++i) {
+    now += 500 * kUs;
+    EXPECT_EQ(pacing.looked(true, 500 * kUs, now), 50 * kUs);
+  }
+  EXPECT_FALSE(pacing.exhausted());
+}
+
+TEST(Pacing, WithoutAShareItRestsAsLongAsItCan) {
+  Pacing pacing(config(0), 0);
+  std::uint64_t now = 0;
+  for (int i = 0; i < 100; ++i) now += pacing.looked(false, 10 * kUs, now);
+  EXPECT_TRUE(pacing.exhausted());
+  EXPECT_EQ(pacing.looked(false, 10 * kUs, now), 800 * kUs);
+}
+
+TEST(PollMeter, TellsLongPollsFromEmptyOnes) {
+  PollMeter meter;
+  EXPECT_FALSE(meter.moved(400));
+  EXPECT_FALSE(meter.moved(420));
+  EXPECT_FALSE(meter.moved(900)) << "twice as long, but no microsecond longer";
+  EXPECT_TRUE(meter.moved(12'000));
+  EXPECT_FALSE(meter.moved(390));
+  EXPECT_LE(meter.empty_ns(), 390u);
+}
+
+TEST(PollMeter, FollowsAMachineThatBecomesSlower) {
+  PollMeter meter;
+  meter.moved(400);
+  bool moved = true;
+  for (int i = 0; i < 10'000 && moved; ++i) moved = meter.moved(3000);
+  EXPECT_FALSE(moved);
+}
+
+}  // namespace
+}  // namespace hob::overlap
