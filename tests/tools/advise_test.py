@@ -1,12 +1,14 @@
 """hob advise: what it concludes from counters."""
 
+import json
 import os
 import tempfile
 import unittest
 
 import sample
-from support import BIN, hob, write_json
+from support import BIN, ROOT, hob, write_json
 
+from advice.twenty import PROGRAMS
 from hob.advise import advise, text
 from hob import turns
 from hob.report.data import Run
@@ -186,6 +188,20 @@ class Matching(unittest.TestCase):
         self.assertEqual(status, 0, err)
         self.assertIn("Receives were left to the MPI library", out)
         self.assertNotIn("receives no messages", out)
+
+
+class Twenty(unittest.TestCase):
+    def test_programs_whose_advice_is_known(self):
+        records = json.loads((ROOT / "tests/tools/advice/twenty.json").read_text())
+        self.assertGreaterEqual(len(PROGRAMS), 20)
+        for name, _, _, right in PROGRAMS:
+            with self.subTest(name):
+                run = Run(records[name])
+                said = {advice.mechanism: advice for advice in advise(run)}
+                for mechanism, verdicts in right.items():
+                    self.assertIn(said[mechanism].verdict, verdicts, said[mechanism].reasons)
+                if any(advice.settings for advice in said.values()):
+                    self.assertIn("Try: ", text(run, said.values()))
 
 
 class Turns(unittest.TestCase):

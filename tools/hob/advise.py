@@ -41,6 +41,10 @@ Exit status: 0; 2: no advice, one line says why; 86: --verify found stale bytes.
 ENTRY_NS, LONG_ENTRY_NS, LONG_LIST = 3.4, 9.0, 8192
 # Mean depth from which taking over pays (docs/developers/measuring.md).
 DEEP = 32
+# Gets up to this many bytes are what trips are measured by (src/cache/trip_cost.hpp).
+TIMED_BYTES = 1024
+# The cache was dropped often where it was more often than this, and once for so many gets.
+FEW_DROPS, DROPS_PER_GET = 10, 0.01
 # Exit status of a run in which verify found stale bytes (setting verify_action).
 STALE = 86
 
@@ -181,7 +185,8 @@ def advise_cache(run, get_us=None):
         _judge_unmeasured_hits(run, advice)
     if run.hits < 0.05 * gets:
         advice.verdict = "no use"
-        if dropped and kinds["direct"] + counters.get("short_lived", 0) > 0.5 * gets:
+        often = dropped > max(FEW_DROPS, DROPS_PER_GET * gets)
+        if often and kinds["direct"] + counters.get("short_lived", 0) > 0.5 * gets:
             advice.verdict, advice.saves = "may help", 0
             advice.settings.append("cache=always")
             advice.reasons.append(
@@ -199,12 +204,14 @@ def advise_cache(run, get_us=None):
 def _judge_unmeasured_hits(run, advice):
     """Hits whose saving was not seen: there was none, or no wait was measured."""
     counters = run.cache
-    waits_measured = counters.get("waits", 0) or counters.get("flushes_skipped", 0)
-    if counters.get("requested", 0) and not waits_measured:
+    unseen = None
+    if counters.get("requested", 0) > 0.5 * counters["gets"]:
+        unseen = "the program waits for requests"
+    elif counters.get("bytes_from_cache", 0) > TIMED_BYTES * run.hits:
+        unseen = f"gets of more than {size(TIMED_BYTES)} are not timed for this"
+    if unseen:
         advice.verdict = "may help"
-        advice.reasons.append(
-            "What they saved was not measured: the program waits for requests alone. --measure tells."
-        )
+        advice.reasons.append(f"What they saved was not measured: {unseen}. --measure tells.")
         return
     advice.verdict = "no use"
     advice.saves = 0
