@@ -151,20 +151,45 @@ std::string what_is_allowed(const Setting& setting) {
   return {};
 }
 
-std::string unknown_key(std::string_view key) {
-  const Setting* best = nullptr;
-  std::size_t best_common = 3;
-  for (const auto& setting : kTable) {
-    std::size_t common = 0;
-    while (common < key.size() && common < setting.key.size() && key[common] == setting.key[common])
-      ++common;
-    if (common >= best_common) {
-      best = &setting;
-      best_common = common + 1;
+/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
+std::size_t edits_between(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> before(to.size() + 1), above(to.size() + 1), row(to.size() + 1);
+  for (std::size_t j = 0; j <= to.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const bool same = from[i - 1] == to[j - 1];
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before.swap(above);
+    above.swap(row);
   }
+  return above[to.size()];
+}
+
+/// The setting whose name is most like this one; null if none is like it.
+const Setting* nearest(std::string_view key) {
+  const Setting* best = nullptr;
+  std::size_t fewest = key.size() / 3 + 1;  // so many are another name
+  for (const auto& setting : kTable)
+    if (const std::size_t edits = edits_between(key, setting.key); edits < fewest) {
+      best = &setting;
+      fewest = edits;
+    }
+  return best;
+}
+
+std::string unknown_key(std::string_view key) {
+  const Setting* best = nearest(key);
   return fmt::format("unknown setting '{}'{}; `hob config` lists them all", key,
                      best ? fmt::format(" (did you mean '{}'?)", best->key) : "");
+}
+
+bool is_setting(std::string_view key) {
+  return std::any_of(kTable.begin(), kTable.end(),
+                     [&](const Setting& setting) { return setting.key == key; });
 }
 
 bool is_alias(std::string_view key) {
@@ -256,7 +281,12 @@ std::string Settings::set(std::string_view key, std::string_view given, Origin o
 
 std::vector<std::string> Settings::read_file(const std::string& path, Trust trust) {
   const ConfigFile file = read_config_file(path, trust);
-  if (!file.error.empty()) return {file.error};
+  if (!file.error.empty()) {
+    if (trust == Trust::named) return {file.error};
+    // Whoever may write to the directory must not be able to end the jobs of others there.
+    warnings_.push_back(file.error + "; it is not used");
+    return {};
+  }
   std::vector<std::string> errors;
   std::string_view rest = file.text;
   for (int number = 1; !rest.empty(); ++number) {
@@ -303,6 +333,14 @@ void Settings::read_variables(const char* const* environment, bool old,
     for (char c : name.substr(4))
       key += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
     if (is_alias(key) != old) continue;
+    if (!old && !is_setting(key)) {
+      // Module systems and build tools set names of their own: HOB_ROOT, HOB_HOME.
+      const Setting* best = nearest(key);
+      warnings_.push_back(
+          fmt::format("{} in the environment is no setting, and is ignored{}", name,
+                      best ? fmt::format(" (did you mean {}?)", environment_name(best->key)) : ""));
+      continue;
+    }
     std::string error = set(key, variable.substr(equals + 1), Origin::Environment);
     if (!error.empty())
       errors.push_back(error.find(name) == std::string::npos ? fmt::format("{}: {}", name, error)

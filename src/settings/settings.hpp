@@ -82,17 +82,18 @@ class Settings {
   std::string set(std::string_view key, std::string_view value, Origin origin);
 
   /// Reads `key = value` lines ('#' starts a comment). Errors name file and line. Only a regular
-  /// file is read. `trust` says who named it.
+  /// file is read. `trust` says who named it: one that was found and cannot be read, or belongs to
+  /// somebody else, is not used, and is in warnings().
   std::vector<std::string> read_file(const std::string& path, Trust trust = Trust::named);
 
-  /// Reads every HOB_* variable of an environment block (as in environ). A HOB_ variable that is
-  /// no setting is an error, so that a misspelt one does not go unnoticed.
+  /// Reads every HOB_* variable of an environment block (as in environ). One that is no setting
+  /// may be another program's: it is ignored, and in warnings() with the setting most like it.
   std::vector<std::string> read_environment(const char* const* environment);
 
   /// File (HOB_CONFIG or ./hob.conf), then environment: all errors of both.
   std::vector<std::string> load(const char* const* environment);
 
-  /// Old names that were used, and what they are called now, one sentence each.
+  /// What was not used, or has another name by now, one sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   std::string value(std::string_view key) const;  ///< as text; "" for an unknown key

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -164,7 +165,8 @@ class Refusals(unittest.TestCase):
 
     def test_unknown_setting(self):
         self.check(["--set", "cash=auto"], "cash", "hob config")
-        self.check([], "HOB_CASH", HOB_CASH="auto")
+        status, _, err = hob_exec("--off", "/usr/bin/env", HOB_CASH="auto", HOB_ROOT="/opt")
+        self.assertEqual((status, err), (0, ""))
 
     def test_set_without_a_value(self):
         self.check(["--set", "cache"], "cache", "key=value")
@@ -245,7 +247,17 @@ int main(int c, char** v) {
             ["cc", "-shared", "-fPIC", self.directory / "empty.c", "-o", other], check=True
         )
         found = self.start(self.program, LD_PRELOAD=str(other))
-        self.assertEqual(found["LD_PRELOAD"], f"{self.library}:{other}")
+        self.assertEqual(found["LD_PRELOAD"], f"{other}:{self.library}")
+
+    def test_a_sanitizer_is_first(self):
+        asan = self.directory / "libasan.so.8"
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", self.directory / "empty.c", "-o", asan], check=True
+        )
+        other = self.directory / "other.so"
+        shutil.copy(asan, other)
+        found = self.start(self.program, LD_PRELOAD=f"{other}:{asan}")
+        self.assertEqual(found["LD_PRELOAD"], f"{asan}:{other}:{self.library}")
 
     def test_options_become_settings(self):
         found = self.start(

@@ -102,18 +102,30 @@ std::vector<std::pair<std::string, std::string>> preloaded() {
   return result;
 }
 
-// PMPI tools go in front of Hob: their PMPI_ calls then come to Hob, which serves both names.
-// Behind it nobody would call them.
+// Sanitizers' runtimes are first of all, and end the program where they are not. What the user
+// preloads himself keeps its place in front of the rest: allocators and other interposers may want
+// to be first, too. PMPI tools go in front of Hob as well: their PMPI_ calls then come to Hob,
+// which serves both names; behind it nobody would call them. Only MPI libraries, and what is not
+// found, which may be one, go behind.
 void preload(const std::string& hob, const MpiUse& use) {
-  std::vector<std::string> tools, others;
-  for (const auto& [name, path] : preloaded())
-    (!path.empty() && is_pmpi_tool(path) ? tools : others).push_back(name);
-  tools.insert(tools.end(), use.tools.begin(), use.tools.end());
-  std::string value;
-  for (const auto& tool : tools) value += tool + ":";
+  std::vector<std::string> first = use.sanitizers, before, behind;
+  for (const auto& [name, path] : preloaded()) {
+    if (is_sanitizer(name))
+      first.push_back(name);
+    else if (fs::path(name).filename().string().starts_with("libhob_"))
+      continue;  // of another launch, which this one is inside of
+    else
+      (!path.empty() && !is_mpi(path) ? before : behind).push_back(name);
+  }
+  before.insert(before.end(), use.tools.begin(), use.tools.end());
+  before.push_back(hob);
   // A library loaded late would come in front of Hob's, so it is loaded now, behind it.
-  value += use.late ? hob + ":" + use.library : hob;
-  for (const auto& other : others) value += ":" + other;
+  if (use.late) before.push_back(use.library);
+  std::string value;
+  for (const auto* names : {&first, &before, &behind})
+    for (const auto& name : *names)
+      if ((":" + value + ":").find(":" + name + ":") == std::string::npos)
+        value += (value.empty() ? "" : ":") + name;
   setenv("LD_PRELOAD", value.c_str(), 1);
 }
 

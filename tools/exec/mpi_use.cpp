@@ -199,8 +199,19 @@ MpiUse late_mpi(const std::string& program, const std::string& wanted) {
 
 }  // namespace
 
+bool is_mpi(const std::string& path) { return defines(path, "PMPI_Init"); }
+
+bool is_sanitizer(const std::string& name) {
+  const std::string file = fs::path(name).filename().string();
+  for (const auto* prefix : {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so",
+                             "libubsan.so", "libmsan.so", "libclang_rt.asan", "libclang_rt.tsan",
+                             "libclang_rt.hwasan", "libclang_rt.ubsan", "libclang_rt.lsan"})
+    if (file.starts_with(prefix)) return true;
+  return false;
+}
+
 bool is_pmpi_tool(const std::string& path) {
-  if (defines(path, "PMPI_Init")) return false;  // an MPI library, or Hob
+  if (is_mpi(path)) return false;
   for (const auto* name :
        {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Send", "MPI_Isend", "MPI_Recv",
         "MPI_Irecv", "MPI_Wait", "MPI_Barrier", "MPI_Allreduce", "MPI_Get", "MPI_Put"})
@@ -242,7 +253,20 @@ std::string find_program(const std::string& name) {
   return {};
 }
 
-MpiUse find_mpi(const std::string& program, const std::string& wanted) {
+namespace {
+
+std::vector<std::string> linked_sanitizers(const std::string& program) {
+  std::vector<std::string> result;
+  const auto elf = read_elf(program);
+  if (!elf) return result;
+  for (const auto& soname : elf->needed)
+    if (is_sanitizer(soname))
+      if (auto path = LibraryFinder().find(soname, elf->rpath, elf->runpath); !path.empty())
+        result.push_back(std::move(path));
+  return result;
+}
+
+MpiUse find_library(const std::string& program, const std::string& wanted) {
   const auto linked = linked_mpi(program);
   const auto differs = [&](const std::string& family) -> MpiUse {
     return {"", "", false,
@@ -271,6 +295,14 @@ MpiUse find_mpi(const std::string& program, const std::string& wanted) {
               program + " is linked statically: nothing can be loaded in front of it"};
   }
   return late_mpi(program, wanted);
+}
+
+}  // namespace
+
+MpiUse find_mpi(const std::string& program, const std::string& wanted) {
+  MpiUse use = find_library(program, wanted);
+  use.sanitizers = linked_sanitizers(program);
+  return use;
 }
 
 }  // namespace hob::exec

@@ -14,6 +14,8 @@ struct MpiUse {
   std::string why;      ///< one sentence: how this was found, or why it was not
   /// Paths of PMPI tools that the program is linked with in front of its MPI library, in order.
   std::vector<std::string> tools{};
+  /// Paths of sanitizers' runtimes that the program is linked with.
+  std::vector<std::string> sanitizers{};
 };
 
 /// The family that a library's name gives away: "libmpi.so.40" -> "openmpi". "" for any other.
@@ -36,6 +38,12 @@ class LibraryFinder {
 /// Whether a shared library is a PMPI tool: it defines MPI_ functions, and not the PMPI_ functions
 /// that they call.
 bool is_pmpi_tool(const std::string& path);
+
+/// Whether a library of this name is the runtime of a compiler's sanitizer (-fsanitize=address).
+bool is_sanitizer(const std::string& name);
+
+/// Whether a shared library is an MPI library, or serves as one: it defines PMPI_ functions.
+bool is_mpi(const std::string& path);
 
 /// The path that execvp would start; "" if there is none.
 std::string find_program(const std::string& name);

@@ -110,7 +110,17 @@ class WorkingDirectory {
   std::filesystem::path path_;
 };
 
-/// The one error of loading with nothing in the environment; "" for none.
+/// The one warning of loading what was found, which was not used.
+std::string warning_of_load() {
+  const char* environment[] = {nullptr};
+  Settings settings;
+  EXPECT_TRUE(settings.load(environment).empty());
+  EXPECT_EQ(settings.cache, "auto");
+  EXPECT_EQ(settings.warnings().size(), 1u);
+  return settings.warnings().empty() ? "" : settings.warnings()[0];
+}
+
+/// The one error of loading with nothing else in the environment; "" for none.
 std::string error_of_load(const char* variable = nullptr) {
   const char* environment[] = {variable, nullptr};
   const auto errors = Settings().load(environment);
@@ -128,17 +138,17 @@ TEST(ConfigFile, IsReadWhereItBelongsToTheUser) {
   EXPECT_EQ(settings.cache, "strict");
 }
 
-TEST(ConfigFile, AFifoOrADirectoryIsAnErrorAndNobodyWaits) {
+TEST(ConfigFile, AFifoOrADirectoryIsNotUsedAndNobodyWaits) {
   const WorkingDirectory here;
   ASSERT_EQ(mkfifo("hob.conf", 0600), 0);
-  EXPECT_NE(error_of_load().find("no regular file"), std::string::npos);
+  EXPECT_NE(warning_of_load().find("no regular file"), std::string::npos);
   EXPECT_NE(error_of_load("HOB_CONFIG=hob.conf").find("no regular file"), std::string::npos);
   ASSERT_EQ(unlink("hob.conf"), 0);
   ASSERT_EQ(mkdir("hob.conf", 0700), 0);
-  EXPECT_NE(error_of_load().find("no regular file"), std::string::npos);
+  EXPECT_NE(warning_of_load().find("no regular file"), std::string::npos);
 }
 
-TEST(ConfigFile, AnUnreadableOneIsAnError) {
+TEST(ConfigFile, AnUnreadableOneIsAnErrorWhereItIsNamed) {
   const WorkingDirectory here;
   std::ofstream("hob.conf") << "cache = strict";
   ASSERT_EQ(chmod("hob.conf", 0), 0);
@@ -147,8 +157,10 @@ TEST(ConfigFile, AnUnreadableOneIsAnError) {
     ASSERT_EQ(chmod(".", 0755), 0);
     ASSERT_EQ(seteuid(4321), 0);
   }
-  const std::string error = error_of_load();
+  const std::string warning = warning_of_load();
+  const std::string error = error_of_load("HOB_CONFIG=hob.conf");
   ASSERT_EQ(seteuid(before), 0);
+  EXPECT_NE(warning.find("Permission denied"), std::string::npos) << warning;
   EXPECT_NE(error.find("Permission denied"), std::string::npos) << error;
 }
 
@@ -157,7 +169,7 @@ TEST(ConfigFile, OfSomebodyElseIsReadOnlyWhereItIsNamed) {
   const WorkingDirectory here;
   std::ofstream("hob.conf") << "cache = strict";
   ASSERT_EQ(chown("hob.conf", 4321, 4321), 0);
-  EXPECT_NE(error_of_load().find("4321"), std::string::npos);
+  EXPECT_NE(warning_of_load().find("4321"), std::string::npos);
   EXPECT_EQ(error_of_load("HOB_CONFIG=hob.conf"), "");
 }
 
@@ -170,12 +182,37 @@ TEST(ConfigFile, NamesNoFilesToWriteUnlessTheUserNamedIt) {
   }
 }
 
-TEST(Settings, AnUnknownVariableIsAnError) {
-  const char* environment[] = {"HOB_CASHE=auto", nullptr};
+TEST(Settings, AnUnknownVariableIsIgnoredWithAWarningThatNamesTheNearest) {
+  const char* environment[] = {"HOB_CASHE=auto", "HOB_GHOST=1", "HOB_JSNO=x", nullptr};
   Settings settings;
-  const auto errors = settings.read_environment(environment);
-  ASSERT_EQ(errors.size(), 1u);
-  EXPECT_NE(errors[0].find("HOB_CASHE"), std::string::npos);
+  EXPECT_TRUE(settings.read_environment(environment).empty());
+  ASSERT_EQ(settings.warnings().size(), 3u);
+  EXPECT_NE(settings.warnings()[0].find("HOB_CASHE"), std::string::npos);
+  EXPECT_NE(settings.warnings()[0].find("did you mean HOB_CACHE?"), std::string::npos);
+  EXPECT_NE(settings.warnings()[1].find("did you mean HOB_GHOSTS?"), std::string::npos);
+  EXPECT_NE(settings.warnings()[2].find("did you mean HOB_JSON?"), std::string::npos);
+  EXPECT_EQ(settings.ghosts, 0u);
+}
+
+TEST(Settings, VariablesOfModuleSystemsEndNothing) {
+  for (const char* variable : {"HOB_ROOT=/opt/hob", "HOB_HOME=/opt/hob", "HOB_DIR=/opt/hob",
+                               "HOB_VERSION=1.0", "HOB_BASE=/opt", "HOB_="}) {
+    const char* environment[] = {variable, nullptr};
+    Settings settings;
+    EXPECT_TRUE(settings.load(environment).empty()) << variable;
+    ASSERT_EQ(settings.warnings().size(), 1u) << variable;
+    EXPECT_EQ(settings.warnings()[0].find("did you mean"), std::string::npos)
+        << settings.warnings()[0];
+  }
+  const char* ours[] = {"HOB_DEPS=/x", "HOB_LIBDIR=/x", nullptr};
+  Settings settings;
+  EXPECT_TRUE(settings.load(ours).empty());
+  EXPECT_TRUE(settings.warnings().empty());
+}
+
+TEST(Settings, AnUnknownKeyIsAnErrorWhereItWasWrittenForHob) {
+  Settings settings;
+  EXPECT_NE(settings.set("cashe", "auto", Origin::Environment).find("'cache'"), std::string::npos);
 }
 
 }  // namespace
