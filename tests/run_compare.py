@@ -108,6 +108,15 @@ SETTINGS = {
         **AGELESS,
         "HOB_READAHEAD": "off",
     },
+    # Only for programs that store to no window themselves.
+    "promised": {**WORK, "HOB_CACHE_VALIDATE": "on", "HOB_CACHE_STORES": "none"},
+    "promised-counted": {
+        **WORK,
+        "HOB_CACHE_VALIDATE": "on",
+        "HOB_CACHE_STORES": "none",
+        **AGELESS,
+        "HOB_READAHEAD": "off",
+    },
     "share-counted": {
         **SHARE,
         **AGELESS,

@@ -9,6 +9,7 @@
 #include <array>
 #include <cinttypes>
 #include <cstdio>
+#include <utility>
 
 namespace hob::validation {
 namespace {
@@ -76,17 +77,39 @@ const Tracker& tracker() {
 
 }  // namespace
 
-bool StoreWatch::available() { return tracker().usable(); }
+bool StoreWatch::available(Tracking tracking) {
+  switch (tracking) {
+    case Tracking::write_protection:
+      return tracker().usable();
+    case Tracking::soft_dirty:
+      return SoftDirty::available();
+    case Tracking::promised:
+      return true;
+    case Tracking::none:
+      break;
+  }
+  return false;
+}
 
-StoreWatch::StoreWatch(const void* base, std::uint64_t bytes) {
+Tracking StoreWatch::best(bool threads) {
+  if (available(Tracking::write_protection)) return Tracking::write_protection;
+  if (!threads && available(Tracking::soft_dirty)) return Tracking::soft_dirty;
+  return Tracking::none;
+}
+
+StoreWatch::StoreWatch(const void* base, std::uint64_t bytes, Tracking tracking)
+    : tracking_(tracking) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto first = reinterpret_cast<std::uintptr_t>(base);
   begin_ = first / page * page;
   end_ = bytes == 0 ? begin_ : (first + bytes + page - 1) / page * page;
+  dirty_.begin = begin_;
+  dirty_.end = end_;
 }
 
 StoreWatch::~StoreWatch() {
-  if (!registered_ || !available()) return;
+  if (dirty_.watched) SoftDirty::process().forget(dirty_);
+  if (!registered_ || !available(Tracking::write_protection)) return;
   uffdio_range range{begin_, end_ - begin_};
   ::ioctl(tracker().faults, UFFDIO_UNREGISTER, &range);
 }
@@ -105,20 +128,24 @@ bool StoreWatch::protect_pages() const {
   return ::ioctl(tracker().faults, UFFDIO_WRITEPROTECT, &all) == 0;
 }
 
-bool StoreWatch::watch() {
+bool StoreWatch::watch(std::uint64_t moment) {
   watching_ = false;
-  if (refused_ || !available()) return false;
-  if (begin_ == end_) return watching_ = true;
-  // A watch that ended may have had a page of this one, and taken it along.
-  watching_ = (registered_ && protect_pages()) || (register_pages() && protect_pages());
+  if (refused_ || !available(tracking_)) return false;
+  if (begin_ == end_ || tracking_ == Tracking::promised) return watching_ = true;
+  if (tracking_ == Tracking::soft_dirty) {
+    watching_ = SoftDirty::process().watch(dirty_, moment);
+  } else {
+    // A watch that ended may have had a page of this one, and taken it along.
+    watching_ = (registered_ && protect_pages()) || (register_pages() && protect_pages());
+  }
   refused_ = !watching_;
   return watching_;
 }
 
-bool StoreWatch::written() {
-  if (!watching_) return true;
-  if (begin_ == end_) return false;
-  pages_written_ = 0;
+/// Pages that were stored to since watch(), at least one if any was; -1 if the kernel does not say.
+std::int64_t StoreWatch::scan() const {
+  if (!available(tracking_)) return -1;
+  if (tracking_ == Tracking::soft_dirty) return SoftDirty::process().pages_written(dirty_);
   std::array<PageRegion, 64> regions;
   ScanArguments scan{};
   scan.size = sizeof scan;
@@ -127,15 +154,33 @@ bool StoreWatch::written() {
   scan.vec = reinterpret_cast<std::uintptr_t>(regions.data());
   scan.vec_len = regions.size();
   scan.category_mask = scan.return_mask = kPageIsWritten;
-  const long found = available() ? ::ioctl(tracker().pages, kScan, &scan) : -1;
-  if (found == 0) return false;
-  watching_ = false;
+  const long found = ::ioctl(tracker().pages, kScan, &scan);
+  if (found < 0) return -1;
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::uint64_t pages = 0;
   for (long i = 0; i < found; ++i) {
     const PageRegion& region = regions[static_cast<std::size_t>(i)];
-    pages_written_ += (region.end - region.start) / page;
+    pages += (region.end - region.start) / page;
   }
+  return static_cast<std::int64_t>(pages);
+}
+
+bool StoreWatch::written() {
+  if (!watching_) return true;
+  if (begin_ == end_ || tracking_ == Tracking::promised) return false;
+  const std::int64_t pages = scan();
+  if (pages == 0) return false;
+  watching_ = false;
+  if (tracking_ == Tracking::soft_dirty)
+    SoftDirty::process().forget(dirty_);
+  else if (pages > 0)
+    faults_ += static_cast<std::uint64_t>(pages);
   return true;
+}
+
+std::uint64_t StoreWatch::take_faults() {
+  if (tracking_ == Tracking::soft_dirty) return SoftDirty::process().take_faults();
+  return std::exchange(faults_, 0);
 }
 
 bool is_private_memory(const void* base, std::uint64_t bytes) {

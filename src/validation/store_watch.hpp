@@ -4,27 +4,44 @@
 
 #include <cstdint>
 
+#include "validation/soft_dirty.hpp"
+
 namespace hob::validation {
 
-/// Linux 6.7 and later: userfaultfd with asynchronous write protection, read by PAGEMAP_SCAN. The
-/// first store to each page after watch() costs a fault of about a microsecond, which the kernel
-/// resolves by itself. System calls that store (read, recv) are seen like the process's own stores;
-/// devices, and other processes that map the same memory, are not. Needs no privilege.
-///
-/// Not thread safe, but stores may come from any thread: one that came before written() is seen.
+/// How stores are noticed. The first store to each page after watch() costs a fault of about a
+/// microsecond, which the kernel resolves by itself. System calls that store (read, recv) are seen
+/// like the process's own stores; devices, and other processes that map the same memory, are not.
+/// None needs a privilege.
+enum class Tracking {
+  none,
+  /// Linux 6.7 and later: userfaultfd with asynchronous write protection, read by PAGEMAP_SCAN.
+  write_protection,
+  /// SoftDirty: no other thread of the process may store while a watch begins or is asked.
+  soft_dirty,
+  /// Nothing is watched: somebody promises that no stores come.
+  promised,
+};
+
+/// Not thread safe, but with write protection stores may come from any thread: one that came before
+/// written() is seen.
 class StoreWatch {
  public:
-  /// Whether this machine's kernel can do it, and lets this process.
-  static bool available();
+  /// The best way that this machine's kernel has, and lets this process use. `threads`: others may
+  /// store at any time.
+  static Tracking best(bool threads);
 
-  StoreWatch(const void* base, std::uint64_t bytes);
+  /// Whether the kernel has this way.
+  static bool available(Tracking tracking);
+
+  StoreWatch(const void* base, std::uint64_t bytes, Tracking tracking);
   ~StoreWatch();
   StoreWatch(const StoreWatch&) = delete;
   StoreWatch& operator=(const StoreWatch&) = delete;
 
   /// From now on stores are noticed. False if the kernel refuses this memory. About 10 us for each
-  /// mebibyte of small pages.
-  bool watch();
+  /// mebibyte of small pages; with soft-dirty bits, of all memory of the process, but once for all
+  /// calls of the same `moment` (SoftDirty::watch).
+  bool watch(std::uint64_t moment = 0);
 
   bool watching() const { return watching_; }
 
@@ -32,18 +49,22 @@ class StoreWatch {
   /// what shares a page with the range counts. About 0.7 us for each mebibyte of small pages.
   bool written();
 
-  /// Pages that were stored to when written() last said so.
-  std::uint64_t pages_written() const { return pages_written_; }
+  /// Faults that watching has caused, at most, since this was asked last: pages that were stored to
+  /// when written() said so, or whatever the process took since soft-dirty bits were cleared.
+  std::uint64_t take_faults();
 
  private:
   bool register_pages();
   bool protect_pages() const;
+  std::int64_t scan() const;
 
+  Tracking tracking_;
   std::uintptr_t begin_, end_;  ///< whole pages
+  SoftDirty::Range dirty_;
   bool registered_ = false;
   bool refused_ = false;
   bool watching_ = false;
-  std::uint64_t pages_written_ = 0;
+  std::uint64_t faults_ = 0;
 };
 
 /// Whether all of this memory is this process's own: no part of it is mapped by others too (files

@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires ahead aliases device device_ghosts locks near polling progress requests request_threads traps corners limits end share types validate windows)
+foreach(program acquires ahead aliases device device_ghosts incoming locks near polling progress requests request_threads traps corners limits end share types validate windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -100,6 +100,8 @@ foreach(mpi IN LISTS HOB_MPIS)
   endif()
   hob_compare_test(mpi.${mpi}.rma_validate ${mpi} RANKS ${three} LABELS mpi
     SETTINGS validate-counted,validate,validate-ahead,auto COMMAND rma_validate)
+  hob_compare_test(mpi.${mpi}.rma_incoming ${mpi} RANKS ${three} LABELS mpi
+    SETTINGS promised-counted,promised COMMAND rma_incoming)
   hob_compare_test(mpi.${mpi}.rma_types ${mpi} LABELS mpi SETTINGS default,auto,counted COMMAND rma_types)
   hob_compare_test(mpi.${mpi}.rma_windows ${mpi} LABELS mpi SETTINGS default,auto COMMAND rma_windows)
   hob_compare_test(mpi.${mpi}.rma_limits ${mpi} LABELS mpi SETTINGS auto,tiny,paper COMMAND rma_limits)

@@ -125,6 +125,7 @@ int on_Init(int* argc, char*** argv) {
   init_once();
   if (begun(nullptr)) return MPI_SUCCESS;
   const int result = real::Init(argc, argv);
+  context().threads_may_store = false;
   if (result == MPI_SUCCESS && openings++ == 0) start_with_world(thread_level());
   return result;
 }
@@ -133,6 +134,7 @@ int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
   init_once();
   if (begun(provided)) return MPI_SUCCESS;
   const int result = real::Init_thread(argc, argv, required, provided);
+  context().threads_may_store = required != MPI_THREAD_SINGLE;
   if (result == MPI_SUCCESS && openings++ == 0) start_with_world(*provided);
   return result;
 }
@@ -165,6 +167,7 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
   const settings::Settings& s = context().settings;
   if (openings == 0 && !own_world && s.ghosts > 0 && !s.off) begin_own_world();
   const int result = real::Session_init(info, errhandler, session);
+  context().threads_may_store = true;
   // Another session may come with another thread level: assume the most.
   if (result == MPI_SUCCESS && openings++ == 0 && !own_world)
     start(MPI_THREAD_MULTIPLE, false, for_many_threads(*session));

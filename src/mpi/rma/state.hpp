@@ -14,4 +14,8 @@ inline bool windows_alias = false;
 /// calls are the library's own. Global, since such a call names no window.
 inline std::atomic<int> validated_windows{0};
 
+/// Not 0: buffers that the library fills are compared with memory of windows (incoming.hpp).
+/// Global, since most of these calls name no window.
+inline std::atomic<int> incoming_watched{0};
+
 }  // namespace hob::mpi

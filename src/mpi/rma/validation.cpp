@@ -11,6 +11,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/rma/incoming.hpp"
 #include "mpi/rma/joint_acquire.hpp"
 #include "mpi/rma/window.hpp"
 #include "validation/changes.hpp"
@@ -22,6 +23,7 @@ namespace hob::mpi {
 namespace {
 
 using validation::Changes;
+using validation::Tracking;
 
 /// What is known of a communicator that the program makes joint calls on.
 struct Communicator {
@@ -44,6 +46,7 @@ struct All {
   std::uint64_t generation = 1;  ///< counts the changes of `windows`
   std::unordered_map<std::uint64_t, Communicator> communicators;  ///< by the bits of their handle
   std::atomic<std::uint64_t> last_number{0};
+  std::uint64_t moment = 0;  ///< counts the calls in which this process tells
   /// What looking for stores may cost, in all windows together.
   validation::WatchBudget budget{{}, monotonic_nanoseconds()};
 };
@@ -94,6 +97,7 @@ void tell_stores(Window& window, Changes& changes, bool watch) {
   if (v.exposed.load(std::memory_order_relaxed) || exposures != v.told_exposures)
     changes.add(v.number, window.rank);
   v.told_exposures = exposures;
+  if (take_incoming(v.number)) changes.add(v.number, window.rank);
   if (!watch) return changes.add(v.number, window.rank);
   const std::uint64_t start = thread_nanoseconds();
   validation::WatchBudget& budget = all().budget;
@@ -101,13 +105,13 @@ void tell_stores(Window& window, Changes& changes, bool watch) {
   const bool looked = affords && v.stores.watching();
   if (!looked || v.stores.written()) {
     changes.add(v.number, window.rank);
-    if (looked) budget.faulted(v.stores.pages_written());
+    if (looked) budget.faulted(v.stores.take_faults());
     if (affords && !v.looked_at_memory) {
       v.looked_at_memory = true;
       v.own_memory = window.kind == WindowKind::allocate ||
                      validation::is_private_memory(window.base, window.bytes);
     }
-    if (affords && v.own_memory) v.stores.watch();
+    if (affords && v.own_memory) v.stores.watch(all().moment);
   }
   budget.spent(thread_nanoseconds() - start);
 }
@@ -137,6 +141,20 @@ ValidationCosts& validation_costs() {
   return costs;
 }
 
+Tracking stores_tracking() {
+  const std::string& wanted = context().settings.cache_stores;
+  if (wanted == "none") return Tracking::promised;
+  Tracking tracking = validation::StoreWatch::best(context().threads_may_store);
+  if (wanted == "write-protection") tracking = Tracking::write_protection;
+  if (wanted == "soft-dirty") tracking = Tracking::soft_dirty;
+  return validation::StoreWatch::available(tracking) ? tracking : Tracking::none;
+}
+
+bool receives_need_watching() {
+  static const std::string device = validation::device_that_writes();
+  return !device.empty() || stores_tracking() == Tracking::promised;
+}
+
 bool validates_always() { return context().settings.cache_validate == "on"; }
 
 bool may_validate(const Window& window, std::optional<Mode> mode) {
@@ -146,13 +164,7 @@ bool may_validate(const Window& window, std::optional<Mode> mode) {
   if (s.cache_validate == "off" || mode != Mode::automatic || !kind || !remote || window.size < 2 ||
       ghost_world())
     return false;
-  if (!validation::StoreWatch::available()) return false;
-  static const std::string device = validation::device_that_writes();
-  if (!validates_always() && !device.empty()) {
-    note("Collective calls end the life of what was fetched (HOB_CACHE_VALIDATE): " + device +
-         " may store to memory unseen.");
-    return false;
-  }
+  if (stores_tracking() == Tracking::none) return false;
   return has_unified_memory(window.handle);
 }
 
@@ -169,7 +181,8 @@ void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm com
   window.validation.reset(new Validation{.number = number,
                                          .comm = comm,
                                          .always = answers.validate_always,
-                                         .stores = {window.base, window.bytes}});
+                                         .stores = {window.base, window.bytes, stores_tracking()}});
+  if (receives_need_watching()) watch_incoming(number, window.base, window.bytes);
   real::Comm_group(comm, &window.validation->group);
   const std::lock_guard guard(all().lock);
   all().windows.push_back(&window);
@@ -185,6 +198,7 @@ void end_validation(Window& window) {
     ++all().generation;
     validated_windows.fetch_sub(1, std::memory_order_relaxed);
   }
+  watch_incoming_no_more(window.validation->number);
   real::Group_free(&window.validation->group);
   window.validation.reset();
 }
@@ -217,6 +231,7 @@ void JointAcquire::begin(bool is_barrier) {
     const std::lock_guard guard(all().lock);
     Communicator& comm = look_up(comm_);
     if (comm.windows.empty() || !(comm.schedule.due(is_barrier) || comm.always())) return;
+    ++all().moment;
     if (unserved_callback)
       tell_nothing(comm, changes_);
     else

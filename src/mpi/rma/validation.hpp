@@ -46,6 +46,13 @@ bool may_validate(const Window& window, std::optional<Mode> mode);
 /// This process's proposal for the number of the window that is being made. Thread safe.
 std::uint64_t next_validation_number();
 
+/// How this process notices stores to its own memory (HOB_CACHE_STORES); none if it cannot.
+validation::Tracking stores_tracking();
+
+/// Whether what the program receives into windows would otherwise not be noticed: an adapter may
+/// store it behind the processor's page tables.
+bool receives_need_watching();
+
 /// Whether this process wants it in every call.
 bool validates_always();
 

@@ -14,6 +14,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/registry.hpp"
+#include "mpi/rma/incoming.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window.hpp"
 #include "report/report.hpp"
@@ -358,6 +359,10 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
      [](const Process&) -> std::uint64_t { return validation_costs().told; }},
     {{"validation_ns", "ns", "Time that this took beyond barriers, whose place it took."},
      [](const Process&) -> std::uint64_t { return validation_costs().nanoseconds; }},
+    {{"incoming", "calls",
+      "Calls that had the library fill memory of a window, where that would not be seen otherwise "
+      "(RDMA adapters)."},
+     [](const Process&) -> std::uint64_t { return incoming_fills(); }},
 });
 constexpr auto kProcessCounterInfos = report::infos_of(kProcessCounters);
 

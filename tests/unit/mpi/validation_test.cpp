@@ -23,7 +23,8 @@ using validation::Changes;
 class Validated : public testing::Test {
  protected:
   void SetUp() override {
-    if (!validation::StoreWatch::available()) GTEST_SKIP() << "this kernel cannot track stores";
+    if (stores_tracking() == validation::Tracking::none)
+      GTEST_SKIP() << "this kernel cannot track stores";
     make_window("on");
   }
   void TearDown() override {

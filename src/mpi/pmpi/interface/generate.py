@@ -175,9 +175,63 @@ def before_hob(call):
     return lines
 
 
+def filled_blocks(call, rest):
+    """C++ that names what of the buffer a call fills; `rest`: its parameters from the buffer on."""
+    (_, buffer, _, _), *rest = rest
+    names = [name for _, name, _, _ in rest]
+    kinds = [kind for _, _, kind, _ in rest]
+    arrays = ["[" in declaration for declaration, *_ in rest]
+    base = call.base.removesuffix("_init")
+    neighbors = "eighbor_" in base
+    who = "neighbors" if neighbors else "senders"
+    if kinds[:1] == ["DATATYPE"]:
+        return f"fill({buffer}, 1, {names[0]})"
+    if kinds[1:2] == ["DATATYPE"] and not arrays[0]:
+        if re.search(r"(?i:gather|alltoall)$", base):
+            everybody = "neighbors" if neighbors else "all"
+            return f"fill_from_{everybody}({buffer}, {names[0]}, {names[1]}, comm)"
+        return f"fill({buffer}, {names[0]}, {names[1]})"
+    if kinds[1:2] == ["DATATYPE"]:  # MPI_Reduce_scatter
+        return f"fill({buffer}, IncomingBuffer::own({names[0]}, comm), {names[1]})"
+    if kinds[2:3] == ["DATATYPE"] and arrays[0]:
+        typed = "typed_" if arrays[2] else ""
+        return (
+            f"fill_{typed}blocks({buffer}, {names[0]}, {names[1]}, {names[2]}, "
+            f"IncomingBuffer::{who}(comm))"
+        )
+    if kinds[2:3] == ["DATATYPE"]:  # MPI_Precv_init: partitions of so many elements
+        return f"fill({buffer}, {names[0]} * {names[1]}, {names[2]})"
+    sys.exit(f"{call.name}: which part of {buffer} does it fill?")
+
+
+def incoming(call):
+    """C++ before and after a call that has the library fill a buffer (rma/incoming.hpp)."""
+    parameters = call.parameters
+    places = [i for i, p in enumerate(parameters) if p[2] == "BUFFER" and p[3] in ("out", "inout")]
+    # What the processor alone stores is seen otherwise; the end of a read says less than its begin.
+    if not places or call.base in plan.STORES or call.base.endswith("_end"):
+        return [], []
+    test = "watches_incoming()"
+    if re.match(r"(?i)i?(gather|reduce)(v?|_init|v_init)$", call.base):
+        test += " && IncomingBuffer::is_root(root, comm)"
+    elif "root" in [name for _, name, _, _ in parameters]:
+        test += " && root != MPI_PROC_NULL && root != MPI_ROOT"
+    fill = filled_blocks(call, parameters[places[0] :])
+    before = ["  IncomingBuffer incoming;", f"  if ({test}) incoming.{fill};"]
+    starts = plan.is_start(parameters)
+    if call.base.endswith(("_init", "_begin")) or any(p[2] == "WINDOW" for p in parameters):
+        after = ["  incoming.for_good();"]
+    elif starts:
+        after = ["  incoming.until(request, hob_result == MPI_SUCCESS);"]
+    else:
+        after = []
+    return before, after
+
+
 def with_hob(call):
     """C++ of Hob's own part."""
     row = call.row
+    before, after = incoming(call)
     lines = ["  const DepthGuard guard;", "  try {"]
     if row.registers:
         lines.append("  registrar = __builtin_return_address(0);")
@@ -195,6 +249,7 @@ def with_hob(call):
             f"  const bool acquires = nothing_cached() || requests::may_be_acquire({row.completes});"
         )
         acquire = f"if (acquires) {{ {acquire} }}"
+    lines += before
     if row.joint and acquire:
         lines.append("  JointAcquire joint(comm);")
         acquire = f'joint.end("{call.name}");'
@@ -202,6 +257,7 @@ def with_hob(call):
         lines.append("  AcquireIfUnwound acquire;")
     target = f"on_{call.hook}({call.arguments})" if call.hook else call.native
     lines.append(f"  const {call.returns} hob_result = {target};")
+    lines += after
     if acquire:
         lines += ["  acquire.returned = true;", f"  {acquire}"]
     lines.append("  return hob_result;")
@@ -423,6 +479,7 @@ def main():
             '#include "mpi/progress/progress.hpp"',
             '#include "mpi/pmpi/real.hpp"',
             '#include "mpi/requests/request.hpp"',
+            '#include "mpi/rma/incoming.hpp"',
             '#include "mpi/rma/joint_acquire.hpp"',
             '#include "mpi/pmpi/wrapper.hpp"',
             "using namespace hob::mpi;",

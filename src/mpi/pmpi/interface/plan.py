@@ -281,6 +281,9 @@ IGNORED_PREFIXES = ("MPI_T_", "MPI_Abi_")
 # local and stay with the MPI library.
 WRAPPED_KINDS = {"COMMUNICATOR", "WINDOW", "REQUEST", "MESSAGE", "FILE", "SESSION"}
 
+# Calls that fill a buffer with stores of the processor alone.
+STORES = {"Pack", "Pack_external", "Unpack", "Unpack_external"}
+
 # In this form the program passes a count that says how many operations completed.
 COUNTED_COMPLETIONS = {"outcount"}
 

@@ -1,0 +1,133 @@
+#include "validation/soft_dirty.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace hob::validation {
+namespace {
+
+// Bits of an entry of /proc/PID/pagemap.
+constexpr std::uint64_t kSoftDirty = std::uint64_t{1} << 55;
+constexpr std::uint64_t kPresent = std::uint64_t{3} << 62;  // in memory, or swapped out
+
+std::uintptr_t page_size() {
+  static const auto size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+std::uint64_t faults_so_far() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_minflt);
+}
+
+/// Whether a store to a page of its own shows, and only a store.
+bool shows_a_store(SoftDirty& tracker) {
+  const std::uintptr_t page = page_size();
+  void* const memory =
+      ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  auto* const word = static_cast<volatile int*>(memory);
+  *word = 1;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  SoftDirty::Range range;
+  range.begin = begin;
+  range.end = begin + page;
+  bool shows = tracker.watch(range, 0) && tracker.pages_written(range) == 0;
+  *word = 2;
+  shows = shows && tracker.pages_written(range) == 1;
+  tracker.forget(range);
+  ::munmap(memory, page);
+  return shows;
+}
+
+}  // namespace
+
+SoftDirty::SoftDirty() : owner_(::getpid()) {
+  pagemap_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  clear_refs_ = ::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+}
+
+SoftDirty& SoftDirty::process() {
+  static auto* const one = new SoftDirty;  // windows may outlive static objects
+  return *one;
+}
+
+bool SoftDirty::available() {
+  static const bool shows = shows_a_store(process());
+  return shows && process().owner_ == ::getpid();
+}
+
+/// Calls visit() with the entry of each page. False if they cannot be read.
+template <class Visit>
+bool SoftDirty::each_page(const Range& range, Visit visit) const {
+  if (owner_ != ::getpid()) return false;
+  std::array<std::uint64_t, 512> entries;
+  const std::uintptr_t page = page_size();
+  for (std::uintptr_t at = range.begin; at < range.end;) {
+    const std::size_t pages = std::min<std::size_t>((range.end - at) / page, entries.size());
+    const std::size_t bytes = pages * sizeof entries[0];
+    const auto offset = static_cast<off_t>(at / page * sizeof entries[0]);
+    if (::pread(pagemap_, entries.data(), bytes, offset) != static_cast<ssize_t>(bytes))
+      return false;
+    for (std::size_t i = 0; i < pages; ++i) visit(entries[i]);
+    at += pages * page;
+  }
+  return true;
+}
+
+bool SoftDirty::clear() {
+  if (pagemap_ < 0 || clear_refs_ < 0 || owner_ != ::getpid()) return false;
+  for (Range* range : watched_)
+    if (!range->written && pages_written(*range) != 0) range->written = true;
+  if (::write(clear_refs_, "4", 1) != 1) return false;
+  faults_ = faults_so_far();
+  return true;
+}
+
+bool SoftDirty::watch(Range& range, std::uint64_t moment) {
+  forget(range);
+  if (moment == 0 || moment != moment_) {
+    moment_ = 0;
+    if (!clear()) return false;
+    moment_ = moment;
+  }
+  range.present.clear();
+  const bool read = each_page(
+      range, [&](std::uint64_t entry) { range.present.push_back((entry & kPresent) != 0); });
+  if (!read) return false;
+  watched_.push_back(&range);
+  range.watched = true;
+  range.written = false;
+  return true;
+}
+
+void SoftDirty::forget(Range& range) {
+  std::erase(watched_, &range);
+  range.watched = false;
+}
+
+std::int64_t SoftDirty::pages_written(const Range& range) const {
+  if (range.written) return 1;
+  std::int64_t written = 0;
+  std::size_t page = 0;
+  const bool read = each_page(range, [&](std::uint64_t entry) {
+    const bool given_back = range.present[page++] && (entry & kPresent) == 0;
+    if ((entry & kSoftDirty) != 0 || given_back) ++written;
+  });
+  return read ? written : -1;
+}
+
+std::uint64_t SoftDirty::take_faults() {
+  const std::uint64_t now = faults_so_far();
+  const std::uint64_t since = now - faults_;
+  faults_ = now;
+  return since;
+}
+
+}  // namespace hob::validation

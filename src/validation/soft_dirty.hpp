@@ -1,0 +1,59 @@
+// Stores noticed by the kernel's soft-dirty bits, where it cannot track single ranges of memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hob::validation {
+
+/// Linux 3.11 and later, where it was built with CONFIG_MEM_SOFT_DIRTY (as RHEL, SLES and Debian
+/// are). One bit for each page of the process says whether it was stored to since the bits were
+/// cleared, which is done for the whole process at once. So clearing walks all of its page tables,
+/// and the first store to each page afterwards costs a fault, in whatever memory.
+///
+/// Not thread safe, and only for processes in which no other thread stores meanwhile: a store
+/// between reading the bits and clearing them would be lost.
+class SoftDirty {
+ public:
+  /// Whole pages.
+  struct Range {
+    std::uintptr_t begin = 0, end = 0;
+    bool watched = false;
+    bool written = false;       ///< seen when the bits were cleared for another range
+    std::vector<bool> present;  ///< the pages that were there when the bits were cleared
+  };
+
+  /// Whether this kernel has the bits, found out by a store.
+  static bool available();
+
+  static SoftDirty& process();
+
+  /// From now on stores to the range are noticed. Calls with the same `moment`, if it is not 0,
+  /// come from one place between which the program stores nothing: they share the clearing. False
+  /// if the kernel refuses. `range` stays where it is until forget().
+  bool watch(Range& range, std::uint64_t moment);
+  void forget(Range& range);
+
+  /// Pages of a watched range that were stored to, or given back to the system, since watch(); -1
+  /// if that cannot be read.
+  std::int64_t pages_written(const Range& range) const;
+
+  /// Faults of the process since the bits were cleared that were not returned before: those that
+  /// clearing has caused are among them.
+  std::uint64_t take_faults();
+
+ private:
+  SoftDirty();
+  bool clear();
+  template <class Visit>
+  bool each_page(const Range& range, Visit visit) const;
+
+  int pagemap_ = -1;
+  int clear_refs_ = -1;
+  int owner_ = 0;  ///< process id: after fork() the files still speak of the parent's memory
+  std::vector<Range*> watched_;
+  std::uint64_t moment_ = 0;
+  std::uint64_t faults_ = 0;  ///< of the process when the bits were cleared
+};
+
+}  // namespace hob::validation
