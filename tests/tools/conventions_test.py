@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import sample
 from support import BIN, ROOT, hob, run, write_json
@@ -147,7 +148,10 @@ class Doctor(unittest.TestCase):
         self.assertEqual(status, 1)
 
     def test_knows_which_kernels_track_pages(self):
-        self.assertIn("not there", doctor.kernel("5.14.0-362.el9")[1].value)
+        for soft_dirty, told in ((False, "not there"), (True, "soft-dirty")):
+            with mock.patch.object(doctor, "_soft_dirty", lambda found=soft_dirty: found):
+                self.assertIn(told, doctor.kernel("5.14.0-362.el9")[1].value)
+        self.assertIn(doctor._soft_dirty(), (False, True))
         self.assertIn("cache_validate", doctor.kernel("6.8.0-31-generic")[1].value)
 
     def test_knows_mpich_5s_incomplete_flush(self):
