@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mpi/pmpi/real.hpp"
@@ -19,6 +20,9 @@ struct Source {
   std::int32_t pid = 0;
   std::int32_t fd = -1;       ///< in that process; -1: a segment
   std::int32_t segment = -1;  ///< System V's number
+  /// Which file that is: in another process namespace, the descriptor of this number may be any
+  /// file of the user's.
+  std::uint64_t device = 0, inode = 0;
 };
 
 bool files_may_have(std::uint64_t bytes) {
@@ -42,8 +46,12 @@ void* make_file(std::uint64_t bytes, Source& source) {
   if (fd < 0) return nullptr;
   if (::ftruncate(fd, static_cast<off_t>(bytes)) == 0)
     if (void* address = map_file(fd, bytes)) {
-      source = {bytes, ::getpid(), fd, -1};
-      return address;
+      struct stat about {};
+      if (::fstat(fd, &about) == 0) {
+        source = {bytes, ::getpid(), fd, -1, about.st_dev, about.st_ino};
+        return address;
+      }
+      ::munmap(address, bytes);
     }
   ::close(fd);
   return nullptr;
@@ -55,7 +63,7 @@ void* make_segment(std::uint64_t bytes, Source& source) {
   void* address = map_segment(segment);
   // Goes when the last process that has it goes; until then, others still find it by its number.
   ::shmctl(segment, IPC_RMID, nullptr);
-  if (address != nullptr) source = {bytes, ::getpid(), -1, segment};
+  if (address != nullptr) source = {bytes, ::getpid(), -1, segment, 0, 0};
   return address;
 }
 
@@ -73,9 +81,13 @@ void* find(const Source& source) {
   if (source.bytes == 0) return nullptr;
   if (source.fd < 0) return map_segment(source.segment);
   const std::string path = fmt::format("/proc/{}/fd/{}", source.pid, source.fd);
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return nullptr;
-  void* address = map_file(fd, source.bytes);
+  struct stat about {};
+  const bool same = ::fstat(fd, &about) == 0 && about.st_dev == source.device &&
+                    about.st_ino == source.inode &&
+                    static_cast<std::uint64_t>(about.st_size) == source.bytes;
+  void* address = same ? map_file(fd, source.bytes) : nullptr;
   ::close(fd);
   return address;
 }

@@ -24,7 +24,7 @@ void end_ghost_world() { ended = true; }
 void wake(GhostStatus& status) {
   memory_fence();
   if (status.asleep.load(std::memory_order_relaxed) == 0) return;
-  const int fd = ghost::open_wakeup(status.pid, status.wakeup_fd);
+  const int fd = ghost::open_wakeup(status.pid, status.wakeup_fd, status.wakeup_inode);
   if (fd < 0) return;  // it wakes by itself before long
   [[maybe_unused]] const ssize_t written = ::write(fd, "", 1);
   ::close(fd);

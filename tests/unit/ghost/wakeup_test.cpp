@@ -9,7 +9,7 @@ namespace {
 TEST(Bell, RingsInTheOtherEnd) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
-  const int fd = open_wakeup(::getpid(), ends[1]);
+  const int fd = open_wakeup(::getpid(), ends[1], pipe_inode(ends[1]));
   ASSERT_GE(fd, 0);
   EXPECT_EQ(::write(fd, "", 1), 1);
   char byte = 1;
@@ -21,13 +21,24 @@ TEST(Bell, RingsInTheOtherEnd) {
 TEST(Bell, OfAGhostThatLeavesMeanwhileKillsNobody) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
-  const int fd = open_wakeup(::getpid(), ends[1]);
+  const int fd = open_wakeup(::getpid(), ends[1], pipe_inode(ends[1]));
   ASSERT_GE(fd, 0);
   ::close(ends[0]);
   ::close(ends[1]);
   EXPECT_EQ(::write(fd, "", 1), 1);  // with SIGPIPE, the test would end here
   ::close(fd);
-  EXPECT_LT(open_wakeup(::getpid(), ends[1]), 0);
+  EXPECT_LT(open_wakeup(::getpid(), ends[1], pipe_inode(ends[1])), 0);
+}
+
+TEST(Bell, ANumberThatMeansAnotherFileIsLeftAlone) {
+  int ends[2], others[2];
+  ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(others, O_NONBLOCK | O_CLOEXEC), 0);
+  EXPECT_LT(open_wakeup(::getpid(), others[1], pipe_inode(ends[1])), 0);
+  const int file = ::open("/dev/zero", O_RDWR | O_CLOEXEC);
+  EXPECT_EQ(pipe_inode(file), 0u);
+  EXPECT_LT(open_wakeup(::getpid(), file, pipe_inode(ends[1])), 0);
+  for (const int each : {file, ends[0], ends[1], others[0], others[1]}) ::close(each);
 }
 
 }  // namespace
