@@ -24,6 +24,22 @@ namespace {
 /// Sessions open, and one more while MPI_Init is in effect.
 std::atomic<int> openings{0};
 
+/// Calls of MPI_Init under way: the library is initialised before Hob is ready, and another thread
+/// may ask meanwhile (MPI_Initialized). Who has read 0 sees all that start() wrote.
+std::atomic<int> beginning{0};
+
+/// Around a whole MPI_Init.
+struct Beginning {
+  Beginning() { beginning.fetch_add(1); }
+  ~Beginning() { beginning.fetch_sub(1); }
+  Beginning(const Beginning&) = delete;
+  Beginning& operator=(const Beginning&) = delete;
+};
+
+/// Of the program's own MPI_Init and MPI_Finalize, where Hob begins and ends the world itself.
+std::atomic<bool> program_began{false};
+std::atomic<bool> program_ended{false};
+
 int thread_level() {
   int level = MPI_THREAD_SINGLE;
   real::Query_thread(&level);
@@ -116,12 +132,14 @@ bool begun(int* provided) {
   if (!own_world) return false;
   if (provided) *provided = thread_level();
   ++openings;
+  program_began = true;
   return true;
 }
 
 }  // namespace
 
 int on_Init(int* argc, char*** argv) {
+  const Beginning now;
   init_once();
   if (begun(nullptr)) return MPI_SUCCESS;
   const int result = real::Init(argc, argv);
@@ -131,6 +149,7 @@ int on_Init(int* argc, char*** argv) {
 }
 
 int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const Beginning now;
   init_once();
   if (begun(provided)) return MPI_SUCCESS;
   const int result = real::Init_thread(argc, argv, required, provided);
@@ -142,6 +161,7 @@ int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
 int on_Finalize() {
   if (own_world) {
     --openings;
+    program_ended = true;
     return MPI_SUCCESS;
   }
   // The first thing that MPI_Finalize does is to delete the attributes of MPI_COMM_SELF, those that
@@ -155,6 +175,19 @@ int on_Finalize() {
   }
   const ucx::Finalizing closing;
   return real::Finalize();
+}
+
+int on_Initialized(int* flag) {
+  const int result = real::Initialized(flag);
+  if (result != MPI_SUCCESS || !*flag) return result;
+  *flag = own_world ? program_began.load() : beginning.load() == 0;
+  return result;
+}
+
+int on_Finalized(int* flag) {
+  const int result = real::Finalized(flag);
+  if (result == MPI_SUCCESS && own_world) *flag = program_ended.load();
+  return result;
 }
 
 int on_Abort(MPI_Comm comm, int errorcode) {

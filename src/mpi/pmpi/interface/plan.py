@@ -92,6 +92,8 @@ CALLS = Table()
 
 # Start and end of MPI.
 CALLS.add("Init Init_thread Session_init", "hook decides patient starts")
+# Threads may ask while another one is in MPI_Init, and ghosts' worlds are not the library's.
+CALLS.add("Initialized Finalized", "hook decides patient local starts wrapped")
 CALLS.add(
     """
     Finalize Session_finalize Win_create Win_allocate Win_allocate_shared Win_create_dynamic
@@ -199,7 +201,7 @@ CALLS.add(
 # What Hob calls and does not wrap.
 CALLS.add(
     """
-    Finalized Initialized Get_library_version Is_thread_main Query_thread Get_processor_name
+    Get_library_version Is_thread_main Query_thread Get_processor_name
     Type_dup Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
     Info_get Info_get_nkeys Info_create Info_set Info_free Info_dup Info_get_nthkey
     Info_get_valuelen Group_size Group_rank Group_free Group_translate_ranks Group_incl
