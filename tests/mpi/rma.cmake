@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires ahead aliases device device_ghosts incoming locks near polling progress requests request_threads traps corners limits end share types validate windows)
+foreach(program acquires ahead aliases device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end share types validate windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -90,6 +90,7 @@ foreach(mpi IN LISTS HOB_MPIS)
     set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2 ENVIRONMENT STAND_IN=cuda)
   endforeach()
   hob_compare_test(mpi.${mpi}.rma_locks ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_locks)
+  hob_compare_test(mpi.${mpi}.rma_lock_threads ${mpi} LABELS mpi SETTINGS auto,always,user COMMAND rma_lock_threads)
   hob_compare_test(mpi.${mpi}.rma_requests ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_requests)
   hob_compare_test(mpi.${mpi}.rma_request_threads ${mpi} LABELS mpi SETTINGS default,auto,tiny,ahead-1K
     COMMAND rma_request_threads)

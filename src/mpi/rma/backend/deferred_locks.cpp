@@ -1,20 +1,26 @@
 #include "mpi/rma/backend/deferred_locks.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <new>
 
 #include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi {
+namespace {
+
+/// Differs for any two threads that are alive.
+const void* this_thread() { return &depth; }
+
+}  // namespace
 
 bool DeferredLocks::defer(int target, int assertion, std::uint64_t hits) {
   const std::lock_guard guard(lock_);
   // A second lock of a target is an error, which the library finds.
-  if (std::any_of(held_back_.begin(), held_back_.end(),
-                  [&](const Lock& lock) { return lock.target == target; }))
-    return false;
+  if (held_back(target) != held_back_.end()) return false;
   try {
-    held_back_.push_back({target, assertion, hits});
+    held_back_.push_back({target, assertion, hits, nullptr});
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -23,55 +29,71 @@ bool DeferredLocks::defer(int target, int assertion, std::uint64_t hits) {
 }
 
 /// Under the lock.
+std::vector<DeferredLocks::Lock>::iterator DeferredLocks::held_back(int target) {
+  return std::find_if(held_back_.begin(), held_back_.end(),
+                      [&](const Lock& lock) { return lock.target == target; });
+}
+
+/// Under the lock.
 void DeferredLocks::forget(std::vector<Lock>::iterator place) {
   *place = held_back_.back();
   held_back_.pop_back();
-  if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) rest();
+  if (count_.fetch_sub(1, std::memory_order_release) == 1) rest();
 }
 
-bool DeferredLocks::take(int target, Lock& lock) {
-  const std::lock_guard guard(lock_);
-  const auto place = std::find_if(held_back_.begin(), held_back_.end(),
-                                  [&](const Lock& each) { return each.target == target; });
-  if (place == held_back_.end()) return false;
-  lock = *place;
-  forget(place);
-  return true;
+DeferredLocks::Sent::~Sent() {
+  const std::lock_guard guard(locks.lock_);
+  locks.forget(locks.held_back(target));
 }
 
 bool DeferredLocks::end(int target, std::uint64_t hits) {
-  Lock lock{};
-  if (!take(target, lock)) return false;
-  if ((lock.assertion & MPI_MODE_NOCHECK) != 0 || lock.hits != hits) {
-    tally(skipped_);
-    return true;
+  {
+    const std::lock_guard guard(lock_);
+    const auto place = held_back(target);
+    if (place == held_back_.end()) return false;
+    if (!place->sender && ((place->assertion & MPI_MODE_NOCHECK) != 0 || place->hits != hits)) {
+      forget(place);
+      tally(skipped_);
+      return true;
+    }
   }
-  send(lock);
+  send(target);
   return false;
 }
 
-int DeferredLocks::send(const Lock& lock) {
-  const int error = next_->lock(MPI_LOCK_SHARED, lock.target, lock.assertion);
-  // The acquire that the program's own call was not.
-  if ((lock.assertion & MPI_MODE_NOCHECK) == 0) note_acquire("MPI_Win_lock");
-  return error;
-}
-
 int DeferredLocks::send(int target) {
-  Lock lock{};
-  return take(target, lock) ? send(lock) : MPI_SUCCESS;
+  std::unique_lock guard(lock_);
+  auto place = held_back(target);
+  // An error handler of the program's may come here while its own thread sends.
+  while (place != held_back_.end() && place->sender && place->sender != this_thread()) {
+    guard.unlock();
+    sched_yield();
+    guard.lock();
+    place = held_back(target);
+  }
+  if (place == held_back_.end() || place->sender) return MPI_SUCCESS;
+  place->sender = this_thread();
+  const int assertion = place->assertion;
+  guard.unlock();
+  const Sent sent{*this, target};
+  const int error = next_->lock(MPI_LOCK_SHARED, target, assertion);
+  // The acquire that the program's own call was not.
+  if ((assertion & MPI_MODE_NOCHECK) == 0) note_acquire("MPI_Win_lock");
+  return error;
 }
 
 int DeferredLocks::send_all() {
   for (;;) {
-    Lock lock{};
+    int target = 0;
     {
       const std::lock_guard guard(lock_);
-      if (held_back_.empty()) return MPI_SUCCESS;
-      lock = held_back_.back();
-      forget(held_back_.end() - 1);
+      const auto place = std::find_if(held_back_.begin(), held_back_.end(), [](const Lock& lock) {
+        return lock.sender != this_thread();
+      });
+      if (place == held_back_.end()) return MPI_SUCCESS;
+      target = place->target;
     }
-    if (const int error = send(lock)) return error;
+    if (const int error = send(target)) return error;
   }
 }
 

@@ -15,7 +15,7 @@ namespace hob::mpi {
 
 /// A backend in front of another one, which it owns: holds back the locks that it is told to, and
 /// gives everything else on. Before anything goes to a target whose lock is held back, the lock
-/// goes. Thread safe.
+/// goes. Thread safe: a lock that one thread is sending holds the others up until it is made.
 class DeferredLocks final : public Backend {
  public:
   explicit DeferredLocks(std::unique_ptr<Backend> next) : next_(std::move(next)) {}
@@ -29,7 +29,8 @@ class DeferredLocks final : public Backend {
   /// program may have locked for the sake of locking, so that a lock that others may hold is sent.
   bool end(int target, std::uint64_t hits);
 
-  bool any() const { return HOB_UNLIKELY(count_.load(std::memory_order_relaxed) != 0); }
+  /// Locks are held back, or being sent.
+  bool any() const { return HOB_UNLIKELY(count_.load(std::memory_order_acquire) != 0); }
 
   /// Locks that were never sent.
   std::uint64_t skipped() const { return skipped_; }
@@ -122,22 +123,29 @@ class DeferredLocks final : public Backend {
     int target;
     int assertion;
     std::uint64_t hits;
+    const void* sender;  ///< the thread that sends it, or null
   };
 
   /// Something goes to `target`, or to all: locks that are held back go before. Returns an MPI
   /// error.
   int ready(int target) { return any() ? send(target) : MPI_SUCCESS; }
   int ready_all() { return any() ? send_all() : MPI_SUCCESS; }
-  bool take(int target, Lock& lock);
+  /// The lock of `target` was sent, even if an error handler threw.
+  struct Sent {
+    DeferredLocks& locks;
+    int target;
+    ~Sent();
+  };
+
+  std::vector<Lock>::iterator held_back(int target);
   void forget(std::vector<Lock>::iterator place);
   int send(int target);
   int send_all();
-  int send(const Lock& lock);
 
   std::unique_ptr<Backend> next_;
   Spin lock_;
-  std::vector<Lock> held_back_;
-  std::atomic<int> count_{0};  ///< of them
+  std::vector<Lock> held_back_;  ///< those that are being sent, too
+  std::atomic<int> count_{0};    ///< of them
   std::uint64_t skipped_ = 0;
 };
 
