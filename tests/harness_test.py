@@ -58,8 +58,9 @@ class SecondTry(unittest.TestCase):
 
     def test_what_launchers_say(self):
         for said in (
-            "[host:12] PMIX ERROR: PMIX_ERR_UNREACH in file client/pmix_client.c at line 1",
+            "[host:12] PMIX ERROR: PMIX_ERR_TIMEOUT in file client/pmix_client.c at line 1",
             "PMIX ERROR: UNREACHABLE in file ptl_base_fns.c at line 12",
+            "PMIx_Init failed for the following reason:\n\n  UNREACHABLE",
             "PMIx_Init failed for the following reason:\n\n  PMIX_ERR_TIMEOUT",
             "A request has timed out and will therefore fail:\n  Operation:  LOOKUP: x.c:345",
         ):
@@ -68,6 +69,7 @@ class SecondTry(unittest.TestCase):
             "hob: rank 3 left without MPI_Finalize",
             "timeout 60",
             "PMIX ERROR: BAD-PARAM",
+            "PMIX ERROR: UNREACHABLE in file x.c at line 12\nrank 1 exited on signal 11 (Segmentation fault)",
         ):
             self.assertIsNone(second_try.missed_deadline(said), said)
 

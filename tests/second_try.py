@@ -18,7 +18,7 @@ DEADLINES = [
     re.compile(pattern)
     for pattern in (
         r"ALERT: (?:connect|fence|get|grp construct) timeout fired",
-        r"PMIX(?:_| )ERR(?:OR)?[:_ ]+(?:PMIX_ERR_)?(?:TIMEOUT|UNREACH\w*)",
+        r"PMIX(?:_| )ERR(?:OR)?[:_ ]+(?:PMIX_ERR_)?TIMEOUT",
         r"PMIx_Init failed for the following reason:\s+(?:TIMEOUT|UNREACH\w*)",
         r"A request has timed out and will therefore fail",
         r"REQUEST TIMED OUT - LOCAL REFID",
@@ -26,10 +26,17 @@ DEADLINES = [
         r"timed out (?:while )?waiting for (?:a )?(?:daemon|orted|prted)",
     )
 ]
+# A peer that died is unreachable, too.
+UNREACHABLE = re.compile(r"PMIX(?:_| )ERR(?:OR)?[:_ ]+(?:PMIX_ERR_)?UNREACH\w*")
+DIED = re.compile(
+    r"exited on signal|Segmentation fault|\[\s*\d+\] \*\*\* Process received signal|Signal: "
+)
 
 
 def missed_deadline(output):
     """The launcher's message, or None."""
+    if (found := UNREACHABLE.search(output)) and not DIED.search(output):
+        return " ".join(found.group(0).split())
     for deadline in DEADLINES:
         if found := deadline.search(output):
             return " ".join(found.group(0).split())
