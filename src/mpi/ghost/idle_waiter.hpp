@@ -3,8 +3,9 @@
 
 #include <cstdint>
 
-#include "mpi/ghost/sockets.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/ghost/world.hpp"
+#include "os/sockets.hpp"
 
 namespace hob::mpi {
 
@@ -53,7 +54,8 @@ class IdleWaiter {
   unsigned useless_ = 0;
   unsigned timed_sleeps_ = 0;
   std::uint64_t patience_ns_ = 0;  ///< set by the first sleep
-  Sockets sockets_;
+  os::Sockets sockets_{{.first_pause_ns = tuning::ghost::kFirstScanPauseNs,
+                        .longest_pause_ns = tuning::ghost::kLongestScanPauseNs}};
 };
 
 }  // namespace hob::mpi
