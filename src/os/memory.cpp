@@ -33,8 +33,8 @@ bool read_from(pid_t pid, std::uint64_t address, void* to, std::size_t bytes) {
 }
 
 bool write_to(pid_t pid, std::uint64_t address, const void* from, std::size_t bytes) {
-  return move(::process_vm_writev, pid, address,
-              static_cast<std::byte*>(const_cast<void*>(from)), bytes);
+  return move(::process_vm_writev, pid, address, static_cast<std::byte*>(const_cast<void*>(from)),
+              bytes);
 }
 
 }  // namespace hob::os

@@ -280,7 +280,7 @@ void withdraw(PostedReceive& receive) {
 void give(PostedReceive& receive, MPI_Message message, const MPI_Status& status) {
   if (receive.is_waited_for()) matcher().served = true;
   receive.is_awaited.store(false, std::memory_order_relaxed);
-  if (HOB_UNLIKELY(message_bytes(status) > receive.room)) {
+  if (HOB_UNLIKELY(library::message_bytes(status) > receive.room)) {
     const Buffer elsewhere = discarding(status);
     if (!elsewhere.memory) out_of_memory();
     receive.discarded = elsewhere.memory;

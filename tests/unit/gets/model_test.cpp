@@ -1,8 +1,8 @@
 // The life of a cached byte in every interleaving of a small program: an origin that gets, writes,
 // flushes and receives; a process that writes and sends; another rank of the origin's node that
 // fetches the same bytes; blocks fetched ahead. No get may be served bytes that are older than what
-// the origin must see (docs/consistency.md). Each rule is also left out once: then some interleaving
-// is wrong, or the rule would not be needed.
+// the origin must see (docs/consistency.md). Each rule is also left out once: then some
+// interleaving is wrong, or the rule would not be needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,11 +22,11 @@ namespace {
 
 /// What the glue does at plans and events; one may be left out at a time.
 struct Rules {
-  bool acquire_drops = true;          ///< copies from before an acquire are dropped
-  bool acquire_drops_pending = true;  ///< so are those that are under way
-  bool write_drops = true;            ///< an own write drops what it overlaps
-  bool write_drops_pending = true;    ///< also what is under way
-  bool unkept_while_writing = true;   ///< decide() is told of own writes under way: exact gets,
+  bool acquire_drops = true;            ///< copies from before an acquire are dropped
+  bool acquire_drops_pending = true;    ///< so are those that are under way
+  bool write_drops = true;              ///< an own write drops what it overlaps
+  bool write_drops_pending = true;      ///< also what is under way
+  bool unkept_while_writing = true;     ///< decide() is told of own writes under way: exact gets,
   bool no_blocks_while_writing = true;  ///< blocks,
   bool no_tail_while_writing = true;    ///< and ends
   bool floor = true;                    ///< records of the node are true from a floor on
@@ -40,11 +40,11 @@ using Values = std::array<std::uint8_t, kHalves>;
 
 struct UnderWay {
   bool active = false, read = false;
-  bool fills = false;        ///< the entry is its to fill, if nothing dropped it
+  bool fills = false;  ///< the entry is its to fill, if nothing dropped it
   std::uint8_t from = 0, to = 0;
   std::uint8_t waiters = 0;  ///< halves that waiters want
   Values value{};
-  Values waiters_must{};     ///< what the youngest waiter must see
+  Values waiters_must{};  ///< what the youngest waiter must see
   std::uint64_t doubts = 0;
 };
 
@@ -213,8 +213,8 @@ class Model {
                       std::all_of(s.gets.begin(), s.gets.end(),
                                   [](const UnderWay& get) { return !get.active || get.read; });
     const bool something =
-        s.put_under_way || std::any_of(s.gets.begin(), s.gets.end(),
-                                       [](const UnderWay& get) { return get.active; });
+        s.put_under_way ||
+        std::any_of(s.gets.begin(), s.gets.end(), [](const UnderWay& get) { return get.active; });
     if (idle && something) to([&](State& n) { return flush(n); });
   }
 
@@ -368,7 +368,7 @@ TEST(GetsModel, NoInterleavingServesWhatIsTooOld) {
 
 struct LeftOut {
   const char* name;
-  bool Rules::* rule;
+  bool Rules::*rule;
 };
 
 class GetsModelWithout : public ::testing::TestWithParam<LeftOut> {};

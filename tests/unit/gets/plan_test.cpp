@@ -24,8 +24,7 @@ struct Facts {
 std::vector<Plan> tried(cache::Hit found, const Facts& facts) {
   std::vector<Plan> plans{decide(found, facts)};
   while (plans.back() != Plan::replace && plans.back() != Plan::exact &&
-         plans.back() != Plan::unkept && plans.back() != Plan::hit &&
-         plans.back() != Plan::refetch)
+         plans.back() != Plan::unkept && plans.back() != Plan::hit && plans.back() != Plan::refetch)
     plans.push_back(otherwise(plans.back(), facts));
   return plans;
 }
@@ -59,9 +58,8 @@ TEST(Plan, AMissAsksTheNodeThenFetchesBlocksThenItself) {
 
 TEST(Plan, NothingIsKeptThatMayOvertakeAnOwnWrite) {
   for (const cache::Hit found : {cache::Hit::missing, cache::Hit::partial})
-    EXPECT_EQ(
-        tried(found, {.is_writing = true, .is_shared = true, .has_readahead = true}),
-        Plans{Plan::unkept});
+    EXPECT_EQ(tried(found, {.is_writing = true, .is_shared = true, .has_readahead = true}),
+              Plans{Plan::unkept});
   EXPECT_EQ(tried(cache::Hit::split, {.is_writing = true, .has_readahead = true}),
             (Plans{Plan::parts, Plan::unkept}));
 }

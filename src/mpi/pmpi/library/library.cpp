@@ -17,8 +17,6 @@ bool waits_sooner(std::string_view version) {
   return major > 0 && major < 5;
 }
 
-AsyncStart async_start() {
-  return reinterpret_cast<AsyncStart>(real::find("MPIX_Async_start"));
-}
+AsyncStart async_start() { return reinterpret_cast<AsyncStart>(real::find("MPIX_Async_start")); }
 
 }  // namespace hob::mpi::library

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "mpi/pmpi/mpi.hpp"
+
 #if defined(HOB_FAMILY_ABI)
 #include "mpi/pmpi/library/abi.hpp"
 #elif defined(OPEN_MPI)

@@ -1,5 +1,5 @@
-// How MPI libraries differ inside, where Hob must know. One table: a family's row is in a file of its
-// own (mpich.hpp, openmpi.hpp, abi.hpp), and library.hpp chooses it.
+// How MPI libraries differ inside, where Hob must know. One table: a family's row is in a file of
+// its own (mpich.hpp, openmpi.hpp, abi.hpp), and library.hpp chooses it.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@ namespace hob::mpi::library {
 
 /// One family of libraries.
 struct Traits {
-  /// Its progress engine takes callbacks (opal_progress_register). Otherwise Hob is called where the
-  /// library calls UCX, if it does: ucp_worker_progress and the closing of connections are Hob's.
+  /// Its progress engine takes callbacks (opal_progress_register). Otherwise Hob is called where
+  /// the library calls UCX, if it does: ucp_worker_progress and the closing of connections are
+  /// Hob's.
   bool has_progress_callbacks;
   /// MPI_Iprobe on MPI_COMM_SELF drives all of its progress, for less than a test of a request.
   bool probe_drives_progress;
