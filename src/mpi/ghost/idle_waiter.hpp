@@ -33,8 +33,7 @@ class IdleWaiter {
     return announced_;
   }
 
-  /// For a moment, and the longer the more there were since something was done: it costs less and
-  /// less. A message ends it.
+  /// A timed sleep with exponential back-off since something was done last. A message wakes it.
   void sleep_for();
 
   /// Told of messages.
