@@ -62,4 +62,11 @@ inline double ticks_per_nanosecond() {
   return rate;
 }
 
+/// Nanoseconds since some moment by ticks(): cheaper than the system's clock, comparable within one
+/// process.
+inline std::uint64_t tick_nanoseconds() {
+  static const double nanoseconds = 1 / ticks_per_nanosecond();
+  return static_cast<std::uint64_t>(static_cast<double>(ticks()) * nanoseconds);
+}
+
 }  // namespace hob

@@ -56,7 +56,7 @@ class BlockSizes {
     counts_ = {};
     mask_ = 0;
   }
-  /// Bit `kShift` is set if there are blocks of that size.
+  /// Bit `shift` is set if there are blocks of that size.
   std::uint32_t mask() const { return mask_; }
 
  private:

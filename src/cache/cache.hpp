@@ -55,7 +55,7 @@ struct EntryId {
 /// The answer to a lookup (paper III-B1).
 enum class Hit : std::uint8_t {
   missing,          ///< nothing of it is here
-  full,             ///< all of it is here: copy `kSize` bytes from data
+  full,             ///< all of it is here: copy `size` bytes from data
   partial,          ///< the first `available` bytes are here, the tail is not: see extend()
   pending_full,     ///< all of it is here or under way
   pending_partial,  ///< its first bytes are here or under way, the tail is not
@@ -87,7 +87,7 @@ struct Part {
   std::uint32_t cookie = 0;         ///< of the pending entry
 };
 
-/// How a missing get was treated (paper III-B2). `kNone` is no access type.
+/// How a missing get was treated (paper III-B2).
 enum class Access : std::uint8_t { direct, conflicting, capacity, failing };
 
 struct Reservation {
@@ -121,12 +121,12 @@ class Cache {
 
   // -- Lookup ------------------------------------------------------------------------------------
 
-  /// Looks for `kSize` bytes at `key` and counts the get. A contiguous get that lies inside a
+  /// Looks for `size` bytes at `key` and counts the get. A contiguous get that lies inside a
   /// contiguous entry with another displacement is found too (best effort, bounded work).
   /// A lookup of 0 bytes is always a full hit, and touches nothing.
   virtual Lookup find(const Key& key, std::uint64_t size) noexcept = 0;
 
-  /// After find() said `kSplit`, with the same arguments: the two parts, in order.
+  /// After find() said `split`, with the same arguments: the two parts, in order.
   virtual std::array<Part, 2> parts(const Key& key, std::uint64_t size) noexcept = 0;
 
   /// The entry of exactly this key, a block for example; empty if there is none. Not counted.
@@ -134,11 +134,11 @@ class Cache {
 
   // -- Insertion ---------------------------------------------------------------------------------
 
-  /// A place for `kSize` bytes that find() just said are missing; PENDING until fill() or
+  /// A place for `size` bytes that find() just said are missing; PENDING until fill() or
   /// abandon(). May evict; may fail. An entry with this key that exists already makes it fail.
   virtual Reservation reserve(const Key& key, std::uint64_t size, Fetch fetch = {}) noexcept = 0;
 
-  /// Enlarges a partially hit entry to `kSize` bytes; its tail is then pending, its old bytes are
+  /// Enlarges a partially hit entry to `size` bytes; its tail is then pending, its old bytes are
   /// still hit. False, and nothing changed, if there is no room, or the entry is gone or pending.
   virtual bool extend(EntryId entry, std::uint64_t size, Fetch fetch = {}) noexcept = 0;
 

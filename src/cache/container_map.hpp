@@ -44,7 +44,7 @@ class ContainerMap {
       note(hash(target, granule, level), std::bit_width(size), entry);
   }
 
-  /// Calls covers(entry) for noted entries that may cover `kSize` bytes from `begin` on, until it
+  /// Calls covers(entry) for noted entries that may cover `bytes` bytes from `begin` on, until it
   /// says yes. Returns that entry, or 0xffffffff.
   template <class Covers>
   std::uint32_t find(std::uint32_t target, std::uint64_t begin, std::uint64_t size,

@@ -17,6 +17,7 @@
 #include "cache/container_map.hpp"
 #include "cache/entry.hpp"
 #include "cache/hash.hpp"
+#include "cache/policy.hpp"
 #include "cache/range_map.hpp"
 
 namespace hob::cache {
@@ -27,6 +28,7 @@ class Engine final : public Cache {
   using StoreType = Store;
 
   explicit Engine(const Config& config) : Cache(config), policy_(config) {
+    static_assert(EvictionPolicy<Policy, Engine>);
     look_interval_ = config_.adaptation.interval;
     if constexpr (Policy::kEagerIndex)
       look_interval_ = std::min(look_interval_, kFirstLookInterval);
@@ -95,7 +97,7 @@ class Engine final : public Cache {
 
   void set_latency_bytes(std::uint64_t bytes) noexcept override {
     config_.latency_bytes = bytes;
-    if constexpr (requires { policy_.set_latency_bytes(bytes); }) policy_.set_latency_bytes(bytes);
+    policy_.set_latency_bytes(bytes);
   }
 
   std::uint64_t index_slots() const noexcept override {

@@ -18,8 +18,7 @@ inline Reservation Engine<Index, Store, Policy>::reserve(const Key& key, std::ui
   }
   policy_.on_reserve(*this, hash, size, is_block(key.layout));
   if (size > store_.capacity()) return reject(hash);
-  if constexpr (requires { policy_.admits(*this, size); })
-    if (!is_block(key.layout) && !policy_.admits(*this, size)) return reject(hash);
+  if (!is_block(key.layout) && !policy_.admits(*this, size)) return reject(hash);
 
   Access access = Access::direct;
   if (!index_.prepare(hash, hash_of()) && !(grow_index_now() && index_.prepare(hash, hash_of()))) {

@@ -14,9 +14,7 @@ inline void Engine<Index, Store, Policy>::look() {
       const Verdict verdict =
           signals_.look(config_.adaptation, stats_, index_slots(), storage_bytes(), used_bytes());
       if (verdict.index_slots) change_index(*verdict.index_slots, verdict.index_reason);
-      bool useful = true;
-      if constexpr (requires { policy_.wants_room(); })
-        useful = policy_.wants_room() || verdict.storage_bytes < storage_bytes();
+      const bool useful = policy_.wants_room() || verdict.storage_bytes < storage_bytes();
       if (verdict.storage_bytes && useful)
         change_storage(*verdict.storage_bytes, verdict.storage_reason);
       changed = verdict.index_slots || (verdict.storage_bytes && useful);
@@ -61,7 +59,7 @@ inline bool Engine<Index, Store, Policy>::grow_index_now() {
 
 template <class Index, class Store, class Policy>
 inline bool Engine<Index, Store, Policy>::grow_storage_now() {
-  if constexpr (requires { policy_.reuse_since(last_look_); }) {
+  if constexpr (Policy::kKnowsReuse) {
     const Adaptation& a = config_.adaptation;
     const std::uint64_t bytes = store_.capacity();
     if (!a.enabled || bytes >= a.max_storage_bytes) return false;

@@ -1,22 +1,18 @@
 #include "cache/lazy_memory.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 
+#include "os/memory.hpp"
+
 namespace hob::cache {
 namespace {
 
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
-
-std::uint64_t page_size() {
-  static const std::uint64_t size = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return size;
-}
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -41,9 +37,9 @@ std::uint64_t LazyMemory::share(std::uint64_t most, std::uint64_t begin) noexcep
 }
 
 bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
-  bytes = round_up(std::max<std::uint64_t>(bytes, 1), page_size());
-  least = round_up(std::max<std::uint64_t>(least, 1), page_size());
-  for (;; bytes = std::max(least, round_up(bytes / 2, page_size()))) {
+  bytes = round_up(std::max<std::uint64_t>(bytes, 1), os::page_bytes());
+  least = round_up(std::max<std::uint64_t>(least, 1), os::page_bytes());
+  for (;; bytes = std::max(least, round_up(bytes / 2, os::page_bytes()))) {
     void* base =
         mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base != MAP_FAILED) {
@@ -60,10 +56,10 @@ bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
 bool LazyMemory::commit(std::uint64_t bytes) noexcept {
   if (bytes <= committed_) return true;
   if (bytes > reserved_) return false;
-  const std::uint64_t need = round_up(bytes, page_size());
+  const std::uint64_t need = round_up(bytes, os::page_bytes());
   // Growing by half keeps the calls rare; where there is not that much, what is needed will do.
   const std::uint64_t wish =
-      std::min(reserved_, std::max(need, round_up(committed_ + committed_ / 2, page_size())));
+      std::min(reserved_, std::max(need, round_up(committed_ + committed_ / 2, os::page_bytes())));
   for (const std::uint64_t target : {wish, need}) {
     std::byte* const begin = base_ + committed_;
     const std::uint64_t length = target - committed_;
@@ -82,7 +78,7 @@ bool LazyMemory::commit(std::uint64_t bytes) noexcept {
 }
 
 void LazyMemory::trim(std::uint64_t bytes) noexcept {
-  bytes = round_up(bytes, page_size());
+  bytes = round_up(bytes, os::page_bytes());
   if (bytes >= committed_) return;
   madvise(base_ + bytes, committed_ - bytes, MADV_DONTNEED);
   mprotect(base_ + bytes, committed_ - bytes, PROT_NONE);

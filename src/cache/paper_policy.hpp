@@ -11,10 +11,11 @@
 
 #include "cache/entry.hpp"
 #include "cache/hash.hpp"
+#include "cache/policy.hpp"
 
 namespace hob::cache {
 
-class PaperPolicy {
+class PaperPolicy : public PolicyDefaults {
  public:
   explicit PaperPolicy(const Config& config)
       : policy_(config.policy), sample_(config.sample), random_(config.seed ^ 0x5eed) {}
@@ -23,10 +24,6 @@ class PaperPolicy {
   static constexpr bool kEagerIndex = false;
   /// After a conflict's eviction, space is not evicted for as well.
   static constexpr bool kOneEviction = true;
-
-  bool allocate(std::uint64_t) noexcept { return true; }
-  std::uint64_t bytes() const { return 0; }
-  void clear() {}
 
   void on_get(std::uint64_t size) {
     sizes_ += size;
@@ -37,13 +34,9 @@ class PaperPolicy {
     engine.entry(e).last = engine.now();
   }
   template <class Engine>
-  void on_reserve(Engine&, std::uint64_t, std::uint64_t, bool) {}
-  template <class Engine>
   void on_insert(Engine& engine, std::uint32_t e, std::uint64_t) {
     engine.entry(e).last = engine.now();
   }
-  template <class Engine>
-  void on_reject(Engine&, std::uint64_t) {}
   template <class Engine>
   void on_remove(Engine&, std::uint32_t, bool) {}
 

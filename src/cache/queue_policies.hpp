@@ -9,6 +9,7 @@
 #include "cache/entry.hpp"
 #include "cache/hash.hpp"
 #include "cache/lazy_memory.hpp"
+#include "cache/policy.hpp"
 
 namespace hob::cache {
 
@@ -47,19 +48,11 @@ class EntryQueue {
 
 /// What the queue policies have in common: evict victims in their order until there is room.
 template <class Derived>
-class QueuePolicy {
+class QueuePolicy : public PolicyDefaults {
  public:
   static constexpr bool kEagerIndex = true;
   static constexpr bool kOneEviction = false;
   static constexpr std::uint32_t kMaxEvictions = 64;  ///< for one newcomer
-
-  bool allocate(std::uint64_t) noexcept { return true; }
-  std::uint64_t bytes() const { return 0; }
-  void on_get(std::uint64_t) {}
-  template <class Engine>
-  void on_reserve(Engine&, std::uint64_t, std::uint64_t, bool) {}
-  template <class Engine>
-  void on_reject(Engine&, std::uint64_t) {}
 
   template <class Engine>
   bool make_room(Engine& engine, std::uint64_t bytes) {

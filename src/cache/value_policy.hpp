@@ -21,14 +21,15 @@
 #include "cache/entry.hpp"
 #include "cache/hash.hpp"
 #include "cache/lazy_memory.hpp"
+#include "cache/policy.hpp"
 #include "cache/reuse_model.hpp"
 
 namespace hob::cache {
 
-class ValuePolicy {
+class ValuePolicy : public PolicyDefaults {
  public:
-  /// A full index grows at once, if adaptation allows it, before anything is evicted for it.
   static constexpr bool kEagerIndex = true;
+  static constexpr bool kKnowsReuse = true;
   static constexpr bool kOneEviction = false;
 
   explicit ValuePolicy(const Config& config)
@@ -54,8 +55,6 @@ class ValuePolicy {
   void clear() { floor_ = 0; }
   void set_latency_bytes(std::uint64_t bytes) { latency_bytes_ = static_cast<float>(bytes); }
 
-  void on_get(std::uint64_t) {}
-
   template <class Engine>
   void on_hit(Engine& engine, std::uint32_t e) {
     Entry& entry = engine.entry(e);
@@ -77,7 +76,6 @@ class ValuePolicy {
     return size < kCostlyCopy || !adaptive_ || engine.now() - last_reuse_ < kPatience;
   }
 
-  /// Some key came back after the given get.
   bool reuse_since(std::uint64_t get) const { return last_reuse_ >= get; }
 
   /// Called before room is made for a key: what is known of it.

@@ -35,9 +35,9 @@ class WaitMeter {
   bool watching() const { return watching_.load(std::memory_order_relaxed); }
   void issued(std::uint64_t bytes) { add(bytes_, bytes); }
 
-  /// A call that completes operations has taken so long; it stands for `alike` calls, of which the
-  /// others were not timed. `ahead()`: bytes that were fetched in this window without being asked
-  /// for, ever. True: from now on the caller is to tell of each operation and of each wait.
+  /// A call that completes operations took `spent`. It stands for `alike` calls, of which only this
+  /// one was timed. `ahead()`: all bytes that readahead has fetched in this window so far. True:
+  /// the caller counts bytes and times every wait from now on.
   template <class Ahead>
   bool waited(std::uint64_t spent, std::uint64_t now, std::uint64_t alike, Ahead ahead) {
     add(waits_, alike);

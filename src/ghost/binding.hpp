@@ -50,7 +50,7 @@ class Segments {
     unsigned ghost;
   };
 
-  /// `kSizes`: bytes exposed by each target of the node, in order. ghosts >= 1.
+  /// `sizes`: bytes exposed by each target of the node, in order. ghosts >= 1.
   Segments(const std::vector<std::uint64_t>& sizes, unsigned ghosts);
 
   /// The pieces of one target, in order, covering [0, its size) without gap.

@@ -1,11 +1,12 @@
 #include "ghost/memory.hpp"
 
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstring>
 #include <vector>
+
+#include "os/memory.hpp"
 
 namespace hob::ghost {
 
@@ -47,18 +48,9 @@ bool Memory::move(Block block, std::byte* local, bool write) const {
     std::memcpy(write ? there : local, write ? local : there, block.length);
     return true;
   }
-  while (block.length > 0) {
-    iovec here{local, block.length};
-    iovec there{reinterpret_cast<void*>(target_.address + static_cast<std::uint64_t>(block.offset)),
-                block.length};
-    const ssize_t moved = write ? process_vm_writev(target_.pid, &here, 1, &there, 1, 0)
-                                : process_vm_readv(target_.pid, &here, 1, &there, 1, 0);
-    if (moved <= 0) return false;
-    local += moved;
-    block.offset += moved;
-    block.length -= static_cast<std::uint64_t>(moved);
-  }
-  return true;
+  const std::uint64_t there = target_.address + static_cast<std::uint64_t>(block.offset);
+  return write ? os::write_to(target_.pid, there, local, block.length)
+               : os::read_from(target_.pid, there, local, block.length);
 }
 
 bool Memory::put(Block block, const std::byte* packed) const {

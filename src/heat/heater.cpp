@@ -1,7 +1,6 @@
 #include "heat/heater.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <system_error>
 
 #include "heat/phases.hpp"
+#include "os/affinity.hpp"
 
 namespace hob::heat {
 
@@ -65,10 +65,7 @@ bool Heater::start() {
   if (!thread_.joinable()) return false;
   pthread_setname_np(thread_.native_handle(), "hob-heater");
   if (config_.cpu >= 0) {
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
-    CPU_SET(static_cast<unsigned>(config_.cpu), &cpus);
-    if (pthread_setaffinity_np(thread_.native_handle(), sizeof cpus, &cpus) != 0) {
+    if (!os::bind_thread(thread_, config_.cpu)) {
       error_ = "processor " + std::to_string(config_.cpu) + " is not this process's to use";
       stop();
       return false;

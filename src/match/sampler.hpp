@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/random.hpp"
+
 namespace hob::match {
 
 /// Which of the receives that go to the MPI library are watched, for the instruments and to know
@@ -149,10 +151,7 @@ class Sampler {
 
   /// About so many, left to chance: programs have rhythms.
   std::uint32_t by_chance(std::uint64_t usual) {
-    chance_ ^= chance_ << 13;
-    chance_ ^= chance_ >> 17;
-    chance_ ^= chance_ << 5;
-    return static_cast<std::uint32_t>(usual / 2 + chance_ % usual);
+    return static_cast<std::uint32_t>(usual / 2 + random_.below(usual));
   }
 
   Config config_;
@@ -165,7 +164,7 @@ class Sampler {
   std::uint64_t paused_at_ = 0, looked_at_ = 0;
   std::uint32_t per_look_;
   std::uint32_t sentinels_ = 0;  ///< at the library
-  std::uint32_t chance_ = 0x9e3779b9;
+  Random random_{1};
 };
 
 }  // namespace hob::match

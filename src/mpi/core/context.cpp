@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/log.hpp"
+
 namespace hob::mpi {
 
 Context& context() {
@@ -23,8 +25,9 @@ std::mutex& lock_of_notes() {
 void note(std::string sentence) {
   const std::lock_guard guard(lock_of_notes());
   auto& notes = context().notes;
-  if (std::find(notes.begin(), notes.end(), sentence) == notes.end())
-    notes.push_back(std::move(sentence));
+  if (std::find(notes.begin(), notes.end(), sentence) != notes.end()) return;
+  log::write(log::Level::info, sentence);
+  notes.push_back(std::move(sentence));
 }
 
 std::vector<std::string> all_notes() {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "mpi/core/control_variable.hpp"
+#include "mpi/pmpi/library/library.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -13,10 +14,10 @@ constexpr std::uint64_t kOnePiece = 16000;
 }  // namespace
 
 std::uint64_t longest_unbroken_get() {
-#if !defined(OPEN_MPI)
   // -1, the default: as the network can, and all networks that MPICH knows by name can.
-  if (ControlVariable("MPIR_CVAR_CH4_OFI_ENABLE_RMA").value() == 0) return kOnePiece;
-#endif
+  if (library::kTraits.may_split_answers &&
+      ControlVariable("MPIR_CVAR_CH4_OFI_ENABLE_RMA").value() == 0)
+    return kOnePiece;
   return std::numeric_limits<std::uint64_t>::max();
 }
 

@@ -33,10 +33,4 @@ class Node {
   int size_ = 1;
 };
 
-/// The CPUs that this thread may run on. Any number of them: cpu_set_t holds 1,024.
-std::vector<int> own_cpus();
-
-/// Binds this thread to these CPUs; does nothing if there are none.
-void bind_to(const std::vector<int>& cpus);
-
 }  // namespace hob::mpi

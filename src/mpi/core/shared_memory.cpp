@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "mpi/pmpi/real.hpp"
+#include "os/memory.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -68,7 +69,7 @@ void* make_segment(std::uint64_t bytes, Source& source) {
 }
 
 void* make(std::uint64_t bytes, std::uint64_t least, Source& source) {
-  const std::uint64_t page = page_bytes();
+  const std::uint64_t page = os::page_bytes();
   for (; bytes != 0 && bytes >= least; bytes /= 2) {
     const std::uint64_t whole = (bytes + page - 1) / page * page;
     void* address = files_may_have(whole) ? make_file(whole, source) : make_segment(whole, source);
@@ -107,11 +108,6 @@ std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t le
   if (good != 0) return static_cast<std::byte*>(address);
   if (address != nullptr) ::munmap(address, bytes);
   return nullptr;
-}
-
-std::uint64_t page_bytes() {
-  static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return bytes;
 }
 
 }  // namespace hob::mpi

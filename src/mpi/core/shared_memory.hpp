@@ -18,7 +18,4 @@ namespace hob::mpi {
 /// (RLIMIT_FSIZE, ulimit -f: growing such a file would end the process), a System V segment.
 std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t least);
 
-/// Bytes of a page.
-std::uint64_t page_bytes();
-
 }  // namespace hob::mpi

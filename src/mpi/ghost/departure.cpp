@@ -73,7 +73,7 @@ void say_goodbye(const GhostWorld& world) {
 
 void await_end(const GhostWorld& world, GhostStatus& status) {
   constexpr timespec pause{0, 50'000};
-  PeersWatch ghosts(ghost_pids(world), world.sees_peers);
+  os::ProcessWatch ghosts(ghost_pids(world), world.sees_peers);
   while (status.closed.load(std::memory_order_acquire) == 0) {
     // A ghost that ends as it should has set `closed` before.
     for (const std::size_t ghost : ghosts.some_ended())

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +27,8 @@
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/yielding.hpp"
+#include "os/affinity.hpp"
+#include "os/memory.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -64,11 +65,9 @@ bool kernel_moves_memory(MPI_Comm node) {
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   real::Bcast(&first, sizeof first, MPI_BYTE, 0, node);
   std::uint64_t seen = 0;
-  iovec here{&seen, sizeof seen};
-  iovec there{reinterpret_cast<void*>(first.address), sizeof seen};
   const auto pid = static_cast<pid_t>(first.pid);
-  int good = ::process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof seen && seen == 42 &&
-             ::process_vm_writev(pid, &here, 1, &there, 1, 0) == sizeof seen;
+  int good = os::read_from(pid, first.address, &seen, sizeof seen) && seen == 42 &&
+             os::write_to(pid, first.address, &seen, sizeof seen);
   real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node);
   if (good == 0) ::prctl(PR_SET_PTRACER, 0);  // then nobody needs it
   return good != 0;
@@ -191,7 +190,7 @@ void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) 
 
 // The memory that the node shares, with the statuses in it.
 void map(const Node& node, GhostWorld& world) {
-  const std::uint64_t page = page_bytes();
+  const std::uint64_t page = os::page_bytes();
   const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page;
   world.arena_bytes = std::max(kTimesMemory * memory, kSmallestFullArena);
   world.arena = share_memory(node, world.arena_bytes, kLeastArena);
@@ -209,7 +208,7 @@ void map(const Node& node, GhostWorld& world) {
 // In a ghost: takes its place.
 OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
   const auto number = static_cast<std::size_t>(world.own().ghost);
-  bind_to(placed.cpus[number]);
+  os::bind_to(placed.cpus[number]);
   GhostStatus& status = *new (world.statuses[number]) GhostStatus{};
   status.rank = world.rank;
   status.pid = ::getpid();
@@ -228,7 +227,7 @@ OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
 void assign_application_rank(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
   std::uint64_t before = 0;
   for (int r = 0; r < node.rank(); ++r) before += !is_ghost(placed, r);
-  const std::uint64_t page = page_bytes();
+  const std::uint64_t page = os::page_bytes();
   const std::uint64_t share = (world.arena_bytes - kControlBytes) / world.pids.size() / page * page;
   const std::uint64_t begin = kControlBytes + before * share;
   world.slices = std::make_unique<ghost::Slices>(begin, begin + share);

@@ -3,8 +3,9 @@
 
 #include <cstdint>
 
-#include "mpi/ghost/sockets.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/ghost/world.hpp"
+#include "os/sockets.hpp"
 
 namespace hob::mpi {
 
@@ -32,8 +33,7 @@ class IdleWaiter {
     return announced_;
   }
 
-  /// For a moment, and the longer the more there were since something was done: it costs less and
-  /// less. A message ends it.
+  /// A timed sleep with exponential back-off since something was done last. A message wakes it.
   void sleep_for();
 
   /// Told of messages.
@@ -53,7 +53,8 @@ class IdleWaiter {
   unsigned useless_ = 0;
   unsigned timed_sleeps_ = 0;
   std::uint64_t patience_ns_ = 0;  ///< set by the first sleep
-  Sockets sockets_;
+  os::Sockets sockets_{{.first_pause_ns = tuning::ghost::kFirstScanPauseNs,
+                        .longest_pause_ns = tuning::ghost::kLongestScanPauseNs}};
 };
 
 }  // namespace hob::mpi

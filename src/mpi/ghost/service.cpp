@@ -51,11 +51,11 @@ class Service {
 
   /// Until the node's application ranks have said that they end.
   void run() {
-    status_.started_ns = clock_ns();
+    status_.started_ns = tick_nanoseconds();
     waiting_.worked(status_.started_ns);
     unsigned turn = 0;
     while (server_.shutdowns() < application_ranks_ || server_.waiting() || server_.sending()) {
-      const std::uint64_t begin = clock_ns();
+      const std::uint64_t begin = tick_nanoseconds();
       if (look()) {
         worked(begin);
         continue;
@@ -72,7 +72,7 @@ class Service {
           block(begin);
       }
     }
-    status_.ended_ns = clock_ns();
+    status_.ended_ns = tick_nanoseconds();
     status_.cpu_ns = process_nanoseconds();
     status_.stats = server_.stats();
   }
@@ -100,7 +100,7 @@ class Service {
   }
 
   void worked(std::uint64_t begin) {
-    const std::uint64_t end = clock_ns();
+    const std::uint64_t end = tick_nanoseconds();
     status_.busy_ns += end - begin;
     status_.timeline.add(begin - status_.started_ns, end - status_.started_ns);
     waiting_.worked(end);
@@ -150,7 +150,7 @@ class Service {
   ghost::YieldPredictor predictor_;
   Inbox inbox_;
   IdleWaiter waiter_;
-  PeersWatch watch_;
+  os::ProcessWatch watch_;
   std::uint64_t looked_ = 0;
   pid_t parent_ = ::getppid();
 };

@@ -35,7 +35,7 @@ void meet() {
   real::Session_finalize(&session);
 }
 
-void sleep(const PeersWatch& peers, int wakeup_fd) {
+void sleep(const os::ProcessWatch& peers, int wakeup_fd) {
   std::vector<pollfd> awaited = peers.alive();
   awaited.push_back({wakeup_fd, POLLIN, 0});
   ::poll(awaited.data(), awaited.size(), kLongestSleepMs);
@@ -48,7 +48,7 @@ void sleep(const PeersWatch& peers, int wakeup_fd) {
 
 void await_sessions(const GhostWorld& world, const OwnGhost& own) {
   if (real::find("PMPI_Session_init") == nullptr) return;
-  PeersWatch peers(world.pids, world.sees_peers);
+  os::ProcessWatch peers(world.pids, world.sees_peers);
   const pid_t parent = ::getppid();
   own.status.asleep.store(1, std::memory_order_seq_cst);
   for (std::uint32_t seen = 0; !peers.all_ended() && ::getppid() == parent; peers.some_ended()) {

@@ -46,11 +46,11 @@ GhostTransport::GhostTransport(GhostWorld& world, std::mutex* lock)
 ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data,
                                    std::size_t bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
-  const std::uint64_t start = clock_ns();
+  const std::uint64_t start = tick_nanoseconds();
   check_transport(real::Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, static_cast<int>(tag),
                               world_.internal_comm, &request));
   // Not forgotten by the next message: the answer may be here before the first wait.
-  if (clock_ns() - start > tuning::ghost::kLongSendNs) overtaken_ = true;
+  if (tick_nanoseconds() - start > tuning::ghost::kLongSendNs) overtaken_ = true;
   return handle_of(request);
 }
 
@@ -71,14 +71,9 @@ bool GhostTransport::done(ghost::Handle& handle) {
   return flag != 0;
 }
 
-std::uint64_t clock_ns() {
-  static const double nanoseconds = 1 / ticks_per_nanosecond();
-  return static_cast<std::uint64_t>(static_cast<double>(ticks()) * nanoseconds);
-}
-
 std::uint64_t give_core_away(ghost::YieldPredictor& predictor, std::uint64_t now) {
   sched_yield();
-  const std::uint64_t back = clock_ns();
+  const std::uint64_t back = tick_nanoseconds();
   predictor.yielded(now, back);
   return back;
 }
@@ -87,13 +82,13 @@ std::uint64_t GhostTransport::waits(bool begin) {
   asked_to_share_ = throttle(!begin);
   if (lock_ == nullptr) yielding::suspend(begin);
   if (!begin) overtaken_ = false;
-  return clock_ns();
+  return tick_nanoseconds();
 }
 
 // A launcher ends the job where a ghost is killed. Where it does not, this process would wait for
 // ever.
 void GhostTransport::watch_ghosts() {
-  const std::uint64_t now = clock_ns();
+  const std::uint64_t now = tick_nanoseconds();
   if (now - watched_ < tuning::ghost::kWatchPeriodNs) return;
   watched_ = now;
   if (!ghosts_) ghosts_.emplace(ghost_pids(world_), world_.sees_peers);
@@ -113,7 +108,7 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
     // Whoever is to answer may need this very core, or has had it while the message was sent: who
     // sleeps is woken, and runs at once. With several threads the list of sockets would
     // need a lock of its own: they never sleep.
-    const std::uint64_t now = clock_ns();
+    const std::uint64_t now = tick_nanoseconds();
     const bool may_sleep = lock_ == nullptr && !world_.cliques;
     if (may_sleep && turn < tuning::ghost::kYieldTurns && predictor_.returns_soon(now)) {
       if (turn == 0 && overtaken_) {

@@ -7,9 +7,10 @@
 
 #include "ghost/transport.hpp"
 #include "ghost/yield_predictor.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/ghost/peers_watch.hpp"
-#include "mpi/ghost/sockets.hpp"
 #include "mpi/ghost/world.hpp"
+#include "os/sockets.hpp"
 
 namespace hob::mpi {
 
@@ -29,8 +30,9 @@ class GhostTransport final : public ghost::Transport {
 
   GhostWorld& world_;
   std::mutex* lock_;
-  Sockets sockets_;
-  std::optional<PeersWatch> ghosts_;  ///< of this node
+  os::Sockets sockets_{{.first_pause_ns = tuning::ghost::kFirstScanPauseNs,
+                        .longest_pause_ns = tuning::ghost::kLongestScanPauseNs}};
+  std::optional<os::ProcessWatch> ghosts_;  ///< of this node
   std::uint64_t watched_ = 0;
   ghost::YieldPredictor predictor_;
   bool overtaken_ =
@@ -41,9 +43,6 @@ class GhostTransport final : public ghost::Transport {
 /// Given what each call that carries messages returned. One that failed ends the job: it cannot be
 /// mended from inside, and operations would be lost silently.
 void check_transport(int result);
-
-/// Of a steady clock.
-std::uint64_t clock_ns();
 
 /// Gives the core to others for once, at this moment. Returns when it came back.
 std::uint64_t give_core_away(ghost::YieldPredictor& predictor, std::uint64_t now);

@@ -11,6 +11,7 @@
 #include "mpi/ghost/attributes.hpp"
 #include "mpi/lifecycle/lifecycle.hpp"
 #include "mpi/p2p/p2p.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -107,23 +108,14 @@ bool set_first_attribute_of_self() {
   return set;
 }
 
-/// Open MPI with many threads calls delete callbacks under a lock that freeing a communicator
-/// takes.
-bool locks_attributes() {
-#if defined(OPEN_MPI)
-  return many_threads;
-#else
-  return false;
-#endif
-}
-
 /// Hob ends within the library's MPI_Finalize (on_Finalize).
 bool finishes_with_self = false;
 
 void start_with_world(int level) {
   start(level, true, level == MPI_THREAD_MULTIPLE);
   // Ghosts end before: MPICH waits for all processes, them included, ahead of deleting attributes.
-  finishes_with_self = !context().settings.off && !world_is_smaller && !locks_attributes() &&
+  finishes_with_self = !context().settings.off && !world_is_smaller &&
+                       !(library::kTraits.locks_attributes && many_threads) &&
                        set_first_attribute_of_self();
 }
 

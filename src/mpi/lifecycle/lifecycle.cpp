@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/long_replies.hpp"
 #include "mpi/core/node.hpp"
@@ -136,6 +137,8 @@ void start(int thread_level, bool world, bool any_thread) {
   if (!process.settings.off) process.longest_get = longest_unbroken_get();
   if (!process.settings.off) heating::start();
   if (!process.settings.off) p2p::start();
+  log::set_rank(process.rank);
+  if (const auto level = log::parse_level(process.settings.log)) log::limit = *level;
   active = !process.settings.off;
   if (active) start_tracing();
   if (active) begin_interim_reports();

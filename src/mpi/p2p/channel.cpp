@@ -12,6 +12,7 @@
 #include "mpi/core/handle.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/ucx.hpp"
 
@@ -47,19 +48,13 @@ bool says_true(MPI_Info info, const char* key) {
 }
 
 /// MPICH has not called UCX: it communicates over libfabric, or has not looked yet.
-bool ucx_unseen() {
-#if defined(OPEN_MPI)
-  return false;
-#else
-  return !ucx::serves();
-#endif
-}
+bool ucx_unseen() { return !library::kTraits.has_progress_callbacks && !ucx::serves(); }
 
 /// Open MPI's leaders in MPI_Intercomm_create talk with the program's tag on the communicator in
 /// which they meet: such messages Hob must not dequeue. Where it has both leaders in its own
 /// communicator, they talk there; here there may be processes of another world.
-bool strangers_in([[maybe_unused]] MPI_Comm comm, [[maybe_unused]] bool inter) {
-#if defined(OPEN_MPI)
+bool strangers_in(MPI_Comm comm, bool inter) {
+  if (!library::kTraits.leaders_use_program_comm) return false;
   const MPI_Comm own_comm = hob::mpi::context().comm;
   if (own_comm == MPI_COMM_NULL || !(inter || matcher().worlds_may_meet)) return false;
   MPI_Group group = senders_of(comm), own = MPI_GROUP_NULL;
@@ -72,9 +67,6 @@ bool strangers_in([[maybe_unused]] MPI_Comm comm, [[maybe_unused]] bool inter) {
   real::Group_free(&group);
   real::Group_free(&own);
   return std::find(known.begin(), known.end(), MPI_UNDEFINED) != known.end();
-#else
-  return false;
-#endif
 }
 
 /// Once in a process: nobody is to conclude from missing counts that the program receives nothing.

@@ -2,26 +2,14 @@
 
 #include <array>
 #include <climits>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
-#include "mpi/core/context.hpp"
 #include "mpi/core/handle.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi::p2p {
-
-bool waits_sooner_in_library() {
-  // The waits of MPICH 5 do more between looks, unless it is libfabric that is looked at, twice for
-  // each message: that is told by the channel (asks_source).
-#if defined(OPEN_MPI)
-  return true;
-#else
-  int major = 0;
-  return std::sscanf(context().mpi_version.c_str(), "MPICH Version: %d", &major) == 1 && major < 5;
-#endif
-}
 
 int native_receive(const Buffer& b, const Wanted& w, MPI_Status* status) {
 #if HOB_HAS_LARGE_COUNT
@@ -83,20 +71,6 @@ int predefined_size(MPI_Datatype type) {
   return bytes;
 }
 
-MPI_Count message_bytes(const MPI_Status& status) {
-#if defined(MPICH_NAME)
-  return static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_lo)) |
-         static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1)
-             << 32;
-#elif defined(OPEN_MPI)
-  return static_cast<MPI_Count>(status._ucount);
-#else
-  int bytes = 0;
-  real::Get_count(&status, MPI_BYTE, &bytes);
-  return bytes == MPI_UNDEFINED ? 0 : bytes;
-#endif
-}
-
 MPI_Count room_of(const Buffer& buffer) {
   int size = predefined_size(buffer.type);
   if (size < 0) real::Type_size(buffer.type, &size);
@@ -104,12 +78,12 @@ MPI_Count room_of(const Buffer& buffer) {
 }
 
 bool too_long(const Buffer& buffer, const MPI_Status& status) {
-  const MPI_Count bytes = message_bytes(status);
+  const MPI_Count bytes = library::message_bytes(status);
   return bytes != 0 && bytes > room_of(buffer);
 }
 
 Buffer discarding(const MPI_Status& status) {
-  const MPI_Count bytes = message_bytes(status);
+  const MPI_Count bytes = library::message_bytes(status);
   return {std::malloc(static_cast<std::size_t>(bytes)), bytes, MPI_BYTE};
 }
 

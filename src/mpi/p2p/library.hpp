@@ -16,9 +16,6 @@ int native_imrecv(const Buffer& buffer, MPI_Message* message, MPI_Request* reque
 /// in Hob's PRQ; -1 of any other. A small table remembers them. The gate is held.
 int predefined_size(MPI_Datatype type);
 
-/// Bytes of the message that this status tells of.
-MPI_Count message_bytes(const MPI_Status& status);
-
 /// Bytes of the longest message that fits. The gate is held.
 MPI_Count room_of(const Buffer& buffer);
 
@@ -34,10 +31,6 @@ Buffer discarding(const MPI_Status& status);
 /// and with what error: it looks at the same buffer and type, of a receive from nobody. The gate is
 /// held.
 bool refused(const Buffer& buffer, Wanted wanted, int& error);
-
-/// A blocking receive with nothing else posted waits sooner within the library than in Hob's loop
-/// of probes.
-bool waits_sooner_in_library();
 
 /// Whose messages come on a communicator: of an intercommunicator, the remote group. To be freed.
 MPI_Group senders_of(MPI_Comm comm);

@@ -59,12 +59,9 @@ auto with_room(Call&& call) {
 }
 
 /// Of the receives in the PRQ, the share that the library would search for a message.
-double searched_share([[maybe_unused]] const Channel& channel, [[maybe_unused]] int source) {
-#if defined(OPEN_MPI)
+double searched_share(const Channel& channel, int source) {
+  if (!library::kTraits.receives_by_source) return 1;
   return channel.prq_sources.of_message(source, channel.prq_length);
-#else
-  return 1;
-#endif
 }
 
 /// The receive left the PRQ.
@@ -283,7 +280,7 @@ void withdraw(PostedReceive& receive) {
 void give(PostedReceive& receive, MPI_Message message, const MPI_Status& status) {
   if (receive.is_waited_for()) matcher().served = true;
   receive.is_awaited.store(false, std::memory_order_relaxed);
-  if (HOB_UNLIKELY(message_bytes(status) > receive.room)) {
+  if (HOB_UNLIKELY(library::message_bytes(status) > receive.room)) {
     const Buffer elsewhere = discarding(status);
     if (!elsewhere.memory) out_of_memory();
     receive.discarded = elsewhere.memory;

@@ -13,6 +13,7 @@
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/posted_receive.hpp"
 #include "mpi/p2p/state.hpp"
+#include "mpi/pmpi/library/library.hpp"
 
 namespace hob::mpi::p2p {
 
@@ -44,13 +45,8 @@ struct Matcher {
   std::uint32_t next_context = 0;
   bool worlds_may_meet = false;  ///< an intercommunicator was merged
 
-  /// So many messages in Hob's UMQ (`queued`) at most: each takes a request of the library's, and
-  /// MPICH has 262,144 in all.
-#if defined(OPEN_MPI)
-  static constexpr std::uint64_t kMostUnexpected = UINT64_MAX;
-#else
-  static constexpr std::uint64_t kMostUnexpected = 1 << 17;
-#endif
+  /// So many messages in Hob's UMQ (`queued`) at most.
+  static constexpr std::uint64_t kMostUnexpected = library::kTraits.most_unexpected;
   static bool full() { return queued.load(std::memory_order_relaxed) >= kMostUnexpected; }
 };
 

@@ -14,6 +14,7 @@
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/progress/progress.hpp"
 
 namespace hob::mpi::p2p {
@@ -71,7 +72,7 @@ void start() {
   config.observer = heating::observer();
   m.engine = match::make_engine(config);
   m.user_threshold = settings.match_threshold;
-  m.lone_waits_in_library = waits_sooner_in_library();
+  m.lone_waits_in_library = library::waits_sooner(context().mpi_version);
   const bool few_are_sooner = m.mode == Mode::always && m.lone_waits_in_library && !many_threads;
   m.few = few_are_sooner ? settings.match_repost : 0;
   measure_costs();

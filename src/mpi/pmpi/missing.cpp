@@ -15,6 +15,7 @@
 #include <string>
 
 #include "mpi/pmpi/resolve.hpp"
+#include "os/memory.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -76,7 +77,7 @@ Symbols own_symbols() {
 
 /// The loader passes over a symbol without a value.
 void hide(ElfW(Sym) & symbol, int protection) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto page = os::page_bytes();
   const auto from = reinterpret_cast<std::uintptr_t>(&symbol) / page * page;
   const auto to = reinterpret_cast<std::uintptr_t>(&symbol + 1);
   void* start = reinterpret_cast<void*>(from);

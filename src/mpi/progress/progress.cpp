@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -13,13 +14,9 @@ namespace {
 
 bool callbacks_wanted = true;
 
-/// MPICH 4.3 and later: asynchronous things, polled by the library's progress engine. The stream
-/// argument is a handle, an int there; MPIX_STREAM_NULL.
-constexpr int kMpichNoStream = 0x3c000000;
-enum MpichPoll { kMpichNoProgress = 0, kMpichDone = 1 };
-using MpichAsyncStart = int (*)(int (*)(void*), void*, int);
 int from_mpich(void*) {
-  return polling_ended() ? kMpichDone : (advance_from_library(), kMpichNoProgress);
+  return polling_ended() ? library::kAsyncDone
+                         : (advance_from_library(), library::kAsyncNoProgress);
 }
 
 /// Open MPI 4 and 5: callbacks of opal_progress.
@@ -43,8 +40,8 @@ void install_callback() {
   if (many_threads) return;
   if (ucx::serves()) {
     library_calls_back = windows_call_back = true;
-  } else if (auto start = reinterpret_cast<MpichAsyncStart>(real::find("MPIX_Async_start"))) {
-    library_calls_back = waited_for_at_end = start(from_mpich, nullptr, kMpichNoStream) == 0;
+  } else if (const library::AsyncStart start = library::async_start()) {
+    library_calls_back = waited_for_at_end = start(from_mpich, nullptr, library::kNoStream) == 0;
   }
 }
 

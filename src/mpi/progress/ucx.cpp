@@ -48,8 +48,7 @@ bool serves() { return next.load(std::memory_order_relaxed) != first; }
 
 }  // namespace hob::mpi::ucx
 
-#if !defined(OPEN_MPI)
-// Open MPI has a callback of its own. Nothing is done in a thread that is not in a call of the
+// Nothing is done in a thread that is not in a call of the
 // program's: one of the library's own.
 extern "C" HOB_EXPORT unsigned ucp_worker_progress(void* worker) {
   const auto next = hob::mpi::ucx::next.load(std::memory_order_relaxed);
@@ -61,4 +60,3 @@ extern "C" HOB_EXPORT unsigned ucp_worker_progress(void* worker) {
     hob::mpi::advance_from_library();
   return events;
 }
-#endif

@@ -13,17 +13,6 @@
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/progress/ucx.hpp"
 
-#if defined(OPEN_MPI)
-
-namespace hob::mpi::ucx {
-
-Finalizing::Finalizing() = default;
-Finalizing::~Finalizing() = default;
-
-}  // namespace hob::mpi::ucx
-
-#else
-
 namespace hob::mpi::ucx {
 namespace {
 
@@ -169,5 +158,3 @@ HOB_EXPORT void ucp_worker_destroy(void* worker) {
 }
 
 }  // extern "C"
-
-#endif

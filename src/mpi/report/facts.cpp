@@ -1,7 +1,5 @@
 #include "mpi/report/facts.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -13,6 +11,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/state.hpp"
 #include "mpi/report/registry.hpp"
+#include "os/memory.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -21,7 +20,7 @@ std::uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::uint64_t total = 0, resident = 0;
   file >> total >> resident;
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return resident * os::page_bytes();
 }
 
 std::vector<std::string> command_line() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mpi/core/context.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -248,14 +249,12 @@ const MPI_Status& empty_status() {
 }
 
 void drive_progress() {
-#if defined(OPEN_MPI)
-  // A probe does as much here, for less. MPICH's leaves others' gets over TCP where they are.
-  if (context().world) {
+  // MPICH's probe leaves others' gets over TCP where they are.
+  if (library::kTraits.probe_drives_progress && context().world) {
     int found = 0;
     real::Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
     return;
   }
-#endif
   MPI_Request never = MPI_REQUEST_NULL;
   {
     const std::lock_guard guard(registry.lock);

@@ -100,9 +100,8 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"invalidations", "times", "Times that the whole cache was dropped."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).invalidations; }},
     {{"kept", "calls",
-      "Collective calls after which what was fetched was kept, at least of some targets: nobody "
-      "had "
-      "written to them."},
+      "Collective calls that did not invalidate what was fetched from some or all targets, since "
+      "nobody had written there."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).kept; }},
     {{"kept_hits", "gets", "Of the hits: of bytes fetched before such a call."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).kept_hits; }},

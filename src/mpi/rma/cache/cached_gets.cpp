@@ -101,21 +101,21 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
   if (t.profile.bypassed() || left_alone_) {
     // Whatever is true of one target of a node is true of the others.
     if (++stats_.bypassed % 16 == 0 && awake_) leave_alone();
-    return {};
+    return left(get, Leave::bypassed);
   }
   if (HOB_UNLIKELY(!awake_)) wake_up();
   const Layout* const there = layout_or_none(get.target_type);
   const Layout* const here = get.type == get.target_type ? there : layout_or_none(get.type);
   if (HOB_UNLIKELY(!there || !here || mode() == Mode::off)) {
     ++stats_.uncacheable;
-    return {};
+    return left(get, mode() == Mode::off ? Leave::off : Leave::no_memory);
   }
   const Layout& remote = *there;
   const Layout& origin = *here;
   if (HOB_UNLIKELY(on_accelerator(static_cast<std::byte*>(get.buffer) + origin.low))) {
     ++stats_.uncacheable;
     ++stats_.device_buffers;
-    return {};
+    return left(get, Leave::device);
   }
   const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
   const bool plain = remote.usable && origin.usable && get.count >= 0 && get.target_count >= 0 &&
@@ -125,11 +125,13 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
                    (get.atomic && mode() == Mode::automatic && !options_.atomic_reads_are_gets))) {
     ++stats_.uncacheable;
     if (get.target == window_.rank) ++stats_.own_rank;
-    return {};
+    return left(get, get.target == window_.rank ? Leave::own_rank
+                     : plain                    ? Leave::atomic
+                                                : Leave::irregular);
   }
   if (HOB_UNLIKELY(reuse_trial_.skips()) && !tracing) {
     ++stats_.short_lived;
-    return {};
+    return left(get, Leave::short_lived);
   }
   apply_acquires();
   const bool contiguous = one_block(remote, get.target_count);
@@ -165,39 +167,6 @@ int CachedGets::get(const Get& get) {
   // While the get is under way, if one is.
   if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   return result;
-}
-
-/// Serves or issues a get that was looked up.
-int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
-                       const cache::Lookup& hit) {
-  switch (hit.kind) {
-    case cache::Hit::full:
-      if (HOB_UNLIKELY(hit.first) && old_ahead(hit) && issue_again(get, t, wanted, hit))
-        return MPI_SUCCESS;
-      return serve(get, t, wanted, hit);
-    case cache::Hit::pending_full:
-      return serve_pending(get, t, wanted, hit) ? MPI_SUCCESS : issue(get, t, wanted, false);
-    case cache::Hit::partial:
-      if (t.writing()) return issue(get, t, wanted, false);
-      if (wanted.contiguous && wanted.contiguous_at_origin(get) && !get.atomic)
-        return issue_tail(get, t, wanted, hit);
-      cache_->drop(hit.entry);
-      return issue(get, t, wanted, true);
-    case cache::Hit::pending_partial:
-      return issue(get, t, wanted, false);
-    case cache::Hit::split:
-      if (serve_split(get, t, wanted, hit)) return MPI_SUCCESS;
-      if (int result = MPI_SUCCESS; sharing(get, wanted, t) && serve_shared(get, t, wanted, result))
-        return result;
-      if (issue_ahead(get, t, wanted)) return MPI_SUCCESS;
-      return issue(get, t, wanted, !t.writing());
-    case cache::Hit::missing:
-      break;
-  }
-  if (int result = MPI_SUCCESS; sharing(get, wanted, t) && serve_shared(get, t, wanted, result))
-    return result;
-  if (ahead_ && issue_ahead(get, t, wanted)) return MPI_SUCCESS;
-  return issue(get, t, wanted, !t.writing());
 }
 
 void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
@@ -292,7 +261,7 @@ bool CachedGets::serve_request(const Get& get, TargetState& t, const CacheableGe
                                const cache::Lookup& hit, MPI_Request* request) {
   std::unique_ptr<ServedRequest> served(new (std::nothrow) ServedRequest);
   if (!served) return false;
-  serve(get, t, wanted, hit, true);
+  serve(get, t, wanted, hit, ticks());
   try {
     *request = requests::add(*served);
   } catch (const std::bad_alloc&) {
@@ -327,18 +296,10 @@ std::uint64_t CachedGets::add_requested(const Get& get, TargetState& t, const Ca
   return (std::uint64_t{pending.birth} << 32) | index;
 }
 
-/// `settled`: that it is not due to be fetched again is known.
-int CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted,
-                      const cache::Lookup& hit, bool settled) {
+/// A hit, at the time `now`.
+void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted,
+                       const cache::Lookup& hit, std::uint64_t now) {
   const Layout& origin = *wanted.origin;
-  const std::uint64_t now = ticks();
-  if (mode() == Mode::automatic &&
-      HOB_UNLIKELY(poll_guard_.due(hit.consecutive, known_at(hit), now)) && !settled) {
-    poll_guard_.begin(now);
-    return refetch(
-        get, t,
-        {.entry = hit.entry, .layout = &origin, .bytes = wanted.size, .offset = hit.offset});
-  }
   if (HOB_LIKELY(origin.dense))
     std::memcpy(static_cast<std::byte*>(get.buffer) + origin.low, hit.data, wanted.size);
   else
@@ -348,7 +309,15 @@ int CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted
   if (hit.fetched < kept_at_) ++stats_.kept_hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
-  return MPI_SUCCESS;
+}
+
+/// A hit that is fetched again, in case the program polls.
+int CachedGets::refetch_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
+                            const cache::Lookup& hit, std::uint64_t now) {
+  poll_guard_.begin(now);
+  return refetch(
+      get, t,
+      {.entry = hit.entry, .layout = wanted.origin, .bytes = wanted.size, .offset = hit.offset});
 }
 
 /// A process that lives on hits never enters the MPI library, and many libraries let others'
@@ -359,13 +328,12 @@ void CachedGets::drive_progress() {
   ++stats_.progress_calls;
 }
 
-/// `keep` is false where the bytes may be older than what this process wrote: a get that follows a
-/// write not yet complete at the target may overtake it.
-int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted, bool keep) {
+/// Issues a get of the bytes, which are kept when they have arrived.
+int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted) {
   const std::uint64_t start = ahead_ || HOB_UNLIKELY(t.profile.sampling()) ? ticks() : 0;
   const std::uint64_t issued = sharing(get, wanted, t) ? sharing_.now() : 0;
   const int result = native(get, t);
-  if (result != MPI_SUCCESS || !keep) return result;
+  if (result != MPI_SUCCESS) return result;
   reuse_trial_.missed();
   if (ahead_) ahead_->trip(wanted.size, cache_->stats().gets);
   const std::uint64_t now = ticks();
@@ -392,15 +360,13 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   return result;
 }
 
-/// A hit of the first bytes: issues a get of the others.
-int CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
-                           const cache::Lookup& hit) {
+/// A hit of the first bytes: issues a get of the others, with this result. False if their
+/// displacement cannot be expressed in the target's unit.
+bool CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
+                            const cache::Lookup& hit, int& result) {
   const std::uint64_t tail = wanted.key.displacement + hit.available;
   const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
-  if (tail % unit != 0) {
-    cache_->drop(hit.entry);
-    return issue(get, t, wanted, true);
-  }
+  if (unit == 0 || tail % unit != 0) return false;
   std::byte* buffer = wanted.first_byte(get);
   const std::uint64_t missing = wanted.size - hit.available;
   std::memcpy(buffer, hit.data, hit.available);
@@ -411,8 +377,8 @@ int CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& w
                  static_cast<MPI_Aint>(tail / unit),
                  static_cast<MPI_Count>(missing),
                  MPI_BYTE};
-  const int result = native(rest, t);
-  if (result != MPI_SUCCESS) return result;
+  result = native(rest, t);
+  if (result != MPI_SUCCESS) return true;
   try {
     const std::uint32_t index = under_way_.add(t.pending, get.target,
                                                {.buffer = rest.buffer,
@@ -426,7 +392,7 @@ int CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& w
   } catch (const std::bad_alloc&) {
     // As in issue().
   }
-  return result;
+  return true;
 }
 
 /// Fetches again what was served, straight into the program's buffer, to see whether it changed.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
 #include "cache/cache.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/spin.hpp"
@@ -173,17 +174,28 @@ class CachedGets final : private RequestOwner {
  private:
   using Purpose = PendingGet::Purpose;
 
+  // plans.cpp: what is done about a get that was looked up
+  class Facts;
+  int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
+  bool carry_out(Plan plan, const Facts& facts, int& result);
+  CacheableGet left(const Get& get, Leave why) {
+    if (HOB_UNLIKELY(log::on(log::Level::debug))) log_left(get, why);
+    return {};
+  }
+  void log_left(const Get& get, Leave why);
+
   // cached_gets.cpp, shared_gets.cpp: serving and issuing
   TargetState& target(int rank);
   CacheableGet cacheable(const Get& get, TargetState& t);
   int native(const Get& get, TargetState& t, MPI_Request* request = nullptr);
   int issue_natively(const Get& get, MPI_Request* request);
-  int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
-  int issue(const Get& get, TargetState& t, const CacheableGet& wanted, bool keep);
-  int issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
-                 const cache::Lookup& hit);
-  int serve(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
-            bool settled = false);
+  int issue(const Get& get, TargetState& t, const CacheableGet& wanted);
+  bool issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
+                  const cache::Lookup& hit, int& result);
+  void serve(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
+             std::uint64_t now);
+  int refetch_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
+                  const cache::Lookup& hit, std::uint64_t now);
   bool serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted, int& result);
   bool serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
                      const cache::Lookup& hit);
@@ -291,6 +303,8 @@ class CachedGets final : private RequestOwner {
   double kept_credit_ = 0;  ///< ticks saved by kept copies less those spent for them
   std::uint32_t keeping_trials_ = 0;
   bool keeping_gains_ = false;  ///< the last answer of gains_by_keeping()
+
+  std::uint32_t logged_ = 0;  ///< reasons of Leave, as bits, that were logged
 
   GetStats stats_;
 };

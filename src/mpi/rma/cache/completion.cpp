@@ -134,6 +134,10 @@ void CachedGets::measure(TargetState& t, std::uint64_t flush_ticks) {
   const bool verdict = t.profile.sample(profile_, pending.bytes, pending.issue_ticks + flush_ticks,
                                         hit_cost().of(pending.bytes));
   if (!verdict) return;
+  log::line(log::Level::debug,
+            "window {}: rank {} is {}: a get and its flush take {} ticks, a hit {}", window_.id,
+            pending.rank, t.profile.bypassed() ? "bypassed" : "cached", t.profile.fastest(),
+            hit_cost().of(pending.bytes));
   poll_guard_.cost(t.profile.fastest());
   if (const std::uint64_t bytes = t.profile.latency_bytes()) cache_->set_latency_bytes(bytes);
 }

@@ -40,6 +40,7 @@ void CachedGets::leave_alone() {
   awake_ = false;
   rest();
   cache_->drop_all();
+  log::line(log::Level::debug, "window {}: left alone, since every target is bypassed", window_.id);
 }
 
 void CachedGets::own_epoch_begins() {
@@ -55,8 +56,12 @@ bool CachedGets::own_epoch_ends() {
 void CachedGets::drop_for_acquire() {
   const cache::Stats& stats = cache_->stats();
   const std::uint64_t fetched = stats.bytes_from_network + stats.ahead_bytes;
-  if (fetched != dropped_bytes_)
-    drop_causes_.add(last_acquire.load(std::memory_order_relaxed), fetched - dropped_bytes_);
+  if (fetched != dropped_bytes_) {
+    const char* const call = last_acquire.load(std::memory_order_relaxed);
+    drop_causes_.add(call, fetched - dropped_bytes_);
+    log::line(log::Level::debug, "window {}: {} invalidated {} fetched bytes", window_.id, call,
+              fetched - dropped_bytes_);
+  }
   dropped_bytes_ = fetched;
   drop_everything();
 }
@@ -136,6 +141,7 @@ void CachedGets::drop_target(int rank) {
 
 void CachedGets::set_mode(Mode mode, std::string reason) {
   const std::lock_guard guard(lock_);
+  log::line(log::Level::info, "window {}: mode {}: {}", window_.id, name_of(mode), reason);
   coherence_.set_mode(mode, std::move(reason));
   cache_->drop_all();
   if (ahead_) ahead_->readahead.on_drop();

@@ -15,8 +15,8 @@ void CachedGets::watch_writes() {
   slept_ = unseen_writes_;
 }
 
-/// A process that has written so often and fetched nothing is left asleep: its writes cost more
-/// while they are seen, and a copy of its own there is none to keep.
+/// A process that has written so often and fetched nothing sleeps again: it has no copies to keep,
+/// and each write costs more while Hob sees it.
 void CachedGets::watch_no_more() {
   if (many_threads || tracing) return;
   awake_ = false;

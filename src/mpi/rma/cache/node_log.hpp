@@ -16,9 +16,9 @@ namespace hob::mpi {
 
 class NodeLog {
  public:
-  /// Collective over `comm`, the window's processes. Null where there is nobody to share with or
-  /// nothing to share, and, with a reason, where memory cannot be shared; the same on all ranks of
-  /// a node. `bytes`: how much memory the node gives, as its lowest rank wants it.
+  /// Collective over `comm`, the window's processes. Null on all ranks of a node that has no second
+  /// rank, or holds the whole window; null with a reason where it cannot share memory. `bytes`: the
+  /// log's size, of which that of the node's lowest rank counts.
   static std::unique_ptr<NodeLog> open(MPI_Comm comm, std::uint64_t bytes, std::string& why_not);
   ~NodeLog();
   NodeLog(const NodeLog&) = delete;

@@ -35,7 +35,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
   // Another rank may have asked for these bytes, or nobody: what was fetched ahead gets old sooner.
   if (found.first && old_ahead(found)) {
     ahead_->guard.begin(now);
-    if (!issue_ahead(get, t, wanted, true)) result = issue(get, t, wanted, true);
+    if (!issue_ahead(get, t, wanted, true)) result = issue(get, t, wanted);
     return true;
   }
   ++t.hits;
@@ -55,7 +55,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
 int CachedGets::refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
                                std::uint64_t issued) {
   std::unique_ptr<std::byte[]> had(new (std::nothrow) std::byte[wanted.size]);
-  if (!had) return issue(get, t, wanted, true);
+  if (!had) return issue(get, t, wanted);
   std::memcpy(had.get(), wanted.first_byte(get), wanted.size);
   return refetch(get, t,
                  {.layout = wanted.origin,

@@ -7,7 +7,9 @@
 #include "gets/drop_causes.hpp"
 #include "gets/get_stats.hpp"
 #include "gets/gets_under_way.hpp"
+#include "gets/leave.hpp"
 #include "gets/mode.hpp"
+#include "gets/plan.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/reuse_trial.hpp"
 #include "gets/savings.hpp"
@@ -24,10 +26,12 @@ using gets::Doubts;
 using gets::DropCauses;
 using gets::GetStats;
 using gets::GetsUnderWay;
+using gets::Leave;
 using gets::Mode;
 using gets::name_of;
 using gets::outlives_acquires;
 using gets::PendingGet;
+using gets::Plan;
 using gets::PollGuard;
 using gets::ReuseTrial;
 using gets::Savings;

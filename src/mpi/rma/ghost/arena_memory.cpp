@@ -1,22 +1,17 @@
 #include "mpi/rma/ghost/arena_memory.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <utility>
 
 #include "mpi/rma/ghost/client.hpp"
+#include "os/memory.hpp"
 
 namespace hob::mpi {
 namespace {
 
 constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kWorthGivingBack = 1 << 20;
-
-std::uint64_t page_bytes() {
-  static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) & ~(to - 1);
@@ -27,7 +22,7 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
 ArenaMemory::ArenaMemory(std::uint64_t bytes) {
   const std::uint64_t whole = round_up(bytes, kLine);
   // Large memory starts on a page, so that it can go back to the system whole.
-  const std::uint64_t alignment = whole >= 4 * page_bytes() ? page_bytes() : kLine;
+  const std::uint64_t alignment = whole >= 4 * os::page_bytes() ? os::page_bytes() : kLine;
   const GhostHold hold;
   if (const auto offset = ghost_client->world.slices->allocate(whole, alignment)) {
     offset_ = *offset;
@@ -46,8 +41,8 @@ ArenaMemory& ArenaMemory::operator=(ArenaMemory&& other) noexcept {
 
 ArenaMemory::~ArenaMemory() {
   if (empty()) return;
-  const std::uint64_t begin = round_up(offset_, page_bytes());
-  const std::uint64_t end = (offset_ + bytes_) & ~(page_bytes() - 1);
+  const std::uint64_t begin = round_up(offset_, os::page_bytes());
+  const std::uint64_t end = (offset_ + bytes_) & ~(os::page_bytes() - 1);
   const GhostHold hold;
   if (end > begin && end - begin >= kWorthGivingBack)
     ::madvise(ghost_client->world.arena + begin, end - begin, MADV_REMOVE);

@@ -1,4 +1,4 @@
-#include "mpi/ghost/sockets.hpp"
+#include "os/sockets.hpp"
 
 #include <dirent.h>
 #include <sys/epoll.h>
@@ -13,9 +13,8 @@
 #include <ctime>
 
 #include "base/clock.hpp"
-#include "mpi/core/tuning.hpp"
 
-namespace hob::mpi {
+namespace hob::os {
 namespace {
 
 using Events = std::array<epoll_event, 16>;
@@ -60,8 +59,8 @@ void Sockets::scan(int extra) {
     }
     ::closedir(directory);
   }
-  pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, tuning::ghost::kLongestScanPauseNs)
-                                       : tuning::ghost::kFirstScanPauseNs;
+  pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, config_.longest_pause_ns)
+                                       : config_.first_pause_ns;
   looked_ = monotonic_nanoseconds();
   extra_ = extra;
 }
@@ -79,7 +78,7 @@ int Sockets::wait(int extra, std::uint64_t ns) {
 bool Sockets::look_again() {
   const std::size_t known = watched_.size();
   scan(extra_);
-  pause_ns_ = tuning::ghost::kFirstScanPauseNs;
+  pause_ns_ = config_.first_pause_ns;
   return watched_.size() != known;
 }
 
@@ -90,4 +89,4 @@ void Sockets::ignore_readable(int extra) {
   looked_ = 0;
 }
 
-}  // namespace hob::mpi
+}  // namespace hob::os

@@ -6,13 +6,18 @@
 #include <cstdint>
 #include <vector>
 
-namespace hob::mpi {
+namespace hob::os {
 
 /// The library does not say which descriptors it uses, so all sockets are watched. Connections are
 /// made when they are first used: looked for often at first, then less and less.
 class Sockets {
  public:
-  Sockets() = default;
+  struct Config {
+    std::uint64_t first_pause_ns = 0;    ///< between two looks for new sockets, after one was found
+    std::uint64_t longest_pause_ns = 0;  ///< doubled up to this while there are none
+  };
+
+  explicit Sockets(const Config& config) : config_(config) {}
   ~Sockets();
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
@@ -32,6 +37,7 @@ class Sockets {
  private:
   void scan(int extra);
 
+  Config config_;
   int epoll_ = -1;
   std::vector<int> watched_;
   std::vector<int> readable_;
@@ -41,4 +47,4 @@ class Sockets {
   int extra_ = -1;
 };
 
-}  // namespace hob::mpi
+}  // namespace hob::os

@@ -1,12 +1,12 @@
 // Whether processes of the node still live.
-#include "mpi/ghost/peers_watch.hpp"
+#include "os/process_watch.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace hob::mpi {
+namespace hob::os {
 namespace {
 
 pid_t paused_child() {
@@ -25,9 +25,9 @@ void end(pid_t child) {
 
 using Places = std::vector<std::size_t>;
 
-TEST(PeersWatch, TellsOnceOfProcessesThatEnd) {
+TEST(ProcessWatch, TellsOnceOfProcessesThatEnd) {
   const pid_t child = paused_child();
-  PeersWatch watch({::getpid(), child}, true);
+  ProcessWatch watch({::getpid(), child}, true);
   EXPECT_EQ(watch.some_ended(), Places{});
   end(child);
   EXPECT_EQ(watch.some_ended(), Places{1});
@@ -36,21 +36,21 @@ TEST(PeersWatch, TellsOnceOfProcessesThatEnd) {
 }
 
 // A rank may end before its ghost first looks.
-TEST(PeersWatch, TellsOfProcessesThatEndedBefore) {
+TEST(ProcessWatch, TellsOfProcessesThatEndedBefore) {
   const pid_t child = paused_child();
   end(child);
-  PeersWatch watch({::getpid(), child}, true);
+  ProcessWatch watch({::getpid(), child}, true);
   EXPECT_EQ(watch.some_ended(), Places{1});
   EXPECT_EQ(watch.some_ended(), Places{});
 }
 
 // As in a container that numbers its processes itself.
-TEST(PeersWatch, LeavesAloneWhatItHasNeverSeen) {
+TEST(ProcessWatch, LeavesAloneWhatItHasNeverSeen) {
   const pid_t child = paused_child();
   end(child);
-  PeersWatch watch({::getpid(), child}, false);
+  ProcessWatch watch({::getpid(), child}, false);
   EXPECT_EQ(watch.some_ended(), Places{});
 }
 
 }  // namespace
-}  // namespace hob::mpi
+}  // namespace hob::os

@@ -1,0 +1,116 @@
+// What is done about a get that was looked up: the decision alone. Pure. The glue carries plans out
+// (mpi/rma/cache/cached_gets.cpp), and the model test plays them in every order
+// (tests/unit/gets/model_test.cpp).
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "cache/cache.hpp"
+
+namespace hob::gets {
+
+/// One way to answer a get. The last three always succeed; with every other one it may turn out
+/// that it cannot be done, and otherwise() says what is tried next.
+enum class Plan : std::uint8_t {
+  hit,        ///< copy what is here
+  refetch,    ///< fetch a hit again, into the program's buffer, and compare when it has arrived
+  renew,      ///< fetch the block of a hit again: it is old, and these bytes are first asked for
+  join,       ///< wait for a get under way that brings the bytes
+  parts,      ///< copy, or wait for, the two blocks that the bytes lie in
+  tail,       ///< copy the first bytes, fetch the others, keep all of them
+  from_node,  ///< take what another rank of the node fetched
+  blocks,     ///< fetch the blocks around the bytes, and keep them
+  replace,    ///< drop the entry that has only a part of the bytes; fetch and keep all of them
+  exact,      ///< fetch the bytes, and keep them
+  unkept      ///< fetch the bytes for the program alone
+};
+
+/// What decide() asks, each only where it matters: answers may cost a look at a clock.
+template <class T>
+concept PlanFacts = requires(const T& facts) {
+  /// Own writes to this target may be under way: a get may overtake them, and bring older bytes.
+  { facts.writing() } -> std::convertible_to<bool>;
+  /// A full hit that is due to be fetched again, in case the program polls (PollGuard).
+  { facts.polled() } -> std::convertible_to<bool>;
+  /// A full hit on bytes that nobody had asked for, and that have become too old for that.
+  { facts.aged() } -> std::convertible_to<bool>;
+  /// The end of the bytes can be fetched alone: contiguous at both ends, and not atomic.
+  { facts.divisible() } -> std::convertible_to<bool>;
+  /// The ranks of the node share gets of this kind.
+  { facts.shared() } -> std::convertible_to<bool>;
+  /// More than was asked for may be fetched for gets of this kind.
+  { facts.readahead() } -> std::convertible_to<bool>;
+};
+
+/// A get of the very bytes. What overtakes an own write must not be kept.
+template <PlanFacts Facts>
+constexpr Plan fetch_plan(const Facts& facts) {
+  return facts.writing() ? Plan::unkept : Plan::exact;
+}
+
+/// For bytes that are not here: neither blocks nor what others fetched may be older than an own
+/// write under way.
+template <PlanFacts Facts>
+constexpr Plan miss_plan(const Facts& facts, bool node_asked = false) {
+  if (facts.writing()) return Plan::unkept;
+  if (!node_asked && facts.shared()) return Plan::from_node;
+  return facts.readahead() ? Plan::blocks : Plan::exact;
+}
+
+/// The plan for a get of which a lookup `found` this.
+template <PlanFacts Facts>
+constexpr Plan decide(cache::Hit found, const Facts& facts) {
+  switch (found) {
+    case cache::Hit::full:
+      if (facts.aged()) return Plan::renew;
+      return facts.polled() ? Plan::refetch : Plan::hit;
+    case cache::Hit::pending_full:
+      return Plan::join;
+    case cache::Hit::partial:
+      if (facts.writing()) return Plan::unkept;
+      return facts.divisible() ? Plan::tail : Plan::replace;
+    case cache::Hit::pending_partial:
+      return Plan::unkept;  // its entry is in use
+    case cache::Hit::split:
+      return Plan::parts;
+    case cache::Hit::missing:
+      break;
+  }
+  return miss_plan(facts);
+}
+
+/// The plan after one that could not be carried out: nothing was issued for it.
+template <PlanFacts Facts>
+constexpr Plan otherwise(Plan failed, const Facts& facts) {
+  switch (failed) {
+    case Plan::renew:
+      return facts.polled() ? Plan::refetch : Plan::hit;
+    case Plan::join:
+      return Plan::unkept;  // its entry is in use
+    case Plan::parts:
+      return miss_plan(facts);
+    case Plan::tail:
+      return Plan::replace;
+    case Plan::from_node:
+      return miss_plan(facts, true);
+    case Plan::blocks:
+      return fetch_plan(facts);
+    case Plan::hit:
+    case Plan::refetch:
+    case Plan::replace:
+    case Plan::exact:
+    case Plan::unkept:
+      break;
+  }
+  return fetch_plan(facts);
+}
+
+/// For messages and traces.
+constexpr const char* name_of(Plan plan) {
+  constexpr const char* names[] = {"hit",       "refetch", "renew",   "join",  "parts", "tail",
+                                   "from node", "blocks",  "replace", "exact", "unkept"};
+  return names[static_cast<int>(plan)];
+}
+
+}  // namespace hob::gets

@@ -1,0 +1,26 @@
+// The ABI of MPI 5. The only library that has it so far is MPICH.
+#pragma once
+
+#include "mpi/pmpi/library/traits.hpp"
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/real.hpp"
+
+namespace hob::mpi::library {
+
+inline constexpr Traits kTraits{.has_progress_callbacks = false,
+                                .probe_drives_progress = false,
+                                .receives_by_source = false,
+                                .leaders_use_program_comm = false,
+                                .locks_attributes = false,
+                                .may_split_answers = true,
+                                // MPICH has 262,144 requests in all.
+                                .most_unexpected = std::uint64_t{1} << 17};
+
+/// Bytes of the message that this status tells of.
+inline MPI_Count message_bytes(const MPI_Status& status) {
+  int bytes = 0;
+  real::Get_count(&status, MPI_BYTE, &bytes);
+  return bytes == MPI_UNDEFINED ? 0 : bytes;
+}
+
+}  // namespace hob::mpi::library

@@ -1,0 +1,22 @@
+#include "mpi/pmpi/library/library.hpp"
+
+#include <cstdlib>
+#include <string>
+
+#include "mpi/pmpi/resolve.hpp"
+
+namespace hob::mpi::library {
+
+bool waits_sooner(std::string_view version) {
+  if (kTraits.has_progress_callbacks) return true;
+  // The waits of MPICH 5 do more between looks, unless it is libfabric that is looked at, twice for
+  // each message: that is told by the channel (asks_source).
+  constexpr std::string_view kBegin = "MPICH Version:";
+  if (!version.starts_with(kBegin)) return false;
+  const int major = std::atoi(std::string(version.substr(kBegin.size())).c_str());
+  return major > 0 && major < 5;
+}
+
+AsyncStart async_start() { return reinterpret_cast<AsyncStart>(real::find("MPIX_Async_start")); }
+
+}  // namespace hob::mpi::library

@@ -1,0 +1,31 @@
+// The table of the family that is being built, and what one version of it does unlike another.
+#pragma once
+
+#include <string_view>
+
+#include "mpi/pmpi/mpi.hpp"
+
+#if defined(HOB_FAMILY_ABI)
+#include "mpi/pmpi/library/abi.hpp"
+#elif defined(OPEN_MPI)
+#include "mpi/pmpi/library/openmpi.hpp"
+#else
+#include "mpi/pmpi/library/mpich.hpp"
+#endif
+
+namespace hob::mpi::library {
+
+/// A blocking receive with nothing else posted waits sooner within the library than in Hob's loop
+/// of probes. `version` is what MPI_Get_library_version says: versions of MPICH cannot be told
+/// apart otherwise, since Intel MPI has the same functions.
+bool waits_sooner(std::string_view version);
+
+/// MPIX_Async_start(poll, state, stream) of MPICH 4.3 and later, which makes the library's progress
+/// engine poll something; null in others.
+enum AsyncPoll { kAsyncNoProgress = 0, kAsyncDone = 1 };
+using AsyncStart = int (*)(int (*poll)(void* state), void* state, int stream);
+AsyncStart async_start();
+/// Its last argument: MPIX_STREAM_NULL, a handle.
+inline constexpr int kNoStream = 0x3c000000;
+
+}  // namespace hob::mpi::library

@@ -1,0 +1,25 @@
+// MPICH and its relatives (Intel MPI, MVAPICH).
+#pragma once
+
+#include "mpi/pmpi/library/traits.hpp"
+#include "mpi/pmpi/mpi.hpp"
+
+namespace hob::mpi::library {
+
+inline constexpr Traits kTraits{.has_progress_callbacks = false,
+                                .probe_drives_progress = false,
+                                .receives_by_source = false,
+                                .leaders_use_program_comm = false,
+                                .locks_attributes = false,
+                                .may_split_answers = true,
+                                // MPICH has 262,144 requests in all.
+                                .most_unexpected = std::uint64_t{1} << 17};
+
+/// Bytes of the message that this status tells of.
+inline MPI_Count message_bytes(const MPI_Status& status) {
+  return static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_lo)) |
+         static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1)
+             << 32;
+}
+
+}  // namespace hob::mpi::library

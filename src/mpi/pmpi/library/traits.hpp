@@ -1,0 +1,31 @@
+// How MPI libraries differ inside, where Hob must know. One table: a family's row is in a file of
+// its own (mpich.hpp, openmpi.hpp, abi.hpp), and library.hpp chooses it.
+#pragma once
+
+#include <cstdint>
+
+namespace hob::mpi::library {
+
+/// One family of libraries.
+struct Traits {
+  /// Its progress engine takes callbacks (opal_progress_register). Otherwise Hob is called where
+  /// the library calls UCX, if it does: ucp_worker_progress and the closing of connections are
+  /// Hob's.
+  bool has_progress_callbacks;
+  /// MPI_Iprobe on MPI_COMM_SELF drives all of its progress, for less than a test of a request.
+  bool probe_drives_progress;
+  /// Its receives are in one list for each source: a message is compared with those of its source.
+  bool receives_by_source;
+  /// MPI_Intercomm_create sends messages with the program's tag on the program's communicator.
+  bool leaders_use_program_comm;
+  /// With several threads, delete callbacks of attributes run under a lock that freeing a
+  /// communicator takes.
+  bool locks_attributes;
+  /// Long answers to gets come in pieces where MPIR_CVAR_CH4_OFI_ENABLE_RMA is 0
+  /// (core/long_replies.hpp).
+  bool may_split_answers;
+  /// Messages in Hob's UMQ, each of which takes a request of the library's.
+  std::uint64_t most_unexpected;
+};
+
+}  // namespace hob::mpi::library

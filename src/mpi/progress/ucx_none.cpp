@@ -1,0 +1,18 @@
+// Open MPI has callbacks of its own and closes its connections by itself: Hob is not between it and
+// UCX.
+#include <cstdlib>
+
+#include "mpi/progress/ucx.hpp"
+#include "mpi/progress/ucx_closing.hpp"
+
+namespace hob::mpi::ucx {
+
+bool serves() { return false; }
+// Only where the library is served.
+void redirect_progress(Progress) { std::abort(); }
+Progress library_progress() { std::abort(); }
+
+Finalizing::Finalizing() = default;
+Finalizing::~Finalizing() = default;
+
+}  // namespace hob::mpi::ucx

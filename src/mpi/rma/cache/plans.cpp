@@ -1,0 +1,105 @@
+// Carries out what gets::decide() decides about a get that was looked up.
+#include "base/clock.hpp"
+#include "mpi/rma/cache/cached_gets.hpp"
+
+namespace hob::mpi {
+
+/// A get, and what its decision depends on.
+class CachedGets::Facts {
+ public:
+  Facts(const CachedGets& window, const Get& asked, TargetState& state, const CacheableGet& sought,
+        const cache::Lookup& found)
+      : get(asked), target(state), wanted(sought), hit(found), window_(window) {}
+
+  bool writing() const { return target.writing(); }
+  bool polled() const {
+    now_ = ticks();
+    return window_.mode() == Mode::automatic &&
+           HOB_UNLIKELY(window_.poll_guard_.due(hit.consecutive, window_.known_at(hit), now_));
+  }
+  bool aged() const { return HOB_UNLIKELY(hit.first) && window_.old_ahead(hit); }
+  bool divisible() const {
+    return wanted.contiguous && wanted.contiguous_at_origin(get) && !get.atomic;
+  }
+  bool shared() const { return window_.sharing(get, wanted, target); }
+  bool readahead() const { return window_.ahead_ != nullptr; }
+
+  /// When polled() was asked.
+  std::uint64_t now() const { return now_; }
+
+  const Get& get;
+  TargetState& target;
+  const CacheableGet& wanted;
+  const cache::Lookup& hit;
+
+ private:
+  const CachedGets& window_;
+  mutable std::uint64_t now_ = 0;
+};
+
+/// Serves or issues a get that was looked up.
+int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
+                       const cache::Lookup& hit) {
+  const Facts facts(*this, get, t, wanted, hit);
+  Plan plan = gets::decide(hit.kind, facts);
+  if (HOB_LIKELY(plan == Plan::hit)) {
+    serve(get, t, wanted, hit, facts.now());
+    return MPI_SUCCESS;
+  }
+  int result = MPI_SUCCESS;
+  while (!carry_out(plan, facts, result)) plan = gets::otherwise(plan, facts);
+  if (HOB_UNLIKELY(log::on(log::Level::trace)))
+    log::line(log::Level::trace, "window {}: {} bytes of rank {} at {}: {}", window_.id,
+              wanted.size, get.target, wanted.key.displacement, gets::name_of(plan));
+  return result;
+}
+
+/// The first get of a window that is left for this reason at level debug, all at level trace.
+void CachedGets::log_left(const Get& get, Leave why) {
+  const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(why);
+  const log::Level level = (logged_ & bit) == 0 ? log::Level::debug : log::Level::trace;
+  logged_ |= bit;
+  log::line(level, "window {}: gets from rank {} are not cached: {}", window_.id, get.target,
+            gets::words_of(why));
+}
+
+/// False if nothing was issued nor served: what is tried next may do.
+bool CachedGets::carry_out(Plan plan, const Facts& facts, int& result) {
+  const Get& get = facts.get;
+  TargetState& t = facts.target;
+  const CacheableGet& wanted = facts.wanted;
+  const cache::Lookup& hit = facts.hit;
+  switch (plan) {
+    case Plan::hit:
+      serve(get, t, wanted, hit, facts.now());
+      return true;
+    case Plan::refetch:
+      result = refetch_hit(get, t, wanted, hit, facts.now());
+      return true;
+    case Plan::renew:
+      return issue_again(get, t, wanted, hit);
+    case Plan::join:
+      return serve_pending(get, t, wanted, hit);
+    case Plan::parts:
+      return serve_split(get, t, wanted, hit);
+    case Plan::tail:
+      return issue_tail(get, t, wanted, hit, result);
+    case Plan::from_node:
+      return serve_shared(get, t, wanted, result);
+    case Plan::blocks:
+      return issue_ahead(get, t, wanted);
+    case Plan::replace:
+      cache_->drop(hit.entry);
+      result = issue(get, t, wanted);
+      return true;
+    case Plan::exact:
+      result = issue(get, t, wanted);
+      return true;
+    case Plan::unkept:
+      result = native(get, t);
+      return true;
+  }
+  return false;
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,20 @@
+// Pages, and the memory of other processes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hob::os {
+
+/// Bytes of a page. Asked once.
+std::uint64_t page_bytes();
+
+/// Copies between this process and process `pid` of the same node and user, in one system call for
+/// each piece that the kernel takes at once. False if the kernel refuses, or the memory is not
+/// there; a part may have been copied then. Thread safe.
+bool read_from(pid_t pid, std::uint64_t address, void* to, std::size_t bytes);
+bool write_to(pid_t pid, std::uint64_t address, const void* from, std::size_t bytes);
+
+}  // namespace hob::os

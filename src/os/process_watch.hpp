@@ -1,0 +1,36 @@
+// Whether other processes of this machine still live (pidfd).
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace hob::os {
+
+/// Not thread safe.
+class ProcessWatch {
+ public:
+  /// `seen`: all have been seen alive, so that one which is not there has ended. Otherwise
+  /// processes that this one may not see are not watched.
+  ProcessWatch(const std::vector<int>& pids, bool seen);
+  ~ProcessWatch();
+  ProcessWatch(const ProcessWatch&) = delete;
+  ProcessWatch& operator=(const ProcessWatch&) = delete;
+
+  /// Those that have ended since the last call, by their place in `pids`; they are forgotten. Costs
+  /// a system call.
+  std::vector<std::size_t> some_ended();
+  /// None is known to live.
+  bool all_ended() const { return alive_.empty(); }
+  /// Become readable when a process ends; for poll(2).
+  const std::vector<pollfd>& alive() const { return alive_; }
+
+ private:
+  std::vector<pollfd> alive_;
+  std::vector<std::size_t> places_;
+  std::vector<std::size_t> gone_;  ///< before this object was made
+};
+
+}  // namespace hob::os
