@@ -62,6 +62,12 @@ class GetsUnderWay {
   const PendingGet& operator[](std::uint32_t index) const { return gets_[index]; }
   bool has(std::uint64_t index) const { return index < gets_.size(); }
 
+  /// More of either would take memory for little: a get is then left alone, and so is a hit on what
+  /// is under way. Some ten megabytes.
+  static constexpr std::size_t kMost = std::size_t{1} << 16;
+  bool full() const { return gets_.size() - free_gets_.size() >= kMost; }
+  bool waiters_full() const { return waiters_.size() - free_waiters_.size() >= kMost; }
+
   /// Numbers gets in the order of issue: that of the last one.
   std::uint32_t last_birth() const { return births_; }
 

@@ -7,7 +7,8 @@
 namespace hob::gets {
 
 /// Stops looking up and keeping where every copy is dropped before anything is served from it, as
-/// in a program that locks for each get, and tries again now and then, since programs have phases.
+/// in a program that locks for each get, or where most gets are missing and go out in batches, each
+/// of them for about as little as a hit; and tries again now and then, since programs have phases.
 /// Not thread safe.
 class ReuseTrial {
  public:
@@ -27,19 +28,23 @@ class ReuseTrial {
     return true;
   }
 
-  /// It was looked up, and had to be fetched.
-  void missed() {
+  /// It was looked up, and had to be fetched; `in_batch`: with many others.
+  void missed(bool in_batch = false) {
     if (++misses_ < kTrial) [[likely]]
       return;
-    if (drops_ >= kDrops) {
+    if (drops_ >= kDrops || (in_batch && hits_ < misses_)) {
       pause_ = next_pause_;
       next_pause_ = std::min(2 * next_pause_, kLongestPause);
     }
-    misses_ = drops_ = 0;
+    misses_ = drops_ = hits_ = 0;
   }
 
   /// It was served, at least in part. Hits are many: nothing is written where nothing changes.
-  void served() {
+  void served(bool in_batch = false) {
+    if (in_batch) [[unlikely]] {
+      ++hits_;
+      return;
+    }
     if (misses_ == 0 && next_pause_ == kPause) [[likely]]
       return;
     misses_ = drops_ = 0;
@@ -52,6 +57,7 @@ class ReuseTrial {
  private:
   std::uint32_t misses_ = 0;
   std::uint32_t drops_ = 0;
+  std::uint32_t hits_ = 0;  ///< beside batches
   std::uint32_t pause_ = 0;
   std::uint32_t next_pause_ = kPause;
 };

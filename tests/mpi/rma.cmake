@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires ahead aliases device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end share types validate windows)
+foreach(program acquires ahead aliases batch device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end share types validate windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -60,6 +60,11 @@ function(hob_compare_test name mpi)
             -- "${PROJECT_BINARY_DIR}/bin/${programs}/${program}" ${arg_COMMAND})
 endfunction()
 
+if("mpich5" IN_LIST HOB_MPIS)
+  hob_compare_test(mpi.mpich5.rma_batch_messages mpich5 REMOTE messages RANKS 3 LABELS mpi
+    SETTINGS default,batch-auto,batch-16,batch-off COMMAND rma_batch)
+endif()
+
 foreach(mpi IN LISTS HOB_MPIS)
   # What is no acquire is checked on top of what is one, where a copy surely outlives the row.
   hob_compare_test(mpi.${mpi}.rma_acquires ${mpi} LABELS mpi SETTINGS auto,strict COMMAND rma_acquires)
@@ -68,6 +73,13 @@ foreach(mpi IN LISTS HOB_MPIS)
     SETTINGS ahead-counted,ahead-256,ahead-old,ahead-tiny,ahead-verify,ahead-strict,ahead-1M,default COMMAND rma_ahead)
   hob_compare_test(mpi.${mpi}.rma_traps ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny,paper-tiny,ahead-1K COMMAND rma_traps)
   hob_compare_test(mpi.${mpi}.rma_corners ${mpi} LABELS mpi SETTINGS default,auto,strict,tiny COMMAND rma_corners)
+  # Open MPI's accumulates lose data by themselves.
+  set(batched)
+  if(mpi MATCHES "^openmpi")
+    set(batched moves)
+  endif()
+  hob_compare_test(mpi.${mpi}.rma_batch ${mpi} LABELS mpi SETTINGS default,batch-2,batch-4096
+    COMMAND rma_batch ${batched})
   hob_compare_test(mpi.${mpi}.rma_aliases ${mpi} LABELS mpi SETTINGS default,auto,counted COMMAND rma_aliases)
   add_test(NAME mpi.${mpi}.rma_device
     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}

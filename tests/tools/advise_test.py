@@ -91,6 +91,27 @@ class Cache(unittest.TestCase):
         self.assertEqual((advice.verdict, advice.settings), ("may help", ["cache=always"]))
 
 
+class Batches(unittest.TestCase):
+    def of(self, batch="off", **counters):
+        run = with_counters(**counters)
+        run.settings["batch"] = {"value": batch, "from": "default"}
+        return [advice for advice in advise(run) if advice.mechanism == "batches"]
+
+    def test_may_help_where_many_operations_come_before_a_wait(self):
+        (advice,) = self.of(puts=1000, waits=10)
+        self.assertEqual((advice.verdict, advice.settings), ("may help", ["batch=auto"]))
+
+    def test_are_not_spoken_of_otherwise(self):
+        self.assertEqual(self.of(puts=100, waits=10), [])
+        self.assertEqual(self.of(puts=1000, waits=0), [])
+        self.assertEqual(self.of(puts=1000, requested=1000, waits=10), [])
+        self.assertEqual(self.of(batch="auto", puts=1000, waits=10), [])
+
+    def test_say_what_they_did(self):
+        (advice,) = self.of(batch="auto", puts=1000, batched=900, batches=9, batch_saved_ns=2e9)
+        self.assertEqual((advice.verdict, advice.saves), ("helps", 4))
+
+
 class Ghosts(unittest.TestCase):
     def test_may_help_where_targets_are_needed(self):
         advice = advise(with_counters(kind="allocate", accumulates=100))[1]

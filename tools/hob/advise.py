@@ -39,6 +39,8 @@ Exit status: 0; 2: no advice, one line says why; 86: --verify found stale bytes.
 # Searching one entry of a plain list in the MPI library, ns: short lists sit in the caches, long
 # ones do not (measured on MPICH and Open MPI, docs/developers/measuring.md).
 ENTRY_NS, LONG_ENTRY_NS, LONG_LIST = 3.4, 9.0, 8192
+# Operations before a wait from which batches may pay.
+MANY = 32
 # Mean depth from which taking over pays (docs/developers/measuring.md).
 DEEP = 32
 # Gets up to this many bytes are what trips are measured by (src/cache/trip_cost.hpp).
@@ -330,9 +332,39 @@ def advise_ghosts(run):
     return Advice("ghosts", "may help", reasons, ["ghosts=1"], run.late_seconds * run.rank_count)
 
 
+def advise_batches(run):
+    """Batches of small operations; None where there is nothing to say of them."""
+    counters = run.cache
+    batched = counters.get("batched", 0)
+    if batched:
+        return Advice(
+            "batches",
+            "helps",
+            [f"{quantity(batched)} small operations went out as {quantity(counters['batches'])}."],
+            saves=counters.get("batch_saved_ns", 0) * 1e-9,
+        )
+    issued = sum(counters.get(name, 0) for name in ("puts", "accumulates", "atomics"))
+    issued += counters.get("native_gets", 0) - counters.get("bypassed", 0)
+    issued -= counters.get("requested", 0)
+    waits = counters.get("waits", 0)
+    if run.setting("batch") != "off" or not waits or issued < MANY * waits:
+        return None
+    return Advice(
+        "batches",
+        "may help",
+        [
+            f"{quantity(issued / waits)} operations were issued before each wait. If they are small "
+            "and go to other nodes, they may go out as few."
+        ],
+        ["batch=auto"],
+    )
+
+
 def advise(run, get_us=None):
-    """The Advice for each mechanism, from one Run."""
-    return [advise_cache(run, get_us), advise_ghosts(run), advise_matching(run)]
+    """The Advice for each mechanism that there is something to say of, from one Run."""
+    advices = [advise_cache(run, get_us), advise_ghosts(run), advise_matching(run)]
+    batches = advise_batches(run)
+    return [*advices, batches] if batches else advices
 
 
 def text(run, advices):

@@ -121,6 +121,36 @@ inline constexpr unsigned kLooks = 4;
 
 }  // namespace yielding
 
+/// Batches of small operations. Measured with MPICH 5 over TCP (docs/batching.md): a batch costs 25
+/// to 35 us, an operation in it 30 ns, one that goes alone 5 to 10 us.
+namespace batching {
+
+/// Operations of one kind to one target between two completions, from which on they are gathered.
+inline constexpr std::uint32_t kLeast = 16;
+/// Fewer operations than this go out one by one at the end.
+inline constexpr std::size_t kFewest = 4;
+/// Bytes up to which an operation is small: copying takes some 100 ns.
+inline constexpr std::uint64_t kSmallBytes = 2048;
+/// ns. Where issuing one takes less, it is left to the library: that is memory, or hardware.
+inline constexpr std::uint64_t kCheapNs = 300;
+/// ns. What gathering one takes, for the comparison with others.
+inline constexpr std::uint64_t kGatherNs = 30;
+/// ns. A batch that is older goes out at the next operation.
+inline constexpr std::uint64_t kOldNs = 1'000'000;
+/// Completions without anything gathered after which operations are not looked at, and operations
+/// after which they are again; doubled up to the longest.
+inline constexpr std::uint32_t kIdleIntervals = 64;
+inline constexpr std::uint64_t kFirstPause = 4096, kLongestPause = std::uint64_t{1} << 20;
+/// Bytes of a batch, with those of its datatype on the wire, about so many for each operation.
+/// Accumulates travel as messages, and MPICH breaks long ones (core/long_replies.hpp): it cuts them
+/// from 16 KiB on.
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 10, kMostMessageBytes = 15'000;
+inline constexpr std::uint64_t kTypeBytes = 16;
+/// Operations that a batch counts for in the bound of what is under way.
+inline constexpr std::uint64_t kPriceOfBatch = 64;
+
+}  // namespace batching
+
 /// Point-to-point matching. Times are ratios of what one more entry costs in a search of a linked
 /// list, and of what it costs to dequeue a message, which are measured: at start
 /// (match::measure_list_step) and while messages are dequeued (Matcher::costs). The policies' own

@@ -218,6 +218,35 @@ std::optional<unsigned> operation_number(MPI_Op op) {
   return static_cast<unsigned>(found - all->begin());
 }
 
+MPI_Datatype type_of(ghost::Element element) {
+  return element.type < predefined().types.size() ? predefined().types[element.type]
+                                                  : MPI_DATATYPE_NULL;
+}
+
+ElementClass class_of(ghost::Element element) {
+  static const auto* const classes = [] {
+    const std::vector<MPI_Datatype> integers = {MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR,
+                                                MPI_SHORT,       MPI_UNSIGNED_SHORT,
+                                                MPI_INT,         MPI_UNSIGNED,
+                                                MPI_LONG,        MPI_UNSIGNED_LONG,
+                                                MPI_LONG_LONG,   MPI_UNSIGNED_LONG_LONG,
+                                                MPI_INT8_T,      MPI_INT16_T,
+                                                MPI_INT32_T,     MPI_INT64_T,
+                                                MPI_UINT8_T,     MPI_UINT16_T,
+                                                MPI_UINT32_T,    MPI_UINT64_T};
+    auto* result = new std::vector<ElementClass>;
+    for (const MPI_Datatype type : predefined().types) {
+      const bool integer = std::find(integers.begin(), integers.end(), type) != integers.end();
+      const bool floating = type == MPI_FLOAT || type == MPI_DOUBLE;
+      result->push_back(integer    ? ElementClass::integer
+                        : floating ? ElementClass::floating
+                                   : ElementClass::bytes);
+    }
+    return result;
+  }();
+  return element.type < classes->size() ? (*classes)[element.type] : ElementClass::bytes;
+}
+
 std::uint32_t data_bytes_of(ghost::Element element) {
   return element.type == kUnknownType ? element.bytes : predefined().sizes[element.type];
 }

@@ -24,6 +24,13 @@ std::uint32_t data_bytes_of(ghost::Element element);
 /// number can be replaced and fetched, nothing else.
 bool combines(ghost::Element element, unsigned operation);
 
+/// The predefined type of an element; MPI_DATATYPE_NULL for one that Hob does not know by number.
+MPI_Datatype type_of(ghost::Element element);
+
+/// What operations MPI allows on an element. `bytes`: to be replaced and fetched, nothing else.
+enum class ElementClass : std::uint8_t { integer, floating, bytes };
+ElementClass class_of(ghost::Element element);
+
 /// To be called before a handle is freed.
 void forget_element(MPI_Datatype type);
 

@@ -32,7 +32,8 @@ int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Dataty
 
 /// An operation is about to be issued, where waits for it are to be judged by its bytes.
 void watch(Window& window, MPI_Count count, MPI_Datatype type) {
-  if (HOB_LIKELY(!window.waits.watching())) return;
+  // A null type is the library's to report, with the window's error handler.
+  if (HOB_LIKELY(!window.waits.watching()) || type == MPI_DATATYPE_NULL) return;
   int bytes = 0;
   real::Type_size(type, &bytes);
   window.waits.issued(static_cast<std::uint64_t>(count * bytes));

@@ -52,6 +52,11 @@ Wait wait_for_targets(Window& window, int target, bool local, int& result, Call 
   const std::uint64_t now = ticks();
   const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
   const bool sampled = sleeping();
+  if (HOB_UNLIKELY(window.batching && sampled) &&
+      window.batching->look_again(
+          window.issued.puts + window.issued.accumulates,
+          static_cast<std::uint64_t>(wait_interval.load(std::memory_order_relaxed))))
+    forget_quiet(window);
   const int interval = sampled ? wait_interval.load(std::memory_order_relaxed) : 1;
   const auto alike = static_cast<std::uint64_t>(interval);
   if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_quiet(window);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <memory>
@@ -98,6 +99,7 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
                                      get_options(mode), std::move(cache), std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
+  if (cached && window.batching) window.cached->know_batches(window.batching->gathers_gets());
   if (!cached || !may_fetch_ahead(window)) return;
   if (const std::uint64_t most = context().longest_get;
       most != std::numeric_limits<std::uint64_t>::max())
@@ -148,6 +150,30 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   return units;
 }
 
+/// Gathers small operations of a window from now on, if it is to.
+void start_batching(Window& window, const WindowSpec& spec, const DisplacementUnits& units,
+                    const ExposedSizes& exposed) {
+  const std::string word = batch_word(spec.info);
+  // Messages to ghosts carry many operations already.
+  if (word == "off" || spec.ghosts) return;
+  Batching::Options options;
+  options.outstanding = context().settings.outstanding;
+  if (word != "auto") {
+    options.forced = true;
+    options.most = static_cast<std::uint32_t>(std::stoul(word));
+  } else if (context().one_node || window.size == 1) {
+    return;
+  }
+  // Gets and puts travel as messages, too.
+  if (context().longest_get != std::numeric_limits<std::uint64_t>::max())
+    options.most_bytes = options.most_atomic_bytes;
+  const Batching::WindowFacts facts{window.rank, window.size, window.kind != WindowKind::dynamic};
+  auto batching =
+      std::make_unique<Batching>(std::move(window.backend), facts, units, exposed, options);
+  window.batching = batching.get();
+  window.backend = std::move(batching);
+}
+
 std::unique_ptr<Backend> backend_for(const WindowSpec& spec) {
   if (spec.ghosts) return std::move(spec.ghosts->backend);
   if (ghost_world())
@@ -191,6 +217,7 @@ void register_window(const WindowSpec& spec) {
   auto exposed = std::make_unique<ExposedSizes>();  // unknown where ghosts serve
   auto units = agree(spec, *window, asked, *exposed, answers);
   if (answers.aliased) expect_aliases();
+  start_batching(*window, spec, *units, *exposed);
   if (asked.mode != Mode::off && window->size > 1)
     start_caching(*window, *asked.mode, std::move(units), std::move(exposed));
   if (answers.share) share_with_node(*window, spec.comm);

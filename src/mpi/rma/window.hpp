@@ -15,6 +15,7 @@
 #include "mpi/rma/backend/deferred_locks.hpp"
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
+#include "mpi/rma/batch/batching.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/rma/state.hpp"
 
@@ -45,6 +46,7 @@ class Window {
   std::uint64_t bytes = 0;    ///< exposed by this process
   std::unique_ptr<Backend> backend;
   DeferredLocks* deferred_locks = nullptr;  ///< it is one; null: no lock is held back
+  Batching* batching = nullptr;             ///< behind the locks, or the backend itself; null: none
   std::unique_ptr<CachedGets> cached;       ///< null: nothing of this window is cached
   std::string why_not_cached;
 
@@ -56,8 +58,11 @@ class Window {
 
   OperationCounts issued;
   gets::WaitMeter waits;
-  /// The backend behind locks that are held back.
-  Backend& carrier() const { return deferred_locks ? deferred_locks->next() : *backend; }
+  /// The backend behind locks that are held back, and behind batches.
+  Backend& carrier() const {
+    if (batching) return batching->next();
+    return deferred_locks ? deferred_locks->next() : *backend;
+  }
   std::uint64_t uncached_gets = 0;  ///< of a window without a cache
 };
 

@@ -41,6 +41,13 @@ std::optional<std::string> cache_word(MPI_Info info) {
   return {};
 }
 
+std::string batch_word(MPI_Info info) {
+  const auto asked = info_value(info, "hob_batch");
+  settings::Settings window = context().settings;
+  if (asked) window.set("batch", *asked, settings::Origin::Environment);
+  return window.batch;
+}
+
 std::optional<Mode> parse_mode(const std::string& word) {
   for (Mode mode : {Mode::automatic, Mode::strict, Mode::always, Mode::user, Mode::off})
     if (word == name_of(mode)) return mode;

@@ -12,6 +12,10 @@ namespace hob::mpi {
 /// What a window's info asks for, in the words of the setting `cache`; empty if it says nothing.
 std::optional<std::string> cache_word(MPI_Info info);
 
+/// The setting `batch` for a window: what its info asks for, or what is set for all. A word that is
+/// not allowed counts as if it were not there.
+std::string batch_word(MPI_Info info);
+
 /// The mode of this name.
 std::optional<Mode> parse_mode(const std::string& word);
 

@@ -34,6 +34,10 @@ const cache::Stats& cache_of(const Window& window) {
   return window.cached ? window.cached->cache().stats() : none;
 }
 
+BatchStats batches_of(const Window& window) {
+  return window.batching ? window.batching->stats() : BatchStats{};
+}
+
 std::uint64_t locks_skipped(const Window& window) {
   return window.deferred_locks ? window.deferred_locks->skipped() : 0;
 }
@@ -69,8 +73,9 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"bypassed", "gets", "Left to the MPI library: the target is as fast as a hit (measured)."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).bypassed + gets_of(w).left_alone; }},
     {{"short_lived", "gets",
-      "Left to the MPI library: what the window kept was dropped before it was asked for again, so "
-      "that keeping was only tried now and then."},
+      "Left to the MPI library: what the window kept was dropped before it was asked for again, or "
+      "most gets were missing and went out in batches, so that keeping was only tried now and "
+      "then."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).short_lived; }},
     {{"uncacheable", "gets",
       "Left to the MPI library: own memory, MPI_PROC_NULL, nothing to read, atomic reads in mode "
@@ -162,6 +167,24 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return w.issued.atomics; }},
     {{"requested", "calls", "Of all operations, those that made a request (MPI_Rput, MPI_Rget)."},
      [](const Window& w) -> std::uint64_t { return w.issued.requested; }},
+    {{"batched", "calls", "Small operations that went out in batches."},
+     [](const Window& w) -> std::uint64_t { return batches_of(w).operations; }},
+    {{"batched_combined", "calls",
+      "Of these, part of an earlier one: the same place, and the same result."},
+     [](const Window& w) -> std::uint64_t { return batches_of(w).combined; }},
+    {{"batches", "calls", "Operations of the MPI library that they became."},
+     [](const Window& w) -> std::uint64_t { return batches_of(w).batches; }},
+    {{"batches_closed", "calls",
+      "Batches that went out early: the next operation had the same place, or another type."},
+     [](const Window& w) -> std::uint64_t { return batches_of(w).closed; }},
+    {{"batch_saved_ns", "ns",
+      "Time that batches saved: an estimate from prices measured in this run (0: none was)."},
+     [](const Window& w) -> std::uint64_t {
+       return static_cast<std::uint64_t>(batches_of(w).saved_ticks / ticks_per_nanosecond());
+     }},
+    {{"outstanding_flushes", "calls",
+      "Flushes of Hob's own: the MPI library held too many operations."},
+     [](const Window& w) -> std::uint64_t { return batches_of(w).completions; }},
     {{"waits", "calls", "Flushes and unlocks that the MPI library or a ghost was asked for."},
      [](const Window& w) -> std::uint64_t { return w.waits.waits(); }},
     {{"late_waits", "calls",
@@ -303,6 +326,11 @@ std::vector<std::string> verdicts(const report::Counters& sums) {
 
 std::vector<std::string> sentences(const report::Counters& sums) {
   std::vector<std::string> lines = late_sentences(sums);
+  if (sums["batched"] != 0)
+    lines.push_back(fmt::format(
+        "{} small operations went out as {}: about {} saved on each rank (estimated)",
+        report::count_text(sums["batched"]), report::count_text(sums["batches"]),
+        report::time_text(static_cast<double>(sums["batch_saved_ns"]) / ranks_summed())));
   const std::uint64_t gets = sums["gets"];
   if (gets == 0) return lines;
   const auto number = [&](const char* name) { return report::count_text(sums[name]); };

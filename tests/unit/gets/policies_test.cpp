@@ -91,6 +91,21 @@ TEST(ReuseTrial, OneHitStartsItAnew) {
   EXPECT_FALSE(trial.skips());
 }
 
+TEST(ReuseTrial, MissesInBatchesPauseItUnlessMostAreHits) {
+  ReuseTrial trial;
+  for (std::uint32_t i = 0; i < ReuseTrial::kTrial; ++i) {
+    EXPECT_FALSE(trial.skips());
+    for (int hit = 0; hit < 2; ++hit) trial.served(true);
+    trial.missed(true);
+  }
+  EXPECT_FALSE(trial.skips());
+  for (std::uint32_t i = 0; i < ReuseTrial::kTrial; ++i) {
+    if (i % 2 == 0) trial.served(true);
+    trial.missed(true);
+  }
+  EXPECT_TRUE(trial.skips());
+}
+
 class Profile : public testing::Test {
  protected:
   bool samples(std::uint64_t spent, std::uint32_t count, std::uint64_t bytes = 8) {

@@ -202,7 +202,8 @@ CALLS.add(
 CALLS.add(
     """
     Get_library_version Is_thread_main Query_thread Get_processor_name
-    Type_dup Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
+    Type_dup Type_commit Type_create_hindexed Type_create_hindexed_block
+    Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
     Info_get Info_get_nkeys Info_create Info_set Info_free Info_dup Info_get_nthkey
     Info_get_valuelen Group_size Group_rank Group_free Group_translate_ranks Group_incl
     Group_excl Group_compare Error_class Error_string Reduce_local Comm_free_keyval Get_address

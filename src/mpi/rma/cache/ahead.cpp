@@ -149,7 +149,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   pending.issue_ticks = pending.when - start;
   ahead_->trip(pending.bytes, cache_->stats().gets);
   ++stats_.ahead_gets;
-  reuse_trial_.missed();
+  reuse_trial_.missed(in_batch());
   return true;
 }
 
@@ -182,7 +182,7 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
     to += part.bytes;
   }
   ++t.hits;
-  reuse_trial_.served();
+  reuse_trial_.served(in_batch());
   if (HOB_UNLIKELY(verifier_.on()) && hit.available == wanted.size) {
     cache::Lookup served = hit;
     served.data = wanted.first_byte(get);

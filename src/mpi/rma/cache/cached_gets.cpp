@@ -188,7 +188,7 @@ void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
 /// A hit on bytes that a get under way will bring. False if the get must be issued.
 bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
                                const cache::Lookup& hit) {
-  if (!under_way_.has(hit.cookie)) return false;
+  if (!under_way_.has(hit.cookie) || under_way_.waiters_full()) return false;
   PendingGet& pending = under_way_[hit.cookie];
   const bool blocks =
       hit.block != 0 && brings(hit.cookie, get.target, wanted.key.displacement, wanted.size);
@@ -199,7 +199,7 @@ bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGe
   } catch (const std::bad_alloc&) {
     return false;
   }
-  reuse_trial_.served();
+  reuse_trial_.served(in_batch());
   ++t.hits;
   return true;
 }
@@ -290,7 +290,7 @@ std::uint64_t CachedGets::add_requested(const Get& get, TargetState& t, const Ca
     pending.entry = hit.entry;
     pending.offset = hit.offset;
   } else {
-    reuse_trial_.missed();
+    reuse_trial_.missed(in_batch());
     pending.entry = cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
   }
   return (std::uint64_t{pending.birth} << 32) | index;
@@ -305,7 +305,7 @@ void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wante
   else
     unpack(origin, get.buffer, hit.data, wanted.size);
   ++t.hits;
-  reuse_trial_.served();
+  reuse_trial_.served(in_batch());
   if (hit.fetched < kept_at_) ++stats_.kept_hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
@@ -333,8 +333,8 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   const std::uint64_t start = ahead_ || HOB_UNLIKELY(t.profile.sampling()) ? ticks() : 0;
   const std::uint64_t issued = sharing(get, wanted, t) ? sharing_.now() : 0;
   const int result = native(get, t);
-  if (result != MPI_SUCCESS) return result;
-  reuse_trial_.missed();
+  if (result != MPI_SUCCESS || under_way_.full()) return result;
+  reuse_trial_.missed(in_batch());
   if (ahead_) ahead_->trip(wanted.size, cache_->stats().gets);
   const std::uint64_t now = ticks();
   try {
@@ -350,6 +350,9 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
     const cache::EntryId entry =
         cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
     under_way_[index].entry = entry;
+    // Nobody can wait for one that has no place. Whoever times waits must see that there are
+    // several.
+    if (!entry && issued == 0 && t.pending.size() > 2) under_way_.remove(t.pending, index);
     // The bytes are copied there when they have arrived: time to fetch its cache lines is now.
     if (const std::byte* place = entry ? cache_->writable(entry) : nullptr)
       for (std::uint64_t at = 0; at < std::min(wanted.size, kPrefetched); at += 64)

@@ -62,6 +62,10 @@ class CachedGets final : private RequestOwner {
   /// From now on, shares what it fetches with other ranks of the node. Before the first get.
   void share(std::unique_ptr<NodeLog> node_log) { sharing_.start(std::move(node_log)); }
 
+  /// `gathering` is true while gets go out in batches, and outlives the object. Before the first
+  /// get.
+  void know_batches(const bool& gathering) { gathering_ = &gathering; }
+
   /// From now on, may fetch more than was asked for, within these sizes. Before the first get.
   void fetch_ahead(std::unique_ptr<ExposedSizes> exposed);
 
@@ -214,6 +218,7 @@ class CachedGets final : private RequestOwner {
            sharing_.covers(get, wanted, t);
   }
   void drive_progress();
+  bool in_batch() const { return HOB_UNLIKELY(*gathering_); }
 
   // ahead.cpp: fetching more than was asked for
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
@@ -267,6 +272,8 @@ class CachedGets final : private RequestOwner {
   Backend& backend_;
   Outstanding& atomic_results_;
   const OperationCounts& issued_;
+  static constexpr bool kNoBatches = false;
+  const bool* gathering_ = &kNoBatches;
   Options options_;
   std::unique_ptr<cache::Cache> cache_;
   std::unique_ptr<DisplacementUnits> units_;

@@ -39,7 +39,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
     return true;
   }
   ++t.hits;
-  reuse_trial_.served();
+  reuse_trial_.served(in_batch());
   ++stats_.shared_hits;
   stats_.shared_bytes += wanted.size;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, found);

@@ -1,0 +1,120 @@
+// Many small one-sided operations at random places before one flush: the time of one.
+//
+// Arguments: what=get|put|sum|fetch size=8 n=512 (operations before a flush) flushes=8 (of a line
+// of output) places=1048576 (of `size` bytes each, in every target's window) once=0 rounds=11
+// gate=0
+//   once=1: the n operations as one with an indexed type, made for it: what batching can reach
+// Ranks other than 0 are the targets, in turn.
+// Output, one line for every `flushes` flushes: {"ns"}, the mean time of one operation.
+#include "rma_common.hpp"
+
+namespace {
+
+struct Job {
+  std::string what;
+  long size, n, flushes, places;
+  bool once;
+  int targets;
+};
+
+class Operations {
+ public:
+  Operations(const Job& job, MPI_Win win)
+      : job_(job),
+        win_(win),
+        words_(static_cast<int>(job.size / 8)),
+        from_(static_cast<std::size_t>(job.n * job.size)),
+        to_(static_cast<std::size_t>(job.n * job.size)) {}
+
+  // One flush's worth. No place twice, as long as n is smaller than the number of places.
+  void round() {
+    next_ += 104729;
+    if (job_.once)
+      for (int target = 1; target <= job_.targets; ++target) indexed(target);
+    else
+      for (long i = 0; i < job_.n; ++i) one(i, 1 + static_cast<int>(i % job_.targets));
+    MPI_Win_flush_all(win_);
+  }
+
+ private:
+  MPI_Aint place(long i) const {
+    return static_cast<MPI_Aint>((next_ + i * 7919) % job_.places * job_.size);
+  }
+
+  void one(long i, int target) {
+    void* const in = from_.data() + i * job_.size;
+    void* const out = to_.data() + i * job_.size;
+    const MPI_Aint at = place(i);
+    if (job_.what == "get")
+      MPI_Get(out, words_, MPI_INT64_T, target, at, words_, MPI_INT64_T, win_);
+    else if (job_.what == "put")
+      MPI_Put(in, words_, MPI_INT64_T, target, at, words_, MPI_INT64_T, win_);
+    else if (job_.what == "sum")
+      MPI_Accumulate(in, words_, MPI_INT64_T, target, at, words_, MPI_INT64_T, MPI_SUM, win_);
+    else
+      MPI_Fetch_and_op(in, out, MPI_INT64_T, target, at, MPI_SUM, win_);
+  }
+
+  void indexed(int target) {
+    std::vector<MPI_Aint> places;
+    for (long i = target - 1; i < job_.n; i += job_.targets) places.push_back(place(i));
+    const int count = static_cast<int>(places.size());
+    if (count == 0) return;
+    MPI_Datatype there = MPI_DATATYPE_NULL;
+    MPI_Type_create_hindexed_block(count, words_, places.data(), MPI_INT64_T, &there);
+    MPI_Type_commit(&there);
+    const int all = count * words_;
+    void* const in = from_.data();
+    void* const out = to_.data();
+    if (job_.what == "get")
+      MPI_Get(out, all, MPI_INT64_T, target, 0, 1, there, win_);
+    else if (job_.what == "put")
+      MPI_Put(in, all, MPI_INT64_T, target, 0, 1, there, win_);
+    else if (job_.what == "sum")
+      MPI_Accumulate(in, all, MPI_INT64_T, target, 0, 1, there, MPI_SUM, win_);
+    else
+      MPI_Get_accumulate(in, all, MPI_INT64_T, out, all, MPI_INT64_T, target, 0, 1, there, MPI_SUM,
+                         win_);
+    MPI_Type_free(&there);
+  }
+
+  const Job& job_;
+  MPI_Win win_;
+  int words_;
+  rma::Buffer from_, to_;
+  long next_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const rma::Args args(argc, argv);
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const Job job{args.text("what", "get"),
+                args.number("size", 8),
+                args.number("n", 512),
+                args.number("flushes", 8),
+                args.number("places", 1 << 20),
+                args.number("once", 0) != 0,
+                ranks - 1};
+  rma::Gate gate(args, args.number("rounds", 11));
+  {
+    const rma::Window win(static_cast<std::size_t>(job.places * job.size));
+    gate.open();
+    rma::with_attentive_targets([&] {
+      Operations operations(job, win);
+      MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+      while (gate.next()) {
+        const double start = rma::now_ns();
+        for (long k = 0; k < job.flushes; ++k) operations.round();
+        rma::Object row;
+        rma::print(
+            row.field("ns", (rma::now_ns() - start) / static_cast<double>(job.flushes * job.n)));
+      }
+      MPI_Win_unlock_all(win);
+    });
+  }
+  MPI_Finalize();
+}

@@ -1,0 +1,85 @@
+#include "batch/lane.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace hob::batch {
+
+void Lane::add(std::uint64_t begin, std::uint32_t bytes, std::byte* place) {
+  if (begins_.size() == begins_.capacity()) {
+    const std::size_t more = std::max<std::size_t>(64, 2 * begins_.size());
+    places_.reserve(more);
+    lengths_.reserve(more);
+    offsets_.reserve(more);
+    begins_.reserve(more);
+  }
+  if (!begins_.empty()) {
+    uniform_ = uniform_ && bytes == lengths_.front();
+    consecutive_ = consecutive_ && place == places_.back() + lengths_.back();
+  }
+  begins_.push_back(begin);
+  lengths_.push_back(bytes);
+  places_.push_back(place);
+  bytes_ += bytes;
+}
+
+void Lane::add(std::uint64_t begin, std::uint32_t bytes, std::byte* place, const std::byte* data) {
+  const std::uint64_t offset = bytes_;
+  if (offset + bytes > data_room_) grow_data(offset + bytes);
+  add(begin, bytes, place);
+  offsets_.push_back(offset);
+  if (data)
+    std::memcpy(data_.get() + offset, data, bytes);
+  else
+    std::memset(data_.get() + offset, 0, bytes);
+}
+
+void Lane::grow_data(std::uint64_t wanted) {
+  constexpr std::uint64_t kFewest = 1024;
+  const std::uint64_t room = std::bit_ceil(std::max(wanted, kFewest));
+  std::unique_ptr<std::byte[]> bigger(new std::byte[room]);
+  if (bytes_ != 0) std::memcpy(bigger.get(), data_.get(), bytes_);
+  data_ = std::move(bigger);
+  data_room_ = room;
+}
+
+std::byte* Lane::results() {
+  if (bytes_ > result_room_) {
+    const std::uint64_t room = std::bit_ceil(bytes_);
+    results_.reset(new std::byte[room]);
+    result_room_ = room;
+  }
+  return results_.get();
+}
+
+void Lane::deliver() const {
+  const std::byte* from = results_.get();
+  const std::size_t count = places_.size();
+  if (uniform_ && count != 0 && lengths_[0] == sizeof(std::uint64_t)) {
+    for (std::size_t i = 0; i < count; ++i, from += sizeof(std::uint64_t))
+      std::memcpy(places_[i], from, sizeof(std::uint64_t));
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    std::memcpy(places_[i], from, lengths_[i]);
+    from += lengths_[i];
+  }
+}
+
+void Lane::clear() {
+  begins_.clear();
+  offsets_.clear();
+  lengths_.clear();
+  places_.clear();
+  bytes_ = 0;
+  uniform_ = consecutive_ = true;
+}
+
+std::uint64_t Lane::memory_bytes() const {
+  return begins_.capacity() * sizeof begins_[0] + offsets_.capacity() * sizeof offsets_[0] +
+         lengths_.capacity() * sizeof lengths_[0] + places_.capacity() * sizeof places_[0] +
+         data_room_ + result_room_;
+}
+
+}  // namespace hob::batch

@@ -1,0 +1,486 @@
+#include "mpi/rma/batch/batching.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "mpi/core/accelerator.hpp"
+#include "mpi/core/tuning.hpp"
+#include "mpi/datatype/elements.hpp"
+#include "mpi/datatype/layouts.hpp"
+#include "mpi/rma/batch/indexed.hpp"
+
+namespace hob::mpi {
+namespace {
+
+/// The numbers of operation_number().
+enum : unsigned {
+  kReplace,
+  kNoOp,
+  kSum,
+  kProduct,
+  kMin,
+  kMax,
+  kLogicalAnd,
+  kBitAnd,
+  kLogicalOr,
+  kBitOr,
+  kLogicalXor,
+  kBitXor
+};
+
+/// Whether MPI allows the operation on such an element, so that it may be checked later.
+bool allowed(unsigned op, ElementClass element, bool fetches) {
+  if (op == kReplace) return true;
+  if (op == kNoOp) return fetches;
+  if (op <= kMax) return element != ElementClass::bytes;
+  return op <= kBitXor && element == ElementClass::integer;
+}
+
+/// Whether two operations on one location may be made one: the result is the same bit by bit.
+bool combines_exactly(unsigned op, ElementClass element) {
+  if (op == kReplace) return true;
+  return element == ElementClass::integer &&
+         (op == kSum || op == kProduct || op == kMin || op == kMax || op == kBitAnd ||
+          op == kBitOr || op == kBitXor);
+}
+
+struct Contiguous {
+  std::int64_t low;
+  std::uint64_t bytes;
+};
+
+/// Elements that are one block of memory.
+std::optional<Contiguous> contiguous(MPI_Datatype type, MPI_Count count) {
+  if (count <= 0 || type == MPI_DATATYPE_NULL) return std::nullopt;
+  const Layout* layout = nullptr;
+  try {
+    layout = &layout_of(type);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+  if (!layout->usable || !(layout->dense || (count == 1 && layout->blocks.size() == 1)))
+    return std::nullopt;
+  return Contiguous{layout->low, layout->size * static_cast<std::uint64_t>(count)};
+}
+
+std::uint64_t nanoseconds(std::uint64_t count) {
+  return static_cast<std::uint64_t>(static_cast<double>(count) * ticks_per_nanosecond());
+}
+
+}  // namespace
+
+Batching::~Batching() {
+  if (awake_) rest();
+}
+
+// Whether operations are looked at
+
+/// Nothing was gathered for long.
+void Batching::step_aside() {
+  if (options_.forced || many_threads || open_ != 0 || !awake_) return;
+  for (const auto& [_, t] : targets_)
+    if (!t.sent.empty() || t.error != MPI_SUCCESS) return;
+  awake_ = false;
+  rest();
+  aside_ = true;
+  until_look_ = next_look_;
+  next_look_ = std::min(2 * next_look_, tuning::batching::kLongestPause);
+}
+
+bool Batching::begin_again() {
+  aside_ = false;
+  idle_intervals_ = 0;
+  return true;
+}
+
+/// What happened before was not seen: no epoch is known to be open.
+void Batching::become_awake() {
+  if (HOB_LIKELY(awake_)) return;
+  awake_ = true;
+  wake();
+  ++epoch_;
+  all_locked_ = false;
+}
+
+bool Batching::look_again(std::uint64_t operations, std::uint64_t waits) {
+  const std::uint64_t more = operations - seen_operations_;
+  seen_operations_ = operations;
+  if (!aside_ || more < waits * tuning::batching::kLeast) return false;
+  return begin_again();
+}
+
+BatchTarget* Batching::at(int target) {
+  if (HOB_LIKELY(target == last_rank_)) return last_;
+  if (target < 0 || target >= window_.size) return nullptr;
+  try {
+    last_ = &targets_[target];
+    last_rank_ = target;
+    return last_;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+// What an operation is
+
+/// False: it is nothing that can be gathered. Where the target's bytes are known, they are filled
+/// in nevertheless.
+bool Batching::describe(const void* origin, const Ends& ends, MPI_Aint disp,
+                        SmallOperation& op) const {
+  if (op.target < 0 || op.target >= window_.size) return false;
+  const auto there = contiguous(ends.target_type, ends.target_count);
+  if (!there) return false;
+  const auto first = static_cast<std::uint64_t>(
+      static_cast<std::int64_t>(disp) * units_.of(op.target) + there->low);
+  op.range = {first, there->bytes};
+  op.disp = disp;
+  op.low = there->low;
+  const auto here = ends.type == ends.target_type && ends.count == ends.target_count
+                        ? there
+                        : contiguous(ends.type, ends.count);
+  if (!here || here->bytes != there->bytes) return false;
+  if (there->bytes == 0 || there->bytes > tuning::batching::kSmallBytes) return false;
+  if (window_.bounded) {
+    const std::uint64_t shown = exposed_.of(op.target);
+    if (first > shown || there->bytes > shown - first) return false;
+  }
+  const auto* bytes = static_cast<const std::byte*>(origin) + here->low;
+  if (bytes == nullptr || on_accelerator(bytes)) return false;
+  op.data = bytes;
+  return true;
+}
+
+/// The element and the operation of one that describe() knows.
+bool Batching::describe_atomic(const Ends& ends, MPI_Op mpi_op, SmallOperation& op) const {
+  const auto element = element_of(ends.target_type);
+  const auto number = operation_number(mpi_op);
+  if (!element || !number || type_of(*element) == MPI_DATATYPE_NULL) return false;
+  if (ends.type != ends.target_type) {
+    const auto other = element_of(ends.type);
+    if (!other || other->type != element->type) return false;
+  }
+  if (data_bytes_of(*element) != element->bytes || op.range.bytes % element->bytes != 0)
+    return false;
+  if (!allowed(*number, class_of(*element), op.kind == BatchKind::fetch)) return false;
+  op.element = *element;
+  op.op = *number;
+  op.mpi_op = mpi_op;
+  return true;
+}
+
+// Gathering
+
+/// Whether an operation of such a kind is gathered now.
+bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
+  if (options_.forced) return true;
+  if (op.target == window_.rank) return false;
+  const std::size_t slot = slot_of(op.kind);
+  const bool is_long = t.bursts[slot].gathers(tuning::batching::kLeast);
+  if (!is_long || !trials_[static_cast<std::size_t>(op.kind)].gathers()) return false;
+  // Hardware, or memory, does what gathering alone would cost.
+  const std::uint64_t issue = t.issue[slot];
+  return issue != ~std::uint64_t{0} && issue >= nanoseconds(tuning::batching::kCheapNs);
+}
+
+bool Batching::gather(const SmallOperation& op) {
+  BatchTarget* const t = at(op.target);
+  if (!t) return false;
+  become_awake();
+  // Outside of an epoch, the library says what is wrong.
+  if (!worthwhile(*t, op) || !is_open(*t)) return false;
+  Interval& interval = interval_[static_cast<std::size_t>(op.kind)];
+  try {
+    bool combined = false;
+    if (!make_room(*t, op, combined)) {
+      if (!combined) add(*t, op);
+    }
+    if (combined) ++stats_.combined;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (op.kind == BatchKind::get && !options_.forced) gathers_gets_ = true;
+  ++interval.operations;
+  ++interval.gathered;
+  ++stats_.operations;
+  const std::size_t slot = slot_of(op.kind);
+  const OpenBatch& open = t->open[slot];
+  const std::size_t length = open.lane->operations();
+  constexpr std::size_t kLookAtClock = 16;
+  if (length >= options_.most ||
+      (length % kLookAtClock == 0 && ticks() - open.born > nanoseconds(tuning::batching::kOldNs) &&
+       !options_.forced))
+    send(*t, op.target, slot);
+  return true;
+}
+
+/// Whether a batch stays short enough with one operation more.
+bool Batching::has_room(const OpenBatch& open, const SmallOperation& op) const {
+  const std::uint64_t wire = open.lane->bytes() + op.range.bytes +
+                             (open.lane->operations() + 1) * tuning::batching::kTypeBytes;
+  return wire <= (slot_of(op.kind) == kAtomics ? options_.most_atomic_bytes : options_.most_bytes);
+}
+
+/// Sends what must go before an operation that is gathered. `combined`: it is part of another one
+/// now. Returns false.
+bool Batching::make_room(BatchTarget& t, const SmallOperation& op, bool& combined) {
+  order(t, op, true);
+  const std::size_t slot = slot_of(op.kind);
+  OpenBatch& open = t.open[slot];
+  if (!open.lane) return false;
+  const auto close = [&] {
+    ++stats_.closed;
+    send(t, op.target, slot);
+    return false;
+  };
+  if (op.kind != open.kind) return close();
+  if (!has_room(open, op)) {
+    send(t, op.target, slot);
+    return false;
+  }
+  const bool atomic = slot == kAtomics;
+  if (atomic && (op.op != open.op || op.element.type != open.element.type)) return close();
+  if (!open.tracked) return false;
+  const std::uint32_t there = open.locations->find(op.range.begin, op.range.bytes);
+  if (there == batch::LocationSet::kNone)
+    return open.locations->accepts(op.range.bytes) ? false : close();
+  if (op.kind == BatchKind::get) return false;  // two may read the same
+  if (!combine_with(open, there, op)) return close();
+  combined = true;
+  return false;
+}
+
+/// Makes an operation part of one with the same location, if the result is the same.
+bool Batching::combine_with(OpenBatch& open, std::uint32_t number, const SmallOperation& op) {
+  if (open.locations->begin_of(number) != op.range.begin ||
+      open.locations->end_of(number) != op.range.begin + op.range.bytes)
+    return false;
+  std::byte* const data = open.lane->data_of(number);
+  if (op.kind == BatchKind::put || (op.kind == BatchKind::accumulate && op.op == kReplace)) {
+    std::memcpy(data, op.data, op.range.bytes);
+    return true;
+  }
+  if (op.kind != BatchKind::accumulate || !combines_exactly(op.op, class_of(op.element)))
+    return false;
+  combine(op.data, data, op.range.bytes / op.element.bytes, op.element.type, op.op);
+  return true;
+}
+
+void Batching::add(BatchTarget& t, const SmallOperation& op) {
+  OpenBatch& open = t.open[slot_of(op.kind)];
+  if (!open.lane) {
+    auto locations = pool_.locations();
+    open.lane = pool_.lane();
+    open.locations = std::move(locations);
+    open.tracked = op.kind != BatchKind::get;
+    open.kind = op.kind;
+    open.element = op.element;
+    open.op = op.op;
+    open.mpi_op = op.mpi_op;
+    open.lowest = ~std::uint64_t{0};
+    open.born = ticks();
+    ++open_;
+  }
+  const auto bytes = static_cast<std::uint32_t>(op.range.bytes);
+  // Two gets may read the same location: it is there once.
+  if (open.tracked && open.locations->find(op.range.begin, bytes) == batch::LocationSet::kNone)
+    open.locations->add(op.range.begin, bytes);
+  if (op.kind == BatchKind::get)
+    open.lane->add(op.range.begin, bytes, op.place);
+  else
+    open.lane->add(op.range.begin, bytes, op.place, op.data);
+  if (op.range.begin >= open.lowest) return;
+  open.lowest = op.range.begin;
+  open.lowest_disp = op.disp;
+  open.lowest_low = op.low;
+}
+
+/// From now on, the locations of gathered gets are known.
+void Batching::track(OpenBatch& open) {
+  if (open.tracked) return;
+  open.locations->clear();
+  const auto& begins = open.lane->begins();
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const std::uint32_t bytes = open.lane->lengths()[i];
+    if (open.locations->find(begins[i], bytes) != batch::LocationSet::kNone) continue;
+    open.locations->add(begins[i], bytes);
+  }
+  open.tracked = true;
+}
+
+/// Sends the batches that have to go before an operation, since they touch what it touches, or may.
+/// `joins`: it would be in one of them, of which make_room() takes care.
+void Batching::order(BatchTarget& t, const SmallOperation& op, bool joins) {
+  if (HOB_LIKELY(open_ == 0)) return;
+  const std::size_t own = slot_of(op.kind);
+  for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    OpenBatch& open = t.open[slot];
+    if (!open.lane) continue;
+    if (op.range.bytes != 0) {
+      if (slot == own && joins) continue;
+      if (slot == kGets && op.kind == BatchKind::get) continue;
+      if (slot == kGets) track(open);
+      if (open.locations->find(op.range.begin, op.range.bytes) == batch::LocationSet::kNone)
+        continue;
+    }
+    ++stats_.closed;
+    send(t, op.target, slot);
+  }
+}
+
+/// An operation that is not gathered.
+template <class Call>
+int Batching::native(const SmallOperation& op, Call call) {
+  BatchTarget* const t = at(op.target);
+  if (!t) return call();
+  become_awake();
+  order(*t, op, false);
+  const std::size_t slot = slot_of(op.kind);
+  const auto kind = static_cast<std::size_t>(op.kind);
+  const bool timed =
+      !options_.forced && op.gathers &&
+      (t->bursts[slot].length() <= tuning::batching::kLeast || trials_[kind].timing());
+  const std::uint64_t start = timed ? ticks() : 0;
+  const int result = call();
+  Interval& interval = interval_[kind];
+  ++interval.operations;
+  if (timed) {
+    const std::uint64_t spent = ticks() - start;
+    ++interval.timed;
+    interval.ticks += spent;
+    t->issue[slot] = std::min(t->issue[slot], spent);
+    trials_[kind].issued_natively(spent);
+  }
+  if (result != MPI_SUCCESS) return result;
+  if (op.range.bytes != 0 && t->epoch != epoch_) {
+    t->epoch = epoch_;
+    t->locked = false;
+  }
+  if (++t->outstanding > options_.outstanding && options_.outstanding != 0) bound(*t, op.target);
+  return result;
+}
+
+/// The library holds too much: completes it, where a flush is allowed.
+void Batching::bound(BatchTarget& t, int target) {
+  if (!is_locked(t)) return;
+  send_all_of(t, target);
+  if (const int result = next_->flush(target); result != MPI_SUCCESS) {
+    t.error = result;
+    return;
+  }
+  ++stats_.completions;
+  finish(t, sent_, true);
+}
+
+int Batching::get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+                  MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) {
+  const auto issue = [&] {
+    return next_->get(origin, count, type, target, disp, target_count, target_type, request);
+  };
+  if (HOB_LIKELY(stepped_aside())) return issue();
+  const std::lock_guard guard(lock_);
+  SmallOperation op{.kind = BatchKind::get, .target = target};
+  if (describe(origin, {count, type, target_count, target_type}, disp, op) && !request) {
+    op.place = const_cast<std::byte*>(op.data);
+    op.data = nullptr;
+    op.gathers = true;
+    if (gather(op)) return MPI_SUCCESS;
+  }
+  return native(op, issue);
+}
+
+int Batching::put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+                  MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) {
+  const auto issue = [&] {
+    return next_->put(origin, count, type, target, disp, target_count, target_type, request);
+  };
+  if (HOB_LIKELY(stepped_aside())) return issue();
+  const std::lock_guard guard(lock_);
+  SmallOperation op{.kind = BatchKind::put, .target = target};
+  if (describe(origin, {count, type, target_count, target_type}, disp, op) && !request) {
+    op.gathers = true;
+    if (gather(op)) return MPI_SUCCESS;
+  }
+  return native(op, issue);
+}
+
+int Batching::accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target,
+                         MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
+                         MPI_Op op_handle, MPI_Request* request) {
+  const auto issue = [&] {
+    return next_->accumulate(origin, count, type, target, disp, target_count, target_type,
+                             op_handle, request);
+  };
+  if (HOB_LIKELY(stepped_aside())) return issue();
+  const std::lock_guard guard(lock_);
+  SmallOperation op{.kind = BatchKind::accumulate, .target = target};
+  const Ends ends{count, type, target_count, target_type};
+  if (describe(origin, ends, disp, op) && !request && describe_atomic(ends, op_handle, op)) {
+    op.gathers = true;
+    if (gather(op)) return MPI_SUCCESS;
+  }
+  return native(op, issue);
+}
+
+int Batching::get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
+                             MPI_Count result_count, MPI_Datatype result_type, int target,
+                             MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
+                             MPI_Op op_handle, MPI_Request* request) {
+  const auto issue = [&] {
+    return next_->get_accumulate(origin, count, type, result, result_count, result_type, target,
+                                 disp, target_count, target_type, op_handle, request);
+  };
+  if (HOB_LIKELY(stepped_aside())) return issue();
+  const std::lock_guard guard(lock_);
+  SmallOperation op{.kind = BatchKind::fetch, .target = target};
+  const Ends ends{result_count, result_type, target_count, target_type};
+  if (describe(result, ends, disp, op) && !request && describe_atomic(ends, op_handle, op)) {
+    op.place = const_cast<std::byte*>(op.data);
+    op.data = nullptr;
+    SmallOperation out = op;
+    const Ends outgoing{count, type, target_count, target_type};
+    if (op.op == kNoOp ||
+        (describe(origin, outgoing, disp, out) && describe_atomic(outgoing, op_handle, out))) {
+      op.data = out.data;
+      op.gathers = true;
+      if (gather(op)) return MPI_SUCCESS;
+    }
+  }
+  return native(op, issue);
+}
+
+int Batching::fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target,
+                           MPI_Aint disp, MPI_Op op_handle) {
+  const auto issue = [&] {
+    return next_->fetch_and_op(origin, result, type, target, disp, op_handle);
+  };
+  if (HOB_LIKELY(stepped_aside())) return issue();
+  const std::lock_guard guard(lock_);
+  SmallOperation op{.kind = BatchKind::fetch, .target = target};
+  const Ends ends{1, type, 1, type};
+  if (describe(result, ends, disp, op) && describe_atomic(ends, op_handle, op) &&
+      op.range.bytes == op.element.bytes && (origin || op.op == kNoOp) && !on_accelerator(origin)) {
+    op.place = const_cast<std::byte*>(op.data);
+    op.data = op.op == kNoOp ? nullptr : static_cast<const std::byte*>(origin) + op.low;
+    op.gathers = true;
+    if (gather(op)) return MPI_SUCCESS;
+  }
+  return native(op, issue);
+}
+
+int Batching::compare_and_swap(const void* origin, const void* compare, void* result,
+                               MPI_Datatype type, int target, MPI_Aint disp) {
+  const auto issue = [&] {
+    return next_->compare_and_swap(origin, compare, result, type, target, disp);
+  };
+  if (HOB_LIKELY(stepped_aside())) return issue();
+  const std::lock_guard guard(lock_);
+  SmallOperation op{.kind = BatchKind::fetch, .target = target};
+  static_cast<void>(describe(result, {1, type, 1, type}, disp, op));
+  return native(op, issue);
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,190 @@
+// Many small operations as few: docs/batching.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "batch/trial.hpp"
+#include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/spin.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/backend/backend.hpp"
+#include "mpi/rma/backend/displacement_units.hpp"
+#include "mpi/rma/backend/exposed_sizes.hpp"
+#include "mpi/rma/batch/gathered.hpp"
+#include "mpi/rma/batch/operation.hpp"
+
+namespace hob::mpi {
+
+/// What the report says about the batches of one window.
+struct BatchStats {
+  std::uint64_t operations = 0;   ///< gathered
+  std::uint64_t combined = 0;     ///< of these, part of another one
+  std::uint64_t batches = 0;      ///< operations of the library that they became
+  std::uint64_t closed = 0;       ///< batches that went out for the sake of a location or a type
+  std::uint64_t completions = 0;  ///< flushes of Hob's own, for the bound
+  double saved_ticks = 0;
+};
+
+/// A backend in front of another one, which it owns: gathers small operations and gives them on as
+/// few, before whatever completes them. Thread safe.
+class Batching final : public Backend {
+ public:
+  struct Options {
+    /// Always gathers, whatever it costs, and batches of no more than `most`.
+    bool forced = false;
+    std::uint32_t most = 4096;
+    /// Of a batch, with its datatype: of gets and puts; of accumulates and fetching operations.
+    std::uint64_t most_bytes = tuning::batching::kMostBytes;
+    std::uint64_t most_atomic_bytes = tuning::batching::kMostMessageBytes;
+    /// Operations to one target that the library may hold; 0: any number.
+    std::uint64_t outstanding = 0;
+  };
+
+  struct WindowFacts {
+    int rank = 0, size = 0;
+    bool bounded = true;  ///< `exposed` says what the targets show
+  };
+
+  Batching(std::unique_ptr<Backend> next, const WindowFacts& window, DisplacementUnits units,
+           ExposedSizes exposed, const Options& options)
+      : next_(std::move(next)),
+        window_(window),
+        units_(std::move(units)),
+        exposed_(std::move(exposed)),
+        options_(options) {}
+  ~Batching() override;
+
+  /// The backend behind.
+  Backend& next() { return *next_; }
+
+  /// Whether gets go out in batches, as far as is known.
+  const bool& gathers_gets() const { return gathers_gets_; }
+
+  BatchStats stats() const { return stats_; }
+
+  /// A wait was sampled while Hob sleeps, `waits` of which this one stands for; `operations` have
+  /// been issued on the window in all. True: from now on, the window's operations must be seen.
+  bool look_again(std::uint64_t operations, std::uint64_t waits);
+
+  int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
+  int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
+  int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+                 MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                 MPI_Request* request) override;
+  int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
+                     MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
+                     MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
+                     MPI_Request* request) override;
+  int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint disp,
+                   MPI_Op op) override;
+  int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
+                       int target, MPI_Aint disp) override;
+
+  int fence(int assertion) override;
+  int start(MPI_Group group, int assertion) override;
+  int complete() override;
+  int post(MPI_Group group, int assertion) override;
+  int wait() override;
+  int test(int* flag) override;
+  int lock(int type, int target, int assertion) override;
+  int unlock(int target) override;
+  int lock_all(int assertion) override;
+  int unlock_all() override;
+  int flush(int target) override;
+  int flush_all() override;
+  int flush_local(int target) override;
+  int flush_local_all() override;
+  int sync() override;
+  void closing() override;
+
+ private:
+  struct Ends {
+    MPI_Count count;
+    MPI_Datatype type;
+    MPI_Count target_count;
+    MPI_Datatype target_type;
+  };
+
+  /// What was done since the last completion, by kind.
+  struct Interval {
+    std::uint64_t operations = 0, gathered = 0, timed = 0;
+    std::uint64_t ticks = 0;  ///< in the library's calls
+  };
+
+  bool stepped_aside() {
+    if (HOB_LIKELY(aside_)) return --until_look_ != 0 || !begin_again();
+    return false;
+  }
+  bool begin_again();
+  void step_aside();
+  void become_awake();
+
+  BatchTarget* at(int target);
+  bool is_open(const BatchTarget& t) const { return all_locked_ || t.epoch == epoch_; }
+  bool is_locked(const BatchTarget& t) const {
+    return all_locked_ || (t.locked && t.epoch == epoch_);
+  }
+  bool describe(const void* origin, const Ends& ends, MPI_Aint disp, SmallOperation& op) const;
+  bool describe_atomic(const Ends& ends, MPI_Op mpi_op, SmallOperation& op) const;
+  bool worthwhile(BatchTarget& t, const SmallOperation& op);
+  bool gather(const SmallOperation& op);
+  bool has_room(const OpenBatch& open, const SmallOperation& op) const;
+  bool make_room(BatchTarget& t, const SmallOperation& op, bool& combined);
+  void add(BatchTarget& t, const SmallOperation& op);
+  static bool combine_with(OpenBatch& open, std::uint32_t number, const SmallOperation& op);
+  void order(BatchTarget& t, const SmallOperation& op, bool joins);
+  void track(OpenBatch& open);
+  template <class Call>
+  int native(const SmallOperation& op, Call call);
+
+  void send(BatchTarget& t, int target, std::size_t slot);
+  void send_all_of(BatchTarget& t, int target);
+  void send_everything();
+  int issue(const OpenBatch& open, SentBatch& sent, int target);
+  int issue_indexed(const OpenBatch& open, SentBatch& sent, int target);
+  int issue_singly(const OpenBatch& open, SentBatch& sent, int target);
+  bool singly(const OpenBatch& open, const batch::Lane& lane, int target) const;
+
+  template <class Call>
+  int complete_one(int target, bool local, Call call);
+  template <class Call>
+  int complete_all(bool local, bool timed, Call call);
+  void finish(BatchTarget& t, std::uint64_t last, bool succeeded);
+  void account(std::uint64_t waited, bool timed);
+  void bound(BatchTarget& t, int target);
+
+  std::unique_ptr<Backend> next_;
+  WindowFacts window_;
+  DisplacementUnits units_;
+  ExposedSizes exposed_;
+  Options options_;
+
+  ExclusiveSpin lock_;
+  bool aside_ = false;  ///< nothing is gathered, and nothing looked at
+  bool awake_ = false;  ///< this is a reason not to sleep: synchronisation is seen
+  bool gathers_gets_ = false;
+  std::uint64_t until_look_ = 0;
+  std::uint64_t next_look_ = tuning::batching::kFirstPause;
+  std::uint64_t seen_operations_ = 0;  ///< look_again()
+  std::uint32_t idle_intervals_ = 0;
+
+  std::unordered_map<int, BatchTarget> targets_;
+  int last_rank_ = -1;
+  BatchTarget* last_ = nullptr;
+  BatchPool pool_;
+  std::uint64_t epoch_ = 1;
+  bool all_locked_ = false;
+  std::size_t open_ = 0;  ///< batches
+  std::uint64_t sent_ = 0;
+  std::array<Interval, kBatchKinds> interval_{};
+  std::array<batch::Trial, kBatchKinds> trials_{};
+  BatchStats stats_;
+};
+
+}  // namespace hob::mpi

@@ -1,0 +1,74 @@
+// What is gathered for one target, and what was sent and is not complete.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "batch/burst.hpp"
+#include "batch/lane.hpp"
+#include "batch/location_set.hpp"
+#include "mpi/rma/batch/operation.hpp"
+
+namespace hob::mpi {
+
+/// One batch that is still open: its operations, and the locations that they touch.
+struct OpenBatch {
+  std::unique_ptr<batch::Lane> lane;  ///< null: nothing is gathered
+  std::unique_ptr<batch::LocationSet> locations;
+  bool tracked = false;  ///< locations holds all of them; gets are only tracked beside writes
+  BatchKind kind = BatchKind::get;
+  ghost::Element element{};
+  unsigned op = 0;
+  MPI_Op mpi_op = MPI_OP_NULL;
+  std::uint64_t lowest = 0;  ///< the lowest range, and how the program named it
+  MPI_Aint lowest_disp = 0;
+  std::int64_t lowest_low = 0;
+  std::uint64_t born = 0;  ///< ticks
+};
+
+/// Accumulates and fetching operations are in one batch after the other: MPI orders them.
+inline constexpr std::size_t kGets = 0, kPuts = 1, kAtomics = 2, kSlots = 3;
+inline std::size_t slot_of(BatchKind kind) {
+  return kind == BatchKind::get ? kGets : kind == BatchKind::put ? kPuts : kAtomics;
+}
+
+/// A batch that the library has: its memory is in use.
+struct SentBatch {
+  std::unique_ptr<batch::Lane> lane;
+  bool delivers = false;     ///< what came back lies in the lane
+  bool brings = false;       ///< it brings something, wherever it goes
+  std::uint64_t number = 0;  ///< in the order of issue on this window
+};
+
+struct BatchTarget {
+  std::array<OpenBatch, kSlots> open;
+  std::array<batch::Burst, kSlots> bursts;
+  /// The least ticks that issuing one operation natively took.
+  std::array<std::uint64_t, kSlots> issue{~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
+  std::vector<SentBatch> sent;
+  std::uint64_t epoch = 0;        ///< the epoch in which an operation of this process was accepted
+  bool locked = false;            ///< by this process, in that epoch
+  std::uint64_t outstanding = 0;  ///< operations given to the library since the last completion
+  int error = MPI_SUCCESS;        ///< of a batch; returned by the call that completes it
+
+  bool gathering() const { return open[kGets].lane || open[kPuts].lane || open[kAtomics].lane; }
+};
+
+/// Lanes and sets of locations that are not in use, for the next batches. Not thread safe.
+class BatchPool {
+ public:
+  std::unique_ptr<batch::Lane> lane();
+  std::unique_ptr<batch::LocationSet> locations();
+  void give_back(std::unique_ptr<batch::Lane> lane) noexcept;
+  void give_back(std::unique_ptr<batch::LocationSet> locations) noexcept;
+
+ private:
+  static constexpr std::size_t kKept = 16;
+  std::vector<std::unique_ptr<batch::Lane>> lanes_;
+  std::vector<std::unique_ptr<batch::LocationSet>> locations_;
+};
+
+}  // namespace hob::mpi

@@ -1,0 +1,49 @@
+#include "mpi/rma/batch/indexed.hpp"
+
+#include "mpi/pmpi/real.hpp"
+
+namespace hob::mpi {
+
+IndexedType::IndexedType(const batch::Lane& lane, std::uint64_t base, MPI_Datatype element,
+                         std::uint32_t bytes) {
+  const auto count = static_cast<int>(lane.operations());
+  std::vector<MPI_Aint> displacements;
+  displacements.reserve(lane.operations());
+  for (const std::uint64_t begin : lane.begins())
+    displacements.push_back(static_cast<MPI_Aint>(begin - base));
+  MPI_Datatype made = MPI_DATATYPE_NULL;
+  int result = MPI_SUCCESS;
+  if (lane.uniform()) {
+    result = real::Type_create_hindexed_block(count, static_cast<int>(lane.lengths()[0] / bytes),
+                                              displacements.data(), element, &made);
+  } else {
+    std::vector<int> lengths;
+    lengths.reserve(lane.operations());
+    for (const std::uint32_t length : lane.lengths())
+      lengths.push_back(static_cast<int>(length / bytes));
+    result =
+        real::Type_create_hindexed(count, lengths.data(), displacements.data(), element, &made);
+  }
+  if (result != MPI_SUCCESS) return;
+  if (real::Type_commit(&made) == MPI_SUCCESS)
+    type_ = made;
+  else
+    real::Type_free(&made);
+}
+
+IndexedType::~IndexedType() {
+  if (good()) real::Type_free(&type_);
+}
+
+Unit widest_unit(const batch::Lane& lane) {
+  std::uint32_t all = 0;
+  if (lane.uniform())
+    all = lane.lengths()[0];
+  else
+    for (const std::uint32_t length : lane.lengths()) all |= length;
+  if (all % sizeof(std::int64_t) == 0) return {MPI_INT64_T, sizeof(std::int64_t)};
+  if (all % sizeof(std::int32_t) == 0) return {MPI_INT32_T, sizeof(std::int32_t)};
+  return {MPI_BYTE, 1};
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,37 @@
+// A batch as one operation: the datatype of its locations.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "batch/lane.hpp"
+#include "mpi/pmpi/mpi.hpp"
+
+namespace hob::mpi {
+
+/// A committed datatype of the ranges of a lane, in its order, relative to `base`; freed with the
+/// object. `element` has `bytes` bytes, of which all ranges are multiples.
+class IndexedType {
+ public:
+  IndexedType(const batch::Lane& lane, std::uint64_t base, MPI_Datatype element,
+              std::uint32_t bytes);
+  ~IndexedType();
+  IndexedType(const IndexedType&) = delete;
+  IndexedType& operator=(const IndexedType&) = delete;
+
+  /// False: the library could not make it.
+  bool good() const { return type_ != MPI_DATATYPE_NULL; }
+  MPI_Datatype get() const { return type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+/// The widest type of which all lengths of a lane are multiples.
+struct Unit {
+  MPI_Datatype type;
+  std::uint32_t bytes;
+};
+Unit widest_unit(const batch::Lane& lane);
+
+}  // namespace hob::mpi

@@ -1,0 +1,344 @@
+// How batches go out, and the calls that complete them.
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
+#include "mpi/datatype/elements.hpp"
+#include "mpi/rma/batch/batching.hpp"
+#include "mpi/rma/batch/indexed.hpp"
+
+namespace hob::mpi {
+
+/// Whether so few operations go out one by one: a datatype would cost more.
+bool Batching::singly(const OpenBatch& open, const batch::Lane& lane, int target) const {
+  if (lane.operations() >= (options_.forced ? 2 : tuning::batching::kFewest)) return false;
+  const auto unit = static_cast<std::uint64_t>(units_.of(target));
+  if (unit == 0 || open.lowest_low != 0) return false;
+  return std::all_of(lane.begins().begin(), lane.begins().end(),
+                     [unit](std::uint64_t begin) { return begin % unit == 0; });
+}
+
+int Batching::issue_singly(const OpenBatch& open, SentBatch& sent, int target) {
+  batch::Lane& lane = *sent.lane;
+  const auto unit = static_cast<std::uint64_t>(units_.of(target));
+  const Unit of = open.kind == BatchKind::get || open.kind == BatchKind::put
+                      ? widest_unit(lane)
+                      : Unit{type_of(open.element), open.element.bytes};
+  int first_error = MPI_SUCCESS;
+  for (std::uint32_t i = 0; i < lane.operations(); ++i) {
+    const auto count = static_cast<MPI_Count>(lane.lengths()[i] / of.bytes);
+    const auto disp = static_cast<MPI_Aint>(lane.begins()[i] / unit);
+    std::byte* const place = lane.place_of(i);
+    int error = MPI_SUCCESS;
+    switch (open.kind) {
+      case BatchKind::get:
+        error = next_->get(place, count, of.type, target, disp, count, of.type, nullptr);
+        break;
+      case BatchKind::put:
+        error = next_->put(lane.data_of(i), count, of.type, target, disp, count, of.type, nullptr);
+        break;
+      case BatchKind::accumulate:
+        error = next_->accumulate(lane.data_of(i), count, of.type, target, disp, count, of.type,
+                                  open.mpi_op, nullptr);
+        break;
+      case BatchKind::fetch:
+        error = next_->get_accumulate(lane.data_of(i), count, of.type, place, count, of.type,
+                                      target, disp, count, of.type, open.mpi_op, nullptr);
+        break;
+    }
+    if (error != MPI_SUCCESS && first_error == MPI_SUCCESS) first_error = error;
+    ++stats_.batches;
+  }
+  return first_error;
+}
+
+int Batching::issue_indexed(const OpenBatch& open, SentBatch& sent, int target) {
+  batch::Lane& lane = *sent.lane;
+  const bool atomic = slot_of(open.kind) == kAtomics;
+  const Unit unit = atomic ? Unit{type_of(open.element), open.element.bytes} : widest_unit(lane);
+  const IndexedType there(lane, open.lowest - static_cast<std::uint64_t>(open.lowest_low),
+                          unit.type, unit.bytes);
+  if (!there.good()) return MPI_ERR_INTERN;
+  ++stats_.batches;
+  const auto count = static_cast<MPI_Count>(lane.bytes() / unit.bytes);
+  const bool brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
+  sent.delivers = brings && !lane.consecutive();
+  std::byte* const results = !brings         ? nullptr
+                             : sent.delivers ? lane.results()
+                                             : lane.first_place();
+  const MPI_Aint disp = open.lowest_disp;
+  switch (open.kind) {
+    case BatchKind::get:
+      return next_->get(results, count, unit.type, target, disp, 1, there.get(), nullptr);
+    case BatchKind::put:
+      return next_->put(lane.data(), count, unit.type, target, disp, 1, there.get(), nullptr);
+    case BatchKind::accumulate:
+      return next_->accumulate(lane.data(), count, unit.type, target, disp, 1, there.get(),
+                               open.mpi_op, nullptr);
+    case BatchKind::fetch:
+      return next_->get_accumulate(lane.data(), count, unit.type, results, count, unit.type, target,
+                                   disp, 1, there.get(), open.mpi_op, nullptr);
+  }
+  return MPI_ERR_INTERN;
+}
+
+int Batching::issue(const OpenBatch& open, SentBatch& sent, int target) {
+  if (singly(open, *sent.lane, target)) return issue_singly(open, sent, target);
+  return issue_indexed(open, sent, target);
+}
+
+void Batching::send(BatchTarget& t, int target, std::size_t slot) {
+  OpenBatch& open = t.open[slot];
+  if (!open.lane) return;
+  t.sent.emplace_back();
+  SentBatch& sent = t.sent.back();
+  sent.lane = std::move(open.lane);
+  sent.number = ++sent_;
+  sent.brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
+  pool_.give_back(std::move(open.locations));
+  --open_;
+  const std::uint64_t start = ticks();
+  const int error = issue(open, sent, target);
+  interval_[static_cast<std::size_t>(open.kind)].ticks += ticks() - start;
+  if (error != MPI_SUCCESS) {
+    sent.delivers = false;
+    if (t.error == MPI_SUCCESS) t.error = error;
+  }
+  t.outstanding += tuning::batching::kPriceOfBatch;
+}
+
+void Batching::send_all_of(BatchTarget& t, int target) {
+  if (open_ == 0) return;
+  for (std::size_t slot = 0; slot < kSlots; ++slot) send(t, target, slot);
+}
+
+void Batching::send_everything() {
+  if (open_ == 0) return;
+  for (auto& [target, t] : targets_) send_all_of(t, target);
+}
+
+/// What was sent up to number `last` is complete.
+void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
+  std::size_t kept = 0;
+  for (SentBatch& sent : t.sent) {
+    if (sent.number > last) {
+      if (&t.sent[kept] != &sent) t.sent[kept] = std::move(sent);
+      ++kept;
+      continue;
+    }
+    if (sent.delivers && succeeded) sent.lane->deliver();
+    pool_.give_back(std::move(sent.lane));
+  }
+  t.sent.resize(kept);
+  t.outstanding = 0;
+}
+
+/// The operations since the last completion are complete, which took `waited`.
+void Batching::account(std::uint64_t waited, bool timed) {
+  constexpr std::uint64_t kMost = 8;  // all but an eighth
+  std::uint64_t all = 0, gathered = 0;
+  for (const Interval& each : interval_) {
+    all += each.operations;
+    gathered += each.gathered;
+  }
+  if (all == 0) return;
+  const Interval& gets = interval_[static_cast<std::size_t>(BatchKind::get)];
+  if (gets.operations != 0 && gets.gathered == 0) gathers_gets_ = false;
+  for (std::size_t kind = 0; kind < kBatchKinds; ++kind) {
+    Interval& each = interval_[kind];
+    stats_.saved_ticks += static_cast<double>(each.gathered) * trials_[kind].gain();
+    const bool alone = each.operations * kMost >= all * (kMost - 1);
+    if (alone && each.operations >= tuning::batching::kLeast && !options_.forced) {
+      const bool in_batches = each.gathered * kMost >= each.operations * (kMost - 1);
+      const auto gathering = static_cast<std::uint64_t>(
+          static_cast<double>(each.gathered * tuning::batching::kGatherNs) *
+          ticks_per_nanosecond());
+      const std::uint64_t spent = each.ticks + gathering + (timed ? waited : 0);
+      if (in_batches)
+        trials_[kind].complete(true, each.operations, spent);
+      else if (each.gathered == 0)
+        trials_[kind].complete(false, each.operations, each.timed == each.operations ? spent : 0);
+    }
+    each = {};
+  }
+  if (gathered != 0) {
+    idle_intervals_ = 0;
+    next_look_ = tuning::batching::kFirstPause;
+  } else if (++idle_intervals_ >= tuning::batching::kIdleIntervals) {
+    idle_intervals_ = 0;
+    step_aside();
+  }
+}
+
+template <class Call>
+int Batching::complete_one(int target, bool local, Call call) {
+  if (HOB_LIKELY(!awake_)) return call(local);
+  std::uint64_t last = 0;
+  {
+    const std::lock_guard guard(lock_);
+    if (BatchTarget* const t = at(target)) {
+      send_all_of(*t, target);
+      // The library's local completion need not mean that what a get brings is there.
+      for (const SentBatch& sent : t->sent) local = local && !sent.brings;
+    }
+    last = sent_;
+  }
+  const std::uint64_t start = ticks();
+  int result = call(local);
+  const std::uint64_t waited = ticks() - start;
+  const std::lock_guard guard(lock_);
+  if (BatchTarget* const t = at(target)) {
+    finish(*t, last, result == MPI_SUCCESS);
+    for (batch::Burst& burst : t->bursts) burst.complete();
+    const int error = std::exchange(t->error, MPI_SUCCESS);
+    if (result == MPI_SUCCESS) result = error;
+  }
+  account(waited, true);
+  return result;
+}
+
+template <class Call>
+int Batching::complete_all(bool local, bool timed, Call call) {
+  if (HOB_LIKELY(!awake_)) return call(local);
+  std::uint64_t last = 0;
+  {
+    const std::lock_guard guard(lock_);
+    send_everything();
+    for (const auto& [_, t] : targets_)
+      for (const SentBatch& sent : t.sent) local = local && !sent.brings;
+    last = sent_;
+  }
+  const std::uint64_t start = ticks();
+  int result = call(local);
+  const std::uint64_t waited = ticks() - start;
+  const std::lock_guard guard(lock_);
+  int error = MPI_SUCCESS;
+  for (auto& [_, t] : targets_) {
+    finish(t, last, result == MPI_SUCCESS);
+    for (batch::Burst& burst : t.bursts) burst.complete();
+    if (const int its = std::exchange(t.error, MPI_SUCCESS); error == MPI_SUCCESS) error = its;
+  }
+  if (result == MPI_SUCCESS) result = error;
+  account(waited, timed);
+  return result;
+}
+
+int Batching::flush(int target) {
+  return complete_one(target, false, [&](bool) { return next_->flush(target); });
+}
+int Batching::flush_all() {
+  return complete_all(false, true, [&](bool) { return next_->flush_all(); });
+}
+int Batching::flush_local(int target) {
+  return complete_one(target, true, [&](bool local) {
+    return local ? next_->flush_local(target) : next_->flush(target);
+  });
+}
+int Batching::flush_local_all() {
+  return complete_all(true, true, [&](bool local) {
+    return local ? next_->flush_local_all() : next_->flush_all();
+  });
+}
+
+int Batching::unlock(int target) {
+  const int result = complete_one(target, false, [&](bool) { return next_->unlock(target); });
+  if (awake_) {
+    const std::lock_guard guard(lock_);
+    if (BatchTarget* const t = at(target)) t->epoch = 0;
+  }
+  return result;
+}
+
+int Batching::unlock_all() {
+  const int result = complete_all(false, true, [&](bool) { return next_->unlock_all(); });
+  const std::lock_guard guard(lock_);
+  ++epoch_;
+  all_locked_ = false;
+  return result;
+}
+
+int Batching::fence(int assertion) {
+  const int result = complete_all(false, false, [&](bool) { return next_->fence(assertion); });
+  const std::lock_guard guard(lock_);
+  ++epoch_;
+  return result;
+}
+
+int Batching::complete() {
+  const int result = complete_all(false, false, [&](bool) { return next_->complete(); });
+  const std::lock_guard guard(lock_);
+  ++epoch_;
+  return result;
+}
+
+int Batching::start(MPI_Group group, int assertion) {
+  const int result = next_->start(group, assertion);
+  const std::lock_guard guard(lock_);
+  ++epoch_;
+  return result;
+}
+
+int Batching::lock(int type, int target, int assertion) {
+  const int result = next_->lock(type, target, assertion);
+  if (result != MPI_SUCCESS || !awake_) return result;
+  const std::lock_guard guard(lock_);
+  if (BatchTarget* const t = at(target)) {
+    t->epoch = epoch_;
+    t->locked = true;
+  }
+  return result;
+}
+
+int Batching::lock_all(int assertion) {
+  const int result = next_->lock_all(assertion);
+  if (result != MPI_SUCCESS || !awake_) return result;
+  const std::lock_guard guard(lock_);
+  ++epoch_;
+  all_locked_ = true;
+  return result;
+}
+
+int Batching::post(MPI_Group group, int assertion) {
+  {
+    const std::lock_guard guard(lock_);
+    send_everything();
+  }
+  return next_->post(group, assertion);
+}
+
+int Batching::wait() {
+  {
+    const std::lock_guard guard(lock_);
+    send_everything();
+  }
+  return next_->wait();
+}
+
+int Batching::test(int* flag) {
+  {
+    const std::lock_guard guard(lock_);
+    send_everything();
+  }
+  return next_->test(flag);
+}
+
+int Batching::sync() {
+  {
+    const std::lock_guard guard(lock_);
+    send_everything();
+  }
+  return next_->sync();
+}
+
+void Batching::closing() {
+  {
+    const std::lock_guard guard(lock_);
+    send_everything();
+  }
+  next_->closing();
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,68 @@
+#include "batch/trial.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hob::batch {
+namespace {
+
+TEST(Trial, GathersWhereABatchCostsLessThanIssuingAlone) {
+  Trial trial;
+  trial.issued_natively(1000);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(trial.gathers());
+    trial.complete(true, 64, 64 * 100);
+  }
+  EXPECT_DOUBLE_EQ(trial.gain(), 900);
+}
+
+TEST(Trial, ComparesWhereThatIsNotCertain) {
+  Trial trial;
+  trial.issued_natively(50);
+  for (std::uint32_t i = 0; i < Trial::kBursts; ++i) {
+    ASSERT_TRUE(trial.gathers());
+    trial.complete(true, 64, 64 * 100);
+  }
+  for (std::uint32_t i = 0; i < Trial::kBursts; ++i) {
+    ASSERT_FALSE(trial.gathers());
+    trial.complete(false, 64, 64 * 1000);
+  }
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(trial.gathers());
+    trial.complete(true, 64, 64 * 100);
+  }
+}
+
+TEST(Trial, RestsWhereItLosesAndTriesAgain) {
+  Trial trial;
+  trial.issued_natively(50);
+  std::uint64_t gathered = 0;
+  std::uint64_t bursts = 0;
+  for (; bursts < 100'000; ++bursts) {
+    if (trial.gathers()) ++gathered;
+    trial.complete(trial.gathers(), 64, 64 * (trial.gathers() ? 100 : 60));
+  }
+  EXPECT_LT(gathered, 64u);
+  EXPECT_GE(gathered, 2 * Trial::kBursts);
+}
+
+TEST(Trial, ARiseOfTheBatchPriceIsSeen) {
+  Trial trial;
+  trial.issued_natively(200);
+  for (int i = 0; i < 10; ++i) trial.complete(true, 64, 64 * 100);
+  int more = 0;
+  while (trial.gathers() && more < 1000) {
+    trial.complete(true, 64, 64 * 1000);
+    ++more;
+  }
+  EXPECT_LT(more, 10);
+}
+
+TEST(Trial, WhatWasNotTimedSaysNothing) {
+  Trial trial;
+  for (int i = 0; i < 100; ++i) trial.complete(true, 64, 0);
+  EXPECT_TRUE(trial.gathers());
+  EXPECT_EQ(trial.gain(), 0);
+}
+
+}  // namespace
+}  // namespace hob::batch
