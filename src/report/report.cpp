@@ -1,6 +1,8 @@
 #include "report/report.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,9 +11,9 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <string_view>
 
 namespace hob::report {
 namespace {
@@ -149,25 +151,82 @@ std::string summary(const RunFacts& run, const std::vector<std::string>& lines,
   return text;
 }
 
+namespace {
+
+/// Why nothing is written in place of what is there; "" if it may be.
+std::string refusal(const struct stat& there) {
+  if (there.st_uid != ::geteuid() && (S_ISREG(there.st_mode) || S_ISFIFO(there.st_mode)))
+    return fmt::format("it belongs to the user with the number {}", there.st_uid);
+  return S_ISDIR(there.st_mode) ? std::strerror(EISDIR) : "";
+}
+
+/// All of it; "" or what went wrong.
+std::string write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t done = ::write(file, text.data(), text.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return std::strerror(errno);
+    text.remove_prefix(static_cast<std::size_t>(done));
+  }
+  return "";
+}
+
+/// A new file of a name that nobody knows before, beside `path`. -1, or its descriptor.
+int new_file_beside(const std::string& path, std::string& name) {
+  std::random_device random;
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    name = fmt::format("{}.{:08x}.part", path, random());
+    const int file =
+        ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
+/// Whether a link may be followed to what is no file: /dev/stdout is such a link.
+bool is_trusted(const struct stat& link) { return link.st_uid == 0 || link.st_uid == ::geteuid(); }
+
+/// What is no regular file is written to, and never replaced.
+bool is_written_to(const std::string& path, const struct stat& there) {
+  struct stat behind = there;
+  if (S_ISLNK(there.st_mode) && (!is_trusted(there) || ::stat(path.c_str(), &behind) != 0))
+    return false;
+  return !S_ISREG(behind.st_mode) && !S_ISDIR(behind.st_mode);
+}
+
+}  // namespace
+
 std::string save(const std::string& path, const std::string& text) {
-  const auto write = [&](const std::string& to) {
-    std::ofstream file(to);
-    file << text;
-    return file.flush().good();
-  };
-  std::error_code none;
-  const auto there = std::filesystem::status(path, none);
-  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
-    return write(path) ? "" : std::strerror(errno);
-  // A link goes on pointing to the file.
-  const auto target = std::filesystem::exists(there) ? std::filesystem::canonical(path, none)
-                                                     : std::filesystem::path(path);
-  const std::string beside = fmt::format("{}.{}.part", target.string(), getpid());
-  errno = 0;
-  if (write(beside) && std::rename(beside.c_str(), target.c_str()) == 0) return "";
-  const int error = errno;
-  std::remove(beside.c_str());
-  return error != 0 ? std::strerror(error) : "not all of it could be written";
+  struct stat there {};
+  const bool exists = ::lstat(path.c_str(), &there) == 0;
+  if (exists)
+    if (std::string why = refusal(there); !why.empty()) return why;
+  const bool in_place = exists && is_written_to(path, there);
+  std::string name = path;
+  const int file = in_place ? ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY)
+                            : new_file_beside(path, name);
+  if (file < 0) return std::strerror(errno);
+  std::string error = write_all(file, text);
+  if (::close(file) != 0 && error.empty()) error = std::strerror(errno);
+  if (in_place) return error;
+  if (error.empty() && std::rename(name.c_str(), path.c_str()) != 0) error = std::strerror(errno);
+  if (!error.empty()) ::unlink(name.c_str());
+  return error;
+}
+
+std::string why_not_writable(const std::string& path) {
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) == 0) {
+    if (std::string why = refusal(there); !why.empty()) return why;
+    if (is_written_to(path, there))
+      return ::access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
+  }
+  std::string name;
+  const int file = new_file_beside(path, name);
+  if (file < 0) return std::strerror(errno);
+  ::close(file);
+  ::unlink(name.c_str());
+  return "";
 }
 
 }  // namespace hob::report

@@ -102,10 +102,14 @@ std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks)
 std::string summary(const RunFacts& run, const std::vector<std::string>& lines,
                     const std::vector<std::string>& notes);
 
-/// Writes a file in place of `path`, so that nobody sees half of it: beside it first, then renamed.
-/// What is not a regular file (a pipe, a terminal) is written to. "" or what went wrong; nothing is
-/// left behind then.
+/// Writes a file in place of `path`, so that nobody sees half of it: beside it first, under a name
+/// that nobody knows before, then renamed. A link is replaced, and not what it names; a file of
+/// another user's stays. What is not a regular file (a pipe, a terminal) is written to. "" or what
+/// went wrong; nothing is left behind then.
 std::string save(const std::string& path, const std::string& text);
+
+/// Why save() would fail there now; "" if it would not. Leaves nothing behind.
+std::string why_not_writable(const std::string& path);
 
 /// "1.5 GiB", "17 B".
 std::string bytes_text(double bytes);

@@ -1,5 +1,9 @@
 #include "report/trace.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -21,11 +25,29 @@ struct Closer {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+/// An empty regular file of this user's: neither what a link names, nor a file of somebody else's.
+std::FILE* open_own(const char* path) {
+  const int file =
+      ::open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+  if (file < 0) return nullptr;
+  struct stat about {};
+  const bool own =
+      ::fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == ::geteuid();
+  if (!own) errno = EPERM;
+  std::FILE* stream = own && ::ftruncate(file, 0) == 0 ? ::fdopen(file, "wb") : nullptr;
+  if (stream == nullptr) {
+    const int error = errno;
+    ::close(file);
+    errno = error;
+  }
+  return stream;
+}
+
 }  // namespace
 
 bool TraceWriter::open(const char* path, std::uint32_t rank, std::uint32_t ranks) noexcept {
   close();
-  file_ = std::fopen(path, "wbe");
+  file_ = open_own(path);
   if (file_ == nullptr) return ok_ = false;
   std::setvbuf(file_, nullptr, _IOFBF, 1 << 18);
   Header header{{}, kVersion, sizeof(TraceRecord), rank, ranks};

@@ -1,5 +1,6 @@
 /* A program that may not reach MPI_Finalize: it gets, or accumulates, until the file of its report
- * is there, and then ends as its argument says: kill, exit, abort, finish. */
+ * is there, and then ends as its argument says: kill, exit, abort, finish. Or it does nothing but
+ * barriers, sums or exchanges until then (barrier, allreduce, sendrecv). */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,12 +10,31 @@
 
 enum { WORDS = 512 };
 
+/* Nothing but one kind of call, until the file is there: then rank 0 is killed. */
+static void repeat(const char* call, const char* file) {
+  int rank, ranks, one = 1, other;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  for (int round = 0; round < 100000; ++round) {
+    if (strcmp(call, "barrier") == 0) MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(call, "allreduce") == 0)
+      MPI_Allreduce(&one, &other, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (strcmp(call, "sendrecv") == 0)
+      MPI_Sendrecv(&one, 1, MPI_INT, (rank + 1) % ranks, 0, &other, 1, MPI_INT,
+                   (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 0 && access(file, R_OK) == 0) raise(SIGKILL);
+    usleep(200);
+  }
+}
+
 int main(int argc, char** argv) {
   const char* end = argc > 2 ? argv[1] : "";
   MPI_Init(&argc, &argv);
   int rank, ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (strcmp(end, "barrier") == 0 || strcmp(end, "allreduce") == 0 || strcmp(end, "sendrecv") == 0)
+    repeat(end, argv[2]);
   double* memory;
   MPI_Win window;
   MPI_Win_allocate(WORDS * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory,

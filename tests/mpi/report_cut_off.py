@@ -65,6 +65,7 @@ def main():
     for name in ("lib", "exec", "family", "program"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--ghosts", action="store_true")
+    parser.add_argument("--all-calls", action="store_true")
     args = parser.parse_args()
     if args.ghosts:
         check_ghosts(args)
@@ -81,6 +82,26 @@ def main():
         least = 4 if end == "kill" else 400
         print(end, counters["gets"])
         assert counters["gets"] >= least, (end, counters["gets"])
+    for call in ("barrier", "allreduce", "sendrecv") if args.all_calls else ():
+        status, report, others = run(args, call)
+        assert status != 0 and report is not None and others == [], (call, status, others)
+        assert report["program"]["complete"] is False, (call, report["program"])
+    # What cannot be written is seen at the start, and what is another one's is left alone.
+    for setting in ({"HOB_JSON": "/nowhere/x.json"}, {"HOB_TRACE": "/dev/null/x"}):
+        status, _, _ = run(args, "finish", **setting)
+        assert status == 2, (setting, status)
+    with tempfile.TemporaryDirectory() as folder:
+        link, victim, other = (os.path.join(folder, name) for name in ("link", "victim", "other"))
+        with open(victim, "w") as file:
+            file.write("mine")
+        os.symlink(victim, link)
+        status, _, _ = run(args, "exit", HOB_JSON=link, HOB_JSON_COMMAND="off")
+        with open(victim) as file:
+            assert file.read() == "mine"
+        with open(link) as file:
+            assert json.load(file)["program"]["command"] == []
+        run(args, "exit", HOB_JSON=other + "-%j-%%", SLURM_JOB_ID="12", SLURM_STEP_ID="3")
+        assert os.path.exists(other + "-12.3-%"), os.listdir(folder)
     # Now and then is never; at the end of its own it still does.
     for end, written in (("abort", True), ("exit", True)):
         _, report, _ = run(args, end, HOB_JSON_EVERY="0")

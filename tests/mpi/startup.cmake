@@ -1,7 +1,16 @@
-# MPI_Init in one thread while another one asks MPI_Initialized; with ghosts, in those, too.
-hob_mpi_program(startup_thread SOURCES startup/thread.c MPIS mpich5)
-if("mpich5" IN_LIST HOB_MPIS)
-  hob_mpi_test(mpi.mpich5.startup_thread mpich5 LABELS mpi TIMEOUT 200
-    COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/startup_test.py" "--exec=${HOB_MPI_mpich5_EXEC}"
-            --family ${HOB_MPI_mpich5_FAMILY} --build "${PROJECT_BINARY_DIR}" --program "${PROJECT_BINARY_DIR}/bin/mpich5/startup_thread")
-endif()
+# How a job starts, what its processes inherit, and who else is in it.
+foreach(program half handlers inside nested programs snapshot spawned thread variables)
+  hob_mpi_program(startup_${program} SOURCES startup/${program}.c)
+endforeach()
+foreach(mpi IN LISTS HOB_MPIS)
+  set(others "")
+  foreach(other IN LISTS HOB_MPIS)
+    if(NOT HOB_MPI_${other}_FAMILY STREQUAL HOB_MPI_${mpi}_FAMILY AND NOT other MATCHES "abi")
+      set(others "${PROJECT_BINARY_DIR}/bin/${other}/startup_inside")
+    endif()
+  endforeach()
+  hob_mpi_test(mpi.${mpi}.startup ${mpi} LABELS mpi TIMEOUT 300
+    COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/startup_test.py" --mpi ${mpi}
+            "--exec=${HOB_MPI_${mpi}_EXEC}" --cc "${HOB_MPI_${mpi}_CC}" --family ${HOB_MPI_${mpi}_FAMILY}
+            --build "${PROJECT_BINARY_DIR}" "--other=${others}")
+endforeach()

@@ -259,6 +259,10 @@ int main(int c, char** v) {
         found = self.start(self.program, LD_PRELOAD=f"{other}:{asan}")
         self.assertEqual(found["LD_PRELOAD"], f"{asan}:{other}:{self.library}")
 
+    def test_the_launch_is_named(self):
+        self.assertIn("hydra", self.start(self.program, PMI_FD="9")["_HOB_LAUNCH"])
+        self.assertIn("job@1", self.start(self.program, PMIX_NAMESPACE="job@1")["_HOB_LAUNCH"])
+
     def test_options_become_settings(self):
         found = self.start(
             "--cache",

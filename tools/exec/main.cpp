@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/launch.hpp"
 #include "mpi_use.hpp"
 #include "settings/settings.hpp"
 
@@ -132,7 +133,7 @@ void preload(const std::string& hob, const MpiUse& use) {
 struct Options {
   std::vector<std::string> set;
   std::string cache, ghosts, match, json, trace, verify, mpi;
-  bool quiet = false, off = false, which = false, dump = false;
+  bool quiet = false, no_command = false, off = false, which = false, dump = false;
 };
 
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options) {
@@ -147,6 +148,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Options& opti
   // Ranks may run in another directory than this command.
   if (!options.json.empty()) result.emplace_back("json", fs::absolute(options.json).string());
   if (options.quiet) result.emplace_back("report", "silent");
+  if (options.no_command) result.emplace_back("json_command", "off");
   for (const auto& item : options.set) {
     const auto equals = item.find('=');
     if (equals == std::string::npos) fail("--set " + item + ": not of the form key=value");
@@ -176,6 +178,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--verify", options.verify, "Fetch this share of hits (0 to 1) again and compare")
       ->type_name("SHARE");
   app.add_flag("--quiet", options.quiet, "Print no summary at the end");
+  app.add_flag("--no-command", options.no_command,
+               "Leave the program's command line out of the file of --json");
   app.add_flag("--off", options.off, "Run the program without Hob: nothing is loaded");
   app.add_option("--mpi", options.mpi,
                  "The MPI of a program that loads it while it runs: mpich, openmpi, abi, or its "
@@ -249,6 +253,7 @@ int run(int argc, char** argv) {
   }
   if (!options.off) {
     apply_settings(settings_of(options));
+    name_launch();
     load_hob(use);
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 #include "base/log.hpp"
 
@@ -35,8 +36,47 @@ std::vector<std::string> all_notes() {
   return context().notes;
 }
 
+namespace {
+
+/// "1234.0" under Slurm; other batch systems have no steps. The process id of rank 0 without one.
+std::string job_name() {
+  const char* step = std::getenv("SLURM_STEP_ID");
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID"})
+    if (const char* job = std::getenv(name))
+      return step && name == std::string_view("SLURM_JOB_ID") ? std::string(job) + "." + step : job;
+  return std::to_string(context().first_pid);
+}
+
+/// What stands for a letter after '%'; "" for a letter that means nothing.
+std::string meaning_of(char letter) {
+  switch (letter) {
+    case 'j':
+      return job_name();
+    case 'h':
+      return context().host;
+    case 'p':
+      return std::to_string(context().first_pid);
+    default:
+      return letter == '%' ? "%" : "";
+  }
+}
+
+}  // namespace
+
 std::string output_path(const std::string& configured) {
-  return configured.empty() ? configured : configured + context().suffix;
+  if (configured.empty()) return configured;
+  std::string path;
+  for (std::size_t i = 0; i < configured.size(); ++i) {
+    const bool more = configured[i] == '%' && i + 1 < configured.size();
+    const std::string meaning = more ? meaning_of(configured[i + 1]) : "";
+    if (meaning.empty()) {
+      path += configured[i];
+      continue;
+    }
+    path += meaning;
+    ++i;
+  }
+  return path + context().suffix;
 }
 
 int launcher_rank() {

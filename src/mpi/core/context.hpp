@@ -28,6 +28,7 @@ struct Context {
   double started = 0;              ///< seconds since the Unix epoch
   std::vector<std::string> notes;  ///< plain sentences for the report; only from this process
   std::string suffix;  ///< of files that this job writes; "" unless another job began it
+  int first_pid = 0;   ///< process id of its rank 0
 };
 
 /// The one context of a process. Global, since MPI calls have no argument that could carry it.
@@ -41,6 +42,8 @@ std::vector<std::string> all_notes();
 
 /// Where this job writes what the settings name: a job that another one began (MPI_Comm_spawn, or a
 /// launcher called by a program) has the same settings, and must not write over the other's files.
+/// %j in the name is the job and its step, %h the host, %p the process id of rank 0, %% a percent
+/// sign.
 std::string output_path(const std::string& configured);
 
 /// The rank that the launcher gave this process, before MPI is initialised; -1 if none did.

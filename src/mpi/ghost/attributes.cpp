@@ -26,20 +26,24 @@ int delete_with_world(MPI_Comm, int, void*, void*) {
 
 std::mutex lock;
 /// Keys of attributes that were set on MPI_COMM_SELF, the last one last; some are deleted since.
-std::vector<int> keys_of_self;
+/// Never destroyed: MPI may end in a destructor.
+std::vector<int>& keys_of_self() {
+  static auto& keys = *new std::vector<int>;
+  return keys;
+}
 
 void note_key_of_self(int keyval) {
   const std::lock_guard guard(lock);
-  std::erase(keys_of_self, keyval);
-  keys_of_self.push_back(keyval);
+  std::erase(keys_of_self(), keyval);
+  keys_of_self().push_back(keyval);
 }
 
 /// False if there is none.
 bool take_last_key_of_self(int& keyval) {
   const std::lock_guard guard(lock);
-  if (keys_of_self.empty()) return false;
-  keyval = keys_of_self.back();
-  keys_of_self.pop_back();
+  if (keys_of_self().empty()) return false;
+  keyval = keys_of_self().back();
+  keys_of_self().pop_back();
   return true;
 }
 

@@ -23,7 +23,8 @@
 namespace hob::mpi {
 namespace {
 
-bool finished = false;      // the program has come to MPI_Finalize
+bool finished = false;  // the program has come to MPI_Finalize
+bool is_ghost_that_ends = false;
 pid_t watched_process = 0;  // not its children, which inherit the handler
 
 const void* object_of(const void* address) {
@@ -92,6 +93,19 @@ void await_end(const GhostWorld& world, GhostStatus& status) {
 void watch_exit() {
   watched_process = ::getpid();
   std::atexit(left_early);
+}
+
+void end_ghosts_early() {
+  ::on_exit(
+      [](int status, void*) {
+        if (is_ghost_that_ends) ::_exit(status);
+      },
+      nullptr);
+}
+
+void exit_as_ghost(int status) {
+  is_ghost_that_ends = true;
+  std::exit(status);
 }
 
 void dismiss_ghosts() {

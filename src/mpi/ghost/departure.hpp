@@ -3,6 +3,14 @@
 
 namespace hob::mpi {
 
+/// Before MPI is initialised: a ghost that ends runs no handlers that the program has registered
+/// until then, and writes nothing of what it had buffered. Those that MPI registers later it does
+/// run: MPICH takes its leave of the launcher in one.
+void end_ghosts_early();
+
+/// This process ends as a ghost does, with that status.
+[[noreturn]] void exit_as_ghost(int status);
+
 /// In application ranks: from now on, a process that leaves without MPI_Finalize says so.
 void watch_exit();
 

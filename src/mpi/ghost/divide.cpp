@@ -24,6 +24,7 @@
 #include "mpi/ghost/attributes.hpp"
 #include "mpi/ghost/departure.hpp"
 #include "mpi/ghost/service.hpp"
+#include "mpi/ghost/variables.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/yielding.hpp"
@@ -51,7 +52,7 @@ constexpr std::uint64_t kSmallestFullArena = std::uint64_t{64} << 30;
   }
   real::Barrier(MPI_COMM_WORLD);
   finalize_library();
-  std::exit(2);  // not _exit: MPICH takes its leave of the launcher in a handler
+  exit_as_ghost(2);
 }
 
 // Whether the system lets processes of the node read and write each other's memory: tried, since it
@@ -106,6 +107,49 @@ bool machine_is_shared(const GhostWorld& world) {
   return world.oversubscribed || (neighbours > world.processes && neighbours > online);
 }
 
+bool is_ghost(const ghost::Placement& placed, int rank) {
+  return std::find(placed.ghosts.begin(), placed.ghosts.end(), rank) != placed.ghosts.end();
+}
+
+// Which of the job's programs each rank runs (MPI_APPNUM), of all ranks; empty where it is one.
+std::vector<int> programs_of_ranks(MPI_Comm all) {
+  int own = 0, found = 0, size = 1;
+  int* number = nullptr;
+  real::Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &found);
+  if (found && number) own = *number;
+  real::Comm_size(all, &size);
+  std::vector<int> programs(static_cast<std::size_t>(size));
+  real::Allgather(&own, 1, MPI_INT, programs.data(), 1, MPI_INT, all);
+  const bool one = std::all_of(programs.begin(), programs.end(),
+                               [&](int each) { return each == programs.front(); });
+  return one ? std::vector<int>{} : programs;
+}
+
+// Which ranks of a node must not become ghosts: of each program, one rank stays.
+std::vector<bool> kept_ranks(const Node& node, const std::vector<int>& programs, int own) {
+  std::vector<bool> kept(static_cast<std::size_t>(node.size()));
+  std::vector<int> ranks(kept.size());
+  real::Allgather(&own, 1, MPI_INT, ranks.data(), 1, MPI_INT, node.comm());
+  for (std::size_t r = 0; r < ranks.size() && !programs.empty(); ++r) {
+    const auto rank = programs.begin() + ranks[r];
+    kept[r] = std::find(programs.begin(), rank, *rank) == rank;  // the program's first rank
+  }
+  return kept;
+}
+
+// A ghost that must not be one changes places with the last rank of its node that may be.
+void spare(const std::vector<bool>& kept, ghost::Placement& placed) {
+  for (auto& ghost : placed.ghosts) {
+    if (!kept[static_cast<std::size_t>(ghost)]) continue;
+    for (std::size_t r = kept.size(); r-- > 0;) {
+      if (kept[r] || is_ghost(placed, static_cast<int>(r))) continue;
+      placed.home[static_cast<std::size_t>(ghost)] = placed.home[r];
+      ghost = static_cast<int>(r);
+      break;
+    }
+  }
+}
+
 // Who becomes a ghost, where it runs and whom it serves. One process decides for its node: others
 // may see another machine.
 ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
@@ -119,7 +163,16 @@ ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
   const auto ranks = static_cast<std::size_t>(node.size());
   const auto count = static_cast<std::size_t>(ghosts);
   ghost::Placement placed;
+  const std::vector<int> programs = programs_of_ranks(world.internal_comm);
+  const std::vector<bool> kept = kept_ranks(node, programs, world.rank);
+  int good = static_cast<int>(std::count(kept.begin(), kept.end(), false)) >= ghosts;
+  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.internal_comm);
+  if (good == 0)
+    refuse(
+        "the ghosts of a node (HOB_GHOSTS) would leave no rank of one of the job's programs: "
+        "start more ranks of it, or fewer ghosts");
   if (node.rank() == 0) placed = ghost::place(Machine::here().domains, allowed, ghosts);
+  if (node.rank() == 0 && !programs.empty()) spare(kept, placed);
   placed.ghosts.resize(count);
   placed.domains.resize(count);
   placed.home.resize(ranks);
@@ -138,10 +191,6 @@ ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
     share(cpus.data(), cpus.size());
   }
   return placed;
-}
-
-bool is_ghost(const ghost::Placement& placed, int rank) {
-  return std::find(placed.ghosts.begin(), placed.ghosts.end(), rank) != placed.ghosts.end();
 }
 
 // Everybody learns who everybody is.
@@ -233,6 +282,22 @@ void assign_application_rank(const Node& node, const ghost::Placement& placed, G
   world.slices = std::make_unique<ghost::Slices>(begin, begin + share);
 }
 
+// In an application rank: the launcher's variables say what MPI says.
+void translate(const Node& node, const ghost::Placement& placed, const GhostWorld& world) {
+  Place before{world.rank, static_cast<int>(world.ranks.size()), node.rank(), node.size()};
+  Place after = before;
+  after.rank = world.own().application_rank;
+  after.size =
+      static_cast<int>(std::count_if(world.ranks.begin(), world.ranks.end(),
+                                     [](const ProcessPlace& each) { return each.ghost < 0; }));
+  for (int r = 0; r < node.size(); ++r)
+    if (is_ghost(placed, r)) {
+      --after.local_size;
+      if (r < node.rank()) --after.local_rank;
+    }
+  translate_variables(before, after);
+}
+
 // In an application rank whose machine has more processes than hardware threads.
 void share_cores(const GhostWorld& world) {
   yielding::start(world.oversubscribed);
@@ -270,10 +335,12 @@ MPI_Comm divide_world() {
     map(node, *world);
     const bool in_program = world->own().ghost < 0;
     real::Comm_split(MPI_COMM_WORLD, in_program ? 0 : MPI_UNDEFINED, world->rank, &program);
-    if (in_program)
+    if (in_program) {
       assign_application_rank(node, placed, *world);
-    else
+      translate(node, placed, *world);
+    } else {
       own_ghost.emplace(assign_ghost(placed, *world));
+    }
     real::Barrier(node.comm());  // the statuses are there
   }
   set_launched_world(world);

@@ -167,7 +167,7 @@ void live_as_ghost(GhostWorld& world, const OwnGhost& own) {
   leave_ghosts();
   finalize_library();
   await_sessions(world, own);
-  std::exit(0);  // not _exit: MPICH takes its leave of the launcher in a handler
+  exit_as_ghost(0);
 }
 
 }  // namespace hob::mpi

@@ -25,7 +25,11 @@ namespace {
 /// cost memory bandwidth.
 constexpr std::size_t kShareOfCache = 4;
 
-heat::Verdict verdict;
+/// Never destroyed: the report may be written in a destructor.
+heat::Verdict& verdict() {
+  static auto& only = *new heat::Verdict;
+  return only;
+}
 std::atomic<std::size_t> heated_bytes{0};
 std::size_t most_bytes = 0;
 
@@ -82,12 +86,12 @@ std::vector<int> occupied_by_others() {
 nlohmann::ordered_json section() {
   if (context().settings.heat == "off") return {};
   nlohmann::ordered_json json = {{"on", heater != nullptr},
-                                 {"reason", verdict.reason},
-                                 {"cpu", verdict.placement.cpu},
-                                 {"cache_level", verdict.placement.cache_level},
-                                 {"cold_ns", std::round(verdict.cold_ns)},
-                                 {"heated_ns", std::round(verdict.heated_ns)},
-                                 {"computing", verdict.interference}};
+                                 {"reason", verdict().reason},
+                                 {"cpu", verdict().placement.cpu},
+                                 {"cache_level", verdict().placement.cache_level},
+                                 {"cold_ns", std::round(verdict().cold_ns)},
+                                 {"heated_ns", std::round(verdict().heated_ns)},
+                                 {"computing", verdict().interference}};
   if (heater != nullptr) {
     const heat::Stats stats = heater->stats();
     json["passes"] = stats.passes;
@@ -102,13 +106,13 @@ nlohmann::ordered_json section() {
 
 /// Where a heater goes without asking whether it gains.
 void place(const heat::Placement& placement) {
-  verdict.placement = placement;
-  verdict.on = verdict.placement.cpu >= 0;
-  verdict.reason = verdict.on ? fmt::format(
+  verdict().placement = placement;
+  verdict().on = verdict().placement.cpu >= 0;
+  verdict().reason = verdict().on ? fmt::format(
                                     "heater on processor {}, which shares the L{} cache: "
                                     "on without a probe, since heat = on",
-                                    verdict.placement.cpu, verdict.placement.cache_level)
-                              : "no heater: " + verdict.placement.reason;
+                                    verdict().placement.cpu, verdict().placement.cache_level)
+                              : "no heater: " + verdict().placement.reason;
 }
 
 }  // namespace
@@ -117,8 +121,8 @@ void start() {
   const settings::Settings& settings = context().settings;
   if (settings.heat == "off") return;
   if (!context().world) {
-    verdict.reason = "no heater: a program of sessions alone has none";
-    return note(verdict.reason);
+    verdict().reason = "no heater: a program of sessions alone has none";
+    return note(verdict().reason);
   }
   const auto period_ns = static_cast<std::int64_t>(settings.heat_period_us) * 1000;
   const heat::Placement placement =
@@ -126,28 +130,28 @@ void start() {
   if (settings.heat == "auto") {
     heat::ProbeConfig config;
     config.period_ns = period_ns;
-    verdict = heat::probe(placement, config);
+    verdict() = heat::probe(placement, config);
   } else {
     place(placement);
   }
-  if (verdict.on) {
+  if (verdict().on) {
     heat::Config config;
     config.period_ns = period_ns;
-    config.cpu = verdict.placement.cpu;
+    config.cpu = verdict().placement.cpu;
     config.follow_phases = true;
     config.communications = &acquires;
     auto* created = new heat::Heater(config);
     if (created->start()) {
       heater = created;
-      most_bytes = verdict.placement.cache_bytes / kShareOfCache;
+      most_bytes = verdict().placement.cache_bytes / kShareOfCache;
       cache::index_watcher = &kIndexWatcher;
     } else {
-      verdict.on = false;
-      verdict.reason = "no heater: " + created->error();
+      verdict().on = false;
+      verdict().reason = "no heater: " + created->error();
       delete created;
     }
   }
-  note(verdict.reason);
+  note(verdict().reason);
 }
 
 void finish() {
@@ -155,7 +159,7 @@ void finish() {
 }
 
 match::MemoryObserver* observer() {
-  static QueueMemory memory;
+  static auto& memory = *new QueueMemory;
   return heater != nullptr ? &memory : nullptr;
 }
 

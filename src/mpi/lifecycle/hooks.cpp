@@ -6,10 +6,14 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "mpi/core/context.hpp"
 #include "mpi/ghost/attributes.hpp"
+#include "mpi/ghost/departure.hpp"
+#include "mpi/ghost/variables.hpp"
 #include "mpi/lifecycle/lifecycle.hpp"
+#include "mpi/lifecycle/presence.hpp"
 #include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -29,17 +33,15 @@ std::atomic<int> openings{0};
 /// may ask meanwhile (MPI_Initialized). Who has read 0 sees all that start() wrote.
 std::atomic<int> beginning{0};
 
-/// Around a whole MPI_Init.
-struct Beginning {
-  Beginning() { beginning.fetch_add(1); }
-  ~Beginning() { beginning.fetch_sub(1); }
-  Beginning(const Beginning&) = delete;
-  Beginning& operator=(const Beginning&) = delete;
-};
-
 /// Of the program's own MPI_Init and MPI_Finalize, where Hob begins and ends the world itself.
 std::atomic<bool> program_began{false};
 std::atomic<bool> program_ended{false};
+
+/// Held while Hob starts: a session may begin in one thread while another one is in MPI_Init.
+std::mutex& starting() {
+  static auto& lock = *new std::mutex;
+  return lock;
+}
 
 int thread_level() {
   int level = MPI_THREAD_SINGLE;
@@ -57,9 +59,16 @@ bool for_many_threads(MPI_Session session) {
   return flag && std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
 }
 
+void announce() {
+  const settings::Settings& s = context().settings;
+  if (!s.off) announce_presence();
+  if (!s.off && s.ghosts > 0) end_ghosts_early();
+}
+
 /// Before the first of them, so that errors in the settings show before the job starts.
 void init_once() {
-  static const bool once = (read_settings(), check_family(), p2p::prepare(), true);
+  static const bool once =
+      (register_parts(), read_settings(), check_family(), p2p::prepare(), announce(), true);
   (void)once;
 }
 
@@ -128,26 +137,40 @@ bool begun(int* provided) {
   return true;
 }
 
+/// After the library's own, with what it returned.
+int begin_world(int result, int level) {
+  if (result != MPI_SUCCESS) return result;
+  const std::lock_guard guard(starting());
+  if (openings++ == 0) start_with_world(level);
+  return result;
+}
+
+/// Around a whole MPI_Init.
+struct Beginning {
+  Beginning() { beginning.fetch_add(1); }
+  ~Beginning() { beginning.fetch_sub(1); }
+  Beginning(const Beginning&) = delete;
+  Beginning& operator=(const Beginning&) = delete;
+};
+
 }  // namespace
 
 int on_Init(int* argc, char*** argv) {
-  const Beginning now;
+  const Beginning beginning_now;
   init_once();
   if (begun(nullptr)) return MPI_SUCCESS;
   const int result = real::Init(argc, argv);
   context().threads_may_store = false;
-  if (result == MPI_SUCCESS && openings++ == 0) start_with_world(thread_level());
-  return result;
+  return begin_world(result, result == MPI_SUCCESS ? thread_level() : 0);
 }
 
 int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  const Beginning now;
+  const Beginning beginning_now;
   init_once();
   if (begun(provided)) return MPI_SUCCESS;
   const int result = real::Init_thread(argc, argv, required, provided);
   context().threads_may_store = required != MPI_THREAD_SINGLE;
-  if (result == MPI_SUCCESS && openings++ == 0) start_with_world(*provided);
-  return result;
+  return begin_world(result, result == MPI_SUCCESS ? *provided : 0);
 }
 
 int on_Finalize() {
@@ -191,11 +214,16 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
   init_once();
   const settings::Settings& s = context().settings;
   if (openings == 0 && !own_world && s.ghosts > 0 && !s.off) begin_own_world();
+  if (openings == 0) restore_variables();  // the library may ask the launcher anew
   const int result = real::Session_init(info, errhandler, session);
   context().threads_may_store = true;
+  if (result != MPI_SUCCESS) return result;
+  const std::lock_guard guard(starting());
   // Another session may come with another thread level: assume the most.
-  if (result == MPI_SUCCESS && openings++ == 0 && !own_world)
+  if (openings++ == 0 && !own_world)
     start(MPI_THREAD_MULTIPLE, false, for_many_threads(*session));
+  else if (for_many_threads(*session))
+    expect_threads();
   return result;
 }
 

@@ -2,13 +2,18 @@
 
 #include <dlfcn.h>
 #include <fmt/core.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/clock.hpp"
+#include "base/launch.hpp"
 #include "base/log.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/long_replies.hpp"
@@ -17,6 +22,7 @@
 #include "mpi/ghost/divide.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/lifecycle/launcher.hpp"
+#include "mpi/lifecycle/presence.hpp"
 #include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
@@ -29,11 +35,47 @@
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/ghost/client.hpp"
 #include "mpi/rma/ghost/host_image.hpp"
+#include "report/report.hpp"
 
 namespace hob::mpi {
 
+/// Ghosts belong to the launch that asked for them: what a rank starts inherits its environment,
+/// and asks for ghosts only where it says so anew.
+static void keep_ghosts_to_this_launch() {
+  if (!is_named_launch()) context().settings.ghosts = 0;
+  unsetenv("HOB_GHOSTS");
+}
+
+/// Before the program has run for hours. Rank 0 writes the one file; folders are made here.
+static std::vector<std::string> what_cannot_be_written() {
+  Context& process = context();
+  const settings::Settings& s = process.settings;
+  if (s.off || launcher_rank() > 0) return {};
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  process.host = host;
+  process.first_pid = getpid();
+  std::vector<std::string> errors;
+  const auto check = [&](const char* key, const std::string& path, const std::string& why) {
+    if (!why.empty())
+      errors.push_back(fmt::format("cannot write '{}' (setting {}): {}", path, key, why));
+  };
+  if (const std::string path = output_path(s.json); !path.empty())
+    check("json", path, report::why_not_writable(path));
+  if (const std::string path = output_path(s.trace); !path.empty()) {
+    const bool there = mkdir(path.c_str(), 0777) == 0 || errno == EEXIST;
+    check("trace", path,
+          there ? report::why_not_writable(path + "/rank-0.trace") : std::strerror(errno));
+  }
+  return errors;
+}
+
 void read_settings() {
-  const auto errors = context().settings.load(environ);
+  // Whoever starts a program with more rights than his own must not say what it writes, and where.
+  const bool trusted = getauxval(AT_SECURE) == 0;
+  auto errors = trusted ? context().settings.load(environ) : std::vector<std::string>{};
+  keep_ghosts_to_this_launch();
+  for (const std::string& error : what_cannot_be_written()) errors.push_back(error);
   if (launcher_rank() <= 0)
     for (const auto& warning : context().settings.warnings())
       std::fprintf(stderr, "hob: %s\n", warning.c_str());
@@ -87,26 +129,52 @@ static MPI_Comm without_ghosts(int thread_level) {
 /// Inherited by all that this process begins. No setting, hence no name of one.
 constexpr const char* kJobVariable = "_HOB_JOB";
 
+bool is_in_another_job() {
+  const char* job = std::getenv(kJobVariable);
+  return job && job != std::to_string(getpid());
+}
+
 /// Whether another job that Hob serves began this one.
 static bool is_child() {
   MPI_Comm parent = MPI_COMM_NULL;
   if (context().world) real::Comm_get_parent(&parent);
-  const std::string own = std::to_string(getpid());
-  const char* job = std::getenv(kJobVariable);
-  const bool inside = job && job != own;
-  if (!job) setenv(kJobVariable, own.c_str(), 0);
+  const bool inside = is_in_another_job();
+  setenv(kJobVariable, std::to_string(getpid()).c_str(), 0);
   return inside || parent != MPI_COMM_NULL;
 }
 
 /// Files of a child are told apart by the process id of its first rank.
-static std::string suffix_of_files() {
-  int child = is_child() ? getpid() : 0;
-  if (context().world) real::Bcast(&child, 1, MPI_INT, 0, context().comm);
-  return child == 0 ? std::string() : fmt::format(".child-{}", child);
+static void name_files() {
+  Context& process = context();
+  int first[] = {getpid(), is_child() ? 1 : 0};
+  if (process.world) real::Bcast(first, 2, MPI_INT, 0, process.comm);
+  process.first_pid = first[0];
+  if (first[1] != 0) process.suffix = fmt::format(".child-{}", first[0]);
+}
+
+/// Where not all ranks run Hob, none may call what needs the others to: Hob stands aside, where all
+/// ranks see that, and ends the job, with one line, where they do not. After MPI_Init, in which all
+/// ranks meet.
+static void look_for_others() {
+  Context& process = context();
+  const Presence node = presence_on_node();
+  if (process.settings.off || !node.partial()) return;
+  int size = node.ranks;
+  real::Comm_size(MPI_COMM_WORLD, &size);
+  const bool ends = size > node.ranks || process.settings.ghosts > 0;
+  if (node.first)
+    std::fprintf(stderr,
+                 "hob: %d of the %d ranks of this node run Hob, and the others do not: %s\n",
+                 node.with_hob, node.ranks,
+                 ends ? "the job ends here (start all ranks with it, or none)" : "it stands aside");
+  std::fflush(stderr);
+  if (ends) real::Abort(MPI_COMM_WORLD, 2);
+  process.settings.off = true;
 }
 
 void start(int thread_level, bool world, bool any_thread) {
   Context& process = context();
+  if (world) look_for_others();
   many_threads = thread_level == MPI_THREAD_MULTIPLE;
   process.world = world;
   if (!process.settings.off)
@@ -127,13 +195,15 @@ void start(int thread_level, bool world, bool any_thread) {
     if (!process.settings.off) all = without_ghosts(thread_level);
     real::Comm_rank(all, &process.rank);
     real::Comm_size(all, &process.size);
-    real::Comm_dup(all, &process.comm);
-    real::Comm_set_errhandler(process.comm, MPI_ERRORS_RETURN);
-    process.one_node = Node(process.comm).size() == process.size;
+    if (!process.settings.off) {  // else others may have no Hob, and would not make these calls
+      real::Comm_dup(all, &process.comm);
+      real::Comm_set_errhandler(process.comm, MPI_ERRORS_RETURN);
+      process.one_node = Node(process.comm).size() == process.size;
+    }
   } else {
     process.rank = std::max(launcher_rank(), 0);
   }
-  if (!process.settings.off) process.suffix = suffix_of_files();
+  if (!process.settings.off) name_files();
   if (!process.settings.off) process.longest_get = longest_unbroken_get();
   if (!process.settings.off) heating::start();
   if (!process.settings.off) p2p::start();
@@ -145,6 +215,14 @@ void start(int thread_level, bool world, bool any_thread) {
   // With several threads inside MPI, one may learn something in a call that began before another
   // one's first get.
   if (active && (many_threads || tracing || world_is_smaller)) stay_awake();
+}
+
+void expect_threads() {
+  if (many_threads) return;
+  p2p::leave_to_library();
+  many_threads = true;
+  if (ghost_client) ghost_client->many_threads = true;
+  if (active) stay_awake();
 }
 
 void finish() {

@@ -19,8 +19,6 @@
 #include "mpi/requests/request.hpp"
 
 namespace hob::mpi::p2p {
-
-Matcher& process_matcher = *new Matcher;
 namespace {
 
 /// The strategy in use has no room for what is to be queued (match::Strategy::lla): the default,

@@ -50,8 +50,12 @@ struct Matcher {
   static bool full() { return queued.load(std::memory_order_relaxed) >= kMostUnexpected; }
 };
 
-/// The one matcher of a process.
-inline Matcher& matcher() { return process_matcher; }
+/// The one matcher of a process. Made at its first use, since libraries may start MPI before Hob's
+/// own constructors have run; never destroyed, since others end it after Hob's destructors.
+inline Matcher& matcher() {
+  static auto& only = *new Matcher;
+  return only;
+}
 
 match::Sampler::Config sampler_config();
 match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold);

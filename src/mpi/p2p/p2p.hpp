@@ -20,6 +20,9 @@ void start();
 /// report.
 void finish();
 
+/// From now on, all receives go to the library; messages that Hob has already are still received.
+void leave_to_library();
+
 /// The calls of the program. Sources, tags, communicators, statuses and errors as in MPI.
 struct Wanted {
   int source;

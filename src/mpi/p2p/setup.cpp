@@ -90,6 +90,13 @@ void finish() {
                      longest));
 }
 
+void leave_to_library() {
+  const std::lock_guard guard(gate);
+  while (!matcher().active.empty()) repost_natively(*matcher().active.back());
+  matcher().mode = Matcher::Mode::never;
+  for (Channel* channel : all_channels()) channel->read_hints();
+}
+
 void repost_natively(MPI_Comm comm) {
   const std::lock_guard guard(gate);
   if (Channel* channel = known_channel(comm)) repost_natively(*channel);

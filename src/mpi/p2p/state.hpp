@@ -11,11 +11,6 @@
 
 namespace hob::mpi::p2p {
 
-struct Matcher;
-
-/// The one matcher of a process. Never destroyed.
-extern Matcher& process_matcher;
-
 /// The one gate of a process.
 inline Gate gate;
 

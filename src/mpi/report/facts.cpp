@@ -79,7 +79,7 @@ report::RunFacts run_facts(int nodes) {
   facts.mpi = process.mpi_version;
   facts.job = job_number();
   facts.many_threads = many_threads;
-  facts.command = command_line();
+  if (process.settings.json_command) facts.command = command_line();
   facts.ranks = process.size;
   facts.nodes = nodes;
   facts.started = process.started;

@@ -27,7 +27,7 @@ void set_next() {
   static double wait = kFirst;
   const double most = context().settings.json_every;
   if (most <= 0) return;
-  interim_report_due.store(
+  timed_work().due.store(
       ticks() + static_cast<std::uint64_t>(std::min(wait, most) * 1e9 * ticks_per_nanosecond()),
       std::memory_order_relaxed);
   wait = std::min(2 * wait, most);
@@ -45,13 +45,14 @@ void write_on_exit() {
 void begin_interim_reports() {
   if (context().rank != 0 || context().settings.json.empty()) return;
   writer = ::getpid();
+  timed_work().act = write_interim_report;
   std::atexit(write_on_exit);
   set_next();
 }
 
 void end_interim_reports() {
   writer = 0;
-  interim_report_due.store(UINT64_MAX, std::memory_order_relaxed);
+  timed_work().due.store(UINT64_MAX, std::memory_order_relaxed);
 }
 
 void write_last_report() {
@@ -62,7 +63,7 @@ void write_interim_report() try {
   static std::mutex writing;
   const std::unique_lock alone(writing, std::try_to_lock);
   if (!alone) return;  // another thread does
-  interim_report_due.store(UINT64_MAX, std::memory_order_relaxed);
+  timed_work().due.store(UINT64_MAX, std::memory_order_relaxed);
   report::RunFacts run = run_facts(context().one_node ? 1 : 0);
   run.complete = false;
   // Others may be changing what the parts say beside their counters.

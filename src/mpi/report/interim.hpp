@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
+#include "mpi/pmpi/call_guard.hpp"
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/report/state.hpp"
 
 namespace hob::mpi {
 
@@ -24,7 +24,7 @@ void write_last_report();
 
 /// In calls that wait for the network, or that post a receive; none of Hob's locks is held.
 inline void report_if_due() {
-  const std::uint64_t due = interim_report_due.load(std::memory_order_relaxed);
+  const std::uint64_t due = timed_work().due.load(std::memory_order_relaxed);
   if (HOB_UNLIKELY(due != UINT64_MAX) && ticks() >= due) write_interim_report();
 }
 

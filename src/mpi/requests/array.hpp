@@ -31,7 +31,7 @@ struct Own {
 class Mix {
  public:
   Mix(int count, MPI_Request* requests) : requests_(requests), count_(count) {
-    const std::lock_guard guard(registry.lock);
+    const std::lock_guard guard(registry().lock);
     for (int i = 0; i < count; ++i) {
       Entry* entry = known(requests[i]);
       if (entry && entry->operation) {
@@ -184,7 +184,7 @@ class Looks {
 class Remembered {
  public:
   Remembered(int count, const MPI_Request* requests)
-      : requests_(requests), last_(registry.watches), count_(count) {
+      : requests_(requests), last_(registry().watches), count_(count) {
     if (HOB_UNLIKELY(count > kFew)) {
       many_.swap(spare());
       if (many_.size() < static_cast<std::size_t>(count))
@@ -236,7 +236,7 @@ class Watched {
       many_.resize(static_cast<std::size_t>(count));
       watched_ = many_.data();
     }
-    const std::lock_guard guard(registry.lock);
+    const std::lock_guard guard(registry().lock);
     for (int i = 0; i < count; ++i) watched_[i] = take_watch(requests[i], known(requests[i]));
   }
   ~Watched() {

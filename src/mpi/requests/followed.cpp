@@ -35,8 +35,8 @@ bool Followed::begin(int count, MPI_Request* requests) {
   if (many_threads || in_use_) return false;
   const auto places = static_cast<std::size_t>(count);
   try {
-    const std::lock_guard guard(registry.lock);
-    if (requests != requests_ || places != seen_.size() || changes_ != registry.changes ||
+    const std::lock_guard guard(registry().lock);
+    if (requests != requests_ || places != seen_.size() || changes_ != registry().changes ||
         2 * gone_ > natives_.size())
       start_anew(count, requests);
     if (std::memcmp(seen_.data(), requests, places * sizeof *requests) != 0)
@@ -48,7 +48,7 @@ bool Followed::begin(int count, MPI_Request* requests) {
   }
   if (silent_ != 0) return false;
   in_use_ = true;
-  last_watch_ = registry.watches;
+  last_watch_ = registry().watches;
   return true;
 }
 
@@ -66,7 +66,7 @@ void Followed::start_anew(int count, MPI_Request* requests) {
   seen_.assign(places, MPI_REQUEST_NULL);
   kinds_.assign(places, nothing);
   gone_ = active_ = idle_ = silent_ = 0;
-  changes_ = registry.changes;
+  changes_ = registry().changes;
   requests_ = requests;
 }
 

@@ -12,7 +12,7 @@ namespace hob::mpi::requests {
 /// What is known of a handle, or null. Under the registry's lock.
 inline Entry* known(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL || unknown(handle)) return nullptr;
-  return registry.table.find(handle_bits(handle));
+  return registry().table.find(handle_bits(handle));
 }
 
 /// A copy of what is known of a handle; nothing for a handle that Hob does not know.
@@ -49,7 +49,7 @@ inline void ends(MPI_Request handle) {
 void forget_any(MPI_Request handle);
 inline void forget(MPI_Request handle, Operation& operation) {
   if (HOB_UNLIKELY(operation.kept.handle != handle)) return forget_any(handle);
-  const std::lock_guard guard(registry.lock);
+  const std::lock_guard guard(registry().lock);
   operation.kept.in_use = false;
   one_less(operations);
   ends(handle);

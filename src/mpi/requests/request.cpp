@@ -19,14 +19,14 @@ namespace {
 
 /// Under the lock. Throws std::bad_alloc.
 void put_behind(MPI_Request handle, Operation& operation, bool pooled) {
-  Entry& entry = registry.table.at(handle_bits(handle));
+  Entry& entry = registry().table.at(handle_bits(handle));
   entry.operation = &operation;
   entry.observer = nullptr;
   entry.watch = 0;
   entry.pooled = pooled;
   begins(handle);
   one_more(operations);
-  ++registry.changes;
+  ++registry().changes;
 }
 
 /// Stands for nobody: the completion tells nothing, and nobody wants to hear of it.
@@ -61,20 +61,20 @@ int no_cancel(void*, int) { return MPI_SUCCESS; }
 
 Entry look_up(MPI_Request handle) {
   if (unknown(handle)) return {};
-  const std::lock_guard guard(registry.lock);
-  const Entry* entry = registry.table.find(handle_bits(handle));
+  const std::lock_guard guard(registry().lock);
+  const Entry* entry = registry().table.find(handle_bits(handle));
   return entry ? *entry : Entry{};
 }
 
 Entry take(MPI_Request handle) {
   if (unknown(handle)) return {};
-  const std::lock_guard guard(registry.lock);
-  Entry* entry = registry.table.find(handle_bits(handle));
+  const std::lock_guard guard(registry().lock);
+  Entry* entry = registry().table.find(handle_bits(handle));
   if (!entry || (!entry->operation && !entry->observer)) return {};
   const Entry taken = *entry;
   if (taken.operation) {
     one_less(operations);
-    ++registry.changes;
+    ++registry().changes;
     if (auto& kept = taken.operation->kept; kept.handle == handle) {
       kept.handle = MPI_REQUEST_NULL;
       kept.in_use = false;
@@ -85,7 +85,7 @@ Entry take(MPI_Request handle) {
   entry->observer = nullptr;
   entry->watch = 0;
   ends(handle);
-  if (taken.pooled) registry.free_handles.push_back(handle);
+  if (taken.pooled) registry().free_handles.push_back(handle);
   return taken;
 }
 
@@ -111,7 +111,7 @@ void tell_complete(MPI_Request handle, std::uint64_t last) {
   CompletionObserver* observer = nullptr;
   std::uint64_t cookie = 0;
   {
-    const std::lock_guard guard(registry.lock);
+    const std::lock_guard guard(registry().lock);
     Entry* entry = known(handle);
     if (!entry || !entry->observer || entry->watch > last) return;
     observer = entry->observer;
@@ -125,8 +125,8 @@ void put_back(Watch& watch, bool unwound) {
   CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
   if (!observer) return;
   if (!unwound) try {
-      const std::lock_guard guard(registry.lock);
-      Entry& entry = registry.table.at(handle_bits(watch.handle));
+      const std::lock_guard guard(registry().lock);
+      Entry& entry = registry().table.at(handle_bits(watch.handle));
       if (entry.observer == &nobody_hears && observer == &nobody_hears) {
         ++entry.more;
         return;
@@ -144,7 +144,7 @@ void put_back(Watch& watch, bool unwound) {
 }
 
 MPI_Request add(Operation& operation) {
-  const std::lock_guard guard(registry.lock);
+  const std::lock_guard guard(registry().lock);
   MPI_Request handle = operation.kept.handle;
   if (handle != MPI_REQUEST_NULL) {
     operation.kept.in_use = true;
@@ -152,11 +152,11 @@ MPI_Request add(Operation& operation) {
     one_more(operations);
     return handle;
   }
-  if (registry.free_handles.empty()) {
+  if (registry().free_handles.empty()) {
     real::Grequest_start(no_query, no_free, no_cancel, nullptr, &handle);
   } else {
-    handle = registry.free_handles.back();
-    registry.free_handles.pop_back();
+    handle = registry().free_handles.back();
+    registry().free_handles.pop_back();
   }
   put_behind(handle, operation, true);
   if (operation.kept.wanted) operation.kept = {true, true, handle};
@@ -164,17 +164,17 @@ MPI_Request add(Operation& operation) {
 }
 
 void stand_behind(MPI_Request handle, Operation& operation) {
-  const std::lock_guard guard(registry.lock);
+  const std::lock_guard guard(registry().lock);
   put_behind(handle, operation, false);
 }
 
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
   if (handle == MPI_REQUEST_NULL) return;
   if (!many_threads) {
-    Entry& entry = registry.table.at(handle_bits(handle));
+    Entry& entry = registry().table.at(handle_bits(handle));
     if (!entry.operation && !entry.observer) {
       begins(handle);
-      entry = {entry.key, nullptr, &observer, cookie, ++registry.watches, false};
+      entry = {entry.key, nullptr, &observer, cookie, ++registry().watches, false};
       return;
     }
   }
@@ -191,14 +191,14 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
   }
   Entry before;
   {
-    const std::lock_guard guard(registry.lock);
-    Entry& entry = registry.table.at(handle_bits(handle));
+    const std::lock_guard guard(registry().lock);
+    Entry& entry = registry().table.at(handle_bits(handle));
     before = entry;
     if (!entry.operation) {
       if (!entry.observer) begins(handle);
       entry.observer = &observer;
       entry.cookie = cookie;
-      entry.watch = ++registry.watches;
+      entry.watch = ++registry().watches;
       entry.pooled = false;
       entry.more = 0;
     }
@@ -212,24 +212,24 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
 
 void mark_no_acquire(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL) return;
-  const std::lock_guard guard(registry.lock);
-  Entry& entry = registry.table.at(handle_bits(handle));
+  const std::lock_guard guard(registry().lock);
+  Entry& entry = registry().table.at(handle_bits(handle));
   if (entry.operation) return;  // Hob's own, which says so itself
   if (entry.observer) {
     ++entry.more;
     return;
   }
   begins(handle);
-  entry = {.key = entry.key, .observer = &nobody_hears, .watch = ++registry.watches};
+  entry = {.key = entry.key, .observer = &nobody_hears, .watch = ++registry().watches};
 }
 
 Operation* find(MPI_Request handle) { return look_up(handle).operation; }
 
 bool any_acquire(int count, const MPI_Request* handles) {
-  const std::lock_guard guard(registry.lock);
+  const std::lock_guard guard(registry().lock);
   for (int i = 0; i < count; ++i) {
     if (handles[i] == MPI_REQUEST_NULL) continue;
-    const Entry* entry = registry.table.find(handle_bits(handles[i]));
+    const Entry* entry = registry().table.find(handle_bits(handles[i]));
     if (!entry || (!entry->operation && !entry->observer)) return true;
     if (entry->operation ? entry->operation->is_acquire() : entry->observer->is_acquire())
       return true;
@@ -257,36 +257,36 @@ void drive_progress() {
   }
   MPI_Request never = MPI_REQUEST_NULL;
   {
-    const std::lock_guard guard(registry.lock);
-    if (registry.never == MPI_REQUEST_NULL)
-      real::Grequest_start(no_query, no_free, no_cancel, nullptr, &registry.never);
-    never = registry.never;
+    const std::lock_guard guard(registry().lock);
+    if (registry().never == MPI_REQUEST_NULL)
+      real::Grequest_start(no_query, no_free, no_cancel, nullptr, &registry().never);
+    never = registry().never;
   }
   int flag = 0;
   real::Request_get_status(never, &flag, MPI_STATUS_IGNORE);
 }
 
 void release_handles() {
-  const std::lock_guard guard(registry.lock);
-  if (registry.never != MPI_REQUEST_NULL) {
-    real::Grequest_complete(registry.never);
-    real::Wait(&registry.never, MPI_STATUS_IGNORE);
+  const std::lock_guard guard(registry().lock);
+  if (registry().never != MPI_REQUEST_NULL) {
+    real::Grequest_complete(registry().never);
+    real::Wait(&registry().never, MPI_STATUS_IGNORE);
   }
-  registry.table.each([&](Entry& entry) {
+  registry().table.each([&](Entry& entry) {
     Operation* operation = entry.operation;
     if (!entry.pooled || !operation || operation->kept.in_use ||
         handle_bits(operation->kept.handle) != entry.key)
       return;
-    registry.free_handles.push_back(operation->kept.handle);
+    registry().free_handles.push_back(operation->kept.handle);
     operation->kept.handle = MPI_REQUEST_NULL;
     entry.operation = nullptr;
   });
-  for (MPI_Request& handle : registry.free_handles) {
-    registry.table.at(handle_bits(handle)).pooled = false;
+  for (MPI_Request& handle : registry().free_handles) {
+    registry().table.at(handle_bits(handle)).pooled = false;
     real::Grequest_complete(handle);
     real::Wait(&handle, MPI_STATUS_IGNORE);
   }
-  registry.free_handles.clear();
+  registry().free_handles.clear();
 }
 
 }  // namespace hob::mpi::requests

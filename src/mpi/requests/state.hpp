@@ -22,7 +22,11 @@ inline std::atomic<std::int64_t> operations{0};
 inline constexpr int kHandleHashBits = 12;
 inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
 
+/// Made at its first use, since libraries may start MPI before Hob's own constructors have run.
 /// Never destroyed: requests may outlive everything else.
-inline Registry& registry = *new Registry;
+inline Registry& registry() {
+  static auto& only = *new Registry;
+  return only;
+}
 
 }  // namespace hob::mpi::requests

@@ -1,4 +1,5 @@
 // Windows are made, changed and freed.
+#include "mpi/core/members.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
@@ -17,7 +18,7 @@ int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, 
   GhostWindow served;
   int result = MPI_SUCCESS;
   bool aliased = overlaps_another_window(base, static_cast<std::uint64_t>(size));
-  if (ghost_world() &&
+  if (ghost_world() && all_run_hob(comm) &&
       ghost_window(false, base, size, disp_unit, info, comm, aliased, served, result)) {
     if (result != MPI_SUCCESS) return result;
     *win = served.handle;
@@ -36,7 +37,7 @@ int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm c
   GhostWindow served;
   int result = MPI_SUCCESS;
   bool aliased = false;  // nobody else has the memory of such a window
-  if (ghost_world() &&
+  if (ghost_world() && all_run_hob(comm) &&
       ghost_window(true, nullptr, size, disp_unit, info, comm, aliased, served, result)) {
     if (result != MPI_SUCCESS) return result;
     *win = served.handle;

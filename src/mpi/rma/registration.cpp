@@ -13,6 +13,7 @@
 #include "cache/cache.hpp"
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/members.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
@@ -202,11 +203,22 @@ bool overlaps_another_window(const void* base, std::uint64_t bytes) {
   return range.overlaps;
 }
 
+/// A window of which not all members are known to run Hob: it is the library's, without any joint
+/// call. Its writes may still change what another window's cache holds.
+void register_native(const WindowSpec& spec, std::unique_ptr<Window> window) {
+  window->why_not_cached = "processes of another job are in it";
+  note("Windows with processes of another job are the MPI library's alone.");
+  expect_aliases();
+  if (!mode_for(spec.info).mode) end_for_bad_mode(mode_for(spec.info).word, window->rank);
+  add_window(std::move(window));
+}
+
 void register_window(const WindowSpec& spec) {
   look_for_accelerators();
   auto window = std::make_unique<Window>(spec.handle, spec.kind, spec.comm, backend_for(spec));
   window->base = spec.base;
   window->bytes = static_cast<std::uint64_t>(spec.bytes);
+  if (!spec.ghosts && !all_run_hob(spec.comm)) return register_native(spec, std::move(window));
   const AskedMode asked = mode_for(spec.info);
   WindowAnswers answers{.bytes = window->bytes,
                         .aliased = spec.aliased,

@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 
 /// A window's gets through its cache, or, without a cache, nothing but zeros.
 const GetStats& gets_of(const Window& window) {
-  static const GetStats none;
+  static const auto& none = *new GetStats;
   return window.cached ? window.cached->stats() : none;
 }
 const cache::Stats& cache_of(const Window& window) {

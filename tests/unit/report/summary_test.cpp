@@ -87,12 +87,30 @@ TEST_F(Saving, ReplacesAFileAndLeavesNothingElse) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(Saving, ALinkGoesOnPointingToItsFile) {
-  std::ofstream(directory_ / "there") << "old";
+TEST_F(Saving, ALinkIsReplacedAndWhatItNamesStays) {
+  EXPECT_EQ(save(directory_ / "there", "old"), "");
   std::filesystem::create_symlink(directory_ / "there", directory_ / "link");
   EXPECT_EQ(save(directory_ / "link", "new"), "");
-  EXPECT_EQ(text("there"), "new");
-  EXPECT_TRUE(std::filesystem::is_symlink(directory_ / "link"));
+  EXPECT_EQ(text("there"), "old");
+  EXPECT_EQ(text("link"), "new");
+  EXPECT_FALSE(std::filesystem::is_symlink(directory_ / "link"));
+}
+
+TEST_F(Saving, WhatCannotBeWrittenIsKnownBefore) {
+  EXPECT_EQ(why_not_writable(directory_ / "new.json"), "");
+  EXPECT_EQ(why_not_writable("/dev/null"), "");
+  EXPECT_NE(why_not_writable("/nonexistent/out.json"), "");
+  EXPECT_NE(why_not_writable(directory_), "");
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+TEST_F(Saving, AFileOfSomebodyElseStays) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  EXPECT_EQ(save(directory_ / "other", "theirs"), "");
+  ASSERT_EQ(chown((directory_ / "other").c_str(), 4321, 4321), 0);
+  EXPECT_NE(save(directory_ / "other", "ours"), "");
+  EXPECT_NE(why_not_writable(directory_ / "other"), "");
+  EXPECT_EQ(text("other"), "theirs");
 }
 
 TEST_F(Saving, WhatCannotBeWrittenSaysSoAndLeavesTheOldFile) {

@@ -232,7 +232,7 @@ def with_hob(call):
     """C++ of Hob's own part."""
     row = call.row
     before, after = incoming(call)
-    lines = ["  const DepthGuard guard;", "  try {"]
+    lines = ["  const CallGuard guard;", "  try {"]
     if row.registers:
         lines.append("  registrar = __builtin_return_address(0);")
     if row.checked:
@@ -481,6 +481,7 @@ def main():
             '#include "mpi/requests/request.hpp"',
             '#include "mpi/rma/incoming.hpp"',
             '#include "mpi/rma/joint_acquire.hpp"',
+            '#include "mpi/pmpi/call_guard.hpp"',
             '#include "mpi/pmpi/wrapper.hpp"',
             "using namespace hob::mpi;",
             'extern "C" {',

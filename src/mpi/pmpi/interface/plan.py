@@ -105,6 +105,7 @@ CALLS.add(
 # Ends of objects.
 CALLS.add("Win_free Comm_free Comm_disconnect", "hook everywhere")
 CALLS.add("Win_set_info", "hook decides")
+CALLS.add("Comm_spawn Comm_spawn_multiple", "hook everywhere")
 CALLS.add(
     """
     Win_get_attr Win_shared_query Comm_get_attr Attr_get Comm_set_errhandler

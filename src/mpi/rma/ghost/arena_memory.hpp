@@ -20,6 +20,7 @@ class ArenaMemory {
 
   bool empty() const { return bytes_ == 0; }
   std::uint64_t offset() const { return offset_; }
+  std::uint64_t bytes() const { return bytes_; }
   std::byte* address() const;
 
  private:

@@ -2,6 +2,7 @@
 // created over it (MPI_Win_create) are reached without the kernel.
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/ghost/arena_memory.hpp"
 #include "mpi/rma/ghost/client.hpp"
+#include "mpi/rma/ghost/fork_copies.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -20,9 +22,19 @@ struct Allocations {
   std::unordered_map<void*, ArenaMemory> parts;  // by address
 };
 
+/// Two parts may share a page, and be copied twice: the second copy is of the first.
+void each_part(const std::function<void(std::byte*, std::size_t)>& act);
+
 Allocations& allocations() {
-  static auto* all = new Allocations;  // never destroyed: programs may end in their own destructors
+  // Never destroyed: programs may end in their own destructors.
+  static auto* all = (copy_at_fork(each_part), new Allocations);
   return *all;
+}
+
+void each_part(const std::function<void(std::byte*, std::size_t)>& act) {
+  Allocations& all = allocations();
+  const std::lock_guard guard(all.lock);
+  for (const auto& [address, part] : all.parts) act(static_cast<std::byte*>(address), part.bytes());
 }
 
 // The arena's alignment is a cache line's; who asks for more is served by the library.

@@ -1,0 +1,42 @@
+#include "mpi/core/members.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "mpi/core/context.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+namespace {
+
+bool contains(MPI_Group all, MPI_Group some) {
+  int size = 0;
+  real::Group_size(some, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<int> found(ranks);
+  return real::Group_translate_ranks(some, size, ranks.data(), all, found.data()) == MPI_SUCCESS &&
+         std::find(found.begin(), found.end(), MPI_UNDEFINED) == found.end();
+}
+
+}  // namespace
+
+bool all_run_hob(MPI_Comm comm) {
+  // A program of sessions alone meets nobody else: it has no parent, and no ports.
+  if (context().comm == MPI_COMM_NULL || comm == MPI_COMM_SELF ||
+      comm == as_program_sees(MPI_COMM_WORLD))
+    return true;
+  int inter = 0;
+  if (real::Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return false;
+  MPI_Group some = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  if (real::Comm_group(comm, &some) != MPI_SUCCESS) return false;
+  real::Comm_group(context().comm, &world);
+  const bool known = contains(world, some);
+  real::Group_free(&some);
+  real::Group_free(&world);
+  return known;
+}
+
+}  // namespace hob::mpi

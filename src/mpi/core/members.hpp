@@ -1,0 +1,13 @@
+// Which communicators have no process but those that are known to run Hob.
+#pragma once
+
+#include "mpi/pmpi/mpi.hpp"
+
+namespace hob::mpi {
+
+/// Whether all processes of a communicator are of this job's world, which runs Hob throughout
+/// (lifecycle/presence.hpp): processes that were spawned, or met by a port, may not. All of its
+/// members that run Hob answer alike, so Hob may call it jointly there. Local.
+bool all_run_hob(MPI_Comm comm);
+
+}  // namespace hob::mpi

@@ -1,0 +1,34 @@
+// What a wrapper does first, once the call is Hob's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+
+/// Something that is to be done at a moment, by the next call that comes to Hob. Of the whole
+/// process, since every call looks at it.
+struct TimedWork {
+  std::atomic<std::uint64_t> due{UINT64_MAX};  ///< in ticks(); UINT64_MAX: nothing
+  void (*act)() = nullptr;                     ///< set before `due`
+};
+
+inline TimedWork& timed_work() {
+  static constinit TimedWork only;
+  return only;
+}
+
+/// DepthGuard in a wrapper. Where the program called it, nothing of Hob's is locked: what is due is
+/// done first.
+struct CallGuard : DepthGuard {
+  CallGuard() {
+    const std::uint64_t due = timed_work().due.load(std::memory_order_relaxed);
+    if (HOB_UNLIKELY(due != UINT64_MAX) && depth == 1 && ticks() >= due) timed_work().act();
+  }
+};
+
+}  // namespace hob::mpi
