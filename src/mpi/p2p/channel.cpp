@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "mpi/core/context.hpp"
+#include "mpi/core/extensions.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
@@ -106,6 +107,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   highest_tag = highest_tag_of(handle);
   asks_source = ucx_unseen();
   has_strangers = strangers_in(handle, inter != 0);
+  of_threads = is_left = belongs_to_threads(handle);
   read_hints();
   if (matcher().mode == Matcher::Mode::automatic && asks_source && among_others) note_left_alone();
 }
@@ -127,8 +129,8 @@ bool Channel::begins_takeover() {
 
 void Channel::read_hints() {
   // A wait of MPICH 4.0 does not see what a callback completed among messages to itself.
-  native_only = matcher().mode == Matcher::Mode::never || !among_others || has_strangers ||
-                forbids_wildcards(comm) ||
+  native_only = is_left || matcher().mode == Matcher::Mode::never || !among_others ||
+                has_strangers || forbids_wildcards(comm) ||
                 (matcher().mode == Matcher::Mode::automatic && asks_source);
 }
 

@@ -46,7 +46,7 @@ class Channel final : public CompletionObserver {
   /// Whether Hob may look at this receive or probe at all; everything else, mistakes included, is
   /// the library's.
   bool serves(const Wanted& w) const {
-    return (w.source == MPI_ANY_SOURCE || (w.source >= 0 && w.source < ranks)) &&
+    return !of_threads && (w.source == MPI_ANY_SOURCE || (w.source >= 0 && w.source < ranks)) &&
            (w.tag == MPI_ANY_TAG || (w.tag >= 0 && w.tag <= highest_tag));
   }
   bool serves(const Wanted& wanted, const Buffer& buffer) const {
@@ -79,6 +79,8 @@ class Channel final : public CompletionObserver {
   bool among_others = false;   ///< a message here may come from another process
   bool has_strangers = false;  ///< processes of another world, where that matters
   bool native_only = false;    ///< no receive ever goes to Hob's PRQ, nothing is dequeued
+  bool is_left = false;        ///< the same, for good: leave_to_library()
+  bool of_threads = false;     ///< belongs_to_threads(): Hob looks at nothing here
   bool gone = false;           ///< the communicator was freed
   bool asks_source = false;    ///< before a message is dequeued: matcher.cpp, improbe()
 

@@ -101,7 +101,9 @@ bool improbe_asking(Channel& channel, UnexpectedMessage& next) {
     --channel.guesses;
   }
   int flag = 0;
-  if (improbe(channel, wanted, &flag, &next.handle, &next.status) != MPI_SUCCESS || !flag) {
+  const int error = improbe(channel, wanted, &flag, &next.handle, &next.status);
+  if (HOB_UNLIKELY(error != MPI_SUCCESS)) leave_to_library(channel);
+  if (error != MPI_SUCCESS || !flag) {
     channel.guesses = 0;
     return false;
   }
@@ -112,12 +114,35 @@ bool improbe_asking(Channel& channel, UnexpectedMessage& next) {
   return true;
 }
 
+/// Open MPI 5 announces partitioned transfers on the program's communicator, with its tag, for an
+/// MPI_Precv_init that is still to come. Nothing but the length tells such a message, and it cannot
+/// be given back: so nothing is drawn here any more before one is.
+bool improbe_wary(Channel& channel, UnexpectedMessage& next) {
+  constexpr MPI_Count kAnnouncement = 40;  // bytes
+  Wanted wanted{MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm};
+  int flag = 0;
+  int error = real::Iprobe(wanted.source, wanted.tag, channel.comm, &flag, &next.status);
+  if (error == MPI_SUCCESS && flag && message_bytes(next.status) != kAnnouncement) {
+    wanted.source = next.status.MPI_SOURCE;
+    wanted.tag = next.status.MPI_TAG;
+    error = improbe(channel, wanted, &flag, &next.handle, &next.status);
+  } else if (error == MPI_SUCCESS && flag) {
+    leave_to_library(channel);
+    return false;
+  }
+  if (HOB_UNLIKELY(error != MPI_SUCCESS)) leave_to_library(channel);
+  return error == MPI_SUCCESS && flag;
+}
+
 bool improbe_any(Channel& channel, UnexpectedMessage& next) {
+  if (HOB_UNLIKELY(matcher().sees_announcements)) return improbe_wary(channel, next);
   if (HOB_UNLIKELY(channel.asks_source)) return improbe_asking(channel, next);
   int flag = 0;
-  return real::Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm, &flag, &next.handle,
-                       &next.status) == MPI_SUCCESS &&
-         flag;
+  const int error =
+      real::Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm, &flag, &next.handle, &next.status);
+  // A peer failed, or the communicator was revoked: each receive hears of it from the library.
+  if (HOB_UNLIKELY(error != MPI_SUCCESS)) leave_to_library(channel);
+  return error == MPI_SUCCESS && flag;
 }
 
 void follow(double& estimate, double timing) {
@@ -415,6 +440,12 @@ void repost_natively(Channel& channel) {
   counters.native += counters.reposted - before;
   if (matcher().mode == Matcher::Mode::automatic)
     channel.policy.reposted(counters.reposted - before);
+}
+
+void leave_to_library(Channel& channel) {
+  settle_express();
+  repost_natively(channel);
+  channel.is_left = channel.native_only = true;
 }
 
 void repost_few(Channel& channel) {

@@ -43,6 +43,8 @@ struct Matcher {
   std::unique_ptr<UnexpectedMessage> spare;
   std::vector<std::unique_ptr<UnexpectedMessage>> free_messages;
   std::uint32_t next_context = 0;
+  /// Among the messages there may be Open MPI's announcements of partitioned transfers.
+  bool sees_announcements = false;
   bool worlds_may_meet = false;  ///< an intercommunicator was merged
 
   /// So many messages in Hob's UMQ (`queued`) at most.
@@ -103,6 +105,10 @@ bool hand_out_unexpected(Channel& channel, const Wanted& wanted, MPI_Message* me
 
 /// Reposts the channel's PRQ natively, in order.
 void repost_natively(Channel& channel);
+
+/// The same, for good: the library uses this communicator in a way that dequeuing would disturb.
+/// What Hob has dequeued still matches.
+void leave_to_library(Channel& channel);
 
 /// The program waits for a receive in the PRQ, and few are there in all: the library has them
 /// searched sooner than Hob has dequeued a message (docs/takeover.md). The instruments go on

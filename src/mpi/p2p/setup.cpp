@@ -9,12 +9,14 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/extensions.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/library/library.hpp"
+#include "mpi/pmpi/resolve.hpp"
 #include "mpi/progress/progress.hpp"
 
 namespace hob::mpi::p2p {
@@ -40,6 +42,28 @@ void measure_costs() {
   costs.step =
       tuning::matching::kStepsPerEntry * match::measure_list_step() * ticks_per_nanosecond();
   costs.dequeue = matcher().vain_look = tuning::matching::kUntimedSteps * costs.step;
+}
+
+/// A draw from any source fails where the library's own receives do not.
+void stay_out_of_failures() {
+  Matcher& m = matcher();
+  if (m.mode == Matcher::Mode::never || !survives_failures()) return;
+  m.mode = Matcher::Mode::never;
+  note(
+      "All receives were left to the MPI library: the job is to survive the failure of processes "
+      "(--with-ft).");
+}
+
+/// Open MPI 5, and a program that may use partitioned communication. One that refers to no function
+/// of MPI's finds all of them by name, these too.
+bool may_see_announcements() {
+#if defined(OPEN_MPI)
+  return real::find("PMPI_Psend_init") &&
+         (program_refers_to("psend_init") || program_refers_to("precv_init") ||
+          !program_refers_to("mpi_init"));
+#else
+  return false;
+#endif
 }
 
 }  // namespace
@@ -68,6 +92,8 @@ void start() {
   m.mode = settings.match == "always"  ? Mode::always
            : settings.match == "never" ? Mode::never
                                        : Mode::automatic;
+  stay_out_of_failures();
+  m.sees_announcements = may_see_announcements();
   match::Config config = match::parse_strategy(settings.match_strategy).value_or(match::Config{});
   config.observer = heating::observer();
   m.engine = match::make_engine(config);

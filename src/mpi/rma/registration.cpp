@@ -13,6 +13,7 @@
 #include "cache/cache.hpp"
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/extensions.hpp"
 #include "mpi/core/members.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -116,8 +117,8 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
 /// Not in mode strict, where nothing outlives the epoch that fetched it; and not where memory comes
 /// and goes while the window lives.
 bool shares_with_node(WindowKind kind, std::optional<Mode> mode) {
-  return context().settings.cache_share && !context().one_node && kind != WindowKind::dynamic &&
-         mode && *mode != Mode::strict && *mode != Mode::off;
+  return context().settings.cache_share && !survives_failures() && !context().one_node &&
+         kind != WindowKind::dynamic && mode && *mode != Mode::strict && *mode != Mode::off;
 }
 
 /// Collective over the window's processes, all of which would.

@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/extensions.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/world.hpp"
@@ -73,7 +74,7 @@ Communicator& look_up(MPI_Comm comm) {
   found.windows.clear();
   int between_groups = 0;
   real::Comm_test_inter(comm, &between_groups);
-  if (between_groups != 0) return found;
+  if (between_groups != 0 || belongs_to_threads(comm)) return found;
   MPI_Group group = MPI_GROUP_NULL;
   real::Comm_group(comm, &group);
   const std::uint64_t newest = found.newest;
@@ -161,8 +162,8 @@ bool may_validate(const Window& window, std::optional<Mode> mode) {
   const settings::Settings& s = context().settings;
   const bool kind = window.kind == WindowKind::create || window.kind == WindowKind::allocate;
   const bool remote = !context().one_node || !s.cache_bypass;
-  if (s.cache_validate == "off" || mode != Mode::automatic || !kind || !remote || window.size < 2 ||
-      ghost_world())
+  if (s.cache_validate == "off" || survives_failures() || mode != Mode::automatic || !kind ||
+      !remote || window.size < 2 || ghost_world())
     return false;
   if (stores_tracking() == Tracking::none) return false;
   return has_unified_memory(window.handle);
