@@ -11,6 +11,8 @@ struct GetStats {
   std::uint64_t native_gets = 0;  ///< gets that the MPI library was asked for, refetches included
   std::uint64_t bypassed = 0;     ///< left to the library since the target is as fast as a hit
   std::uint64_t left_alone = 0;   ///< bypassed, and counted by the wrapper alone
+  std::uint64_t own_left_alone =
+      0;                          ///< from the own rank's memory, and counted by the wrapper alone
   std::uint64_t short_lived = 0;  ///< left to the library since copies never lived to be used
   std::uint64_t uncacheable = 0;  ///< left to the library for another reason
   std::uint64_t own_rank = 0;     ///< of these, from the process's own memory
@@ -32,6 +34,9 @@ struct GetStats {
   std::uint64_t progress_calls = 0;     ///< times that MPI was entered for progress' sake
   std::uint64_t kept = 0;               ///< acquires after which copies were kept
   std::uint64_t kept_hits = 0;          ///< hits on copies fetched before such an acquire
+
+  /// Gets that the wrapper alone saw.
+  std::uint64_t only_counted() const { return left_alone + own_left_alone; }
 };
 
 }  // namespace hob::gets

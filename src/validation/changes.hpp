@@ -15,6 +15,9 @@ class Changes {
  public:
   static constexpr std::size_t kTargetWords = 8;
   static constexpr std::size_t kWords = kTargetWords + 2;
+  /// The first word alone says whether somebody asks, and whether anything may have changed. MPI
+  /// libraries send one word as fast as a barrier, and some of them two half as fast.
+  static constexpr std::size_t kSummaryWords = 1;
 
   /// Memory that `rank` shows in the window may have been written. `window` is the number that all
   /// members of the window know it by.
@@ -24,19 +27,24 @@ class Changes {
   void add_all(std::uint64_t window) { set(window_bit(window)); }
 
   /// This process gains by copies that outlive collective calls, or would like to find out.
-  void ask() { words_[kWords - 1] |= 1; }
+  void ask() { words_[0] |= kAsked; }
+
+  /// Anything may have changed, in every window.
+  void add_everything() { words_.fill(~std::uint64_t{0}); }
 
   bool may_have_changed(std::uint64_t window) const { return test(window_bit(window)); }
   bool may_have_changed(std::uint64_t window, int rank) const {
     return may_have_changed(window) || test(target_bit(window, rank));
   }
-  bool asked() const { return (words_[kWords - 1] & 1) != 0; }
+  bool asked() const { return (words_[0] & kAsked) != 0; }
+  bool any() const { return (words_[0] & kAny) != 0; }
 
   std::uint64_t* words() { return words_.data(); }
 
  private:
   static constexpr std::uint64_t kWordBits = 64;
   static constexpr std::uint64_t kTargets = kTargetWords * kWordBits;
+  static constexpr std::uint64_t kAsked = 1, kAny = 2;  ///< bits of the first word
 
   /// Windows begin at different places, so that the first ranks of two seldom share a bit.
   static std::uint64_t target_bit(std::uint64_t window, int rank) {
@@ -45,9 +53,12 @@ class Changes {
   }
   static std::uint64_t window_bit(std::uint64_t window) { return kTargets + window % kWordBits; }
 
-  void set(std::uint64_t bit) { words_[bit / kWordBits] |= std::uint64_t{1} << bit % kWordBits; }
+  void set(std::uint64_t bit) {
+    words_[0] |= kAny;
+    words_[kSummaryWords + bit / kWordBits] |= std::uint64_t{1} << bit % kWordBits;
+  }
   bool test(std::uint64_t bit) const {
-    return (words_[bit / kWordBits] >> bit % kWordBits & 1) != 0;
+    return (words_[kSummaryWords + bit / kWordBits] >> bit % kWordBits & 1) != 0;
   }
 
   std::array<std::uint64_t, kWords> words_{};

@@ -1,4 +1,4 @@
-// Which collective calls on a communicator tell who wrote. Pure.
+// Which collective calls on a communicator tell who wrote, and in how many words. Pure.
 #pragma once
 
 #include <algorithm>
@@ -11,29 +11,54 @@ namespace hob::validation {
 /// without asking. Not thread safe.
 class Schedule {
  public:
-  /// Whether the next collective call tells. `costs_nothing`: telling takes the place of the call
-  /// (a barrier) instead of coming before it.
-  bool due(bool costs_nothing) {
-    if (costs_nothing && in_vain_ < kPatience) return true;
+  static constexpr std::uint32_t kLongest = 127;  ///< calls without telling, in a row
+  static constexpr std::uint32_t kPatience = 8;   ///< barriers that tell though nobody asks
+
+  /// Whether the next collective call tells. `costs_little`: telling takes the place of the call (a
+  /// barrier) instead of coming before it.
+  bool due(bool costs_little) {
+    if (costs_little && in_vain_ < patience_) return true;
     if (skip_ == 0) return true;
     --skip_;
     return false;
   }
 
-  /// The call told; `asked`: some member gains by it, or would like to find out.
-  void told(bool asked) {
+  /// Whether the members tell all details at once. Else they tell in one word whether anything may
+  /// have changed, and the details follow if so and if somebody asks.
+  bool details() const { return details_; }
+
+  /// The call told; `asked`: some member gains by it, or would like to find out; `changed`:
+  /// something may have changed.
+  void told(bool asked, bool changed) {
+    details_ = asked && changed;
     in_vain_ = asked ? 0 : in_vain_ + 1;
     interval_ = asked ? 0 : std::min(2 * interval_ + 1, kLongest);
     skip_ = interval_;
+    if (asked) patience_ = kPatience;
+    asked_ = asked_ || asked;
+  }
+
+  /// There is another window: who asked for copies of the others may ask for its, or will not.
+  void begin_window() {
+    if (asked_ || !any_window_) {
+      interval_ = skip_ = 0;
+      patience_ = kPatience;
+    } else {
+      patience_ /= 2;
+    }
+    in_vain_ = 0;
+    asked_ = false;
+    any_window_ = true;
   }
 
  private:
-  static constexpr std::uint32_t kLongest = 63;   ///< calls without telling, in a row
-  static constexpr std::uint32_t kPatience = 64;  ///< barriers that tell though nobody asks
-
   std::uint32_t in_vain_ = 0;
   std::uint32_t interval_ = 0;
   std::uint32_t skip_ = 0;
+  std::uint32_t patience_ = kPatience;
+  bool details_ = false;
+  bool asked_ = false;  ///< since the last window began
+  bool any_window_ = false;
 };
 
 }  // namespace hob::validation

@@ -23,4 +23,21 @@ inline bool only_counted(MPI_Win window, std::uint64_t* QuietWindow::*which) {
   return true;
 }
 
+/// The same, of a get.
+inline bool only_counted_get(MPI_Win window, int target) {
+  if (!sleeping()) return false;
+  const QuietWindow& slot = quiet_slot(window);
+  if (slot.window != window) return false;
+  std::uint64_t* const which = target == slot.own_rank ? slot.own_gets : slot.gets;
+  if (!which) return false;
+  ++*which;
+  return true;
+}
+
+/// One that was counted makes a request.
+inline bool only_counted_request(MPI_Win window, bool counted) {
+  if (counted) ++*quiet_slot(window).requested;
+  return counted;
+}
+
 }  // namespace hob::mpi

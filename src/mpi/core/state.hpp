@@ -19,7 +19,10 @@ struct QuietWindow {
   MPI_Win window{};
   std::uint64_t* puts = nullptr;
   std::uint64_t* accumulates = nullptr;
-  std::uint64_t* gets = nullptr;
+  std::uint64_t* gets = nullptr;      ///< whatever their target is
+  std::uint64_t* own_gets = nullptr;  ///< of the process's own rank alone
+  std::uint64_t* requested = nullptr;
+  int own_rank = -1;
 };
 
 /// One slot for each of a few windows, filled by their hooks. Global: a wrapper that only counts is

@@ -18,20 +18,6 @@ inline constexpr int kLooksBeforeYield = 10'000;
 /// program would notice. Chosen; not swept.
 inline constexpr long kHelperRest = 50'000;
 
-/// rma/cache, kept copies (kept_copies.cpp). What was saved and spent is forgotten by half in about
-/// five calls: programs have phases.
-inline constexpr double kKeepingMemory = 0.875;
-/// What one process saves has to be so many times what it spends: all members spend the same.
-inline constexpr double kKeepingMargin = 2;
-/// Calls in which a process asks though nothing was gained yet, and thereafter one in so many:
-/// bytes that were kept must be asked for again before there is a gain.
-inline constexpr std::uint32_t kKeepingTrials = 8;
-inline constexpr std::uint32_t kKeepingRetry = 64;
-
-/// Writes of a process to a window that it reads nothing of, after which it is taken for one that
-/// only writes: some 15 ns for each until then.
-inline constexpr std::uint64_t kWatchedWrites = 4096;
-
 /// requests. Receives that a wait still misses, from which on it lets time pass between looks in
 /// vain: with fewer, the next message is likely to be the last one, and a rest only delays it.
 /// Chosen.

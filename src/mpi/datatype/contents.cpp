@@ -62,6 +62,13 @@ int get_contents(MPI_Datatype type, const Envelope& envelope, int* integers, MPI
 
 }  // namespace
 
+std::uint64_t arguments_of(MPI_Datatype type) {
+  const Envelope envelope(type);
+  return envelope.good ? static_cast<std::uint64_t>(envelope.integers + envelope.addresses +
+                                                    envelope.counts + envelope.types)
+                       : 0;
+}
+
 TypeContents::TypeContents(MPI_Datatype type) {
   const Envelope envelope(type);
   if (!envelope.good) return;

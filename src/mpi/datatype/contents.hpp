@@ -34,4 +34,8 @@ class TypeContents {
   }
 };
 
+/// How many arguments the call had that made the type; 0 for predefined ones. Costs little whatever
+/// the number is.
+std::uint64_t arguments_of(MPI_Datatype type);
+
 }  // namespace hob::mpi

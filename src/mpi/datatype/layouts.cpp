@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include "mpi/core/context.hpp"
@@ -195,17 +196,34 @@ class Layouts {
     return *slot.layout;
   }
 
+  /// False if it is new, and made by many arguments.
+  bool worth_reading(MPI_Datatype type) {
+    const std::lock_guard guard(lock_);
+    Slot& slot = slots_[hash(type)];
+    if (HOB_LIKELY(slot.layout && slot.type == type)) return true;
+    if (slot.seen_once && slot.type == type) return true;
+    if (type == MPI_DATATYPE_NULL || arguments_of(type) <= kManyArguments) return true;
+    slot = {.type = type, .seen_once = true};
+    return false;
+  }
+
+  const Layout& unusable() const { return unusable_; }
+
   void forget(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
     Slot& slot = slots_[hash(type)];
-    if (slot.type == type) slot.layout = nullptr;
+    if (slot.type == type) slot = {};
   }
 
  private:
   struct Slot {
     MPI_Datatype type{};
     const Layout* layout = nullptr;
+    bool seen_once = false;  ///< and not read
   };
+
+  /// Some 64 blocks: they are read in the time of a small get from another node.
+  static constexpr std::uint64_t kManyArguments = 128;
 
   /// Memory that kept layouts may take before new ones are left to the MPI library.
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
@@ -265,6 +283,31 @@ Layouts& layouts() {
 }  // namespace
 
 const Layout& layout_of(MPI_Datatype type) { return layouts().get(type); }
+
+const Layout& layout_worth_reading(MPI_Datatype type) {
+  return layouts().worth_reading(type) ? layouts().get(type) : layouts().unusable();
+}
+
+Layout span_of(MPI_Datatype type) {
+  Layout span;
+  if (type == MPI_DATATYPE_NULL) return span;
+  try {
+    if (const Layout& known = layout_worth_reading(type); known.usable) {
+      span.low = known.low;
+      span.high = known.high;
+      span.extent = known.extent;
+      return span;
+    }
+  } catch (const std::bad_alloc&) {
+    // The library is asked.
+  }
+  MPI_Aint low = 0, bytes = 0;
+  real::Type_get_true_extent(type, &low, &bytes);
+  span.low = low;
+  span.high = low + bytes;
+  span.extent = extent_of(type).extent;
+  return span;
+}
 
 void forget_layout(MPI_Datatype type) { layouts().forget(type); }
 

@@ -16,6 +16,15 @@ using layout::unpack;
 /// Programs that keep making new layouts get unusable ones once some megabytes are in use.
 const Layout& layout_of(MPI_Datatype type);
 
+/// The same, for gets that a cache may serve: a type that was made by many arguments is unusable
+/// when it is seen first. Many are made for one operation, and reading them costs more than their
+/// get.
+const Layout& layout_worth_reading(MPI_Datatype type);
+
+/// Where the bytes of an element lie at most: `low`, `high` and `extent` of its layout, and nothing
+/// else of it. Costs little whatever the type is.
+Layout span_of(MPI_Datatype type);
+
 /// To be called before a handle is freed: the library may give the same value to another type.
 void forget_layout(MPI_Datatype type);
 

@@ -119,7 +119,8 @@ int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dataty
     return window->backend->get(origin_addr, origin_count, origin_datatype, target_rank,
                                 target_disp, target_count, target_datatype, nullptr);
   }
-  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
+  if (sleeping() && (window->cached->left_alone() || target_rank == window->rank))
+    remember_quiet(*window);
   return window->cached->get({origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                               target_count, target_datatype});
 }
@@ -133,6 +134,9 @@ int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datat
                       target_count, target_datatype, win, request);
   tally(window->issued.requested);
   watch(*window, origin_count, origin_datatype);
+  if (sleeping() &&
+      (!window->cached || window->cached->left_alone() || target_rank == window->rank))
+    remember_quiet(*window);
   if (window->cached)
     return window->cached->rget({origin_addr, origin_count, origin_datatype, target_rank,
                                  target_disp, target_count, target_datatype},

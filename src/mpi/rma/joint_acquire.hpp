@@ -1,6 +1,8 @@
 // Collective calls in which the members tell each other who wrote (validation.hpp).
 #pragma once
 
+#include <cstddef>
+
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/state.hpp"
@@ -34,6 +36,7 @@ class JointAcquire {
   JointAcquire(MPI_Comm comm, Barrier) : comm_(comm) {}
 
   void begin(bool is_barrier);
+  void exchange(std::size_t words);
   void keep(const char* call);
 
   MPI_Comm comm_;

@@ -1,6 +1,7 @@
 #include "mpi/rma/validation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -29,11 +30,23 @@ using validation::Tracking;
 /// What is known of a communicator that the program makes joint calls on.
 struct Communicator {
   validation::Schedule schedule;
-  bool asked = false;            ///< somebody did, the last time that its members told
-  std::uint64_t cost = 0;        ///< ticks that telling took, the last time
+  bool asked = false;  ///< somebody did, the last time that its members told
+  /// Ticks that telling takes, in one word and in detail: the fastest so far; 0: not known.
+  std::array<double, 2> fastest{};
   std::uint64_t generation = 0;  ///< of All::windows, to which `windows` belongs
   std::vector<Window*> windows;  ///< those that have the same members
   std::uint64_t newest = 0;      ///< the largest number that one of them has had
+
+  /// What telling takes beside the program's own call.
+  double cost(bool is_barrier) const {
+    const double all = fastest[schedule.details() ? 1 : 0];
+    return is_barrier ? std::max(0.0, all - fastest[0]) : all;
+  }
+  void took(bool details, std::uint64_t spent) {
+    double& least = fastest[details ? 1 : 0];
+    const auto now = static_cast<double>(spent);
+    least = least == 0 ? now : std::min(least, now);
+  }
 
   bool always() const {
     return std::any_of(windows.begin(), windows.end(),
@@ -84,22 +97,20 @@ Communicator& look_up(MPI_Comm comm) {
     found.windows.push_back(window);
     found.newest = std::max(found.newest, v.number);
   }
-  // What was learned with other windows says nothing of a new one.
-  if (found.newest != newest) found.schedule = {};
+  if (found.newest != newest) found.schedule.begin_window();
   real::Group_free(&group);
   return found;
 }
 
-/// Finds out whether this process's own memory was stored to since the call before. `watch`: sees
+/// Finds out whether this process's own memory was stored to since the call before, and sees
 /// to it that the next call can tell.
-void tell_stores(Window& window, Changes& changes, bool watch) {
+void tell_stores(Window& window, Changes& changes) {
   Validation& v = *window.validation;
   const std::uint64_t exposures = v.exposures.load(std::memory_order_relaxed);
   if (v.exposed.load(std::memory_order_relaxed) || exposures != v.told_exposures)
     changes.add(v.number, window.rank);
   v.told_exposures = exposures;
   if (take_incoming(v.number)) changes.add(v.number, window.rank);
-  if (!watch) return changes.add(v.number, window.rank);
   const std::uint64_t start = thread_nanoseconds();
   validation::WatchBudget& budget = all().budget;
   const bool affords = budget.affords(monotonic_nanoseconds()) || v.always;
@@ -117,17 +128,21 @@ void tell_stores(Window& window, Changes& changes, bool watch) {
   budget.spent(thread_nanoseconds() - start);
 }
 
-/// What this process says of a window.
-void tell(Window& window, Changes& changes, const Communicator& comm) {
+/// What this process says of a window. `cost`: ticks that it takes to tell others.
+void tell(Window& window, Changes& changes, bool wanted, double cost) {
   const Validation& v = *window.validation;
   if (windows_alias || !window.cached || v.shown_to_neighbours.load(std::memory_order_relaxed)) {
     changes.add_all(v.number);
     return;
   }
-  const bool wanted = comm.asked || v.always;
-  window.cached->tell_writes(v.number, changes, wanted);
-  tell_stores(window, changes, wanted);
-  if (window.cached->gains_by_keeping(comm.cost)) changes.ask();
+  if (wanted) {
+    window.cached->tell_writes(v.number, changes);
+    tell_stores(window, changes);
+  } else {
+    window.cached->tell_nothing();
+    changes.add_all(v.number);
+  }
+  if (window.cached->gains_by_keeping(cost)) changes.ask();
 }
 
 /// For calls out of functions of the program's that Hob cannot serve: nothing can be looked at.
@@ -228,30 +243,46 @@ void forget_communicator(MPI_Comm comm) {
 void JointAcquire::begin(bool is_barrier) {
   if (comm_ == MPI_COMM_NULL) return;
   const std::uint64_t start = ticks();
+  bool details = false;
   {
     const std::lock_guard guard(all().lock);
     Communicator& comm = look_up(comm_);
     if (comm.windows.empty() || !(comm.schedule.due(is_barrier) || comm.always())) return;
     ++all().moment;
-    if (unserved_callback)
+    details = comm.schedule.details() || comm.always();
+    if (unserved_callback) {
       tell_nothing(comm, changes_);
-    else
-      for (Window* window : comm.windows) tell(*window, changes_, comm);
+    } else {
+      const double cost = comm.cost(is_barrier);
+      for (Window* window : comm.windows)
+        tell(*window, changes_, comm.asked || window->validation->always, cost);
+    }
   }
-  error_ = real::Allreduce(MPI_IN_PLACE, changes_.words(), static_cast<int>(Changes::kWords),
-                           MPI_UINT64_T, MPI_BOR, comm_);
   told_ = true;
-  const std::uint64_t spent = is_barrier ? 0 : ticks() - start;
+  const std::uint64_t called = ticks();
+  exchange(details ? Changes::kWords : Changes::kSummaryWords);
+  const std::uint64_t answered = ticks();
+  const bool asked = changes_.asked(), changed = changes_.any();
+  // The second call is made by all or by none: all have the same answer.
+  if (!details && changed && error_ == MPI_SUCCESS)
+    asked ? exchange(Changes::kWords) : changes_.add_everything();
+  const std::uint64_t spent = ticks() - (is_barrier ? answered : start);
   const std::lock_guard guard(all().lock);
   Communicator& comm = look_up(comm_);
-  comm.asked = changes_.asked();
-  comm.schedule.told(comm.asked);
-  comm.cost = spent;
+  comm.took(details, answered - called);
+  comm.asked = asked;
+  comm.schedule.told(asked, changed);
   ValidationCosts& costs = validation_costs();
   costs.told.fetch_add(1, std::memory_order_relaxed);
   costs.nanoseconds.fetch_add(
       static_cast<std::uint64_t>(static_cast<double>(spent) / ticks_per_nanosecond()),
       std::memory_order_relaxed);
+}
+
+/// Adds up the first `words` of what all members tell.
+void JointAcquire::exchange(std::size_t words) {
+  error_ = real::Allreduce(MPI_IN_PLACE, changes_.words(), static_cast<int>(words), MPI_UINT64_T,
+                           MPI_BOR, comm_);
 }
 
 void JointAcquire::keep(const char* call) {

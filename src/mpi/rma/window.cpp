@@ -138,10 +138,18 @@ Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handl
 void remember_quiet(Window& window) {
   if (windows_alias || window.waits.watching()) return;
   std::uint64_t* gets = &window.uncached_gets;
-  if (window.cached)
+  std::uint64_t* own_gets = gets;
+  if (window.cached) {
     gets = window.cached->left_alone() ? &window.cached->gets_left_alone() : nullptr;
-  quiet_slot(window.handle) = {window.handle, &window.issued.puts, &window.issued.accumulates,
-                               gets};
+    own_gets = gets ? gets : &window.cached->own_gets_left_alone();
+  }
+  quiet_slot(window.handle) = {.window = window.handle,
+                               .puts = &window.issued.puts,
+                               .accumulates = &window.issued.accumulates,
+                               .gets = gets,
+                               .own_gets = own_gets,
+                               .requested = &window.issued.requested,
+                               .own_rank = window.rank};
 }
 
 void forget_quiet(const Window& window) {

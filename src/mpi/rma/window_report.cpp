@@ -47,11 +47,11 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"gets", "gets",
       "Gets that the program asked for, MPI_Get_accumulate with MPI_NO_OP included."},
      [](const Window& w) -> std::uint64_t {
-       return gets_of(w).gets + gets_of(w).left_alone + w.uncached_gets;
+       return gets_of(w).gets + gets_of(w).only_counted() + w.uncached_gets;
      }},
     {{"native_gets", "gets", "Gets given to the MPI library or a ghost, refetches included."},
      [](const Window& w) -> std::uint64_t {
-       return gets_of(w).native_gets + gets_of(w).left_alone + w.uncached_gets;
+       return gets_of(w).native_gets + gets_of(w).only_counted() + w.uncached_gets;
      }},
     {{"hits_full", "gets", "Served wholly from the cache."},
      [](const Window& w) -> std::uint64_t { return cache_of(w).hits_full; }},
@@ -80,9 +80,13 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"uncacheable", "gets",
       "Left to the MPI library: own memory, MPI_PROC_NULL, nothing to read, atomic reads in mode "
       "auto, or a datatype that is too irregular."},
-     [](const Window& w) -> std::uint64_t { return gets_of(w).uncacheable; }},
+     [](const Window& w) -> std::uint64_t {
+       return gets_of(w).uncacheable + gets_of(w).own_left_alone;
+     }},
     {{"own_rank", "gets", "Of the uncacheable: from the process's own memory."},
-     [](const Window& w) -> std::uint64_t { return gets_of(w).own_rank; }},
+     [](const Window& w) -> std::uint64_t {
+       return gets_of(w).own_rank + gets_of(w).own_left_alone;
+     }},
     {{"device_buffers", "gets", "Of the uncacheable: into an accelerator's memory."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).device_buffers; }},
     {{"bytes_from_cache", "B", "Bytes served from the cache."},

@@ -97,6 +97,47 @@ TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {
   EXPECT_EQ(fake::calls("Win_flush_all"), 1u);
 }
 
+TEST_F(Gets, AWindowRestsWhileOnlyTheOwnMemoryIsRead) {
+  EXPECT_EQ(read(1, 7), 1007);
+  EXPECT_FALSE(sleeping());
+  const auto read_own = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      EXPECT_EQ(read(0, i % kWords), base_[i % kWords]);
+      int value = -1;
+      MPI_Rget(&value, 1, MPI_INT, 0, 3, 1, MPI_INT, win_, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      EXPECT_EQ(value, base_[3]);
+    }
+  };
+  read_own(2100);
+  EXPECT_TRUE(sleeping());
+  const GetStats& stats = find_window(win_)->cached->stats();
+  const std::uint64_t seen = stats.gets, counted = stats.own_left_alone;
+  read_own(100);
+  EXPECT_EQ(stats.gets, seen);
+  EXPECT_EQ(stats.own_left_alone, counted + 200);
+  there(1)[7] = 5;  // what was kept is forgotten, and the next get is kept again
+  EXPECT_EQ(read(1, 7), 5);
+  fake::reset();
+  EXPECT_EQ(read(1, 7), 5);
+  EXPECT_EQ(fake::calls("Get"), 0u);
+}
+
+/// A hit that no flush followed, and a write that is only counted: the next flush is the library's.
+TEST_F(Gets, AFlushOfAWindowThatRestsReachesTheLibrary) {
+  EXPECT_EQ(read(1, 7), 1007);
+  int value = -1;
+  MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);  // a hit
+  for (std::uint32_t i = 0; i < Wakefulness::kPatience; ++i) read(0, 1);
+  ASSERT_TRUE(sleeping());
+  for (int i = 0; i < 2; ++i) MPI_Put(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win_);
+  fake::reset();
+  untimed_waits = 1;  // the next flush is one that Hob looks at
+  MPI_Win_flush(1, win_);
+  EXPECT_EQ(fake::calls("Win_flush"), 1u);
+}
+
 TEST_F(Gets, NothingIsServedBeforeItHasArrived) {
   int first = -1, second = -1;
   MPI_Get(&first, 1, MPI_INT, 2, 3, 1, MPI_INT, win_);

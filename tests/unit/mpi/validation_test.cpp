@@ -8,7 +8,6 @@
 
 #include "fake_mpi.hpp"
 #include "mpi/core/context.hpp"
-#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/callbacks.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/window.hpp"
@@ -34,6 +33,7 @@ class Validated : public testing::Test {
   }
   void make_window(const char* validate) {
     context().settings.cache_validate = validate;
+    forget_communicator(MPI_COMM_WORLD);  // what other tests made of it
     MPI_Win_allocate(kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base_,
                      &win_);
     for (int rank = 1; rank < fake::kWorldSize; ++rank) {
@@ -234,10 +234,50 @@ TEST_F(Validated, MemoryIsWatchedOnceSomebodyAsks) {
   EXPECT_EQ(fetches(1), 0u);
 }
 
+/// What a program that gained pays after it stopped: exchanges are few, and one gets the gain back.
+TEST_F(Validated, TellingEndsWithTheGainAndComesBackWithIt) {
+  end_window();
+  make_window("auto");
+  const auto gain = [&](int steps) {
+    std::uint64_t fetched = 0;
+    for (int i = 0; i < steps; ++i) {
+      fetched += fetches(1);
+      barrier();
+    }
+    return fetched;
+  };
+  gain(200);
+  EXPECT_EQ(gain(50), 0u);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 200; ++i) MPI_Barrier(MPI_COMM_WORLD);
+    fake::reset();
+    for (int i = 0; i < 1000; ++i) MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_LE(fake::calls("Allreduce"), 10u);
+    EXPECT_EQ(fake::calls("Allreduce") + fake::calls("Barrier"), 1000u);
+    EXPECT_TRUE(sleeping()) << "nothing is kept any more";
+    gain(140);
+    EXPECT_EQ(gain(50), 0u);
+  }
+}
+
+/// A window that nobody reads: soon nothing is awake for it, and barriers stay barriers.
+TEST_F(Validated, AWindowThatNobodyReadsCostsNothing) {
+  end_window();
+  make_window("auto");
+  const int value = 5;
+  for (int i = 0; i < 1000; ++i) {
+    MPI_Put(&value, 1, MPI_INT, 3, 1, 1, MPI_INT, win_);
+    MPI_Win_flush_all(win_);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  EXPECT_LE(fake::calls("Allreduce"), 16u);
+  EXPECT_TRUE(sleeping());
+}
+
 /// A process that writes much and reads nothing is left asleep, and says that it may have written.
 TEST_F(Validated, ManyWritesWithoutGetsAreNotSeenOneByOne) {
   const int value = 5;
-  for (std::uint64_t i = 0; i < tuning::kWatchedWrites; ++i) {
+  for (std::uint64_t i = 0; i < Wakefulness::kPatience; ++i) {
     EXPECT_FALSE(sleeping());
     MPI_Put(&value, 1, MPI_INT, 3, 1, 1, MPI_INT, win_);
   }

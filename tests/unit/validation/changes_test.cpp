@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "validation/devices.hpp"
+#include "validation/gain.hpp"
 #include "validation/schedule.hpp"
 #include "validation/watch_budget.hpp"
 #include "validation/write_marks.hpp"
@@ -49,37 +50,100 @@ TEST(Changes, TheUnionIsTheOrOfTheWords) {
   EXPECT_TRUE(one.asked());
 }
 
+/// Calls of a thousand in which members tell, of whom nobody asks.
+int told_in_vain(Schedule& schedule, bool barriers) {
+  int told = 0;
+  for (int i = 0; i < 1000; ++i)
+    if (schedule.due(barriers)) {
+      ++told;
+      schedule.told(false, true);
+    }
+  return told;
+}
+
 TEST(Schedule, BarriersTellUntilNobodyHasAskedForLong) {
   Schedule schedule;
-  for (int i = 0; i < 64; ++i) {
+  schedule.begin_window();
+  for (std::uint32_t i = 0; i < Schedule::kPatience; ++i) {
     EXPECT_TRUE(schedule.due(true)) << i;
-    schedule.told(false);
+    schedule.told(false, false);
   }
-  int told = 0;
-  for (int i = 0; i < 640; ++i)
-    if (schedule.due(true)) {
-      ++told;
-      schedule.told(false);
-    }
-  EXPECT_EQ(told, 10);
+  EXPECT_LE(told_in_vain(schedule, true), 8);
 }
 
 TEST(Schedule, OtherCallsTellEverLessOften) {
   Schedule schedule;
-  int told = 0;
-  for (int i = 0; i < 127; ++i)
-    if (schedule.due(false)) {
-      ++told;
-      schedule.told(false);
-    }
-  EXPECT_EQ(told, 7);  // at 0, 2, 6, 14, 30, 62, 126
+  schedule.begin_window();
+  EXPECT_EQ(told_in_vain(schedule, false), 13);  // at 0, 2, 6, 14, 30, 62, 126, 254, and so on
   while (!schedule.due(false)) {
   }
-  schedule.told(true);
+  schedule.told(true, true);
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(schedule.due(false));
-    schedule.told(true);
+    schedule.told(true, true);
   }
+}
+
+TEST(Schedule, AnotherWindowIsBelievedLessAfterSomeThatNobodyRead) {
+  Schedule schedule;
+  int told = 0;
+  for (int window = 0; window < 100; ++window) {
+    schedule.begin_window();
+    for (int i = 0; i < 20; ++i)
+      if (schedule.due(true)) {
+        ++told;
+        schedule.told(false, false);
+      }
+  }
+  EXPECT_LT(told, 40);  // of 2,000
+  while (!schedule.due(true)) {
+  }
+  schedule.told(true, true);
+  schedule.begin_window();
+  for (std::uint32_t i = 0; i < Schedule::kPatience; ++i) {
+    EXPECT_TRUE(schedule.due(true)) << i;
+    schedule.told(false, false);
+  }
+}
+
+TEST(Schedule, DetailsAreToldAtOnceWhereTheyWereNeeded) {
+  Schedule schedule;
+  EXPECT_FALSE(schedule.details());
+  schedule.told(true, false);
+  EXPECT_FALSE(schedule.details());
+  schedule.told(true, true);
+  EXPECT_TRUE(schedule.details());
+  schedule.told(false, true);
+  EXPECT_FALSE(schedule.details());
+}
+
+TEST(Gain, AsksWhileCopiesAreHitAndAWhileThereafter) {
+  Gain gain;
+  std::uint64_t gets = 0, hits = 0;
+  for (int i = 0; i < 500; ++i) EXPECT_TRUE(gain.asks(gets += 8, hits += 8, 1000, 100)) << i;
+  int asked = 0;
+  while (gain.asks(gets, hits, 1000, 0)) ++asked;
+  EXPECT_EQ(asked, 63);
+  EXPECT_TRUE(gain.asks(gets += 8, hits, 1000, 0)) << "the program reads again";
+  EXPECT_TRUE(gain.asks(gets += 8, hits += 8, 1000, 0));
+}
+
+TEST(Gain, IsOverSoonerWhereTellingCosts) {
+  Gain gain;
+  gain.asks(8, 0, 1000, 0);
+  EXPECT_TRUE(gain.asks(16, 8, 1000, 0));  // 8,000 ticks
+  int asked = 0;
+  while (gain.asks(16, 8, 1000, 500)) ++asked;
+  EXPECT_EQ(asked, 8);  // at twice 500 each
+}
+
+TEST(Gain, TriesEverLessOftenWithoutHits) {
+  Gain gain;
+  std::uint64_t gets = 0;
+  int asked = 0;
+  for (int i = 0; i < 200; ++i) asked += gain.asks(++gets, 0, 1000, 100) ? 1 : 0;
+  EXPECT_LT(asked, 90);
+  EXPECT_GT(asked, 60);
 }
 
 TEST(WatchBudget, SpendsAShareOfTheTime) {

@@ -143,7 +143,12 @@ def step_aside(call):
     if row.starts or row.registers:
         return f"  if (depth != 0) return {native};"
     if row.counted:
-        test = f"only_counted(win, &QuietWindow::{row.counted}) || pass_through()"
+        counted = f"only_counted(win, &QuietWindow::{row.counted})"
+        if row.counted == "gets":
+            counted = "only_counted_get(win, target_rank)"
+        if any(name == "request" for _declaration, name, *_kind in call.parameters):
+            counted = f"only_counted_request(win, {counted})"
+        test = f"{counted} || pass_through()"
     elif row.everywhere:
         test = "!active"
     elif row.joint:

@@ -131,7 +131,7 @@ CALLS.add("Win_test", "hook decides polls sleeper")
 # One-sided operations.
 CALLS.add(
     """
-    Get_accumulate Fetch_and_op Compare_and_swap Rget Rput Raccumulate Rget_accumulate
+    Get_accumulate Fetch_and_op Compare_and_swap Rget_accumulate
     """,
     "hook decides patient",
 )
@@ -215,9 +215,9 @@ CALLS.add(
 )
 
 # One-sided operations that may be only counted while Hob sleeps.
-CALLS.add("Get", "hook decides patient", counted="gets")
-CALLS.add("Put", "hook decides patient", counted="puts")
-CALLS.add("Accumulate", "hook decides patient", counted="accumulates")
+for name, counted in (("get", "gets"), ("put", "puts"), ("accumulate", "accumulates")):
+    CALLS.add(name.capitalize(), "hook decides patient", counted=counted)
+    CALLS.add(f"R{name}", "hook decides patient", counted=counted)
 
 # Completion of requests.
 for name in ("Wait", "Test"):

@@ -12,7 +12,8 @@ struct OperationCounts {
   std::uint64_t requested = 0;  ///< of all operations, those that made a request
 
   /// From any thread, as tally().
-  bool any() const { return (read(puts) | read(accumulates) | read(atomics)) != 0; }
+  std::uint64_t writes() const { return read(puts) + read(accumulates) + read(atomics); }
+  bool any() const { return writes() != 0; }
 
  private:
   static std::uint64_t read(const std::uint64_t& counter) {

@@ -55,17 +55,17 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
 CachedGets::~CachedGets() {
   cached_windows.fetch_sub(1, std::memory_order_relaxed);
   watch_->end();
-  if (awake_) rest();
+  if (wakefulness_.awake()) rest();
 }
 
 TargetState& CachedGets::target(int rank) {
   bool lacking = false;
   TargetState& t = targets_.at(rank, lacking, [&](TargetState& added) {
-    if (slept_ && issued_.any()) coherence_.assume_write(added);
+    if (wakefulness_.slept() && issued_.any()) coherence_.assume_write(added);
     if (sharing_.on()) added.near = sharing_.near(rank);
   });
   if (HOB_UNLIKELY(lacking))
-    slept_ = unseen_writes_ = true;  // its writes are not noted where they are looked for
+    wakefulness_.lose_track();  // its writes are not noted where they are looked for
   return t;
 }
 
@@ -98,12 +98,19 @@ int CachedGets::issue_natively(const Get& get, MPI_Request* request) {
 
 /// Decides whether a get may be looked up at all, and by which key.
 CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
-  if (t.profile.bypassed() || left_alone_) {
+  if (t.profile.bypassed() || left_alone()) {
     // Whatever is true of one target of a node is true of the others.
-    if (++stats_.bypassed % 16 == 0 && awake_) leave_alone();
+    if (++stats_.bypassed % 16 == 0 && wakefulness_.awake()) leave_alone();
+    call_in_vain();
     return left(get, Leave::bypassed);
   }
-  if (HOB_UNLIKELY(!awake_)) wake_up();
+  if (get.target == window_.rank) {
+    ++stats_.uncacheable;
+    ++stats_.own_rank;
+    call_in_vain();
+    return left(get, Leave::own_rank);
+  }
+  if (HOB_UNLIKELY(!wakefulness_.awake())) wake_up();
   const Layout* const there = layout_or_none(get.target_type);
   const Layout* const here = get.type == get.target_type ? there : layout_or_none(get.type);
   if (HOB_UNLIKELY(!there || !here || mode() == Mode::off)) {
@@ -120,19 +127,17 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
   const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
   const bool plain = remote.usable && origin.usable && get.count >= 0 && get.target_count >= 0 &&
                      size == origin.size * static_cast<std::uint64_t>(get.count) && size != 0 &&
-                     (remote.extent >= 0 || get.target_count == 1) && get.target != window_.rank;
+                     (remote.extent >= 0 || get.target_count == 1);
   if (HOB_UNLIKELY(!plain ||
                    (get.atomic && mode() == Mode::automatic && !options_.atomic_reads_are_gets))) {
     ++stats_.uncacheable;
-    if (get.target == window_.rank) ++stats_.own_rank;
-    return left(get, get.target == window_.rank ? Leave::own_rank
-                     : plain                    ? Leave::atomic
-                                                : Leave::irregular);
+    return left(get, plain ? Leave::atomic : Leave::irregular);
   }
   if (HOB_UNLIKELY(reuse_trial_.skips()) && !tracing) {
     ++stats_.short_lived;
     return left(get, Leave::short_lived);
   }
+  wakefulness_.useful();
   apply_acquires();
   const bool contiguous = one_block(remote, get.target_count);
   const cache::Key key{

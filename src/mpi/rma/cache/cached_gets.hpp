@@ -26,6 +26,7 @@
 #include "mpi/rma/cache/terms.hpp"
 #include "report/trace.hpp"
 #include "validation/changes.hpp"
+#include "validation/gain.hpp"
 
 namespace hob::mpi {
 
@@ -125,18 +126,21 @@ class CachedGets final : private RequestOwner {
 
   // kept_copies.cpp: copies that outlive a collective call, since nobody wrote
 
-  /// From now on, all writes of this process to the window are seen: Hob does not sleep, unless
-  /// there are many and no gets. Before its first operation.
+  /// From now on, all writes of this process to the window are seen, until it rests. Before its
+  /// first operation.
   void watch_writes();
 
   /// Adds to `changes` what this process has written to the window, known to its members as
   /// `window`, since the last call, and what may be under way. Before a call that tells others.
-  /// `watch`: writes that were not seen until now will be.
-  void tell_writes(std::uint64_t window, validation::Changes& changes, bool watch);
+  /// Writes that were not seen until now will be.
+  void tell_writes(std::uint64_t window, validation::Changes& changes);
+
+  /// In place of that where nobody would keep anything: a window that is not read any more rests.
+  void tell_nothing();
 
   /// Whether copies that outlive collective calls are worth `cost` ticks for each that tells of
   /// writes: they have saved more, or nobody knows yet.
-  bool gains_by_keeping(std::uint64_t cost);
+  bool gains_by_keeping(double cost);
 
   /// `changes` is what all members have written before they made the collective call that was this
   /// process's acquire after number `before`: everything else is still true.
@@ -148,8 +152,9 @@ class CachedGets final : private RequestOwner {
   void drop_target(int target);
 
   /// Nothing is looked up any more: the whole job is on one node, whose gets cost what hits cost.
-  bool left_alone() const { return left_alone_; }
+  bool left_alone() const { return wakefulness_.left_alone(); }
   std::uint64_t& gets_left_alone() { return stats_.left_alone; }
+  std::uint64_t& own_gets_left_alone() { return stats_.own_left_alone; }
 
   Mode mode() const { return coherence_.mode(); }
   const std::string& mode_reason() const { return coherence_.mode_reason(); }
@@ -264,8 +269,12 @@ class CachedGets final : private RequestOwner {
   void drop_copies(int rank, TargetState& t);
   void end_strict_epoch();
   void wake_up();
+  bool may_rest();
+  void rest_now();
   void leave_alone();
-  void watch_no_more();
+  void call_in_vain() {
+    if (HOB_UNLIKELY(wakefulness_.useless()) && may_rest()) rest_now();
+  }
   void record(report::TraceRecord what);
 
   WindowFacts window_;
@@ -282,11 +291,8 @@ class CachedGets final : private RequestOwner {
   Coherence coherence_;
   OwnEpoch own_epoch_;
   ReuseTrial reuse_trial_;
-  /// Writes may be outstanding that were not seen, since Hob slept (wrapper.hpp).
-  bool slept_ = true;
-  bool unseen_writes_ = false;  ///< some really may: it was written to, or there was no memory
-  bool awake_ = false;          ///< this is a reason not to sleep
-  bool left_alone_ = false;     ///< every target is bypassed, those not yet used too
+  Wakefulness wakefulness_;           ///< awake: a reason for Hob not to sleep (wrapper.hpp)
+  std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when it rested last
   TargetTable targets_;
   GetsUnderWay under_way_;
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
@@ -303,13 +309,9 @@ class CachedGets final : private RequestOwner {
   RequestWatch* watch_;           ///< deletes itself
 
   // kept_copies.cpp
-  bool told_unseen_ = false;   ///< unseen_writes_, when others were told last
   std::uint64_t kept_at_ = 0;  ///< when copies outlived an acquire last; 0: not since a drop
-  std::uint64_t judged_kept_hits_ = 0;
-  std::uint64_t judged_gets_ = 0;
-  double kept_credit_ = 0;  ///< ticks saved by kept copies less those spent for them
-  std::uint32_t keeping_trials_ = 0;
-  bool keeping_gains_ = false;  ///< the last answer of gains_by_keeping()
+  validation::Gain keeping_;
+  std::uint64_t told_gets_ = 0;  ///< gets until tell_nothing() last
 
   std::uint32_t logged_ = 0;  ///< reasons of Leave, as bits, that were logged
 

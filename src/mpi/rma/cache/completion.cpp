@@ -185,7 +185,7 @@ bool CachedGets::skip_flush(TargetState& t) {
 }
 
 bool CachedGets::skip_flush_all() {
-  bool idle = !slept_ && completing_all_ == 0;
+  bool idle = !wakefulness_.slept() && completing_all_ == 0;
   bool hits = false;
   targets_.each([&](const TargetState& t) {
     idle = idle && t.gets == 0 && !t.writing() && t.completing == 0;
@@ -199,8 +199,8 @@ bool CachedGets::skip_flush_all() {
 bool CachedGets::flush_skipped(int rank) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
-  // What the program issues to a window that is left alone is not seen while Hob sleeps.
-  if (left_alone_) return false;
+  // What the program issues to a window that rests is not seen while Hob sleeps.
+  if (!wakefulness_.awake()) return false;
   if (!(rank >= 0 ? skip_flush(target(rank)) : skip_flush_all())) return false;
   ++stats_.flushes_skipped;
   if (mode() == Mode::strict) end_strict_epoch();
@@ -261,7 +261,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
         savings_.trip(last_mpi_ - token.started);
     }
     targets_.each(settle);
-    if (!token.local) slept_ = unseen_writes_ = false;
+    if (!token.local) wakefulness_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode() == Mode::strict) end_strict_epoch();
@@ -281,7 +281,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited) {
     close(target(rank));
   } else {
     targets_.each(close);
-    slept_ = unseen_writes_ = false;
+    wakefulness_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode() == Mode::strict) end_strict_epoch();

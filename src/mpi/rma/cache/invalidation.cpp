@@ -11,7 +11,7 @@ namespace hob::mpi {
 
 const Layout* layout_or_none(MPI_Datatype type) {
   try {
-    return &layout_of(type);
+    return &layout_worth_reading(type);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -20,27 +20,42 @@ const Layout* layout_or_none(MPI_Datatype type) {
 /// From the first get on that may be kept, Hob must see what the process learns and writes. What it
 /// did before was not seen.
 void CachedGets::wake_up() {
-  awake_ = true;
   wake();
-  slept_ = true;
-  unseen_writes_ = issued_.any();
-  if (unseen_writes_) targets_.each([&](TargetState& t) { coherence_.assume_write(t); });
+  const bool wrote = issued_.writes() != settled_writes_;
+  wakefulness_.wake(wrote);
+  coherence_.doubts.doubt_all();
+  if (wrote) targets_.each([&](TargetState& t) { coherence_.assume_write(t); });
 }
 
 /// Lets Hob sleep again, when nothing of this window is under way and nothing will be looked up.
 /// The wrappers then call the library at once, so these targets are not looked at again: whatever
 /// a get between processes of one node costs, it is not a network.
 void CachedGets::leave_alone() {
-  if (!context().one_node || many_threads || tracing) return;
+  if (!context().one_node || !may_rest()) return;
+  rest_now();
+  wakefulness_.leave_alone();
+}
+
+/// Whether nothing of this window depends on calls that are not seen while Hob sleeps.
+bool CachedGets::may_rest() {
+  if (many_threads || tracing || own_epoch_.used()) return false;
   bool busy = completing_all_ != 0;
   targets_.each(
       [&](const TargetState& t) { busy = busy || !t.pending.empty() || t.completing != 0; });
-  if (busy) return;
-  left_alone_ = true;
-  awake_ = false;
+  return !busy;
+}
+
+/// What was fetched is forgotten: nobody sees any more what ends its life.
+void CachedGets::rest_now() {
+  bool writing = wakefulness_.unseen_writes();
+  targets_.each([&](const TargetState& t) { writing = writing || t.writing(); });
+  settled_writes_ = writing ? ~std::uint64_t{0} : issued_.writes();
+  wakefulness_.rest();
   rest();
   cache_->drop_all();
-  log::line(log::Level::debug, "window {}: left alone, since every target is bypassed", window_.id);
+  kept_at_ = 0;
+  if (ahead_) ahead_->readahead.on_drop();
+  log::line(log::Level::debug, "window {}: rests, since its calls gain nothing", window_.id);
 }
 
 void CachedGets::own_epoch_begins() {
@@ -91,19 +106,13 @@ void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatyp
   const std::lock_guard guard(lock_);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
-  if (HOB_UNLIKELY(coherence_.last_write() == tuning::kWatchedWrites) && awake_ && stats_.gets == 0)
-    watch_no_more();
+  if (!outlives_acquires(mode())) call_in_vain();
   if (count <= 0 || cache_->entries() == 0) return;
-  const Layout* const layout = layout_or_none(type);
+  const Layout span = span_of(type);
   if (!issued) ++stats_.own_writes;
-  if (!layout || !layout->usable) {
-    cache_->drop_target(static_cast<std::uint32_t>(rank));
-    if (ahead_) ahead_->readahead.on_drop();
-    return;
-  }
   const auto first = static_cast<std::uint64_t>(static_cast<std::int64_t>(disp) * units_->of(rank) +
-                                                layout->lowest(count));
-  const auto length = static_cast<std::uint64_t>(layout->highest(count) - layout->lowest(count));
+                                                span.lowest(count));
+  const auto length = static_cast<std::uint64_t>(span.highest(count) - span.lowest(count));
   cache_->drop_range(static_cast<std::uint32_t>(rank), first, length);
   if (ahead_) ahead_->readahead.on_drop(static_cast<std::uint32_t>(rank), first, length);
   if (HOB_UNLIKELY(tracing))

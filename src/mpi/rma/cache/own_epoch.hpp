@@ -18,7 +18,7 @@ class OwnEpoch {
 
   void begin() {
     if (may_load_) return;
-    may_load_ = true;
+    may_load_ = used_ = true;
     own_epochs_of_loads.fetch_add(1, std::memory_order_relaxed);
   }
   /// A get from the own rank, or the end of the epoch. Returns whether it may have been for loads
@@ -29,9 +29,12 @@ class OwnEpoch {
     own_epochs_of_loads.fetch_sub(1, std::memory_order_relaxed);
     return true;
   }
+  /// Whether there ever was one.
+  bool used() const { return used_; }
 
  private:
   bool may_load_ = false;
+  bool used_ = false;
 };
 
 }  // namespace hob::mpi

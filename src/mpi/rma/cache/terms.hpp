@@ -16,6 +16,7 @@
 #include "gets/target_profile.hpp"
 #include "gets/target_state.hpp"
 #include "gets/verifier.hpp"
+#include "gets/wakefulness.hpp"
 
 namespace hob::mpi {
 
@@ -39,5 +40,6 @@ using gets::TargetProfile;
 using gets::TargetState;
 using gets::TargetTable;
 using gets::Verifier;
+using gets::Wakefulness;
 
 }  // namespace hob::mpi

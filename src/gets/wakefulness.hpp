@@ -1,0 +1,87 @@
+// When what a process does with one window must be seen, and what was not. Pure.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace hob::gets {
+
+/// A window is awake from the first get on that may be kept: from then on the process's writes and
+/// acquires are seen. It rests where nothing is kept. Not thread safe.
+class Wakefulness {
+ public:
+  /// Calls in a row that a cache gains nothing by (own writes, gets of the own rank and of targets
+  /// as fast as a hit), after which a window rests; doubled each time, up to the second, since
+  /// copies are lost.
+  static constexpr std::uint32_t kPatience = 4096, kLongestPatience = 65'536;
+
+  bool awake() const { return state_ == State::awake; }
+  /// For good: whatever a get of this window costs, it is not a network.
+  bool left_alone() const { return state_ == State::left_alone; }
+  /// Collective calls in a row in which nobody asked for copies, and before which nothing was read,
+  /// after which a window rests.
+  static constexpr std::uint32_t kUnread = 12;
+
+  /// Writes may be outstanding that were not seen.
+  bool slept() const { return slept_; }
+
+  /// From now on everything is seen; `wrote`: writes were issued before.
+  void wake(bool wrote) {
+    state_ = State::awake;
+    slept_ = true;
+    unseen_writes_ = wrote;
+    useless_ = unread_ = 0;
+  }
+  /// From now on nothing is.
+  void rest() {
+    state_ = State::asleep;
+    slept_ = told_unseen_ = true;
+    patience_ = std::min(2 * patience_, kLongestPatience);
+  }
+  void leave_alone() {
+    rest();
+    state_ = State::left_alone;
+  }
+
+  /// A call that a cache gains nothing by. Whether the window should rest.
+  bool useless() { return ++useless_ >= patience_ && awake(); }
+  /// A get that may be served or kept.
+  void useful() { useless_ = 0; }
+
+  /// Such a collective call. Whether the window should rest.
+  bool unread(bool read) {
+    unread_ = read ? 0 : unread_ + 1;
+    return unread_ >= kUnread && awake();
+  }
+
+  /// Some writes really may be outstanding that were not seen.
+  bool unseen_writes() const { return unseen_writes_; }
+
+  /// All writes issued so far are complete.
+  void completed() { slept_ = unseen_writes_ = false; }
+  /// There is no memory to note writes in.
+  void lose_track() { slept_ = unseen_writes_ = true; }
+
+  /// Others are told who was written to since they were told last. Whether the process has to say
+  /// that it may have written anywhere: writes went unseen since then, or did before and may have
+  /// arrived since.
+  bool tell() {
+    const bool unseen = !awake() || unseen_writes_;
+    const bool anywhere = unseen || told_unseen_;
+    told_unseen_ = unseen;
+    return anywhere;
+  }
+
+ private:
+  enum class State : std::uint8_t { asleep, awake, left_alone };
+
+  State state_ = State::asleep;
+  bool slept_ = true;
+  bool unseen_writes_ = false;  ///< some really may be outstanding
+  bool told_unseen_ = true;     ///< some were unseen when others were told last, or since
+  std::uint32_t useless_ = 0;
+  std::uint32_t unread_ = 0;
+  std::uint32_t patience_ = kPatience;
+};
+
+}  // namespace hob::gets
