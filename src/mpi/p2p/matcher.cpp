@@ -122,7 +122,7 @@ bool improbe_wary(Channel& channel, UnexpectedMessage& next) {
   Wanted wanted{MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm};
   int flag = 0;
   int error = real::Iprobe(wanted.source, wanted.tag, channel.comm, &flag, &next.status);
-  if (error == MPI_SUCCESS && flag && message_bytes(next.status) != kAnnouncement) {
+  if (error == MPI_SUCCESS && flag && library::message_bytes(next.status) != kAnnouncement) {
     wanted.source = next.status.MPI_SOURCE;
     wanted.tag = next.status.MPI_TAG;
     error = improbe(channel, wanted, &flag, &next.handle, &next.status);
