@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi/core/shared_memory.hpp"
+#include "os/memory.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -34,7 +34,7 @@ State& state() {
 
 void prepare() {
   State& now = state();
-  const std::uintptr_t page = page_bytes();
+  const std::uintptr_t page = os::page_bytes();
   now.pages.clear();
   now.parts([&](std::byte* address, std::size_t bytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(address) & ~(page - 1);
