@@ -35,6 +35,11 @@ struct Endpoints::Message {
   std::vector<Peer*> grants;  // whose locks are held when the reply is here
   std::vector<Peer*> peers;
   std::vector<Completion*> extras;
+  struct Asker {
+    Peer* peer;
+    Completion* extra;
+  };
+  std::vector<Asker> askers;  // of each record
 
   bool serves(const Peer& peer) const {
     return std::find(peers.begin(), peers.end(), &peer) != peers.end();
@@ -202,6 +207,7 @@ void Endpoints::submit(Peer& peer, unsigned ghost, const Transfer& transfer, Com
                              transfer.inline_result());
   Record record = transfer.record;
   ask_for_lock(message, peer, ghost, record);
+  message.askers.push_back({&peer, extra});
   account(message, peer, transfer.uses_buffers(), extra);
   peer.used |= 1ULL << (ghost % 64);
   peer.node->load.add(ghost, record.bytes);
@@ -218,6 +224,7 @@ void Endpoints::release(Peer& peer, unsigned ghost, LockMode mode, bool answered
   Endpoint& to = endpoint(peer.node->ghosts[ghost]);
   Message& message = reserve(to, peer, ghost, sizeof(Record), 0);
   message.writer.append(record, {}, 0);
+  message.askers.push_back({&peer, nullptr});
   if (answered) account(message, peer, false, nullptr);
   dispatch(to);
 }
@@ -254,7 +261,13 @@ void Endpoints::finish(Message& message) {
   if (message.answered) {
     ReplyHeader header;
     std::memcpy(&header, message.reply.data(), sizeof header);
-    stats_.errors += header.status;
+    for (std::size_t i = 0; header.status != 0 && i < message.askers.size(); ++i) {
+      if ((header.status & failure_bit(i)) == 0) continue;
+      const Message::Asker& asker = message.askers[i];
+      ++stats_.errors;
+      asker.peer->completion.failed = true;
+      if (asker.extra != nullptr) asker.extra->failed = true;
+    }
     const std::byte* results = message.reply.data() + sizeof header;
     for (Landing& landing : message.landings) {
       const std::byte* packed =
@@ -285,6 +298,7 @@ void Endpoints::finish(Message& message) {
   message.grants.clear();
   message.peers.clear();
   message.extras.clear();
+  message.askers.clear();
   --active_messages_;
 }
 

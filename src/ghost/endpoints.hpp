@@ -50,7 +50,7 @@ class Endpoints {
   struct Stats {
     std::uint64_t messages = 0;  ///< sent
     std::uint64_t wait_ns = 0;   ///< time in waits
-    std::uint64_t errors = 0;    ///< replies that tell of an access outside a window
+    std::uint64_t errors = 0;    ///< operations that ghosts could not carry out
   };
 
   Endpoints(Limits limits, Transport& transport);

@@ -16,6 +16,7 @@ namespace hob::ghost {
 struct Completion {
   std::uint32_t pending = 0;  ///< messages whose reply or data are missing
   std::uint32_t local = 0;    ///< those of them that still use the program's buffers
+  bool failed = false;        ///< some operation was not carried out: memory was out of reach
 };
 
 /// The ghosts of one node as one origin knows them.

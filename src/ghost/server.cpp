@@ -61,7 +61,7 @@ bool Server::take_lock(Work& work, bool first) {
 }
 
 void Server::apply(const Record& record, const std::vector<Block>& blocks, const std::byte* data,
-                   std::byte* result, Answer& answer) {
+                   std::byte* result, std::size_t number, Answer& answer) {
   Target* target = target_at(record.target);
   bool good = target != nullptr;
   if (!record.has_result()) result = nullptr;
@@ -90,7 +90,7 @@ void Server::apply(const Record& record, const std::vector<Block>& blocks, const
         break;
     }
   }
-  if (!good) answer.status = 1;
+  if (!good) answer.status |= failure_bit(number);
   if (record.kind != Kind::unlock && record.kind != Kind::shutdown) {
     ++stats_.operations;
     stats_.bytes += record.bytes;
@@ -113,16 +113,16 @@ void Server::message(int origin, std::span<const std::byte> bytes) {
   }
   answer->buffer = buffer(results);
   results = sizeof(ReplyHeader);
-  while (reader.next(record, blocks_, data)) {
+  for (std::size_t number = 0; reader.next(record, blocks_, data); ++number) {
     const std::size_t at = results;
     if (record.has_result() && record.result_tag == 0) results += padded(record.bytes);
-    run(origin, record, blocks_, data, answer, at);
+    run(origin, record, blocks_, data, answer, number, at);
   }
   complete(*answer);
 }
 
 void Server::run(int origin, const Record& record, const std::vector<Block>& blocks,
-                 const std::byte* data, const std::shared_ptr<Answer>& answer,
+                 const std::byte* data, const std::shared_ptr<Answer>& answer, std::size_t number,
                  std::size_t result_at) {
   if (record.kind == Kind::shutdown) {
     ++shutdowns_;
@@ -135,11 +135,11 @@ void Server::run(int origin, const Record& record, const std::vector<Block>& blo
   const bool small = record.data_tag == 0 && record.result_tag == 0;
   const bool free = may_start(stream, record);
   if (free && small && take_lock_now(record)) {
-    apply(record, blocks, data, answer->buffer.data() + result_at, *answer);
+    apply(record, blocks, data, answer->buffer.data() + result_at, number, *answer);
     complete(*answer);
     return;
   }
-  Work work{answer, result_at, record, blocks, {}, 0, false};
+  Work work{answer, result_at, number, record, blocks, {}, 0, false};
   if (record.data_tag == 0 && record.carries_data()) {
     work.data.assign(data, data + record.data_bytes());
   }
@@ -195,14 +195,14 @@ void Server::finish_inbound(const Key& key, Work& work) {
   const Record& record = work.record;
   if (record.result_tag != 0) {
     std::vector<std::byte> result(record.bytes);
-    apply(record, work.blocks, work.data.data(), result.data(), *work.answer);
+    apply(record, work.blocks, work.data.data(), result.data(), work.number, *work.answer);
     send_result(key.first, record.result_tag, std::move(result));
   } else if (record.kind == Kind::put && work.data.empty() && record.data_tag != 0) {
     ++stats_.operations;
     stats_.bytes += record.bytes;
   } else {
     apply(record, work.blocks, work.data.data(), work.answer->buffer.data() + work.result_at,
-          *work.answer);
+          work.number, *work.answer);
   }
   complete(*work.answer);
 }

@@ -66,6 +66,7 @@ class Server {
   struct Work {  ///< one record with all that it needs
     std::shared_ptr<Answer> answer;
     std::size_t result_at = 0;
+    std::size_t number = 0;  ///< of the record in its message
     Record record{};
     std::vector<Block> blocks;
     std::vector<std::byte> data;
@@ -93,11 +94,12 @@ class Server {
   bool take_lock(Work& work, bool first);
   bool take_lock_now(const Record& record);
   void run(int origin, const Record& record, const std::vector<Block>& blocks,
-           const std::byte* data, const std::shared_ptr<Answer>& answer, std::size_t result_at);
+           const std::byte* data, const std::shared_ptr<Answer>& answer, std::size_t number,
+           std::size_t result_at);
   void start(const Key& key, Work work);
   void finish_inbound(const Key& key, Work& work);
   void apply(const Record& record, const std::vector<Block>& blocks, const std::byte* data,
-             std::byte* result, Answer& answer);
+             std::byte* result, std::size_t number, Answer& answer);
   void send_result(int origin, std::uint32_t tag, std::vector<std::byte> result);
   void complete(Answer& answer);
   bool reclaim();

@@ -40,9 +40,14 @@ struct MessageHeader {
 };
 
 struct ReplyHeader {
-  std::uint32_t status;  ///< 0, or 1 if a record touched memory outside its window
+  std::uint32_t status;  ///< a bit for each record that failed (failure_bit); 0: none did
   std::uint32_t bytes;   ///< of results that follow
 };
+
+/// Of the record of that number in its message, in ReplyHeader::status. Late ones share the last.
+inline std::uint32_t failure_bit(std::size_t number) {
+  return std::uint32_t{1} << (number < 31 ? number : 31);
+}
 
 struct Record {
   enum Flags : std::uint8_t {

@@ -1,7 +1,7 @@
 # Programs with ghosts, on every MPI library: one node, and two (for MPICH 5 as the library itself
 # pretends them, with TCP between; elsewhere as Hob does).
 
-foreach(program memory world rma windows crash threads sums fence asserts spawn attributes)
+foreach(program failures memory world rma windows crash threads sums fence asserts spawn attributes)
   hob_mpi_program(ghost_${program} SOURCES ghost_${program}.c)
 endforeach()
 # MPI 4: large counts, sessions.
@@ -155,6 +155,8 @@ endif()
 foreach(binding segment random operations bytes)
   hob_ghost_test(rma_${binding} rma mpich5 RANKS 2 GHOSTS 2 NODES 2 BINDING ${binding})
 endforeach()
+hob_ghost_test(failures failures mpich5 RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
+hob_ghost_test(failures_cached failures mpich5 RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes ENV "HOB_CACHE_BYPASS=off")
 hob_ghost_test(spawn spawn mpich5 RANKS 2 GHOSTS 1 NODES 1 ARGS 2)
 foreach(binding rank segment random operations bytes)
   hob_ghost_test(sums_${binding} sums mpich5 RANKS 4 GHOSTS 2 NODES 2 BINDING ${binding} REDIRECTED yes)

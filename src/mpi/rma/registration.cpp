@@ -102,6 +102,7 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
   else
     window.why_not_cached = "no memory for the cache";
   if (cached && window.batching) window.cached->know_batches(window.batching->gathers_gets());
+  if (cached) window.cached->tell_waits(window.waits);
   if (!cached || !may_fetch_ahead(window)) return;
   if (const std::uint64_t most = context().longest_get;
       most != std::numeric_limits<std::uint64_t>::max())
@@ -138,6 +139,7 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   if (spec.ghosts) {
     if (!asked.mode) end_for_bad_mode(asked.word, window.rank);
     units->learn(std::move(spec.ghosts->units));
+    exposed.learn(std::move(spec.ghosts->sizes));
     answers.share = answers.validate = false;
     return units;
   }
@@ -227,7 +229,7 @@ void register_window(const WindowSpec& spec) {
                         .validate = may_validate(*window, asked.mode),
                         .validate_always = validates_always(),
                         .number = next_validation_number()};
-  auto exposed = std::make_unique<ExposedSizes>();  // unknown where ghosts serve
+  auto exposed = std::make_unique<ExposedSizes>();
   auto units = agree(spec, *window, asked, *exposed, answers);
   if (answers.aliased) expect_aliases();
   start_batching(*window, spec, *units, *exposed);

@@ -1,7 +1,12 @@
 #include "mpi/rma/ghost/client.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "mpi/core/after_handler.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/datatype/elements.hpp"
+#include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
 
 namespace hob::mpi {
@@ -20,28 +25,24 @@ GhostClient::GhostClient(GhostWorld& its_world, bool threads)
     nodes.push_back({ghosts, ghost::Load(static_cast<unsigned>(ghosts.size()))});
 }
 
-GhostOperation& GhostClient::begin_operation() {
-  if (operations.empty()) under_way();
-  operations.push_back(new GhostOperation);
-  return *operations.back();
+GhostOperation& GhostClient::begin_operation(bool acquire) {
+  auto* const operation = new GhostOperation(acquire);
+  if (operations++ == 0) under_way();
+  return *operation;
 }
 
 void GhostClient::progress() {
   origin.progress();
-  for (std::size_t i = 0; i < operations.size();) {
-    GhostOperation* each = operations[i];
-    if (each->abandoned_ && each->completion.pending == 0) {
-      each->forget();
-    } else {
-      ++i;
-    }
-  }
+  std::erase_if(abandoned, [](GhostOperation* each) {
+    if (each->completion.pending != 0) return false;
+    each->forget();
+    return true;
+  });
 }
 
 // The client is held.
 void GhostOperation::forget() {
-  std::erase(ghost_client->operations, this);
-  if (ghost_client->operations.empty()) none_under_way();
+  if (--ghost_client->operations == 0) none_under_way();
   delete this;
 }
 
@@ -52,7 +53,15 @@ bool GhostOperation::ready() {
 
 int GhostOperation::result(MPI_Status* status) {
   if (status != MPI_STATUS_IGNORE) requests::copy_status(requests::empty_status(), status);
-  return MPI_SUCCESS;
+  if (HOB_LIKELY(!completion.failed)) return MPI_SUCCESS;
+  {
+    const GhostHold hold;
+    const auto& open = ghost_client->open_windows;
+    if (std::exchange(told_, true) || std::find(open.begin(), open.end(), window) == open.end())
+      return MPI_ERR_OTHER;
+  }
+  real::Win_call_errhandler(window, MPI_ERR_OTHER);
+  return after_handler(window, MPI_ERR_OTHER);
 }
 
 void GhostOperation::retire() {
@@ -62,8 +71,10 @@ void GhostOperation::retire() {
 
 void GhostOperation::abandon() {
   const GhostHold hold;
-  abandoned_ = true;
-  if (completion.pending == 0) forget();
+  if (completion.pending == 0)
+    forget();
+  else
+    ghost_client->abandoned.push_back(this);
 }
 
 namespace {

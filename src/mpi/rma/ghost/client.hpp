@@ -30,7 +30,9 @@ struct GhostClient {
   PostStartMessages messages;
   ghost::Origin origin;
   std::vector<ghost::GhostNode> nodes;
-  std::vector<GhostOperation*> operations;  ///< with requests that the program may still ask for
+  std::uint64_t operations = 0;            ///< with requests, that are not deleted yet
+  std::vector<GhostOperation*> abandoned;  ///< of these, under way though their handle is gone
+  std::vector<MPI_Win> open_windows;
   std::uint64_t windows = 0;
   std::uint64_t windows_declined = 0;
   std::uint64_t windows_led = 0;  ///< of which this process is the first member, declined ones too
@@ -54,8 +56,8 @@ struct GhostClient {
     transport.waits(false);
   }
 
-  /// The operation behind a new request.
-  GhostOperation& begin_operation();
+  /// The operation behind a new request. `acquire`: its results may tell of others' writes.
+  GhostOperation& begin_operation(bool acquire);
   /// Takes in what has arrived, and ends operations that nobody will ask for any more.
   void progress();
 };
@@ -78,17 +80,24 @@ class GhostHold {
 /// An operation with a request. Deletes itself. The request layer's calls hold the client.
 class GhostOperation final : public Operation {
  public:
+  explicit GhostOperation(bool acquire) : is_acquire_(acquire) {}
+
+  /// Whose error handler hears of a failure, as long as the program has not freed it.
+  MPI_Win window = MPI_WIN_NULL;
+
   ghost::Completion completion;
 
   bool ready() override;
   int result(MPI_Status* status) override;
   void retire() override;
   void abandon() override;
+  bool is_acquire() const override { return is_acquire_; }
 
  private:
   friend struct GhostClient;
   void forget();
-  bool abandoned_ = false;  // the program has freed the request: goes as soon as it is done
+  bool is_acquire_;
+  bool told_ = false;  ///< the error handler
 };
 
 /// Application ranks, after divide_world: makes the client. Many threads: the program has them.

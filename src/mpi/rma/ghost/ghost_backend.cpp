@@ -28,10 +28,10 @@ GhostBackend::GhostBackend(GhostTargets targets, ArenaMemory memory, int self)
       self_(self),
       pscw_(targets_.window_number()) {}
 
-int GhostBackend::already_complete(MPI_Request* request) {
+int GhostBackend::already_complete(MPI_Request* request, bool fetches) {
   if (request == nullptr) return MPI_SUCCESS;
   const GhostHold hold;
-  *request = requests::add(ghost_client->begin_operation());
+  *request = requests::add(ghost_client->begin_operation(fetches));
   return MPI_SUCCESS;
 }
 
@@ -64,12 +64,13 @@ GhostTargets::Target& GhostBackend::at(int target) {
 }
 
 template <class Issue>
-int GhostBackend::issue(int target, MPI_Request* request, Issue operation) {
+int GhostBackend::issue(int target, MPI_Request* request, bool fetches, Issue operation) {
   return held([&] {
     if (HOB_UNLIKELY(pscw_.accessing())) pscw_.wait_for_post(targets_.rank(target));
     Peer& peer = at(target).peer;
     if (request == nullptr) return operation(peer, nullptr) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
-    GhostOperation& mine = ghost_client->begin_operation();
+    GhostOperation& mine = ghost_client->begin_operation(fetches);
+    mine.window = handle;
     const bool good = operation(peer, &mine.completion);
     ghost_client->origin.push(peer);
     *request = requests::add(mine);
@@ -79,7 +80,7 @@ int GhostBackend::issue(int target, MPI_Request* request, Issue operation) {
 
 int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
                        MPI_Request* request) {
-  if (place.target == MPI_PROC_NULL) return already_complete(request);
+  if (place.target == MPI_PROC_NULL) return already_complete(request, false);
   if (const int wrong = check(place, origin.count)) return fail(wrong);
   if (HOB_UNLIKELY(is_on_accelerator(origin))) return move_staged(get, origin, place, request);
   if (HOB_UNLIKELY(!data_blocks(origin.type, origin.count, 0, origin_blocks) ||
@@ -87,7 +88,7 @@ int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
     return fail(MPI_ERR_TYPE);
   }
   const Local local{static_cast<std::byte*>(origin.address), origin_blocks};
-  return issue(place.target, request, [&](Peer& peer, Completion* extra) {
+  return issue(place.target, request, false, [&](Peer& peer, Completion* extra) {
     return get ? ghost_client->origin.get(peer, local, target_blocks, extra)
                : ghost_client->origin.put(peer, local, target_blocks, extra);
   });
@@ -95,7 +96,7 @@ int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
 
 int GhostBackend::combine_at(const TypedBuffer& origin, const TypedBuffer* result,
                              const Place& place, MPI_Op op, MPI_Request* request) {
-  if (place.target == MPI_PROC_NULL) return already_complete(request);
+  if (place.target == MPI_PROC_NULL) return already_complete(request, false);
   if (const int wrong = check(place, origin.count)) return fail(wrong);
   const auto operation = operation_number(op);
   if (HOB_UNLIKELY(!operation)) return fail(MPI_ERR_OP);
@@ -117,7 +118,7 @@ int GhostBackend::combine_at(const TypedBuffer& origin, const TypedBuffer* resul
   const Local from{static_cast<std::byte*>(origin.address), origin_blocks};
   const Local into{result == nullptr ? nullptr : static_cast<std::byte*>(result->address),
                    result_blocks};
-  return issue(place.target, request, [&](Peer& peer, Completion* extra) {
+  return issue(place.target, request, result != nullptr, [&](Peer& peer, Completion* extra) {
     return result == nullptr ? ghost_client->origin.accumulate(peer, from, target_blocks, *element,
                                                                *operation, extra)
                              : ghost_client->origin.get_accumulate(peer, from, into, target_blocks,
@@ -173,7 +174,7 @@ int GhostBackend::compare_and_swap(const void* origin, const void* compare, void
                    is_on_accelerator(into))) {
     return swap_staged(from, expected, into, place);
   }
-  return issue(target, nullptr, [&](Peer& peer, Completion*) {
+  return issue(target, nullptr, false, [&](Peer& peer, Completion*) {
     return ghost_client->origin.compare_and_swap(
         peer, static_cast<const std::byte*>(compare), static_cast<const std::byte*>(origin),
         static_cast<std::byte*>(result), start_of(place), element->bytes);

@@ -69,7 +69,7 @@ class GhostBackend final : public Backend {
 
   int fail(int code) const;
   /// The request, if one is asked for, of an operation of which nothing is left to do.
-  static int already_complete(MPI_Request* request);
+  static int already_complete(MPI_Request* request, bool fetches);
   int check(const Place& place, MPI_Count count) const;
   std::int64_t start_of(const Place& place) const;
   int move(bool get, const TypedBuffer& origin, const Place& place, MPI_Request* request);
@@ -82,14 +82,16 @@ class GhostBackend final : public Backend {
                      MPI_Op op, MPI_Request* request);
   int swap_staged(const TypedBuffer& origin, const TypedBuffer& compare, const TypedBuffer& result,
                   const Place& place);
+  /// `fetches`: results of an atomic operation, which may tell of others' writes.
   template <class Issue>
-  int issue(int target, MPI_Request* request, Issue operation);
+  int issue(int target, MPI_Request* request, bool fetches, Issue operation);
   template <class Act>
   int held(Act act) const;
 
   // Holding the client:
   GhostTargets::Target& at(int target);
-  void complete_all();
+  int complete_all();
+  int outcome_of_all();
 
   GhostTargets targets_;
   ArenaMemory memory_;

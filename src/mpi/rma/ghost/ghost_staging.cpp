@@ -17,7 +17,7 @@ int GhostBackend::move_staged(bool get, const TypedBuffer& origin, const Place& 
   if (error == MPI_SUCCESS) error = flush(place.target);
   if (error != MPI_SUCCESS) return error;
   if (get) error = image.write();
-  return error != MPI_SUCCESS ? fail(error) : already_complete(request);
+  return error != MPI_SUCCESS ? fail(error) : already_complete(request, false);
 }
 
 int GhostBackend::combine_staged(const TypedBuffer& origin, const TypedBuffer* result,
@@ -33,7 +33,7 @@ int GhostBackend::combine_staged(const TypedBuffer& origin, const TypedBuffer* r
   if (error == MPI_SUCCESS) error = flush(place.target);
   if (error != MPI_SUCCESS) return error;
   if (result_image) error = result_image->write();
-  return error != MPI_SUCCESS ? fail(error) : already_complete(request);
+  return error != MPI_SUCCESS ? fail(error) : already_complete(request, result != nullptr);
 }
 
 int GhostBackend::swap_staged(const TypedBuffer& origin, const TypedBuffer& compare,

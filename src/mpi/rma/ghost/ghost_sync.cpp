@@ -1,4 +1,7 @@
 // Synchronisation of windows that ghosts serve.
+#include <utility>
+#include <vector>
+
 #include "mpi/core/memory_fence.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/ghost/ghost_backend.hpp"
@@ -8,12 +11,31 @@ namespace hob::mpi {
 using ghost::LockMode;
 using ghost::Peer;
 
-void GhostBackend::complete_all() {
+namespace {
+
+/// What the program hears of operations that a ghost could not carry out, since memory that the
+/// window shows was out of its reach (pages without permission, a process that is gone). Once.
+int outcome(Peer& peer) {
+  return std::exchange(peer.completion.failed, false) ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+}  // namespace
+
+int GhostBackend::outcome_of_all() {
+  int code = MPI_SUCCESS;
+  targets_.each([&](Peer& peer) {
+    if (const int its = outcome(peer); its != MPI_SUCCESS) code = its;
+  });
+  return code;
+}
+
+int GhostBackend::complete_all() {
   if (ghost_client->origin.active()) {
     targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
     targets_.each([](Peer& peer) { ghost_client->origin.flush(peer); });
   }
   memory_fence();
+  return outcome_of_all();
 }
 
 // A fence that ends an epoch completes this process's operations and lets the MPI library's own
@@ -22,13 +44,14 @@ void GhostBackend::complete_all() {
 // come so far, and they let no operation of the new epoch pass before.
 int GhostBackend::fence(int assertion) {
   const bool ends = (assertion & MPI_MODE_NOPRECEDE) == 0;
+  int failure = MPI_SUCCESS;
   {
     const GhostHold hold;
     ++ghost_client->fences.calls;
     if (ends) {
       ++ghost_client->fences.completions;
       ++ghost_client->fences.synchronisations;
-      complete_all();
+      failure = complete_all();
     }
     memory_fence();
     ++fences_;
@@ -45,7 +68,7 @@ int GhostBackend::fence(int assertion) {
   if (!ends) return MPI_SUCCESS;
   const int result = real::Win_fence(0, handle);
   memory_fence();
-  return result;
+  return failure != MPI_SUCCESS ? fail(failure) : result;
 }
 
 int GhostBackend::start(MPI_Group group, int assertion) {
@@ -59,9 +82,9 @@ int GhostBackend::start(MPI_Group group, int assertion) {
 int GhostBackend::complete() {
   return held([&] {
     if (HOB_UNLIKELY(!pscw_.accessing())) return MPI_ERR_RMA_SYNC;
-    complete_all();
+    const int code = complete_all();
     pscw_.complete();
-    return MPI_SUCCESS;
+    return code;
   });
 }
 
@@ -118,7 +141,7 @@ int GhostBackend::unlock(int target) {
     memory_fence();
     ghost_client->origin.unlock(to.peer);
     to.locked = false;
-    return MPI_SUCCESS;
+    return outcome(to.peer);
   });
 }
 
@@ -142,38 +165,41 @@ int GhostBackend::unlock_all() {
     targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
     targets_.each([](Peer& peer) { ghost_client->origin.unlock(peer); });
     locked_all_ = false;
-    return MPI_SUCCESS;
+    return outcome_of_all();
   });
 }
 
 int GhostBackend::flush(int target) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
-  const GhostHold hold;
-  ghost_client->origin.flush(at(target).peer);
-  memory_fence();
-  return MPI_SUCCESS;
+  return held([&] {
+    Peer& peer = at(target).peer;
+    ghost_client->origin.flush(peer);
+    memory_fence();
+    return outcome(peer);
+  });
 }
 
 int GhostBackend::flush_all() {
-  const GhostHold hold;
-  complete_all();
-  return MPI_SUCCESS;
+  return held([&] { return complete_all(); });
 }
 
 int GhostBackend::flush_local(int target) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
-  const GhostHold hold;
-  ghost_client->origin.flush_local(at(target).peer);
-  return MPI_SUCCESS;
+  return held([&] {
+    Peer& peer = at(target).peer;
+    ghost_client->origin.flush_local(peer);
+    return outcome(peer);
+  });
 }
 
 int GhostBackend::flush_local_all() {
-  const GhostHold hold;
-  targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
-  targets_.each([](Peer& peer) { ghost_client->origin.flush_local(peer); });
-  return MPI_SUCCESS;
+  return held([&] {
+    targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
+    targets_.each([](Peer& peer) { ghost_client->origin.flush_local(peer); });
+    return outcome_of_all();
+  });
 }
 
 int GhostBackend::sync() {
@@ -189,6 +215,7 @@ void GhostBackend::closing() {
   const GhostHold hold;
   complete_all();
   targets_.each([](Peer& peer) { ghost_client->origin.settle(peer); });
+  std::erase(ghost_client->open_windows, handle);
 }
 
 }  // namespace hob::mpi

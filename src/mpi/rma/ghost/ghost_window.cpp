@@ -98,7 +98,11 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   std::vector<ExposedMemory> exposed(members.ranks.size());
   real::Allgather(&own, sizeof own, MPI_BYTE, exposed.data(), sizeof own, MPI_BYTE, comm);
   window.units.clear();
-  for (const ExposedMemory& each : exposed) window.units.push_back(each.unit);
+  window.sizes.clear();
+  for (const ExposedMemory& each : exposed) {
+    window.units.push_back(each.unit);
+    window.sizes.push_back(each.size);
+  }
   const auto any = [&](auto&& is) { return std::any_of(exposed.begin(), exposed.end(), is); };
   if (any([](const ExposedMemory& e) { return e.header == ExposedMemory::kOnAccelerator; }))
     return declined("A window over an accelerator's memory runs without ghosts.");
@@ -118,6 +122,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   {
     const GhostHold hold;
     ++ghost_client->windows;
+    ghost_client->open_windows.push_back(window.handle);
   }
   flag = flagged;
   backend->handle = window.handle;

@@ -1,6 +1,7 @@
 // Windows whose memory ghosts can reach.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct GhostWindow {
   MPI_Win handle;
   void* base = nullptr;
   std::unique_ptr<Backend> backend;
-  std::vector<int> units;  ///< displacement units of all targets
+  std::vector<int> units;            ///< displacement units of all targets
+  std::vector<std::uint64_t> sizes;  ///< bytes that each rank shows
 };
 
 /// MPI_Win_allocate (allocate) or MPI_Win_create (not allocate: `base` is the program's) with
