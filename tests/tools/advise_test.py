@@ -75,6 +75,14 @@ class Cache(unittest.TestCase):
         run.settings["readahead"] = {"value": "auto", "from": "default"}
         self.assertNotIn("readahead=auto", advise(run)[0].settings)
 
+    def test_says_what_validation_costs(self):
+        for kept, settings in ((0, ["cache_validate=off"]), (400, [])):
+            run = with_counters(gets=1000, hits_full=500, validation_ns=10**9, kept_hits=kept)
+            run.seconds = 4.0
+            advice = advise(run)[0]
+            self.assertIn("1 s on each rank (25% of the time)", " ".join(advice.reasons))
+            self.assertEqual(advice.settings, settings)
+
     def test_asks_for_room_where_it_is_short(self):
         advice = self.of(gets=1000, hits_full=500, capacity=300, conflicting=200)
         self.assertEqual(
@@ -139,6 +147,17 @@ class Ghosts(unittest.TestCase):
         run = with_counters(kind="allocate", puts=100, requested=100, waits=0, late_ns=0)
         advice = advise(run)[1]
         self.assertEqual((advice.verdict, advice.saves), ("may help", 0))
+
+    def test_is_no_use_for_gets_of_the_own_rank(self):
+        counters = {"gets": 100, "native_gets": 100, "uncacheable": 100, "own_rank": 100}
+        run = with_counters(kind="allocate", requested=100, waits=0, late_ns=0, **counters)
+        self.assertEqual(advise(run)[1].verdict, "no use")
+
+    def test_is_no_use_where_waits_for_requests_were_short(self):
+        counters = {"gets": 100, "native_gets": 100, "requested": 100}
+        run = with_counters(kind="allocate", waits=100, late_ns=0, **counters)
+        run.seconds = 4.0
+        self.assertEqual(advise(run)[1].verdict, "no use")
 
     def test_cannot_serve_other_windows(self):
         for kind in ("shared", "dynamic"):

@@ -118,6 +118,21 @@ def _advise_readahead(run, advice):
         )
 
 
+def _advise_validation(run, advice):
+    """Collectives in which processes told each other who wrote, where they cost more than they bring."""
+    counters = run.cache
+    spent = counters.get("validation_ns", 0) * 1e-9 / max(1, run.rank_count)
+    if spent < WORTH_ADVISING * run.seconds:
+        return
+    kept = counters.get("kept_hits", 0)
+    advice.reasons.append(
+        f"Telling each other in collectives who wrote took {seconds(spent)} on each rank "
+        f"({share(spent, run.seconds)} of the time) and answered {quantity(kept)} gets."
+    )
+    if kept < 0.01 * counters["gets"]:
+        advice.settings.append("cache_validate=off")
+
+
 def advise_cache(run, get_us=None):
     """Cached gets: from the counters of one run with the default mode."""
     counters = run.cache
@@ -160,6 +175,7 @@ def advise_cache(run, get_us=None):
     else:
         advice.saves = run.hits * get_us * 1e-6
     _advise_readahead(run, advice)
+    _advise_validation(run, advice)
     if kinds["capacity"] + kinds["failing"] > 0.05 * gets:
         largest = max(
             (
@@ -280,7 +296,8 @@ def advise_ghosts(run):
     """Ghosts: from the operations that need their target's attention."""
     counters = run.cache
     served = {name: counters.get(name, 0) for name in ("puts", "accumulates", "atomics")}
-    fetched = counters.get("native_gets", 0) - counters.get("bypassed", 0)
+    near = counters.get("bypassed", 0) + counters.get("own_rank", 0)
+    fetched = counters.get("native_gets", 0) - near
     total = sum(served.values()) + max(0, fetched)
     if not total:
         return Advice("ghosts", "no use", ["The program has no one-sided operations to be served."])
@@ -302,7 +319,8 @@ def advise_ghosts(run):
             "from one run: compare with a run without ghosts (--measure)."
         )
         return Advice("ghosts", "in use" if done else "no use", reasons)
-    if "late_ns" not in counters or counters.get("requested", 0) > total / 2:
+    unseen = counters.get("requested", 0) - counters.get("own_rank", 0)
+    if "late_ns" not in counters or (unseen > total / 2 and counters.get("waits", 0) < total / 100):
         reasons.append(
             "Waits for them were not measured (it waits by requests). Where targets compute for long "
             "without calling MPI, a ghost on each node serves them meanwhile. Only a trial tells: "
