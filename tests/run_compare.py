@@ -159,7 +159,7 @@ SETTINGS = {
     },
 }
 
-GHOSTS = re.compile(r"ghosts(\d+)-(rank|segment|random|operations|bytes)(-cache)?")
+GHOSTS = re.compile(r"ghosts(\d+)-(rank|segment|random|operations|bytes)(-cache|-ahead|-counted)?")
 
 
 def setting(name, remote):
@@ -167,6 +167,10 @@ def setting(name, remote):
     if ghosts := GHOSTS.fullmatch(name):
         count, binding, cache = ghosts.groups()
         more = WORK if cache else {**WORK, "HOB_CACHE": "off"}
+        if cache in ("-ahead", "-counted"):
+            more = {**WORK, "HOB_READAHEAD": "1K"}
+        if cache == "-counted":
+            more |= AGELESS
         nodes = 2 if remote == "nodes" else 1
         return {**more, "HOB_GHOSTS": count, "HOB_GHOST_BINDING": binding}, int(count) * nodes
     return SETTINGS[name], 0

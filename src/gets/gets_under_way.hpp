@@ -1,6 +1,7 @@
 // Gets under way whose bytes the cache wants, or that other gets wait for. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,7 +41,14 @@ struct PendingGet {
   std::unique_ptr<std::byte[]> served{};
   std::uint64_t issued = 0;  ///< what the node's clock said before; 0: not for the node's log
   std::uint64_t doubts = 0;  ///< Doubts::now() when it was issued
+  /// Purposes requested and ahead: the bits of the request that Hob itself asks whether they have
+  /// arrived; 0: the program has it, or there is none.
+  std::uint64_t request = 0;
+  std::uint64_t asked = 0;  ///< when the program first asked whether they have; 0: not yet
   std::unique_ptr<AheadFetch> ahead{};  ///< purpose ahead
+
+  /// What the program asked for, no more and no less.
+  bool misses() const { return purpose == Purpose::fetch || purpose == Purpose::requested; }
 
   /// The bytes lie in one block at `buffer` + layout->low.
   bool whole() const {
@@ -74,6 +82,14 @@ class GetsUnderWay {
   /// A hit on bytes that `get` will bring: served when they arrive. Throws std::bad_alloc.
   void wait_for(PendingGet& get, void* buffer, const Layout* layout, std::uint64_t bytes,
                 std::uint64_t offset);
+
+  /// So many more can wait without a std::bad_alloc, which this may throw.
+  void room_for_waiters(std::size_t more) {
+    if (free_waiters_.size() >= more) return;
+    if (waiters_.capacity() - waiters_.size() < more)
+      waiters_.reserve(std::max(waiters_.size() + more, 2 * waiters_.size()));
+    free_waiters_.reserve(waiters_.capacity());
+  }
 
   /// A get that will bring nothing.
   void forget_waiters(PendingGet& get);

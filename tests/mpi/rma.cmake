@@ -162,6 +162,11 @@ if("mpich5" IN_LIST HOB_MPIS)
   endforeach()
   # What is timed, and so left to the library: the one test of gets with the bypass on.
   hob_compare_test(mpi.mpich5.rma_near mpich5 RANKS 2 LABELS mpi SETTINGS default COMMAND rma_near)
+  # Through ghosts: what is fetched ahead, and requests whose gets Hob carries out.
+  hob_compare_test(mpi.mpich5.rma_ahead_ghosts mpich5 REMOTE nodes RANKS 2 LABELS mpi
+    SETTINGS ghosts1-rank-counted,ghosts1-rank-ahead COMMAND rma_ahead)
+  hob_compare_test(mpi.mpich5.rma_requests_ghosts mpich5 REMOTE nodes RANKS 2 LABELS mpi
+    SETTINGS ghosts1-rank-cache COMMAND rma_requests)
   # Nothing is fetched again, so that no get of rank 0's own advances anything.
   hob_compare_test(mpi.mpich5.rma_progress_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi SETTINGS counted,auto COMMAND rma_progress)
 endif()

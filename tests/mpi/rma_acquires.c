@@ -403,6 +403,56 @@ static void n_iprobe_false(void) { MPI_Iprobe(1, 78, MPI_COMM_WORLD, &flag, MPI_
 static void n_improbe_false(void) {
   MPI_Improbe(1, 78, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE);
 }
+
+/* Requests that are null or inactive, empty arrays, nobody at the other end. */
+static MPI_Request nobody[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+static int places[3];
+static void n_wait_null(void) { MPI_Wait(nobody, MPI_STATUS_IGNORE); }
+static void n_test_null(void) { MPI_Test(nobody, &flag, MPI_STATUS_IGNORE); }
+static void n_waitall_null(void) { MPI_Waitall(3, nobody, MPI_STATUSES_IGNORE); }
+static void n_waitall_none(void) { MPI_Waitall(0, nobody, MPI_STATUSES_IGNORE); }
+static void n_testall_null(void) { MPI_Testall(3, nobody, &flag, MPI_STATUSES_IGNORE); }
+static void n_testall_none(void) { MPI_Testall(0, nobody, &flag, MPI_STATUSES_IGNORE); }
+static void n_waitany_null(void) { MPI_Waitany(3, nobody, &index_of, MPI_STATUS_IGNORE); }
+static void n_testany_null(void) { MPI_Testany(3, nobody, &index_of, &flag, MPI_STATUS_IGNORE); }
+static void n_testany_none(void) { MPI_Testany(0, nobody, &index_of, &flag, MPI_STATUS_IGNORE); }
+static void n_waitsome_null(void) { MPI_Waitsome(3, nobody, &flag, places, MPI_STATUSES_IGNORE); }
+static void n_testsome_null(void) { MPI_Testsome(3, nobody, &flag, places, MPI_STATUSES_IGNORE); }
+static void n_status_null(void) {
+  MPI_Request_get_status(MPI_REQUEST_NULL, &flag, MPI_STATUS_IGNORE);
+}
+static void pre_inactive(void) {
+  MPI_Send_init(&token, 1, MPI_INT, MPI_PROC_NULL, 5, MPI_COMM_WORLD, &early);
+  MPI_Start(&early);
+  MPI_Wait(&early, MPI_STATUS_IGNORE);
+}
+static void n_wait_inactive(void) {
+  MPI_Request list[] = {MPI_REQUEST_NULL, early};
+  MPI_Wait(&early, MPI_STATUS_IGNORE);
+  MPI_Test(&early, &flag, MPI_STATUS_IGNORE);
+  MPI_Request_get_status(early, &flag, MPI_STATUS_IGNORE);
+  MPI_Waitall(2, list, MPI_STATUSES_IGNORE);
+  MPI_Testall(2, list, &flag, MPI_STATUSES_IGNORE);
+  MPI_Waitany(2, list, &index_of, MPI_STATUS_IGNORE);
+  MPI_Testsome(2, list, &flag, places, MPI_STATUSES_IGNORE);
+}
+static void n_nobody(void) {
+  MPI_Message message;
+  MPI_Recv(&token, 1, MPI_INT, MPI_PROC_NULL, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Send(&token, 1, MPI_INT, MPI_PROC_NULL, 5, MPI_COMM_WORLD);
+  MPI_Sendrecv(&token, 1, MPI_INT, MPI_PROC_NULL, 5, places, 1, MPI_INT, MPI_PROC_NULL, 5,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Probe(MPI_PROC_NULL, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Iprobe(MPI_PROC_NULL, 5, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  MPI_Mprobe(MPI_PROC_NULL, 5, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+}
+/* A get with a request is complete; the receive beside it is not. */
+static void n_waitany_get(void) {
+  MPI_Request list[] = {early, MPI_REQUEST_NULL};
+  MPI_Rget(tokens, 1, MPI_INT, 1, 6, 1, MPI_INT, data, &list[1]);
+  MPI_Waitany(2, list, &index_of, MPI_STATUS_IGNORE);
+  expect(index_of == 1, "waitany: %d", index_of);
+}
 static void n_irecv(void) { post(); }
 static void n_isend(void) { MPI_Isend(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &early); }
 static void n_types(void) {
@@ -546,6 +596,21 @@ static const struct Row rows[] = {
     {"testall, false", 0, post, n_testall_false, w_nothing, 0},
     {"testsome, none", 0, post, n_testsome_false, w_nothing, 0},
     {"request_get_status, false", 0, post, n_status_false, w_nothing, 0},
+    {"wait, null", 0, 0, n_wait_null, w_nothing, 0},
+    {"test, null", 0, 0, n_test_null, w_nothing, 0},
+    {"waitall, nulls", 0, 0, n_waitall_null, w_nothing, 0},
+    {"waitall, none", 0, 0, n_waitall_none, w_nothing, 0},
+    {"testall, nulls", 0, 0, n_testall_null, w_nothing, 0},
+    {"testall, none", 0, 0, n_testall_none, w_nothing, 0},
+    {"waitany, nulls", 0, 0, n_waitany_null, w_nothing, 0},
+    {"testany, nulls", 0, 0, n_testany_null, w_nothing, 0},
+    {"testany, none", 0, 0, n_testany_none, w_nothing, 0},
+    {"waitsome, nulls", 0, 0, n_waitsome_null, w_nothing, 0},
+    {"testsome, nulls", 0, 0, n_testsome_null, w_nothing, 0},
+    {"request_get_status, null", 0, 0, n_status_null, w_nothing, 0},
+    {"waits and tests, inactive", 0, pre_inactive, n_wait_inactive, w_nothing, after_free},
+    {"nobody at the other end", 0, 0, n_nobody, w_nothing, 0},
+    {"waitany, a get among receives", 0, post, n_waitany_get, w_nothing, 0},
     {"iprobe, false", 0, 0, n_iprobe_false, w_nothing, 0},
     {"improbe, false", 0, 0, n_improbe_false, w_nothing, 0},
     {"irecv", 0, 0, n_irecv, w_nothing, 0},

@@ -7,7 +7,7 @@
 
 extern int HOB_Counter(const char* name, unsigned long long* value) __attribute__((weak));
 
-enum { WORDS = 1024, TAIL = 5 };
+enum { WORDS = 1024, TAIL = 5, BATCH = 20 };
 
 static int counting;
 static MPI_Win win;
@@ -130,6 +130,94 @@ static void requests(void) {
   }
 }
 
+static void wait_for(int form, int n, MPI_Request* list) {
+  int places[BATCH], done = 0, flag = 0, left = n;
+  switch (form) {
+    case 0:
+      for (int i = 0; i < n; i++) MPI_Wait(&list[i], MPI_STATUS_IGNORE);
+      break;
+    case 1:
+      for (int i = n - 1; i >= 0; i--)
+        for (flag = 0; !flag;) MPI_Test(&list[i], &flag, MPI_STATUS_IGNORE);
+      break;
+    case 2:
+      MPI_Waitall(n, list, MPI_STATUSES_IGNORE);
+      break;
+    case 3:
+      for (; left > 0; left--) MPI_Waitany(n, list, &done, MPI_STATUS_IGNORE);
+      break;
+    case 4:
+      for (; left > 0; left -= done) MPI_Waitsome(n, list, &done, places, MPI_STATUSES_IGNORE);
+      break;
+    case 5:
+      while (!flag) MPI_Testall(n, list, &flag, MPI_STATUSES_IGNORE);
+      break;
+    case 6:
+      for (; left > 0; left -= flag) MPI_Testany(n, list, &done, &flag, MPI_STATUS_IGNORE);
+      break;
+    case 7:
+      for (; left > 0; left -= done > 0 ? done : 0)
+        MPI_Testsome(n, list, &done, places, MPI_STATUSES_IGNORE);
+      break;
+    case 8: /* asked for, then waited for */
+      for (int i = 0; i < n; i++)
+        for (flag = 0; !flag;) MPI_Request_get_status(list[i], &flag, MPI_STATUS_IGNORE);
+      MPI_Waitall(n, list, MPI_STATUSES_IGNORE);
+      break;
+    case 9: /* complete by the flush, waited for later */
+      MPI_Win_flush(1, win);
+      MPI_Waitall(n, list, MPI_STATUSES_IGNORE);
+      break;
+  }
+  for (int i = 0; i < n; i++) expect(list[i] == MPI_REQUEST_NULL, "form %d: request %d", form, i);
+}
+
+/* Requests alone: blocks are fetched, and each request completes with its bytes, however the
+ * program waits, and also where the block is under way or the bytes lie in two of them. */
+static void requests_alone(void) {
+  MPI_Request list[BATCH];
+  int got[BATCH][2];
+  for (int form = 0; form <= 9; form++)
+    for (int n = 1; n <= BATCH; n += BATCH - 1) {
+      MPI_Win_sync(win);
+      const unsigned long long before = counted("native_gets");
+      const unsigned long long acquires = counted("acquires");
+      for (int word = 3; word + 7 * n < WORDS; word += 7 * n) {
+        for (int i = 0; i < n; i++) {
+          got[i][0] = got[i][1] = -1;
+          MPI_Rget(got[i], 2, MPI_INT, 1, word + 7 * i, 2, MPI_INT, win, &list[i]);
+        }
+        wait_for(form, n, list);
+        for (int i = 0; i < n; i++) {
+          for (int k = 0; k < 2; k++)
+            expect(got[i][k] == value(1, 0, word + 7 * i + k), "form %d, %d requests, word %d: %d",
+                   form, n, word + 7 * i + k, got[i][k]);
+          got[i][0] = got[i][1] = -3;
+        }
+        if (form % 2 == 0) MPI_Win_flush_all(win);
+        for (int i = 0; i < n; i++) expect(got[i][0] == -3, "form %d: written later", form);
+      }
+      given("requests alone", before, WORDS * 4 / 1024 + 1);
+      expect(counted("acquires") == acquires, "form %d: acquires", form);
+    }
+}
+
+/* A request that is waited for after its epoch, and one of a plain get's block. */
+static void requests_and_epochs(void) {
+  MPI_Request list[2];
+  int got[3] = {-1, -1, -1};
+  MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+  MPI_Rget(&got[0], 1, MPI_INT, 1, 300, 1, MPI_INT, win, &list[0]);
+  MPI_Get(&got[2], 1, MPI_INT, 1, 700, 1, MPI_INT, win);
+  MPI_Rget(&got[1], 1, MPI_INT, 1, 701, 1, MPI_INT, win, &list[1]);
+  MPI_Wait(&list[1], MPI_STATUS_IGNORE);
+  expect(got[1] == value(1, 0, 701), "beside a plain get: %d", got[1]);
+  MPI_Win_unlock(1, win);
+  expect(got[2] == value(1, 0, 700), "plain: %d", got[2]);
+  MPI_Wait(&list[0], MPI_STATUS_IGNORE);
+  expect(got[0] == value(1, 0, 300), "after its epoch: %d", got[0]);
+}
+
 /* What was fetched ahead ends with an acquire, as everything does. */
 static void versions(void) {
   for (int version = 0; version < 4; version++) {
@@ -239,7 +327,9 @@ int main(int argc, char** argv) {
     own_writes();
     written_while_pending();
     requests();
+    requests_alone();
     MPI_Win_unlock_all(win);
+    requests_and_epochs();
   }
   MPI_Barrier(MPI_COMM_WORLD);
   versions();

@@ -16,6 +16,14 @@ std::uint64_t handle_bits(MpiHandle handle) {
   return bits;
 }
 
+/// The reverse.
+template <class MpiHandle>
+MpiHandle handle_of(std::uint64_t bits) {
+  MpiHandle handle;
+  std::memcpy(&handle, &bits, sizeof handle);
+  return handle;
+}
+
 /// Maps a handle's bits to [0, 2^width), 0 < width < 64. Handles differ in few bits, in their
 /// lowest ones (MPICH's numbers) or above those of an alignment (pointers): a multiplication brings
 /// both to the top (Fibonacci hashing).

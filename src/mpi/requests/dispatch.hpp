@@ -8,6 +8,7 @@
 //     mixed(array)               an array with operations of Hob's, or while Hob's must advance: a
 //                                Mix; a Followed, too, of those that follow
 // and of one request:
+//     kOnlyAsks                  the request stays
 //     native(request)            the library's request, while Hob's must advance
 //     told(error)                whether the library has completed it
 //     inactive()                 a persistent operation of Hob's that is not started
@@ -15,6 +16,8 @@
 //
 // Private to the request layer.
 #pragma once
+
+#include <new>
 
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/array.hpp"
@@ -40,15 +43,29 @@ void tell_some(const Seen& seen, int number, const int* which) {
   for (int i = 0; i < number; ++i) seen.tell(which[i]);
 }
 
+/// A request that is complete, and still there: waiting for it tells nothing either.
+inline void still_tells_nothing(MPI_Request request) {
+  try {
+    mark_no_acquire(request);
+  } catch (const std::bad_alloc&) {
+    // One acquire more.
+  }
+}
+
 /// Of a request that Hob knows, or while Hob's things must advance.
 template <class Call>
 [[gnu::noinline]] int dispatch_known(MPI_Request* request, const Call& call) {
   const Entry entry = look_up(*request);
   if (!entry.operation) {
+    if (entry.observer && !many_threads) entry.observer->asked(entry.cookie);
     Watched watched(1, request);
     const int error = call.native(request);
     watched.returned();
-    if (call.told(error)) watched.tell(0);
+    if (!call.told(error)) return error;
+    const bool tells_nothing = entry.observer && !entry.observer->is_acquire();
+    watched.tell(0);
+    if constexpr (requires { Call::kOnlyAsks; })
+      if (tells_nothing) still_tells_nothing(*request);
     return error;
   }
   return entry.operation->active() ? call.own(request, *entry.operation) : call.inactive();
@@ -91,6 +108,8 @@ template <class Call>
 /// Of an array in which Hob knows a request, or while Hob's things must advance.
 template <class Call>
 [[gnu::noinline]] int dispatch_known(int count, MPI_Request* requests, const Call& call) {
+  if (count == 1 && !many_threads)
+    if (const Entry entry = look_up(*requests); entry.observer) entry.observer->asked(entry.cookie);
   if (HOB_LIKELY(only_watched())) {
     return HOB_LIKELY(!many_threads) ? all_in_library<Remembered>(count, requests, call)
                                      : all_in_library<Watched>(count, requests, call);

@@ -249,6 +249,13 @@ int wait(MPI_Request* request, MPI_Status* status) {
   return dispatch_known(request, WaitOne{status});
 }
 
+int test(MPI_Request* request, int* flag, MPI_Status* status) {
+  Operation* const operation = find(*request);
+  if (!operation) return real::Test(request, flag, status);
+  *flag = operation->ready();
+  return *flag ? finish(request, *operation, status) : MPI_SUCCESS;
+}
+
 }  // namespace requests
 
 using namespace requests;

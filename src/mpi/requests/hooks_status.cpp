@@ -15,6 +15,7 @@ namespace {
 
 struct StatusOfOne {
   static constexpr bool kBlocks = false;
+  static constexpr bool kOnlyAsks = true;
   int* flag;
   MPI_Status* status;
 

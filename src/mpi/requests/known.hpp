@@ -50,7 +50,7 @@ void forget_any(MPI_Request handle);
 inline void forget(MPI_Request handle, Operation& operation) {
   if (HOB_UNLIKELY(operation.kept.handle != handle)) return forget_any(handle);
   const std::lock_guard guard(registry().lock);
-  operation.kept.in_use = false;
+  --operation.kept.in_use;
   one_less(operations);
   ends(handle);
 }

@@ -74,10 +74,15 @@ Entry take(MPI_Request handle) {
   const Entry taken = *entry;
   if (taken.operation) {
     one_less(operations);
+    if (taken.operation->kept.shared) {
+      --taken.operation->kept.in_use;
+      ends(handle);
+      return taken;
+    }
     ++registry().changes;
     if (auto& kept = taken.operation->kept; kept.handle == handle) {
       kept.handle = MPI_REQUEST_NULL;
-      kept.in_use = false;
+      kept.in_use = 0;
     }
   }
   if (!last_of(*entry)) return taken;
@@ -147,7 +152,7 @@ MPI_Request add(Operation& operation) {
   const std::lock_guard guard(registry().lock);
   MPI_Request handle = operation.kept.handle;
   if (handle != MPI_REQUEST_NULL) {
-    operation.kept.in_use = true;
+    ++operation.kept.in_use;
     begins(handle);
     one_more(operations);
     return handle;
@@ -159,7 +164,10 @@ MPI_Request add(Operation& operation) {
     registry().free_handles.pop_back();
   }
   put_behind(handle, operation, true);
-  if (operation.kept.wanted) operation.kept = {true, true, handle};
+  if (operation.kept.wanted) {
+    operation.kept.in_use = 1;
+    operation.kept.handle = handle;
+  }
   return handle;
 }
 
@@ -225,17 +233,7 @@ void mark_no_acquire(MPI_Request handle) {
 
 Operation* find(MPI_Request handle) { return look_up(handle).operation; }
 
-bool any_acquire(int count, const MPI_Request* handles) {
-  const std::lock_guard guard(registry().lock);
-  for (int i = 0; i < count; ++i) {
-    if (handles[i] == MPI_REQUEST_NULL) continue;
-    const Entry* entry = registry().table.find(handle_bits(handles[i]));
-    if (!entry || (!entry->operation && !entry->observer)) return true;
-    if (entry->operation ? entry->operation->is_acquire() : entry->observer->is_acquire())
-      return true;
-  }
-  return false;
-}
+void withdraw(MPI_Request handle) { take(handle); }
 
 const MPI_Status& empty_status() {
   static const MPI_Status empty = [] {
@@ -274,7 +272,7 @@ void release_handles() {
   }
   registry().table.each([&](Entry& entry) {
     Operation* operation = entry.operation;
-    if (!entry.pooled || !operation || operation->kept.in_use ||
+    if (!entry.pooled || !operation || operation->kept.in_use != 0 ||
         handle_bits(operation->kept.handle) != entry.key)
       return;
     registry().free_handles.push_back(operation->kept.handle);

@@ -70,7 +70,8 @@ class Operation {
   /// kept for the next time. The request layer's own.
   struct Kept {
     bool wanted = false;
-    bool in_use = false;
+    bool shared = false;       ///< several requests may be alive with it
+    std::uint32_t in_use = 0;  ///< so many
     MPI_Request handle = MPI_REQUEST_NULL;
   } kept;
 
@@ -92,6 +93,10 @@ class CompletionObserver {
   /// A wait, test or request_get_status has found the request complete, and is about to say so to
   /// the program; or the program freed it (`freed`), and nobody knows. Called once per watch().
   virtual void completed(std::uint64_t cookie, bool freed) = 0;
+
+  /// The program asks for this one request whether it is complete, and may wait for it. Only while
+  /// the program has one thread.
+  virtual void asked(std::uint64_t) {}
 
   /// As Operation::is_acquire().
   virtual bool is_acquire() const { return true; }
@@ -154,14 +159,14 @@ void mark_no_acquire(MPI_Request handle);
 /// The operation behind a handle, or null.
 Operation* find(MPI_Request handle);
 
-/// Whether the process may learn of other processes' writes when any of these is complete.
-bool any_acquire(int count, const MPI_Request* handles);
-inline bool may_be_acquire(int count, const MPI_Request* handles) {
-  return none_alive() || any_acquire(count, handles);
-}
+/// A handle from add() that the program was never given: nothing stands behind it any more.
+void withdraw(MPI_Request handle);
 
 /// Waits for one request of any kind while Hob's own things advance.
 int wait(MPI_Request* request, MPI_Status* status);
+
+/// Tests one request of any kind; nothing else of Hob's advances.
+int test(MPI_Request* request, int* flag, MPI_Status* status);
 
 /// The library's status of a null or inactive request.
 const MPI_Status& empty_status();

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "mpi/requests/inactive.hpp"
 #include "mpi/requests/table.hpp"
 
 namespace hob::mpi::requests {
@@ -21,6 +22,8 @@ inline std::atomic<std::int64_t> operations{0};
 /// most requests that Hob does not know are told by one load. Written under the table's lock.
 inline constexpr int kHandleHashBits = 12;
 inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
+
+inline Inactive inactive;
 
 /// Made at its first use, since libraries may start MPI before Hob's own constructors have run.
 /// Never destroyed: requests may outlive everything else.

@@ -194,7 +194,9 @@ TEST_F(Locks, WaitsForGetsAreNoAcquires) {
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
   EXPECT_EQ(acquires.load(), before);
-  EXPECT_EQ(fake::calls("Rget"), 64u + 3 * 64u);
+  EXPECT_GT(fake::calls("Rget"),
+            3 * 64u);  // all of the own rank's, of the other's at most one each
+  EXPECT_LE(fake::calls("Rget"), 64u + 3 * 64u);
   MPI_Win_unlock_all(win_);
 }
 

@@ -111,12 +111,33 @@ def acquire_after(call):
         for declaration, name, kind, direction in call.parameters
         if direction in ("out", "inout") and "*" in declaration
     }
+    if call.row.completes:
+        return acquire_after_requests(call, outputs, noted)
+    peers = [n for _d, n, kind, _i in call.parameters if kind == "RANK" and n in plan.PEERS]
+    if peers:
+        somebody = " || ".join(f"{name} != MPI_PROC_NULL" for name in peers)
+        noted = f"if ({somebody}) {noted}"
     if "flag" in outputs:
-        return f"if (*flag) {noted}"
+        return f"if (*flag) {{ {noted} }}" if peers else f"if (*flag) {noted}"
     for name in plan.COUNTED_COMPLETIONS:
         if name in outputs:
             return f"if (*{name} != 0 && *{name} != MPI_UNDEFINED) {noted}"
     return noted
+
+
+def acquire_after_requests(call, outputs, noted):
+    """The same of a call that completes the requests `completes`, or asks whether they are complete."""
+    if "index" in outputs:
+        told = "*index != MPI_UNDEFINED && tells.at(*index)"
+    elif "outcount" in outputs:
+        told = "tells.some(*outcount, array_of_indices)"
+    else:
+        told = "tells.all()"
+    done = "*flag && " if "flag" in outputs else ""
+    lines = f"if ({done}{told}) {noted}"
+    if told == "tells.all()" and not call.base.startswith("Request_get_status"):
+        lines += f"\n  if ({done}hob_result == MPI_SUCCESS) tells.completed({call.row.completes});"
+    return lines
 
 
 def null_pointers(call):
@@ -166,6 +187,8 @@ def step_aside(call):
 def before_hob(call):
     """C++ of what comes before Hob's own part, as cheap as can be."""
     row, lines = call.row, []
+    if row.first:
+        lines.append(f"  {row.first};")
     if row.asleep is not None:
         test = " && ".join(t for t in ("sleeping()", row.asleep) if t)
         lines.append(f"  if (HOB_LIKELY({test})) return {call.native};")
@@ -250,10 +273,10 @@ def with_hob(call):
         lines.append("  advance_polling();")
     acquire = acquire_after(call)
     if row.completes:
+        one_by_one = any(name in ("index", "outcount") for _, name, _, _ in call.parameters)
         lines.append(
-            f"  const bool acquires = nothing_cached() || requests::may_be_acquire({row.completes});"
+            f"  const requests::MayTell tells({row.completes}, {str(one_by_one).lower()});"
         )
-        acquire = f"if (acquires) {{ {acquire} }}"
     lines += before
     if row.joint and acquire:
         lines.append("  JointAcquire joint(comm);")
@@ -483,6 +506,7 @@ def main():
             '#include "mpi/p2p/p2p.hpp"',
             '#include "mpi/progress/progress.hpp"',
             '#include "mpi/pmpi/real.hpp"',
+            '#include "mpi/requests/may_tell.hpp"',
             '#include "mpi/requests/request.hpp"',
             '#include "mpi/rma/incoming.hpp"',
             '#include "mpi/rma/joint_acquire.hpp"',

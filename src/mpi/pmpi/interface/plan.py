@@ -55,8 +55,10 @@ class Row:
 
     # C++. Only counted while Hob sleeps, in this member of QuietWindow (quiet_windows.hpp).
     counted: str | None = None
-    # Completes requests (their number, their array): tells nothing if all of them are the process's own
-    # one-sided operations.
+    # Before everything else, wherever the program makes it.
+    first: str | None = None
+    # Completes requests (their number, their array), or asks whether they are complete: tells nothing of
+    # the process's own one-sided operations, nor of requests that are null or inactive.
     completes: str | None = None
     # While Hob sleeps and, besides, this holds, it is the library's own, whoever makes it. The first thing
     # that a wrapper asks: a message of one byte takes some hundred nanoseconds.
@@ -148,14 +150,15 @@ CALLS.add(
 # Memory that ghosts can reach.
 CALLS.add("Alloc_mem", "hook local")
 CALLS.add("Free_mem", "hook local everywhere always")
-CALLS.add("Request_get_status", "hook patient checked")
-CALLS.add(
-    """
-    Request_get_status_all Request_get_status_any Request_get_status_some
-    """,
-    "hook newer patient checked",
-)
-CALLS.add("Request_free Cancel Start Startall", "hook local checked")
+CALLS.add("Request_get_status", "hook patient checked", completes="1, &request")
+for name in ("all", "any", "some"):
+    CALLS.add(
+        f"Request_get_status_{name}",
+        "hook newer patient checked",
+        completes=f"{'incount' if name == 'some' else 'count'}, array_of_requests",
+    )
+CALLS.add("Cancel", "hook local checked")
+CALLS.add("Request_free Start Startall", "hook local checked", first="requests::inactive.forget()")
 CALLS.add(
     """
     Recv_init Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
@@ -287,6 +290,10 @@ WRAPPED_KINDS = {"COMMUNICATOR", "WINDOW", "REQUEST", "MESSAGE", "FILE", "SESSIO
 
 # Calls that fill a buffer with stores of the processor alone.
 STORES = {"Pack", "Pack_external", "Unpack", "Unpack_external"}
+
+# Parameters by which a call names the processes that it sends to or receives from: from
+# MPI_PROC_NULL nobody learns anything.
+PEERS = {"source", "dest"}
 
 # In this form the program passes a count that says how many operations completed.
 COUNTED_COMPLETIONS = {"outcount"}

@@ -43,9 +43,9 @@ bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
 }
 
 /// A get that is missing: issues one of the blocks around it, if that is allowed and worthwhile.
-/// `aged`: what there was is too old. False if nothing was issued.
-bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted,
-                             bool aged) {
+/// `aged`: what there was is too old. `request`: of MPI_Rget. False if nothing was issued.
+bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged,
+                             MPI_Request* request) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
   const cache::Readahead::Plan plan = ahead_->readahead.on_miss(
       wanted.key.target, wanted.key.displacement, wanted.size, ahead_->exposed->of(get.target),
@@ -57,7 +57,7 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
   std::unique_ptr<AheadFetch> fetch = ahead_->pool.take(plan.end - plan.begin + kLargestUnit);
   if (!fetch) return false;
   fetch->aged = aged;
-  return issue_blocks(get, t, wanted, std::move(fetch), [&](std::uint32_t index) {
+  return issue_blocks(get, t, wanted, std::move(fetch), request, [&](std::uint32_t index) {
     return cache::reserve_blocks(*cache_, plan, wanted.key, wanted.size, index);
   });
 }
@@ -70,7 +70,7 @@ bool CachedGets::old_ahead(const cache::Lookup& hit) const {
 /// Fetches the block of a hit again, since it is old and these bytes of it were not asked for
 /// before. False if nothing was issued.
 bool CachedGets::issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
-                             const cache::Lookup& hit) {
+                             const cache::Lookup& hit, MPI_Request* request) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
   cache::BlockFetch block{.shift = hit.block, .count = 1};
   block.begin = wanted.key.displacement - hit.offset;
@@ -81,17 +81,20 @@ bool CachedGets::issue_again(const Get& get, TargetState& t, const CacheableGet&
   if (!fetch) return false;
   fetch->again = fetch->aged = true;
   ahead_->guard.begin(ticks());
-  if (!issue_blocks(get, t, wanted, std::move(fetch), [&](std::uint32_t) { return block; }))
+  if (!issue_blocks(get, t, wanted, std::move(fetch), request,
+                    [&](std::uint32_t) { return block; }))
     return false;
   ++stats_.ahead_refetches;
   return true;
 }
 
 /// Issues a get of the blocks that reserve(index of the get under way) names, and of what the
-/// program wants. The program gets its bytes when they have arrived.
+/// program wants. The program gets its bytes when they have arrived: with the next flush, or with
+/// its `request`.
 template <class Reserve>
 bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted,
-                              std::unique_ptr<AheadFetch> fetch, Reserve reserve) {
+                              std::unique_ptr<AheadFetch> fetch, MPI_Request* request,
+                              Reserve reserve) {
   const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
   if (unit == 0 || unit > kLargestUnit) {
     ahead_->pool.give_back(std::move(fetch));
@@ -125,26 +128,32 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   };
   if (pending.bytes > std::min(pending.ahead->capacity, options_.readahead.longest_fetch))
     return abandon();
+  RequestedGet* operation = nullptr;
   try {
-    under_way_.wait_for(pending, get.buffer, wanted.origin, wanted.size,
-                        wanted.key.displacement - pending.displacement);
+    under_way_.room_for_waiters(1);
+    if (request) operation = &RequestedGet::begin(*watch_, {cookie_of(index), 0}, *request);
   } catch (const std::bad_alloc&) {
     return abandon();
   }
+  under_way_.wait_for(pending, get.buffer, wanted.origin, wanted.size,
+                      wanted.key.displacement - pending.displacement);
   // Before the get, as for any other (docs/consistency.md, "What the ranks of a node share").
   pending.issued = sharing(get, wanted, t) ? sharing_.now() : 0;
   pending.doubts = coherence_.doubts.now();
   const std::uint64_t start = ticks();
   const auto bytes = static_cast<MPI_Count>(pending.bytes);
+  MPI_Request own = MPI_REQUEST_NULL;
   const int result = native({pending.buffer, bytes, MPI_BYTE, get.target,
                              static_cast<MPI_Aint>(pending.displacement / unit), bytes, MPI_BYTE},
-                            t);
+                            t, request ? &own : nullptr);
   if (result != MPI_SUCCESS) {
+    if (operation) operation->withdraw(*request);
     // The program's own get may still be right, and its error is the one to report.
     ahead_->readahead.end();
     under_way_.forget_waiters(pending);
     return abandon();
   }
+  if (request) pending.request = handle_bits(own);
   pending.when = ticks();
   pending.issue_ticks = pending.when - start;
   ahead_->trip(pending.bytes, cache_->stats().gets);
@@ -153,31 +162,39 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   return true;
 }
 
-/// A hit between two blocks, both of which are here or under way. False if the get must be issued.
+/// A hit between two blocks, both of which are here or under way: with a `request`, if there is
+/// one. False if the get must be issued.
 bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
-                             const cache::Lookup& hit) {
+                             const cache::Lookup& hit, MPI_Request* request) {
   if (!wanted.contiguous_at_origin(get)) return false;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic && hit.available == wanted.size &&
       (poll_guard_.due(1, known_at(hit), now) || (hit.first && old_ahead(hit))))
     return false;
   const std::array<cache::Part, 2> parts = cache_->parts(wanted.key, wanted.size);
-  for (const cache::Part& part : parts)
-    if (!part.entry ||
-        (part.data == nullptr && !brings(part.cookie, get.target, part.displacement, part.bytes)))
-      return false;
+  std::array<std::uint64_t, 2> awaited{};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const cache::Part& part = parts[i];
+    if (!part.entry) return false;
+    if (part.data != nullptr) continue;
+    if (!brings(part.cookie, get.target, part.displacement, part.bytes)) return false;
+    if (request && under_way_[part.cookie].request == 0) return false;
+    awaited[i] = cookie_of(part.cookie);
+  }
+  try {
+    under_way_.room_for_waiters(parts.size());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (request && !begin_request(awaited, *request)) return false;
   std::byte* to = wanted.first_byte(get);
   for (const cache::Part& part : parts) {
     if (part.data != nullptr) {
       std::memcpy(to, part.data, part.bytes);
     } else {
       PendingGet& pending = under_way_[part.cookie];
-      try {
-        under_way_.wait_for(pending, to, &layout_of(MPI_BYTE), part.bytes,
-                            part.displacement - pending.displacement);
-      } catch (const std::bad_alloc&) {
-        return false;  // what waits already is delivered twice
-      }
+      under_way_.wait_for(pending, to, &layout_of(MPI_BYTE), part.bytes,
+                          part.displacement - pending.displacement);
     }
     to += part.bytes;
   }

@@ -190,15 +190,26 @@ void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
                                         config.latency, config.per_byte));
 }
 
+/// Whether the get under way of a hit on pending bytes will bring them. One with a request of the
+/// library's may not: the program may free the request.
+bool CachedGets::will_bring(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit) {
+  if (!under_way_.has(hit.cookie)) return false;
+  if (hit.block != 0 && brings(hit.cookie, get.target, wanted.key.displacement, wanted.size))
+    return true;
+  const PendingGet& pending = under_way_[hit.cookie];
+  return pending.entry == hit.entry &&
+         (pending.purpose == Purpose::fetch ||
+          (pending.purpose == Purpose::requested && pending.request != 0));
+}
+
 /// A hit on bytes that a get under way will bring. False if the get must be issued.
 bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
                                const cache::Lookup& hit) {
-  if (!under_way_.has(hit.cookie) || under_way_.waiters_full()) return false;
+  if (under_way_.waiters_full() || !will_bring(get, wanted, hit)) return false;
   PendingGet& pending = under_way_[hit.cookie];
-  const bool blocks =
-      hit.block != 0 && brings(hit.cookie, get.target, wanted.key.displacement, wanted.size);
-  if (!blocks && (pending.entry != hit.entry || pending.purpose != Purpose::fetch)) return false;
-  const std::uint64_t offset = blocks ? wanted.key.displacement - pending.displacement : hit.offset;
+  const std::uint64_t offset = pending.purpose == Purpose::ahead
+                                   ? wanted.key.displacement - pending.displacement
+                                   : hit.offset;
   try {
     under_way_.wait_for(pending, get.buffer, wanted.origin, wanted.size, offset);
   } catch (const std::bad_alloc&) {
@@ -207,98 +218,6 @@ bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGe
   reuse_trial_.served(in_batch());
   ++t.hits;
   return true;
-}
-
-int CachedGets::rget(const Get& get, MPI_Request* request) {
-  std::uint64_t cookie = 0;
-  int result = MPI_SUCCESS;
-  {
-    const std::lock_guard guard(lock_);
-    ++stats_.gets;
-    const bool somewhere = get.target >= 0 && get.target < window_.size;
-    TargetState nowhere;
-    TargetState& t = somewhere ? target(get.target) : nowhere;
-    const CacheableGet wanted = somewhere ? cacheable(get, t) : CacheableGet{};
-    const cache::Lookup hit =
-        wanted.remote ? cache_->find(wanted.key, wanted.size) : cache::Lookup{};
-    // Polling by request needs no flush, which is where a copy ends in mode strict.
-    const bool again =
-        hit.kind == cache::Hit::full && (mode() == Mode::automatic || mode() == Mode::strict) &&
-        (poll_guard_.due(hit.consecutive, known_at(hit), ticks()) || (hit.first && old_ahead(hit)));
-    if (wanted.remote && hit.kind == cache::Hit::full && !again &&
-        serve_request(get, t, wanted, hit, request))
-      return MPI_SUCCESS;
-    const bool keep = again || (wanted.remote && keeps_requested(get, t, hit));
-    result = native(get, t, request);
-    if (result != MPI_SUCCESS) return result;
-    try {
-      if (!keep) {
-        if (!sleeping()) requests::mark_no_acquire(*request);
-        return result;
-      }
-      cookie = add_requested(get, t, wanted, hit, again);
-    } catch (const std::bad_alloc&) {
-      return result;
-    }
-  }
-  // Without the lock: the request layer may call back at once.
-  watch_->watch(*request, cookie);
-  return result;
-}
-
-/// Whether the bytes of a get with a request may be kept, which is not yet issued. A program that
-/// waits for requests alone never flushes, so writes that are only assumed would be in the way for
-/// good: they are completed here, as may be done wherever MPI_Rget is allowed.
-bool CachedGets::keeps_requested(const Get& get, TargetState& t, const cache::Lookup& hit) {
-  if (hit.kind != cache::Hit::missing && hit.kind != cache::Hit::partial) return false;
-  if (t.writing()) {
-    if (t.written != t.assumed || many_threads) return false;
-    if (backend_.flush(get.target) != MPI_SUCCESS) return false;
-    t.settled = t.written;
-  }
-  if (hit.kind == cache::Hit::partial) cache_->drop(hit.entry);
-  return true;
-}
-
-/// A hit of MPI_Rget, not due to be fetched again: a plain get would still write to the buffer
-/// after the request's completion gave it back. False if the library must make the request.
-bool CachedGets::serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
-                               const cache::Lookup& hit, MPI_Request* request) {
-  std::unique_ptr<ServedRequest> served(new (std::nothrow) ServedRequest);
-  if (!served) return false;
-  serve(get, t, wanted, hit, ticks());
-  try {
-    *request = requests::add(*served);
-  } catch (const std::bad_alloc&) {
-    return false;  // the library's own request, then, for the same bytes once more
-  }
-  static_cast<void>(served.release());
-  return true;
-}
-
-/// A get with a request is under way whose bytes are wanted. `again`: a hit, fetched again. Returns
-/// the cookie of its watch. Throws std::bad_alloc.
-std::uint64_t CachedGets::add_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
-                                        const cache::Lookup& hit, bool again) {
-  const std::uint64_t now = ticks();
-  const std::uint32_t index =
-      under_way_.add(t.pending, get.target,
-                     {.buffer = get.buffer,
-                      .layout = wanted.origin,
-                      .bytes = wanted.size,
-                      .when = now,
-                      .purpose = again ? Purpose::refetch : Purpose::requested});
-  PendingGet& pending = under_way_[index];
-  if (again) {
-    ++stats_.refetches;
-    poll_guard_.begin(now);
-    pending.entry = hit.entry;
-    pending.offset = hit.offset;
-  } else {
-    reuse_trial_.missed(in_batch());
-    pending.entry = cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
-  }
-  return (std::uint64_t{pending.birth} << 32) | index;
 }
 
 /// A hit, at the time `now`.

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
 #include "cache/cache.hpp"
+#include "gets/wait_meter.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -22,7 +25,7 @@
 #include "mpi/rma/cache/get.hpp"
 #include "mpi/rma/cache/node_sharing.hpp"
 #include "mpi/rma/cache/own_epoch.hpp"
-#include "mpi/rma/cache/requested_gets.hpp"
+#include "mpi/rma/cache/request_watch.hpp"
 #include "mpi/rma/cache/terms.hpp"
 #include "report/trace.hpp"
 #include "validation/changes.hpp"
@@ -66,6 +69,8 @@ class CachedGets final : private RequestOwner {
   /// `gathering` is true while gets go out in batches, and outlives the object. Before the first
   /// get.
   void know_batches(const bool& gathering) { gathering_ = &gathering; }
+  /// From now on, tells of waits for requests. `waits` outlives the object. Before the first get.
+  void tell_waits(gets::WaitMeter& waits) { waits_ = &waits; }
 
   /// From now on, may fetch more than was asked for, within these sizes. Before the first get.
   void fetch_ahead(std::unique_ptr<ExposedSizes> exposed);
@@ -73,8 +78,8 @@ class CachedGets final : private RequestOwner {
   /// The whole of MPI_Get: serves it or issues it. Returns what MPI_Get would.
   int get(const Get& get);
 
-  /// The whole of MPI_Rget. Its bytes are taken when the request completes, if that comes before
-  /// the next flush: the program may then reuse the buffer.
+  /// The whole of MPI_Rget. The program's buffer has the bytes when the request completes, and is
+  /// left alone from then on.
   int rget(const Get& get, MPI_Request* request);
 
   /// What before_flush found out and after_flush needs.
@@ -206,13 +211,9 @@ class CachedGets final : private RequestOwner {
   int refetch_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
                   const cache::Lookup& hit, std::uint64_t now);
   bool serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted, int& result);
+  bool will_bring(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit);
   bool serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
                      const cache::Lookup& hit);
-  bool keeps_requested(const Get& get, TargetState& t, const cache::Lookup& hit);
-  bool serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
-                     const cache::Lookup& hit, MPI_Request* request);
-  std::uint64_t add_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
-                              const cache::Lookup& hit, bool again);
   int refetch(const Get& get, TargetState& t, PendingGet pending);
   int refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
                      std::uint64_t issued);
@@ -225,25 +226,47 @@ class CachedGets final : private RequestOwner {
   void drive_progress();
   bool in_batch() const { return HOB_UNLIKELY(*gathering_); }
 
+  // requested_gets.cpp: gets with requests
+  struct Requested;
+  enum class Keep : std::uint8_t { nothing, fetched, again };  ///< again: a hit, to compare
+  int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
+             Requested& made);
+  bool serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
+                     const cache::Lookup& hit, Requested& made);
+  bool join(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit, TargetState& t,
+            Requested& made);
+  int issue_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
+                      const cache::Lookup& hit, Keep keep, Requested& made);
+  void settle_assumed_writes(int rank, TargetState& t);
+  bool begin_request(const std::array<std::uint64_t, 2>& awaited, MPI_Request& request);
+  PendingGet* requested(std::uint64_t cookie);
+  void learn_of_request(TargetState& t, const PendingGet& pending);
+  std::uint64_t cookie_of(std::uint32_t index) const {
+    return (std::uint64_t{under_way_[index].birth} << 32) | index;
+  }
+  void request_completed(std::uint64_t cookie, bool freed) override;
+  void request_asked(std::uint64_t cookie) override;
+  bool request_arrived(std::uint64_t cookie, int& error) override;
+
   // ahead.cpp: fetching more than was asked for
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
-  bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false);
+  bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false,
+                   MPI_Request* request = nullptr);
   bool old_ahead(const cache::Lookup& hit) const;
   /// When bytes were fetched, or the members of the window last said that nobody had written them.
   std::uint64_t known_at(const cache::Lookup& hit) const { return std::max(hit.fetched, kept_at_); }
   bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
-                   const cache::Lookup& hit);
+                   const cache::Lookup& hit, MPI_Request* request = nullptr);
   template <class Reserve>
   bool issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted,
-                    std::unique_ptr<AheadFetch> fetch, Reserve reserve);
+                    std::unique_ptr<AheadFetch> fetch, MPI_Request* request, Reserve reserve);
   bool serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
-                   const cache::Lookup& hit);
+                   const cache::Lookup& hit, MPI_Request* request = nullptr);
   bool brings(std::uint32_t index, int rank, std::uint64_t displacement, std::uint64_t bytes);
   void finish_ahead(PendingGet& pending);
   void end_readahead();
 
   // completion.cpp: flushes, epochs, arrival of bytes
-  void request_completed(std::uint64_t cookie, bool freed) override;
   void complete(TargetState& t, std::uint32_t last, bool succeeded);
   void finish(PendingGet& pending);
   void finish_fetch(PendingGet& pending);
@@ -307,6 +330,9 @@ class CachedGets final : private RequestOwner {
   Verifier verifier_;
   std::unique_ptr<Ahead> ahead_;  ///< null: nothing is fetched ahead
   RequestWatch* watch_;           ///< deletes itself
+  gets::WaitMeter* waits_ = nullptr;
+  /// Requests whose gets failed: what they were called, and the error. The first ones.
+  std::vector<std::pair<std::uint64_t, int>> failed_requests_;
 
   // kept_copies.cpp
   std::uint64_t kept_at_ = 0;  ///< when copies outlived an acquire last; 0: not since a drop

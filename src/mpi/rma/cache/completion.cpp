@@ -13,23 +13,6 @@
 
 namespace hob::mpi {
 
-void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
-  const std::lock_guard guard(lock_);
-  const auto index = static_cast<std::uint32_t>(cookie);
-  if (!under_way_.has(index)) return;
-  PendingGet& pending = under_way_[index];
-  const bool awaited = pending.purpose == Purpose::requested || pending.purpose == Purpose::refetch;
-  if (pending.birth != cookie >> 32 || !awaited) return;  // flushed before
-  apply_acquires();
-  if (freed)  // nobody knows any more until when the buffer is left alone
-    pending.purpose == Purpose::refetch ? cache_->drop(pending.entry)
-                                        : cache_->abandon(pending.entry);
-  else
-    finish(pending);
-  // A program may never flush: the slot is free now.
-  under_way_.remove(targets_.used(pending.rank).pending, index);
-}
-
 /// The gets to a target up to the one numbered `last` are complete. Whoever finds that out first
 /// finishes them all, other threads' too: their flush may return before this thread's does, and
 /// they may then reuse the buffers.
@@ -37,6 +20,10 @@ void CachedGets::complete(TargetState& t, std::uint32_t last, bool succeeded) {
   if (t.pending.empty()) return;
   apply_acquires();
   under_way_.finish_until(t.pending, last, [&](PendingGet& pending) {
+    if (pending.request != 0 && succeeded) {
+      auto handle = handle_of<MPI_Request>(pending.request);
+      for (int flag = 0; !flag;) requests::test(&handle, &flag, MPI_STATUS_IGNORE);
+    }
     if (pending.issued != 0 && succeeded && sharing_.add(t, pending)) ++stats_.shared_inserts;
     finish(pending);
   });
@@ -121,8 +108,7 @@ bool CachedGets::waited_alone(const TargetState& t, std::uint32_t last) const {
 /// The gets under way to a target took `waited` to arrive, after the program began to wait.
 void CachedGets::learn(TargetState& t, std::uint64_t waited) {
   if (t.pending.empty()) return;
-  if (t.profile.sampling() && t.pending.size() == 1 &&
-      under_way_[t.pending[0]].purpose == Purpose::fetch)
+  if (t.profile.sampling() && t.pending.size() == 1 && under_way_[t.pending[0]].misses())
     measure(t, waited);
   if (ahead_) measure_trip(t, waited);
   if (makes_small_trip(t)) savings_.trip(waited + under_way_[t.pending[0]].issue_ticks);
@@ -146,7 +132,7 @@ void CachedGets::measure(TargetState& t, std::uint64_t flush_ticks) {
 void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
   if (t.pending.size() != 1) return;
   const PendingGet& pending = under_way_[t.pending[0]];
-  if (pending.purpose != Purpose::fetch && pending.purpose != Purpose::ahead) return;
+  if (!pending.misses() && pending.purpose != Purpose::ahead) return;
   ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks);
   if (t.profile.sampling())  // blocks alone give it no samples
     poll_guard_.cost(static_cast<std::uint64_t>(ahead_->cost.latency()));

@@ -1,33 +1,248 @@
-#include "mpi/rma/cache/requested_gets.hpp"
-
+// Gets with requests: what is served at once, what a get under way will bring, and what is issued.
 #include <mutex>
 #include <new>
 
+#include "base/clock.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/cache/cached_gets.hpp"
+
 namespace hob::mpi {
 
-void RequestWatch::watch(MPI_Request request, std::uint64_t cookie) {
-  references_.fetch_add(1, std::memory_order_relaxed);
+/// The request that a get makes.
+struct CachedGets::Requested {
+  MPI_Request* request;
+  std::uint64_t watch = 0;  ///< the cookie of a request of the library's to watch; 0: none
+};
+
+int CachedGets::rget(const Get& get, MPI_Request* request) {
+  Requested made{request};
+  int result = MPI_SUCCESS;
+  {
+    const std::lock_guard guard(lock_);
+    ++stats_.gets;
+    const bool somewhere = get.target >= 0 && get.target < window_.size;
+    TargetState nowhere;
+    TargetState& t = somewhere ? target(get.target) : nowhere;
+    const CacheableGet wanted = somewhere ? cacheable(get, t) : CacheableGet{};
+    if (!wanted.remote) {
+      result = native(get, t, request);
+      if (result != MPI_SUCCESS || sleeping()) return result;
+      try {
+        requests::mark_no_acquire(*request);
+      } catch (const std::bad_alloc&) {
+        // One acquire more.
+      }
+      return result;
+    }
+    const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.watching()) && wanted.contiguous;
+    result = answer(get, t, wanted, cache_->find(wanted.key, wanted.size), made);
+    if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
+  }
+  // Without the lock: the request layer may call back at once.
+  if (made.watch != 0) watch_->watch(*request, made.watch);
+  return result;
+}
+
+/// Serves, joins or issues a get that was looked up. Unlike a plain get, one with a request is not
+/// taken from the node's log, nor is the end of what is partly here fetched alone.
+int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
+                       const cache::Lookup& hit, Requested& made) {
+  bool again = false;
+  switch (hit.kind) {
+    case cache::Hit::full:
+      if (HOB_UNLIKELY(hit.first) && old_ahead(hit)) {
+        if (issue_again(get, t, wanted, hit, made.request)) return MPI_SUCCESS;
+        again = true;
+      } else {
+        // Polling by request needs no flush, which is where a copy ends in mode strict.
+        again = (mode() == Mode::automatic || mode() == Mode::strict) &&
+                poll_guard_.due(hit.consecutive, known_at(hit), ticks());
+      }
+      if (!again && serve_request(get, t, wanted, hit, made)) return MPI_SUCCESS;
+      return issue_requested(get, t, wanted, hit, Keep::again, made);
+    case cache::Hit::pending_full:
+      if (join(get, wanted, hit, t, made)) return MPI_SUCCESS;
+      [[fallthrough]];
+    case cache::Hit::pending_partial:
+      return issue_requested(get, t, wanted, hit, Keep::nothing, made);
+    case cache::Hit::split:
+      if (serve_split(get, t, wanted, hit, made.request)) return MPI_SUCCESS;
+      break;
+    case cache::Hit::partial:
+    case cache::Hit::missing:
+      break;
+  }
+  settle_assumed_writes(get.target, t);
+  if (hit.kind == cache::Hit::partial) {
+    if (!t.writing()) cache_->drop(hit.entry);
+  } else if (ahead_ && issue_ahead(get, t, wanted, false, made.request)) {
+    return MPI_SUCCESS;
+  }
+  return issue_requested(get, t, wanted, hit, t.writing() ? Keep::nothing : Keep::fetched, made);
+}
+
+/// A program that waits for requests alone never flushes, so writes that are only assumed would be
+/// in the way for good: they are completed here, as may be done wherever MPI_Rget is allowed.
+void CachedGets::settle_assumed_writes(int rank, TargetState& t) {
+  if (!t.writing() || t.written != t.assumed || many_threads) return;
+  if (backend_.flush(rank) == MPI_SUCCESS) t.settled = t.written;
+}
+
+/// A hit that is not due to be fetched again: a plain get would still write to the buffer after
+/// the request's completion gave it back. False if the get must be issued.
+bool CachedGets::serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
+                               const cache::Lookup& hit, Requested& made) {
+  if (!begin_request({}, *made.request)) return false;
+  serve(get, t, wanted, hit, ticks());
+  return true;
+}
+
+/// The request of a get whose bytes these gets under way bring, or that was served already. False
+/// if there is no memory for it.
+bool CachedGets::begin_request(const std::array<std::uint64_t, 2>& awaited, MPI_Request& request) {
   try {
-    requests::watch(request, *this, cookie);
+    if (awaited[0] == 0 && awaited[1] == 0)
+      request = served_request();
+    else
+      RequestedGet::begin(*watch_, awaited, request);
+    return true;
   } catch (const std::bad_alloc&) {
-    completed(cookie, true);
+    return false;
   }
 }
 
-void RequestWatch::completed(std::uint64_t cookie, bool freed) {
-  {
-    const std::lock_guard guard(lock_);
-    if (owner_) owner_->request_completed(cookie, freed);
+/// A hit on bytes that a get under way will bring of which Hob can ask whether they have arrived.
+/// False if the get must be issued.
+bool CachedGets::join(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit,
+                      TargetState& t, Requested& made) {
+  if (!will_bring(get, wanted, hit) || under_way_[hit.cookie].request == 0) return false;
+  try {
+    under_way_.room_for_waiters(1);
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-  leave();
+  return begin_request({cookie_of(hit.cookie), 0}, *made.request) &&
+         serve_pending(get, t, wanted, hit);
 }
 
-void RequestWatch::end() {
-  {
-    const std::lock_guard guard(lock_);
-    owner_ = nullptr;
+/// Gives a get to the library, or to a ghost.
+int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
+                                const cache::Lookup& hit, Keep keep, Requested& made) {
+  const bool again = keep == Keep::again;
+  const std::uint64_t start = ahead_ || HOB_UNLIKELY(t.profile.sampling()) ? ticks() : 0;
+  const int result = native(get, t, made.request);
+  if (result != MPI_SUCCESS) return result;
+  const std::uint64_t now = ticks();
+  try {
+    if (keep == Keep::nothing || under_way_.full()) {
+      requests::mark_no_acquire(*made.request);
+      return result;
+    }
+    const std::uint32_t index =
+        under_way_.add(t.pending, get.target,
+                       {.buffer = get.buffer,
+                        .layout = wanted.origin,
+                        .bytes = wanted.size,
+                        .issue_ticks = start != 0 ? now - start : 0,
+                        .when = now,
+                        .purpose = again ? Purpose::refetch : Purpose::requested});
+    PendingGet& pending = under_way_[index];
+    if (again) {
+      ++stats_.refetches;
+      poll_guard_.begin(now);
+      pending.entry = hit.entry;
+      pending.offset = hit.offset;
+    } else {
+      reuse_trial_.missed(in_batch());
+      if (ahead_) ahead_->trip(wanted.size, cache_->stats().gets);
+      pending.entry =
+          cache_->reserve(wanted.key, wanted.size, {.extent = wanted.extent(get), .cookie = index})
+              .entry;
+    }
+    // Nobody hears of the end of a request behind which Hob itself stands.
+    if (requests::find(*made.request)) {
+      MPI_Request handle = MPI_REQUEST_NULL;
+      RequestedGet::begin(*watch_, {cookie_of(index), 0}, handle);
+      pending.request = handle_bits(*made.request);
+      *made.request = handle;
+      return result;
+    }
+    made.watch = cookie_of(index);
+  } catch (const std::bad_alloc&) {
+    // Not kept: the request is the backend's own.
   }
-  leave();
+  return result;
+}
+
+/// The get under way of a request, or null: it was completed by a flush.
+PendingGet* CachedGets::requested(std::uint64_t cookie) {
+  const auto index = static_cast<std::uint32_t>(cookie);
+  if (!under_way_.has(index)) return nullptr;
+  PendingGet& pending = under_way_[index];
+  return pending.birth == cookie >> 32 ? &pending : nullptr;
+}
+
+/// It has arrived, after the program waited for it, if it did.
+void CachedGets::learn_of_request(TargetState& t, const PendingGet& pending) {
+  if (pending.asked == 0 || many_threads) return;
+  const std::uint64_t now = ticks();
+  const std::uint64_t waited = now - pending.asked;
+  if (waits_) waits_->waited(waited, now, 1, [&] { return cache_->stats().ahead_bytes; });
+  learn(t, waited);
+}
+
+void CachedGets::request_asked(std::uint64_t cookie) {
+  const std::lock_guard guard(lock_);
+  if (PendingGet* const pending = requested(cookie); pending && pending->asked == 0)
+    pending->asked = ticks();
+}
+
+void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
+  const std::lock_guard guard(lock_);
+  PendingGet* const pending = requested(cookie);
+  if (!pending) return;
+  apply_acquires();
+  TargetState& t = targets_.used(pending->rank);
+  if (freed) {  // nobody knows any more until when the buffer is left alone
+    pending->purpose == Purpose::refetch ? cache_->drop(pending->entry)
+                                         : cache_->abandon(pending->entry);
+  } else {
+    learn_of_request(t, *pending);
+    finish(*pending);
+  }
+  // A program may never flush: the slot is free now.
+  under_way_.remove(t.pending, static_cast<std::uint32_t>(cookie));
+}
+
+bool CachedGets::request_arrived(std::uint64_t cookie, int& error) {
+  const std::lock_guard guard(lock_);
+  PendingGet* const pending = requested(cookie);
+  if (!pending) {
+    for (const auto& [failed, its] : failed_requests_)
+      if (failed == cookie) error = its;
+    return true;
+  }
+  if (pending->asked == 0) pending->asked = ticks();
+  auto handle = handle_of<MPI_Request>(pending->request);
+  int flag = 0;
+  error = requests::test(&handle, &flag, MPI_STATUS_IGNORE);
+  if (!flag && error == MPI_SUCCESS) return false;
+  last_mpi_ = ticks();
+  apply_acquires();
+  TargetState& t = targets_.used(pending->rank);
+  if (error == MPI_SUCCESS) learn_of_request(t, *pending);
+  finish(*pending);
+  under_way_.remove(t.pending, static_cast<std::uint32_t>(cookie));
+  if (HOB_UNLIKELY(error != MPI_SUCCESS)) {
+    drop_everything();
+    constexpr std::size_t kMostFailures = 64;
+    try {
+      if (failed_requests_.size() < kMostFailures) failed_requests_.emplace_back(cookie, error);
+    } catch (const std::bad_alloc&) {
+      // Others that wait for the same get do not hear of its error.
+    }
+  }
+  return true;
 }
 
 }  // namespace hob::mpi
