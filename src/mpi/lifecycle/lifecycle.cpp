@@ -46,7 +46,8 @@ static void keep_ghosts_to_this_launch() {
   unsetenv("HOB_GHOSTS");
 }
 
-/// Before the program has run for hours. Rank 0 writes the one file; folders are made here.
+/// Looked at before the program has run for hours. Rank 0 writes the one file; folders are made
+/// here.
 static std::vector<std::string> what_cannot_be_written() {
   Context& process = context();
   const settings::Settings& s = process.settings;
@@ -75,7 +76,6 @@ void read_settings() {
   const bool trusted = getauxval(AT_SECURE) == 0;
   auto errors = trusted ? context().settings.load(environ) : std::vector<std::string>{};
   keep_ghosts_to_this_launch();
-  for (const std::string& error : what_cannot_be_written()) errors.push_back(error);
   if (launcher_rank() <= 0)
     for (const auto& warning : context().settings.warnings())
       std::fprintf(stderr, "hob: %s\n", warning.c_str());
@@ -172,9 +172,21 @@ static void look_for_others() {
   process.settings.off = true;
 }
 
+/// The one rank that looks ends the job for all, once it is in MPI: the others may be waiting for
+/// it there, and launchers do not end a job whose rank is gone before.
+static void end_where_nothing_can_be_written(bool world) {
+  const auto errors = what_cannot_be_written();
+  if (errors.empty()) return;
+  for (const auto& error : errors) std::fprintf(stderr, "hob: %s\n", error.c_str());
+  std::fflush(stderr);
+  if (world) real::Abort(MPI_COMM_WORLD, 2);
+  _exit(2);
+}
+
 void start(int thread_level, bool world, bool any_thread) {
   Context& process = context();
   if (world) look_for_others();
+  end_where_nothing_can_be_written(world);
   many_threads = thread_level == MPI_THREAD_MULTIPLE;
   process.world = world;
   if (!process.settings.off)
