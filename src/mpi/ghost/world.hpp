@@ -19,11 +19,11 @@ struct GhostStatus {
   std::atomic<std::uint32_t> asleep;  ///< it blocks: whoever sends it something wakes it
   std::atomic<std::uint32_t> closed;  ///< it has served its last request; the rest does not change
   int pid;
-  int wakeup_fd;          ///< number of its pipe's writing end in that process; -1: none
+  int wakeup_fd;               ///< number of its pipe's writing end in that process; -1: none
   std::uint64_t wakeup_inode;  ///< of that pipe
-  int rank;               ///< in the internal communicator
-  int domain;             ///< NUMA domain
-  int application_ranks;  ///< bound to it by rank
+  int rank;                    ///< in the internal communicator
+  int domain;                  ///< NUMA domain
+  int application_ranks;       ///< bound to it by rank
   std::uint64_t started_ns;
   std::uint64_t ended_ns;
   std::uint64_t busy_ns;  ///< spent on requests

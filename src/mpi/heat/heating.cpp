@@ -109,10 +109,10 @@ void place(const heat::Placement& placement) {
   verdict().placement = placement;
   verdict().on = verdict().placement.cpu >= 0;
   verdict().reason = verdict().on ? fmt::format(
-                                    "heater on processor {}, which shares the L{} cache: "
-                                    "on without a probe, since heat = on",
-                                    verdict().placement.cpu, verdict().placement.cache_level)
-                              : "no heater: " + verdict().placement.reason;
+                                        "heater on processor {}, which shares the L{} cache: "
+                                        "on without a probe, since heat = on",
+                                        verdict().placement.cpu, verdict().placement.cache_level)
+                                  : "no heater: " + verdict().placement.reason;
 }
 
 }  // namespace
