@@ -72,7 +72,7 @@ int GhostBackend::fence(int assertion) {
 }
 
 int GhostBackend::start(MPI_Group group, int assertion) {
-  return held([&] {
+  return held([&]() -> int {
     if (HOB_UNLIKELY(pscw_.accessing())) return MPI_ERR_RMA_SYNC;
     pscw_.start(group, assertion);
     return MPI_SUCCESS;
@@ -80,7 +80,7 @@ int GhostBackend::start(MPI_Group group, int assertion) {
 }
 
 int GhostBackend::complete() {
-  return held([&] {
+  return held([&]() -> int {
     if (HOB_UNLIKELY(!pscw_.accessing())) return MPI_ERR_RMA_SYNC;
     const int code = complete_all();
     pscw_.complete();
@@ -89,7 +89,7 @@ int GhostBackend::complete() {
 }
 
 int GhostBackend::post(MPI_Group group, int assertion) {
-  return held([&] {
+  return held([&]() -> int {
     if (HOB_UNLIKELY(pscw_.exposing())) return MPI_ERR_RMA_SYNC;
     memory_fence();
     pscw_.post(group, assertion);
@@ -98,7 +98,7 @@ int GhostBackend::post(MPI_Group group, int assertion) {
 }
 
 int GhostBackend::wait() {
-  return held([&] {
+  return held([&]() -> int {
     if (HOB_UNLIKELY(!pscw_.exposing())) return MPI_ERR_RMA_SYNC;
     pscw_.wait();
     memory_fence();
@@ -107,7 +107,7 @@ int GhostBackend::wait() {
 }
 
 int GhostBackend::test(int* flag) {
-  return held([&] {
+  return held([&]() -> int {
     if (HOB_UNLIKELY(!pscw_.exposing())) return MPI_ERR_RMA_SYNC;
     *flag = pscw_.test();
     memory_fence();
@@ -122,7 +122,7 @@ int GhostBackend::lock(int type, int target, int assertion) {
     return fail(MPI_ERR_LOCKTYPE);
   LockMode mode = type == MPI_LOCK_EXCLUSIVE ? LockMode::exclusive : LockMode::shared;
   if ((assertion & MPI_MODE_NOCHECK) != 0) mode = LockMode::none;
-  return held([&] {
+  return held([&]() -> int {
     GhostTargets::Target& to = at(target);
     if (HOB_UNLIKELY(to.locked || locked_all_)) return MPI_ERR_RMA_SYNC;
     ghost_client->origin.lock(to.peer, mode, false);
@@ -135,7 +135,7 @@ int GhostBackend::lock(int type, int target, int assertion) {
 int GhostBackend::unlock(int target) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
-  return held([&] {
+  return held([&]() -> int {
     GhostTargets::Target& to = at(target);
     if (HOB_UNLIKELY(!to.locked)) return MPI_ERR_RMA_SYNC;
     memory_fence();
@@ -146,7 +146,7 @@ int GhostBackend::unlock(int target) {
 }
 
 int GhostBackend::lock_all(int assertion) {
-  return held([&] {
+  return held([&]() -> int {
     if (HOB_UNLIKELY(locked_all_)) return MPI_ERR_RMA_SYNC;
     all_ = (assertion & MPI_MODE_NOCHECK) != 0 ? LockMode::none : LockMode::shared;
     targets_.each([&](Peer& peer) { ghost_client->origin.lock(peer, all_, true); });
@@ -159,7 +159,7 @@ int GhostBackend::lock_all(int assertion) {
 }
 
 int GhostBackend::unlock_all() {
-  return held([&] {
+  return held([&]() -> int {
     if (HOB_UNLIKELY(!locked_all_)) return MPI_ERR_RMA_SYNC;
     memory_fence();
     targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
@@ -172,7 +172,7 @@ int GhostBackend::unlock_all() {
 int GhostBackend::flush(int target) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
-  return held([&] {
+  return held([&]() -> int {
     Peer& peer = at(target).peer;
     ghost_client->origin.flush(peer);
     memory_fence();
@@ -181,13 +181,13 @@ int GhostBackend::flush(int target) {
 }
 
 int GhostBackend::flush_all() {
-  return held([&] { return complete_all(); });
+  return held([&]() -> int { return complete_all(); });
 }
 
 int GhostBackend::flush_local(int target) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
-  return held([&] {
+  return held([&]() -> int {
     Peer& peer = at(target).peer;
     ghost_client->origin.flush_local(peer);
     return outcome(peer);
@@ -195,7 +195,7 @@ int GhostBackend::flush_local(int target) {
 }
 
 int GhostBackend::flush_local_all() {
-  return held([&] {
+  return held([&]() -> int {
     targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
     targets_.each([](Peer& peer) { ghost_client->origin.flush_local(peer); });
     return outcome_of_all();
