@@ -25,6 +25,10 @@ ROWS = {
     ),
     "ahead": ([{"program": "order", "native_ns": 9e3, "off_ns": 9.5e3, "hob_ns": 90.0}], "order"),
     "barnes-hut": (APPLICATION, "budget"),
+    "batch": (
+        [{"kind": "get", "where": "TCP", "targets": 1, "bytes": 8, "n": 64, "gain": 9.0}],
+        "operations of 8 bytes before a flush",
+    ),
     "binding": (
         [
             {
