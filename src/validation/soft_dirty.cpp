@@ -8,17 +8,14 @@
 #include <algorithm>
 #include <array>
 
+#include "os/memory.hpp"
+
 namespace hob::validation {
 namespace {
 
 // Bits of an entry of /proc/PID/pagemap.
 constexpr std::uint64_t kSoftDirty = std::uint64_t{1} << 55;
 constexpr std::uint64_t kPresent = std::uint64_t{3} << 62;  // in memory, or swapped out
-
-std::uintptr_t page_size() {
-  static const auto size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
 
 std::uint64_t faults_so_far() {
   rusage usage{};
@@ -28,7 +25,7 @@ std::uint64_t faults_so_far() {
 
 /// Whether a store to a page of its own shows, and only a store.
 bool shows_a_store(SoftDirty& tracker) {
-  const std::uintptr_t page = page_size();
+  const std::uintptr_t page = os::page_bytes();
   void* const memory =
       ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
@@ -68,7 +65,7 @@ template <class Visit>
 bool SoftDirty::each_page(const Range& range, Visit visit) const {
   if (owner_ != ::getpid()) return false;
   std::array<std::uint64_t, 512> entries;
-  const std::uintptr_t page = page_size();
+  const std::uintptr_t page = os::page_bytes();
   for (std::uintptr_t at = range.begin; at < range.end;) {
     const std::size_t pages = std::min<std::size_t>((range.end - at) / page, entries.size());
     const std::size_t bytes = pages * sizeof entries[0];

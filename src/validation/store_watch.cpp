@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "os/memory.hpp"
+
 namespace hob::validation {
 namespace {
 
@@ -54,7 +56,7 @@ struct Tracker {
  private:
   bool can_scan() const {
     static const bool can = [this] {
-      const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+      const auto page = os::page_bytes();
       const auto here = reinterpret_cast<std::uintptr_t>(this) / page * page;
       PageRegion region{};
       ScanArguments scan{};
@@ -99,7 +101,7 @@ Tracking StoreWatch::best(bool threads) {
 
 StoreWatch::StoreWatch(const void* base, std::uint64_t bytes, Tracking tracking)
     : tracking_(tracking) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto page = os::page_bytes();
   const auto first = reinterpret_cast<std::uintptr_t>(base);
   begin_ = first / page * page;
   end_ = bytes == 0 ? begin_ : (first + bytes + page - 1) / page * page;
@@ -156,7 +158,7 @@ std::int64_t StoreWatch::scan() const {
   scan.category_mask = scan.return_mask = kPageIsWritten;
   const long found = ::ioctl(tracker().pages, kScan, &scan);
   if (found < 0) return -1;
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto page = os::page_bytes();
   std::uint64_t pages = 0;
   for (long i = 0; i < found; ++i) {
     const PageRegion& region = regions[static_cast<std::size_t>(i)];
