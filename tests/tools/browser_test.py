@@ -190,14 +190,17 @@ class Pages(unittest.TestCase):
                     told = "\n".join(faults[:MOST_TOLD])
                     self.assertTrue(not faults, f"{len(faults)} faults:\n{told}")
 
-    def test_of_runs(self):
+    def of_runs(self):
         runs = {"full": sample.report(), **sample.poor(), **sample.rich()}
         self.sound(**{name: page(Run(document)) for name, document in runs.items()})
+
+    def test_of_runs(self):
+        self.of_runs()
 
     def test_without_pictures(self):
         kept, charts.matplotlib = charts.matplotlib, None
         self.addCleanup(setattr, charts, "matplotlib", kept)
-        self.sound(tables=page(Run(sample.report())))
+        self.of_runs()
 
     def test_of_the_demo(self):
         with tempfile.TemporaryDirectory() as folder:

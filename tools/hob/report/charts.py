@@ -32,6 +32,7 @@ COLOURS = (
 )
 INK, LINE, BLUE = "#1f2933", "#d5dbe3", "#2f6f9f"
 MOST_BARS = 64
+SHARES = (0, 0.25, 0.5, 0.75, 1)
 MOST_ROWS = 24  # of a timeline, with names and of full height
 FONT, GAP = 9, 6  # points: of text, and between two labels
 
@@ -80,7 +81,7 @@ def _plain_access_types(bars, _name):
     rows = [[count / sum(row) for count in row] for _, row in counts]
     names = [kind for kind, _, _ in ACCESS_TYPES]
     labels = [label for label, _ in counts]
-    return plain.stacked(labels, rows, COLOURS, "rank", "gets", _per_cent, names, top=1)
+    return plain.stacked(labels, rows, COLOURS, "rank", "gets", _per_cent, names, SHARES)
 
 
 def _plain_histogram(counts, _name, x, y, unit="", colour=BLUE, log=False):
@@ -91,8 +92,11 @@ def _plain_histogram(counts, _name, x, y, unit="", colour=BLUE, log=False):
     labels = [_class_label(k, unit) for k in shown]
     if log:  # the height is the logarithm, its names are not
         rows = [[math.log10(counts[k]) + 1 if counts[k] else 0] for k in shown]
+        decades = math.ceil(max(row[0] for row in rows) - 0.001)
+        step = 1 + decades // 6
+        ticks = [step * k for k in range(-(-decades // step) + 1)]
         return plain.stacked(
-            labels, rows, [colour], x, y, lambda v: _short(10 ** (v - 1)) if v else "0"
+            labels, rows, [colour], x, y, lambda v: _short(10 ** (v - 1)) if v else "0", ticks=ticks
         )
     return plain.stacked(labels, [[counts[k]] for k in shown], [colour], x, y, _short)
 
