@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The runners of the tests themselves: what fails, fails; what may run twice, and how it is counted."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -81,6 +82,56 @@ class SecondTry(unittest.TestCase):
         self.assertEqual(
             run_ctest.second_tries(log), [("mpi.b", "the launcher missed its deadline: ALERT")]
         )
+
+
+class Setup(unittest.TestCase):
+    """scripts/setup's way to call apt, with a stand-in for apt-get."""
+
+    def install(self, fails, message, wait=60):
+        """(status, output, calls) where the stand-in fails that often with that message."""
+        text = (TESTS.parent / "scripts/setup").read_text()
+        function = text[text.index("apt_wait=") : text.index("apt_lists_fresh=no")]
+        with tempfile.TemporaryDirectory() as folder:
+            calls = pathlib.Path(folder, "calls")
+            stand_in = pathlib.Path(folder, "apt-get")
+            stand_in.write_text(
+                f"#!/bin/sh\necho call >>{calls}\n"
+                f"[ $(wc -l <{calls}) -gt {fails} ] && exit 0\necho '{message}' >&2\nexit 100\n"
+            )
+            stand_in.chmod(0o755)
+            done = subprocess.run(
+                [
+                    "sh",
+                    "-euc",
+                    f"say() {{ echo $*; }}; sleep() {{ :; }}; log={folder}/log\n{function}apt x",
+                ],
+                env={
+                    **os.environ,
+                    "PATH": f"{folder}:{os.environ['PATH']}",
+                    "HOB_APT_WAIT": str(wait),
+                },
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            return done.returncode, done.stdout + done.stderr, len(calls.read_text().splitlines())
+
+    def test_it_waits_for_a_locked_apt(self):
+        status, said, calls = self.install(3, "E: Could not get lock /var/lib/dpkg/lock-frontend.")
+        self.assertEqual((status, calls), (0, 4), said)
+        self.assertEqual(said.count("another package manager is at work"), 1)
+
+    def test_it_does_not_wait_for_ever_nor_for_what_does_not_end(self):
+        status, said, calls = self.install(9, "E: Could not get lock x", wait=0)
+        self.assertEqual((status, calls), (1, 1), said)
+        status, said, calls = self.install(9, "E: Unable to locate package x")
+        self.assertEqual((status, calls), (1, 1))
+        self.assertIn("Unable to locate", said)
+
+    def test_libraries_that_are_missing_are_named(self):
+        there = "".join(f"set(HOB_MPI_{name}_FAMILY x)\n" for name in run_ctest.KNOWN)
+        self.assertEqual(run_ctest.untested(there), [])
+        self.assertEqual(run_ctest.untested(there.replace("mpich4", "x")), ["mpich4"])
 
 
 class Compare(unittest.TestCase):

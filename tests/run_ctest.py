@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Runs ctest with these arguments, and says at the end how many tests needed a second try.
+"""Runs ctest with these arguments; says at the end how many tests needed a second try, and which MPI
+libraries were not there to be tested.
 
 Every test runs once; only those with the label launcher-deadline may run again, see second_try.py. What
 tests are compared with, a run without Hob, may run again where it did not end as it should, and any run
 whose status MPICH's launcher lost when it killed the ranks (run_compare.py).
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -23,6 +25,14 @@ def second_tries(log):
     return found
 
 
+KNOWN = ("mpich5", "openmpi5", "abi5", "mpich4", "openmpi4", "intel")
+
+
+def untested(mpis):
+    """The known MPI libraries that scripts/setup did not find, from the text of its mpis.cmake."""
+    return [name for name in KNOWN if f"set(HOB_MPI_{name}_FAMILY" not in mpis]
+
+
 def main(arguments):
     build = pathlib.Path(arguments[arguments.index("--test-dir") + 1])
     status = subprocess.run(
@@ -33,6 +43,9 @@ def main(arguments):
     print(f"{len(found)} second tries")
     for name, reason in found:
         print(f"  {name}: {reason}")
+    mpis = pathlib.Path(os.environ.get("HOB_DEPS", ".deps"), "mpis.cmake")
+    if missing := untested(mpis.read_text() if mpis.exists() else ""):
+        print(f"NOT TESTED, since not installed (scripts/setup): {', '.join(missing)}")
     return status
 
 
