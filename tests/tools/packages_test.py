@@ -1,0 +1,149 @@
+"""What sites install Hob with: the module files, Debian's package, and the recipes of EasyBuild and conda, each
+with its own tool where that is to be had, else read with a stand-in."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+
+from support import BUILD, ROOT, run
+
+PACKAGING = ROOT / "packaging"
+LMOD = next(iter(sorted(Path("/usr/share/lmod").glob("*/libexec/lmod"))), None)
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+# Module systems may set these for their own use; Hob warns about them and must not meet them from us.
+SETTINGS = r"(?:setenv|set-env|export)\W+HOB_"
+
+
+class Installed(unittest.TestCase):
+    """What `cmake --install` leaves."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.scratch.cleanup)
+        first = Path(cls.scratch.name, "first")
+        subprocess.run(
+            ["cmake", "--install", BUILD, "--prefix", first], check=True, capture_output=True
+        )
+        # Moved after it was installed, as images and shared file systems do.
+        cls.prefix = first.rename(Path(cls.scratch.name, "moved"))
+
+    def loaded(self, module_path, name):
+        """The variables that Lmod sets for a module."""
+        status, out, err = run(
+            [LMOD, "bash", "load", name], MODULEPATH=str(module_path), MANPATH="", LMOD_PAGER="none"
+        )
+        self.assertEqual(status, 0, err)
+        return dict(re.findall(r"^(\w+)=(.*);$", out, re.MULTILINE))
+
+    def check(self, variables):
+        for name, part in (
+            ("PATH", "bin"),
+            ("MANPATH", "share/man"),
+            ("PKG_CONFIG_PATH", "lib/pkgconfig"),
+            ("CMAKE_PREFIX_PATH", ""),
+        ):
+            want = str(self.prefix / part)
+            self.assertIn(want, variables[name].strip('"').split(":"), name)
+            self.assertTrue(Path(want).is_dir(), want)
+        self.assertFalse([name for name in variables if name.startswith("HOB_")])
+
+    @unittest.skipUnless(LMOD, "no Lmod here")
+    def test_lmod_loads_its_module(self):
+        self.check(self.loaded(self.prefix / "share/modulefiles", f"hob/{VERSION}"))
+
+    @unittest.skipUnless(LMOD, "no Lmod here")
+    def test_the_tcl_module_does_the_same(self):
+        # Lmod takes the other one where both lie side by side.
+        (self.prefix / f"share/modulefiles/hob/{VERSION}.lua").unlink()
+        self.check(self.loaded(self.prefix / "share/modulefiles", f"hob/{VERSION}"))
+
+    def test_manual_pages_and_completion_are_there(self):
+        from hob.cli import COMMANDS
+
+        pages = {page.name for page in (self.prefix / "share/man/man1").iterdir()}
+        self.assertEqual(pages, {"hob.1", *(f"hob-{name}.1" for name in COMMANDS)})
+        for file in (
+            "share/bash-completion/completions/hob",
+            "share/zsh/site-functions/_hob",
+            "share/fish/vendor_completions.d/hob.fish",
+        ):
+            self.assertIn("advise", (self.prefix / file).read_text(), file)
+
+    def test_modules_set_no_settings(self):
+        for file in (PACKAGING / "modules").iterdir():
+            self.assertNotRegex(file.read_text(), SETTINGS)
+
+
+class Debian(unittest.TestCase):
+    @unittest.skipUnless(
+        shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"), "no dpkg here"
+    )
+    def test_the_package_works_where_it_is_unpacked(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            done = subprocess.run(
+                [
+                    shutil.which("cpack"),
+                    "-G",
+                    "DEB",
+                    "-B",
+                    scratch,
+                    "-D",
+                    "CPACK_DEBIAN_COMPRESSION_TYPE=gzip",
+                ],
+                cwd=BUILD,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            (package,) = Path(scratch).glob("*.deb")
+            fields = subprocess.run(
+                ["dpkg-deb", "-f", package], capture_output=True, text=True, check=True
+            ).stdout
+            self.assertIn(f"Version: {VERSION}", fields)
+            # It finds the program's MPI library when it starts, and brings none.
+            self.assertNotRegex(fields, r"(?i)Depends:.*(mpich|openmpi|libmpi)")
+            subprocess.run(["dpkg-deb", "-x", package, f"{scratch}/root"], check=True)
+            hob = Path(scratch, "root/usr/bin/hob")
+            self.assertEqual(run([hob, "--version"])[:2], (0, f"hob {VERSION}\n"))
+            self.assertEqual(run([hob, "config", "--json"])[0], 0)
+
+
+class Recipes(unittest.TestCase):
+    def variables(self, text):
+        """CMake variables that a recipe sets are ones that CMake knows."""
+        known = (ROOT / "CMakeLists.txt").read_text()
+        named = re.findall(r"-D(HOB_\w+)=", text)
+        self.assertIn("HOB_MPICC", named)
+        for name in named:
+            self.assertRegex(known, rf"(option|set)\({name} ")
+
+    def test_easybuild(self):
+        (recipe,) = (PACKAGING / "easybuild").glob("*.eb")
+        fields = {}
+        exec(compile(recipe.read_text(), recipe.name, "exec"), fields)  # what EasyBuild does
+        toolchain = "-".join(fields["toolchain"][key] for key in ("name", "version"))
+        self.assertEqual(recipe.stem, f"hob-{VERSION}-{toolchain}")
+        self.assertEqual(fields["version"], VERSION)
+        self.variables(fields["configopts"])
+        for file in fields["sanity_check_paths"]["files"]:
+            self.assertRegex(file, r"^(bin/hob|include/hob|lib/hob)")
+        names = {name.lower() for name, _ in fields["builddependencies"] + fields["dependencies"]}
+        self.assertLessEqual({"cmake", "cli11", "fmt", "nlohmann_json", "boost", "hwloc"}, names)
+
+    def test_conda(self):
+        text = (PACKAGING / "conda/meta.yaml").read_text()
+        self.assertIn(f'version = "{VERSION}"', text)
+        self.assertTrue((PACKAGING / "conda/../../CMakeLists.txt").resolve().exists())
+        self.variables(text)
+        for name in ("cli11", "fmt", "nlohmann_json", "libboost-headers", "libhwloc"):
+            self.assertIn(f"- {name} >=", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
