@@ -22,7 +22,7 @@ build demo: export NINJA_STATUS ?= [%f of %t, $(if $(estimates),%w so far$(comma
 
 comma := ,
 
-.PHONY: all setup setup-demo build demo test test-full bench sanitize format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install wheel docs clean help
+.PHONY: all setup setup-demo build demo test test-full bench sanitize format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install wheel docs site clean help
 
 all: build
 
@@ -36,6 +36,7 @@ help:
 	@echo 'make format          clang-format and ruff, in place'
 	@echo 'make lint            layers, formatting, comments, ruff, sizes, documentation, clang-tidy: reports'
 	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code, docs/gain.svg from README.md'
+	@echo 'make site            out/site: the documentation as web pages with search (MkDocs)'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
 	@echo 'make wheel           dist/*.whl, which pip installs without a compiler or an MPI'
 	@echo 'make clean           removes build/, out/ and dist/; .deps stays'
@@ -129,6 +130,13 @@ lint-docs: build
 	@./hob config --markdown | diff -u docs/configuration.md - || { echo 'docs/configuration.md: run make docs'; exit 1; }
 	@scripts/draw-gain --check
 	@scripts/check-docs
+	@scripts/setup --lint
+	@scripts/site >/dev/null
+
+# The documentation as a web site, with search; a broken link ends it.
+site:
+	@scripts/setup --lint
+	@scripts/site
 
 docs: build
 	@./hob config --markdown >docs/configuration.md

@@ -13,11 +13,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import fabric_rows
 import sample
 from support import write_json
 
 from hob import demo
-from hob.benches import paper
+from hob.benches import fabric, paper
 from hob.paperfigures import FIGURES
 from hob.report import charts
 from hob.report.data import Run
@@ -217,6 +218,14 @@ class Pages(unittest.TestCase):
             path = Path(folder, "demo.html")
             demo.write_page([outcome], 8, path)
             self.sound(demo=path.read_text())
+
+    def test_of_the_fabric(self):
+        rows = [
+            {"what": what, "without_us": us[0], "hob_us": us[1], "ghosts_us": us[2]}
+            for what, (_, us) in fabric_rows.FABRIC.items()
+        ]
+        hosts = {"here": "login-node-17.cluster", "there": "compute-1234.cluster"}
+        self.sound(fabric=fabric.page(rows, fabric.sentences(rows, hosts), hosts))
 
     def test_of_the_papers(self):
         rows = [

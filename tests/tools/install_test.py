@@ -11,6 +11,9 @@ from pathlib import Path
 
 from support import BUILD, ROOT, mpis, run
 
+import fabric_rows
+from hob.benches import fabric
+
 PROGRAM = """#include <mpi.h>
 #include <stdio.h>
 int main(int c, char** v) {
@@ -116,6 +119,27 @@ class Installation(unittest.TestCase):
                 where = Path(run(library, PKG_CONFIG_PATH=path)[1].strip())
                 self.assertTrue((where / f"libhob_{family}.so").exists(), where)
 
+    def test_it_measures_the_fabric(self):
+        """No source is there: the site's mpicc compiles what is measured."""
+        words = ["--quick", "--mpicc", self.mpi["cc"], "--json", "out.json"]
+        hob = self.prefix / "bin" / "hob"
+        status, out, err = run([hob, "bench", "fabric", *words], cwd=self.directory, **AS_ROOT)
+        self.assertEqual(status, 0, out + err)
+        result = json.loads((self.directory / "out.json").read_text())
+        self.assertIn("Both ranks were on one host", result["sentences"][0])
+        self.assertEqual({row["what"] for row in result["rows"]}, set(fabric_rows.FABRIC))
+        self.assertIn("shared memory", (self.directory / "fabric.html").read_text())
+        status, out, err = run([hob, "bench", "overhead", *words], cwd=self.directory, **AS_ROOT)
+        self.assertIn(status, (0, 1), out + err)  # numbers of a loaded machine may miss a limit
+        (row,) = json.loads((self.directory / "out.json").read_text())["rows"]
+        self.assertEqual(row["ranks"], 2)
+        self.assertGreater(row["rank_hob_mib"], 0)
+
+    def test_other_benches_say_what_they_lack(self):
+        status, _, err = run([self.prefix / "bin" / "hob", "bench", "hit"])
+        self.assertEqual(status, 2)
+        self.assertIn("source", err)
+
     def test_cmake_finds_it(self):
         project = self.directory / "project"
         project.mkdir()
@@ -128,6 +152,33 @@ class Installation(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"libhob_{self.mpi['family']}.so", done.stdout)
+
+
+class Fabric(unittest.TestCase):
+    """What `hob bench fabric` says about numbers."""
+
+    def said(self, **changed):
+        rows = [
+            {"what": what, **dict(zip(("without_us", "hob_us", "ghosts_us"), changed.get(key, us)))}
+            for what, (key, us) in fabric_rows.FABRIC.items()
+        ]
+        return "\n".join(fabric.sentences(rows, {"here": "a", "there": "b"}))
+
+    def test_where_all_gain(self):
+        said = self.said()
+        self.assertIn("100 times faster", said)
+        self.assertIn("programs whose targets compute gain from ghosts", said)
+        self.assertIn("add 300 us to a message, with Hob 2 us", said)
+        self.assertNotIn("one host", said)
+
+    def test_where_nothing_gains(self):
+        said = self.said(again=(1, 1, 1), busy=(16, 16, 20), deep=(13, 13, 13))
+        self.assertIn("nothing to gain", said)
+        self.assertIn("ghosts gain nothing", said)
+        self.assertIn("matching gains little", said)
+
+    def test_without_ghosts_it_says_nothing_of_them(self):
+        self.assertNotIn("ghost", self.said(busy=(5000, 5000)))
 
 
 if __name__ == "__main__":

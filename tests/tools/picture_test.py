@@ -89,6 +89,11 @@ ROWS = {
         ],
         "accumulate, 64 operations",
     ),
+    "fabric": (
+        [{"what": "get, again", "without_us": 15.0, "hob_us": 0.2, "ghosts_us": 0.2}],
+        "get, again",
+    ),
+    "overhead": ([{"ranks": 64, "job_s": 3.0, "job_hob_s": 3.3}], "64 ranks"),
     "harm": ([{"program": "gets", "where": "TCP", "bytes": 8, "ratio": 1.01}], "gets, TCP, 8 B"),
     "heat": (
         [

@@ -204,7 +204,8 @@ def _all(words):
 
 def main(parsed):
     args, words = parsed
-    need_source("hob bench")
+    if getattr(modules().get(args.name), "NEEDS_SOURCE", True):
+        need_source(f"hob bench {args.name}")
     if args.name == "all":
         for option in ("--json", "--picture"):
             if any(word.split("=")[0] == option for word in words):
