@@ -6,33 +6,21 @@
 
 namespace hob::batch {
 
-void Lane::add(std::uint64_t begin, std::uint32_t bytes, std::byte* place) {
-  if (begins_.size() == begins_.capacity()) {
-    const std::size_t more = std::max<std::size_t>(64, 2 * begins_.size());
-    places_.reserve(more);
-    lengths_.reserve(more);
-    offsets_.reserve(more);
-    begins_.reserve(more);
-  }
-  if (!begins_.empty()) {
-    uniform_ = uniform_ && bytes == lengths_.front();
-    consecutive_ = consecutive_ && place == places_.back() + lengths_.back();
-  }
-  begins_.push_back(begin);
-  lengths_.push_back(bytes);
-  places_.push_back(place);
-  bytes_ += bytes;
+void Lane::grow() {
+  const std::size_t more = std::max<std::size_t>(64, 2 * room_);
+  places_.reserve(more);
+  lengths_.reserve(more);
+  offsets_.reserve(more);
+  begins_.reserve(more);
+  room_ = more;
 }
 
-void Lane::add(std::uint64_t begin, std::uint32_t bytes, std::byte* place, const std::byte* data) {
-  const std::uint64_t offset = bytes_;
-  if (offset + bytes > data_room_) grow_data(offset + bytes);
-  add(begin, bytes, place);
-  offsets_.push_back(offset);
-  if (data)
-    std::memcpy(data_.get() + offset, data, bytes);
-  else
-    std::memset(data_.get() + offset, 0, bytes);
+void Lane::tell_lengths_apart() {
+  for (std::size_t i = 0; i < begins_.size(); ++i) {
+    lengths_.push_back(first_length_);
+    offsets_.push_back(i * first_length_);
+  }
+  uniform_ = false;
 }
 
 void Lane::grow_data(std::uint64_t wanted) {
@@ -56,14 +44,15 @@ std::byte* Lane::results() {
 void Lane::deliver() const {
   const std::byte* from = results_.get();
   const std::size_t count = places_.size();
-  if (uniform_ && count != 0 && lengths_[0] == sizeof(std::uint64_t)) {
+  if (uniform_ && first_length_ == sizeof(std::uint64_t)) {
     for (std::size_t i = 0; i < count; ++i, from += sizeof(std::uint64_t))
       std::memcpy(places_[i], from, sizeof(std::uint64_t));
     return;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    std::memcpy(places_[i], from, lengths_[i]);
-    from += lengths_[i];
+    const std::uint32_t bytes = length_of(static_cast<std::uint32_t>(i));
+    std::memcpy(places_[i], from, bytes);
+    from += bytes;
   }
 }
 

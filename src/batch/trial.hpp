@@ -13,7 +13,8 @@ namespace hob::batch {
 /// Not thread safe.
 class Trial {
  public:
-  /// Bursts that are compared before a verdict.
+  /// Bursts in a row that are too dear before the library is compared with, and bursts that are
+  /// compared before a verdict.
   static constexpr std::uint32_t kBursts = 4;
   /// Bursts that are left to the library after a verdict against gathering; doubled whenever it
   /// stays, up to the second.
@@ -42,7 +43,8 @@ class Trial {
         if (!gathered) return;
         batch_ = batch_ == kUnknown ? price : batch_ + (price - batch_) / kMemory;
         best_batch_ = std::min(best_batch_, price);
-        if (batch_ <= std::max(native_issue_ == kUnknown ? 0 : native_issue_, worth())) {
+        // Each burst for itself: one that the machine held up would spoil an average for long.
+        if (price <= std::max(native_issue_ == kUnknown ? 0 : native_issue_, worth())) {
           bursts_ = 0;
           pause_ = kPause;
         } else if (++bursts_ >= kBursts) {

@@ -132,6 +132,8 @@ inline constexpr std::uint64_t kFirstPause = 4096, kLongestPause = std::uint64_t
 /// from 16 KiB on.
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 10, kMostMessageBytes = 15'000;
 inline constexpr std::uint64_t kTypeBytes = 16;
+/// The same where all operations have the same length.
+inline constexpr std::uint64_t kUniformTypeBytes = 8;
 /// Operations that a batch counts for in the bound of what is under way.
 inline constexpr std::uint64_t kPriceOfBatch = 64;
 

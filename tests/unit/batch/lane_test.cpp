@@ -53,5 +53,26 @@ TEST(Lane, CopiesDataAtOnceAndInOrder) {
   EXPECT_EQ(lane.bytes(), 0u);
 }
 
+TEST(Lane, KnowsLengthsAlsoWhereTheyAreNotAlikeAnyMore) {
+  Lane lane;
+  std::vector<std::byte> data(64, std::byte{7});
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    data[0] = static_cast<std::byte>(i);
+    lane.add(100 * i, i < 50 ? 8 : 1 + i % 16, nullptr, data.data());
+  }
+  EXPECT_FALSE(lane.uniform());
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(lane.length_of(i), i < 50 ? 8 : 1 + i % 16);
+    ASSERT_EQ(*lane.data_of(i), static_cast<std::byte>(i));
+  }
+  ASSERT_EQ(lane.lengths().size(), 100u);
+  lane.clear();
+  const std::uint64_t word = 42;
+  lane.add_word(0, nullptr, reinterpret_cast<const std::byte*>(&word));
+  EXPECT_TRUE(lane.uniform());
+  EXPECT_EQ(lane.length_of(0), 8u);
+  EXPECT_EQ(*lane.data_of(0), std::byte{42});
+}
+
 }  // namespace
 }  // namespace hob::batch

@@ -53,6 +53,26 @@ TEST(LocationSet, ClearedItIsEmpty) {
   }
 }
 
+TEST(LocationSet, IsEmptyAfterSoManyRoundsThatTheyAreCountedAgain) {
+  LocationSet set;
+  for (std::uint64_t round = 0; round < 140'000; ++round) {
+    ASSERT_EQ(set.find(8 * (round % 7), 8), LocationSet::kNone);
+    set.add(8 * (round % 7), 8);
+    ASSERT_EQ(set.find(8 * (round % 7), 8), 0u);
+    set.clear();
+  }
+}
+
+TEST(LocationSet, HoldsTensOfThousands) {
+  LocationSet set;
+  for (std::uint64_t i = 0; i < LocationSet::kMost; ++i) {
+    ASSERT_TRUE(set.accepts(8));
+    set.add(8 * i, 8);
+  }
+  EXPECT_FALSE(set.accepts(8));
+  EXPECT_EQ(set.find(8 * (LocationSet::kMost - 1), 8), LocationSet::kMost - 1);
+}
+
 // Against a list that is searched from end to end.
 TEST(LocationSet, AgreesWithAModelOnRandomRanges) {
   std::mt19937_64 random(29);

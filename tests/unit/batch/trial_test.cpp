@@ -64,5 +64,15 @@ TEST(Trial, WhatWasNotTimedSaysNothing) {
   EXPECT_EQ(trial.gain(), 0);
 }
 
+TEST(Trial, BurstsThatTheMachineHeldUpAreNoReasonToCompare) {
+  Trial trial;
+  trial.issued_natively(1000);
+  for (int i = 0; i < 100; ++i) {
+    const bool held_up = i % 4 != 3;
+    trial.complete(true, 10, held_up ? 10 * 1'000'000 : 10 * 100);
+    ASSERT_TRUE(trial.gathers());
+  }
+}
+
 }  // namespace
 }  // namespace hob::batch

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/tuning.hpp"
+#include "mpi/datatype/contents.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/datatype/layouts.hpp"
 #include "mpi/rma/batch/indexed.hpp"
@@ -47,6 +48,9 @@ bool combines_exactly(unsigned op, ElementClass element) {
          (op == kSum || op == kProduct || op == kMin || op == kMax || op == kBitAnd ||
           op == kBitOr || op == kBitXor);
 }
+
+/// Operations of a batch between two looks at the clock.
+constexpr std::size_t kLookAtClock = 16;
 
 struct Contiguous {
   std::int64_t low;
@@ -186,7 +190,89 @@ bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
   return issue != ~std::uint64_t{0} && issue >= nanoseconds(tuning::batching::kCheapNs);
 }
 
-bool Batching::gather(const SmallOperation& op) {
+/// The fast way into a batch: one operation more of the kind that came last. False: ask at length.
+bool Batching::joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp, MPI_Op mpi_op,
+                     std::byte* place, const std::byte* data) {
+  BatchTarget* const t = at(target);
+  if (!t || !t->alike.joins) return false;
+  const AlikeOperations& alike = t->alike;
+  if (alike.kind != kind || alike.type != ends.type || alike.type != ends.target_type ||
+      alike.count != ends.count || alike.count != ends.target_count || alike.mpi_op != mpi_op)
+    return false;
+  OpenBatch& open = *alike.open;
+  const auto begin = static_cast<std::uint64_t>(static_cast<std::int64_t>(disp) * alike.unit);
+  if (begin > alike.shown || alike.bytes > alike.shown - begin) return false;
+  const std::size_t length = open.lane->operations() + 1;
+  if (length >= options_.most || length % kLookAtClock == 0 || !is_open(*t) ||
+      on_accelerator(place) || on_accelerator(data))
+    return false;
+  const std::size_t slot = slot_of(kind);
+  for (std::size_t other = 0; other < kSlots; ++other)
+    if (other != slot && t->open[other].lane) return false;
+  if (!has_room(open, slot, alike.bytes)) return false;
+  if (open.tracked) {
+    if (kind == BatchKind::get || !open.locations->accepts(alike.bytes) ||
+        open.locations->find(begin, alike.bytes) != batch::LocationSet::kNone)
+      return false;
+    try {
+      open.locations->add(begin, alike.bytes);
+      append(open, begin, alike.bytes, place, data);
+    } catch (const std::bad_alloc&) {
+      send(*t, target, slot);
+      return false;
+    }
+  } else {
+    try {
+      append(open, begin, alike.bytes, place, data);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  if (begin < open.lowest) {
+    open.lowest = begin;
+    open.lowest_disp = disp;
+    open.lowest_low = 0;
+  }
+  static_cast<void>(t->bursts[slot].gathers(tuning::batching::kLeast));
+  Interval& interval = interval_[static_cast<std::size_t>(kind)];
+  ++interval.operations;
+  ++interval.gathered;
+  ++stats_.operations;
+  return true;
+}
+
+/// After an operation was gathered: the next one may be like it.
+void Batching::expect_more(const SmallOperation& op, const Ends& ends) {
+  BatchTarget& t = *at(op.target);
+  OpenBatch& open = t.open[slot_of(op.kind)];
+  AlikeOperations& alike = t.alike;
+  alike.joins = false;
+  if (!open.lane || op.low != 0 || !window_.bounded || ends.type != ends.target_type ||
+      ends.count != ends.target_count || (op.kind != BatchKind::get && !op.data))
+    return;
+  if (alike.type != ends.type && !TypeContents(ends.type).predefined()) return;
+  alike = {.open = &open,
+           .joins = true,
+           .kind = op.kind,
+           .type = ends.type,
+           .count = ends.count,
+           .mpi_op = op.mpi_op,
+           .bytes = op.range.bytes,
+           .unit = units_.of(op.target),
+           .shown = exposed_.of(op.target)};
+}
+
+void Batching::append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
+                      const std::byte* data) {
+  if (!data)
+    open.lane->add(begin, static_cast<std::uint32_t>(bytes), place);
+  else if (bytes == sizeof(std::uint64_t))
+    open.lane->add_word(begin, place, data);
+  else
+    open.lane->add(begin, static_cast<std::uint32_t>(bytes), place, data);
+}
+
+bool Batching::gather(const SmallOperation& op, const Ends& ends) {
   BatchTarget* const t = at(op.target);
   if (!t) return false;
   become_awake();
@@ -209,19 +295,21 @@ bool Batching::gather(const SmallOperation& op) {
   const std::size_t slot = slot_of(op.kind);
   const OpenBatch& open = t->open[slot];
   const std::size_t length = open.lane->operations();
-  constexpr std::size_t kLookAtClock = 16;
   if (length >= options_.most ||
       (length % kLookAtClock == 0 && ticks() - open.born > nanoseconds(tuning::batching::kOldNs) &&
        !options_.forced))
     send(*t, op.target, slot);
+  expect_more(op, ends);
   return true;
 }
 
 /// Whether a batch stays short enough with one operation more.
-bool Batching::has_room(const OpenBatch& open, const SmallOperation& op) const {
-  const std::uint64_t wire = open.lane->bytes() + op.range.bytes +
-                             (open.lane->operations() + 1) * tuning::batching::kTypeBytes;
-  return wire <= (slot_of(op.kind) == kAtomics ? options_.most_atomic_bytes : options_.most_bytes);
+bool Batching::has_room(const OpenBatch& open, std::size_t slot, std::uint64_t bytes) const {
+  const bool uniform = open.lane->uniform() && bytes == open.lane->length_of(0);
+  const std::uint64_t each =
+      uniform ? tuning::batching::kUniformTypeBytes : tuning::batching::kTypeBytes;
+  const std::uint64_t wire = open.lane->bytes() + bytes + (open.lane->operations() + 1) * each;
+  return wire <= (slot == kAtomics ? options_.most_atomic_bytes : options_.most_bytes);
 }
 
 /// Sends what must go before an operation that is gathered. `combined`: it is part of another one
@@ -237,7 +325,7 @@ bool Batching::make_room(BatchTarget& t, const SmallOperation& op, bool& combine
     return false;
   };
   if (op.kind != open.kind) return close();
-  if (!has_room(open, op)) {
+  if (!has_room(open, slot, op.range.bytes)) {
     send(t, op.target, slot);
     return false;
   }
@@ -285,8 +373,9 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
     ++open_;
   }
   const auto bytes = static_cast<std::uint32_t>(op.range.bytes);
-  // Two gets may read the same location: it is there once.
-  if (open.tracked && open.locations->find(op.range.begin, bytes) == batch::LocationSet::kNone)
+  // Two gets may read the same location: it is there once. Of the others, make_room() has asked.
+  if (open.tracked && (op.kind != BatchKind::get ||
+                       open.locations->find(op.range.begin, bytes) == batch::LocationSet::kNone))
     open.locations->add(op.range.begin, bytes);
   if (op.kind == BatchKind::get)
     open.lane->add(op.range.begin, bytes, op.place);
@@ -304,7 +393,7 @@ void Batching::track(OpenBatch& open) {
   open.locations->clear();
   const auto& begins = open.lane->begins();
   for (std::size_t i = 0; i < begins.size(); ++i) {
-    const std::uint32_t bytes = open.lane->lengths()[i];
+    const std::uint32_t bytes = open.lane->length_of(static_cast<std::uint32_t>(i));
     if (open.locations->find(begins[i], bytes) != batch::LocationSet::kNone) continue;
     open.locations->add(begins[i], bytes);
   }
@@ -382,12 +471,17 @@ int Batching::get(void* origin, MPI_Count count, MPI_Datatype type, int target, 
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
   const std::lock_guard guard(lock_);
+  const Ends ends{count, type, target_count, target_type};
+  if (!request && origin &&
+      joins(BatchKind::get, target, ends, disp, MPI_OP_NULL, static_cast<std::byte*>(origin),
+            nullptr))
+    return MPI_SUCCESS;
   SmallOperation op{.kind = BatchKind::get, .target = target};
-  if (describe(origin, {count, type, target_count, target_type}, disp, op) && !request) {
+  if (describe(origin, ends, disp, op) && !request) {
     op.place = const_cast<std::byte*>(op.data);
     op.data = nullptr;
     op.gathers = true;
-    if (gather(op)) return MPI_SUCCESS;
+    if (gather(op, ends)) return MPI_SUCCESS;
   }
   return native(op, issue);
 }
@@ -399,10 +493,15 @@ int Batching::put(const void* origin, MPI_Count count, MPI_Datatype type, int ta
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
   const std::lock_guard guard(lock_);
+  const Ends ends{count, type, target_count, target_type};
+  if (!request && origin &&
+      joins(BatchKind::put, target, ends, disp, MPI_OP_NULL, nullptr,
+            static_cast<const std::byte*>(origin)))
+    return MPI_SUCCESS;
   SmallOperation op{.kind = BatchKind::put, .target = target};
-  if (describe(origin, {count, type, target_count, target_type}, disp, op) && !request) {
+  if (describe(origin, ends, disp, op) && !request) {
     op.gathers = true;
-    if (gather(op)) return MPI_SUCCESS;
+    if (gather(op, ends)) return MPI_SUCCESS;
   }
   return native(op, issue);
 }
@@ -416,11 +515,15 @@ int Batching::accumulate(const void* origin, MPI_Count count, MPI_Datatype type,
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
   const std::lock_guard guard(lock_);
-  SmallOperation op{.kind = BatchKind::accumulate, .target = target};
   const Ends ends{count, type, target_count, target_type};
+  if (!request && origin &&
+      joins(BatchKind::accumulate, target, ends, disp, op_handle, nullptr,
+            static_cast<const std::byte*>(origin)))
+    return MPI_SUCCESS;
+  SmallOperation op{.kind = BatchKind::accumulate, .target = target};
   if (describe(origin, ends, disp, op) && !request && describe_atomic(ends, op_handle, op)) {
     op.gathers = true;
-    if (gather(op)) return MPI_SUCCESS;
+    if (gather(op, ends)) return MPI_SUCCESS;
   }
   return native(op, issue);
 }
@@ -446,7 +549,7 @@ int Batching::get_accumulate(const void* origin, MPI_Count count, MPI_Datatype t
         (describe(origin, outgoing, disp, out) && describe_atomic(outgoing, op_handle, out))) {
       op.data = out.data;
       op.gathers = true;
-      if (gather(op)) return MPI_SUCCESS;
+      if (gather(op, ends)) return MPI_SUCCESS;
     }
   }
   return native(op, issue);
@@ -459,14 +562,18 @@ int Batching::fetch_and_op(const void* origin, void* result, MPI_Datatype type, 
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
   const std::lock_guard guard(lock_);
-  SmallOperation op{.kind = BatchKind::fetch, .target = target};
   const Ends ends{1, type, 1, type};
+  if (origin && result &&
+      joins(BatchKind::fetch, target, ends, disp, op_handle, static_cast<std::byte*>(result),
+            static_cast<const std::byte*>(origin)))
+    return MPI_SUCCESS;
+  SmallOperation op{.kind = BatchKind::fetch, .target = target};
   if (describe(result, ends, disp, op) && describe_atomic(ends, op_handle, op) &&
       op.range.bytes == op.element.bytes && (origin || op.op == kNoOp) && !on_accelerator(origin)) {
     op.place = const_cast<std::byte*>(op.data);
     op.data = op.op == kNoOp ? nullptr : static_cast<const std::byte*>(origin) + op.low;
     op.gathers = true;
-    if (gather(op)) return MPI_SUCCESS;
+    if (gather(op, ends)) return MPI_SUCCESS;
   }
   return native(op, issue);
 }

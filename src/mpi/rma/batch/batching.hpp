@@ -133,8 +133,13 @@ class Batching final : public Backend {
   bool describe(const void* origin, const Ends& ends, MPI_Aint disp, SmallOperation& op) const;
   bool describe_atomic(const Ends& ends, MPI_Op mpi_op, SmallOperation& op) const;
   bool worthwhile(BatchTarget& t, const SmallOperation& op);
-  bool gather(const SmallOperation& op);
-  bool has_room(const OpenBatch& open, const SmallOperation& op) const;
+  bool joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp, MPI_Op mpi_op,
+             std::byte* place, const std::byte* data);
+  void expect_more(const SmallOperation& op, const Ends& ends);
+  static void append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
+                     const std::byte* data);
+  bool gather(const SmallOperation& op, const Ends& ends);
+  bool has_room(const OpenBatch& open, std::size_t slot, std::uint64_t bytes) const;
   bool make_room(BatchTarget& t, const SmallOperation& op, bool& combined);
   void add(BatchTarget& t, const SmallOperation& op);
   static bool combine_with(OpenBatch& open, std::uint32_t number, const SmallOperation& op);

@@ -43,8 +43,23 @@ struct SentBatch {
   std::uint64_t number = 0;  ///< in the order of issue on this window
 };
 
+/// What the last operation was that was gathered for a target: one more of its kind needs no
+/// questions. Of a predefined datatype, which nobody frees.
+struct AlikeOperations {
+  OpenBatch* open = nullptr;  ///< where they are; null: there is no such batch
+  bool joins = false;         ///< more of them may come
+  BatchKind kind = BatchKind::get;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Count count = 0;
+  MPI_Op mpi_op = MPI_OP_NULL;
+  std::uint64_t bytes = 0;
+  std::int64_t unit = 1;    ///< the target's displacement unit
+  std::uint64_t shown = 0;  ///< bytes that the target exposes
+};
+
 struct BatchTarget {
   std::array<OpenBatch, kSlots> open;
+  AlikeOperations alike;
   std::array<batch::Burst, kSlots> bursts;
   /// The least ticks that issuing one operation natively took.
   std::array<std::uint64_t, kSlots> issue{~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
@@ -53,8 +68,6 @@ struct BatchTarget {
   bool locked = false;            ///< by this process, in that epoch
   std::uint64_t outstanding = 0;  ///< operations given to the library since the last completion
   int error = MPI_SUCCESS;        ///< of a batch; returned by the call that completes it
-
-  bool gathering() const { return open[kGets].lane || open[kPuts].lane || open[kAtomics].lane; }
 };
 
 /// Lanes and sets of locations that are not in use, for the next batches. Not thread safe.

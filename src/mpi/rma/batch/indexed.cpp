@@ -14,7 +14,7 @@ IndexedType::IndexedType(const batch::Lane& lane, std::uint64_t base, MPI_Dataty
   MPI_Datatype made = MPI_DATATYPE_NULL;
   int result = MPI_SUCCESS;
   if (lane.uniform()) {
-    result = real::Type_create_hindexed_block(count, static_cast<int>(lane.lengths()[0] / bytes),
+    result = real::Type_create_hindexed_block(count, static_cast<int>(lane.length_of(0) / bytes),
                                               displacements.data(), element, &made);
   } else {
     std::vector<int> lengths;
@@ -38,7 +38,7 @@ IndexedType::~IndexedType() {
 Unit widest_unit(const batch::Lane& lane) {
   std::uint32_t all = 0;
   if (lane.uniform())
-    all = lane.lengths()[0];
+    all = lane.length_of(0);
   else
     for (const std::uint32_t length : lane.lengths()) all |= length;
   if (all % sizeof(std::int64_t) == 0) return {MPI_INT64_T, sizeof(std::int64_t)};

@@ -29,7 +29,7 @@ int Batching::issue_singly(const OpenBatch& open, SentBatch& sent, int target) {
                       : Unit{type_of(open.element), open.element.bytes};
   int first_error = MPI_SUCCESS;
   for (std::uint32_t i = 0; i < lane.operations(); ++i) {
-    const auto count = static_cast<MPI_Count>(lane.lengths()[i] / of.bytes);
+    const auto count = static_cast<MPI_Count>(lane.length_of(i) / of.bytes);
     const auto disp = static_cast<MPI_Aint>(lane.begins()[i] / unit);
     std::byte* const place = lane.place_of(i);
     int error = MPI_SUCCESS;
@@ -96,6 +96,7 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   t.sent.emplace_back();
   SentBatch& sent = t.sent.back();
   sent.lane = std::move(open.lane);
+  t.alike.joins = false;
   sent.number = ++sent_;
   sent.brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
   pool_.give_back(std::move(open.locations));
