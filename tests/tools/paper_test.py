@@ -40,6 +40,21 @@ class Figures(unittest.TestCase):
                 if figure.bench:
                     self.assertIn(figure.bench.split()[0], known)
 
+    def test_a_result_for_another_question_is_no_measurement(self):
+        """What the figure does not ask is named, and each row is one figure."""
+        by = {(figure.paper, figure.name): figure for figure in FIGURES}
+        for name in (
+            *(("caching", f"Fig. {number}") for number in (11, 12, 13, 14, 15, 17, 18)),
+            *(("ghosts", name) for name in ("Fig. 4b", "Fig. 8")),
+            *(("matching", f"Fig. {number}") for number in (4, 5, 6, 7, 10)),
+        ):
+            with self.subTest(name):
+                self.assertEqual(by[name].state(True), "another question")
+                self.assertEqual(by[name].state(False), "not here")
+        self.assertEqual(by["caching", "Fig. 1"].state(True), "measured")
+        for figure in FIGURES:
+            self.assertNotRegex(figure.name, "Figs|and|to ")
+
     def test_names_are_unique(self):
         names = [(figure.paper, figure.name) for figure in FIGURES]
         self.assertEqual(len(names), len(set(names)))
@@ -71,17 +86,18 @@ class Page(unittest.TestCase):
         match = {"machine": {"cpu": "a <CPU>", "processors": 2}, "rows": []}
         written, page = self.made({"hit": HIT, "micro": {"rows": []}, "match": match})
         by_name = {row["figure"]: row for row in written["figures"] if row["paper"] == "caching"}
-        self.assertTrue(by_name["Fig. 1"]["measured"])
+        self.assertEqual(by_name["Fig. 1"]["state"], "measured")
         self.assertIn("20.0 us remote", by_name["Fig. 1"]["ours"])
         self.assertIn("4,096 B: 200 x", by_name["Fig. 7, hits"]["ours"])
-        self.assertFalse(by_name["Fig. 9"]["measured"])
+        self.assertEqual(by_name["Fig. 9"]["state"], "not here")
         self.assertIn("ended before", by_name["Fig. 9"]["ours"])
         self.assertIn("no <such> MPI", by_name["Fig. 15"]["ours"])
         self.assertIn("no &lt;such&gt; MPI", page)
         self.assertIn("a &lt;CPU&gt;, 2 cores", page)
         self.assertIn("<code>hob report</code> draws it", page)
         nwchem = next(row for row in written["figures"] if row["what"] == "NWChem")
-        self.assertFalse(nwchem["measured"])
+        self.assertEqual((nwchem["state"], nwchem["question"]), ("not here", ""))
+        self.assertEqual(page.count("<h3>"), len(FIGURES))
         self.assertIn("not installed", nwchem["ours"])
         for row in written["figures"]:
             self.assertIn(row["figure"], page)
@@ -123,7 +139,21 @@ class Page(unittest.TestCase):
                 }
                 for name in ("barnes-hut", "lcc")
             ],
-            "weak": [{"ranks": 2, "native_us": 500.0, "us": 10.0, "speedup": 50.0, "trips": 0.01}],
+            "weak": [
+                {
+                    "program": name,
+                    "ranks": 2,
+                    "native_us": native,
+                    "us": 10.0,
+                    "speedup": native / 10.0,
+                    "trips": 0.01,
+                    "full": 0.9,
+                    "direct": 0.07,
+                    "capacity": 0.02,
+                    "failing": 0.01,
+                }
+                for name, native in (("lcc", 500.0), ("barnes-hut", 700.0))
+            ],
             "fences": [
                 {
                     "op": "accumulate",
@@ -161,10 +191,12 @@ class Page(unittest.TestCase):
         self.assertIn("100 times each, 350 at most", said["Fig. 2"])
         self.assertIn("82", said["Fig. 3"])
         self.assertIn("lcc: 50", said["Fig. 11"])
-        self.assertIn("2 ranks: 500 us natively", said["Figs. 17 and 18"])
+        self.assertIn("2 ranks: 500 us natively", said["Fig. 17"])
+        self.assertIn("2 ranks: 700 us natively", said["Fig. 14"])
+        self.assertIn("90% hits", said["Fig. 18"])
         self.assertIn("64: 3,000 natively", said["Fig. 4b"])
-        self.assertIn("1.50 x", said["Fig. 8 and Table I"])
-        self.assertIn("1,024 posted: 9.5 us", said["Figs. 8 to 10"])
+        self.assertIn("1.50 x", said["Fig. 8"])
+        self.assertIn("1,024 posted: 9.5 us", said["Fig. 10"])
 
     def test_all_leaves_it_out(self):
         with (

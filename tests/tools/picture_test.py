@@ -185,7 +185,7 @@ ROWS = {
         "amr, 65,536 processes",
     ),
     "paper": (
-        [{"paper": "ghosts", "figure": "Fig. 3a", "measured": True}],
+        [{"paper": "ghosts", "figure": "Fig. 3a", "state": "measured"}],
         "figures and tables of the paper",
     ),
     "progress": (
@@ -240,7 +240,10 @@ ROWS = {
         ],
         "sharing on, cache of 10%",
     ),
-    "weak": ([{"ranks": 4, "native_us": 900.0, "us": 20.0, "speedup": 45.0}], "4 ranks"),
+    "weak": (
+        [{"program": "lcc", "ranks": 4, "native_us": 900.0, "us": 20.0, "speedup": 45.0}],
+        "lcc, 4 ranks",
+    ),
 }
 LIMITS = [
     {"name": "a ratio that is met", "value": 0.5, "limit": "<= 1.05", "ok": True},

@@ -16,7 +16,8 @@ BUDGETS = (10, 25, 50, 100)
 AUTO_FACTOR, FULL_SPEEDUP = 1.05, 5.0
 # Variants this many times faster than the native program run this many times as often again.
 BRISK, BRISK_ROUNDS = 5, 3
-KINDS = ("full", "partial", "pending", "direct", "conflicting", "capacity", "failing")
+HITS = ("full", "partial", "pending")
+KINDS = (*HITS, "direct", "conflicting", "capacity", "failing")
 
 
 @dataclass
@@ -146,12 +147,7 @@ def compare(
             columns["trips"] = trips(counters)
         for kind in KINDS:
             if gets:
-                columns[kind] = (
-                    counters.get(
-                        f"hits_{kind}" if kind in ("full", "partial", "pending") else kind, 0
-                    )
-                    / gets
-                )
+                columns[kind] = counters.get(f"hits_{kind}" if kind in HITS else kind, 0) / gets
         bench.row(**columns)
         for other, _ in results:
             if answer_of(other) != answer_of(first):

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from hob.benchlib import BenchError, Progress, plot
-from hob.paperfigures import FIGURES, PAPERS
+from hob.paperfigures import ANOTHER, FIGURES, MEASURED, NOT_HERE, PAPERS, STATES
 from hob.report.page import document
 from hob.where import COMMAND
 
@@ -53,7 +53,7 @@ def _result(words, args, out):
 
 
 def _ours(figure, results, faults):
-    """(whether it was measured, what this machine gives or why it does not, in words)."""
+    """(whether there is a result, what this machine gives or why it does not, in words)."""
     if figure.bench not in results:
         return False, figure.why or faults[figure.bench]
     try:
@@ -84,16 +84,20 @@ def run(args, bench):
     progress.done()
     shown = []
     for figure in FIGURES:
-        measured, ours = _ours(figure, results, faults)
+        has_result, ours = _ours(figure, results, faults)
+        state = figure.state(has_result)
+        question = figure.question if state == ANOTHER else ""
         command = f"hob bench {figure.bench}" if figure.bench else ""
         bench.row(
             paper=figure.paper,
             figure=figure.name,
             what=figure.what,
-            measured=measured,
+            state=state,
             command=command,
         )
-        shown.append({**bench.rows[-1], "theirs": figure.theirs, "ours": ours})
+        shown.append(
+            {**bench.rows[-1], "theirs": figure.theirs, "question": question, "ours": ours}
+        )
     bench.also["figures"] = shown
     page = out / "paper.html"
     page.write_text(_page(shown, machine, args.quick))
@@ -108,23 +112,31 @@ def _words(text):
 
 
 def draw(result, path):
-    """How many of each paper's figures were measured; the page tells what."""
+    """How many of each paper's figures are in which state; the page tells what."""
 
     def figure(pyplot):
         left = [0] * len(PAPERS)
-        for measured, name in ((True, "measured here"), (False, "not measured")):
+        for state in STATES:
             counts = [
-                sum(row["paper"] == paper and row["measured"] == measured for row in result["rows"])
+                sum(row["paper"] == paper and row["state"] == state for row in result["rows"])
                 for paper in PAPERS
             ]
-            bars = pyplot.barh(list(PAPERS), counts, left=left, label=name)
+            bars = pyplot.barh(list(PAPERS), counts, left=left, label=state)
             pyplot.bar_label(bars, [count or "" for count in counts], label_type="center")
-            left = counts
+            left = [sum(pair) for pair in zip(left, counts)]
         pyplot.xlabel("figures and tables of the paper")
-        pyplot.figlegend(loc="outside lower center", ncols=2)
+        pyplot.figlegend(loc="outside lower center", ncols=3)
         pyplot.title("Three papers, and this machine")
 
     plot(path, figure)
+
+
+def _tally(rows):
+    counts = {state: sum(row["state"] == state for row in rows) for state in STATES}
+    return (
+        f"<p>Of {len(rows)} figures and tables, {counts[MEASURED]} are measured here, {counts[ANOTHER]} are answered by "
+        f"another question, which is named, and {counts[NOT_HERE]} are not here, with the reason.</p>"
+    )
 
 
 def _page(rows, machine, quick):
@@ -133,6 +145,7 @@ def _page(rows, machine, quick):
         f'<span class="soft">{escape(machine.get("cpu", ""))}, {machine.get("cores", "?")} cores</span></header>',
         "<p>Theirs were measured on Cray and InfiniBand machines of up to thousands of cores, ours on one "
         "machine, where <i>remote</i> is TCP: ratios can be compared, times cannot.</p>",
+        _tally(rows),
     ]
     if quick:
         parts.append(
@@ -141,12 +154,13 @@ def _page(rows, machine, quick):
     for paper, title in PAPERS.items():
         parts.append(f"<h2>{escape(title)}</h2>")
         for row in (row for row in rows if row["paper"] == paper):
-            state = "" if row["measured"] else " (not measured)"
+            question = row.get("question")
             parts += [
                 '<div class="card">',
                 f"<h3>{escape(row['figure'])}: {escape(row['what'])}</h3>",
                 f"<p><b>Theirs:</b> {_words(row['theirs'])}</p>",
-                f"<p><b>Ours{state}:</b> {_words(row['ours'])}</p>",
+                f"<p><b>Another question:</b> {_words(question)}</p>" if question else "",
+                f"<p><b>{'Not here' if row['state'] == NOT_HERE else 'Ours'}:</b> {_words(row['ours'])}</p>",
                 f"<p class='soft'><code>{escape(row['command'])}</code></p>"
                 if row["command"]
                 else "",

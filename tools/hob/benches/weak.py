@@ -1,26 +1,56 @@
-"""Clustering coefficients with as many vertices for each rank (paper, Figs. 17 and 18)."""
+"""Both applications with as much work for each rank, on ever more ranks (paper, Figs. 14, 17 and 18)."""
 
-from hob.appbench import run_app, trips
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hob.appbench import HITS, KINDS, run_app, trips
 from hob.benchlib import BenchError, Progress, alternate, median, program, ratio
 from hob.benchpicture import View
 
 NAME = "weak"
-HELP = "weak scaling of apps/lcc: the time per vertex with ever more ranks, native and by default"
+HELP = "weak scaling of both applications: the time per vertex or body on ever more ranks, native and by default"
 
 VIEWS = (
     View(
-        "Time per vertex",
+        "Time per vertex, or per body",
         "us, median",
         {"native_us": "native", "us": "default"},
-        lambda row: f"{row['ranks']} ranks",
+        lambda row: f"{row['program']}, {row['ranks']} ranks",
     ),
 )
+
+
+@dataclass(frozen=True)
+class Program:
+    words: Callable[[int, object, bool], list]  # for so many ranks
+    time: str  # of the program's own totals
+    answer: Callable[[dict], object]  # must be the same with Hob as without
+
+
+def _lcc(ranks, args, quick):
+    # Each doubling of the ranks doubles the graph.
+    return ["--rmat", (8 if quick else args.scale) + (ranks - 1).bit_length(), 16]
+
+
+def _barnes_hut(ranks, args, quick):
+    return ["--bodies", (200 if quick else args.bodies) * ranks, "--steps", 1]
+
+
+PROGRAMS = {
+    "lcc": Program(_lcc, "microseconds_per_vertex", lambda own: own["totals"]["links"]),
+    "barnes-hut": Program(_barnes_hut, "microseconds_per_body", lambda own: own["checksum"]),
+}
 
 
 def add_arguments(parser):
     parser.add_argument("--ranks", default="2,4,8", help="(default: 2,4,8)")
     parser.add_argument(
         "--scale", type=int, default=11, help="2^SCALE vertices for each rank (default: 11)"
+    )
+    parser.add_argument(
+        "--bodies", type=int, default=1250, help="bodies for each rank (default: 1,250)"
     )
     parser.add_argument("--repeats", type=int, default=3, help="runs of each variant (default: 3)")
 
@@ -30,29 +60,38 @@ def run(args, bench):
         counts = [2, 4] if args.quick else [int(word) for word in args.ranks.split(",")]
     except ValueError as fault:
         raise BenchError(f"--ranks {args.ranks}: numbers of ranks, separated by commas") from fault
-    scale, repeats = (8, 1) if args.quick else (args.scale, args.repeats)
-    path = program("lcc")
-    progress = Progress(NAME, 2 * repeats * len(counts))
-    for ranks in counts:
-        # Each doubling of the ranks doubles the graph.
-        words = ["--rmat", scale + (ranks - 1).bit_length(), 16]
-        variants = {
-            "native": lambda words=words, ranks=ranks: run_app(path, words, ranks),
-            "default": lambda words=words, ranks=ranks: run_app(path, words, ranks, {}),
-        }
-        runs = alternate(variants, repeats, progress)
-        times = {
-            name: [own["totals"]["microseconds_per_vertex"] for own, _ in found]
-            for name, found in runs.items()
-        }
-        links = {own["totals"]["links"] for found in runs.values() for own, _ in found}
-        if len(links) != 1:
-            raise BenchError(f"{NAME}: {ranks} ranks gave another answer with Hob")
-        bench.row(
-            ranks=ranks,
-            native_us=median(times["native"]),
-            us=median(times["default"]),
-            speedup=ratio(times["native"], times["default"]),
-            trips=median([trips(counters) for _, counters in runs["default"]]),
-        )
+    repeats = 1 if args.quick else args.repeats
+    progress = Progress(NAME, 2 * repeats * len(counts) * len(PROGRAMS))
+    for name, kind in PROGRAMS.items():
+        path = program(name)
+        for ranks in counts:
+            words = kind.words(ranks, args, args.quick)
+            variants = {
+                "native": lambda p=path, w=words, n=ranks: run_app(p, w, n),
+                "default": lambda p=path, w=words, n=ranks: run_app(p, w, n, {}),
+            }
+            _row(bench, name, ranks, alternate(variants, repeats, progress))
     progress.done()
+
+
+def _row(bench, name, ranks, runs):
+    kind = PROGRAMS[name]
+    times = {
+        variant: [own["totals"][kind.time] for own, _ in found] for variant, found in runs.items()
+    }
+    if len({kind.answer(own) for found in runs.values() for own, _ in found}) != 1:
+        raise BenchError(f"{NAME}: {name} on {ranks} ranks gave another answer with Hob")
+    counters = runs["default"][-1][1]
+    gets = max(1, counters.get("gets", 0) - counters.get("uncacheable", 0))
+    bench.row(
+        program=name,
+        ranks=ranks,
+        native_us=median(times["native"]),
+        us=median(times["default"]),
+        speedup=ratio(times["native"], times["default"]),
+        trips=median([trips(found) for _, found in runs["default"]]),
+        **{
+            access: counters.get(f"hits_{access}" if access in HITS else access, 0) / gets
+            for access in KINDS
+        },
+    )
