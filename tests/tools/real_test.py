@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-import support  # noqa: F401  (finds the package)
+from support import ROOT, run
 
 from hob import bench
 from hob.benches import real
@@ -204,6 +204,36 @@ class Runs(unittest.TestCase):
         _, _, page, _ = self.measured(CG, {"plain": 8.0}, fail=("default",))
         self.assertIn("## Not measured", page)
         self.assertIn("default did not end", page)
+
+
+class Sources(unittest.TestCase):
+    """tests/real/build: it builds the revisions that the pages name."""
+
+    def test_pins_are_the_origins(self):
+        text = (ROOT / "tests/real/build").read_text()
+        listed = re.findall(
+            r"^(\w+) +(\w+) +([\w.-]+/[\w.-]+) +([0-9a-f]{40})$", text, re.MULTILINE
+        )
+        self.assertGreaterEqual(len(listed), 4)
+        for name, mpi, address, commit in listed:
+            with self.subTest(name):
+                self.assertIn(f"build_{name}()", text)
+                found = [p for p in PROGRAMS if address in p.origin]
+                self.assertTrue(found, address)
+                for each in found:
+                    revision = re.search(r" at ([0-9a-f]+)", each.origin)[1]
+                    self.assertTrue(commit.startswith(revision), each.origin)
+                    self.assertEqual(each.mpi, mpi)
+
+    def test_it_says_what_it_cannot_build(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = [ROOT / "tests/real/build", folder, "minife"]
+            status, out, _ = run(words, HOB_SOURCES=folder)
+            self.assertEqual(status, 1)
+            self.assertRegex(out, "minife: (NOT built, see .*log|mpich4 is not here)")
+            status, _, err = run([ROOT / "tests/real/build", folder, "nothing"])
+            self.assertEqual(status, 2)
+            self.assertIn("nothing", err)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ ghosts. Written by
 
     hob bench real --programs DIR --results DIR --page docs/real-programs.md
 
-`hob bench real --list` says where each program comes from, and which of them are here. Hob fetches and builds none of them.
+`hob bench real --list` says where each program comes from, and which of them are here. `tests/real/build DIR` builds some of
+them from their pinned sources.
 
 Each is run plainly and with Hob, in turn; *ratio* is the median of plain time over time with Hob (or of the rates), as the program
 itself reports it, else of the whole job. The answers that it prints must be the same in every run. *Limit* is what
