@@ -92,6 +92,7 @@ class Lines(unittest.TestCase):
         )
         (cls.home / "app.c").write_text(PROGRAM)
         subprocess.run([cls.mpi["cc"], cls.home / "app.c", "-o", cls.home / "app"], check=True)
+        (cls.home / "app.py").write_text("from mpi4py import MPI\n\nprint(MPI.COMM_WORLD.size)\n")
         (cls.home / "graph.txt").write_text("0 1\n1 2\n2 0\n2 3\n3 0\n")
 
     @classmethod
@@ -100,7 +101,7 @@ class Lines(unittest.TestCase):
 
     def prepare(self, directory):
         """A directory as the user's: ./hob, ./app, and what an earlier line of the page left."""
-        for name in ("app", "graph.txt"):
+        for name in ("app", "app.py", "graph.txt"):
             if not (directory / name).exists():
                 shutil.copy(self.home / name, directory / name)
         if not (directory / "hob").exists():

@@ -207,10 +207,10 @@ class Runs(unittest.TestCase):
 
 
 class Sources(unittest.TestCase):
-    """tests/real/build: it builds the revisions that the pages name."""
+    """tests/real/build-programs: it builds the revisions that the pages name."""
 
     def test_pins_are_the_origins(self):
-        text = (ROOT / "tests/real/build").read_text()
+        text = (ROOT / "tests/real/build-programs").read_text()
         listed = re.findall(
             r"^(\w+) +(\w+) +([\w.-]+/[\w.-]+) +([0-9a-f]{40})$", text, re.MULTILINE
         )
@@ -227,11 +227,11 @@ class Sources(unittest.TestCase):
 
     def test_it_says_what_it_cannot_build(self):
         with tempfile.TemporaryDirectory() as folder:
-            words = [ROOT / "tests/real/build", folder, "minife"]
+            words = [ROOT / "tests/real/build-programs", folder, "minife"]
             status, out, _ = run(words, HOB_SOURCES=folder)
             self.assertEqual(status, 1)
             self.assertRegex(out, "minife: (NOT built, see .*log|mpich4 is not here)")
-            status, _, err = run([ROOT / "tests/real/build", folder, "nothing"])
+            status, _, err = run([ROOT / "tests/real/build-programs", folder, "nothing"])
             self.assertEqual(status, 2)
             self.assertIn("nothing", err)
 

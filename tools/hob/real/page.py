@@ -7,7 +7,7 @@ ghosts. Written by
 
     hob bench real --programs DIR --results DIR --page docs/real-programs.md
 
-`hob bench real --list` says where each program comes from, and which of them are here. `tests/real/build DIR` builds some of
+`hob bench real --list` says where each program comes from, and which of them are here. `tests/real/build-programs DIR` builds some of
 them from their pinned sources.
 
 Each is run plainly and with Hob, in turn; *ratio* is the median of plain time over time with Hob (or of the rates), as the program
