@@ -61,9 +61,13 @@ Launch Launch::here() {
   if (const char* name_space = std::getenv("PMIX_NAMESPACE"))
     return {user + name_space, number_in("OMPI_COMM_WORLD_LOCAL_RANK"),
             number_in("OMPI_COMM_WORLD_LOCAL_SIZE")};
-  if (const pid_t proxy = hydra_proxy(); proxy != 0)
-    return {user + "hydra." + std::to_string(proxy), number_in("MPI_LOCALRANKID"),
-            number_in("MPI_LOCALNRANKS")};
+  if (const pid_t proxy = hydra_proxy(); proxy != 0) {
+    const std::string job = user + "hydra." + std::to_string(proxy);
+    // MPICH 5 starts the ranks of MPI_Comm_spawn by the proxy of their parents, numbered from 0
+    // again.
+    if (std::getenv("PMI_SPAWNED")) return {job, -1, 0};
+    return {job, number_in("MPI_LOCALRANKID"), number_in("MPI_LOCALNRANKS")};
+  }
   return {};
 }
 

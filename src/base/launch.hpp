@@ -9,7 +9,7 @@ namespace hob {
 /// This process among those of its launch on this node.
 struct Launch {
   std::string job;  ///< the same for all of them, another for every other launch; "": not known
-  int rank = -1;    ///< among them; -1: not known
+  int rank = -1;    ///< among them; -1: not known, or shared with the parent that spawned it
   int ranks = 0;    ///< how many they are; 0: not known
 
   /// Of this process, from its environment and its parents. Scripts between the launcher and this

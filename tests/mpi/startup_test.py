@@ -156,7 +156,7 @@ def case_half():
 
 def case_spawned():
     program = f"{BIN}/startup_spawned"
-    for more in (REMOTE, {}):
+    for more in (REMOTE, {"FIELD_NAMED": "1"}):
         if not passes_plainly(launch((2, program)), **more):
             continue
         for messages in ({}, {"FIELD_NO_WINDOW": "1"}):

@@ -2,6 +2,7 @@
 // environment, in which it is not where `hob exec` loaded it.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -98,6 +99,7 @@ class ChildCommand {
     argv_ = words_.data();
   }
 
+  bool has_variables() const { return !words_.empty(); }
   char* command() const { return const_cast<char*>(command_); }
   char** argv() const { return argv_; }
 
@@ -172,6 +174,10 @@ int on_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of
     commands.push_back(children.back().command());
     arguments.push_back(children.back().argv());
   }
+  // Where one of a world's programs cannot have Hob, none may: they would wait for it.
+  if (!std::ranges::all_of(children, &ChildCommand::has_variables))
+    return real::Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
+                                     array_of_info, root, comm, intercomm, array_of_errcodes);
   return real::Comm_spawn_multiple(count, commands.data(), arguments.data(), array_of_maxprocs,
                                    array_of_info, root, comm, intercomm, array_of_errcodes);
 #endif

@@ -1,5 +1,7 @@
 /* A job that spawns two more ranks of itself, merges, and uses a window and messages over all four.
- * 2 ranks. FIELD_NO_WINDOW=1: messages only. */
+ * 2 ranks. FIELD_NO_WINDOW=1: messages only. FIELD_NAMED=1: from named sources (MPICH 5 hangs
+ * without Hob where a receive from any source has senders in shared memory and of another world).
+ * MPICH over libfabric's tcp loses what comes unexpected beyond 64 messages. */
 #include "check.h"
 
 int main(int argc, char** argv) {
@@ -38,9 +40,10 @@ int main(int argc, char** argv) {
       MPI_Win_unlock(t, win);
     }
   }
-  int in[70], n = 70;
-  MPI_Request requests[70];
-  for (int i = 0; i < n; ++i) MPI_Irecv(&in[i], 1, MPI_INT, MPI_ANY_SOURCE, i, all, &requests[i]);
+  int in[60], n = 60;
+  MPI_Request requests[60];
+  const int source = getenv("FIELD_NAMED") ? (rank + size - 1) % size : MPI_ANY_SOURCE;
+  for (int i = 0; i < n; ++i) MPI_Irecv(&in[i], 1, MPI_INT, source, i, all, &requests[i]);
   for (int i = 0; i < n; ++i) MPI_Send(&rank, 1, MPI_INT, (rank + 1) % size, i, all);
   MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
   for (int i = 0; i < n; ++i) CHECK(in[i] == (rank + size - 1) % size, "%d", in[i]);
