@@ -175,10 +175,9 @@ int on_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of
     arguments.push_back(children.back().argv());
   }
   // Where one of a world's programs cannot have Hob, none may: they would wait for it.
-  if (!std::ranges::all_of(children, &ChildCommand::has_variables))
-    return real::Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
-                                     array_of_info, root, comm, intercomm, array_of_errcodes);
-  return real::Comm_spawn_multiple(count, commands.data(), arguments.data(), array_of_maxprocs,
+  const bool all_have = std::ranges::all_of(children, &ChildCommand::has_variables);
+  return real::Comm_spawn_multiple(count, all_have ? commands.data() : array_of_commands,
+                                   all_have ? arguments.data() : array_of_argv, array_of_maxprocs,
                                    array_of_info, root, comm, intercomm, array_of_errcodes);
 #endif
 }

@@ -210,29 +210,18 @@ bool Batching::joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp
   for (std::size_t other = 0; other < kSlots; ++other)
     if (other != slot && t->open[other].lane) return false;
   if (!has_room(open, slot, alike.bytes)) return false;
-  if (open.tracked) {
-    if (kind == BatchKind::get || !open.locations->accepts(alike.bytes) ||
-        open.locations->find(begin, alike.bytes) != batch::LocationSet::kNone)
-      return false;
-    try {
-      open.locations->add(begin, alike.bytes);
-      append(open, begin, alike.bytes, place, data);
-    } catch (const std::bad_alloc&) {
-      send(*t, target, slot);
-      return false;
-    }
-  } else {
-    try {
-      append(open, begin, alike.bytes, place, data);
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
+  if (open.tracked && (kind == BatchKind::get || !open.locations->accepts(alike.bytes) ||
+                       open.locations->find(begin, alike.bytes) != batch::LocationSet::kNone))
+    return false;
+  try {
+    if (open.tracked) open.locations->add(begin, alike.bytes);
+    append(open, begin, alike.bytes, place, data);
+  } catch (const std::bad_alloc&) {
+    // Its location may be there without it.
+    if (open.tracked) send(*t, target, slot);
+    return false;
   }
-  if (begin < open.lowest) {
-    open.lowest = begin;
-    open.lowest_disp = disp;
-    open.lowest_low = 0;
-  }
+  lower(open, begin, disp, 0);
   static_cast<void>(t->bursts[slot].gathers(tuning::batching::kLeast));
   Interval& interval = interval_[static_cast<std::size_t>(kind)];
   ++interval.operations;
@@ -262,14 +251,23 @@ void Batching::expect_more(const SmallOperation& op, const Ends& ends) {
            .shown = exposed_.of(op.target)};
 }
 
+/// To the lane of an open batch. Of a get, there are no data.
 void Batching::append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
                       const std::byte* data) {
-  if (!data)
+  if (open.kind == BatchKind::get)
     open.lane->add(begin, static_cast<std::uint32_t>(bytes), place);
-  else if (bytes == sizeof(std::uint64_t))
+  else if (data && bytes == sizeof(std::uint64_t))
     open.lane->add_word(begin, place, data);
   else
     open.lane->add(begin, static_cast<std::uint32_t>(bytes), place, data);
+}
+
+/// The batch has an operation that begins there.
+void Batching::lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::int64_t low) {
+  if (begin >= open.lowest) return;
+  open.lowest = begin;
+  open.lowest_disp = disp;
+  open.lowest_low = low;
 }
 
 bool Batching::gather(const SmallOperation& op, const Ends& ends) {
@@ -377,14 +375,8 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
   if (open.tracked && (op.kind != BatchKind::get ||
                        open.locations->find(op.range.begin, bytes) == batch::LocationSet::kNone))
     open.locations->add(op.range.begin, bytes);
-  if (op.kind == BatchKind::get)
-    open.lane->add(op.range.begin, bytes, op.place);
-  else
-    open.lane->add(op.range.begin, bytes, op.place, op.data);
-  if (op.range.begin >= open.lowest) return;
-  open.lowest = op.range.begin;
-  open.lowest_disp = op.disp;
-  open.lowest_low = op.low;
+  append(open, op.range.begin, bytes, op.place, op.data);
+  lower(open, op.range.begin, op.disp, op.low);
 }
 
 /// From now on, the locations of gathered gets are known.

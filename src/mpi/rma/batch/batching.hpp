@@ -138,6 +138,7 @@ class Batching final : public Backend {
   void expect_more(const SmallOperation& op, const Ends& ends);
   static void append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
                      const std::byte* data);
+  static void lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::int64_t low);
   bool gather(const SmallOperation& op, const Ends& ends);
   bool has_room(const OpenBatch& open, std::size_t slot, std::uint64_t bytes) const;
   bool make_room(BatchTarget& t, const SmallOperation& op, bool& combined);
