@@ -62,6 +62,13 @@ def run_app(path, words, ranks, hob=None, setup="remote"):
     return own, result.counters()
 
 
+def accesses(counters, gets):
+    """{kind of KINDS: its share of so many gets}."""
+    return {
+        kind: counters.get(f"hits_{kind}" if kind in HITS else kind, 0) / gets for kind in KINDS
+    }
+
+
 def trips(counters):
     """Gets given to the network, those of blocks included, as a share of all gets."""
     gets = counters.get("gets", 0)
@@ -145,9 +152,7 @@ def compare(
         gets = counters.get("gets", 0)
         if gets:
             columns["trips"] = trips(counters)
-        for kind in KINDS:
-            if gets:
-                columns[kind] = counters.get(f"hits_{kind}" if kind in HITS else kind, 0) / gets
+            columns |= accesses(counters, gets)
         bench.row(**columns)
         for other, _ in results:
             if answer_of(other) != answer_of(first):

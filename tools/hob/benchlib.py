@@ -460,6 +460,14 @@ def machine():
     return {"cpu": model, "cores": os.cpu_count(), "system": platform.platform()}
 
 
+def rank_counts(text):
+    """The numbers of ranks that an option --ranks names; raises BenchError."""
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError as fault:
+        raise BenchError(f"--ranks {text}: numbers of ranks, separated by commas") from fault
+
+
 def size_text(bytes_):
     """1024 -> '1 KiB'."""
     for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):

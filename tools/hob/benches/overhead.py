@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from hob import probe
-from hob.benchlib import BenchError, Progress, alternate, median
+from hob.benchlib import BenchError, Progress, alternate, median, rank_counts
 from hob.benchpicture import View
 from hob.run import at_least
 
@@ -32,7 +32,7 @@ def add_arguments(parser):
 
 
 def run(args, bench):
-    counts = [2] if args.quick else [int(word) for word in args.ranks.split(",")]
+    counts = [2] if args.quick else rank_counts(args.ranks)
     repeats = 1 if args.quick else args.repeats
     progress = Progress(NAME, 2 * repeats * len(counts))
     with tempfile.TemporaryDirectory(prefix="hob-bench-", dir=Path.cwd()) as folder:

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from hob.benchlib import BenchError, Progress, plot, program, run_mpi, tool
+from hob.benchlib import BenchError, Progress, plot, program, rank_counts, run_mpi, tool
 
 NAME = "scale"
 HELP = "memory of the cache against ranks and targets, real and simulated"
@@ -20,7 +20,7 @@ def add_arguments(parser):
 
 
 def run(args, bench):
-    counts = [2, 4] if args.quick else [int(word) for word in args.ranks.split(",")]
+    counts = [2, 4] if args.quick else rank_counts(args.ranks)
     path = program("rma_scale")
     progress = Progress(NAME, 2 * len(counts) + 1)
     one_target = {}

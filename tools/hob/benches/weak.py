@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hob.appbench import HITS, KINDS, run_app, trips
-from hob.benchlib import BenchError, Progress, alternate, median, program, ratio
+from hob.appbench import accesses, run_app, trips
+from hob.benchlib import BenchError, Progress, alternate, median, program, rank_counts, ratio
 from hob.benchpicture import View
 
 NAME = "weak"
@@ -56,10 +56,7 @@ def add_arguments(parser):
 
 
 def run(args, bench):
-    try:
-        counts = [2, 4] if args.quick else [int(word) for word in args.ranks.split(",")]
-    except ValueError as fault:
-        raise BenchError(f"--ranks {args.ranks}: numbers of ranks, separated by commas") from fault
+    counts = [2, 4] if args.quick else rank_counts(args.ranks)
     repeats = 1 if args.quick else args.repeats
     progress = Progress(NAME, 2 * repeats * len(counts) * len(PROGRAMS))
     for name, kind in PROGRAMS.items():
@@ -90,8 +87,5 @@ def _row(bench, name, ranks, runs):
         us=median(times["default"]),
         speedup=ratio(times["native"], times["default"]),
         trips=median([trips(found) for _, found in runs["default"]]),
-        **{
-            access: counters.get(f"hits_{access}" if access in HITS else access, 0) / gets
-            for access in KINDS
-        },
+        **accesses(counters, gets),
     )
