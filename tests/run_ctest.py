@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs ctest with these arguments; says at the end how many tests needed a second try, and which MPI
-libraries were not there to be tested.
+libraries were not there to be tested. With --untested alone, only the latter.
 
 Every test runs once; only those with the label launcher-deadline may run again, see second_try.py. What
 tests are compared with, a run without Hob, may run again where it did not end as it should, and any run
@@ -33,7 +33,16 @@ def untested(mpis):
     return [name for name in KNOWN if f"set(HOB_MPI_{name}_FAMILY" not in mpis]
 
 
+def tell_untested():
+    mpis = pathlib.Path(os.environ.get("HOB_DEPS", ".deps"), "mpis.cmake")
+    if missing := untested(mpis.read_text() if mpis.exists() else ""):
+        print(f"NOT TESTED, since not installed (scripts/setup): {', '.join(missing)}")
+
+
 def main(arguments):
+    if arguments == ["--untested"]:
+        tell_untested()
+        return 0
     build = pathlib.Path(arguments[arguments.index("--test-dir") + 1])
     status = subprocess.run(
         ["ctest", "--output-on-failure", "--no-tests=error", *arguments], check=False
@@ -43,9 +52,7 @@ def main(arguments):
     print(f"{len(found)} second tries")
     for name, reason in found:
         print(f"  {name}: {reason}")
-    mpis = pathlib.Path(os.environ.get("HOB_DEPS", ".deps"), "mpis.cmake")
-    if missing := untested(mpis.read_text() if mpis.exists() else ""):
-        print(f"NOT TESTED, since not installed (scripts/setup): {', '.join(missing)}")
+    tell_untested()
     return status
 
 
