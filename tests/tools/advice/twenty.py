@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 HELPS, NO_USE, MAY = {"helps"}, {"no use"}, {"may help"}
 TCP = ("--remote",)
 PROGRAMS = (
-    ("repeated gets, remote", "repeat", TCP, {"cached gets": HELPS}),
+    ("repeated gets, remote", "repeat", TCP, {"cached gets": HELPS, "ghosts": NO_USE}),
     ("repeated gets, one node", "repeat", (), {"cached gets": NO_USE, "ghosts": NO_USE}),
     ("repeated gets, threads", "threads", TCP, {"cached gets": HELPS, "ghosts": NO_USE}),
     ("repeated large gets, remote", "repeat-large", TCP, {"cached gets": HELPS | MAY}),
@@ -33,6 +33,7 @@ PROGRAMS = (
     ("puts", "puts", TCP, {"cached gets": NO_USE, "ghosts": NO_USE}),
     ("puts to the own rank", "puts-self", TCP, {"cached gets": NO_USE, "ghosts": NO_USE}),
     ("a target that computes", "accumulate-computing", TCP, {"ghosts": MAY}),
+    ("a target that attends", "accumulate-attending", TCP, {"ghosts": NO_USE}),
     ("a dynamic window", "dynamic-computing", TCP, {"ghosts": NO_USE}),
     ("collectives", "collectives", TCP, {"message matching": NO_USE}),
     ("back and forth", "back-and-forth", (), {"message matching": NO_USE}),
