@@ -121,6 +121,50 @@ static void local_flush(int atomics) {
   MPI_Win_unlock(my_rank, win);
 }
 
+/* One buffer, free again after each local flush: for operations that a batch copied, for ones that
+ * go out alone (a strided origin) and for both before one flush; all are there after the flush. */
+static void flush_each(int atomics) {
+  reset();
+  MPI_Datatype strided;
+  MPI_Type_vector(2, 1, 2, MPI_LONG, &strided);
+  MPI_Type_commit(&strided);
+  MPI_Win_lock_all(0, win);
+  long words[3];
+  for (int i = 0; i < 600; ++i) {
+    words[0] = i;
+    words[1] = -1;
+    words[2] = 2 * i;
+    const int at = 4 * i;
+    const int both = i % 50 == 7;
+    if (i % 50 == 3 || both) MPI_Put(words, 1, strided, target, at + 1, 2, MPI_LONG, win);
+    if (atomics)
+      MPI_Accumulate(words, 1, MPI_LONG, target, at, 1, MPI_LONG, MPI_SUM, win);
+    else
+      MPI_Put(words, 1, MPI_LONG, target, at, 1, MPI_LONG, win);
+    MPI_Win_flush_local(target, win);
+    words[0] = words[2] = -5;
+    if (i % 200 != 199) continue;
+    long got = 0;
+    if (i % 400 == 199) MPI_Win_flush(target, win);
+    MPI_Get(&got, 1, MPI_LONG, target, at - 4, 1, MPI_LONG, win);
+    MPI_Win_flush_local(target, win);
+    const long is = i - 1 + (atomics ? initial(target, at - 4) : 0);
+    if (i % 400 == 199) expect(got == is, "flushed: word %d is %ld", at - 4, got);
+  }
+  MPI_Win_unlock_all(win);
+  MPI_Type_free(&strided);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_SHARED, my_rank, 0, win);
+  for (int i = 0; i < 600; ++i) {
+    const long is = i + (atomics ? initial(my_rank, 4 * i) : 0);
+    expect(memory[4 * i] == is, "each flushed: word %d is %ld", 4 * i, memory[4 * i]);
+    if (i % 50 != 3 && i % 50 != 7) continue;
+    expect(memory[4 * i + 1] == i, "strided: word %d is %ld", 4 * i + 1, memory[4 * i + 1]);
+    expect(memory[4 * i + 2] == 2 * i, "strided: word %d is %ld", 4 * i + 2, memory[4 * i + 2]);
+  }
+  MPI_Win_unlock(my_rank, win);
+}
+
 /* A local flush is enough for what a get brings. */
 static void local_gets(void) {
   reset();
@@ -393,11 +437,13 @@ int main(int argc, char** argv) {
     if (atomics) ordered(kind);
   }
   local_flush(0);
+  flush_each(0);
   local_gets();
   types();
   rewrite();
   if (atomics) {
     local_flush(1);
+    flush_each(1);
     floating();
     together();
   }

@@ -12,6 +12,8 @@ SIZES = (8, 64, 1024)
 TIMES = {"get": 30, "put": 20, "sum": 30, "fetch": 30}
 TIMES_64 = 6
 LEAST = 0.97
+# Of a target's window: so much that blocks fetched ahead do not bring the gets that follow.
+WINDOW = 32 << 20
 OF_LIMIT = 2.0
 
 
@@ -44,7 +46,7 @@ def run(args, bench):
         # Some tens of milliseconds natively.
         flushes = max(1, 2048 // count) if setup == "remote" else max(1, 32768 // count)
         words = [f"what={kind}", f"size={size}", f"n={count}", f"flushes={flushes}"]
-        words.append(f"places={max(65536, 4 * count)}")
+        words.append(f"places={max(WINDOW // size, 4 * count)}")
         job = {"path": path, "args": words, "setup": setup, "ranks": targets + 1}
         pair = {
             "native": job,

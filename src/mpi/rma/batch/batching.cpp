@@ -106,6 +106,7 @@ void Batching::become_awake() {
   if (HOB_LIKELY(awake_)) return;
   awake_ = true;
   wake();
+  for (auto& [_, t] : targets_) t.clean = false;
   ++epoch_;
   all_locked_ = false;
 }
@@ -421,6 +422,8 @@ int Batching::native(const SmallOperation& op, Call call) {
   order(*t, op, false);
   const std::size_t slot = slot_of(op.kind);
   const auto kind = static_cast<std::size_t>(op.kind);
+  t->clean = false;
+  if (op.kind == BatchKind::get || op.kind == BatchKind::fetch) t->brings = true;
   const bool timed =
       !options_.forced && op.gathers &&
       (t->bursts[slot].length() <= tuning::batching::kLeast || trials_[kind].timing());

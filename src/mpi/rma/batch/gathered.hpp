@@ -64,6 +64,8 @@ struct BatchTarget {
   /// The least ticks that issuing one operation natively took.
   std::array<std::uint64_t, kSlots> issue{~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
   std::vector<SentBatch> sent;
+  bool clean = false;   ///< the library uses none of the program's buffers for this target
+  bool brings = false;  ///< a get or a fetching operation went out alone since the last completion
   std::uint64_t epoch = 0;        ///< the epoch in which an operation of this process was accepted
   bool locked = false;            ///< by this process, in that epoch
   std::uint64_t outstanding = 0;  ///< operations given to the library since the last completion

@@ -174,6 +174,44 @@ void Batching::account(std::uint64_t waited, bool timed) {
   }
 }
 
+bool Batching::only_writes(const BatchTarget& t) {
+  constexpr std::size_t kMostSent = 16;  // beyond, their memory is wanted back
+  const OpenBatch& atomics = t.open[kAtomics];
+  if (t.sent.size() > kMostSent || t.brings || t.error != MPI_SUCCESS || t.open[kGets].lane ||
+      (atomics.lane && atomics.kind == BatchKind::fetch))
+    return false;
+  return std::none_of(t.sent.begin(), t.sent.end(),
+                      [](const SentBatch& sent) { return sent.brings; });
+}
+
+/// What has waited for long goes out.
+void Batching::send_old(BatchTarget& t, int target) {
+  if (options_.forced) return;
+  const auto old = static_cast<std::uint64_t>(static_cast<double>(tuning::batching::kOldNs) *
+                                              ticks_per_nanosecond());
+  const std::uint64_t now = ticks();
+  for (std::size_t slot = 0; slot < kSlots; ++slot)
+    if (t.open[slot].lane && now - t.open[slot].born > old) send(t, target, slot);
+}
+
+/// A local flush where only_writes(): what a batch sends was copied, so that nothing need be sent
+/// for it, and the library is asked only where it has buffers of the program's. The operations go
+/// on being one burst until they are complete at the target.
+template <class Call>
+int Batching::free_buffers(BatchTarget& t, int target, Call call) {
+  send_old(t, target);
+  if (t.clean) return MPI_SUCCESS;
+  const std::uint64_t start = ticks();
+  const int result = call(true);
+  const std::uint64_t waited = ticks() - start;
+  if (result != MPI_SUCCESS) return result;
+  t.clean = true;
+  const bool puts = interval_[static_cast<std::size_t>(BatchKind::put)].operations != 0;
+  interval_[static_cast<std::size_t>(puts ? BatchKind::put : BatchKind::accumulate)].ticks +=
+      waited;
+  return result;
+}
+
 template <class Call>
 int Batching::complete_one(int target, bool local, Call call) {
   if (HOB_LIKELY(!awake_)) return call(local);
@@ -181,6 +219,7 @@ int Batching::complete_one(int target, bool local, Call call) {
   {
     const std::lock_guard guard(lock_);
     if (BatchTarget* const t = at(target)) {
+      if (local && !many_threads && only_writes(*t)) return free_buffers(*t, target, call);
       send_all_of(*t, target);
       // The library's local completion need not mean that what a get brings is there.
       for (const SentBatch& sent : t->sent) local = local && !sent.brings;
@@ -193,6 +232,8 @@ int Batching::complete_one(int target, bool local, Call call) {
   const std::lock_guard guard(lock_);
   if (BatchTarget* const t = at(target)) {
     finish(*t, last, result == MPI_SUCCESS);
+    t->brings = false;
+    t->clean = result == MPI_SUCCESS && !many_threads;
     for (batch::Burst& burst : t->bursts) burst.complete();
     const int error = std::exchange(t->error, MPI_SUCCESS);
     if (result == MPI_SUCCESS) result = error;
@@ -219,6 +260,8 @@ int Batching::complete_all(bool local, bool timed, Call call) {
   int error = MPI_SUCCESS;
   for (auto& [_, t] : targets_) {
     finish(t, last, result == MPI_SUCCESS);
+    t.brings = false;
+    t.clean = result == MPI_SUCCESS && !many_threads;
     for (batch::Burst& burst : t.bursts) burst.complete();
     if (const int its = std::exchange(t.error, MPI_SUCCESS); error == MPI_SUCCESS) error = its;
   }
