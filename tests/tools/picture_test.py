@@ -188,6 +188,20 @@ ROWS = {
         [{"paper": "ghosts", "figure": "Fig. 3a", "state": "measured"}],
         "figures and tables of the paper",
     ),
+    "phases": (
+        [
+            {
+                "program": "barriers",
+                "where": "TCP",
+                **{
+                    f"{variant}_{phase}_ns": 900.0
+                    for variant in ("native", "hob")
+                    for phase in ("gain", "none", "again")
+                },
+            }
+        ],
+        "barriers, TCP",
+    ),
     "progress": (
         [
             {
