@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <unordered_map>
 
+#include "base/two_ways.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/datatype/contents.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -182,15 +185,12 @@ class Elements {
  public:
   std::optional<ghost::Element> get(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
-    Slot& slot = slots_[home(type)];
-    if (!slot.known || slot.bits != handle_bits(type))
-      slot = {true, handle_bits(type), find_element(type)};
-    return slot.element;
+    if (const Slot* slot = slot_of(type)) return slot->element;
+    return slots_.put(home(type), {true, handle_bits(type), find_element(type)}).element;
   }
   void forget(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
-    Slot& slot = slots_[home(type)];
-    if (slot.bits == handle_bits(type)) slot.known = false;
+    if (Slot* slot = slot_of(type)) slot->known = false;
   }
 
  private:
@@ -199,9 +199,14 @@ class Elements {
     std::uint64_t bits = 0;
     std::optional<ghost::Element> element;
   };
-  static std::size_t home(MPI_Datatype type) { return handle_hash(handle_bits(type), 8); }
+  static std::size_t home(MPI_Datatype type) { return handle_hash(handle_bits(type), 7); }
+  Slot* slot_of(MPI_Datatype type) {
+    return slots_.find(home(type), [bits = handle_bits(type)](const Slot& slot) {
+      return slot.known && slot.bits == bits;
+    });
+  }
   Spin lock_;
-  std::array<Slot, 256> slots_;
+  TwoWays<Slot, 128> slots_;
 };
 
 Elements& elements() {
@@ -262,6 +267,9 @@ void forget_element(MPI_Datatype type) { elements().forget(type); }
 
 namespace {
 
+/// What the widest predefined types must be aligned to, bytes.
+constexpr std::size_t kWidest = 16;
+
 template <class Number>
 bool add_numbers(const void* in, void* inout, std::size_t count) {
   const auto* from = static_cast<const Number*>(in);
@@ -289,7 +297,19 @@ void combine(const void* in, void* inout, std::size_t count, unsigned type, unsi
     if (which == MPI_INT) return void(add_numbers<std::uint32_t>(in, inout, count));
     if (which == MPI_LONG) return void(add_numbers<std::uint64_t>(in, inout, count));
   }
-  real::Reduce_local(in, inout, static_cast<int>(count), which, ops[operation]);
+  // Data of a message begin at a multiple of 8; a library compiled for quadruple precision
+  // (MPI_REAL16) loads from multiples of 16.
+  const std::size_t bytes = predefined().sizes[type];
+  if (bytes < kWidest || reinterpret_cast<std::uintptr_t>(in) % kWidest == 0)
+    return void(real::Reduce_local(in, inout, static_cast<int>(count), which, ops[operation]));
+  alignas(kWidest) std::array<std::byte, 128 * kWidest> aligned;
+  const std::size_t at_once = std::max<std::size_t>(aligned.size() / bytes, 1);
+  for (std::size_t done = 0; done < count; done += at_once) {
+    const std::size_t now = std::min(at_once, count - done);
+    std::memcpy(aligned.data(), static_cast<const std::byte*>(in) + done * bytes, now * bytes);
+    real::Reduce_local(aligned.data(), static_cast<std::byte*>(inout) + done * bytes,
+                       static_cast<int>(now), which, ops[operation]);
+  }
 }
 
 }  // namespace hob::mpi

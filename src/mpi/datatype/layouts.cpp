@@ -1,12 +1,12 @@
 #include "mpi/datatype/layouts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <unordered_map>
 
+#include "base/two_ways.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/datatype/contents.hpp"
@@ -187,23 +187,23 @@ class Layouts {
  public:
   const Layout& get(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
-    Slot& slot = slots_[hash(type)];
-    if (HOB_LIKELY(slot.layout && slot.type == type)) return *slot.layout;
+    Slot* const slot = slot_of(type);
+    if (HOB_LIKELY(slot && slot->layout)) return *slot->layout;
     const Layout* layout = make(type);
     if (layout->usable && !is_committed(type)) return unusable_;  // asked again: it may be by then
-    slot.layout = layout;
-    slot.type = type;
-    return *slot.layout;
+    if (slot)
+      slot->layout = layout;
+    else
+      slots_.put(hash(type), {.type = type, .layout = layout});
+    return *layout;
   }
 
   /// False if it is new, and made by many arguments.
   bool worth_reading(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
-    Slot& slot = slots_[hash(type)];
-    if (HOB_LIKELY(slot.layout && slot.type == type)) return true;
-    if (slot.seen_once && slot.type == type) return true;
+    if (slot_of(type)) return true;
     if (type == MPI_DATATYPE_NULL || arguments_of(type) <= kManyArguments) return true;
-    slot = {.type = type, .seen_once = true};
+    slots_.put(hash(type), {.type = type, .seen_once = true});
     return false;
   }
 
@@ -211,15 +211,14 @@ class Layouts {
 
   void forget(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
-    Slot& slot = slots_[hash(type)];
-    if (slot.type == type) slot = {};
+    if (Slot* slot = slot_of(type)) *slot = {};
   }
 
  private:
   struct Slot {
     MPI_Datatype type{};
     const Layout* layout = nullptr;
-    bool seen_once = false;  ///< and not read
+    bool seen_once = false;  ///< and not read, then
   };
 
   /// Some 64 blocks: they are read in the time of a small get from another node.
@@ -228,12 +227,19 @@ class Layouts {
   /// Memory that kept layouts may take before new ones are left to the MPI library.
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
-  static std::size_t hash(MPI_Datatype type) { return handle_hash(handle_bits(type), 9); }
+  static std::size_t hash(MPI_Datatype type) { return handle_hash(handle_bits(type), 8); }
+
+  /// Of a type that was read, or seen; else null.
+  Slot* slot_of(MPI_Datatype type) {
+    return slots_.find(hash(type), [type](const Slot& slot) {
+      return slot.type == type && (slot.layout || slot.seen_once);
+    });
+  }
 
   const Layout* make(MPI_Datatype type);
 
   Spin lock_;
-  std::array<Slot, 512> slots_;
+  TwoWays<Slot, 256> slots_;
   std::unordered_multimap<std::uint64_t, std::unique_ptr<const Layout>> known_;
   std::size_t known_bytes_ = 0;
   std::uint64_t next_id_ = 1;

@@ -89,6 +89,8 @@ class SendAndReceive final : public Operation {
       return true;
     if (!flag) return false;
     if (received_) return true;
+    // A test of Hob's own receive that is not ready would advance others.
+    if (Operation* own = requests::find(receive); own && !own->ready()) return false;
     error_ = on_Test(&receive, &flag, &status_);
     received_ = flag != 0 || error_ != MPI_SUCCESS;
     return received_;
@@ -270,6 +272,10 @@ int on_Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int 
 int on_Comm_free(MPI_Comm* comm) { return end_of(comm, real::Comm_free); }
 
 int on_Comm_disconnect(MPI_Comm* comm) { return end_of(comm, real::Comm_disconnect); }
+
+#if defined(MPIX_STREAM_NULL)
+int on_X_Threadcomm_free(MPI_Comm* comm) { return end_of(comm, real::X_Threadcomm_free); }
+#endif
 
 int on_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const int error = real::Comm_set_info(comm, info);

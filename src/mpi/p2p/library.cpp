@@ -1,10 +1,10 @@
 #include "mpi/p2p/library.hpp"
 
-#include <array>
 #include <climits>
 #include <cstdlib>
 #include <limits>
 
+#include "base/two_ways.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -52,22 +52,19 @@ int native_imrecv(const Buffer& b, MPI_Message* message, MPI_Request* request) {
 
 int predefined_size(MPI_Datatype type) {
   struct Known {
-    MPI_Datatype type;
-    int bytes;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    int bytes = 0;
   };
-  static std::array<Known, 64> table = [] {
-    std::array<Known, 64> none{};
-    none.fill({MPI_DATATYPE_NULL, 0});
-    return none;
-  }();
-  const std::uint64_t bits = handle_bits(type);
-  Known& slot = table[(bits ^ bits >> 8 ^ bits >> 16) % table.size()];
-  if (slot.type == type) return slot.bytes;
+  static TwoWays<Known, 32> table;
+  const std::size_t home = handle_hash(handle_bits(type), 5);
+  if (const Known* known =
+          table.find(home, [type](const Known& each) { return each.type == type; }))
+    return known->bytes;
   int integers = 0, addresses = 0, types = 0, combiner = 0, bytes = 0;
   real::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
   if (combiner != MPI_COMBINER_NAMED) return -1;
   real::Type_size(type, &bytes);
-  slot = {type, bytes};
+  table.put(home, {type, bytes});
   return bytes;
 }
 

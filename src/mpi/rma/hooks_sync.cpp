@@ -88,13 +88,18 @@ int acquire_and_close(const char* name, MPI_Win win, Call call, Otherwise otherw
   return result;
 }
 
+/// MPI_PROC_NULL, or a wrong rank, of which the library tells: nothing is complete.
+bool is_no_target(const Window& window, int target) {
+  return target != kAll && (target < 0 || target >= window.size);
+}
+
 /// The end of a passive epoch: completes this process's own operations to `target` and tells
 /// nothing else.
 template <class Call, class Otherwise>
 int unlock(const char* name, MPI_Win win, int target, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   if (!window) return otherwise();
-  if (target == MPI_PROC_NULL) return call(*window->backend);
+  if (is_no_target(*window, target)) return call(*window->backend);
   int result = MPI_SUCCESS;
   const Wait wait = wait_for_targets(*window, target, false, result, call);
   if (wait.told) note_acquire(name);
@@ -109,7 +114,7 @@ int flush(const char* name, MPI_Win win, int target, bool local, Call call, Othe
   Window* window = find_window(win);
   if (HOB_UNLIKELY(!window)) return otherwise();
   CachedGets* const cached = window->cached.get();
-  if (target == MPI_PROC_NULL) return call(*window->backend, local);
+  if (is_no_target(*window, target)) return call(*window->backend, local);
   CachedGets::FlushToken token{.local = local};
   if (cached) {
     if (cached->flush_skipped(target)) return MPI_SUCCESS;

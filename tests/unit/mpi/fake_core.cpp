@@ -26,6 +26,7 @@ struct Keyval {
 std::map<int, Keyval> keyvals;
 std::map<int, void*> self_attributes;
 std::function<void(void*)> others;
+std::uint64_t not_aligned = 0;
 
 /// Handles that MPICH does not use for what is predefined.
 int new_handle(int kind) { return kind | next_handle++; }
@@ -49,6 +50,8 @@ std::size_t bytes_of(int count, MPI_Datatype type) {
 }
 
 }  // namespace
+
+std::uint64_t misaligned() { return not_aligned; }
 
 void others_say(std::function<void(void* result)> change) { others = std::move(change); }
 void ranks_of_node(int ranks) { node_ranks = ranks; }
@@ -268,6 +271,13 @@ FAKE(Type_get_contents, MPI_Datatype type, int, int, int, int integers[], MPI_Ai
   const Type known = type_of(type);
   std::copy(known.integers.begin(), known.integers.end(), integers);
   std::copy(known.inner.begin(), known.inner.end(), inner);
+  return MPI_SUCCESS;
+}
+/// Sums of long double alone.
+FAKE(Reduce_local, const void* from, void* to, int count, MPI_Datatype, MPI_Op) {
+  if (reinterpret_cast<std::uintptr_t>(from) % 16 != 0) ++not_aligned;
+  for (int i = 0; i < count; ++i)
+    static_cast<long double*>(to)[i] += static_cast<const long double*>(from)[i];
   return MPI_SUCCESS;
 }
 FAKE(Pack, const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm) { return MPI_SUCCESS; }

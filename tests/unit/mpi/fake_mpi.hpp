@@ -37,6 +37,9 @@ void reset();
 /// Windows say from now on that their memory model is the unified one, or that it is not.
 void unified_memory(bool yes);
 
+/// Calls of MPI_Reduce_local, ever, with data that are not aligned to 16 bytes.
+std::uint64_t misaligned();
+
 /// The next `times` calls of this function return `error` and do nothing, after `skip` good ones.
 void fail(const std::string& name, int error, int times = 1, int skip = 0);
 /// Runs inside each call of this function, before it does anything: what other processes, threads

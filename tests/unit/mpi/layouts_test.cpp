@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <vector>
 
 #include "fake_mpi.hpp"
+#include "mpi/core/handle.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -43,6 +45,35 @@ TEST(Layouts, AHandleSeenBeforeCostsNoCall) {
   EXPECT_EQ(&layout_of(type), &layout);
   EXPECT_TRUE(fake::order().empty());
   MPI_Type_free(&type);
+}
+
+/// Types until two of them have their places in common with the first.
+std::vector<MPI_Datatype> types_of_one_hash(std::size_t wanted) {
+  std::vector<MPI_Datatype> found, others;
+  while (found.size() < wanted) {
+    const MPI_Datatype type =
+        fake::vector_type(3, 1, 13 + static_cast<int>(others.size()), MPI_INT);
+    const auto hash = [](MPI_Datatype each) { return handle_hash(handle_bits(each), 8); };
+    if (found.empty() || hash(type) == hash(found[0]))
+      found.push_back(type);
+    else
+      others.push_back(type);
+  }
+  for (MPI_Datatype& type : others) MPI_Type_free(&type);
+  return found;
+}
+
+TEST(Layouts, TwoTypesOfOneHashCostNoCallInTurn) {
+  std::vector<MPI_Datatype> types = types_of_one_hash(2);
+  for (const MPI_Datatype type : types) layout_of(type);
+  fake::reset();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(layout_of(types[0]).size, 12u);
+    EXPECT_EQ(layout_of(types[1]).size, 12u);
+    EXPECT_NE(&layout_of(types[0]), &layout_of(types[1]));
+  }
+  EXPECT_TRUE(fake::order().empty());
+  for (MPI_Datatype& type : types) MPI_Type_free(&type);
 }
 
 TEST(Layouts, AFreedHandleIsForgotten) {

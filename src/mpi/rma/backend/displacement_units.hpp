@@ -29,7 +29,7 @@ class DisplacementUnits {
   /// through the MPI library. `exposed` has the exposed sizes of all of them afterwards.
   void exchange(std::int64_t own, WindowAnswers& answers, ExposedSizes& exposed, MPI_Comm comm);
   /// Where all units are known already; not empty.
-  void learn(std::vector<int> each);
+  void learn(std::vector<std::int64_t> each);
   std::int64_t of(int target) const {
     return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)];
   }

@@ -84,7 +84,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     if (!part.empty()) base = describe_memory(part, allocate, base, size);
   }
   ExposedMemory own{ExposedMemory::kNowhere, static_cast<std::uint64_t>(size),
-                    static_cast<std::int32_t>(unit), flag, 0};
+                    static_cast<std::int64_t>(unit), flag, 0};
   if (!allocate && size > 0 && on_accelerator(base)) {
     own.header = ExposedMemory::kOnAccelerator;
   } else if (!part.empty() &&

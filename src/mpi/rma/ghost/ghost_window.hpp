@@ -15,7 +15,7 @@ struct GhostWindow {
   MPI_Win handle;
   void* base = nullptr;
   std::unique_ptr<Backend> backend;
-  std::vector<int> units;            ///< displacement units of all targets
+  std::vector<std::int64_t> units;   ///< displacement units of all targets
   std::vector<std::uint64_t> sizes;  ///< bytes that each rank shows
 };
 

@@ -20,8 +20,8 @@ struct ExposedMemory {
 
   std::uint64_t header = kNowhere;  ///< offset of its ghost::Target in the node's arena
   std::uint64_t size = 0;           ///< bytes
-  std::int32_t unit = 1;            ///< displacement unit
-  std::int32_t flag = 0;
+  std::int64_t unit = 1;            ///< displacement unit: MPI_Win_create_c takes any
+  std::int64_t flag = 0;
   std::uint64_t serial = 0;  ///< of the first member: with its rank, the window's number
 };
 
