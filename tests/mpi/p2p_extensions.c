@@ -83,6 +83,70 @@ static void messages_before_partitioned(void) {
 #endif
 
 #if defined(MPIX_STREAM_NULL)
+static void is_complete(void) {
+  int got[OTHERS], value, *memory;
+  MPI_Request requests[OTHERS], request;
+  MPI_Win win;
+  if (world_rank == 0) {
+    post(MPI_COMM_WORLD, OTHERS, got, requests);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < OTHERS; i++) {
+      while (!MPIX_Request_is_complete(requests[i])) MPIX_Stream_progress(MPIX_STREAM_NULL);
+      MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    }
+    check_all(OTHERS, got);
+  } else {
+    MPI_Barrier(MPI_COMM_WORLD);
+    send_all(MPI_COMM_WORLD, OTHERS);
+  }
+  MPI_Win_allocate(8 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  for (int i = 0; i < 8; i++) memory[i] = 1000 * world_rank + i;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world_rank == 0) {
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+    for (int i = 0; i < 20; i++) {
+      MPI_Rget(&value, 1, MPI_INT, 1, i % 3, 1, MPI_INT, win, &request);
+      while (!MPIX_Request_is_complete(request)) MPIX_Stream_progress(MPIX_STREAM_NULL);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      CHECK_EQ(value, 1000 + i % 3);
+    }
+    MPI_Win_unlock(1, win);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_free(&win);
+}
+
+struct asked {
+  MPI_Request request;
+  int times, complete;
+};
+
+static int poll_it(MPIX_Async_thing thing) {
+  struct asked* asked = MPIX_Async_get_state(thing);
+  asked->times++;
+  asked->complete = MPIX_Request_is_complete(asked->request);
+  return asked->complete ? MPIX_ASYNC_DONE : MPIX_ASYNC_NOPROGRESS;
+}
+
+/* The library's progress asks for a request of the program's. */
+static void asynchronous(void) {
+  struct asked asked = {MPI_REQUEST_NULL, 0, 0};
+  int value = 0;
+  if (world_rank == 0) {
+    MPI_Irecv(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &asked.request);
+    MPIX_Async_start(poll_it, &asked, MPIX_STREAM_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    while (!asked.complete) MPIX_Stream_progress(MPIX_STREAM_NULL);
+    CHECK(asked.times > 0);
+    MPI_Wait(&asked.request, MPI_STATUS_IGNORE);
+    CHECK_EQ(value, 77);
+  } else {
+    MPI_Barrier(MPI_COMM_WORLD);
+    value = 77;
+    MPI_Send(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+  }
+}
+
 static MPI_Comm team;
 
 static void* ring(void* unused) {
@@ -150,6 +214,8 @@ static void streams(void) {
 
 static const struct test_case cases[] = {
 #if defined(MPIX_STREAM_NULL)
+    {"is_complete", is_complete},
+    {"asynchronous", asynchronous},
     {"threads_as_ranks", threads_as_ranks},
     {"streams", streams},
 #endif

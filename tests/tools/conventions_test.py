@@ -161,6 +161,7 @@ class Doctor(unittest.TestCase):
         self.assertFalse(doctor.incomplete_flush("MPICH 5.0.2", {}))
         messages = {**tcp, "MPIR_CVAR_CH4_OFI_ENABLE_RMA": "0"}
         self.assertFalse(doctor.incomplete_flush("MPICH 5.0.2", messages))
+        self.assertFalse(doctor.incomplete_flush("MPICH 5.0.2", {**tcp, "FI_TCP_MAX_INJECT": "0"}))
 
     def test_knows_limits_that_jobs_run_into(self):
         low = {resource.RLIMIT_NOFILE: 256}
@@ -173,7 +174,16 @@ class Doctor(unittest.TestCase):
             self.skipTest("MPICH 5 was not set up")
         out = hob("doctor", program, FI_PROVIDER="tcp", MPIR_CVAR_CH4_NETMOD="ofi")[1]
         self.assertIn("MPICH 5", out)
-        self.assertIn("Change: MPI_Win_flush: MPIR_CVAR_CH4_OFI_ENABLE_RMA=0", out)
+        self.assertIn("a flush does not wait for puts", out)
+        self.assertNotIn("Change: MPI_Win_flush", out)
+        out = hob(
+            "doctor",
+            program,
+            FI_PROVIDER="tcp",
+            MPIR_CVAR_CH4_NETMOD="ofi",
+            HOB_COMPLETE_PUTS="off",
+        )[1]
+        self.assertIn("Change: MPI_Win_flush: HOB_COMPLETE_PUTS=on", out)
 
 
 if __name__ == "__main__":

@@ -7,20 +7,19 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 
 namespace hob::mpi {
 
 bool belongs_to_threads([[maybe_unused]] MPI_Comm comm) {
 #if defined(MPIX_STREAM_NULL)
-  static const auto get_stream =
-      reinterpret_cast<int (*)(MPI_Comm, int, MPIX_Stream*)>(real::find("PMPIX_Comm_get_stream"));
-  static const auto test_threads =
-      reinterpret_cast<int (*)(MPI_Comm, int*)>(real::find("PMPIX_Comm_test_threadcomm"));
+  static const bool has_streams = real::find("PMPIX_Comm_get_stream") != nullptr;
+  static const bool has_threads = real::find("PMPIX_Comm_test_threadcomm") != nullptr;
   MPIX_Stream stream = MPIX_STREAM_NULL;
   int flag = 0;
-  if (get_stream) get_stream(comm, 0, &stream);
-  if (test_threads) test_threads(comm, &flag);
+  if (has_streams) real::X_Comm_get_stream(comm, 0, &stream);
+  if (has_threads) real::X_Comm_test_threadcomm(comm, &flag);
   return stream != MPIX_STREAM_NULL || flag != 0;
 #else
   return false;

@@ -33,6 +33,7 @@
 #include "mpi/report/report.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/tracing.hpp"
+#include "mpi/rma/complete_puts.hpp"
 #include "mpi/rma/ghost/client.hpp"
 #include "mpi/rma/ghost/host_image.hpp"
 #include "report/report.hpp"
@@ -222,6 +223,7 @@ void start(int thread_level, bool world, bool any_thread) {
   log::set_rank(process.rank);
   if (const auto level = log::parse_level(process.settings.log)) log::limit = *level;
   active = !process.settings.off;
+  if (active) complete_puts();
   if (active) start_tracing();
   if (active) begin_interim_reports();
   // With several threads inside MPI, one may learn something in a call that began before another
@@ -244,6 +246,7 @@ void finish() {
   stop_tracing();
   dismiss_ghosts();
   end_callbacks();
+  if (active) note_complete_puts();
   if (active) write_reports();
   heating::finish();
   active = false;

@@ -94,8 +94,8 @@ void hide(ElfW(Sym) & symbol, int protection) {
     ElfW(Sym)& symbol = symbols.table[i];
     if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
     const char* name = symbols.names + symbol.st_name;
-    const bool profiling = std::strncmp(name, "PMPI_", 5) == 0;
-    if (!profiling && std::strncmp(name, "MPI_", 4) != 0) continue;
+    const bool profiling = std::strncmp(name, "PMPI", 4) == 0;
+    if (!profiling && std::strncmp(name, "MPI", 3) != 0) continue;
     if (!real::find(profiling ? name : std::string("P").append(name).c_str()))
       hide(symbol, symbols.protection);
   }

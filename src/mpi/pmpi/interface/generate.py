@@ -31,7 +31,31 @@ def preprocessed(header):
 
 
 def short(name):
-    return name[len("MPI_") :]
+    return name.replace("MPIX_", "X_", 1) if name.startswith("MPIX_") else name[len("MPI_") :]
+
+
+def extensions(text):
+    """The library's extensions that plan.py knows, as procedures like those of interface.json."""
+    for key in plan.CALLS:
+        name = key.replace("X_", "MPIX_", 1)
+        found = key.startswith("X_") and re.search(
+            rf"\b(int|void \*)\s*{name}\s*\(([^()]*)\)", text
+        )
+        if not found:
+            continue
+        parameters = []
+        for declaration in found.group(2).split(","):
+            declaration = " ".join(declaration.split()).replace("* ", "*")
+            if declaration == "void":
+                continue
+            word = re.search(r"(\w+)(\[\])?$", declaration).group(1)
+            kind = ("COMMUNICATOR", "in") if declaration.startswith("MPI_Comm ") else ("", "in")
+            if declaration.startswith("MPI_Comm *"):
+                kind = ("COMMUNICATOR", "out")
+            if declaration.startswith("MPI_Request *"):
+                kind = ("REQUEST", "out")
+            parameters.append([declaration, word, *kind])
+        yield {"name": name, "returns": found.group(1), "parameters": parameters}
 
 
 class Call:
@@ -284,7 +308,8 @@ def with_hob(call):
     if acquire:
         lines.append("  AcquireIfUnwound acquire;")
     target = f"on_{call.hook}({call.arguments})" if call.hook else call.native
-    lines.append(f"  const {call.returns} hob_result = {target};")
+    result = "void* const" if "*" in call.returns else f"const {call.returns}"
+    lines.append(f"  {result} hob_result = {target};")
     lines += after
     if acquire:
         lines += ["  acquire.returned = true;", f"  {acquire}"]
@@ -324,6 +349,8 @@ def real_header(calls, has_large):
         "#pragma once",
         '#include "mpi/pmpi/mpi.hpp"',
         f"#define HOB_HAS_LARGE_COUNT {int(has_large)}",
+        # Error handlers with a state: MPICH's own header and that of its standard ABI.
+        f"#define HOB_HAS_ERRHANDLER_X {int(any(c.base == 'X_Win_create_errhandler_x' for c in calls))}",
         "namespace hob::mpi::real {",
     ]
     for call in calls:
@@ -458,6 +485,8 @@ def main():
     ]
     procedures = [p for p in standard if wanted(p)]
     native = [p for p in standard if plan.row(short(p["name"])).native and not wanted(p)]
+    for procedure in extensions(text):
+        (native if plan.row(short(procedure["name"])).native else procedures).append(procedure)
 
     def calls_of(chosen):
         for procedure in chosen:

@@ -280,6 +280,32 @@ CALLS.add("Issend", "wide", asleep="")
 CALLS.add("Irsend", "wide", asleep="")
 CALLS.add("Ibsend", "", asleep="")
 
+# Extensions: MPIX_Y is X_Y here. Libraries differ in what they have, and headers alone say how it is
+# called; all others of their extensions depend on nobody, or only start what these complete.
+CALLS.add("X_Request_is_complete", "hook newer local everywhere")
+CALLS.add("X_Stream_progress", "polls local")
+CALLS.add("X_Threadcomm_free", "hook newer everywhere")
+CALLS.add(
+    """
+    X_Stream_comm_create X_Stream_comm_create_multiplex X_Stream_send X_Stream_send_c X_Stream_recv
+    X_Stream_recv_c X_Send_enqueue X_Send_enqueue_c X_Recv_enqueue X_Recv_enqueue_c
+    X_Wait_enqueue X_Waitall_enqueue X_Allreduce_enqueue X_Allreduce_enqueue_c
+    X_Threadcomm_init X_Threadcomm_start X_Threadcomm_finish X_Win_get_notify
+    """,
+    "",
+)
+# Of the program's functions, those that the library calls with a state.
+CALLS.add("X_Async_start X_Async_spawn X_Async_get_state", "hook newer local everywhere always")
+CALLS.add(
+    """
+    X_Comm_create_errhandler_x X_Win_create_errhandler_x X_File_create_errhandler_x
+    X_Session_create_errhandler_x X_Grequest_start
+    """,
+    "hook newer local registers",
+)
+# Queries of Hob's.
+CALLS.add("X_Comm_get_stream X_Comm_test_threadcomm", "native")
+
 # Never wrapped: conversions of handles, and the tools interface (of which pvars.cpp has a part).
 IGNORED_SUFFIXES = ("_c2f", "_f2c", "_f082c", "_c2f08", "_f082f", "_f2f08", "_fromint", "_toint")
 IGNORED_PREFIXES = ("MPI_T_", "MPI_Abi_")

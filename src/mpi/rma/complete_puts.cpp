@@ -1,0 +1,125 @@
+#include "mpi/rma/complete_puts.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <string_view>
+
+#include "mpi/core/context.hpp"
+#include "mpi/core/control_variable.hpp"
+#include "mpi/datatype/layouts.hpp"
+#include "mpi/pmpi/library/library.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/resolve.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/ucx.hpp"
+#include "validation/devices.hpp"
+
+namespace hob::mpi {
+namespace {
+
+/// libfabric's default for what its tcp provider injects, bytes.
+constexpr MPI_Count kShort = 128;
+
+/// One of so many puts is waited for, since MPICH has a limited number of requests.
+constexpr std::uint32_t kOneWaitedFor = 1024;
+
+std::atomic<std::uint32_t> made{0};
+
+decltype(real::Put) library_put = nullptr;
+
+bool is_one_block(MPI_Count count, const Layout& layout) {
+  return layout.usable && layout.blocks.size() == 1 && (count == 1 || layout.dense);
+}
+
+/// The library writes one block of few bytes at once, and packs or describes all others.
+bool is_short(MPI_Count count, MPI_Datatype type, MPI_Count target_count,
+              MPI_Datatype target_type) {
+  if (count <= 0 || count > kShort || target_count <= 0 || target_count > kShort) return false;
+  try {
+    const Layout& layout = layout_worth_reading(type);
+    return is_one_block(count, layout) && static_cast<MPI_Count>(layout.size) * count <= kShort &&
+           (type == target_type || is_one_block(target_count, layout_worth_reading(target_type)));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+/// Nobody waits for the request; the flush does.
+int leave(int error, MPI_Request request) {
+  const std::uint32_t number = made.load(std::memory_order_relaxed) + 1;
+  made.store(number, std::memory_order_relaxed);
+  if (error != MPI_SUCCESS || request == MPI_REQUEST_NULL) return error;
+  if (number % kOneWaitedFor == 0) return real::Wait(&request, MPI_STATUS_IGNORE);
+  return real::Request_free(&request);
+}
+
+int put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint displacement,
+        int target_count, MPI_Datatype target_type, MPI_Win win) {
+  if (!is_short(count, type, target_count, target_type))
+    return library_put(from, count, type, target, displacement, target_count, target_type, win);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error =
+      real::Rput(from, count, type, target, displacement, target_count, target_type, win, &request);
+  return leave(error, request);
+}
+
+#if HOB_HAS_LARGE_COUNT
+decltype(real::Put_c) library_put_c = nullptr;
+
+int put_c(const void* from, MPI_Count count, MPI_Datatype type, int target, MPI_Aint displacement,
+          MPI_Count target_count, MPI_Datatype target_type, MPI_Win win) {
+  if (!is_short(count, type, target_count, target_type))
+    return library_put_c(from, count, type, target, displacement, target_count, target_type, win);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error = real::Rput_c(from, count, type, target, displacement, target_count, target_type,
+                                 win, &request);
+  return leave(error, request);
+}
+#endif
+
+/// Where nobody says it: MPICH takes tcp on machines without an adapter.
+bool over_tcp() {
+  if (ucx::serves()) return false;
+  if (const char* netmod = std::getenv("MPIR_CVAR_CH4_NETMOD");
+      netmod && std::string_view(netmod) != "ofi")
+    return false;
+  const char* provider = std::getenv("FI_PROVIDER");
+  return provider ? std::string_view(provider).starts_with("tcp")
+                  : validation::device_that_writes().empty();
+}
+
+bool injects() {
+  const char* longest = std::getenv("FI_TCP_MAX_INJECT");
+  return !longest || std::string_view(longest) != "0";
+}
+
+bool wanted() {
+  const Context& process = context();
+  return library::kTraits.may_run_over_libfabric && process.settings.complete_puts &&
+         !process.one_node && (!process.world || process.size > 2) && over_tcp() && injects() &&
+         ControlVariable("MPIR_CVAR_CH4_OFI_ENABLE_RMA").value().value_or(0) != 0;
+}
+
+}  // namespace
+
+void complete_puts() {
+  if (library_put || !wanted()) return;
+  library_put = reinterpret_cast<decltype(library_put)>(real::find("PMPI_Put"));
+  if (!library_put || !real::find("PMPI_Rput")) return;
+  real::Put = put;
+#if HOB_HAS_LARGE_COUNT
+  library_put_c = reinterpret_cast<decltype(library_put_c)>(real::find("PMPI_Put_c"));
+  if (library_put_c && real::find("PMPI_Rput_c")) real::Put_c = put_c;
+#endif
+}
+
+void note_complete_puts() {
+  if (made.load(std::memory_order_relaxed) != 0)
+    note(
+        "Short puts waited until they were at their target (setting complete_puts): over "
+        "libfabric's tcp, MPICH returns from a flush before.");
+}
+
+}  // namespace hob::mpi

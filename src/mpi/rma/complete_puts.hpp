@@ -1,0 +1,17 @@
+// Puts that are at their target when a flush returns, where the network does not see to it.
+#pragma once
+
+namespace hob::mpi {
+
+/// libfabric's tcp provider counts short writes as complete when they are sent, and MPICH returns
+/// from MPI_Win_flush then: a third process may read what was there before. A put with a request is
+/// no such write. From now on, short puts of this process are made so, where the setting
+/// complete_puts says so, processes of several nodes are at least three, and nothing says that the
+/// network is another one. Between two processes the connection keeps the order. After MPI_Init,
+/// while no other thread calls MPI.
+void complete_puts();
+
+/// Says in the report that it was done. Before the report is written.
+void note_complete_puts();
+
+}  // namespace hob::mpi
