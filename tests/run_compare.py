@@ -13,6 +13,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,11 @@ import time
 from pathlib import Path
 
 SKIP = 77
+
+# MPICH 5's own post-start-complete-wait hangs now and then where ranks share cores: plainly, 3 of 8 runs
+# of 300 programs of rma_fuzz with little else, all in MPI_Win_start and MPI_Win_wait.
+HANGS_PLAINLY = ("mpich5", "abi5")
+WITH_PSCW = ("rma_fuzz",)
 
 # What MPICH's launcher ends with where it kills the ranks because of one that ended badly, and takes
 # the status of a killed one for the program's (seldom; pmodels/mpich 7057 is of the same kind).
@@ -236,6 +242,7 @@ def run(command, env, timeout):
         out, err = process.communicate(timeout=timeout)
         status = process.returncode
     except subprocess.TimeoutExpired:
+        where = stacks(process)
         # The launcher passes SIGTERM on; what is left after that is killed.
         os.killpg(process.pid, signal.SIGTERM)
         try:
@@ -243,7 +250,7 @@ def run(command, env, timeout):
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
-        status = None
+        status, err = None, err + where
     return status, sorted(out.splitlines()), err, time.time() - start
 
 
@@ -260,6 +267,44 @@ def tail(text, lines=15):
     return "\n".join("    | " + line for line in text.splitlines()[-lines:])
 
 
+def hung_plainly(mpi, program, err):
+    """Whether a run that did not end is MPICH's: of a program with post-start-complete-wait and, where a
+    debugger can tell, with a rank in it."""
+    left_out = "".join(after for word, after in zip(program, program[1:]) if word == "--without")
+    return (
+        mpi in HANGS_PLAINLY
+        and Path(program[0]).name in WITH_PSCW
+        and "pscw" not in left_out.split(",")
+        and (not shutil.which("gdb") or re.search(r"PMPI_Win_(start|wait)", err))
+    )
+
+
+def stacks(process):
+    """Where the ranks of a run are that does not end, if a debugger is there; most of a stack is MPI's."""
+    gdb = shutil.which("gdb")
+    if not gdb:
+        return ""
+    said = ""
+    parents = dict(
+        line.split()
+        for line in subprocess.run(
+            ["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True
+        ).stdout.splitlines()
+    )
+    ranks, started = set(), {str(process.pid)}
+    while started:
+        ranks = started - set(parents.values()) | ranks
+        started = {child for child, parent in parents.items() if parent in started}
+    ranks.discard(str(process.pid))
+    for rank in sorted(ranks):
+        found = subprocess.run(
+            [gdb, "-p", rank, "-batch", "-ex", "bt 24"], capture_output=True, text=True
+        ).stdout
+        frames = [line for line in found.splitlines() if line.startswith("#") and " in " in line]
+        said += "".join(f"process {rank}: {frame}\n" for frame in frames if "?? ()" not in frame)
+    return said
+
+
 def compare(args, name, env, plain):
     settings, more = setting(name, args.remote)
     command = launch_command(
@@ -268,6 +313,10 @@ def compare(args, name, env, plain):
     status, lines, err, seconds = run(command, env, args.timeout)
     if args.status and status == KILLED:
         print(f"second try: the launcher gave the status of a rank that it killed in {name}")
+        status, lines, err, seconds = run(command, env, args.timeout)
+    if status is None and hung_plainly(args.mpi, args.program, err):
+        print(f"second try: {name} did not end, as runs without Hob now and then")
+        print(tail(err, 40))
         status, lines, err, seconds = run(command, env, args.timeout)
     failed = status != plain[0] or (args.status == 0 and lines != plain[1])
     print(f"{'FAILED' if failed else 'ok':6} {name:16} {seconds:6.1f} s")
