@@ -90,8 +90,8 @@ static void write_words(int kind, int count) {
   MPI_Win_unlock(my_rank, win);
 }
 
-/* MPICH 4 returns from this, and from MPI_Win_flush_all, while buffers are still read (plainly, in 64
- * of 150 runs of this program). */
+/* MPICH 4 returns from this, and from MPI_Win_flush_all, while buffers are still read (plainly, in
+ * 64 of 150 runs of this program). */
 static void flush_local_all(void) {
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 50000000
   MPI_Win_flush_local(target, win);
