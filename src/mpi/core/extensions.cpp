@@ -13,7 +13,7 @@
 namespace hob::mpi {
 
 bool belongs_to_threads([[maybe_unused]] MPI_Comm comm) {
-#if defined(MPIX_STREAM_NULL)
+#if HOB_HAS_X_COMM_GET_STREAM && HOB_HAS_X_COMM_TEST_THREADCOMM
   static const bool has_streams = real::find("PMPIX_Comm_get_stream") != nullptr;
   static const bool has_threads = real::find("PMPIX_Comm_test_threadcomm") != nullptr;
   MPIX_Stream stream = MPIX_STREAM_NULL;

@@ -299,15 +299,16 @@ void combine(const void* in, void* inout, std::size_t count, unsigned type, unsi
   }
   // Data of a message begin at a multiple of 8; a library compiled for quadruple precision
   // (MPI_REAL16) loads from multiples of 16.
-  const std::size_t bytes = predefined().sizes[type];
-  if (bytes < kWidest || reinterpret_cast<std::uintptr_t>(in) % kWidest == 0)
+  const std::size_t extent = predefined().extents[type];
+  if (extent < kWidest || reinterpret_cast<std::uintptr_t>(in) % kWidest == 0)
     return void(real::Reduce_local(in, inout, static_cast<int>(count), which, ops[operation]));
   alignas(kWidest) std::array<std::byte, 128 * kWidest> aligned;
-  const std::size_t at_once = std::max<std::size_t>(aligned.size() / bytes, 1);
+  const std::size_t at_once = std::max<std::size_t>(aligned.size() / extent, 1);
   for (std::size_t done = 0; done < count; done += at_once) {
     const std::size_t now = std::min(at_once, count - done);
-    std::memcpy(aligned.data(), static_cast<const std::byte*>(in) + done * bytes, now * bytes);
-    real::Reduce_local(aligned.data(), static_cast<std::byte*>(inout) + done * bytes,
+    const std::size_t bytes = (now - 1) * extent + predefined().sizes[type];
+    std::memcpy(aligned.data(), static_cast<const std::byte*>(in) + done * extent, bytes);
+    real::Reduce_local(aligned.data(), static_cast<std::byte*>(inout) + done * extent,
                        static_cast<int>(now), which, ops[operation]);
   }
 }

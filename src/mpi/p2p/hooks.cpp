@@ -273,7 +273,7 @@ int on_Comm_free(MPI_Comm* comm) { return end_of(comm, real::Comm_free); }
 
 int on_Comm_disconnect(MPI_Comm* comm) { return end_of(comm, real::Comm_disconnect); }
 
-#if defined(MPIX_STREAM_NULL)
+#if HOB_HAS_X_THREADCOMM_FREE
 int on_X_Threadcomm_free(MPI_Comm* comm) { return end_of(comm, real::X_Threadcomm_free); }
 #endif
 

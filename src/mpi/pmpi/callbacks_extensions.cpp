@@ -7,7 +7,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
-#if HOB_HAS_ERRHANDLER_X
+#if HOB_HAS_X_WIN_CREATE_ERRHANDLER_X
 
 namespace hob::mpi {
 namespace {
@@ -76,12 +76,10 @@ int on_X_Session_create_errhandler_x(MPIX_Session_errhandler_function_x* functio
 
 #endif
 
-#if defined(MPIX_STREAM_NULL)
+#if HOB_HAS_X_ASYNC_START
 
 namespace hob::mpi {
 namespace {
-
-// ---- Progress
 
 /// Of one asynchronous task; gone when it is done.
 struct Async {
@@ -100,7 +98,29 @@ struct Async {
   }
 };
 
-// ---- Generalized requests
+}  // namespace
+
+int on_X_Async_start(MPIX_Async_poll_function* poll, void* state, MPIX_Stream stream) {
+  return real::X_Async_start(Async::call, new Async{poll, state}, stream);
+}
+
+int on_X_Async_spawn(MPIX_Async_thing thing, MPIX_Async_poll_function* poll, void* state,
+                     MPIX_Stream stream) {
+  return real::X_Async_spawn(thing, Async::call, new Async{poll, state}, stream);
+}
+
+void* on_X_Async_get_state(MPIX_Async_thing thing) {
+  return static_cast<Async*>(real::X_Async_get_state(thing))->state;
+}
+
+}  // namespace hob::mpi
+
+#endif
+
+#if HOB_HAS_X_GREQUEST_START
+
+namespace hob::mpi {
+namespace {
 
 struct Polled {
   MPI_Grequest_query_function* query;
@@ -130,19 +150,6 @@ struct Polled {
 };
 
 }  // namespace
-
-int on_X_Async_start(MPIX_Async_poll_function* poll, void* state, MPIX_Stream stream) {
-  return real::X_Async_start(Async::call, new Async{poll, state}, stream);
-}
-
-int on_X_Async_spawn(MPIX_Async_thing thing, MPIX_Async_poll_function* poll, void* state,
-                     MPIX_Stream stream) {
-  return real::X_Async_spawn(thing, Async::call, new Async{poll, state}, stream);
-}
-
-void* on_X_Async_get_state(MPIX_Async_thing thing) {
-  return static_cast<Async*>(real::X_Async_get_state(thing))->state;
-}
 
 int on_X_Grequest_start(MPI_Grequest_query_function* query, MPI_Grequest_free_function* release,
                         MPI_Grequest_cancel_function* cancel, MPIX_Grequest_poll_function* poll,

@@ -5,7 +5,7 @@
 #include "mpi/requests/may_tell.hpp"
 #include "mpi/requests/request.hpp"
 
-#if defined(MPIX_STREAM_NULL)
+#if HOB_HAS_X_REQUEST_IS_COMPLETE
 
 namespace hob::mpi {
 namespace {

@@ -343,14 +343,23 @@ def wrapper(call):
     return "\n".join(lines)
 
 
+def has_extensions(calls):
+    """C++ that says which of the extensions that Hob knows are in the header."""
+    there = {call.base for call in calls}
+    return [
+        f"#define HOB_HAS_{name.upper()} {int(name in there)}"
+        for name in plan.CALLS
+        if name.startswith("X_")
+    ]
+
+
 def real_header(calls, has_large):
     out = [
         NOTE,
         "#pragma once",
         '#include "mpi/pmpi/mpi.hpp"',
         f"#define HOB_HAS_LARGE_COUNT {int(has_large)}",
-        # Error handlers with a state: MPICH's own header and that of its standard ABI.
-        f"#define HOB_HAS_ERRHANDLER_X {int(any(c.base == 'X_Win_create_errhandler_x' for c in calls))}",
+        *has_extensions(calls),
         "namespace hob::mpi::real {",
     ]
     for call in calls:
