@@ -33,14 +33,7 @@ class Savings {
   }
 
   /// The median trip; 0: none was measured.
-  std::uint64_t typical_trip() const noexcept {
-    if (seen_ == 0) return 0;
-    std::array<std::uint64_t, kSamples> sorted = samples_;
-    const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(std::min(seen_, kSamples));
-    const auto middle = sorted.begin() + (end - sorted.begin()) / 2;
-    std::nth_element(sorted.begin(), middle, end);
-    return *middle;
-  }
+  std::uint64_t typical_trip() const noexcept { return quantile(2); }
 
   /// The fastest of those that were kept; 0: none was measured.
   std::uint64_t fastest_trip() const noexcept {
@@ -53,7 +46,8 @@ class Savings {
   /// estimate: gets that the program issues together before one flush count as one trip. 0 where no
   /// trip was measured.
   std::uint64_t estimate(const Counts& counts) const noexcept {
-    const auto trip = static_cast<double>(typical_trip());
+    // The first few trips of a program may have waited for targets that were not there yet.
+    const auto trip = static_cast<double>(seen_ < kSamples ? quantile(4) : typical_trip());
     // Trips are made for bytes that were not touched before, which is slower where these are near:
     // what a later one would have taken is not known there, and is hardly more than a hit.
     if (static_cast<double>(fastest_trip()) < kNear * counts.hit_ticks) return 0;
@@ -67,6 +61,16 @@ class Savings {
  private:
   static constexpr std::uint64_t kSamples = 31;
   static constexpr double kNear = 4;  ///< hits that a trip to a near target takes, at most
+
+  /// The trip that one of `parts` of those that were kept took less than; 0: none was measured.
+  std::uint64_t quantile(int parts) const noexcept {
+    if (seen_ == 0) return 0;
+    std::array<std::uint64_t, kSamples> sorted = samples_;
+    const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(std::min(seen_, kSamples));
+    const auto place = sorted.begin() + (end - sorted.begin()) / parts;
+    std::nth_element(sorted.begin(), place, end);
+    return *place;
+  }
 
   std::array<std::uint64_t, kSamples> samples_{};
   std::uint64_t seen_ = 0;

@@ -167,8 +167,8 @@ Tracking stores_tracking() {
 }
 
 bool receives_need_watching() {
-  static const std::string device = validation::device_that_writes();
-  return !device.empty() || stores_tracking() == Tracking::promised;
+  static const bool device = !validation::device_that_writes().empty();
+  return device || stores_tracking() == Tracking::promised;
 }
 
 bool validates_always() { return context().settings.cache_validate == "on"; }

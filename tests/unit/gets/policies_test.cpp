@@ -248,6 +248,12 @@ TEST(Savings, BytesCountWhereTheirCostIsKnown) {
   EXPECT_EQ(savings.estimate(counts), 2500u);
 }
 
+TEST(Savings, OfFewTripsTheSlowOnesSayNothing) {
+  Savings savings;
+  for (const unsigned trip : {9'000'000, 1000, 5'000'000, 1100}) savings.trip(trip);
+  EXPECT_EQ(savings.estimate({.trips = 100, .hits = 100, .hit_ticks = 10}), 109'000u);
+}
+
 TEST(Savings, LaterTripsAreSampledToo) {
   Savings savings;
   for (int i = 0; i < 100; ++i) savings.trip(1000);
