@@ -24,6 +24,9 @@ class TargetProfile {
     std::uint64_t look_again_at_most = std::uint64_t{1} << 20;
     /// Gets that such a look may last; a program that never flushes after one get has no samples.
     std::uint64_t patience = 256;
+    /// The same for a target that is cached: nothing is lost by looking, and a burst of gets that
+    /// one flush ends is longer.
+    std::uint64_t patience_cached = 16'384;
   };
 
   static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
@@ -46,7 +49,7 @@ class TargetProfile {
       return;
     sampling_ = !sampling_;
     samples_ = cheap_ = 0;
-    until_change_ = sampling_ ? config.patience : interval_;
+    until_change_ = !sampling_ ? interval_ : bypassed_ ? config.patience : config.patience_cached;
     if (sampling_) fastest_ = kUnknown;
   }
 

@@ -186,6 +186,16 @@ TEST_F(Profile, ALookWithoutSamplesIsGivenUp) {
   EXPECT_TRUE(profile.bypassed());
 }
 
+TEST_F(Profile, ALookAtACachedTargetLastsForABurst) {
+  samples(1000, config.samples);
+  gets(config.look_again);
+  gets(config.patience_cached - 1);
+  EXPECT_TRUE(profile.sampling());
+  gets(1);
+  EXPECT_FALSE(profile.sampling());
+  EXPECT_FALSE(profile.bypassed());
+}
+
 TEST_F(Profile, BlocksAreForTargetsThatAreNotQuick) {
   const auto too_quick = [this](bool near) {
     return profile.too_quick_for_blocks(config, kHit, near);

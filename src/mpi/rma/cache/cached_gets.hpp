@@ -274,7 +274,8 @@ class CachedGets final : private RequestOwner {
   void finish_verify(const PendingGet& pending);
   bool waited_alone(const TargetState& t, std::uint32_t last) const;
   void learn(TargetState& t, std::uint64_t waited);
-  void measure(TargetState& t, std::uint64_t flush_ticks);
+  void measure(TargetState& t, const PendingGet& pending, std::uint64_t flush_ticks);
+  void measure_burst(TargetState& t, std::uint64_t flush_ticks);
   void measure_trip(const TargetState& t, std::uint64_t flush_ticks);
   bool makes_small_trip(const TargetState& t) const;
   bool skip_flush(TargetState& t);

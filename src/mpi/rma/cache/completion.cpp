@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
 #include "mpi/rma/cache/stale_bytes.hpp"
@@ -109,14 +110,15 @@ bool CachedGets::waited_alone(const TargetState& t, std::uint32_t last) const {
 void CachedGets::learn(TargetState& t, std::uint64_t waited) {
   if (t.pending.empty()) return;
   if (t.profile.sampling() && t.pending.size() == 1 && under_way_[t.pending[0]].misses())
-    measure(t, waited);
+    measure(t, under_way_[t.pending[0]], waited);
+  else if (HOB_UNLIKELY(t.profile.sampling()) && context().one_node)
+    measure_burst(t, waited);
   if (ahead_) measure_trip(t, waited);
   if (makes_small_trip(t)) savings_.trip(waited + under_way_[t.pending[0]].issue_ticks);
 }
 
 /// Learns how fast the target's own gets are: one get, one flush, nothing else in between.
-void CachedGets::measure(TargetState& t, std::uint64_t flush_ticks) {
-  const PendingGet& pending = under_way_[t.pending[0]];
+void CachedGets::measure(TargetState& t, const PendingGet& pending, std::uint64_t flush_ticks) {
   const bool verdict = t.profile.sample(profile_, pending.bytes, pending.issue_ticks + flush_ticks,
                                         hit_cost().of(pending.bytes));
   if (!verdict) return;
@@ -137,6 +139,17 @@ void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
   if (t.profile.sampling())  // blocks alone give it no samples
     poll_guard_.cost(static_cast<std::uint64_t>(ahead_->cost.latency()));
   if (pending.purpose == Purpose::ahead) cache_->set_latency_bytes(ahead_->cost.latency_bytes());
+}
+
+/// Of programs that issue many gets before a flush: on one node, where gets are not under
+/// way beside one another, each takes what its call took and its share of the flush.
+void CachedGets::measure_burst(TargetState& t, std::uint64_t flush_ticks) {
+  const std::size_t step = std::max<std::size_t>(t.pending.size() / profile_.samples, 1);
+  for (std::size_t i = 0; i < t.pending.size() && t.profile.sampling(); i += step) {
+    const PendingGet& pending = under_way_[t.pending[i]];
+    if (pending.misses() && pending.issue_ticks != 0)
+      measure(t, pending, flush_ticks / t.pending.size());
+  }
 }
 
 /// Whether gets are under way to a target, all of them for few bytes together: what they take says
