@@ -184,6 +184,18 @@ ROWS = {
         ],
         "amr, 65,536 processes",
     ),
+    "overlap": (
+        [
+            {
+                "what": "exchange",
+                "bytes": 1 << 20,
+                "how": "sleep",
+                "where": "TCP",
+                **{f"{variant}_added_ns": 5e5 for variant in ("native", "library", "hob", "auto")},
+            }
+        ],
+        "exchange 1024 KiB, sleep, TCP",
+    ),
     "paper": (
         [{"paper": "ghosts", "figure": "Fig. 3a", "state": "measured"}],
         "figures and tables of the paper",

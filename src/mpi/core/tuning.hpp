@@ -18,6 +18,28 @@ inline constexpr int kLooksBeforeYield = 10'000;
 /// program would notice. Chosen; not swept.
 inline constexpr long kHelperRest = 50'000;
 
+/// progress, overlap. Bytes of a message from which on it is sent in more than one step
+/// (rendezvous): the libraries here begin between 8 KiB and 128 KiB. Chosen.
+inline constexpr std::int64_t kOverlapBytes = 16 * 1024;
+
+/// progress, overlap. ns between a start and its wait from which on there was time to compute: two
+/// rests of the thread. Shorter ones tell nothing about its help.
+inline constexpr std::uint64_t kOverlapOutsideNs = 100'000;
+
+/// progress, overlap. Polls that move nothing before the thread leaves the library (four take about
+/// 2 us), and ns for which it goes on after one that did: a peer answers within that time.
+inline constexpr int kOverlapVainPolls = 4;
+inline constexpr std::uint64_t kOverlapLingerNs = 20'000;
+
+/// progress, overlap. ns. The slack of its timers, and a rest from which on an operation that
+/// starts wakes it, at 1 to 2 us.
+inline constexpr unsigned long kOverlapSlackNs = 1'000;
+inline constexpr std::uint64_t kOverlapShortNs = 150'000;
+
+/// progress, overlap. Looks with nothing under way before the thread sleeps until it is woken: some
+/// milliseconds.
+inline constexpr int kOverlapIdleLooks = 6;
+
 /// requests. Receives that a wait still misses, from which on it lets time pass between looks in
 /// vain: with fewer, the next message is likely to be the last one, and a rest only delays it.
 /// Chosen.

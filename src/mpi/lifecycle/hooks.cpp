@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/overlap.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/progress/ucx_closing.hpp"
 #include "mpi/report/interim.hpp"
@@ -159,8 +161,13 @@ int on_Init(int* argc, char*** argv) {
   const Beginning beginning_now;
   init_once();
   if (begun(nullptr)) return MPI_SUCCESS;
-  const int result = real::Init(argc, argv);
+  constexpr int kRequired = MPI_THREAD_SINGLE;
+  const int level = overlap_thread::level_to_ask_for(kRequired);
+  int provided = kRequired;
+  const int result =
+      level == kRequired ? real::Init(argc, argv) : real::Init_thread(argc, argv, level, &provided);
   context().threads_may_store = false;
+  if (result == MPI_SUCCESS) overlap_thread::asked(kRequired, std::max(provided, thread_level()));
   return begin_world(result, result == MPI_SUCCESS ? thread_level() : 0);
 }
 
@@ -168,9 +175,20 @@ int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const Beginning beginning_now;
   init_once();
   if (begun(provided)) return MPI_SUCCESS;
-  const int result = real::Init_thread(argc, argv, required, provided);
+  const int level = overlap_thread::level_to_ask_for(required);
+  const int result = real::Init_thread(argc, argv, level, provided);
   context().threads_may_store = required != MPI_THREAD_SINGLE;
-  return begin_world(result, result == MPI_SUCCESS ? *provided : 0);
+  if (result != MPI_SUCCESS) return begin_world(result, 0);
+  overlap_thread::asked(required, *provided);
+  const int got = *provided;
+  *provided = overlap_thread::level_to_tell(got);
+  return begin_world(result, got);
+}
+
+int on_Query_thread(int* provided) {
+  const int result = real::Query_thread(provided);
+  if (result == MPI_SUCCESS) *provided = overlap_thread::level_to_tell(*provided);
+  return result;
 }
 
 int on_Finalize() {
@@ -179,6 +197,7 @@ int on_Finalize() {
     program_ended = true;
     return MPI_SUCCESS;
   }
+  overlap_thread::finish();
   // The first thing that MPI_Finalize does is to delete the attributes of MPI_COMM_SELF, those that
   // were set last first. Their callbacks are the program's, and may communicate: Hob ends in the
   // last. With ghosts, it deletes them itself.

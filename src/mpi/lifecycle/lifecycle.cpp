@@ -28,6 +28,7 @@
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/overlap.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/report/interim.hpp"
 #include "mpi/report/report.hpp"
@@ -222,6 +223,7 @@ void start(int thread_level, bool world, bool any_thread) {
   if (!process.settings.off) p2p::start();
   log::set_rank(process.rank);
   if (const auto level = log::parse_level(process.settings.log)) log::limit = *level;
+  overlap_thread::start(world);
   active = !process.settings.off;
   if (active) complete_puts();
   if (active) start_tracing();
@@ -233,6 +235,7 @@ void start(int thread_level, bool world, bool any_thread) {
 
 void expect_threads() {
   if (many_threads) return;
+  overlap_thread::finish();
   p2p::leave_to_library();
   many_threads = true;
   if (ghost_client) ghost_client->many_threads = true;
@@ -241,6 +244,7 @@ void expect_threads() {
 
 void finish() {
   Context& process = context();
+  overlap_thread::finish();
   end_interim_reports();
   p2p::finish();
   stop_tracing();

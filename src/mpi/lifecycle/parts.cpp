@@ -1,6 +1,7 @@
 // The parts of Hob that have something to say in its report.
 #include "mpi/heat/heating.hpp"
 #include "mpi/lifecycle/lifecycle.hpp"
+#include "mpi/lifecycle/overlap_report.hpp"
 #include "mpi/p2p/report.hpp"
 #include "mpi/rma/ghost/ghost_report.hpp"
 #include "mpi/rma/window_report.hpp"
@@ -19,6 +20,7 @@ void register_parts() {
     p2p::register_queues_report();
     register_ghost_report();
     heating::register_report();
+    register_overlap_report();
     return true;
   }();
   static_cast<void>(once);

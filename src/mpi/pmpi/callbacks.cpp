@@ -161,11 +161,12 @@ struct Attribute {
   }
 };
 
-template <class Object, Object (*shown)(Object) = same<Object>, class Create>
+template <FreedKind kind, class Object, Object (*shown)(Object) = same<Object>, class Create>
 int create_keyval(Create create, typename Attribute<Object, shown>::Copy* copy,
                   typename Attribute<Object, shown>::Delete* remove, int* key, void* state,
                   const void* caller) {
   using Kind = Attribute<Object, shown>;
+  if (is_function(remove)) delete_callbacks.fetch_or(kind, std::memory_order_relaxed);
   if ((!is_function(copy) && !is_function(remove)) || from_fortran(caller))
     return create(copy, remove, key, state);
   return create(is_function(copy) ? Kind::call_copy : copy,
@@ -223,23 +224,25 @@ int on_Session_create_errhandler(MPI_Session_errhandler_function* handler,
 
 int on_Comm_create_keyval(MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* remove,
                           int* key, void* state) {
-  return create_keyval<MPI_Comm, as_program_knows>(real::Comm_create_keyval, copy, remove, key,
-                                                   state, registrar);
+  return create_keyval<kCommunicators, MPI_Comm, as_program_knows>(real::Comm_create_keyval, copy,
+                                                                   remove, key, state, registrar);
 }
 
 int on_Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* remove,
                          int* key, void* state) {
-  return create_keyval<MPI_Win>(real::Win_create_keyval, copy, remove, key, state, registrar);
+  return create_keyval<kWindows, MPI_Win>(real::Win_create_keyval, copy, remove, key, state,
+                                          registrar);
 }
 
 int on_Type_create_keyval(MPI_Type_copy_attr_function* copy, MPI_Type_delete_attr_function* remove,
                           int* key, void* state) {
-  return create_keyval<MPI_Datatype>(real::Type_create_keyval, copy, remove, key, state, registrar);
+  return create_keyval<kDatatypes, MPI_Datatype>(real::Type_create_keyval, copy, remove, key, state,
+                                                 registrar);
 }
 
 int on_Keyval_create(MPI_Copy_function* copy, MPI_Delete_function* remove, int* key, void* state) {
-  return create_keyval<MPI_Comm, as_program_knows>(real::Keyval_create, copy, remove, key, state,
-                                                   registrar);
+  return create_keyval<kCommunicators, MPI_Comm, as_program_knows>(real::Keyval_create, copy,
+                                                                   remove, key, state, registrar);
 }
 
 int on_Grequest_start(MPI_Grequest_query_function* query, MPI_Grequest_free_function* release,

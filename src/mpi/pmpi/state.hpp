@@ -32,6 +32,12 @@ inline thread_local bool unserved_callback __attribute__((tls_model("initial-exe
 /// address says whether a Fortran binding did. Of this thread, until its hook has read it.
 inline thread_local const void* registrar __attribute__((tls_model("initial-exec"))) = nullptr;
 
+/// Kinds of objects with attributes. Bits.
+enum FreedKind : unsigned { kCommunicators = 1, kWindows = 2, kDatatypes = 4 };
+
+/// FreedKinds for which the program has registered functions that run when an object goes away.
+inline std::atomic<unsigned> delete_callbacks{0};
+
 /// How many parts of Hob have something to do at synchronisation of windows and at writes: windows
 /// from which something was fetched through a cache, ghosts, receives that Hob holds, and programs
 /// whose threads may be inside MPI together. With none, Hob sleeps: the wrappers of these calls

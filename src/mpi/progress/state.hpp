@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "overlap/presence.hpp"
+
 namespace hob::mpi {
 
 /// Messages that advance() has found for receives, all in all. Written under a lock.
@@ -19,5 +21,15 @@ inline bool windows_call_back = false;
 /// With many threads and a library that does not call back, a thread of Hob's own advances its
 /// things while threads of the program are blocked inside the library.
 inline bool has_helper = false;
+
+/// Overlap (overlap.hpp). Starts of operations are looked at; set while MPI starts and ends.
+inline bool starts_watched = false;
+
+/// Something is under way that the overlap thread may advance: it may enter the library, and every
+/// call of the program's says when it does. Written inside `presence`.
+inline std::atomic<bool> calls_watched{false};
+
+/// Who is inside the library, while calls are watched.
+inline overlap::Presence presence;
 
 }  // namespace hob::mpi

@@ -108,6 +108,7 @@ CALLS.add(
 CALLS.add("Win_free Comm_free Comm_disconnect", "hook everywhere")
 CALLS.add("Win_set_info", "hook decides")
 CALLS.add("Comm_spawn Comm_spawn_multiple", "hook everywhere")
+CALLS.add("Query_thread", "hook local")
 CALLS.add(
     """
     Win_get_attr Win_shared_query Comm_get_attr Attr_get Comm_set_errhandler
@@ -205,7 +206,7 @@ CALLS.add(
 # What Hob calls and does not wrap.
 CALLS.add(
     """
-    Get_library_version Is_thread_main Query_thread Get_processor_name
+    Get_library_version Is_thread_main Get_processor_name
     Type_dup Type_commit Type_create_hindexed Type_create_hindexed_block
     Type_get_envelope Type_get_contents Type_get_extent Type_get_true_extent Type_size
     Info_get Info_get_nkeys Info_create Info_set Info_free Info_dup Info_get_nthkey
@@ -320,6 +321,48 @@ STORES = {"Pack", "Pack_external", "Unpack", "Unpack_external"}
 # Parameters by which a call names the processes that it sends to or receives from: from
 # MPI_PROC_NULL nobody learns anything.
 PEERS = {"source", "dest"}
+
+# Overlap (progress/overlap.hpp). What the thread may advance: large messages, collective operations,
+# and the same when they are persistent and started.
+OVERLAP_MESSAGES = frozenset("Isend Issend Irsend Irecv Imrecv Isendrecv Isendrecv_replace".split())
+OVERLAP_COLLECTIVES = frozenset(
+    """
+    Iallgather Iallgatherv Iallreduce Ialltoall Ialltoallv Ialltoallw Ibarrier Ibcast Iexscan Igather
+    Igatherv Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv
+    Ineighbor_alltoallw Ireduce Ireduce_scatter Ireduce_scatter_block Iscan Iscatter Iscatterv
+    """.split()
+)
+OVERLAP_MADE_MESSAGES = frozenset("Send_init Ssend_init Rsend_init Recv_init".split())
+OVERLAP_MADE = OVERLAP_MADE_MESSAGES | {
+    f"{name[1:].capitalize()}_init" for name in OVERLAP_COLLECTIVES
+}
+OVERLAP_STARTS = frozenset(("Start", "Startall"))
+# Their last use may be in the thread, and functions of the program's would run there.
+OVERLAP_FREES = {
+    "Comm_free": "kCommunicators",
+    "Comm_disconnect": "kCommunicators",
+    "Win_free": "kWindows",
+    "Type_free": "kDatatypes",
+}
+
+# Local calls that change what the library's progress changes, too: reference counts, pools of objects.
+THIN_PREFIXES = ("Type_", "Op_", "Group_", "Info_", "Errhandler_")
+# MPI_Request_c2f: Open MPI, from Fortran, enters the request in a table.
+THIN = frozenset(
+    """
+    Comm_free_keyval Win_free_keyval Keyval_free Buffer_attach Request_c2f Open_port Close_port
+    Register_datarep Add_error_class Add_error_code Add_error_string Remove_error_class
+    Remove_error_code Remove_error_string
+    """.split()
+)
+READ_ONLY = frozenset(
+    """
+    Type_size Type_size_x Type_get_extent Type_get_extent_x Type_get_true_extent
+    Type_get_true_extent_x Type_extent Type_lb Type_ub Type_get_envelope Type_get_name Type_get_attr
+    Type_match_size Group_size Group_rank Op_commutative Info_get Info_get_nkeys Info_get_nthkey
+    Info_get_string Info_get_valuelen
+    """.split()
+)
 
 # In this form the program passes a count that says how many operations completed.
 COUNTED_COMPLETIONS = {"outcount"}

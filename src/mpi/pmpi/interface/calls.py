@@ -1,0 +1,112 @@
+"""The calls of the MPI interface and of a library's header, as generate.py sees them."""
+
+import re
+
+import plan
+
+
+def short(name):
+    return name.replace("MPIX_", "X_", 1) if name.startswith("MPIX_") else name[len("MPI_") :]
+
+
+def extensions(text):
+    """The library's extensions that plan.py knows, as procedures like those of interface.json."""
+    for key in plan.CALLS:
+        name = key.replace("X_", "MPIX_", 1)
+        found = key.startswith("X_") and re.search(
+            rf"\b(int|void \*)\s*{name}\s*\(([^()]*)\)", text
+        )
+        if not found:
+            continue
+        parameters = []
+        for declaration in found.group(2).split(","):
+            declaration = " ".join(declaration.split()).replace("* ", "*")
+            if declaration == "void":
+                continue
+            word = re.search(r"(\w+)(\[\])?$", declaration).group(1)
+            kind = ("COMMUNICATOR", "in") if declaration.startswith("MPI_Comm ") else ("", "in")
+            if declaration.startswith("MPI_Comm *"):
+                kind = ("COMMUNICATOR", "out")
+            if declaration.startswith("MPI_Request *"):
+                kind = ("REQUEST", "out")
+            parameters.append([declaration, word, *kind])
+        yield {"name": name, "returns": found.group(1), "parameters": parameters}
+
+
+class Call:
+    """One C function: the plain or the large-count form of a procedure."""
+
+    def __init__(self, procedure, large):
+        self.procedure = procedure
+        self.large = large
+        self.name = procedure["name"] + ("_c" if large else "")
+        self.returns = procedure["returns"]
+        self.parameters = procedure["large" if large else "parameters"]
+
+    @property
+    def declaration(self):
+        return ", ".join(p[0] for p in self.parameters) or "void"
+
+    @property
+    def arguments(self):
+        return ", ".join(p[1] for p in self.parameters)
+
+    @property
+    def base(self):
+        return short(self.procedure["name"])
+
+    @property
+    def row(self):
+        return plan.row(self.base)
+
+    @property
+    def native(self):
+        """C++ of the MPI library's own call."""
+        return f"real::{short(self.name)}({self.arguments})"
+
+    @property
+    def hook(self):
+        """Name of its hook, or None."""
+        if self.row.hook and (not self.large or shares_hook(self.procedure)):
+            return self.base
+        return short(self.name) if plan.row(short(self.name)).hook else None
+
+
+def by_value(declaration):
+    return "*" not in declaration and "[" not in declaration
+
+
+def shares_hook(procedure):
+    """The large-count form can call the same hook: it differs by wider scalars only."""
+    plain, large = procedure["parameters"], procedure.get("large")
+    return (
+        large is not None
+        and len(plain) == len(large)
+        and all(p[0] == q[0] or (by_value(p[0]) and by_value(q[0])) for p, q in zip(plain, large))
+    )
+
+
+def adapted(call, text):
+    """The standard's prototype, with a header's own type where the two are known to differ."""
+    found = re.search(rf"\b{call.name}\s*\(([^;]*?)\)\s*[^;,()]*;", text)
+    if not found:
+        return call
+    own = [" ".join(p.split()) for p in found.group(1).split(",")]
+    if len(own) != len(call.parameters) or own == ["void"]:
+        return call
+    changed = []
+    for mine, row in zip(own, call.parameters):
+        stars_differ = mine.count("*") + mine.count("[") != row[0].count("*") + row[0].count("[")
+        const_differs = mine.startswith("const ") != row[0].startswith("const ")
+        if stars_differ or const_differs:
+            base = (
+                re.sub(r"\s*\b\w+(\[\])?$", "", mine)
+                if re.search(r"[\w\]]$", mine) and " " in mine
+                else mine
+            )
+            suffix = "[]" if mine.endswith("[]") else ""
+            row = [f"{base} {row[1]}{suffix}", *row[1:]]
+        changed.append(row)
+    key = "large" if call.large else "parameters"
+    call.procedure[key] = changed
+    return Call(call.procedure, call.large)

@@ -1,0 +1,112 @@
+"""What the generated wrappers have for the thread of overlap (src/mpi/progress/overlap.hpp)."""
+
+import plan
+from calls import short
+
+
+def thin(procedure):
+    """Wrapped for nothing but that the overlap thread is not inside the library meanwhile."""
+    name = short(procedure["name"])
+    if name in plan.READ_ONLY or name.endswith(plan.IGNORED_SUFFIXES):
+        return False
+    return name in plan.THIN or name.startswith(plan.THIN_PREFIXES)
+
+
+def bytes_started(call):
+    """C++ of the elements of what a call starts or makes: "count, datatype"; None if it says nothing."""
+    names = [p[1] for p in call.parameters]
+    for count, datatype in (("count", "datatype"), ("sendcount", "sendtype")):
+        if count in names and datatype in names:
+            return f"{count}, {datatype}"
+    return None
+
+
+def noted_for_overlap(call):
+    """C++ that tells overlap what the call has started or made, or ""."""
+    made = call.base in plan.OVERLAP_MADE
+    verb = "made" if made else "started"
+    if call.base in plan.OVERLAP_MESSAGES or call.base in plan.OVERLAP_MADE_MESSAGES:
+        return f"{verb}_message(*request, {bytes_started(call)});"
+    if call.base not in plan.OVERLAP_COLLECTIVES and not made:
+        return ""
+    if "op" in [p[1] for p in call.parameters]:
+        return f"{verb}_reduction(*request, op);"
+    return f"{verb}_collective(*request);"
+
+
+COMPLETED = {
+    "Wait": "completing.all();",
+    "Waitall": "completing.all();",
+    "Test": "if (*flag) completing.all();",
+    "Testall": "if (*flag) completing.all();",
+    "Waitany": "completing.one(*index);",
+    "Testany": "if (*flag) completing.one(*index);",
+    "Waitsome": "completing.some(*outcount, array_of_indices);",
+    "Testsome": "completing.some(*outcount, array_of_indices);",
+}
+
+
+def is_watched_start(call):
+    """Overlap must see it wherever the program makes it, also while nothing is under way."""
+    others = {*plan.OVERLAP_STARTS, *plan.OVERLAP_FREES, "Request_free"}
+    return bool(noted_for_overlap(call)) or call.base in others
+
+
+def watched(call):
+    """C++ of the call while overlap watches: it says that it is inside, and what it starts or ends."""
+    name = short(call.name)
+    begin, end = "", ""
+    if call.base in COMPLETED:
+        requests = call.row.completes or "1, request"
+        begin = (
+            f"  overlap_thread::Completing completing({requests}, {str('Wait' in name).lower()});"
+        )
+        end = COMPLETED[call.base]
+    elif call.base in plan.OVERLAP_STARTS:
+        count = "1, request" if call.base == "Start" else "count, array_of_requests"
+        end = f"overlap_thread::started_persistent({count});"
+    elif noted_for_overlap(call):
+        end = f"overlap_thread::{noted_for_overlap(call)}"
+    elif call.base == "Request_free":
+        begin = "  const MPI_Request freed = request ? *request : MPI_REQUEST_NULL;"
+        end = "overlap_thread::freed_request(freed);"
+    elif call.base in plan.OVERLAP_FREES:
+        end = f"overlap_thread::freed_object({plan.OVERLAP_FREES[call.base]});"
+    lines = [
+        f"[[gnu::noinline, gnu::cold]] static {call.returns} watched_{name}({call.declaration}) {{",
+        "  const overlap_thread::Inside inside;",
+    ]
+    if not end:
+        return [*lines, f"  return same_{name}({call.arguments});", "}"]
+    return [
+        *lines,
+        *([begin] if begin else []),
+        f"  const {call.returns} hob_result = same_{name}({call.arguments});",
+        f"  if (hob_result == MPI_SUCCESS) {{ {end} }}",
+        "  return hob_result;",
+        "}",
+    ]
+
+
+def guarded(call, body):
+    """The definition of a call with `body`, and what overlap needs of it."""
+    name = short(call.name)
+    if call.row.registers:  # it asks who called it
+        return [
+            f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
+            "  const overlap_thread::InsideIfWatched inside;",
+            *body,
+            "}",
+        ]
+    test = "starts_watched" if is_watched_start(call) else "overlap_thread::watching()"
+    return [
+        f"static {call.returns} watched_{name}({call.declaration});",
+        f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
+        f"  if (HOB_UNLIKELY({test}) && overlap_thread::from_outside()) "
+        f"return watched_{name}({call.arguments});",
+        *body,
+        "}",
+        f"static {call.returns} same_{name}({call.declaration}) "
+        f'__attribute__((alias("{call.name}")));',
+        *watched(call),
+    ]

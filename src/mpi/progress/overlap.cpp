@@ -1,0 +1,275 @@
+#include "mpi/progress/overlap.hpp"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/core/handle.hpp"
+#include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/progress/overlap_worker.hpp"
+#include "overlap/judge.hpp"
+#include "overlap/outstanding.hpp"
+
+namespace hob::mpi::overlap_thread {
+namespace {
+
+/// A request that a running call may complete.
+struct Row {
+  int index;
+  MPI_Request handle;
+};
+
+/// Of the program's threads, which are inside the library one at a time.
+struct Program {
+  int told_level = -1;  ///< what MPI_Query_thread tells; -1: what the library says
+  int provided = MPI_THREAD_SINGLE;
+  std::string reason = "off";
+  overlap::Outstanding outstanding;
+  overlap::Outstanding persistent;  ///< large messages and collectives that may be started
+  std::vector<Row> rows;            ///< of the calls that are running, innermost last
+  overlap::Judge judge{false, 1};
+  bool freed = false;  ///< an object whose kind has delete callbacks: its last use may be to come
+  // Of the phase that is under way: ticks.
+  std::uint64_t last_start = 0;
+  std::uint64_t outside = 0;
+  std::uint64_t waited = 0;
+  bool helps = false;
+  std::uint64_t waits_alone_ns = 0;
+};
+
+Program& program() {
+  static auto* const own = new Program;  // never destroyed: MPI may end in a destructor
+  return *own;
+}
+
+std::uint64_t nanoseconds(std::uint64_t spent_ticks) {
+  return static_cast<std::uint64_t>(static_cast<double>(spent_ticks) / ticks_per_nanosecond());
+}
+
+bool level_is_configured() {
+  return std::getenv("OMPI_MPI_THREAD_LEVEL") || std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
+}
+
+bool wanted() { return !context().settings.off && context().settings.overlap != "off"; }
+
+/// The thread may help now, or no longer.
+void tell_worker() {
+  const Program& own = program();
+  worker::allow(own.helps && !own.freed && !own.outstanding.forbidding());
+}
+
+void begin_phase() {
+  Program& own = program();
+  own.helps = own.judge.begin();
+  own.outside = own.waited = 0;
+  tell_worker();
+  calls_watched.store(true, std::memory_order_seq_cst);
+  worker::rouse();
+}
+
+void end_phase() {
+  Program& own = program();
+  calls_watched.store(false, std::memory_order_relaxed);
+  const std::uint64_t waited = nanoseconds(own.waited);
+  own.judge.end(nanoseconds(own.outside), waited);
+  if (!own.helps && own.outside != 0) own.waits_alone_ns += waited;
+}
+
+void track(MPI_Request request, bool forbids) {
+  if (request == MPI_REQUEST_NULL) return;
+  Program& own = program();
+  own.outstanding.add(handle_bits(request), forbids);
+  own.last_start = ticks();
+  if (!calls_watched.load(std::memory_order_relaxed))
+    begin_phase();
+  else if (forbids)
+    tell_worker();
+}
+
+void untrack(MPI_Request request) {
+  Program& own = program();
+  const bool forbade = own.outstanding.forbidding();
+  if (!own.outstanding.remove(handle_bits(request))) return;
+  if (own.outstanding.empty())
+    end_phase();
+  else if (forbade && !own.outstanding.forbidding())
+    tell_worker();
+}
+
+bool large(std::int64_t count, MPI_Datatype datatype) {
+  static MPI_Datatype last = MPI_DATATYPE_NULL;
+  static int last_size = 0;
+  if (datatype != last) {
+    // A type whose handle is that of one that was freed: a wrong size means no more than help for
+    // a small message, or none for a large one.
+    last = datatype;
+    // MPI_UNDEFINED: more than an int can say.
+    if (real::Type_size(datatype, &last_size) != MPI_SUCCESS || last_size < 0) last_size = INT_MAX;
+  }
+  return count * last_size >= tuning::kOverlapBytes;
+}
+
+bool of_program(MPI_Op op) {
+  static const std::array predefined{MPI_SUM, MPI_MAX, MPI_MIN,  MPI_PROD, MPI_LAND,   MPI_BAND,
+                                     MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
+  return std::find(predefined.begin(), predefined.end(), op) == predefined.end();
+}
+
+/// Why there is no overlap, or "".
+std::string obstacle(bool world) {
+  if (!world) return "off: a program of sessions has no communicator of Hob's to look at";
+  if (many_threads) return "off: with MPI_THREAD_MULTIPLE the library serves all threads itself";
+  if (program().provided < MPI_THREAD_SERIALIZED)
+    return "off: the MPI library does not give MPI_THREAD_SERIALIZED";
+  return "";
+}
+
+}  // namespace
+
+int level_to_ask_for(int required) {
+  if (!wanted() || level_is_configured()) return required;
+  return std::max(required, static_cast<int>(MPI_THREAD_SERIALIZED));
+}
+
+void asked(int required, int provided) {
+  program().provided = provided;
+  // Where nothing more was asked for, the library's own answer stands.
+  if (level_to_ask_for(required) != required && provided > required)
+    program().told_level = required;
+}
+
+int level_to_tell(int level) {
+  const int told = program().told_level;
+  return told >= 0 ? std::min(told, level) : level;
+}
+
+void start(bool world) {
+  if (!wanted()) return;
+  Program& own = program();
+  own.reason = obstacle(world);
+  if (!own.reason.empty()) return note("Overlap is " + own.reason + ".");
+  worker::prepare(context().settings.progress_share);
+  own.judge = overlap::Judge(context().settings.overlap == "on",
+                             static_cast<std::uint64_t>(context().rank) + 1);
+  starts_watched = true;
+}
+
+void finish() {
+  starts_watched = false;
+  worker::end();
+  calls_watched.store(false, std::memory_order_relaxed);
+  Program& own = program();
+  own.outstanding = {};
+  own.persistent = {};
+}
+
+Stats stats() {
+  Program& own = program();
+  const worker::Work work = worker::work();
+  return {.polls = work.polls,
+          .useful = work.useful,
+          .taken_ns = work.taken_ns,
+          .waited_ns = presence.waited_ns(),
+          .saved_ns = own.judge.saved_ns(),
+          .helped = own.judge.helped(),
+          .alone = own.judge.alone(),
+          .waits_alone_ns = own.waits_alone_ns};
+}
+
+const std::string& reason() { return program().reason; }
+
+void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+  if (large(count, datatype)) track(request, false);
+}
+
+void started_collective(MPI_Request request) { track(request, false); }
+
+void started_reduction(MPI_Request request, MPI_Op op) { track(request, of_program(op)); }
+
+void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+  if (request != MPI_REQUEST_NULL && large(count, datatype))
+    program().persistent.add(handle_bits(request));
+}
+
+void made_collective(MPI_Request request) {
+  if (request != MPI_REQUEST_NULL) program().persistent.add(handle_bits(request));
+}
+
+void made_reduction(MPI_Request request, MPI_Op op) {
+  if (request == MPI_REQUEST_NULL) return;
+  program().persistent.add(handle_bits(request), of_program(op));
+}
+
+void freed_request(MPI_Request request) {
+  Program& own = program();
+  untrack(request);
+  own.persistent.remove(handle_bits(request));
+}
+
+void started_persistent(int count, const MPI_Request* requests) {
+  Program& own = program();
+  if (own.persistent.empty() || !requests) return;
+  for (int i = 0; i < count; ++i)
+    if (own.persistent.contains(handle_bits(requests[i])))
+      track(requests[i], own.persistent.forbids(handle_bits(requests[i])));
+}
+
+void freed_object(FreedKind kind) {
+  Program& own = program();
+  if ((delete_callbacks.load(std::memory_order_relaxed) & kind) == 0 || own.freed) return;
+  own.freed = true;
+  tell_worker();
+}
+
+Completing::Completing(int count, const MPI_Request* requests, bool waits)
+    : requests_(requests), count_(requests ? count : 0), first_(program().rows.size()) {
+  Program& own = program();
+  for (int i = 0; i < count_; ++i)
+    if (own.outstanding.contains(handle_bits(requests[i]))) own.rows.push_back({i, requests[i]});
+  if (!waits || own.rows.size() == first_) return;
+  began_ = ticks();
+  // The first wait of a phase ends what the program had left for computing.
+  if (own.outside == 0 && nanoseconds(began_ - own.last_start) >= tuning::kOverlapOutsideNs)
+    own.outside = began_ - own.last_start;
+}
+
+Completing::~Completing() {
+  Program& own = program();
+  if (began_ != 0) own.waited += ticks() - began_;
+  if (!told_)
+    for (std::size_t i = first_; i < own.rows.size(); ++i)
+      if (requests_[own.rows[i].index] != own.rows[i].handle) untrack(own.rows[i].handle);
+  own.rows.resize(first_);
+}
+
+void Completing::remove(int index) {
+  const Program& own = program();
+  for (std::size_t i = first_; i < own.rows.size(); ++i) {
+    if (own.rows[i].index != index) continue;
+    untrack(own.rows[i].handle);
+    return;
+  }
+}
+
+void Completing::all() {
+  told_ = true;
+  const Program& own = program();
+  for (std::size_t i = first_; i < own.rows.size(); ++i) untrack(own.rows[i].handle);
+}
+
+void Completing::one(int index) {
+  told_ = true;
+  if (index >= 0) remove(index);
+}
+
+void Completing::some(int count, const int* indices) {
+  told_ = true;
+  for (int i = 0; i < count; ++i) remove(indices[i]);
+}
+
+}  // namespace hob::mpi::overlap_thread

@@ -1,0 +1,132 @@
+// Communication goes on while the program computes: one thread of Hob's enters the MPI library,
+// only while the program is outside it and something is under way. docs/overlap.md.
+//
+// The generated wrappers call what is here. With `overlap = off` they look at two variables that
+// never change.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/state.hpp"
+
+namespace hob::mpi::overlap_thread {
+
+/// Whether MPI_Init asks for MPI_THREAD_SERIALIZED where the program asks for less: what to ask
+/// for.
+int level_to_ask_for(int required);
+
+/// What the library gave for it, and what it would have given the program. Before start().
+void asked(int required, int provided);
+
+/// What MPI_Query_thread tells the program, where the library says `level`.
+int level_to_tell(int level);
+
+/// After MPI has started, before the program can do anything. `world`: MPI_Init was called.
+void start(bool world);
+
+/// Before MPI ends: no thread, and nothing is watched any more.
+void finish();
+
+/// What it did.
+struct Stats {
+  std::uint64_t polls = 0;
+  std::uint64_t useful = 0;     ///< of them, those that moved something
+  std::uint64_t taken_ns = 0;   ///< processor time of the thread
+  std::uint64_t waited_ns = 0;  ///< of the program, for the thread to leave the library
+  std::uint64_t saved_ns = 0;   ///< by which waits were shorter, as far as is known
+  std::uint64_t helped = 0;     ///< phases in which it could help
+  std::uint64_t alone = 0;  ///< phases that were left alone, to compare or since help did not pay
+  std::uint64_t waits_alone_ns = 0;
+};
+
+/// From any thread.
+Stats stats();
+
+/// Why there is no overlap, or "" if there is.
+const std::string& reason();
+
+/// A program's call from outside the library, in which it is inside. The thread waits meanwhile,
+/// and if it is inside, the program waits for one poll.
+class Inside {
+ public:
+  Inside() { presence.enter(); }
+  ~Inside() { presence.leave(); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+/// For wrappers: whether calls must say when they are inside.
+inline bool watching() { return calls_watched.load(std::memory_order_relaxed); }
+
+/// For wrappers: this call comes from outside the library (not from a function of the program's
+/// that the library calls, nor from Hob or the library itself).
+inline bool from_outside() { return depth == 0 && !presence.inside(); }
+
+/// The same where nothing may come between the wrapper and its caller.
+class InsideIfWatched {
+ public:
+  InsideIfWatched() : entered_(watching() && from_outside()) {
+    if (entered_) presence.enter();
+  }
+  ~InsideIfWatched() {
+    if (entered_) presence.leave();
+  }
+  InsideIfWatched(const InsideIfWatched&) = delete;
+  InsideIfWatched& operator=(const InsideIfWatched&) = delete;
+
+ private:
+  bool entered_;
+};
+
+/// MPI_Isend and the like have returned a request: `count` elements of a type.
+void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype);
+
+/// A nonblocking collective operation: with an operation of the program's, nobody but the program
+/// may advance anything until it is complete, since it would run in the thread.
+void started_collective(MPI_Request request);
+void started_reduction(MPI_Request request, MPI_Op op);
+
+/// The same for what MPI_Send_init and the like have made, which starts later.
+void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype);
+void made_collective(MPI_Request request);
+void made_reduction(MPI_Request request, MPI_Op op);
+void started_persistent(int count, const MPI_Request* requests);
+
+/// MPI_Request_free of this request has succeeded.
+void freed_request(MPI_Request request);
+
+/// The program has freed an object, or deletes an attribute. If it has ever registered a delete
+/// callback for objects of this kind, the thread does not enter the library any more: the last use
+/// of the object may end in it, which calls the callback.
+void freed_object(FreedKind kind);
+
+/// Around a call that completes requests: remembers which of them are tracked, since their handles
+/// are overwritten.
+class Completing {
+ public:
+  /// `waits`: the call blocks until something is complete.
+  Completing(int count, const MPI_Request* requests, bool waits);
+  ~Completing();
+  Completing(const Completing&) = delete;
+  Completing& operator=(const Completing&) = delete;
+
+  /// What the call has completed; without any of these, those whose handles have changed.
+  void all();
+  void one(int index);
+  void some(int count, const int* indices);
+
+ private:
+  void remove(int index);
+
+  const MPI_Request* requests_;
+  int count_;
+  std::uint64_t began_ = 0;  // ticks; 0: not measured
+  bool told_ = false;
+  std::size_t first_;  // of its rows in the table of what was tracked
+};
+
+}  // namespace hob::mpi::overlap_thread

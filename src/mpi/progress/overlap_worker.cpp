@@ -1,0 +1,195 @@
+#include "mpi/progress/overlap_worker.hpp"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <ctime>
+
+#include "base/clock.hpp"
+#include "mpi/core/context.hpp"
+#include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/state.hpp"
+#include "overlap/pacing.hpp"
+
+namespace hob::mpi::overlap_thread::worker {
+namespace {
+
+/// How the thread sleeps: an arming call wakes it from long sleeps only.
+enum Sleep : std::uint32_t { kAwake, kShort, kLong };
+
+/// Nothing is ever sent with this tag on Hob's communicator. On one of this process alone, MPICH's
+/// MPI_Iprobe does not look at the network.
+constexpr int kNoTag = 32'000;
+
+double share = 0;
+bool running = false;
+pthread_t thread;
+std::atomic<bool> ending{false};
+std::atomic<bool> allowed{false};
+std::atomic<std::uint32_t> sleep_word{kAwake};
+std::atomic<std::uint64_t> polls{0};
+std::atomic<std::uint64_t> useful_polls{0};
+std::atomic<std::uint64_t> taken_ns{0};
+
+long futex(int operation, std::uint32_t value, const timespec* timeout) {
+  return ::syscall(__NR_futex, &sleep_word, operation | FUTEX_PRIVATE_FLAG, value, timeout, nullptr,
+                   0);
+}
+
+/// Until woken, or for so long; 0: until woken.
+void sleep_for(std::uint64_t ns, Sleep how) {
+  sleep_word.store(how, std::memory_order_seq_cst);
+  const bool needed = how == kLong && ns == 0 && calls_watched.load(std::memory_order_seq_cst);
+  if (!needed && !ending.load(std::memory_order_seq_cst)) {
+    const timespec time{static_cast<time_t>(ns / 1'000'000'000),
+                        static_cast<long>(ns % 1'000'000'000)};
+    futex(FUTEX_WAIT, how, ns != 0 ? &time : nullptr);
+  }
+  sleep_word.store(kAwake, std::memory_order_relaxed);
+}
+
+void wake_thread() {
+  sleep_word.store(kAwake, std::memory_order_seq_cst);
+  futex(FUTEX_WAKE, 1, nullptr);
+}
+
+/// Polls until nothing has moved for a while, or the program wants in. Inside the library. Returns
+/// whether anything moved.
+bool burst(overlap::PollMeter& meter) {
+  const double per_ns = ticks_per_nanosecond();
+  const auto in_ns = [&](std::uint64_t spent) {
+    return static_cast<std::uint64_t>(static_cast<double>(spent) / per_ns);
+  };
+  bool any = false;
+  std::uint64_t before = ticks(), last_moved = before;
+  for (int vain = 0; vain < tuning::kOverlapVainPolls ||
+                     (any && in_ns(before - last_moved) < tuning::kOverlapLingerNs);) {
+    int flag = 0;
+    real::Iprobe(MPI_ANY_SOURCE, kNoTag, context().comm, &flag, MPI_STATUS_IGNORE);
+    const std::uint64_t now = ticks();
+    const bool moved = meter.moved(in_ns(now - before));
+    before = now;
+    polls.fetch_add(1, std::memory_order_relaxed);
+    if (moved) {
+      useful_polls.fetch_add(1, std::memory_order_relaxed);
+      last_moved = now;
+      any = true;
+      vain = 0;
+    } else {
+      ++vain;
+    }
+    if (presence.inside() || ending.load(std::memory_order_relaxed)) break;
+  }
+  return any;
+}
+
+/// One look of the thread. Whether it moved anything; `seen` is where the program was before.
+bool look(overlap::PollMeter& meter, std::uint64_t& seen) {
+  const std::uint64_t visits = presence.visits();
+  // In a call, or between two that follow each other closely: the program does it all itself.
+  const bool stays_outside = visits == seen && (visits & 1) == 0;
+  seen = visits;
+  if (!stays_outside || !presence.try_claim()) return false;
+  // What the program wrote inside is visible now: whether anything is still under way. Receives in
+  // Hob's own queue end in functions of the program's (error handlers), so they are its own.
+  const bool any = calls_watched.load(std::memory_order_relaxed) &&
+                   allowed.load(std::memory_order_relaxed) &&
+                   parts_under_way.load(std::memory_order_relaxed) == 0 && burst(meter);
+  presence.release();
+  return any;
+}
+
+void* run(void*) {
+  const DepthGuard guard;
+  ::prctl(PR_SET_TIMERSLACK, tuning::kOverlapSlackNs, 0, 0, 0);
+  overlap::PollMeter meter;
+  overlap::Pacing pacing({.share = share}, monotonic_nanoseconds());
+  std::uint64_t seen = 0;
+  int idle = 0;
+  while (!ending.load(std::memory_order_relaxed)) {
+    if (calls_watched.load(std::memory_order_relaxed)) {
+      if (idle > 1) pacing.begin();
+      idle = 0;
+    } else if (++idle > tuning::kOverlapIdleLooks) {
+      sleep_for(0, kLong);
+      continue;
+    }
+    const bool moved = idle == 0 && look(meter, seen);
+    // Processor time: on a machine that others use, a look may be interrupted for long.
+    const std::uint64_t taken = thread_nanoseconds();
+    const std::uint64_t cost = taken - taken_ns.load(std::memory_order_relaxed);
+    taken_ns.store(taken, std::memory_order_relaxed);
+    const std::uint64_t rest = pacing.looked(moved, cost, monotonic_nanoseconds());
+    sleep_for(rest,
+              rest > tuning::kOverlapShortNs && !pacing.exhausted() && idle != 0 ? kLong : kShort);
+  }
+  return nullptr;
+}
+
+/// In a child of fork(): there is no thread, and nobody is inside the library.
+void in_child() {
+  running = false;
+  starts_watched = false;
+  calls_watched.store(false, std::memory_order_relaxed);
+  presence.forget_helper();
+}
+
+/// The process ends with the thread about: it must not be in a library that is being taken down.
+void at_exit() {
+  if (!running) return;
+  ending.store(true, std::memory_order_seq_cst);
+  if (!presence.inside()) presence.enter();  // for good
+}
+
+void make() {
+  static const bool once = [] {
+    ::pthread_atfork(nullptr, nullptr, in_child);
+    return std::atexit(at_exit) == 0;
+  }();
+  static_cast<void>(once);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
+  ending = false;
+  running = pthread_create(&thread, nullptr, run, nullptr) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!running) starts_watched = false;
+}
+
+}  // namespace
+
+void prepare(double wanted_share) {
+  share = wanted_share;
+  presence.set_asymmetric(overlap::prepare_asymmetric());
+}
+
+void allow(bool on) { allowed.store(on, std::memory_order_relaxed); }
+
+void rouse() {
+  if (!running) return make();
+  if (sleep_word.load(std::memory_order_seq_cst) == kLong) wake_thread();
+}
+
+void end() {
+  if (!running) return;
+  ending.store(true, std::memory_order_seq_cst);
+  wake_thread();
+  pthread_join(thread, nullptr);
+  running = false;
+}
+
+Work work() {
+  return {.polls = polls.load(std::memory_order_relaxed),
+          .useful = useful_polls.load(std::memory_order_relaxed),
+          .taken_ns = taken_ns.load(std::memory_order_relaxed)};
+}
+
+}  // namespace hob::mpi::overlap_thread::worker

@@ -1,0 +1,30 @@
+// The thread of overlap.hpp: when it looks, and what it does in the library.
+#pragma once
+
+#include <cstdint>
+
+namespace hob::mpi::overlap_thread::worker {
+
+/// Asks the system for the fence. `share`: of one processor, for looks that find nothing. After MPI
+/// has started.
+void prepare(double share);
+
+/// Whether it may enter the library. Inside `presence`.
+void allow(bool on);
+
+/// Something is under way. The thread is made at the first call. Inside `presence`.
+void rouse();
+
+/// Ends it. MPI is still there, and the program is inside it or calls nothing.
+void end();
+
+struct Work {
+  std::uint64_t polls = 0;
+  std::uint64_t useful = 0;
+  std::uint64_t taken_ns = 0;
+};
+
+/// From any thread.
+Work work();
+
+}  // namespace hob::mpi::overlap_thread::worker
