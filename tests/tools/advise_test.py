@@ -316,9 +316,14 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             file = f"{scratch}/run.json"
             words = ("-n", 2, "--remote", "--json", file, program, 100, 5000)
-            status, out, err = hob("run", *words)
-            self.assertEqual(status, 0, err)
-            self.assertIn('"tasks": 100', out)
+            # Now and then the ranks take turns so well that nobody waits.
+            for _ in range(8):
+                status, out, err = hob("run", *words)
+                self.assertEqual(status, 0, err)
+                self.assertIn('"tasks": 100', out)
+                times = json.loads(out.splitlines()[-1])
+                if times["seconds"] > 1.2 * times["ideal_seconds"]:
+                    break
             self.assertIn("was waiting for targets that computed", err)
             status, out, err = hob("advise", "--from", file)
         self.assertEqual(status, 0, err)
