@@ -13,7 +13,7 @@ namespace hob::overlap {
 class Presence {
  public:
   /// `asymmetric`: the helper's fence counts for both sides; needs prepare_asymmetric().
-  explicit Presence(bool asymmetric = false) : asymmetric_(asymmetric) {}
+  constexpr explicit Presence(bool asymmetric = false) : asymmetric_(asymmetric) {}
 
   /// Before any thread uses it.
   void set_asymmetric(bool on) { asymmetric_ = on; }

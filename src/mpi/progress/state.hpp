@@ -30,6 +30,6 @@ inline bool starts_watched = false;
 inline std::atomic<bool> calls_watched{false};
 
 /// Who is inside the library, while calls are watched.
-inline overlap::Presence presence;
+inline constinit overlap::Presence presence;
 
 }  // namespace hob::mpi
