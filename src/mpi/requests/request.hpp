@@ -112,6 +112,17 @@ inline bool none_alive() { return HOB_LIKELY(alive.load(std::memory_order_relaxe
 /// Waits and tests are the library's own, and tell nothing.
 inline bool all_native() { return none_alive() && idle(); }
 
+/// Waits and tests of these are, too: there are none, or all are null.
+inline bool none_given(int count, const MPI_Request* handles) {
+  constexpr int kMost = 8;  // more are not looked through twice
+  if (count < 0 || count > kMost || parts_under_way.load(std::memory_order_relaxed) != 0)
+    return false;
+  if (HOB_UNLIKELY(!handles)) return count == 0;
+  for (int i = 0; i < count; ++i)
+    if (handles[i] != MPI_REQUEST_NULL) return false;
+  return true;
+}
+
 inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
   return known_handles[handle_hash(handle_bits(handle), kHandleHashBits)];
 }

@@ -230,7 +230,7 @@ for name in ("Wait", "Test"):
         "hook patient checked",
         completes="1, request",
         asleep="requests::unknown_at(request)",
-        express=ALL_NATIVE,
+        express=f"{ALL_NATIVE} || requests::none_given(1, request)",
     )
 for name in ("Waitall", "Testall", "Waitany", "Testany", "Waitsome", "Testsome"):
     count = "incount" if name.endswith("some") else "count"
@@ -239,7 +239,7 @@ for name in ("Waitall", "Testall", "Waitany", "Testany", "Waitsome", "Testsome")
         "hook patient checked",
         completes=f"{count}, array_of_requests",
         asleep="requests::none_alive()",
-        express=ALL_NATIVE,
+        express=f"{ALL_NATIVE} || requests::none_given({count}, array_of_requests)",
     )
 
 # Point-to-point.
