@@ -163,6 +163,7 @@ class Batching final : public Backend {
   void send_old(BatchTarget& t, int target);
   template <class Call>
   int free_buffers(BatchTarget& t, int target, Call call);
+  int flush_all_that_bring();
   template <class Call>
   int complete_one(int target, bool local, Call call);
   template <class Call>

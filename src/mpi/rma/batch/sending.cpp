@@ -3,6 +3,7 @@
 #include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "mpi/core/tuning.hpp"
@@ -273,8 +274,27 @@ int Batching::complete_all(bool local, bool timed, Call call) {
 int Batching::flush(int target) {
   return complete_one(target, false, [&](bool) { return next_->flush(target); });
 }
+/// Before a flush of all targets, those whose batches bring something, each by its own flush: MPICH
+/// 4 returns from MPI_Win_flush_all before operations with indexed types are complete.
+int Batching::flush_all_that_bring() {
+  std::vector<int> targets;
+  {
+    const std::lock_guard guard(lock_);
+    for (const auto& [target, t] : targets_)
+      if (std::any_of(t.sent.begin(), t.sent.end(),
+                      [](const SentBatch& sent) { return sent.brings; }))
+        targets.push_back(target);
+  }
+  for (const int target : targets)
+    if (const int error = next_->flush(target); error != MPI_SUCCESS) return error;
+  return MPI_SUCCESS;
+}
+
 int Batching::flush_all() {
-  return complete_all(false, true, [&](bool) { return next_->flush_all(); });
+  return complete_all(false, true, [&](bool) {
+    const int error = flush_all_that_bring();
+    return error == MPI_SUCCESS ? next_->flush_all() : error;
+  });
 }
 int Batching::flush_local(int target) {
   return complete_one(target, true, [&](bool local) {
@@ -283,7 +303,9 @@ int Batching::flush_local(int target) {
 }
 int Batching::flush_local_all() {
   return complete_all(true, true, [&](bool local) {
-    return local ? next_->flush_local_all() : next_->flush_all();
+    if (local) return next_->flush_local_all();
+    const int error = flush_all_that_bring();
+    return error == MPI_SUCCESS ? next_->flush_all() : error;
   });
 }
 
