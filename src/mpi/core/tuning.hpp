@@ -20,7 +20,7 @@ inline constexpr long kHelperRest = 50'000;
 
 /// progress, overlap. Bytes of a message from which on it is sent in more than one step
 /// (rendezvous): the libraries here begin between 8 KiB and 128 KiB. Chosen.
-inline constexpr std::int64_t kOverlapBytes = 16 * 1024;
+inline constexpr std::int64_t kOverlapBytes = std::int64_t{16} * 1024;
 
 /// progress, overlap. ns between a start and its wait from which on there was time to compute: two
 /// rests of the thread. Shorter ones tell nothing about its help.
