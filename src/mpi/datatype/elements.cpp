@@ -288,7 +288,7 @@ bool add_numbers(const void* in, void* inout, std::size_t count) {
 }  // namespace
 
 void combine(const void* in, void* inout, std::size_t count, unsigned type, unsigned operation) {
-  static const MPI_Op* ops = (new std::vector<MPI_Op>(operations()))->data();
+  static const auto& ops = *new std::vector<MPI_Op>(operations());
   if (type >= predefined().types.size()) return;  // nobody who asked combines() sends it
   const MPI_Datatype which = predefined().types[type];
   // The commonest sums without the way into the MPI library.
