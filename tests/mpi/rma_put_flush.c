@@ -5,6 +5,13 @@
 
 enum { ROUNDS = 400, PLACES = 16 };
 
+static void complete(MPI_Win win, int with_lock) {
+  if (with_lock)
+    MPI_Win_unlock(1, win);
+  else
+    MPI_Win_flush(1, win);
+}
+
 static long old_values(int with_lock) {
   long *memory, old = 0, token = 0;
   MPI_Win win;
@@ -18,10 +25,7 @@ static long old_values(int with_lock) {
     if (my_rank == 0) {
       if (with_lock) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
       MPI_Put(&round, 1, MPI_LONG, 1, place, 1, MPI_LONG, win);
-      if (with_lock)
-        MPI_Win_unlock(1, win);
-      else
-        MPI_Win_flush(1, win);
+      complete(win, with_lock);
       MPI_Send(&round, 1, MPI_LONG, 2, 0, MPI_COMM_WORLD);
       MPI_Recv(&token, 1, MPI_LONG, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (my_rank == 2) {
@@ -29,10 +33,7 @@ static long old_values(int with_lock) {
       MPI_Recv(&token, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       if (with_lock) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
       MPI_Get(&value, 1, MPI_LONG, 1, place, 1, MPI_LONG, win);
-      if (with_lock)
-        MPI_Win_unlock(1, win);
-      else
-        MPI_Win_flush(1, win);
+      complete(win, with_lock);
       old += value != round;
       MPI_Send(&value, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD);
     }

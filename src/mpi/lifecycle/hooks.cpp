@@ -167,8 +167,10 @@ int on_Init(int* argc, char*** argv) {
   const int result =
       level == kRequired ? real::Init(argc, argv) : real::Init_thread(argc, argv, level, &provided);
   context().threads_may_store = false;
-  if (result == MPI_SUCCESS) overlap_thread::asked(kRequired, std::max(provided, thread_level()));
-  return begin_world(result, result == MPI_SUCCESS ? thread_level() : 0);
+  if (result != MPI_SUCCESS) return begin_world(result, 0);
+  const int got = thread_level();
+  overlap_thread::asked(kRequired, std::max(provided, got));
+  return begin_world(result, got);
 }
 
 int on_Init_thread(int* argc, char*** argv, int required, int* provided) {

@@ -39,7 +39,6 @@ struct Program {
   std::uint64_t outside = 0;
   std::uint64_t waited = 0;
   bool helps = false;
-  std::uint64_t waits_alone_ns = 0;
 };
 
 Program& program() {
@@ -75,9 +74,7 @@ void begin_phase() {
 void end_phase() {
   Program& own = program();
   calls_watched.store(false, std::memory_order_relaxed);
-  const std::uint64_t waited = nanoseconds(own.waited);
-  own.judge.end(nanoseconds(own.outside), waited);
-  if (!own.helps && own.outside != 0) own.waits_alone_ns += waited;
+  own.judge.end(nanoseconds(own.outside), nanoseconds(own.waited));
 }
 
 void track(MPI_Request request, bool forbids) {
@@ -177,8 +174,7 @@ Stats stats() {
           .waited_ns = presence.waited_ns(),
           .saved_ns = own.judge.saved_ns(),
           .helped = own.judge.helped(),
-          .alone = own.judge.alone(),
-          .waits_alone_ns = own.waits_alone_ns};
+          .alone = own.judge.alone()};
 }
 
 const std::string& reason() { return program().reason; }

@@ -40,7 +40,6 @@ struct Stats {
   std::uint64_t saved_ns = 0;   ///< by which waits were shorter, as far as is known
   std::uint64_t helped = 0;     ///< phases in which it could help
   std::uint64_t alone = 0;  ///< phases that were left alone, to compare or since help did not pay
-  std::uint64_t waits_alone_ns = 0;
 };
 
 /// From any thread.

@@ -30,7 +30,7 @@ std::atomic<std::uint32_t> made{0};
 decltype(real::Put) library_put = nullptr;
 
 bool is_one_block(MPI_Count count, const Layout& layout) {
-  return layout.usable && layout.blocks.size() == 1 && (count == 1 || layout.dense);
+  return layout.usable && !layout.blocks.empty() && layout::one_block(layout, count);
 }
 
 /// The library writes one block of few bytes at once, and packs or describes all others.

@@ -24,7 +24,7 @@ struct Traits {
   /// Long answers to gets come in pieces where MPIR_CVAR_CH4_OFI_ENABLE_RMA is 0
   /// (core/long_replies.hpp).
   bool may_split_answers;
-  /// It may communicate over libfabric, as MPICH does (core/complete_puts.hpp).
+  /// It may communicate over libfabric, as MPICH does (rma/complete_puts.hpp).
   bool may_run_over_libfabric;
   /// Messages in Hob's UMQ, each of which takes a request of the library's.
   std::uint64_t most_unexpected;

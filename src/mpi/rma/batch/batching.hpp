@@ -157,13 +157,16 @@ class Batching final : public Backend {
   int issue_singly(const OpenBatch& open, SentBatch& sent, int target);
   bool singly(const OpenBatch& open, const batch::Lane& lane, int target) const;
 
+  /// Whether a batch that was sent to a target brings something.
+  static bool any_brings(const BatchTarget& t);
+
   /// Whether what was done for a target, all that is not complete, only writes: then a local flush
   /// ends nothing but the use of the program's buffers.
   static bool only_writes(const BatchTarget& t);
   void send_old(BatchTarget& t, int target);
   template <class Call>
   int free_buffers(BatchTarget& t, int target, Call call);
-  int flush_all_that_bring();
+  int flush_each_and_all();
   template <class Call>
   int complete_one(int target, bool local, Call call);
   template <class Call>

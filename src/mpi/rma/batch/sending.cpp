@@ -175,14 +175,16 @@ void Batching::account(std::uint64_t waited, bool timed) {
   }
 }
 
+bool Batching::any_brings(const BatchTarget& t) {
+  return std::any_of(t.sent.begin(), t.sent.end(),
+                     [](const SentBatch& sent) { return sent.brings; });
+}
+
 bool Batching::only_writes(const BatchTarget& t) {
   constexpr std::size_t kMostSent = 16;  // beyond, their memory is wanted back
   const OpenBatch& atomics = t.open[kAtomics];
-  if (t.sent.size() > kMostSent || t.brings || t.error != MPI_SUCCESS || t.open[kGets].lane ||
-      (atomics.lane && atomics.kind == BatchKind::fetch))
-    return false;
-  return std::none_of(t.sent.begin(), t.sent.end(),
-                      [](const SentBatch& sent) { return sent.brings; });
+  return t.sent.size() <= kMostSent && !t.brings && t.error == MPI_SUCCESS && !t.open[kGets].lane &&
+         !(atomics.lane && atomics.kind == BatchKind::fetch) && !any_brings(t);
 }
 
 /// What has waited for long goes out.
@@ -223,7 +225,7 @@ int Batching::complete_one(int target, bool local, Call call) {
       if (local && !many_threads && only_writes(*t)) return free_buffers(*t, target, call);
       send_all_of(*t, target);
       // The library's local completion need not mean that what a get brings is there.
-      for (const SentBatch& sent : t->sent) local = local && !sent.brings;
+      local = local && !any_brings(*t);
     }
     last = sent_;
   }
@@ -250,8 +252,7 @@ int Batching::complete_all(bool local, bool timed, Call call) {
   {
     const std::lock_guard guard(lock_);
     send_everything();
-    for (const auto& [_, t] : targets_)
-      for (const SentBatch& sent : t.sent) local = local && !sent.brings;
+    for (const auto& [_, t] : targets_) local = local && !any_brings(t);
     last = sent_;
   }
   const std::uint64_t start = ticks();
@@ -274,27 +275,22 @@ int Batching::complete_all(bool local, bool timed, Call call) {
 int Batching::flush(int target) {
   return complete_one(target, false, [&](bool) { return next_->flush(target); });
 }
-/// Before a flush of all targets, those whose batches bring something, each by its own flush: MPICH
-/// 4 returns from MPI_Win_flush_all before operations with indexed types are complete.
-int Batching::flush_all_that_bring() {
+/// The library's flush of all targets, after one of each whose batches bring something: MPICH 4
+/// returns from MPI_Win_flush_all before operations with indexed types are complete.
+int Batching::flush_each_and_all() {
   std::vector<int> targets;
   {
     const std::lock_guard guard(lock_);
     for (const auto& [target, t] : targets_)
-      if (std::any_of(t.sent.begin(), t.sent.end(),
-                      [](const SentBatch& sent) { return sent.brings; }))
-        targets.push_back(target);
+      if (any_brings(t)) targets.push_back(target);
   }
   for (const int target : targets)
     if (const int error = next_->flush(target); error != MPI_SUCCESS) return error;
-  return MPI_SUCCESS;
+  return next_->flush_all();
 }
 
 int Batching::flush_all() {
-  return complete_all(false, true, [&](bool) {
-    const int error = flush_all_that_bring();
-    return error == MPI_SUCCESS ? next_->flush_all() : error;
-  });
+  return complete_all(false, true, [&](bool) { return flush_each_and_all(); });
 }
 int Batching::flush_local(int target) {
   return complete_one(target, true, [&](bool local) {
@@ -303,9 +299,7 @@ int Batching::flush_local(int target) {
 }
 int Batching::flush_local_all() {
   return complete_all(true, true, [&](bool local) {
-    if (local) return next_->flush_local_all();
-    const int error = flush_all_that_bring();
-    return error == MPI_SUCCESS ? next_->flush_all() : error;
+    return local ? next_->flush_local_all() : flush_each_and_all();
   });
 }
 
