@@ -5,6 +5,9 @@ install(DIRECTORY include/hob DESTINATION include)
 install(PROGRAMS hob DESTINATION bin)
 install(DIRECTORY tools/hob DESTINATION share/hob/python
         PATTERN "__pycache__" EXCLUDE PATTERN "*.pyc" EXCLUDE)
+# What `hob demo` compiles.
+install(DIRECTORY apps/lcc apps/common DESTINATION share/hob/apps)
+install(FILES bench/polite.c DESTINATION share/hob/bench)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/hob)
 install(DIRECTORY docs DESTINATION share/doc/hob)
 

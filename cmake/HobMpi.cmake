@@ -30,7 +30,8 @@ function(hob_mpi_program name)
       endif()
     elseif(first MATCHES "\\.(f|f90|F90|f08)$")
       set(compile "${HOB_MPI_${mpi}_FC}" -Wall -Wextra -cpp  # or gfortran refuses -MMD
-          -Wno-unused-parameter)  # the constants of the library's mpif.h
+          -Wno-unused-parameter  # the constants of the library's mpif.h
+          -J "${PROJECT_BINARY_DIR}/bin/${mpi}")  # where modules go
       if(NOT HOB_MPI_${mpi}_FC)
         continue()
       endif()

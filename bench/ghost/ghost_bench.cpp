@@ -3,6 +3,7 @@
 //   ghost_bench what=progress ops=accumulate,get busy=0,1000 rounds=51   the target computes
 //       (rest=1: it waits inside MPI for as long, so that caches are as cold but the target idle)
 //   ghost_bench what=fences counts=1,64 busy=1000 rounds=51              the same between fences
+//   ghost_bench what=pscw counts=1,64 busy=1000 rounds=51                and between post and wait
 //   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
 //   ghost_bench what=calls rounds=51                                     windows, locks, fences
 //   ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
@@ -152,29 +153,56 @@ void progress(const rma::Args& args) {
   }
 }
 
-// An epoch between two fences in which rank 0 accumulates to rank 1, and rank 1 computes.
-void fences(const rma::Args& args) {
+// The other one of two ranks.
+MPI_Group other_rank() {
+  MPI_Group all, other;
+  const int peer = 1 - rank;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_incl(all, 1, &peer, &other);
+  MPI_Group_free(&all);
+  return other;
+}
+
+// An epoch in which rank 0 accumulates to rank 1, and rank 1 computes: between two fences, or from
+// start to complete and from post to wait.
+void epochs_beside_work(const rma::Args& args) {
   const Window window(1024);
   const long busy = args.number("busy", 1000) * steps_per_us();
   const long rounds = args.number("rounds", 31);
+  const bool fence = args.text("what", "fences") == "fences";
+  MPI_Group other = other_rank();
   for (const long count : args.numbers("counts", "1,4,16,64,256,1024")) {
     std::vector<double> times;
     for (long round = -2; round < rounds; ++round) {
       MPI_Barrier(MPI_COMM_WORLD);
       const double start = us();
-      MPI_Win_fence(MPI_MODE_NOPRECEDE, window.win);
+      if (fence)
+        MPI_Win_fence(MPI_MODE_NOPRECEDE, window.win);
+      else if (rank == 0)
+        MPI_Win_start(other, 0, window.win);
+      else
+        MPI_Win_post(other, 0, window.win);
       if (rank == 0)
         for (long i = 0; i < count; ++i) issue("accumulate", window.win, 1);
-      if (rank == 1) compute(busy);
-      MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win);
+      else
+        compute(busy);
+      if (fence)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win);
+      else if (rank == 0)
+        MPI_Win_complete(window.win);
+      else
+        MPI_Win_wait(window.win);
       if (round >= 0) times.push_back(us() - start);
     }
+    // The target's: from its epoch's start to its end, the work included.
+    double longest = median(times);
+    MPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0) {
-      std::printf("{\"op\": \"accumulate\", \"operations\": %ld, \"us\": %.3f}\n", count,
-                  median(times));
+      std::printf("{\"op\": \"accumulate\", \"operations\": %ld, \"us\": %.3f}\n", count, longest);
       std::fflush(stdout);
     }
   }
+  MPI_Group_free(&other);
 }
 
 void result(const char* name, std::vector<double> times) {
@@ -274,10 +302,7 @@ void calls(const rma::Args& args) {
       return us() - start;
     });
     collective(("pscw " + std::to_string(count)).c_str(), rounds, [&] {
-      MPI_Group all, other;
-      const int peer = 1 - rank;
-      MPI_Comm_group(MPI_COMM_WORLD, &all);
-      MPI_Group_incl(all, 1, &peer, &other);
+      MPI_Group other = other_rank();
       const double start = us();
       if (rank == 0) {
         MPI_Win_start(other, 0, window.win);
@@ -289,7 +314,6 @@ void calls(const rma::Args& args) {
       }
       const double time = us() - start;
       MPI_Group_free(&other);
-      MPI_Group_free(&all);
       return time;
     });
   }
@@ -365,7 +389,7 @@ int main(int argc, char** argv) {
   epochs = args.text("epochs", "");
   const std::string what = args.text("what", "progress");
   if (what == "progress") progress(args);
-  if (what == "fences") fences(args);
+  if (what == "fences" || what == "pscw") epochs_beside_work(args);
   if (what == "operations") operations(args);
   if (what == "calls") calls(args);
   if (what == "binding") binding(args);

@@ -29,6 +29,7 @@ hob_mpi_program(libstand_in_accelerator.so SOURCES stand_in_accelerator.c FLAGS 
 hob_mpi_program(rma_f77 SOURCES rma_f77.f)
 hob_mpi_program(rma_use_mpi SOURCES rma_use_mpi.f90)
 hob_mpi_program(rma_f08 SOURCES rma_f08.f90)
+hob_mpi_program(rma_hob_module SOURCES rma_hob_module.f90)
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
@@ -153,6 +154,7 @@ foreach(mpi IN LISTS HOB_MPIS)
     foreach(program f77 use_mpi f08)
       hob_compare_test(mpi.${mpi}.rma_${program} ${mpi} LABELS mpi SETTINGS default,auto,strict COMMAND rma_${program})
     endforeach()
+    hob_compare_test(mpi.${mpi}.rma_hob_module ${mpi} LABELS mpi SETTINGS auto COMMAND rma_hob_module)
   endif()
   foreach(row "abort 5" "exit 4" "error 6")  # rma_end.c; 6: MPI_ERR_RANK
     string(REPLACE " " ";" row "${row}")

@@ -1,5 +1,5 @@
-"""What sites install Hob with: the module files, Debian's package, and the recipes of EasyBuild and conda, each
-with its own tool where that is to be had, else read with a stand-in."""
+"""What sites install Hob with: the module files, Debian's package, the RPM, and the recipes of EasyBuild and conda,
+each with its own tool where that is to be had, else read with a stand-in."""
 
 import re
 import shutil
@@ -79,39 +79,54 @@ class Installed(unittest.TestCase):
             self.assertNotRegex(file.read_text(), SETTINGS)
 
 
-class Debian(unittest.TestCase):
+class System(unittest.TestCase):
+    """The packages of distributions, by CPack."""
+
+    def packed(self, generator, scratch, pattern, *more):
+        done = subprocess.run(
+            [shutil.which("cpack"), "-G", generator, "-B", scratch, *more],
+            cwd=BUILD,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        (package,) = Path(scratch).glob(pattern)
+        return package
+
+    def check(self, needs, root):
+        # It finds the program's MPI library when it starts, and brings none.
+        self.assertNotRegex(needs, r"(?i)(mpich|openmpi|libmpi)")
+        hob = Path(root, "usr/bin/hob")
+        self.assertEqual(run([hob, "--version"])[:2], (0, f"hob {VERSION}\n"))
+        self.assertEqual(run([hob, "config", "--json"])[0], 0)
+
     @unittest.skipUnless(
         shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"), "no dpkg here"
     )
-    def test_the_package_works_where_it_is_unpacked(self):
+    def test_debian_s_works_where_it_is_unpacked(self):
         with tempfile.TemporaryDirectory() as scratch:
-            done = subprocess.run(
-                [
-                    shutil.which("cpack"),
-                    "-G",
-                    "DEB",
-                    "-B",
-                    scratch,
-                    "-D",
-                    "CPACK_DEBIAN_COMPRESSION_TYPE=gzip",
-                ],
-                cwd=BUILD,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            (package,) = Path(scratch).glob("*.deb")
-            fields = subprocess.run(
-                ["dpkg-deb", "-f", package], capture_output=True, text=True, check=True
-            ).stdout
+            quick = ("-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
+            package = self.packed("DEB", scratch, "*.deb", *quick)
+            fields = run(["dpkg-deb", "-f", package])[1]
             self.assertIn(f"Version: {VERSION}", fields)
-            # It finds the program's MPI library when it starts, and brings none.
-            self.assertNotRegex(fields, r"(?i)Depends:.*(mpich|openmpi|libmpi)")
+            self.assertIn("python3 (>= 3.9)", fields)
             subprocess.run(["dpkg-deb", "-x", package, f"{scratch}/root"], check=True)
-            hob = Path(scratch, "root/usr/bin/hob")
-            self.assertEqual(run([hob, "--version"])[:2], (0, f"hob {VERSION}\n"))
-            self.assertEqual(run([hob, "config", "--json"])[0], 0)
+            self.check(re.search("^Depends: .*", fields, re.MULTILINE)[0], f"{scratch}/root")
+
+    @unittest.skipUnless(shutil.which("rpmbuild") and shutil.which("rpm2cpio"), "no rpmbuild here")
+    def test_the_rpm_works_where_it_is_unpacked(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            quick = ("-D", "CPACK_RPM_COMPRESSION_TYPE=gzip")
+            package = self.packed("RPM", scratch, "*.rpm", *quick)
+            self.assertIn(f"hob-mpi-{VERSION}", run(["rpm", "-qp", package])[1])
+            needs = run(["rpm", "-qp", "--requires", package])[1]
+            self.assertIn("python3 >= 3.9", needs)
+            root = Path(scratch, "root")
+            root.mkdir()
+            unpack = f"rpm2cpio '{package}' | cpio --quiet -id"
+            subprocess.run(["sh", "-c", unpack], cwd=root, check=True)
+            self.check(needs, root)
 
 
 class Recipes(unittest.TestCase):
@@ -135,6 +150,12 @@ class Recipes(unittest.TestCase):
             self.assertRegex(file, r"^(bin/hob|include/hob|lib/hob)")
         names = {name.lower() for name, _ in fields["builddependencies"] + fields["dependencies"]}
         self.assertLessEqual({"cmake", "cli11", "fmt", "nlohmann_json", "boost", "hwloc"}, names)
+        if shutil.which("eb"):  # with its own tool: each dependency has an easyconfig
+            words = ["eb", recipe, "--dry-run", "--robot", "--modules-tool=Lmod"]
+            words.append("--allow-use-as-root-and-accept-consequences")
+            status, out, err = run(words)
+            self.assertEqual(status, 0, out + err)
+            self.assertIn(f"hob/{VERSION}-{toolchain}", out)
 
     def test_conda(self):
         text = (PACKAGING / "conda/meta.yaml").read_text()

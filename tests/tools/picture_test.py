@@ -77,17 +77,21 @@ ROWS = {
         ],
         "1,024 receives posted, waitany",
     ),
+    "cold-queues": (
+        [{"depth": 1024, "bytes": 1, "native": 9.0, "list": 3.0, "lla-2": 2.0, "flat": 1.0}],
+        "1,024 receives before, 1 B",
+    ),
     "fences": (
         [
             {
-                "op": "accumulate",
+                "epoch": "fence",
                 "operations": 64,
                 "native_us": 3e3,
                 "thread_us": 2e3,
                 "ghost_us": 1.1e3,
             }
         ],
-        "accumulate, 64 operations",
+        "fence, 64 operations",
     ),
     "fabric": (
         [{"what": "get, again", "without_us": 15.0, "hob_us": 0.2, "ghosts_us": 0.2}],

@@ -13,11 +13,13 @@ import time
 from html import escape
 from pathlib import Path
 
+from hob import probe
 from hob.benchlib import BenchError, mpis, program, run_mpi, table
 from hob.report.data import load
 from hob.report.page import content, document, html_table
 from hob.report.words import quantity, seconds, share
-from hob.where import ROOT, HobError, need_source
+from hob.run import which_mpi
+from hob.where import BIN, ROOT, HobError, in_source
 
 DESCRIPTION = """Computes the local clustering coefficients of two graphs with apps/lcc, an MPI program
 that was not written for Hob: on 4 ranks, each its own node over TCP, first plainly, then with Hob
@@ -26,7 +28,10 @@ gained, and writes a page that shows where it came from."""
 
 EPILOG = """The graphs are the dependencies between the packages that this Debian-like machine knows, and an
 R-MAT graph. Where all vertices would take the plain program longer than --seconds, every rank
-takes an even sample of its vertices, the same in both runs."""
+takes an even sample of its vertices, the same in both runs.
+
+From an installation or a wheel, the program is compiled with mpicxx, and --launcher starts it on
+nodes of a cluster: without, TCP lies between ranks of this machine."""
 
 RMAT = (14, 16)
 SAMPLE = 40  # vertices a rank, to find out how fast the plain program is here
@@ -47,6 +52,13 @@ def add_arguments(parser):
         default="out/demo",
         help="where the page and the results go (default: out/demo)",
     )
+    if not in_source():
+        parser.add_argument(
+            "--mpicxx", metavar="CXX", help="the MPI compiler wrapper (default: mpicxx)"
+        )
+        parser.add_argument(
+            "--launcher", metavar="CMD", help="as of hob run, e.g. 'mpiexec -ppn 1 -hosts a,b'"
+        )
 
 
 class Ticker:
@@ -81,38 +93,74 @@ class Ticker:
             sys.stderr.flush()
 
 
-def choose_mpi():
-    """MPICH 5 can make every rank of one machine a node of its own over TCP."""
-    if "mpich5" not in mpis():
-        raise HobError(
-            "the demo needs MPICH 5, which is what `make` sets up; HOB_DEPS names the "
-            "directory where it was set up"
-        )
-    return "mpich5"
+class Built:
+    """lcc as make has compiled it, for MPICH 5, which can make every rank of one machine a node of its own."""
+
+    where = "each its own node over TCP"
+
+    def __init__(self):
+        if "mpich5" not in mpis():
+            raise HobError(
+                "the demo needs MPICH 5, which is what `make` sets up; HOB_DEPS names the "
+                "directory where it was set up"
+            )
+
+    def run(self, words, ranks, hob, timeout):
+        """Hob's report, where it was there."""
+        path = program("lcc", "mpich5")
+        return run_mpi(path, words, ranks=ranks, hob=hob, report=True, timeout=timeout).report
 
 
-def run_lcc(graph, ranks, output, name, hob=None, limit=None, timeout=280):
+class Installed:
+    """lcc compiled with the site's own wrapper."""
+
+    def __init__(self, args, output):
+        wrapper = probe.compiler(args.mpicxx, "mpicxx", "cxx")
+        sources = [ROOT / "apps" / "lcc" / name for name in ("main.cpp", "graph.cpp")]
+        # The C++ bindings that MPI removed do not compile everywhere.
+        flags = ["-std=c++20", "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX"]
+        words = [*flags, f"-I{BIN.parent / 'include'}", *sources]
+        options = ["--launcher", args.launcher] if args.launcher else ["--remote"]
+        with Ticker(f"compiling the program with {wrapper}"):
+            self.program = probe.SiteProgram(output, "lcc", wrapper, words, options)
+        self.where, self.environment = "where the launcher put them", {}
+        if not args.launcher:
+            if which_mpi(str(self.program.program))["family"] == "openmpi":
+                raise HobError(
+                    "without --launcher, the demo puts TCP between ranks of this machine, which needs MPICH "
+                    "(--mpicxx names its wrapper)"
+                )
+            self.where, self.environment = Built.where, {"LD_PRELOAD": _polite(wrapper, output)}
+        self.report = output / "report.json"
+
+    def run(self, words, ranks, hob, timeout):
+        options = ["--off"] if hob is None else ["--json", self.report]
+        self.program.start(ranks, map(str, options), words, timeout, self.environment)
+        return None if hob is None else json.loads(self.report.read_text())
+
+
+def _polite(wrapper, output):
+    """What gives the core away while it polls: ranks may have to share cores, with Hob and without."""
+    library = output / "libpolite.so"
+    words = ["-x", "c", "-shared", "-fPIC", ROOT / "bench" / "polite.c", "-ldl"]
+    probe.SiteProgram(output, library.name, wrapper, words)
+    return str(library)
+
+
+def run_lcc(lcc, graph, ranks, output, name, hob=None, limit=None, timeout=280):
     """One run: (the program's own figures, Hob's report or None, file of coefficients)."""
     figures, answers = output / f"{name}.run.json", output / f"{name}.coefficients"
     words = [*graph, "--json", figures, "--check-out", answers]
     if limit:
         words += ["--vertices-limit", limit]
-    result = run_mpi(
-        program("lcc", choose_mpi()),
-        words,
-        ranks=ranks,
-        hob=hob,
-        report=hob is not None,
-        mpi=choose_mpi(),
-        timeout=timeout,
-    )
-    return json.loads(figures.read_text()), result.report, answers
+    report = lcc.run(words, ranks, hob, timeout)
+    return json.loads(figures.read_text()), report, answers
 
 
-def compare(title, graph, ranks, budget, output, key):
+def compare(lcc, title, graph, ranks, budget, output, key):
     """Both runs on one graph: a dictionary of everything worth saying about it."""
     with Ticker(f"{title}: how fast is the plain program here?"):
-        probe, _, _ = run_lcc(graph, ranks, output, f"{key}.probe", limit=SAMPLE)
+        probe, _, _ = run_lcc(lcc, graph, ranks, output, f"{key}.probe", limit=SAMPLE)
     per_vertex = probe["totals"]["phase_seconds"] / SAMPLE
     own = probe["vertices"] / ranks
     expected = per_vertex * own
@@ -124,9 +172,9 @@ def compare(title, graph, ranks, budget, output, key):
         left_over.unlink()
 
     with Ticker(f"{title}: plainly", expected):
-        plain, _, plain_answers = run_lcc(graph, ranks, output, f"{key}.plain", limit=limit)
+        plain, _, plain_answers = run_lcc(lcc, graph, ranks, output, f"{key}.plain", limit=limit)
     with Ticker(f"{title}: with Hob"):
-        with_hob, report, hob_answers = run_lcc(graph, ranks, output, f"{key}.hob", {}, limit)
+        with_hob, report, hob_answers = run_lcc(lcc, graph, ranks, output, f"{key}.hob", {}, limit)
     report_file = output / f"{key}.hob.json"
     report_file.write_text(json.dumps(report))
 
@@ -180,11 +228,11 @@ def explain(outcome):
     )
 
 
-def write_page(outcomes, ranks, path):
+def write_page(outcomes, ranks, where, path):
     rows = [row_of(outcome) for outcome in outcomes]
     parts = [
         "<header><h1>Local clustering coefficients, without Hob and with it</h1>",
-        f'<span class="soft">apps/lcc on {ranks} ranks, each its own node over TCP</span></header>',
+        f'<span class="soft">apps/lcc on {ranks} ranks, {where}</span></header>',
         html_table([*rows[0]], [row.values() for row in rows]),
         "<p>Times are those of the phase that fetches adjacency lists and counts, on the slowest "
         "rank. The program and its environment are the same in both runs, but for Hob in LD_PRELOAD. "
@@ -216,9 +264,12 @@ def debian_graph(output):
 
 
 def main(args):
-    need_source("hob demo")
     output = Path(args.output).resolve()
     output.mkdir(parents=True, exist_ok=True)
+    try:
+        lcc = Built() if in_source() else Installed(args, output)
+    except BenchError as error:
+        raise HobError(str(error)) from error
     graphs = []
     debian = debian_graph(output)
     if debian:
@@ -232,18 +283,18 @@ def main(args):
             del os.environ[name]
     try:
         outcomes = [
-            compare(title, graph, args.ranks, args.seconds, output, key)
+            compare(lcc, title, graph, args.ranks, args.seconds, output, key)
             for title, graph, key in graphs
         ]
     except BenchError as error:
         raise HobError(str(error)) from error
 
-    print(f"Local clustering coefficients on {args.ranks} ranks, each its own node over TCP:\n")
+    print(f"Local clustering coefficients on {args.ranks} ranks, {lcc.where}:\n")
     print(table([row_of(outcome) for outcome in outcomes]) + "\n")
     for outcome in outcomes:
         print(explain(outcome))
     page = output / "demo.html"
-    write_page(outcomes, args.ranks, page)
+    write_page(outcomes, args.ranks, lcc.where, page)
     print(f"\nWhat happened, with pictures: {page}")
     wrong = [outcome["title"] for outcome in outcomes if not outcome["same"]]
     if wrong:

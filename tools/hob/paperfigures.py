@@ -191,13 +191,16 @@ def _motifs(rows):
 
 
 def _arrays(rows):
-    deepest = max(row["depth"] for row in rows if row.get("pattern") == "tail")
-    row = _row(rows, queue="posted", pattern="tail", depth=deepest)
-    kinds = ("lla-2", "lla-4", "lla-8", "lla-16", "lla-32", "lla-64")
-    gains = ", ".join(f"{kind[4:]}: {row['list'] / row[kind]:.1f} x" for kind in kinds)
+    parts = []
+    for row in rows:
+        kinds = [key for key in row if key.startswith("lla-")]
+        gains = ", ".join(f"{kind[4:]}: {row['list'] / row[kind]:.2f} x" for kind in kinds)
+        parts.append(
+            f"{row['bytes']:,} B behind {row['depth']:,}, {gains}, Hob's own structure: {row['list'] / row['flat']:.2f} x"
+        )
     return (
-        f"A match behind {deepest:,} receives against a plain list's, by entries in an array: {gains}; Hob's own "
-        f"structure: {row['list'] / row['flat']:.0f} x. The search alone, without a network."
+        "Messages a second on one node, caches cleared before each burst, against a plain list, by entries in an array: "
+        f"{'; '.join(parts)}."
     )
 
 
@@ -229,13 +232,38 @@ def _lengths(rows):
     )
 
 
-def _scores(rows):
+def _indexed(rows):
+    """{(program, index): {score: row}} of the rows by the size of the index."""
+    found = {}
+    for row in rows:
+        if "score" in row:
+            found.setdefault((row["program"], row["index"]), {})[row["score"]] = row
+    return found
+
+
+def _occupied(rows):
+    found = _indexed(rows)
+    parts = []
+    for name in dict.fromkeys(program for program, _ in found):
+        of = found[max(key for key in found if key[0] == name)]
+        parts.append(
+            f"{name}: {_percent(of['paper']['occupied'])} with the full score, "
+            f"{_percent(of['positional']['occupied'])} positional, {_percent(of['temporal']['occupied'])} temporal"
+        )
+    return (
+        f"Storage in use over the later half of the gets, which are replayed with a quarter of what is read: "
+        f"{'; '.join(parts)}. `hob report` draws it get by get for any run."
+    )
+
+
+def _victims(rows):
     parts = [
-        f"{row['program']}: {_percent(row['paper'])} with the full score, {_percent(row['temporal'])} temporal, "
-        f"{_percent(row['positional'])} positional"
-        for row in rows
+        f"{program} with {index:,} slots: hits {_percent(of['paper']['hits'])} (temporal {_percent(of['temporal']['hits'])}, "
+        f"positional {_percent(of['positional']['hits'])}), {of['paper']['visited']:.0f} slots visited for a victim, "
+        f"{_percent(of['paper']['visited_empty'])} of them empty, {_percent(1 - of['paper']['occupied'])} of the storage free"
+        for (program, index), of in _indexed(rows).items()
     ]
-    return f"Hits with a quarter of what is read, exact keys: {'; '.join(parts)}."
+    return f"Replayed with a quarter of what is read, full score: {'; '.join(parts)}."
 
 
 def _weak_accesses(rows):
@@ -263,14 +291,18 @@ def _weak(rows, program="lcc"):
 
 
 def _fences(rows):
-    parts = [
-        f"{row['operations']:,}: {row['native_us']:,.0f} natively, {row['thread_us']:,.0f} with the library's thread, "
-        f"{row['ghost_us']:,.0f} with a ghost"
-        for row in rows
-    ]
+    said = []
+    for epoch in dict.fromkeys(row["epoch"] for row in rows):
+        parts = [
+            f"{row['operations']:,}: {row['native_us']:,.0f} natively, {row['thread_us']:,.0f} with the library's thread, "
+            f"{row['ghost_us']:,.0f} with a ghost"
+            for row in rows
+            if row["epoch"] == epoch
+        ]
+        said.append(f"{epoch}, {'; '.join(parts)}.")
     return (
         f"Microseconds of an epoch in which the target computes {rows[0]['busy_us']:,} us, by accumulates: "
-        f"{'; '.join(parts)}."
+        f"{' '.join(said)}"
     )
 
 
@@ -342,7 +374,8 @@ FIGURES = (
         "Fig. 8",
         "communication that computation overlaps",
         "Up to 85% natively at 64 KB; failing accesses overlap more than those that copy.",
-        why="Over TCP bytes move inside MPI calls, so that there is little to overlap; no benchmark here does.",
+        why="Over TCP the bytes of gets move inside MPI calls, so that there is little to overlap. `hob bench overlap` has large "
+        "messages and collectives.",
     ),
     Figure(
         "caching",
@@ -357,7 +390,8 @@ FIGURES = (
         "Fig. 10",
         "occupied storage, get by get",
         "The full and the positional score keep about 90% of the storage occupied, the temporal one less and less.",
-        why="`hob report` draws it for any run.",
+        "reuse",
+        _occupied,
     ),
     Figure(
         "caching",
@@ -365,9 +399,7 @@ FIGURES = (
         "victims: entries visited, hits, free space",
         "The full score has the most hits; the larger the index, the more empty entries are visited.",
         "reuse",
-        _scores,
-        question="Hits by score at a quarter of what is read, without the size of the index: neither entries visited "
-        "nor free space.",
+        _victims,
     ),
     Figure(
         "caching",
@@ -460,11 +492,10 @@ FIGURES = (
     Figure(
         "ghosts",
         "Fig. 4b",
-        "fences to a rank that computes",
+        "epochs whose target computes",
         "Of use while the operations take less time than the target computes.",
         "fences",
         _fences,
-        question="Fences alone, by operations; the figure has post-start-complete-wait as well.",
     ),
     Figure(
         "ghosts",
@@ -557,18 +588,16 @@ FIGURES = (
         "Fig. 4",
         "linked lists of arrays, Sandy Bridge",
         "Up to 2 x the bandwidth at a search depth of 1,024; nothing more beyond 8 entries in an array.",
-        "match",
+        "cold-queues",
         _arrays,
-        question=SEARCH_ALONE,
     ),
     Figure(
         "matching",
         "Fig. 5",
         "linked lists of arrays, Broadwell",
         "Likewise, on a newer processor.",
-        "match",
+        "cold-queues",
         _arrays,
-        question=SEARCH_ALONE,
     ),
     Figure(
         "matching",

@@ -1,7 +1,8 @@
-"""The small MPI program of `hob bench fabric` and `hob bench overhead`: compiled with the site's own mpicc, started
-by `hob run`. Needs nothing of Hob's source, so that it works from an installation or a wheel."""
+"""Programs that an installation or a wheel brings as source: compiled with the site's own MPI wrapper, started by
+`hob run`. Probe is the small one of `hob bench fabric` and `hob bench overhead`; `hob demo` has another."""
 
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -24,36 +25,29 @@ def add_arguments(parser):
     )
 
 
-class Probe:
-    """The program, compiled into `folder`, which all nodes see."""
+class SiteProgram:
+    """A program that was compiled into `folder`, which all nodes see. options: of hob run, in every run."""
 
-    def __init__(self, args, folder):
-        self.words = ["--launcher", args.launcher] if args.launcher else []
-        self.words += ["--nodes", args.nodes] if args.nodes else []
-        self.words += ["--remote"] if args.remote else []
-        self.program = Path(folder, "hob-fabric")
-        command = [self._compiler(args), "-O2", str(SOURCE), "-o", str(self.program)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    def __init__(self, folder, name, compiler, words, options=()):
+        self.options = [*options]
+        self.program = Path(folder, name)
+        command = [compiler, "-O2", *map(str, words), "-o", str(self.program)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise BenchError(f"{compiler}: {error.strerror}") from error
         if done.returncode != 0:
             raise BenchError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
 
-    @staticmethod
-    def _compiler(args):
-        if args.mpicc or shutil.which("mpicc"):
-            return args.mpicc or "mpicc"
-        try:
-            return next(iter(mpis().values()))["cc"]
-        except (BenchError, StopIteration) as error:
-            raise BenchError("no mpicc in PATH: --mpicc names it") from error
-
-    def run(self, ranks, *words, only_start=False, timeout=120):
-        """([row of the program, ...], seconds of the whole job)."""
-        command = [COMMAND, "run", "-n", str(ranks), "--quiet", *self.words, *words]
-        command += [str(self.program), *(["start"] if only_start else [])]
+    def start(self, ranks, options, words, timeout=120, environment=None):
+        """(standard output, seconds of the whole job)."""
+        command = [COMMAND, "run", "-n", str(ranks), "--quiet", *self.options, *options]
+        command += [str(self.program), *map(str, words)]
         begin = time.monotonic()
         try:
             done = subprocess.run(
                 command,
+                env=None if environment is None else {**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -67,4 +61,32 @@ class Probe:
             raise BenchError(
                 f"exit status {done.returncode} from {' '.join(command)}\n{done.stderr[-2000:]}"
             )
-        return [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"], spent
+        return done.stdout, spent
+
+
+def compiler(named, wrapper, kind):
+    """The MPI compiler wrapper: the one that the user named, `wrapper` in PATH, or that of scripts/setup."""
+    if named or shutil.which(wrapper):
+        return named or wrapper
+    try:
+        return next(iter(mpis().values()))[kind]
+    except (BenchError, StopIteration) as error:
+        raise BenchError(f"no {wrapper} in PATH: --{wrapper} names it") from error
+
+
+class Probe(SiteProgram):
+    """The program of fabric and overhead."""
+
+    def __init__(self, args, folder):
+        options = ["--launcher", args.launcher] if args.launcher else []
+        options += ["--nodes", args.nodes] if args.nodes else []
+        options += ["--remote"] if args.remote else []
+        super().__init__(
+            folder, "hob-fabric", compiler(args.mpicc, "mpicc", "cc"), [SOURCE], options
+        )
+
+    def run(self, ranks, *options, only_start=False, timeout=120):
+        """([row of the program, ...], seconds of the whole job)."""
+        words = ["start"] if only_start else []
+        out, spent = self.start(ranks, options, words, timeout)
+        return [json.loads(line) for line in out.splitlines() if line[:1] == "{"], spent

@@ -16,9 +16,14 @@ class HobError(RuntimeError):
     """Something the user can mend; the message says what and how. Exit status 2."""
 
 
+def in_source():
+    """Whether this Hob is its source tree, and not an installation."""
+    return (ROOT / "CMakeLists.txt").exists()
+
+
 def need_source(command):
     """Raises where this Hob is installed: `command` runs programs that only the source has."""
-    if not (ROOT / "CMakeLists.txt").exists():
+    if not in_source():
         raise HobError(
             f"{command} runs programs of Hob's source, which is not here ({ROOT}): "
             f"run `make`, then `./{command}`, in the source directory"

@@ -34,6 +34,7 @@ struct Options {
   std::uint64_t seeds = 1;
   std::uint64_t sample = 16;
   std::uint64_t block = 0;
+  std::uint64_t index = 0;
   std::string readahead = "auto";
   Latency latency;
 
@@ -199,6 +200,8 @@ Outcome outcome_of(const std::string& policy, const Subject& subject, std::uint6
   const bool of_paper = config.policy == cache::Policy::paper ||
                         config.policy == cache::Policy::temporal ||
                         config.policy == cache::Policy::positional;
+  if (options.index != 0)
+    return replay_indexed(subject.records, config, bytes, options.index, options.latency);
   return of_paper ? replay_tuned(subject.records, config, bytes, options.latency)
                   : replay(subject.records, config, bytes, options.latency, options.ahead());
 }
@@ -272,6 +275,9 @@ int replay_all(const Options& options) {
                         {"policy", policy},
                         {"index_slots", outcome.slots},
                         {"hit_ratio", outcome.hit_ratio()},
+                        {"occupied", outcome.occupied()},
+                        {"visited_per_victim", outcome.visits()},
+                        {"visited_empty", outcome.empty()},
                         {"trips", outcome.trips},
                         {"bytes", outcome.bytes},
                         {"ahead_bytes", outcome.ahead_bytes},
@@ -353,6 +359,11 @@ int run(int argc, char** argv) {
   app.add_option("--sample", options.sample, "M, entries looked at for a victim")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
+  app.add_option("--index", options.index,
+                 "slots of each window's index, and nothing is fetched ahead; 0: enough of them, "
+                 "for the paper's policies the best of four sizes")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 30));
   app.add_option("--block", options.block,
                  "bytes of a block of the policy block; 0: the best of 256 to 1M for each budget")
       ->capture_default_str()

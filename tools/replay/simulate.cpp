@@ -94,11 +94,23 @@ class Run {
       outcome_.slots += subject.cache->index_slots();
       outcome_.ahead_bytes += subject.cache->stats().ahead_bytes;
       outcome_.ahead_used_bytes += subject.cache->stats().ahead_used_bytes;
+      add_searches(subject.cache->stats());
     }
     return outcome_;
   }
 
  private:
+  void add_searches(const cache::Stats& stats) {
+    outcome_.selections += stats.selections;
+    outcome_.visited += stats.visited;
+    outcome_.visited_nonempty += stats.visited_nonempty;
+    for (const cache::Occupancy& point : stats.occupancy.points()) {
+      if (point.get < stats.gets / 2) continue;
+      outcome_.used_bytes += static_cast<double>(point.used);
+      outcome_.storage_bytes += static_cast<double>(point.capacity);
+    }
+  }
+
   static void drop(Subject& subject, const TraceRecord& r) {
     if (r.kind == TraceKind::drop_all)
       subject.cache->drop_all();
@@ -176,9 +188,20 @@ class Run {
   Outcome outcome_;
 };
 
+/// How many slots an index has.
+struct Slots {
+  double factor = 0;         ///< times what the budget can hold; 0: 1.5 times all keys
+  std::uint64_t number = 0;  ///< if not 0: so many
+
+  std::uint64_t of(const Footprint& f, std::uint64_t storage_bytes) const {
+    if (number != 0) return number;
+    if (factor == 0) return f.distinct + f.distinct / 2;
+    return static_cast<std::uint64_t>(factor * static_cast<double>(slots_for(f, storage_bytes)));
+  }
+};
+
 Outcome replay_with(const std::vector<TraceRecord>& records, cache::Config config,
-                    std::uint64_t bytes, const Latency& latency, double slots_factor,
-                    Ahead ahead = {}) {
+                    std::uint64_t bytes, const Latency& latency, Slots index, Ahead ahead = {}) {
   const auto parts = footprints(records);
   std::uint64_t whole = 0;
   for (const auto& [window, f] : parts) whole += f.bytes;
@@ -187,11 +210,7 @@ Outcome replay_with(const std::vector<TraceRecord>& records, cache::Config confi
     config.adaptation.enabled = false;
     config.storage_bytes = share_of(bytes, f.bytes, whole);
     config.adaptation.max_storage_bytes = config.storage_bytes;
-    const std::uint64_t slots =
-        slots_factor == 0
-            ? f.distinct + f.distinct / 2
-            : static_cast<std::uint64_t>(slots_factor *
-                                         static_cast<double>(slots_for(f, config.storage_bytes)));
+    const std::uint64_t slots = index.of(f, config.storage_bytes);
     config.index_slots = config.adaptation.max_index_slots = std::max<std::uint64_t>(slots, 64);
     config.latency_bytes = latency.bytes();
     Subject& subject = subjects[window];
@@ -225,17 +244,22 @@ Shape shape_of(const std::vector<TraceRecord>& records) {
 
 Outcome replay(const std::vector<TraceRecord>& records, cache::Config config, std::uint64_t bytes,
                const Latency& latency, Ahead ahead) {
-  return replay_with(records, config, bytes, latency, 0, ahead);
+  return replay_with(records, config, bytes, latency, {}, ahead);
 }
 
 Outcome replay_tuned(const std::vector<TraceRecord>& records, const cache::Config& config,
                      std::uint64_t bytes, const Latency& latency) {
-  Outcome best = replay_with(records, config, bytes, latency, 0);
+  Outcome best = replay_with(records, config, bytes, latency, {});
   for (const double factor : {1.0, 2.0, 4.0}) {
-    const Outcome other = replay_with(records, config, bytes, latency, factor);
+    const Outcome other = replay_with(records, config, bytes, latency, {.factor = factor});
     if (other.network_us < best.network_us) best = other;
   }
   return best;
+}
+
+Outcome replay_indexed(const std::vector<TraceRecord>& records, const cache::Config& config,
+                       std::uint64_t bytes, std::uint64_t slots, const Latency& latency) {
+  return replay_with(records, config, bytes, latency, {.number = slots});
 }
 
 Outcome replay_blocks(const std::vector<TraceRecord>& records, std::uint64_t block_bytes,

@@ -32,9 +32,25 @@ struct Outcome {
   std::uint64_t bytes = 0;             ///< fetched
   std::uint64_t ahead_bytes = 0;       ///< of these, asked for by nobody when they were fetched
   std::uint64_t ahead_used_bytes = 0;  ///< of these, asked for later
+  std::uint64_t selections = 0;        ///< searches for a victim
+  std::uint64_t visited = 0;           ///< by these: slots of the index, or entries
+  std::uint64_t visited_nonempty = 0;  ///< of these, with an entry
+  double used_bytes = 0;               ///< of the storage, summed over the later half of the gets
+  double storage_bytes = 0;            ///< the same of its size
 
   double hit_ratio() const {
     return gets == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(gets);
+  }
+  /// Share of the storage that is in use in the later half of the gets.
+  double occupied() const { return storage_bytes == 0 ? 0 : used_bytes / storage_bytes; }
+  /// For each victim.
+  double visits() const {
+    return selections == 0 ? 0 : static_cast<double>(visited) / static_cast<double>(selections);
+  }
+  /// Share of what was visited.
+  double empty() const {
+    return visited == 0 ? 0
+                        : 1 - static_cast<double>(visited_nonempty) / static_cast<double>(visited);
   }
   double saved() const { return native_us == 0 ? 0 : 1 - network_us / native_us; }
 };
@@ -63,6 +79,10 @@ Outcome replay(const std::vector<report::TraceRecord>& records, cache::Config co
 /// The same with the index size that serves best of a few; what a user who tunes |I_w| would get.
 Outcome replay_tuned(const std::vector<report::TraceRecord>& records, const cache::Config& config,
                      std::uint64_t bytes, const Latency& latency);
+
+/// The same with an index of that many slots in each window.
+Outcome replay_indexed(const std::vector<report::TraceRecord>& records, const cache::Config& config,
+                       std::uint64_t bytes, std::uint64_t slots, const Latency& latency);
 
 /// The paper's comparator "native": fixed blocks, direct mapped. A missing block is fetched whole;
 /// blocks missing side by side are one get. Saves nothing where not one block fits.

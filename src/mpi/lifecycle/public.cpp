@@ -4,10 +4,30 @@
 #include <cstring>
 
 #include "mpi/heat/heating.hpp"
+#include "mpi/pmpi/resolve.hpp"
 #include "mpi/report/registry.hpp"
 #include "mpi/rma/window.hpp"
 
 using namespace hob::mpi;
+
+namespace {
+
+/// Fortran's handle of a window (an INTEGER) as C's: a macro, or a function of the library.
+MPI_Win of_fortran(int win) {
+#ifdef MPI_Win_f2c
+  return MPI_Win_f2c(win);
+#else
+#ifdef HOB_FAMILY_ABI
+  constexpr const char* name = "PMPI_Win_fromint";
+#else
+  constexpr const char* name = "PMPI_Win_f2c";
+#endif
+  static const auto function = reinterpret_cast<MPI_Win (*)(int)>(real::find_or_abort(name));
+  return function(win);
+#endif
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -39,6 +59,14 @@ HOB_EXPORT int CMPI_Win_invalidate(ClampiWindow window) {
   using Function = int (*)(ClampiWindow);
   static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "CMPI_Win_invalidate"));
   return next ? next(window) : MPI_SUCCESS;
+}
+
+// For include/hob/hob.f90.
+
+HOB_EXPORT int HOB_Invalidate_f(const int* win) { return HOB_Invalidate(of_fortran(*win)); }
+
+HOB_EXPORT int HOB_Invalidate_target_f(const int* target, const int* win) {
+  return HOB_Invalidate_target(*target, of_fortran(*win));
 }
 
 HOB_EXPORT int HOB_Counter(const char* name, unsigned long long* value) {

@@ -1,5 +1,6 @@
-/* Twenty small programs for which it is known what Hob can do. The first argument says which. Two
- * ranks; rank 0 works on rank 1, which attends unless the name says that it computes. */
+/* Twenty small programs for which it is known what Hob can do. The first argument says which; with
+ * a second one, rank 0 prints the seconds between MPI's start and end. Two ranks; rank 0 works on
+ * rank 1, which attends unless the name says that it computes. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,6 +180,8 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   other = 1 - rank;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
 #define PROGRAM(word, call) \
   if (strcmp(name, word) == 0) call
   PROGRAM("repeat", gets(10000, 20, 4096, 1));
@@ -200,6 +203,8 @@ int main(int argc, char** argv) {
   PROGRAM("deep", deep(4096, 8));
   PROGRAM("shallow", deep(8, 500));
   PROGRAM("compute", compute(100));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (argc > 2 && rank == 0) printf("%.6f\n", MPI_Wtime() - start);
   MPI_Finalize();
   return 0;
 }

@@ -1,12 +1,16 @@
 """Twenty programs (twenty.c, and how each is started) with the advice that is right for them.
 
-    python tests/tools/advice/twenty.py BUILD      records what a run of each wrote, on MPICH 5
+    python tests/tools/advice/twenty.py BUILD              records what a run of each wrote, on MPICH 5
+    python tests/tools/advice/twenty.py BUILD --savings    runs each with Hob and without, and says what
+                                                           advice promised and what was saved
 
-The records are kept in twenty.json, without what advice does not look at. Record on a
-machine that has nothing else to do: where ranks wait for a core, their targets seem to compute."""
+The records are kept in twenty.json, without what advice does not look at. Use a
+machine that has nothing else to do: where ranks wait for a core, their targets seem to compute.
+--savings ends with status 1 where a promise is more than 1.5 times what was saved, or less by that."""
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -74,23 +78,79 @@ def trimmed(document):
     return document
 
 
+def compiled(folder):
+    """The program, for MPICH 5."""
+    from support import mpis
+
+    program = Path(folder, "twenty")
+    words = [mpis()["mpich5"]["cc"], "-O1", HERE / "twenty.c", "-o", program]
+    subprocess.run(words, check=True)
+    return program
+
+
+def run_one(name, *words):
+    """Its standard output; ends with what went wrong."""
+    from support import hob
+
+    status, out, err = hob("run", "-n", 2, *words)
+    if status != 0:
+        sys.exit(f"{name}: {out}{err}")
+    return out
+
+
+def record(program, file):
+    records = {}
+    for name, which, options, _ in PROGRAMS:
+        run_one(name, *options, "--quiet", "--json", file, program, which)
+        records[name] = trimmed(json.loads(file.read_text()))
+    (HERE / "twenty.json").write_text(json.dumps(records, separators=(",", ":"), sort_keys=True))
+
+
+TURNS, FACTOR = 5, 1.5
+LEAST = 1e-3  # seconds: advice speaks of no less
+
+
+def promised(file):
+    """Seconds that advice on this run says were saved by what was on."""
+    from hob.advise import advise
+    from hob.report.data import load
+
+    # One rank works in each program: what all ranks saved is what the job did.
+    return sum(one.saves for one in advise(load(file)) if one.verdict == "helps")
+
+
+def savings(program, file):
+    """Prints a row for each program; how many promises were wrong."""
+    print("| program | without, ms | with Hob, ms | saved, ms | promised, ms | ratio |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    wrong = 0
+    for name, which, options, _ in PROGRAMS:
+        plain, hob, said = [], [], []
+        for _ in range(TURNS):
+            out = run_one(name, *options, "--off", program, which, "time")
+            plain.append(float(out))
+            words = (*options, "--quiet", "--json", file, program, which, "time")
+            hob.append(float(run_one(name, *words)))
+            said.append(promised(file))
+        before, after, promise = map(statistics.median, (plain, hob, said))
+        saved, ratio = before - after, "nothing promised"
+        if promise >= LEAST:
+            worst = max(promise / saved, saved / promise) if saved > 0 else float("inf")
+            wrong += worst > FACTOR
+            ratio = f"{promise / saved:.2f}" + (" WRONG" if worst > FACTOR else "")
+        numbers = " | ".join(f"{1e3 * value:.1f}" for value in (before, after, saved, promise))
+        print(f"| {name} | {numbers} | {ratio} |", flush=True)
+    return wrong
+
+
 def main():
     os.environ["HOB_TEST_BUILD"] = str(Path(sys.argv[1]).resolve())
     sys.path.insert(0, str(HERE.parent))
-    from support import hob, mpis
-
-    records = {}
     with tempfile.TemporaryDirectory() as scratch:
-        program, file = Path(scratch, "twenty"), Path(scratch, "run.json")
-        words = [mpis()["mpich5"]["cc"], "-O1", HERE / "twenty.c", "-o", program]
-        subprocess.run(words, check=True)
-        for name, which, options, _ in PROGRAMS:
-            words = ("-n", 2, *options, "--quiet", "--json", file, program, which)
-            status, out, err = hob("run", *words)
-            if status != 0:
-                sys.exit(f"{name}: {out}{err}")
-            records[name] = trimmed(json.loads(file.read_text()))
-    (HERE / "twenty.json").write_text(json.dumps(records, separators=(",", ":"), sort_keys=True))
+        program, file = compiled(scratch), Path(scratch, "run.json")
+        if "--savings" in sys.argv[2:]:
+            sys.exit(1 if savings(program, file) else 0)
+        record(program, file)
 
 
 if __name__ == "__main__":
