@@ -31,6 +31,25 @@ TEST(Replay, CountsHitsAndNetworkTime) {
   EXPECT_DOUBLE_EQ(all.saved(), 0.75);
 }
 
+TEST(Replay, IndexesHaveTheSizeThatIsAskedFor) {
+  Records records;
+  for (int round = 0; round < 20; ++round)
+    for (std::uint64_t i = 0; i < 200; ++i) get(records, 1, i * 4096, 1000);
+  cache::Config config;
+  config.policy = cache::Policy::paper;
+  const Outcome small = replay_indexed(records, config, 100'000, 64, latency);
+  const Outcome large = replay_indexed(records, config, 100'000, 2048, latency);
+  EXPECT_EQ(small.slots, 64u);
+  EXPECT_EQ(large.slots, 2048u);
+  // Of 2,048 slots at most 100 have an entry: a victim is long in being found.
+  EXPECT_GT(large.selections, 0u);
+  EXPECT_GT(large.visits(), small.visits());
+  EXPECT_GT(large.empty(), 0.9);
+  // And the storage is full, which the small index does not let it become.
+  EXPECT_GT(large.occupied(), 0.9);
+  EXPECT_LT(small.occupied(), 0.8);
+}
+
 TEST(Replay, DropsAreReplayed) {
   Records records;
   get(records, 1, 0, 100);
