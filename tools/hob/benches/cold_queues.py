@@ -29,7 +29,7 @@ def run(args, bench):
     depths, sizes = (DEPTHS[:2], SIZES[:1]) if args.quick else (DEPTHS, SIZES)
     repeats = 1 if args.quick else args.repeats
     words = ["--what", "rate", "--clear", SWEEP_MB, "--pin"]
-    words += ["--seconds", 0.1 if args.quick else 0.5]
+    words += ["--seconds", 0.1 if args.quick else 0.2]
     for option, values in (("--depth", depths), ("--bytes", sizes)):
         for value in values:
             words += [option, value]
