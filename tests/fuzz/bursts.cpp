@@ -52,12 +52,20 @@ void Generator::in_threads(int rank, int id, const std::function<void(int)>& thr
       "w%d: %d threads", id, options_.threads);
 }
 
+/// Where locks are taken for each access, in an epoch of its own, whose lock the threads may be the
+/// first to need.
 void Generator::threaded_burst(int rank, int id) {
+  const bool lock = windows_[static_cast<std::size_t>(id)]->regime == Regime::kLock;
   emit(
       rank,
-      [id](World& world) { MPI_Win_flush_all(world.windows[static_cast<std::size_t>(id)].win); },
-      "w%d: flush_all before threads", id);
-  complete(rank, id, -1, true);
+      [=](World& world) {
+        MPI_Win win = world.windows[static_cast<std::size_t>(id)].win;
+        for (int target = 0; lock && target < world.size; ++target)
+          MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win);
+        if (!lock) MPI_Win_flush_all(win);
+      },
+      "w%d: %s before threads", id, lock ? "lock all one by one" : "flush_all");
+  if (!lock) complete(rank, id, -1, true);
   in_threads(rank, id, [&](int) {
     const int operations = 2 + random_.below(20);
     reading_ = random_.chance(60);
@@ -66,6 +74,14 @@ void Generator::threaded_burst(int rank, int id) {
       if (random_.chance(50)) completion_event(rank, id);
     }
   });
+  if (!lock) return;
+  emit(
+      rank,
+      [id](World& world) {
+        for (int target = 0; target < world.size; ++target)
+          MPI_Win_unlock(target, world.windows[static_cast<std::size_t>(id)].win);
+      },
+      "w%d: unlock after threads", id);
 }
 
 /// Each thread has many operations under way to the same target before it flushes.

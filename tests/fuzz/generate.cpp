@@ -50,6 +50,8 @@ const Name kNames[] = {
     {"exceptions", &Features::exceptions},
     {"finalize", &Features::finalize},
     {"aliases", &Features::aliases},
+    {"phases", &Features::phases},
+    {"fork", &Features::fork},
 };
 
 /// The bytes that window memory starts with.
@@ -206,6 +208,11 @@ Script Generator::run() {
         alias_event(random_.below(size_));
         continue;
       }
+      if (on_.phases && random_.chance(e == 0 ? 80 : 8)) {
+        stretches();
+        continue;
+      }
+      if (on_.fork && random_.chance(8)) fork_child(random_.below(size_), random_.pick(open_));
       const int w = random_.pick(open_);
       Window& window = *windows_[static_cast<std::size_t>(w)];
       const int roll = random_.below(100);
@@ -218,7 +225,9 @@ Script Generator::run() {
           pscw_end(w);
         else
           pscw_begin(w);
-      } else if (roll < 82 && options_.threads > 1 && window.regime == Regime::kLockAll) {
+      } else if (roll < 82 && options_.threads > 1 &&
+                 (window.regime == Regime::kLockAll ||
+                  (window.regime == Regime::kLock && !on_.write && on_.lockall))) {
         threaded_burst(random_.below(size_), w);
       } else if (roll < 88 && options_.threads > 1 && on_.bursts && on_.write && passive(w)) {
         writing_burst(random_.below(size_), w);
@@ -226,6 +235,7 @@ Script Generator::run() {
         sync_event();
       }
     }
+    if (on_.fork) await_children();
     for (int r = 0; r < size_; ++r) late_checks(r);
     if (on_.attach && on_.write && random_.chance(40)) {
       const int w = random_.pick(open_);

@@ -43,6 +43,8 @@ struct Features {
   bool exceptions = false;  ///< ... from which an exception leaves the call
   bool finalize = false;    ///< the last program ends inside MPI_Finalize
   bool aliases = false;     ///< several windows over one memory
+  bool phases = false;      ///< long stretches of one kind of call
+  bool fork = false;        ///< ranks fork children that read and write their copy of the memory
 
   /// Null for an unknown name.
   bool* find(const std::string& name);
@@ -142,6 +144,21 @@ class Generator {
   bool read_only(int window) const;
   bool passive(int window) const;
   void synchronise_own(int rank, int window);
+
+  // stretches of one kind of call
+  void stretches();
+  void repeated_reads(int rank, int window);
+  void reads_and_collectives(int window);
+  void scattered_reads(int rank, int window);
+  void collectives_only();
+  void writing_rounds(int window);
+  void queue_of_receives();
+  Script listed(int rank, int window, const std::function<void()>& make);
+  int stretch_length();
+
+  // children that share nothing
+  void fork_child(int rank, int window);
+  void await_children();
 
   // several threads of one rank at once
   void threaded_burst(int rank, int window);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mpi.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
@@ -34,6 +35,7 @@ struct World {
   std::vector<std::uint8_t> buffers;  ///< kSlots x kSlotBytes
   std::vector<MPI_Win> sync_window;   ///< none or one
   std::int64_t* flags = nullptr;
+  std::vector<pid_t> children;  ///< forked, not waited for yet
   std::atomic<std::uint64_t> digest{0};
   std::atomic<int> failures{0};
   std::atomic<std::int64_t> checked_bytes{0};

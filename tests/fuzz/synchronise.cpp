@@ -1,10 +1,58 @@
 // How ranks come to know what others wrote: every call from whose completion a process can learn.
 
+#include "synchronise.hpp"
+
 #include <sched.h>
 
 #include "generate.hpp"
 
 namespace fuzz {
+
+void all_wait(World& world, int form) {
+  std::vector<int> out(static_cast<std::size_t>(world.size), 1);
+  std::vector<int> in(static_cast<std::size_t>(world.size), 0);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Comm other;
+  int flag = 0;
+  switch (form) {
+    case 0:
+      MPI_Barrier(world.comm);
+      break;
+    case 1:
+      MPI_Allreduce(out.data(), in.data(), 1, MPI_INT, MPI_SUM, world.comm);
+      break;
+    case 2:
+      MPI_Ibarrier(world.comm, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      break;
+    case 3:
+      MPI_Ibarrier(world.comm, &request);
+      while (!flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+      break;
+    case 4:
+      MPI_Alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, world.comm);
+      break;
+    case 5:
+      MPI_Allgather(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, world.comm);
+      break;
+    case 6:
+      MPI_Reduce(out.data(), in.data(), 1, MPI_INT, MPI_SUM, 0, world.comm);
+      MPI_Bcast(out.data(), 1, MPI_INT, 0, world.comm);
+      break;
+    case 7:
+      MPI_Comm_dup(world.comm, &other);
+      MPI_Barrier(other);
+      MPI_Comm_free(&other);
+      break;
+    case 8:
+      MPI_Iallreduce(out.data(), in.data(), 1, MPI_INT, MPI_SUM, world.comm, &request);
+      MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+      break;
+    default:
+      MPI_Reduce_scatter_block(out.data(), in.data(), 1, MPI_INT, MPI_SUM, world.comm);
+      break;
+  }
+}
 
 namespace {
 
@@ -112,53 +160,6 @@ void send(World& world, int to, int tag, int form, int count) {
       return;
   }
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
-/// Everybody waits for everybody.
-void all_wait(World& world, int form) {
-  std::vector<int> out(static_cast<std::size_t>(world.size), 1);
-  std::vector<int> in(static_cast<std::size_t>(world.size), 0);
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Comm other;
-  int flag = 0;
-  switch (form) {
-    case 0:
-      MPI_Barrier(world.comm);
-      break;
-    case 1:
-      MPI_Allreduce(out.data(), in.data(), 1, MPI_INT, MPI_SUM, world.comm);
-      break;
-    case 2:
-      MPI_Ibarrier(world.comm, &request);
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
-      break;
-    case 3:
-      MPI_Ibarrier(world.comm, &request);
-      while (!flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-      break;
-    case 4:
-      MPI_Alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, world.comm);
-      break;
-    case 5:
-      MPI_Allgather(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, world.comm);
-      break;
-    case 6:
-      MPI_Reduce(out.data(), in.data(), 1, MPI_INT, MPI_SUM, 0, world.comm);
-      MPI_Bcast(out.data(), 1, MPI_INT, 0, world.comm);
-      break;
-    case 7:
-      MPI_Comm_dup(world.comm, &other);
-      MPI_Barrier(other);
-      MPI_Comm_free(&other);
-      break;
-    case 8:
-      MPI_Iallreduce(out.data(), in.data(), 1, MPI_INT, MPI_SUM, world.comm, &request);
-      MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
-      break;
-    default:
-      MPI_Reduce_scatter_block(out.data(), in.data(), 1, MPI_INT, MPI_SUM, world.comm);
-      break;
-  }
 }
 
 void set_flag(World& world, int home, int cell, std::int64_t value, int form, bool lock_all) {

@@ -132,7 +132,7 @@ foreach(mpi IN LISTS HOB_MPIS)
   foreach(how leave away)
     hob_ghost_test(${how} crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone SAYS "left without MPI_Finalize" ARGS ${how})
   endforeach()
-  hob_ghost_test(vanish crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone SAYS anything ARGS vanish)
+  hob_ghost_test(vanish crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone SAYS witness:hob,launcher ARGS vanish)
   if(mpi MATCHES "mpich")
     # A launcher that does not care.
     hob_ghost_test(vanish_unseen crash ${mpi} RANKS 2 GHOSTS 1 NODES 1 EXPECT gone
@@ -140,7 +140,7 @@ foreach(mpi IN LISTS HOB_MPIS)
     # Who sees it first, Hob, the launcher (which ends the job although told not to) or the library's
     # network, is a race.
     hob_ghost_test(killed_unseen crash ${mpi} RANKS 2 GHOSTS 1 NODES 2 EXPECT gone
-      SAYS anything LAUNCHER "-disable-auto-cleanup" ARGS ghost)
+      SAYS witness:hob,launcher,library LAUNCHER "-disable-auto-cleanup" ARGS ghost)
   endif()
   # ulimit -f: the shared memory is no file then. (Files of Open MPI 5 itself take 16 MiB.)
   hob_ghost_test(file_limit rma ${mpi} RANKS 3 GHOSTS 1 NODES 1 FILE_LIMIT 20971520)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <future>
 #include <thread>
 
 #include "os/affinity.hpp"
@@ -56,8 +57,10 @@ TEST(Affinity, AThreadIsBoundToOneOfItsProcessors) {
 }
 
 TEST(Affinity, AProcessorBeyondAThousandIsRefusedForWhatItIs) {
-  std::thread thread([] { ::usleep(1000); });
+  std::promise<void> asked;
+  std::thread thread([&] { asked.get_future().wait(); });  // there while it is asked for
   EXPECT_FALSE(bind_thread(thread, 5000));
+  asked.set_value();
   thread.join();
 }
 
