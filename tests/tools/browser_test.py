@@ -216,7 +216,7 @@ class Pages(unittest.TestCase):
                 "same": True,
             }
             path = Path(folder, "demo.html")
-            demo.write_page([outcome], 8, path)
+            demo.write_page([outcome], 8, "each its own node over TCP", path)
             self.sound(demo=path.read_text())
 
     def test_of_the_fabric(self):
