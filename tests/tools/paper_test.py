@@ -206,7 +206,9 @@ class Page(unittest.TestCase):
         self.assertIn("82", said["caching Fig. 3"])
         self.assertIn("lcc: 91% with the full score", said["caching Fig. 10"])
         self.assertIn("lcc with 256 slots: hits 50", said["caching Fig. 11"])
-        self.assertIn("24 slots visited for a victim, 30% of them empty, 9% of", said["caching Fig. 11"])
+        self.assertIn(
+            "24 slots visited for a victim, 30% of them empty, 9% of", said["caching Fig. 11"]
+        )
         self.assertIn("behind 1,024, 2: 1.50 x", said["matching Fig. 5"])
         self.assertIn("2 ranks: 500 us natively", said["caching Fig. 17"])
         self.assertIn("2 ranks: 700 us natively", said["caching Fig. 14"])

@@ -34,7 +34,11 @@ VIEWS = (
     View(
         f"By the size of the index, with {BUDGET} of what is read",
         "share",
-        {"hits": "hits", "occupied": "storage in use", "visited_empty": "empty slots of those visited"},
+        {
+            "hits": "hits",
+            "occupied": "storage in use",
+            "visited_empty": "empty slots of those visited",
+        },
         lambda row: f"{row['program']}, {row['score']}, {row['index']:,} slots",
         log=False,
     ),
