@@ -257,11 +257,18 @@ def _occupied(rows):
 
 
 def _victims(rows):
+    found = _indexed(rows)
+    # Of each program the smallest index and the largest.
+    ends = set()
+    for name in {program for program, _ in found}:
+        own = [key for key in found if key[0] == name]
+        ends |= {min(own), max(own)}
     parts = [
         f"{program} with {index:,} slots: hits {_percent(of['paper']['hits'])} (temporal {_percent(of['temporal']['hits'])}, "
         f"positional {_percent(of['positional']['hits'])}), {of['paper']['visited']:.0f} slots visited for a victim, "
         f"{_percent(of['paper']['visited_empty'])} of them empty, {_percent(1 - of['paper']['occupied'])} of the storage free"
-        for (program, index), of in _indexed(rows).items()
+        for (program, index), of in found.items()
+        if (program, index) in ends
     ]
     return f"Replayed with a quarter of what is read, full score: {'; '.join(parts)}."
 
