@@ -38,6 +38,12 @@ void clear_caches() {
   for (std::size_t i = 0; i < sweep.size(); i += 64) ++sweep[i];
 }
 
+/// Lest what one rank waits for is the other's walk.
+void clear_caches_together() {
+  clear_caches();
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /// What is sent and received. Where malloc puts it differs with what else is loaded, and copies of
 /// 64 KiB then take up to a quarter longer. So it begins at the start of a large page, and half a
 /// small page further in the other rank, lest the processor takes one's addresses for the other's.
@@ -109,14 +115,14 @@ Times message_rate(int bytes) {
         MPI_Irecv(&buffer[static_cast<std::size_t>(i) * static_cast<std::size_t>(bytes)], bytes,
                   MPI_CHAR, 1, tag_burst, MPI_COMM_WORLD, &requests[i]);
       }
-      if (!sweep.empty()) clear_caches();
+      if (!sweep.empty()) clear_caches_together();
       double start = MPI_Wtime();
       MPI_Send(nullptr, 0, MPI_BYTE, 1, tag_sync, MPI_COMM_WORLD);
       MPI_Waitall(burst, requests, MPI_STATUSES_IGNORE);
       samples.push_back((MPI_Wtime() - start) / burst);
     } else {
       samples.push_back(0);
-      if (!sweep.empty()) clear_caches();
+      if (!sweep.empty()) clear_caches_together();
       MPI_Recv(nullptr, 0, MPI_BYTE, 0, tag_sync, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       for (int i = 0; i < burst; ++i)
         MPI_Isend(buffer, bytes, MPI_CHAR, 0, tag_burst, MPI_COMM_WORLD, &requests[i]);
