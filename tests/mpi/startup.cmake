@@ -1,5 +1,5 @@
 # How a job starts, what its processes inherit, and who else is in it.
-foreach(program half handlers inside nested programs snapshot spawned thread variables)
+foreach(program connected half handlers inside nested programs snapshot spawned thread variables)
   hob_mpi_program(startup_${program} SOURCES startup/${program}.c)
 endforeach()
 # More than a minute each: on one library of each kind of launcher.

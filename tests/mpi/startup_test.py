@@ -168,6 +168,45 @@ def case_spawned():
             assert len(os.listdir(folder)) == 2, f"the children's report: {os.listdir(folder)}"
 
 
+def meets(how, *starts, **more):
+    """Whether jobs started so come together (two of one rank, or the halves of one), and what they said."""
+    program = f"{BIN}/startup_connected"
+    with tempfile.TemporaryDirectory() as folder:
+        sides = ["serve", "call"][: len(starts)] if how != "halves" else [None]
+        jobs = []
+        for start, side in zip(starts, sides):
+            words = [*start, program, how, "met", *([side] if side else [])]
+            jobs.append(
+                subprocess.Popen(
+                    launch((1 if side else 2, *words)),
+                    env=environment(**more),
+                    cwd=folder,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                )
+            )
+        said = [job.communicate(timeout=100)[0] for job in jobs]
+        good = all(job.returncode == 0 for job in jobs) and all("PASS" in out for out in said)
+        return good, "\n".join(said)
+
+
+def case_connected():
+    """Without Hob, MPICH 5 opens no port in shared memory; with Open MPI 5, jobs of two launchers do not meet."""
+    hob = [EXEC, "--quiet", "--set", "cache_bypass=off"]
+    always = [*hob, "--match", "always"]
+    ways = [("halves", {})] if OPEN_MPI else [("port", REMOTE), ("socket", {}), ("halves", REMOTE)]
+    for how, more in ways:
+        if not meets(how, [], [], **more)[0]:
+            continue
+        starts = [(hob, hob), (always, always)]
+        if how != "halves":
+            starts += [(always, []), ([], always)]
+        for start in starts:
+            good, said = meets(how, *start, **more)
+            assert good and "hob: " not in said, (how, start, said)
+
+
 def case_variables():
     program = f"{BIN}/startup_variables"
     passes(launch((2, EXEC, "--quiet", program)))
