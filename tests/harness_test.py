@@ -71,6 +71,7 @@ class SecondTry(unittest.TestCase):
             "timeout 60",
             "PMIX ERROR: BAD-PARAM",
             "PMIX ERROR: UNREACHABLE in file x.c at line 12\nrank 1 exited on signal 11 (Segmentation fault)",
+            "PMIx_Init failed for the following reason:\n\n  UNREACHABLE\nrank 1 exited on signal 11",
         ):
             self.assertIsNone(second_try.missed_deadline(said), said)
 

@@ -19,7 +19,7 @@ DEADLINES = [
     for pattern in (
         r"ALERT: (?:connect|fence|get|grp construct) timeout fired",
         r"PMIX(?:_| )ERR(?:OR)?[:_ ]+(?:PMIX_ERR_)?TIMEOUT",
-        r"PMIx_Init failed for the following reason:\s+(?:TIMEOUT|UNREACH\w*)",
+        r"PMIx_Init failed for the following reason:\s+(?:PMIX_ERR_)?TIMEOUT",
         r"A request has timed out and will therefore fail",
         r"REQUEST TIMED OUT - LOCAL REFID",
         r"[OP]R(?:RT|T)E has lost communication with a remote daemon",
@@ -27,7 +27,10 @@ DEADLINES = [
     )
 ]
 # A peer that died is unreachable, too.
-UNREACHABLE = re.compile(r"PMIX(?:_| )ERR(?:OR)?[:_ ]+(?:PMIX_ERR_)?UNREACH\w*")
+UNREACHABLE = re.compile(
+    r"PMIX(?:_| )ERR(?:OR)?[:_ ]+(?:PMIX_ERR_)?UNREACH\w*"
+    r"|PMIx_Init failed for the following reason:\s+UNREACH\w*"
+)
 DIED = re.compile(
     r"exited on signal|Segmentation fault|\[\s*\d+\] \*\*\* Process received signal|Signal: "
 )
