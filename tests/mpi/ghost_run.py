@@ -47,8 +47,9 @@ WITNESSES = {
     # MPICH's network, where the peer is gone; and MPICH 4's launcher, which asserts that it is not.
     "library": r"Fatal error in \S+: Other MPI error|OFI poll failed|unable to forward PMI response",
 }
-# MPICH's launchers may end a job in silence where a process left with status 0, and say 0 or what they killed with.
-SILENT = {mpi: (0, 9) for mpi in ("mpich4", "mpich5", "abi5")}
+# MPICH's launchers may end a job in silence where a process left with status 0 or was killed, and say 0 or what they
+# killed with, or end by SIGPIPE where they write to a proxy that is gone.
+SILENT = {mpi: (0, 9, -13) for mpi in ("mpich4", "mpich5", "abi5")}
 CRASHED = (
     r"signal 11|signal 6\b|Segmentation fault|Aborted|terminate called|hob: .{0,40}(?:bug|internal)"
 )
@@ -189,7 +190,7 @@ if args.expect == "refuse" and process.returncode != 2:
 if args.expect == "gone" and not (
     witnessed() if args.says.startswith("witness:") else args.says in out + err
 ):
-    problems.append(f"it does not say {args.says}")
+    problems.append(f"status {process.returncode}; it does not say {args.says}")
 if not ended_by_ghost and args.never and args.never in out + err:
     problems.append(f"it says {args.never}")
 if args.expect == "refuse" and err.count("hob: ") != 1:
