@@ -7,10 +7,11 @@
 //   allreduce   MPI_Iallreduce of doubles
 //   alltoall    MPI_Ialltoall
 //   accumulate  rank 0 adds one number to a window of rank 1 and flushes, while rank 1 computes
-// Output, one line of rank 0: {"alone_ns", "total_ns", "compute_ns", "processor_ns"}: medians of
-// the operation alone, of operation and computing together, of computing alone, and of the
-// processor time of a round of all threads of this process. With accumulate total_ns is the
-// operation's own.
+// Output, one line of rank 0: {"alone_ns", "start_ns", "wait_ns", "total_ns", "compute_ns",
+// "processor_ns"}: medians of the operation alone, of the calls that start it and of the wait for
+// it after computing, of operation and computing together, of computing alone, and of the processor
+// time of a round of all threads of this process. With accumulate total_ns is the operation's own,
+// and there are no start_ns and wait_ns.
 #include <sys/resource.h>
 
 #include "rma_common.hpp"
@@ -116,15 +117,22 @@ void measure_messages(const Job& job) {
     communication.wait();
   });
   const double computing = median_of(job, [&] { work(); });
+  std::vector<double> starts, waits;
   const double before = processor_ns();
   const double total = median_of(job, [&] {
+    const double start = rma::now_ns();
     communication.start();
+    starts.push_back(rma::now_ns() - start);
     work();
+    const double end = rma::now_ns();
     communication.wait();
+    waits.push_back(rma::now_ns() - end);
   });
   if (job.rank == 0)
     rma::print(rma::Object()
                    .field("alone_ns", alone)
+                   .field("start_ns", rma::quantile(starts, 0.5))
+                   .field("wait_ns", rma::quantile(waits, 0.5))
                    .field("total_ns", total)
                    .field("compute_ns", computing)
                    .field("processor_ns", (processor_ns() - before) / (job.rounds + 3)));

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +19,13 @@ namespace hob::os {
 namespace {
 
 using Events = std::array<epoll_event, 16>;
+
+bool speaks_ip(int fd) {
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+         (domain == AF_INET || domain == AF_INET6);
+}
 
 int wait_for(int epoll, Events& events, std::uint64_t ns) {
   const auto most = static_cast<int>(events.size());
@@ -43,19 +51,21 @@ void Sockets::scan(int extra) {
   if (epoll_ >= 0) ::close(epoll_);
   epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
   watched_.clear();
-  const auto watch = [this](int fd) {
+  const auto watch = [this](int fd, std::uint32_t events) {
     epoll_event event{};
-    event.events = EPOLLIN;
+    event.events = events;
     event.data.fd = fd;
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0) watched_.push_back(fd);
   };
-  if (extra >= 0) watch(extra);
+  if (extra >= 0) watch(extra, EPOLLIN);
+  const std::uint32_t events = config_.changes ? EPOLLIN | EPOLLOUT | EPOLLET : EPOLLIN;
   if (DIR* directory = ::opendir("/proc/self/fd")) {
     while (const dirent* entry = ::readdir(directory)) {
       const int fd = std::atoi(entry->d_name);
       struct stat about {};
       if (fd <= 2 || ::fstat(fd, &about) != 0 || !S_ISSOCK(about.st_mode)) continue;
-      if (std::find(noisy_.begin(), noisy_.end(), fd) == noisy_.end()) watch(fd);
+      if (config_.changes && !speaks_ip(fd)) continue;
+      if (std::find(noisy_.begin(), noisy_.end(), fd) == noisy_.end()) watch(fd, events);
     }
     ::closedir(directory);
   }

@@ -15,6 +15,9 @@ class Sockets {
   struct Config {
     std::uint64_t first_pause_ns = 0;    ///< between two looks for new sockets, after one was found
     std::uint64_t longest_pause_ns = 0;  ///< doubled up to this while there are none
+    /// Only sockets to other nodes, and of these only bytes that come, and room to send where there
+    /// was none, wake.
+    bool changes = false;
   };
 
   explicit Sockets(const Config& config) : config_(config) {}
@@ -22,8 +25,9 @@ class Sockets {
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
 
-  /// Blocks until one is readable, at most so many nanoseconds; `extra` (a descriptor or -1)
-  /// counts, too. Number of readable ones; -1 where there is no socket to wait for.
+  /// Blocks until one is readable (or has changed), at most so many nanoseconds; `extra` (a
+  /// descriptor or -1) counts as soon as it is readable. Number of those; -1 where there is no
+  /// socket to wait for.
   int wait(int extra, std::uint64_t ns);
   /// Whether the last wait found this one readable.
   bool readable(int fd) const {

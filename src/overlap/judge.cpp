@@ -5,13 +5,16 @@
 namespace hob::overlap {
 namespace {
 
-/// One phase in so many is left alone, chosen by chance, so that nothing periodic in the program
-/// meets it.
-constexpr std::uint64_t kAloneOneIn = 4;
+/// One phase in so many is left alone in the first trial, chosen by chance, so that nothing
+/// periodic in the program meets it; and after each trial that paid, so many times as many are
+/// helped.
+constexpr std::uint64_t kFirstAloneOneIn = 2;
+constexpr std::uint64_t kAloneFactor = 4;
+constexpr std::uint64_t kLastAloneOneIn = 128;
 
 /// A trial is decided when so many of each kind were seen: waits differ from each other by a few
 /// times their length, so fewer tell nothing.
-constexpr double kPhasesOfEach = 16;
+constexpr double kPhasesOfEach = 8;
 
 /// Help pays if it makes waits shorter by this factor.
 constexpr double kPays = 0.97;
@@ -23,13 +26,16 @@ constexpr std::uint64_t kLongestRest = 1 << 20;
 
 }  // namespace
 
+Judge::Judge(bool always, std::uint64_t seed)
+    : always_(always), random_(seed), alone_one_in_(kFirstAloneOneIn) {}
+
 bool Judge::begin() {
   if (always_)
     helps_ = true;
   else if (resting_ > 0)
     helps_ = false;
   else
-    helps_ = random_.below(kAloneOneIn) != 0;
+    helps_ = random_.below(alone_one_in_) != 0;
   return helps_;
 }
 
@@ -51,7 +57,9 @@ void Judge::decide() {
   if (with_.mean() <= kPays * without_.mean()) {
     saved_ns_ += with_.phases * (without_.mean() - with_.mean());
     last_rest_ = 0;
+    alone_one_in_ = std::min(alone_one_in_ * kAloneFactor, kLastAloneOneIn);
   } else {
+    alone_one_in_ = kFirstAloneOneIn;
     last_rest_ = std::clamp(last_rest_ * kRestFactor, kFirstRest, kLongestRest);
     resting_ = last_rest_;
   }

@@ -11,8 +11,9 @@ namespace hob::overlap {
 /// Used by the program's threads, one at a time.
 class Judge {
  public:
-  /// `always`: help in every phase, and measure nothing.
-  explicit Judge(bool always, std::uint64_t seed) : always_(always), random_(seed) {}
+  /// `always`: help in every phase, and measure nothing. Where all ranks have the same `seed` and
+  /// the same phases, they leave the same ones alone: a message moves only if both its ends do.
+  Judge(bool always, std::uint64_t seed);
 
   /// A phase begins. Whether the helper is to help in it.
   bool begin();
@@ -44,6 +45,7 @@ class Judge {
   bool always_;
   Random random_;
   bool helps_ = false;
+  std::uint64_t alone_one_in_;
   Waits with_;                   // of this trial
   Waits without_;                // of this trial
   std::uint64_t resting_ = 0;    // phases until the next trial

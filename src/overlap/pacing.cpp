@@ -7,8 +7,8 @@ namespace {
 
 /// A poll that took so many times an empty one's time, and so much more, moved something: clocks
 /// and cache misses alone make a poll of some hundred nanoseconds twice as long.
-constexpr double kLonger = 2;
-constexpr double kLongerNs = 1000;
+constexpr double kLonger = 3;
+constexpr double kLongerNs = 3000;
 
 /// How fast what an empty poll takes follows longer ones. Shorter ones count at once.
 constexpr double kForgets = 0.02;
@@ -35,7 +35,7 @@ std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t n
 
 bool PollMeter::moved(std::uint64_t took_ns) {
   const auto took = static_cast<double>(took_ns);
-  if (empty_ns_ == 0 || took < empty_ns_) {
+  if (took < empty_ns_) {
     empty_ns_ = took;
     return false;
   }

@@ -31,10 +31,19 @@ inline constexpr std::uint64_t kOverlapOutsideNs = 100'000;
 inline constexpr int kOverlapVainPolls = 4;
 inline constexpr std::uint64_t kOverlapLingerNs = 20'000;
 
+/// progress, overlap. The same polls where sockets wake the thread again.
+inline constexpr int kOverlapSocketPolls = 2;
+
 /// progress, overlap. ns. The slack of its timers, and a rest from which on an operation that
 /// starts wakes it, at 1 to 2 us.
 inline constexpr unsigned long kOverlapSlackNs = 1'000;
 inline constexpr std::uint64_t kOverlapShortNs = 150'000;
+
+/// progress, overlap. ns. What sockets bring within this time of a look waits for one more look;
+/// and from one search for sockets to the next.
+inline constexpr std::uint64_t kOverlapGatherNs = 50'000;
+inline constexpr std::uint64_t kOverlapScanNs = 5'000'000;
+inline constexpr std::uint64_t kOverlapLongestScanNs = 1'000'000'000;
 
 /// progress, overlap. Looks with nothing under way before the thread sleeps until it is woken: some
 /// milliseconds.

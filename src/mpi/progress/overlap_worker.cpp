@@ -1,10 +1,11 @@
 #include "mpi/progress/overlap_worker.hpp"
 
-#include <linux/futex.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/state.hpp"
+#include "os/sockets.hpp"
 #include "overlap/pacing.hpp"
 
 namespace hob::mpi::overlap_thread::worker {
@@ -32,6 +34,7 @@ constexpr int kNoTag = 32'000;
 double share = 0;
 bool running = false;
 pthread_t thread;
+int bell = -1;  // an eventfd: what wakes the thread from long sleeps
 std::atomic<bool> ending{false};
 std::atomic<bool> allowed{false};
 std::atomic<std::uint32_t> sleep_word{kAwake};
@@ -39,39 +42,52 @@ std::atomic<std::uint64_t> polls{0};
 std::atomic<std::uint64_t> useful_polls{0};
 std::atomic<std::uint64_t> taken_ns{0};
 
-long futex(int operation, std::uint32_t value, const timespec* timeout) {
-  return ::syscall(__NR_futex, &sleep_word, operation | FUTEX_PRIVATE_FLAG, value, timeout, nullptr,
-                   0);
-}
-
-/// Until woken, or for so long; 0: until woken.
-void sleep_for(std::uint64_t ns, Sleep how) {
+/// Until woken, or for so long (0: until woken); with sockets, until one of them has changed.
+/// Returns how many have; -1 where there are none.
+int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
   sleep_word.store(how, std::memory_order_seq_cst);
   const bool needed = how == kLong && ns == 0 && calls_watched.load(std::memory_order_seq_cst);
-  if (!needed && !ending.load(std::memory_order_seq_cst)) {
+  int changed = -1;
+  if (needed || ending.load(std::memory_order_seq_cst)) {
+    changed = 0;
+  } else if (!sockets || (changed = sockets->wait(bell, ns)) < 0) {
+    pollfd rings{bell, POLLIN, 0};
     const timespec time{static_cast<time_t>(ns / 1'000'000'000),
                         static_cast<long>(ns % 1'000'000'000)};
-    futex(FUTEX_WAIT, how, ns != 0 ? &time : nullptr);
+    ::ppoll(&rings, 1, ns != 0 ? &time : nullptr, nullptr);
   }
   sleep_word.store(kAwake, std::memory_order_relaxed);
+  std::uint64_t rung = 0;
+  static_cast<void>(!::read(bell, &rung, sizeof rung));
+  return changed;
 }
 
 void wake_thread() {
   sleep_word.store(kAwake, std::memory_order_seq_cst);
-  futex(FUTEX_WAKE, 1, nullptr);
+  const std::uint64_t ring = 1;
+  static_cast<void>(!::write(bell, &ring, sizeof ring));
 }
+
+/// When the thread leaves the library: after so many polls that moved nothing, and not before so
+/// many ns after one that did. Sockets wake it again by themselves.
+struct Patience {
+  int vain_polls;
+  std::uint64_t linger_ns;
+};
+constexpr Patience kAlone{tuning::kOverlapVainPolls, tuning::kOverlapLingerNs};
+constexpr Patience kWithSockets{tuning::kOverlapSocketPolls, 0};
 
 /// Polls until nothing has moved for a while, or the program wants in. Inside the library. Returns
 /// whether anything moved.
-bool burst(overlap::PollMeter& meter) {
+bool burst(overlap::PollMeter& meter, const Patience& patience) {
   const double per_ns = ticks_per_nanosecond();
   const auto in_ns = [&](std::uint64_t spent) {
     return static_cast<std::uint64_t>(static_cast<double>(spent) / per_ns);
   };
   bool any = false;
   std::uint64_t before = ticks(), last_moved = before;
-  for (int vain = 0; vain < tuning::kOverlapVainPolls ||
-                     (any && in_ns(before - last_moved) < tuning::kOverlapLingerNs);) {
+  for (int vain = 0;
+       vain < patience.vain_polls || (any && in_ns(before - last_moved) < patience.linger_ns);) {
     int flag = 0;
     real::Iprobe(MPI_ANY_SOURCE, kNoTag, context().comm, &flag, MPI_STATUS_IGNORE);
     const std::uint64_t now = ticks();
@@ -91,20 +107,23 @@ bool burst(overlap::PollMeter& meter) {
   return any;
 }
 
-/// One look of the thread. Whether it moved anything; `seen` is where the program was before.
-bool look(overlap::PollMeter& meter, std::uint64_t& seen) {
+/// What a look found.
+enum class Found { kProgramInside, kNothing, kMoved };
+
+/// One look of the thread; `seen` is where the program was before.
+Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience) {
   const std::uint64_t visits = presence.visits();
   // In a call, or between two that follow each other closely: the program does it all itself.
   const bool stays_outside = visits == seen && (visits & 1) == 0;
   seen = visits;
-  if (!stays_outside || !presence.try_claim()) return false;
+  if (!stays_outside || !presence.try_claim()) return Found::kProgramInside;
   // What the program wrote inside is visible now: whether anything is still under way. Receives in
   // Hob's own queue end in functions of the program's (error handlers), so they are its own.
   const bool any = calls_watched.load(std::memory_order_relaxed) &&
                    allowed.load(std::memory_order_relaxed) &&
-                   parts_under_way.load(std::memory_order_relaxed) == 0 && burst(meter);
+                   parts_under_way.load(std::memory_order_relaxed) == 0 && burst(meter, patience);
   presence.release();
-  return any;
+  return any ? Found::kMoved : Found::kNothing;
 }
 
 void* run(void*) {
@@ -112,6 +131,10 @@ void* run(void*) {
   ::prctl(PR_SET_TIMERSLACK, tuning::kOverlapSlackNs, 0, 0, 0);
   overlap::PollMeter meter;
   overlap::Pacing pacing({.share = share}, monotonic_nanoseconds());
+  os::Sockets sockets({.first_pause_ns = tuning::kOverlapScanNs,
+                       .longest_pause_ns = tuning::kOverlapLongestScanNs,
+                       .changes = true});
+  Patience patience = kAlone;
   std::uint64_t seen = 0;
   int idle = 0;
   while (!ending.load(std::memory_order_relaxed)) {
@@ -122,14 +145,23 @@ void* run(void*) {
       sleep_for(0, kLong);
       continue;
     }
-    const bool moved = idle == 0 && look(meter, seen);
+    const Found found = idle == 0 ? look(meter, seen, patience) : Found::kNothing;
     // Processor time: on a machine that others use, a look may be interrupted for long.
     const std::uint64_t taken = thread_nanoseconds();
     const std::uint64_t cost = taken - taken_ns.load(std::memory_order_relaxed);
     taken_ns.store(taken, std::memory_order_relaxed);
-    const std::uint64_t rest = pacing.looked(moved, cost, monotonic_nanoseconds());
-    sleep_for(rest,
-              rest > tuning::kOverlapShortNs && !pacing.exhausted() && idle != 0 ? kLong : kShort);
+    const std::uint64_t now = monotonic_nanoseconds();
+    const std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now);
+    // A program that is inside hears its sockets itself.
+    if (idle != 0 || found == Found::kProgramInside || pacing.exhausted()) {
+      const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !pacing.exhausted();
+      sleep_for(rest, wakes ? kLong : kShort);
+      continue;
+    }
+    patience = sleep_for(rest, kShort, &sockets) >= 0 ? kWithSockets : kAlone;
+    // What else comes within this time is moved by the same look.
+    const std::uint64_t slept = monotonic_nanoseconds() - now;
+    if (slept < tuning::kOverlapGatherNs) sleep_for(tuning::kOverlapGatherNs - slept, kShort);
   }
   return nullptr;
 }
@@ -159,7 +191,8 @@ void make() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
   ending = false;
-  running = pthread_create(&thread, nullptr, run, nullptr) == 0;
+  if (bell < 0) bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  running = bell >= 0 && pthread_create(&thread, nullptr, run, nullptr) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!running) starts_watched = false;
 }

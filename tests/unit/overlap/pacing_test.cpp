@@ -65,6 +65,12 @@ TEST(PollMeter, TellsLongPollsFromEmptyOnes) {
   EXPECT_LE(meter.empty_ns(), 390u);
 }
 
+TEST(PollMeter, AFirstPollThatMovesMegabytesMovedSomething) {
+  PollMeter meter;
+  EXPECT_TRUE(meter.moved(900'000));
+  EXPECT_FALSE(meter.moved(2000));
+}
+
 TEST(PollMeter, FollowsAMachineThatBecomesSlower) {
   PollMeter meter;
   meter.moved(400);
