@@ -99,6 +99,7 @@ SETTINGS = {
     "batch-strict": {**WORK, "HOB_CACHE": "strict", "HOB_BATCH": "64"},
     "batch-validate": {**WORK, "HOB_BATCH": "64", "HOB_CACHE_VALIDATE": "on"},
     "batch-verify": {**WORK, "HOB_BATCH": "64", **VERIFY},
+    "overlap": {"HOB_OVERLAP": "on", "HOB_PROGRESS_SHARE": "1"},
     "batch-match": {**WORK, "HOB_BATCH": "64", "HOB_MATCH": "always"},
     "batch-auto": {**WORK, "HOB_BATCH": "auto"},
     "ahead-off": {**WORK, "HOB_READAHEAD": "off"},

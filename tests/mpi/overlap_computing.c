@@ -214,6 +214,35 @@ static void forks(void) {
   }
 }
 
+/* Rank 1 computes until its memory has what rank 0 wrote: over the network that needs somebody who
+ * is in the library on rank 1. Several windows, one after another and at once. */
+static void exposed(void) {
+  for (int round = 1; round <= 6; round++) {
+    double *mine, *other, got = -1, one = round;
+    MPI_Win win, second;
+    MPI_Win_allocate(4096, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+    MPI_Win_allocate(4096, sizeof *other, MPI_INFO_NULL, MPI_COMM_WORLD, &other, &second);
+    mine[0] = mine[1] = mine[2] = other[0] = 0;
+    if (round % 2 == 0) MPI_Win_free(&second);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+      MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+      MPI_Accumulate(&one, 1, MPI_DOUBLE, 1, 0, 1, MPI_DOUBLE, MPI_SUM, win);
+      MPI_Fetch_and_op(&one, &got, MPI_DOUBLE, 1, 1, MPI_SUM, win);
+      MPI_Win_flush(1, win);
+      if (got != 0) fail("fetched something else");
+      MPI_Put(&one, 1, MPI_DOUBLE, 1, 2, 1, MPI_DOUBLE, win);
+      MPI_Win_unlock(1, win);
+    } else {
+      compute_until(&mine[0], round);
+      compute_until(&mine[1], round);
+      compute_until(&mine[2], round);
+    }
+    MPI_Win_free(&win);
+    if (round % 2 != 0) MPI_Win_free(&second);
+  }
+}
+
 static int level_is(int expected) {
   int level = -1;
   MPI_Query_thread(&level);
@@ -242,6 +271,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "attributes") == 0) attributes();
   if (strcmp(what, "types") == 0) types();
   if (strcmp(what, "fork") == 0) forks();
+  if (strcmp(what, "exposed") == 0) exposed();
   if (strcmp(what, "exit") == 0) message(1);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) printf("%s: right\n", what);

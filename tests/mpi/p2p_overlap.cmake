@@ -19,6 +19,13 @@ foreach(mpi IN LISTS HOB_MPIS)
     hob_overlap_test(_${each} overlap_computing ${mpi} LABEL mpi ARGS ${each})
   endforeach()
 endforeach()
+# Windows that other nodes reach.
+foreach(mpi IN ITEMS mpich5 abi5)
+  if(mpi IN_LIST HOB_MPIS)
+    hob_overlap_test(_exposed overlap_computing ${mpi} LABEL mpi
+      SETTINGS MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp ARGS exposed)
+  endif()
+endforeach()
 foreach(mpi IN ITEMS mpich5 openmpi5)
   if(mpi IN_LIST HOB_MPIS)
     hob_overlap_test("" p2p_fuzz ${mpi} LABEL fuzz ARGS --programs 6 --seed 1300 ${fuzz_${mpi}})

@@ -45,6 +45,11 @@ inline constexpr std::uint64_t kOverlapGatherNs = 50'000;
 inline constexpr std::uint64_t kOverlapScanNs = 5'000'000;
 inline constexpr std::uint64_t kOverlapLongestScanNs = 1'000'000'000;
 
+/// progress, overlap. ns. Where only others may want something: from one look to the next while the
+/// program is inside the library, at most; and while sockets would announce it.
+inline constexpr std::uint64_t kOverlapInsideNs = 500'000;
+inline constexpr std::uint64_t kOverlapPatientNs = 20'000'000;
+
 /// progress, overlap. Looks with nothing under way before the thread sleeps until it is woken: some
 /// milliseconds.
 inline constexpr int kOverlapIdleLooks = 6;

@@ -48,7 +48,12 @@ nlohmann::ordered_json section() {
 
 std::vector<std::string> sentences(const report::Counters& sums) {
   const std::uint64_t helped = sums["overlap_helped"];
-  if (helped == 0) return {};
+  if (helped == 0 && sums["overlap_useful"] == 0) return {};
+  if (helped == 0)
+    return {
+        fmt::format("Overlap: {} of {} looks, while the program computed, moved what others wanted "
+                    "of its windows.",
+                    sums["overlap_useful"], sums["overlap_polls"])};
   std::string text = fmt::format(
       "Overlap: {} phases of computing with messages under way were helped, {} were left alone; {} "
       "of {} looks moved something",

@@ -31,9 +31,11 @@ struct Program {
   std::string reason = "off";
   overlap::Outstanding outstanding;
   overlap::Outstanding persistent;  ///< large messages and collectives that may be started
+  overlap::Outstanding windows;     ///< that other nodes may reach
   std::vector<Row> rows;            ///< of the calls that are running, innermost last
   overlap::Judge judge{false, 1};
   bool freed = false;  ///< an object whose kind has delete callbacks: its last use may be to come
+  bool in_phase = false;
   // Of the phase that is under way: ticks.
   std::uint64_t last_start = 0;
   std::uint64_t outside = 0;
@@ -56,25 +58,30 @@ bool level_is_configured() {
 
 bool wanted() { return !context().settings.off && context().settings.overlap != "off"; }
 
-/// The thread may help now, or no longer.
+/// What there is to do for the thread has changed.
 void tell_worker() {
   const Program& own = program();
-  worker::allow(own.helps && !own.freed && !own.outstanding.forbidding());
+  const bool exposed = !own.windows.empty();
+  worker::allow((exposed || (own.in_phase && own.helps)) && !own.freed &&
+                !own.outstanding.forbidding());
+  worker::set_patient(!own.in_phase);
+  calls_watched.store(exposed || own.in_phase, std::memory_order_seq_cst);
+  if (exposed || own.in_phase) worker::rouse();
 }
 
 void begin_phase() {
   Program& own = program();
+  own.in_phase = true;
   own.helps = own.judge.begin();
   own.outside = own.waited = 0;
   tell_worker();
-  calls_watched.store(true, std::memory_order_seq_cst);
-  worker::rouse();
 }
 
 void end_phase() {
   Program& own = program();
-  calls_watched.store(false, std::memory_order_relaxed);
+  own.in_phase = false;
   own.judge.end(nanoseconds(own.outside), nanoseconds(own.waited));
+  tell_worker();
 }
 
 void track(MPI_Request request, bool forbids) {
@@ -82,7 +89,7 @@ void track(MPI_Request request, bool forbids) {
   Program& own = program();
   own.outstanding.add(handle_bits(request), forbids);
   own.last_start = ticks();
-  if (!calls_watched.load(std::memory_order_relaxed))
+  if (!own.in_phase)
     begin_phase();
   else if (forbids)
     tell_worker();
@@ -162,6 +169,8 @@ void finish() {
   Program& own = program();
   own.outstanding = {};
   own.persistent = {};
+  own.windows = {};
+  own.in_phase = false;
 }
 
 Stats stats() {
@@ -219,6 +228,17 @@ void freed_object(FreedKind kind) {
   if ((delete_callbacks.load(std::memory_order_relaxed) & kind) == 0 || own.freed) return;
   own.freed = true;
   tell_worker();
+}
+
+void exposed_window(MPI_Win win) {
+  if (context().one_node || context().settings.ghosts != 0) return;
+  program().windows.add(handle_bits(win));
+  tell_worker();
+}
+
+void freed_window(MPI_Win win) {
+  if (program().windows.remove(handle_bits(win))) tell_worker();
+  freed_object(kWindows);
 }
 
 Completing::Completing(int count, const MPI_Request* requests, bool waits)

@@ -103,6 +103,13 @@ void freed_request(MPI_Request request);
 /// of the object may end in it, which calls the callback.
 void freed_object(FreedKind kind);
 
+/// A window was made: as long as there is one whose memory other nodes may reach, the thread serves
+/// their operations while the program computes. Windows that ghosts serve need nobody.
+void exposed_window(MPI_Win win);
+
+/// MPI_Win_free of it has succeeded. Does what freed_object() does, too.
+void freed_window(MPI_Win win);
+
 /// Around a call that completes requests: remembers which of them are tracked, since their handles
 /// are overwritten.
 class Completing {

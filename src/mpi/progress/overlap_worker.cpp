@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <ctime>
@@ -37,6 +38,7 @@ pthread_t thread;
 int bell = -1;  // an eventfd: what wakes the thread from long sleeps
 std::atomic<bool> ending{false};
 std::atomic<bool> allowed{false};
+std::atomic<bool> patient{false};
 std::atomic<std::uint32_t> sleep_word{kAwake};
 std::atomic<std::uint64_t> polls{0};
 std::atomic<std::uint64_t> useful_polls{0};
@@ -151,14 +153,18 @@ void* run(void*) {
     const std::uint64_t cost = taken - taken_ns.load(std::memory_order_relaxed);
     taken_ns.store(taken, std::memory_order_relaxed);
     const std::uint64_t now = monotonic_nanoseconds();
-    const std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now);
-    // A program that is inside hears its sockets itself.
+    std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now);
+    const bool waits_for_others = patient.load(std::memory_order_relaxed);
+    // A program that is inside hears its sockets itself. When it leaves, others may want something.
     if (idle != 0 || found == Found::kProgramInside || pacing.exhausted()) {
+      if (waits_for_others && !pacing.exhausted()) rest = std::min(rest, tuning::kOverlapInsideNs);
       const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !pacing.exhausted();
       sleep_for(rest, wakes ? kLong : kShort);
       continue;
     }
-    patience = sleep_for(rest, kShort, &sockets) >= 0 ? kWithSockets : kAlone;
+    const bool by_sockets = waits_for_others && patience.linger_ns == 0;
+    if (by_sockets) rest = tuning::kOverlapPatientNs;
+    patience = sleep_for(rest, by_sockets ? kLong : kShort, &sockets) >= 0 ? kWithSockets : kAlone;
     // What else comes within this time is moved by the same look.
     const std::uint64_t slept = monotonic_nanoseconds() - now;
     if (slept < tuning::kOverlapGatherNs) sleep_for(tuning::kOverlapGatherNs - slept, kShort);
@@ -205,6 +211,8 @@ void prepare(double wanted_share) {
 }
 
 void allow(bool on) { allowed.store(on, std::memory_order_relaxed); }
+
+void set_patient(bool on) { patient.store(on, std::memory_order_relaxed); }
 
 void rouse() {
   if (!running) return make();

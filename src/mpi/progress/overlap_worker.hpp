@@ -12,6 +12,10 @@ void prepare(double share);
 /// Whether it may enter the library. Inside `presence`.
 void allow(bool on);
 
+/// Nothing of the program's own is under way: what others want of it is announced by sockets, where
+/// there are some. Inside `presence`.
+void set_patient(bool on);
+
 /// Something is under way. The thread is made at the first call. Inside `presence`.
 void rouse();
 

@@ -48,7 +48,7 @@ COMPLETED = {
 
 def is_watched_start(call):
     """Overlap must see it wherever the program makes it, also while nothing is under way."""
-    others = {*plan.OVERLAP_STARTS, *plan.OVERLAP_FREES, "Request_free"}
+    others = {*plan.OVERLAP_STARTS, *plan.OVERLAP_WINDOWS, *plan.OVERLAP_FREES, "Request_free"}
     return bool(noted_for_overlap(call)) or call.base in others
 
 
@@ -70,6 +70,11 @@ def watched(call):
     elif call.base == "Request_free":
         begin = "  const MPI_Request freed = request ? *request : MPI_REQUEST_NULL;"
         end = "overlap_thread::freed_request(freed);"
+    elif call.base in plan.OVERLAP_WINDOWS:
+        end = "overlap_thread::exposed_window(*win);"
+    elif call.base == "Win_free":
+        begin = "  const MPI_Win freed = win ? *win : MPI_WIN_NULL;"
+        end = "overlap_thread::freed_window(freed);"
     elif call.base in plan.OVERLAP_FREES:
         end = f"overlap_thread::freed_object({plan.OVERLAP_FREES[call.base]});"
     lines = [

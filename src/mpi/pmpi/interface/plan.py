@@ -338,6 +338,8 @@ OVERLAP_MADE = OVERLAP_MADE_MESSAGES | {
 }
 OVERLAP_STARTS = frozenset(("Start", "Startall"))
 # Their last use may be in the thread, and functions of the program's would run there.
+# Others may want something of this process from then on.
+OVERLAP_WINDOWS = frozenset(("Win_create", "Win_allocate", "Win_create_dynamic"))
 OVERLAP_FREES = {
     "Comm_free": "kCommunicators",
     "Comm_disconnect": "kCommunicators",
