@@ -152,6 +152,11 @@ if("mpich4" IN_LIST HOB_MPIS)
   hob_ghost_test(finalize_tcp sums mpich4 RANKS 4 GHOSTS 0 NODES 1 RUNS 3 ENV "UCX_TLS=tcp,self")
   hob_ghost_test(finalize_tcp_2 rma mpich4 RANKS 2 GHOSTS 1 NODES 2 RUNS 3 ENV "UCX_TLS=tcp,self")
 endif()
+# The library duplicates the launch's world for them, ghosts included.
+if("openmpi5" IN_LIST HOB_MPIS)
+  hob_ghost_test(partitioned p2p_extensions openmpi5 RANKS 2 GHOSTS 1 NODES 1 SAYS "checks, 0 failures"
+    ARGS partitioned_late messages_before_partitioned)
+endif()
 foreach(binding segment random operations bytes)
   hob_ghost_test(rma_${binding} rma mpich5 RANKS 2 GHOSTS 2 NODES 2 BINDING ${binding})
 endforeach()

@@ -17,6 +17,7 @@
 #include "mpi/ghost/departure.hpp"
 #include "mpi/ghost/idle_waiter.hpp"
 #include "mpi/ghost/inbox.hpp"
+#include "mpi/ghost/partitioned.hpp"
 #include "mpi/ghost/peers_watch.hpp"
 #include "mpi/ghost/sessions.hpp"
 #include "mpi/ghost/transport.hpp"
@@ -47,7 +48,8 @@ class Service {
         waiting_(ghost::Waiting::config_for(style_)),
         inbox_(world.internal_comm),
         waiter_(own.status, own.wakeup_fd, world.cliques),
-        watch_(world.pids, world.sees_peers) {}
+        watch_(world.pids, world.sees_peers),
+        partitioned_(world) {}
 
   /// Until the node's application ranks have said that they end.
   void run() {
@@ -56,6 +58,7 @@ class Service {
     unsigned turn = 0;
     while (server_.shutdowns() < application_ranks_ || server_.waiting() || server_.sending()) {
       const std::uint64_t begin = tick_nanoseconds();
+      partitioned_.advance();
       if (look()) {
         worked(begin);
         continue;
@@ -117,7 +120,9 @@ class Service {
     if (step == Step::block && predictor_.corunners_idle() && waiting_.may_stay_awake(now))
       step = Step::yield;
     // Data are on the way.
-    if (step == Step::block && (server_.transferring() || server_.sending())) step = Step::yield;
+    if (step == Step::block &&
+        (server_.transferring() || server_.sending() || partitioned_.under_way()))
+      step = Step::yield;
     return step;
   }
 
@@ -151,6 +156,7 @@ class Service {
   Inbox inbox_;
   IdleWaiter waiter_;
   os::ProcessWatch watch_;
+  PartitionedTurn partitioned_;
   std::uint64_t looked_ = 0;
   pid_t parent_ = ::getppid();
 };

@@ -38,6 +38,8 @@ struct alignas(64) NodeStatus {
   /// How often a process of the program has opened MPI again after MPI_Finalize, at most
   /// (sessions.cpp).
   std::atomic<std::uint32_t> openings;
+  /// A process of the program makes partitioned requests (partitioned.cpp).
+  std::atomic<std::uint32_t> partitioned;
 };
 
 /// One rank of the internal communicator: every process that MPI_Init started, ghosts included.

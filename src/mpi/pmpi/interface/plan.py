@@ -100,7 +100,7 @@ CALLS.add(
     """
     Finalize Session_finalize Win_create Win_allocate Win_allocate_shared Win_create_dynamic
     Win_shared_query_c Comm_set_info Intercomm_create Intercomm_merge
-    Comm_create_from_group Intercomm_create_from_groups
+    Comm_create_from_group Intercomm_create_from_groups Psend_init Precv_init
     """,
     "hook",
 )
