@@ -110,14 +110,17 @@ bool burst(overlap::PollMeter& meter, const Patience& patience) {
 }
 
 /// What a look found.
-enum class Found { kProgramInside, kNothing, kMoved };
+enum class Found { kProgramInside, kProgramWasInside, kNothing, kMoved };
 
-/// One look of the thread; `seen` is where the program was before.
-Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience) {
+/// One look of the thread; `seen` is where the program was before. `announced`: somebody wants
+/// something.
+Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience,
+           bool announced) {
   const std::uint64_t visits = presence.visits();
   // In a call, or between two that follow each other closely: the program does it all itself.
-  const bool stays_outside = visits == seen && (visits & 1) == 0;
+  const bool stays_outside = (visits == seen || announced) && (visits & 1) == 0;
   seen = visits;
+  if (!stays_outside && (visits & 1) == 0) return Found::kProgramWasInside;
   if (!stays_outside || !presence.try_claim()) return Found::kProgramInside;
   // What the program wrote inside is visible now: whether anything is still under way. Receives in
   // Hob's own queue end in functions of the program's (error handlers), so they are its own.
@@ -139,6 +142,7 @@ void* run(void*) {
   Patience patience = kAlone;
   std::uint64_t seen = 0;
   int idle = 0;
+  bool left = false, announced = false;
   while (!ending.load(std::memory_order_relaxed)) {
     if (calls_watched.load(std::memory_order_relaxed)) {
       if (idle > 1) pacing.begin();
@@ -147,7 +151,7 @@ void* run(void*) {
       sleep_for(0, kLong);
       continue;
     }
-    const Found found = idle == 0 ? look(meter, seen, patience) : Found::kNothing;
+    const Found found = idle == 0 ? look(meter, seen, patience, announced) : Found::kNothing;
     // Processor time: on a machine that others use, a look may be interrupted for long.
     const std::uint64_t taken = thread_nanoseconds();
     const std::uint64_t cost = taken - taken_ns.load(std::memory_order_relaxed);
@@ -155,19 +159,27 @@ void* run(void*) {
     const std::uint64_t now = monotonic_nanoseconds();
     std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now);
     const bool waits_for_others = patient.load(std::memory_order_relaxed);
-    // A program that is inside hears its sockets itself. When it leaves, others may want something.
-    if (idle != 0 || found == Found::kProgramInside || pacing.exhausted()) {
-      if (waits_for_others && !pacing.exhausted()) rest = std::min(rest, tuning::kOverlapInsideNs);
+    // A program that is inside hears its sockets itself. When it has left, others may want
+    // something: that it stays outside shows soon, or it makes one call after another.
+    const bool inside = found == Found::kProgramInside || found == Found::kProgramWasInside;
+    left = found == Found::kProgramWasInside && !left;
+    if (idle != 0 || inside || pacing.exhausted()) {
+      if (waits_for_others && !pacing.exhausted())
+        rest = std::min(rest, left ? tuning::kOverlapShortNs : tuning::kOverlapInsideNs);
       const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !pacing.exhausted();
       sleep_for(rest, wakes ? kLong : kShort);
+      announced = false;
       continue;
     }
     const bool by_sockets = waits_for_others && patience.linger_ns == 0;
     if (by_sockets) rest = tuning::kOverlapPatientNs;
-    patience = sleep_for(rest, by_sockets ? kLong : kShort, &sockets) >= 0 ? kWithSockets : kAlone;
-    // What else comes within this time is moved by the same look.
+    const int news = sleep_for(rest, by_sockets ? kLong : kShort, &sockets);
+    patience = news >= 0 ? kWithSockets : kAlone;
+    announced = by_sockets && news > 0;
+    // What else comes within this time is moved by the same look. Who wants something waits for it.
     const std::uint64_t slept = monotonic_nanoseconds() - now;
-    if (slept < tuning::kOverlapGatherNs) sleep_for(tuning::kOverlapGatherNs - slept, kShort);
+    if (!by_sockets && slept < tuning::kOverlapGatherNs)
+      sleep_for(tuning::kOverlapGatherNs - slept, kShort);
   }
   return nullptr;
 }
