@@ -24,11 +24,7 @@ void Generator::in_threads(int rank, int id, const std::function<void(int)>& thr
     into_ = &list;
     thread(number++);
     wait_requests(rank, true);
-    emit(
-        rank,
-        [id](World& world) { MPI_Win_flush_all(world.windows[static_cast<std::size_t>(id)].win); },
-        "  thread: flush_all");
-    complete(rank, id, -1, true);
+    flush_all(rank, id, "  thread");
     late_checks(rank);
   }
   threaded_ = false;

@@ -194,6 +194,7 @@ class Generator {
   // completion
   void completion_event(int rank, int window);
   void complete(int rank, int window, int target, bool remote);
+  void flush_all(int rank, int window, const std::string& who);
   void local_done(Outstanding& operation);
   void remote_done(Outstanding& operation, int knower);
   void wait_requests(int rank, bool all);

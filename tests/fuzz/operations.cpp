@@ -870,6 +870,14 @@ void Generator::complete(int rank, int id, int target, bool remote) {
   sweep(rank);
 }
 
+void Generator::flush_all(int rank, int id, const std::string& who) {
+  emit(
+      rank,
+      [id](World& world) { MPI_Win_flush_all(world.windows[static_cast<std::size_t>(id)].win); },
+      "%s: flush_all", who.c_str());
+  complete(rank, id, -1, true);
+}
+
 void Generator::local_done(Outstanding& o) {
   o.local = true;
   if (o.get) o.remote = true;

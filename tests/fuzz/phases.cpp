@@ -33,13 +33,8 @@ Script Generator::listed(int rank, int id, const std::function<void()>& make) {
   into_ = &list;
   make();
   wait_requests(rank, true);
-  if (windows_[static_cast<std::size_t>(id)]->regime == Regime::kLockAll) {
-    emit(
-        rank,
-        [id](World& world) { MPI_Win_flush_all(world.windows[static_cast<std::size_t>(id)].win); },
-        "  stretch: flush_all");
-    complete(rank, id, -1, true);
-  }
+  if (windows_[static_cast<std::size_t>(id)]->regime == Regime::kLockAll)
+    flush_all(rank, id, "  stretch");
   late_checks(rank);
   into_ = outer;
   own.swap(before_threads_);
@@ -204,11 +199,7 @@ void Generator::writing_rounds(int id) {
       if (flushed) completion_event(writer, id);
     }
     if (random_.chance(15)) store(writer, id);
-    emit(
-        writer,
-        [id](World& world) { MPI_Win_flush_all(world.windows[static_cast<std::size_t>(id)].win); },
-        "w%d: flush_all", id);
-    complete(writer, id, -1, true);
+    flush_all(writer, id, "w" + std::to_string(id));
     global_sync();
     for (int r = 0; r < size_; ++r) {
       reading_ = true;

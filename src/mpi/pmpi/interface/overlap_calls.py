@@ -48,7 +48,8 @@ COMPLETED = {
 
 def is_watched_start(call):
     """Overlap must see it wherever the program makes it, also while nothing is under way."""
-    others = {*plan.OVERLAP_STARTS, *plan.OVERLAP_WINDOWS, *plan.OVERLAP_FREES, "Request_free"}
+    others = {*plan.OVERLAP_STARTS, *plan.OVERLAP_WINDOWS, *plan.OVERLAP_FREES}
+    others |= {"Win_free", "Request_free"}
     return bool(noted_for_overlap(call)) or call.base in others
 
 

@@ -337,13 +337,12 @@ OVERLAP_MADE = OVERLAP_MADE_MESSAGES | {
     f"{name[1:].capitalize()}_init" for name in OVERLAP_COLLECTIVES
 }
 OVERLAP_STARTS = frozenset(("Start", "Startall"))
-# Their last use may be in the thread, and functions of the program's would run there.
-# Others may want something of this process from then on.
+# Others may want something of this process from then on, until MPI_Win_free.
 OVERLAP_WINDOWS = frozenset(("Win_create", "Win_allocate", "Win_create_dynamic"))
+# Their last use may be in the thread, and functions of the program's would run there.
 OVERLAP_FREES = {
     "Comm_free": "kCommunicators",
     "Comm_disconnect": "kCommunicators",
-    "Win_free": "kWindows",
     "Type_free": "kDatatypes",
 }
 
