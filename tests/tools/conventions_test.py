@@ -168,6 +168,18 @@ class Doctor(unittest.TestCase):
         found = doctor.limits(lambda which: (low.get(which, resource.RLIM_INFINITY), 0))
         self.assertEqual([one.what for one in found if one.change], ["open files"])
 
+    def test_knows_which_one_sided_calls_a_program_has(self):
+        program = BIN / "mpich5" / "fds-proxy"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        self.assertEqual(doctor.one_sided(program), [])
+        self.assertIn("none: the cache and ghosts", hob("doctor", program)[1])
+        self.assertEqual(doctor.one_sided(BIN / "mpich5" / "lcc"), ["MPI_Get"])
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory, "fortran")
+            path.write_bytes(b"\0mpi_accumulate_\0PMPI_Rget_c\0mpi_get_f08_\0MPI_Get_count\0")
+            self.assertEqual(doctor.one_sided(path), ["MPI_Accumulate", "MPI_Get"])
+
     def test_knows_the_library_of_a_program(self):
         program = BIN / "mpich5" / "fds-proxy"
         if not program.exists():

@@ -145,6 +145,74 @@ class Family(unittest.TestCase):
         self.assertIn("--mpi", err)
 
 
+class Mpi4py(unittest.TestCase):
+    """The library that Python's mpi4py loads, in prefixes with nothing but names."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.directory = Path(scratch.name)
+        (self.directory / "m.c").write_text("int main(void) { return 0; }\n")
+        (self.directory / "e.c").write_text("int e(void) { return 0; }\n")
+        for name in ("libmpi.so.12", "libmpi.so.40"):
+            self.compile("e.c", "-shared", f"-Wl,-soname,{name}", "-o", self.directory / name)
+
+    def compile(self, source, *words):
+        subprocess.run(["cc", self.directory / source, *words], check=True)
+
+    def prefix(self, name, libraries, modules, virtual=True):
+        """A Python that is not linked with MPI, with these MPI libraries and this mpi4py."""
+        prefix = self.directory / name
+        packages = prefix / "lib" / "python3.11" / "site-packages" / "mpi4py"
+        for directory in (prefix / "bin", packages):
+            directory.mkdir(parents=True)
+        if virtual:
+            (prefix / "pyvenv.cfg").write_text(f"home = {self.directory}/base/bin\n")
+        self.compile("m.c", "-o", prefix / "bin" / "python3")
+        for library in libraries:
+            shutil.copy(self.directory / library, prefix / "lib" / library)
+            (prefix / "lib" / "libmpi.so").unlink(missing_ok=True)
+            (prefix / "lib" / "libmpi.so").symlink_to(library)
+        for module, library in modules.items():
+            needs = ["-Wl,--no-as-needed", self.directory / library, "-Wl,-rpath,$ORIGIN/../../.."]
+            self.compile("e.c", "-shared", *needs, "-o", packages / module)
+        return prefix
+
+    WHEEL = {"MPI.mpich.x.so": "libmpi.so.12", "MPI.openmpi.x.so": "libmpi.so.40"}
+
+    def check(self, prefix, family, library, *words, **environment):
+        found = which(*words, prefix / "bin" / "python3", HOME=self.directory, **environment)
+        self.assertEqual((found["family"], found["mpi"]), (family, str(library)), found["why"])
+        self.assertTrue(found["late"])
+
+    def test_of_a_wheel_is_the_one_beside_it(self):
+        prefix = self.prefix("venv", ["libmpi.so.12"], self.WHEEL)
+        self.check(prefix, "mpich", prefix / "lib" / "libmpi.so.12")
+        # Whatever else of this family the launcher has: Debian's has even another name.
+        self.check(prefix, "mpich", prefix / "lib" / "libmpi.so.12", PMI_RANK="0")
+        other = self.prefix("other", ["libmpi.so.40"], self.WHEEL)
+        self.check(other, "openmpi", other / "lib" / "libmpi.so.40", OMPI_COMM_WORLD_SIZE="1")
+
+    def test_of_a_wheel_may_be_anywhere(self):
+        prefix = self.prefix("venv", [], self.WHEEL)
+        lib = self.prefix("module", ["libmpi.so.40"], {}) / "lib"
+        self.check(prefix, "openmpi", lib / "libmpi.so.40", LD_LIBRARY_PATH=str(lib))
+        named = lib / "libmpi.so.40"
+        self.check(prefix, "openmpi", named, MPI4PY_LIBMPI=str(named))
+        away = self.prefix("away", [], {}, virtual=False)
+        packages = prefix / "lib" / "python3.11" / "site-packages"
+        words = {"LD_LIBRARY_PATH": str(lib), "PYTHONPATH": f"/nowhere:{packages}"}
+        self.check(away, "openmpi", lib / "libmpi.so.40", **words)
+
+    def test_compiled_for_a_library_it_is_that_one(self):
+        prefix = self.prefix("venv", ["libmpi.so.40"], {"MPI.x.so": "libmpi.so.40"})
+        self.check(prefix, "openmpi", prefix / "lib" / "libmpi.so.40", PMI_RANK="0")
+        script = self.directory / "app.py"
+        script.write_text(f"#!{prefix / 'bin' / 'python3'}\n")
+        script.chmod(0o755)
+        self.assertEqual(which(script)["family"], "openmpi")
+
+
 class Refusals(unittest.TestCase):
     def check(self, words, *parts, **environment):
         status, out, err = hob_exec(*words, "/usr/bin/env", **environment)

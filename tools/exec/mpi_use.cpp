@@ -10,24 +10,12 @@
 #include <sstream>
 
 #include "elf.hpp"
+#include "mpi4py.hpp"
 
 namespace hob::exec {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> split(const std::string& text, const char* separators) {
-  std::vector<std::string> result;
-  std::size_t from = 0;
-  while (from <= text.size()) {
-    const auto to = text.find_first_of(separators, from);
-    const auto part = text.substr(from, to == std::string::npos ? to : to - from);
-    if (!part.empty()) result.push_back(part);
-    if (to == std::string::npos) break;
-    from = to + 1;
-  }
-  return result;
-}
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -170,34 +158,71 @@ std::string family_beside(const std::vector<std::string>& directories) {
   return mpich || library_in(directories, "abi").empty() ? "" : "abi";
 }
 
+// The library of a family that a program would load late: that of its own mpi4py, else the
+// launcher's, else one beside the program, else the dynamic linker's.
+std::string late_library(const std::string& family, const std::string& program,
+                         const Mpi4py& mpi4py, const std::string& launcher) {
+  if (mpi4py.family == family && !mpi4py.library.empty()) return mpi4py.library;
+  std::string library;
+  if (!launcher.empty()) library = library_in(library_directories(launcher_program()), family);
+  if (library.empty()) library = library_in(library_directories(program), family);
+  for (const auto& soname : sonames(family))
+    if (library.empty()) library = LibraryFinder().find(soname, {}, {});
+  return library;
+}
+
 MpiUse late_mpi(const std::string& program, const std::string& wanted) {
   const auto launcher = launcher_family();
-  const auto beside_launcher = library_directories(launcher.empty() ? "" : launcher_program());
-  const auto beside_program = library_directories(program);
+  const auto mpi4py = find_mpi4py(program);
   auto family = wanted.empty() ? launcher : wanted;
-  if (family.empty()) family = family_beside(beside_program);
+  std::string how = !wanted.empty() ? "--mpi says which it loads" : "taken from what started it";
+  const auto take_mpi4py = [&] {
+    family = mpi4py.family;
+    how = "its mpi4py loads this library";
+  };
+  // One that was compiled for a library loads that one, whatever the launcher is; a wheel takes
+  // what is loaded before it.
+  const bool compiled = !mpi4py.family.empty() && !mpi4py.wheel;
+  if (wanted.empty() && (compiled || family.empty() || family == mpi4py.family))
+    if (!mpi4py.family.empty()) take_mpi4py();
+  if (family.empty()) {
+    family = family_beside(library_directories(program));
+    how = "an MPI library lies beside it";
+  }
   if (family.empty())
     return {"", "", true,
             program +
                 " is not linked with an MPI library, and nothing says which one it loads "
                 "while it runs; say it with --mpi mpich, openmpi or abi"};
 
-  auto library = library_in(beside_launcher, family);
-  if (library.empty()) library = library_in(beside_program, family);
-  for (const auto& soname : sonames(family))
-    if (library.empty()) library = LibraryFinder().find(soname, {}, {});
+  auto library = late_library(family, program, mpi4py, launcher);
+  // Its modules ask for libmpi.so.12: Debian's MPICH, which has another name, is none for them.
+  if (wanted.empty() && mpi4py.wheel && !mpi4py.family.empty() && mpi4py.family != family &&
+      fs::path(library).filename() == "libmpich.so.12") {
+    take_mpi4py();
+    library = mpi4py.library;
+  }
   if (library.empty())
     return {"", "", true,
             "no MPI library of the family " + family + " was found for " + program +
                 "; say which one with --mpi /path/to/" + sonames(family)[0]};
-  return {family, library, true,
-          program + " is not linked with MPI; " +
-              (!wanted.empty()    ? "--mpi says which it loads"
-               : launcher.empty() ? "an MPI library lies beside it"
-                                  : "taken from what started it")};
+  return {family, library, true, program + " is not linked with MPI; " + how};
 }
 
 }  // namespace
+
+std::vector<std::string> split(const std::string& text, const char* separators) {
+  std::vector<std::string> result;
+  std::size_t from = 0;
+  while (from <= text.size()) {
+    const auto to = text.find_first_of(separators, from);
+    const auto part = text.substr(from, to == std::string::npos ? to : to - from);
+    if (!part.empty()) result.push_back(part);
+    if (to == std::string::npos) break;
+    from = to + 1;
+  }
+  return result;
+}
 
 bool is_mpi(const std::string& path) { return defines(path, "PMPI_Init"); }
 
@@ -287,9 +312,9 @@ MpiUse find_library(const std::string& program, const std::string& wanted) {
         "'" + wanted + "' is not allowed for --mpi: mpich, openmpi, abi or the path of a libmpi"};
   if (!linked.family.empty())
     return wanted.empty() || wanted == linked.family ? linked : differs(wanted);
+  const auto interpreter = find_program(script_interpreter(program));
+  if (!interpreter.empty()) return late_mpi(interpreter, wanted);
   if (wanted.empty()) {
-    const auto interpreter = find_program(script_interpreter(program));
-    if (!interpreter.empty()) return late_mpi(interpreter, "");
     if (const auto elf = read_elf(program); elf && !elf->dynamic)
       return {"", "", false,
               program + " is linked statically: nothing can be loaded in front of it"};

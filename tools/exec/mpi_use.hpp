@@ -21,6 +21,9 @@ struct MpiUse {
 /// The family that a library's name gives away: "libmpi.so.40" -> "openmpi". "" for any other.
 std::string family_of(const std::string& soname);
 
+/// The parts of a text between any of these characters; empty ones are left out.
+std::vector<std::string> split(const std::string& text, const char* separators);
+
 /// Where the dynamic linker finds shared libraries.
 class LibraryFinder {
  public:
@@ -49,8 +52,8 @@ bool is_mpi(const std::string& path);
 std::string find_program(const std::string& name);
 
 /// Finds the MPI library of a program: by the libraries that it and they are linked with, else
-/// (scripts, Python) by what started this process. `wanted` overrides: a family or the path of an
-/// MPI library, "" for none.
+/// (scripts, Python) by its mpi4py and by what started this process. `wanted` overrides: a family
+/// or the path of an MPI library, "" for none.
 MpiUse find_mpi(const std::string& program, const std::string& wanted);
 
 }  // namespace hob::exec

@@ -264,6 +264,8 @@ def library(program, environment=os.environ):
             version = _version_of(use["mpi"])
             found.append(Finding("its version", version or "unknown"))
             found += _known_faults(version, environment)
+        if use["mpi"] and not use["late"]:
+            found.append(_one_sided(path))
     else:
         for name, mpi in mpis().items():
             found.append(Finding(f"MPI library {name}", mpi.get("exec", "")))
@@ -272,6 +274,41 @@ def library(program, environment=os.environ):
         if name in environment:
             found.append(Finding(name, environment[name]))
     return found
+
+
+# Entries of a file's table of names, as C and Fortran spell them.
+ONE_SIDED = re.compile(
+    rb"\0P?MPI_((?:R?get|r?put|r?accumulate|get_accumulate|fetch_and_op|compare_and_swap)"
+    rb"(?:_c|_f08|_f08ts)?_{0,2})\0",
+    re.IGNORECASE,
+)
+
+
+def one_sided(program):
+    """The one-sided calls that a program and its own libraries name, sorted, in C's spelling."""
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    libraries = re.findall(r"=> (/\S+)", done.stdout) if done.returncode == 0 else []
+    found = set()
+    for path in [program, *libraries]:
+        if Path(path).name.startswith("libmpi"):
+            continue  # the library itself names them all
+        try:
+            text = Path(path).read_bytes()
+        except OSError:
+            continue
+        found |= {name.decode() for name in ONE_SIDED.findall(text)}
+    plain = {re.sub(r"(_c|_f08|_f08ts)?_*$", "", name.lower()) for name in found}
+    return sorted(f"MPI_{name.capitalize()}" for name in plain)
+
+
+def _one_sided(program):
+    calls = one_sided(program)
+    return Finding(
+        "one-sided calls",
+        ", ".join(calls)
+        if calls
+        else "none: the cache and ghosts have nothing to do (Global Arrays over MPI-PR and its like has none)",
+    )
 
 
 def _known_faults(version, environment):
