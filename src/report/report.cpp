@@ -203,9 +203,11 @@ std::string save(const std::string& path, const std::string& text) {
     if (std::string why = refusal(there); !why.empty()) return why;
   const bool in_place = exists && is_written_to(path, there);
   std::string name = path;
-  const int file = in_place ? ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY)
+  // A pipe that nobody reads is an error, and no reason to wait.
+  const int file = in_place ? ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
                             : new_file_beside(path, name);
   if (file < 0) return std::strerror(errno);
+  if (in_place) ::fcntl(file, F_SETFL, O_WRONLY);
   std::string error = write_all(file, text);
   if (::close(file) != 0 && error.empty()) error = std::strerror(errno);
   if (in_place) return error;

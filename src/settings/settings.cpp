@@ -197,6 +197,21 @@ bool is_alias(std::string_view key) {
                      [&](const Alias& alias) { return alias.old_key == key; });
 }
 
+// Whether a text is some other program's: it has a line that is no `key = value`, and no setting of
+// Hob's.
+bool is_foreign(std::string_view text) {
+  bool other_form = false;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::string_view content = trim(line.substr(0, line.find('#')));
+    const auto equals = content.find('=');
+    if (is_setting(trim(content.substr(0, equals)))) return false;
+    other_form |= !content.empty() && equals == std::string_view::npos;
+  }
+  return other_form;
+}
+
 bool names_output(std::string_view key) {
   for (const auto& setting : kTable)
     if (setting.key == key) return setting.type == Type::Path;
@@ -281,10 +296,12 @@ std::string Settings::set(std::string_view key, std::string_view given, Origin o
 
 std::vector<std::string> Settings::read_file(const std::string& path, Trust trust) {
   const ConfigFile file = read_config_file(path, trust);
-  if (!file.error.empty()) {
-    if (trust == Trust::named) return {file.error};
-    // Whoever may write to the directory must not be able to end the jobs of others there.
-    warnings_.push_back(file.error + "; it is not used");
+  if (!file.error.empty() && trust == Trust::named) return {file.error};
+  // Whoever may write to the directory must not be able to end the jobs of others there.
+  const bool foreign = trust == Trust::found && is_foreign(file.text);
+  if (!file.error.empty() || foreign) {
+    warnings_.push_back((foreign ? path + " has no settings of Hob's" : file.error) +
+                        "; it is not used");
     return {};
   }
   std::vector<std::string> errors;

@@ -102,6 +102,12 @@ def main():
             assert json.load(file)["program"]["command"] == []
         run(args, "exit", HOB_JSON=other + "-%j-%%", SLURM_JOB_ID="12", SLURM_STEP_ID="3")
         assert os.path.exists(other + "-12.3-%"), os.listdir(folder)
+        run(args, "exit", HOB_JSON=other + "-%j-%h", SLURM_JOB_ID="", PBS_JOBID="1/2.host")
+        named = [name for name in os.listdir(folder) if name.startswith("other-1_2.host-")]
+        assert named and len(named[0]) > len("other-1_2.host-"), os.listdir(folder)
+        pipe = os.path.join(folder, "pipe")  # without a reader: nobody waits for one
+        os.mkfifo(pipe)
+        run(args, "exit", HOB_JSON=pipe)
     # Now and then is never; at the end of its own it still does.
     for end, written in (("abort", True), ("exit", True)):
         _, report, _ = run(args, end, HOB_JSON_EVERY="0")

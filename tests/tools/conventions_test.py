@@ -13,7 +13,7 @@ from pathlib import Path
 from unittest import mock
 
 import sample
-from support import BIN, ROOT, hob, run, write_json
+from support import BIN, ROOT, hob, hob_exec, run, write_json
 
 from hob import __version__, cli, compare, doctor, manual
 from hob.report.data import Run
@@ -25,6 +25,8 @@ class Words(unittest.TestCase):
     def test_version_is_one_everywhere(self):
         for word in ("--version", "-V"):
             self.assertEqual(hob(word), (0, f"hob {__version__}\n", ""))
+            self.assertEqual(hob_exec(word), (0, f"hob {__version__}\n", ""))
+            self.assertEqual(hob_exec(word, PMI_RANK="1"), (0, "", ""))
         self.assertIn(f'\nversion = "{__version__}"', (ROOT / "pyproject.toml").read_text())
         project = f"project(hob VERSION {__version__} "
         self.assertIn(project, (ROOT / "CMakeLists.txt").read_text())
@@ -35,6 +37,8 @@ class Words(unittest.TestCase):
             self.assertEqual(status, 0, err)
             self.assertIn("sage: ", out)
             self.assertIn(f"hob {name}", out)
+        self.assertEqual(hob("help", "help"), hob("help"))
+        self.assertIn("hob bench hit", hob("help", "bench", "hit")[1])
         status, _, err = hob("help", "advice")
         self.assertEqual(status, 2)
         self.assertIn("did you mean 'advise'?", err)
@@ -110,11 +114,27 @@ class Python(unittest.TestCase):
             self.assertFalse(re.search(r"zip\(.*strict=|slots=True", text), path)
 
     def test_an_older_one_runs_it(self):
-        python = shutil.which("python3.9") or shutil.which("python3.10")
-        if not python or run([python, "--version"])[0] != 0:
+        names = ("python3.9", "python3.10")
+        own = Path.home().glob(".pyenv/versions/3.*/bin/python3.?*")
+        places = [shutil.which(name) for name in names] + sorted(p for p in own if p.name in names)
+        usable = [p for p in places if p and run([p, "--version"])[0] == 0]
+        if not usable:
             self.skipTest("no older Python here")
-        code, _, err = run([python, "-I", ROOT / "tools" / "hob" / "__main__.py", "--version"])
+        everything = (
+            "import sys, pkgutil, importlib; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1])\n"
+            "import hob\n"
+            "for one in pkgutil.walk_packages(hob.__path__, 'hob.'):\n"
+            "    if not one.name.endswith('__main__'): importlib.import_module(one.name)\n"
+        )
+        code, _, err = run([usable[0], "-I", "-c", everything, ROOT / "tools"])
         self.assertEqual(code, 0, err)
+        with tempfile.TemporaryDirectory() as scratch:
+            file = write_json(scratch, sample.report())
+            for words in (["advise", "--from", file], ["report", "--text", file], ["doctor"]):
+                start = [usable[0], "-I", "-B", ROOT / "tools" / "hob" / "__main__.py"]
+                code, _, err = run([*start, *words], _HOB_BIN=str(BIN))
+                self.assertIn(code, (0, 1), err)
+                self.assertNotIn("Traceback", err)
 
 
 class Compare(unittest.TestCase):

@@ -272,6 +272,11 @@ class Refusals(unittest.TestCase):
         self.assertIn("mpich", err)
         self.assertIn("not built for", err)
 
+    def test_a_module_files_directory_of_libraries_is_none_of_these(self):
+        for directory in (BIN.parent, BIN.parent / "lib", "/nowhere"):
+            found = which("--mpi", "mpich", "/usr/bin/env", PMI_RANK="0", HOB_LIBDIR=str(directory))
+            self.assertTrue(found["hob"].startswith(str(BIN.parent / "lib")), found)
+
     def test_program_that_does_not_exist(self):
         status, _, err = hob_exec("./no-such-program")
         self.assertEqual(status, 127)

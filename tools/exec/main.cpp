@@ -45,7 +45,10 @@ int launch_rank() {
 }
 
 [[noreturn]] void fail(const std::string& message, int status = kUsageError) {
-  if (launch_rank() == 0) std::fprintf(stderr, "hob: %s\n", message.c_str());
+  if (launch_rank() == 0)
+    std::fprintf(stderr, "hob: %s\n", message.c_str());
+  else
+    sleep(1);  // launchers end a job at the first process that ends, and rank 0 is to be heard
   std::exit(status);
 }
 
@@ -62,14 +65,24 @@ std::string dump_settings() {
 }
 
 // The directory of the libhob_*.so: lib/ beside bin/ in a build directory, lib/hob/ when installed.
-std::string library_directory() {
-  if (const char* directory = std::getenv("HOB_LIBDIR")) return directory;
+std::string own_library_directory() {
   const auto prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
   for (const auto* lib : {"lib/hob", "lib64/hob", "lib"})
     for (const auto* family : {"mpich", "openmpi", "abi"})
       if (fs::exists(prefix / lib / ("libhob_" + std::string(family) + ".so")))
         return (prefix / lib).string();
   return (prefix / "lib/hob").string();
+}
+
+// HOB_LIBDIR, unless a module file set it to the lib/ of this installation, or to nothing that is
+// there.
+std::string library_directory() {
+  const auto own = own_library_directory();
+  const char* named = std::getenv("HOB_LIBDIR");
+  std::error_code error;
+  if (!named || !fs::is_directory(named, error)) return own;
+  const auto inside = fs::relative(fs::canonical(own, error), fs::canonical(named), error);
+  return inside.empty() || *inside.begin() == ".." ? named : own;
 }
 
 std::string hob_library(const std::string& family) {
@@ -133,7 +146,7 @@ void preload(const std::string& hob, const MpiUse& use) {
 struct Options {
   std::vector<std::string> set;
   std::string cache, ghosts, match, json, trace, verify, mpi;
-  bool quiet = false, no_command = false, off = false, which = false, dump = false;
+  bool quiet = false, no_command = false, off = false, which = false, dump = false, version = false;
 };
 
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options) {
@@ -188,6 +201,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--which", options.which,
                "Print which MPI and which build of Hob would be used; start nothing");
   app.add_flag("--dump-settings", options.dump, "Print the settings table as JSON");
+  app.add_flag("-V,--version", options.version, "Print which Hob this is");
 }
 
 class Formatter : public CLI::Formatter {
@@ -227,6 +241,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return launch_rank() == 0 ? app.exit(error) : 0;
     fail(std::string(error.what()) + "; see hob exec --help");
+  }
+  if (options.version) {
+    if (launch_rank() == 0) std::puts("hob " HOB_VERSION);
+    return 0;
   }
   if (options.dump) {
     std::puts(dump_settings().c_str());

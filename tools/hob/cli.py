@@ -92,9 +92,11 @@ def main(words=None):
         print(f"hob {__version__}")
         sys.exit(0)
     try:
-        if words[:1] == ["help"] and len(words) > 1:
+        if words[:1] == ["help"] and words[1:] not in ([], ["help"]):
             _check(words[1])
-            words = [words[1], "--help"]
+            # Each benchmark has options of its own.
+            more = words[2:3] if words[1] == "bench" else []
+            words = [words[1], *more, "--help"]
         if not words or words[0] in ("-h", "--help", "help"):
             print(overview())
             print("\n" + statuses())

@@ -78,8 +78,8 @@ def _markdown(rows):
         "Where a value comes from, later ones winning: the default; the file named by `HOB_CONFIG`, "
         "or `./hob.conf`; the environment; for one window, its info keys. `./hob.conf` must belong to the user or to "
         "root, and may not name what Hob writes to (`json`, `trace`): it may have come with the directory; one that belongs to "
-        "somebody else, or cannot be read, is not used, with a warning. A value that is not allowed, a key of a file or "
-        "of `--set` that does not exist, and a `json` or `trace` that cannot be written end the program at `MPI_Init` with "
+        "somebody else, cannot be read, or has lines of another form and no setting of Hob's is not used, with a warning. "
+        "A value that is not allowed, a key of a file or of `--set` that does not exist, and a `json` or `trace` that cannot be written end the program at `MPI_Init` with "
         "exit status 2 and one message from rank 0. A `HOB_...` variable that is no setting may be a module system's "
         "(`HOB_ROOT`): it is ignored, with a warning that names the setting most like it.",
         "",

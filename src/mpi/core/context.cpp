@@ -1,6 +1,9 @@
 #include "mpi/core/context.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -38,12 +41,19 @@ std::vector<std::string> all_notes() {
 
 namespace {
 
+/// What may be a part of a file's name.
+std::string in_one_name(std::string text) {
+  std::replace(text.begin(), text.end(), '/', '_');
+  return text;
+}
+
 /// "1234.0" under Slurm; other batch systems have no steps. The process id of rank 0 without one.
 std::string job_name() {
   const char* step = std::getenv("SLURM_STEP_ID");
   for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID"})
-    if (const char* job = std::getenv(name))
-      return step && name == std::string_view("SLURM_JOB_ID") ? std::string(job) + "." + step : job;
+    if (const char* job = std::getenv(name); job && *job)
+      return in_one_name(
+          step && name == std::string_view("SLURM_JOB_ID") ? std::string(job) + "." + step : job);
   return std::to_string(context().first_pid);
 }
 
@@ -83,6 +93,12 @@ int launcher_rank() {
   for (const char* name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
     if (const char* value = std::getenv(name)) return std::atoi(value);
   return -1;
+}
+
+void end_at_start() {
+  std::fflush(stderr);
+  if (launcher_rank() > 0) sleep(1);
+  _exit(2);
 }
 
 }  // namespace hob::mpi

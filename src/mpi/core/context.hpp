@@ -49,4 +49,8 @@ std::string output_path(const std::string& configured);
 /// The rank that the launcher gave this process, before MPI is initialised; -1 if none did.
 int launcher_rank();
 
+/// Ends this process before MPI_Init with status 2, after rank 0 has said why. Launchers end a job
+/// at the first process that ends: the others wait a second, so that rank 0 is heard.
+[[noreturn]] void end_at_start();
+
 }  // namespace hob::mpi

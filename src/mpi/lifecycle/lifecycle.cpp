@@ -84,8 +84,7 @@ void read_settings() {
   if (errors.empty()) return;
   if (launcher_rank() <= 0)
     for (const auto& error : errors) std::fprintf(stderr, "hob: %s\n", error.c_str());
-  std::fflush(stderr);
-  _exit(2);
+  end_at_start();
 }
 
 void check_family() {
@@ -114,8 +113,7 @@ void check_family() {
                  static_cast<int>(text.find('\n') == text.npos ? 60 : text.find('\n')), version,
                  family.empty() ? "There is no Hob for it." : "Use libhob_",
                  static_cast<int>(family.size()), family.data(), family.empty() ? "" : ".so.");
-  std::fflush(stderr);
-  _exit(2);
+  end_at_start();
 }
 
 /// The world that the program is to see. Ghosts do not return from here.
@@ -154,6 +152,14 @@ static void name_files() {
   if (first[1] != 0) process.suffix = fmt::format(".child-{}", first[0]);
 }
 
+/// Ends the job, after what was said on standard error: MPICH's launcher may throw away what it has
+/// not read yet when it hears of the end.
+static void end_job() {
+  std::fflush(stderr);
+  usleep(200000);
+  real::Abort(MPI_COMM_WORLD, 2);
+}
+
 /// Where not all ranks run Hob, none may call what needs the others to: Hob stands aside, where all
 /// ranks see that, and ends the job, with one line, where they do not. After MPI_Init, in which all
 /// ranks meet.
@@ -169,8 +175,7 @@ static void look_for_others() {
                  "hob: %d of the %d ranks of this node run Hob, and the others do not: %s\n",
                  node.with_hob, node.ranks,
                  ends ? "the job ends here (start all ranks with it, or none)" : "it stands aside");
-  std::fflush(stderr);
-  if (ends) real::Abort(MPI_COMM_WORLD, 2);
+  if (ends) end_job();
   process.settings.off = true;
 }
 
@@ -180,22 +185,22 @@ static void end_where_nothing_can_be_written(bool world) {
   const auto errors = what_cannot_be_written();
   if (errors.empty()) return;
   for (const auto& error : errors) std::fprintf(stderr, "hob: %s\n", error.c_str());
+  if (world) end_job();
   std::fflush(stderr);
-  if (world) real::Abort(MPI_COMM_WORLD, 2);
   _exit(2);
 }
 
 void start(int thread_level, bool world, bool any_thread) {
   Context& process = context();
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  process.host = host;
   if (world) look_for_others();
   end_where_nothing_can_be_written(world);
   many_threads = thread_level == MPI_THREAD_MULTIPLE;
   process.world = world;
   if (!process.settings.off)
     prepare_progress(many_threads && any_thread, process.settings.match_progress != "hand-over");
-  char host[256] = {};
-  gethostname(host, sizeof host - 1);
-  process.host = host;
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   real::Get_library_version(version, &length);

@@ -77,8 +77,7 @@ void prepare() {
           "hob: match_strategy = %s is unknown: default, flat, list, lla-N, source-array or "
           "hash-N\n",
           settings.match_strategy.c_str());
-    std::fflush(stderr);
-    _exit(2);
+    end_at_start();
   }
   // To libfabric, every message that Hob dequeues is unexpected. Its tcp provider keeps 64 of a
   // peer by default; what is probed for beyond these it may forget.

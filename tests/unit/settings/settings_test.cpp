@@ -173,6 +173,18 @@ TEST(ConfigFile, OfSomebodyElseIsReadOnlyWhereItIsNamed) {
   EXPECT_EQ(error_of_load("HOB_CONFIG=hob.conf"), "");
 }
 
+TEST(ConfigFile, OfAnotherProgramIsNotUsed) {
+  const WorkingDirectory here;
+  for (const std::string& text :
+       {std::string("[hob]\nserver: 1\n"), std::string("hello\n"), std::string("\x7f\0ELF\n", 6)}) {
+    std::ofstream("hob.conf") << text;
+    EXPECT_NE(warning_of_load().find("no settings of Hob's"), std::string::npos) << text;
+  }
+  EXPECT_NE(error_of_load("HOB_CONFIG=hob.conf"), "");
+  std::ofstream("hob.conf") << "cache = strict\nmatch always\n";  // the user's, with a mistake
+  EXPECT_NE(error_of_load().find("hob.conf:2"), std::string::npos);
+}
+
 TEST(ConfigFile, NamesNoFilesToWriteUnlessTheUserNamedIt) {
   const WorkingDirectory here;
   for (const std::string line : {"json = .bashrc", "trace = /tmp"}) {
