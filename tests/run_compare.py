@@ -197,6 +197,9 @@ def launch_environment(mpi, remote, mpiexec=""):
             env[f"{prefix}_ALLOW_RUN_AS_ROOT"] = "1"
             env[f"{prefix}_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
         env["OMPI_MCA_osc"] = "^ucx"
+        # Ranks that are spawned find no slots left.
+        env["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
+        env["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     else:
         env["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"
         env["MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT"] = "1"

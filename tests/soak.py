@@ -53,6 +53,8 @@ P2P_SETTINGS = ["default", "match"]
 ALIASES_WRONG = ("mpich4", "openmpi5")
 # What random RMA programs do besides, in this share of the jobs.
 ALSO = {"aliases": 0.4, "phases": 0.2, "fork": 0.2}
+# Over TCP, this share of them spawns ranks; in shared memory MPICH 5 hangs by itself.
+SPAWN = 0.2
 
 
 class Job:
@@ -86,6 +88,9 @@ class Job:
             self.also += [name for name in ALSO if dice.random() < ALSO[name]]
             if "aliases" in self.also and mpi in ALIASES_WRONG:
                 self.also.remove("aliases")
+            if self.remote == "tcp" and dice.random() < SPAWN:
+                self.also.append("spawn")
+                self.without.append("pscw")  # the same, with the ranks that are spawned
         self.programs = 20 if rma else 4
         self.options = {}
         self.first = 0

@@ -52,6 +52,8 @@ const Name kNames[] = {
     {"aliases", &Features::aliases},
     {"phases", &Features::phases},
     {"fork", &Features::fork},
+    {"spawn", &Features::spawn},
+    {"bare", &Features::bare},
 };
 
 /// The bytes that window memory starts with.

@@ -45,6 +45,8 @@ struct Features {
   bool aliases = false;     ///< several windows over one memory
   bool phases = false;      ///< long stretches of one kind of call
   bool fork = false;        ///< ranks fork children that read and write their copy of the memory
+  bool spawn = false;       ///< one or two spawned ranks take part in all programs
+  bool bare = false;        ///< ... which start without what is preloaded
 
   /// Null for an unknown name.
   bool* find(const std::string& name);

@@ -2,7 +2,8 @@
 
 namespace p2p {
 
-int rank, size;
+MPI_Comm everyone = MPI_COMM_WORLD;
+int rank, size, parents;
 
 bool* Features::find(const std::string& name) {
   const std::map<std::string, bool Features::*> names{
@@ -23,19 +24,27 @@ bool* Features::find(const std::string& name) {
       {"partitioned", &Features::partitioned},
       {"partitioned_mixed", &Features::partitioned_mixed},
       {"status_of_many", &Features::status_of_many},
+      {"worlds", &Features::worlds},
+      {"spawn", &Features::spawn},
+      {"respawn", &Features::respawn},
+      {"bare", &Features::bare},
   };
   const auto found = names.find(name);
   return found == names.end() ? nullptr : &(this->*found->second);
 }
 
 Communicator::Communicator(MPI_Comm comm) : handle(comm), rank_of(static_cast<std::size_t>(size)) {
-  int flag = 0;
-  MPI_Comm_test_inter(comm, &flag);
-  inter = flag != 0;
+  int inter = 0, members = 0;
+  MPI_Comm_test_inter(comm, &inter);
+  MPI_Comm_size(comm, &members);
+  if (inter)
+    reach = Reach::across;
+  else if (members < size)
+    reach = Reach::within;
   std::vector<int> all(static_cast<std::size_t>(size)), remote(all);
   for (int i = 0; i < size; ++i) all[static_cast<std::size_t>(i)] = i;
   MPI_Group group, world;
-  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Comm_group(everyone, &world);
   MPI_Comm_group(comm, &group);
   MPI_Group_translate_ranks(world, size, all.data(), group, rank_of.data());
   MPI_Group_free(&group);

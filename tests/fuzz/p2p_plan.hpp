@@ -23,8 +23,10 @@
 
 namespace p2p {
 
-/// This process among those of MPI_COMM_WORLD.
-extern int rank, size;
+/// All processes of a program: MPI_COMM_WORLD, or the two worlds of one that spawns.
+extern MPI_Comm everyone;
+extern int rank, size;  ///< of it
+extern int parents;     ///< how many of them are no spawned ones; 0 where nobody is spawned
 
 constexpr int never_sent = 30000;  // a tag that no message has
 
@@ -47,7 +49,13 @@ struct Features {
   bool inter = true;                ///< intercommunicators
   bool partitioned = true;
   bool partitioned_mixed = true;  ///< completed together with other requests
+  bool worlds = true;             ///< with spawn, also each world's own communicator
   bool status_of_many = true;     ///< MPI_Request_get_status_any, _all and _some (MPI 4.1)
+  /// One or two children that the ranks spawn take part in all programs, or in one each. Asked for
+  /// with --with.
+  bool spawn = false;
+  bool respawn = false;
+  bool bare = false;  ///< children start without what is preloaded
 
   /// Null if there is none of this name.
   bool* find(const std::string& name);
@@ -58,17 +66,22 @@ struct Failure {
   std::string what;
 };
 
-/// A communicator of a program. Intercommunicators are between the even and the odd ranks of the
-/// world.
+/// Parents and children are two sides, or the even and the odd ranks where nobody is spawned.
+inline int side_of(int who) { return parents ? who >= parents : who % 2; }
+
+/// A communicator of a program: of everyone, between the two sides, or of one side each.
 struct Communicator {
   explicit Communicator(MPI_Comm comm);
 
+  enum class Reach { all, across, within };
   MPI_Comm handle;
-  bool inter = false;
-  std::vector<int> rank_of;  ///< of each rank of the world, as those see it who send to it
+  Reach reach = Reach::all;
+  std::vector<int> rank_of;  ///< of each rank of everyone, as those see it who send to it
 
-  bool connects(int from, int to) const { return !inter || from % 2 != to % 2; }
-  /// The rank in the world of a sender to this process; -1 if there is none of this rank.
+  bool connects(int from, int to) const {
+    return reach == Reach::all || (side_of(from) != side_of(to)) == (reach == Reach::across);
+  }
+  /// The rank among all of a sender to this process; -1 if there is none of this rank.
   int sender(int source) const;
 };
 

@@ -10,14 +10,19 @@
 // --events N only its begin.
 // One line a rank at the end: the digest of everything that was read. Exit status 1 on a mismatch.
 
+#include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "callbacks.hpp"
 #include "generate.hpp"
+#include "spawned.hpp"
 
 namespace {
 
@@ -103,16 +108,47 @@ void play(const fuzz::Script& script, std::size_t from, std::size_t to, bool ver
   }
 }
 
-/// Says what was read; how many failures all ranks had.
-int end(fuzz::World& world) {
-  std::printf("rank %d digest %016llx bytes %lld failures %d\n", world.rank,
-              static_cast<unsigned long long>(world.digest.load()),
-              static_cast<long long>(world.checked_bytes.load()), world.failures.load());
+/// What one rank read.
+std::array<std::int64_t, 3> summary_of(const fuzz::World& world) {
+  return {static_cast<std::int64_t>(world.digest.load()), world.checked_bytes.load(),
+          world.failures.load()};
+}
+
+void say(int rank, const std::array<std::int64_t, 3>& summary) {
+  std::printf("rank %d digest %016llx bytes %lld failures %lld\n", rank,
+              static_cast<unsigned long long>(summary[0]), static_cast<long long>(summary[1]),
+              static_cast<long long>(summary[2]));
   std::fflush(stdout);
+}
+
+/// Says what was read; how many failures all ranks had.
+int end(fuzz::World& world, bool spawned) {
+  const auto own = summary_of(world);
+  if (!spawned) {
+    say(world.rank, own);
+  } else {
+    // What children print need not be passed on before the launcher ends.
+    std::vector<std::array<std::int64_t, 3>> all(static_cast<std::size_t>(world.size));
+    MPI_Gather(own.data(), 3, MPI_INT64_T, all.data(), 3, MPI_INT64_T, 0, world.comm);
+    for (int r = 0; world.rank == 0 && r < world.size; ++r)
+      say(r, all[static_cast<std::size_t>(r)]);
+  }
   int failures = world.failures;
   MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, world.comm);
   MPI_Comm_free(&world.comm);
   return failures;
+}
+
+/// Null where nobody is spawned.
+std::unique_ptr<fuzz::Family> family_of(const Arguments& arguments, char** argv) {
+  if (!arguments.options.features.spawn) return nullptr;
+  if (const MPI_Comm parent = fuzz::parent(); parent != MPI_COMM_NULL)
+    return std::make_unique<fuzz::Family>(parent);
+  int parents = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &parents);
+  const fuzz::Birth birth =
+      fuzz::birth_of(arguments.seed, parents, arguments.options.features.bare);
+  return std::make_unique<fuzz::Family>(birth, argv, std::vector<std::string>{});
 }
 
 }  // namespace
@@ -128,8 +164,9 @@ int main(int argc, char** argv) {
     return 77;
   }
 
+  std::unique_ptr<fuzz::Family> family = family_of(arguments, argv);
   fuzz::World world;
-  MPI_Comm_dup(MPI_COMM_WORLD, &world.comm);
+  MPI_Comm_dup(family ? family->all() : MPI_COMM_WORLD, &world.comm);
   MPI_Comm_rank(world.comm, &world.rank);
   MPI_Comm_size(world.comm, &world.size);
   world.buffers.resize(static_cast<std::size_t>(fuzz::kSlots) * fuzz::kSlotBytes);
@@ -157,7 +194,8 @@ int main(int argc, char** argv) {
   int failures = 0;
   const auto close = [&] {
     if (rest) rest();
-    failures = end(world);
+    failures = end(world, family != nullptr);
+    family.reset();
   };
   if (rest)
     fuzz::in_finalize(close);
