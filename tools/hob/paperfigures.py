@@ -19,7 +19,10 @@ WEAK = (
     "The same on up to 8 ranks, which share the cores of one machine: natively, targets answer late, which the figure's "
     "16 to 128 processes do not."
 )
-SCALE = "It varies the number of nodes, from 16 up. This is one machine."
+SCALE = (
+    "It varies the number of nodes, from 16 up, each with a core for its ghost. Namespaces of one machine are nodes that "
+    "share its cores: from two on, ghosts and ranks take turns there, and the row would show that."
+)
 
 
 @dataclass(frozen=True)
