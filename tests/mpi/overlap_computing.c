@@ -5,7 +5,7 @@
  * node. Without help neither message ends: both would compute until the deadline.
  *
  * Argument: what is under way: message, persistent, allreduce, user_op, errors, attributes, types,
- * fork, exit. */
+ * fork, exit. Or watched: without help, rank 0 waits 100 ms for rank 1 in each of three rounds. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -243,6 +243,33 @@ static void exposed(void) {
   }
 }
 
+/* Rank 1 goes on computing for 100 ms after rank 0 has begun to wait. Said by plain stores, since a
+ * call of MPI would move the messages. */
+static void watched(void) {
+  volatile int* waits;
+  MPI_Aint size;
+  int unit;
+  MPI_Win win;
+  MPI_Win_allocate_shared(rank == 0 ? sizeof(int) : 0, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                          (void*)&waits, &win);
+  MPI_Win_shared_query(win, 0, &size, &unit, (void*)&waits);
+  if (rank == 0) *waits = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int round = 1; round <= 3; round++) {
+    MPI_Request requests[2];
+    for (int i = 0; i < COUNT; i++) out[i] = round + rank;
+    MPI_Irecv(in, COUNT, MPI_DOUBLE, 1 - rank, 7, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out, COUNT, MPI_DOUBLE, 1 - rank, 7, MPI_COMM_WORLD, &requests[1]);
+    usleep(2000);
+    if (rank == 0) *waits = round;
+    while (*waits != round) usleep(100);
+    if (rank == 1) usleep(100000);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    check_all(round + 1 - rank);
+  }
+  MPI_Win_free(&win);
+}
+
 static int level_is(int expected) {
   int level = -1;
   MPI_Query_thread(&level);
@@ -273,6 +300,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "fork") == 0) forks();
   if (strcmp(what, "exposed") == 0) exposed();
   if (strcmp(what, "exit") == 0) message(1);
+  if (strcmp(what, "watched") == 0) watched();
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) printf("%s: right\n", what);
   MPI_Finalize();

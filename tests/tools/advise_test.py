@@ -192,6 +192,63 @@ class Ghosts(unittest.TestCase):
         self.assertEqual(advise(with_counters(kind="allocate"))[1].verdict, "no use")
 
 
+class Overlap(unittest.TestCase):
+    def of(self, *ranks, mpi="MPICH Version: 5.0.2", cpus="0-7"):
+        """The advice on a run of 10 s whose ranks had these (outside, unused, waited, within), s."""
+        document = sample.report(ranks=len(ranks), windows=1, queues=False, ghosts=0)
+        document["hob"]["mpi"] = mpi
+        document["program"]["seconds"] = 10.0
+        names = ("outside", "unused", "waited", "within")
+        for rank, times in zip(document["ranks"], ranks):
+            rank["cpus"] = cpus
+            rank["counters"] = {
+                f"overlap_alone_{name}": int(1e9 * time) for name, time in zip(names, times)
+            }
+            rank["counters"]["overlap_alone"] = 100
+        return [one for one in advise(Run(document)) if one.mechanism == "overlap"]
+
+    def test_names_what_made_no_progress(self):
+        (advice,) = self.of((3.1, 0, 0.9, 0.9), (3.1, 0, 0.9, 0.9))
+        self.assertEqual((advice.verdict, advice.settings), ("may help", ["overlap=auto"]))
+        self.assertAlmostEqual(advice.saves, 2 * 0.9)
+        said = " ".join(advice.reasons)
+        self.assertIn("no progress during 3.1 s of computing on each rank: 900 ms of waiting", said)
+        self.assertIn("MPIR_CVAR_ASYNC_PROGRESS=1", said)
+        (advice,) = self.of((3, 0, 1, 1), (3, 0, 1, 1), mpi="Open MPI v5.0.11")
+        self.assertNotIn("own thread", " ".join(advice.reasons))
+
+    def test_promises_nothing_where_no_core_is_free(self):
+        (advice,) = self.of((3, 0, 1, 1), (3, 0, 1, 1), cpus="0-1")
+        self.assertEqual(advice.saves, 0)
+        self.assertIn("no core is free", " ".join(advice.reasons))
+        (advice,) = self.of((3, 2.9, 1, 1), (3, 2.9, 1, 1), cpus="0-1")
+        self.assertAlmostEqual(advice.saves, 2)
+
+    def test_promises_what_the_last_rank_waited(self):
+        (advice,) = self.of((3, 0, 2, 2), (5, 0, 0.1, 0.1))
+        self.assertAlmostEqual(advice.saves, 2 * 0.1)
+        self.assertIn("came late", " ".join(advice.reasons))
+
+    def test_is_silent_where_nothing_waited(self):
+        self.assertEqual(self.of((3, 0, 0.01, 0.01), (3, 0, 0.01, 0.01)), [])
+
+    def test_waits_are_measured_in_the_run_that_advice_comes_from(self):
+        program = BIN / "mpich5" / "overlap_computing"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        with tempfile.TemporaryDirectory() as scratch:
+            file = f"{scratch}/run.json"
+            status, out, err = hob("advise", "-n", 2, "--json", file, program, "watched")
+            self.assertEqual(status, 0, err)
+            with open(file) as written:
+                ranks = [rank["counters"] for rank in json.load(written)["ranks"]]
+        self.assertIn("overlap: may help", out)
+        self.assertEqual([rank["overlap_alone"] for rank in ranks], [3, 3])
+        self.assertEqual([rank.get("overlap_polls", 0) for rank in ranks], [0, 0])
+        self.assertGreater(ranks[0]["overlap_alone_waited"], 150_000_000)
+        self.assertGreater(ranks[1]["overlap_alone_outside"], 300_000_000)
+
+
 class Matching(unittest.TestCase):
     def test_saves_what_the_run_measured(self):
         run = with_counters(queues=True)

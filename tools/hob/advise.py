@@ -1,4 +1,4 @@
-"""`hob advise`: one run, and what it says about the three mechanisms."""
+"""`hob advise`: one run, and what it says about each mechanism."""
 
 import shlex
 import subprocess
@@ -21,9 +21,9 @@ from hob.report.words import (
 )
 from hob.where import HobError
 
-DESCRIPTION = """Runs a program once with Hob (or reads the JSON of such a run) and says for each of the
-three mechanisms - cached gets, ghosts, message matching - whether it helps this program, with which
-settings, and about what it saves."""
+DESCRIPTION = """Runs a program once with Hob (or reads the JSON of such a run) and says for each of its
+mechanisms - cached gets, ghosts, message matching, and overlap where messages wait - whether it helps
+this program, with which settings, and about what it saves."""
 
 EPILOG = """examples:
   hob advise -n 4 ./app            one run
@@ -338,6 +338,11 @@ def advise_ghosts(run):
         "take: these computed, held a lock, or had no core. A ghost on each node serves those that "
         "compute. The run as a whole gets shorter only where others wait for the ranks that waited."
     )
+    if run.program.get("nodes", 1) > 1 and run.setting("overlap") == "off":
+        reasons.append(
+            "overlap=auto serves them with a thread of the rank that computes: it needs no core of its own, and "
+            "not MPI_THREAD_MULTIPLE."
+        )
     full = run.full_hosts()
     if full:
         host, (ranks, processors) = next(iter(full.items()))
@@ -378,11 +383,65 @@ def advise_batches(run):
     )
 
 
+def _own_thread(run):
+    """The MPI library's own switch for the same; "" where it has none that is known."""
+    if "Intel" in run.mpi:
+        return "I_MPI_ASYNC_PROGRESS=1"
+    return "MPIR_CVAR_ASYNC_PROGRESS=1" if "MPICH" in run.mpi else ""
+
+
+def advise_overlap(run):
+    """Nonblocking messages while the program computes; None where there is nothing to say of them."""
+    counters = run.counters
+    if counters.get("overlap_helped", 0):
+        return Advice(
+            "overlap",
+            "helps",
+            [f"{quantity(counters['overlap_helped'])} phases of computing were helped."],
+            saves=counters.get("overlap_saved", 0) * 1e-9,
+        )
+    computed, waited = (
+        counters.get(f"overlap_alone_{name}", 0) * 1e-9 for name in ("outside", "waited")
+    )
+    if not run.seconds or waited < WORTH_ADVISING * run.seconds * run.rank_count:
+        return None
+    # The rank that waits least is late for the others: it waits for what is transferred, they for it, too.
+    least = min(
+        rank["counters"].get("overlap_alone_within", 0) * 1e-9
+        for rank in run.ranks
+        if (rank.get("counters") or {}).get("overlap_alone")
+    )
+    advice = Advice(
+        "overlap",
+        "may help",
+        [
+            f"Nonblocking messages made no progress during {seconds(computed / run.rank_count)} of computing "
+            f"on each rank: {seconds(waited / run.rank_count)} of waiting."
+        ],
+        ["overlap=auto"],
+        least * run.rank_count,
+    )
+    own, idle = _own_thread(run), counters.get("overlap_alone_unused", 0) * 1e-9
+    crowded = run.full_hosts() != {} and idle < 0.5 * computed
+    if crowded:
+        advice.saves = 0
+        advice.reasons.append(
+            "But no core is free to move them while it computes: what is then hidden is seldom more than "
+            "what moving them takes from computing. Only a trial tells (--measure)."
+        )
+    elif own:
+        advice.reasons.append(
+            f"Or the MPI library's own thread: {own}. It spins: better where each rank has a core to spare."
+        )
+    if least < 0.5 * waited / run.rank_count:
+        advice.reasons.append("Most of it was waiting for ranks that came late, which stays.")
+    return advice
+
+
 def advise(run, get_us=None):
     """The Advice for each mechanism that there is something to say of, from one Run."""
     advices = [advise_cache(run, get_us), advise_ghosts(run), advise_matching(run)]
-    batches = advise_batches(run)
-    return [*advices, batches] if batches else advices
+    return advices + [one for one in (advise_batches(run), advise_overlap(run)) if one]
 
 
 def text(run, advices):
@@ -429,6 +488,11 @@ def _measure(args, advices):
     return "\n".join(["", head, *turns.table(times, "without Hob")])
 
 
+def _watching(args):
+    """For the run that advice comes from: what costs a little and is measured for advice alone."""
+    return type(args)(**{**vars(args), "set": ["overlap_watch=on", *args.set]})
+
+
 def main(args):
     if args.source:
         run = load(args.source)
@@ -440,7 +504,7 @@ def main(args):
         wanted = args.json
         args.json = wanted or str(Path(scratch) / "run.json")
         args.quiet = True
-        command, environment = runner.plan(args)
+        command, environment = runner.plan(_watching(args))
         if args.dry_run:
             print(shlex.join(command))
             return 0

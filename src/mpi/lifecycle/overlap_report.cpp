@@ -17,7 +17,7 @@ namespace {
 
 using overlap_thread::Stats;
 
-constexpr report::CounterRows<Stats, 7> kRows{{
+constexpr report::CounterRows<Stats, 11> kRows{{
     {{"overlap_polls", "polls", "looks at the network while the program was outside MPI"},
      [](const Stats& s) { return s.polls; }},
     {{"overlap_useful", "polls", "of these, looks that moved something"},
@@ -32,6 +32,15 @@ constexpr report::CounterRows<Stats, 7> kRows{{
      [](const Stats& s) { return s.helped; }},
     {{"overlap_alone", "phases", "the same without help: to compare, or since it did not pay"},
      [](const Stats& s) { return s.alone; }},
+    {{"overlap_alone_outside", "ns", "in phases without help, time outside MPI before the wait"},
+     [](const Stats& s) { return s.alone_outside_ns; }},
+    {{"overlap_alone_unused", "ns",
+      "of that, processor time that the program did not use (measured with overlap_watch)"},
+     [](const Stats& s) { return s.alone_unused_ns; }},
+    {{"overlap_alone_waited", "ns", "in phases without help, the waits"},
+     [](const Stats& s) { return s.alone_waited_ns; }},
+    {{"overlap_alone_within", "ns", "the same, each up to the time outside MPI before it"},
+     [](const Stats& s) { return s.alone_within_ns; }},
 }};
 
 constexpr auto kInfos = report::infos_of(kRows);
@@ -41,13 +50,24 @@ void count(std::span<std::uint64_t> values) {
 }
 
 nlohmann::ordered_json section() {
-  if (context().settings.overlap == "off") return {};
+  if (context().settings.overlap == "off" && !context().settings.overlap_watch) return {};
   const std::string& reason = overlap_thread::reason();
   return {{"on", reason.empty()}, {"reason", reason}};
 }
 
+/// What was measured where there is no thread.
+std::vector<std::string> unhelped(const report::Counters& sums) {
+  const auto waited = static_cast<double>(sums["overlap_alone_waited"]);
+  if (waited <= kWorthTelling * ranks_summed()) return {};
+  return {
+      fmt::format("Nonblocking messages made no progress during {:.3f} s of computing, and "
+                  "waits for them took {:.3f} s: overlap=auto may hide them.",
+                  static_cast<double>(sums["overlap_alone_outside"]) * 1e-9, waited * 1e-9)};
+}
+
 std::vector<std::string> sentences(const report::Counters& sums) {
   const std::uint64_t helped = sums["overlap_helped"];
+  if (context().settings.overlap == "off") return unhelped(sums);
   if (helped == 0 && sums["overlap_useful"] == 0) return {};
   if (helped == 0)
     return {

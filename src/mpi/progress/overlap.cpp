@@ -34,6 +34,7 @@ struct Program {
   overlap::Outstanding windows;     ///< that other nodes may reach
   std::vector<Row> rows;            ///< of the calls that are running, innermost last
   overlap::Judge judge{false, 1};
+  bool only_watches = false;  ///< there is no thread, and never will be
   bool freed = false;  ///< an object whose kind has delete callbacks: its last use may be to come
   bool in_phase = false;
   // Of the phase that is under way: ticks.
@@ -41,6 +42,10 @@ struct Program {
   std::uint64_t outside = 0;
   std::uint64_t waited = 0;
   bool helps = false;
+  // While only watching, processor time of the process: at the last start, and not used outside.
+  std::uint64_t used_at_start = 0;
+  std::uint64_t unused = 0;
+  Stats alone;  ///< what is known of phases without help
 };
 
 Program& program() {
@@ -58,9 +63,15 @@ bool level_is_configured() {
 
 bool wanted() { return !context().settings.off && context().settings.overlap != "off"; }
 
+bool watch_wanted() { return !context().settings.off && context().settings.overlap_watch; }
+
 /// What there is to do for the thread has changed.
 void tell_worker() {
   const Program& own = program();
+  if (own.only_watches) {
+    calls_watched.store(own.in_phase, std::memory_order_relaxed);
+    return;
+  }
   const bool exposed = !own.windows.empty();
   worker::allow((exposed || (own.in_phase && own.helps)) && !own.freed &&
                 !own.outstanding.forbidding());
@@ -72,15 +83,27 @@ void tell_worker() {
 void begin_phase() {
   Program& own = program();
   own.in_phase = true;
-  own.helps = own.judge.begin();
-  own.outside = own.waited = 0;
+  own.helps = !own.only_watches && own.judge.begin();
+  own.outside = own.waited = own.unused = 0;
   tell_worker();
+}
+
+/// A phase that nobody advanced and that left time for it.
+void note_alone(std::uint64_t outside_ns, std::uint64_t waited_ns) {
+  Program& own = program();
+  own.alone.alone += own.only_watches;  // else the judge counts it
+  own.alone.alone_outside_ns += outside_ns;
+  own.alone.alone_unused_ns += std::min(own.unused, outside_ns);
+  own.alone.alone_waited_ns += waited_ns;
+  own.alone.alone_within_ns += std::min(waited_ns, outside_ns);
 }
 
 void end_phase() {
   Program& own = program();
   own.in_phase = false;
-  own.judge.end(nanoseconds(own.outside), nanoseconds(own.waited));
+  const std::uint64_t outside_ns = nanoseconds(own.outside), waited_ns = nanoseconds(own.waited);
+  if (!own.helps && outside_ns != 0) note_alone(outside_ns, waited_ns);
+  if (!own.only_watches) own.judge.end(outside_ns, waited_ns);
   tell_worker();
 }
 
@@ -89,6 +112,7 @@ void track(MPI_Request request, bool forbids) {
   Program& own = program();
   own.outstanding.add(handle_bits(request), forbids);
   own.last_start = ticks();
+  if (own.only_watches) own.used_at_start = process_nanoseconds();
   if (!own.in_phase)
     begin_phase();
   else if (forbids)
@@ -103,6 +127,15 @@ void untrack(MPI_Request request) {
     end_phase();
   else if (forbade && !own.outstanding.forbidding())
     tell_worker();
+}
+
+/// The program has been outside for so many ticks since its last start.
+void leave_computing(std::uint64_t spent_ticks) {
+  Program& own = program();
+  own.outside = spent_ticks;
+  if (!own.only_watches) return;
+  const std::uint64_t used = process_nanoseconds() - own.used_at_start;
+  own.unused = nanoseconds(spent_ticks) - std::min(used, nanoseconds(spent_ticks));
 }
 
 bool large(std::int64_t count, MPI_Datatype datatype) {
@@ -128,6 +161,7 @@ bool of_program(MPI_Op op) {
 std::string obstacle(bool world) {
   if (!world) return "off: a program of sessions has no communicator of Hob's to look at";
   if (many_threads) return "off: with MPI_THREAD_MULTIPLE the library serves all threads itself";
+  if (!wanted()) return "";
   if (program().provided < MPI_THREAD_SERIALIZED)
     return "off: the MPI library does not give MPI_THREAD_SERIALIZED";
   return "";
@@ -153,10 +187,17 @@ int level_to_tell(int level) {
 }
 
 void start(bool world) {
-  if (!wanted()) return;
+  if (!wanted() && !watch_wanted()) return;
   Program& own = program();
   own.reason = obstacle(world);
   if (!own.reason.empty()) return note("Overlap is " + own.reason + ".");
+  if (!wanted()) {
+    own.only_watches = true;
+    own.reason = "off: waits are measured";
+    presence.set_asymmetric(true);  // there is no other side
+    starts_watched = true;
+    return;
+  }
   worker::prepare(context().settings.progress_share);
   own.judge = overlap::Judge(context().settings.overlap == "on", 1);
   starts_watched = true;
@@ -176,13 +217,15 @@ void finish() {
 Stats stats() {
   Program& own = program();
   const worker::Work work = worker::work();
-  return {.polls = work.polls,
-          .useful = work.useful,
-          .taken_ns = work.taken_ns,
-          .waited_ns = presence.waited_ns(),
-          .saved_ns = own.judge.saved_ns(),
-          .helped = own.judge.helped(),
-          .alone = own.judge.alone()};
+  Stats all = own.alone;
+  all.polls = work.polls;
+  all.useful = work.useful;
+  all.taken_ns = work.taken_ns;
+  all.waited_ns = presence.waited_ns();
+  all.saved_ns = own.judge.saved_ns();
+  all.helped = own.judge.helped();
+  all.alone += own.judge.alone();
+  return all;
 }
 
 const std::string& reason() { return program().reason; }
@@ -231,7 +274,7 @@ void freed_object(FreedKind kind) {
 }
 
 void exposed_window(MPI_Win win) {
-  if (context().one_node || context().settings.ghosts != 0) return;
+  if (context().one_node || context().settings.ghosts != 0 || program().only_watches) return;
   program().windows.add(handle_bits(win));
   tell_worker();
 }
@@ -250,16 +293,22 @@ Completing::Completing(int count, const MPI_Request* requests, bool waits)
   began_ = ticks();
   // The first wait of a phase ends what the program had left for computing.
   if (own.outside == 0 && nanoseconds(began_ - own.last_start) >= tuning::kOverlapOutsideNs)
-    own.outside = began_ - own.last_start;
+    leave_computing(began_ - own.last_start);
 }
 
 Completing::~Completing() {
   Program& own = program();
-  if (began_ != 0) own.waited += ticks() - began_;
-  if (!told_)
+  if (!told_) {
+    end_wait();
     for (std::size_t i = first_; i < own.rows.size(); ++i)
       if (requests_[own.rows[i].index] != own.rows[i].handle) untrack(own.rows[i].handle);
+  }
   own.rows.resize(first_);
+}
+
+void Completing::end_wait() {
+  told_ = true;
+  if (began_ != 0) program().waited += ticks() - began_;
 }
 
 void Completing::remove(int index) {
@@ -272,18 +321,18 @@ void Completing::remove(int index) {
 }
 
 void Completing::all() {
-  told_ = true;
+  end_wait();
   const Program& own = program();
   for (std::size_t i = first_; i < own.rows.size(); ++i) untrack(own.rows[i].handle);
 }
 
 void Completing::one(int index) {
-  told_ = true;
+  end_wait();
   if (index >= 0) remove(index);
 }
 
 void Completing::some(int count, const int* indices) {
-  told_ = true;
+  end_wait();
   for (int i = 0; i < count; ++i) remove(indices[i]);
 }
 

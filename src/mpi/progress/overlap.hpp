@@ -2,7 +2,7 @@
 // only while the program is outside it and something is under way. docs/overlap.md.
 //
 // The generated wrappers call what is here. With `overlap = off` they look at two variables that
-// never change.
+// never change. With `overlap_watch = on` there is no thread, but waits are measured as with one.
 #pragma once
 
 #include <atomic>
@@ -40,6 +40,10 @@ struct Stats {
   std::uint64_t saved_ns = 0;   ///< by which waits were shorter, as far as is known
   std::uint64_t helped = 0;     ///< phases in which it could help
   std::uint64_t alone = 0;  ///< phases that were left alone, to compare or since help did not pay
+  std::uint64_t alone_outside_ns = 0;  ///< in these, the program was outside the library
+  std::uint64_t alone_unused_ns = 0;   ///< of that, processor time that it did not use (watching)
+  std::uint64_t alone_waited_ns = 0;   ///< the waits that followed
+  std::uint64_t alone_within_ns = 0;   ///< the same, each up to what was computed before
 };
 
 /// From any thread.
@@ -127,6 +131,7 @@ class Completing {
 
  private:
   void remove(int index);
+  void end_wait();  ///< before anything is removed: a phase may end with it
 
   const MPI_Request* requests_;
   int count_;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { kWords = 1 << 20 };
 
@@ -173,6 +174,20 @@ static void deep(int posted, int rounds) {
   }
 }
 
+/* Large messages both ways while both "compute"; the second rank comes late where that is asked. */
+static void exchanges(int bytes, int rounds, int late_us) {
+  char *out = calloc(1, bytes), *in = calloc(1, bytes);
+  for (int k = 0; k < rounds; k++) {
+    MPI_Request both[2];
+    MPI_Irecv(in, bytes, MPI_CHAR, other, 0, MPI_COMM_WORLD, &both[0]);
+    MPI_Isend(out, bytes, MPI_CHAR, other, 0, MPI_COMM_WORLD, &both[1]);
+    usleep(10000 + (rank ? late_us : 0));
+    MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+  }
+  free(out);
+  free(in);
+}
+
 int main(int argc, char** argv) {
   const char* name = argc > 1 ? argv[1] : "";
   const int threads = strcmp(name, "threads") == 0;
@@ -202,6 +217,8 @@ int main(int argc, char** argv) {
   PROGRAM("back-and-forth", back_and_forth());
   PROGRAM("deep", deep(4096, 8));
   PROGRAM("shallow", deep(8, 500));
+  PROGRAM("exchanges", exchanges(8 << 20, 200, 0));
+  PROGRAM("exchanges-late", exchanges(64 << 10, 40, 10000));
   PROGRAM("compute", compute(100));
   MPI_Barrier(MPI_COMM_WORLD);
   if (argc > 2 && rank == 0) printf("%.6f\n", MPI_Wtime() - start);
