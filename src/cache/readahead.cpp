@@ -16,6 +16,12 @@ constexpr std::uint32_t kStreamShift = 12;
 /// Gets that may be watched without a trip in between; and when watching begins again.
 constexpr std::uint32_t kMostCredit = 8192;
 constexpr std::uint32_t kEnoughCredit = 512;
+/// After so many decisions in a row that changed nothing, gets are watched ever more rarely: the
+/// pause is twice as long as a look at first, and is doubled up to 1 << kMostDoublings looks.
+constexpr std::uint32_t kUnchanged = 8, kMostDoublings = 4;
+/// Gets in a row that may be watched while all of them are hits: a program that gains by what was
+/// decided is not to pay for having decided it.
+constexpr std::uint32_t kMostHits = 512;
 /// Decisions with a short record.
 constexpr std::uint32_t kSmallDecisions = 2;
 /// Gets that are watched, for each entry of the cache, when that has become full.
@@ -38,6 +44,10 @@ constexpr double kLongestTrip = 3.5;
 /// Gets: what brings so many is seen by fewer than one in a hundred.
 constexpr double kManyGets = 128;
 
+/// Blocks of a new choice that there must be budget for: one alone would show nothing, and a cache
+/// that holds a block here and a get there holds less of both.
+constexpr double kLeastBlocks = 16;
+
 constexpr double kLeastBias = 0.2;
 /// Programs have phases: what was learned of a choice is forgotten by and by. What is known of the
 /// present one is then the best guess.
@@ -49,7 +59,8 @@ Readahead::Readahead(const Config& config)
     : config_(config),
       credit_(kEnoughCredit),
       look_(config.first_look),
-      until_look_(config.first_look) {
+      until_look_(config.first_look),
+      budget_(config.first_budget * config.latency) {
   bias_.fill(1);
   if (config_.fixed_bytes == 0) return;
   shift_ = std::clamp(static_cast<std::uint32_t>(std::bit_width(config_.fixed_bytes)) - 1,
@@ -66,6 +77,7 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
     if (until_look_ <= look_ / 2) decide();
     return;
   }
+  if (++since_trip_ > kMostHits) watching_ = false;
   const bool counts = warming_ == 0;
   if (counts) ++looked_at_;
   const auto charge = [&](std::size_t i, double seen, double cost) {
@@ -124,8 +136,23 @@ double Readahead::modelled(std::size_t choice) const {
   return seen_[choice] == 0 ? 0 : costs_[choice] * looked_at_ / seen_[choice];
 }
 
-void Readahead::on_trip(std::uint64_t bytes) noexcept {
+void Readahead::on_hits(std::uint64_t total) noexcept {
+  const auto most = config_.most_budget * config_.latency;
+  budget_ = std::min(budget_ + static_cast<double>(total - hits_) * config_.latency, most);
+  hits_ = total;
+}
+
+/// Whether so many blocks of the size of a choice may be lost.
+bool Readahead::affordable(std::size_t choice, double blocks) const {
+  const auto block = static_cast<double>(std::uint64_t{1} << MissShadow::kShifts[choice]);
+  return choice == 0 || blocks * (block - mean_size_) * config_.per_byte <= budget_;
+}
+
+void Readahead::on_trip(std::uint64_t bytes, std::uint64_t asked) noexcept {
   if (!config_.enabled || config_.fixed_bytes != 0) return;
+  since_trip_ = 0;
+  budget_ += config_.budget_share * cost_of(1, static_cast<double>(asked));
+  budget_ -= std::min(budget_, static_cast<double>(bytes - asked) * config_.per_byte);
   const bool filled = fetched_ < most_storage_ && fetched_ + bytes >= most_storage_;
   fetched_ += bytes;
   if (filled) look_anew();
@@ -134,6 +161,8 @@ void Readahead::on_trip(std::uint64_t bytes) noexcept {
   const auto weight = static_cast<std::uint32_t>(std::clamp(cost / config_.latency, 1.0, 1000.0));
   credit_ = std::min(credit_ + config_.credit * weight, kMostCredit);
   if (!watching_) {
+    pause_ -= std::min(pause_, weight);
+    if (pause_ != 0) return;
     if (credit_ < kEnoughCredit && trips_ > config_.first_look) return;
     warming_ = trips_ > config_.first_look ? kWarmUp : 0;
     watching_ = size_shadow();
@@ -156,6 +185,7 @@ void Readahead::look_anew() {
   const auto gets = static_cast<std::uint32_t>(
       std::min(kGetsForEachEntry * entries, static_cast<double>(kMostCredit)));
   credit_ = std::max(credit_, gets);
+  pause_ = unchanged_ = 0;
   forget_costs();
   until_look_ = look_;
   warming_ = std::max(credit_ / 4, kWarmUp);
@@ -175,7 +205,7 @@ void Readahead::decide() {
   for (std::size_t c = 0; c < kChoices; ++c) {
     if (c != 0 && config_.storage_share << MissShadow::kShifts[c] > storage_) break;
     if (c != 0 && !fits(MissShadow::kShifts[c])) break;
-    if (c == choice_) continue;
+    if (c == choice_ || !affordable(c, kLeastBlocks)) continue;
     if (const std::uint64_t block = c == 0 ? 0 : std::uint64_t{1} << MissShadow::kShifts[c];
         block > longest_trip(mean_size_, block))
       continue;
@@ -189,26 +219,37 @@ void Readahead::decide() {
   }
   look_ = std::min(2 * look_, config_.longest_look);
   if (best != choice_) {
-    choice_ = best;
-    shift_ = MissShadow::kShifts[best];
-    ++changes_;
-    fetched_ = 0;
-    forget_costs();
+    choose(best);
   } else {
     for (double& cost : costs_) cost /= 2;
     for (double& seen : seen_) seen /= 2;
     paid_ /= 2;
     looked_at_ /= 2;
+    ++unchanged_;
   }
   until_look_ = look_;
   ++decisions_;
   size_shadow();
+  // What is recorded stays: what a pause leaves out, later looks add.
+  if (unchanged_ < kUnchanged) return;
+  pause_ = look_ << std::min(unchanged_ - kUnchanged + 1, kMostDoublings);
+  watching_ = false;
+}
+
+void Readahead::choose(std::size_t choice) {
+  choice_ = choice;
+  shift_ = MissShadow::kShifts[choice];
+  ++changes_;
+  fetched_ = 0;
+  unchanged_ = 0;
+  forget_costs();
 }
 
 // A program may have many windows of few gets each: their records are short.
 bool Readahead::size_shadow() {
-  return shadow_.set_capacity(most_storage_, static_cast<std::uint64_t>(mean_size_),
-                              decisions_ < kSmallDecisions ? MissShadow::kFew : MissShadow::kMost);
+  return shadow_.set_capacity(
+      most_storage_, static_cast<std::uint64_t>(mean_size_),
+      decisions_ < kSmallDecisions || choice_ == 0 ? MissShadow::kFew : MissShadow::kMost);
 }
 
 Readahead::Stream& Readahead::stream_of(std::uint32_t target, std::uint64_t displacement) {
@@ -251,12 +292,16 @@ Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacem
   Stream& stream = stream_of(target, displacement);
   stream.used = trips_;
   ++stream.length;
-  const std::uint64_t most = longest_trip(static_cast<double>(size),
-                                          std::min({config_.longest_stream, config_.longest_fetch,
-                                                    storage / (2 * config_.storage_share)}));
+  if (!affordable(choice_, 1)) {
+    choose(0);
+    until_look_ = look_;
+  }
   std::uint32_t shift = shift_;
   std::uint64_t wish = 0;
   if (stream.length > kStreamTrips) {
+    const std::uint64_t most = longest_trip(static_cast<double>(size),
+                                            std::min({config_.longest_stream, config_.longest_fetch,
+                                                      storage / (2 * config_.storage_share)}));
     wish = std::min(std::max(2 * stream.window, std::uint64_t{1} << kStreamShift), most);
     if (wish >> kStreamShift != 0)
       shift =

@@ -7,18 +7,22 @@
 //     if (plan) ... fetch [plan.begin, plan.end) as blocks of 1 << plan.shift bytes ...
 //
 // It watches the program's gets, all of them for a while, then none until trips have paid for more
-// or the cache has become full, and models what each block size, and no blocks at all, would make
-// of them in a cache of this size, or of the size that a small one is taken to grow to
-// (MissShadow): trips times their latency, bytes times theirs. What was paid for the same gets says
-// how far the model is off for what is done now. The cheapest is taken if it is clearly cheaper
-// than what is done now. So nothing is widened before the gets have shown that it pays, and what
-// does not pay shrinks and stops.
+// or the cache has become full, and ever more rarely where nothing changes; and models what each
+// block size, and no blocks at all, would make of them in a cache of this size, or of the size that
+// a small one is taken to grow to (MissShadow): trips times their latency, bytes times theirs. What
+// was paid for the same gets says how far the model is off for what is done now. The cheapest is
+// taken if it is clearly cheaper than what is done now. So nothing is widened before the gets have
+// shown that it pays, and what does not pay shrinks and stops.
 //
 // Beside that, streams: a trip that begins where the last one of a stream ended doubles the
 // stream's window.
 //
 // Who asks waits for all that is fetched. So that few gets take longer than without Hob, a trip
 // costs at most a few times what the get alone does, unless it brings enough for a hundred of them.
+//
+// Blocks are a bet on later gets. What may be lost on them is bounded by a budget: the time of some
+// trips at first, then what hits on such bytes have spared and a small share of what the gets cost.
+// A program that gains nothing by blocks, or no longer does, pays no more than that.
 //
 // Not thread safe.
 
@@ -41,6 +45,9 @@ class Readahead {
     std::uint32_t credit = 4;          ///< gets that may be watched for each trip
     double widen = 0.75;   ///< from no blocks to blocks: only if it costs at most this share
     double change = 0.87;  ///< from one block size to another: likewise
+    std::uint32_t first_budget = 128;  ///< trips whose time may be lost on blocks at first
+    std::uint32_t most_budget = 1024;  ///< likewise, whatever was spared before
+    double budget_share = 1.0 / 128;   ///< of what gets that miss cost, that may be lost on blocks
     /// A block is at most this share of the storage.
     std::uint64_t storage_share = 1;
     std::uint64_t longest_stream = std::uint64_t{1} << 20;  ///< bytes fetched at once, at most
@@ -70,8 +77,12 @@ class Readahead {
   Plan on_miss(std::uint32_t target, std::uint64_t displacement, std::uint64_t size,
                std::uint64_t exposed, std::uint64_t storage, std::uint64_t most_storage) noexcept;
 
-  /// A trip was made, for so many bytes: what on_miss() said, or less.
-  void on_trip(std::uint64_t bytes) noexcept;
+  /// A trip was made for `bytes`: what on_miss() said, or less. The program asked for `asked`.
+  void on_trip(std::uint64_t bytes, std::uint64_t asked) noexcept;
+
+  /// So many gets in all found bytes that nobody had asked for before. To be called before
+  /// on_miss().
+  void on_hits(std::uint64_t total) noexcept;
 
   /// Whether on_get() is to be called for the next get, found in the cache or not: after the trip
   /// that it makes, if any, since that takes long enough to do it meanwhile.
@@ -118,6 +129,8 @@ class Readahead {
   void look_anew();
   void decide();
   bool size_shadow();
+  bool affordable(std::size_t choice, double blocks) const;
+  void choose(std::size_t choice);
   Stream& stream_of(std::uint32_t target, std::uint64_t displacement);
   Plan plan_of(std::uint64_t displacement, std::uint64_t size, std::uint64_t exposed,
                std::uint32_t shift, std::uint64_t wish) const;
@@ -138,14 +151,19 @@ class Readahead {
   std::uint64_t storage_ = 0;       ///< now
   std::uint64_t most_storage_ = 0;  ///< it is taken to grow to
   bool watching_ = false;
-  std::uint32_t credit_;       ///< gets that may be watched, long ones counting as several
-  std::uint32_t warming_ = 0;  ///< as many are watched, but do not count yet
+  std::uint32_t credit_;          ///< gets that may be watched, long ones counting as several
+  std::uint32_t warming_ = 0;     ///< as many are watched, but do not count yet
+  std::uint32_t since_trip_ = 0;  ///< gets that were watched
   std::uint32_t look_;
   std::uint32_t until_look_;
   std::uint64_t trips_ = 0;
   std::uint64_t changes_ = 0;
   std::uint64_t fetched_ = 0;  ///< bytes, since the last change
   std::uint32_t decisions_ = 0;
+  std::uint32_t unchanged_ = 0;  ///< decisions in a row
+  std::uint32_t pause_ = 0;      ///< trips until gets are watched again
+  double budget_;                ///< time that may be lost on blocks
+  std::uint64_t hits_ = 0;       ///< that the budget knows of
 };
 
 }  // namespace hob::cache

@@ -22,10 +22,10 @@ constexpr std::uint64_t kLargestUnit = 4096;
 
 }  // namespace
 
-void Ahead::trip(std::uint64_t bytes, std::uint64_t get) noexcept {
+void Ahead::trip(std::uint64_t bytes, std::uint64_t asked, std::uint64_t get) noexcept {
   constexpr std::size_t kMostChanges = 256;
   const std::uint64_t before = readahead.block_bytes();
-  readahead.on_trip(bytes);
+  readahead.on_trip(bytes, asked);
   const std::uint64_t now = readahead.block_bytes();
   if (HOB_LIKELY(now == before) || changes.size() == kMostChanges) return;
   try {
@@ -47,6 +47,7 @@ bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
 bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged,
                              MPI_Request* request) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
+  ahead_->readahead.on_hits(cache_->stats().ahead_hits);
   const cache::Readahead::Plan plan = ahead_->readahead.on_miss(
       wanted.key.target, wanted.key.displacement, wanted.size, ahead_->exposed->of(get.target),
       cache_->storage_bytes(), cache_->most_storage_bytes());
@@ -156,7 +157,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   if (request) pending.request = handle_bits(own);
   pending.when = ticks();
   pending.issue_ticks = pending.when - start;
-  ahead_->trip(pending.bytes, cache_->stats().gets);
+  ahead_->trip(pending.bytes, wanted.size, cache_->stats().gets);
   ++stats_.ahead_gets;
   reuse_trial_.missed(in_batch());
   return true;

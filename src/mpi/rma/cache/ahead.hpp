@@ -50,8 +50,9 @@ struct Ahead {
     copying_per_byte += (std::min(rate, most) - copying_per_byte) * kWeight;
   }
 
-  /// A trip was made for `bytes`, by the window's get of that number.
-  void trip(std::uint64_t bytes, std::uint64_t get) noexcept;
+  /// A trip was made for `bytes`, of which `asked` were asked for, by the window's get of that
+  /// number.
+  void trip(std::uint64_t bytes, std::uint64_t asked, std::uint64_t get) noexcept;
 
   std::uint64_t memory_bytes() const {
     return sizeof(*this) + readahead.memory_bytes() + exposed->memory_bytes() + pool.memory_bytes();

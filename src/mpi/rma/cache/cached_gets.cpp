@@ -259,7 +259,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   const int result = native(get, t);
   if (result != MPI_SUCCESS || under_way_.full()) return result;
   reuse_trial_.missed(in_batch());
-  if (ahead_) ahead_->trip(wanted.size, cache_->stats().gets);
+  if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
   const std::uint64_t now = ticks();
   try {
     const std::uint32_t index = under_way_.add(t.pending, get.target,

@@ -132,7 +132,19 @@ void CachedGets::measure(TargetState& t, const PendingGet& pending, std::uint64_
 
 /// Likewise, of whatever size, for as long as the window lives.
 void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
-  if (t.pending.size() != 1) return;
+  if (t.pending.size() != 1) {
+    // Of many gets that one flush ends, each takes what its call took and its share of the flush:
+    // less than one alone, and no more is spared where it is a hit.
+    std::size_t samples = 4;
+    for (std::size_t i = 0; i < t.pending.size() && samples != 0; i += 1 + t.pending.size() / 4) {
+      const PendingGet& pending = under_way_[t.pending[i]];
+      if (!pending.misses() || pending.bytes > cache::TripCost::kSmall || pending.issue_ticks == 0)
+        continue;
+      ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks / t.pending.size());
+      --samples;
+    }
+    return;
+  }
   const PendingGet& pending = under_way_[t.pending[0]];
   if (!pending.misses() && pending.purpose != Purpose::ahead) return;
   ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks);

@@ -154,7 +154,7 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
       pending.offset = hit.offset;
     } else {
       reuse_trial_.missed(in_batch());
-      if (ahead_) ahead_->trip(wanted.size, cache_->stats().gets);
+      if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
       pending.entry =
           cache_->reserve(wanted.key, wanted.size, {.extent = wanted.extent(get), .cookie = index})
               .entry;
