@@ -26,6 +26,8 @@ constexpr std::uint32_t kMostHits = 512;
 constexpr std::uint32_t kSmallDecisions = 2;
 /// Gets that are watched, for each entry of the cache, when that has become full.
 constexpr double kGetsForEachEntry = 8;
+/// Ranges that are forgotten one by one with no get watched in between.
+constexpr std::uint32_t kMostDrops = 256;
 /// Gets that bring the model up to date after a pause.
 constexpr std::uint32_t kWarmUp = 128;
 
@@ -71,6 +73,7 @@ Readahead::Readahead(const Config& config)
 void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
                        std::uint64_t size) noexcept {
   if (size == 0 || !watching_) return;
+  drops_ = 0;
   if (credit_ == 0) {
     watching_ = false;
     // A program that hits nearly always makes few trips in all: it would never be decided.
@@ -319,7 +322,12 @@ void Readahead::on_drop() noexcept {
 }
 
 void Readahead::on_drop(std::uint32_t target, std::uint64_t begin, std::uint64_t bytes) noexcept {
-  shadow_.forget(target, begin, bytes);
+  // A program that writes and does not read pays for no exact record.
+  if (drops_ > kMostDrops) return;
+  if (++drops_ <= kMostDrops)
+    shadow_.forget(target, begin, bytes);
+  else
+    shadow_.forget();
 }
 
 }  // namespace hob::cache

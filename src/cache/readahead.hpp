@@ -154,6 +154,7 @@ class Readahead {
   std::uint32_t credit_;          ///< gets that may be watched, long ones counting as several
   std::uint32_t warming_ = 0;     ///< as many are watched, but do not count yet
   std::uint32_t since_trip_ = 0;  ///< gets that were watched
+  std::uint32_t drops_ = 0;       ///< ranges dropped since a get was watched
   std::uint32_t look_;
   std::uint32_t until_look_;
   std::uint64_t trips_ = 0;

@@ -13,7 +13,7 @@ class Wakefulness {
   /// Calls in a row that a cache gains nothing by (own writes, gets of the own rank and of targets
   /// as fast as a hit), after which a window rests; doubled each time, up to the second, since
   /// copies are lost.
-  static constexpr std::uint32_t kPatience = 4096, kLongestPatience = 65'536;
+  static constexpr std::uint32_t kPatience = 768, kLongestPatience = 65'536;
 
   bool awake() const { return state_ == State::awake; }
   /// For good: whatever a get of this window costs, it is not a network.

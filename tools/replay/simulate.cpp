@@ -144,7 +144,7 @@ class Run {
         ++outcome_.hits;
         return;
       case cache::Hit::partial:
-        trip(subject, r.size - found.available);
+        trip(subject, r.size - found.available, r.size - found.available);
         if (cache.extend(found.entry, r.size, {.extent = r.extent})) cache.complete(found.entry);
         return;
       case cache::Hit::split:
@@ -157,7 +157,7 @@ class Run {
         break;
     }
     if (fetch_blocks(subject, key, r.size)) return;
-    trip(subject, r.size);
+    trip(subject, r.size, r.size);
     const cache::Reservation place = cache.reserve(key, r.size, {.extent = r.extent});
     if (place.entry) cache.complete(place.entry);
   }
@@ -165,19 +165,21 @@ class Run {
   bool fetch_blocks(Subject& subject, const cache::Key& key, std::uint64_t size) {
     if (!subject.ahead || key.layout != 0) return false;
     cache::Cache& cache = *subject.cache;
+    subject.ahead->on_hits(cache.stats().ahead_hits);
     const auto plan =
         subject.ahead->on_miss(key.target, key.displacement, size, subject.ends[key.target],
                                cache.storage_bytes(), cache.most_storage_bytes());
     if (!plan) return false;
     const cache::BlockFetch fetch = cache::reserve_blocks(cache, plan, key, size, 0);
     if (fetch.count == 0) return false;
-    trip(subject, fetch.bytes());
+    trip(subject, fetch.bytes(), size);
     for (std::uint32_t k = 0; k < fetch.count; ++k) cache.complete(fetch.entries[k]);
     return true;
   }
 
-  void trip(Subject& subject, std::uint64_t bytes) {
-    if (subject.ahead) subject.ahead->on_trip(bytes);
+  /// For `bytes`, of which `asked` were asked for.
+  void trip(Subject& subject, std::uint64_t bytes, std::uint64_t asked) {
+    if (subject.ahead) subject.ahead->on_trip(bytes, asked);
     ++outcome_.trips;
     outcome_.bytes += bytes;
     outcome_.network_us += latency_.of(bytes);

@@ -77,6 +77,10 @@ class World {
   std::uint64_t longest_trip() const { return longest_; }  ///< bytes, of those for blocks
   Cache& cache() { return *cache_; }
   Readahead& ahead() { return ahead_; }
+  void drop(std::uint64_t displacement, std::uint64_t bytes) {
+    cache_->drop_range(1, displacement, bytes);
+    ahead_.on_drop(1, displacement, bytes);
+  }
   void drop_all() {
     cache_->drop_all();
     ahead_.on_drop();
@@ -475,6 +479,19 @@ TEST(Readahead, WatchesFarGetsEverMoreRarely) {
   }
   EXPECT_LT(watched, 20000) << "of 100000 gets";
   EXPECT_GT(watched, 5000) << "programs have phases";
+}
+
+// As many ranges in a row are not forgotten one by one; what they held is not taken for spared.
+TEST(Readahead, ManyDroppedRangesAreForgottenTogether) {
+  World world(64 * kMega, 4 * kMega);
+  std::mt19937_64 random(9);
+  constexpr std::uint64_t part = kMega / 512;
+  for (int i = 0; i < 1000; ++i) {
+    world.get(random() % (kMega / 64) * 64, 64);
+    for (std::uint64_t at = 0; at < kMega; at += part) world.drop(at, part);
+  }
+  EXPECT_EQ(world.ahead().block_bytes(), 0u);
+  EXPECT_LE(world.take_bytes(), 1000u * 64 * 11 / 10);
 }
 
 TEST(TripCost, LearnsLatencyAndBytes) {
