@@ -45,8 +45,8 @@ class Readahead {
     std::uint32_t credit = 4;          ///< gets that may be watched for each trip
     double widen = 0.75;   ///< from no blocks to blocks: only if it costs at most this share
     double change = 0.87;  ///< from one block size to another: likewise
-    std::uint32_t first_budget = 128;  ///< trips whose time may be lost on blocks at first
-    std::uint32_t most_budget = 1024;  ///< likewise, whatever was spared before
+    std::uint32_t first_budget = 384;  ///< trips whose time may be lost on blocks at first
+    std::uint32_t most_budget = 2048;  ///< likewise, whatever was spared before
     double budget_share = 1.0 / 128;   ///< of what gets that miss cost, that may be lost on blocks
     /// A block is at most this share of the storage.
     std::uint64_t storage_share = 1;
