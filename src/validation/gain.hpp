@@ -15,17 +15,19 @@ class Gain {
     /// What one process saves has to be so many times what it spends: all members spend the same.
     double margin = 2;
     /// Calls in which a process asks though nothing was gained yet: bytes that were kept must be
-    /// asked for again before there is a gain.
-    std::uint32_t trial = 8;
-    std::uint32_t retry = 4;  ///< in a later trial: memory is watched, told, and read again
-    /// Calls with gets between two trials; doubled after each, up to the second.
-    std::uint32_t pause = 2, longest_pause = 8;
+    /// asked for again before there is a gain. Doubled after each trial, up to the second: the same
+    /// bytes may be asked for in every twentieth phase only.
+    std::uint32_t trial = 8, longest_trial = 32;
+    /// Calls with gets between two trials; four times as many after each, up to the second. In a
+    /// trial a barrier may take twice as long.
+    std::uint32_t pause = 8, longest_pause = 768;
     /// Calls without gets, one after another, after which a gain is over; sooner where they cost
     /// more than was gained, but not before the second.
     std::uint32_t idle = 64, idle_at_least = 4;
   };
 
-  explicit Gain(const Config& config) : config_(config), left_(config.trial) {}
+  explicit Gain(const Config& config)
+      : config_(config), left_(config.trial), trial_(config.trial), pause_(config.pause) {}
   Gain() : Gain(Config{}) {}
 
   /// Before a call that may tell: the window's `gets` and `kept_hits` so far, what a `trip` takes,
@@ -56,18 +58,19 @@ class Gain {
 
   /// Whether the same bytes will be asked for again is only known when they are.
   bool tries() {
-    if (left_ == 0 && pause_left_ != 0 && --pause_left_ == 0) left_ = config_.retry;
+    if (left_ == 0 && pause_left_ != 0 && --pause_left_ == 0) left_ = trial_;
     if (left_ == 0) return false;
     if (--left_ == 0) {
       pause_left_ = pause_;
-      pause_ = std::min(2 * pause_, config_.longest_pause);
+      pause_ = std::min(4 * pause_, config_.longest_pause);
+      trial_ = std::min(2 * trial_, config_.longest_trial);
       credit_ = 0;
     }
     return true;
   }
 
   void start_anew() {
-    left_ = config_.trial;
+    left_ = trial_ = config_.trial;
     pause_left_ = 0;
     pause_ = config_.pause;
   }
@@ -79,8 +82,9 @@ class Gain {
   bool asking_ = false;
   std::uint32_t idle_ = 0;
   std::uint32_t left_;            ///< calls of a trial
-  std::uint32_t pause_left_ = 0;  ///< calls with gets until the next one
-  std::uint32_t pause_ = 2;
+  std::uint32_t trial_;           ///< calls of the next one
+  std::uint32_t pause_left_ = 0;  ///< calls with gets until then
+  std::uint32_t pause_;           ///< after it
 };
 
 }  // namespace hob::validation

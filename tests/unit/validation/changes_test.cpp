@@ -141,9 +141,29 @@ TEST(Gain, TriesEverLessOftenWithoutHits) {
   Gain gain;
   std::uint64_t gets = 0;
   int asked = 0;
-  for (int i = 0; i < 200; ++i) asked += gain.asks(++gets, 0, 1000, 100) ? 1 : 0;
-  EXPECT_LT(asked, 90);
-  EXPECT_GT(asked, 60);
+  for (int i = 0; i < 4000; ++i) asked += gain.asks(++gets, 0, 1000, 100) ? 1 : 0;
+  EXPECT_LT(asked, 4000 * 7 / 100);
+  asked = 0;
+  for (int i = 0; i < 800; ++i) asked += gain.asks(++gets, 0, 1000, 100) ? 1 : 0;
+  EXPECT_GE(asked, 32) << "programs have phases";
+}
+
+// The same bytes in every twentieth call: no trial of a few calls finds that out.
+TEST(Gain, FindsBytesThatAreAskedForNowAndThen) {
+  Gain gain;
+  constexpr int kPeriod = 20;
+  std::uint64_t gets = 0, hits = 0;
+  int kept = 0, first = 0;  // calls in a row that kept copies
+  for (int i = 1; i <= 1000; ++i) {
+    if (kept >= kPeriod) {
+      ++hits;
+      first = first == 0 ? i : first;
+    }
+    kept = gain.asks(++gets, hits, 1000, 10) ? kept + 1 : 0;
+  }
+  EXPECT_GT(first, 0);
+  EXPECT_LT(first, 128);
+  EXPECT_GT(hits, 800u) << "found, it goes on";
 }
 
 TEST(WatchBudget, SpendsAShareOfTheTime) {
