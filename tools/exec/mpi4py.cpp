@@ -1,6 +1,5 @@
 #include "mpi4py.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -11,11 +10,6 @@ namespace hob::exec {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 // A virtual environment's settings; of any other prefix, nothing.
 struct Environment {

@@ -17,11 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 bool is_file(const std::string& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
@@ -210,6 +205,11 @@ MpiUse late_mpi(const std::string& program, const std::string& wanted) {
 }
 
 }  // namespace
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
 
 std::vector<std::string> split(const std::string& text, const char* separators) {
   std::vector<std::string> result;

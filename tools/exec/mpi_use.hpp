@@ -21,6 +21,9 @@ struct MpiUse {
 /// The family that a library's name gives away: "libmpi.so.40" -> "openmpi". "" for any other.
 std::string family_of(const std::string& soname);
 
+/// A variable of the environment; "" if it is not set.
+std::string variable(const char* name);
+
 /// The parts of a text between any of these characters; empty ones are left out.
 std::vector<std::string> split(const std::string& text, const char* separators);
 
