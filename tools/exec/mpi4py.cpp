@@ -96,13 +96,19 @@ std::string family_of_file(const fs::path& library) {
   return defines(real.string(), "ompi_mpi_comm_self") ? "openmpi" : "mpich";
 }
 
+// The file name that the wheel's extension module of a family asks for; "" where it has none.
+std::string asked_for(const std::string& family) {
+  for (const auto* soname : {"libmpi.so.12", "libmpi.so.40"})
+    if (family_of(soname) == family) return soname;
+  return {};
+}
+
 Mpi4py use_of(const fs::path& library) {
   const auto family = family_of_file(library);
   if (family.empty()) return {};
-  // The file whose name the extension module asks for.
-  for (const auto* soname : {"libmpi.so.12", "libmpi.so.40"})
-    if (family_of(soname) == family && fs::exists(library.parent_path() / soname))
-      return {family, (library.parent_path() / soname).string(), true};
+  const auto soname = asked_for(family);
+  if (!soname.empty() && fs::exists(library.parent_path() / soname))
+    return {family, (library.parent_path() / soname).string(), true};
   return {family, library.string(), true};
 }
 
@@ -131,11 +137,9 @@ Mpi4py of_wheel(const fs::path& prefix, const Environment& environment) {
   for (const auto& name : names) {
     const auto use = use_of(finder.find(name, {}, {}));
     if (use.family.empty()) continue;
-    for (const auto* soname : {"libmpi.so.12", "libmpi.so.40"})
-      if (const auto own = finder.find(soname, {}, {});
-          family_of(soname) == use.family && own != "")
-        return {use.family, own, true};
-    return use;
+    const auto soname = asked_for(use.family);
+    const auto own = soname.empty() ? "" : finder.find(soname, {}, {});
+    return own.empty() ? use : Mpi4py{use.family, own, true};
   }
   return {"", "", true};
 }

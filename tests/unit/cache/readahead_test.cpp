@@ -588,6 +588,7 @@ TEST(Readahead, ACacheThatGrowsIsJudgedByWhatItWillHold) {
   for (int i = 0; i < 20000; ++i) world.get(random() % pieces * piece, piece);
   EXPECT_GT(world.cache().storage_bytes(), pieces * piece);
   EXPECT_LT(world.take_trips(), pieces * 2 / 3);
+  EXPECT_LT(world.take_bytes(), 2 * pieces * piece);
 }
 
 TEST(Readahead, WatchesNoGetsAfterItsEnd) {

@@ -276,6 +276,8 @@ class CachedGets final : private RequestOwner {
   void learn(TargetState& t, std::uint64_t waited);
   void measure(TargetState& t, const PendingGet& pending, std::uint64_t flush_ticks);
   void measure_burst(TargetState& t, std::uint64_t flush_ticks);
+  template <class Use>
+  void sample_burst(const TargetState& t, std::size_t step, Use use);
   void measure_trip(const TargetState& t, std::uint64_t flush_ticks);
   bool makes_small_trip(const TargetState& t) const;
   bool skip_flush(TargetState& t);

@@ -133,16 +133,12 @@ void CachedGets::measure(TargetState& t, const PendingGet& pending, std::uint64_
 /// Likewise, of whatever size, for as long as the window lives.
 void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
   if (t.pending.size() != 1) {
-    // Of many gets that one flush ends, each takes what its call took and its share of the flush:
-    // less than one alone, and no more is spared where it is a hit.
-    std::size_t samples = 4;
-    for (std::size_t i = 0; i < t.pending.size() && samples != 0; i += 1 + t.pending.size() / 4) {
-      const PendingGet& pending = under_way_[t.pending[i]];
-      if (!pending.misses() || pending.bytes > cache::TripCost::kSmall || pending.issue_ticks == 0)
-        continue;
-      ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks / t.pending.size());
-      --samples;
-    }
+    // Less than one alone takes, and no more is spared where it is a hit.
+    constexpr std::size_t kSamples = 4;
+    sample_burst(t, 1 + t.pending.size() / kSamples, [&](const PendingGet& pending) {
+      if (pending.bytes <= cache::TripCost::kSmall)
+        ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks / t.pending.size());
+    });
     return;
   }
   const PendingGet& pending = under_way_[t.pending[0]];
@@ -157,10 +153,17 @@ void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
 /// way beside one another, each takes what its call took and its share of the flush.
 void CachedGets::measure_burst(TargetState& t, std::uint64_t flush_ticks) {
   const std::size_t step = std::max<std::size_t>(t.pending.size() / profile_.samples, 1);
-  for (std::size_t i = 0; i < t.pending.size() && t.profile.sampling(); i += step) {
+  sample_burst(t, step, [&](const PendingGet& pending) {
+    if (t.profile.sampling()) measure(t, pending, flush_ticks / t.pending.size());
+  });
+}
+
+/// use(pending) for one in `step` of the gets that one flush ends, if its call was timed.
+template <class Use>
+void CachedGets::sample_burst(const TargetState& t, std::size_t step, Use use) {
+  for (std::size_t i = 0; i < t.pending.size(); i += step) {
     const PendingGet& pending = under_way_[t.pending[i]];
-    if (pending.misses() && pending.issue_ticks != 0)
-      measure(t, pending, flush_ticks / t.pending.size());
+    if (pending.misses() && pending.issue_ticks != 0) use(pending);
   }
 }
 
