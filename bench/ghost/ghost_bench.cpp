@@ -4,18 +4,26 @@
 //       (rest=1: it waits inside MPI for as long, so that caches are as cold but the target idle)
 //   ghost_bench what=fences counts=1,64 busy=1000 rounds=51              the same between fences
 //   ghost_bench what=pscw counts=1,64 busy=1000 rounds=51                and between post and wait
-//   ghost_bench what=operations rounds=51 batch=100                     the target waits in MPI
-//   ghost_bench what=calls rounds=51                                     windows, locks, fences
-//   ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
+//   ghost_bench what=product counts=1,64 busy=10000 rounds=31            the target multiplies
+//   matrices ghost_bench what=exchange ops=accumulate,put busy=100 rounds=31      each rank with
+//   all others ghost_bench what=operations rounds=51 batch=100                     the target waits
+//   in MPI ghost_bench what=calls rounds=51                                     windows, locks,
+//   fences ghost_bench what=binding puts=256 accumulates=64 put_bytes=8 accumulate_bytes=8 others=1
 //       to the node of the last rank, whose first rank gets more, from all others; the report tells
 //
 // epochs=lockall is a hint about the windows (the info key epochs_used); pin=1 puts rank 1 on core
-// 1, pin=0 rank 0 on core 0, and the others stay where they were started; quiet=1 lets ranks that
+// 1, pin=0 rank 0 on core 0 (threads=1: with all its threads), and the others stay where they were
+// started; quiet=1 lets ranks that
 // wait sleep. One JSON line a result, times in microseconds.
+#include <dirent.h>
 #include <sched.h>
+#include <sys/resource.h>
 
+#include <cmath>
+#include <fstream>
 #include <functional>
 #include <numeric>
+#include <sstream>
 
 #include "../mpi/rma_common.hpp"
 
@@ -150,6 +158,139 @@ void progress(const rma::Args& args) {
         std::fflush(stdout);
       }
     }
+  }
+}
+
+// Interrupts that a core has served since the machine started, those of timers and of other cores
+// among them.
+double interrupts_of(int core) {
+  std::ifstream file("/proc/interrupts");
+  std::string line, word;
+  if (!std::getline(file, line)) return 0;
+  // The columns are the cores that are there, in order.
+  int column = 0, columns = 0;
+  for (std::istringstream names(line); names >> word; ++columns)
+    if (word == "CPU" + std::to_string(core)) column = columns;
+  double sum = 0;
+  while (std::getline(file, line)) {
+    std::istringstream values(line);
+    values >> word;
+    double value = 0;
+    for (int i = 0; i <= column; ++i)
+      if (!(values >> value)) value = 0;
+    sum += value;
+  }
+  return sum;
+}
+
+// How often the system took the core from this thread.
+double preemptions() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<double>(usage.ru_nivcsw);
+}
+
+// So many products of small matrices, outside MPI.
+void multiply(long times) {
+  constexpr int kSize = 64;
+  static std::vector<double> a(kSize * kSize, 1.5), b(kSize * kSize, 0.5), c(kSize * kSize, 0);
+  for (long t = 0; t < times; ++t)
+    for (int i = 0; i < kSize; ++i)
+      for (int k = 0; k < kSize; ++k) {
+        const double factor = a[static_cast<std::size_t>(i * kSize + k)];
+        for (int j = 0; j < kSize; ++j)
+          c[static_cast<std::size_t>(i * kSize + j)] +=
+              factor * b[static_cast<std::size_t>(k * kSize + j)];
+      }
+  sink = c[0];
+}
+
+// Accumulates to a rank that multiplies matrices: what its product takes, and how often its core is
+// interrupted in it, beside the same product with nobody asking for anything.
+void beside_product(const rma::Args& args) {
+  const Window window(1024);
+  const long rounds = args.number("rounds", 31);
+  std::vector<double> trial;
+  for (int i = 0; i < 9; ++i) {
+    const double start = us();
+    multiply(10);
+    trial.push_back((us() - start) / 10);
+  }
+  const long products =
+      std::max(1L, std::lround(static_cast<double>(args.number("busy", 10000)) / median(trial)));
+  for (const long count : args.numbers("counts", "1,16,64,256,1024")) {
+    std::vector<double> times, alone, beside, interrupted, switched;
+    for (long round = -2; round < rounds; ++round) {
+      if (rank == 1) {
+        const double start = us();
+        multiply(products);
+        if (round >= 0) alone.push_back(us() - start);
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+      const double interrupts = rank == 1 ? interrupts_of(sched_getcpu()) : 0;
+      const double switches = preemptions(), start = us();
+      if (rank == 1) {
+        multiply(products);
+        if (round >= 0) {
+          beside.push_back(us() - start);
+          switched.push_back(preemptions() - switches);
+          interrupted.push_back(interrupts_of(sched_getcpu()) - interrupts);
+        }
+      } else if (rank == 0) {
+        while (us() - start < 100) {  // the target is at it
+        }
+        const double begin = us();
+        MPI_Win_lock_all(0, window.win);
+        for (long i = 0; i < count; ++i) issue("accumulate", window.win, 1);
+        MPI_Win_unlock_all(window.win);
+        if (round >= 0) times.push_back(us() - begin);
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+    double told[4] = {};
+    if (rank == 1) {
+      told[0] = median(alone);
+      told[1] = median(beside);
+      told[2] = median(interrupted);
+      told[3] = median(switched);
+    }
+    MPI_Bcast(told, 4, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    if (rank == 0)
+      std::printf(
+          "{\"operations\": %ld, \"us\": %.3f, \"alone_us\": %.3f, \"beside_us\": %.3f, "
+          "\"interrupts\": %.1f, \"preemptions\": %.1f}\n",
+          count, median(times), told[0], told[1], told[2], told[3]);
+    std::fflush(stdout);
+  }
+}
+
+// Each rank with all others: one operation, computation, ten operations, in one epoch.
+void exchange(const rma::Args& args) {
+  const Window window(1024);
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const long busy = args.number("busy", 100) * steps_per_us(), rounds = args.number("rounds", 31);
+  const auto all_others = [&](const std::string& op, int times) {
+    for (int i = 0; i < times; ++i)
+      for (int target = 0; target < size; ++target)
+        if (target != rank) issue(op, window.win, target);
+  };
+  for (const auto& op : words(args.text("ops", "accumulate,put"))) {
+    std::vector<double> times;
+    for (long round = -2; round < rounds; ++round) {
+      MPI_Barrier(MPI_COMM_WORLD);
+      const double start = us();
+      MPI_Win_lock_all(0, window.win);
+      all_others(op, 1);
+      compute(busy);
+      all_others(op, 10);
+      MPI_Win_unlock_all(window.win);
+      if (round >= 0) times.push_back(us() - start);
+    }
+    double mean = median(times) / size;
+    MPI_Allreduce(MPI_IN_PLACE, &mean, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) std::printf("{\"op\": \"%s\", \"us\": %.3f}\n", op.c_str(), mean);
+    std::fflush(stdout);
   }
 }
 
@@ -373,23 +514,33 @@ void binding(const rma::Args& args) {
   MPI_Win_free(&win);
 }
 
+// This thread, or all that the process has by now.
+void pin_to(int core, bool threads) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(core), &set);
+  sched_setaffinity(0, sizeof set, &set);
+  DIR* tasks = threads ? opendir("/proc/self/task") : nullptr;
+  if (!tasks) return;
+  while (const dirent* task = readdir(tasks))
+    if (task->d_name[0] != '.') sched_setaffinity(std::atoi(task->d_name), sizeof set, &set);
+  closedir(tasks);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const rma::Args args(argc, argv);
-  if (const long pinned = args.number("pin", -1); rank == pinned) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<std::size_t>(pinned), &set);
-    sched_setaffinity(0, sizeof set, &set);
-  }
+  if (rank == args.number("pin", -1)) pin_to(rank, args.number("threads", 0) != 0);
   quiet = args.number("quiet", 0) != 0;
   epochs = args.text("epochs", "");
   const std::string what = args.text("what", "progress");
   if (what == "progress") progress(args);
   if (what == "fences" || what == "pscw") epochs_beside_work(args);
+  if (what == "product") beside_product(args);
+  if (what == "exchange") exchange(args);
   if (what == "operations") operations(args);
   if (what == "calls") calls(args);
   if (what == "binding") binding(args);

@@ -45,13 +45,14 @@ class Figures(unittest.TestCase):
         by = {(figure.paper, figure.name): figure for figure in FIGURES}
         for name in (
             *(("caching", f"Fig. {number}") for number in (12, 13, 14, 15, 17, 18)),
-            ("ghosts", "Fig. 8"),
+            *(("ghosts", f"Fig. {number}") for number in ("5a", "5b", 8)),
             *(("matching", f"Fig. {number}") for number in (6, 7, 10)),
         ):
             with self.subTest(name):
                 self.assertEqual(by[name].state(True), "another question")
                 self.assertEqual(by[name].state(False), "not here")
-        self.assertEqual(by["caching", "Fig. 1"].state(True), "measured")
+        for name in (("caching", "Fig. 1"), ("ghosts", "Fig. 4b"), ("ghosts", "Fig. 4c")):
+            self.assertEqual(by[name].state(True), "measured")
         for figure in FIGURES:
             self.assertNotRegex(figure.name, "Figs|and|to ")
 
@@ -168,6 +169,26 @@ class Page(unittest.TestCase):
                 }
                 for name, native in (("lcc", 500.0), ("barnes-hut", 700.0))
             ],
+            "product": [
+                {
+                    "operations": 64,
+                    "busy_us": 10000,
+                    **{f"{name}_slowdown": 1.0 for name in ("native", "ghost")},
+                    "thread_slowdown": 1.05,
+                    **{f"{name}_interrupts": 3.0 for name in ("native", "thread", "ghost")},
+                }
+            ],
+            "nodes": [
+                {
+                    "op": op,
+                    "nodes": 2,
+                    "busy_us": 100,
+                    "native_us": us,
+                    "thread_us": 450.0,
+                    "ghost_us": 200.0,
+                }
+                for op, us in (("accumulate", 400.0), ("put", 300.0))
+            ],
             "fences": [
                 {
                     "epoch": "post-start-complete-wait",
@@ -214,6 +235,9 @@ class Page(unittest.TestCase):
         self.assertIn("2 ranks: 700 us natively", said["caching Fig. 14"])
         self.assertIn("90% hits", said["caching Fig. 18"])
         self.assertIn("post-start-complete-wait, 64: 3,000 natively", said["ghosts Fig. 4b"])
+        self.assertIn("64: 1.000, 1.050, 1.000 (3, 3, 3 int", said["ghosts Fig. 4c"])
+        self.assertIn("2 nodes: 400 natively", said["ghosts Fig. 5a"])
+        self.assertIn("200 with a ghost (1.50 x)", said["ghosts Fig. 5b"])
         self.assertIn("1.50 x", said["ghosts Fig. 8"])
         self.assertIn("1,024 posted: 9.5 us", said["matching Fig. 10"])
 

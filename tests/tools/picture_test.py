@@ -93,6 +93,21 @@ ROWS = {
         ],
         "fence, 64 operations",
     ),
+    "product": (
+        [
+            {
+                "operations": 64,
+                "native_slowdown": 1.0,
+                "thread_slowdown": 1.1,
+                "ghost_slowdown": 1.0,
+            }
+        ],
+        "64 accumulates",
+    ),
+    "nodes": (
+        [{"op": "put", "nodes": 3, "native_us": 9e2, "thread_us": 9e2, "ghost_us": 5e2}],
+        "put, 3 nodes",
+    ),
     "fabric": (
         [{"what": "get, again", "without_us": 15.0, "hob_us": 0.2, "ghosts_us": 0.2}],
         "get, again",

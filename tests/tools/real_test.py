@@ -45,6 +45,12 @@ REPORT = {
     ],
 }
 
+BATCHED = {
+    "hob": {},
+    "program": {"ranks": 1},
+    "ranks": [{"counters": {"batched": 512, "batches": 8}, "windows": []}],
+}
+
 
 class Known(unittest.TestCase):
     def test_each_can_be_run_and_judged(self):
@@ -60,6 +66,14 @@ class Known(unittest.TestCase):
                 # Ghosts are placed by nodes.
                 if program.ghosts and program.setup.startswith("namespaces"):
                     self.assertEqual(program.ranks % 2, 0)
+
+    def test_each_has_a_limit_and_what_is_known_of_its_answer(self):
+        for program in PROGRAMS:
+            with self.subTest(program.name):
+                self.assertTrue(program.at_least or program.within or program.beside_always)
+                self.assertFalse(program.answers and program.checked)
+                if program.at_least == 0.97:
+                    self.assertTrue(program.reason, "no gain, and no reason")
 
     def test_there_are_twelve_of_eight_origins(self):
         origins = {
@@ -165,6 +179,41 @@ class Runs(unittest.TestCase):
         (limit,) = result["limits"]
         self.assertEqual((limit["value"], limit["ok"]), (0.5, False))
         self.assertIn("**2.00**, always 4.00", page)
+
+    def test_batches_are_a_run_of_their_own(self):
+        program = replace(CG, mechanism="batches", at_least=0.97, batched=3.0)
+        runs, asked = {"plain": 8.0, "default": 8.0, "2": 2.0}, []
+
+        def run_mpi(path, arguments, ranks, hob, **more):
+            batch = (hob or {}).get("batch")
+            asked.append(batch)
+            figure = runs["plain"] if hob is None else runs["2" if batch == "auto" else "default"]
+            return Result([], None if hob is None else BATCHED, 9.0, f"norm 1.5\ntime {figure}\n")
+
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder, "page.md")
+            with (
+                mock.patch("hob.benches.real.run_mpi", run_mpi),
+                mock.patch("hob.benches.real.find", lambda *_: Path("/bin/true")),
+                mock.patch("hob.benches.real.PROGRAMS", [program]),
+                mock.patch("sys.stdout"),
+                mock.patch("sys.stderr"),
+            ):
+                bench.run_module("real", real, ["--page", str(page)])
+            text = page.read_text()
+        self.assertEqual(asked.count("auto"), 4)
+        self.assertIn("**1.00**, batched 4.00", text)
+        self.assertIn("plain / Hob >= 0.97, plain / batched >= 3", text)
+        self.assertIn("512 small operations went out as 8", text)
+
+    def test_what_prints_no_answer_says_so(self):
+        silent = replace(CG, answers="")
+        _, result, page, _ = self.measured(silent, {"plain": 8.0, "default": 2.0})
+        self.assertEqual(result["rows"][0]["answers"], "prints no answer")
+        self.assertIn("| prints no answer |", page)
+        own = replace(silent, checked="checked by the program")
+        _, _, page, _ = self.measured(own, {"plain": 8.0, "default": 2.0})
+        self.assertIn("| checked by the program |", page)
 
     def test_the_ideal_is_the_programs_own(self):
         program = replace(CG, at_least=0.0, ideal="ideal ([0-9.]+)", within=1.08)

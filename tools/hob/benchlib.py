@@ -172,14 +172,14 @@ def _read_report(path, command):
 
 
 @contextlib.contextmanager
-def _placed(setup, scratch, ranks):
+def _placed(setup, scratch, ranks, nodes):
     """Words for the launcher that place the ranks as the set-up says, where its variables do not."""
     if not setup.startswith("namespaces"):
         yield []
         return
     try:
-        with Namespaces(scratch, own_cores=True) as nodes:
-            yield nodes.launch(ranks)
+        with Namespaces(scratch, own_cores=True, nodes=nodes) as spaces:
+            yield spaces.launch(ranks)
     except NoNamespaces as why:
         raise BenchError(str(why)) from why
 
@@ -208,15 +208,16 @@ def run_mpi(
     environment=None,
     inputs=None,
     figures="",
+    nodes=2,
 ):
     """Runs a program under mpiexec. hob: None for without Hob, else its settings ({"cache":
     "always"}; {} for the defaults). report: also have Hob write its JSON. environment: more
     variables. inputs: {name: content} of files in its directory. figures: pattern of files there
-    whose content is wanted."""
+    whose content is wanted. nodes: how many namespaces there are, in a set-up of these."""
     extra = environment or {}
     with (
         tempfile.TemporaryDirectory(prefix="hob-bench-") as scratch,
-        _placed(setup, scratch, ranks) as launch,
+        _placed(setup, scratch, ranks, nodes) as launch,
     ):
         for name, content in (inputs or {}).items():
             Path(scratch, name).write_text(content)

@@ -1,11 +1,9 @@
-"""Two nodes on one machine: network namespaces joined by a bridge, which MPICH's launcher takes for hosts (shared
+"""Nodes on one machine: network namespaces joined by a bridge, which MPICH's launcher takes for hosts (shared
 memory inside each, TCP between them). Making them needs root."""
 
 import os
 import shutil
 import subprocess
-
-NODES = 2
 
 
 class NoNamespaces(RuntimeError):
@@ -16,19 +14,19 @@ class Namespaces:
     """A context: the nodes exist inside it. Its names carry the process id, so that several can stand beside each
     other."""
 
-    def __init__(self, folder, own_cores=False):
+    def __init__(self, folder, own_cores=False, nodes=2):
         """`folder` keeps the script that the launcher takes for ssh. own_cores: each node has its share of the
-        machine's cores, as nodes have; else the system places processes on any."""
+        machine's cores, as nodes have, where there is a core for each; else the system places processes on any."""
         number = os.getpid() % 200 + 20
         self.mark = f"hob{os.getpid() % 100000}"
         self.bridge = f"{self.mark}b"
         self.subnet = f"10.213.{number}"
-        self.hosts = [f"{self.subnet}.{node + 10}" for node in range(NODES)]
+        self.hosts = [f"{self.subnet}.{node + 10}" for node in range(nodes)]
         self.script = f"{folder}/enter"
         cores = sorted(os.sched_getaffinity(0))
         self.cores = {}
-        if own_cores and len(cores) >= NODES:
-            self.cores = {host: cores[node::NODES] for node, host in enumerate(self.hosts)}
+        if own_cores and len(cores) >= nodes:
+            self.cores = {host: cores[node::nodes] for node, host in enumerate(self.hosts)}
 
     def __enter__(self):
         if os.geteuid() != 0 or not shutil.which("ip"):
@@ -56,7 +54,7 @@ class Namespaces:
     def launch(self, ranks):
         """Words for MPICH's mpiexec: `ranks` processes dealt out evenly."""
         words = ["-iface", self.bridge, "-launcher", "ssh", "-launcher-exec", self.script]
-        return [*words, "-hosts", ",".join(self.hosts), "-ppn", str(ranks // NODES)]
+        return [*words, "-hosts", ",".join(self.hosts), "-ppn", str(ranks // len(self.hosts))]
 
     def _make(self):
         _ip("link", "add", self.bridge, "type", "bridge")

@@ -19,6 +19,13 @@ from hob.report.data import Run
 NAME = "real"
 HELP = "programs that nobody wrote for Hob, where they are installed: answers compared, ratios"
 
+# Settings of each mode.
+MODES = {
+    "default": {},
+    "always": {"cache": "always", "match": "always"},
+    "batch": {"batch": "auto"},
+}
+
 # What the table shows of Hob's counters.
 COUNTERS = (
     "gets",
@@ -31,6 +38,8 @@ COUNTERS = (
     "receives_in_prq",
     "ghost_redirected",
     "ghost_direct",
+    "batched",
+    "batches",
 )
 
 VIEWS = (
@@ -59,7 +68,8 @@ def add_arguments(parser):
     parser.add_argument(
         "--modes",
         default="default",
-        help="with Hob: default, always, or both separated by commas (default: default)",
+        help="with Hob: default, always, batch (HOB_BATCH=auto), or several separated by commas (default: default, and "
+        "what a program's limits ask for)",
     )
     parser.add_argument("--list", action="store_true", help="say what is known, and run nothing")
     parser.add_argument(
@@ -131,7 +141,7 @@ def _row(program, mode, runs, counted, plain):
     if any(one.answer != wanted for one in plain):
         answers = "differ without Hob"
     elif all(one.answer == wanted for one in (*runs, counted)):
-        answers = "same" if program.answers else "not printed"
+        answers = "same" if program.answers else program.checked or "prints no answer"
     else:
         answers = "DIFFERENT"
     over_ideal = [one.figure / one.best for one in runs if one.best]
@@ -154,8 +164,9 @@ def _repeats(program, args):
 
 
 def _modes_of(program, modes):
-    """A program that is judged beside `always` needs it."""
-    return list(dict.fromkeys([*modes, *(["always"] if program.beside_always else [])]))
+    """A program that is judged beside `always`, or in batches, needs these."""
+    asked = {"always": program.beside_always, "batch": program.batched}
+    return list(dict.fromkeys([*modes, *(mode for mode, limit in asked.items() if limit)]))
 
 
 def _steps(program, modes, args):
@@ -167,13 +178,12 @@ def _steps(program, modes, args):
 def _run(program, path, modes, args, bench, progress):
     """Runs a program in each mode; its rows are in `bench` even where a limit cannot be judged."""
     variants = {"plain": lambda: _one(program, path, None, args.timeout)}
-    settings = {mode: {} if mode == "default" else {"cache": mode, "match": mode} for mode in modes}
     for mode in modes:
-        variants[mode] = lambda mode=mode: _one(program, path, settings[mode], args.timeout)
+        variants[mode] = lambda mode=mode: _one(program, path, MODES[mode], args.timeout)
     runs = alternate(variants, _repeats(program, args), progress)
     rows = {}
     for mode in modes:
-        counted = _one(program, path, settings[mode], args.timeout, report=True)
+        counted = _one(program, path, MODES[mode], args.timeout, report=True)
         progress.tick(f"{mode}, counted")
         rows[mode] = _row(program, mode, runs[mode], counted, runs["plain"])
     for row in rows.values():
@@ -192,6 +202,9 @@ def _judge(program, rows, runs, bench):
         bench.at_least(f"{program.name}: plain / Hob", row["ratio"], program.at_least)
     if program.within and row["over_ideal"]:
         bench.at_most(f"{program.name}: Hob / ideal", row["over_ideal"], program.within)
+    if program.batched and "batch" in rows:
+        ratio = rows["batch"]["ratio"]
+        bench.at_least(f"{program.name}: plain / batched", ratio, program.batched)
     if program.beside_always and "always" in rows:
         beside = statistics.median(
             a.figure / d.figure for a, d in zip(runs["always"], runs["default"])
@@ -202,8 +215,8 @@ def _judge(program, rows, runs, bench):
 def _modes(text):
     modes = text.split(",")
     for mode in modes:
-        if mode not in ("default", "always"):
-            raise BenchError(f"--modes {mode}: allowed are default and always")
+        if mode not in MODES:
+            raise BenchError(f"--modes {mode}: allowed are {', '.join(MODES)}")
     return modes
 
 

@@ -7,9 +7,10 @@ library named by `mpi`. Three are libraries without a program that repeats: thei
 tests/real/drivers.
 """
 
+from hob.real.batches import PROGRAMS as BATCHES
 from hob.real.cache import PROGRAMS as CACHE
 from hob.real.ghosts import PROGRAMS as GHOSTS
 from hob.real.matching import PROGRAMS as MATCHING
 from hob.real.nothing import PROGRAMS as NOTHING
 
-PROGRAMS = [*CACHE, *MATCHING, *GHOSTS, *NOTHING]
+PROGRAMS = [*CACHE, *BATCHES, *MATCHING, *GHOSTS, *NOTHING]

@@ -3,7 +3,7 @@
 HEAD = """# Other people's programs
 
 What Hob gains, or costs, in programs that nobody here wrote, unmodified, with default settings but for the number of
-ghosts. Written by
+ghosts; *batched* is with `HOB_BATCH=auto` besides. Written by
 
     hob bench real --programs DIR --results DIR --page docs/real-programs.md
 
@@ -11,15 +11,16 @@ ghosts. Written by
 them from their pinned sources.
 
 Each is run plainly and with Hob, in turn; *ratio* is the median of plain time over time with Hob (or of the rates), as the program
-itself reports it, else of the whole job. The answers that it prints must be the same in every run. *Limit* is what
-`hob bench real` holds the ratio against. Set-ups: *remote* is every rank a node of its own, over TCP; *node* is one node;
-*namespaces* are two nodes made of network namespaces. Measured on {cpu}, {cores} cores, with
-other work in the background at a lower priority: ratios count, times do not, and what needs every core of the machine, as ghosts and
-rates of messages do here, is told too low.
+itself reports it, else of the whole job. The answers that it prints must be the same in every run; of one that prints none, the
+exit status is all that is compared. *Limit* is what `hob bench real` holds the ratio against. Set-ups: *remote* is every rank a
+node of its own, over TCP; *node* is one node; *namespaces* are two nodes made of network namespaces. Measured on {cpu}, {cores}
+cores, with other work in the background at a lower priority: ratios count, times do not, and what needs every core of the machine,
+as ghosts and rates of messages do here, is told too low.
 """
 
 MECHANISMS = {
     "cache": "## Programs that fetch",
+    "batches": "## Programs that update single elements",
     "matching": "## Programs with many receives posted",
     "ghosts": "## Programs whose targets compute",
     "none": "## Programs with nothing to gain",
@@ -69,6 +70,8 @@ def _line(program, result):
     ratio = f"**{row['ratio']:.2f}**"
     if "always" in rows and row["hob"] != "always":
         ratio += f", always {rows['always']['ratio']:.2f}"
+    if "batch" in rows and row["hob"] != "batch":
+        ratio += f", batched {rows['batch']['ratio']:.2f}"
     if row.get("over_ideal"):
         ratio += f"; {row['over_ideal']:.3f} of the ideal time"
     missed = any(not limit["ok"] for limit in result["limits"])
@@ -79,7 +82,7 @@ def _line(program, result):
             f"{program.setup}, {program.ranks} ranks{_ghosts(program)}, {program.mpi}",
             ratio,
             _limits(result["limits"]),
-            _counters(program, row),
+            _counters(program, row, rows.get("batch", {})),
             row["answers"],
             program.reason if missed or row["ratio"] < 2 else "",
         ]
@@ -97,9 +100,13 @@ def _limits(limits):
     )
 
 
-def _counters(program, row):
-    """Those that say what the mechanism did."""
+def _counters(program, row, batch):
+    """Those that say what the mechanism did. batch: the row of batch=auto, or none."""
     value = lambda name: row.get(name) or 0
+    if program.mechanism == "batches" and batch.get("batched"):
+        return f"{batch['batched']:,} small operations went out as {batch['batches']:,}"
+    if program.mechanism == "batches" and not value("gets"):
+        return "no gets, nothing batched"
     if program.mechanism == "matching":
         return f"{value('receives'):,} receives, {value('receives_in_prq'):,} in Hob's queues"
     if program.mechanism == "ghosts":

@@ -9,7 +9,7 @@ class Program:
     name: str
     origin: str  # public source and revision, or the Debian package
     what: str  # what it asks of MPI, in a few words
-    mechanism: str  # cache, matching, ghosts, or none where there is nothing to gain
+    mechanism: str  # cache, batches, matching, ghosts, or none where there is nothing to gain
     executable: str  # looked for under --programs, then on the PATH
     arguments: tuple = ()
     mpi: str = "mpich5"
@@ -19,6 +19,7 @@ class Program:
     with_hob: dict = field(default_factory=dict)  # environment that is another with Hob
     inputs: dict = field(default_factory=dict)  # name: content of files it reads, or what makes it
     answers: str = ""  # lines that match must be the same in every run; empty: exit status alone
+    checked: str = ""  # how far its answer is known where it prints none: what its row says then
     answer_files: str = ""  # a file (pattern) in which answers are, beside stdout
     seconds: str = ""  # the first group is the time that the program reports; empty: the whole job
     rate: bool = False  # the figure is a rate: more is better
@@ -30,6 +31,7 @@ class Program:
     ideal: str = ""  # the first group is the time that cannot be beaten, as the program says
     within: float = 0.0  # times the ideal that it may take with Hob
     beside_always: float = 0.0  # of what `always` gains, what the defaults must reach
+    batched: float = 0.0  # ratio plain / Hob with batch=auto that must be reached; 0: not run so
     reason: str = ""  # why it gains no more, as its profile says
     fails: str = ""  # how it ends without Hob, where that is not well: it is not run then
 
