@@ -19,9 +19,10 @@ struct Verdict {
 /// The paper's four signals (III-E1), over the gets since the last look.
 class Signals {
  public:
-  /// Looks at what happened since the last look and says what should change.
+  /// Looks at what happened since the last look and says what should change. `filling`: the
+  /// storage still gains bytes, so that it does not shrink.
   Verdict look(const Adaptation& config, const Stats& now, std::uint64_t index_slots,
-               std::uint64_t storage_bytes, std::uint64_t used_bytes) {
+               std::uint64_t storage_bytes, std::uint64_t used_bytes, bool filling) {
     Verdict verdict;
     const double gets = static_cast<double>(now.gets - gets_);
     if (gets > 0) {
@@ -44,7 +45,7 @@ class Signals {
         verdict.storage_bytes = scaled(storage_bytes, config.memory_increase_factor,
                                        config.min_storage_bytes, config.max_storage_bytes);
         verdict.storage_reason = Reason::capacity;
-      } else if (hits / gets > config.stable_threshold &&
+      } else if (!filling && hits / gets > config.stable_threshold &&
                  free / static_cast<double>(storage_bytes) > config.free_threshold) {
         verdict.storage_bytes = scaled(storage_bytes, 1 / config.memory_decrease_factor,
                                        config.min_storage_bytes, config.max_storage_bytes);

@@ -315,8 +315,8 @@ class Engine final : public Cache {
   bool grow_index_now();
 
   /// The same for the storage, as soon as the paper's signal (capacity and failing gets) is there
-  /// and gets do come back.
-  bool grow_storage_now();
+  /// and gets do come back. There is no room for `size` bytes.
+  bool grow_storage_now(std::uint64_t size);
 
   void begin_interval(std::uint64_t length);
 
@@ -360,7 +360,8 @@ class Engine final : public Cache {
   std::uint64_t next_adapt_ = 0;
   std::uint64_t look_interval_ = 0;
   std::uint64_t last_look_ = 0;
-  std::uint64_t short_of_space_ = 0;  ///< gets without room since the last look
+  std::uint64_t short_of_space_ = 0;  ///< trips for what had no room, since the last look
+  std::uint64_t used_at_look_ = 0;    ///< bytes
 };
 
 }  // namespace hob::cache

@@ -30,7 +30,7 @@ inline Reservation Engine<Index, Store, Policy>::reserve(const Key& key, std::ui
   const std::uint32_t e = new_entry();
   if (e == kNone) return reject(hash);
   std::uint32_t region = store_.allocate(size, e);
-  if (region == kNone && grow_storage_now()) region = store_.allocate(size, e);
+  if (region == kNone && grow_storage_now(size)) region = store_.allocate(size, e);
   if (region == kNone && !(Policy::kOneEviction && access == Access::conflicting) &&
       policy_.make_room(*this, size)) {
     region = store_.allocate(size, e);

@@ -11,8 +11,11 @@ inline void Engine<Index, Store, Policy>::look() {
   if (stats_.gets >= next_adapt_) {
     bool changed = false;
     if (ready_ && config_.adaptation.enabled) {
-      const Verdict verdict =
-          signals_.look(config_.adaptation, stats_, index_slots(), storage_bytes(), used_bytes());
+      // Memory is taken when it is used: half of a storage that fills is free, and costs nothing.
+      const bool filling = Policy::kKnowsReuse && used_bytes() > used_at_look_;
+      used_at_look_ = used_bytes();
+      const Verdict verdict = signals_.look(config_.adaptation, stats_, index_slots(),
+                                            storage_bytes(), used_bytes(), filling);
       if (verdict.index_slots) change_index(*verdict.index_slots, verdict.index_reason);
       const bool useful = policy_.wants_room() || verdict.storage_bytes < storage_bytes();
       if (verdict.storage_bytes && useful)
@@ -58,12 +61,12 @@ inline bool Engine<Index, Store, Policy>::grow_index_now() {
 }
 
 template <class Index, class Store, class Policy>
-inline bool Engine<Index, Store, Policy>::grow_storage_now() {
+inline bool Engine<Index, Store, Policy>::grow_storage_now(std::uint64_t size) {
   if constexpr (Policy::kKnowsReuse) {
     const Adaptation& a = config_.adaptation;
     const std::uint64_t bytes = store_.capacity();
     if (!a.enabled || bytes >= a.max_storage_bytes) return false;
-    ++short_of_space_;
+    short_of_space_ += policy_.trips(size);
     const auto gets = static_cast<double>(stats_.gets - last_look_);
     if (short_of_space_ < kFewEvents ||
         static_cast<double>(short_of_space_) < a.capacity_threshold * gets)

@@ -61,6 +61,8 @@ concept EvictionPolicy = PolicyEngine<E> && std::constructible_from<P, const Con
   { policy.choose(engine, candidates) } -> std::same_as<std::uint32_t>;
   /// Whether a larger storage could serve more gets, by what was seen since the last call.
   { policy.wants_room() } -> std::same_as<bool>;
+  /// Trips that a larger storage would have spared, for the key that came last.
+  { policy.trips(number) } -> std::same_as<std::uint64_t>;
   /// Whether some key came back after the get of this number.
   { watched.reuse_since(number) } -> std::same_as<bool>;
 };
@@ -84,6 +86,7 @@ struct PolicyDefaults {
   }
   bool wants_room() { return true; }
   bool reuse_since(std::uint64_t) const { return true; }
+  std::uint64_t trips(std::uint64_t) const { return 1; }
 };
 
 }  // namespace hob::cache

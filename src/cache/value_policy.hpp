@@ -78,6 +78,13 @@ class ValuePolicy : public PolicyDefaults {
 
   bool reuse_since(std::uint64_t get) const { return last_reuse_ >= get; }
 
+  /// A block that was here before costs the time of many trips to be fetched again. One that was
+  /// not would have been fetched anyway.
+  std::uint64_t trips(std::uint64_t size) const {
+    if (!block_ || newcomer_.intervals == 0) return 1;
+    return 1 + static_cast<std::uint64_t>(static_cast<float>(size) / latency_bytes_);
+  }
+
   /// Called before room is made for a key: what is known of it.
   template <class Engine>
   void on_reserve(Engine& engine, std::uint64_t hash, std::uint64_t size, bool block) {

@@ -591,6 +591,39 @@ TEST(Readahead, ACacheThatGrowsIsJudgedByWhatItWillHold) {
   EXPECT_LT(world.take_bytes(), 2 * pieces * piece);
 }
 
+// Most gets are hits while blocks fill the cache, and half of it is free: that is no reason to take
+// room away.
+TEST(Readahead, ACacheThatFillsDoesNotShrink) {
+  constexpr std::uint64_t exposed = 32 * kMega;
+  Config cache = fixed(64 * kMega);
+  cache.adaptation.enabled = true;
+  World world(exposed, cache, {.fixed_bytes = kMega});
+  for (std::uint64_t i = 0; i < 20000; ++i)
+    world.get((i / 40 * kMega + i * 7919 * 8 % kMega) % exposed, 8);
+  EXPECT_EQ(world.take_bytes(), exposed);
+  EXPECT_EQ(world.cache().stats().evictions, 0u);
+}
+
+// One get in ninety finds its block evicted: few gets, and most of the time.
+TEST(Readahead, ACacheGrowsForBlocksThatComeBack) {
+  constexpr std::uint64_t exposed = 32 * kMega;
+  Config cache = fixed(16 * kMega);
+  cache.adaptation.enabled = true;
+  World world(exposed, cache, {.fixed_bytes = kMega});
+  for (std::uint64_t i = 0; i < 30000; ++i)
+    world.get((i / 90 * kMega + i * 7919 * 8 % kMega) % exposed, 8);
+  EXPECT_GE(world.cache().storage_bytes(), exposed);
+  EXPECT_LT(world.take_bytes(), 3 * exposed);
+}
+
+TEST(Readahead, ACacheDoesNotGrowForBlocksOfAStream) {
+  Config cache = fixed(16 * kMega);
+  cache.adaptation.enabled = true;
+  World world(256 * kMega, cache, {.fixed_bytes = kMega});
+  for (std::uint64_t at = 0; at < 256 * kMega; at += 16 * kKilo) world.get(at, 64);
+  EXPECT_EQ(world.cache().storage_bytes(), 16 * kMega);
+}
+
 TEST(Readahead, WatchesNoGetsAfterItsEnd) {
   World world(kMega, 4 * kMega);
   for (std::uint64_t at = 0; at < 4 * kKilo; at += 64) world.get(at, 64);
