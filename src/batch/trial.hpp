@@ -73,6 +73,10 @@ class Trial {
     }
   }
 
+  /// Ticks that an operation takes in a batch, its share of the completion included; 0: nobody
+  /// knows.
+  double batch_price() const { return batch_ == kUnknown ? 0 : batch_; }
+
   /// Ticks that an operation costs less in a batch; 0: nobody knows.
   double gain() const {
     const double native = native_ != kUnknown         ? native_

@@ -26,6 +26,7 @@
 //
 // Not thread safe.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -97,6 +98,8 @@ class Readahead {
   void set_cost(double latency, double per_byte) noexcept {
     config_.latency = latency;
     config_.per_byte = per_byte;
+    // What was spared while trips were dear is no budget for blocks once they are cheap.
+    budget_ = std::min(budget_, config_.most_budget * latency);
   }
 
   /// For good: nothing is widened any more.

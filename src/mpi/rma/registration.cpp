@@ -101,7 +101,7 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
                                      get_options(mode), std::move(cache), std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
-  if (cached && window.batching) window.cached->know_batches(window.batching->gathers_gets());
+  if (cached && window.batching) window.cached->know_batches(window.batching->batched_gets());
   if (cached) window.cached->tell_waits(window.waits);
   if (!cached || !may_fetch_ahead(window)) return;
   if (const std::uint64_t most = context().longest_get;

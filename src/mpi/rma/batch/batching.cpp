@@ -287,7 +287,7 @@ bool Batching::gather(const SmallOperation& op, const Ends& ends) {
   } catch (const std::bad_alloc&) {
     return false;
   }
-  if (op.kind == BatchKind::get && !options_.forced) gathers_gets_ = true;
+  if (op.kind == BatchKind::get && !options_.forced) batched_gets_.gathered = true;
   ++interval.operations;
   ++interval.gathered;
   ++stats_.operations;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "batch/trial.hpp"
+#include "gets/batched_gets.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -61,8 +62,7 @@ class Batching final : public Backend {
   /// The backend behind.
   Backend& next() { return *next_; }
 
-  /// Whether gets go out in batches, as far as is known.
-  const bool& gathers_gets() const { return gathers_gets_; }
+  const gets::BatchedGets& batched_gets() const { return batched_gets_; }
 
   BatchStats stats() const { return stats_; }
 
@@ -184,7 +184,7 @@ class Batching final : public Backend {
   ExclusiveSpin lock_;
   bool aside_ = false;  ///< nothing is gathered, and nothing looked at
   bool awake_ = false;  ///< this is a reason not to sleep: synchronisation is seen
-  bool gathers_gets_ = false;
+  gets::BatchedGets batched_gets_;
   std::uint64_t until_look_ = 0;
   std::uint64_t next_look_ = tuning::batching::kFirstPause;
   std::uint64_t seen_operations_ = 0;  ///< look_again()

@@ -148,7 +148,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
   }
   if (all == 0) return;
   const Interval& gets = interval_[static_cast<std::size_t>(BatchKind::get)];
-  if (gets.operations != 0 && gets.gathered == 0) gathers_gets_ = false;
+  if (gets.operations != 0 && gets.gathered == 0) batched_gets_.gathered = false;
   for (std::size_t kind = 0; kind < kBatchKinds; ++kind) {
     Interval& each = interval_[kind];
     stats_.saved_ticks += static_cast<double>(each.gathered) * trials_[kind].gain();
@@ -166,6 +166,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
     }
     each = {};
   }
+  batched_gets_.ticks_each = trials_[static_cast<std::size_t>(BatchKind::get)].batch_price();
   if (gathered != 0) {
     idle_intervals_ = 0;
     next_look_ = tuning::batching::kFirstPause;

@@ -47,6 +47,7 @@ bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
 bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged,
                              MPI_Request* request) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
+  ahead_->price(in_batch() ? batches_->ticks_each : 0);
   ahead_->readahead.on_hits(cache_->stats().ahead_hits);
   const cache::Readahead::Plan plan = ahead_->readahead.on_miss(
       wanted.key.target, wanted.key.displacement, wanted.size, ahead_->exposed->of(get.target),

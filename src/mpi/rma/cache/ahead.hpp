@@ -31,12 +31,16 @@ struct Ahead {
         cost(latency_ticks, ticks_per_byte) {}
 
   /// One get of `bytes`, alone between two flushes, took `spent` ticks.
-  void measured(std::uint64_t bytes, std::uint64_t spent) {
+  void measured(std::uint64_t bytes, std::uint64_t spent) { cost.add(bytes, spent); }
+
+  /// What the next trips cost: as measured, or what a get takes in a batch, in ticks (0: it does
+  /// not go out in one). Before on_miss().
+  void price(double in_batch) {
     // Bytes are copied once here, after the flush, and twice by the target's process, whose time is
     // the program's, too: a flush sees that only where the target has nothing else to do.
     constexpr double kCopies = 3;
-    cost.add(bytes, spent);
-    readahead.set_cost(cost.latency(), cost.per_byte() + kCopies * copying_per_byte);
+    readahead.set_cost(in_batch != 0 ? in_batch : cost.latency(),
+                       cost.per_byte() + kCopies * copying_per_byte);
   }
 
   /// Blocks of so many bytes were taken into the cache in `spent` ticks, after the flush that

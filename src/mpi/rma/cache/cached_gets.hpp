@@ -12,6 +12,7 @@
 
 #include "base/log.hpp"
 #include "cache/cache.hpp"
+#include "gets/batched_gets.hpp"
 #include "gets/wait_meter.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/spin.hpp"
@@ -66,9 +67,8 @@ class CachedGets final : private RequestOwner {
   /// From now on, shares what it fetches with other ranks of the node. Before the first get.
   void share(std::unique_ptr<NodeLog> node_log) { sharing_.start(std::move(node_log)); }
 
-  /// `gathering` is true while gets go out in batches, and outlives the object. Before the first
-  /// get.
-  void know_batches(const bool& gathering) { gathering_ = &gathering; }
+  /// `batches` says whether gets go out in batches, and outlives the object. Before the first get.
+  void know_batches(const gets::BatchedGets& batches) { batches_ = &batches; }
   /// From now on, tells of waits for requests. `waits` outlives the object. Before the first get.
   void tell_waits(gets::WaitMeter& waits) { waits_ = &waits; }
 
@@ -224,7 +224,7 @@ class CachedGets final : private RequestOwner {
            sharing_.covers(get, wanted, t);
   }
   void drive_progress();
-  bool in_batch() const { return HOB_UNLIKELY(*gathering_); }
+  bool in_batch() const { return HOB_UNLIKELY(batches_->gathered); }
 
   // requested_gets.cpp: gets with requests
   struct Requested;
@@ -307,8 +307,8 @@ class CachedGets final : private RequestOwner {
   Backend& backend_;
   Outstanding& atomic_results_;
   const OperationCounts& issued_;
-  static constexpr bool kNoBatches = false;
-  const bool* gathering_ = &kNoBatches;
+  static constexpr gets::BatchedGets kNoBatches{};
+  const gets::BatchedGets* batches_ = &kNoBatches;
   Options options_;
   std::unique_ptr<cache::Cache> cache_;
   std::unique_ptr<DisplacementUnits> units_;

@@ -133,6 +133,7 @@ void CachedGets::measure(TargetState& t, const PendingGet& pending, std::uint64_
 /// Likewise, of whatever size, for as long as the window lives.
 void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
   if (t.pending.size() != 1) {
+    if (in_batch()) return;
     // Less than one alone takes, and no more is spared where it is a hit.
     constexpr std::size_t kSamples = 4;
     sample_burst(t, 1 + t.pending.size() / kSamples, [&](const PendingGet& pending) {
