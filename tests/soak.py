@@ -41,6 +41,9 @@ WITHOUT_P2P["abi5"] = WITHOUT_P2P["mpich5"]
 RMA_SETTINGS = "default auto tiny strict growing strict-tiny paper paper-tiny verify".split()
 RMA_SETTINGS += "temporal-tiny positional-tiny lru-tiny sieve-tiny s3fifo-tiny noop-get".split()
 RMA_SETTINGS += ["match-always", "match-always-tiny"]
+# Batches are made with indexed datatypes, which these libraries get right.
+BATCHES = [f"batch-{how}" for how in "2 16 4096 off tiny ahead strict validate verify auto".split()]
+BATCHING = ("mpich5", "abi5")
 GHOSTS = [
     f"ghosts{n}-{b}{c}"
     for n in (1, 2, 3)
@@ -64,7 +67,8 @@ class Job:
         self.mpi = mpi
         self.seed = dice.randrange(1, 1 << 31)
         self.ranks, self.remote, self.threads = dice.choice([2, 2, 3]), "no", 1
-        rma = mpi in WITHOUT_RMA and dice.random() < 0.7
+        settings = args.settings.split(",") if args.settings else []
+        rma = mpi in WITHOUT_RMA and (bool(settings) or dice.random() < 0.7)
         self.kind = "rma_fuzz" if rma else "p2p_fuzz"
         self.without = list((WITHOUT_RMA if rma else WITHOUT_P2P).get(mpi, []))
         if dice.random() < 0.25:
@@ -73,11 +77,12 @@ class Job:
                 self.without.append("truncate")
         if not rma:
             self.setting = dice.choice(P2P_SETTINGS)
-        elif mpi in ("mpich5", "abi5") and dice.random() < 0.35:
+        elif not settings and mpi in ("mpich5", "abi5") and dice.random() < 0.35:
             self.remote, self.setting = "nodes", dice.choice(GHOSTS)
             self.without += ["shared", "dynamic"]
         else:
-            self.setting = dice.choice(RMA_SETTINGS)
+            known = RMA_SETTINGS + (BATCHES if mpi in BATCHING else [])
+            self.setting = dice.choice(settings or known)
             if mpi in ("mpich5", "abi5") and dice.random() < 0.4:
                 self.remote = "tcp"
                 self.without.append("typed_request")
@@ -219,6 +224,9 @@ def main():
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--mpi", default="", help="comma-separated; all that are set up")
     parser.add_argument("--also", default="", help="callbacks,exceptions,finalize: rma_fuzz --with")
+    parser.add_argument(
+        "--settings", default="", help="comma-separated, of run_compare.py: rma_fuzz with these alone"
+    )
     parser.add_argument("--launchers", type=pathlib.Path, help="the mpis.cmake of scripts/setup")
     parser.add_argument("--seed", type=int, default=None, help="of the seeds; the time by default")
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("out/soak"))

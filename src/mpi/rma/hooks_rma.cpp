@@ -1,7 +1,7 @@
 // One-sided operations.
 #include <new>
 
-#include "mpi/datatype/elements.hpp"
+#include "mpi/datatype/freeing.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -245,9 +245,7 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
 }
 
 int on_Type_free(MPI_Datatype* datatype) {
-  forget_layout(*datatype);
-  forget_element(*datatype);
-  return real::Type_free(datatype);
+  return free_type(datatype);
 }
 
 }  // namespace hob::mpi

@@ -1,5 +1,6 @@
 #include "mpi/rma/batch/indexed.hpp"
 
+#include "mpi/datatype/freeing.hpp"
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi {
@@ -28,11 +29,11 @@ IndexedType::IndexedType(const batch::Lane& lane, std::uint64_t base, MPI_Dataty
   if (real::Type_commit(&made) == MPI_SUCCESS)
     type_ = made;
   else
-    real::Type_free(&made);
+    free_type(&made);
 }
 
 IndexedType::~IndexedType() {
-  if (good()) real::Type_free(&type_);
+  if (good()) free_type(&type_);
 }
 
 Unit widest_unit(const batch::Lane& lane) {

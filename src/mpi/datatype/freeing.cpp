@@ -1,0 +1,15 @@
+#include "mpi/datatype/freeing.hpp"
+
+#include "mpi/datatype/elements.hpp"
+#include "mpi/datatype/layouts.hpp"
+#include "mpi/pmpi/real.hpp"
+
+namespace hob::mpi {
+
+int free_type(MPI_Datatype* type) {
+  forget_layout(*type);
+  forget_element(*type);
+  return real::Type_free(type);
+}
+
+}  // namespace hob::mpi
