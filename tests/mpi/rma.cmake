@@ -78,8 +78,8 @@ endforeach()
 if("mpich5" IN_LIST HOB_MPIS)
   hob_compare_test(mpi.mpich5.rma_batch_messages mpich5 REMOTE messages RANKS 3 LABELS mpi
     SETTINGS default,batch-auto,batch-16,batch-off COMMAND rma_batch)
-  hob_compare_test(mpi.mpich5.rma_batch_handles mpich5 REMOTE tcp RANKS 3 LABELS mpi
-    SETTINGS batch-4096,batch-off COMMAND rma_batch handles)
+  hob_compare_test(mpi.mpich5.rma_batch_few mpich5 REMOTE tcp RANKS 3 LABELS mpi
+    SETTINGS batch-4096,batch-off,batch-auto COMMAND rma_batch few)
 endif()
 
 foreach(mpi IN LISTS HOB_MPIS)

@@ -17,6 +17,7 @@
 #include "mpi/core/members.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/progress/gathered.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
 #include "mpi/rma/cache/node_log.hpp"
@@ -175,6 +176,13 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
   auto batching =
       std::make_unique<Batching>(std::move(window.backend), facts, units, exposed, options);
   window.batching = batching.get();
+  gathered::send = [](bool all) {
+    each_window(
+        [](Window& each, void* everything) {
+          if (each.batching) each.batching->send_waiting(*static_cast<bool*>(everything));
+        },
+        &all);
+  };
   window.backend = std::move(batching);
 }
 

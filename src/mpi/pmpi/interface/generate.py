@@ -450,6 +450,7 @@ def main():
             '#include "mpi/pmpi/memory.hpp"',
             '#include "mpi/core/quiet_windows.hpp"',
             '#include "mpi/p2p/p2p.hpp"',
+            '#include "mpi/progress/gathered.hpp"',
             '#include "mpi/progress/overlap.hpp"',
             '#include "mpi/progress/progress.hpp"',
             '#include "mpi/pmpi/real.hpp"',

@@ -1,4 +1,5 @@
-"""What the generated wrappers have for the thread of overlap (src/mpi/progress/overlap.hpp)."""
+"""What the generated wrappers have for the thread of overlap (src/mpi/progress/overlap.hpp), and for
+operations that wait in a batch (src/mpi/progress/gathered.hpp)."""
 
 import plan
 from calls import short
@@ -94,6 +95,18 @@ def watched(call):
     ]
 
 
+def sends_batches(call):
+    """C++ that sends what waits in batches before a call that may block, and what is old before any
+    other; nothing for calls of windows, which do it themselves, and for starts, after which the program
+    waits."""
+    if is_watched_start(call) or any(kind == "WINDOW" for _, _, kind, _ in call.parameters):
+        return []
+    at_once = call.row.local or call.row.polls or thin({"name": call.name})
+    at_once = at_once or call.base.startswith(("I", "Test", "Request_get_status", "Start"))
+    blocks = str(not at_once).lower()
+    return [f"  if (HOB_UNLIKELY(gathered::any())) gathered::before_call({blocks});"]
+
+
 def guarded(call, body):
     """The definition of a call with `body`, and what overlap needs of it."""
     name = short(call.name)
@@ -110,6 +123,7 @@ def guarded(call, body):
         f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
         f"  if (HOB_UNLIKELY({test}) && overlap_thread::from_outside()) "
         f"return watched_{name}({call.arguments});",
+        *sends_batches(call),
         *body,
         "}",
         f"static {call.returns} same_{name}({call.declaration}) "

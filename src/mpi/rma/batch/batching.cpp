@@ -12,6 +12,7 @@
 #include "mpi/datatype/contents.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/datatype/layouts.hpp"
+#include "mpi/progress/gathered.hpp"
 #include "mpi/rma/batch/indexed.hpp"
 
 namespace hob::mpi {
@@ -370,6 +371,7 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
     open.lowest = ~std::uint64_t{0};
     open.born = ticks();
     ++open_;
+    count(gathered::waiting, 1);
   }
   const auto bytes = static_cast<std::uint32_t>(op.range.bytes);
   // Two gets may read the same location: it is there once. Of the others, make_room() has asked.

@@ -70,6 +70,9 @@ class Batching final : public Backend {
   /// been issued on the window in all. True: from now on, the window's operations must be seen.
   bool look_again(std::uint64_t operations, std::uint64_t waits);
 
+  /// Sends batches that are old, or all of them.
+  void send_waiting(bool all);
+
   int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
           MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
   int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/elements.hpp"
+#include "mpi/progress/gathered.hpp"
 #include "mpi/rma/batch/batching.hpp"
 #include "mpi/rma/batch/indexed.hpp"
 
@@ -102,6 +103,7 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   sent.brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
   pool_.give_back(std::move(open.locations));
   --open_;
+  count(gathered::waiting, -1);
   const std::uint64_t start = ticks();
   const int error = issue(open, sent, target);
   interval_[static_cast<std::size_t>(open.kind)].ticks += ticks() - start;
@@ -120,6 +122,13 @@ void Batching::send_all_of(BatchTarget& t, int target) {
 void Batching::send_everything() {
   if (open_ == 0) return;
   for (auto& [target, t] : targets_) send_all_of(t, target);
+}
+
+void Batching::send_waiting(bool all) {
+  const std::lock_guard guard(lock_);
+  if (all) return send_everything();
+  if (open_ == 0) return;
+  for (auto& [target, t] : targets_) send_old(t, target);
 }
 
 /// What was sent up to number `last` is complete.
