@@ -1,0 +1,217 @@
+// Batches on the fake library: what reaches it, in which order, and who hears of its errors
+// (docs/consistency.md, "Batches").
+#include "mpi/rma/batch/batching.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "fake_mpi.hpp"
+#include "mpi/progress/gathered.hpp"
+#include "mpi/rma/backend/native_backend.hpp"
+
+namespace hob::mpi {
+namespace {
+
+constexpr int kWords = 64;
+
+class Batches : public testing::Test {
+ protected:
+  void SetUp() override { begin({.forced = true}); }
+  void TearDown() override { end(); }
+
+  void begin(const Batching::Options& options) {
+    MPI_Win_allocate(kWords * sizeof(std::int64_t), sizeof(std::int64_t), MPI_INFO_NULL,
+                     MPI_COMM_WORLD, &base_, &win_);
+    DisplacementUnits units;
+    units.learn(std::vector<std::int64_t>(fake::kWorldSize, sizeof(std::int64_t)));
+    ExposedSizes exposed;
+    exposed.learn(std::vector<std::uint64_t>(fake::kWorldSize, kWords * sizeof(std::int64_t)));
+    for (int rank = 1; rank < fake::kWorldSize; ++rank)
+      for (int i = 0; i < kWords; ++i) store(rank, i, initial(rank, i));
+    batches_ = std::make_unique<Batching>(
+        std::make_unique<NativeBackend>(win_),
+        Batching::WindowFacts{.rank = 0, .size = fake::kWorldSize}, units, exposed, options);
+    into_.fill(-1);
+    // The first operation finds out that there is something to see; the lock is seen after it.
+    EXPECT_EQ(get(1, 0, 0), MPI_SUCCESS);
+    EXPECT_EQ(batches_->lock_all(0), MPI_SUCCESS);
+    EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+    into_.fill(-1);
+    fake::reset();
+  }
+  void end() {
+    fake::reset();
+    batches_.reset();
+    MPI_Win_free(&win_);
+  }
+
+  static std::int64_t initial(int rank, int i) { return 1000 * rank + i; }
+  void store(int rank, int i, std::int64_t value) {
+    std::memcpy(fake::memory(win_, rank).data() + i * 8, &value, sizeof value);
+  }
+  std::int64_t at(int rank, int i) {
+    std::int64_t value = 0;
+    std::memcpy(&value, fake::memory(win_, rank).data() + i * 8, sizeof value);
+    return value;
+  }
+  int get(int rank, int place, std::size_t into) {
+    return batches_->get(&into_[into], 1, MPI_INT64_T, rank, place, 1, MPI_INT64_T, nullptr);
+  }
+  int put(int rank, int place, std::int64_t value) {
+    return batches_->put(&value, 1, MPI_INT64_T, rank, place, 1, MPI_INT64_T, nullptr);
+  }
+  /// Scattered, so that they are no block.
+  void get_some(int rank, int count) {
+    for (int i = 0; i < count; ++i)
+      EXPECT_EQ(get(rank, 2 * i, static_cast<std::size_t>(i)), MPI_SUCCESS);
+  }
+
+  void* base_ = nullptr;
+  MPI_Win win_ = MPI_WIN_NULL;
+  std::unique_ptr<Batching> batches_;
+  std::array<std::int64_t, kWords> into_{};
+};
+
+TEST_F(Batches, ManyGetsBecomeOne) {
+  get_some(1, 10);
+  EXPECT_EQ(fake::calls("Get"), 0U);
+  EXPECT_EQ(into_[0], -1);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Get"), 1U);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(into_[static_cast<std::size_t>(i)], initial(1, 2 * i));
+  EXPECT_EQ(batches_->stats().operations, 10U);
+  EXPECT_EQ(batches_->stats().batches, 1U);
+}
+
+TEST_F(Batches, EachCompletingCallSendsThem) {
+  using Call = int (*)(Batching&);
+  const std::array<Call, 5> calls{
+      [](Batching& b) { return b.flush(1); }, [](Batching& b) { return b.flush_all(); },
+      [](Batching& b) { return b.flush_local(1); }, [](Batching& b) { return b.flush_local_all(); },
+      [](Batching& b) { return b.fence(0); }};
+  for (std::size_t k = 0; k < calls.size(); ++k) {
+    into_.fill(-1);
+    get_some(1, 5);
+    EXPECT_EQ(calls[k](*batches_), MPI_SUCCESS);
+    EXPECT_EQ(into_[4], initial(1, 8)) << "call " << k;
+  }
+}
+
+// The library refuses a batch: its operations said that all was well.
+TEST_F(Batches, AnErrorOfABatchIsWhatTheNextCompletionAtItsTargetReturns) {
+  fake::fail("Get", MPI_ERR_RMA_RANGE);
+  get_some(1, 5);
+  EXPECT_EQ(put(2, 0, 7), MPI_SUCCESS);
+  EXPECT_EQ(batches_->flush(2), MPI_SUCCESS) << "another target's";
+  EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(into_[0], -1) << "nothing has come";
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS) << "it is told once";
+  get_some(1, 5);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(into_[4], initial(1, 8));
+}
+
+TEST_F(Batches, ACompletionOfAllTargetsReturnsTheErrorOfOne) {
+  fake::fail("Get", MPI_ERR_RMA_RANGE);
+  get_some(1, 5);
+  EXPECT_EQ(put(2, 0, 7), MPI_SUCCESS);
+  EXPECT_EQ(batches_->flush_all(), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(at(2, 0), 7) << "the others' are complete";
+  EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+}
+
+TEST_F(Batches, ABatchThatFailsBeforeItsCompletionIsToldByIt) {
+  fake::fail("Put", MPI_ERR_RMA_RANGE);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(put(1, 2 * i, i), MPI_SUCCESS);
+  batches_->send_waiting(true);
+  EXPECT_EQ(fake::calls("Put"), 1U);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(put(1, 2 * i, i), MPI_SUCCESS);
+  EXPECT_EQ(batches_->unlock_all(), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(at(1, 2), 1) << "the second batch arrived";
+}
+
+TEST_F(Batches, ATypeThatCannotBeMadeIsAnError) {
+  fake::fail("Type_create_hindexed_block", MPI_ERR_OTHER);
+  get_some(1, 5);
+  EXPECT_EQ(batches_->flush(1), MPI_ERR_INTERN);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+}
+
+TEST_F(Batches, AFlushThatFailsBringsNothing) {
+  for (std::size_t i = 0; i < 5; ++i)
+    EXPECT_EQ(get(1, static_cast<int>(2 * i), 10 - i), MPI_SUCCESS);  // no one block at the origin
+  fake::fail("Win_flush", MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(into_[10], -1);
+}
+
+TEST_F(Batches, AnOperationOnALocationOfAnotherKindGoesAfterIt) {
+  EXPECT_EQ(put(1, 3, 77), MPI_SUCCESS);
+  EXPECT_EQ(put(1, 5, 78), MPI_SUCCESS);
+  EXPECT_EQ(get(1, 5, 0), MPI_SUCCESS);
+  EXPECT_EQ(get(1, 9, 1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(into_[0], 78);
+  EXPECT_EQ(into_[1], initial(1, 9));
+  EXPECT_EQ(batches_->stats().closed, 1U);
+}
+
+TEST_F(Batches, TheLaterPutToOnePlaceStays) {
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(put(1, 3, i), MPI_SUCCESS);
+  EXPECT_EQ(put(1, 6, 9), MPI_SUCCESS);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(at(1, 3), 4);
+  EXPECT_EQ(fake::calls("Put"), 1U);
+  EXPECT_EQ(batches_->stats().combined, 4U);
+}
+
+TEST_F(Batches, ABufferMayBeUsedAgainAfterALocalFlushThatSendsNothing) {
+  std::int64_t value = 5;
+  for (int i = 0; i < 4; ++i) {
+    batches_->put(&value, 1, MPI_INT64_T, 1, 2 * i, 1, MPI_INT64_T, nullptr);
+    EXPECT_EQ(batches_->flush_local(1), MPI_SUCCESS);
+    value = 99;
+  }
+  EXPECT_EQ(fake::calls("Put"), 0U);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(at(1, 0), 5);
+  EXPECT_EQ(at(1, 2), 99);
+}
+
+TEST_F(Batches, WhatTheLibraryMightRefuseGoesOutAtOnce) {
+  EXPECT_EQ(get(1, kWords, 0), MPI_SUCCESS);  // beyond the window: the fake does not mind
+  EXPECT_EQ(fake::calls("Get"), 1U);
+}
+
+TEST_F(Batches, NothingIsGatheredWhereNoEpochIsKnown) {
+  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  get_some(1, 3);
+  EXPECT_EQ(fake::calls("Get"), 1U) << "the library says whether there is one";
+}
+
+TEST_F(Batches, BatchesThatWaitAreCountedUntilTheyAreSent) {
+  const int before = gathered::waiting.load();
+  get_some(1, 3);
+  EXPECT_EQ(put(2, 0, 1), MPI_SUCCESS);
+  EXPECT_EQ(gathered::waiting.load(), before + 2);
+  batches_->send_waiting(true);
+  EXPECT_EQ(gathered::waiting.load(), before);
+  EXPECT_EQ(fake::calls("Put") + fake::calls("Get"), 2U);
+}
+
+TEST_F(Batches, MoreThanTheBoundAreCompleted) {
+  end();
+  begin({.most = 4, .outstanding = 8});
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(get(1, i, 0), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Get"), 20U) << "the fake is as quick as memory";
+  EXPECT_GE(fake::calls("Win_flush"), 2U);
+  EXPECT_EQ(batches_->stats().completions, fake::calls("Win_flush"));
+}
+
+}  // namespace
+}  // namespace hob::mpi
