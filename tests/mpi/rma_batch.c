@@ -1,7 +1,8 @@
 /* Many small operations before a completion: in every kind of epoch, with places that come twice,
  * operations that follow each other on one place, datatypes that end before the flush, buffers that
  * are used again after a local flush, and errors. Prints only what MPI determines. The argument
- * "moves" leaves accumulates and atomics out, "few" all but the handles of datatypes and what is not completed. */
+ * "moves" leaves accumulates and atomics out, "few" all but the handles of datatypes and what is
+ * not completed. */
 #include "rma_check.h"
 
 enum { WORDS = 4096, MOST = 700 };

@@ -244,8 +244,6 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
   return result;
 }
 
-int on_Type_free(MPI_Datatype* datatype) {
-  return free_type(datatype);
-}
+int on_Type_free(MPI_Datatype* datatype) { return free_type(datatype); }
 
 }  // namespace hob::mpi
