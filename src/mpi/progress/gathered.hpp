@@ -5,13 +5,9 @@
 
 #include <atomic>
 
+#include "mpi/progress/state.hpp"
+
 namespace hob::mpi::gathered {
-
-/// Batches that wait, of all windows. Written by count() (wrapper.hpp).
-inline std::atomic<int> waiting{0};
-
-/// Sends those that are old, or all of them. Set with the first window that has batches.
-inline void (*send)(bool all) = nullptr;
 
 inline bool any() { return waiting.load(std::memory_order_relaxed) != 0; }
 

@@ -32,4 +32,14 @@ inline std::atomic<bool> calls_watched{false};
 /// Who is inside the library, while calls are watched.
 inline constinit overlap::Presence presence;
 
+namespace gathered {
+
+/// Batches that wait, of all windows (gathered.hpp). Written by count() (wrapper.hpp).
+inline std::atomic<int> waiting{0};
+
+/// Sends those that are old, or all of them. Set with the first window that has batches.
+inline void (*send)(bool all) = nullptr;
+
+}  // namespace gathered
+
 }  // namespace hob::mpi
