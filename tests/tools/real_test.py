@@ -116,7 +116,7 @@ class Runs(unittest.TestCase):
 
         def run_mpi(path, arguments, ranks, hob, **more):
             mode = "plain" if hob is None else hob.get("cache", "default")
-            asked.append((mode, ranks, more))
+            asked.append((mode, ranks, {**more, "hob": hob or {}}))
             if mode in fail:
                 raise BenchError(f"{mode} did not end\nmore")
             said = answer if isinstance(answer, str) else answer[mode]
@@ -211,6 +211,15 @@ class Runs(unittest.TestCase):
         _, result, page, _ = self.measured(silent, {"plain": 8.0, "default": 2.0})
         self.assertEqual(result["rows"][0]["answers"], "prints no answer")
         self.assertIn("| prints no answer |", page)
+        verified = {**REPORT, "ranks": [{"counters": {"verified": 30}, "windows": []}]}
+        with mock.patch.dict(REPORT, verified):
+            _, _, page, asked = self.measured(silent, {"plain": 8.0, "default": 2.0})
+        self.assertIn("| prints no answer; 30 hits compared, none differed |", page)
+        # In the run that is counted, not in one that is timed; nor of a program that prints its answer.
+        shares = [more["hob"].get("verify") for _, _, more in asked]
+        self.assertEqual(shares, [None] * 6 + [0.1])
+        _, _, _, asked = self.measured(CG, {"plain": 8.0, "default": 2.0})
+        self.assertEqual({more["hob"].get("verify") for _, _, more in asked}, {None})
         own = replace(silent, checked="checked by the program")
         _, _, page, _ = self.measured(own, {"plain": 8.0, "default": 2.0})
         self.assertIn("| checked by the program |", page)

@@ -69,6 +69,7 @@ PROGRAMS = [
         0.97,
         r"num levels = +\d+",
         "atomics and puts between its gets",
+        repeats=7,
     ),
     Program(
         name="cgsolve-rma",

@@ -12,7 +12,7 @@ them from their pinned sources.
 
 Each is run plainly and with Hob, in turn; *ratio* is the median of plain time over time with Hob (or of the rates), as the program
 itself reports it, else of the whole job. The answers that it prints must be the same in every run; of one that prints none, the
-exit status is all that is compared. *Limit* is what `hob bench real` holds the ratio against. Set-ups: *remote* is every rank a
+exit status is compared, and a tenth of the cache's hits with their targets' memory. *Limit* is what `hob bench real` holds the ratio against. Set-ups: *remote* is every rank a
 node of its own, over TCP; *node* is one node; *namespaces* are two nodes made of network namespaces. Measured on {cpu}, {cores}
 cores, with other work in the background at a lower priority: ratios count, times do not, and what needs every core of the machine,
 as ghosts and rates of messages do here, is told too low.
