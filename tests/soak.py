@@ -225,7 +225,9 @@ def main():
     parser.add_argument("--mpi", default="", help="comma-separated; all that are set up")
     parser.add_argument("--also", default="", help="callbacks,exceptions,finalize: rma_fuzz --with")
     parser.add_argument(
-        "--settings", default="", help="comma-separated, of run_compare.py: rma_fuzz with these alone"
+        "--settings",
+        default="",
+        help="comma-separated, of run_compare.py: rma_fuzz with these alone",
     )
     parser.add_argument("--launchers", type=pathlib.Path, help="the mpis.cmake of scripts/setup")
     parser.add_argument("--seed", type=int, default=None, help="of the seeds; the time by default")

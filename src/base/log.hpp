@@ -3,24 +3,16 @@
 
 #include <fmt/core.h>
 
-#include <atomic>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-namespace hob::log {
+#include "base/state.hpp"
 
-/// warn: something is wrong or will be slow. info: what the report says at the end, when it becomes
-/// known. debug: decisions that are made once, or now and then. trace: decisions about single
-/// calls.
-enum class Level : std::uint8_t { off, warn, info, debug, trace };
+namespace hob::log {
 
 /// "off", "warn", ...; nothing for another word.
 std::optional<Level> parse_level(std::string_view word);
-
-/// Lines of this level and of those before it are written. Changed before the program has threads.
-inline std::atomic<Level> limit{Level::warn};
 
 /// Whether lines of this level are written: one load and one comparison.
 inline bool on(Level level) { return level <= limit.load(std::memory_order_relaxed); }

@@ -23,12 +23,12 @@
 namespace hob::cache {
 
 template <class Index, class Store, class Policy>
-class Engine final : public Cache {
+class CacheEngine final : public Cache {
  public:
   using StoreType = Store;
 
-  explicit Engine(const Config& config) : Cache(config), policy_(config) {
-    static_assert(EvictionPolicy<Policy, Engine>);
+  explicit CacheEngine(const Config& config) : Cache(config), policy_(config) {
+    static_assert(EvictionPolicy<Policy, CacheEngine>);
     look_interval_ = config_.adaptation.interval;
     if constexpr (Policy::kEagerIndex)
       look_interval_ = std::min(look_interval_, kFirstLookInterval);

@@ -7,8 +7,8 @@
 namespace hob::cache {
 
 template <class Index, class Store, class Policy>
-inline Reservation Engine<Index, Store, Policy>::reserve(const Key& key, std::uint64_t size,
-                                                         Fetch fetch) noexcept {
+inline Reservation CacheEngine<Index, Store, Policy>::reserve(const Key& key, std::uint64_t size,
+                                                              Fetch fetch) noexcept {
   if (size == 0 || (!ready_ && !make_ready())) return fail();
   sweep();
   const std::uint64_t hash = hash_key(key);
@@ -85,8 +85,8 @@ inline Reservation Engine<Index, Store, Policy>::reserve(const Key& key, std::ui
 }
 
 template <class Index, class Store, class Policy>
-inline bool Engine<Index, Store, Policy>::extend(EntryId id, std::uint64_t size,
-                                                 Fetch fetch) noexcept {
+inline bool CacheEngine<Index, Store, Policy>::extend(EntryId id, std::uint64_t size,
+                                                      Fetch fetch) noexcept {
   Entry* const entry = named(id);
   if (entry == nullptr || entry->pending() || size <= entry->size || !enlarge(id.index, size)) {
     ++stats_.failing;
@@ -105,8 +105,9 @@ inline bool Engine<Index, Store, Policy>::extend(EntryId id, std::uint64_t size,
 }
 
 template <class Index, class Store, class Policy>
-inline bool Engine<Index, Store, Policy>::fill(EntryId id, const void* data, std::uint64_t bytes,
-                                               std::uint64_t offset, std::uint64_t ticks) noexcept {
+inline bool CacheEngine<Index, Store, Policy>::fill(EntryId id, const void* data,
+                                                    std::uint64_t bytes, std::uint64_t offset,
+                                                    std::uint64_t ticks) noexcept {
   Entry* const entry = named(id);
   if (entry == nullptr || !entry->pending()) return false;
   if (offset > entry->valid || bytes > entry->size - offset || offset + bytes < entry->valid) {
@@ -119,7 +120,7 @@ inline bool Engine<Index, Store, Policy>::fill(EntryId id, const void* data, std
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::abandon(EntryId id) noexcept {
+inline void CacheEngine<Index, Store, Policy>::abandon(EntryId id) noexcept {
   Entry* const entry = named(id);
   if (entry == nullptr || !entry->pending()) return;
   if (entry->valid == 0) {
@@ -131,9 +132,9 @@ inline void Engine<Index, Store, Policy>::abandon(EntryId id) noexcept {
 }
 
 template <class Index, class Store, class Policy>
-inline bool Engine<Index, Store, Policy>::refresh(EntryId id, const void* data, std::uint64_t bytes,
-                                                  std::uint64_t offset,
-                                                  std::uint64_t ticks) noexcept {
+inline bool CacheEngine<Index, Store, Policy>::refresh(EntryId id, const void* data,
+                                                       std::uint64_t bytes, std::uint64_t offset,
+                                                       std::uint64_t ticks) noexcept {
   Entry* const entry = named(id);
   if (entry == nullptr || offset > entry->valid || bytes > entry->valid - offset) return false;
   const bool changed = std::memcmp(entry->data + offset, data, bytes) != 0;
@@ -146,7 +147,7 @@ inline bool Engine<Index, Store, Policy>::refresh(EntryId id, const void* data, 
 }
 
 template <class Index, class Store, class Policy>
-inline bool Engine<Index, Store, Policy>::enlarge(std::uint32_t e, std::uint64_t size) {
+inline bool CacheEngine<Index, Store, Policy>::enlarge(std::uint32_t e, std::uint64_t size) {
   Entry& entry = entries_[e];
   if (store_.grow(entry.region, size)) return true;
   const std::uint32_t region = store_.allocate(size, e);
@@ -159,7 +160,7 @@ inline bool Engine<Index, Store, Policy>::enlarge(std::uint32_t e, std::uint64_t
 }
 
 template <class Index, class Store, class Policy>
-inline bool Engine<Index, Store, Policy>::make_ready() {
+inline bool CacheEngine<Index, Store, Policy>::make_ready() {
   if (broken_) return false;
   const Adaptation& a = config_.adaptation;
   const std::uint64_t most_slots = LazyArray<Entry>::share(

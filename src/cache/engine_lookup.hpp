@@ -7,7 +7,7 @@
 namespace hob::cache {
 
 template <class Index, class Store, class Policy>
-inline Lookup Engine<Index, Store, Policy>::find(const Key& key, std::uint64_t size) noexcept {
+inline Lookup CacheEngine<Index, Store, Policy>::find(const Key& key, std::uint64_t size) noexcept {
   if (size == 0) {
     Lookup nothing;
     nothing.kind = Hit::full;
@@ -48,8 +48,8 @@ inline Lookup Engine<Index, Store, Policy>::find(const Key& key, std::uint64_t s
 }
 
 template <class Index, class Store, class Policy>
-inline std::array<Part, 2> Engine<Index, Store, Policy>::parts(const Key& key,
-                                                               std::uint64_t size) noexcept {
+inline std::array<Part, 2> CacheEngine<Index, Store, Policy>::parts(const Key& key,
+                                                                    std::uint64_t size) noexcept {
   const std::uint64_t end = key.displacement + size;
   const std::uint64_t middle = block_begin(end - 1, half_shift_);
   std::array<Part, 2> result{Part{key.displacement, middle - key.displacement},
@@ -66,8 +66,8 @@ inline std::array<Part, 2> Engine<Index, Store, Policy>::parts(const Key& key,
 }
 
 template <class Index, class Store, class Policy>
-inline bool Engine<Index, Store, Policy>::find_block(const Key& key, std::uint64_t size,
-                                                     Lookup& found) {
+inline bool CacheEngine<Index, Store, Policy>::find_block(const Key& key, std::uint64_t size,
+                                                          Lookup& found) {
   const std::uint64_t last = key.displacement + size - 1;
   if (last < key.displacement) return false;
   if (last_block_) {
@@ -112,7 +112,7 @@ inline bool Engine<Index, Store, Policy>::find_block(const Key& key, std::uint64
 }
 
 template <class Index, class Store, class Policy>
-inline Lookup Engine<Index, Store, Policy>::split_hit(const Key& key, std::uint64_t size) {
+inline Lookup CacheEngine<Index, Store, Policy>::split_hit(const Key& key, std::uint64_t size) {
   Lookup found;
   found.kind = Hit::split;
   found.block = half_shift_;
@@ -143,8 +143,8 @@ inline Lookup Engine<Index, Store, Policy>::split_hit(const Key& key, std::uint6
 }
 
 template <class Index, class Store, class Policy>
-inline Lookup Engine<Index, Store, Policy>::hit(std::uint32_t e, std::uint64_t size,
-                                                std::uint64_t offset) {
+inline Lookup CacheEngine<Index, Store, Policy>::hit(std::uint32_t e, std::uint64_t size,
+                                                     std::uint64_t offset) {
   Entry& entry = entries_[e];
   const std::uint64_t end = offset + size;
   Lookup found;
@@ -181,8 +181,8 @@ inline Lookup Engine<Index, Store, Policy>::hit(std::uint32_t e, std::uint64_t s
 }
 
 template <class Index, class Store, class Policy>
-inline std::uint32_t Engine<Index, Store, Policy>::find_container(const Key& key,
-                                                                  std::uint64_t size) {
+inline std::uint32_t CacheEngine<Index, Store, Policy>::find_container(const Key& key,
+                                                                       std::uint64_t size) {
   if (container_credit_ <= 0 && stats_.gets % 16 != 0) return kNone;
   const std::uint64_t end = key.displacement + size;
   if (end < key.displacement) return kNone;

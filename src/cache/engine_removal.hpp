@@ -7,7 +7,7 @@
 namespace hob::cache {
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::drop_target(std::uint32_t target) noexcept {
+inline void CacheEngine<Index, Store, Policy>::drop_target(std::uint32_t target) noexcept {
   ++stats_.drops_target;
   if (live_ == 0) return;
   if ((floors_.size() == 0 && !floors_.allocate(kMaxFloors)) || generation_ + 1 == 0) {
@@ -22,9 +22,9 @@ inline void Engine<Index, Store, Policy>::drop_target(std::uint32_t target) noex
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::drop_range(std::uint32_t target,
-                                                     std::uint64_t displacement,
-                                                     std::uint64_t bytes) noexcept {
+inline void CacheEngine<Index, Store, Policy>::drop_range(std::uint32_t target,
+                                                          std::uint64_t displacement,
+                                                          std::uint64_t bytes) noexcept {
   ++stats_.drops_range;
   if (bytes == 0 || live_ == 0) return;
   if (!ranges_.active()) {
@@ -44,7 +44,7 @@ inline void Engine<Index, Store, Policy>::drop_range(std::uint32_t target,
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::remove_unindexed(std::uint32_t e, bool evicted) {
+inline void CacheEngine<Index, Store, Policy>::remove_unindexed(std::uint32_t e, bool evicted) {
   Entry& entry = entries_[e];
   policy_.on_remove(*this, e, evicted);
   if (is_block(entry.layout)) sizes_.remove(block_shift(entry.layout));
@@ -57,7 +57,7 @@ inline void Engine<Index, Store, Policy>::remove_unindexed(std::uint32_t e, bool
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::restart() {
+inline void CacheEngine<Index, Store, Policy>::restart() {
   last_hit_ = kNone;
   last_block_ = {};
   if (used_ == 0) return;
@@ -72,7 +72,7 @@ inline void Engine<Index, Store, Policy>::restart() {
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::sweep() {
+inline void CacheEngine<Index, Store, Policy>::sweep() {
   for (std::uint32_t i = 0; i < kSweepSteps && sweep_left_ > 0; ++i, --sweep_left_) {
     if (sweep_hand_ >= used_) sweep_hand_ = 0;
     const std::uint32_t e = sweep_hand_++;

@@ -7,7 +7,7 @@
 namespace hob::cache {
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::look() {
+inline void CacheEngine<Index, Store, Policy>::look() {
   if (stats_.gets >= next_adapt_) {
     bool changed = false;
     if (ready_ && config_.adaptation.enabled) {
@@ -35,8 +35,8 @@ inline void Engine<Index, Store, Policy>::look() {
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::note_adjustment(bool of_index, std::uint64_t from,
-                                                          std::uint64_t to, Reason reason) {
+inline void CacheEngine<Index, Store, Policy>::note_adjustment(bool of_index, std::uint64_t from,
+                                                               std::uint64_t to, Reason reason) {
   ++stats_.adjustment_count;
   if (stats_.adjustments.size() >= kMaxAdjustments) return;
   try {
@@ -47,7 +47,7 @@ inline void Engine<Index, Store, Policy>::note_adjustment(bool of_index, std::ui
 }
 
 template <class Index, class Store, class Policy>
-inline bool Engine<Index, Store, Policy>::grow_index_now() {
+inline bool CacheEngine<Index, Store, Policy>::grow_index_now() {
   if constexpr (Policy::kEagerIndex) {
     const Adaptation& a = config_.adaptation;
     const std::uint64_t slots = index_.slots();
@@ -61,7 +61,7 @@ inline bool Engine<Index, Store, Policy>::grow_index_now() {
 }
 
 template <class Index, class Store, class Policy>
-inline bool Engine<Index, Store, Policy>::grow_storage_now(std::uint64_t size) {
+inline bool CacheEngine<Index, Store, Policy>::grow_storage_now(std::uint64_t size) {
   if constexpr (Policy::kKnowsReuse) {
     const Adaptation& a = config_.adaptation;
     const std::uint64_t bytes = store_.capacity();
@@ -82,7 +82,7 @@ inline bool Engine<Index, Store, Policy>::grow_storage_now(std::uint64_t size) {
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::begin_interval(std::uint64_t length) {
+inline void CacheEngine<Index, Store, Policy>::begin_interval(std::uint64_t length) {
   look_interval_ = std::min(length, config_.adaptation.interval);
   last_look_ = stats_.gets;
   short_of_space_ = 0;
@@ -92,7 +92,7 @@ inline void Engine<Index, Store, Policy>::begin_interval(std::uint64_t length) {
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::change_index(std::uint64_t slots, Reason reason) {
+inline void CacheEngine<Index, Store, Policy>::change_index(std::uint64_t slots, Reason reason) {
   slots = std::max<std::uint64_t>(slots, 16);
   if (!ready_) {
     config_.index_slots = slots;
@@ -115,7 +115,7 @@ inline void Engine<Index, Store, Policy>::change_index(std::uint64_t slots, Reas
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::move_to(Index& fresh, std::uint32_t e) {
+inline void CacheEngine<Index, Store, Policy>::move_to(Index& fresh, std::uint32_t e) {
   const bool valid = valid_generation(entries_[e]);
   const std::uint64_t hash = hash_key(entries_[e].key());
   if (valid && fresh.prepare(hash, hash_of())) {
@@ -127,7 +127,7 @@ inline void Engine<Index, Store, Policy>::move_to(Index& fresh, std::uint32_t e)
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::rebuild_maps() {
+inline void CacheEngine<Index, Store, Policy>::rebuild_maps() {
   if (containers_.allocate(index_.slots())) {
     for (std::uint32_t e = 0; e < used_; ++e) {
       const Entry& entry = entries_[e];
@@ -140,7 +140,7 @@ inline void Engine<Index, Store, Policy>::rebuild_maps() {
 }
 
 template <class Index, class Store, class Policy>
-inline void Engine<Index, Store, Policy>::change_storage(std::uint64_t bytes, Reason reason) {
+inline void CacheEngine<Index, Store, Policy>::change_storage(std::uint64_t bytes, Reason reason) {
   bytes = std::max(bytes, Store::kGrain);
   if (!ready_) {
     config_.storage_bytes = bytes;

@@ -23,7 +23,7 @@ struct alignas(128) Entry {
   std::uint64_t size;        ///< bytes here or under way
   std::uint64_t last;        ///< index of the last get that matched (paper III-D1: x.last)
   std::uint32_t uses;        ///< gets: the one that fetched it and every hit
-  std::uint32_t generation;  ///< of the cache when it was reserved, see Engine::drop_target
+  std::uint32_t generation;  ///< of the cache when it was reserved, see CacheEngine::drop_target
 
   std::uint64_t fetched;  ///< the caller's clock
   std::uint64_t touched;  ///< blocks: the parts that were asked for, see block_parts()

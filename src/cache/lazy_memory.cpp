@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "cache/state.hpp"
 #include "os/memory.hpp"
 
 namespace hob::cache {
@@ -85,18 +86,18 @@ void LazyMemory::trim(std::uint64_t bytes) noexcept {
   committed_ = bytes;
 }
 
-void LazyMemory::watch() noexcept {
-  if (index_watcher == nullptr || committed_ == 0 || watched_) return;
-  watched_ = true;
-  index_watcher->added(base_, committed_);
+void LazyMemory::observe() noexcept {
+  if (index_observer == nullptr || committed_ == 0 || observed_) return;
+  observed_ = true;
+  index_observer->added(base_, committed_);
 }
 
 void LazyMemory::unmap() noexcept {
   set_aside.fetch_sub(reserved_, std::memory_order_relaxed);
-  if (watched_) {
+  if (observed_) {
     // Its size goes with it: whoever looks at it last unmaps it.
     std::memcpy(base_, &reserved_, sizeof reserved_);
-    index_watcher->removed(base_, committed_, [](void* address) {
+    index_observer->removed(base_, committed_, [](void* address) {
       std::uint64_t bytes = 0;
       std::memcpy(&bytes, address, sizeof bytes);
       munmap(address, bytes);
@@ -106,7 +107,7 @@ void LazyMemory::unmap() noexcept {
   }
   base_ = nullptr;
   reserved_ = committed_ = 0;
-  watched_ = false;
+  observed_ = false;
 }
 
 }  // namespace hob::cache

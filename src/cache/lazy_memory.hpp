@@ -6,17 +6,6 @@
 
 namespace hob::cache {
 
-/// Told of the memory of indexes, so that a heater can keep it warm. Called from within the cache's
-/// calls.
-struct IndexWatcher {
-  void (*added)(const void* address, std::size_t bytes) noexcept;
-  /// The cache no longer uses it; release(address) is to be called once, now or later.
-  void (*removed)(void* address, std::size_t bytes, void (*release)(void*)) noexcept;
-};
-
-/// Set before the first cache is made, if at all, and never changed.
-inline const IndexWatcher* index_watcher = nullptr;
-
 /// A range of addresses of which a growing front part is backed by memory. Addresses never change,
 /// and running out of memory is an answer, not an exception.
 class LazyMemory {
@@ -47,7 +36,7 @@ class LazyMemory {
   void trim(std::uint64_t bytes) noexcept;
 
   /// Tells the watcher, if there is one, of what is backed now. Not to be trimmed afterwards.
-  void watch() noexcept;
+  void observe() noexcept;
 
   std::byte* data() const { return base_; }
   std::uint64_t committed() const { return committed_; }
@@ -59,13 +48,13 @@ class LazyMemory {
     std::swap(base_, other.base_);
     std::swap(reserved_, other.reserved_);
     std::swap(committed_, other.committed_);
-    std::swap(watched_, other.watched_);
+    std::swap(observed_, other.observed_);
   }
 
   std::byte* base_ = nullptr;
   std::uint64_t reserved_ = 0;
   std::uint64_t committed_ = 0;
-  bool watched_ = false;
+  bool observed_ = false;
 };
 
 /// An array of T (trivial, all zeroes is a valid value) in lazy memory.
@@ -105,7 +94,7 @@ class ZeroArray {
     LazyMemory memory;
     if (!memory.reserve(count * sizeof(T), count * sizeof(T)) || !memory.commit(count * sizeof(T)))
       return false;
-    memory.watch();
+    memory.observe();
     memory_ = std::move(memory);
     size_ = count;
     return true;

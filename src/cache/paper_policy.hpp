@@ -29,20 +29,20 @@ class PaperPolicy : public PolicyDefaults {
     sizes_ += size;
     ++gets_;
   }
-  template <class Engine>
-  void on_hit(Engine& engine, std::uint32_t e) {
+  template <class CacheEngine>
+  void on_hit(CacheEngine& engine, std::uint32_t e) {
     engine.entry(e).last = engine.now();
   }
-  template <class Engine>
-  void on_insert(Engine& engine, std::uint32_t e, std::uint64_t) {
+  template <class CacheEngine>
+  void on_insert(CacheEngine& engine, std::uint32_t e, std::uint64_t) {
     engine.entry(e).last = engine.now();
   }
-  template <class Engine>
-  void on_remove(Engine&, std::uint32_t, bool) {}
+  template <class CacheEngine>
+  void on_remove(CacheEngine&, std::uint32_t, bool) {}
 
   /// Evicts one entry, whatever it frees; false if there is none to evict.
-  template <class Engine>
-  bool make_room(Engine& engine, std::uint64_t) {
+  template <class CacheEngine>
+  bool make_room(CacheEngine& engine, std::uint64_t) {
     const std::uint32_t victim = select(engine);
     if (victim == kNone) return false;
     engine.evict(victim);
@@ -50,8 +50,8 @@ class PaperPolicy : public PolicyDefaults {
   }
 
   /// Whoever of an insertion path has the lowest score, pending ones excepted; or `kNone`.
-  template <class Engine>
-  std::uint32_t choose(Engine& engine, std::span<const std::uint32_t> candidates) {
+  template <class CacheEngine>
+  std::uint32_t choose(CacheEngine& engine, std::span<const std::uint32_t> candidates) {
     std::uint32_t victim = kNone;
     double lowest = 0;
     for (const std::uint32_t e : candidates) consider(engine, e, victim, lowest);
@@ -59,8 +59,8 @@ class PaperPolicy : public PolicyDefaults {
   }
 
   /// R = R_P x R_T, or one of the factors.
-  template <class Engine>
-  double score(Engine& engine, std::uint32_t e) const {
+  template <class CacheEngine>
+  double score(CacheEngine& engine, std::uint32_t e) const {
     const double temporal = static_cast<double>(engine.entry(e).last) /
                             static_cast<double>(std::max<std::uint64_t>(engine.now(), 1));
     if (policy_ == Policy::temporal) return temporal;
@@ -71,8 +71,8 @@ class PaperPolicy : public PolicyDefaults {
   }
 
  private:
-  template <class Engine>
-  void consider(Engine& engine, std::uint32_t e, std::uint32_t& victim, double& lowest) {
+  template <class CacheEngine>
+  void consider(CacheEngine& engine, std::uint32_t e, std::uint32_t& victim, double& lowest) {
     const bool live = engine.live(e);
     if (live && engine.entry(e).pending()) return;
     const double s = live ? score(engine, e) : -1;
@@ -81,8 +81,8 @@ class PaperPolicy : public PolicyDefaults {
     lowest = s;
   }
 
-  template <class Engine>
-  std::uint32_t select(Engine& engine) {
+  template <class CacheEngine>
+  std::uint32_t select(CacheEngine& engine) {
     const std::uint64_t slots = engine.slots();
     std::uint64_t i = random_.below(slots);
     std::uint32_t victim = kNone;

@@ -76,12 +76,12 @@ struct PolicyDefaults {
   void clear() {}
   void set_latency_bytes(std::uint64_t) {}
   void on_get(std::uint64_t) {}
-  template <class Engine>
-  void on_reserve(Engine&, std::uint64_t, std::uint64_t, bool) {}
-  template <class Engine>
-  void on_reject(Engine&, std::uint64_t) {}
-  template <class Engine>
-  bool admits(const Engine&, std::uint64_t) const {
+  template <class CacheEngine>
+  void on_reserve(CacheEngine&, std::uint64_t, std::uint64_t, bool) {}
+  template <class CacheEngine>
+  void on_reject(CacheEngine&, std::uint64_t) {}
+  template <class CacheEngine>
+  bool admits(const CacheEngine&, std::uint64_t) const {
     return true;
   }
   bool wants_room() { return true; }

@@ -20,8 +20,8 @@ class EntryQueue {
   std::uint32_t oldest() const { return tail_; }
   std::uint64_t length() const { return length_; }
 
-  template <class Engine>
-  void push(Engine& engine, std::uint32_t e) {
+  template <class CacheEngine>
+  void push(CacheEngine& engine, std::uint32_t e) {
     Entry& entry = engine.entry(e);
     entry.prev = kNone;
     entry.next = head_;
@@ -29,8 +29,8 @@ class EntryQueue {
     head_ = e;
     ++length_;
   }
-  template <class Engine>
-  void remove(Engine& engine, std::uint32_t e) {
+  template <class CacheEngine>
+  void remove(CacheEngine& engine, std::uint32_t e) {
     const Entry& entry = engine.entry(e);
     (entry.prev != kNone ? engine.entry(entry.prev).next : head_) = entry.next;
     (entry.next != kNone ? engine.entry(entry.next).prev : tail_) = entry.prev;
@@ -54,8 +54,8 @@ class QueuePolicy : public PolicyDefaults {
   static constexpr bool kOneEviction = false;
   static constexpr std::uint32_t kMaxEvictions = 64;  ///< for one newcomer
 
-  template <class Engine>
-  bool make_room(Engine& engine, std::uint64_t bytes) {
+  template <class CacheEngine>
+  bool make_room(CacheEngine& engine, std::uint64_t bytes) {
     for (std::uint32_t i = 0; i < kMaxEvictions; ++i) {
       const std::uint32_t victim = static_cast<Derived*>(this)->victim(engine);
       engine.count_selection(1, 1);
@@ -67,8 +67,8 @@ class QueuePolicy : public PolicyDefaults {
   }
 
   /// Whoever of the candidates was used least recently, pending ones excepted; or `kNone`.
-  template <class Engine>
-  std::uint32_t choose(Engine& engine, std::span<const std::uint32_t> candidates) {
+  template <class CacheEngine>
+  std::uint32_t choose(CacheEngine& engine, std::span<const std::uint32_t> candidates) {
     std::uint32_t victim = kNone;
     for (const std::uint32_t e : candidates) {
       if (!engine.live(e)) return e;
@@ -81,8 +81,8 @@ class QueuePolicy : public PolicyDefaults {
  protected:
   static constexpr std::uint32_t kMaxSteps = 4096;  ///< over entries that cannot go
 
-  template <class Engine>
-  static bool evictable(Engine& engine, std::uint32_t e) {
+  template <class CacheEngine>
+  static bool evictable(CacheEngine& engine, std::uint32_t e) {
     return !engine.entry(e).pending() || !engine.live(e);
   }
 };
@@ -92,24 +92,24 @@ class LruPolicy : public QueuePolicy<LruPolicy> {
   explicit LruPolicy(const Config&) {}
   void clear() { queue_.clear(); }
 
-  template <class Engine>
-  void on_hit(Engine& engine, std::uint32_t e) {
+  template <class CacheEngine>
+  void on_hit(CacheEngine& engine, std::uint32_t e) {
     engine.entry(e).last = engine.now();
     if (queue_.newest() == e) return;
     queue_.remove(engine, e);
     queue_.push(engine, e);
   }
-  template <class Engine>
-  void on_insert(Engine& engine, std::uint32_t e, std::uint64_t) {
+  template <class CacheEngine>
+  void on_insert(CacheEngine& engine, std::uint32_t e, std::uint64_t) {
     engine.entry(e).last = engine.now();
     queue_.push(engine, e);
   }
-  template <class Engine>
-  void on_remove(Engine& engine, std::uint32_t e, bool) {
+  template <class CacheEngine>
+  void on_remove(CacheEngine& engine, std::uint32_t e, bool) {
     queue_.remove(engine, e);
   }
-  template <class Engine>
-  std::uint32_t victim(Engine& engine) {
+  template <class CacheEngine>
+  std::uint32_t victim(CacheEngine& engine) {
     std::uint32_t e = queue_.oldest();
     for (std::uint32_t i = 0; i < kMaxSteps && e != kNone; ++i, e = engine.entry(e).prev)
       if (evictable(engine, e)) return e;
@@ -128,24 +128,24 @@ class SievePolicy : public QueuePolicy<SievePolicy> {
     hand_ = kNone;
   }
 
-  template <class Engine>
-  void on_hit(Engine& engine, std::uint32_t e) {
+  template <class CacheEngine>
+  void on_hit(CacheEngine& engine, std::uint32_t e) {
     engine.entry(e).last = engine.now();
     engine.entry(e).mark = 1;
   }
-  template <class Engine>
-  void on_insert(Engine& engine, std::uint32_t e, std::uint64_t) {
+  template <class CacheEngine>
+  void on_insert(CacheEngine& engine, std::uint32_t e, std::uint64_t) {
     engine.entry(e).last = engine.now();
     engine.entry(e).mark = 0;
     queue_.push(engine, e);
   }
-  template <class Engine>
-  void on_remove(Engine& engine, std::uint32_t e, bool) {
+  template <class CacheEngine>
+  void on_remove(CacheEngine& engine, std::uint32_t e, bool) {
     if (hand_ == e) hand_ = engine.entry(e).prev;
     queue_.remove(engine, e);
   }
-  template <class Engine>
-  std::uint32_t victim(Engine& engine) {
+  template <class CacheEngine>
+  std::uint32_t victim(CacheEngine& engine) {
     for (std::uint32_t i = 0; i < kMaxSteps; ++i) {
       if (hand_ == kNone) hand_ = queue_.oldest();
       if (hand_ == kNone) return kNone;
@@ -180,14 +180,14 @@ class S3FifoPolicy : public QueuePolicy<S3FifoPolicy> {
     main_.clear();
   }
 
-  template <class Engine>
-  void on_hit(Engine& engine, std::uint32_t e) {
+  template <class CacheEngine>
+  void on_hit(CacheEngine& engine, std::uint32_t e) {
     Entry& entry = engine.entry(e);
     entry.last = engine.now();
     if ((entry.mark & kUses) < kUses) ++entry.mark;
   }
-  template <class Engine>
-  void on_insert(Engine& engine, std::uint32_t e, std::uint64_t hash) {
+  template <class CacheEngine>
+  void on_insert(CacheEngine& engine, std::uint32_t e, std::uint64_t hash) {
     engine.entry(e).last = engine.now();
     std::uint32_t& ghost = ghosts_[to_range(hash, ghosts_.size())];
     const bool seen = ghost == static_cast<std::uint32_t>(hash) && ghost != 0;
@@ -195,8 +195,8 @@ class S3FifoPolicy : public QueuePolicy<S3FifoPolicy> {
     engine.entry(e).mark = seen ? kInMain : 0;
     (seen ? main_ : small_).push(engine, e);
   }
-  template <class Engine>
-  void on_remove(Engine& engine, std::uint32_t e, bool evicted) {
+  template <class CacheEngine>
+  void on_remove(CacheEngine& engine, std::uint32_t e, bool evicted) {
     Entry& entry = engine.entry(e);
     if ((entry.mark & kInMain) != 0) {
       main_.remove(engine, e);
@@ -207,8 +207,8 @@ class S3FifoPolicy : public QueuePolicy<S3FifoPolicy> {
     const std::uint64_t hash = hash_key(entry.key());
     ghosts_[to_range(hash, ghosts_.size())] = static_cast<std::uint32_t>(hash);
   }
-  template <class Engine>
-  std::uint32_t victim(Engine& engine) {
+  template <class CacheEngine>
+  std::uint32_t victim(CacheEngine& engine) {
     for (std::uint32_t i = 0; i < kMaxSteps; ++i) {
       const bool from_small =
           small_.oldest() != kNone &&

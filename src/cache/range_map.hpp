@@ -48,8 +48,9 @@ class RangeMap {
       head_of(entry) = entry.range_next;
   }
 
-  /// Calls visit(entry number) for every entry that overlaps; visit may remove that entry. False if
-  /// the range is so long that looking would cost more than it is worth.
+  /// Calls visit(entry number) for every entry that overlaps; visit may remove that entry, and may
+  /// be called again for one that stays. False if the range is so long that looking would cost more
+  /// than it is worth.
   template <class Visit>
   bool overlapping(LazyArray<Entry>& entries, std::uint32_t target, std::uint64_t begin,
                    std::uint64_t bytes, Visit&& visit) {

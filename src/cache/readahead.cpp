@@ -72,15 +72,15 @@ Readahead::Readahead(const Config& config)
 
 void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
                        std::uint64_t size) noexcept {
-  if (size == 0 || !watching_) return;
+  if (size == 0 || !recording_) return;
   drops_ = 0;
   if (credit_ == 0) {
-    watching_ = false;
+    recording_ = false;
     // A program that hits nearly always makes few trips in all: it would never be decided.
     if (until_look_ <= look_ / 2) decide();
     return;
   }
-  if (++since_trip_ > kMostHits) watching_ = false;
+  if (++since_trip_ > kMostHits) recording_ = false;
   const bool counts = warming_ == 0;
   if (counts) ++looked_at_;
   const auto charge = [&](std::size_t i, double seen, double cost) {
@@ -163,12 +163,12 @@ void Readahead::on_trip(std::uint64_t bytes, std::uint64_t asked) noexcept {
   // Long trips weigh more: what does not pay shall not go on for hundreds of them.
   const auto weight = static_cast<std::uint32_t>(std::clamp(cost / config_.latency, 1.0, 1000.0));
   credit_ = std::min(credit_ + config_.credit * weight, kMostCredit);
-  if (!watching_) {
+  if (!recording_) {
     pause_ -= std::min(pause_, weight);
     if (pause_ != 0) return;
     if (credit_ < kEnoughCredit && trips_ > config_.first_look) return;
     warming_ = trips_ > config_.first_look ? kWarmUp : 0;
-    watching_ = size_shadow();
+    recording_ = size_shadow();
     return;
   }
   if (warming_ != 0) return;
@@ -192,7 +192,7 @@ void Readahead::look_anew() {
   forget_costs();
   until_look_ = look_;
   warming_ = std::max(credit_ / 4, kWarmUp);
-  watching_ = size_shadow();
+  recording_ = size_shadow();
 }
 
 void Readahead::decide() {
@@ -236,7 +236,7 @@ void Readahead::decide() {
   // What is recorded stays: what a pause leaves out, later looks add.
   if (unchanged_ < kUnchanged) return;
   pause_ = look_ << std::min(unchanged_ - kUnchanged + 1, kMostDoublings);
-  watching_ = false;
+  recording_ = false;
 }
 
 void Readahead::choose(std::size_t choice) {

@@ -87,7 +87,7 @@ class Readahead {
 
   /// Whether on_get() is to be called for the next get, found in the cache or not: after the trip
   /// that it makes, if any, since that takes long enough to do it meanwhile.
-  bool watching() const { return watching_; }
+  bool recording() const { return recording_; }
   void on_get(std::uint32_t target, std::uint64_t displacement, std::uint64_t size) noexcept;
 
   /// The cache was dropped: all of it, or what overlaps these bytes of a target.
@@ -103,7 +103,7 @@ class Readahead {
   }
 
   /// For good: nothing is widened any more.
-  void end() noexcept { config_.enabled = watching_ = false; }
+  void end() noexcept { config_.enabled = recording_ = false; }
   bool enabled() const { return config_.enabled; }
 
   std::uint64_t block_bytes() const { return shift_ == 0 ? 0 : std::uint64_t{1} << shift_; }
@@ -153,7 +153,7 @@ class Readahead {
   std::size_t choice_ = 0;
   std::uint64_t storage_ = 0;       ///< now
   std::uint64_t most_storage_ = 0;  ///< it is taken to grow to
-  bool watching_ = false;
+  bool recording_ = false;
   std::uint32_t credit_;          ///< gets that may be watched, long ones counting as several
   std::uint32_t warming_ = 0;     ///< as many are watched, but do not count yet
   std::uint32_t since_trip_ = 0;  ///< gets that were watched

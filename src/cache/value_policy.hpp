@@ -55,8 +55,8 @@ class ValuePolicy : public PolicyDefaults {
   void clear() { floor_ = 0; }
   void set_latency_bytes(std::uint64_t bytes) { latency_bytes_ = static_cast<float>(bytes); }
 
-  template <class Engine>
-  void on_hit(Engine& engine, std::uint32_t e) {
+  template <class CacheEngine>
+  void on_hit(CacheEngine& engine, std::uint32_t e) {
     Entry& entry = engine.entry(e);
     History history = history_of(entry);
     const std::uint64_t age = engine.now() - entry.last;
@@ -71,8 +71,8 @@ class ValuePolicy : public PolicyDefaults {
 
   /// Whether a newcomer of this size is kept. Where nothing is ever asked for twice, copying large
   /// gets is pure loss: after a while without reuse, only keys that come back are kept.
-  template <class Engine>
-  bool admits(const Engine& engine, std::uint64_t size) const {
+  template <class CacheEngine>
+  bool admits(const CacheEngine& engine, std::uint64_t size) const {
     return size < kCostlyCopy || !adaptive_ || engine.now() - last_reuse_ < kPatience;
   }
 
@@ -86,8 +86,8 @@ class ValuePolicy : public PolicyDefaults {
   }
 
   /// Called before room is made for a key: what is known of it.
-  template <class Engine>
-  void on_reserve(Engine& engine, std::uint64_t hash, std::uint64_t size, bool block) {
+  template <class CacheEngine>
+  void on_reserve(CacheEngine& engine, std::uint64_t hash, std::uint64_t size, bool block) {
     size_ = size;
     ++asked_;
     look_at_a_ghost(engine.now());
@@ -102,7 +102,7 @@ class ValuePolicy : public PolicyDefaults {
     } else {
       newcomer_ = {};
     }
-    const auto rounded = static_cast<float>(Engine::StoreType::rounded(size));
+    const auto rounded = static_cast<float>(CacheEngine::StoreType::rounded(size));
     // What is worth hardly less stays: exchanging equals gains nothing, and a loop over more than
     // fits would exchange everything.
     asking_density_ = model_->density(newcomer_, size, 0) *
@@ -113,8 +113,8 @@ class ValuePolicy : public PolicyDefaults {
     if (block) asking_density_ = std::numeric_limits<float>::max();
   }
 
-  template <class Engine>
-  void on_insert(Engine& engine, std::uint32_t e, std::uint64_t hash) {
+  template <class CacheEngine>
+  void on_insert(CacheEngine& engine, std::uint32_t e, std::uint64_t hash) {
     Entry& entry = engine.entry(e);
     entry.last = engine.now();
     set_history(entry, newcomer_);
@@ -122,13 +122,13 @@ class ValuePolicy : public PolicyDefaults {
     if (ghost.tag == tag_of(hash)) ghost = Ghost{};
   }
 
-  template <class Engine>
-  void on_reject(Engine& engine, std::uint64_t hash) {
+  template <class CacheEngine>
+  void on_reject(CacheEngine& engine, std::uint64_t hash) {
     remember(engine, hash, engine.now(), size_, newcomer_);
   }
 
-  template <class Engine>
-  void on_remove(Engine& engine, std::uint32_t e, bool evicted) {
+  template <class CacheEngine>
+  void on_remove(CacheEngine& engine, std::uint32_t e, bool evicted) {
     const Entry& entry = engine.entry(e);
     if (evicted) remember(engine, hash_key(entry.key()), entry.last, entry.size, history_of(entry));
   }
@@ -143,8 +143,8 @@ class ValuePolicy : public PolicyDefaults {
 
   /// Evicts neighbours whose room, merged, holds `bytes`; false if nobody is worth less per byte
   /// than the newcomer.
-  template <class Engine>
-  bool make_room(Engine& engine, std::uint64_t bytes) {
+  template <class CacheEngine>
+  bool make_room(CacheEngine& engine, std::uint64_t bytes) {
     // Looking for a victim costs more than the rest of a miss. What is worth less than the least
     // that recent samples held is refused unseen, but for one in a few, lest the floor be out of
     // date.
@@ -153,7 +153,7 @@ class ValuePolicy : public PolicyDefaults {
     // Among small entries, the few neighbours of a window would never be enough.
     if (bytes > engine.used_bytes() / (engine.entries() + 1) * (kMaxWindow / 2))
       return make_much_room(engine, bytes);
-    const std::uint64_t need = Engine::StoreType::rounded(bytes);
+    const std::uint64_t need = CacheEngine::StoreType::rounded(bytes);
     const std::uint64_t used = engine.entries_used();
     // First ask for the descriptors of the whole sample, so that the memory accesses overlap.
     std::array<std::uint32_t, kMaxSample> sampled;
@@ -192,8 +192,8 @@ class ValuePolicy : public PolicyDefaults {
   }
 
   /// Whoever of the candidates is worth least for each byte, if less than the newcomer; or `kNone`.
-  template <class Engine>
-  std::uint32_t choose(Engine& engine, std::span<const std::uint32_t> candidates) {
+  template <class CacheEngine>
+  std::uint32_t choose(CacheEngine& engine, std::span<const std::uint32_t> candidates) {
     std::uint32_t victim = kNone;
     float lowest = asking_density_;
     for (const std::uint32_t e : candidates) {
@@ -248,8 +248,8 @@ class ValuePolicy : public PolicyDefaults {
     entry.mark = std::uint32_t{history.intervals} << 16 | history.last;
   }
 
-  template <class Engine>
-  void remember(Engine& engine, std::uint64_t hash, std::uint64_t last, std::uint64_t size,
+  template <class CacheEngine>
+  void remember(CacheEngine& engine, std::uint64_t hash, std::uint64_t last, std::uint64_t size,
                 const History& history) {
     Ghost& ghost = ghost_of(hash);
     if (ghost.tag != 0 && ghost.tag != tag_of(hash) && ghost.counted == 0)
@@ -269,16 +269,16 @@ class ValuePolicy : public PolicyDefaults {
     ghost.counted = 1;
   }
 
-  template <class Engine>
-  float worth(Engine& engine, std::uint32_t e) const {
+  template <class CacheEngine>
+  float worth(CacheEngine& engine, std::uint32_t e) const {
     const Entry& entry = engine.entry(e);
     return model_->density(history_of(entry), entry.size, engine.now() - entry.last) *
            (latency_bytes_ + static_cast<float>(entry.used_bytes()));
   }
 
   /// Worth of each byte. Entries that were dropped are worth nothing.
-  template <class Engine>
-  float density_of(Engine& engine, std::uint32_t e) const {
+  template <class CacheEngine>
+  float density_of(CacheEngine& engine, std::uint32_t e) const {
     if (!engine.live(e)) return 0;
     return worth(engine, e) / static_cast<float>(engine.store().size(engine.entry(e).region));
   }
@@ -286,11 +286,11 @@ class ValuePolicy : public PolicyDefaults {
   /// Room that may be that of thousands of small entries, around the least valuable of a few
   /// sampled entries, or around another one where neighbours are pending. For a block, whoever has
   /// to go.
-  template <class Engine>
-  bool make_much_room(Engine& engine, std::uint64_t bytes) {
+  template <class CacheEngine>
+  bool make_much_room(CacheEngine& engine, std::uint64_t bytes) {
     if (victims_ == nullptr) victims_.reset(new (std::nothrow) Victims);
     if (victims_ == nullptr) return false;
-    const std::uint64_t need = Engine::StoreType::rounded(bytes);
+    const std::uint64_t need = CacheEngine::StoreType::rounded(bytes);
     std::array<std::pair<float, std::uint32_t>, kMaxSample> sampled;
     std::uint32_t count = 0;
     // Where blocks have replaced small entries, few of the descriptors are in use.
@@ -323,9 +323,9 @@ class ValuePolicy : public PolicyDefaults {
 
   /// The cheapest way to grow from an entry to its neighbours until `need` bytes would be free.
   /// False if there is none below `limit`, worth for each byte.
-  template <class Engine>
-  bool window_at(Engine& engine, std::uint32_t e, std::uint64_t need, float limit, Window& window,
-                 std::uint32_t most_regions = kMaxWindow) {
+  template <class CacheEngine>
+  bool window_at(CacheEngine& engine, std::uint32_t e, std::uint64_t need, float limit,
+                 Window& window, std::uint32_t most_regions = kMaxWindow) {
     auto& store = engine.store();
     const float most = limit * static_cast<float>(need) * 2;  // hopeless beyond it
     std::uint32_t low = engine.entry(e).region;
@@ -367,8 +367,8 @@ class ValuePolicy : public PolicyDefaults {
   }
 
   /// False if the entry cannot be evicted. Entries that were dropped are worth nothing.
-  template <class Engine>
-  bool add_worth(Engine& engine, std::uint32_t e, Window& window) const {
+  template <class CacheEngine>
+  bool add_worth(CacheEngine& engine, std::uint32_t e, Window& window) const {
     if (!engine.live(e)) return true;
     if (engine.entry(e).pending()) return false;
     window.worth += worth(engine, e);

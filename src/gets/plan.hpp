@@ -10,10 +10,10 @@
 
 namespace hob::gets {
 
-/// One way to answer a get. The last three always succeed; with every other one it may turn out
-/// that it cannot be done, and otherwise() says what is tried next.
+/// One way to answer a get. The last three always succeed, and so does every refetch; with every
+/// other one it may turn out that it cannot be done, and otherwise() says what is tried next.
 enum class Plan : std::uint8_t {
-  hit,        ///< copy what is here
+  hit,        ///< copy what is here; cannot be done where there is no request for MPI_Rget
   refetch,    ///< fetch a hit again, into the program's buffer, and compare when it has arrived
   renew,      ///< fetch the block of a hit again: it is old, and these bytes are first asked for
   join,       ///< wait for a get under way that brings the bytes
@@ -84,6 +84,8 @@ constexpr Plan decide(cache::Hit found, const Facts& facts) {
 template <PlanFacts Facts>
 constexpr Plan otherwise(Plan failed, const Facts& facts) {
   switch (failed) {
+    case Plan::hit:
+      return Plan::refetch;
     case Plan::renew:
       return facts.polled() ? Plan::refetch : Plan::hit;
     case Plan::join:
@@ -96,7 +98,6 @@ constexpr Plan otherwise(Plan failed, const Facts& facts) {
       return miss_plan(facts, true);
     case Plan::blocks:
       return fetch_plan(facts);
-    case Plan::hit:
     case Plan::refetch:
     case Plan::replace:
     case Plan::exact:

@@ -32,7 +32,7 @@ class WaitMeter {
         attentive_(static_cast<std::uint64_t>(ticks_per_ns * kAttentiveNs)) {}
 
   /// Whether issued() is to be told of each operation.
-  bool watching() const { return watching_.load(std::memory_order_relaxed); }
+  bool measuring() const { return measuring_.load(std::memory_order_relaxed); }
   void issued(std::uint64_t bytes) { add(bytes_, bytes); }
 
   /// A call that completes operations took `spent`. It stands for `alike` calls, of which only this
@@ -45,7 +45,7 @@ class WaitMeter {
   }
 
   /// Whether a wait of so many ticks says something, or all do.
-  bool is_long(std::uint64_t spent) const { return spent > attentive_ || watching(); }
+  bool is_long(std::uint64_t spent) const { return spent > attentive_ || measuring(); }
 
   std::uint64_t waits() const { return waits_; }
   std::uint64_t late_waits() const { return late_waits_; }
@@ -69,11 +69,11 @@ class WaitMeter {
                    std::uint64_t ahead) {
     const std::uint64_t bytes = bytes_.exchange(0) + (ahead - ahead_.exchange(ahead));
     if (spent <= attentive_) return false;
-    if (!watching()) {
+    if (!measuring()) {
       add(unjudged_, spent * alike);
       add(long_waits_, 1);
       const bool worth = long_waits_ >= kFewest && unjudged_ * kWorthWatching >= now - born_;
-      watching_.store(worth, std::memory_order_relaxed);
+      measuring_.store(worth, std::memory_order_relaxed);
       return worth;
     }
     add(judged_, spent);
@@ -89,7 +89,7 @@ class WaitMeter {
   std::uint64_t born_;
   double ticks_per_ns_;
   std::uint64_t attentive_;  ///< kAttentiveNs in ticks
-  std::atomic<bool> watching_{false};
+  std::atomic<bool> measuring_{false};
   Count bytes_{0};  ///< of operations issued since the last completion
   Count ahead_{0};  ///< until then
   Count waits_{0}, late_waits_{0};

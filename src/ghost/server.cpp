@@ -100,10 +100,10 @@ void Server::apply(const Record& record, const std::vector<Block>& blocks, const
 void Server::message(int origin, std::span<const std::byte> bytes) {
   ++stats_.messages;
   Reader reader(bytes.data(), bytes.size());
-  auto answer = std::make_shared<Answer>();
-  answer->origin = origin;
-  answer->tag = reader.header().tag;
-  answer->remaining = reader.header().records + 1;  // one for this function
+  Answer& answer = new_answer();
+  answer.origin = origin;
+  answer.tag = reader.header().tag;
+  answer.remaining = reader.header().records + 1;  // one for this function
   Record record;
   const std::byte* data = nullptr;
   std::size_t results = sizeof(ReplyHeader);
@@ -111,22 +111,21 @@ void Server::message(int origin, std::span<const std::byte> bytes) {
   for (Reader sizes(bytes.data(), bytes.size()); sizes.next(record, blocks_, data);) {
     if (record.has_result() && record.result_tag == 0) results += padded(record.bytes);
   }
-  answer->buffer = buffer(results);
+  answer.buffer = buffer(results);
   results = sizeof(ReplyHeader);
   for (std::size_t number = 0; reader.next(record, blocks_, data); ++number) {
     const std::size_t at = results;
     if (record.has_result() && record.result_tag == 0) results += padded(record.bytes);
     run(origin, record, blocks_, data, answer, number, at);
   }
-  complete(*answer);
+  complete(answer);
 }
 
 void Server::run(int origin, const Record& record, const std::vector<Block>& blocks,
-                 const std::byte* data, const std::shared_ptr<Answer>& answer, std::size_t number,
-                 std::size_t result_at) {
+                 const std::byte* data, Answer& answer, std::size_t number, std::size_t result_at) {
   if (record.kind == Kind::shutdown) {
     ++shutdowns_;
-    complete(*answer);
+    complete(answer);
     return;
   }
   const Key key{origin, record.target};
@@ -135,11 +134,11 @@ void Server::run(int origin, const Record& record, const std::vector<Block>& blo
   const bool small = record.data_tag == 0 && record.result_tag == 0;
   const bool free = may_start(stream, record);
   if (free && small && take_lock_now(record)) {
-    apply(record, blocks, data, answer->buffer.data() + result_at, number, *answer);
-    complete(*answer);
+    apply(record, blocks, data, answer.buffer.data() + result_at, number, answer);
+    complete(answer);
     return;
   }
-  Work work{answer, result_at, number, record, blocks, {}, 0, false};
+  Work work{&answer, result_at, number, record, blocks, {}, 0, false};
   if (record.data_tag == 0 && record.carries_data()) {
     work.data.assign(data, data + record.data_bytes());
   }
@@ -214,8 +213,22 @@ void Server::send_result(int origin, std::uint32_t tag, std::vector<std::byte> r
   send.handle = transport_.send(origin, tag, send.buffer.data(), send.buffer.size());
 }
 
+Server::Answer& Server::new_answer() {
+  if (free_answers_.empty()) {
+    free_answers_.reserve(answers_.size() + 1);
+    return answers_.emplace_back();
+  }
+  Answer& answer = *free_answers_.back();
+  free_answers_.pop_back();
+  answer.status = 0;
+  return answer;
+}
+
+/// One record of a message is done. With the last one, the answer leaves, and is free for others.
 void Server::complete(Answer& answer) {
-  if (--answer.remaining != 0 || answer.tag == 0) return;
+  if (--answer.remaining != 0) return;
+  free_answers_.push_back(&answer);  // new_answer() made room
+  if (answer.tag == 0) return;
   const ReplyHeader header{answer.status,
                            static_cast<std::uint32_t>(answer.buffer.size() - sizeof(ReplyHeader))};
   std::memcpy(answer.buffer.data(), &header, sizeof header);

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -64,7 +63,7 @@ class Server {
     std::vector<std::byte> buffer;  ///< reply header and results
   };
   struct Work {  ///< one record with all that it needs
-    std::shared_ptr<Answer> answer;
+    Answer* answer = nullptr;
     std::size_t result_at = 0;
     std::size_t number = 0;  ///< of the record in its message
     Record record{};
@@ -94,13 +93,13 @@ class Server {
   bool take_lock(Work& work, bool first);
   bool take_lock_now(const Record& record);
   void run(int origin, const Record& record, const std::vector<Block>& blocks,
-           const std::byte* data, const std::shared_ptr<Answer>& answer, std::size_t number,
-           std::size_t result_at);
+           const std::byte* data, Answer& answer, std::size_t number, std::size_t result_at);
   void start(const Key& key, Work work);
   void finish_inbound(const Key& key, Work& work);
   void apply(const Record& record, const std::vector<Block>& blocks, const std::byte* data,
              std::byte* result, std::size_t number, Answer& answer);
   void send_result(int origin, std::uint32_t tag, std::vector<std::byte> result);
+  Answer& new_answer();
   void complete(Answer& answer);
   bool reclaim();
   std::vector<std::byte> buffer(std::size_t bytes);
@@ -112,6 +111,8 @@ class Server {
   std::map<Key, Stream> streams_;
   std::vector<Send> sends_;
   std::vector<std::vector<std::byte>> spare_;
+  std::deque<Answer> answers_;         ///< all that were ever needed at a time
+  std::vector<Answer*> free_answers_;  ///< of these
   std::vector<Block> blocks_;
 };
 

@@ -38,18 +38,18 @@ class Sampler {
     std::uint64_t (*now)() = nullptr;
   };
 
-  enum class Watch { no, fully, sentinel };
+  enum class Metering { no, fully, sentinel };
 
   Sampler() : Sampler(Config{}) {}
   explicit Sampler(const Config& config) : config_(config), per_look_(config.per_look) {}
 
   /// One more nonblocking receive goes to the library.
-  Watch next() {
-    if (unwatched_ == 0) return Watch::fully;
+  Metering next() {
+    if (unwatched_ == 0) return Metering::fully;
     --unwatched_;
     if (unwatched_ % per_look_ == 0 && pause_is_long()) unwatched_ = 0;
-    return unwatched_ % config_.per_sentinel == config_.per_sentinel / 2 ? Watch::sentinel
-                                                                         : Watch::no;
+    return unwatched_ % config_.per_sentinel == config_.per_sentinel / 2 ? Metering::sentinel
+                                                                         : Metering::no;
   }
 
   /// How many nonblocking receives need not ask next() before one must.

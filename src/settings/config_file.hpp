@@ -3,9 +3,14 @@
 
 #include <string>
 
-#include "settings/settings.hpp"
-
 namespace hob::settings {
+
+/// How a configuration file came to be read.
+enum class Trust {
+  named,  ///< the user named it (HOB_CONFIG)
+  found   ///< ./hob.conf: it may have come with a directory that somebody else filled, so it must
+          ///< belong to the user or to root, and may not name files to write
+};
 
 struct ConfigFile {
   std::string text;

@@ -137,9 +137,8 @@ std::string what_is_allowed(const Setting& setting) {
     case Type::Size:
       return fmt::format("a size such as 4096, 64K, 16M or 2G in the range {}", setting.allowed);
     case Type::Count:
-      return setting.allowed.empty()
-                 ? "a whole number"
-                 : fmt::format("a whole number in the range {}", setting.allowed);
+      return setting.allowed.empty() ? "an integer"
+                                     : fmt::format("an integer in the range {}", setting.allowed);
     case Type::Real:
       return setting.allowed.empty() ? "a number"
                                      : fmt::format("a number in the range {}", setting.allowed);
@@ -228,7 +227,7 @@ std::string environment_name(std::string_view key) {
   return name;
 }
 
-std::string_view name_of(Origin origin) {
+std::string_view name_of(Source origin) {
   constexpr std::string_view names[] = {"default", "file", "environment"};
   return names[static_cast<int>(origin)];
 }
@@ -238,11 +237,11 @@ std::string_view name_of(Type type) {
   return names[static_cast<int>(type)];
 }
 
-Settings::Settings() : text_(kTable.size()), origins_(kTable.size(), Origin::Default) {
-  for (const auto& setting : kTable) set(setting.key, setting.fallback, Origin::Default);
+Settings::Settings() : text_(kTable.size()), origins_(kTable.size(), Source::Default) {
+  for (const auto& setting : kTable) set(setting.key, setting.fallback, Source::Default);
 }
 
-std::string Settings::set(std::string_view key, std::string_view given, Origin origin) {
+std::string Settings::set(std::string_view key, std::string_view given, Source origin) {
   for (const auto& alias : kAliases)
     if (key == alias.old_key) {
       auto error = set(alias.key, given, origin);
@@ -322,7 +321,7 @@ std::vector<std::string> Settings::read_file(const std::string& path, Trust trus
           "directory. Say it with {}, or name the file with HOB_CONFIG",
           key, environment_name(key));
     else
-      error = set(key, content.substr(equals + 1), Origin::File);
+      error = set(key, content.substr(equals + 1), Source::File);
     if (!error.empty()) errors.push_back(fmt::format("{}:{}: {}", path, number, error));
   }
   return errors;
@@ -358,7 +357,7 @@ void Settings::read_variables(const char* const* environment, bool old,
                       best ? fmt::format(" (did you mean {}?)", environment_name(best->key)) : ""));
       continue;
     }
-    std::string error = set(key, variable.substr(equals + 1), Origin::Environment);
+    std::string error = set(key, variable.substr(equals + 1), Source::Environment);
     if (!error.empty())
       errors.push_back(error.find(name) == std::string::npos ? fmt::format("{}: {}", name, error)
                                                              : error);
@@ -385,10 +384,10 @@ std::string Settings::value(std::string_view key) const {
   return {};
 }
 
-Origin Settings::origin(std::string_view key) const {
+Source Settings::origin(std::string_view key) const {
   for (std::size_t i = 0; i < kTable.size(); ++i)
     if (kTable[i].key == key) return origins_[i];
-  return Origin::Default;
+  return Source::Default;
 }
 
 }  // namespace hob::settings

@@ -7,19 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "settings/config_file.hpp"
+
 namespace hob::settings {
 
 enum class Type { Choice, Flag, Size, Count, Real, Text, Path };
 
 /// Where a value came from; a later one overrides an earlier one. Info keys override per window.
-enum class Origin { Default, File, Environment };
-
-/// How a configuration file came to be read.
-enum class Trust {
-  named,  ///< the user named it (HOB_CONFIG)
-  found   ///< ./hob.conf: it may have come with a directory that somebody else filled, so it must
-          ///< belong to the user or to root, and may not name files to write
-};
+enum class Source { Default, File, Environment };
 
 /// One row of the table.
 struct Setting {
@@ -79,7 +74,7 @@ class Settings {
 
   /// Sets one value. Returns "" or a message that names the value, the key and what is allowed;
   /// then nothing changed. A name that the setting had before is taken, and is in warnings().
-  std::string set(std::string_view key, std::string_view value, Origin origin);
+  std::string set(std::string_view key, std::string_view value, Source origin);
 
   /// Reads `key = value` lines ('#' starts a comment). Errors name file and line. Only a regular
   /// file is read. `trust` says who named it: one that was found and cannot be read, or belongs to
@@ -97,17 +92,17 @@ class Settings {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   std::string value(std::string_view key) const;  ///< as text; "" for an unknown key
-  Origin origin(std::string_view key) const;
+  Source origin(std::string_view key) const;
 
  private:
   void read_variables(const char* const* environment, bool old, std::vector<std::string>& errors);
 
   std::vector<std::string> text_;
-  std::vector<Origin> origins_;
+  std::vector<Source> origins_;
   std::vector<std::string> warnings_;
 };
 
-std::string_view name_of(Origin origin);
+std::string_view name_of(Source origin);
 std::string_view name_of(Type type);
 
 }  // namespace hob::settings

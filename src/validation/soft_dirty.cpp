@@ -35,7 +35,7 @@ bool shows_a_store(SoftDirty& tracker) {
   SoftDirty::Range range;
   range.begin = begin;
   range.end = begin + page;
-  bool shows = tracker.watch(range, 0) && tracker.pages_written(range) == 0;
+  bool shows = tracker.track(range, 0) && tracker.pages_written(range) == 0;
   *word = 2;
   shows = shows && tracker.pages_written(range) == 1;
   tracker.forget(range);
@@ -80,14 +80,14 @@ bool SoftDirty::each_page(const Range& range, Visit visit) const {
 
 bool SoftDirty::clear() {
   if (pagemap_ < 0 || clear_refs_ < 0 || owner_ != ::getpid()) return false;
-  for (Range* range : watched_)
+  for (Range* range : tracked_)
     if (!range->written && pages_written(*range) != 0) range->written = true;
   if (::write(clear_refs_, "4", 1) != 1) return false;
   faults_ = faults_so_far();
   return true;
 }
 
-bool SoftDirty::watch(Range& range, std::uint64_t moment) {
+bool SoftDirty::track(Range& range, std::uint64_t moment) {
   forget(range);
   if (moment == 0 || moment != moment_) {
     moment_ = 0;
@@ -98,14 +98,14 @@ bool SoftDirty::watch(Range& range, std::uint64_t moment) {
   const bool read = each_page(
       range, [&](std::uint64_t entry) { range.present.push_back((entry & kPresent) != 0); });
   if (!read) return false;
-  watched_.push_back(&range);
+  tracked_.push_back(&range);
   range.watched = true;
   range.written = false;
   return true;
 }
 
 void SoftDirty::forget(Range& range) {
-  std::erase(watched_, &range);
+  std::erase(tracked_, &range);
   range.watched = false;
 }
 

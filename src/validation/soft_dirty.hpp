@@ -31,10 +31,10 @@ class SoftDirty {
   /// From now on stores to the range are noticed. Calls with the same `moment`, if it is not 0,
   /// come from one place between which the program stores nothing: they share the clearing. False
   /// if the kernel refuses. `range` stays where it is until forget().
-  bool watch(Range& range, std::uint64_t moment);
+  bool track(Range& range, std::uint64_t moment);
   void forget(Range& range);
 
-  /// Pages of a watched range that were stored to, or given back to the system, since watch(); -1
+  /// Pages of a watched range that were stored to, or given back to the system, since track(); -1
   /// if that cannot be read.
   std::int64_t pages_written(const Range& range) const;
 
@@ -51,7 +51,7 @@ class SoftDirty {
   int pagemap_ = -1;
   int clear_refs_ = -1;
   int owner_ = 0;  ///< process id: after fork() the files still speak of the parent's memory
-  std::vector<Range*> watched_;
+  std::vector<Range*> tracked_;
   std::uint64_t moment_ = 0;
   std::uint64_t faults_ = 0;  ///< of the process when the bits were cleared
 };

@@ -103,7 +103,7 @@ class Run(unittest.TestCase):
             with self.subTest(words):
                 status, _, err = hob("run", *words, "/bin/true")
                 self.assertEqual(status, 2)
-                self.assertIn(f"'{words[1]}' is no whole number", err)
+                self.assertIn(f"'{words[1]}' must be an integer >= ", err)
 
     def test_with_each_mpi(self):
         with tempfile.TemporaryDirectory() as scratch:

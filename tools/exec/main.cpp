@@ -93,7 +93,7 @@ std::string hob_library(const std::string& family) {
 void apply_settings(const std::vector<std::pair<std::string, std::string>>& given) {
   settings::Settings check;
   for (const auto& [key, value] : given) {
-    if (auto error = check.set(key, value, settings::Origin::Environment); !error.empty())
+    if (auto error = check.set(key, value, settings::Source::Environment); !error.empty())
       fail(error);
     setenv(settings::environment_name(key).c_str(), value.c_str(), 1);
   }

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from hob import __version__
+from hob.options import Parser
 from hob.where import HobError, binary
 
 # name: (module, what it does). A module has DESCRIPTION, EPILOG, add_arguments and main(args).
@@ -68,7 +69,7 @@ def parser_of(name):
         return None, None
     module = importlib.import_module(module_name)
     descriptions = getattr(module, "DESCRIPTIONS", {})
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"hob {name}",
         description=descriptions.get(name, getattr(module, "DESCRIPTION", what)),
         epilog=getattr(module, "EPILOG", None),

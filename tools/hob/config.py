@@ -40,7 +40,7 @@ def allowed(row):
         return "on, off"
     kind = {
         "size": "bytes (K, M, G, T)",
-        "count": "whole number",
+        "count": "integer",
         "real": "number",
         "path": "path",
     }.get(row["type"].lower(), "text")

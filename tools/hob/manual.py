@@ -34,7 +34,7 @@ def options_of(name):
     _, parser = cli.parser_of(name)
     return {
         option: action.help or ""
-        for action in parser._actions
+        for action in parser.added
         if action.help != argparse.SUPPRESS
         for option in action.option_strings
     }

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hob.options import at_least
 from hob.where import HobError, binary, mpis
 
 DESCRIPTION = """Starts an MPI program with Hob in front of its MPI library. The launcher is srun inside
@@ -44,21 +45,6 @@ EXEC_OPTIONS = (
     ("--quiet", None, "no summary at the end"),
     ("--off", None, "without Hob: nothing is loaded"),
 )
-
-
-def at_least(least):
-    """For argparse: whole numbers from `least` on."""
-
-    def number(text):
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if value < least:
-            raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least} on")
-        return value
-
-    return number
 
 
 def add_arguments(parser):
@@ -103,7 +89,7 @@ def parse(parser, words):
     """Options end where the program begins; what follows is the program's own."""
     valued = {
         option
-        for action in parser._actions
+        for action in parser.added
         if action.nargs is None and action.option_strings
         for option in action.option_strings
     }

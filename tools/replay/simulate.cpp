@@ -130,7 +130,7 @@ class Run {
     const cache::Key key{r.target, r.displacement, r.layout};
     ++outcome_.gets;
     outcome_.native_us += latency_.of(r.size);
-    const bool watched = subject.ahead && subject.ahead->watching() && key.layout == 0;
+    const bool watched = subject.ahead && subject.ahead->recording() && key.layout == 0;
     answer(subject, key, r);
     if (watched) subject.ahead->on_get(r.target, r.displacement, r.size);
   }

@@ -6,7 +6,7 @@
 namespace hob::mpi {
 namespace {
 
-void look_away(MPI_Comm*, int*, ...) {}
+void no_error_handler(MPI_Comm*, int*, ...) {}
 
 /// Asks the library: an error of its own, seen by a handler that returns.
 bool library_returns_success() {
@@ -15,7 +15,7 @@ bool library_returns_success() {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (real::Comm_dup(MPI_COMM_SELF, &comm) != MPI_SUCCESS) return false;
   int result = MPI_ERR_OTHER;
-  if (real::Comm_create_errhandler(look_away, &handler) == MPI_SUCCESS) {
+  if (real::Comm_create_errhandler(no_error_handler, &handler) == MPI_SUCCESS) {
     real::Comm_set_errhandler(comm, handler);
     result = real::Send(nullptr, 0, MPI_BYTE, 1, 0, comm);  // to a rank that there is not
     real::Errhandler_free(&handler);

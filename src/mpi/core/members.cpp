@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mpi/core/context.hpp"
+#include "mpi/core/program_world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 

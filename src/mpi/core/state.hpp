@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 #include "mpi/pmpi/mpi.hpp"
@@ -14,20 +13,19 @@ namespace hob::mpi {
 /// whole process's.
 inline std::atomic<bool> accelerator_loaded{false};
 
-/// Where the calls on a window are counted; null for those that its hook must see.
-struct QuietWindow {
-  MPI_Win window{};
-  std::uint64_t* puts = nullptr;
-  std::uint64_t* accumulates = nullptr;
-  std::uint64_t* gets = nullptr;      ///< whatever their target is
-  std::uint64_t* own_gets = nullptr;  ///< of the process's own rank alone
-  std::uint64_t* requested = nullptr;
-  int own_rank = -1;
-};
+/// Counts the moments at which this process may have learned of another one's write
+/// (docs/consistency.md). One for the whole process: what one thread learned, all threads learned.
+inline std::atomic<std::uint64_t> acquires{1};
 
-/// One slot for each of a few windows, filled by their hooks. Global: a wrapper that only counts is
-/// done after one load and one comparison.
-inline constexpr int kQuietWindowBits = 4;
-inline QuietWindow quiet_windows[std::size_t{1} << kQuietWindowBits];
+/// The call that was the last of these: its name as in the standard, or what else it was.
+inline std::atomic<const char*> last_acquire{""};
+
+/// How many objects depend on the count of acquires: windows with a cache.
+inline std::atomic<int> acquire_users{0};
+
+/// With ghosts, the communicator that stands for MPI_COMM_WORLD: the ranks that are no ghosts. Set
+/// once at MPI_Init.
+inline bool world_is_smaller = false;
+inline MPI_Comm program_world;
 
 }  // namespace hob::mpi

@@ -67,6 +67,70 @@ inline constexpr double kKernelLook = 300;
 /// fetch together. Measured with bursts over TCP (docs/measurements/2026-11-takeover.md).
 inline constexpr double kRestBetweenLooks = 2000;
 
+/// Cached gets.
+namespace gets {
+
+/// ns, and ns a byte. What a get takes before anything is measured: a few microseconds, and four
+/// gigabytes a second. Chosen.
+inline constexpr double kFirstLatencyNs = 8000, kFirstNsPerByte = 0.25;
+
+/// Bytes that nobody asked for yet get old so many times sooner than others. Chosen.
+inline constexpr std::uint64_t kAheadAgesFaster = 10;
+
+/// Copies that a byte fetched ahead takes: one here, after the flush, and two by the target's
+/// process, whose time is the program's, too.
+inline constexpr double kCopiesAhead = 3;
+/// A new sample counts for so much of what a copy takes, and for no more than so many times it: at
+/// times the processor was elsewhere.
+inline constexpr double kCopyWeight = 1.0 / 16, kCopyMost = 4;
+
+/// Bytes. Displacements that begin a block must be expressed in the target's unit: with larger
+/// units, too much would be fetched in front of it.
+inline constexpr std::uint64_t kLargestUnit = 4096;
+
+/// Bytes of an entry under way whose cache lines are fetched ahead: a level 1 and 2 cache hold
+/// them.
+inline constexpr std::uint64_t kPrefetched = 65536;
+
+/// Gets of a burst that are looked at for what a trip costs. Chosen.
+inline constexpr std::size_t kBurstSamples = 4;
+
+/// ns. A hit's way through the wrappers and the window, besides look-up and copy: measured with
+/// `hob bench micro` (docs/measurements/2026-11-cache.md).
+inline constexpr double kWrapperNs = 25;
+
+/// Of the cache's room, one part in so many stays free of what the node has anyway: a cache that is
+/// full has some room again after each eviction, and that is for what the process fetches itself.
+inline constexpr std::uint64_t kRoomForOwn = 4;
+
+/// While Hob sleeps, one in so many waits at least is timed.
+inline constexpr int kLongestWaitInterval = 255;
+
+}  // namespace gets
+
+/// Short puts over libfabric's tcp provider (rma/complete_puts.hpp): one of so many is waited for,
+/// since MPICH has a limited number of requests. Chosen.
+inline constexpr std::uint32_t kOnePutWaitedFor = 1024;
+
+/// Layouts of datatypes. Blocks from which on a flattened type costs more than it can save.
+inline constexpr std::size_t kMostBlocks = std::size_t{1} << 18;
+/// Arguments of a constructor, some 64 blocks: they are read in the time of a small get from
+/// another node.
+inline constexpr std::uint64_t kManyArguments = 128;
+/// Bytes that kept layouts may take before new ones are left to the MPI library. Chosen.
+inline constexpr std::size_t kLayoutBytes = std::size_t{64} << 20;
+
+/// heat. One part in so many of the shared cache is registered at most: heating more than it holds
+/// would only cost memory bandwidth.
+inline constexpr std::size_t kHeatedShare = 4;
+
+/// progress. ns that the thread which closes UCX rests after a look that found nothing. Chosen.
+inline constexpr long kClosingRestNs = 100'000;
+
+/// p2p. Receives that may go to the library unseen at a time, where none is ever to be watched.
+/// Chosen: booking them costs some 50 ns.
+inline constexpr std::uint32_t kExpressAtOnce = 4096;
+
 /// How ghosts, and those who wait for them, share the cores of a node. Found with bench/ghost on a
 /// node of two cores: origin, target and two ghosts, the target computing or waiting.
 namespace ghost {
@@ -127,6 +191,21 @@ inline constexpr unsigned kToleratedOutliers = 64;
 /// ns. Between looks for new sockets: connections are made at first, so often at first.
 inline constexpr std::uint64_t kFirstScanPauseNs = 4'000'000;
 inline constexpr std::uint64_t kLongestScanPauseNs = 4'000'000'000;
+
+/// Turns of a waiting origin between looks whether its ghosts live, a few microseconds.
+inline constexpr unsigned kTurnsPerWatch = 64;
+
+/// ms. Sleeps of a ghost before the program's sessions begin: then it looks whether its launcher
+/// lives.
+inline constexpr int kLongestSessionSleepMs = 100;
+
+/// Bytes of a window from which on its pages are given back to the system when it ends. Chosen.
+inline constexpr std::uint64_t kWorthGivingBack = 1 << 20;
+
+/// Address space is sparse. Windows of a node may overlap in time, and freed ones leave holes: the
+/// arena is so many times the memory that there is, and of at least so many bytes.
+inline constexpr std::uint64_t kTimesMemory = 4;
+inline constexpr std::uint64_t kSmallestFullArena = std::uint64_t{64} << 30;
 
 }  // namespace ghost
 

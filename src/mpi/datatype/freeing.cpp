@@ -2,6 +2,7 @@
 
 #include "mpi/datatype/elements.hpp"
 #include "mpi/datatype/layouts.hpp"
+#include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi {
@@ -11,5 +12,7 @@ int free_type(MPI_Datatype* type) {
   forget_element(*type);
   return real::Type_free(type);
 }
+
+int on_Type_free(MPI_Datatype* datatype) { return free_type(datatype); }
 
 }  // namespace hob::mpi

@@ -9,15 +9,13 @@
 #include "base/two_ways.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/handle.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/datatype/contents.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 
 namespace hob::mpi {
 namespace {
-
-/// Beyond this a flattened type costs more than it can save.
-constexpr std::size_t kMaxBlocks = std::size_t{1} << 18;
 
 struct Extent {
   std::int64_t lower = 0, extent = 0;
@@ -29,7 +27,7 @@ Extent extent_of(MPI_Datatype type) {
   return {lower, extent};
 }
 
-/// Collects blocks in type-map order, merging neighbours; gives up beyond kMaxBlocks.
+/// Collects blocks in type-map order, merging neighbours; gives up beyond tuning::kMostBlocks.
 class Flattener {
  public:
   std::vector<Block> blocks;
@@ -41,7 +39,7 @@ class Flattener {
       blocks.back().bytes += bytes;
       return true;
     }
-    if (blocks.size() >= kMaxBlocks) return false;
+    if (blocks.size() >= tuning::kMostBlocks) return false;
     blocks.push_back({offset, bytes});
     return true;
   }
@@ -202,7 +200,7 @@ class Layouts {
   bool worth_reading(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
     if (slot_of(type)) return true;
-    if (type == MPI_DATATYPE_NULL || arguments_of(type) <= kManyArguments) return true;
+    if (type == MPI_DATATYPE_NULL || arguments_of(type) <= tuning::kManyArguments) return true;
     slots_.put(hash(type), {.type = type, .seen_once = true});
     return false;
   }
@@ -220,12 +218,6 @@ class Layouts {
     const Layout* layout = nullptr;
     bool seen_once = false;  ///< and not read, then
   };
-
-  /// Some 64 blocks: they are read in the time of a small get from another node.
-  static constexpr std::uint64_t kManyArguments = 128;
-
-  /// Memory that kept layouts may take before new ones are left to the MPI library.
-  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
   static std::size_t hash(MPI_Datatype type) { return handle_hash(handle_bits(type), 8); }
 
@@ -273,7 +265,7 @@ const Layout* Layouts::make(MPI_Datatype type) {
     if (it->second->extent == layout->extent && it->second->blocks == layout->blocks)
       return it->second.get();
   const std::size_t bytes = sizeof(Layout) + layout->blocks.size() * sizeof(Block);
-  if (known_bytes_ + bytes > kMaxBytes) return &unusable_;
+  if (known_bytes_ + bytes > tuning::kLayoutBytes) return &unusable_;
   known_bytes_ += bytes;
   if (!layout->dense) layout->id = next_id_++;
   const Layout* kept = layout.get();

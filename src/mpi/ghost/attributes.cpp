@@ -1,11 +1,12 @@
 // With ghosts, attributes of MPI_COMM_WORLD are on the communicator that stands for it. (Callbacks
-// see the handle that the program knows: pmpi/callbacks.cpp.)
+// see the handle that the program knows: core/callbacks.cpp.)
 #include "mpi/ghost/attributes.hpp"
 
 #include <algorithm>
 #include <mutex>
 #include <vector>
 
+#include "mpi/core/program_world.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"

@@ -61,7 +61,7 @@ void left_early() {
   std::fflush(stderr);
 }
 
-void say_goodbye(const GhostWorld& world) {
+void notify_end(const GhostWorld& world) {
   std::byte message[sizeof(ghost::MessageHeader) + sizeof(ghost::Record)];
   const ghost::MessageHeader header{0, 1};
   ghost::Record record{};
@@ -74,7 +74,7 @@ void say_goodbye(const GhostWorld& world) {
 
 void await_end(const GhostWorld& world, GhostStatus& status) {
   constexpr timespec pause{0, 50'000};
-  os::ProcessWatch ghosts(ghost_pids(world), world.sees_peers);
+  os::ProcessMonitor ghosts(ghost_pids(world), world.sees_peers);
   while (status.closed.load(std::memory_order_acquire) == 0) {
     // A ghost that ends as it should has set `closed` before.
     for (const std::size_t ghost : ghosts.some_ended())
@@ -90,7 +90,7 @@ void await_end(const GhostWorld& world, GhostStatus& status) {
 
 }  // namespace
 
-void watch_exit() {
+void report_early_exit() {
   watched_process = ::getpid();
   std::atexit(left_early);
 }
@@ -113,7 +113,7 @@ void dismiss_ghosts() {
   if (world == nullptr || finished) return;
   finished = true;
   real::Barrier(context().comm);
-  say_goodbye(*world);
+  notify_end(*world);
   for (GhostStatus* status : world->statuses) await_end(*world, *status);
 }
 

@@ -12,7 +12,7 @@ void end_ghosts_early();
 [[noreturn]] void exit_as_ghost(int status);
 
 /// In application ranks: from now on, a process that leaves without MPI_Finalize says so.
-void watch_exit();
+void report_early_exit();
 
 /// In application ranks, before the report is written: the program has ended everywhere. Ghosts
 /// finish. Collective over the application ranks.

@@ -21,6 +21,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/core/node.hpp"
 #include "mpi/core/shared_memory.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/ghost/attributes.hpp"
 #include "mpi/ghost/departure.hpp"
 #include "mpi/ghost/service.hpp"
@@ -37,10 +38,6 @@ namespace {
 constexpr std::uint64_t kControlBytes = 1 << 20;  // statuses, at the start of the arena
 /// Of the arena: less serves no program.
 constexpr std::uint64_t kLeastArena = 16 * kControlBytes;
-/// Address space is sparse. Windows of a node may overlap in time, and freed ones leave holes: some
-/// times the memory that there is.
-constexpr std::uint64_t kTimesMemory = 4;
-constexpr std::uint64_t kSmallestFullArena = std::uint64_t{64} << 30;
 
 // Ends the whole job before the program has started, with one message and status 2.
 [[noreturn]] void refuse(const std::string& why) {
@@ -241,7 +238,8 @@ void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) 
 void map(const Node& node, GhostWorld& world) {
   const std::uint64_t page = os::page_bytes();
   const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page;
-  world.arena_bytes = std::max(kTimesMemory * memory, kSmallestFullArena);
+  world.arena_bytes =
+      std::max(tuning::ghost::kTimesMemory * memory, tuning::ghost::kSmallestFullArena);
   world.arena = share_memory(node, world.arena_bytes, kLeastArena);
   int good = world.arena != nullptr ? 1 : 0;
   real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.internal_comm);
@@ -347,7 +345,7 @@ MPI_Comm divide_world() {
   if (own_ghost) live_as_ghost(*world, *own_ghost);
   real::Comm_set_name(program, "MPI_COMM_WORLD");
   delete_attributes_at_finalize();
-  watch_exit();
+  report_early_exit();
   if (shared_machine) share_cores(*world);
   return program;
 }

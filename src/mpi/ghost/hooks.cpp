@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mpi/core/program_world.hpp"
 #include "mpi/ghost/sessions.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"

@@ -3,17 +3,17 @@
 #include <atomic>
 
 #include "mpi/pmpi/hooks.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 
 namespace hob::mpi {
 
 void partitioned_begins() {
-#if defined(OPEN_MPI)
+  if (!library::kTraits.announces_partitioned) return;
   GhostWorld* const world = ghost_world();
   if (!world || world->node_status->partitioned.exchange(1, std::memory_order_acq_rel) != 0) return;
   for (GhostStatus* status : world->statuses) wake(*status);
-#endif
 }
 
 void PartitionedTurn::advance() {

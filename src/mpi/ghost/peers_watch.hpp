@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "mpi/ghost/world.hpp"
-#include "os/process_watch.hpp"
+#include "os/process_monitor.hpp"
 
 namespace hob::mpi {
 

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/yield_predictor.hpp"
 #include "ghost/server.hpp"
 #include "ghost/waiting.hpp"
-#include "ghost/yield_predictor.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/elements.hpp"
@@ -91,7 +91,7 @@ class Service {
     for (int burst = 0; burst < tuning::ghost::kBurst; ++burst) {
       const bool more = inbox_.poll([&](int origin, std::span<const std::byte> bytes) {
         // While all start, nobody gives the core back soon.
-        if (server_.stats().messages == 0) predictor_ = ghost::YieldPredictor();
+        if (server_.stats().messages == 0) predictor_ = YieldPredictor();
         server_.message(origin, bytes);
       });
       if (!more) break;
@@ -152,10 +152,10 @@ class Service {
   ghost::Server server_;
   ghost::WaitStyle style_;
   ghost::Waiting waiting_;
-  ghost::YieldPredictor predictor_;
+  YieldPredictor predictor_;
   Inbox inbox_;
   IdleWaiter waiter_;
-  os::ProcessWatch watch_;
+  os::ProcessMonitor watch_;
   PartitionedTurn partitioned_;
   std::uint64_t looked_ = 0;
   pid_t parent_ = ::getppid();

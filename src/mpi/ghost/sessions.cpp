@@ -6,6 +6,7 @@
 #include <array>
 
 #include "mpi/core/context.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/ghost/peers_watch.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
@@ -13,8 +14,6 @@
 
 namespace hob::mpi {
 namespace {
-
-constexpr int kLongestSleepMs = 100;  // then the ghost looks whether its launcher lives
 
 bool met = false;            // since MPI was last opened
 std::uint32_t openings = 0;  // of this process, after MPI_Finalize
@@ -35,10 +34,10 @@ void meet() {
   real::Session_finalize(&session);
 }
 
-void sleep(const os::ProcessWatch& peers, int wakeup_fd) {
+void sleep(const os::ProcessMonitor& peers, int wakeup_fd) {
   std::vector<pollfd> awaited = peers.alive();
   awaited.push_back({wakeup_fd, POLLIN, 0});
-  ::poll(awaited.data(), awaited.size(), kLongestSleepMs);
+  ::poll(awaited.data(), awaited.size(), tuning::ghost::kLongestSessionSleepMs);
   std::array<char, 64> drained;
   while (wakeup_fd >= 0 && ::read(wakeup_fd, drained.data(), drained.size()) > 0) {
   }
@@ -48,7 +47,7 @@ void sleep(const os::ProcessWatch& peers, int wakeup_fd) {
 
 void await_sessions(const GhostWorld& world, const OwnGhost& own) {
   if (real::find("PMPI_Session_init") == nullptr) return;
-  os::ProcessWatch peers(world.pids, world.sees_peers);
+  os::ProcessMonitor peers(world.pids, world.sees_peers);
   const pid_t parent = ::getppid();
   own.status.asleep.store(1, std::memory_order_seq_cst);
   for (std::uint32_t seen = 0; !peers.all_ended() && ::getppid() == parent; peers.some_ended()) {

@@ -15,8 +15,6 @@
 namespace hob::mpi {
 namespace {
 
-constexpr unsigned kTurnsPerWatch = 64;
-
 static_assert(sizeof(MPI_Request) <= sizeof(ghost::Handle));
 
 ghost::Handle handle_of(MPI_Request request) {
@@ -25,8 +23,8 @@ ghost::Handle handle_of(MPI_Request request) {
   return handle;
 }
 
-ghost::YieldPredictor::Config of_origin() {
-  ghost::YieldPredictor::Config config;
+YieldPredictor::Config of_origin() {
+  YieldPredictor::Config config;
   config.tolerated_outliers = tuning::ghost::kToleratedOutliers;
   return config;
 }
@@ -71,7 +69,7 @@ bool GhostTransport::done(ghost::Handle& handle) {
   return flag != 0;
 }
 
-std::uint64_t give_core_away(ghost::YieldPredictor& predictor, std::uint64_t now) {
+std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now) {
   sched_yield();
   const std::uint64_t back = tick_nanoseconds();
   predictor.yielded(now, back);
@@ -87,7 +85,7 @@ std::uint64_t GhostTransport::waits(bool begin) {
 
 // A launcher ends the job where a ghost is killed. Where it does not, this process would wait for
 // ever.
-void GhostTransport::watch_ghosts() {
+void GhostTransport::check_ghosts() {
   const std::uint64_t now = tick_nanoseconds();
   if (now - watched_ < tuning::ghost::kWatchPeriodNs) return;
   watched_ = now;
@@ -102,7 +100,7 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
   int flag = 0;
   if (turn % 16 == 15)
     real::Iprobe(MPI_ANY_SOURCE, 0, world_.internal_comm, &flag, MPI_STATUS_IGNORE);
-  if (turn % kTurnsPerWatch == 0) watch_ghosts();
+  if (turn % tuning::ghost::kTurnsPerWatch == 0) check_ghosts();
   if (lock_ != nullptr) lock_->unlock();
   if (for_message && world_.oversubscribed) {
     // Whoever is to answer may need this very core, or has had it while the message was sent: who

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <optional>
 
+#include "base/yield_predictor.hpp"
 #include "ghost/transport.hpp"
-#include "ghost/yield_predictor.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/peers_watch.hpp"
 #include "mpi/ghost/world.hpp"
@@ -26,15 +26,15 @@ class GhostTransport final : public ghost::Transport {
   std::uint64_t waits(bool begin) override;
 
  private:
-  void watch_ghosts();
+  void check_ghosts();
 
   GhostWorld& world_;
   std::mutex* lock_;
   os::Sockets sockets_{{.first_pause_ns = tuning::ghost::kFirstScanPauseNs,
                         .longest_pause_ns = tuning::ghost::kLongestScanPauseNs}};
-  std::optional<os::ProcessWatch> ghosts_;  ///< of this node
+  std::optional<os::ProcessMonitor> ghosts_;  ///< of this node
   std::uint64_t watched_ = 0;
-  ghost::YieldPredictor predictor_;
+  YieldPredictor predictor_;
   bool overtaken_ =
       false;  ///< since the last wait, somebody else had the core while a message was sent
   bool asked_to_share_ = false;  ///< the user wants the MPI library to give the core away
@@ -45,6 +45,6 @@ class GhostTransport final : public ghost::Transport {
 void check_transport(int result);
 
 /// Gives the core to others for once, at this moment. Returns when it came back.
-std::uint64_t give_core_away(ghost::YieldPredictor& predictor, std::uint64_t now);
+std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now);
 
 }  // namespace hob::mpi

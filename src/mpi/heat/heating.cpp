@@ -10,20 +10,18 @@
 #include <set>
 #include <vector>
 
-#include "cache/lazy_memory.hpp"
+#include "cache/state.hpp"
 #include "heat/probe.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/node.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/registry.hpp"
 
 namespace hob::mpi::heating {
 namespace {
-
-/// What is registered, at most: a part of the shared cache. Heating more than it holds would only
-/// cost memory bandwidth.
-constexpr std::size_t kShareOfCache = 4;
 
 /// Never destroyed: the report may be written in a destructor.
 heat::Verdict& verdict() {
@@ -59,7 +57,7 @@ class QueueMemory final : public match::MemoryObserver {
   }
 };
 
-constexpr cache::IndexWatcher kIndexWatcher{added, removed};
+constexpr cache::IndexObserver kIndexObserver{added, removed};
 
 /// Processors that other ranks of this node run on: all that a rank is bound to, or the one that an
 /// unbound rank is on now. Collective.
@@ -143,8 +141,8 @@ void start() {
     auto* created = new heat::Heater(config);
     if (created->start()) {
       heater = created;
-      most_bytes = verdict().placement.cache_bytes / kShareOfCache;
-      cache::index_watcher = &kIndexWatcher;
+      most_bytes = verdict().placement.cache_bytes / tuning::kHeatedShare;
+      cache::index_observer = &kIndexObserver;
     } else {
       verdict().on = false;
       verdict().reason = "no heater: " + created->error();

@@ -10,10 +10,12 @@
 #include <mutex>
 
 #include "mpi/core/context.hpp"
+#include "mpi/core/program_world.hpp"
 #include "mpi/ghost/attributes.hpp"
 #include "mpi/ghost/departure.hpp"
 #include "mpi/ghost/variables.hpp"
 #include "mpi/lifecycle/lifecycle.hpp"
+#include "mpi/lifecycle/parts.hpp"
 #include "mpi/lifecycle/presence.hpp"
 #include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/library/library.hpp"

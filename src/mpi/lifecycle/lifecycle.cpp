@@ -18,25 +18,19 @@
 #include "mpi/core/context.hpp"
 #include "mpi/core/long_replies.hpp"
 #include "mpi/core/node.hpp"
-#include "mpi/ghost/departure.hpp"
+#include "mpi/core/program_world.hpp"
 #include "mpi/ghost/divide.hpp"
-#include "mpi/heat/heating.hpp"
 #include "mpi/lifecycle/launcher.hpp"
+#include "mpi/lifecycle/parts.hpp"
 #include "mpi/lifecycle/presence.hpp"
-#include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/overlap.hpp"
 #include "mpi/progress/progress.hpp"
-#include "mpi/report/interim.hpp"
 #include "mpi/report/report.hpp"
-#include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/tracing.hpp"
-#include "mpi/rma/complete_puts.hpp"
 #include "mpi/rma/ghost/client.hpp"
-#include "mpi/rma/ghost/host_image.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {
@@ -224,45 +218,32 @@ void start(int thread_level, bool world, bool any_thread) {
   }
   if (!process.settings.off) name_files();
   if (!process.settings.off) process.longest_get = longest_unbroken_get();
-  if (!process.settings.off) heating::start();
-  if (!process.settings.off) p2p::start();
   log::set_rank(process.rank);
   if (const auto level = log::parse_level(process.settings.log)) log::limit = *level;
-  overlap_thread::start(world);
-  active = !process.settings.off;
-  if (active) complete_puts();
-  if (active) start_tracing();
-  if (active) begin_interim_reports();
+  if (process.settings.off) return;
+  at(&Part::start);
+  active = true;
+  at(&Part::serve);
   // With several threads inside MPI, one may learn something in a call that began before another
   // one's first get.
-  if (active && (many_threads || tracing || world_is_smaller)) stay_awake();
+  if (many_threads || tracing || world_is_smaller) stay_awake();
 }
 
 void expect_threads() {
   if (many_threads) return;
-  overlap_thread::finish();
-  p2p::leave_to_library();
+  backwards_at(&Part::expect_threads);
   many_threads = true;
-  if (ghost_client) ghost_client->many_threads = true;
   if (active) stay_awake();
 }
 
 void finish() {
   Context& process = context();
-  overlap_thread::finish();
-  end_interim_reports();
-  p2p::finish();
-  stop_tracing();
-  dismiss_ghosts();
-  end_callbacks();
-  if (active) note_complete_puts();
+  at(&Part::stop);
+  at(&Part::finish);
   if (active) write_reports();
-  heating::finish();
   active = false;
-  requests::release_handles();
   if (process.comm != MPI_COMM_NULL) real::Comm_free(&process.comm);
-  release_host_images();
-  leave_ghosts();
+  backwards_at(&Part::end);
 }
 
 }  // namespace hob::mpi

@@ -3,11 +3,6 @@
 
 namespace hob::mpi {
 
-/// What the parts of Hob say in its report, in the order of the counters and of the sections of the
-/// JSON. The first call counts: before the program starts, or earlier, in the MPI_Init of a library
-/// whose constructor runs before Hob's.
-void register_parts();
-
 /// Reads the settings before MPI is initialised. Errors end every process with status 2, and one of
 /// them prints them.
 void read_settings();
@@ -24,7 +19,7 @@ bool is_in_another_job();
 void start(int thread_level, bool world, bool any_thread);
 
 /// A session came with more threads than what was opened before it: from now on, threads of the
-/// program may be inside MPI together. Matching, which began without, is the library's again.
+/// program may be inside MPI together.
 void expect_threads();
 
 /// Before the library's own finalisation: report, release.

@@ -1,28 +1,72 @@
-// The parts of Hob that have something to say in its report.
+#include "mpi/lifecycle/parts.hpp"
+
+#include <array>
+
+#include "mpi/core/context.hpp"
+#include "mpi/ghost/departure.hpp"
 #include "mpi/heat/heating.hpp"
-#include "mpi/lifecycle/lifecycle.hpp"
 #include "mpi/lifecycle/overlap_report.hpp"
+#include "mpi/p2p/p2p.hpp"
 #include "mpi/p2p/report.hpp"
+#include "mpi/progress/overlap.hpp"
+#include "mpi/progress/progress.hpp"
+#include "mpi/report/interim.hpp"
+#include "mpi/requests/request.hpp"
+#include "mpi/rma/cache/tracing.hpp"
+#include "mpi/rma/complete_puts.hpp"
+#include "mpi/rma/ghost/client.hpp"
 #include "mpi/rma/ghost/ghost_report.hpp"
+#include "mpi/rma/ghost/host_image.hpp"
+#include "mpi/rma/validation.hpp"
 #include "mpi/rma/window_report.hpp"
 
 namespace hob::mpi {
 namespace {
+
+constexpr auto kParts = std::to_array<Part>({
+    // First, since queues and caches are made in memory that it is told of.
+    {.name = "heater",
+     .report = heating::register_report,
+     .start = heating::start,
+     .end = heating::finish},
+    {.name = "windows", .report = register_window_report, .communicator_ends = forget_communicator},
+    {.name = "point-to-point",
+     .report = p2p::register_queues_report,
+     .start = p2p::start,
+     .expect_threads = p2p::leave_to_library,
+     .finish = p2p::finish,
+     .communicator_ends = p2p::about_to_go,
+     .communicator_ended = p2p::gone},
+    {.name = "trace", .serve = start_tracing, .finish = stop_tracing},
+    {.name = "ghosts",
+     .report = register_ghost_report,
+     .expect_threads = ghosts_expect_threads,
+     .finish = dismiss_ghosts,
+     .end =
+         [] {
+           release_host_images();
+           leave_ghosts();
+         }},
+    {.name = "progress", .finish = end_callbacks},
+    {.name = "short puts", .serve = complete_puts, .finish = note_complete_puts},
+    {.name = "requests", .end = requests::release_handles},
+    {.name = "overlap",
+     .report = register_overlap_report,
+     .start = [] { overlap_thread::start(context().world); },
+     .expect_threads = overlap_thread::finish,
+     .stop = overlap_thread::finish},
+    {.name = "interim reports", .serve = begin_interim_reports, .stop = end_interim_reports},
+});
 
 /// Tools ask for the variables of MPI_T before MPI_Init.
 [[gnu::constructor]] void before_the_program() { register_parts(); }
 
 }  // namespace
 
+std::span<const Part> parts() { return kParts; }
+
 void register_parts() {
-  static const bool once = [] {
-    register_window_report();
-    p2p::register_queues_report();
-    register_ghost_report();
-    heating::register_report();
-    register_overlap_report();
-    return true;
-  }();
+  static const bool once = (at(&Part::report), true);
   static_cast<void>(once);
 }
 

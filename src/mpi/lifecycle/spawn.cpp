@@ -12,6 +12,7 @@
 
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/hooks.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 
 extern char** environ;
@@ -29,8 +30,6 @@ std::vector<std::string> variables() {
       all.emplace_back(*each);
   return all;
 }
-
-#if defined(OPEN_MPI)
 
 /// The key under which the launcher takes variables, one a line. Open MPI 5 warns of the old one.
 const char* key_of_variables() {
@@ -78,8 +77,6 @@ class ChildInfo {
   bool made_ = false;
 };
 
-#else
-
 /// Hydra takes no variables for children: env(1) sets them, and then is the program.
 constexpr const char* kEnv = "/usr/bin/env";
 
@@ -120,8 +117,6 @@ class ChildCommand {
   std::vector<char*> words_;
 };
 
-#endif
-
 }  // namespace
 
 // The arguments of spawning count in the root alone.
@@ -134,15 +129,14 @@ int on_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info
     return real::Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm,
                             array_of_errcodes);
   const std::vector<std::string> all = variables();
-#if defined(OPEN_MPI)
-  const ChildInfo child(info, all);
-  return real::Comm_spawn(command, argv, maxprocs, child.get(), root, comm, intercomm,
-                          array_of_errcodes);
-#else
+  if (library::kTraits.spawns_with_variables) {
+    const ChildInfo child(info, all);
+    return real::Comm_spawn(command, argv, maxprocs, child.get(), root, comm, intercomm,
+                            array_of_errcodes);
+  }
   const ChildCommand child(command, argv, info, all);
   return real::Comm_spawn(child.command(), child.argv(), maxprocs, info, root, comm, intercomm,
                           array_of_errcodes);
-#endif
 }
 
 int on_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[],
@@ -155,16 +149,16 @@ int on_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of
     return real::Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
                                      array_of_info, root, comm, intercomm, array_of_errcodes);
   const auto number = static_cast<std::size_t>(count);
-#if defined(OPEN_MPI)
-  std::deque<ChildInfo> children;
-  std::vector<MPI_Info> infos;
-  for (std::size_t i = 0; i < number; ++i) {
-    children.emplace_back(array_of_info[i], all);
-    infos.push_back(children.back().get());
+  if (library::kTraits.spawns_with_variables) {
+    std::deque<ChildInfo> children;
+    std::vector<MPI_Info> infos;
+    for (std::size_t i = 0; i < number; ++i) {
+      children.emplace_back(array_of_info[i], all);
+      infos.push_back(children.back().get());
+    }
+    return real::Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
+                                     infos.data(), root, comm, intercomm, array_of_errcodes);
   }
-  return real::Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
-                                   infos.data(), root, comm, intercomm, array_of_errcodes);
-#else
   std::vector<char*> commands;
   std::vector<char**> arguments;
   std::deque<ChildCommand> children;
@@ -179,7 +173,6 @@ int on_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of
   return real::Comm_spawn_multiple(count, all_have ? commands.data() : array_of_commands,
                                    all_have ? arguments.data() : array_of_argv, array_of_maxprocs,
                                    array_of_info, root, comm, intercomm, array_of_errcodes);
-#endif
 }
 
 }  // namespace hob::mpi

@@ -12,7 +12,7 @@
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/p2p/library.hpp"
-#include "mpi/p2p/matcher.hpp"
+#include "mpi/p2p/takeover.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/ucx.hpp"
@@ -25,6 +25,8 @@ std::unordered_map<std::uint64_t, Channel*>& channels() {
   static auto* all = new std::unordered_map<std::uint64_t, Channel*>;
   return *all;
 }
+
+std::uint32_t next_context = 0;
 
 /// The one that was asked for last: most programs use one at a time.
 struct Last {
@@ -54,10 +56,10 @@ bool ucx_unseen() { return !library::kTraits.has_progress_callbacks && !ucx::ser
 /// Open MPI's leaders in MPI_Intercomm_create talk with the program's tag on the communicator in
 /// which they meet: such messages Hob must not dequeue. Where it has both leaders in its own
 /// communicator, they talk there; here there may be processes of another world.
-bool strangers_in(MPI_Comm comm, bool inter) {
+bool has_foreign_processes(MPI_Comm comm, bool inter) {
   if (!library::kTraits.leaders_use_program_comm) return false;
   const MPI_Comm own_comm = hob::mpi::context().comm;
-  if (own_comm == MPI_COMM_NULL || !(inter || matcher().worlds_may_meet)) return false;
+  if (own_comm == MPI_COMM_NULL || !(inter || takeover().foreign_processes_possible)) return false;
   MPI_Group group = senders_of(comm), own = MPI_GROUP_NULL;
   real::Comm_group(own_comm, &own);
   int size = 0;
@@ -95,7 +97,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
     : comm(handle),
       context(number),
       sampler(sampler_config()),
-      policy(policy_config(matcher().user_threshold), matcher().costs) {
+      policy(policy_config(takeover().user_threshold), takeover().costs) {
   int inter = 0;
   real::Comm_test_inter(handle, &inter);
   among_others = inter != 0;
@@ -106,32 +108,34 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   among_others |= ranks > 1;
   highest_tag = highest_tag_of(handle);
   asks_source = ucx_unseen();
-  has_strangers = strangers_in(handle, inter != 0);
+  foreign_processes = has_foreign_processes(handle, inter != 0);
   of_threads = is_left = belongs_to_threads(handle);
   read_hints();
-  if (matcher().mode == Matcher::Mode::automatic && asks_source && among_others) note_left_alone();
+  if (takeover().mode == Takeover::Mode::automatic && asks_source && among_others)
+    note_left_alone();
 }
 
 bool Channel::takes_over() const {
   if (prq_length != 0) return true;
-  if (native_only || Matcher::full()) return false;
-  return matcher().mode == Matcher::Mode::always || policy.has_evidence(at_library());
+  if (native_only || Takeover::full()) return false;
+  return takeover().mode == Takeover::Mode::always || policy.has_evidence(at_library());
 }
 
 bool Channel::blocking_goes_native() const {
-  return prq_length == 0 && !(matcher().mode == Matcher::Mode::always && takes_over());
+  return prq_length == 0 && !(takeover().mode == Takeover::Mode::always && takes_over());
 }
 
 bool Channel::begins_takeover() {
   if (!takes_over()) return false;
-  return prq_length != 0 || matcher().mode == Matcher::Mode::always || policy.begins(at_library());
+  return prq_length != 0 || takeover().mode == Takeover::Mode::always ||
+         policy.begins(at_library());
 }
 
 void Channel::read_hints() {
   // A wait of MPICH 4.0 does not see what a callback completed among messages to itself.
-  native_only = is_left || matcher().mode == Matcher::Mode::never || !among_others ||
-                has_strangers || forbids_wildcards(comm) ||
-                (matcher().mode == Matcher::Mode::automatic && asks_source);
+  native_only = is_left || takeover().mode == Takeover::Mode::never || !among_others ||
+                foreign_processes || forbids_wildcards(comm) ||
+                (takeover().mode == Takeover::Mode::automatic && asks_source);
 }
 
 void Channel::posted_at_library() {
@@ -169,7 +173,7 @@ Channel* channel_of(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return nullptr;
   try {
     Channel*& channel = channels()[key];
-    if (!channel) channel = new Channel(comm, matcher().next_context++);
+    if (!channel) channel = new Channel(comm, next_context++);
     last = {key, channel};
     return channel;
   } catch (const std::bad_alloc&) {

@@ -76,13 +76,14 @@ class Channel final : public CompletionObserver {
   std::uint32_t context;
   int ranks = 0;  ///< that may send here
   int highest_tag = 0;
-  bool among_others = false;   ///< a message here may come from another process
-  bool has_strangers = false;  ///< processes of another world, where that matters
-  bool native_only = false;    ///< no receive ever goes to Hob's PRQ, nothing is dequeued
-  bool is_left = false;        ///< the same, for good: leave_to_library()
-  bool of_threads = false;     ///< belongs_to_threads(): Hob looks at nothing here
-  bool gone = false;           ///< the communicator was freed
-  bool asks_source = false;    ///< before a message is dequeued: matcher.cpp, improbe()
+  bool among_others = false;       ///< a message here may come from another process
+  bool foreign_processes = false;  ///< processes of another world, where that matters
+  bool native_only = false;        ///< no receive ever goes to Hob's PRQ, nothing is dequeued
+  bool is_left = false;            ///< the same, for good: leave_to_library()
+  bool of_threads = false;         ///< belongs_to_threads(): Hob looks at nothing here
+  bool ends = false;               ///< the communicator is being freed, and messages are left
+  bool gone = false;               ///< it was
+  bool asks_source = false;        ///< before a message is dequeued: matcher.cpp, improbe()
 
   // Who sends next, where Hob has to ask.
 
@@ -129,6 +130,15 @@ void drop_reference(Channel& channel);
 
 /// All channels whose communicator has not been freed, oldest first. The gate is held.
 std::vector<Channel*> all_channels();
+
+// fast_path.cpp
+
+/// Lets the next receives of this channel take the express way, if they may. The gate is held.
+void grant_express(Channel& channel);
+
+/// Books those that took it, and ends it. Before anything that looks at or changes what a channel
+/// counts or queues. The gate is held.
+void settle_express();
 
 /// Takes down what an ending channel has to tell. The gate is held.
 void remember(const Channel& channel);

@@ -1,17 +1,13 @@
-#include "mpi/p2p/fast_path.hpp"
-
+// Which receives may take the fast path (express.hpp), and what they count afterwards.
 #include <algorithm>
 
+#include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
-#include "mpi/p2p/matcher.hpp"
 #include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/spin.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
-
-/// So many at a time where nothing is ever to be watched.
-constexpr std::uint32_t kAtOnce = 4096;
 
 struct Granted {
   Channel* channel = nullptr;
@@ -23,7 +19,8 @@ struct Granted {
 
 void grant_express(Channel& channel) {
   if (many_threads || channel.umq_length != 0 || !channel.blocking_goes_native()) return;
-  const std::uint32_t untimed = channel.native_only ? kAtOnce : channel.timer.untimed();
+  const std::uint32_t untimed =
+      channel.native_only ? tuning::kExpressAtOnce : channel.timer.untimed();
   const bool lone = channel.outstanding == 0;
   granted = {&channel, channel.takes_over() ? 0 : std::min(channel.sampler.left_alone(), untimed),
              lone ? untimed : std::min(channel.sampler.blocking_left_alone(), untimed), lone};

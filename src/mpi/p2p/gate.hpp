@@ -12,7 +12,7 @@ namespace hob::mpi::p2p {
 
 /// Mutual exclusion of channels and queues. Taken by the program's threads, and, only by trying,
 /// from within the MPI library, whose own lock the caller may hold. Under it, functions of the
-/// program's that the library calls are not served (pmpi/callbacks.hpp).
+/// program's that the library calls are not served (core/callbacks.hpp).
 class Gate {
  public:
   bool try_lock() {
@@ -22,7 +22,7 @@ class Gate {
     } else if (busy_.exchange(true, std::memory_order_acquire)) {
       return false;
     }
-    mine_ = true;
+    mine_now() = true;
     depth += kExclusive;
     return true;
   }
@@ -31,21 +31,25 @@ class Gate {
   }
   void unlock() {
     depth -= kExclusive;
-    mine_ = false;
+    mine_now() = false;
     busy_.store(false, std::memory_order_release);
   }
   /// This thread has it.
-  bool mine() const { return mine_; }
+  bool mine() const { return mine_now(); }
   /// Locked, unless this thread has it already.
   std::unique_lock<Gate> unless_mine() {
     std::unique_lock guard(*this, std::defer_lock);
-    if (!mine_) guard.lock();
+    if (!mine_now()) guard.lock();
     return guard;
   }
 
  private:
+  static bool& mine_now() {
+    static constinit thread_local bool mine __attribute__((tls_model("initial-exec"))) = false;
+    return mine;
+  }
+
   std::atomic<bool> busy_{false};
-  static inline thread_local bool mine_ __attribute__((tls_model("initial-exec"))) = false;
 };
 
 }  // namespace hob::mpi::p2p

@@ -64,17 +64,6 @@ class Packed {
   int size_ = 0;
 };
 
-/// MPI_Comm_free, MPI_Comm_disconnect.
-int end_of(MPI_Comm* comm, int (*end)(MPI_Comm*)) {
-  if (!comm) return end(comm);
-  const MPI_Comm before = *comm;
-  const bool kept = p2p::about_to_go(before);
-  forget_communicator(before);
-  const int error = end(comm);
-  if (kept && error == MPI_SUCCESS) p2p::gone(before);
-  return error;
-}
-
 /// MPI_Isendrecv: complete when both halves are. The status is the receive's.
 class SendAndReceive final : public Operation {
  public:
@@ -269,14 +258,6 @@ int on_Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int 
   return receive_too(both, sent, {buf, count, datatype}, {source, recvtag, comm}, request);
 }
 
-int on_Comm_free(MPI_Comm* comm) { return end_of(comm, real::Comm_free); }
-
-int on_Comm_disconnect(MPI_Comm* comm) { return end_of(comm, real::Comm_disconnect); }
-
-#if HOB_HAS_X_THREADCOMM_FREE
-int on_X_Threadcomm_free(MPI_Comm* comm) { return end_of(comm, real::X_Threadcomm_free); }
-#endif
-
 int on_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const int error = real::Comm_set_info(comm, info);
   p2p::hints_changed(comm);
@@ -284,7 +265,7 @@ int on_Comm_set_info(MPI_Comm comm, MPI_Info info) {
 }
 
 int on_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
-  p2p::worlds_may_meet();
+  p2p::foreign_processes_possible();
   return real::Intercomm_merge(intercomm, high, newintracomm);
 }
 

@@ -1,53 +1,34 @@
 #include "mpi/p2p/library.hpp"
 
-#include <climits>
 #include <cstdlib>
 #include <limits>
 
 #include "base/two_ways.hpp"
 #include "mpi/core/handle.hpp"
+#include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi::p2p {
 
 int native_receive(const Buffer& b, const Wanted& w, MPI_Status* status) {
-#if HOB_HAS_LARGE_COUNT
-  if (b.count > INT_MAX)
-    return real::Recv_c(b.memory, b.count, b.type, w.source, w.tag, w.comm, status);
-#endif
-  return real::Recv(b.memory, static_cast<int>(b.count), b.type, w.source, w.tag, w.comm, status);
+  return call::Recv(b.memory, b.count, b.type, w.source, w.tag, w.comm, status);
 }
 
 int native_start(const Buffer& b, const Wanted& w, MPI_Request* request) {
-#if HOB_HAS_LARGE_COUNT
-  if (b.count > INT_MAX)
-    return real::Irecv_c(b.memory, b.count, b.type, w.source, w.tag, w.comm, request);
-#endif
-  return real::Irecv(b.memory, static_cast<int>(b.count), b.type, w.source, w.tag, w.comm, request);
+  return call::Irecv(b.memory, b.count, b.type, w.source, w.tag, w.comm, request);
 }
 
 int native_persistent(const Buffer& b, const Wanted& w, MPI_Request* request) {
-#if HOB_HAS_LARGE_COUNT
-  if (b.count > INT_MAX)
-    return real::Recv_init_c(b.memory, b.count, b.type, w.source, w.tag, w.comm, request);
-#endif
-  return real::Recv_init(b.memory, static_cast<int>(b.count), b.type, w.source, w.tag, w.comm,
-                         request);
+  return call::Recv_init(b.memory, b.count, b.type, w.source, w.tag, w.comm, request);
 }
 
 int native_mrecv(const Buffer& b, MPI_Message* message, MPI_Status* status) {
-#if HOB_HAS_LARGE_COUNT
-  if (b.count > INT_MAX) return real::Mrecv_c(b.memory, b.count, b.type, message, status);
-#endif
-  return real::Mrecv(b.memory, static_cast<int>(b.count), b.type, message, status);
+  return call::Mrecv(b.memory, b.count, b.type, message, status);
 }
 
 int native_imrecv(const Buffer& b, MPI_Message* message, MPI_Request* request) {
-#if HOB_HAS_LARGE_COUNT
-  if (b.count > INT_MAX) return real::Imrecv_c(b.memory, b.count, b.type, message, request);
-#endif
-  return real::Imrecv(b.memory, static_cast<int>(b.count), b.type, message, request);
+  return call::Imrecv(b.memory, b.count, b.type, message, request);
 }
 
 int predefined_size(MPI_Datatype type) {

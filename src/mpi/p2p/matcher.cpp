@@ -135,7 +135,7 @@ bool improbe_wary(Channel& channel, UnexpectedMessage& next) {
 }
 
 bool improbe_any(Channel& channel, UnexpectedMessage& next) {
-  if (HOB_UNLIKELY(matcher().sees_announcements)) return improbe_wary(channel, next);
+  if (HOB_UNLIKELY(takeover().sees_announcements)) return improbe_wary(channel, next);
   if (HOB_UNLIKELY(channel.asks_source)) return improbe_asking(channel, next);
   int flag = 0;
   const int error =
@@ -153,15 +153,14 @@ void follow(double& estimate, double timing) {
 /// As improbe_any(), and its time is part of what dequeues cost: what it takes more than a look in
 /// vain, which the library's own waits take, too.
 bool improbe_timed(Channel& channel, UnexpectedMessage& next) {
-  Matcher& m = matcher();
   const std::uint64_t before = ticks();
   const bool found = improbe_any(channel, next);
   const auto took = static_cast<double>(ticks() - before);
   if (found)
-    follow(m.costs.dequeue,
-           std::max(took - m.vain_look, 0.0) + tuning::matching::kOwnSteps * m.costs.step);
+    follow(takeover().costs.dequeue, std::max(took - takeover().vain_look, 0.0) +
+                                         tuning::matching::kOwnSteps * takeover().costs.step);
   else
-    follow(m.vain_look, took);
+    follow(takeover().vain_look, took);
   return found;
 }
 
@@ -194,7 +193,7 @@ void match_posted(Channel& channel, PostedReceive& receive, const UnexpectedMess
   const double passed =
       depth > before_prq + 1 ? share * static_cast<double>(depth - before_prq - 1) : 0;
   channel.meters.counters.passed += static_cast<std::uint64_t>(passed);
-  if (matcher().mode != Matcher::Mode::automatic) return;
+  if (takeover().mode != Takeover::Mode::automatic) return;
   if (!channel.policy.matched(passed))
     repost_natively(channel);
   else if (channel.prq_length == 0)
@@ -212,12 +211,12 @@ void queue_unexpected(Channel& channel, UnexpectedMessage& message) {
     const double passed = searched_share(channel, message.status.MPI_SOURCE) *
                           static_cast<double>(channel.prq_length);
     channel.meters.counters.passed += static_cast<std::uint64_t>(passed);
-    if (matcher().mode == Matcher::Mode::automatic && !channel.policy.matched(passed))
+    if (takeover().mode == Takeover::Mode::automatic && !channel.policy.matched(passed))
       repost_natively(channel);
   }
   // No more can be dequeued: what is in the PRQ waits at the library for the messages there, which
   // are younger than all that Hob has.
-  while (Matcher::full() && !matcher().active.empty()) repost_natively(*matcher().active.back());
+  while (Takeover::full() && !matcher().active.empty()) repost_natively(*matcher().active.back());
 }
 
 /// Matches the message in Matcher::spare, or queues it.
@@ -248,24 +247,6 @@ void out_of_memory() {
              stderr);
   real::Abort(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
   std::abort();
-}
-
-match::Sampler::Config sampler_config() {
-  match::Sampler::Config config;
-  config.longest_pause =
-      static_cast<std::uint64_t>(tuning::matching::kLongestPauseNs * ticks_per_nanosecond());
-  config.now = ticks;
-  return config;
-}
-
-match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold) {
-  match::TakeoverPolicy::Config config;
-  config.now = ticks;
-  if (user_threshold != 0) {
-    config.threshold = user_threshold;
-    config.fixed = true;
-  }
-  return config;
 }
 
 void post_to_prq(PostedReceive& receive) {
@@ -335,7 +316,7 @@ void dequeue_all() {
 
 const UnexpectedMessage* dequeue_up_to(Channel& channel, const Wanted& wanted) {
   const match::Envelope want = channel.envelope(wanted.source, wanted.tag);
-  while (!Matcher::full()) {
+  while (!Takeover::full()) {
     UnexpectedMessage* next = next_message(channel);
     if (!next) break;
     const auto its = channel.envelope(next->status.MPI_SOURCE, next->status.MPI_TAG);
@@ -347,7 +328,7 @@ const UnexpectedMessage* dequeue_up_to(Channel& channel, const Wanted& wanted) {
 
 std::uint64_t empty_library(Channel& channel) {
   std::uint64_t messages = 0;
-  while (!Matcher::full() && dequeue_one(channel)) ++messages;
+  while (!Takeover::full() && dequeue_one(channel)) ++messages;
   ++channel.meters.counters.emptied;
   return messages;
 }
@@ -438,7 +419,7 @@ void repost_natively(Channel& channel) {
   const std::uint64_t before = counters.reposted;
   give_all_to_library(channel, false, counters.reposted);
   counters.native += counters.reposted - before;
-  if (matcher().mode == Matcher::Mode::automatic)
+  if (takeover().mode == Takeover::Mode::automatic)
     channel.policy.reposted(counters.reposted - before);
 }
 
@@ -450,7 +431,8 @@ void leave_to_library(Channel& channel) {
 
 void repost_few(Channel& channel) {
   Matcher& m = matcher();
-  if (channel.prq_length == 0 || channel.outstanding + m.engine->posted_length() > m.few) return;
+  if (channel.prq_length == 0 || channel.outstanding + m.engine->posted_length() > takeover().few)
+    return;
   give_all_to_library(channel, true, channel.meters.counters.reposted_few);
 }
 

@@ -9,11 +9,9 @@
 
 #include "match/depth_meter.hpp"
 #include "match/engine.hpp"
-#include "match/takeover_policy.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/posted_receive.hpp"
-#include "mpi/p2p/state.hpp"
-#include "mpi/pmpi/library/library.hpp"
+#include "mpi/p2p/takeover.hpp"
 
 namespace hob::mpi::p2p {
 
@@ -24,17 +22,8 @@ struct UnexpectedMessage {
   match::DepthMeter::Ticket ticket;
 };
 
-/// The queues and settings of this process. All but the settings is guarded by the gate.
+/// The queues of this process. Guarded by the gate.
 struct Matcher {
-  enum class Mode { never, automatic, always };
-  Mode mode = Mode::never;
-  std::uint64_t user_threshold = 0;  ///< the user's own, or 0
-  std::uint64_t few =
-      0;  ///< so many receives in the PRQ go to the library when they are waited for
-  bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
-  match::MatchCosts costs;
-  double vain_look = 0;  ///< ticks that a look at the library takes which finds no message
-
   std::unique_ptr<match::Engine> engine;
   std::vector<Channel*> active;  ///< with receives in the PRQ
   std::uint64_t pending = 0;     ///< receives in the PRQ that no thread is blocked in
@@ -42,14 +31,6 @@ struct Matcher {
   bool served = false;           ///< a receive that a thread waits for got its message since reset
   std::unique_ptr<UnexpectedMessage> spare;
   std::vector<std::unique_ptr<UnexpectedMessage>> free_messages;
-  std::uint32_t next_context = 0;
-  /// Among the messages there may be Open MPI's announcements of partitioned transfers.
-  bool sees_announcements = false;
-  bool worlds_may_meet = false;  ///< an intercommunicator was merged
-
-  /// So many messages in Hob's UMQ (`queued`) at most.
-  static constexpr std::uint64_t kMostUnexpected = library::kTraits.most_unexpected;
-  static bool full() { return queued.load(std::memory_order_relaxed) >= kMostUnexpected; }
 };
 
 /// The one matcher of a process. Made at its first use, since libraries may start MPI before Hob's
@@ -58,9 +39,6 @@ inline Matcher& matcher() {
   static auto& only = *new Matcher;
   return only;
 }
-
-match::Sampler::Config sampler_config();
-match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold);
 
 // In all of the following, the gate is held.
 

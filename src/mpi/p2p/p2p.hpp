@@ -61,15 +61,15 @@ bool simply_native(MPI_Comm comm);
 /// Gives the receives of this communicator that are in Hob's PRQ to the library.
 void repost_natively(MPI_Comm comm);
 
-/// The same, and the communicator's handle is about to go. Whether Hob must hear when it is gone().
-bool about_to_go(MPI_Comm comm);
+/// The same, and the communicator's handle is about to go; it is gone.
+void about_to_go(MPI_Comm comm);
 void gone(MPI_Comm comm);
 
 /// The same, after the communicator got hints on which the library may rely from now on.
 void hints_changed(MPI_Comm comm);
 
 /// The program is about to make one communicator of two groups of processes.
-void worlds_may_meet();
+void foreign_processes_possible();
 
 /// Whether Hob ever dequeues messages from the library.
 bool may_dequeue();

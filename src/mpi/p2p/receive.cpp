@@ -8,7 +8,6 @@
 #include "base/clock.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
-#include "mpi/p2p/fast_path.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/p2p/state.hpp"
@@ -38,7 +37,7 @@ int start_with_library(const Call& call, MPI_Request* request) {
   if (size < 0) return native_start(call.buffer, call.wanted, request);
   const double bytes = static_cast<double>(call.buffer.count) * size;
   const bool probes = bytes > tuning::matching::kProbedBytes;
-  const double step = matcher().costs.step;
+  const double step = takeover().costs.step;
   const double allowed =
       probes ? tuning::matching::kSlowProbeSteps * step +
                    tuning::matching::kSlowProbeNsPerByte * bytes * ticks_per_nanosecond()
@@ -172,10 +171,10 @@ int receive_from_umq(Call& call, std::unique_ptr<UnexpectedMessage> message, MPI
 int receive_lone(Call& call, MPI_Status* status) {
   Channel& channel = *call.channel;
   ++channel.meters.counters.lone;
-  const bool wait_there = matcher().lone_waits_in_library || channel.asks_source;
+  const bool wait_there = takeover().lone_waits_in_library || channel.asks_source;
   const UnexpectedMessage* message = nullptr;
   Pause pause;
-  while (!(message = dequeue_up_to(channel, call.wanted)) && !Matcher::full() && !wait_there &&
+  while (!(message = dequeue_up_to(channel, call.wanted)) && !Takeover::full() && !wait_there &&
          !channel.native_only) {
     if (parts_under_way.load(std::memory_order_relaxed) != 0) {
       call.guard.unlock();
@@ -283,24 +282,24 @@ int start_natively(Call& call, MPI_Request* request) {
   ++channel.meters.counters.native;
   const int error = start_with_library(call, request);
   if (error != MPI_SUCCESS) return error;
-  using Watch = match::Sampler::Watch;
-  const Watch watch = channel.sampler.next();
+  using Metering = match::Sampler::Metering;
+  const Metering metering = channel.sampler.next();
   match::DepthMeter::Ticket ticket = 0;
   try {
-    if (watch == Watch::fully && channel.meters.append_posted(ticket)) {
+    if (metering == Metering::fully && channel.meters.append_posted(ticket)) {
       channel.posted_at_library();
       ++channel.references;
       requests::watch(*request, channel, ticket);
       return MPI_SUCCESS;
     }
-    if (watch == Watch::sentinel) {
+    if (metering == Metering::sentinel) {
       ++channel.references;
       requests::watch(*request, channel.post_sentinel(), 0);
       channel.meters.wait(channel.at_library());
     }
   } catch (const std::bad_alloc&) {
     // Nobody will hear of its end.
-    if (watch == Watch::fully)
+    if (metering == Metering::fully)
       channel.completed(ticket, true);
     else
       channel.sentinel_completed();

@@ -16,7 +16,6 @@
 #include "base/clock.hpp"
 #include "match/meters.hpp"
 #include "mpi/p2p/channel.hpp"
-#include "mpi/p2p/fast_path.hpp"
 #include "mpi/p2p/gate.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/p2p/state.hpp"
@@ -77,7 +76,7 @@ ordered_json json_of(const match::Log2Histogram& histogram) {
 double long_step(std::uint64_t longest) {
   constexpr int kShortest = 9, kLongest = 14;  // log2; MatchCosts knows shorter ones
   static std::array<double, kLongest + 1> measured{};
-  const double step = matcher().costs.step;
+  const double step = takeover().costs.step;
   const int doublings = std::min(static_cast<int>(std::bit_width(longest / 2)) - 1, kLongest);
   if (doublings <= kShortest) return step;
   double& scattered = measured[static_cast<std::size_t>(doublings)];
@@ -97,7 +96,7 @@ std::uint64_t saved_nanoseconds(const match::QueueStats& stats) {
   if (entries == 0) return 0;
   const double saved =
       entries * long_step(std::max(stats.counters.longest, stats.arrived.max_length)) -
-      static_cast<double>(stats.counters.dequeued) * matcher().costs.dequeue;
+      static_cast<double>(stats.counters.dequeued) * takeover().costs.dequeue;
   return saved <= 0 ? 0 : static_cast<std::uint64_t>(saved / ticks_per_nanosecond());
 }
 

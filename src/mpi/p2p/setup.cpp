@@ -38,17 +38,17 @@ void repost_all() {
 }
 
 void measure_costs() {
-  match::MatchCosts& costs = matcher().costs;
+  match::MatchCosts& costs = takeover().costs;
   costs.step =
       tuning::matching::kStepsPerEntry * match::measure_list_step() * ticks_per_nanosecond();
-  costs.dequeue = matcher().vain_look = tuning::matching::kUntimedSteps * costs.step;
+  costs.dequeue = takeover().vain_look = tuning::matching::kUntimedSteps * costs.step;
 }
 
 /// A draw from any source fails where the library's own receives do not.
 void stay_out_of_failures() {
-  Matcher& m = matcher();
-  if (m.mode == Matcher::Mode::never || !survives_failures()) return;
-  m.mode = Matcher::Mode::never;
+  Takeover& t = takeover();
+  if (t.mode == Takeover::Mode::never || !survives_failures()) return;
+  t.mode = Takeover::Mode::never;
   note(
       "All receives were left to the MPI library: the job is to survive the failure of processes "
       "(--with-ft).");
@@ -57,13 +57,9 @@ void stay_out_of_failures() {
 /// Open MPI 5, and a program that may use partitioned communication. One that refers to no function
 /// of MPI's finds all of them by name, these too.
 bool may_see_announcements() {
-#if defined(OPEN_MPI)
-  return real::find("PMPI_Psend_init") &&
+  return library::kTraits.announces_partitioned && real::find("PMPI_Psend_init") &&
          (program_refers_to("psend_init") || program_refers_to("precv_init") ||
           !program_refers_to("mpi_init"));
-#else
-  return false;
-#endif
 }
 
 }  // namespace
@@ -85,21 +81,21 @@ void prepare() {
 }
 
 void start() {
-  Matcher& m = matcher();
+  Takeover& t = takeover();
   const settings::Settings& settings = context().settings;
-  using Mode = Matcher::Mode;
-  m.mode = settings.match == "always"  ? Mode::always
+  using Mode = Takeover::Mode;
+  t.mode = settings.match == "always"  ? Mode::always
            : settings.match == "never" ? Mode::never
                                        : Mode::automatic;
   stay_out_of_failures();
-  m.sees_announcements = may_see_announcements();
+  t.sees_announcements = may_see_announcements();
   match::Config config = match::parse_strategy(settings.match_strategy).value_or(match::Config{});
   config.observer = heating::observer();
-  m.engine = match::make_engine(config);
-  m.user_threshold = settings.match_threshold;
-  m.lone_waits_in_library = library::waits_sooner(context().mpi_version);
-  const bool few_are_sooner = m.mode == Mode::always && m.lone_waits_in_library && !many_threads;
-  m.few = few_are_sooner ? settings.match_repost : 0;
+  matcher().engine = match::make_engine(config);
+  t.user_threshold = settings.match_threshold;
+  t.lone_waits_in_library = library::waits_sooner(context().mpi_version);
+  const bool few_are_sooner = t.mode == Mode::always && t.lone_waits_in_library && !many_threads;
+  t.few = few_are_sooner ? settings.match_repost : 0;
   measure_costs();
   add_poller({look, repost_all});
 }
@@ -118,7 +114,7 @@ void finish() {
 void leave_to_library() {
   const std::lock_guard guard(gate);
   while (!matcher().active.empty()) repost_natively(*matcher().active.back());
-  matcher().mode = Matcher::Mode::never;
+  takeover().mode = Takeover::Mode::never;
   for (Channel* channel : all_channels()) channel->read_hints();
 }
 
@@ -127,21 +123,23 @@ void repost_natively(MPI_Comm comm) {
   if (Channel* channel = known_channel(comm)) repost_natively(*channel);
 }
 
-bool about_to_go(MPI_Comm comm) {
+void about_to_go(MPI_Comm comm) {
   // The program's own callbacks may free communicators, too, wherever the library calls them.
   const auto guard = gate.unless_mine();
   Channel* channel = known_channel(comm);
-  if (!channel) return false;
+  if (!channel) return;
   repost_natively(*channel);
   // The program's callbacks may still receive what Hob has.
-  if (channel->umq_length != 0) return true;
-  forget(*channel);
-  return false;
+  if (channel->umq_length != 0)
+    channel->ends = true;
+  else
+    forget(*channel);
 }
 
 void gone(MPI_Comm comm) {
   const auto guard = gate.unless_mine();
-  if (Channel* channel = known_channel(comm)) forget(*channel);
+  // Another thread may have made another communicator with this handle meanwhile.
+  if (Channel* channel = known_channel(comm); channel && channel->ends) forget(*channel);
 }
 
 void hints_changed(MPI_Comm comm) {
@@ -153,11 +151,11 @@ void hints_changed(MPI_Comm comm) {
   channel->read_hints();
 }
 
-void worlds_may_meet() {
+void foreign_processes_possible() {
   const std::lock_guard guard(gate);
-  matcher().worlds_may_meet = true;
+  takeover().foreign_processes_possible = true;
 }
 
-bool may_dequeue() { return matcher().mode != Matcher::Mode::never; }
+bool may_dequeue() { return takeover().mode != Takeover::Mode::never; }
 
 }  // namespace hob::mpi::p2p

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "mpi/p2p/fast_path.hpp"
+#include "mpi/p2p/express.hpp"
 #include "mpi/p2p/gate.hpp"
 
 namespace hob::mpi::p2p {

@@ -44,28 +44,8 @@ inline std::atomic<unsigned> delete_callbacks{0};
 /// (plan.py, sleeper) are the library's own.
 inline std::atomic<int> parts_awake{0};
 
-/// While Hob sleeps, one in so many calls that wait for targets is timed, and how many go by until
-/// the next one (gets/wait_meter.hpp). All are, once long ones are seen.
-inline std::atomic<int> wait_interval{1};
-inline std::atomic<int> untimed_waits{0};
-
 /// How many parts of Hob have something under way that only Hob can advance
 /// (progress/progress.hpp).
 inline std::atomic<int> parts_under_way{0};
-
-/// Counts the moments at which this process may have learned of another one's write
-/// (docs/consistency.md). One for the whole process: what one thread learned, all threads learned.
-inline std::atomic<std::uint64_t> acquires{1};
-
-/// The call that was the last of these: its name as in the standard, or what else it was.
-inline std::atomic<const char*> last_acquire{""};
-
-/// Windows with a cache. While there is none, nothing depends on the count of acquires.
-inline std::atomic<int> cached_windows{0};
-
-/// With ghosts, the communicator that stands for MPI_COMM_WORLD: the ranks that are no ghosts. Set
-/// once at MPI_Init.
-inline bool world_is_smaller = false;
-inline MPI_Comm program_world;
 
 }  // namespace hob::mpi

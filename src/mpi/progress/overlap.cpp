@@ -69,14 +69,14 @@ bool watch_wanted() { return !context().settings.off && context().settings.overl
 void tell_worker() {
   const Program& own = program();
   if (own.only_watches) {
-    calls_watched.store(own.in_phase, std::memory_order_relaxed);
+    calls_announced.store(own.in_phase, std::memory_order_relaxed);
     return;
   }
   const bool exposed = !own.windows.empty();
   worker::allow((exposed || (own.in_phase && own.helps)) && !own.freed &&
                 !own.outstanding.forbidding());
   worker::set_patient(!own.in_phase);
-  calls_watched.store(exposed || own.in_phase, std::memory_order_seq_cst);
+  calls_announced.store(exposed || own.in_phase, std::memory_order_seq_cst);
   if (exposed || own.in_phase) worker::rouse();
 }
 
@@ -195,18 +195,18 @@ void start(bool world) {
     own.only_watches = true;
     own.reason = "off: waits are measured";
     presence.set_asymmetric(true);  // there is no other side
-    starts_watched = true;
+    starts_tracked = true;
     return;
   }
   worker::prepare(context().settings.progress_share);
   own.judge = overlap::Judge(context().settings.overlap == "on", 1);
-  starts_watched = true;
+  starts_tracked = true;
 }
 
 void finish() {
-  starts_watched = false;
+  starts_tracked = false;
   worker::end();
-  calls_watched.store(false, std::memory_order_relaxed);
+  calls_announced.store(false, std::memory_order_relaxed);
   Program& own = program();
   own.outstanding = {};
   own.persistent = {};

@@ -63,23 +63,23 @@ class Inside {
 };
 
 /// For wrappers: whether calls must say when they are inside.
-inline bool watching() { return calls_watched.load(std::memory_order_relaxed); }
+inline bool announces_calls() { return calls_announced.load(std::memory_order_relaxed); }
 
 /// For wrappers: this call comes from outside the library (not from a function of the program's
 /// that the library calls, nor from Hob or the library itself).
 inline bool from_outside() { return depth == 0 && !presence.inside(); }
 
 /// The same where nothing may come between the wrapper and its caller.
-class InsideIfWatched {
+class InsideIfAnnounced {
  public:
-  InsideIfWatched() : entered_(watching() && from_outside()) {
+  InsideIfAnnounced() : entered_(announces_calls() && from_outside()) {
     if (entered_) presence.enter();
   }
-  ~InsideIfWatched() {
+  ~InsideIfAnnounced() {
     if (entered_) presence.leave();
   }
-  InsideIfWatched(const InsideIfWatched&) = delete;
-  InsideIfWatched& operator=(const InsideIfWatched&) = delete;
+  InsideIfAnnounced(const InsideIfAnnounced&) = delete;
+  InsideIfAnnounced& operator=(const InsideIfAnnounced&) = delete;
 
  private:
   bool entered_;

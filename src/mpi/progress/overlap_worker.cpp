@@ -48,7 +48,7 @@ std::atomic<std::uint64_t> taken_ns{0};
 /// Returns how many have; -1 where there are none.
 int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
   sleep_word.store(how, std::memory_order_seq_cst);
-  const bool needed = how == kLong && ns == 0 && calls_watched.load(std::memory_order_seq_cst);
+  const bool needed = how == kLong && ns == 0 && calls_announced.load(std::memory_order_seq_cst);
   int changed = -1;
   if (needed || ending.load(std::memory_order_seq_cst)) {
     changed = 0;
@@ -124,7 +124,7 @@ Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patie
   if (!stays_outside || !presence.try_claim()) return Found::kProgramInside;
   // What the program wrote inside is visible now: whether anything is still under way. Receives in
   // Hob's own queue end in functions of the program's (error handlers), so they are its own.
-  const bool any = calls_watched.load(std::memory_order_relaxed) &&
+  const bool any = calls_announced.load(std::memory_order_relaxed) &&
                    allowed.load(std::memory_order_relaxed) &&
                    parts_under_way.load(std::memory_order_relaxed) == 0 && burst(meter, patience);
   presence.release();
@@ -144,7 +144,7 @@ void* run(void*) {
   int idle = 0;
   bool left = false, announced = false;
   while (!ending.load(std::memory_order_relaxed)) {
-    if (calls_watched.load(std::memory_order_relaxed)) {
+    if (calls_announced.load(std::memory_order_relaxed)) {
       if (idle > 1) pacing.begin();
       idle = 0;
     } else if (++idle > tuning::kOverlapIdleLooks) {
@@ -187,8 +187,8 @@ void* run(void*) {
 /// In a child of fork(): there is no thread, and nobody is inside the library.
 void in_child() {
   running = false;
-  starts_watched = false;
-  calls_watched.store(false, std::memory_order_relaxed);
+  starts_tracked = false;
+  calls_announced.store(false, std::memory_order_relaxed);
   presence.forget_helper();
 }
 
@@ -212,7 +212,7 @@ void make() {
   if (bell < 0) bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   running = bell >= 0 && pthread_create(&thread, nullptr, run, nullptr) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!running) starts_watched = false;
+  if (!running) starts_tracked = false;
 }
 
 }  // namespace

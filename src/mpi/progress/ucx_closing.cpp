@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/progress/ucx.hpp"
 
@@ -21,7 +22,6 @@ using Request = void*;
 
 constexpr int kInProgress = 1;              // UCS_INPROGRESS
 constexpr std::uintptr_t kLastError = 100;  // UCS_ERR_LAST: requests that are errors are above -100
-constexpr long kRestNanoseconds = 100'000;  // of the thread, after a look that found nothing
 
 bool finalizing = false;
 
@@ -65,7 +65,7 @@ void* drive(void* argument) {
       events = progress_all(process);
     }
     if (events != 0) continue;
-    const timespec rest{0, kRestNanoseconds};
+    const timespec rest{0, tuning::kClosingRestNs};
     ::nanosleep(&rest, nullptr);
   }
   return nullptr;

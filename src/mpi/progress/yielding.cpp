@@ -3,7 +3,7 @@
 #include <sched.h>
 
 #include "base/clock.hpp"
-#include "ghost/yield_predictor.hpp"
+#include "base/yield_predictor.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 /// Of the one thread that calls MPI.
 struct Waits {
-  ghost::YieldPredictor predictor;
+  YieldPredictor predictor;
   std::uint64_t last_ns = 0;  // of the last look
   unsigned looks = 0;         // in a row that found nothing
   bool suspended = false;

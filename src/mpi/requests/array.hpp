@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
@@ -22,125 +24,174 @@ inline MPI_Status* status_at(MPI_Status* statuses, int i) {
 }
 
 /// One of Hob's in the program's array.
-struct Own {
+struct OwnRequest {
   int place;
   Operation* operation;
 };
 
-/// The program's array, sorted out: Hob's operations here, the library's requests there.
-class Mix {
+/// Where a call sorts an array out. Kept from call to call: waiting allocates nothing once there
+/// was a call with as many requests.
+struct SortingRoom {
+  std::vector<OwnRequest> own;
+  std::vector<int> idle;
+  std::vector<MPI_Request> natives;
+  std::vector<Watch> watches;
+  std::vector<int> places;
+  std::vector<MPI_Status> statuses;
+  SortingRoom* next_free = nullptr;
+
+  /// Under the registry's lock. Threads may be in such calls together, and callbacks of the
+  /// program's within one.
+  static SortingRoom*& free() {
+    static constinit SortingRoom* first = nullptr;
+    return first;
+  }
+};
+
+/// One that a call has.
+class BorrowedRoom {
  public:
-  Mix(int count, MPI_Request* requests) : requests_(requests), count_(count) {
+  BorrowedRoom() = default;
+  BorrowedRoom(const BorrowedRoom&) = delete;
+  BorrowedRoom& operator=(const BorrowedRoom&) = delete;
+  ~BorrowedRoom() {
+    if (!room_) return;
+    room_->own.clear();
+    room_->idle.clear();
+    room_->natives.clear();
+    room_->watches.clear();
+    room_->places.clear();
     const std::lock_guard guard(registry().lock);
+    room_->next_free = std::exchange(SortingRoom::free(), room_);
+  }
+
+  /// Under the registry's lock. Throws std::bad_alloc.
+  void take() {
+    room_ = SortingRoom::free();
+    if (room_)
+      SortingRoom::free() = room_->next_free;
+    else
+      room_ = new SortingRoom;
+  }
+
+  SortingRoom* operator->() const { return room_; }
+
+ private:
+  SortingRoom* room_ = nullptr;
+};
+
+/// The program's array, sorted out: Hob's operations here, the library's requests there.
+class MixedRequests {
+ public:
+  MixedRequests(int count, MPI_Request* requests) : requests_(requests), count_(count) {
+    const std::lock_guard guard(registry().lock);
+    room_.take();
     for (int i = 0; i < count; ++i) {
-      Entry* entry = known(requests[i]);
+      KnownHandle* entry = known(requests[i]);
       if (entry && entry->operation) {
-        if (own_.empty()) own_.reserve(static_cast<std::size_t>(count - i));
         if (entry->operation->active())
-          own_.push_back({i, entry->operation});
+          room_->own.push_back({i, entry->operation});
         else
-          idle_.push_back(i);
+          room_->idle.push_back(i);
         continue;
       }
-      if (natives_.empty()) {
-        natives_.reserve(static_cast<std::size_t>(count - i));
-        places_.reserve(static_cast<std::size_t>(count - i));
-        watches_.reserve(static_cast<std::size_t>(count - i));
-      }
-      natives_.push_back(requests[i]);
-      places_.push_back(i);
-      watches_.push_back(take_watch(requests[i], entry));
-      if (watches_.back().number != 0) watched_ = true;
+      room_->natives.push_back(requests[i]);
+      room_->places.push_back(i);
+      room_->watches.push_back(take_watch(requests[i], entry));
+      if (room_->watches.back().number != 0) watched_ = true;
     }
   }
-  ~Mix() {
+  ~MixedRequests() {
     if (!watched_ || !many_threads) return;
-    for (Watch& watch : watches_) put_back(watch, !returned_);
+    for (Watch& watch : room_->watches) put_back(watch, !returned_);
   }
-  Mix(const Mix&) = delete;
-  Mix& operator=(const Mix&) = delete;
+  MixedRequests(const MixedRequests&) = delete;
+  MixedRequests& operator=(const MixedRequests&) = delete;
 
   /// The call has returned, and no error handler of the program's has thrown an exception.
   void returned() { returned_ = true; }
 
-  std::vector<Own>& own() { return own_; }
-  bool any_own() const { return !own_.empty() || !idle_.empty(); }
-  bool any_active() const { return !own_.empty(); }
-  const std::vector<int>& idle() const { return idle_; }
+  std::vector<OwnRequest>& own() { return room_->own; }
+  bool any_own() const { return !room_->own.empty() || !room_->idle.empty(); }
+  bool any_active() const { return !room_->own.empty(); }
+  const std::vector<int>& idle() const { return room_->idle; }
   MPI_Request* requests() const { return requests_; }
   int count() const { return count_; }
   /// How many are the library's.
-  int natives() const { return static_cast<int>(places_.size()); }
-  MPI_Request* native() { return natives_.data(); }
-  int place(int native) const { return places_[static_cast<std::size_t>(native)]; }
+  int natives() const { return static_cast<int>(room_->places.size()); }
+  MPI_Request* native() { return room_->natives.data(); }
+  int place(int native) const { return room_->places[static_cast<std::size_t>(native)]; }
 
-  /// act(Own) for each of Hob's that is ready, until it says false.
+  /// Room for so many statuses. Throws std::bad_alloc.
+  MPI_Status* statuses(std::size_t count) {
+    if (room_->statuses.size() < count) room_->statuses.resize(count);
+    return room_->statuses.data();
+  }
+
+  /// act(OwnRequest) for each of Hob's that is ready, until it says false.
   template <class Act>
   void each_ready(Act act) const {
-    for (const Own& own : own_)
+    for (const OwnRequest& own : room_->own)
       if (own.operation->ready() && !act(own)) return;
   }
 
   /// The program hears that this one of Hob's is complete.
-  int finish(const Own& own, MPI_Status* status) {
+  int finish(const OwnRequest& own, MPI_Status* status) {
     return requests::finish(&requests_[own.place], *own.operation, status);
   }
 
   /// The library has completed one of its own: the program's handle follows, observers hear of it.
   void completed(int native) {
     const auto i = static_cast<std::size_t>(native);
-    requests_[places_[i]] = natives_[i];
-    tell(native);
+    requests_[room_->places[i]] = room_->natives[i];
+    notify(native);
   }
 
   /// The library has completed this one of its own: observers hear of it.
-  void tell(int native) const {
-    if (watched_) tell_complete(watches_[static_cast<std::size_t>(native)]);
+  void notify(int native) const {
+    if (watched_) notify_complete(room_->watches[static_cast<std::size_t>(native)]);
   }
 
   /// Whether the library, given the program's own array, has changed this handle.
   bool replaced(int native) const {
     const auto i = static_cast<std::size_t>(native);
-    return watched_ && requests_[places_[i]] != watches_[i].handle;
+    return watched_ && requests_[room_->places[i]] != room_->watches[i].handle;
   }
 
   /// All of Hob's are waited for. The last one is likely to be the last to become ready.
-  bool awaited() { return own_.back().operation->awaited(); }
+  bool awaited() { return room_->own.back().operation->awaited(); }
 
   /// Hob's that were not ready when last asked: so many at most.
-  std::size_t unready() const { return own_.size() - next_; }
+  std::size_t unready() const { return room_->own.size() - next_; }
 
   /// Where the first of these is in the program's array.
-  int unready_place() const { return own_[next_].place; }
+  int unready_place() const { return room_->own[next_].place; }
 
   bool ready() {
-    while (next_ < own_.size() && own_[next_].operation->ready()) ++next_;
-    return next_ == own_.size();
+    const std::vector<OwnRequest>& own = room_->own;
+    while (next_ < own.size() && own[next_].operation->ready()) ++next_;
+    return next_ == own.size();
   }
 
   /// As ready(), or only the library has to go on.
   bool left_to_library() {
-    while (next_ < own_.size() && own_[next_].operation->left_to_library()) ++next_;
-    return next_ == own_.size();
+    const std::vector<OwnRequest>& own = room_->own;
+    while (next_ < own.size() && own[next_].operation->left_to_library()) ++next_;
+    return next_ == own.size();
   }
 
   /// The library's requests, and after them those that are missing to Hob's operations.
   std::vector<MPI_Request>& with_missing() {
-    natives_.reserve(natives_.size() + own_.size());
-    for (const Own& own : own_)
+    for (const OwnRequest& own : room_->own)
       if (const MPI_Request missing = own.operation->missing(); missing != MPI_REQUEST_NULL)
-        natives_.push_back(missing);
-    return natives_;
+        room_->natives.push_back(missing);
+    return room_->natives;
   }
 
  private:
   MPI_Request* requests_;
   int count_;
-  std::vector<Own> own_;
-  std::vector<int> idle_;
-  std::vector<MPI_Request> natives_;
-  mutable std::vector<Watch> watches_;
-  std::vector<int> places_;
+  BorrowedRoom room_;
   std::size_t next_ = 0;
   bool watched_ = false;
   bool returned_ = false;
@@ -150,9 +201,9 @@ class Mix {
 /// kernel, it also holds up the senders that share the machine, and the messages that come
 /// meanwhile are cheaper to fetch together: while many are missing, Hob lets some time pass between
 /// looks in vain (docs/developers/takeover.md).
-class Looks {
+class PollPacing {
  public:
-  explicit Looks(Mix& mix) : mix_(mix), told_(mix.awaited()) {}
+  explicit PollPacing(MixedRequests& mix) : mix_(mix), told_(mix.awaited()) {}
 
   void operator()() {
     if (!told_ || mix_.unready() < tuning::kManyMissing) return advance();
@@ -173,7 +224,7 @@ class Looks {
   }
 
  private:
-  Mix& mix_;
+  MixedRequests& mix_;
   bool told_;
   std::uint64_t quickest_ = UINT64_MAX;
 };
@@ -207,8 +258,8 @@ class Remembered {
   void returned() {}
   int natives() const { return count_; }
   /// The library has completed this one: observers hear of it. Few of an array are watched.
-  void tell(int i) const {
-    if (!unknown(handles_[i])) tell_complete(handles_[i], last_);
+  void notify(int i) const {
+    if (!unknown(handles_[i])) notify_complete(handles_[i], last_);
   }
   /// Whether the library has changed this handle.
   bool replaced(int i) const { return requests_[i] != handles_[i]; }
@@ -248,7 +299,7 @@ class Watched {
   /// The call has returned, and no error handler of the program's has thrown an exception.
   void returned() { returned_ = true; }
   int natives() const { return count_; }
-  void tell(int i) const { tell_complete(watched_[i]); }
+  void notify(int i) const { notify_complete(watched_[i]); }
   bool replaced(int i) const { return requests_[i] != watched_[i].handle; }
 
  private:

@@ -4,6 +4,7 @@
 
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/known.hpp"
+#include "mpi/requests/request.hpp"
 
 namespace hob::mpi::requests {
 

@@ -3,13 +3,14 @@
 #include <utility>
 #include <vector>
 
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/requests/followed.hpp"
 #include "mpi/requests/single.hpp"
 
 namespace hob::mpi::requests {
 
-int finish_all(Mix& mix, MPI_Status* statuses, int native_error,
+int finish_all(MixedRequests& mix, MPI_Status* statuses, int native_error,
                const MPI_Status* native_statuses) {
   const bool wanted = statuses != MPI_STATUSES_IGNORE;
   bool failed = native_error == MPI_ERR_IN_STATUS;
@@ -23,7 +24,7 @@ int finish_all(Mix& mix, MPI_Status* statuses, int native_error,
   for (const int i : mix.idle()) copy_status(empty_status(), status_at(statuses, i));
   auto missing = static_cast<std::size_t>(mix.natives());
   std::vector<std::pair<int, int>> errors;  // of Hob's: place, code
-  for (const Own& own : mix.own()) {
+  for (const OwnRequest& own : mix.own()) {
     MPI_Request* request = &mix.requests()[own.place];
     int error = MPI_SUCCESS;
     if (own.operation->missing() == MPI_REQUEST_NULL) {
@@ -45,7 +46,7 @@ int finish_all(Mix& mix, MPI_Status* statuses, int native_error,
     if (native_error == MPI_SUCCESS)
       for (int i = 0; i < mix.natives(); ++i) statuses[mix.place(i)].MPI_ERROR = MPI_SUCCESS;
     for (const int i : mix.idle()) statuses[i].MPI_ERROR = MPI_SUCCESS;
-    for (const Own& own : mix.own()) statuses[own.place].MPI_ERROR = MPI_SUCCESS;
+    for (const OwnRequest& own : mix.own()) statuses[own.place].MPI_ERROR = MPI_SUCCESS;
     for (const auto& [place, error] : errors) statuses[place].MPI_ERROR = error;
   }
   return MPI_ERR_IN_STATUS;
@@ -54,7 +55,7 @@ int finish_all(Mix& mix, MPI_Status* statuses, int native_error,
 template <class Array>
 bool look_any(Array& array, int* index, MPI_Status* status, int* error) {
   bool found = false;
-  array.each_ready([&](const Own& own) {
+  array.each_ready([&](const OwnRequest& own) {
     *index = own.place;
     *error = array.finish(own, status);
     found = true;
@@ -77,18 +78,17 @@ bool look_any(Array& array, int* index, MPI_Status* status, int* error) {
   copy_status(empty_status(), status);
   return true;
 }
-template bool look_any(Mix&, int*, MPI_Status*, int*);
+template bool look_any(MixedRequests&, int*, MPI_Status*, int*);
 template bool look_any(Followed&, int*, MPI_Status*, int*);
 
 template <class Array>
 bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, int* error) {
   int found = 0;
-  std::vector<int> errors;
-  bool failed = false;
-  array.each_ready([&](const Own& own) {
+  std::vector<std::pair<int, int>> errors;  // of Hob's: place among the statuses, code
+  array.each_ready([&](const OwnRequest& own) {
     indices[found] = own.place;
-    errors.push_back(array.finish(own, status_at(statuses, found)));
-    failed |= errors.back() != MPI_SUCCESS;
+    const int its = array.finish(own, status_at(statuses, found));
+    if (HOB_UNLIKELY(its != MPI_SUCCESS)) errors.emplace_back(found, its);
     ++found;
     return true;
   });
@@ -97,7 +97,7 @@ bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, 
   if (array.natives() != 0)
     *error = real::Testsome(array.natives(), array.native(), &natives, indices + found,
                             status_at(statuses, found));
-  const bool natives_failed = *error == MPI_ERR_IN_STATUS;
+  const bool natives_failed = *error == MPI_ERR_IN_STATUS, failed = !errors.empty();
   if (natives != MPI_UNDEFINED) {
     for (int i = 0; i < natives; ++i) {
       array.completed(indices[found + i]);
@@ -106,8 +106,10 @@ bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, 
         statuses[found + i].MPI_ERROR = MPI_SUCCESS;
     }
   }
-  if ((failed || natives_failed) && statuses != MPI_STATUSES_IGNORE)
-    for (int i = 0; i < found; ++i) statuses[i].MPI_ERROR = errors[static_cast<std::size_t>(i)];
+  if ((failed || natives_failed) && statuses != MPI_STATUSES_IGNORE) {
+    for (int i = 0; i < found; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    for (const auto& [place, its] : errors) statuses[place].MPI_ERROR = its;
+  }
   if (failed) *error = MPI_ERR_IN_STATUS;
   *outcount = found + (natives == MPI_UNDEFINED ? 0 : natives);
   if (*outcount == 0 && !array.any_active() && natives == MPI_UNDEFINED) {
@@ -116,7 +118,7 @@ bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, 
   }
   return *outcount != 0 || *error != MPI_SUCCESS;
 }
-template bool look_some(Mix&, int*, int*, MPI_Status*, int*);
+template bool look_some(MixedRequests&, int*, int*, MPI_Status*, int*);
 template bool look_some(Followed&, int*, int*, MPI_Status*, int*);
 
 }  // namespace hob::mpi::requests

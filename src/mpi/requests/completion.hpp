@@ -7,10 +7,11 @@ namespace hob::mpi::requests {
 
 /// Ends waitall and testall once everything is complete. `native_error`: of the library's part,
 /// whose statuses are in `native_statuses`; in waitall, with_missing() belongs to it.
-int finish_all(Mix& mix, MPI_Status* statuses, int native_error, const MPI_Status* native_statuses);
+int finish_all(MixedRequests& mix, MPI_Status* statuses, int native_error,
+               const MPI_Status* native_statuses);
 
-/// One look for waitany and testany, at a Mix or a Followed. Returns true if the call is to return
-/// now.
+/// One look for waitany and testany, at a MixedRequests or a Followed. Returns true if the call is
+/// to return now.
 template <class Array>
 bool look_any(Array& array, int* index, MPI_Status* status, int* error);
 

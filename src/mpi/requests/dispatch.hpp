@@ -4,9 +4,9 @@
 //     kBlocks                    the library's call blocks
 //     kFollows                   of calls on arrays: it is made as often as there are requests
 //     library(...)               the library's own call
-//     tell(seen, error)          which requests the library has completed: seen.tell(i)
+//     notify(seen, error)          which requests the library has completed: seen.notify(i)
 //     mixed(array)               an array with operations of Hob's, or while Hob's must advance: a
-//                                Mix; a Followed, too, of those that follow
+//                                MixedRequests; a Followed, too, of those that follow
 // and of one request:
 //     kOnlyAsks                  the request stays
 //     native(request)            the library's request, while Hob's must advance
@@ -38,9 +38,9 @@ template <class Call, class... Requests>
 
 /// The library has completed `number` requests, these ones, or MPI_UNDEFINED.
 template <class Seen>
-void tell_some(const Seen& seen, int number, const int* which) {
+void notify_some(const Seen& seen, int number, const int* which) {
   if (number == MPI_UNDEFINED) return;
-  for (int i = 0; i < number; ++i) seen.tell(which[i]);
+  for (int i = 0; i < number; ++i) seen.notify(which[i]);
 }
 
 /// A request that is complete, and still there: waiting for it tells nothing either.
@@ -55,7 +55,7 @@ inline void still_tells_nothing(MPI_Request request) {
 /// Of a request that Hob knows, or while Hob's things must advance.
 template <class Call>
 [[gnu::noinline]] int dispatch_known(MPI_Request* request, const Call& call) {
-  const Entry entry = look_up(*request);
+  const KnownHandle entry = look_up(*request);
   if (!entry.operation) {
     if (entry.observer && !many_threads) entry.observer->asked(entry.cookie);
     Watched watched(1, request);
@@ -63,7 +63,7 @@ template <class Call>
     watched.returned();
     if (!call.told(error)) return error;
     const bool tells_nothing = entry.observer && !entry.observer->is_acquire();
-    watched.tell(0);
+    watched.notify(0);
     if constexpr (requires { Call::kOnlyAsks; })
       if (tells_nothing) still_tells_nothing(*request);
     return error;
@@ -85,7 +85,7 @@ template <class Seen, class Call>
   Seen seen(count, requests);
   const int error = in_library(call, count, requests);
   seen.returned();
-  call.tell(seen, error);
+  call.notify(seen, error);
   return error;
 }
 
@@ -109,7 +109,8 @@ template <class Call>
 template <class Call>
 [[gnu::noinline]] int dispatch_known(int count, MPI_Request* requests, const Call& call) {
   if (count == 1 && !many_threads)
-    if (const Entry entry = look_up(*requests); entry.observer) entry.observer->asked(entry.cookie);
+    if (const KnownHandle entry = look_up(*requests); entry.observer)
+      entry.observer->asked(entry.cookie);
   if (HOB_LIKELY(only_watched())) {
     return HOB_LIKELY(!many_threads) ? all_in_library<Remembered>(count, requests, call)
                                      : all_in_library<Watched>(count, requests, call);
@@ -118,11 +119,11 @@ template <class Call>
     if (Followed& followed = Followed::only();
         count >= Followed::kFewest && followed.begin(count, requests))
       return follow(followed, count, requests, call);
-  Mix mix(count, requests);
+  MixedRequests mix(count, requests);
   const bool alone = !mix.any_own() && !blocking_needs_care();
   const int error = alone ? in_library(call, count, requests) : call.mixed(mix);
   mix.returned();
-  if (alone) call.tell(mix, error);
+  if (alone) call.notify(mix, error);
   return error;
 }
 

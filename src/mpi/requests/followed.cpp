@@ -75,7 +75,7 @@ void Followed::update(std::size_t place) {
   vacate(place);
   const MPI_Request request = requests_[place];
   if (request == MPI_REQUEST_NULL) return;
-  const Entry* const entry = known(request);
+  const KnownHandle* const entry = known(request);
   Operation* const operation = entry ? entry->operation : nullptr;
   if (!operation) {
     natives_.push_back(request);
@@ -118,7 +118,7 @@ void Followed::changed(const Operation& operation, bool active_now) {
   ++count_of(kind);
 }
 
-int Followed::finish(const Own& own, MPI_Status* status) {
+int Followed::finish(const OwnRequest& own, MPI_Status* status) {
   if (!own.operation->persistent()) vacate(static_cast<std::size_t>(own.place));
   return requests::finish(&requests_[own.place], *own.operation, status);
 }
@@ -129,7 +129,7 @@ void Followed::completed(int native) {
   const MPI_Request before = seen_[place];
   requests_[place] = seen_[place] = natives_[i];
   if (natives_[i] == MPI_REQUEST_NULL) vacate(place);
-  tell_complete(before, last_watch_);
+  notify_complete(before, last_watch_);
 }
 
 }  // namespace hob::mpi::requests

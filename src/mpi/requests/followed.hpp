@@ -12,20 +12,20 @@
 
 namespace hob::mpi::requests {
 
-/// What Mix is, kept from call to call: a program that waits for any of thousands of receives calls
-/// as often as there are receives, and libraries look at one in 2 ns. Here the array is compared
-/// with what it was, only what is new is looked up, and only operations that were announced are
-/// asked whether they are ready. Only while the program has one thread.
+/// What MixedRequests is, kept from call to call: a program that waits for any of thousands of
+/// receives calls as often as there are receives, and libraries look at one in 2 ns. Here the array
+/// is compared with what it was, only what is new is looked up, and only operations that were
+/// announced are asked whether they are ready. Only while the program has one thread.
 class Followed {
  public:
   /// The one array that is followed, and all that was announced. Never destroyed, as the registry.
   static Followed& only();
 
-  /// With fewer, Mix is as fast.
+  /// With fewer, MixedRequests is as fast.
   static constexpr int kFewest = 8;
 
-  /// The array as it is in this call. False if it must be sorted out by Mix: it has operations that
-  /// announce nothing, or this is a call from within a call.
+  /// The array as it is in this call. False if it must be sorted out by MixedRequests: it has
+  /// operations that announce nothing, or this is a call from within a call.
   bool begin(int count, MPI_Request* requests);
   /// The call is over. `returned`: and no error handler of the program's has thrown an exception.
   void end(bool returned);
@@ -36,12 +36,12 @@ class Followed {
   /// A persistent operation of Hob's, which may be in the array, is active now, or no longer.
   void changed(const Operation& operation, bool active_now);
 
-  /// As those of Mix.
+  /// As those of MixedRequests.
   bool any_own() const { return active_ + idle_ != 0; }
   bool any_active() const { return active_ != 0; }
   template <class Act>
   void each_ready(Act act);
-  int finish(const Own& own, MPI_Status* status);
+  int finish(const OwnRequest& own, MPI_Status* status);
   int natives() const { return static_cast<int>(natives_.size()); }
   MPI_Request* native() { return natives_.data(); }
   int place(int native) const { return places_[static_cast<std::size_t>(native)]; }
@@ -93,7 +93,7 @@ void Followed::each_ready(Act act) {
       next = announced_.begin();
       continue;
     }
-    if (ready && !act(Own{operation.followed.place, &operation})) return;
+    if (ready && !act(OwnRequest{operation.followed.place, &operation})) return;
     ended = ended_;
   }
 }

@@ -69,9 +69,9 @@ struct TestOne {
 
 /// After an error some may be under way still: their handles are as they were.
 template <class Seen>
-void tell_all(const Seen& seen, int error) {
+void notify_all(const Seen& seen, int error) {
   for (int i = 0; i < seen.natives(); ++i)
-    if (error == MPI_SUCCESS || seen.replaced(i)) seen.tell(i);
+    if (error == MPI_SUCCESS || seen.replaced(i)) seen.notify(i);
 }
 
 struct WaitAll {
@@ -82,29 +82,29 @@ struct WaitAll {
     return real::Waitall(count, requests, statuses);
   }
   template <class Seen>
-  void tell(const Seen& seen, int error) const {
-    tell_all(seen, error);
+  void notify(const Seen& seen, int error) const {
+    notify_all(seen, error);
   }
-  int mixed(Mix& mix) const {
+  int mixed(MixedRequests& mix) const {
     if (!mix.any_own()) {
       const int error = native_waitall(mix.natives(), mix.requests(), statuses);
-      tell(mix, error);
+      notify(mix, error);
       return error;
     }
     if (!mix.left_to_library()) {
       Pause pause;
-      Looks looks(mix);
+      PollPacing looks(mix);
       while (!mix.left_to_library()) {
         looks();
         pause();
       }
     }
     std::vector<MPI_Request>& natives = mix.with_missing();
-    const std::unique_ptr<MPI_Status[]> native_statuses(new MPI_Status[natives.size()]);
+    MPI_Status* const native_statuses = mix.statuses(natives.size());
     const int error = natives.empty() ? MPI_SUCCESS
                                       : native_waitall(static_cast<int>(natives.size()),
-                                                       natives.data(), native_statuses.get());
-    return finish_all(mix, statuses, error, native_statuses.get());
+                                                       natives.data(), native_statuses);
+    return finish_all(mix, statuses, error, native_statuses);
   }
 };
 
@@ -117,14 +117,14 @@ struct TestAll {
     return real::Testall(count, requests, flag, statuses);
   }
   template <class Seen>
-  void tell(const Seen& seen, int error) const {
-    if (*flag || error != MPI_SUCCESS) tell_all(seen, error);
+  void notify(const Seen& seen, int error) const {
+    if (*flag || error != MPI_SUCCESS) notify_all(seen, error);
   }
-  int mixed(Mix& mix) const {
+  int mixed(MixedRequests& mix) const {
     if (!mix.any_own()) {
       advance();
       const int error = library(mix.natives(), mix.requests());
-      tell(mix, error);
+      notify(mix, error);
       return error;
     }
     *flag = 0;
@@ -135,13 +135,12 @@ struct TestAll {
         return MPI_SUCCESS;
       }
     }
-    std::vector<MPI_Status> native_statuses(static_cast<std::size_t>(mix.natives()));
+    MPI_Status* const native_statuses = mix.statuses(static_cast<std::size_t>(mix.natives()));
     int error = MPI_SUCCESS;
     *flag = 1;
-    if (mix.natives())
-      error = real::Testall(mix.natives(), mix.native(), flag, native_statuses.data());
+    if (mix.natives()) error = real::Testall(mix.natives(), mix.native(), flag, native_statuses);
     if (!*flag && error == MPI_SUCCESS) return MPI_SUCCESS;
-    return finish_all(mix, statuses, error, native_statuses.data());
+    return finish_all(mix, statuses, error, native_statuses);
   }
 };
 
@@ -155,8 +154,8 @@ struct WaitAny {
     return real::Waitany(count, requests, index, status);
   }
   template <class Seen>
-  void tell(const Seen& seen, int) const {
-    if (*index != MPI_UNDEFINED) seen.tell(*index);
+  void notify(const Seen& seen, int) const {
+    if (*index != MPI_UNDEFINED) seen.notify(*index);
   }
   template <class Array>
   int mixed(Array& array) const {
@@ -181,8 +180,8 @@ struct TestAny {
     return real::Testany(count, requests, index, flag, status);
   }
   template <class Seen>
-  void tell(const Seen& seen, int) const {
-    if (*flag && *index != MPI_UNDEFINED) seen.tell(*index);
+  void notify(const Seen& seen, int) const {
+    if (*flag && *index != MPI_UNDEFINED) seen.notify(*index);
   }
   template <class Array>
   int mixed(Array& array) const {
@@ -205,8 +204,8 @@ struct WaitSome {
     return real::Waitsome(count, requests, outcount, indices, statuses);
   }
   template <class Seen>
-  void tell(const Seen& seen, int) const {
-    tell_some(seen, *outcount, indices);
+  void notify(const Seen& seen, int) const {
+    notify_some(seen, *outcount, indices);
   }
   template <class Array>
   int mixed(Array& array) const {
@@ -231,8 +230,8 @@ struct TestSome {
     return real::Testsome(count, requests, outcount, indices, statuses);
   }
   template <class Seen>
-  void tell(const Seen& seen, int) const {
-    tell_some(seen, *outcount, indices);
+  void notify(const Seen& seen, int) const {
+    notify_some(seen, *outcount, indices);
   }
   template <class Array>
   int mixed(Array& array) const {
@@ -302,7 +301,7 @@ int on_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int
 
 int on_Request_free(MPI_Request* request) {
   if (HOB_LIKELY(only_native(*request))) return real::Request_free(request);
-  const Entry entry = take(*request);
+  const KnownHandle entry = take(*request);
   if (!entry.operation) {
     const int error = real::Request_free(request);
     if (entry.observer) entry.observer->completed(entry.cookie, true);

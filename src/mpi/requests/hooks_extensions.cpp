@@ -1,4 +1,5 @@
 // MPICH's MPIX_Request_is_complete, with requests of Hob's.
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"

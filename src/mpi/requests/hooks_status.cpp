@@ -1,6 +1,7 @@
 // MPI_Request_get_status and its relatives: requests stay as they are, whatever the answer.
 #include <vector>
 
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
@@ -68,30 +69,29 @@ struct StatusOfAll {
     return real::Request_get_status_all(count, requests, flag, statuses);
   }
   template <class Seen>
-  void tell(const Seen& seen, int) const {
-    for (int i = 0; *flag && i < seen.natives(); ++i) seen.tell(i);
+  void notify(const Seen& seen, int) const {
+    for (int i = 0; *flag && i < seen.natives(); ++i) seen.notify(i);
   }
-  int mixed(Mix& mix) const {
+  int mixed(MixedRequests& mix) const {
     *flag = 0;
     if (!mix.ready() || blocking_needs_care()) advance();
     if (!mix.ready()) return MPI_SUCCESS;
-    std::vector<MPI_Status> native_statuses(static_cast<std::size_t>(mix.natives()));
+    MPI_Status* const native_statuses = mix.statuses(static_cast<std::size_t>(mix.natives()));
     int error = MPI_SUCCESS;
     *flag = 1;
     if (mix.natives() != 0)
-      error =
-          real::Request_get_status_all(mix.natives(), mix.native(), flag, native_statuses.data());
+      error = real::Request_get_status_all(mix.natives(), mix.native(), flag, native_statuses);
     if (!*flag) return error;
-    tell(mix, error);
+    notify(mix, error);
     std::vector<int> errors(static_cast<std::size_t>(mix.count()), MPI_SUCCESS);
     bool failed = error == MPI_ERR_IN_STATUS;
     for (int i = 0; i < mix.natives(); ++i) {
-      const MPI_Status& status = native_statuses[static_cast<std::size_t>(i)];
+      const MPI_Status& status = native_statuses[i];
       if (failed) errors[static_cast<std::size_t>(mix.place(i))] = status.MPI_ERROR;
       copy_status(status, status_at(statuses, mix.place(i)));
     }
     for (const int i : mix.idle()) copy_status(empty_status(), status_at(statuses, i));
-    for (const Own& own : mix.own()) {
+    for (const OwnRequest& own : mix.own()) {
       int& its = errors[static_cast<std::size_t>(own.place)];
       its = result_of(*own.operation, status_at(statuses, own.place));
       failed |= its != MPI_SUCCESS;
@@ -110,12 +110,12 @@ struct StatusOfAny {
     return real::Request_get_status_any(count, requests, index, flag, status);
   }
   template <class Seen>
-  void tell(const Seen& seen, int) const {
-    if (*flag && *index != MPI_UNDEFINED) seen.tell(*index);
+  void notify(const Seen& seen, int) const {
+    if (*flag && *index != MPI_UNDEFINED) seen.notify(*index);
   }
-  int mixed(Mix& mix) const {
+  int mixed(MixedRequests& mix) const {
     advance();
-    for (const Own& own : mix.own()) {
+    for (const OwnRequest& own : mix.own()) {
       if (!own.operation->ready()) continue;
       *flag = 1;
       *index = own.place;
@@ -127,7 +127,7 @@ struct StatusOfAny {
       error = real::Request_get_status_any(mix.natives(), mix.native(), &native, flag, status);
     const bool found = *flag && native != MPI_UNDEFINED;
     *index = found ? mix.place(native) : MPI_UNDEFINED;
-    if (found) mix.tell(native);
+    if (found) mix.notify(native);
     if (found || error != MPI_SUCCESS) return error;
     *flag = *flag && mix.own().empty();
     if (*flag) copy_status(empty_status(), status);
@@ -145,30 +145,30 @@ struct StatusOfSome {
     return real::Request_get_status_some(count, requests, outcount, indices, statuses);
   }
   template <class Seen>
-  void tell(const Seen& seen, int) const {
-    tell_some(seen, *outcount, indices);
+  void notify(const Seen& seen, int) const {
+    notify_some(seen, *outcount, indices);
   }
-  int mixed(Mix& mix) const {
+  int mixed(MixedRequests& mix) const {
     advance();
     std::vector<int> errors;
     bool failed = false;
     int found = 0;
-    for (const Own& own : mix.own()) {
+    for (const OwnRequest& own : mix.own()) {
       if (!own.operation->ready()) continue;
       indices[found] = own.place;
       errors.push_back(result_of(*own.operation, status_at(statuses, found++)));
       failed |= errors.back() != MPI_SUCCESS;
     }
     int natives = MPI_UNDEFINED, error = MPI_SUCCESS;
-    std::vector<MPI_Status> native_statuses(static_cast<std::size_t>(mix.natives()));
+    MPI_Status* const native_statuses = mix.statuses(static_cast<std::size_t>(mix.natives()));
     if (mix.natives() != 0)
       error = real::Request_get_status_some(mix.natives(), mix.native(), &natives, indices + found,
-                                            native_statuses.data());
+                                            native_statuses);
     const bool natives_failed = error == MPI_ERR_IN_STATUS;
     for (int i = 0; natives != MPI_UNDEFINED && i < natives; ++i, ++found) {
-      const MPI_Status& status = native_statuses[static_cast<std::size_t>(i)];
+      const MPI_Status& status = native_statuses[i];
       int& place = indices[found];
-      mix.tell(place);
+      mix.notify(place);
       place = mix.place(place);
       errors.push_back(natives_failed ? status.MPI_ERROR : MPI_SUCCESS);
       copy_status(status, status_at(statuses, found));

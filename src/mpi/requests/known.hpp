@@ -5,21 +5,22 @@
 #include <mutex>
 
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/requests/request.hpp"
+#include "mpi/requests/lookup.hpp"
+#include "mpi/requests/operation.hpp"
 
 namespace hob::mpi::requests {
 
 /// What is known of a handle, or null. Under the registry's lock.
-inline Entry* known(MPI_Request handle) {
+inline KnownHandle* known(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL || unknown(handle)) return nullptr;
   return registry().table.find(handle_bits(handle));
 }
 
 /// A copy of what is known of a handle; nothing for a handle that Hob does not know.
-Entry look_up(MPI_Request handle);
+KnownHandle look_up(MPI_Request handle);
 
 /// The same, and Hob forgets it; a pooled handle goes back to the pool.
-Entry take(MPI_Request handle);
+KnownHandle take(MPI_Request handle);
 
 /// Adds one, or takes one away, where only those write who hold the lock.
 template <class T>
@@ -55,6 +56,16 @@ inline void forget(MPI_Request handle, Operation& operation) {
   ends(handle);
 }
 
+/// Under the lock.
+void end_watch(KnownHandle& entry, MPI_Request handle);
+
+/// Under the lock: one of the requests with this handle is complete or gone. True if it was the
+/// last; else the others are left, and nobody hears of them.
+bool last_of(KnownHandle& entry);
+
+/// Stands for no observer: nothing is learned from the completion, and nobody wants to hear of it.
+CompletionObserver& no_observer();
+
 /// The watch of a request that a call of the program may complete. With several threads the call
 /// takes it out of the table for as long as it lasts: the library gives a handle away as soon as
 /// its request is complete, and what is known of it must not be taken for another thread's request.
@@ -66,15 +77,15 @@ struct Watch {
 };
 
 /// Under the registry's lock; `entry` is what is known of the handle, or null.
-Watch take_watch(MPI_Request handle, Entry* entry);
+Watch take_watch(MPI_Request handle, KnownHandle* entry);
 
 /// The request is complete: its observer hears of it. Once for each watch.
-void tell_complete(Watch& watch);
+void notify_complete(Watch& watch);
 
 /// The same with one thread, of a request that had this handle before a call of the program.
 /// `last` numbers the last watch before that call: a callback of the program's may have begun
 /// another request that has the handle now.
-void tell_complete(MPI_Request handle, std::uint64_t last);
+void notify_complete(MPI_Request handle, std::uint64_t last);
 
 /// The call ends: a request that is not complete is watched as before. `unwound`: by an exception,
 /// so that nobody knows which ones are complete.

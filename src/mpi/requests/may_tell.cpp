@@ -12,7 +12,7 @@ namespace {
 /// Under the registry's lock.
 bool tells(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL || inactive.has(handle)) return false;
-  const Entry* const entry = known(handle);
+  const KnownHandle* const entry = known(handle);
   if (!entry) return true;
   if (entry->operation) return entry->operation->active() && entry->operation->is_acquire();
   return !entry->observer || entry->observer->is_acquire();

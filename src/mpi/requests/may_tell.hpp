@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/requests/state.hpp"
@@ -14,7 +15,7 @@ class MayTell {
  public:
   /// `one_by_one`: the call may complete some of them.
   MayTell(int count, const MPI_Request* handles, bool one_by_one) {
-    if (HOB_UNLIKELY(nothing_cached()))
+    if (HOB_UNLIKELY(ignores_acquires()))
       any_ = true;
     else
       look(count, handles, one_by_one);
@@ -36,7 +37,7 @@ class MayTell {
 
   /// The call has completed all of them without an error: what is still there is persistent.
   static void completed(int count, const MPI_Request* handles) {
-    if (many_threads || count > Inactive::kMost || nothing_cached()) return;
+    if (many_threads || count > Inactive::kMost || ignores_acquires()) return;
     for (int i = 0; i < count; ++i)
       if (HOB_UNLIKELY(handles[i] != MPI_REQUEST_NULL)) inactive.add(handles[i]);
   }

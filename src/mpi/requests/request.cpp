@@ -3,7 +3,6 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <utility>
 #include <vector>
 
 #include "mpi/core/context.hpp"
@@ -19,7 +18,7 @@ namespace {
 
 /// Under the lock. Throws std::bad_alloc.
 void put_behind(MPI_Request handle, Operation& operation, bool pooled) {
-  Entry& entry = registry().table.at(handle_bits(handle));
+  KnownHandle& entry = registry().table.at(handle_bits(handle));
   entry.operation = &operation;
   entry.observer = nullptr;
   entry.watch = 0;
@@ -29,124 +28,11 @@ void put_behind(MPI_Request handle, Operation& operation, bool pooled) {
   ++registry().changes;
 }
 
-/// Stands for nobody: the completion tells nothing, and nobody wants to hear of it.
-class NobodyHears final : public CompletionObserver {
- public:
-  void completed(std::uint64_t, bool) override {}
-  bool is_acquire() const override { return false; }
-};
-NobodyHears nobody_hears;
-
-/// Under the lock: one of the requests with this handle is complete or gone. True if it was the
-/// last; else the others are left, and nobody hears of them.
-bool last_of(Entry& entry) {
-  if (entry.more == 0) return true;
-  --entry.more;
-  entry.observer = &nobody_hears;
-  return false;
-}
-
-/// Under the lock.
-void end_watch(Entry& entry, MPI_Request handle) {
-  entry.observer = nullptr;
-  entry.watch = 0;
-  ends(handle);
-}
-
 int no_query(void*, MPI_Status*) { return MPI_SUCCESS; }
 int no_free(void*) { return MPI_SUCCESS; }
 int no_cancel(void*, int) { return MPI_SUCCESS; }
 
 }  // namespace
-
-Entry look_up(MPI_Request handle) {
-  if (unknown(handle)) return {};
-  const std::lock_guard guard(registry().lock);
-  const Entry* entry = registry().table.find(handle_bits(handle));
-  return entry ? *entry : Entry{};
-}
-
-Entry take(MPI_Request handle) {
-  if (unknown(handle)) return {};
-  const std::lock_guard guard(registry().lock);
-  Entry* entry = registry().table.find(handle_bits(handle));
-  if (!entry || (!entry->operation && !entry->observer)) return {};
-  const Entry taken = *entry;
-  if (taken.operation) {
-    one_less(operations);
-    if (taken.operation->kept.shared) {
-      --taken.operation->kept.in_use;
-      ends(handle);
-      return taken;
-    }
-    ++registry().changes;
-    if (auto& kept = taken.operation->kept; kept.handle == handle) {
-      kept.handle = MPI_REQUEST_NULL;
-      kept.in_use = 0;
-    }
-  }
-  if (!last_of(*entry)) return taken;
-  entry->operation = nullptr;
-  entry->observer = nullptr;
-  entry->watch = 0;
-  ends(handle);
-  if (taken.pooled) registry().free_handles.push_back(handle);
-  return taken;
-}
-
-void forget_any(MPI_Request handle) { take(handle); }
-
-Watch take_watch(MPI_Request handle, Entry* entry) {
-  if (!entry || entry->operation || !entry->observer) return {handle, 0, nullptr, 0};
-  if (!many_threads) return {handle, entry->watch, nullptr, 0};
-  const Watch taken{handle, entry->watch, entry->observer, entry->cookie};
-  if (last_of(*entry)) end_watch(*entry, handle);
-  return taken;
-}
-
-void tell_complete(Watch& watch) {
-  if (watch.number == 0) return;
-  CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
-  const std::uint64_t number = std::exchange(watch.number, 0);
-  if (!observer) return tell_complete(watch.handle, number);
-  observer->completed(watch.cookie, false);
-}
-
-void tell_complete(MPI_Request handle, std::uint64_t last) {
-  CompletionObserver* observer = nullptr;
-  std::uint64_t cookie = 0;
-  {
-    const std::lock_guard guard(registry().lock);
-    Entry* entry = known(handle);
-    if (!entry || !entry->observer || entry->watch > last) return;
-    observer = entry->observer;
-    cookie = entry->cookie;
-    if (last_of(*entry)) end_watch(*entry, handle);
-  }
-  observer->completed(cookie, false);
-}
-
-void put_back(Watch& watch, bool unwound) {
-  CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
-  if (!observer) return;
-  if (!unwound) try {
-      const std::lock_guard guard(registry().lock);
-      Entry& entry = registry().table.at(handle_bits(watch.handle));
-      if (entry.observer == &nobody_hears && observer == &nobody_hears) {
-        ++entry.more;
-        return;
-      }
-      if (!entry.operation && !entry.observer) {
-        begins(watch.handle);
-        entry = {
-            .key = entry.key, .observer = observer, .cookie = watch.cookie, .watch = watch.number};
-        return;
-      }
-    } catch (const std::bad_alloc&) {
-      // Nobody hears of it, then.
-    }
-  observer->completed(watch.cookie, true);
-}
 
 MPI_Request add(Operation& operation) {
   const std::lock_guard guard(registry().lock);
@@ -179,7 +65,7 @@ void stand_behind(MPI_Request handle, Operation& operation) {
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
   if (handle == MPI_REQUEST_NULL) return;
   if (!many_threads) {
-    Entry& entry = registry().table.at(handle_bits(handle));
+    KnownHandle& entry = registry().table.at(handle_bits(handle));
     if (!entry.operation && !entry.observer) {
       begins(handle);
       entry = {entry.key, nullptr, &observer, cookie, ++registry().watches, false};
@@ -197,10 +83,10 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
       return;
     }
   }
-  Entry before;
+  KnownHandle before;
   {
     const std::lock_guard guard(registry().lock);
-    Entry& entry = registry().table.at(handle_bits(handle));
+    KnownHandle& entry = registry().table.at(handle_bits(handle));
     before = entry;
     if (!entry.operation) {
       if (!entry.observer) begins(handle);
@@ -221,14 +107,14 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
 void mark_no_acquire(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL) return;
   const std::lock_guard guard(registry().lock);
-  Entry& entry = registry().table.at(handle_bits(handle));
+  KnownHandle& entry = registry().table.at(handle_bits(handle));
   if (entry.operation) return;  // Hob's own, which says so itself
   if (entry.observer) {
     ++entry.more;
     return;
   }
   begins(handle);
-  entry = {.key = entry.key, .observer = &nobody_hears, .watch = ++registry().watches};
+  entry = {.key = entry.key, .observer = &no_observer(), .watch = ++registry().watches};
 }
 
 Operation* find(MPI_Request handle) { return look_up(handle).operation; }
@@ -270,7 +156,7 @@ void release_handles() {
     real::Grequest_complete(registry().never);
     real::Wait(&registry().never, MPI_STATUS_IGNORE);
   }
-  registry().table.each([&](Entry& entry) {
+  registry().table.each([&](KnownHandle& entry) {
     Operation* operation = entry.operation;
     if (!entry.pooled || !operation || operation->kept.in_use != 0 ||
         handle_bits(operation->kept.handle) != entry.key)

@@ -17,7 +17,7 @@ class CompletionObserver;
 namespace requests {
 
 /// What is known of a handle.
-struct Entry {
+struct KnownHandle {
   std::uint64_t key = 0;
   Operation* operation = nullptr;          ///< Hob's own, or null
   CompletionObserver* observer = nullptr;  ///< of a request of the library's, or null
@@ -32,9 +32,9 @@ struct Entry {
 /// Open addressing: every wait and test looks here, and boost::unordered_flat_map is newer than the
 /// Boost that Hob is built with. Entries are never removed, only emptied: libraries use the same
 /// handles over and over, so their number is that of the most requests ever alive. Not thread safe.
-class Table {
+class HandleTable {
  public:
-  Entry* find(std::uint64_t key) {
+  KnownHandle* find(std::uint64_t key) {
     if (slots_.empty()) return nullptr;
     for (std::size_t i = start(key);; i = (i + 1) & (slots_.size() - 1)) {
       if (slots_[i].key == key) return &slots_[i];
@@ -43,8 +43,8 @@ class Table {
   }
 
   /// The entry of this key, made if there is none. Throws std::bad_alloc.
-  Entry& at(std::uint64_t key) {
-    if (Entry* found = find(key)) return *found;
+  KnownHandle& at(std::uint64_t key) {
+    if (KnownHandle* found = find(key)) return *found;
     if (2 * (used_ + 1) > slots_.size()) grow();
     ++used_;
     return place(key);
@@ -53,14 +53,14 @@ class Table {
   /// All entries. `visit` must not add any.
   template <class Visit>
   void each(Visit visit) {
-    for (Entry& entry : slots_)
+    for (KnownHandle& entry : slots_)
       if (entry.key != 0) visit(entry);
   }
 
  private:
   std::size_t start(std::uint64_t key) const { return handle_hash(key, width_); }
 
-  Entry& place(std::uint64_t key) {
+  KnownHandle& place(std::uint64_t key) {
     std::size_t i = start(key);
     while (slots_[i].key != 0) i = (i + 1) & (slots_.size() - 1);
     slots_[i].key = key;
@@ -68,25 +68,25 @@ class Table {
   }
 
   void grow() {
-    std::vector<Entry> old(slots_.empty() ? 256 : 2 * slots_.size());
+    std::vector<KnownHandle> old(slots_.empty() ? 256 : 2 * slots_.size());
     old.swap(slots_);
     width_ = std::countr_zero(slots_.size());
     used_ = 0;
-    for (const Entry& entry : old) {
+    for (const KnownHandle& entry : old) {
       if (!entry.operation && !entry.observer && !entry.pooled) continue;
       place(entry.key) = entry;
       ++used_;
     }
   }
 
-  std::vector<Entry> slots_;
+  std::vector<KnownHandle> slots_;
   std::size_t used_ = 0;
   int width_ = 0;
 };
 
 struct Registry {
   Spin lock;
-  Table table;
+  HandleTable table;
   std::vector<MPI_Request> free_handles;
   MPI_Request never = MPI_REQUEST_NULL;  ///< not complete until MPI ends
   std::uint64_t watches = 0;

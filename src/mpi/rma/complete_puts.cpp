@@ -8,6 +8,7 @@
 
 #include "mpi/core/context.hpp"
 #include "mpi/core/control_variable.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/datatype/layouts.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -21,9 +22,6 @@ namespace {
 
 /// libfabric's default for what its tcp provider injects, bytes.
 constexpr MPI_Count kShort = 128;
-
-/// One of so many puts is waited for, since MPICH has a limited number of requests.
-constexpr std::uint32_t kOneWaitedFor = 1024;
 
 std::atomic<std::uint32_t> made{0};
 
@@ -51,7 +49,7 @@ int leave(int error, MPI_Request request) {
   const std::uint32_t number = made.load(std::memory_order_relaxed) + 1;
   made.store(number, std::memory_order_relaxed);
   if (error != MPI_SUCCESS || request == MPI_REQUEST_NULL) return error;
-  if (number % kOneWaitedFor == 0) return real::Wait(&request, MPI_STATUS_IGNORE);
+  if (number % tuning::kOnePutWaitedFor == 0) return real::Wait(&request, MPI_STATUS_IGNORE);
   return real::Request_free(&request);
 }
 

@@ -1,7 +1,7 @@
 // One-sided operations.
 #include <new>
 
-#include "mpi/datatype/freeing.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -31,9 +31,9 @@ int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Dataty
 }
 
 /// An operation is about to be issued, where waits for it are to be judged by its bytes.
-void watch(Window& window, MPI_Count count, MPI_Datatype type) {
+void measure_wait(Window& window, MPI_Count count, MPI_Datatype type) {
   // A null type is the library's to report, with the window's error handler.
-  if (HOB_LIKELY(!window.waits.watching()) || type == MPI_DATATYPE_NULL) return;
+  if (HOB_LIKELY(!window.waits.measuring()) || type == MPI_DATATYPE_NULL) return;
   int bytes = 0;
   real::Type_size(type, &bytes);
   window.waits.issued(static_cast<std::uint64_t>(count * bytes));
@@ -42,7 +42,7 @@ void watch(Window& window, MPI_Count count, MPI_Datatype type) {
 /// The completion of a write's request says that the origin's buffer is free, and of a plain get's
 /// that bytes are there: neither is an acquire (docs/consistency.md).
 int no_acquire(int result, MPI_Request* request) {
-  if (!request || result != MPI_SUCCESS || sleeping() || nothing_cached()) return result;
+  if (!request || result != MPI_SUCCESS || sleeping() || ignores_acquires()) return result;
   try {
     requests::mark_no_acquire(*request);
   } catch (const std::bad_alloc&) {
@@ -55,7 +55,7 @@ int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_
         MPI_Count target_count, MPI_Datatype target_type, Window& window, MPI_Request* request) {
   tally(window.issued.puts);
   if (request) tally(window.issued.requested);
-  watch(window, count, type);
+  measure_wait(window, count, type);
   if (sleeping()) remember_quiet(window);
   const int result = write(window, target, disp, target_count, target_type, [&] {
     return window.backend->put(origin, count, type, target, disp, target_count, target_type,
@@ -69,7 +69,7 @@ int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int targe
                MPI_Request* request) {
   tally(window.issued.accumulates);
   if (request) tally(window.issued.requested);
-  watch(window, count, type);
+  measure_wait(window, count, type);
   if (sleeping()) remember_quiet(window);
   const int result = write(window, target, disp, target_count, target_type, [&] {
     return window.backend->accumulate(origin, count, type, target, disp, target_count, target_type,
@@ -87,7 +87,7 @@ int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void*
         {result, result_count, result_type, target, disp, target_count, target_type, true});
   tally(window.issued.atomics);
   if (request) tally(window.issued.requested);
-  watch(window, result_count, result_type);
+  measure_wait(window, result_count, result_type);
   const auto issue = [&] {
     return window.backend->get_accumulate(origin, count, type, result, result_count, result_type,
                                           target, disp, target_count, target_type, op, request);
@@ -112,7 +112,7 @@ int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dataty
   if (HOB_UNLIKELY(!window))
     return call::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                      target_count, target_datatype, win);
-  watch(*window, origin_count, origin_datatype);
+  measure_wait(*window, origin_count, origin_datatype);
   if (!window->cached) {
     tally(window->uncached_gets);
     if (sleeping()) remember_quiet(*window);
@@ -133,7 +133,7 @@ int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datat
     return call::Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                       target_count, target_datatype, win, request);
   tally(window->issued.requested);
-  watch(*window, origin_count, origin_datatype);
+  measure_wait(*window, origin_count, origin_datatype);
   if (sleeping() &&
       (!window->cached || window->cached->left_alone() || target_rank == window->rank))
     remember_quiet(*window);
@@ -243,7 +243,5 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
   window->atomic_results.add(target_rank);
   return result;
 }
-
-int on_Type_free(MPI_Datatype* datatype) { return free_type(datatype); }
 
 }  // namespace hob::mpi

@@ -4,10 +4,14 @@
 #include <limits>
 
 #include "base/clock.hpp"
+#include "mpi/core/acquires.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/interim.hpp"
+#include "mpi/rma/joint_acquire.hpp"
+#include "mpi/rma/state.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window.hpp"
 
@@ -33,8 +37,7 @@ bool complete_by(Window& window, int target, bool local, int& result, Call call)
 /// After a wait was timed while Hob sleeps: the next one is timed too if this was a long one, and
 /// ever fewer while they are short. Odd intervals, since programs repeat themselves.
 void choose_next_timed(bool was_long, int interval) {
-  constexpr int kLongest = 255;
-  const int next = was_long ? 1 : std::min(2 * interval + 1, kLongest);
+  const int next = was_long ? 1 : std::min(2 * interval + 1, tuning::gets::kLongestWaitInterval);
   wait_interval.store(next, std::memory_order_relaxed);
   untimed_waits.store(next, std::memory_order_relaxed);
 }
@@ -273,5 +276,7 @@ int on_Win_sync(MPI_Win win) {
       "MPI_Win_sync", win, [](Backend& backend) { return backend.sync(); },
       [&] { return real::Win_sync(win); });
 }
+
+int on_Barrier(MPI_Comm comm) { return JointAcquire::barrier(comm); }
 
 }  // namespace hob::mpi

@@ -165,24 +165,24 @@ void IncomingBuffer::until(const MPI_Request* request, bool succeeded) {
   requests::watch(*request, registry(), fill);
 }
 
-void watch_incoming(std::uint64_t window, const void* base, std::uint64_t bytes) {
+void compare_incoming(std::uint64_t window, const void* base, std::uint64_t bytes) {
   Registry& r = registry();
   const std::lock_guard guard(r.lock);
   const auto begin = reinterpret_cast<std::uintptr_t>(base);
   if (r.incoming.nothing_exposed()) {
     wake();  // the wrappers of calls that receive are the library's own while Hob sleeps
-    incoming_watched.store(1, std::memory_order_relaxed);
+    incoming_compared.store(1, std::memory_order_relaxed);
   }
   r.incoming.expose(window, {begin, begin + std::max<std::uint64_t>(bytes, 1)});
 }
 
-void watch_incoming_no_more(std::uint64_t window) {
+void stop_comparing_incoming(std::uint64_t window) {
   Registry& r = registry();
   const std::lock_guard guard(r.lock);
   if (r.incoming.nothing_exposed()) return;
   r.incoming.hide(window);
   if (!r.incoming.nothing_exposed()) return;
-  incoming_watched.store(0, std::memory_order_relaxed);
+  incoming_compared.store(0, std::memory_order_relaxed);
   rest();
 }
 

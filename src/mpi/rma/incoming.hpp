@@ -11,11 +11,11 @@
 
 namespace hob::mpi {
 
-inline bool watches_incoming() {
-  return HOB_UNLIKELY(incoming_watched.load(std::memory_order_relaxed) != 0);
+inline bool compares_incoming() {
+  return HOB_UNLIKELY(incoming_compared.load(std::memory_order_relaxed) != 0);
 }
 
-/// Around one call that fills a buffer. Its functions are called where watches_incoming(); types
+/// Around one call that fills a buffer. Its functions are called where compares_incoming(); types
 /// and counts are the call's own. Throws OutOfMemory.
 class IncomingBuffer {
  public:
@@ -75,8 +75,8 @@ class IncomingBuffer {
 
 /// A window's memory is compared with these buffers from now on, until it no longer is. `window` is
 /// any number that no other window has. Thread safe.
-void watch_incoming(std::uint64_t window, const void* base, std::uint64_t bytes);
-void watch_incoming_no_more(std::uint64_t window);
+void compare_incoming(std::uint64_t window, const void* base, std::uint64_t bytes);
+void stop_comparing_incoming(std::uint64_t window);
 
 /// Whether a call may have filled memory of the window since this was asked last. Thread safe.
 bool take_incoming(std::uint64_t window);

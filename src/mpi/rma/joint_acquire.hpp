@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/state.hpp"
@@ -23,7 +24,7 @@ class JointAcquire {
   /// In place of MPI_Barrier: returns what it would.
   static int barrier(MPI_Comm comm);
 
-  /// The call, a literal, is over: ends the life of what may have changed.
+  /// The call, a literal, is over: invalidates what may have changed.
   void end(const char* call) {
     if (HOB_UNLIKELY(told_))
       keep(call);

@@ -38,7 +38,7 @@ cache::Config cache_config() {
   const bool grows = s.cache_adapt && config.policy != cache::Policy::paper &&
                      config.policy != cache::Policy::temporal &&
                      config.policy != cache::Policy::positional;
-  if (grows && s.origin("cache_index") == settings::Origin::Default)
+  if (grows && s.origin("cache_index") == settings::Source::Default)
     config.index_slots = config.adaptation.min_index_slots;
   config.storage_bytes = s.cache_size;
   config.sample = static_cast<std::uint32_t>(s.cache_sample);
@@ -103,7 +103,7 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
   else
     window.why_not_cached = "no memory for the cache";
   if (cached && window.batching) window.cached->know_batches(window.batching->batched_gets());
-  if (cached) window.cached->tell_waits(window.waits);
+  if (cached) window.cached->set_wait_meter(window.waits);
   if (!cached || !may_fetch_ahead(window)) return;
   if (const std::uint64_t most = context().longest_get;
       most != std::numeric_limits<std::uint64_t>::max())
@@ -139,8 +139,8 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   auto units = std::make_unique<DisplacementUnits>();
   if (spec.ghosts) {
     if (!asked.mode) end_for_bad_mode(asked.word, window.rank);
-    units->learn(std::move(spec.ghosts->units));
-    exposed.learn(std::move(spec.ghosts->sizes));
+    units->assign(std::move(spec.ghosts->units));
+    exposed.assign(std::move(spec.ghosts->sizes));
     answers.share = answers.validate = false;
     return units;
   }

@@ -3,6 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi {
 
@@ -16,6 +20,27 @@ inline std::atomic<int> validated_windows{0};
 
 /// Not 0: buffers that the library fills are compared with memory of windows (incoming.hpp).
 /// Global, since most of these calls name no window.
-inline std::atomic<int> incoming_watched{0};
+inline std::atomic<int> incoming_compared{0};
+
+/// While Hob sleeps, one in so many calls that wait for targets is timed, and how many go by until
+/// the next one (gets/wait_meter.hpp). All are, once long ones are seen.
+inline std::atomic<int> wait_interval{1};
+inline std::atomic<int> untimed_waits{0};
+
+/// Where the calls on a window are counted; null for those that its hook must see.
+struct QuietWindow {
+  MPI_Win window{};
+  std::uint64_t* puts = nullptr;
+  std::uint64_t* accumulates = nullptr;
+  std::uint64_t* gets = nullptr;      ///< whatever their target is
+  std::uint64_t* own_gets = nullptr;  ///< of the process's own rank alone
+  std::uint64_t* requested = nullptr;
+  int own_rank = -1;
+};
+
+/// One slot for each of a few windows, filled by their hooks. Global: a wrapper that only counts is
+/// done after one load and one comparison.
+inline constexpr int kQuietWindowBits = 4;
+inline QuietWindow quiet_windows[std::size_t{1} << kQuietWindowBits];
 
 }  // namespace hob::mpi

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/handle.hpp"
@@ -16,10 +17,11 @@
 #include "mpi/rma/incoming.hpp"
 #include "mpi/rma/joint_acquire.hpp"
 #include "mpi/rma/window.hpp"
+#include "mpi/rma/window_validation.hpp"
 #include "validation/changes.hpp"
 #include "validation/devices.hpp"
 #include "validation/schedule.hpp"
-#include "validation/watch_budget.hpp"
+#include "validation/tracking_budget.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -62,7 +64,7 @@ struct All {
   std::atomic<std::uint64_t> last_number{0};
   std::uint64_t moment = 0;  ///< counts the calls in which this process tells
   /// What looking for stores may cost, in all windows together.
-  validation::WatchBudget budget{{}, monotonic_nanoseconds()};
+  validation::TrackingBudget budget{{}, monotonic_nanoseconds()};
 };
 
 All& all() {
@@ -112,9 +114,9 @@ void tell_stores(Window& window, Changes& changes) {
   v.told_exposures = exposures;
   if (take_incoming(v.number)) changes.add(v.number, window.rank);
   const std::uint64_t start = thread_nanoseconds();
-  validation::WatchBudget& budget = all().budget;
+  validation::TrackingBudget& budget = all().budget;
   const bool affords = budget.affords(monotonic_nanoseconds()) || v.always;
-  const bool looked = affords && v.stores.watching();
+  const bool looked = affords && v.stores.active();
   if (!looked || v.stores.written()) {
     changes.add(v.number, window.rank);
     if (looked) budget.faulted(v.stores.take_faults());
@@ -123,7 +125,7 @@ void tell_stores(Window& window, Changes& changes) {
       v.own_memory = window.kind == WindowKind::allocate ||
                      validation::is_private_memory(window.base, window.bytes);
     }
-    if (affords && v.own_memory) v.stores.watch(all().moment);
+    if (affords && v.own_memory) v.stores.track(all().moment);
   }
   budget.spent(thread_nanoseconds() - start);
 }
@@ -160,10 +162,10 @@ ValidationCosts& validation_costs() {
 Tracking stores_tracking() {
   const std::string& wanted = context().settings.cache_stores;
   if (wanted == "none") return Tracking::promised;
-  Tracking tracking = validation::StoreWatch::best(context().threads_may_store);
+  Tracking tracking = validation::StoreTracker::best(context().threads_may_store);
   if (wanted == "write-protection") tracking = Tracking::write_protection;
   if (wanted == "soft-dirty") tracking = Tracking::soft_dirty;
-  return validation::StoreWatch::available(tracking) ? tracking : Tracking::none;
+  return validation::StoreTracker::available(tracking) ? tracking : Tracking::none;
 }
 
 bool receives_need_watching() {
@@ -193,12 +195,12 @@ void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm com
   std::uint64_t last = all().last_number.load(std::memory_order_relaxed);
   while (last < number && !all().last_number.compare_exchange_weak(last, number)) {
   }
-  if (window.cached) window.cached->watch_writes();
+  if (window.cached) window.cached->track_writes();
   window.validation.reset(new Validation{.number = number,
                                          .comm = comm,
                                          .always = answers.validate_always,
                                          .stores = {window.base, window.bytes, stores_tracking()}});
-  if (receives_need_watching()) watch_incoming(number, window.base, window.bytes);
+  if (receives_need_watching()) compare_incoming(number, window.base, window.bytes);
   real::Comm_group(comm, &window.validation->group);
   const std::lock_guard guard(all().lock);
   all().windows.push_back(&window);
@@ -214,7 +216,7 @@ void end_validation(Window& window) {
     ++all().generation;
     validated_windows.fetch_sub(1, std::memory_order_relaxed);
   }
-  watch_incoming_no_more(window.validation->number);
+  stop_comparing_incoming(window.validation->number);
   real::Group_free(&window.validation->group);
   window.validation.reset();
 }

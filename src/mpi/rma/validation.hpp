@@ -7,31 +7,12 @@
 #include <optional>
 
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/rma/backend/displacement_units.hpp"
+#include "mpi/rma/backend/window_answers.hpp"
 #include "mpi/rma/cache/terms.hpp"
-#include "validation/store_watch.hpp"
+#include "mpi/rma/window.hpp"
+#include "validation/store_tracker.hpp"
 
 namespace hob::mpi {
-
-class Window;
-
-/// Of one window. Guarded by the lock of validation.cpp, but for what is atomic.
-struct Validation {
-  std::uint64_t number = 0;          ///< by which all members know the window
-  MPI_Group group = MPI_GROUP_NULL;  ///< its members
-  MPI_Comm comm = MPI_COMM_NULL;     ///< that it was made with; null once the program freed it
-  bool always = false;               ///< all members want it in every call, whatever it gains
-  validation::StoreWatch stores;     ///< of this process's own memory
-  bool own_memory = false;           ///< no other process maps it, but through the MPI library
-  bool looked_at_memory = false;
-  /// Exposure epochs that began or ended so far, and whether one is open: what origins wrote in it
-  /// arrives by its end, not by the origins'.
-  std::atomic<std::uint64_t> exposures{0};
-  std::atomic<bool> exposed{false};
-  std::uint64_t told_exposures = 0;
-  /// The program may know where other members' memory is, and store there.
-  std::atomic<bool> shown_to_neighbours{false};
-};
 
 /// What this process spent for all windows so far.
 struct ValidationCosts {

@@ -6,11 +6,11 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/handle.hpp"
-#include "mpi/core/quiet_windows.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/rma/validation.hpp"
+#include "mpi/rma/quiet_windows.hpp"
+#include "mpi/rma/window_validation.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -136,7 +136,7 @@ int next_window_id() { return windows().next_id.fetch_add(1, std::memory_order_r
 Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }
 
 void remember_quiet(Window& window) {
-  if (windows_alias || window.waits.watching()) return;
+  if (windows_alias || window.waits.measuring()) return;
   std::uint64_t* gets = &window.uncached_gets;
   std::uint64_t* own_gets = gets;
   if (window.cached) {

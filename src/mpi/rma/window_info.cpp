@@ -44,7 +44,7 @@ std::optional<std::string> cache_word(MPI_Info info) {
 std::string batch_word(MPI_Info info) {
   const auto asked = info_value(info, "hob_batch");
   settings::Settings window = context().settings;
-  if (asked) window.set("batch", *asked, settings::Origin::Environment);
+  if (asked) window.set("batch", *asked, settings::Source::Environment);
   return window.batch;
 }
 

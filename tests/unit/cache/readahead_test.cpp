@@ -37,7 +37,7 @@ class World {
       : exposed_(exposed), cache_(Cache::create(cache)), ahead_(config) {}
 
   void get(std::uint64_t displacement, std::uint64_t size) {
-    const bool watched = ahead_.watching();
+    const bool watched = ahead_.recording();
     answer(displacement, size);
     if (watched) ahead_.on_get(1, displacement, size);
   }
@@ -462,9 +462,9 @@ TEST(Readahead, WatchesNoProgramThatHitsAlways) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 2000; ++i) world.get(random() % kMega * 64, 64);
   for (int i = 0; i < 600; ++i) world.get(0, 64);
-  EXPECT_FALSE(world.ahead().watching());
+  EXPECT_FALSE(world.ahead().recording());
   for (int i = 0; i < 2000; ++i) world.get(random() % kMega * 64, 64);
-  EXPECT_TRUE(world.ahead().watching());
+  EXPECT_TRUE(world.ahead().recording());
 }
 
 // Watching takes longer than a miss should: it ends where nothing comes of it.
@@ -474,7 +474,7 @@ TEST(Readahead, WatchesFarGetsEverMoreRarely) {
   std::mt19937_64 random(8);
   int watched = 0;
   for (int i = 0; i < 100000; ++i) {
-    watched += world.ahead().watching();
+    watched += world.ahead().recording();
     world.get(random() % (exposed / 64) * 64, 64);
   }
   EXPECT_LT(watched, 20000) << "of 100000 gets";
@@ -627,10 +627,10 @@ TEST(Readahead, ACacheDoesNotGrowForBlocksOfAStream) {
 TEST(Readahead, WatchesNoGetsAfterItsEnd) {
   World world(kMega, 4 * kMega);
   for (std::uint64_t at = 0; at < 4 * kKilo; at += 64) world.get(at, 64);
-  EXPECT_TRUE(world.ahead().watching());
+  EXPECT_TRUE(world.ahead().recording());
   world.ahead().end();
   for (std::uint64_t at = 512 * kKilo; at < 520 * kKilo; at += 64) world.get(at, 64);
-  EXPECT_FALSE(world.ahead().watching());
+  EXPECT_FALSE(world.ahead().recording());
 }
 
 TEST(Readahead, EndsForGood) {

@@ -33,6 +33,11 @@ using Plans = std::vector<Plan>;
 
 TEST(Plan, AHitIsServed) { EXPECT_EQ(tried(cache::Hit::full, {}), Plans{Plan::hit}); }
 
+TEST(Plan, AHitThatCannotBeServedIsFetchedAgain) {
+  EXPECT_EQ(otherwise(Plan::hit, Facts{}), Plan::refetch);
+  EXPECT_EQ(otherwise(Plan::hit, Facts{.is_writing = true}), Plan::refetch);
+}
+
 TEST(Plan, AHitInARowIsFetchedAgain) {
   EXPECT_EQ(tried(cache::Hit::full, {.is_polled = true}), Plans{Plan::refetch});
 }

@@ -330,7 +330,7 @@ class WaitMeterTest : public testing::Test {
 
 TEST_F(WaitMeterTest, ShortWaitsAreOnlyCounted) {
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(wait(kShort));
-  EXPECT_FALSE(meter_.watching());
+  EXPECT_FALSE(meter_.measuring());
   EXPECT_EQ(meter_.waits(), 1000U);
   EXPECT_EQ(meter_.late_ns(), 0U);
 }

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/yield_predictor.hpp"
 #include "ghost/timeline.hpp"
-#include "ghost/yield_predictor.hpp"
 
 namespace hob::ghost {
 namespace {

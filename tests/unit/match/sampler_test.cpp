@@ -5,7 +5,7 @@
 namespace hob::match {
 namespace {
 
-using Watch = Sampler::Watch;
+using Metering = Sampler::Metering;
 
 std::uint64_t fake_time = 0;
 int looks_at_the_clock = 0;
@@ -23,12 +23,12 @@ Sampler::Config with_clock(std::uint64_t longest_pause) {
 
 /// A receive that is complete before the next one is posted; whether it was watched fully.
 bool exchange(Sampler& sampler) {
-  const Watch watch = sampler.next();
-  if (watch == Watch::sentinel) {
+  const Metering watch = sampler.next();
+  if (watch == Metering::sentinel) {
     sampler.sentinel_posted();
     sampler.sentinel_completed();
   }
-  if (watch != Watch::fully) return false;
+  if (watch != Metering::fully) return false;
   sampler.posted(1);
   sampler.completed(0);
   return true;
@@ -53,7 +53,8 @@ TEST(Sampler, LeftAloneIsWhatNextLeavesAlone) {
     }
     for (int i = 0; i < 1000; ++i) {
       Sampler asked = sampler;
-      for (std::uint32_t n = sampler.left_alone(); n != 0; --n) ASSERT_EQ(asked.next(), Watch::no);
+      for (std::uint32_t n = sampler.left_alone(); n != 0; --n)
+        ASSERT_EQ(asked.next(), Metering::no);
       // As many at once.
       sampler.left_out(sampler.left_alone());
       ASSERT_EQ(sampler.left_alone(), 0u);
@@ -68,9 +69,9 @@ TEST(Sampler, SentinelsTellOfAQueueThatNobodyWatches) {
   }
   std::uint64_t waiting = 0, watched = 0;
   while (watched == 0 && waiting < 600) {
-    const Watch watch = sampler.next();
-    if (watch == Watch::sentinel) sampler.sentinel_posted();
-    if (watch == Watch::fully) ++watched;
+    const Metering watch = sampler.next();
+    if (watch == Metering::sentinel) sampler.sentinel_posted();
+    if (watch == Metering::fully) ++watched;
     ++waiting;
   }
   // A pause after an exchange is short; whatever it was, the estimate is no more than twice it.
@@ -91,7 +92,7 @@ TEST(Sampler, RareReceivesAreWatchedAgainAfterSomeTime) {
     sampler.completed(2);
   }
   int left = 0;
-  for (; sampler.next() != Watch::fully; ++left) fake_time += 500;
+  for (; sampler.next() != Metering::fully; ++left) fake_time += 500;
   EXPECT_LE(left, static_cast<int>(Sampler::Config{}.per_look) + 2);
 }
 

@@ -37,6 +37,7 @@ struct Request {
   MPI_Status status{};
   bool generalized = false;
   bool done = false;  ///< a generalized one: Grequest_complete was called
+  std::function<void(MPI_Status*)> receive{};
 };
 
 struct Message {
@@ -55,7 +56,7 @@ std::map<int, Message> taken;
 
 MPI_Request new_request(std::function<void()> complete) {
   const int handle = static_cast<int>(0x98000000) | next_handle++;
-  requests[handle] = {tests_held, std::move(complete), {}, false, false};
+  requests[handle] = {tests_held, std::move(complete), {}, false, false, {}};
   return handle;
 }
 
@@ -96,6 +97,7 @@ void end(MPI_Request* request, MPI_Status* status) {
   Request over = std::move(it->second);
   requests.erase(it);
   if (over.complete) over.complete();
+  if (over.receive) over.receive(&over.status);
   if (status != MPI_STATUS_IGNORE) *status = over.status;
   *request = MPI_REQUEST_NULL;
 }
@@ -339,8 +341,14 @@ FAKE(Recv, void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_
 /// Complete once its message is there, which a test must see to before it waits.
 FAKE(Irecv, void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
      MPI_Request* request) {
-  *request = new_request(
-      [=] { deliver(take_message(source, tag, comm), buffer, count, type, MPI_STATUS_IGNORE); });
+  *request = new_request({});
+  requests[*request].receive = [=](MPI_Status* status) {
+    deliver(take_message(source, tag, comm), buffer, count, type, status);
+  };
+  return MPI_SUCCESS;
+}
+FAKE(Get_count, const MPI_Status* status, MPI_Datatype type, int* count) {
+  *count = status->count_lo / type_of(type).size;
   return MPI_SUCCESS;
 }
 FAKE(Status_set_cancelled, MPI_Status* status, int flag) {

@@ -11,6 +11,7 @@
 #include "mpi/pmpi/state.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
+#include "mpi/rma/state.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "fake_mpi.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/window.hpp"

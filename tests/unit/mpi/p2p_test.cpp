@@ -18,10 +18,10 @@ namespace {
 class Matching : public testing::Test {
  protected:
   void SetUp() override {
-    mode_ = matcher().mode;
-    few_ = matcher().few;
-    matcher().mode = Matcher::Mode::always;
-    matcher().few = 0;
+    mode_ = takeover().mode;
+    few_ = takeover().few;
+    takeover().mode = Takeover::Mode::always;
+    takeover().few = 0;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     fake::reset();
   }
@@ -29,8 +29,8 @@ class Matching : public testing::Test {
     EXPECT_TRUE(matcher().active.empty());
     EXPECT_EQ(queued.load(), 0u);
     MPI_Comm_free(&comm_);
-    matcher().mode = mode_;
-    matcher().few = few_;
+    takeover().mode = mode_;
+    takeover().few = few_;
   }
 
   MPI_Request start(int* value, int source, int tag) {
@@ -45,7 +45,7 @@ class Matching : public testing::Test {
   MPI_Comm comm_ = MPI_COMM_NULL;
 
  private:
-  Matcher::Mode mode_{};
+  Takeover::Mode mode_{};
   std::uint64_t few_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fake_mpi.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/state.hpp"
 #include "mpi/requests/known.hpp"
@@ -225,11 +226,11 @@ class RequestsOfThreads : public Requests {
     Requests::SetUp();
     fake::hold_requests(2);
     many_threads = true;
-    cached_windows.fetch_add(1);  // else nobody asks what a wait may tell
+    acquire_users.fetch_add(1);  // else nobody asks what a wait may tell
   }
   void TearDown() override {
     many_threads = false;
-    cached_windows.fetch_sub(1);
+    acquire_users.fetch_sub(1);
     Requests::TearDown();
   }
   static bool watched(MPI_Request request) { return requests::look_up(request).watch != 0; }

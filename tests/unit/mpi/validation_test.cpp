@@ -7,12 +7,13 @@
 #include <numeric>
 
 #include "fake_mpi.hpp"
+#include "mpi/core/callbacks.hpp"
 #include "mpi/core/context.hpp"
-#include "mpi/pmpi/callbacks.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/window.hpp"
+#include "mpi/rma/window_validation.hpp"
 #include "validation/changes.hpp"
-#include "validation/store_watch.hpp"
+#include "validation/store_tracker.hpp"
 
 namespace hob::mpi {
 namespace {

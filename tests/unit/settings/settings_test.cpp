@@ -13,15 +13,15 @@ namespace {
 TEST(Settings, EveryDefaultIsAllowed) {
   Settings settings;
   for (const auto& row : table()) {
-    EXPECT_EQ(settings.set(row.key, row.fallback, Origin::File), "") << row.key;
-    EXPECT_EQ(settings.origin(row.key), Origin::File) << row.key;
+    EXPECT_EQ(settings.set(row.key, row.fallback, Source::File), "") << row.key;
+    EXPECT_EQ(settings.origin(row.key), Source::File) << row.key;
     EXPECT_FALSE(row.help.empty()) << row.key;
   }
 }
 
 TEST(Settings, ABadValueNamesValueKeyAndWhatIsAllowed) {
   Settings settings;
-  const std::string error = settings.set("cache", "sometimes", Origin::Environment);
+  const std::string error = settings.set("cache", "sometimes", Source::Environment);
   EXPECT_NE(error.find("'sometimes'"), std::string::npos) << error;
   EXPECT_NE(error.find("HOB_CACHE"), std::string::npos) << error;
   EXPECT_NE(error.find("auto, strict, always, user, off"), std::string::npos) << error;
@@ -30,12 +30,12 @@ TEST(Settings, ABadValueNamesValueKeyAndWhatIsAllowed) {
 
 TEST(Settings, SizesTakeSuffixesAndRanges) {
   Settings settings;
-  EXPECT_EQ(settings.set("cache_size", "3M", Origin::File), "");
+  EXPECT_EQ(settings.set("cache_size", "3M", Source::File), "");
   EXPECT_EQ(settings.cache_size, 3u << 20);
-  EXPECT_EQ(settings.set("cache_size", "2KiB", Origin::File), "");
+  EXPECT_EQ(settings.set("cache_size", "2KiB", Source::File), "");
   EXPECT_EQ(settings.cache_size, 2048u);
   for (auto bad : {"", "-1", "1X", "12", "99999999999T", "1.5M"})
-    EXPECT_NE(settings.set("cache_size", bad, Origin::File), "") << bad;
+    EXPECT_NE(settings.set("cache_size", bad, Source::File), "") << bad;
   EXPECT_EQ(settings.cache_size, 2048u);
 }
 
@@ -47,9 +47,9 @@ TEST(Settings, EnvironmentOverridesFile) {
   Settings settings;
   EXPECT_TRUE(settings.load(environment).empty());
   EXPECT_EQ(settings.cache, "always");
-  EXPECT_EQ(settings.origin("cache"), Origin::Environment);
+  EXPECT_EQ(settings.origin("cache"), Source::Environment);
   EXPECT_EQ(settings.cache_size, 1u << 20);
-  EXPECT_EQ(settings.origin("cache_size"), Origin::File);
+  EXPECT_EQ(settings.origin("cache_size"), Source::File);
   unlink(path.c_str());
 }
 
@@ -75,22 +75,22 @@ TEST(Settings, AnOldNameIsTakenWithAWarningAndThePresentOneWins) {
   const char* both[] = {"HOB_MATCH_REPOST=9", "HOB_MATCH_FEW=8", nullptr};
   EXPECT_TRUE(settings.load(both).empty());
   EXPECT_EQ(settings.match_repost, 9u);
-  EXPECT_NE(settings.set("match_few", "many", Origin::File), "");
+  EXPECT_NE(settings.set("match_few", "many", Source::File), "");
 }
 
 TEST(Settings, WordsWithANumberTakePowersOfTwo) {
   Settings settings;
   for (auto good : {"default", "lla-8", "hash", "hash-1", "hash-1024", "hash-1048576"})
-    EXPECT_EQ(settings.set("match_strategy", good, Origin::File), "") << good;
+    EXPECT_EQ(settings.set("match_strategy", good, Source::File), "") << good;
   for (auto bad :
        {"foo", "lla-3", "hash-", "hash-0", "hash-3", "hash-2097152", "hash-N", "hash-2x"})
-    EXPECT_NE(settings.set("match_strategy", bad, Origin::File), "") << bad;
+    EXPECT_NE(settings.set("match_strategy", bad, Source::File), "") << bad;
   EXPECT_EQ(settings.match_strategy, "hash-1048576");
 }
 
 TEST(Settings, AnIndexThatNoMachineCouldHoldIsRefused) {
   Settings settings;
-  EXPECT_NE(settings.set("cache_index", "4294967295", Origin::Environment), "");
+  EXPECT_NE(settings.set("cache_index", "4294967295", Source::Environment), "");
 }
 
 /// A directory of its own, in which the process is while this lives.
@@ -224,7 +224,7 @@ TEST(Settings, VariablesOfModuleSystemsEndNothing) {
 
 TEST(Settings, AnUnknownKeyIsAnErrorWhereItWasWrittenForHob) {
   Settings settings;
-  EXPECT_NE(settings.set("cashe", "auto", Origin::Environment).find("'cache'"), std::string::npos);
+  EXPECT_NE(settings.set("cashe", "auto", Source::Environment).find("'cache'"), std::string::npos);
 }
 
 }  // namespace

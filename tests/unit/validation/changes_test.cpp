@@ -8,7 +8,7 @@
 #include "validation/devices.hpp"
 #include "validation/gain.hpp"
 #include "validation/schedule.hpp"
-#include "validation/watch_budget.hpp"
+#include "validation/tracking_budget.hpp"
 #include "validation/write_marks.hpp"
 
 namespace hob::validation {
@@ -166,8 +166,8 @@ TEST(Gain, FindsBytesThatAreAskedForNowAndThen) {
   EXPECT_GT(hits, 800u) << "found, it goes on";
 }
 
-TEST(WatchBudget, SpendsAShareOfTheTime) {
-  WatchBudget budget({.allowance = 1000, .share = 0.01, .fault = 100}, 0);
+TEST(TrackingBudget, SpendsAShareOfTheTime) {
+  TrackingBudget budget({.allowance = 1000, .share = 0.01, .fault = 100}, 0);
   EXPECT_TRUE(budget.affords(0));
   budget.faulted(15);                    // 1,500 of 1,000
   EXPECT_FALSE(budget.affords(10'000));  // -500 + 100

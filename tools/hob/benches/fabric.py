@@ -7,9 +7,9 @@ from pathlib import Path
 from hob import __version__, probe
 from hob.benchlib import BenchError, Progress, alternate, machine, median, size_text
 from hob.benchpicture import View
+from hob.options import at_least
 from hob.report.page import document, html_table
 from hob.report.words import number, seconds
-from hob.run import at_least
 
 NAME = "fabric"
 HELP = "what Hob can gain on this site's fabric: one page in a few minutes (--page FILE.html)"

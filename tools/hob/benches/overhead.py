@@ -6,7 +6,7 @@ from pathlib import Path
 from hob import probe
 from hob.benchlib import BenchError, Progress, alternate, median, rank_counts
 from hob.benchpicture import View
-from hob.run import at_least
+from hob.options import at_least
 
 NAME = "overhead"
 HELP = "what Hob costs: memory for each rank and window, starting 2 to 64 ranks, one call"

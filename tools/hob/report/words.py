@@ -104,7 +104,7 @@ def cache_findings(run):
         )
     if counters.get("ahead_changed", 0):
         out.append(
-            "Others wrote while the program read, without anything that could have told it: "
+            "Others wrote while the program read, without synchronization: "
             "nothing more was fetched ahead in those windows."
         )
     poor = {

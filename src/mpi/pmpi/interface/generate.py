@@ -184,7 +184,7 @@ def incoming(call):
     # What the processor alone stores is seen otherwise; the end of a read says less than its begin.
     if not places or call.base in plan.STORES or call.base.endswith("_end"):
         return [], []
-    test = "watches_incoming()"
+    test = "compares_incoming()"
     if re.match(r"(?i)i?(gather|reduce)(v?|_init|v_init)$", call.base):
         test += " && IncomingBuffer::is_root(root, comm)"
     elif "root" in [name for _, name, _, _ in parameters]:
@@ -446,20 +446,7 @@ def main():
     for shard in range(SHARDS):
         body = [
             NOTE,
-            '#include "mpi/pmpi/hooks.hpp"',
-            '#include "mpi/pmpi/memory.hpp"',
-            '#include "mpi/core/quiet_windows.hpp"',
-            '#include "mpi/p2p/p2p.hpp"',
-            '#include "mpi/progress/gathered.hpp"',
-            '#include "mpi/progress/overlap.hpp"',
-            '#include "mpi/progress/progress.hpp"',
-            '#include "mpi/pmpi/real.hpp"',
-            '#include "mpi/requests/may_tell.hpp"',
-            '#include "mpi/requests/request.hpp"',
-            '#include "mpi/rma/incoming.hpp"',
-            '#include "mpi/rma/joint_acquire.hpp"',
-            '#include "mpi/pmpi/call_guard.hpp"',
-            '#include "mpi/pmpi/wrapper.hpp"',
+            *(f'#include "{header}"' for header in plan.HEADERS),
             "using namespace hob::mpi;",
             'extern "C" {',
         ]

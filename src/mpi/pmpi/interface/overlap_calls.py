@@ -113,11 +113,11 @@ def guarded(call, body):
     if call.row.registers:  # it asks who called it
         return [
             f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
-            "  const overlap_thread::InsideIfWatched inside;",
+            "  const overlap_thread::InsideIfAnnounced inside;",
             *body,
             "}",
         ]
-    test = "starts_watched" if is_watched_start(call) else "overlap_thread::watching()"
+    test = "starts_tracked" if is_watched_start(call) else "overlap_thread::announces_calls()"
     return [
         f"static {call.returns} watched_{name}({call.declaration});",
         f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",

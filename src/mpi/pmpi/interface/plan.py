@@ -87,6 +87,16 @@ def row(name):
     return CALLS.get(name) or Row()
 
 
+# What the wrappers include: the headers of the parts that their rows name.
+HEADERS = """
+    mpi/pmpi/hooks.hpp mpi/pmpi/real.hpp mpi/pmpi/memory.hpp mpi/pmpi/call_guard.hpp mpi/pmpi/wrapper.hpp
+    mpi/core/acquires.hpp mpi/core/program_world.hpp
+    mpi/progress/gathered.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
+    mpi/requests/may_tell.hpp mpi/requests/request.hpp
+    mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/quiet_windows.hpp mpi/rma/timed_waits.hpp
+    mpi/p2p/p2p.hpp
+    """.split()
+
 ALL_NATIVE = "requests::all_native()"
 RECEIVE = "{buf, count, datatype}, {source, tag, comm}"
 
@@ -276,6 +286,7 @@ CALLS.add("Send", "hook patient", asleep="", express="idle()")
 CALLS.add("Ssend", "hook patient", asleep="", express="idle()")
 CALLS.add("Rsend", "hook patient", asleep="", express="idle()")
 CALLS.add("Bsend", "patient", asleep="")
+CALLS.add("Mrecv Imrecv", "wide")
 CALLS.add("Isend", "wide", asleep="")
 CALLS.add("Issend", "wide", asleep="")
 CALLS.add("Irsend", "wide", asleep="")

@@ -13,6 +13,8 @@ inline constexpr Traits kTraits{.has_progress_callbacks = false,
                                 .leaders_use_program_comm = false,
                                 .locks_attributes = false,
                                 .may_split_answers = true,
+                                .announces_partitioned = false,
+                                .spawns_with_variables = false,
                                 .may_run_over_libfabric = true,
                                 // MPICH has 262,144 requests in all.
                                 .most_unexpected = std::uint64_t{1} << 17};

@@ -12,6 +12,8 @@ inline constexpr Traits kTraits{.has_progress_callbacks = true,
                                 .leaders_use_program_comm = true,
                                 .locks_attributes = true,
                                 .may_split_answers = false,
+                                .announces_partitioned = true,
+                                .spawns_with_variables = true,
                                 .may_run_over_libfabric = false,
                                 .most_unexpected = UINT64_MAX};
 

@@ -24,6 +24,11 @@ struct Traits {
   /// Long answers to gets come in pieces where MPIR_CVAR_CH4_OFI_ENABLE_RMA is 0
   /// (core/long_replies.hpp).
   bool may_split_answers;
+  /// Partitioned transfers are announced by messages on the program's communicators, from Open MPI
+  /// 5 on, and their first use duplicates MPI_COMM_WORLD.
+  bool announces_partitioned;
+  /// An info key of MPI_Comm_spawn gives the child variables of the environment.
+  bool spawns_with_variables;
   /// It may communicate over libfabric, as MPICH does (rma/complete_puts.hpp).
   bool may_run_over_libfabric;
   /// Messages in Hob's UMQ, each of which takes a request of the library's.

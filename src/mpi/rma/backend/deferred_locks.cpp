@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi {

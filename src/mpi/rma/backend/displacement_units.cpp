@@ -52,7 +52,7 @@ void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, Expos
   real::Allgather(&own, 1, MPI_INT64_T, each_.data(), 1, MPI_INT64_T, comm);
 }
 
-void DisplacementUnits::learn(std::vector<std::int64_t> each) {
+void DisplacementUnits::assign(std::vector<std::int64_t> each) {
   common_ = each.front();
   const bool equal =
       std::all_of(each.begin(), each.end(), [&](std::int64_t unit) { return unit == common_; });

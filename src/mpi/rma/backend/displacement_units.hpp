@@ -7,20 +7,9 @@
 
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/backend/exposed_sizes.hpp"
+#include "mpi/rma/backend/window_answers.hpp"
 
 namespace hob::mpi {
-
-/// What each process of a window says of it when it is made, and what all of them know afterwards.
-struct WindowAnswers {
-  std::uint64_t bytes = 0;       ///< of this process's memory that the window shows; stays its own
-  bool aliased = false;          ///< another window may show the same: of one process, then of all
-  bool share = false;            ///< ranks of a node share what they fetch: if all say so
-  bool validate = false;         ///< copies may outlive collective calls: if all say so
-  bool validate_always = false;  ///< likewise, in every such call
-  std::uint64_t number = 0;      ///< a proposal for the window's number; then the largest of them
-  bool rejects = false;          ///< this process rejects the window; stays its own
-  int rejecting_rank = -1;       ///< the lowest that does, or -1
-};
 
 /// Displacement units of all targets. One number if they are equal, which they nearly always are.
 class DisplacementUnits {
@@ -29,7 +18,7 @@ class DisplacementUnits {
   /// through the MPI library. `exposed` has the exposed sizes of all of them afterwards.
   void exchange(std::int64_t own, WindowAnswers& answers, ExposedSizes& exposed, MPI_Comm comm);
   /// Where all units are known already; not empty.
-  void learn(std::vector<std::int64_t> each);
+  void assign(std::vector<std::int64_t> each);
   std::int64_t of(int target) const {
     return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)];
   }

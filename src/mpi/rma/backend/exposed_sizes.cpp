@@ -18,7 +18,7 @@ void ExposedSizes::gather(std::uint64_t own, std::uint64_t smallest, std::uint64
   real::Allgather(&own, 1, MPI_UINT64_T, each_.data(), 1, MPI_UINT64_T, comm);
 }
 
-void ExposedSizes::learn(std::vector<std::uint64_t> each) {
+void ExposedSizes::assign(std::vector<std::uint64_t> each) {
   common_ = each.front();
   if (std::adjacent_find(each.begin(), each.end(), std::not_equal_to<>()) == each.end())
     each_.clear();

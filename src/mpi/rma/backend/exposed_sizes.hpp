@@ -17,7 +17,7 @@ class ExposedSizes {
   /// through the MPI library. `smallest` and `largest` are those of all ranks.
   void gather(std::uint64_t own, std::uint64_t smallest, std::uint64_t largest, MPI_Comm comm);
   /// Where all sizes are known already; not empty.
-  void learn(std::vector<std::uint64_t> each);
+  void assign(std::vector<std::uint64_t> each);
   std::uint64_t of(int target) const {
     return each_.empty() ? common_ : each_[static_cast<std::size_t>(target)];
   }

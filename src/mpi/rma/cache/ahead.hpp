@@ -9,6 +9,7 @@
 
 #include "cache/readahead.hpp"
 #include "cache/trip_cost.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/rma/backend/exposed_sizes.hpp"
 #include "mpi/rma/cache/terms.hpp"
 
@@ -36,22 +37,18 @@ struct Ahead {
   /// What the next trips cost: as measured, or what a get takes in a batch, in ticks (0: it does
   /// not go out in one). Before on_miss().
   void price(double in_batch) {
-    // Bytes are copied once here, after the flush, and twice by the target's process, whose time is
-    // the program's, too: a flush sees that only where the target has nothing else to do.
-    constexpr double kCopies = 3;
+    // A flush sees what the target's copies cost only where it has nothing else to do.
     readahead.set_cost(in_batch != 0 ? in_batch : cost.latency(),
-                       cost.per_byte() + kCopies * copying_per_byte);
+                       cost.per_byte() + tuning::gets::kCopiesAhead * copying_per_byte);
   }
 
   /// Blocks of so many bytes were taken into the cache in `spent` ticks, after the flush that
   /// brought them: time that measured() does not see.
   void taken_in(std::uint64_t bytes, std::uint64_t spent) {
     if (bytes < cache::TripCost::kLarge) return;
-    constexpr double kWeight = 1.0 / 16;
     const double rate = static_cast<double>(spent) / static_cast<double>(bytes);
-    // At times the processor was elsewhere.
-    const double most = copying_per_byte == 0 ? rate : 4 * copying_per_byte;
-    copying_per_byte += (std::min(rate, most) - copying_per_byte) * kWeight;
+    const double most = copying_per_byte == 0 ? rate : tuning::gets::kCopyMost * copying_per_byte;
+    copying_per_byte += (std::min(rate, most) - copying_per_byte) * tuning::gets::kCopyWeight;
   }
 
   /// A trip was made for `bytes`, of which `asked` were asked for, by the window's get of that

@@ -7,15 +7,14 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/accelerator.hpp"
+#include "mpi/core/acquires.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 
 namespace hob::mpi {
 namespace {
-
-/// Bytes of a pending entry whose cache lines are fetched ahead.
-constexpr std::uint64_t kPrefetched = 65536;
 
 std::uint64_t in_ticks(double nanoseconds) {
   return static_cast<std::uint64_t>(nanoseconds * ticks_per_nanosecond());
@@ -49,11 +48,11 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       verifier_(options.verify),
       watch_(new RequestWatch(*this)) {
   hit_cost();
-  cached_windows.fetch_add(1, std::memory_order_relaxed);
+  acquire_users.fetch_add(1, std::memory_order_relaxed);
 }
 
 CachedGets::~CachedGets() {
-  cached_windows.fetch_sub(1, std::memory_order_relaxed);
+  acquire_users.fetch_sub(1, std::memory_order_relaxed);
   watch_->end();
   if (wakefulness_.awake()) rest();
 }
@@ -167,7 +166,7 @@ int CachedGets::get(const Get& get) {
   TargetState& t = target(get.target);
   const CacheableGet wanted = cacheable(get, t);
   if (!wanted.remote) return native(get, t);
-  const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.watching()) && wanted.contiguous;
+  const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous;
   const int result = answer(get, t, wanted, cache_->find(wanted.key, wanted.size));
   // While the get is under way, if one is.
   if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
@@ -175,19 +174,16 @@ int CachedGets::get(const Get& get) {
 }
 
 void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
-  // Before anything is measured: a few microseconds, and four gigabytes a second.
-  constexpr double kLatencyNanoseconds = 8000, kNanosecondsPerByte = 0.25;
-  // Bytes that nobody asked for yet get old sooner than others.
-  constexpr std::uint64_t kSooner = 10;
   const double tick = ticks_per_nanosecond();
   cache::Readahead::Config config = options_.readahead;
-  config.latency = kLatencyNanoseconds * tick;
-  config.per_byte = kNanosecondsPerByte * tick;
-  ahead_.reset(new (std::nothrow) Ahead(config, std::move(exposed),
-                                        {.hits = ~std::uint32_t{0},
-                                         .age = in_ticks(options_.poll_nanoseconds) / kSooner,
-                                         .share = options_.poll_share},
-                                        config.latency, config.per_byte));
+  config.latency = tuning::gets::kFirstLatencyNs * tick;
+  config.per_byte = tuning::gets::kFirstNsPerByte * tick;
+  ahead_.reset(new (std::nothrow) Ahead(
+      config, std::move(exposed),
+      {.hits = ~std::uint32_t{0},
+       .age = in_ticks(options_.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,
+       .share = options_.poll_share},
+      config.latency, config.per_byte));
 }
 
 /// Whether the get under way of a hit on pending bytes will bring them. One with a request of the
@@ -279,7 +275,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
     if (!entry && issued == 0 && t.pending.size() > 2) under_way_.remove(t.pending, index);
     // The bytes are copied there when they have arrived: time to fetch its cache lines is now.
     if (const std::byte* place = entry ? cache_->writable(entry) : nullptr)
-      for (std::uint64_t at = 0; at < std::min(wanted.size, kPrefetched); at += 64)
+      for (std::uint64_t at = 0; at < std::min(wanted.size, tuning::gets::kPrefetched); at += 64)
         __builtin_prefetch(place + at, 1, 2);
   } catch (const std::bad_alloc&) {
     // Not kept: the get itself is under way and will be complete at the flush.

@@ -14,6 +14,7 @@
 #include "cache/cache.hpp"
 #include "gets/batched_gets.hpp"
 #include "gets/wait_meter.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -70,7 +71,7 @@ class CachedGets final : private RequestOwner {
   /// `batches` says whether gets go out in batches, and outlives the object. Before the first get.
   void know_batches(const gets::BatchedGets& batches) { batches_ = &batches; }
   /// From now on, tells of waits for requests. `waits` outlives the object. Before the first get.
-  void tell_waits(gets::WaitMeter& waits) { waits_ = &waits; }
+  void set_wait_meter(gets::WaitMeter& waits) { waits_ = &waits; }
 
   /// From now on, may fetch more than was asked for, within these sizes. Before the first get.
   void fetch_ahead(std::unique_ptr<ExposedSizes> exposed);
@@ -133,7 +134,7 @@ class CachedGets final : private RequestOwner {
 
   /// From now on, all writes of this process to the window are seen, until it rests. Before its
   /// first operation.
-  void watch_writes();
+  void track_writes();
 
   /// Adds to `changes` what this process has written to the window, known to its members as
   /// `window`, since the last call, and what may be under way. Before a call that tells others.
@@ -190,8 +191,12 @@ class CachedGets final : private RequestOwner {
 
   // plans.cpp: what is done about a get that was looked up
   class Facts;
+  class FactsOfRequest;
   int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
+  template <class AnyFacts>
+  int answer(Plan plan, const AnyFacts& facts);
   bool carry_out(Plan plan, const Facts& facts, int& result);
+  bool carry_out(Plan plan, const FactsOfRequest& facts, int& result);
   CacheableGet left(const Get& get, Leave why) {
     if (HOB_UNLIKELY(log::on(log::Level::debug))) log_left(get, why);
     return {};
@@ -227,20 +232,22 @@ class CachedGets final : private RequestOwner {
   bool in_batch() const { return HOB_UNLIKELY(batches_->gathered); }
 
   // requested_gets.cpp: gets with requests
-  struct Requested;
-  enum class Keep : std::uint8_t { nothing, fetched, again };  ///< again: a hit, to compare
+  struct Requested {  ///< the request that a get makes
+    MPI_Request* request;
+    std::uint64_t watch = 0;  ///< the cookie of a request of the library's to watch; 0: none
+  };
   int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
              Requested& made);
   bool serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
-                     const cache::Lookup& hit, Requested& made);
+                     const cache::Lookup& hit, std::uint64_t now, Requested& made);
   bool join(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit, TargetState& t,
             Requested& made);
   int issue_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
-                      const cache::Lookup& hit, Keep keep, Requested& made);
+                      const cache::Lookup& hit, Plan plan, Requested& made);
   void settle_assumed_writes(int rank, TargetState& t);
   bool begin_request(const std::array<std::uint64_t, 2>& awaited, MPI_Request& request);
   PendingGet* requested(std::uint64_t cookie);
-  void learn_of_request(TargetState& t, const PendingGet& pending);
+  void measure_request(TargetState& t, const PendingGet& pending);
   std::uint64_t cookie_of(std::uint32_t index) const {
     return (std::uint64_t{under_way_[index].birth} << 32) | index;
   }
@@ -248,7 +255,7 @@ class CachedGets final : private RequestOwner {
   void request_asked(std::uint64_t cookie) override;
   bool request_arrived(std::uint64_t cookie, int& error) override;
 
-  // ahead.cpp: fetching more than was asked for
+  // ahead_gets.cpp: fetching more than was asked for
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
   bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false,
                    MPI_Request* request = nullptr);
@@ -283,7 +290,7 @@ class CachedGets final : private RequestOwner {
   bool skip_flush(TargetState& t);
   bool skip_flush_all();
 
-  // invalidation.cpp: what ends the life of cached bytes
+  // invalidation.cpp: what invalidates cached bytes
   void apply_acquires() {
     if (HOB_UNLIKELY(own_epochs_of_loads.load(std::memory_order_relaxed) != 0))
       count_acquire("MPI_Win_lock");

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
@@ -80,8 +81,8 @@ void CachedGets::finish_refetch(PendingGet& pending) {
   note_acquire("bytes that changed");
   coherence_.set_mode(
       Mode::strict,
-      fmt::format("the program polls with plain gets: bytes of rank {} changed with nothing in "
-                  "between that could have told",
+      fmt::format("the program polls with plain gets: bytes of rank {} changed without "
+                  "synchronization",
                   pending.rank));
 }
 
@@ -94,7 +95,7 @@ void CachedGets::finish_verify(const PendingGet& pending) {
       fmt::format("rank {} served {} stale bytes of window {}, rank {}, displacement {}",
                   window_.rank, pending.bytes, window_.id, pending.rank, pending.displacement);
   verifier_.add_failure("verify: " + sentence);
-  tell_stale_bytes(sentence);
+  report_stale_bytes(sentence);
 }
 
 /// Whether a wait for the gets to a target up to the one numbered `last`, which ends now, was for
@@ -135,11 +136,11 @@ void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
   if (t.pending.size() != 1) {
     if (in_batch()) return;
     // Less than one alone takes, and no more is spared where it is a hit.
-    constexpr std::size_t kSamples = 4;
-    sample_burst(t, 1 + t.pending.size() / kSamples, [&](const PendingGet& pending) {
-      if (pending.bytes <= cache::TripCost::kSmall)
-        ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks / t.pending.size());
-    });
+    sample_burst(
+        t, 1 + t.pending.size() / tuning::gets::kBurstSamples, [&](const PendingGet& pending) {
+          if (pending.bytes <= cache::TripCost::kSmall)
+            ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks / t.pending.size());
+        });
     return;
   }
   const PendingGet& pending = under_way_[t.pending[0]];

@@ -6,21 +6,16 @@
 
 #include "base/clock.hpp"
 #include "cache/cache.hpp"
+#include "mpi/core/tuning.hpp"
 
 namespace hob::mpi {
-namespace {
-
-/// A hit's way through the wrappers and the window, besides look-up and copy.
-constexpr double kWrapperNanoseconds = 25;
-
-}  // namespace
 
 const HitCost& hit_cost() {
   static HitCost cost = [] {
     constexpr std::uint32_t kEntries = 64;
     constexpr std::uint64_t kSmall = 64, kLarge = 4096;
     static std::byte bytes[kLarge];
-    HitCost result{kWrapperNanoseconds * ticks_per_nanosecond(), 0.1};
+    HitCost result{tuning::gets::kWrapperNs * ticks_per_nanosecond(), 0.1};
     auto probe = cache::Cache::create({});
     if (!probe) return result;
     for (std::uint32_t i = 0; i < kEntries; ++i) {

@@ -1,8 +1,9 @@
-// What ends the life of cached bytes, and when Hob must be awake to see it.
+// What invalidates cached bytes, and when Hob must be awake to see it.
 #include <limits>
 #include <mutex>
 #include <new>
 
+#include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"

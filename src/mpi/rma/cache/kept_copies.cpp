@@ -9,7 +9,7 @@
 
 namespace hob::mpi {
 
-void CachedGets::watch_writes() {
+void CachedGets::track_writes() {
   const std::lock_guard guard(lock_);
   if (wakefulness_.awake()) return;
   wake_up();

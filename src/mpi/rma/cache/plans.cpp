@@ -32,26 +32,68 @@ class CachedGets::Facts {
   const CacheableGet& wanted;
   const cache::Lookup& hit;
 
- private:
+ protected:
   const CachedGets& window_;
   mutable std::uint64_t now_ = 0;
 };
+
+/// The same of a get with a request, after which its buffer is the program's. It is not taken from
+/// the node's log, nor is the end of what is partly here fetched alone.
+class CachedGets::FactsOfRequest : public CachedGets::Facts {
+ public:
+  FactsOfRequest(CachedGets& window, const Get& asked, TargetState& state,
+                 const CacheableGet& sought, const cache::Lookup& found, Requested& its)
+      : Facts(window, asked, state, sought, found), made(its), settling_(window) {}
+
+  bool writing() const {
+    settling_.settle_assumed_writes(get.target, target);
+    return target.writing();
+  }
+  /// Polling by request needs no flush, which is where a copy ends in mode strict. And a plain get
+  /// that renews what has aged would still write to the buffer after the request's completion.
+  bool polled() const {
+    now_ = ticks();
+    const Mode mode = window_.mode();
+    return aged() || ((mode == Mode::automatic || mode == Mode::strict) &&
+                      window_.poll_guard_.due(hit.consecutive, window_.known_at(hit), now_));
+  }
+  bool divisible() const { return false; }
+  bool shared() const { return false; }
+
+  Requested& made;
+
+ private:
+  CachedGets& settling_;
+};
+
+template <class AnyFacts>
+int CachedGets::answer(Plan plan, const AnyFacts& facts) {
+  int result = MPI_SUCCESS;
+  while (!carry_out(plan, facts, result)) plan = gets::otherwise(plan, facts);
+  if (HOB_UNLIKELY(log::on(log::Level::trace)))
+    log::line(log::Level::trace, "window {}: {} bytes of rank {} at {}: {}", window_.id,
+              facts.wanted.size, facts.get.target, facts.wanted.key.displacement,
+              gets::name_of(plan));
+  return result;
+}
 
 /// Serves or issues a get that was looked up.
 int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
                        const cache::Lookup& hit) {
   const Facts facts(*this, get, t, wanted, hit);
-  Plan plan = gets::decide(hit.kind, facts);
+  const Plan plan = gets::decide(hit.kind, facts);
   if (HOB_LIKELY(plan == Plan::hit)) {
     serve(get, t, wanted, hit, facts.now());
     return MPI_SUCCESS;
   }
-  int result = MPI_SUCCESS;
-  while (!carry_out(plan, facts, result)) plan = gets::otherwise(plan, facts);
-  if (HOB_UNLIKELY(log::on(log::Level::trace)))
-    log::line(log::Level::trace, "window {}: {} bytes of rank {} at {}: {}", window_.id,
-              wanted.size, get.target, wanted.key.displacement, gets::name_of(plan));
-  return result;
+  return answer(plan, facts);
+}
+
+/// Serves, joins or issues a get with a request that was looked up.
+int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
+                       const cache::Lookup& hit, Requested& made) {
+  const FactsOfRequest facts(*this, get, t, wanted, hit, made);
+  return answer(gets::decide(hit.kind, facts), facts);
 }
 
 /// The first get of a window that is left for this reason at level debug, all at level trace.
@@ -100,6 +142,40 @@ bool CachedGets::carry_out(Plan plan, const Facts& facts, int& result) {
       return true;
   }
   return false;
+}
+
+/// The same of a get with a request.
+bool CachedGets::carry_out(Plan plan, const FactsOfRequest& facts, int& result) {
+  const Get& get = facts.get;
+  TargetState& t = facts.target;
+  const CacheableGet& wanted = facts.wanted;
+  const cache::Lookup& hit = facts.hit;
+  Requested& made = facts.made;
+  switch (plan) {
+    case Plan::hit:
+      return serve_request(get, t, wanted, hit, facts.now(), made);
+    case Plan::renew:
+      return issue_again(get, t, wanted, hit, made.request);
+    case Plan::join:
+      return join(get, wanted, hit, t, made);
+    case Plan::parts:
+      return serve_split(get, t, wanted, hit, made.request);
+    case Plan::blocks:
+      return issue_ahead(get, t, wanted, false, made.request);
+    case Plan::replace:
+      cache_->drop(hit.entry);
+      plan = Plan::exact;
+      break;
+    case Plan::refetch:
+    case Plan::exact:
+    case Plan::unkept:
+      break;
+    case Plan::tail:
+    case Plan::from_node:
+      return false;
+  }
+  result = issue_requested(get, t, wanted, hit, plan, made);
+  return true;
 }
 
 }  // namespace hob::mpi

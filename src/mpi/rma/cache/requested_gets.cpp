@@ -8,12 +8,6 @@
 
 namespace hob::mpi {
 
-/// The request that a get makes.
-struct CachedGets::Requested {
-  MPI_Request* request;
-  std::uint64_t watch = 0;  ///< the cookie of a request of the library's to watch; 0: none
-};
-
 int CachedGets::rget(const Get& get, MPI_Request* request) {
   Requested made{request};
   int result = MPI_SUCCESS;
@@ -34,51 +28,13 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
       }
       return result;
     }
-    const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.watching()) && wanted.contiguous;
+    const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous;
     result = answer(get, t, wanted, cache_->find(wanted.key, wanted.size), made);
     if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   }
   // Without the lock: the request layer may call back at once.
   if (made.watch != 0) watch_->watch(*request, made.watch);
   return result;
-}
-
-/// Serves, joins or issues a get that was looked up. Unlike a plain get, one with a request is not
-/// taken from the node's log, nor is the end of what is partly here fetched alone.
-int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
-                       const cache::Lookup& hit, Requested& made) {
-  bool again = false;
-  switch (hit.kind) {
-    case cache::Hit::full:
-      if (HOB_UNLIKELY(hit.first) && old_ahead(hit)) {
-        if (issue_again(get, t, wanted, hit, made.request)) return MPI_SUCCESS;
-        again = true;
-      } else {
-        // Polling by request needs no flush, which is where a copy ends in mode strict.
-        again = (mode() == Mode::automatic || mode() == Mode::strict) &&
-                poll_guard_.due(hit.consecutive, known_at(hit), ticks());
-      }
-      if (!again && serve_request(get, t, wanted, hit, made)) return MPI_SUCCESS;
-      return issue_requested(get, t, wanted, hit, Keep::again, made);
-    case cache::Hit::pending_full:
-      if (join(get, wanted, hit, t, made)) return MPI_SUCCESS;
-      [[fallthrough]];
-    case cache::Hit::pending_partial:
-      return issue_requested(get, t, wanted, hit, Keep::nothing, made);
-    case cache::Hit::split:
-      if (serve_split(get, t, wanted, hit, made.request)) return MPI_SUCCESS;
-      break;
-    case cache::Hit::partial:
-    case cache::Hit::missing:
-      break;
-  }
-  settle_assumed_writes(get.target, t);
-  if (hit.kind == cache::Hit::partial) {
-    if (!t.writing()) cache_->drop(hit.entry);
-  } else if (ahead_ && issue_ahead(get, t, wanted, false, made.request)) {
-    return MPI_SUCCESS;
-  }
-  return issue_requested(get, t, wanted, hit, t.writing() ? Keep::nothing : Keep::fetched, made);
 }
 
 /// A program that waits for requests alone never flushes, so writes that are only assumed would be
@@ -88,12 +44,11 @@ void CachedGets::settle_assumed_writes(int rank, TargetState& t) {
   if (backend_.flush(rank) == MPI_SUCCESS) t.settled = t.written;
 }
 
-/// A hit that is not due to be fetched again: a plain get would still write to the buffer after
-/// the request's completion gave it back. False if the get must be issued.
+/// A hit that is not due to be fetched again. False if there is no memory for its request.
 bool CachedGets::serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
-                               const cache::Lookup& hit, Requested& made) {
+                               const cache::Lookup& hit, std::uint64_t now, Requested& made) {
   if (!begin_request({}, *made.request)) return false;
-  serve(get, t, wanted, hit, ticks());
+  serve(get, t, wanted, hit, now);
   return true;
 }
 
@@ -125,16 +80,16 @@ bool CachedGets::join(const Get& get, const CacheableGet& wanted, const cache::L
          serve_pending(get, t, wanted, hit);
 }
 
-/// Gives a get to the library, or to a ghost.
+/// Gives a get to the library, or to a ghost: plan `refetch`, `exact` or `unkept`.
 int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
-                                const cache::Lookup& hit, Keep keep, Requested& made) {
-  const bool again = keep == Keep::again;
+                                const cache::Lookup& hit, Plan plan, Requested& made) {
+  const bool again = plan == Plan::refetch;
   const std::uint64_t start = ahead_ || HOB_UNLIKELY(t.profile.sampling()) ? ticks() : 0;
   const int result = native(get, t, made.request);
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t now = ticks();
   try {
-    if (keep == Keep::nothing || under_way_.full()) {
+    if (plan == Plan::unkept || under_way_.full()) {
       requests::mark_no_acquire(*made.request);
       return result;
     }
@@ -183,7 +138,7 @@ PendingGet* CachedGets::requested(std::uint64_t cookie) {
 }
 
 /// It has arrived, after the program waited for it, if it did.
-void CachedGets::learn_of_request(TargetState& t, const PendingGet& pending) {
+void CachedGets::measure_request(TargetState& t, const PendingGet& pending) {
   if (pending.asked == 0 || many_threads) return;
   const std::uint64_t now = ticks();
   const std::uint64_t waited = now - pending.asked;
@@ -207,7 +162,7 @@ void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
     pending->purpose == Purpose::refetch ? cache_->drop(pending->entry)
                                          : cache_->abandon(pending->entry);
   } else {
-    learn_of_request(t, *pending);
+    measure_request(t, *pending);
     finish(*pending);
   }
   // A program may never flush: the slot is free now.
@@ -230,7 +185,7 @@ bool CachedGets::request_arrived(std::uint64_t cookie, int& error) {
   last_mpi_ = ticks();
   apply_acquires();
   TargetState& t = targets_.used(pending->rank);
-  if (error == MPI_SUCCESS) learn_of_request(t, *pending);
+  if (error == MPI_SUCCESS) measure_request(t, *pending);
   finish(*pending);
   under_way_.remove(t.pending, static_cast<std::uint32_t>(cookie));
   if (HOB_UNLIKELY(error != MPI_SUCCESS)) {

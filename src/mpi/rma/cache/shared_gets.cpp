@@ -4,16 +4,10 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 
 namespace hob::mpi {
-namespace {
-
-/// Of the cache's room, one part in so many stays free of what the node has anyway: a cache that is
-/// full has some room again after each eviction, and that is for what the process fetches itself.
-constexpr std::uint64_t kRoomLeft = 4;
-
-}  // namespace
 
 /// A get that is missing here, from what a rank of this node fetched: false if it must be issued.
 /// The process's own cache takes it only where that costs no other entry its place: what the node
@@ -44,7 +38,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
   stats_.shared_bytes += wanted.size;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, found);
   if (cache_->used_bytes() + wanted.size <=
-      cache_->storage_bytes() - cache_->storage_bytes() / kRoomLeft)
+      cache_->storage_bytes() - cache_->storage_bytes() / tuning::gets::kRoomForOwn)
     if (const cache::EntryId entry = cache_->reserve(wanted.key, wanted.size).entry)
       cache_->fill(entry, found.data, wanted.size, 0, found.fetched);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();

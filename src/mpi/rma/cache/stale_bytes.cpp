@@ -20,7 +20,7 @@ void change_status(int status, void* process) {
 
 }  // namespace
 
-void tell_stale_bytes(const std::string& sentence) {
+void report_stale_bytes(const std::string& sentence) {
   static std::atomic_flag told;
   if (told.test_and_set()) return;
   std::fprintf(stderr,

@@ -11,6 +11,6 @@ inline constexpr int kStaleStatus = 86;
 /// Tells of a difference on standard error, whatever `report` says: the first of this process in
 /// full, the others are counted. Then as the setting `verify_action` says: nothing more,
 /// kStaleStatus once the program has ended, or the end of the job. Thread safe.
-void tell_stale_bytes(const std::string& sentence);
+void report_stale_bytes(const std::string& sentence);
 
 }  // namespace hob::mpi

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "mpi/core/tuning.hpp"
 #include "mpi/rma/ghost/client.hpp"
 #include "os/memory.hpp"
 
@@ -11,7 +12,6 @@ namespace hob::mpi {
 namespace {
 
 constexpr std::uint64_t kLine = 64;
-constexpr std::uint64_t kWorthGivingBack = 1 << 20;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) & ~(to - 1);
@@ -44,7 +44,7 @@ ArenaMemory::~ArenaMemory() {
   const std::uint64_t begin = round_up(offset_, os::page_bytes());
   const std::uint64_t end = (offset_ + bytes_) & ~(os::page_bytes() - 1);
   const GhostHold hold;
-  if (end > begin && end - begin >= kWorthGivingBack)
+  if (end > begin && end - begin >= tuning::ghost::kWorthGivingBack)
     ::madvise(ghost_client->world.arena + begin, end - begin, MADV_REMOVE);
   ghost_client->world.slices->free(offset_, bytes_);
 }

@@ -26,7 +26,12 @@ GhostClient::GhostClient(GhostWorld& its_world, bool threads)
 }
 
 GhostOperation& GhostClient::begin_operation(bool acquire) {
-  auto* const operation = new GhostOperation(acquire);
+  GhostOperation* operation = free_operations;
+  if (operation)
+    free_operations = operation->next_free_;
+  else
+    operation = new GhostOperation;
+  operation->is_acquire_ = acquire;
   if (operations++ == 0) under_way();
   return *operation;
 }
@@ -43,7 +48,10 @@ void GhostClient::progress() {
 // The client is held.
 void GhostOperation::forget() {
   if (--ghost_client->operations == 0) none_under_way();
-  delete this;
+  window = MPI_WIN_NULL;
+  completion = {};
+  told_ = false;
+  next_free_ = std::exchange(ghost_client->free_operations, this);
 }
 
 bool GhostOperation::ready() {
@@ -95,6 +103,10 @@ void advance_ghosts() {
 void start_ghost_client(bool threads) {
   ghost_client = new GhostClient(*ghost_world(), threads);
   add_poller({&advance_ghosts, nullptr});
+}
+
+void ghosts_expect_threads() {
+  if (ghost_client) ghost_client->many_threads = true;
 }
 
 }  // namespace hob::mpi

@@ -30,7 +30,8 @@ struct GhostClient {
   PostStartMessages messages;
   ghost::Origin origin;
   std::vector<ghost::GhostNode> nodes;
-  std::uint64_t operations = 0;            ///< with requests, that are not deleted yet
+  std::uint64_t operations = 0;  ///< with requests, that have not ended yet
+  GhostOperation* free_operations = nullptr;
   std::vector<GhostOperation*> abandoned;  ///< of these, under way though their handle is gone
   std::vector<MPI_Win> open_windows;
   std::uint64_t windows = 0;
@@ -77,11 +78,10 @@ class GhostHold {
   GhostHold& operator=(const GhostHold&) = delete;
 };
 
-/// An operation with a request. Deletes itself. The request layer's calls hold the client.
+/// An operation with a request. One that has ended is used again. The request layer's calls hold
+/// the client.
 class GhostOperation final : public Operation {
  public:
-  explicit GhostOperation(bool acquire) : is_acquire_(acquire) {}
-
   /// Whose error handler hears of a failure, as long as the program has not freed it.
   MPI_Win window = MPI_WIN_NULL;
 
@@ -96,11 +96,15 @@ class GhostOperation final : public Operation {
  private:
   friend struct GhostClient;
   void forget();
-  bool is_acquire_;
+  bool is_acquire_ = true;
   bool told_ = false;  ///< the error handler
+  GhostOperation* next_free_ = nullptr;
 };
 
 /// Application ranks, after divide_world: makes the client. Many threads: the program has them.
 void start_ghost_client(bool many_threads);
+
+/// From now on, the program has them. Nothing without ghosts.
+void ghosts_expect_threads();
 
 }  // namespace hob::mpi

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace hob::ghost {
+namespace hob {
 
 /// Among processes that wait for each other the core comes back within microseconds, sooner than a
 /// sleeping process is woken. Next to a process that computes it comes back after a time slice of
@@ -88,4 +88,4 @@ class YieldPredictor {
   std::uint64_t pause_ns_;
 };
 
-}  // namespace hob::ghost
+}  // namespace hob

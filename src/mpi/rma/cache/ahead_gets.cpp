@@ -1,6 +1,4 @@
 // Gets of blocks: how they are issued, and what happens when they arrive.
-#include "mpi/rma/cache/ahead.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -8,19 +6,15 @@
 
 #include "base/clock.hpp"
 #include "cache/block.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/cache/ahead.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
 
 namespace hob::mpi {
-namespace {
-
-/// Displacements that begin a block must be expressed in the target's unit: with larger units, too
-/// much would be fetched in front of it.
-constexpr std::uint64_t kLargestUnit = 4096;
-
-}  // namespace
 
 void Ahead::trip(std::uint64_t bytes, std::uint64_t asked, std::uint64_t get) noexcept {
   constexpr std::size_t kMostChanges = 256;
@@ -56,7 +50,8 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
   // Blocks would take the samples away that tell.
   if (t.profile.too_quick_for_blocks(profile_, hit_cost().of(wanted.size), context().one_node))
     return false;
-  std::unique_ptr<AheadFetch> fetch = ahead_->pool.take(plan.end - plan.begin + kLargestUnit);
+  std::unique_ptr<AheadFetch> fetch =
+      ahead_->pool.take(plan.end - plan.begin + tuning::gets::kLargestUnit);
   if (!fetch) return false;
   fetch->aged = aged;
   return issue_blocks(get, t, wanted, std::move(fetch), request, [&](std::uint32_t index) {
@@ -79,7 +74,7 @@ bool CachedGets::issue_again(const Get& get, TargetState& t, const CacheableGet&
   block.end =
       std::min(block.begin + (std::uint64_t{1} << hit.block), ahead_->exposed->of(get.target));
   block.entries[0] = hit.entry;
-  std::unique_ptr<AheadFetch> fetch = ahead_->pool.take(block.bytes() + kLargestUnit);
+  std::unique_ptr<AheadFetch> fetch = ahead_->pool.take(block.bytes() + tuning::gets::kLargestUnit);
   if (!fetch) return false;
   fetch->again = fetch->aged = true;
   ahead_->guard.begin(ticks());
@@ -98,7 +93,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
                               std::unique_ptr<AheadFetch> fetch, MPI_Request* request,
                               Reserve reserve) {
   const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
-  if (unit == 0 || unit > kLargestUnit) {
+  if (unit == 0 || unit > tuning::gets::kLargestUnit) {
     ahead_->pool.give_back(std::move(fetch));
     return false;
   }

@@ -1,10 +1,10 @@
-#include "cache/cache.hpp"
-
+// Which parts a cache of each policy is made of.
 #include <algorithm>
 #include <new>
 
 #include "cache/best_fit.hpp"
 #include "cache/bucket_index.hpp"
+#include "cache/cache.hpp"
 #include "cache/cuckoo_index.hpp"
 #include "cache/engine.hpp"
 #include "cache/engine_insertion.hpp"
@@ -39,7 +39,7 @@ Config clipped(Config config) {
 
 template <class Policy>
 Cache* make(const Config& config) {
-  return new (std::nothrow) Engine<BucketIndex, RegionStore<SegregatedFit>, Policy>(config);
+  return new (std::nothrow) CacheEngine<BucketIndex, RegionStore<SegregatedFit>, Policy>(config);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::unique_ptr<Cache> Cache::create(const Config& wished) noexcept {
     case Policy::temporal:
     case Policy::positional:
       return std::unique_ptr<Cache>(
-          new (std::nothrow) Engine<CuckooIndex, RegionStore<BestFit>, PaperPolicy>(config));
+          new (std::nothrow) CacheEngine<CuckooIndex, RegionStore<BestFit>, PaperPolicy>(config));
     case Policy::lru:
       return std::unique_ptr<Cache>(make<LruPolicy>(config));
     case Policy::sieve:

@@ -2,7 +2,7 @@
 #include <memory>
 #include <utility>
 
-#include "mpi/pmpi/callbacks.hpp"
+#include "mpi/core/callbacks.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"

@@ -6,7 +6,7 @@
 // What the Fortran bindings register has other arguments: they tell the library so after the call,
 // and their functions are left as they are. Error handlers have the same in both languages but for
 // the handle. Functions of MPI_Op_create must not call MPI.
-#include "mpi/pmpi/callbacks.hpp"
+#include "mpi/core/callbacks.hpp"
 
 #include <dlfcn.h>
 
@@ -21,6 +21,8 @@
 #include <tuple>
 #include <utility>
 
+#include "mpi/core/acquires.hpp"
+#include "mpi/core/program_world.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"

@@ -1,10 +1,11 @@
-#include "match/engine.hpp"
+// The strategies by name, and the engine of each.
+#include "match/strategies.hpp"
 
 #include <bit>
 #include <charconv>
 #include <stdexcept>
 
-#include "match/strategies.hpp"
+#include "match/engine.hpp"
 
 namespace hob::match {
 

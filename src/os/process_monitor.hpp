@@ -10,14 +10,14 @@
 namespace hob::os {
 
 /// Not thread safe.
-class ProcessWatch {
+class ProcessMonitor {
  public:
   /// `seen`: all have been seen alive, so that one which is not there has ended. Otherwise
   /// processes that this one may not see are not watched.
-  ProcessWatch(const std::vector<int>& pids, bool seen);
-  ~ProcessWatch();
-  ProcessWatch(const ProcessWatch&) = delete;
-  ProcessWatch& operator=(const ProcessWatch&) = delete;
+  ProcessMonitor(const std::vector<int>& pids, bool seen);
+  ~ProcessMonitor();
+  ProcessMonitor(const ProcessMonitor&) = delete;
+  ProcessMonitor& operator=(const ProcessMonitor&) = delete;
 
   /// Those that have ended since the last call, by their place in `pids`; they are forgotten. Costs
   /// a system call.

@@ -1,4 +1,4 @@
-#include "os/process_watch.hpp"
+#include "os/process_monitor.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 namespace hob::os {
 
-ProcessWatch::ProcessWatch(const std::vector<int>& pids, bool seen) {
+ProcessMonitor::ProcessMonitor(const std::vector<int>& pids, bool seen) {
   for (std::size_t i = 0; i < pids.size(); ++i) {
     const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, pids[i], 0));
     if (fd < 0) {
@@ -20,11 +20,11 @@ ProcessWatch::ProcessWatch(const std::vector<int>& pids, bool seen) {
   }
 }
 
-ProcessWatch::~ProcessWatch() {
+ProcessMonitor::~ProcessMonitor() {
   for (const pollfd& each : alive_) ::close(each.fd);
 }
 
-std::vector<std::size_t> ProcessWatch::some_ended() {
+std::vector<std::size_t> ProcessMonitor::some_ended() {
   std::vector<std::size_t> ended = std::exchange(gone_, {});
   if (alive_.empty() || ::poll(alive_.data(), alive_.size(), 0) <= 0) return ended;
   for (std::size_t i = alive_.size(); i-- > 0;) {

@@ -32,13 +32,4 @@ struct Express {
   bool probe(MPI_Comm on) const { return on == comm; }
 };
 
-class Channel;
-
-/// Lets the next receives of this channel take the express way, if they may. The gate is held.
-void grant_express(Channel& channel);
-
-/// Books those that took it, and ends it. Before anything that looks at or changes what a channel
-/// counts or queues. The gate is held.
-void settle_express();
-
 }  // namespace hob::mpi::p2p

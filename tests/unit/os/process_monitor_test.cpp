@@ -1,5 +1,5 @@
 // Whether processes of the node still live.
-#include "os/process_watch.hpp"
+#include "os/process_monitor.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -25,9 +25,9 @@ void end(pid_t child) {
 
 using Places = std::vector<std::size_t>;
 
-TEST(ProcessWatch, TellsOnceOfProcessesThatEnd) {
+TEST(ProcessMonitor, TellsOnceOfProcessesThatEnd) {
   const pid_t child = paused_child();
-  ProcessWatch watch({::getpid(), child}, true);
+  ProcessMonitor watch({::getpid(), child}, true);
   EXPECT_EQ(watch.some_ended(), Places{});
   end(child);
   EXPECT_EQ(watch.some_ended(), Places{1});
@@ -36,19 +36,19 @@ TEST(ProcessWatch, TellsOnceOfProcessesThatEnd) {
 }
 
 // A rank may end before its ghost first looks.
-TEST(ProcessWatch, TellsOfProcessesThatEndedBefore) {
+TEST(ProcessMonitor, TellsOfProcessesThatEndedBefore) {
   const pid_t child = paused_child();
   end(child);
-  ProcessWatch watch({::getpid(), child}, true);
+  ProcessMonitor watch({::getpid(), child}, true);
   EXPECT_EQ(watch.some_ended(), Places{1});
   EXPECT_EQ(watch.some_ended(), Places{});
 }
 
 // As in a container that numbers its processes itself.
-TEST(ProcessWatch, LeavesAloneWhatItHasNeverSeen) {
+TEST(ProcessMonitor, LeavesAloneWhatItHasNeverSeen) {
   const pid_t child = paused_child();
   end(child);
-  ProcessWatch watch({::getpid(), child}, false);
+  ProcessMonitor watch({::getpid(), child}, false);
   EXPECT_EQ(watch.some_ended(), Places{});
 }
 

@@ -7,7 +7,7 @@
 namespace hob::validation {
 
 /// Not thread safe. Times are nanoseconds of one clock.
-class WatchBudget {
+class TrackingBudget {
  public:
   struct Config {
     double allowance = 10e6;  ///< that may be spent at once
@@ -15,7 +15,7 @@ class WatchBudget {
     double fault = 1500;  ///< the first store to a page that is watched (measured: 850 to 1,800)
   };
 
-  WatchBudget(const Config& config, std::uint64_t now) : config_(config), last_(now) {}
+  TrackingBudget(const Config& config, std::uint64_t now) : config_(config), last_(now) {}
 
   /// Whether watching may go on, or begin.
   bool affords(std::uint64_t now) {

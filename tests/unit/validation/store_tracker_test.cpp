@@ -1,4 +1,4 @@
-#include "validation/store_watch.hpp"
+#include "validation/store_tracker.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ class Memory {
 class StoreWatchTest : public ::testing::TestWithParam<std::tuple<Tracking, int>> {
  protected:
   void SetUp() override {
-    if (!StoreWatch::available(tracking())) GTEST_SKIP() << "this kernel cannot track stores so";
+    if (!StoreTracker::available(tracking())) GTEST_SKIP() << "this kernel cannot track stores so";
   }
   static Tracking tracking() { return std::get<0>(GetParam()); }
   static int kind() { return std::get<1>(GetParam()); }
@@ -46,92 +46,92 @@ class StoreWatchTest : public ::testing::TestWithParam<std::tuple<Tracking, int>
 TEST_P(StoreWatchTest, EveryStoreIsSeen) {
   const Memory memory(100 * kPage, kind());
   std::memset(memory.base, 1, 50 * kPage);  // the other half was never touched
-  StoreWatch watch(memory.base + 17, 100 * kPage - 34, tracking());
-  EXPECT_FALSE(watch.watching());
-  EXPECT_TRUE(watch.written());  // nobody looked
+  StoreTracker tracker(memory.base + 17, 100 * kPage - 34, tracking());
+  EXPECT_FALSE(tracker.active());
+  EXPECT_TRUE(tracker.written());  // nobody looked
   for (const std::size_t page :
        {std::size_t{0}, std::size_t{1}, std::size_t{49}, std::size_t{50}, std::size_t{99}}) {
-    ASSERT_TRUE(watch.watch());
-    EXPECT_FALSE(watch.written());
-    EXPECT_FALSE(watch.written());
+    ASSERT_TRUE(tracker.track());
+    EXPECT_FALSE(tracker.written());
+    EXPECT_FALSE(tracker.written());
     char seen = 0;
     for (std::size_t i = 0; i < 100; ++i)
       seen = static_cast<char>(seen + memory.base[i * kPage + 20]);
-    EXPECT_FALSE(watch.written()) << "reading is no store";
+    EXPECT_FALSE(tracker.written()) << "reading is no store";
     memory.base[page * kPage + 20] = seen;
-    EXPECT_TRUE(watch.written()) << page;
-    EXPECT_GE(watch.take_faults(), 1u);
-    EXPECT_FALSE(watch.watching());
-    EXPECT_TRUE(watch.written());
+    EXPECT_TRUE(tracker.written()) << page;
+    EXPECT_GE(tracker.take_faults(), 1u);
+    EXPECT_FALSE(tracker.active());
+    EXPECT_TRUE(tracker.written());
   }
 }
 
 TEST_P(StoreWatchTest, WhatTheKernelStoresIsSeen) {
   const Memory memory(4 * kPage, kind());
-  StoreWatch watch(memory.base, 4 * kPage, tracking());
+  StoreTracker tracker(memory.base, 4 * kPage, tracking());
   std::array<int, 2> ends;
   ASSERT_EQ(::pipe(ends.data()), 0);
-  ASSERT_TRUE(watch.watch());
+  ASSERT_TRUE(tracker.track());
   ASSERT_EQ(::write(ends[1], "x", 1), 1);
   ASSERT_EQ(::read(ends[0], memory.base + 2 * kPage, 1), 1);
-  EXPECT_TRUE(watch.written());
+  EXPECT_TRUE(tracker.written());
   ::close(ends[0]);
   ::close(ends[1]);
 }
 
 TEST_P(StoreWatchTest, AnotherThreadsStoreIsSeen) {
   const Memory memory(4 * kPage, kind());
-  StoreWatch watch(memory.base, 4 * kPage, tracking());
-  ASSERT_TRUE(watch.watch());
+  StoreTracker tracker(memory.base, 4 * kPage, tracking());
+  ASSERT_TRUE(tracker.track());
   std::thread([&] { memory.base[3 * kPage] = 1; }).join();
-  EXPECT_TRUE(watch.written());
+  EXPECT_TRUE(tracker.written());
 }
 
 TEST_P(StoreWatchTest, PagesThatAreGivenBackCountAsWritten) {
   if (kind() == MAP_SHARED) GTEST_SKIP() << "these keep what is in them";
   const Memory memory(4 * kPage);
   std::memset(memory.base, 1, 4 * kPage);
-  StoreWatch watch(memory.base, 4 * kPage, tracking());
-  ASSERT_TRUE(watch.watch());
+  StoreTracker tracker(memory.base, 4 * kPage, tracking());
+  ASSERT_TRUE(tracker.track());
   ASSERT_EQ(::madvise(memory.base + kPage, kPage, MADV_DONTNEED), 0);  // reads as zeros now
-  EXPECT_TRUE(watch.written());
+  EXPECT_TRUE(tracker.written());
 }
 
 TEST_P(StoreWatchTest, TwoRangesMayShareAPage) {
   const Memory memory(3 * kPage);
-  auto first = std::make_unique<StoreWatch>(memory.base, kPage + 100, tracking());
-  StoreWatch second(memory.base + kPage + 200, kPage, tracking());
-  ASSERT_TRUE(first->watch());
-  ASSERT_TRUE(second.watch());
+  auto first = std::make_unique<StoreTracker>(memory.base, kPage + 100, tracking());
+  StoreTracker second(memory.base + kPage + 200, kPage, tracking());
+  ASSERT_TRUE(first->track());
+  ASSERT_TRUE(second.track());
   memory.base[kPage + 50] = 1;
   EXPECT_TRUE(first->written());
   EXPECT_TRUE(second.written());
-  ASSERT_TRUE(first->watch());
-  ASSERT_TRUE(second.watch());
+  ASSERT_TRUE(first->track());
+  ASSERT_TRUE(second.track());
   first.reset();  // with write protection, what it watched looks as if it was stored to
   EXPECT_EQ(second.written(), tracking() == Tracking::write_protection);
-  ASSERT_TRUE(second.watch());
+  ASSERT_TRUE(second.track());
   EXPECT_FALSE(second.written());
 }
 
 TEST_P(StoreWatchTest, NoMemoryIsNeverWritten) {
-  StoreWatch watch(nullptr, 0, tracking());
-  ASSERT_TRUE(watch.watch());
-  EXPECT_FALSE(watch.written());
+  StoreTracker tracker(nullptr, 0, tracking());
+  ASSERT_TRUE(tracker.track());
+  EXPECT_FALSE(tracker.written());
 }
 
 TEST_P(StoreWatchTest, AStoreBeforeAnotherWatchBeginsIsSeen) {
   const Memory memory(4 * kPage, kind());
-  StoreWatch first(memory.base, kPage, tracking());
-  StoreWatch second(memory.base + 2 * kPage, kPage, tracking());
-  ASSERT_TRUE(first.watch());
+  StoreTracker first(memory.base, kPage, tracking());
+  StoreTracker second(memory.base + 2 * kPage, kPage, tracking());
+  ASSERT_TRUE(first.track());
   memory.base[0] = 1;
-  ASSERT_TRUE(second.watch());
+  ASSERT_TRUE(second.track());
   EXPECT_TRUE(first.written());
   EXPECT_FALSE(second.written());
   constexpr std::uint64_t kMoment = 7;
-  ASSERT_TRUE(first.watch(kMoment));
-  ASSERT_TRUE(second.watch(kMoment));
+  ASSERT_TRUE(first.track(kMoment));
+  ASSERT_TRUE(second.track(kMoment));
   EXPECT_FALSE(first.written());
   memory.base[2 * kPage] = 1;
   EXPECT_TRUE(second.written());
@@ -145,11 +145,11 @@ INSTANTIATE_TEST_SUITE_P(Kinds, StoreWatchTest,
 
 TEST(PromisedTest, NothingIsWatchedAndNothingWasWritten) {
   const Memory memory(kPage);
-  StoreWatch watch(memory.base, kPage, Tracking::promised);
-  EXPECT_TRUE(watch.written()) << "nobody looked";
-  ASSERT_TRUE(watch.watch());
+  StoreTracker tracker(memory.base, kPage, Tracking::promised);
+  EXPECT_TRUE(tracker.written()) << "nobody looked";
+  ASSERT_TRUE(tracker.track());
   memory.base[0] = 1;
-  EXPECT_FALSE(watch.written());
+  EXPECT_FALSE(tracker.written());
 }
 
 TEST(PrivateMemory, SharedMappingsAreNot) {

@@ -1,4 +1,4 @@
-#include "validation/store_watch.hpp"
+#include "validation/store_tracker.hpp"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -79,7 +79,7 @@ const Tracker& tracker() {
 
 }  // namespace
 
-bool StoreWatch::available(Tracking tracking) {
+bool StoreTracker::available(Tracking tracking) {
   switch (tracking) {
     case Tracking::write_protection:
       return tracker().usable();
@@ -93,13 +93,13 @@ bool StoreWatch::available(Tracking tracking) {
   return false;
 }
 
-Tracking StoreWatch::best(bool threads) {
+Tracking StoreTracker::best(bool threads) {
   if (available(Tracking::write_protection)) return Tracking::write_protection;
   if (!threads && available(Tracking::soft_dirty)) return Tracking::soft_dirty;
   return Tracking::none;
 }
 
-StoreWatch::StoreWatch(const void* base, std::uint64_t bytes, Tracking tracking)
+StoreTracker::StoreTracker(const void* base, std::uint64_t bytes, Tracking tracking)
     : tracking_(tracking) {
   const auto page = os::page_bytes();
   const auto first = reinterpret_cast<std::uintptr_t>(base);
@@ -109,43 +109,43 @@ StoreWatch::StoreWatch(const void* base, std::uint64_t bytes, Tracking tracking)
   dirty_.end = end_;
 }
 
-StoreWatch::~StoreWatch() {
+StoreTracker::~StoreTracker() {
   if (dirty_.watched) SoftDirty::process().forget(dirty_);
   if (!registered_ || !available(Tracking::write_protection)) return;
   uffdio_range range{begin_, end_ - begin_};
   ::ioctl(tracker().faults, UFFDIO_UNREGISTER, &range);
 }
 
-bool StoreWatch::register_pages() {
+bool StoreTracker::register_pages() {
   uffdio_register all{};
   all.range = {begin_, end_ - begin_};
   all.mode = UFFDIO_REGISTER_MODE_WP;
   return registered_ = ::ioctl(tracker().faults, UFFDIO_REGISTER, &all) == 0;
 }
 
-bool StoreWatch::protect_pages() const {
+bool StoreTracker::protect_pages() const {
   uffdio_writeprotect all{};
   all.range = {begin_, end_ - begin_};
   all.mode = UFFDIO_WRITEPROTECT_MODE_WP;
   return ::ioctl(tracker().faults, UFFDIO_WRITEPROTECT, &all) == 0;
 }
 
-bool StoreWatch::watch(std::uint64_t moment) {
-  watching_ = false;
+bool StoreTracker::track(std::uint64_t moment) {
+  active_ = false;
   if (refused_ || !available(tracking_)) return false;
-  if (begin_ == end_ || tracking_ == Tracking::promised) return watching_ = true;
+  if (begin_ == end_ || tracking_ == Tracking::promised) return active_ = true;
   if (tracking_ == Tracking::soft_dirty) {
-    watching_ = SoftDirty::process().watch(dirty_, moment);
+    active_ = SoftDirty::process().track(dirty_, moment);
   } else {
     // A watch that ended may have had a page of this one, and taken it along.
-    watching_ = (registered_ && protect_pages()) || (register_pages() && protect_pages());
+    active_ = (registered_ && protect_pages()) || (register_pages() && protect_pages());
   }
-  refused_ = !watching_;
-  return watching_;
+  refused_ = !active_;
+  return active_;
 }
 
-/// Pages that were stored to since watch(), at least one if any was; -1 if the kernel does not say.
-std::int64_t StoreWatch::scan() const {
+/// Pages that were stored to since track(), at least one if any was; -1 if the kernel does not say.
+std::int64_t StoreTracker::scan() const {
   if (!available(tracking_)) return -1;
   if (tracking_ == Tracking::soft_dirty) return SoftDirty::process().pages_written(dirty_);
   std::array<PageRegion, 64> regions;
@@ -167,12 +167,12 @@ std::int64_t StoreWatch::scan() const {
   return static_cast<std::int64_t>(pages);
 }
 
-bool StoreWatch::written() {
-  if (!watching_) return true;
+bool StoreTracker::written() {
+  if (!active_) return true;
   if (begin_ == end_ || tracking_ == Tracking::promised) return false;
   const std::int64_t pages = scan();
   if (pages == 0) return false;
-  watching_ = false;
+  active_ = false;
   if (tracking_ == Tracking::soft_dirty)
     SoftDirty::process().forget(dirty_);
   else if (pages > 0)
@@ -180,7 +180,7 @@ bool StoreWatch::written() {
   return true;
 }
 
-std::uint64_t StoreWatch::take_faults() {
+std::uint64_t StoreTracker::take_faults() {
   if (tracking_ == Tracking::soft_dirty) return SoftDirty::process().take_faults();
   return std::exchange(faults_, 0);
 }

@@ -8,7 +8,7 @@
 
 namespace hob::validation {
 
-/// How stores are noticed. The first store to each page after watch() costs a fault of about a
+/// How stores are noticed. The first store to each page after track() costs a fault of about a
 /// microsecond, which the kernel resolves by itself. System calls that store (read, recv) are seen
 /// like the process's own stores; devices, and other processes that map the same memory, are not.
 /// None needs a privilege.
@@ -24,7 +24,7 @@ enum class Tracking {
 
 /// Not thread safe, but with write protection stores may come from any thread: one that came before
 /// written() is seen.
-class StoreWatch {
+class StoreTracker {
  public:
   /// The best way that this machine's kernel has, and lets this process use. `threads`: others may
   /// store at any time.
@@ -33,19 +33,19 @@ class StoreWatch {
   /// Whether the kernel has this way.
   static bool available(Tracking tracking);
 
-  StoreWatch(const void* base, std::uint64_t bytes, Tracking tracking);
-  ~StoreWatch();
-  StoreWatch(const StoreWatch&) = delete;
-  StoreWatch& operator=(const StoreWatch&) = delete;
+  StoreTracker(const void* base, std::uint64_t bytes, Tracking tracking);
+  ~StoreTracker();
+  StoreTracker(const StoreTracker&) = delete;
+  StoreTracker& operator=(const StoreTracker&) = delete;
 
   /// From now on stores are noticed. False if the kernel refuses this memory. About 10 us for each
   /// mebibyte of small pages; with soft-dirty bits, of all memory of the process, but once for all
   /// calls of the same `moment` (SoftDirty::watch).
-  bool watch(std::uint64_t moment = 0);
+  bool track(std::uint64_t moment = 0);
 
-  bool watching() const { return watching_; }
+  bool active() const { return active_; }
 
-  /// Whether anything was stored to since watch(); if so, watching ends. Whole pages are compared:
+  /// Whether anything was stored to since track(); if so, tracking ends. Whole pages are compared:
   /// what shares a page with the range counts. About 0.7 us for each mebibyte of small pages.
   bool written();
 
@@ -63,7 +63,7 @@ class StoreWatch {
   SoftDirty::Range dirty_;
   bool registered_ = false;
   bool refused_ = false;
-  bool watching_ = false;
+  bool active_ = false;
   std::uint64_t faults_ = 0;
 };
 

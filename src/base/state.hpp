@@ -1,0 +1,18 @@
+// What is written while the program runs. Global, since every part may write. All mutable globals
+// of this layer that others see are here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hob::log {
+
+/// warn: something is wrong or will be slow. info: what the report says at the end, when it becomes
+/// known. debug: decisions that are made once, or now and then. trace: decisions about single
+/// calls.
+enum class Level : std::uint8_t { off, warn, info, debug, trace };
+
+/// Lines of this level and of those before it are written. Changed before the program has threads.
+inline std::atomic<Level> limit{Level::warn};
+
+}  // namespace hob::log

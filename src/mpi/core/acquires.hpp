@@ -1,0 +1,52 @@
+// The count of acquires: moments at which this process may have learned of another one's write
+// (docs/consistency.md).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "mpi/core/state.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+
+namespace hob::mpi {
+
+/// Nothing depends on the count of acquires.
+inline bool ignores_acquires() {
+  return HOB_LIKELY(acquire_users.load(std::memory_order_relaxed) == 0);
+}
+
+/// Nothing to do for Hob while a call blocks, nor to learn from its end.
+inline bool idle() {
+  return ignores_acquires() && parts_under_way.load(std::memory_order_relaxed) == 0 &&
+         !many_threads;
+}
+
+/// One acquire more. Returns how many there were before. `call` is a literal: its name as in the
+/// standard.
+inline std::uint64_t count_acquire(const char* call) {
+  last_acquire.store(call, std::memory_order_relaxed);
+  if (many_threads) return acquires.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t before = acquires.load(std::memory_order_relaxed);
+  acquires.store(before + 1, std::memory_order_relaxed);
+  return before;
+}
+
+/// The same, where anything depends on it.
+inline void note_acquire(const char* call) {
+  if (!ignores_acquires()) count_acquire(call);
+}
+
+/// Around a call from which the process may learn: an exception that an error handler of the
+/// program's throws through it may leave behind operations that are complete.
+struct AcquireIfUnwound {
+  AcquireIfUnwound() = default;
+  ~AcquireIfUnwound() {
+    if (!returned) note_acquire("an exception");
+  }
+  AcquireIfUnwound(const AcquireIfUnwound&) = delete;
+  AcquireIfUnwound& operator=(const AcquireIfUnwound&) = delete;
+
+  bool returned = false;
+};
+
+}  // namespace hob::mpi

@@ -1,0 +1,26 @@
+#include "mpi/p2p/takeover.hpp"
+
+#include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
+
+namespace hob::mpi::p2p {
+
+match::Sampler::Config sampler_config() {
+  match::Sampler::Config config;
+  config.longest_pause =
+      static_cast<std::uint64_t>(tuning::matching::kLongestPauseNs * ticks_per_nanosecond());
+  config.now = ticks;
+  return config;
+}
+
+match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold) {
+  match::TakeoverPolicy::Config config;
+  config.now = ticks;
+  if (user_threshold != 0) {
+    config.threshold = user_threshold;
+    config.fixed = true;
+  }
+  return config;
+}
+
+}  // namespace hob::mpi::p2p

@@ -1,0 +1,42 @@
+// Which receives Hob takes over: what the user asks for, and what this process measured.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "match/sampler.hpp"
+#include "match/takeover_policy.hpp"
+#include "mpi/p2p/state.hpp"
+#include "mpi/pmpi/library/library.hpp"
+
+namespace hob::mpi::p2p {
+
+/// Set when MPI starts; what is measured, and foreign_processes_possible, changes under the gate.
+struct Takeover {
+  enum class Mode { never, automatic, always };
+  Mode mode = Mode::never;
+  std::uint64_t user_threshold = 0;  ///< the user's own, or 0
+  /// So many receives in the PRQ go to the library when they are waited for.
+  std::uint64_t few = 0;
+  bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
+  match::MatchCosts costs;
+  double vain_look = 0;  ///< ticks that a look at the library takes which finds no message
+  /// Among the messages there may be Open MPI's announcements of partitioned transfers.
+  bool sees_announcements = false;
+  bool foreign_processes_possible = false;  ///< an intercommunicator was merged
+
+  /// So many messages in Hob's UMQ (`queued`) at most.
+  static constexpr std::uint64_t kMostUnexpected = library::kTraits.most_unexpected;
+  static bool full() { return queued.load(std::memory_order_relaxed) >= kMostUnexpected; }
+};
+
+/// The one of a process. Made at its first use, and never destroyed, as matcher() is.
+inline Takeover& takeover() {
+  static auto& only = *new Takeover;
+  return only;
+}
+
+match::Sampler::Config sampler_config();
+match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold);
+
+}  // namespace hob::mpi::p2p

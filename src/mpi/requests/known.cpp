@@ -1,0 +1,126 @@
+#include "mpi/requests/known.hpp"
+
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "mpi/pmpi/spin.hpp"
+
+namespace hob::mpi::requests {
+namespace {
+
+class NoObserver final : public CompletionObserver {
+ public:
+  void completed(std::uint64_t, bool) override {}
+  bool is_acquire() const override { return false; }
+};
+
+NoObserver nobody;
+
+}  // namespace
+
+CompletionObserver& no_observer() { return nobody; }
+
+bool last_of(KnownHandle& entry) {
+  if (entry.more == 0) return true;
+  --entry.more;
+  entry.observer = &nobody;
+  return false;
+}
+
+void end_watch(KnownHandle& entry, MPI_Request handle) {
+  entry.observer = nullptr;
+  entry.watch = 0;
+  ends(handle);
+}
+
+KnownHandle look_up(MPI_Request handle) {
+  if (unknown(handle)) return {};
+  const std::lock_guard guard(registry().lock);
+  const KnownHandle* entry = registry().table.find(handle_bits(handle));
+  return entry ? *entry : KnownHandle{};
+}
+
+KnownHandle take(MPI_Request handle) {
+  if (unknown(handle)) return {};
+  const std::lock_guard guard(registry().lock);
+  KnownHandle* entry = registry().table.find(handle_bits(handle));
+  if (!entry || (!entry->operation && !entry->observer)) return {};
+  const KnownHandle taken = *entry;
+  if (taken.operation) {
+    one_less(operations);
+    if (taken.operation->kept.shared) {
+      --taken.operation->kept.in_use;
+      ends(handle);
+      return taken;
+    }
+    ++registry().changes;
+    if (auto& kept = taken.operation->kept; kept.handle == handle) {
+      kept.handle = MPI_REQUEST_NULL;
+      kept.in_use = 0;
+    }
+  }
+  if (!last_of(*entry)) return taken;
+  entry->operation = nullptr;
+  entry->observer = nullptr;
+  entry->watch = 0;
+  ends(handle);
+  if (taken.pooled) registry().free_handles.push_back(handle);
+  return taken;
+}
+
+void forget_any(MPI_Request handle) { take(handle); }
+
+Watch take_watch(MPI_Request handle, KnownHandle* entry) {
+  if (!entry || entry->operation || !entry->observer) return {handle, 0, nullptr, 0};
+  if (!many_threads) return {handle, entry->watch, nullptr, 0};
+  const Watch taken{handle, entry->watch, entry->observer, entry->cookie};
+  if (last_of(*entry)) end_watch(*entry, handle);
+  return taken;
+}
+
+void notify_complete(Watch& watch) {
+  if (watch.number == 0) return;
+  CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
+  const std::uint64_t number = std::exchange(watch.number, 0);
+  if (!observer) return notify_complete(watch.handle, number);
+  observer->completed(watch.cookie, false);
+}
+
+void notify_complete(MPI_Request handle, std::uint64_t last) {
+  CompletionObserver* observer = nullptr;
+  std::uint64_t cookie = 0;
+  {
+    const std::lock_guard guard(registry().lock);
+    KnownHandle* entry = known(handle);
+    if (!entry || !entry->observer || entry->watch > last) return;
+    observer = entry->observer;
+    cookie = entry->cookie;
+    if (last_of(*entry)) end_watch(*entry, handle);
+  }
+  observer->completed(cookie, false);
+}
+
+void put_back(Watch& watch, bool unwound) {
+  CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
+  if (!observer) return;
+  if (!unwound) try {
+      const std::lock_guard guard(registry().lock);
+      KnownHandle& entry = registry().table.at(handle_bits(watch.handle));
+      if (entry.observer == &nobody && observer == &nobody) {
+        ++entry.more;
+        return;
+      }
+      if (!entry.operation && !entry.observer) {
+        begins(watch.handle);
+        entry = {
+            .key = entry.key, .observer = observer, .cookie = watch.cookie, .watch = watch.number};
+        return;
+      }
+    } catch (const std::bad_alloc&) {
+      // Nobody hears of it, then.
+    }
+  observer->completed(watch.cookie, true);
+}
+
+}  // namespace hob::mpi::requests

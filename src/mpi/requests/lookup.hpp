@@ -1,0 +1,50 @@
+// Which calls concern requests that Hob does not know: the first thing that their wrappers ask.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "mpi/core/acquires.hpp"
+#include "mpi/core/handle.hpp"
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/requests/state.hpp"
+
+namespace hob::mpi::requests {
+
+inline bool none_alive() { return HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0); }
+
+/// Waits and tests are the library's own, and tell nothing.
+inline bool all_native() { return none_alive() && idle(); }
+
+/// Waits and tests of these are, too: there are none, or all are null.
+inline bool none_given(int count, const MPI_Request* handles) {
+  constexpr int kMost = 8;  // more are not looked through twice
+  if (count < 0 || count > kMost || parts_under_way.load(std::memory_order_relaxed) != 0)
+    return false;
+  if (HOB_UNLIKELY(!handles)) return count == 0;
+  for (int i = 0; i < count; ++i)
+    if (handles[i] != MPI_REQUEST_NULL) return false;
+  return true;
+}
+
+inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
+  return known_handles[handle_hash(handle_bits(handle), kHandleHashBits)];
+}
+
+/// True: Hob knows nothing of this request. False tells nothing.
+inline bool unknown(MPI_Request handle) {
+  return none_alive() || known_handle(handle).load(std::memory_order_relaxed) == 0;
+}
+/// The same of a handle that the program points to.
+inline bool unknown_at(const MPI_Request* handle) {
+  return none_alive() || !handle || unknown(*handle);
+}
+inline bool all_unknown(int count, const MPI_Request* handles) {
+  if (none_alive()) return true;
+  for (int i = 0; i < count; ++i)
+    if (known_handle(handles[i]).load(std::memory_order_relaxed) != 0) return false;
+  return true;
+}
+
+}  // namespace hob::mpi::requests

@@ -1,0 +1,23 @@
+// While Hob sleeps, some of the calls that wait for targets are timed all the same.
+#pragma once
+
+#include <atomic>
+
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/state.hpp"
+
+namespace hob::mpi {
+
+/// asleep(), for calls that wait for targets.
+inline bool asleep_untimed() {
+  if (!sleeping()) return pass_through();
+  const int left = untimed_waits.load(std::memory_order_relaxed) - 1;
+  if (HOB_LIKELY(left > 0)) {
+    untimed_waits.store(left, std::memory_order_relaxed);
+    return true;
+  }
+  untimed_waits.store(wait_interval.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  return pass_through();
+}
+
+}  // namespace hob::mpi

@@ -1,0 +1,30 @@
+// What the members of a window tell each other of it in collective calls (validation.hpp).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "validation/store_tracker.hpp"
+
+namespace hob::mpi {
+
+/// Of one window. Guarded by the lock of validation.cpp, but for what is atomic.
+struct Validation {
+  std::uint64_t number = 0;          ///< by which all members know the window
+  MPI_Group group = MPI_GROUP_NULL;  ///< its members
+  MPI_Comm comm = MPI_COMM_NULL;     ///< that it was made with; null once the program freed it
+  bool always = false;               ///< all members want it in every call, whatever it gains
+  validation::StoreTracker stores;   ///< of this process's own memory
+  bool own_memory = false;           ///< no other process maps it, but through the MPI library
+  bool looked_at_memory = false;
+  /// Exposure epochs that began or ended so far, and whether one is open: what origins wrote in it
+  /// arrives by its end, not by the origins'.
+  std::atomic<std::uint64_t> exposures{0};
+  std::atomic<bool> exposed{false};
+  std::uint64_t told_exposures = 0;
+  /// The program may know where other members' memory is, and store there.
+  std::atomic<bool> shown_to_neighbours{false};
+};
+
+}  // namespace hob::mpi

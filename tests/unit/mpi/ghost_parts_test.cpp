@@ -1,0 +1,122 @@
+// What ghosts receive with, how they sleep, and what is known of a window's targets.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "fake_mpi.hpp"
+#include "mpi/ghost/idle_waiter.hpp"
+#include "mpi/ghost/inbox.hpp"
+#include "mpi/rma/ghost/targets.hpp"
+
+namespace hob::mpi {
+namespace {
+
+class GhostInbox : public testing::Test {
+ protected:
+  void SetUp() override {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    fake::reset();
+  }
+  void TearDown() override {
+    fake::hold_requests(0);
+    MPI_Comm_free(&comm_);
+  }
+  void send(int source, const std::string& text) {
+    fake::arrive(source, static_cast<int>(ghost::kRequestTag), comm_, text.data(), text.size());
+  }
+  static std::string next(Inbox& inbox, int& source) {
+    std::string text;
+    inbox.poll([&](int from, std::span<const std::byte> bytes) {
+      source = from;
+      text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    });
+    return text;
+  }
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+TEST_F(GhostInbox, MessagesAreTakenInOrderAndReceivesArePostedAgain) {
+  const std::size_t open = fake::open_requests();
+  {
+    fake::hold_requests(0);
+    Inbox inbox(comm_);
+    const auto slots = tuning::ghost::kInboxSlots;
+    EXPECT_EQ(fake::open_requests(), open + slots);
+    for (std::size_t i = 0; i < 3 * slots; ++i) {
+      send(1 + static_cast<int>(i % 3), std::to_string(i));
+      int source = -1;
+      EXPECT_EQ(next(inbox, source), std::to_string(i));
+      EXPECT_EQ(source, 1 + static_cast<int>(i % 3));
+    }
+    inbox.refill();
+    EXPECT_EQ(fake::open_requests(), open + slots);
+    for (std::size_t i = 0; i < slots; ++i) send(1, "taken by those that are cancelled");
+  }
+  EXPECT_EQ(fake::open_requests(), open) << "all are cancelled at the end";
+}
+
+class GhostSleep : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(::pipe2(pipe_.data(), O_NONBLOCK | O_CLOEXEC), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, network_.data()), 0);
+  }
+  void TearDown() override {
+    for (const int end : pipe_) ::close(end);
+    for (const int end : network_) ::close(end);
+  }
+  void wake() { ASSERT_EQ(::write(pipe_[1], "x", 1), 1); }
+
+  static constexpr std::uint64_t kLongNs = 60'000'000'000;
+  std::array<int, 2> pipe_{};
+  std::array<int, 2> network_{};  ///< without any socket, nothing would announce messages
+  GhostStatus status_{};
+};
+
+TEST_F(GhostSleep, WhatIsThereAlreadyIsNotSleptOver) {
+  IdleWaiter waiter(status_, pipe_[0], false);
+  EXPECT_TRUE(waiter.sleep(kLongNs, [&] {
+    EXPECT_EQ(status_.asleep.load(), 1u) << "senders must see it before it looks";
+    return true;
+  }));
+  EXPECT_EQ(status_.asleep.load(), 0u);
+  EXPECT_EQ(status_.sleeps, 0u);
+}
+
+TEST_F(GhostSleep, ThePipeWakesItAndIsEmptyThen) {
+  IdleWaiter waiter(status_, pipe_[0], false);
+  wake();
+  EXPECT_TRUE(waiter.sleep(kLongNs, [] { return false; }));
+  EXPECT_EQ(status_.sleeps, 1u);
+  char byte = 0;
+  EXPECT_EQ(::read(pipe_[0], &byte, 1), -1);
+}
+
+TEST_F(GhostSleep, WithoutSocketsItSleepsForASetTime) {
+  IdleWaiter waiter(status_, pipe_[0], true);
+  EXPECT_FALSE(waiter.sleep(kLongNs, [] { return false; }));
+  EXPECT_EQ(status_.asleep.load(), 0u) << "nobody need wake it";
+}
+
+TEST(TargetsOfGhosts, NoneIsMadeBeforeItsFirstUse) {
+  GhostTargets targets({{.header = 64, .size = 4096, .serial = 9}, {.header = 128, .size = 8192}},
+                       {3, 5});
+  EXPECT_TRUE(targets.exists(1));
+  EXPECT_FALSE(targets.exists(2));
+  EXPECT_FALSE(targets.exists(-1));
+  EXPECT_EQ(targets.rank(1), 5);
+  EXPECT_EQ(targets.memory(1).size, 8192u);
+  EXPECT_FALSE(targets.find(0));
+  EXPECT_EQ(targets.window_number(), (std::uint64_t{3} << 32) + 9);
+  int used = 0;
+  targets.each([&](ghost::Peer&) { ++used; });
+  EXPECT_EQ(used, 0);
+}
+
+}  // namespace
+}  // namespace hob::mpi

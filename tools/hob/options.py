@@ -1,0 +1,45 @@
+"""A parser that knows its own options: for who must tell words of the command line apart, and for
+completion. Nothing but argparse's public interface."""
+
+import argparse
+
+
+class Parser(argparse.ArgumentParser):
+    """As ArgumentParser; what was added, in groups too, is in `added`."""
+
+    def __init__(self, *args, **keywords):
+        self.added = []
+        super().__init__(*args, **keywords)
+
+    def add_argument(self, *args, **keywords):
+        return self._noted(super().add_argument(*args, **keywords))
+
+    def add_argument_group(self, *args, **keywords):
+        return self._noting(super().add_argument_group(*args, **keywords))
+
+    def add_mutually_exclusive_group(self, **keywords):
+        return self._noting(super().add_mutually_exclusive_group(**keywords))
+
+    def _noted(self, action):
+        self.added.append(action)
+        return action
+
+    def _noting(self, group):
+        add = group.add_argument
+        group.add_argument = lambda *args, **keywords: self._noted(add(*args, **keywords))
+        return group
+
+
+def at_least(least):
+    """For argparse: integers from `least` on."""
+
+    def number(text):
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"'{text}' must be an integer >= {least}")
+        return value
+
+    return number
