@@ -16,6 +16,7 @@
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/members.hpp"
 #include "mpi/ghost/world.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/gathered.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
@@ -166,7 +167,8 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
   if (word != "auto") {
     options.forced = true;
     options.most = static_cast<std::uint32_t>(std::stoul(word));
-  } else if (context().one_node || window.size == 1) {
+  } else if (context().one_node || window.size == 1 ||
+             !library::indexed_operations_are_right(context().mpi_version)) {
     return;
   }
   // Gets and puts travel as messages, too.
