@@ -7,9 +7,9 @@
 namespace hob::gets {
 
 /// Stops looking up and keeping where every copy is dropped before anything is served from it, as
-/// in a program that locks for each get, or where most gets are missing and go out in batches, each
-/// of them for about as little as a hit; and tries again now and then, since programs have phases.
-/// Not thread safe.
+/// in a program that locks for each get, or where most gets are missing and cost little more than a
+/// hit, as they do in batches and on one node; and tries again now and then, since programs have
+/// phases. Not thread safe.
 class ReuseTrial {
  public:
   /// Gets without a hit after which a verdict is made.
@@ -28,11 +28,11 @@ class ReuseTrial {
     return true;
   }
 
-  /// It was looked up, and had to be fetched; `in_batch`: with many others.
-  void missed(bool in_batch = false) {
+  /// It was looked up, and had to be fetched; `cheap`: which costs little.
+  void missed(bool cheap = false) {
     if (++misses_ < kTrial) [[likely]]
       return;
-    if (drops_ >= kDrops || (in_batch && hits_ < misses_)) {
+    if (drops_ >= kDrops || (cheap && hits_ < misses_)) {
       pause_ = next_pause_;
       next_pause_ = std::min(2 * next_pause_, kLongestPause);
     }
@@ -40,8 +40,8 @@ class ReuseTrial {
   }
 
   /// It was served, at least in part. Hits are many: nothing is written where nothing changes.
-  void served(bool in_batch = false) {
-    if (in_batch) [[unlikely]] {
+  void served(bool cheap = false) {
+    if (cheap) [[unlikely]] {
       ++hits_;
       return;
     }
@@ -57,7 +57,7 @@ class ReuseTrial {
  private:
   std::uint32_t misses_ = 0;
   std::uint32_t drops_ = 0;
-  std::uint32_t hits_ = 0;  ///< beside batches
+  std::uint32_t hits_ = 0;  ///< where a miss is cheap
   std::uint32_t pause_ = 0;
   std::uint32_t next_pause_ = kPause;
 };

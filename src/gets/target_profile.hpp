@@ -30,6 +30,8 @@ class TargetProfile {
   };
 
   static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+  /// Times what makes a target worth caching, from which on it is far.
+  static constexpr std::uint64_t kFar = 4;
   static constexpr std::uint64_t kSmall = 1024;    ///< bytes: up to here, latency is all
   static constexpr std::uint64_t kLarge = 32'768;  ///< bytes: from here on, the rest shows
 
@@ -37,6 +39,9 @@ class TargetProfile {
   bool sampling() const { return sampling_; }
   /// Whether gets are left to the library. False while it is looked at again.
   bool bypassed() const { return bypassed_ && !sampling_; }
+  /// Whether a get and its flush took little more than what makes a target worth caching, by the
+  /// last verdict: hits save little there, and misses are dear.
+  bool near() const { return near_; }
   void bypass_for_good() {
     bypassed_ = true;
     sampling_ = false;
@@ -63,6 +68,7 @@ class TargetProfile {
           ticks_per_byte_, static_cast<double>(spent - latency_) / static_cast<double>(bytes));
     if (spent < config.worthwhile * hit) ++cheap_;
     if (++samples_ < config.samples) return false;
+    near_ = config.bypass && fastest_ < kFar * config.worthwhile * hit;
     const bool bypass = config.bypass && cheap_ >= config.samples / 2;
     interval_ = bypass == bypassed_ && interval_ != 0
                     ? std::min(2 * interval_, config.look_again_at_most)
@@ -78,7 +84,6 @@ class TargetProfile {
   /// waited for, and must be slow by far: the first gets touch new pages, which makes near memory
   /// look far, and blocks leave few gets that could be timed later.
   bool too_quick_for_blocks(const Config& config, std::uint64_t hit, bool near) const {
-    constexpr std::uint64_t kFar = 4;  // times what makes a target worth caching
     if (!config.bypass || fastest_ == kUnknown) return false;
     if (near) return sampling_ || fastest_ < kFar * config.worthwhile * hit;
     return sampling_ && fastest_ < config.worthwhile * hit;
@@ -100,6 +105,7 @@ class TargetProfile {
 
   bool sampling_ = true;
   bool bypassed_ = false;
+  bool near_ = false;
   std::uint32_t samples_ = 0;
   std::uint32_t cheap_ = 0;                ///< of these, hardly more than a hit
   std::uint64_t until_change_ = kUnknown;  ///< gets until a look begins or is given up

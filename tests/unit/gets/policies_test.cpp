@@ -91,7 +91,7 @@ TEST(ReuseTrial, OneHitStartsItAnew) {
   EXPECT_FALSE(trial.skips());
 }
 
-TEST(ReuseTrial, MissesInBatchesPauseItUnlessMostAreHits) {
+TEST(ReuseTrial, CheapMissesPauseItUnlessMostAreHits) {
   ReuseTrial trial;
   for (std::uint32_t i = 0; i < ReuseTrial::kTrial; ++i) {
     EXPECT_FALSE(trial.skips());
@@ -140,6 +140,21 @@ TEST_F(Profile, HalfOfTheSamplesDecide) {
   samples(1000, config.samples / 2);
   EXPECT_TRUE(samples(1, config.samples - config.samples / 2));
   EXPECT_TRUE(profile.bypassed());
+}
+
+// 1,000 ticks against a hit of 164, on one node: each miss that is kept costs more than a hit saves.
+TEST_F(Profile, TargetsThatAreHardlyWorthCachingAreNear) {
+  EXPECT_FALSE(profile.near());
+  EXPECT_TRUE(samples(6 * kHit, config.samples));
+  EXPECT_FALSE(profile.bypassed());
+  EXPECT_TRUE(profile.near());
+  TargetProfile far;
+  for (std::uint32_t i = 0; i < config.samples; ++i) far.sample(config, 8, 24 * kHit, kHit);
+  EXPECT_FALSE(far.near());
+  config.bypass = false;
+  TargetProfile forced;
+  for (std::uint32_t i = 0; i < config.samples; ++i) forced.sample(config, 8, 6 * kHit, kHit);
+  EXPECT_FALSE(forced.near());
 }
 
 TEST_F(Profile, NeverWhereBypassIsOff) {

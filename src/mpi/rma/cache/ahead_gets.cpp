@@ -41,6 +41,10 @@ bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
 bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged,
                              MPI_Request* request) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
+  // What a block brings is found by a hit for each get, which costs about as much.
+  if (in_batch() && batches_->ticks_each < static_cast<double>(profile_.worthwhile *
+                                                               hit_cost().of(wanted.size)))
+    return false;
   ahead_->price(in_batch() ? batches_->ticks_each : 0);
   ahead_->readahead.on_hits(cache_->stats().ahead_hits);
   const cache::Readahead::Plan plan = ahead_->readahead.on_miss(
@@ -155,7 +159,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   pending.issue_ticks = pending.when - start;
   ahead_->trip(pending.bytes, wanted.size, cache_->stats().gets);
   ++stats_.ahead_gets;
-  reuse_trial_.missed(in_batch());
+  reuse_trial_.missed(cheap(t));
   return true;
 }
 
@@ -196,7 +200,7 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
     to += part.bytes;
   }
   ++t.hits;
-  reuse_trial_.served(in_batch());
+  reuse_trial_.served(cheap(t));
   if (HOB_UNLIKELY(verifier_.on()) && hit.available == wanted.size) {
     cache::Lookup served = hit;
     served.data = wanted.first_byte(get);

@@ -211,7 +211,7 @@ bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGe
   } catch (const std::bad_alloc&) {
     return false;
   }
-  reuse_trial_.served(in_batch());
+  reuse_trial_.served(cheap(t));
   ++t.hits;
   return true;
 }
@@ -225,7 +225,7 @@ void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wante
   else
     unpack(origin, get.buffer, hit.data, wanted.size);
   ++t.hits;
-  reuse_trial_.served(in_batch());
+  reuse_trial_.served(cheap(t));
   if (hit.fetched < kept_at_) ++stats_.kept_hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
@@ -254,7 +254,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   const std::uint64_t issued = sharing(get, wanted, t) ? sharing_.now() : 0;
   const int result = native(get, t);
   if (result != MPI_SUCCESS || under_way_.full()) return result;
-  reuse_trial_.missed(in_batch());
+  reuse_trial_.missed(cheap(t));
   if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
   const std::uint64_t now = ticks();
   try {

@@ -230,6 +230,8 @@ class CachedGets final : private RequestOwner {
   }
   void drive_progress();
   bool in_batch() const { return HOB_UNLIKELY(batches_->gathered); }
+  /// Whether gets from a target cost so little that they are only kept where most of them hit.
+  bool cheap(const TargetState& t) const { return in_batch() || HOB_UNLIKELY(t.profile.near()); }
 
   // requested_gets.cpp: gets with requests
   struct Requested {  ///< the request that a get makes

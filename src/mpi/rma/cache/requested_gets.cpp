@@ -108,7 +108,7 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
       pending.entry = hit.entry;
       pending.offset = hit.offset;
     } else {
-      reuse_trial_.missed(in_batch());
+      reuse_trial_.missed(cheap(t));
       if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
       pending.entry =
           cache_->reserve(wanted.key, wanted.size, {.extent = wanted.extent(get), .cookie = index})

@@ -33,7 +33,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
     return true;
   }
   ++t.hits;
-  reuse_trial_.served(in_batch());
+  reuse_trial_.served(cheap(t));
   ++stats_.shared_hits;
   stats_.shared_bytes += wanted.size;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, found);
