@@ -142,7 +142,8 @@ TEST_F(Profile, HalfOfTheSamplesDecide) {
   EXPECT_TRUE(profile.bypassed());
 }
 
-// 1,000 ticks against a hit of 164, on one node: each miss that is kept costs more than a hit saves.
+// 1,000 ticks against a hit of 164, on one node: each miss that is kept costs more than a hit
+// saves.
 TEST_F(Profile, TargetsThatAreHardlyWorthCachingAreNear) {
   EXPECT_FALSE(profile.near());
   EXPECT_TRUE(samples(6 * kHit, config.samples));

@@ -42,8 +42,8 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
                              MPI_Request* request) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
   // What a block brings is found by a hit for each get, which costs about as much.
-  if (in_batch() && batches_->ticks_each < static_cast<double>(profile_.worthwhile *
-                                                               hit_cost().of(wanted.size)))
+  if (in_batch() &&
+      batches_->ticks_each < static_cast<double>(profile_.worthwhile * hit_cost().of(wanted.size)))
     return false;
   ahead_->price(in_batch() ? batches_->ticks_each : 0);
   ahead_->readahead.on_hits(cache_->stats().ahead_hits);
