@@ -14,6 +14,7 @@ class TargetProfile {
  public:
   struct Config {
     bool bypass = true;         ///< whether targets are bypassed at all
+    bool one_node = false;      ///< all of the program's ranks are on one
     std::uint32_t samples = 8;  ///< of which a verdict is made
     /// A target is bypassed if its get and flush take less than this many hits: below, what a hit
     /// saves does not pay for the misses.
@@ -40,7 +41,8 @@ class TargetProfile {
   /// Whether gets are left to the library. False while it is looked at again.
   bool bypassed() const { return bypassed_ && !sampling_; }
   /// Whether a get and its flush took little more than what makes a target worth caching, by the
-  /// last verdict: hits save little there, and misses are dear.
+  /// last verdict, on one node: hits save little there, and misses are dear. Between nodes, where
+  /// large gets look like this, blocks may spare most of what they take.
   bool near() const { return near_; }
   void bypass_for_good() {
     bypassed_ = true;
@@ -68,7 +70,7 @@ class TargetProfile {
           ticks_per_byte_, static_cast<double>(spent - latency_) / static_cast<double>(bytes));
     if (spent < config.worthwhile * hit) ++cheap_;
     if (++samples_ < config.samples) return false;
-    near_ = config.bypass && fastest_ < kFar * config.worthwhile * hit;
+    near_ = config.bypass && config.one_node && fastest_ < kFar * config.worthwhile * hit;
     const bool bypass = config.bypass && cheap_ >= config.samples / 2;
     interval_ = bypass == bypassed_ && interval_ != 0
                     ? std::min(2 * interval_, config.look_again_at_most)
@@ -84,6 +86,7 @@ class TargetProfile {
   /// waited for, and must be slow by far: the first gets touch new pages, which makes near memory
   /// look far, and blocks leave few gets that could be timed later.
   bool too_quick_for_blocks(const Config& config, std::uint64_t hit, bool near) const {
+    if (near_) return true;
     if (!config.bypass || fastest_ == kUnknown) return false;
     if (near) return sampling_ || fastest_ < kFar * config.worthwhile * hit;
     return sampling_ && fastest_ < config.worthwhile * hit;

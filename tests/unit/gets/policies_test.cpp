@@ -145,17 +145,23 @@ TEST_F(Profile, HalfOfTheSamplesDecide) {
 // 1,000 ticks against a hit of 164, on one node: each miss that is kept costs more than a hit
 // saves.
 TEST_F(Profile, TargetsThatAreHardlyWorthCachingAreNear) {
+  const auto near = [](const TargetProfile::Config& how, std::uint64_t spent) {
+    TargetProfile target;
+    for (std::uint32_t i = 0; i < how.samples; ++i) target.sample(how, 8, spent, kHit);
+    EXPECT_FALSE(target.bypassed());
+    return target.near();
+  };
+  config.one_node = true;
   EXPECT_FALSE(profile.near());
-  EXPECT_TRUE(samples(6 * kHit, config.samples));
-  EXPECT_FALSE(profile.bypassed());
-  EXPECT_TRUE(profile.near());
-  TargetProfile far;
-  for (std::uint32_t i = 0; i < config.samples; ++i) far.sample(config, 8, 24 * kHit, kHit);
-  EXPECT_FALSE(far.near());
+  EXPECT_TRUE(near(config, 6 * kHit));
+  EXPECT_FALSE(near(config, 24 * kHit));
+  samples(6 * kHit, config.samples);
+  gets(config.look_again);
+  EXPECT_TRUE(profile.too_quick_for_blocks(config, kHit, true)) << "until the next verdict";
   config.bypass = false;
-  TargetProfile forced;
-  for (std::uint32_t i = 0; i < config.samples; ++i) forced.sample(config, 8, 6 * kHit, kHit);
-  EXPECT_FALSE(forced.near());
+  EXPECT_FALSE(near(config, 6 * kHit));
+  config = {};
+  EXPECT_FALSE(near(config, 6 * kHit)) << "large gets between nodes";
 }
 
 TEST_F(Profile, NeverWhereBypassIsOff) {

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/acquires.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
@@ -38,7 +39,7 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       cache_(std::move(cache)),
       units_(std::move(units)),
       coherence_(options.mode, acquires.load(std::memory_order_relaxed)),
-      profile_({.bypass = options.bypass}),
+      profile_({.bypass = options.bypass, .one_node = context().one_node}),
       poll_guard_({.hits = options.poll_hits,
                    .age = in_ticks(options.poll_nanoseconds),
                    .share = options.poll_share}),
