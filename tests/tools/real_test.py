@@ -180,14 +180,14 @@ class Runs(unittest.TestCase):
         self.assertEqual((limit["value"], limit["ok"]), (0.5, False))
         self.assertIn("**2.00**, always 4.00", page)
 
-    def test_batches_are_a_run_of_their_own(self):
-        program = replace(CG, mechanism="batches", at_least=0.97, batched=3.0)
-        runs, asked = {"plain": 8.0, "default": 8.0, "2": 2.0}, []
+    def test_without_batches_is_a_run_of_its_own(self):
+        program = replace(CG, mechanism="batches", at_least=3.0, unbatched=0.97)
+        runs, asked = {"plain": 8.0, "default": 2.0, "off": 8.0}, []
 
         def run_mpi(path, arguments, ranks, hob, **more):
             batch = (hob or {}).get("batch")
             asked.append(batch)
-            figure = runs["plain"] if hob is None else runs["2" if batch == "auto" else "default"]
+            figure = runs["plain"] if hob is None else runs[batch or "default"]
             return Result([], None if hob is None else BATCHED, 9.0, f"norm 1.5\ntime {figure}\n")
 
         with tempfile.TemporaryDirectory() as folder:
@@ -201,9 +201,9 @@ class Runs(unittest.TestCase):
             ):
                 bench.run_module("real", real, ["--page", str(page)])
             text = page.read_text()
-        self.assertEqual(asked.count("auto"), 4)
-        self.assertIn("**1.00**, batched 4.00", text)
-        self.assertIn("plain / Hob >= 0.97, plain / batched >= 3", text)
+        self.assertEqual(asked.count("off"), 4)
+        self.assertIn("**4.00**, unbatched 1.00", text)
+        self.assertIn("plain / Hob >= 3, plain / unbatched >= 0.97", text)
         self.assertIn("512 small operations went out as 8", text)
 
     def test_what_prints_no_answer_says_so(self):

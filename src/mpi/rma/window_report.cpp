@@ -331,11 +331,15 @@ std::vector<std::string> verdicts(const report::Counters& sums) {
 
 std::vector<std::string> sentences(const report::Counters& sums) {
   std::vector<std::string> lines = late_sentences(sums);
-  if (sums["batched"] != 0)
+  if (sums["batched"] != 0) {
+    const auto saved = static_cast<double>(sums["batch_saved_ns"]) / ranks_summed();
     lines.push_back(fmt::format(
-        "{} small operations went out as {}: about {} saved on each rank (estimated)",
-        report::count_text(sums["batched"]), report::count_text(sums["batches"]),
-        report::time_text(static_cast<double>(sums["batch_saved_ns"]) / ranks_summed())));
+        "{} small operations went out as {}{}", report::count_text(sums["batched"]),
+        report::count_text(sums["batches"]),
+        saved == 0
+            ? ""
+            : fmt::format(": about {} saved on each rank (estimated)", report::time_text(saved))));
+  }
   const std::uint64_t gets = sums["gets"];
   if (gets == 0) return lines;
   const auto number = [&](const char* name) { return report::count_text(sums[name]); };

@@ -23,7 +23,7 @@ HELP = "programs that nobody wrote for Hob, where they are installed: answers co
 MODES = {
     "default": {},
     "always": {"cache": "always", "match": "always"},
-    "batch": {"batch": "auto"},
+    "unbatched": {"batch": "off"},
 }
 
 # Of a program that prints no answer, this share of hits is compared in the run that is counted and not timed; one that
@@ -72,7 +72,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--modes",
         default="default",
-        help="with Hob: default, always, batch (HOB_BATCH=auto), or several separated by commas (default: default, and "
+        help="with Hob: default, always, unbatched (HOB_BATCH=off), or several separated by commas (default: default, and "
         "what a program's limits ask for)",
     )
     parser.add_argument("--list", action="store_true", help="say what is known, and run nothing")
@@ -175,8 +175,8 @@ def _repeats(program, args):
 
 
 def _modes_of(program, modes):
-    """A program that is judged beside `always`, or in batches, needs these."""
-    asked = {"always": program.beside_always, "batch": program.batched}
+    """A program that is judged beside `always`, or without batches, needs these."""
+    asked = {"always": program.beside_always, "unbatched": program.unbatched}
     return list(dict.fromkeys([*modes, *(mode for mode, limit in asked.items() if limit)]))
 
 
@@ -214,9 +214,9 @@ def _judge(program, rows, runs, bench):
         bench.at_least(f"{program.name}: plain / Hob", row["ratio"], program.at_least)
     if program.within and row["over_ideal"]:
         bench.at_most(f"{program.name}: Hob / ideal", row["over_ideal"], program.within)
-    if program.batched and "batch" in rows:
-        ratio = rows["batch"]["ratio"]
-        bench.at_least(f"{program.name}: plain / batched", ratio, program.batched)
+    if program.unbatched and "unbatched" in rows:
+        ratio = rows["unbatched"]["ratio"]
+        bench.at_least(f"{program.name}: plain / unbatched", ratio, program.unbatched)
     if program.beside_always and "always" in rows:
         beside = statistics.median(
             a.figure / d.figure for a, d in zip(runs["always"], runs["default"])

@@ -14,7 +14,7 @@ def _gdi(kernel, at_least, reason, extra=()):
         figures="lsb.*.r0",
         seconds=r"^\s+\d+(?:\s+[0-9.]+)*\s+(\d+\.\d+)\s+\d+\s*$",
         at_least=at_least,
-        batched=at_least,
+        unbatched=at_least,
         reason=reason,
     )
 
@@ -33,7 +33,7 @@ def _bale(name, arguments, at_least, answers="", reason="first touches", **more)
         answers=answers,
         seconds=r"AGP:? +([0-9.]+)",
         at_least=at_least,
-        batched=at_least,
+        unbatched=at_least,
         reason=reason,
         **more,
     )
@@ -80,7 +80,7 @@ PROGRAMS = [
         arguments=("14", "20"),
         seconds=r"^\d+, \d+, \d+, [-+.0-9e]+, ([0-9.]+),",
         at_least=3.0,
-        batched=3.0,
+        unbatched=3.0,
     ),
     _ddstore(
         "ddstore",

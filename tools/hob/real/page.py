@@ -3,7 +3,7 @@
 HEAD = """# Other people's programs
 
 What Hob gains, or costs, in programs that nobody here wrote, unmodified, with default settings but for the number of
-ghosts; *batched* is with `HOB_BATCH=auto` besides. Written by
+ghosts; *unbatched* is with `HOB_BATCH=off`. Written by
 
     hob bench real --programs DIR --results DIR --page docs/real-programs.md
 
@@ -70,8 +70,8 @@ def _line(program, result):
     ratio = f"**{row['ratio']:.2f}**"
     if "always" in rows and row["hob"] != "always":
         ratio += f", always {rows['always']['ratio']:.2f}"
-    if "batch" in rows and row["hob"] != "batch":
-        ratio += f", batched {rows['batch']['ratio']:.2f}"
+    if "unbatched" in rows and row["hob"] != "unbatched":
+        ratio += f", unbatched {rows['unbatched']['ratio']:.2f}"
     if row.get("over_ideal"):
         ratio += f"; {row['over_ideal']:.3f} of the ideal time"
     missed = any(not limit["ok"] for limit in result["limits"])
@@ -82,7 +82,7 @@ def _line(program, result):
             f"{program.setup}, {program.ranks} ranks{_ghosts(program)}, {program.mpi}",
             ratio,
             _limits(result["limits"]),
-            _counters(program, row, rows.get("batch", {})),
+            _counters(program, row),
             row["answers"],
             program.reason if missed or row["ratio"] < 2 else "",
         ]
@@ -100,11 +100,11 @@ def _limits(limits):
     )
 
 
-def _counters(program, row, batch):
-    """Those that say what the mechanism did. batch: the row of batch=auto, or none."""
+def _counters(program, row):
+    """Those that say what the mechanism did."""
     value = lambda name: row.get(name) or 0
-    if program.mechanism == "batches" and batch.get("batched"):
-        return f"{batch['batched']:,} small operations went out as {batch['batches']:,}"
+    if program.mechanism == "batches" and value("batched"):
+        return f"{row['batched']:,} small operations went out as {row['batches']:,}"
     if program.mechanism == "batches" and not value("gets"):
         return "no gets, nothing batched"
     if program.mechanism == "matching":

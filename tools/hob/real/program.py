@@ -31,7 +31,7 @@ class Program:
     ideal: str = ""  # the first group is the time that cannot be beaten, as the program says
     within: float = 0.0  # times the ideal that it may take with Hob
     beside_always: float = 0.0  # of what `always` gains, what the defaults must reach
-    batched: float = 0.0  # ratio plain / Hob with batch=auto that must be reached; 0: not run so
+    unbatched: float = 0.0  # ratio plain / Hob with batch=off that must be reached; 0: not run so
     reason: str = ""  # why it gains no more, as its profile says
     fails: str = ""  # how it ends without Hob, where that is not well: it is not run then
 

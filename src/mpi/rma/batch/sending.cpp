@@ -160,7 +160,6 @@ void Batching::account(std::uint64_t waited, bool timed) {
   if (gets.operations != 0 && gets.gathered == 0) batched_gets_.gathered = false;
   for (std::size_t kind = 0; kind < kBatchKinds; ++kind) {
     Interval& each = interval_[kind];
-    stats_.saved_ticks += static_cast<double>(each.gathered) * trials_[kind].gain();
     const bool alone = each.operations * kMost >= all * (kMost - 1);
     if (alone && each.operations >= tuning::batching::kLeast && !options_.forced) {
       const bool in_batches = each.gathered * kMost >= each.operations * (kMost - 1);
@@ -173,6 +172,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
       else if (each.gathered == 0)
         trials_[kind].complete(false, each.operations, each.timed == each.operations ? spent : 0);
     }
+    stats_.saved_ticks += static_cast<double>(each.gathered) * trials_[kind].gain();
     each = {};
   }
   batched_gets_.ticks_each = trials_[static_cast<std::size_t>(BatchKind::get)].batch_price();
