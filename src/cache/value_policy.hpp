@@ -53,7 +53,9 @@ class ValuePolicy : public PolicyDefaults {
     return ghosts_.bytes() + (model_ ? sizeof(ReuseModel) : 0) + (victims_ ? sizeof(Victims) : 0);
   }
   void clear() { floor_ = 0; }
-  void set_latency_bytes(std::uint64_t bytes) { latency_bytes_ = static_cast<float>(bytes); }
+  void set_latency_bytes(std::uint64_t bytes) {
+    latency_bytes_ = static_cast<float>(std::max<std::uint64_t>(bytes, 1));
+  }
 
   template <class CacheEngine>
   void on_hit(CacheEngine& engine, std::uint32_t e) {

@@ -47,7 +47,7 @@ class ReuseTrial {
     }
     if (misses_ == 0 && next_pause_ == kPause) [[likely]]
       return;
-    misses_ = drops_ = 0;
+    misses_ = drops_ = hits_ = 0;
     next_pause_ = kPause;
   }
 

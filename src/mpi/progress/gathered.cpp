@@ -1,11 +1,29 @@
 #include "mpi/progress/gathered.hpp"
 
+#include "base/clock.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi::gathered {
+namespace {
+
+/// In ticks. Nothing is old before the first, which says again when the second have passed.
+std::atomic<std::uint64_t> due{0}, patience{0};
+
+}  // namespace
+
+void opened(std::uint64_t now, std::uint64_t ticks_until_old) {
+  if (any()) return;
+  patience.store(ticks_until_old, std::memory_order_relaxed);
+  due.store(now + ticks_until_old, std::memory_order_relaxed);
+}
 
 void before_call(bool blocks) {
   if (pass_through() || !send) return;
+  if (!blocks) {
+    const std::uint64_t now = ticks();
+    if (now < due.load(std::memory_order_relaxed)) return;
+    due.store(now + patience.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
   const DepthGuard guard;
   send(blocks);
 }

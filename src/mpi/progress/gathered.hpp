@@ -4,10 +4,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "mpi/progress/state.hpp"
 
 namespace hob::mpi::gathered {
+
+/// A batch begins to wait, at this time, and so long may it wait at least before it is old.
+void opened(std::uint64_t now, std::uint64_t ticks_until_old);
 
 inline bool any() { return waiting.load(std::memory_order_relaxed) != 0; }
 

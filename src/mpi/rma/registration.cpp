@@ -164,6 +164,8 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
   if (word == "off" || spec.ghosts) return;
   Batching::Options options;
   options.outstanding = context().settings.outstanding;
+  if (context().settings.progress_us != 0)
+    options.progress_ns = 1e3 * context().settings.progress_us;
   if (word != "auto") {
     options.forced = true;
     options.most = static_cast<std::uint32_t>(std::stoul(word));
@@ -178,13 +180,14 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
   auto batching =
       std::make_unique<Batching>(std::move(window.backend), facts, units, exposed, options);
   window.batching = batching.get();
-  gathered::send = [](bool all) {
-    each_window(
-        [](Window& each, void* everything) {
-          if (each.batching) each.batching->send_waiting(*static_cast<bool*>(everything));
-        },
-        &all);
-  };
+  if (!gathered::send)
+    gathered::send = [](bool all) {
+      each_window(
+          [](Window& each, void* everything) {
+            if (each.batching) each.batching->send_waiting(*static_cast<bool*>(everything));
+          },
+          &all);
+    };
   window.backend = std::move(batching);
 }
 

@@ -148,6 +148,20 @@ TEST_F(Batches, AFlushThatFailsBringsNothing) {
   fake::fail("Win_flush", MPI_ERR_RMA_SYNC);
   EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_SYNC);
   EXPECT_EQ(into_[10], -1);
+  EXPECT_EQ(put(1, 20, 5), MPI_SUCCESS);
+  EXPECT_EQ(put(1, 30, 5), MPI_SUCCESS);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(into_[10], initial(1, 0)) << "the library had it";
+}
+
+// Others may wait for operations on this process.
+TEST_F(Batches, LocalFlushesEnterTheLibraryNowAndThen) {
+  end();
+  begin({.forced = true, .progress_ns = 0});
+  EXPECT_EQ(put(1, 0, 5), MPI_SUCCESS);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(batches_->flush_local(1), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Win_flush_local"), 3U);
+  EXPECT_EQ(fake::calls("Put"), 0U);
 }
 
 TEST_F(Batches, AnOperationOnALocationOfAnotherKindGoesAfterIt) {

@@ -1,6 +1,8 @@
 """What the generated wrappers have for the thread of overlap (src/mpi/progress/overlap.hpp), and for
 operations that wait in a batch (src/mpi/progress/gathered.hpp)."""
 
+import re
+
 import plan
 from calls import short
 
@@ -97,12 +99,16 @@ def watched(call):
 
 def sends_batches(call):
     """C++ that sends what waits in batches before a call that may block, and what is old before any
-    other; nothing for calls of windows, which do it themselves, and for starts, after which the program
-    waits."""
-    if is_watched_start(call) or any(kind == "WINDOW" for _, _, kind, _ in call.parameters):
+    other; nothing for starts, after which the program waits, and for one-sided operations. A call that
+    completes a window's operations sends their batches itself, whatever else waits."""
+    starts = noted_for_overlap(call) or call.base in plan.OVERLAP_STARTS
+    on_window = any(kind == "WINDOW" for _, _, kind, _ in call.parameters)
+    if starts or (on_window and not call.base.startswith("Win_")):
         return []
     at_once = call.row.local or call.row.polls or thin({"name": call.name})
-    at_once = at_once or call.base.startswith(("I", "Test", "Request_get_status", "Start"))
+    at_once = at_once or re.match(
+        r"I(?!nter)|Test|Start|Request_get_status|Win_(flush|unlock|test|sync|post)", call.base
+    )
     blocks = str(not at_once).lower()
     return [f"  if (HOB_UNLIKELY(gathered::any())) gathered::before_call({blocks});"]
 

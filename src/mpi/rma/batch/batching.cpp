@@ -79,6 +79,7 @@ std::uint64_t nanoseconds(std::uint64_t count) {
 }  // namespace
 
 Batching::~Batching() {
+  count(gathered::waiting, -static_cast<int>(open_));  // its last call may have been unwound
   if (awake_) rest();
 }
 
@@ -370,6 +371,7 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
     open.mpi_op = op.mpi_op;
     open.lowest = ~std::uint64_t{0};
     open.born = ticks();
+    gathered::opened(open.born, nanoseconds(tuning::batching::kOldNs));
     ++open_;
     count(gathered::waiting, 1);
   }

@@ -41,6 +41,8 @@ class Batching final : public Backend {
     /// Of a batch, with its datatype: of gets and puts; of accumulates and fetching operations.
     std::uint64_t most_bytes = tuning::batching::kMostBytes;
     std::uint64_t most_atomic_bytes = tuning::batching::kMostMessageBytes;
+    /// A program that flushes locally enters the library so often at least, in ns.
+    double progress_ns = 20'000;
     /// Operations to one target that the library may hold; 0: any number.
     std::uint64_t outstanding = 0;
   };
@@ -166,7 +168,7 @@ class Batching final : public Backend {
   /// Whether what was done for a target, all that is not complete, only writes: then a local flush
   /// ends nothing but the use of the program's buffers.
   static bool only_writes(const BatchTarget& t);
-  void send_old(BatchTarget& t, int target);
+  void send_old(BatchTarget& t, int target, std::uint64_t now);
   template <class Call>
   int free_buffers(BatchTarget& t, int target, Call call);
   int flush_each_and_all();
@@ -199,7 +201,8 @@ class Batching final : public Backend {
   BatchPool pool_;
   std::uint64_t epoch_ = 1;
   bool all_locked_ = false;
-  std::size_t open_ = 0;  ///< batches
+  std::size_t open_ = 0;       ///< batches
+  std::uint64_t entered_ = 0;  ///< the library, by a local flush, at this time
   std::uint64_t sent_ = 0;
   std::array<Interval, kBatchKinds> interval_{};
   std::array<batch::Trial, kBatchKinds> trials_{};

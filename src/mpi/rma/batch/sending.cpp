@@ -104,14 +104,22 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   pool_.give_back(std::move(open.locations));
   --open_;
   count(gathered::waiting, -1);
-  const std::uint64_t start = ticks();
-  const int error = issue(open, sent, target);
-  interval_[static_cast<std::size_t>(open.kind)].ticks += ticks() - start;
-  if (error != MPI_SUCCESS) {
+  t.outstanding += tuning::batching::kPriceOfBatch;
+  const auto refused = [&](int error) {
     sent.delivers = false;
     if (t.error == MPI_SUCCESS) t.error = error;
+  };
+  const std::uint64_t start = ticks();
+  try {
+    const int error = issue(open, sent, target);
+    if (error != MPI_SUCCESS) refused(error);
+  } catch (const std::bad_alloc&) {
+    refused(MPI_ERR_NO_MEM);
+  } catch (...) {  // an error handler of the program's
+    refused(MPI_ERR_OTHER);
+    throw;
   }
-  t.outstanding += tuning::batching::kPriceOfBatch;
+  interval_[static_cast<std::size_t>(open.kind)].ticks += ticks() - start;
 }
 
 void Batching::send_all_of(BatchTarget& t, int target) {
@@ -128,11 +136,14 @@ void Batching::send_waiting(bool all) {
   const std::lock_guard guard(lock_);
   if (all) return send_everything();
   if (open_ == 0) return;
-  for (auto& [target, t] : targets_) send_old(t, target);
+  const std::uint64_t now = ticks();
+  for (auto& [target, t] : targets_) send_old(t, target, now);
 }
 
-/// What was sent up to number `last` is complete.
+/// What was sent up to number `last` is complete, if the completing call `succeeded`: else the
+/// library may still use its memory.
 void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
+  if (!succeeded) return;
   std::size_t kept = 0;
   for (SentBatch& sent : t.sent) {
     if (sent.number > last) {
@@ -140,7 +151,7 @@ void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
       ++kept;
       continue;
     }
-    if (sent.delivers && succeeded) sent.lane->deliver();
+    if (sent.delivers) sent.lane->deliver();
     pool_.give_back(std::move(sent.lane));
   }
   t.sent.resize(kept);
@@ -198,25 +209,27 @@ bool Batching::only_writes(const BatchTarget& t) {
 }
 
 /// What has waited for long goes out.
-void Batching::send_old(BatchTarget& t, int target) {
-  if (options_.forced) return;
+void Batching::send_old(BatchTarget& t, int target, std::uint64_t now) {
   const auto old = static_cast<std::uint64_t>(static_cast<double>(tuning::batching::kOldNs) *
                                               ticks_per_nanosecond());
-  const std::uint64_t now = ticks();
   for (std::size_t slot = 0; slot < kSlots; ++slot)
     if (t.open[slot].lane && now - t.open[slot].born > old) send(t, target, slot);
 }
 
 /// A local flush where only_writes(): what a batch sends was copied, so that nothing need be sent
 /// for it, and the library is asked only where it has buffers of the program's. The operations go
-/// on being one burst until they are complete at the target.
+/// on being one burst until they are complete at the target. Others' operations on this process may
+/// need it in the library now and then.
 template <class Call>
 int Batching::free_buffers(BatchTarget& t, int target, Call call) {
-  send_old(t, target);
-  if (t.clean) return MPI_SUCCESS;
   const std::uint64_t start = ticks();
+  if (!options_.forced) send_old(t, target, start);
+  if (t.clean &&
+      static_cast<double>(start - entered_) < options_.progress_ns * ticks_per_nanosecond())
+    return MPI_SUCCESS;
   const int result = call(true);
-  const std::uint64_t waited = ticks() - start;
+  entered_ = ticks();
+  const std::uint64_t waited = entered_ - start;
   if (result != MPI_SUCCESS) return result;
   t.clean = true;
   const bool puts = interval_[static_cast<std::size_t>(BatchKind::put)].operations != 0;
