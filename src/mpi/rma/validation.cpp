@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/extensions.hpp"
@@ -119,6 +120,11 @@ void tell_stores(Window& window, Changes& changes) {
   const bool looked = affords && v.stores.active();
   if (!looked || v.stores.written()) {
     changes.add(v.number, window.rank);
+    if (HOB_UNLIKELY(log::on(log::Level::trace)))
+      log::line(log::Level::trace, "window {}: {}", window.id,
+                looked    ? "its memory was stored to"
+                : affords ? "stores to its memory are not tracked yet"
+                          : "looking for stores would take too much of the time now");
     if (looked) budget.faulted(v.stores.take_faults());
     if (affords && !v.looked_at_memory) {
       v.looked_at_memory = true;

@@ -220,10 +220,10 @@ TEST_F(Batches, BatchesThatWaitAreCountedUntilTheyAreSent) {
 
 TEST_F(Batches, MoreThanTheBoundAreCompleted) {
   end();
-  begin({.most = 4, .outstanding = 8});
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(get(1, i, 0), MPI_SUCCESS);
-  EXPECT_EQ(fake::calls("Get"), 20U) << "the fake is as quick as memory";
-  EXPECT_GE(fake::calls("Win_flush"), 2U);
+  begin({.outstanding = 4});
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(get(1, i, 0), MPI_SUCCESS);  // so few are not gathered
+  EXPECT_EQ(fake::calls("Get"), 12U);
+  EXPECT_EQ(fake::calls("Win_flush"), 2U);
   EXPECT_EQ(batches_->stats().completions, fake::calls("Win_flush"));
 }
 

@@ -17,7 +17,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -56,8 +58,26 @@ void ranks_of_node(int ranks);
 /// Requests made from now on are complete after this many tests (0: from the start).
 void hold_requests(int tests);
 
+/// Memory on pages of its own: what shares one with a window counts as the window's.
+template <class T>
+struct OwnPages {
+  using value_type = T;
+  OwnPages() = default;
+  template <class U>
+  explicit OwnPages(const OwnPages<U>&) {}
+  static constexpr std::size_t kPage = 4096;
+  T* allocate(std::size_t count) {
+    const std::size_t bytes = (count * sizeof(T) + kPage - 1) / kPage * kPage;
+    if (void* const pages = std::aligned_alloc(kPage, bytes)) return static_cast<T*>(pages);
+    throw std::bad_alloc();
+  }
+  void deallocate(T* pages, std::size_t) { std::free(pages); }
+  bool operator==(const OwnPages&) const { return true; }
+};
+using WindowMemory = std::vector<std::byte, OwnPages<std::byte>>;
+
 /// What `rank` exposes in this window.
-std::vector<std::byte>& memory(MPI_Win win, int rank);
+WindowMemory& memory(MPI_Win win, int rank);
 
 /// A message for this process.
 void arrive(int source, int tag, MPI_Comm comm, const void* bytes, std::size_t size);

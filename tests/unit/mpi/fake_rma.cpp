@@ -16,7 +16,7 @@ namespace fake {
 namespace {
 
 struct Window {
-  std::vector<std::vector<std::byte>> memory;
+  std::vector<WindowMemory> memory;
   int unit = 1;
   std::vector<std::pair<int, std::function<void()>>> pending;  ///< by target
 
@@ -88,7 +88,7 @@ int make_window(MPI_Aint size, int unit, MPI_Comm, MPI_Win* win) {
   *win = static_cast<int>(0xa0000000) | next_handle++;
   Window& window = windows[*win];
   window.unit = unit;
-  window.memory.assign(kWorldSize, std::vector<std::byte>(static_cast<std::size_t>(size)));
+  window.memory.assign(kWorldSize, WindowMemory(static_cast<std::size_t>(size)));
   return MPI_SUCCESS;
 }
 
@@ -156,7 +156,7 @@ void deliver(const Message& message, void* buffer, int count, MPI_Datatype type,
 void hold_requests(int tests) { tests_held = tests; }
 std::uint64_t take_longest_get() { return std::exchange(longest_get, 0); }
 void unified_memory(bool yes) { memory_model = yes ? MPI_WIN_UNIFIED : MPI_WIN_SEPARATE; }
-std::vector<std::byte>& memory(MPI_Win win, int rank) {
+WindowMemory& memory(MPI_Win win, int rank) {
   return windows.at(win).memory[static_cast<std::size_t>(rank)];
 }
 std::size_t open_requests() { return requests.size(); }

@@ -1,15 +1,12 @@
 // MPI begins once for all tests of the binary, with settings under which the cache always works,
 // and ends after them.
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <cstdlib>
 
 #include "fake_mpi.hpp"
 
 int main(int argc, char** argv) {
-  // Window memory has pages of its own: what shares one counts as the window.
-  mallopt(M_MMAP_THRESHOLD, 1 << 16);
   testing::InitGoogleTest(&argc, argv);
   setenv("HOB_REPORT", "silent", 1);
   setenv("HOB_CACHE_BYPASS", "off", 1);
