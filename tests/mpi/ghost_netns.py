@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from hob.namespaces import NODES, Namespaces, NoNamespaces  # noqa: E402
+from hob.namespaces import Namespaces, NoNamespaces  # noqa: E402
 
 SKIP = 77
 
@@ -39,7 +39,8 @@ def run(nodes, folder, command):
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE": 1,
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": 1,
     }
-    processes = NODES * (args.users + args.ghosts)
+    count = len(nodes.hosts)
+    processes = count * (args.users + args.ghosts)
     launch = [args.exec, *nodes.launch(processes), "-n", str(processes)]
     for key, value in settings.items():
         launch += ["-genv", key, str(value)]
@@ -53,7 +54,7 @@ def run(nodes, folder, command):
         ranks = json.load(file)["ranks"]
     told = {rank["ghost"]["node"] for rank in ranks}
     redirected = sum(rank["ghost"]["redirected"] for rank in ranks)
-    if len(ranks) != NODES * args.users or len(told) != NODES:
+    if len(ranks) != count * args.users or len(told) != count:
         return f"{len(ranks)} ranks on {len(told)} nodes"
     if redirected == 0 and not command[0].endswith("world"):
         return "no operation was redirected"
