@@ -568,7 +568,7 @@ FIGURES = (
     Figure(
         "ghosts",
         "Fig. 5c",
-        "accumulates on more and more nodes, another network and library",
+        "accumulates on more nodes, another network",
         "Ahead of the original; threads cost most.",
         why="Another implementation of RMA on another network. The one that is here besides, MPICH 4 over UCX, does not always "
         "end the pattern of Fig. 5a on two namespaces, without Hob too.",
