@@ -1,6 +1,6 @@
-// Operations that wait in batches (rma/batch), seen from calls that have nothing to do with
-// windows: MPI promises nothing of an operation before a call completes it, but programs that wait
-// for its effect in another way shall not wait for ever, nor long.
+// Operations that wait in batches (rma/batch), seen from calls that do not complete them: MPI
+// promises nothing of an operation before a call completes it, but programs that wait for its
+// effect in another way shall not wait for ever, nor long.
 #pragma once
 
 #include <atomic>

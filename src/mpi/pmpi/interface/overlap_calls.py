@@ -107,7 +107,7 @@ def sends_batches(call):
         return []
     at_once = call.row.local or call.row.polls or thin({"name": call.name})
     at_once = at_once or re.match(
-        r"I(?!nter)|Test|Start|Request_get_status|Win_(flush|unlock|test|sync|post)", call.base
+        r"I(?!nter)|Test|Request_get_status|Win_(flush|unlock|test|sync|post)", call.base
     )
     blocks = str(not at_once).lower()
     return [f"  if (HOB_UNLIKELY(gathered::any())) gathered::before_call({blocks});"]
