@@ -48,7 +48,7 @@ RUNS = [
 
 def guest_script(options):
     programs = options.build / "bin/mpich5"
-    unit = options.build / "tests/unit/validation/validation_store_watch_test"
+    unit = options.build / "tests/unit/validation/validation_store_tracker_test"
     hob = options.build / "lib/libhob_mpich.so"
     lines = [f"'{unit}' --gtest_brief=1 && echo 'unit: status 0'"]
     for number, (_, environment, ranks, program, _) in enumerate(RUNS):
@@ -66,7 +66,7 @@ def judge(output):
     """What is wrong, and which runs never ended, as lists; and how many were made again."""
     wrong, unknown, again = [], [], 0
     if "unit: status 0" not in output:
-        wrong.append("validation_store_watch_test failed")
+        wrong.append("validation_store_tracker_test failed")
     text = output.split("unit: status 0")[-1]
     for number, (name, _, _, _, kept) in enumerate(RUNS):
         parts = re.split(rf"^run {number}: status (\d+)$", text, flags=re.MULTILINE)
