@@ -46,12 +46,12 @@ void Lane::deliver() const {
   const std::size_t count = places_.size();
   if (uniform_ && first_length_ == sizeof(std::uint64_t)) {
     for (std::size_t i = 0; i < count; ++i, from += sizeof(std::uint64_t))
-      std::memcpy(places_[i], from, sizeof(std::uint64_t));
+      if (places_[i]) std::memcpy(places_[i], from, sizeof(std::uint64_t));
     return;
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t bytes = length_of(static_cast<std::uint32_t>(i));
-    std::memcpy(places_[i], from, bytes);
+    if (places_[i]) std::memcpy(places_[i], from, bytes);
     from += bytes;
   }
 }

@@ -79,6 +79,12 @@ class Lane {
   /// Room for what comes back, bytes() long. Throws std::bad_alloc.
   std::byte* results();
 
+  /// Nobody wants the result of operation `number` any more: its place is null.
+  void discard(std::uint32_t number) {
+    places_[number] = nullptr;
+    consecutive_ = false;
+  }
+
   /// Copies what came back to where the program wants it.
   void deliver() const;
 

@@ -251,6 +251,9 @@ inline constexpr std::uint64_t kTypeBytes = 16;
 inline constexpr std::uint64_t kUniformTypeBytes = 8;
 /// Operations that a batch counts for in the bound of what is under way.
 inline constexpr std::uint64_t kPriceOfBatch = 64;
+/// Gets with requests that are left to the library after a test of one that was gathered, which
+/// issues it twice; doubled with each such test.
+inline constexpr std::uint64_t kLeftAloneAfterTest = 1024;
 
 }  // namespace batching
 

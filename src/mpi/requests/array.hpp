@@ -161,6 +161,12 @@ class MixedRequests {
   /// All of Hob's are waited for. The last one is likely to be the last to become ready.
   bool awaited() { return room_->own.back().operation->awaited(); }
 
+  /// All are waited for: completes those that a wait completes.
+  void complete() const {
+    for (const OwnRequest& own : room_->own)
+      if (own.operation->completed_by_wait) own.operation->complete();
+  }
+
   /// Hob's that were not ready when last asked: so many at most.
   std::size_t unready() const { return room_->own.size() - next_; }
 

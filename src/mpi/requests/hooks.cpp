@@ -91,6 +91,7 @@ struct WaitAll {
       notify(mix, error);
       return error;
     }
+    mix.complete();
     if (!mix.left_to_library()) {
       Pause pause;
       PollPacing looks(mix);

@@ -22,6 +22,13 @@ class Operation {
   /// it needs nothing but that messages are found (progress.hpp).
   virtual bool awaited() { return false; }
 
+  /// Whether a call that waits for this one, whatever else it waits for, calls complete() before
+  /// ready().
+  bool completed_by_wait = false;
+
+  /// Blocks until it is ready. Hob advances nothing else meanwhile.
+  virtual void complete() {}
+
   /// Only when ready: fills the status but for MPI_ERROR, and returns the error code (the
   /// communicator's error handler has been called already). May be called more than once.
   virtual int result(MPI_Status* status) = 0;

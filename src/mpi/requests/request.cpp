@@ -171,6 +171,7 @@ void release_handles() {
     real::Wait(&handle, MPI_STATUS_IGNORE);
   }
   registry().free_handles.clear();
+  served_handle = MPI_REQUEST_NULL;
 }
 
 }  // namespace hob::mpi::requests

@@ -40,6 +40,7 @@ int native_waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
 void wait_for(Operation& operation, bool nearly) {
   Pause pause;
   const auto done = [&] { return nearly ? operation.left_to_library() : operation.ready(); };
+  if (operation.completed_by_wait) operation.complete();
   if (done()) return;
   operation.awaited();
   while (!done()) {

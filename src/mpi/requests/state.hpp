@@ -25,6 +25,9 @@ inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits
 
 inline Inactive inactive;
 
+/// What served() returns (served.hpp), once there was one.
+inline MPI_Request served_handle = MPI_REQUEST_NULL;
+
 /// Made at its first use, since libraries may start MPI before Hob's own constructors have run.
 /// Never destroyed: requests may outlive everything else.
 inline Registry& registry() {

@@ -12,6 +12,8 @@
 
 #include "fake_mpi.hpp"
 #include "mpi/progress/gathered.hpp"
+#include "mpi/requests/request.hpp"
+#include "mpi/requests/served.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
 
 namespace hob::mpi {
@@ -64,6 +66,17 @@ class Batches : public testing::Test {
   }
   int put(int rank, int place, std::int64_t value) {
     return batches_->put(&value, 1, MPI_INT64_T, rank, place, 1, MPI_INT64_T, nullptr);
+  }
+  MPI_Request request_get(int rank, int place, std::size_t into) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    EXPECT_EQ(batches_->get(&into_[into], 1, MPI_INT64_T, rank, place, 1, MPI_INT64_T, &request),
+              MPI_SUCCESS);
+    return request;
+  }
+  bool is_complete(MPI_Request* request) {
+    int flag = 0;
+    EXPECT_EQ(requests::test(request, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    return flag != 0;
   }
   /// Scattered, so that they are no block.
   void get_some(int rank, int count) {
@@ -225,6 +238,105 @@ TEST_F(Batches, MoreThanTheBoundAreCompleted) {
   EXPECT_EQ(fake::calls("Get"), 12U);
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
   EXPECT_EQ(batches_->stats().completions, fake::calls("Win_flush"));
+}
+
+// Requests
+
+TEST_F(Batches, AWaitForAGetCompletesItsBatch) {
+  std::array<MPI_Request, 6> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = request_get(1, static_cast<int>(2 * i), i);
+  EXPECT_EQ(fake::calls("Rget"), 0U);
+  EXPECT_EQ(requests::wait(&all[3], MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(into_[5], initial(1, 10)) << "they travel together";
+  for (MPI_Request& request : all)
+    EXPECT_EQ(requests::wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Get"), 1U);
+  EXPECT_EQ(fake::calls("Win_flush"), 1U);
+}
+
+TEST_F(Batches, AFlushCompletesRequestsToo) {
+  std::array<MPI_Request, 5> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = request_get(1, static_cast<int>(2 * i), i);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(into_[4], initial(1, 8));
+  for (MPI_Request& request : all) EXPECT_TRUE(is_complete(&request));
+  EXPECT_EQ(fake::calls("Rget"), 0U);
+}
+
+// A test must not block; nor may the batch spoil the buffer once the program uses it again.
+TEST_F(Batches, AGetThatIsTestedIsIssuedAlone) {
+  std::array<MPI_Request, 5> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = request_get(1, static_cast<int>(2 * i), i);
+  batches_->send_waiting(true);
+  while (!is_complete(&all[2])) {
+  }
+  EXPECT_EQ(fake::calls("Win_flush"), 0U);
+  EXPECT_EQ(fake::calls("Rget"), 1U);
+  EXPECT_EQ(into_[2], initial(1, 4));
+  into_[2] = 77;
+  for (MPI_Request& request : all)
+    EXPECT_EQ(requests::wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(into_[2], 77);
+  EXPECT_EQ(into_[4], initial(1, 8));
+  EXPECT_EQ(fake::calls("Rget"), 1U);
+  MPI_Request next = request_get(1, 20, 6);
+  EXPECT_EQ(fake::calls("Rget"), 2U) << "a program that tests is left alone";
+  EXPECT_EQ(requests::wait(&next, MPI_STATUS_IGNORE), MPI_SUCCESS);
+}
+
+TEST_F(Batches, AnOpenBatchDoesNotFetchWhatWasTested) {
+  std::array<MPI_Request, 2> all{request_get(1, 0, 0), request_get(1, 2, 1)};
+  while (!is_complete(all.data())) {
+  }
+  into_[0] = 77;
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(into_[0], 77);
+  EXPECT_EQ(into_[1], initial(1, 2));
+  EXPECT_EQ(requests::wait(&all[1], MPI_STATUS_IGNORE), MPI_SUCCESS);
+}
+
+TEST_F(Batches, ARequestThatIsFreedBringsItsBytes) {
+  std::array<MPI_Request, 5> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = request_get(1, static_cast<int>(2 * i), i);
+  for (MPI_Request& request : all) requests::find(request)->abandon(), requests::withdraw(request);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(into_[4], initial(1, 8));
+}
+
+TEST_F(Batches, AWaitReturnsTheErrorOfItsBatch) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  for (std::size_t i = 0; i < 5; ++i) request = request_get(1, static_cast<int>(2 * i), 10 - i);
+  fake::fail("Win_flush", MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(requests::wait(&request, MPI_STATUS_IGNORE), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(request, MPI_REQUEST_NULL);
+  into_[6] = 77;
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(into_[6], 77) << "its buffer is the program's again";
+  EXPECT_EQ(into_[10], initial(1, 0));
+}
+
+TEST_F(Batches, TheRequestOfAPutIsCompleteAtOnce) {
+  std::int64_t value = 5;
+  for (int i = 0; i < 4; ++i) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    batches_->put(&value, 1, MPI_INT64_T, 1, 2 * i, 1, MPI_INT64_T, &request);
+    EXPECT_TRUE(requests::all_served(1, &request));
+    EXPECT_EQ(requests::wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    value = 99;
+  }
+  EXPECT_EQ(fake::calls("Put") + fake::calls("Rput"), 0U);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(at(1, 0), 5);
+  EXPECT_EQ(at(1, 6), 99);
+}
+
+TEST_F(Batches, OperationsWithRequestsAreGatheredInLockedEpochsOnly) {
+  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->fence(0), MPI_SUCCESS);
+  EXPECT_EQ(get(1, 0, 0), MPI_SUCCESS);
+  MPI_Request request = request_get(1, 2, 1);
+  EXPECT_EQ(fake::calls("Rget"), 1U) << "the library says that this is wrong";
+  EXPECT_EQ(requests::wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
 }
 
 }  // namespace

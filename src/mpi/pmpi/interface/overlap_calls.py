@@ -110,6 +110,8 @@ def sends_batches(call):
         r"I(?!nter)|Test|Request_get_status|Win_(flush|unlock|test|sync|post)", call.base
     )
     blocks = str(not at_once).lower()
+    if call.base in ("Wait", "Waitall"):
+        blocks = f"!requests::all_served({call.row.completes or '1, request'})"
     return [f"  if (HOB_UNLIKELY(gathered::any())) gathered::before_call({blocks});"]
 
 

@@ -92,7 +92,7 @@ HEADERS = """
     mpi/pmpi/hooks.hpp mpi/pmpi/real.hpp mpi/pmpi/memory.hpp mpi/pmpi/call_guard.hpp mpi/pmpi/wrapper.hpp
     mpi/core/acquires.hpp mpi/core/program_world.hpp
     mpi/progress/gathered.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
-    mpi/requests/may_tell.hpp mpi/requests/request.hpp
+    mpi/requests/may_tell.hpp mpi/requests/request.hpp mpi/requests/served.hpp
     mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/quiet_windows.hpp mpi/rma/timed_waits.hpp
     mpi/p2p/p2p.hpp
     """.split()

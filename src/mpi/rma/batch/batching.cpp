@@ -13,6 +13,8 @@
 #include "mpi/datatype/elements.hpp"
 #include "mpi/datatype/layouts.hpp"
 #include "mpi/progress/gathered.hpp"
+#include "mpi/requests/served.hpp"
+#include "mpi/rma/batch/batched_get.hpp"
 #include "mpi/rma/batch/indexed.hpp"
 
 namespace hob::mpi {
@@ -80,6 +82,10 @@ std::uint64_t nanoseconds(std::uint64_t count) {
 
 Batching::~Batching() {
   count(gathered::waiting, -static_cast<int>(open_));  // its last call may have been unwound
+  for (auto& [_, t] : targets_) {
+    all_arrived(t.open[kGets].requested, MPI_ERR_OTHER);
+    for (SentBatch& sent : t.sent) all_arrived(sent.requested, MPI_ERR_OTHER);
+  }
   if (awake_) rest();
 }
 
@@ -195,9 +201,10 @@ bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
 
 /// The fast way into a batch: one operation more of the kind that came last. False: ask at length.
 bool Batching::joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp, MPI_Op mpi_op,
-                     std::byte* place, const std::byte* data) {
+                     std::byte* place, const std::byte* data, MPI_Request* request) {
   BatchTarget* const t = at(target);
   if (!t || !t->alike.joins) return false;
+  if (request && (kind == BatchKind::get || !is_locked(*t))) return false;
   const AlikeOperations& alike = t->alike;
   if (alike.kind != kind || alike.type != ends.type || alike.type != ends.target_type ||
       alike.count != ends.count || alike.count != ends.target_count || alike.mpi_op != mpi_op)
@@ -230,6 +237,7 @@ bool Batching::joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp
   ++interval.operations;
   ++interval.gathered;
   ++stats_.operations;
+  if (request) *request = requests::served();
   return true;
 }
 
@@ -273,28 +281,52 @@ void Batching::lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::i
   open.lowest_low = low;
 }
 
-bool Batching::gather(const SmallOperation& op, const Ends& ends) {
+/// Whether an operation with a request may be gathered. Of a put or an accumulate, the request is
+/// complete at once: the data are copied. A get's is complete with the batch.
+bool Batching::may_have_request(const BatchTarget& t, const SmallOperation& op) {
+  if (!is_locked(t) || op.kind == BatchKind::fetch) return false;
+  if (op.kind != BatchKind::get) return true;
+  if (many_threads || op.low != 0 || units_.of(op.target) <= 0) return false;
+  if (HOB_LIKELY(requests_left_alone_ == 0)) return true;
+  --requests_left_alone_;
+  return false;
+}
+
+bool Batching::gather(const SmallOperation& op, const Ends& ends, MPI_Request* request) {
   BatchTarget* const t = at(op.target);
   if (!t) return false;
   become_awake();
   // Outside of an epoch, the library says what is wrong.
-  if (!worthwhile(*t, op) || !is_open(*t)) return false;
+  if (!worthwhile(*t, op) || !is_open(*t) || (request && !may_have_request(*t, op))) return false;
   Interval& interval = interval_[static_cast<std::size_t>(op.kind)];
+  OpenBatch& open = t->open[slot_of(op.kind)];
+  BatchedGet* requested = nullptr;
   try {
+    if (request && op.kind == BatchKind::get)
+      requested = &BatchedGet::begin(*this, op.target, *request);
     bool combined = false;
-    if (!make_room(*t, op, combined)) {
-      if (!combined) add(*t, op);
+    make_room(*t, op, combined);
+    if (combined) {
+      ++stats_.combined;
+    } else {
+      if (requested) open.requested.push_back(requested);
+      add(*t, op);
     }
-    if (combined) ++stats_.combined;
   } catch (const std::bad_alloc&) {
+    if (!requested) return false;
+    if (!open.requested.empty() && open.requested.back() == requested) open.requested.pop_back();
+    requested->withdraw(*request);
     return false;
   }
+  if (requested)
+    requested->joined(*open.lane, static_cast<std::uint32_t>(open.lane->operations() - 1));
+  else if (request)
+    *request = requests::served();
   if (op.kind == BatchKind::get && !options_.forced) batched_gets_.gathered = true;
   ++interval.operations;
   ++interval.gathered;
   ++stats_.operations;
   const std::size_t slot = slot_of(op.kind);
-  const OpenBatch& open = t->open[slot];
   const std::size_t length = open.lane->operations();
   if (length >= options_.most ||
       (length % kLookAtClock == 0 && ticks() - open.born > nanoseconds(tuning::batching::kOldNs) &&
@@ -314,32 +346,29 @@ bool Batching::has_room(const OpenBatch& open, std::size_t slot, std::uint64_t b
 }
 
 /// Sends what must go before an operation that is gathered. `combined`: it is part of another one
-/// now. Returns false.
-bool Batching::make_room(BatchTarget& t, const SmallOperation& op, bool& combined) {
+/// now.
+void Batching::make_room(BatchTarget& t, const SmallOperation& op, bool& combined) {
   order(t, op, true);
   const std::size_t slot = slot_of(op.kind);
   OpenBatch& open = t.open[slot];
-  if (!open.lane) return false;
+  if (!open.lane) return;
   const auto close = [&] {
     ++stats_.closed;
     send(t, op.target, slot);
-    return false;
   };
   if (op.kind != open.kind) return close();
-  if (!has_room(open, slot, op.range.bytes)) {
-    send(t, op.target, slot);
-    return false;
-  }
+  if (!has_room(open, slot, op.range.bytes)) return send(t, op.target, slot);
   const bool atomic = slot == kAtomics;
   if (atomic && (op.op != open.op || op.element.type != open.element.type)) return close();
-  if (!open.tracked) return false;
+  if (!open.tracked) return;
   const std::uint32_t there = open.locations->find(op.range.begin, op.range.bytes);
-  if (there == batch::LocationSet::kNone)
-    return open.locations->accepts(op.range.bytes) ? false : close();
-  if (op.kind == BatchKind::get) return false;  // two may read the same
-  if (!combine_with(open, there, op)) return close();
-  combined = true;
-  return false;
+  if (there == batch::LocationSet::kNone) {
+    if (!open.locations->accepts(op.range.bytes)) close();
+    return;
+  }
+  if (op.kind == BatchKind::get) return;  // two may read the same
+  combined = combine_with(open, there, op);
+  if (!combined) close();
 }
 
 /// Makes an operation part of one with the same location, if the result is the same.
@@ -471,16 +500,15 @@ int Batching::get(void* origin, MPI_Count count, MPI_Datatype type, int target, 
   if (HOB_LIKELY(stepped_aside())) return issue();
   const std::lock_guard guard(lock_);
   const Ends ends{count, type, target_count, target_type};
-  if (!request && origin &&
-      joins(BatchKind::get, target, ends, disp, MPI_OP_NULL, static_cast<std::byte*>(origin),
-            nullptr))
+  if (origin && joins(BatchKind::get, target, ends, disp, MPI_OP_NULL,
+                      static_cast<std::byte*>(origin), nullptr, request))
     return MPI_SUCCESS;
   SmallOperation op{.kind = BatchKind::get, .target = target};
-  if (describe(origin, ends, disp, op) && !request) {
+  if (describe(origin, ends, disp, op)) {
     op.place = const_cast<std::byte*>(op.data);
     op.data = nullptr;
     op.gathers = true;
-    if (gather(op, ends)) return MPI_SUCCESS;
+    if (gather(op, ends, request)) return MPI_SUCCESS;
   }
   return native(op, issue);
 }
@@ -493,14 +521,13 @@ int Batching::put(const void* origin, MPI_Count count, MPI_Datatype type, int ta
   if (HOB_LIKELY(stepped_aside())) return issue();
   const std::lock_guard guard(lock_);
   const Ends ends{count, type, target_count, target_type};
-  if (!request && origin &&
-      joins(BatchKind::put, target, ends, disp, MPI_OP_NULL, nullptr,
-            static_cast<const std::byte*>(origin)))
+  if (origin && joins(BatchKind::put, target, ends, disp, MPI_OP_NULL, nullptr,
+                      static_cast<const std::byte*>(origin), request))
     return MPI_SUCCESS;
   SmallOperation op{.kind = BatchKind::put, .target = target};
-  if (describe(origin, ends, disp, op) && !request) {
+  if (describe(origin, ends, disp, op)) {
     op.gathers = true;
-    if (gather(op, ends)) return MPI_SUCCESS;
+    if (gather(op, ends, request)) return MPI_SUCCESS;
   }
   return native(op, issue);
 }
@@ -515,14 +542,13 @@ int Batching::accumulate(const void* origin, MPI_Count count, MPI_Datatype type,
   if (HOB_LIKELY(stepped_aside())) return issue();
   const std::lock_guard guard(lock_);
   const Ends ends{count, type, target_count, target_type};
-  if (!request && origin &&
-      joins(BatchKind::accumulate, target, ends, disp, op_handle, nullptr,
-            static_cast<const std::byte*>(origin)))
+  if (origin && joins(BatchKind::accumulate, target, ends, disp, op_handle, nullptr,
+                      static_cast<const std::byte*>(origin), request))
     return MPI_SUCCESS;
   SmallOperation op{.kind = BatchKind::accumulate, .target = target};
-  if (describe(origin, ends, disp, op) && !request && describe_atomic(ends, op_handle, op)) {
+  if (describe(origin, ends, disp, op) && describe_atomic(ends, op_handle, op)) {
     op.gathers = true;
-    if (gather(op, ends)) return MPI_SUCCESS;
+    if (gather(op, ends, request)) return MPI_SUCCESS;
   }
   return native(op, issue);
 }
@@ -548,7 +574,7 @@ int Batching::get_accumulate(const void* origin, MPI_Count count, MPI_Datatype t
         (describe(origin, outgoing, disp, out) && describe_atomic(outgoing, op_handle, out))) {
       op.data = out.data;
       op.gathers = true;
-      if (gather(op, ends)) return MPI_SUCCESS;
+      if (gather(op, ends, nullptr)) return MPI_SUCCESS;
     }
   }
   return native(op, issue);
@@ -564,7 +590,7 @@ int Batching::fetch_and_op(const void* origin, void* result, MPI_Datatype type, 
   const Ends ends{1, type, 1, type};
   if (origin && result &&
       joins(BatchKind::fetch, target, ends, disp, op_handle, static_cast<std::byte*>(result),
-            static_cast<const std::byte*>(origin)))
+            static_cast<const std::byte*>(origin), nullptr))
     return MPI_SUCCESS;
   SmallOperation op{.kind = BatchKind::fetch, .target = target};
   if (describe(result, ends, disp, op) && describe_atomic(ends, op_handle, op) &&
@@ -572,7 +598,7 @@ int Batching::fetch_and_op(const void* origin, void* result, MPI_Datatype type, 
     op.place = const_cast<std::byte*>(op.data);
     op.data = op.op == kNoOp ? nullptr : static_cast<const std::byte*>(origin) + op.low;
     op.gathers = true;
-    if (gather(op, ends)) return MPI_SUCCESS;
+    if (gather(op, ends, nullptr)) return MPI_SUCCESS;
   }
   return native(op, issue);
 }

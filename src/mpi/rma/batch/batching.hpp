@@ -75,6 +75,13 @@ class Batching final : public Backend {
   /// Sends batches that are old, or all of them.
   void send_waiting(bool all);
 
+  /// Blocks until the batch of such a get is complete. The get is in no batch then, whether it has
+  /// arrived() or there is an error.
+  int complete_batch_of(BatchedGet& get);
+
+  /// Issues such a get with a request of the library's.
+  void issue_alone(BatchedGet& get);
+
   int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
           MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
   int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
@@ -139,14 +146,15 @@ class Batching final : public Backend {
   bool describe_atomic(const Ends& ends, MPI_Op mpi_op, SmallOperation& op) const;
   bool worthwhile(BatchTarget& t, const SmallOperation& op);
   bool joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp, MPI_Op mpi_op,
-             std::byte* place, const std::byte* data);
+             std::byte* place, const std::byte* data, MPI_Request* request);
   void expect_more(const SmallOperation& op, const Ends& ends);
   static void append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
                      const std::byte* data);
   static void lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::int64_t low);
-  bool gather(const SmallOperation& op, const Ends& ends);
+  bool may_have_request(const BatchTarget& t, const SmallOperation& op);
+  bool gather(const SmallOperation& op, const Ends& ends, MPI_Request* request);
   bool has_room(const OpenBatch& open, std::size_t slot, std::uint64_t bytes) const;
-  bool make_room(BatchTarget& t, const SmallOperation& op, bool& combined);
+  void make_room(BatchTarget& t, const SmallOperation& op, bool& combined);
   void add(BatchTarget& t, const SmallOperation& op);
   static bool combine_with(OpenBatch& open, std::uint32_t number, const SmallOperation& op);
   void order(BatchTarget& t, const SmallOperation& op, bool joins);
@@ -159,6 +167,8 @@ class Batching final : public Backend {
   void send_everything();
   int issue(const OpenBatch& open, SentBatch& sent, int target);
   int issue_indexed(const OpenBatch& open, SentBatch& sent, int target);
+  static BatchedGet** requested_as(SentBatch& sent, std::uint32_t number);
+  static void discard(BatchTarget& t, BatchedGet& get);
   int issue_singly(const OpenBatch& open, SentBatch& sent, int target);
   bool singly(const OpenBatch& open, const batch::Lane& lane, int target) const;
 
@@ -207,6 +217,9 @@ class Batching final : public Backend {
   std::array<Interval, kBatchKinds> interval_{};
   std::array<batch::Trial, kBatchKinds> trials_{};
   BatchStats stats_;
+  /// Gets with requests that are not gathered any more, since the program tests them.
+  std::uint64_t requests_left_alone_ = 0;
+  std::uint64_t next_left_alone_ = tuning::batching::kLeftAloneAfterTest;
 };
 
 }  // namespace hob::mpi

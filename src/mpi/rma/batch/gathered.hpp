@@ -14,9 +14,12 @@
 
 namespace hob::mpi {
 
+class BatchedGet;
+
 /// One batch that is still open: its operations, and the locations that they touch.
 struct OpenBatch {
-  std::unique_ptr<batch::Lane> lane;  ///< null: nothing is gathered
+  std::vector<BatchedGet*> requested;  ///< of its gets; null: issued alone since
+  std::unique_ptr<batch::Lane> lane;   ///< null: nothing is gathered
   std::unique_ptr<batch::LocationSet> locations;
   bool tracked = false;  ///< locations holds all of them; gets are only tracked beside writes
   BatchKind kind = BatchKind::get;
@@ -38,6 +41,8 @@ inline std::size_t slot_of(BatchKind kind) {
 /// A batch that the library has: its memory is in use.
 struct SentBatch {
   std::unique_ptr<batch::Lane> lane;
+  std::vector<BatchedGet*> requested;
+  int error = MPI_SUCCESS;   ///< the library refused it
   bool delivers = false;     ///< what came back lies in the lane
   bool brings = false;       ///< it brings something, wherever it goes
   std::uint64_t number = 0;  ///< in the order of issue on this window

@@ -9,6 +9,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/progress/gathered.hpp"
+#include "mpi/rma/batch/batched_get.hpp"
 #include "mpi/rma/batch/batching.hpp"
 #include "mpi/rma/batch/indexed.hpp"
 
@@ -34,10 +35,15 @@ int Batching::issue_singly(const OpenBatch& open, SentBatch& sent, int target) {
     const auto count = static_cast<MPI_Count>(lane.length_of(i) / of.bytes);
     const auto disp = static_cast<MPI_Aint>(lane.begins()[i] / unit);
     std::byte* const place = lane.place_of(i);
+    if (open.kind == BatchKind::get && !place) continue;  // discarded
+    BatchedGet** const get = requested_as(sent, i);
+    MPI_Request request = MPI_REQUEST_NULL;
     int error = MPI_SUCCESS;
     switch (open.kind) {
       case BatchKind::get:
-        error = next_->get(place, count, of.type, target, disp, count, of.type, nullptr);
+        error = next_->get(place, count, of.type, target, disp, count, of.type,
+                           get ? &request : nullptr);
+        if (get && error == MPI_SUCCESS) std::exchange(*get, nullptr)->issued_alone(request);
         break;
       case BatchKind::put:
         error = next_->put(lane.data_of(i), count, of.type, target, disp, count, of.type, nullptr);
@@ -57,6 +63,14 @@ int Batching::issue_singly(const OpenBatch& open, SentBatch& sent, int target) {
   return first_error;
 }
 
+/// The request of operation `number` of a batch, or null.
+BatchedGet** Batching::requested_as(SentBatch& sent, std::uint32_t number) {
+  const auto found =
+      std::find_if(sent.requested.begin(), sent.requested.end(),
+                   [number](const BatchedGet* get) { return get && get->number() == number; });
+  return found == sent.requested.end() ? nullptr : &*found;
+}
+
 int Batching::issue_indexed(const OpenBatch& open, SentBatch& sent, int target) {
   batch::Lane& lane = *sent.lane;
   const bool atomic = slot_of(open.kind) == kAtomics;
@@ -67,7 +81,8 @@ int Batching::issue_indexed(const OpenBatch& open, SentBatch& sent, int target) 
   ++stats_.batches;
   const auto count = static_cast<MPI_Count>(lane.bytes() / unit.bytes);
   const bool brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
-  sent.delivers = brings && !lane.consecutive();
+  // A get may be issued once more, alone (issue_alone()), and the program use its buffer again.
+  sent.delivers = brings && (!lane.consecutive() || !sent.requested.empty());
   std::byte* const results = !brings         ? nullptr
                              : sent.delivers ? lane.results()
                                              : lane.first_place();
@@ -98,6 +113,9 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   t.sent.emplace_back();
   SentBatch& sent = t.sent.back();
   sent.lane = std::move(open.lane);
+  sent.requested.swap(open.requested);
+  // The program has waited for what it asked for, or its batch was long.
+  if (!sent.requested.empty()) t.bursts[slot].complete();
   t.alike.joins = false;
   sent.number = ++sent_;
   sent.brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
@@ -107,6 +125,7 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   t.outstanding += tuning::batching::kPriceOfBatch;
   const auto refused = [&](int error) {
     sent.delivers = false;
+    sent.error = error;
     if (t.error == MPI_SUCCESS) t.error = error;
   };
   const std::uint64_t start = ticks();
@@ -140,6 +159,48 @@ void Batching::send_waiting(bool all) {
   for (auto& [target, t] : targets_) send_old(t, target, now);
 }
 
+/// What the batch of such a get brings is not used for it.
+void Batching::discard(BatchTarget& t, BatchedGet& get) {
+  get.lane().discard(get.number());
+  const auto forget = [&get](std::vector<BatchedGet*>& requested) {
+    std::replace(requested.begin(), requested.end(), &get, static_cast<BatchedGet*>(nullptr));
+  };
+  forget(t.open[kGets].requested);
+  for (SentBatch& sent : t.sent) forget(sent.requested);
+}
+
+int Batching::complete_batch_of(BatchedGet& get) {
+  const int target = get.target();
+  const int error = complete_one(target, false, [&](bool) { return next_->flush(target); });
+  if (error == MPI_SUCCESS) return error;
+  const std::lock_guard guard(lock_);
+  if (get.waits()) discard(targets_.at(target), get);
+  return error;
+}
+
+void Batching::issue_alone(BatchedGet& get) {
+  const std::lock_guard guard(lock_);
+  BatchTarget& t = targets_.at(get.target());
+  const batch::Lane& lane = get.lane();
+  const auto disp = static_cast<MPI_Aint>(lane.begins()[get.number()] /
+                                          static_cast<std::uint64_t>(units_.of(get.target())));
+  const auto bytes = static_cast<MPI_Count>(lane.length_of(get.number()));
+  std::byte* const place = lane.place_of(get.number());
+  discard(t, get);
+  requests_left_alone_ = next_left_alone_;
+  next_left_alone_ = std::min(2 * next_left_alone_, tuning::batching::kLongestPause);
+  t.clean = false;
+  t.brings = true;
+  ++t.outstanding;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error =
+      next_->get(place, bytes, MPI_BYTE, get.target(), disp, bytes, MPI_BYTE, &request);
+  if (error == MPI_SUCCESS)
+    get.issued_alone(request);
+  else
+    get.arrived(error);
+}
+
 /// What was sent up to number `last` is complete, if the completing call `succeeded`: else the
 /// library may still use its memory.
 void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
@@ -152,6 +213,7 @@ void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
       continue;
     }
     if (sent.delivers) sent.lane->deliver();
+    all_arrived(sent.requested, sent.error);
     pool_.give_back(std::move(sent.lane));
   }
   t.sent.resize(kept);

@@ -5,28 +5,6 @@
 #include <new>
 
 namespace hob::mpi {
-namespace {
-
-/// Stands behind the requests of all gets that were served.
-class ServedRequest final : public Operation {
- public:
-  ServedRequest() { kept.wanted = kept.shared = true; }
-  bool ready() override { return true; }
-  int result(MPI_Status* status) override {
-    requests::copy_status(requests::empty_status(), status);
-    return MPI_SUCCESS;
-  }
-  void retire() override {}
-  void abandon() override {}
-  bool is_acquire() const override { return false; }
-};
-
-}  // namespace
-
-MPI_Request served_request() {
-  static ServedRequest& all = *new ServedRequest;
-  return requests::add(all);
-}
 
 void RequestWatch::watch(MPI_Request request, std::uint64_t cookie) {
   join();
@@ -55,6 +33,19 @@ bool RequestWatch::arrived(std::uint64_t cookie, int& error) {
   return !owner_ || owner_->request_arrived(cookie, error);
 }
 
+void RequestWatch::complete(std::uint64_t cookie) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  {
+    const std::lock_guard guard(lock_);
+    if (!owner_) return;
+    owner_->request_asked(cookie);
+    request = owner_->request_of(cookie);
+  }
+  if (request == MPI_REQUEST_NULL) return;
+  Operation* const operation = requests::find(request);
+  if (operation && operation->completed_by_wait) operation->complete();
+}
+
 void RequestWatch::end() {
   {
     const std::lock_guard guard(lock_);
@@ -77,6 +68,11 @@ void RequestedGet::withdraw(MPI_Request& request) {
   requests::withdraw(request);
   request = MPI_REQUEST_NULL;
   delete this;
+}
+
+void RequestedGet::complete() {
+  for (const std::uint64_t cookie : cookies_)
+    if (cookie != 0) watch_.complete(cookie);
 }
 
 bool RequestedGet::ready() {

@@ -22,6 +22,9 @@ class RequestOwner {
   /// ended. Never blocks.
   virtual bool request_arrived(std::uint64_t cookie, int& error) = 0;
 
+  /// The request that Hob asks whether the get has arrived, or null.
+  virtual MPI_Request request_of(std::uint64_t cookie) = 0;
+
  protected:
   ~RequestOwner() = default;
 };
@@ -39,6 +42,9 @@ class RequestWatch final : public CompletionObserver {
 
   /// As RequestOwner::request_arrived(). Epochs, and so all gets, end before the window does.
   bool arrived(std::uint64_t cookie, int& error);
+
+  /// The program waits for the get: completes it, where a wait does.
+  void complete(std::uint64_t cookie);
 
   /// The window is gone.
   void end();
@@ -65,6 +71,7 @@ class RequestedGet final : public Operation {
   /// Nobody will ask for it: the get was not issued.
   void withdraw(MPI_Request& request);
 
+  void complete() override;
   bool ready() override;
   int result(MPI_Status* status) override;
   void retire() override { delete this; }
@@ -75,6 +82,7 @@ class RequestedGet final : public Operation {
   RequestedGet(RequestWatch& watch, const std::array<std::uint64_t, 2>& cookies)
       : watch_(watch), cookies_(cookies) {
     watch_.join();
+    completed_by_wait = true;
   }
   ~RequestedGet() override { watch_.leave(); }
 
@@ -82,9 +90,5 @@ class RequestedGet final : public Operation {
   std::array<std::uint64_t, 2> cookies_;  ///< of those that have not arrived
   int error_ = MPI_SUCCESS;
 };
-
-/// The handle of a request for a get that was served: complete from the start. Throws
-/// std::bad_alloc.
-MPI_Request served_request();
 
 }  // namespace hob::mpi

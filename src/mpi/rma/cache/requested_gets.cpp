@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/requests/served.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 
 namespace hob::mpi {
@@ -57,7 +58,7 @@ bool CachedGets::serve_request(const Get& get, TargetState& t, const CacheableGe
 bool CachedGets::begin_request(const std::array<std::uint64_t, 2>& awaited, MPI_Request& request) {
   try {
     if (awaited[0] == 0 && awaited[1] == 0)
-      request = served_request();
+      request = requests::served();
     else
       RequestedGet::begin(*watch_, awaited, request);
     return true;
@@ -167,6 +168,13 @@ void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
   }
   // A program may never flush: the slot is free now.
   under_way_.remove(t.pending, static_cast<std::uint32_t>(cookie));
+}
+
+MPI_Request CachedGets::request_of(std::uint64_t cookie) {
+  const std::lock_guard guard(lock_);
+  const PendingGet* const pending = requested(cookie);
+  if (!pending || pending->request == 0) return MPI_REQUEST_NULL;
+  return handle_of<MPI_Request>(pending->request);
 }
 
 bool CachedGets::request_arrived(std::uint64_t cookie, int& error) {

@@ -1,0 +1,80 @@
+#include "mpi/rma/batch/batched_get.hpp"
+
+#include <memory>
+
+#include "mpi/pmpi/real.hpp"
+#include "mpi/requests/request.hpp"
+#include "mpi/rma/batch/batching.hpp"
+
+namespace hob::mpi {
+
+BatchedGet& BatchedGet::begin(Batching& batching, int target, MPI_Request& request) {
+  struct Delete {
+    void operator()(BatchedGet* get) const { delete get; }
+  };
+  std::unique_ptr<BatchedGet, Delete> get(new BatchedGet(batching, target));
+  request = requests::add(*get);
+  return *get.release();
+}
+
+void BatchedGet::withdraw(MPI_Request& request) {
+  requests::withdraw(request);
+  request = MPI_REQUEST_NULL;
+  delete this;
+}
+
+void BatchedGet::arrived(int error) {
+  batching_ = nullptr;
+  error_ = error;
+  if (abandoned_) delete this;
+}
+
+void BatchedGet::issued_alone(MPI_Request request) {
+  batching_ = nullptr;
+  if (abandoned_) {
+    real::Request_free(&request);
+    delete this;
+    return;
+  }
+  rest.store(request, std::memory_order_release);
+}
+
+void BatchedGet::complete() {
+  if (!batching_) return;
+  if (const int error = batching_->complete_batch_of(*this); error != MPI_SUCCESS) error_ = error;
+  batching_ = nullptr;
+}
+
+bool BatchedGet::ready() {
+  if (batching_) batching_->issue_alone(*this);
+  MPI_Request request = missing();
+  if (request == MPI_REQUEST_NULL) return true;
+  int flag = 0;
+  const int error = real::Test(&request, &flag, MPI_STATUS_IGNORE);
+  if (!flag && error == MPI_SUCCESS) return false;
+  rest.store(MPI_REQUEST_NULL, std::memory_order_release);
+  if (error != MPI_SUCCESS) error_ = error;
+  return true;
+}
+
+int BatchedGet::result(MPI_Status* status) {
+  requests::copy_status(requests::empty_status(), status);
+  return error_;
+}
+
+void all_arrived(std::vector<BatchedGet*>& gets, int error) {
+  for (BatchedGet* const get : gets)
+    if (get) get->arrived(error);
+  gets.clear();
+}
+
+void BatchedGet::abandon() {
+  if (MPI_Request request = missing(); request != MPI_REQUEST_NULL) real::Request_free(&request);
+  if (!batching_) {
+    delete this;
+    return;
+  }
+  abandoned_ = true;
+}
+
+}  // namespace hob::mpi

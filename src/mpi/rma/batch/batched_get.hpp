@@ -1,0 +1,68 @@
+// The request of an MPI_Rget whose get is in a batch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "batch/lane.hpp"
+#include "mpi/requests/operation.hpp"
+
+namespace hob::mpi {
+
+class Batching;
+
+/// A wait for it completes the batch, as a flush of its target does. A test must not block, and the
+/// library does not say when an operation with an indexed datatype is complete; so the first test
+/// issues the get once more, alone, with a request of the library's. Deletes itself. Only while the
+/// program has one thread.
+class BatchedGet final : public Operation {
+ public:
+  /// Makes it, and its handle. Throws std::bad_alloc.
+  static BatchedGet& begin(Batching& batching, int target, MPI_Request& request);
+
+  /// The get was not gathered: there is no such request.
+  void withdraw(MPI_Request& request);
+
+  /// It is operation `number` of `lane`, which waits for the target, and will be sent there.
+  void joined(batch::Lane& lane, std::uint32_t number) {
+    lane_ = &lane;
+    number_ = number;
+  }
+
+  /// Whether it is in a batch.
+  bool waits() const { return batching_ != nullptr; }
+  int target() const { return target_; }
+  batch::Lane& lane() const { return *lane_; }
+  std::uint32_t number() const { return number_; }
+
+  /// Its bytes have arrived, or it ended with this error.
+  void arrived(int error);
+
+  /// From now on it is this request of the library's.
+  void issued_alone(MPI_Request request);
+
+  void complete() override;
+  bool ready() override;
+  int result(MPI_Status* status) override;
+  void retire() override { delete this; }
+  void abandon() override;
+  bool is_acquire() const override { return false; }
+
+ private:
+  BatchedGet(Batching& batching, int target) : batching_(&batching), target_(target) {
+    completed_by_wait = true;
+  }
+  ~BatchedGet() override = default;
+
+  Batching* batching_;  ///< null: it is in no batch any more
+  int target_;
+  std::uint32_t number_ = 0;
+  batch::Lane* lane_ = nullptr;
+  bool abandoned_ = false;
+  int error_ = MPI_SUCCESS;
+};
+
+/// The gets of a batch have arrived, or it ended with an error. Null: one that was issued alone.
+void all_arrived(std::vector<BatchedGet*>& gets, int error);
+
+}  // namespace hob::mpi
