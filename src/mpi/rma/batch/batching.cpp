@@ -237,7 +237,10 @@ bool Batching::joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp
   ++interval.operations;
   ++interval.gathered;
   ++stats_.operations;
-  if (request) *request = requests::served();
+  if (request) {
+    if (interval.requested == 0) interval.requested = ticks();
+    *request = requests::served();
+  }
   return true;
 }
 
@@ -323,6 +326,7 @@ bool Batching::gather(const SmallOperation& op, const Ends& ends, MPI_Request* r
   else if (request)
     *request = requests::served();
   if (op.kind == BatchKind::get && !options_.forced) batched_gets_.gathered = true;
+  if (request && interval.requested == 0) interval.requested = ticks();
   ++interval.operations;
   ++interval.gathered;
   ++stats_.operations;
@@ -463,6 +467,7 @@ int Batching::native(const SmallOperation& op, Call call) {
   const std::uint64_t start = timed ? ticks() : 0;
   const int result = call();
   Interval& interval = interval_[kind];
+  if (timed && op.requested && interval.requested == 0) interval.requested = start;
   ++interval.operations;
   if (timed) {
     const std::uint64_t spent = ticks() - start;
@@ -476,6 +481,8 @@ int Batching::native(const SmallOperation& op, Call call) {
     t->epoch = epoch_;
     t->locked = false;
   }
+  // Requests are for targets that are locked, says MPI.
+  if (op.range.bytes != 0 && op.requested) t->locked = true;
   if (++t->outstanding > options_.outstanding && options_.outstanding != 0) bound(*t, op.target);
   return result;
 }
@@ -490,6 +497,11 @@ void Batching::bound(BatchTarget& t, int target) {
   }
   ++stats_.completions;
   finish(t, sent_, true);
+  // The program may complete its operations by their requests alone.
+  if (t.bursts[kGets].length() >= options_.outstanding) {
+    t.bursts[kGets].complete();
+    account(0, false);
+  }
 }
 
 int Batching::get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
@@ -503,7 +515,7 @@ int Batching::get(void* origin, MPI_Count count, MPI_Datatype type, int target, 
   if (origin && joins(BatchKind::get, target, ends, disp, MPI_OP_NULL,
                       static_cast<std::byte*>(origin), nullptr, request))
     return MPI_SUCCESS;
-  SmallOperation op{.kind = BatchKind::get, .target = target};
+  SmallOperation op{.kind = BatchKind::get, .target = target, .requested = request != nullptr};
   if (describe(origin, ends, disp, op)) {
     op.place = const_cast<std::byte*>(op.data);
     op.data = nullptr;
@@ -524,7 +536,7 @@ int Batching::put(const void* origin, MPI_Count count, MPI_Datatype type, int ta
   if (origin && joins(BatchKind::put, target, ends, disp, MPI_OP_NULL, nullptr,
                       static_cast<const std::byte*>(origin), request))
     return MPI_SUCCESS;
-  SmallOperation op{.kind = BatchKind::put, .target = target};
+  SmallOperation op{.kind = BatchKind::put, .target = target, .requested = request != nullptr};
   if (describe(origin, ends, disp, op)) {
     op.gathers = true;
     if (gather(op, ends, request)) return MPI_SUCCESS;
@@ -545,7 +557,8 @@ int Batching::accumulate(const void* origin, MPI_Count count, MPI_Datatype type,
   if (origin && joins(BatchKind::accumulate, target, ends, disp, op_handle, nullptr,
                       static_cast<const std::byte*>(origin), request))
     return MPI_SUCCESS;
-  SmallOperation op{.kind = BatchKind::accumulate, .target = target};
+  SmallOperation op{
+      .kind = BatchKind::accumulate, .target = target, .requested = request != nullptr};
   if (describe(origin, ends, disp, op) && describe_atomic(ends, op_handle, op)) {
     op.gathers = true;
     if (gather(op, ends, request)) return MPI_SUCCESS;
@@ -563,7 +576,7 @@ int Batching::get_accumulate(const void* origin, MPI_Count count, MPI_Datatype t
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
   const std::lock_guard guard(lock_);
-  SmallOperation op{.kind = BatchKind::fetch, .target = target};
+  SmallOperation op{.kind = BatchKind::fetch, .target = target, .requested = request != nullptr};
   const Ends ends{result_count, result_type, target_count, target_type};
   if (describe(result, ends, disp, op) && !request && describe_atomic(ends, op_handle, op)) {
     op.place = const_cast<std::byte*>(op.data);

@@ -127,6 +127,8 @@ class Batching final : public Backend {
   struct Interval {
     std::uint64_t operations = 0, gathered = 0, timed = 0;
     std::uint64_t ticks = 0;  ///< in the library's calls
+    /// The time of the first one with a request, which the program may wait for anywhere; 0: none.
+    std::uint64_t requested = 0;
   };
 
   bool stepped_aside() {

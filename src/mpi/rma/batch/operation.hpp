@@ -22,6 +22,7 @@ struct TargetRange {
 struct SmallOperation {
   BatchKind kind = BatchKind::get;
   int target = 0;
+  bool requested = false;  ///< it has a request
   TargetRange range{};
   MPI_Aint disp = 0;                ///< of range.begin - `low`, as the program gave it
   std::int64_t low = 0;             ///< from there to range.begin

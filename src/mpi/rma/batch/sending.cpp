@@ -239,7 +239,10 @@ void Batching::account(std::uint64_t waited, bool timed) {
       const auto gathering = static_cast<std::uint64_t>(
           static_cast<double>(each.gathered * tuning::batching::kGatherNs) *
           ticks_per_nanosecond());
-      const std::uint64_t spent = each.ticks + gathering + (timed ? waited : 0);
+      // With requests, waits are elsewhere: all that passed counts, in batches and without.
+      const std::uint64_t spent = each.requested != 0
+                                      ? ticks() - each.requested
+                                      : each.ticks + gathering + (timed ? waited : 0);
       if (in_batches)
         trials_[kind].complete(true, each.operations, spent);
       else if (each.gathered == 0)
