@@ -470,6 +470,65 @@ static void units_and_requests(void) {
   MPI_Win_free(&odd);
 }
 
+/* Bursts with a request each, completed in every way; the epoch goes on. A buffer is the program's
+ * own again as soon as its request is complete. */
+enum { WAIT_ALL, WAIT_EACH, WAIT_ANY, TEST_ALL, TEST_SOME, FREE, WAYS };
+
+static void complete(MPI_Request* requests, int count, int way) {
+  static int indices[MOST];
+  int done = 0, flag = 0;
+  if (way == WAIT_ALL) MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; way == WAIT_EACH && i < count; ++i)
+    MPI_Wait(&requests[count - 1 - i], MPI_STATUS_IGNORE);
+  while (way == TEST_ALL && !flag) MPI_Testall(count, requests, &flag, MPI_STATUSES_IGNORE);
+  for (int i = 0, some = 0; way == WAIT_ANY && i < count; ++i)
+    MPI_Waitany(count, requests, &some, MPI_STATUS_IGNORE);
+  while (way == TEST_SOME && done < count) {
+    int some = 0;
+    MPI_Testsome(count, requests, &some, indices, MPI_STATUSES_IGNORE);
+    done += some == MPI_UNDEFINED ? count : some;
+  }
+  for (int i = 0; way == FREE && i < count; ++i) MPI_Request_free(&requests[i]);
+  if (way == FREE) MPI_Win_flush(target, win);
+}
+
+static void bursts_with_requests(void) {
+  static MPI_Request requests[MOST];
+  for (int way = 0; way < WAYS; ++way) {
+    reset();
+    memset(buffer, 0, sizeof buffer);
+    MPI_Win_lock_all(0, win);
+    for (int round = 0; round < 3; ++round) {
+      const int count = round == 1 ? 5 : 200;
+      for (int i = 0; i < count; ++i)
+        MPI_Rget(&buffer[i], 1, MPI_LONG, target, place(i, round), 1, MPI_LONG, win, &requests[i]);
+      complete(requests, count, way);
+      for (int i = 0; i < count; ++i) {
+        expect(buffer[i] == initial(target, place(i, round)), "way %d, round %d: get %d: %ld", way,
+               round, i, buffer[i]);
+        buffer[i] = -1; /* nothing comes any more */
+      }
+    }
+    MPI_Win_flush(target, win);
+    for (int i = 0; i < 200; ++i)
+      expect(buffer[i] == -1, "way %d: %d after its request: %ld", way, i, buffer[i]);
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < 200; ++i) {
+      buffer[i] = 7L * i + way;
+      MPI_Rput(&buffer[i], 1, MPI_LONG, target, 2 * i, 1, MPI_LONG, win, &requests[i]);
+    }
+    complete(requests, 200, way);
+    memset(buffer, 0, sizeof buffer);
+    MPI_Win_flush(target, win);
+    for (int i = 0; i < 200; ++i) MPI_Get(&buffer[i], 1, MPI_LONG, target, 2 * i, 1, MPI_LONG, win);
+    MPI_Win_unlock_all(win);
+    for (int i = 0; i < 200; ++i)
+      expect(buffer[i] == 7L * i + way, "way %d: put %d: %ld", way, i, buffer[i]);
+  }
+}
+
 static void dynamic(void) {
   static long mine[512];
   MPI_Win open;
@@ -527,6 +586,7 @@ int main(int argc, char** argv) {
     two_targets();
     errors();
     units_and_requests();
+    bursts_with_requests();
     dynamic();
   }
   MPI_Group_free(&everybody);
