@@ -16,9 +16,14 @@ WORLD = EXCHANGES + PING_PONGS + WAITING + AMONG_WAITING + DEEP
 MENTIONED = 100_000
 
 
-def run(args, match, words=()):
+# Bytes of a message of p2p_flood's, and so many bytes that may be dequeued in one run.
+MESSAGE, QUOTA = 4, 100_000
+
+
+def run(args, match, words=(), **settings):
     path = os.path.join(tempfile.mkdtemp(), "report.json")
     hob = {"LD_PRELOAD": args.lib, "HOB_MATCH": match, "HOB_JSON": path, "HOB_REPORT": "silent"}
+    hob |= {f"HOB_{key}": value for key, value in settings.items()}
     launch = [*args.exec.split(";"), "-n", "2"]
     if args.family == "openmpi":
         launch.append("--oversubscribe")
@@ -70,6 +75,11 @@ def check_flood(args):
         if told:
             held = int(told[0].split()[2])
             assert MENTIONED < held <= messages + 1, told
+    # Beyond a quota, messages stay with the library.
+    report = run(args, "always", ["40000", "8000", "1"], MATCH_UNEXPECTED=str(QUOTA))
+    held = [q["counters"]["umq_max"] for rank in report["ranks"] for q in rank.get("queues", [])]
+    print("with a quota:", held)
+    assert max(held) == QUOTA // MESSAGE, held
 
 
 def main():

@@ -276,6 +276,9 @@ inline constexpr double kProbedBytes = 4000;
 inline constexpr double kSlowProbeSteps = 440;
 inline constexpr double kSlowProbeNsPerByte = 0.03;
 
+/// Bytes up to which libraries send a message before its receiver asks for it: 16 to 64 KiB.
+inline constexpr int kLongestEager = 1 << 16;
+
 /// Messages dequeued at one look, so that a flood cannot keep a thread from its own work.
 inline constexpr int kDequeuedAtOnce = 256;
 

@@ -117,7 +117,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
 
 bool Channel::takes_over() const {
   if (prq_length != 0) return true;
-  if (native_only || Takeover::full()) return false;
+  if (native_only || takeover().full()) return false;
   return takeover().mode == Takeover::Mode::always || policy.has_evidence(at_library());
 }
 

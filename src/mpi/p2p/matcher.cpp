@@ -85,9 +85,16 @@ std::unique_ptr<UnexpectedMessage> new_message() {
   return message;
 }
 
-void count_queued(std::int64_t more) {
-  queued.store(queued.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(more),
-               std::memory_order_relaxed);
+/// What the library keeps of a message that nobody has received: the whole of a short one.
+std::uint64_t kept_bytes(const MPI_Status& status) {
+  int bytes = 0;
+  const int error = real::Get_count(&status, MPI_BYTE, &bytes);
+  const bool here = error == MPI_SUCCESS && bytes > 0 && bytes <= tuning::matching::kLongestEager;
+  return here ? static_cast<std::uint64_t>(bytes) : 0;
+}
+
+void add(std::atomic<std::uint64_t>& sum, std::uint64_t more) {
+  sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
 /// Takes one message that has come from the library, where Hob has to ask first who sent it.
@@ -205,7 +212,9 @@ void queue_unexpected(Channel& channel, UnexpectedMessage& message) {
   channel.meters.posted.miss();
   message.ticket = channel.meters.arrived.append();
   ++channel.umq_length;
-  count_queued(1);
+  message.kept = kept_bytes(message.status);
+  add(queued, 1);
+  add(queued_bytes, message.kept);
   static_cast<void>(matcher().spare.release());  // the engine has it now
   if (channel.prq_length != 0) {
     const double passed = searched_share(channel, message.status.MPI_SOURCE) *
@@ -216,7 +225,7 @@ void queue_unexpected(Channel& channel, UnexpectedMessage& message) {
   }
   // No more can be dequeued: what is in the PRQ waits at the library for the messages there, which
   // are younger than all that Hob has.
-  while (Takeover::full() && !matcher().active.empty()) repost_natively(*matcher().active.back());
+  while (takeover().full() && !matcher().active.empty()) repost_natively(*matcher().active.back());
 }
 
 /// Matches the message in Matcher::spare, or queues it.
@@ -316,7 +325,7 @@ void dequeue_all() {
 
 const UnexpectedMessage* dequeue_up_to(Channel& channel, const Wanted& wanted) {
   const match::Envelope want = channel.envelope(wanted.source, wanted.tag);
-  while (!Takeover::full()) {
+  while (!takeover().full()) {
     UnexpectedMessage* next = next_message(channel);
     if (!next) break;
     const auto its = channel.envelope(next->status.MPI_SOURCE, next->status.MPI_TAG);
@@ -328,7 +337,7 @@ const UnexpectedMessage* dequeue_up_to(Channel& channel, const Wanted& wanted) {
 
 std::uint64_t empty_library(Channel& channel) {
   std::uint64_t messages = 0;
-  while (!Takeover::full() && dequeue_one(channel)) ++messages;
+  while (!takeover().full() && dequeue_one(channel)) ++messages;
   ++channel.meters.counters.emptied;
   return messages;
 }
@@ -359,7 +368,8 @@ std::unique_ptr<UnexpectedMessage> take_unexpected(Channel& channel, const Wante
       static_cast<UnexpectedMessage*>(m.engine->extract(found->handle)));
   channel.meters.arrived.match(message->ticket);
   --channel.umq_length;
-  count_queued(-1);
+  add(queued, std::uint64_t{0} - 1);
+  add(queued_bytes, std::uint64_t{0} - message->kept);
   return message;
 }
 

@@ -20,6 +20,7 @@ struct UnexpectedMessage {
   MPI_Message handle;
   MPI_Status status;
   match::DepthMeter::Ticket ticket;
+  std::uint64_t kept = 0;  ///< bytes of it that the library keeps here
 };
 
 /// The queues of this process. Guarded by the gate.

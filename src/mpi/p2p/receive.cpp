@@ -174,7 +174,7 @@ int receive_lone(Call& call, MPI_Status* status) {
   const bool wait_there = takeover().lone_waits_in_library || channel.asks_source;
   const UnexpectedMessage* message = nullptr;
   Pause pause;
-  while (!(message = dequeue_up_to(channel, call.wanted)) && !Takeover::full() && !wait_there &&
+  while (!(message = dequeue_up_to(channel, call.wanted)) && !takeover().full() && !wait_there &&
          !channel.native_only) {
     if (parts_under_way.load(std::memory_order_relaxed) != 0) {
       call.guard.unlock();

@@ -93,6 +93,7 @@ void start() {
   config.observer = heating::observer();
   matcher().engine = match::make_engine(config);
   t.user_threshold = settings.match_threshold;
+  t.most_bytes = settings.match_unexpected;
   t.lone_waits_in_library = library::waits_sooner(context().mpi_version);
   const bool few_are_sooner = t.mode == Mode::always && t.lone_waits_in_library && !many_threads;
   t.few = few_are_sooner ? settings.match_repost : 0;

@@ -17,6 +17,9 @@ inline Gate gate;
 /// Messages that Hob has dequeued and that nobody has received (its UMQ). Written under the gate.
 inline std::atomic<std::uint64_t> queued{0};
 
+/// Bytes of these that the library keeps here. Written under the gate.
+inline std::atomic<std::uint64_t> queued_bytes{0};
+
 /// Receives that may go to the library unseen.
 inline Express express;
 

@@ -25,9 +25,13 @@ struct Takeover {
   bool sees_announcements = false;
   bool foreign_processes_possible = false;  ///< an intercommunicator was merged
 
-  /// So many messages in Hob's UMQ (`queued`) at most.
+  /// So many messages in Hob's UMQ (`queued`) at most, and bytes (`queued_bytes`).
   static constexpr std::uint64_t kMostUnexpected = library::kTraits.most_unexpected;
-  static bool full() { return queued.load(std::memory_order_relaxed) >= kMostUnexpected; }
+  std::uint64_t most_bytes = UINT64_MAX;
+  bool full() const {
+    return queued.load(std::memory_order_relaxed) >= kMostUnexpected ||
+           queued_bytes.load(std::memory_order_relaxed) >= most_bytes;
+  }
 };
 
 /// The one of a process. Made at its first use, and never destroyed, as matcher() is.
