@@ -4,15 +4,14 @@
 
 #include "mpi/pmpi/real.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/rma/batch/batching.hpp"
 
 namespace hob::mpi {
 
-BatchedGet& BatchedGet::begin(Batching& batching, int target, MPI_Request& request) {
+BatchedGet& BatchedGet::begin(BatchOwner& owner, int target, MPI_Request& request) {
   struct Delete {
     void operator()(BatchedGet* get) const { delete get; }
   };
-  std::unique_ptr<BatchedGet, Delete> get(new BatchedGet(batching, target));
+  std::unique_ptr<BatchedGet, Delete> get(new BatchedGet(owner, target));
   request = requests::add(*get);
   return *get.release();
 }
@@ -24,13 +23,13 @@ void BatchedGet::withdraw(MPI_Request& request) {
 }
 
 void BatchedGet::arrived(int error) {
-  batching_ = nullptr;
+  owner_ = nullptr;
   error_ = error;
   if (abandoned_) delete this;
 }
 
 void BatchedGet::issued_alone(MPI_Request request) {
-  batching_ = nullptr;
+  owner_ = nullptr;
   if (abandoned_) {
     real::Request_free(&request);
     delete this;
@@ -40,13 +39,13 @@ void BatchedGet::issued_alone(MPI_Request request) {
 }
 
 void BatchedGet::complete() {
-  if (!batching_) return;
-  if (const int error = batching_->complete_batch_of(*this); error != MPI_SUCCESS) error_ = error;
-  batching_ = nullptr;
+  if (!owner_) return;
+  if (const int error = owner_->complete_batch_of(*this); error != MPI_SUCCESS) error_ = error;
+  owner_ = nullptr;
 }
 
 bool BatchedGet::ready() {
-  if (batching_) batching_->issue_alone(*this);
+  if (owner_) owner_->issue_alone(*this);
   MPI_Request request = missing();
   if (request == MPI_REQUEST_NULL) return true;
   int flag = 0;
@@ -70,7 +69,7 @@ void all_arrived(std::vector<BatchedGet*>& gets, int error) {
 
 void BatchedGet::abandon() {
   if (MPI_Request request = missing(); request != MPI_REQUEST_NULL) real::Request_free(&request);
-  if (!batching_) {
+  if (!owner_) {
     delete this;
     return;
   }

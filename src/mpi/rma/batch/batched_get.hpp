@@ -9,7 +9,21 @@
 
 namespace hob::mpi {
 
-class Batching;
+class BatchedGet;
+
+/// Who has the batches.
+class BatchOwner {
+ public:
+  /// Blocks until the batch of this get is complete. The get is in no batch then, whether it has
+  /// arrived() or there is an error.
+  virtual int complete_batch_of(BatchedGet& get) = 0;
+
+  /// Issues this get with a request of the library's.
+  virtual void issue_alone(BatchedGet& get) = 0;
+
+ protected:
+  ~BatchOwner() = default;
+};
 
 /// A wait for it completes the batch, as a flush of its target does. A test must not block, and the
 /// library does not say when an operation with an indexed datatype is complete; so the first test
@@ -18,7 +32,7 @@ class Batching;
 class BatchedGet final : public Operation {
  public:
   /// Makes it, and its handle. Throws std::bad_alloc.
-  static BatchedGet& begin(Batching& batching, int target, MPI_Request& request);
+  static BatchedGet& begin(BatchOwner& owner, int target, MPI_Request& request);
 
   /// The get was not gathered: there is no such request.
   void withdraw(MPI_Request& request);
@@ -30,7 +44,7 @@ class BatchedGet final : public Operation {
   }
 
   /// Whether it is in a batch.
-  bool waits() const { return batching_ != nullptr; }
+  bool waits() const { return owner_ != nullptr; }
   int target() const { return target_; }
   batch::Lane& lane() const { return *lane_; }
   std::uint32_t number() const { return number_; }
@@ -49,12 +63,12 @@ class BatchedGet final : public Operation {
   bool is_acquire() const override { return false; }
 
  private:
-  BatchedGet(Batching& batching, int target) : batching_(&batching), target_(target) {
+  BatchedGet(BatchOwner& owner, int target) : owner_(&owner), target_(target) {
     completed_by_wait = true;
   }
   ~BatchedGet() override = default;
 
-  Batching* batching_;  ///< null: it is in no batch any more
+  BatchOwner* owner_;  ///< null: it is in no batch any more
   int target_;
   std::uint32_t number_ = 0;
   batch::Lane* lane_ = nullptr;

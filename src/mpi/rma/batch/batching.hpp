@@ -15,6 +15,7 @@
 #include "mpi/rma/backend/backend.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/backend/exposed_sizes.hpp"
+#include "mpi/rma/batch/batched_get.hpp"
 #include "mpi/rma/batch/gathered.hpp"
 #include "mpi/rma/batch/operation.hpp"
 
@@ -32,7 +33,7 @@ struct BatchStats {
 
 /// A backend in front of another one, which it owns: gathers small operations and gives them on as
 /// few, before whatever completes them. Thread safe.
-class Batching final : public Backend {
+class Batching final : public Backend, public BatchOwner {
  public:
   struct Options {
     /// Always gathers, whatever it costs, and batches of no more than `most`.
@@ -75,12 +76,8 @@ class Batching final : public Backend {
   /// Sends batches that are old, or all of them.
   void send_waiting(bool all);
 
-  /// Blocks until the batch of such a get is complete. The get is in no batch then, whether it has
-  /// arrived() or there is an error.
-  int complete_batch_of(BatchedGet& get);
-
-  /// Issues such a get with a request of the library's.
-  void issue_alone(BatchedGet& get);
+  int complete_batch_of(BatchedGet& get) override;
+  void issue_alone(BatchedGet& get) override;
 
   int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
           MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;

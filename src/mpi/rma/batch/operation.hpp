@@ -12,6 +12,22 @@ namespace hob::mpi {
 enum class BatchKind : std::uint8_t { get, put, accumulate, fetch };
 inline constexpr std::size_t kBatchKinds = 4;
 
+/// The numbers of operation_number() (datatype/elements.hpp).
+enum : unsigned {
+  kReplace,
+  kNoOp,
+  kSum,
+  kProduct,
+  kMin,
+  kMax,
+  kLogicalAnd,
+  kBitAnd,
+  kLogicalOr,
+  kBitOr,
+  kLogicalXor,
+  kBitXor
+};
+
 /// Bytes of a target, which is where an operation reads or writes. None: nobody knows.
 struct TargetRange {
   std::uint64_t begin = 0;

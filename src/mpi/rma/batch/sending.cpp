@@ -9,7 +9,6 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/progress/gathered.hpp"
-#include "mpi/rma/batch/batched_get.hpp"
 #include "mpi/rma/batch/batching.hpp"
 #include "mpi/rma/batch/indexed.hpp"
 
