@@ -337,19 +337,32 @@ static void with_window(int allocate, MPI_Comm comm, MPI_Comm meeting) {
   free(own);
 }
 
+/* So many windows that the members tell each other of more than 512 targets. */
+static MPI_Win others[257];
+static void open_others(void) {
+  for (int i = 0; i < 257; i++)
+    MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &others[i]);
+}
+static void close_others(void) {
+  for (int i = 0; i < 257; i++) MPI_Win_free(&others[i]);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (ranks < 2) MPI_Abort(MPI_COMM_WORLD, 2);
   const int wanted = HOB_Counter && getenv("HOB_CACHE_VALIDATE") && getenv("HOB_POLL_HITS");
+  const int many = argc > 1 && strcmp(argv[1], "many") == 0;
   MPI_Comm copy;
-  for (int round = 0; round < 2; round++) {
+  for (int round = many; round < 2; round++) {
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    if (many) open_others();
     with_window(0, MPI_COMM_WORLD, MPI_COMM_WORLD);
     /* Where stores cannot be tracked, nothing is kept, and nothing was counted. */
     const int tracked = wanted && counted("validations") != 0;
     MPI_Allreduce(&tracked, &counting, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     with_window(1, MPI_COMM_WORLD, copy);
+    if (many) close_others();
     with_window(0, copy, MPI_COMM_WORLD);
     MPI_Comm_free(&copy);
   }

@@ -1,7 +1,7 @@
 // Collective calls in which the members tell each other who wrote (validation.hpp).
 #pragma once
 
-#include <cstddef>
+#include <optional>
 
 #include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/mpi.hpp"
@@ -10,6 +10,8 @@
 #include "validation/changes.hpp"
 
 namespace hob::mpi {
+
+class LargeChanges;
 
 /// Around a collective call of the program in which every member of the communicator waits for all
 /// others. Throws OutOfMemory.
@@ -26,7 +28,7 @@ class JointAcquire {
 
   /// The call, a literal, is over: invalidates what may have changed.
   void end(const char* call) {
-    if (HOB_UNLIKELY(told_))
+    if (HOB_UNLIKELY(changes_.has_value()))
       keep(call);
     else
       note_acquire(call);
@@ -37,13 +39,13 @@ class JointAcquire {
   JointAcquire(MPI_Comm comm, Barrier) : comm_(comm) {}
 
   void begin(bool is_barrier);
-  void exchange(std::size_t words);
+  void exchange(bool details);
   void keep(const char* call);
 
   MPI_Comm comm_;
-  bool told_ = false;
   int error_ = MPI_SUCCESS;
-  validation::Changes changes_;
+  std::optional<validation::Changes> changes_;  ///< where members told
+  const LargeChanges* large_ = nullptr;
 };
 
 }  // namespace hob::mpi

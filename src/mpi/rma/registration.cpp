@@ -241,6 +241,7 @@ void register_window(const WindowSpec& spec) {
                         .share = shares_with_node(spec.kind, asked.mode),
                         .validate = may_validate(*window, asked.mode),
                         .validate_always = validates_always(),
+                        .threads = many_threads,
                         .number = next_validation_number()};
   auto exposed = std::make_unique<ExposedSizes>();
   auto units = agree(spec, *window, asked, *exposed, answers);

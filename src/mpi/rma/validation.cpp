@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/incoming.hpp"
 #include "mpi/rma/joint_acquire.hpp"
+#include "mpi/rma/large_changes.hpp"
 #include "mpi/rma/window.hpp"
 #include "mpi/rma/window_validation.hpp"
 #include "validation/changes.hpp"
@@ -36,9 +38,21 @@ struct Communicator {
   bool asked = false;  ///< somebody did, the last time that its members told
   /// Ticks that telling takes, in one word and in detail: the fastest so far; 0: not known.
   std::array<double, 2> fastest{};
-  std::uint64_t generation = 0;  ///< of All::windows, to which `windows` belongs
-  std::vector<Window*> windows;  ///< those that have the same members
-  std::uint64_t newest = 0;      ///< the largest number that one of them has had
+  std::uint64_t generation = 0;         ///< of All::windows, to which `windows` belongs
+  std::vector<Window*> windows;         ///< those that have the same members
+  std::uint64_t newest = 0;             ///< the largest number that one of them has had
+  std::unique_ptr<LargeChanges> large;  ///< once there were so many targets
+
+  /// All members know the same number, for all take the same form of message. Where threads may end
+  /// a window while another one is in a call on its communicator, they do not know which windows
+  /// are left.
+  std::uint64_t targets() const {
+    std::uint64_t windows_known = 0;
+    for (const Window* window : windows)
+      if (windows_known == 0 || !window->validation->threads) ++windows_known;
+    return windows_known * members();
+  }
+  std::uint64_t members() const { return static_cast<std::uint64_t>(windows.front()->size); }
 
   /// What telling takes beside the program's own call.
   double cost(bool is_barrier) const {
@@ -205,6 +219,7 @@ void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm com
   window.validation.reset(new Validation{.number = number,
                                          .comm = comm,
                                          .always = answers.validate_always,
+                                         .threads = answers.threads,
                                          .stores = {window.base, window.bytes, stores_tracking()}});
   if (receives_need_watching()) compare_incoming(number, window.base, window.bytes);
   real::Comm_group(comm, &window.validation->group);
@@ -248,6 +263,12 @@ void forget_communicator(MPI_Comm comm) {
       window->validation->comm = MPI_COMM_NULL;
 }
 
+void release_validation_handles() {
+  if (all().last_number.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard guard(all().lock);
+  for (auto& [_, comm] : all().communicators) comm.large.reset();
+}
+
 void JointAcquire::begin(bool is_barrier) {
   if (comm_ == MPI_COMM_NULL) return;
   const std::uint64_t start = ticks();
@@ -258,22 +279,24 @@ void JointAcquire::begin(bool is_barrier) {
     if (comm.windows.empty() || !(comm.schedule.due(is_barrier) || comm.always())) return;
     ++all().moment;
     details = comm.schedule.details() || comm.always();
+    changes_.emplace().begin(comm.members(), comm.targets());
+    if (changes_->large() && !comm.large) comm.large = std::make_unique<LargeChanges>();
+    large_ = comm.large.get();
     if (unserved_callback) {
-      tell_nothing(comm, changes_);
+      tell_nothing(comm, *changes_);
     } else {
       const double cost = comm.cost(is_barrier);
       for (Window* window : comm.windows)
-        tell(*window, changes_, comm.asked || window->validation->always, cost);
+        tell(*window, *changes_, comm.asked || window->validation->always, cost);
     }
   }
-  told_ = true;
   const std::uint64_t called = ticks();
-  exchange(details ? Changes::kWords : Changes::kSummaryWords);
+  exchange(details);
   const std::uint64_t answered = ticks();
-  const bool asked = changes_.asked(), changed = changes_.any();
+  const bool asked = changes_->asked(), changed = changes_->any();
   // The second call is made by all or by none: all have the same answer.
   if (!details && changed && error_ == MPI_SUCCESS)
-    asked ? exchange(Changes::kWords) : changes_.add_everything();
+    asked ? exchange(true) : changes_->add_everything();
   const std::uint64_t spent = ticks() - (is_barrier ? answered : start);
   const std::lock_guard guard(all().lock);
   Communicator& comm = look_up(comm_);
@@ -287,10 +310,13 @@ void JointAcquire::begin(bool is_barrier) {
       std::memory_order_relaxed);
 }
 
-/// Adds up the first `words` of what all members tell.
-void JointAcquire::exchange(std::size_t words) {
-  error_ = real::Allreduce(MPI_IN_PLACE, changes_.words(), static_cast<int>(words), MPI_UINT64_T,
-                           MPI_BOR, comm_);
+/// Adds up what all members tell: in detail, or only the summary.
+void JointAcquire::exchange(bool details) {
+  const std::size_t words = details ? Changes::kWords : Changes::kSummaryWords;
+  error_ = details && changes_->large()
+               ? large_->unite(*changes_, comm_)
+               : real::Allreduce(MPI_IN_PLACE, changes_->words(), static_cast<int>(words),
+                                 MPI_UINT64_T, MPI_BOR, comm_);
 }
 
 void JointAcquire::keep(const char* call) {
@@ -299,13 +325,13 @@ void JointAcquire::keep(const char* call) {
   const std::lock_guard guard(all().lock);
   for (Window* window : look_up(comm_).windows)
     if (window->cached)
-      window->cached->keep_unchanged(window->validation->number, changes_, before);
+      window->cached->keep_unchanged(window->validation->number, *changes_, before);
 }
 
 int JointAcquire::barrier(MPI_Comm comm) {
   JointAcquire joint(comm, Barrier{});
   if (validated_windows.load(std::memory_order_relaxed) != 0) joint.begin(true);
-  const int result = joint.told_ ? joint.error_ : real::Barrier(comm);
+  const int result = joint.changes_ ? joint.error_ : real::Barrier(comm);
   joint.end("MPI_Barrier");
   return result;
 }

@@ -52,4 +52,7 @@ void show_to_neighbours(MPI_Win win);
 /// The program frees a communicator: its handle may come to mean another one.
 void forget_communicator(MPI_Comm comm);
 
+/// MPI is about to end: gives back what was made in the library. It is made again if needed.
+void release_validation_handles();
+
 }  // namespace hob::mpi

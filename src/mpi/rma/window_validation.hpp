@@ -15,6 +15,7 @@ struct Validation {
   MPI_Group group = MPI_GROUP_NULL;  ///< its members
   MPI_Comm comm = MPI_COMM_NULL;     ///< that it was made with; null once the program freed it
   bool always = false;               ///< all members want it in every call, whatever it gains
+  bool threads = false;              ///< some member has several threads that call MPI
   validation::StoreTracker stores;   ///< of this process's own memory
   bool own_memory = false;           ///< no other process maps it, but through the MPI library
   bool looked_at_memory = false;

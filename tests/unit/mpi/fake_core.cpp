@@ -216,7 +216,7 @@ FAKE(Comm_free_keyval, int* key) {
 
 FAKE(Barrier, MPI_Comm) { return MPI_SUCCESS; }
 FAKE(Bcast, void*, int, MPI_Datatype, int, MPI_Comm) { return MPI_SUCCESS; }
-/// Right for MPI_MAX, MPI_MIN and logical operations, which are what Hob uses.
+/// Right for MPI_MAX, MPI_MIN, unions and logical operations, which are what Hob uses.
 FAKE(Allreduce, const void* from, void* to, int count, MPI_Datatype type, MPI_Op, MPI_Comm) {
   copy_all(from, to, 1, bytes_of(count, type));
   if (others) others(to);
@@ -308,6 +308,18 @@ FAKE(Type_create_hindexed_block, int count, int length, const MPI_Aint places[],
 FAKE(Type_create_hindexed, int count, const int lengths[], const MPI_Aint places[],
      MPI_Datatype inner, MPI_Datatype* made) {
   *made = indexed_type({lengths, lengths + count}, places, inner);
+  return MPI_SUCCESS;
+}
+FAKE(Type_contiguous, int count, MPI_Datatype inner, MPI_Datatype* made) {
+  *made = vector_type(1, count, count, inner);
+  return MPI_SUCCESS;
+}
+FAKE(Op_create, MPI_User_function*, int, MPI_Op* op) {
+  *op = new_handle(static_cast<int>(0x98000000));
+  return MPI_SUCCESS;
+}
+FAKE(Op_free, MPI_Op* op) {
+  *op = MPI_OP_NULL;
   return MPI_SUCCESS;
 }
 FAKE(Type_commit, MPI_Datatype*) { return MPI_SUCCESS; }

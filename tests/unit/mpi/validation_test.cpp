@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <vector>
 
 #include "fake_mpi.hpp"
 #include "mpi/core/callbacks.hpp"
@@ -290,6 +291,44 @@ TEST_F(Validated, ManyWritesWithoutGetsAreNotSeenOneByOne) {
   MPI_Win_flush_all(win_);
   EXPECT_TRUE(barrier().may_have_changed(number_)) << "some may have arrived since";
   EXPECT_FALSE(barrier().may_have_changed(number_));
+}
+
+/// More targets than have a bit each: what is told of is found by name. 4 ranks, 150 windows.
+TEST_F(Validated, OfManyWindowsTheOneThatWasWrittenToIsDropped) {
+  std::vector<MPI_Win> others(149);
+  for (MPI_Win& other : others) {
+    int* memory = nullptr;
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &other);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);
+  fetches(1);
+  fetches(2);
+  fake::reset();
+  const auto say = [&](std::uint64_t window, int rank) {
+    fake::others_say([=](void* words) {
+      Changes changes;
+      changes.begin(fake::kWorldSize, 150 * fake::kWorldSize);
+      changes.add(window, rank);
+      static_cast<Changes::Large*>(words)->unite(changes.many());
+    });
+    MPI_Barrier(MPI_COMM_WORLD);
+    fake::others_say({});
+  };
+  for (const MPI_Win other : others) say(find_window(other)->validation->number, 1);
+  EXPECT_EQ(fetches(1), 0u);
+  say(number_, 2);
+  EXPECT_EQ(fetches(1), 0u);
+  EXPECT_EQ(fetches(2), 1u);
+  EXPECT_EQ(fake::calls("Op_create"), 0u) << "made once";
+  for (MPI_Win& other : others) MPI_Win_free(&other);
+  fetches(1);
+  fake::reset();
+  barrier();
+  EXPECT_EQ(fetches(1), 0u) << "a bit each again";
+  forget_communicator(MPI_COMM_WORLD);
+  EXPECT_EQ(fake::calls("Op_free"), 1u);
+  EXPECT_EQ(fake::calls("Type_free"), 1u);
 }
 
 }  // namespace

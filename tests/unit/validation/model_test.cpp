@@ -10,9 +10,13 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <random>
+#include <set>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "validation/changes.hpp"
 #include "validation/write_marks.hpp"
 
 namespace hob::validation {
@@ -356,6 +360,82 @@ TEST(ValidationModel, AMessageIsAnAcquireAsBefore) {
 }
 TEST(ValidationModel, AnAcquireOfAnotherThreadIsNotPassedOver) {
   expect_needed(&Rules::pass_over_own);
+}
+
+/// Many targets, in random steps: what members tell is united in any order, in a form that may say
+/// too much. A copy that was not told of is as new as its target's memory when all had entered the
+/// call, and where few targets were written to, nothing else is dropped.
+class ManyTargets : public testing::Test {
+ protected:
+  struct Window {
+    std::uint64_t number;
+    std::vector<int> written;  ///< how often, of each target, so far
+    std::vector<int> copies;   ///< that a process keeps: of how many writes they know; -1: none
+  };
+
+  /// Of `windows`; a call in which some members write at most `writes` times each. Copies dropped
+  /// although nobody wrote to their target.
+  std::size_t call(std::vector<Window>& windows, int members, int writers, int writes) {
+    std::vector<Changes> told(static_cast<std::size_t>(writers));
+    std::set<std::pair<std::uint64_t, int>> written;
+    for (Changes& changes : told) {
+      changes.begin(static_cast<std::uint64_t>(members),
+                    static_cast<std::uint64_t>(members) * windows.size());
+      for (int i = 0; i < writes; ++i) {
+        Window& window = windows[below(windows.size())];
+        const auto target = static_cast<int>(below(static_cast<std::size_t>(members)));
+        ++window.written[static_cast<std::size_t>(target)];
+        changes.add(window.number, target);
+        written.insert({window.number, target});
+      }
+    }
+    while (told.size() > 1) {
+      Changes& into = told[below(told.size() - 1)];
+      EXPECT_TRUE(into.large());
+      into.many().unite(told.back().many());
+      told.pop_back();
+    }
+    std::size_t in_vain = 0;
+    for (Window& window : windows)
+      for (int target = 0; target < members; ++target) {
+        int& copy = window.copies[static_cast<std::size_t>(target)];
+        const int now = window.written[static_cast<std::size_t>(target)];
+        if (told.front().may_have_changed(window.number, target)) {
+          in_vain += written.count({window.number, target}) == 0 ? 1 : 0;
+          copy = -1;
+        }
+        EXPECT_TRUE(copy == -1 || copy == now) << "an old copy of target " << target;
+        copy = now;  // fetched again
+      }
+    return in_vain;
+  }
+
+  static std::vector<Window> windows(std::size_t count, int members) {
+    std::vector<Window> result;
+    for (std::size_t i = 0; i < count; ++i)
+      result.push_back({5 * i + 1, std::vector<int>(static_cast<std::size_t>(members)),
+                        std::vector<int>(static_cast<std::size_t>(members))});
+    return result;
+  }
+
+  std::size_t below(std::size_t limit) { return random_() % limit; }
+
+  std::mt19937 random_{2026};
+};
+
+TEST_F(ManyTargets, NoCopyThatIsKeptIsOld) {
+  const std::pair<std::size_t, int> shapes[] = {{1, 513}, {1, 5000}, {3, 700}, {200, 16}};
+  for (const auto& [count, members] : shapes) {
+    auto all = windows(count, members);
+    for (int round = 0; round < 20; ++round) call(all, members, 1 + round * 7, 1 + round);
+  }
+}
+
+TEST_F(ManyTargets, NothingElseIsDroppedWhereFewAreWritten) {
+  for (const int members : {513, 4096, 20'000}) {
+    auto all = windows(2, members);
+    for (int round = 0; round < 5; ++round) EXPECT_EQ(call(all, members, 20, 3), 0u) << members;
+  }
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, Expos
     least,
     unvalidated,
     sometimes,
+    threads,
     number
   };
   std::array<std::int64_t, number + 1> largest{};
@@ -36,6 +37,7 @@ void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, Expos
   largest[least] = -bytes;
   largest[unvalidated] = !answers.validate;
   largest[sometimes] = !answers.validate_always;
+  largest[threads] = answers.threads;
   largest[number] = static_cast<std::int64_t>(answers.number);
   real::Allreduce(MPI_IN_PLACE, largest.data(), number + 1, MPI_INT64_T, MPI_MAX, comm);
   exposed.gather(answers.bytes, static_cast<std::uint64_t>(-largest[least]),
@@ -44,6 +46,7 @@ void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, Expos
   answers.share = largest[unshared] == 0;
   answers.validate = largest[unvalidated] == 0;
   answers.validate_always = largest[sometimes] == 0;
+  answers.threads = largest[threads] != 0;
   answers.number = static_cast<std::uint64_t>(largest[number]);
   answers.rejecting_rank = largest[rejects] == 0 ? -1 : size - static_cast<int>(largest[rejects]);
   common_ = own;

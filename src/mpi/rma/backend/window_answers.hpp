@@ -12,6 +12,7 @@ struct WindowAnswers {
   bool share = false;            ///< ranks of a node share what they fetch: if all say so
   bool validate = false;         ///< copies may outlive collective calls: if all say so
   bool validate_always = false;  ///< likewise, in every such call
+  bool threads = false;          ///< a process has several threads that call MPI; then of all
   std::uint64_t number = 0;      ///< a proposal for the window's number; then the largest of them
   bool rejects = false;          ///< this process rejects the window; stays its own
   int rejecting_rank = -1;       ///< the lowest that does, or -1
