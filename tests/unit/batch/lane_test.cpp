@@ -74,5 +74,17 @@ TEST(Lane, KnowsLengthsAlsoWhereTheyAreNotAlikeAnyMore) {
   EXPECT_EQ(*lane.data_of(0), std::byte{42});
 }
 
+TEST(Lane, CountsTheMemoryThatItKeeps) {
+  Lane lane;
+  EXPECT_EQ(lane.memory_bytes(), 0u);
+  const std::uint64_t word = 0;
+  for (std::uint64_t i = 0; i < 100; ++i)
+    lane.add(8 * i, 8, nullptr, reinterpret_cast<const std::byte*>(&word));
+  const std::uint64_t full = lane.memory_bytes();
+  EXPECT_GE(full, 100 * (sizeof(std::uint64_t) + sizeof(std::byte*) + 8));
+  lane.clear();
+  EXPECT_LE(lane.memory_bytes(), full);
+}
+
 }  // namespace
 }  // namespace hob::batch

@@ -493,5 +493,27 @@ TEST(Scale, MemoryFollowsTargetsUsedNotTargets) {
   EXPECT_EQ(few->memory_bytes(), spread->memory_bytes());
 }
 
+TEST_P(AnyPolicy, OneEntryIsDroppedByItsName) {
+  const auto cache = Cache::create(fixed(GetParam(), 1 << 10, 1 << 20));
+  get(*cache, {0, 0, 0}, 64);
+  get(*cache, {0, 64, 0}, 64);
+  const EntryId first = cache->find({0, 0, 0}, 64).entry;
+  ASSERT_TRUE(first);
+  cache->drop(first);
+  EXPECT_EQ(cache->find({0, 0, 0}, 64).kind, Hit::missing);
+  EXPECT_EQ(cache->find({0, 64, 0}, 64).kind, Hit::full);
+  EXPECT_EQ(cache->stats().entries_dropped, 1u);
+  get(*cache, {0, 0, 0}, 64);
+  cache->drop(first);  // another entry may have its place: it stays
+  EXPECT_EQ(cache->find({0, 0, 0}, 64).kind, Hit::full);
+  EXPECT_EQ(cache->stats().entries_dropped, 1u);
+}
+
+TEST(Reasons, EachHasWords) {
+  EXPECT_STREQ(reason_text(Reason::sparse), "index too sparse to find victims");
+  EXPECT_STREQ(reason_text(Reason::requested), "requested");
+  EXPECT_STREQ(reason_text(Reason::out_of_memory), "out of memory");
+}
+
 }  // namespace
 }  // namespace hob::cache

@@ -85,5 +85,18 @@ TEST(Plan, BetweenTwoBlocksItIsAMissWhereOneIsGone) {
             (Plans{Plan::parts, Plan::from_node, Plan::blocks, Plan::exact}));
 }
 
+TEST(Plan, WhatFailedForGoodIsFetched) {
+  for (const Plan plan : {Plan::refetch, Plan::replace, Plan::exact, Plan::unkept}) {
+    EXPECT_EQ(otherwise(plan, Facts{}), Plan::exact) << name_of(plan);
+    EXPECT_EQ(otherwise(plan, Facts{.is_writing = true}), Plan::unkept) << name_of(plan);
+  }
+}
+
+TEST(Plan, EachHasAName) {
+  EXPECT_STREQ(name_of(Plan::hit), "hit");
+  EXPECT_STREQ(name_of(Plan::from_node), "from node");
+  EXPECT_STREQ(name_of(Plan::unkept), "unkept");
+}
+
 }  // namespace
 }  // namespace hob::gets

@@ -2,12 +2,15 @@
 // bytes are true. And what waits say of their targets.
 #include <gtest/gtest.h>
 
+#include "gets/coherence.hpp"
 #include "gets/doubts.hpp"
 #include "gets/drop_causes.hpp"
+#include "gets/leave.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/reuse_trial.hpp"
 #include "gets/savings.hpp"
 #include "gets/target_profile.hpp"
+#include "gets/verifier.hpp"
 #include "gets/wait_meter.hpp"
 
 namespace hob::gets {
@@ -393,6 +396,48 @@ TEST_F(WaitMeterTest, OneOfSeveralStandsForAll) {
   EXPECT_EQ(meter_.waits(), 10 * WaitMeter::kFewest);
   wait(kLong);
   EXPECT_EQ(meter_.late_ns(), 41 * (kLong - WaitMeter::kAttentiveNs));
+}
+
+TEST(Coherence, OnlyWhatOutlivesAcquiresIsKeptBehindOne) {
+  Coherence coherence(Mode::automatic, 5);
+  EXPECT_FALSE(coherence.apply_acquires(5));
+  EXPECT_TRUE(coherence.apply_acquires(6));
+  EXPECT_FALSE(coherence.apply_acquires(6)) << "once for each";
+  coherence.set_mode(Mode::always, "the window's info");
+  EXPECT_EQ(coherence.mode(), Mode::always);
+  EXPECT_EQ(coherence.mode_reason(), "the window's info");
+  EXPECT_FALSE(coherence.apply_acquires(7));
+}
+
+TEST(Coherence, AnAcquireIsPassedOverWhereAllBeforeItWereApplied) {
+  Coherence coherence(Mode::automatic, 5);
+  coherence.pass_over(5);
+  EXPECT_TRUE(coherence.applied(6));
+  EXPECT_FALSE(coherence.apply_acquires(6));
+  coherence.pass_over(7);
+  EXPECT_TRUE(coherence.apply_acquires(7)) << "of number 7, nobody said anything";
+}
+
+TEST(Verifier, ComparesItsShareOfTheHitsAndKeepsTheFirstFailures) {
+  EXPECT_FALSE(Verifier(0).on());
+  Verifier all(1), none(0), some(0.25);
+  int chosen = 0;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(all.chosen());
+    EXPECT_FALSE(none.chosen());
+    chosen += some.chosen();
+  }
+  EXPECT_NEAR(chosen, 250, 50);
+  int kept = 0;
+  for (; all.room(); ++kept) all.add_failure("bytes differ");
+  EXPECT_EQ(kept, 100);
+  EXPECT_EQ(all.failures().size(), 100u);
+}
+
+TEST(Leave, EachReasonHasWordsOfItsOwn) {
+  EXPECT_STREQ(words_of(Leave::bypassed), "the target answers as fast as the cache would");
+  EXPECT_STREQ(words_of(Leave::short_lived),
+               "copies were always invalidated before they were used");
 }
 
 }  // namespace

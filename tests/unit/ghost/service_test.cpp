@@ -1,6 +1,9 @@
 // Origins and ghosts together, over a simulated network: every operation's effect, locks, order.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <random>
 #include <thread>
@@ -337,6 +340,75 @@ TEST(Bounds, NothingOutsideTheWindowIsTouched) {
   }
   EXPECT_EQ(origin.stats().errors, 6U);
   EXPECT_EQ(network.sent(), 0U);
+}
+
+// What a ghost cannot reach: memory of a process that has ended.
+TEST(Failures, AnOperationThatAGhostCouldNotCarryOutIsKnownToItsTargetAndRequest) {
+  TwoTargets job(1);
+  const pid_t ended = ::fork();
+  if (ended == 0) ::_exit(0);
+  ::waitpid(ended, nullptr, 0);
+  job.node.target(0).pid = ended;
+  Completion request;
+  job.origin.put(job.first, {reinterpret_cast<std::byte*>(&job.word), {&job.one, 1}}, {&job.one, 1},
+                 &request);
+  EXPECT_TRUE(job.put(job.second));
+  job.origin.flush(job.first);
+  job.origin.flush(job.second);
+  EXPECT_TRUE(job.first.completion.failed);
+  EXPECT_TRUE(request.failed);
+  EXPECT_FALSE(job.second.completion.failed);
+  EXPECT_EQ(job.origin.stats().errors, 1U);
+}
+
+TEST(Direct, AccumulatesOfPiecesAndSwapsNeedNoGhost) {
+  TwoTargets job(1);
+  Peer near = job.node.direct(0);
+  std::array<std::int64_t, 4> add{1, 0, 2, 0}, old{7, 7, 7, 7};
+  const std::array<Block, 2> pieces{Block{0, 8}, Block{16, 8}};
+  const Block two{0, 16};
+  const Local from{reinterpret_cast<std::byte*>(add.data()), pieces};
+  const Local into{reinterpret_cast<std::byte*>(old.data()), pieces};
+  EXPECT_TRUE(job.origin.get_accumulate(near, from, into, {&two, 1}, int64_element, op_sum));
+  EXPECT_EQ(job.node.value(0, 0), 1);
+  EXPECT_EQ(job.node.value(0, 1), 2);
+  EXPECT_EQ(old, (std::array<std::int64_t, 4>{0, 7, 0, 7})) << "what was there, piece by piece";
+  const std::int64_t expected = 2, other = 9;
+  std::int64_t found = 0;
+  const auto bytes = [](const std::int64_t& word) {
+    return reinterpret_cast<const std::byte*>(&word);
+  };
+  EXPECT_TRUE(job.origin.compare_and_swap(near, bytes(expected), bytes(other),
+                                          reinterpret_cast<std::byte*>(&found), 8, 8));
+  EXPECT_EQ(found, 2);
+  EXPECT_EQ(job.node.value(0, 1), 9);
+  EXPECT_TRUE(job.origin.compare_and_swap(near, bytes(expected), bytes(other),
+                                          reinterpret_cast<std::byte*>(&found), 8, 8));
+  EXPECT_EQ(found, 9) << "it was another value: nothing is stored";
+  EXPECT_FALSE(job.origin.compare_and_swap(near, nullptr, nullptr, nullptr, 0, 65));
+  EXPECT_EQ(job.network.sent(), 0U);
+}
+
+// A window over memory that the process allocated itself: its own part is not mapped with the
+// header.
+TEST(Direct, OwnMemoryBesideTheHeaderIsReachedAsItIs) {
+  TwoTargets job(1);
+  std::array<std::int64_t, 2> own{4, 5};
+  Peer near = job.node.direct(0);
+  job.node.target(0).pid = ::getpid();
+  job.node.target(0).address = reinterpret_cast<std::uint64_t>(own.data());
+  job.node.target(0).size = sizeof own;
+  near.size = sizeof own;
+  job.word = 6;
+  EXPECT_TRUE(job.put(near));
+  EXPECT_EQ(own[0], 6);
+  const Local word{reinterpret_cast<std::byte*>(&job.word), {&job.one, 1}};
+  const Block second{8, 8};
+  EXPECT_TRUE(job.origin.accumulate(near, word, {&second, 1}, int64_element, op_sum));
+  EXPECT_EQ(own[1], 11);
+  EXPECT_TRUE(job.origin.get(near, word, {&second, 1}));
+  EXPECT_EQ(job.word, 11);
+  EXPECT_EQ(job.origin.stats().through_kernel, 0U);
 }
 
 }  // namespace

@@ -149,5 +149,17 @@ TEST(Sampler, FewBlockingOnesAreWatchedLater) {
   EXPECT_LT(watched, kReceives / 10);
 }
 
+TEST(Sampler, BlockingReceivesThatDidNotAskCountAsLeftOut) {
+  Sampler sampler;
+  while (sampler.blocking_left_alone() == 0) ASSERT_TRUE(sampler.next_blocking());
+  const std::uint32_t pause = sampler.blocking_left_alone();
+  sampler.blocking_left_out(pause - 1);
+  EXPECT_EQ(sampler.blocking_left_alone(), 1u);
+  EXPECT_FALSE(sampler.next_blocking());
+  EXPECT_TRUE(sampler.next_blocking());
+  sampler.blocking_left_out(5);  // more than the pause had
+  EXPECT_EQ(sampler.blocking_left_alone(), 0u);
+}
+
 }  // namespace
 }  // namespace hob::match

@@ -184,5 +184,10 @@ TEST(ListStep, IsNanosecondsOfAnEntry) {
   EXPECT_LE(step, 20);
 }
 
+TEST(ListStep, OfScatteredEntriesIsAtLeastANanosecond) {
+  EXPECT_GE(measure_scattered_list_step(1), 1);
+  EXPECT_GE(measure_scattered_list_step(64), 1);
+}
+
 }  // namespace
 }  // namespace hob::match

@@ -14,6 +14,7 @@ namespace {
 int next_handle = 1;
 bool running = false;
 std::map<int, int> comm_sizes;
+std::map<MPI_Group, std::vector<int>> groups;
 int node_ranks = 1;
 std::map<int, Type> types;
 std::map<int, std::map<std::string, std::string>> infos;
@@ -55,6 +56,11 @@ std::uint64_t misaligned() { return not_aligned; }
 
 void others_say(std::function<void(void* result)> change) { others = std::move(change); }
 void ranks_of_node(int ranks) { node_ranks = ranks; }
+MPI_Group group_of(std::vector<int> ranks) {
+  const MPI_Group group = new_handle(0x48000000);
+  groups[group] = std::move(ranks);
+  return group;
+}
 
 const Type& type_of(MPI_Datatype handle) {
   if (const auto it = types.find(handle); it != types.end()) return it->second;
@@ -162,7 +168,8 @@ FAKE(Comm_free, MPI_Comm* comm) {
   *comm = MPI_COMM_NULL;
   return MPI_SUCCESS;
 }
-/// A group is the number of its members: those of one size are the same.
+/// A group is the number of its members, in the order of the world, or one of group_of(): those
+/// with one number are the same.
 FAKE(Comm_group, MPI_Comm comm, MPI_Group* group) {
   *group = size_of(comm);
   return MPI_SUCCESS;
@@ -171,7 +178,22 @@ FAKE(Group_compare, MPI_Group one, MPI_Group other, int* result) {
   *result = one == other ? MPI_IDENT : MPI_UNEQUAL;
   return MPI_SUCCESS;
 }
+FAKE(Group_size, MPI_Group group, int* size) {
+  const auto it = groups.find(group);
+  *size = it != groups.end() ? static_cast<int>(it->second.size()) : group;
+  return MPI_SUCCESS;
+}
+/// To groups of the world's order alone.
+FAKE(Group_translate_ranks, MPI_Group from, int count, const int* ranks, MPI_Group to, int* found) {
+  const auto it = groups.find(from);
+  for (int i = 0; i < count; ++i) {
+    const int rank = it != groups.end() ? it->second[static_cast<std::size_t>(ranks[i])] : ranks[i];
+    found[i] = rank < to ? rank : MPI_UNDEFINED;
+  }
+  return MPI_SUCCESS;
+}
 FAKE(Group_free, MPI_Group* group) {
+  groups.erase(*group);
   *group = MPI_GROUP_NULL;
   return MPI_SUCCESS;
 }

@@ -59,6 +59,7 @@ void during(const std::string& name, std::function<void()> happens) {
 void reset() {
   hold_requests(0);
   others_say({});
+  on_send({});
   const std::lock_guard guard(state().lock);
   state().calls.clear();
   state().order.clear();

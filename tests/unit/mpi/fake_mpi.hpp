@@ -82,6 +82,15 @@ WindowMemory& memory(MPI_Win win, int rank);
 /// A message for this process.
 void arrive(int source, int tag, MPI_Comm comm, const void* bytes, std::size_t size);
 
+/// Given each message that this process sends, as it is sent, by MPI_Send or MPI_Isend. Forgotten
+/// by reset().
+using Sent =
+    std::function<void(int to, int tag, MPI_Comm comm, const std::byte* bytes, std::size_t size)>;
+void on_send(Sent sent);
+
+/// A group of these ranks of MPI_COMM_WORLD, freed by MPI_Group_free.
+MPI_Group group_of(std::vector<int> ranks);
+
 /// Bytes that the longest get asked for since this was called last.
 std::uint64_t take_longest_get();
 

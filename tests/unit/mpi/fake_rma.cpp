@@ -38,6 +38,7 @@ struct Request {
   bool generalized = false;
   bool done = false;  ///< a generalized one: Grequest_complete was called
   std::function<void(MPI_Status*)> receive{};
+  std::function<bool()> arrived{};  ///< a receive's: whether its message is there
 };
 
 struct Message {
@@ -56,7 +57,7 @@ std::map<int, Message> taken;
 
 MPI_Request new_request(std::function<void()> complete) {
   const int handle = static_cast<int>(0x98000000) | next_handle++;
-  requests[handle] = {tests_held, std::move(complete), {}, false, false, {}};
+  requests[handle] = {tests_held, std::move(complete), {}, false, false, {}, {}};
   return handle;
 }
 
@@ -104,6 +105,7 @@ void end(MPI_Request* request, MPI_Status* status) {
 
 bool complete(Request& request) {
   if (request.generalized) return request.done;
+  if (request.arrived && !request.arrived()) return false;
   return request.tests-- <= 0;
 }
 
@@ -130,6 +132,15 @@ void describe(const Message& message, MPI_Status* status) {
 }
 
 int memory_model = MPI_WIN_UNIFIED;
+Sent sent_message;
+
+void send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  if (!sent_message) return;
+  std::vector<std::byte> bytes;
+  for (const std::byte* byte : bytes_at(const_cast<void*>(buffer), count, type))
+    bytes.push_back(*byte);
+  sent_message(to, tag, comm, bytes.data(), bytes.size());
+}
 
 /// Takes the first of these messages, which must be there: nobody else could send it.
 Message take_message(int source, int tag, MPI_Comm comm) {
@@ -159,6 +170,7 @@ void unified_memory(bool yes) { memory_model = yes ? MPI_WIN_UNIFIED : MPI_WIN_S
 WindowMemory& memory(MPI_Win win, int rank) {
   return windows.at(win).memory[static_cast<std::size_t>(rank)];
 }
+void on_send(Sent sent) { sent_message = std::move(sent); }
 std::size_t open_requests() { return requests.size(); }
 void arrive(int source, int tag, MPI_Comm comm, const void* bytes, std::size_t size) {
   const auto* from = static_cast<const std::byte*>(bytes);
@@ -191,6 +203,10 @@ FAKE(Win_get_attr, MPI_Win, int, void* value, int* flag) {
   return MPI_SUCCESS;
 }
 FAKE(Win_call_errhandler, MPI_Win, int error) { return error; }
+FAKE(Win_get_errhandler, MPI_Win, MPI_Errhandler* handler) {
+  *handler = MPI_ERRORS_RETURN;
+  return MPI_SUCCESS;
+}
 FAKE(Win_lock, int, int, int, MPI_Win) { return MPI_SUCCESS; }
 FAKE(Win_lock_all, int, MPI_Win) { return MPI_SUCCESS; }
 FAKE(Win_sync, MPI_Win) { return MPI_SUCCESS; }
@@ -338,13 +354,15 @@ FAKE(Recv, void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_
   deliver(take_message(source, tag, comm), buffer, count, type, status);
   return MPI_SUCCESS;
 }
-/// Complete once its message is there, which a test must see to before it waits.
+/// Complete once its message is there, which a test must see to before it waits. A test of one
+/// whose message is not there yet takes nothing off hold_requests().
 FAKE(Irecv, void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
      MPI_Request* request) {
   *request = new_request({});
   requests[*request].receive = [=](MPI_Status* status) {
     deliver(take_message(source, tag, comm), buffer, count, type, status);
   };
+  requests[*request].arrived = [=] { return find_message(source, tag, comm) != unexpected.end(); };
   return MPI_SUCCESS;
 }
 FAKE(Get_count, const MPI_Status* status, MPI_Datatype type, int* count) {
@@ -359,7 +377,16 @@ FAKE(Test_cancelled, const MPI_Status* status, int* flag) {
   *flag = status->count_hi_and_cancelled & 1;
   return MPI_SUCCESS;
 }
-FAKE(Send, const void*, int, MPI_Datatype, int, int, MPI_Comm) { return MPI_SUCCESS; }
+FAKE(Send, const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  send(buffer, count, type, to, tag, comm);
+  return MPI_SUCCESS;
+}
+FAKE(Isend, const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+     MPI_Request* request) {
+  send(buffer, count, type, to, tag, comm);
+  *request = new_request({});
+  return MPI_SUCCESS;
+}
 
 }  // namespace
 }  // namespace fake

@@ -97,5 +97,28 @@ TEST(Sockets, WhatElseIsWaitedForWakes) {
   ::close(bell);
 }
 
+TEST(Sockets, AConnectionMadeMeanwhileIsFoundWhenAskedFor) {
+  Sockets sockets({.first_pause_ns = 1000 * kSecond, .longest_pause_ns = 1000 * kSecond});
+  sockets.wait(-1, 0);
+  const Connection connection;
+  EXPECT_TRUE(sockets.look_again());
+  EXPECT_FALSE(sockets.look_again()) << "no more of them";
+  connection.send(0);
+  EXPECT_EQ(sockets.wait(-1, 10 * kSecond), 1);
+}
+
+TEST(Sockets, OneThatIsReadableForOthersCanBeIgnored) {
+  const Connection noisy;
+  const int bell = ::eventfd(1, EFD_NONBLOCK);
+  Sockets sockets({.first_pause_ns = kSecond, .longest_pause_ns = kSecond});
+  noisy.send(0);
+  EXPECT_EQ(sockets.wait(bell, 10 * kSecond), 2);
+  sockets.ignore_readable(bell);
+  EXPECT_EQ(sockets.wait(bell, 10 * kSecond), 1);
+  EXPECT_TRUE(sockets.readable(bell));
+  EXPECT_FALSE(sockets.readable(noisy.ends[1]));
+  ::close(bell);
+}
+
 }  // namespace
 }  // namespace hob::os

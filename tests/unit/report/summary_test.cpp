@@ -121,5 +121,13 @@ TEST_F(Saving, WhatCannotBeWrittenSaysSoAndLeavesTheOldFile) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST(BytesText, HasAUnitThatKeepsTheNumberShort) {
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+  EXPECT_EQ(bytes_text(3.0 * (1 << 20)), "3.0 MiB");
+  EXPECT_EQ(bytes_text(2048.0 * 1024 * 1024 * 1024 * 1024), "2048.0 TiB");
+}
+
 }  // namespace
 }  // namespace hob::report

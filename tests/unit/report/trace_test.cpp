@@ -62,6 +62,22 @@ TEST_F(TraceFile, OtherFilesAreRefusedByName) {
   EXPECT_NE(error.find("/nonexistent/trace"), std::string::npos);
 }
 
+TEST_F(TraceFile, OneOfAnotherVersionIsRefusedByItsVersion) {
+  TraceWriter writer;
+  ASSERT_TRUE(writer.open(path_.c_str(), 0, 1));
+  ASSERT_TRUE(writer.close());
+  {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(8);  // behind the magic bytes
+    const std::uint32_t version = 99;
+    file.write(reinterpret_cast<const char*>(&version), sizeof version);
+  }
+  Trace trace;
+  std::string error;
+  EXPECT_FALSE(read_trace(path_.c_str(), trace, error));
+  EXPECT_NE(error.find("trace format 99"), std::string::npos) << error;
+}
+
 TEST(TraceWriter, AFullDiskIsAnAnswer) {
   TraceWriter writer;
   if (!writer.open("/dev/full", 0, 1)) GTEST_SKIP() << "no /dev/full";

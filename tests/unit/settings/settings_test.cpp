@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 namespace hob::settings {
 namespace {
@@ -225,6 +226,34 @@ TEST(Settings, VariablesOfModuleSystemsEndNothing) {
 TEST(Settings, AnUnknownKeyIsAnErrorWhereItWasWrittenForHob) {
   Settings settings;
   EXPECT_NE(settings.set("cashe", "auto", Source::Environment).find("'cache'"), std::string::npos);
+}
+
+TEST(Settings, EachKindOfValueSaysWhatIsAllowed) {
+  Settings settings;
+  std::set<Type> refused;
+  for (const auto& row : table()) {
+    const std::string error = settings.set(row.key, "no such value", Source::File);
+    if (row.type == Type::Text || row.type == Type::Path) continue;
+    refused.insert(row.type);
+    const std::string wanted = row.type == Type::Choice ? "one of "
+                               : row.type == Type::Flag ? "on or off"
+                               : row.type == Type::Size ? "a size such as"
+                               : row.type == Type::Real ? "a number"
+                                                        : "an integer";
+    EXPECT_NE(error.find(wanted), std::string::npos) << error;
+  }
+  EXPECT_EQ(refused.size(), 5u);
+}
+
+TEST(Settings, AnyValueCanBeReadAsText) {
+  Settings settings;
+  EXPECT_EQ(settings.value("cache"), "auto");
+  EXPECT_EQ(settings.set("cache", "strict", Source::Environment), "");
+  EXPECT_EQ(settings.value("cache"), "strict");
+  EXPECT_EQ(name_of(settings.origin("cache")), "environment");
+  EXPECT_EQ(settings.value("no such key"), "");
+  EXPECT_EQ(name_of(Source::Default), "default");
+  EXPECT_EQ(name_of(Type::Path), "path");
 }
 
 }  // namespace

@@ -1,0 +1,145 @@
+// Post, start, complete and wait of windows that ghosts serve: who is told what, and who waits for
+// whom.
+#include "mpi/rma/ghost/pscw.hpp"
+
+#include <gtest/gtest.h>
+
+#include "ghost_job.hpp"
+
+namespace hob::mpi {
+namespace {
+
+class PostStart : public test::GhostJob {
+ protected:
+  using Told = std::vector<std::pair<int, std::uint32_t>>;
+
+  void SetUp() override {
+    GhostJob::SetUp();
+    other_ = fake::group_of({test::kThere});
+    self_ = fake::group_of({test::kHere});
+  }
+  void TearDown() override {
+    real::Group_free(&other_);
+    real::Group_free(&self_);
+    GhostJob::TearDown();
+  }
+  /// What another rank does while this process waits for it.
+  void while_it_waits(std::function<void()> happens) {
+    waits_ = 0;
+    fake::during("Iprobe", [this, happens] {
+      if (++waits_ == 3) happens();
+    });
+  }
+  int waits_ = 0;
+  MPI_Group other_ = MPI_GROUP_NULL, self_ = MPI_GROUP_NULL;
+};
+
+TEST_F(PostStart, AnAccessEpochWaitsForThePostAndTellsItsEnd) {
+  GhostBackend& window = this->window();
+  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS) << "start itself waits for nobody";
+  EXPECT_EQ(fake::calls("Iprobe"), 0U);
+  while_it_waits([&] { tell(test::kThere, kPost); });
+  const std::int64_t value = 4;
+  EXPECT_EQ(window.put(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, nullptr), MPI_SUCCESS);
+  EXPECT_GE(waits_, 3) << "an operation waits until its target has posted";
+  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(word_there(0), 4) << "complete at the target before it is told";
+  EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
+}
+
+TEST_F(PostStart, AnEpochWithoutOperationsWaitsForItsPostAtTheEnd) {
+  GhostBackend& window = this->window();
+  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  while_it_waits([&] {
+    EXPECT_TRUE(take_told().empty());
+    tell(test::kThere, kPost);
+  });
+  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_GE(waits_, 3);
+  EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
+}
+
+TEST_F(PostStart, WithNocheckNobodyPostsAndCompletesAreToldAllTheSame) {
+  GhostBackend& window = this->window();
+  EXPECT_EQ(window.start(other_, MPI_MODE_NOCHECK), MPI_SUCCESS);
+  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
+  EXPECT_EQ(window.post(other_, MPI_MODE_NOCHECK), MPI_SUCCESS);
+  EXPECT_TRUE(take_told().empty());
+  tell(test::kThere, kComplete);
+  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+}
+
+TEST_F(PostStart, AnExposureEpochPostsAndWaitsForTheCompletes) {
+  GhostBackend& window = this->window();
+  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(take_told(), (Told{{test::kThere, kPost}}));
+  while_it_waits([&] { tell(test::kThere, kComplete); });
+  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+  EXPECT_GE(waits_, 3);
+}
+
+TEST_F(PostStart, ATestIsTrueOnceAllHaveCompleted) {
+  GhostBackend& window = this->window();
+  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS);
+  int flag = -1;
+  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(flag, 0);
+  tell(test::kThere, kComplete);
+  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(flag, 1);
+  EXPECT_EQ(window.test(&flag), MPI_ERR_RMA_SYNC) << "the epoch has ended";
+}
+
+TEST_F(PostStart, PostsThatComeEarlyServeOneEpochEach) {
+  GhostBackend& window = this->window();
+  tell(test::kThere, kPost);
+  tell(test::kThere, kPost);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+    EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  }
+  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  while_it_waits([&] { tell(test::kThere, kPost); });
+  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_GE(waits_, 3) << "the third epoch has a post of its own";
+}
+
+TEST_F(PostStart, MessagesOfOtherWindowsCountForThese) {
+  GhostBackend& window = this->window(7);
+  tell(test::kThere, kPost, 8);
+  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  while_it_waits([&] { tell(test::kThere, kPost, 7); });
+  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_GE(waits_, 3);
+}
+
+TEST_F(PostStart, TheProcessItselfIsToldWithoutMessages) {
+  GhostBackend& window = this->window();
+  EXPECT_EQ(window.post(self_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.start(self_, 0), MPI_SUCCESS);
+  const std::int64_t value = 2;
+  EXPECT_EQ(window.put(&value, 1, MPI_LONG, 0, 1, 1, MPI_LONG, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+  EXPECT_EQ(word_here(1), 2);
+  EXPECT_EQ(fake::calls("Send"), 0U);
+}
+
+TEST_F(PostStart, EpochsThatAreOpenOrAreNotAreErrors) {
+  GhostBackend& window = this->window();
+  int flag = 0;
+  EXPECT_EQ(window.complete(), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.wait(), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.test(&flag), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.start(other_, MPI_MODE_NOCHECK), MPI_SUCCESS);
+  EXPECT_EQ(window.start(other_, MPI_MODE_NOCHECK), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS) << "both kinds of epochs may be open at once";
+  EXPECT_EQ(window.post(other_, 0), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  tell(test::kThere, kComplete);
+  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+}
+
+}  // namespace
+}  // namespace hob::mpi
