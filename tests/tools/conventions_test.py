@@ -174,6 +174,34 @@ class Doctor(unittest.TestCase):
         self.assertIn(doctor._soft_dirty(), (False, True))
         self.assertIn("cache_validate", doctor.kernel("6.8.0-31-generic")[1].value)
 
+    def test_knows_the_devices_that_hob_knows(self):
+        source = (ROOT / "src" / "validation" / "devices.cpp").read_text()
+        known = (*doctor.WRITING_DIRECTORIES, *doctor.WRITING_FILES)
+        self.assertEqual(tuple(re.findall(r'"(/(?:sys|dev)/[^"]+)"', source)), known)
+        table = (ROOT / "docs" / "cluster.md").read_text()
+        for name in known:
+            self.assertIn(name, table)
+        with tempfile.TemporaryDirectory() as root:
+            Path(root, "sys/class/infiniband").mkdir(parents=True)
+            self.assertIsNone(doctor.writing_device(root))
+            self.assertIn("none", doctor.adapters(root)[1].value)
+            Path(root, "dev").mkdir()
+            Path(root, "dev/xpmem").touch()
+            self.assertEqual(doctor.writing_device(root), "/dev/xpmem")
+            Path(root, "sys/class/infiniband/mlx5_0").mkdir()
+            self.assertEqual(doctor.writing_device(root), "/sys/class/infiniband")
+            self.assertIn("infiniband mlx5_0", doctor.adapters(root)[0].value)
+            self.assertIn("compared", doctor.adapters(root)[1].value)
+
+    def test_knows_whose_receives_are_taken_over(self):
+        for version, told in (
+            ("Intel(R) MPI Library 2021.18", "left to the library"),
+            ("MPICH 5.0.2", "UCX"),
+            ("Open MPI v5.0.11", "deep queues"),
+        ):
+            self.assertIn(told, doctor.matching(version)[0].value)
+        self.assertEqual(doctor.matching(""), [])
+
     def test_knows_mpich_5s_incomplete_flush(self):
         tcp = {"FI_PROVIDER": "tcp", "MPIR_CVAR_CH4_NETMOD": "ofi"}
         self.assertTrue(doctor.incomplete_flush("MPICH 5.0.2", tcp))

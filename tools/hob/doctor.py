@@ -34,6 +34,16 @@ ENOUGH_LOCKED = 64 << 20
 ENOUGH_FILES = 1024
 # Page tracking (PAGEMAP_SCAN) and with it `cache_validate` of a rank's own stores.
 TRACKING_KERNEL = (6, 7)
+# As src/validation/devices.cpp has them.
+WRITING_DIRECTORIES = ("/sys/class/infiniband", "/sys/class/cxi")
+WRITING_FILES = (
+    "/dev/hfi1_0",
+    "/dev/cxi0",
+    "/dev/kgni0",
+    "/dev/xpmem",
+    "/dev/knem",
+    "/dev/gdrdrv",
+)
 
 
 @dataclass
@@ -126,17 +136,34 @@ def machine():
     return found
 
 
-def adapters(root="/sys/class"):
+def writing_device(root="/"):
+    """What writes to a process's memory behind its page tables: the first of these that is there."""
+    for directory in WRITING_DIRECTORIES:
+        if any(Path(root, directory[1:]).glob("*")):
+            return directory
+    return next((name for name in WRITING_FILES if Path(root, name[1:]).exists()), None)
+
+
+def adapters(root="/"):
     """High-speed network adapters, and devices that write to memory by themselves."""
     names = [
         f"{kind} {entry.name}"
         for kind in ("infiniband", "cxi", "hfi1_user")
-        for entry in sorted(Path(root, kind).glob("*"))
+        for entry in sorted(Path(root, "sys/class", kind).glob("*"))
     ]
     accelerators = [
         name for name in ("nvidia0", "kfd", "dri/renderD128") if os.path.exists(f"/dev/{name}")
     ]
-    out = [Finding("adapters", ", ".join(names) if names else "Ethernet alone")]
+    device = writing_device(root)
+    out = [
+        Finding("adapters", ", ".join(names) if names else "Ethernet alone"),
+        Finding(
+            "writes by devices",
+            f"{device}: what programs receive is compared with their windows"
+            if device
+            else "none: page tracking sees all that is received",
+        ),
+    ]
     if accelerators:
         out.append(Finding("accelerators", ", ".join(accelerators)))
     return out
@@ -263,7 +290,7 @@ def library(program, environment=os.environ):
         if use["mpi"]:
             version = _version_of(use["mpi"])
             found.append(Finding("its version", version or "unknown"))
-            found += _known_faults(version, environment)
+            found += [*matching(version), *_known_faults(version, environment)]
         if use["mpi"] and not use["late"]:
             found.append(_one_sided(path))
     else:
@@ -309,6 +336,15 @@ def _one_sided(program):
         if calls
         else "none: the cache and ghosts have nothing to do (Global Arrays over MPI-PR and its like has none)",
     )
+
+
+def matching(version):
+    """Which receives `match=auto` may take over with this library, if that is known."""
+    if "Intel" in version:
+        return [Finding("matching", "left to the library: it has no callback for Hob's queues")]
+    if "MPICH" in version:
+        return [Finding("matching", "deep queues where MPICH runs over UCX; over libfabric, none")]
+    return [Finding("matching", "deep queues")] if "Open MPI" in version else []
 
 
 def _known_faults(version, environment):

@@ -1,15 +1,13 @@
 #include "mpi/core/shared_memory.hpp"
 
-#include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mpi/pmpi/real.hpp"
+#include "os/descriptors.hpp"
 #include "os/memory.hpp"
 
 namespace hob::mpi {
@@ -21,9 +19,7 @@ struct Source {
   std::int32_t pid = 0;
   std::int32_t fd = -1;       ///< in that process; -1: a segment
   std::int32_t segment = -1;  ///< System V's number
-  /// Which file that is: in another process namespace, the descriptor of this number may be any
-  /// file of the user's.
-  std::uint64_t device = 0, inode = 0;
+  os::FileIdentity file;
 };
 
 bool files_may_have(std::uint64_t bytes) {
@@ -47,12 +43,8 @@ void* make_file(std::uint64_t bytes, Source& source) {
   if (fd < 0) return nullptr;
   if (::ftruncate(fd, static_cast<off_t>(bytes)) == 0)
     if (void* address = map_file(fd, bytes)) {
-      struct stat about {};
-      if (::fstat(fd, &about) == 0) {
-        source = {bytes, ::getpid(), fd, -1, about.st_dev, about.st_ino};
-        return address;
-      }
-      ::munmap(address, bytes);
+      source = {bytes, ::getpid(), fd, -1, os::identity_of(fd)};
+      return address;
     }
   ::close(fd);
   return nullptr;
@@ -64,7 +56,7 @@ void* make_segment(std::uint64_t bytes, Source& source) {
   void* address = map_segment(segment);
   // Goes when the last process that has it goes; until then, others still find it by its number.
   ::shmctl(segment, IPC_RMID, nullptr);
-  if (address != nullptr) source = {bytes, ::getpid(), -1, segment, 0, 0};
+  if (address != nullptr) source = {bytes, ::getpid(), -1, segment, {}};
   return address;
 }
 
@@ -78,34 +70,53 @@ void* make(std::uint64_t bytes, std::uint64_t least, Source& source) {
   return nullptr;
 }
 
-void* find(const Source& source) {
-  if (source.bytes == 0) return nullptr;
+/// Why a process does not share: the largest of all processes' counts.
+enum : int { shared, not_made, not_mapped, not_reached, other_file };
+
+const char* reason(int why_not) {
+  switch (why_not) {
+    case not_made:
+      return "the system gives none (memfd_create, shmget)";
+    case not_mapped:
+      return "it cannot be mapped";
+    case not_reached:
+      return "a process cannot open what another one has made (/proc/PID/fd)";
+    default:
+      return "process numbers mean other processes in the containers of this node: give its "
+             "containers one view of them (--pid=host)";
+  }
+}
+
+void* find(const Source& source, int& why_not) {
+  why_not = not_mapped;
   if (source.fd < 0) return map_segment(source.segment);
-  const std::string path = fmt::format("/proc/{}/fd/{}", source.pid, source.fd);
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return nullptr;
-  struct stat about {};
-  const bool same = ::fstat(fd, &about) == 0 && about.st_dev == source.device &&
-                    about.st_ino == source.inode &&
-                    static_cast<std::uint64_t>(about.st_size) == source.bytes;
-  void* address = same ? map_file(fd, source.bytes) : nullptr;
+  os::Unopened unopened{};
+  const int fd = os::open_descriptor(source.pid, source.fd, source.file, unopened);
+  if (fd < 0) {
+    why_not = unopened == os::Unopened::other_file ? other_file : not_reached;
+    return nullptr;
+  }
+  void* address = map_file(fd, source.bytes);
   ::close(fd);
   return address;
 }
 
 }  // namespace
 
-std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t least) {
+std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t least,
+                        std::string& why_not) {
   Source source;
   void* address = node.rank() == 0 ? make(bytes, least, source) : nullptr;
   const int own_file = source.fd;  // in rank 0
   real::Bcast(&source, sizeof source, MPI_BYTE, 0, node.comm());
-  if (node.rank() != 0) address = find(source);
+  int failed = not_made;
+  if (node.rank() != 0 && source.bytes != 0) address = find(source, failed);
   bytes = source.bytes;
-  int good = address != nullptr ? 1 : 0;
-  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node.comm());
+  if (address != nullptr) failed = shared;
+  real::Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, node.comm());
   if (own_file >= 0) ::close(own_file);
-  if (good != 0) return static_cast<std::byte*>(address);
+  if (failed == shared) return static_cast<std::byte*>(address);
+  why_not = reason(failed);
   if (address != nullptr) ::munmap(address, bytes);
   return nullptr;
 }

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -121,6 +122,7 @@ void leave_ghosts() {
   end_opening();
   GhostWorld* world = ghost_world();
   if (world == nullptr) return;
+  if (world->kernel_moves) ::prctl(PR_SET_PTRACER, 0);  // nobody needs this process's memory now
   real::Group_free(&world->internal_group);
   real::Comm_free(&world->internal_comm);
   end_ghost_world();

@@ -240,11 +240,13 @@ void map(const Node& node, GhostWorld& world) {
   const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page;
   world.arena_bytes =
       std::max(tuning::ghost::kTimesMemory * memory, tuning::ghost::kSmallestFullArena);
-  world.arena = share_memory(node, world.arena_bytes, kLeastArena);
+  std::string why_not;
+  world.arena = share_memory(node, world.arena_bytes, kLeastArena, why_not);
   int good = world.arena != nullptr ? 1 : 0;
   real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.internal_comm);
   if (good == 0)
-    refuse("the processes of a node cannot share memory (memfd_create, shmget), which ghosts need");
+    refuse("the processes of a node cannot share memory, which ghosts need" +
+           (why_not.empty() ? "" : ": " + why_not));
   world.kernel_moves = kernel_moves_memory(node.comm());
   world.node_status = reinterpret_cast<NodeStatus*>(world.arena);
   auto* statuses = reinterpret_cast<GhostStatus*>(world.arena + sizeof(NodeStatus));
@@ -270,14 +272,16 @@ OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
   return {status, pipe[0], static_cast<unsigned>(world.pids.size())};
 }
 
-// In an application rank: takes its slice of the arena.
-void assign_application_rank(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
+// In an application rank: takes its slice of the arena. Returns where it begins.
+std::uint64_t assign_application_rank(const Node& node, const ghost::Placement& placed,
+                                      GhostWorld& world) {
   std::uint64_t before = 0;
   for (int r = 0; r < node.rank(); ++r) before += !is_ghost(placed, r);
   const std::uint64_t page = os::page_bytes();
   const std::uint64_t share = (world.arena_bytes - kControlBytes) / world.pids.size() / page * page;
   const std::uint64_t begin = kControlBytes + before * share;
   world.slices = std::make_unique<ghost::Slices>(begin, begin + share);
+  return begin;
 }
 
 // In an application rank: the launcher's variables say what MPI says.
@@ -333,12 +337,16 @@ MPI_Comm divide_world() {
     map(node, *world);
     const bool in_program = world->own().ghost < 0;
     real::Comm_split(MPI_COMM_WORLD, in_program ? 0 : MPI_UNDEFINED, world->rank, &program);
+    std::uint64_t begin = 0;
     if (in_program) {
-      assign_application_rank(node, placed, *world);
+      begin = assign_application_rank(node, placed, *world);
       translate(node, placed, *world);
     } else {
       own_ghost.emplace(assign_ghost(placed, *world));
     }
+    world->slice_begins.resize(world->ranks.size());
+    real::Allgather(&begin, 1, MPI_UINT64_T, world->slice_begins.data(), 1, MPI_UINT64_T,
+                    world->internal_comm);
     real::Barrier(node.comm());  // the statuses are there
   }
   set_launched_world(world);

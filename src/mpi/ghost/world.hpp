@@ -67,6 +67,8 @@ struct GhostWorld {
   std::byte* arena = nullptr;             ///< this node's shared memory
   std::uint64_t arena_bytes = 0;          ///< a multiple of the page
   std::unique_ptr<ghost::Slices> slices;  ///< application ranks: this process's part of it
+  /// By rank in the internal communicator: where its part of its node's memory begins; ghosts: 0.
+  std::vector<std::uint64_t> slice_begins;
   NodeStatus* node_status = nullptr;
   std::vector<GhostStatus*> statuses;  ///< of this node's ghosts
   std::vector<int> pids;               ///< of this node's application ranks

@@ -140,8 +140,8 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   auto units = std::make_unique<DisplacementUnits>();
   if (spec.ghosts) {
     if (!asked.mode) end_for_bad_mode(asked.word, window.rank);
-    units->assign(std::move(spec.ghosts->units));
-    exposed.assign(std::move(spec.ghosts->sizes));
+    units->assign(spec.ghosts->units);
+    exposed.assign(spec.ghosts->sizes);
     answers.share = answers.validate = false;
     return units;
   }

@@ -30,9 +30,9 @@ class Batches : public testing::Test {
     MPI_Win_allocate(kWords * sizeof(std::int64_t), sizeof(std::int64_t), MPI_INFO_NULL,
                      MPI_COMM_WORLD, &base_, &win_);
     DisplacementUnits units;
-    units.assign(std::vector<std::int64_t>(fake::kWorldSize, sizeof(std::int64_t)));
+    units.assign(PerRank(sizeof(std::int64_t)));
     ExposedSizes exposed;
-    exposed.assign(std::vector<std::uint64_t>(fake::kWorldSize, kWords * sizeof(std::int64_t)));
+    exposed.assign(PerRank(kWords * sizeof(std::int64_t)));
     for (int rank = 1; rank < fake::kWorldSize; ++rank)
       for (int i = 0; i < kWords; ++i) store(rank, i, initial(rank, i));
     batches_ = std::make_unique<Batching>(

@@ -38,6 +38,7 @@ class GhostJob : public testing::Test {
     real::Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &unused_, &win_);
     world_.rank = kHere;
     world_.ranks = {{0, -1, 0, 0}, {1, -1, 0, 1}, {0, 0, 0, -1}, {1, 0, 0, -1}};
+    world_.slice_begins = {0, 0, 0, 0};
     world_.ghosts = {{kGhostHere}, {kGhostThere}};
     world_.arena = reinterpret_cast<std::byte*>(near_.get());
     near_->target.size = far_->target.size = sizeof near_->words;
@@ -60,10 +61,9 @@ class GhostJob : public testing::Test {
 
   /// A window of both application ranks, of which this one is rank 0.
   GhostBackend& window(std::uint64_t serial = 7) {
-    const ExposedMemory memory{
-        .header = 0, .size = sizeof near_->words, .unit = 8, .serial = serial};
-    backend_ = std::make_unique<GhostBackend>(GhostTargets({memory, memory}, {kHere, kThere}),
-                                              ArenaMemory{}, 0);
+    const ExposedMemory memory{PerRank(0), PerRank(sizeof near_->words), PerRank(8), serial};
+    backend_ = std::make_unique<GhostBackend>(
+        GhostTargets(memory, client_->groups.share({kHere, kThere})), ArenaMemory{}, 0);
     backend_->handle = win_;
     return *backend_;
   }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -104,18 +106,28 @@ TEST_F(GhostSleep, WithoutSocketsItSleepsForASetTime) {
 }
 
 TEST(TargetsOfGhosts, NoneIsMadeBeforeItsFirstUse) {
-  GhostTargets targets({{.header = 64, .size = 4096, .serial = 9}, {.header = 128, .size = 8192}},
-                       {3, 5});
+  const std::array<std::uint64_t, 2> sizes{4096, 8192};
+  GhostTargets targets({.headers = PerRank(64), .sizes = PerRank(sizes), .serial = 9},
+                       std::make_shared<GhostMembers>(GhostMembers{{3, 5}, {}}));
   EXPECT_TRUE(targets.exists(1));
   EXPECT_FALSE(targets.exists(2));
   EXPECT_FALSE(targets.exists(-1));
   EXPECT_EQ(targets.rank(1), 5);
-  EXPECT_EQ(targets.memory(1).size, 8192u);
+  EXPECT_EQ(targets.size(1), 8192u);
+  EXPECT_EQ(targets.unit(1), 1);
   EXPECT_FALSE(targets.find(0));
   EXPECT_EQ(targets.window_number(), (std::uint64_t{3} << 32) + 9);
   int used = 0;
   targets.each([&](ghost::Peer&) { ++used; });
   EXPECT_EQ(used, 0);
+}
+
+TEST(TargetsOfGhosts, WindowsOfTheSameMembersShareThem) {
+  MemberGroups groups;
+  const auto one = groups.share({3, 5});
+  EXPECT_EQ(groups.share({3, 5}), one);
+  EXPECT_NE(groups.share({5, 3}), one);
+  EXPECT_EQ(one->ranks, (std::vector<int>{3, 5}));
 }
 
 }  // namespace

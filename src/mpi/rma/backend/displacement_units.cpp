@@ -1,8 +1,7 @@
 #include "mpi/rma/backend/displacement_units.hpp"
 
-#include <algorithm>
 #include <array>
-#include <utility>
+#include <vector>
 
 #include "mpi/pmpi/real.hpp"
 
@@ -49,17 +48,12 @@ void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, Expos
   answers.threads = largest[threads] != 0;
   answers.number = static_cast<std::uint64_t>(largest[number]);
   answers.rejecting_rank = largest[rejects] == 0 ? -1 : size - static_cast<int>(largest[rejects]);
-  common_ = own;
+  const auto same = static_cast<std::uint64_t>(own);
+  units_ = PerRank(same);
   if (largest[unit] == -largest[least_unit]) return;
-  each_.resize(static_cast<std::size_t>(size));
-  real::Allgather(&own, 1, MPI_INT64_T, each_.data(), 1, MPI_INT64_T, comm);
-}
-
-void DisplacementUnits::assign(std::vector<std::int64_t> each) {
-  common_ = each.front();
-  const bool equal =
-      std::all_of(each.begin(), each.end(), [&](std::int64_t unit) { return unit == common_; });
-  if (!equal) each_ = std::move(each);
+  std::vector<std::uint64_t> each(static_cast<std::size_t>(size));
+  real::Allgather(&same, 1, MPI_UINT64_T, each.data(), 1, MPI_UINT64_T, comm);
+  units_ = PerRank(each);
 }
 
 }  // namespace hob::mpi

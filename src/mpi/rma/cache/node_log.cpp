@@ -29,17 +29,18 @@ std::unique_ptr<NodeLog> NodeLog::open(MPI_Comm comm, std::uint64_t bytes, std::
     std::vector<int> near(static_cast<std::size_t>(node.size()));
     real::Allgather(&own, 1, MPI_INT, near.data(), 1, MPI_INT, node.comm());
     const auto writers = static_cast<std::uint32_t>(node.size());
-    if (!cache::SharedLog::fits(bytes, writers)) bytes = 0;
-    if (std::byte* memory = share_memory(node, bytes, bytes)) {
+    const bool fits = cache::SharedLog::fits(bytes, writers);
+    if (!fits) bytes = 0;
+    std::string unshared;
+    if (std::byte* memory = share_memory(node, bytes, bytes, unshared)) {
       if (node.rank() == 0) cache::SharedLog::format(memory, bytes, writers);
       real::Barrier(node.comm());
       std::sort(near.begin(), near.end());
       result.reset(
           new NodeLog(memory, bytes, static_cast<std::uint32_t>(node.rank()), std::move(near)));
     } else {
-      why_not =
-          "the ranks of a node cannot share memory (memfd_create, shmget), or cache_share_size is "
-          "too small";
+      why_not = fits ? "the ranks of a node cannot share memory: " + unshared
+                     : "cache_share_size is too small for the ranks of a node";
     }
   }
   return result;

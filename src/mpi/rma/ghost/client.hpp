@@ -13,6 +13,7 @@
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/ghost/post_start.hpp"
 #include "mpi/rma/ghost/state.hpp"
+#include "mpi/rma/ghost/window_members.hpp"
 
 namespace hob::mpi {
 
@@ -34,6 +35,7 @@ struct GhostClient {
   GhostOperation* free_operations = nullptr;
   std::vector<GhostOperation*> abandoned;  ///< of these, under way though their handle is gone
   std::vector<MPI_Win> open_windows;
+  MemberGroups groups;
   std::uint64_t windows = 0;
   std::uint64_t windows_declined = 0;
   std::uint64_t windows_led = 0;  ///< of which this process is the first member, declined ones too

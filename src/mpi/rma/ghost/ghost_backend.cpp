@@ -47,7 +47,7 @@ int GhostBackend::check(const Place& place, MPI_Count count) const {
 }
 
 std::int64_t GhostBackend::start_of(const Place& place) const {
-  return place.disp * targets_.memory(place.target).unit;
+  return place.disp * targets_.unit(place.target);
 }
 
 // A target that is used for the first time joins the epoch that is open.
@@ -185,12 +185,11 @@ bool GhostBackend::query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) 
   const int target = rank == MPI_PROC_NULL ? 0 : rank;
   if (!targets_.exists(target)) return false;
   const GhostWorld& world = ghost_client->world;
-  const ExposedMemory& memory = targets_.memory(target);
   const auto node = world.ranks[static_cast<std::size_t>(targets_.rank(target))].node;
-  auto* header = reinterpret_cast<ghost::Target*>(world.arena + memory.header);
+  auto* header = reinterpret_cast<ghost::Target*>(world.arena + targets_.header(target));
   std::byte* const mapped = node == world.own_node ? ghost::Memory(*header).mapped() : nullptr;
-  *size = mapped != nullptr ? static_cast<MPI_Aint>(memory.size) : 0;
-  *unit = mapped != nullptr ? static_cast<MPI_Aint>(memory.unit) : 1;
+  *size = mapped != nullptr ? static_cast<MPI_Aint>(targets_.size(target)) : 0;
+  *unit = mapped != nullptr ? static_cast<MPI_Aint>(targets_.unit(target)) : 1;
   *base = mapped;
   return true;
 }

@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/context.hpp"
@@ -59,6 +61,28 @@ void* describe_memory(const ArenaMemory& part, bool allocate, void* base, MPI_Ai
   return base;
 }
 
+// What a process tells the others of its memory.
+struct OwnMemory {
+  std::uint64_t header = 0;  // from the start of its slice of the arena
+  std::uint64_t size = 0;
+  std::uint64_t unit = 1;
+};
+
+// What all tell, where it is not the same. Collective.
+void gather(const OwnMemory& own, std::size_t members, MPI_Comm comm, ExposedMemory& exposed) {
+  std::vector<OwnMemory> told(members);
+  real::Allgather(&own, sizeof own, MPI_BYTE, told.data(), sizeof own, MPI_BYTE, comm);
+  std::vector<std::uint64_t> each(members);
+  const auto numbers = [&](std::uint64_t OwnMemory::*member) {
+    std::transform(told.begin(), told.end(), each.begin(),
+                   [&](const OwnMemory& memory) { return memory.*member; });
+    return PerRank(each);
+  };
+  exposed.headers = numbers(&OwnMemory::header);
+  exposed.sizes = numbers(&OwnMemory::size);
+  exposed.units = numbers(&OwnMemory::unit);
+}
+
 bool declined(const char* why) {
   {
     const GhostHold hold;
@@ -83,38 +107,53 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     part = ArenaMemory(sizeof(ghost::Target) + (allocate ? static_cast<std::uint64_t>(size) : 0));
     if (!part.empty()) base = describe_memory(part, allocate, base, size);
   }
-  ExposedMemory own{ExposedMemory::kNowhere, static_cast<std::uint64_t>(size),
-                    static_cast<std::int64_t>(unit), flag, 0};
+  OwnMemory own{.size = static_cast<std::uint64_t>(size), .unit = static_cast<std::uint64_t>(unit)};
+  bool on_device = false, reachable = false;
   if (!allocate && size > 0 && on_accelerator(base)) {
-    own.header = ExposedMemory::kOnAccelerator;
+    on_device = true;
   } else if (!part.empty() &&
              (allocate || in_arena(base, size) || ghost_client->world.kernel_moves)) {
-    own.header = part.offset();
+    reachable = true;
+    own.header = part.offset() - ghost_client->world.slice_begins[static_cast<std::size_t>(
+                                     members.ranks[static_cast<std::size_t>(members.self)])];
   }
+  enum { most, least = most + 3, device = least + 3, unreachable, flagged, serial, answers };
+  std::array<std::int64_t, answers> all{};
+  const std::array<std::uint64_t, 3> words{own.header, own.size, own.unit};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    all[most + i] = static_cast<std::int64_t>(words[i]);
+    all[least + i] = -all[most + i];
+  }
+  all[device] = on_device;
+  all[unreachable] = !reachable && !on_device;
+  all[flagged] = flag;
   if (members.self == 0) {
     const GhostHold hold;
-    own.serial = ghost_client->windows_led++;
+    all[serial] = static_cast<std::int64_t>(ghost_client->windows_led++);
   }
-  std::vector<ExposedMemory> exposed(members.ranks.size());
-  real::Allgather(&own, sizeof own, MPI_BYTE, exposed.data(), sizeof own, MPI_BYTE, comm);
-  window.units.clear();
-  window.sizes.clear();
-  for (const ExposedMemory& each : exposed) {
-    window.units.push_back(each.unit);
-    window.sizes.push_back(each.size);
-  }
-  const auto any = [&](auto&& is) { return std::any_of(exposed.begin(), exposed.end(), is); };
-  if (any([](const ExposedMemory& e) { return e.header == ExposedMemory::kOnAccelerator; }))
+  real::Allreduce(MPI_IN_PLACE, all.data(), answers, MPI_INT64_T, MPI_MAX, comm);
+  if (all[device] != 0)
     return declined("A window over an accelerator's memory runs without ghosts.");
-  if (any([](const ExposedMemory& each) { return each.header == ExposedMemory::kNowhere; })) {
+  if (all[unreachable] != 0) {
     return declined(allocate ? "A window whose memory the node's shared memory could not hold runs "
                                "without ghosts."
                              : "MPI_Win_create windows run without ghosts: this system does not "
                                "let processes read each other's memory.");
   }
-  const bool flagged = any([](const ExposedMemory& each) { return each.flag != 0; });
-  auto backend = std::make_unique<GhostBackend>(
-      GhostTargets(std::move(exposed), std::move(members.ranks)), std::move(part), members.self);
+  ExposedMemory exposed{PerRank(own.header), PerRank(own.size), PerRank(own.unit),
+                        static_cast<std::uint64_t>(all[serial])};
+  const bool equal = all[most] == -all[least] && all[most + 1] == -all[least + 1] &&
+                     all[most + 2] == -all[least + 2];
+  if (!equal) gather(own, members.ranks.size(), comm, exposed);
+  window.units = exposed.units;
+  window.sizes = exposed.sizes;
+  std::unique_ptr<GhostBackend> backend;
+  {
+    const GhostHold hold;
+    backend = std::make_unique<GhostBackend>(
+        GhostTargets(std::move(exposed), ghost_client->groups.share(std::move(members.ranks))),
+        std::move(part), members.self);
+  }
   // A native window over the same memory: attributes, group, name, info, error handler, and the
   // synchronisation of processes by fences are the library's own.
   result = call::Win_create(base, size, unit, info, comm, &window.handle);
@@ -124,7 +163,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     ++ghost_client->windows;
     ghost_client->open_windows.push_back(window.handle);
   }
-  flag = flagged;
+  flag = all[flagged] != 0;
   backend->handle = window.handle;
   window.base = base;
   window.backend = std::move(backend);

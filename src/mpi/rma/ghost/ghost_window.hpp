@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "base/per_rank.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/backend/backend.hpp"
 
@@ -15,8 +15,8 @@ struct GhostWindow {
   MPI_Win handle;
   void* base = nullptr;
   std::unique_ptr<Backend> backend;
-  std::vector<std::int64_t> units;   ///< displacement units of all targets
-  std::vector<std::uint64_t> sizes;  ///< bytes that each rank shows
+  PerRank units;  ///< displacement units of all targets
+  PerRank sizes;  ///< bytes that each rank shows
 };
 
 /// MPI_Win_allocate (allocate) or MPI_Win_create (not allocate: `base` is the program's) with

@@ -1,54 +1,67 @@
 // The targets of one ghost window: where their memory is and who serves it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/per_rank.hpp"
 #include "ghost/binding.hpp"
 #include "ghost/peer.hpp"
+#include "mpi/rma/ghost/window_members.hpp"
 
 namespace hob::mpi {
 
-/// What the processes of a window tell each other about their memory.
+/// What the processes of a window have told each other about their memory.
 struct ExposedMemory {
-  static constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
-  static constexpr std::uint64_t kOnAccelerator = kNowhere - 1;
-
-  std::uint64_t header = kNowhere;  ///< offset of its ghost::Target in the node's arena
-  std::uint64_t size = 0;           ///< bytes
-  std::int64_t unit = 1;            ///< displacement unit: MPI_Win_create_c takes any
-  std::int64_t flag = 0;
+  /// Where each one's ghost::Target is: bytes from the start of its slice of its node's arena.
+  /// Processes that have made the same windows have it at the same place.
+  PerRank headers;
+  PerRank sizes;             ///< bytes
+  PerRank units{1};          ///< displacement units: MPI_Win_create_c takes any
   std::uint64_t serial = 0;  ///< of the first member: with its rank, the window's number
 };
 
-/// Holding the client covers everything but what never changes: memory and ranks.
+/// Holding the client covers everything but what never changes: memory and ranks. What grows with
+/// the number of members is one pointer for each kPage of them.
 class GhostTargets {
  public:
   struct Target {
     ghost::Peer peer;
     bool locked = false;  ///< by MPI_Win_lock
   };
+  static constexpr std::size_t kPage = 128;
 
-  /// `ranks`: of the window's members in the internal communicator.
-  GhostTargets(std::vector<ExposedMemory> memory, std::vector<int> ranks);
+  GhostTargets(ExposedMemory memory, std::shared_ptr<GhostMembers> members)
+      : memory_(std::move(memory)),
+        members_(std::move(members)),
+        pages_((members_->ranks.size() + kPage - 1) / kPage) {}
 
-  bool exists(int target) const { return target >= 0 && target < static_cast<int>(memory_.size()); }
-  const ExposedMemory& memory(int target) const {
-    return memory_[static_cast<std::size_t>(target)];
+  bool exists(int target) const {
+    return target >= 0 && static_cast<std::size_t>(target) < members_->ranks.size();
   }
+  std::uint64_t size(int target) const { return memory_.sizes.of(target); }
+  std::int64_t unit(int target) const {
+    return static_cast<std::int64_t>(memory_.units.of(target));
+  }
+  /// Where its ghost::Target is in its node's arena.
+  std::uint64_t header(int target) const;
   /// Its rank in the internal communicator.
-  int rank(int target) const { return ranks_[static_cast<std::size_t>(target)]; }
+  int rank(int target) const { return members_->ranks[static_cast<std::size_t>(target)]; }
   /// A number that all members know, and no other window of the job has.
   std::uint64_t window_number() const {
-    return static_cast<std::uint64_t>(ranks_[0]) << 32 | memory_[0].serial;
+    return static_cast<std::uint64_t>(rank(0)) << 32 | memory_.serial;
   }
 
   /// Null before the first use.
-  Target* find(int target) { return targets_[static_cast<std::size_t>(target)].get(); }
+  Target* find(int target) const {
+    const auto at = static_cast<std::size_t>(target);
+    const auto& page = pages_[at / kPage];
+    return page ? (*page)[at % kPage].get() : nullptr;
+  }
   Target& add(int target);
 
   /// All that are used. `act` may wait: other threads may add some meanwhile.
@@ -57,15 +70,19 @@ class GhostTargets {
     for (std::size_t i = 0; i < used_.size(); ++i) act(used_[i]->peer);
   }
 
+  /// Beside what windows of the same members share.
+  std::size_t memory_bytes() const;
+
  private:
+  using Page = std::array<std::unique_ptr<Target>, kPage>;
+
   const ghost::Segments& segments(int node);
 
-  std::vector<ExposedMemory> memory_;
-  std::vector<int> ranks_;
-  std::vector<std::unique_ptr<Target>> targets_;
+  ExposedMemory memory_;
+  std::shared_ptr<GhostMembers> members_;
+  std::vector<std::unique_ptr<Page>> pages_;
   std::vector<Target*> used_;
   std::vector<std::pair<int, std::unique_ptr<ghost::Segments>>> segments_;  // by node
-  std::vector<std::size_t> place_on_node_;  // segment binding: number of each target on its node
 };
 
 }  // namespace hob::mpi

@@ -1,0 +1,32 @@
+// Files of other processes of the same user and machine, by the number of a descriptor.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+namespace hob::os {
+
+/// Tells a file from all others of the machine. Plain bytes: processes send it to each other.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0;
+  std::uint64_t bytes = 0;  ///< its size
+
+  bool operator==(const FileIdentity&) const = default;
+};
+
+/// Of an open file; all zero if there is none.
+FileIdentity identity_of(int fd);
+
+/// Why a descriptor of another process was not opened.
+enum class Unopened : int {
+  no,           ///< it was
+  unreachable,  ///< no process of this number, no such descriptor, or the system forbids it
+  other_file,   ///< the number means another file here: processes are numbered anew in containers
+};
+
+/// Opens descriptor number `fd` of process `pid` for reading and writing, if it is the file that is
+/// meant. Returns -1 and why not otherwise; to be closed. Thread safe.
+int open_descriptor(pid_t pid, int fd, const FileIdentity& meant, Unopened& why_not);
+
+}  // namespace hob::os

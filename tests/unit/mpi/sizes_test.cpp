@@ -1,0 +1,77 @@
+// What Hob takes for each rank, window and get under way: 100,000 ranks and 1,000 windows have to
+// fit.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "base/per_rank.hpp"
+#include "gets/gets_under_way.hpp"
+#include "gets/target_state.hpp"
+#include "mpi/rma/backend/displacement_units.hpp"
+#include "mpi/rma/backend/exposed_sizes.hpp"
+#include "mpi/rma/ghost/targets.hpp"
+#include "mpi/rma/window.hpp"
+#include "validation/changes.hpp"
+
+namespace hob::mpi {
+namespace {
+
+constexpr std::size_t kRanks = 100'000, kWindows = 1'000;
+constexpr std::size_t kLimit = std::size_t{64} << 20;
+
+TEST(Sizes, OfWhatThereAreManyOf) {
+  EXPECT_LE(sizeof(gets::PendingGet), 136u) << "for each get under way";
+  EXPECT_LE(sizeof(gets::TargetState), 384u) << "for each target that a window was used for";
+  EXPECT_LE(sizeof(ghost::Peer), 160u) << "likewise, with ghosts";
+  EXPECT_LE(sizeof(GhostTargets), 256u) << "for each window";
+  EXPECT_LE(sizeof(Window), 512u) << "for each window";
+  EXPECT_LE(sizeof(DisplacementUnits) + sizeof(ExposedSizes), 64u) << "for each window";
+  EXPECT_EQ(sizeof(validation::Changes::Large), 512u) << "a message";
+}
+
+/// Equal numbers; equal blocks but for the first and the last rank's; n / p and n / p + 1.
+std::vector<std::vector<std::uint64_t>> usual_sizes() {
+  std::vector<std::uint64_t> equal(kRanks, 4096), ends(equal), blocks(equal);
+  ends.front() = 0;
+  ends.back() = 77;
+  for (std::size_t rank = 0; rank < kRanks / 3; ++rank) blocks[rank] = 4104;
+  return {equal, ends, blocks};
+}
+
+TEST(Sizes, AThousandGhostWindowsOfAHundredThousandRanksFit) {
+  auto members = std::make_shared<GhostMembers>();
+  members->ranks.resize(kRanks);
+  std::iota(members->ranks.begin(), members->ranks.end(), 0);
+  const auto sizes = usual_sizes();
+  std::size_t bytes = members->ranks.capacity() * sizeof(int);
+  std::vector<GhostTargets> windows;
+  windows.reserve(kWindows);
+  for (std::size_t window = 0; window < kWindows; ++window) {
+    const PerRank each(sizes[window % sizes.size()]);
+    windows.emplace_back(ExposedMemory{.headers = each, .sizes = each, .serial = window}, members);
+    bytes += windows.back().memory_bytes();
+    EXPECT_EQ(windows.back().find(static_cast<int>(kRanks) - 1), nullptr);
+  }
+  EXPECT_LT(bytes, kLimit / 4) << "the rest is for targets that are used";
+  testing::Test::RecordProperty("bytes", std::to_string(bytes));
+}
+
+TEST(Sizes, AThousandNativeWindowsOfAHundredThousandRanksFit) {
+  const auto sizes = usual_sizes();
+  std::size_t bytes = 0;
+  for (std::size_t window = 0; window < kWindows; ++window) {
+    ExposedSizes exposed;
+    exposed.assign(PerRank(sizes[window % sizes.size()]));
+    const ExposedSizes batches = exposed;
+    EXPECT_EQ(batches.of(0), sizes[window % sizes.size()][0]);
+    bytes += exposed.memory_bytes();
+  }
+  EXPECT_LT(bytes, kLimit / 64);
+}
+
+}  // namespace
+}  // namespace hob::mpi
