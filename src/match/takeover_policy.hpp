@@ -33,6 +33,8 @@ class TakeoverPolicy {
     /// A phase (from an empty queue to the next) that was so long starts a trial with the next
     /// receive: half of it is the depth of matches in random order, several times a dequeue.
     std::uint64_t long_phase = 128;
+    /// Searches of shorter queues are no evidence.
+    std::uint64_t least = 0;
     /// Share of the elapsed time that trials may lose.
     double share = 0.01;
     /// They may lose so many dequeues at the start, when hardly any time has elapsed: half a
@@ -55,7 +57,7 @@ class TakeoverPolicy {
   /// So many messages were matched by the library behind (at least) `length` receives that wait.
   void searched(std::uint64_t messages, std::uint64_t length) {
     const auto entries = static_cast<double>(length);
-    if (entries * costs_->step >= costs_->dequeue)
+    if (length >= config_.least && entries * costs_->step >= costs_->dequeue)
       search_debt_ += static_cast<double>(messages) * entries;
   }
 

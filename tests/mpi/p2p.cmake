@@ -165,6 +165,15 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_p2p_test("_ghosts" p2p_order ${mpi} RANKS 3 MATCH always SETTINGS HOB_GHOSTS=1)
 endforeach()
 
+# Over libfabric's tcp, auto takes over what is deep: here, what is not.
+foreach(mpi IN ITEMS mpich5 abi5)
+  if(mpi IN_LIST HOB_MPIS)
+    hob_p2p_test("_tcp_taken" p2p_fuzz ${mpi} RANKS 2 MATCH auto LABEL fuzz
+      SETTINGS ${tcp} HOB_MATCH_THRESHOLD=4 ARGS --programs 6 --seed 1301 ${fuzz_tcp_${mpi}})
+    hob_p2p_test("_tcp_taken" p2p_order ${mpi} RANKS 2 MATCH auto SETTINGS ${tcp} HOB_MATCH_THRESHOLD=4)
+  endif()
+endforeach()
+
 # MPICH's leaders have messages of their own, and MPICH 5 now and then fails to connect to what it spawned.
 foreach(mpi IN LISTS open_mpis)
   foreach(match plain always)

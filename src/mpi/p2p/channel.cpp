@@ -11,10 +11,12 @@
 #include "mpi/core/context.hpp"
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/handle.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/takeover.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/progress/libfabric.hpp"
 #include "mpi/progress/ucx.hpp"
 
 namespace hob::mpi::p2p {
@@ -53,6 +55,14 @@ bool says_true(MPI_Info info, const char* key) {
 /// MPICH has not called UCX: it communicates over libfabric, or has not looked yet.
 bool ucx_unseen() { return !library::kTraits.has_progress_callbacks && !ucx::serves(); }
 
+/// Whether `auto` leaves all receives to a library that does not communicate over UCX: receives in
+/// Hob's PRQ need its callback, and messages in Hob's UMQ a provider that keeps them.
+bool left_to_others() {
+  static const bool dequeues = libfabric_uses_tcp() && keeps_unexpected_messages() &&
+                               library::async_start() && !many_threads;
+  return takeover().mode == Takeover::Mode::automatic && !dequeues;
+}
+
 /// Open MPI's leaders in MPI_Intercomm_create talk with the program's tag on the communicator in
 /// which they meet: such messages Hob must not dequeue. Where it has both leaders in its own
 /// communicator, they talk there; here there may be processes of another world.
@@ -77,8 +87,10 @@ void note_left_alone() {
   static std::atomic<bool> noted{false};
   if (noted.exchange(true)) return;
   note(
-      "Receives were left to the MPI library, and not counted, since it does not communicate over "
-      "UCX here (match=always takes them over).");
+      "Receives were left to the MPI library, and not counted: it communicates neither over UCX "
+      "nor "
+      "over libfabric's tcp here, or has no callbacks, or the program has several threads "
+      "(match=always takes them over).");
 }
 
 /// The program promised not to use a wildcard, so the library may refuse Hob's.
@@ -97,7 +109,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
     : comm(handle),
       context(number),
       sampler(sampler_config()),
-      policy(policy_config(takeover().user_threshold), takeover().costs) {
+      policy(policy_config(takeover().user_threshold, ucx_unseen()), takeover().costs) {
   int inter = 0;
   real::Comm_test_inter(handle, &inter);
   among_others = inter != 0;
@@ -111,14 +123,18 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   foreign_processes = has_foreign_processes(handle, inter != 0);
   of_threads = is_left = belongs_to_threads(handle);
   read_hints();
-  if (takeover().mode == Takeover::Mode::automatic && asks_source && among_others)
-    note_left_alone();
+  if (asks_source && among_others && left_to_others()) note_left_alone();
 }
 
 bool Channel::takes_over() const {
   if (prq_length != 0) return true;
-  if (native_only || takeover().full()) return false;
+  if (native_only || takeover().full() || is_crowded()) return false;
   return takeover().mode == Takeover::Mode::always || policy.has_evidence(at_library());
+}
+
+bool Channel::is_crowded() const {
+  return asks_source && takeover().mode == Takeover::Mode::automatic &&
+         umq_length >= tuning::matching::kMostOverLibfabric;
 }
 
 bool Channel::blocking_goes_native() const {
@@ -134,8 +150,7 @@ bool Channel::begins_takeover() {
 void Channel::read_hints() {
   // A wait of MPICH 4.0 does not see what a callback completed among messages to itself.
   native_only = is_left || takeover().mode == Takeover::Mode::never || !among_others ||
-                foreign_processes || forbids_wildcards(comm) ||
-                (takeover().mode == Takeover::Mode::automatic && asks_source);
+                foreign_processes || forbids_wildcards(comm) || (asks_source && left_to_others());
 }
 
 void Channel::posted_at_library() {

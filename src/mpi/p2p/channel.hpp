@@ -32,6 +32,13 @@ class Channel final : public CompletionObserver {
   /// A new nonblocking receive may have to go to Hob's PRQ. Cheap; may be true too often.
   bool takes_over() const;
 
+  /// Whether a receive is timed, since the library may search many unexpected messages. libfabric's
+  /// tcp provider searches what was dequeued, too, so that nothing is gained there.
+  bool times_receives() { return timer.due() && !native_only && !asks_source; }
+
+  /// So many unexpected messages were dequeued that receiving them costs more than is gained.
+  bool is_crowded() const;
+
   /// A new blocking one goes to the library. While a thread is in it, nothing is posted that it
   /// could hold up, so by itself it is no reason to begin a takeover.
   bool blocking_goes_native() const;

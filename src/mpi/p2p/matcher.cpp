@@ -223,6 +223,7 @@ void queue_unexpected(Channel& channel, UnexpectedMessage& message) {
     if (takeover().mode == Takeover::Mode::automatic && !channel.policy.matched(passed))
       repost_natively(channel);
   }
+  if (HOB_UNLIKELY(channel.is_crowded()) && channel.prq_length != 0) repost_natively(channel);
   // No more can be dequeued: what is in the PRQ waits at the library for the messages there, which
   // are younger than all that Hob has.
   while (takeover().full() && !matcher().active.empty()) repost_natively(*matcher().active.back());

@@ -31,7 +31,7 @@ struct Call {
 /// many unexpected messages the library searches (match::SearchTimer).
 int start_with_library(const Call& call, MPI_Request* request) {
   Channel& channel = *call.channel;
-  const bool timed = channel.timer.due() && !channel.native_only;
+  const bool timed = channel.times_receives();
   channel.timer.started(static_cast<std::uint64_t>(call.buffer.count));
   const int size = timed ? predefined_size(call.buffer.type) : -1;
   if (size < 0) return native_start(call.buffer, call.wanted, request);
@@ -117,8 +117,7 @@ Way decide(Call& call, std::unique_ptr<UnexpectedMessage>& message, int& error) 
   }
   // Another thread may begin a takeover here and dequeue this one's message, unless the library has
   // this one first.
-  if (many_threads || blocking_needs_care() || (channel->timer.due() && !channel->native_only))
-    return Way::nonblocking;
+  if (many_threads || blocking_needs_care() || channel->times_receives()) return Way::nonblocking;
   if (channel->outstanding == 0) return Way::native_lone;
   return channel->sampler.next_blocking() ? Way::native_watched : Way::native;
 }

@@ -17,6 +17,7 @@
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/resolve.hpp"
+#include "mpi/progress/libfabric.hpp"
 #include "mpi/progress/progress.hpp"
 
 namespace hob::mpi::p2p {
@@ -75,9 +76,8 @@ void prepare() {
           settings.match_strategy.c_str());
     end_at_start();
   }
-  // To libfabric, every message that Hob dequeues is unexpected. Its tcp provider keeps 64 of a
-  // peer by default; what is probed for beyond these it may forget.
-  if (settings.match == "always" && !settings.off) setenv("FI_TCP_MAX_SAVED", "1000000", 0);
+  // To libfabric, every message that Hob dequeues is unexpected.
+  if (settings.match != "never" && !settings.off) keep_unexpected_messages();
 }
 
 void start() {

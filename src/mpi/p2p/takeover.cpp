@@ -13,9 +13,11 @@ match::Sampler::Config sampler_config() {
   return config;
 }
 
-match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold) {
+match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold, bool over_libfabric) {
   match::TakeoverPolicy::Config config;
   config.now = ticks;
+  if (over_libfabric)
+    config.threshold = config.long_phase = config.least = tuning::matching::kDeepOverLibfabric;
   if (user_threshold != 0) {
     config.threshold = user_threshold;
     config.fixed = true;

@@ -41,6 +41,7 @@ inline Takeover& takeover() {
 }
 
 match::Sampler::Config sampler_config();
-match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold);
+/// `over_libfabric`: of a communicator whose messages come that way.
+match::TakeoverPolicy::Config policy_config(std::uint64_t user_threshold, bool over_libfabric);
 
 }  // namespace hob::mpi::p2p

@@ -10,12 +10,10 @@
 #include "mpi/core/control_variable.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/layouts.hpp"
-#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/ucx.hpp"
-#include "validation/devices.hpp"
+#include "mpi/progress/libfabric.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -77,17 +75,6 @@ int put_c(const void* from, MPI_Count count, MPI_Datatype type, int target, MPI_
 }
 #endif
 
-/// Where nobody says it: MPICH takes tcp on machines without an adapter.
-bool over_tcp() {
-  if (ucx::serves()) return false;
-  if (const char* netmod = std::getenv("MPIR_CVAR_CH4_NETMOD");
-      netmod && std::string_view(netmod) != "ofi")
-    return false;
-  const char* provider = std::getenv("FI_PROVIDER");
-  return provider ? std::string_view(provider).starts_with("tcp")
-                  : validation::device_that_writes().empty();
-}
-
 bool injects() {
   const char* longest = std::getenv("FI_TCP_MAX_INJECT");
   return !longest || std::string_view(longest) != "0";
@@ -95,8 +82,8 @@ bool injects() {
 
 bool wanted() {
   const Context& process = context();
-  return library::kTraits.may_run_over_libfabric && process.settings.complete_puts &&
-         !process.one_node && (!process.world || process.size > 2) && over_tcp() && injects() &&
+  return process.settings.complete_puts && !process.one_node &&
+         (!process.world || process.size > 2) && libfabric_uses_tcp() && injects() &&
          ControlVariable("MPIR_CVAR_CH4_OFI_ENABLE_RMA").value().value_or(0) != 0;
 }
 

@@ -1,0 +1,37 @@
+#include "mpi/progress/libfabric.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "mpi/pmpi/library/library.hpp"
+#include "mpi/progress/ucx.hpp"
+#include "validation/devices.hpp"
+
+namespace hob::mpi {
+namespace {
+
+constexpr const char* kSaved = "FI_TCP_MAX_SAVED";
+constexpr long kEnough = 1'000'000;
+
+}  // namespace
+
+bool libfabric_uses_tcp() {
+  if (!library::kTraits.may_run_over_libfabric || ucx::serves()) return false;
+  if (const char* netmod = std::getenv("MPIR_CVAR_CH4_NETMOD");
+      netmod && std::string_view(netmod) != "ofi")
+    return false;
+  // Where nobody says it, MPICH takes tcp on machines without an adapter.
+  const char* provider = std::getenv("FI_PROVIDER");
+  return provider ? std::string_view(provider).starts_with("tcp")
+                  : validation::device_that_writes().empty();
+}
+
+void keep_unexpected_messages() { setenv(kSaved, std::to_string(kEnough).c_str(), 0); }
+
+bool keeps_unexpected_messages() {
+  const char* saved = std::getenv(kSaved);
+  return saved && std::atol(saved) >= kEnough;
+}
+
+}  // namespace hob::mpi
