@@ -62,6 +62,14 @@ inline double ticks_per_nanosecond() {
   return rate;
 }
 
+/// Whole ticks() in so many nanoseconds, and whole nanoseconds in so many ticks.
+inline std::uint64_t ticks_in(double nanoseconds) {
+  return static_cast<std::uint64_t>(nanoseconds * ticks_per_nanosecond());
+}
+inline std::uint64_t nanoseconds_in(double ticks) {
+  return static_cast<std::uint64_t>(ticks / ticks_per_nanosecond());
+}
+
 /// Nanoseconds since some moment by ticks(): cheaper than the system's clock, comparable within one
 /// process.
 inline std::uint64_t tick_nanoseconds() {

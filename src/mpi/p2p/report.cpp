@@ -97,7 +97,7 @@ std::uint64_t saved_nanoseconds(const match::QueueStats& stats) {
   const double saved =
       entries * long_step(std::max(stats.counters.longest, stats.arrived.max_length)) -
       static_cast<double>(stats.counters.dequeued) * takeover().costs.dequeue;
-  return saved <= 0 ? 0 : static_cast<std::uint64_t>(saved / ticks_per_nanosecond());
+  return saved <= 0 ? 0 : nanoseconds_in(saved);
 }
 
 ordered_json json_of(const Queues& q) {

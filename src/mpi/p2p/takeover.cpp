@@ -7,8 +7,7 @@ namespace hob::mpi::p2p {
 
 match::Sampler::Config sampler_config() {
   match::Sampler::Config config;
-  config.longest_pause =
-      static_cast<std::uint64_t>(tuning::matching::kLongestPauseNs * ticks_per_nanosecond());
+  config.longest_pause = ticks_in(tuning::matching::kLongestPauseNs);
   config.now = ticks;
   return config;
 }

@@ -1,7 +1,6 @@
 #include "mpi/progress/overlap.hpp"
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <cstdlib>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
+#include "mpi/datatype/elements.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/overlap_worker.hpp"
 #include "overlap/judge.hpp"
@@ -51,10 +51,6 @@ struct Program {
 Program& program() {
   static auto* const own = new Program;  // never destroyed: MPI may end in a destructor
   return *own;
-}
-
-std::uint64_t nanoseconds(std::uint64_t spent_ticks) {
-  return static_cast<std::uint64_t>(static_cast<double>(spent_ticks) / ticks_per_nanosecond());
 }
 
 bool level_is_configured() {
@@ -101,7 +97,8 @@ void note_alone(std::uint64_t outside_ns, std::uint64_t waited_ns) {
 void end_phase() {
   Program& own = program();
   own.in_phase = false;
-  const std::uint64_t outside_ns = nanoseconds(own.outside), waited_ns = nanoseconds(own.waited);
+  const std::uint64_t outside_ns = nanoseconds_in(own.outside),
+                      waited_ns = nanoseconds_in(own.waited);
   if (!own.helps && outside_ns != 0) note_alone(outside_ns, waited_ns);
   if (!own.only_watches) own.judge.end(outside_ns, waited_ns);
   tell_worker();
@@ -135,7 +132,7 @@ void leave_computing(std::uint64_t spent_ticks) {
   own.outside = spent_ticks;
   if (!own.only_watches) return;
   const std::uint64_t used = process_nanoseconds() - own.used_at_start;
-  own.unused = nanoseconds(spent_ticks) - std::min(used, nanoseconds(spent_ticks));
+  own.unused = nanoseconds_in(spent_ticks) - std::min(used, nanoseconds_in(spent_ticks));
 }
 
 bool large(std::int64_t count, MPI_Datatype datatype) {
@@ -151,11 +148,7 @@ bool large(std::int64_t count, MPI_Datatype datatype) {
   return count * last_size >= tuning::kOverlapBytes;
 }
 
-bool of_program(MPI_Op op) {
-  static const std::array predefined{MPI_SUM, MPI_MAX, MPI_MIN,  MPI_PROD, MPI_LAND,   MPI_BAND,
-                                     MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
-  return std::find(predefined.begin(), predefined.end(), op) == predefined.end();
-}
+bool of_program(MPI_Op op) { return !operation_number(op); }
 
 /// Why there is no overlap, or "".
 std::string obstacle(bool world) {
@@ -292,7 +285,7 @@ Completing::Completing(int count, const MPI_Request* requests, bool waits)
   if (!waits || own.rows.size() == first_) return;
   began_ = ticks();
   // The first wait of a phase ends what the program had left for computing.
-  if (own.outside == 0 && nanoseconds(began_ - own.last_start) >= tuning::kOverlapOutsideNs)
+  if (own.outside == 0 && nanoseconds_in(began_ - own.last_start) >= tuning::kOverlapOutsideNs)
     leave_computing(began_ - own.last_start);
 }
 

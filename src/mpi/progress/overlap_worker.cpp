@@ -82,18 +82,14 @@ constexpr Patience kWithSockets{tuning::kOverlapSocketPolls, 0};
 /// Polls until nothing has moved for a while, or the program wants in. Inside the library. Returns
 /// whether anything moved.
 bool burst(overlap::PollMeter& meter, const Patience& patience) {
-  const double per_ns = ticks_per_nanosecond();
-  const auto in_ns = [&](std::uint64_t spent) {
-    return static_cast<std::uint64_t>(static_cast<double>(spent) / per_ns);
-  };
   bool any = false;
   std::uint64_t before = ticks(), last_moved = before;
-  for (int vain = 0;
-       vain < patience.vain_polls || (any && in_ns(before - last_moved) < patience.linger_ns);) {
+  for (int vain = 0; vain < patience.vain_polls ||
+                     (any && nanoseconds_in(before - last_moved) < patience.linger_ns);) {
     int flag = 0;
     real::Iprobe(MPI_ANY_SOURCE, kNoTag, context().comm, &flag, MPI_STATUS_IGNORE);
     const std::uint64_t now = ticks();
-    const bool moved = meter.moved(in_ns(now - before));
+    const bool moved = meter.moved(nanoseconds_in(now - before));
     before = now;
     polls.fetch_add(1, std::memory_order_relaxed);
     if (moved) {

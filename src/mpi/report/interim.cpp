@@ -9,6 +9,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/facts.hpp"
@@ -27,9 +28,7 @@ void set_next() {
   static double wait = kFirst;
   const double most = context().settings.json_every;
   if (most <= 0) return;
-  timed_work().due.store(
-      ticks() + static_cast<std::uint64_t>(std::min(wait, most) * 1e9 * ticks_per_nanosecond()),
-      std::memory_order_relaxed);
+  timed_work().due.store(ticks() + ticks_in(std::min(wait, most) * 1e9), std::memory_order_relaxed);
   wait = std::min(2 * wait, most);
 }
 

@@ -221,11 +221,8 @@ class PollPacing {
     // Libraries that look at shared memory ask the kernel, too, but only now and then.
     const bool first = quickest_ == UINT64_MAX;
     quickest_ = std::min(quickest_, took);
-    if (first || static_cast<double>(quickest_) < tuning::kKernelLook * ticks_per_nanosecond())
-      return;
-    const auto rest =
-        static_cast<std::uint64_t>(tuning::kRestBetweenLooks * ticks_per_nanosecond());
-    const std::uint64_t until = before + took + rest;
+    if (first || quickest_ < ticks_in(tuning::kKernelLook)) return;
+    const std::uint64_t until = before + took + ticks_in(tuning::kRestBetweenLooks);
     while (ticks() < until) relax();
   }
 

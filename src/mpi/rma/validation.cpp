@@ -305,9 +305,7 @@ void JointAcquire::begin(bool is_barrier) {
   comm.schedule.told(asked, changed);
   ValidationCosts& costs = validation_costs();
   costs.told.fetch_add(1, std::memory_order_relaxed);
-  costs.nanoseconds.fetch_add(
-      static_cast<std::uint64_t>(static_cast<double>(spent) / ticks_per_nanosecond()),
-      std::memory_order_relaxed);
+  costs.nanoseconds.fetch_add(nanoseconds_in(spent), std::memory_order_relaxed);
 }
 
 /// Adds up what all members tell: in detail, or only the summary.

@@ -184,9 +184,7 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return batches_of(w).closed; }},
     {{"batch_saved_ns", "ns",
       "Time that batches saved: an estimate from prices measured in this run (0: none was)."},
-     [](const Window& w) -> std::uint64_t {
-       return static_cast<std::uint64_t>(batches_of(w).saved_ticks / ticks_per_nanosecond());
-     }},
+     [](const Window& w) -> std::uint64_t { return nanoseconds_in(batches_of(w).saved_ticks); }},
     {{"outstanding_flushes", "calls",
       "Flushes of Hob's own: the MPI library held too many operations."},
      [](const Window& w) -> std::uint64_t { return batches_of(w).completions; }},

@@ -29,10 +29,6 @@ bool combines_exactly(unsigned op, ElementClass element) {
 /// Operations of a batch between two looks at the clock.
 constexpr std::size_t kLookAtClock = 16;
 
-std::uint64_t nanoseconds(std::uint64_t count) {
-  return static_cast<std::uint64_t>(static_cast<double>(count) * ticks_per_nanosecond());
-}
-
 }  // namespace
 
 Batching::~Batching() {
@@ -104,7 +100,7 @@ bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
   if (!is_long || !trials_[static_cast<std::size_t>(op.kind)].gathers()) return false;
   // Hardware, or memory, does what gathering alone would cost.
   const std::uint64_t issue = t.issue[slot];
-  return issue != ~std::uint64_t{0} && issue >= nanoseconds(tuning::batching::kCheapNs);
+  return issue != ~std::uint64_t{0} && issue >= ticks_in(tuning::batching::kCheapNs);
 }
 
 /// The fast way into a batch: one operation more of the kind that came last. False: ask at length.
@@ -241,7 +237,7 @@ bool Batching::gather(const SmallOperation& op, const Ends& ends, MPI_Request* r
   const std::size_t slot = slot_of(op.kind);
   const std::size_t length = open.lane->operations();
   if (length >= options_.most ||
-      (length % kLookAtClock == 0 && ticks() - open.born > nanoseconds(tuning::batching::kOldNs) &&
+      (length % kLookAtClock == 0 && ticks() - open.born > ticks_in(tuning::batching::kOldNs) &&
        !options_.forced))
     send(*t, op.target, slot);
   expect_more(op, ends);
@@ -312,7 +308,7 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
     open.mpi_op = op.mpi_op;
     open.lowest = ~std::uint64_t{0};
     open.born = ticks();
-    gathered::opened(open.born, nanoseconds(tuning::batching::kOldNs));
+    gathered::opened(open.born, ticks_in(tuning::batching::kOldNs));
     ++open_;
     count(gathered::waiting, 1);
   }

@@ -235,9 +235,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
     const bool alone = each.operations * kMost >= all * (kMost - 1);
     if (alone && each.operations >= tuning::batching::kLeast && !options_.forced) {
       const bool in_batches = each.gathered * kMost >= each.operations * (kMost - 1);
-      const auto gathering = static_cast<std::uint64_t>(
-          static_cast<double>(each.gathered * tuning::batching::kGatherNs) *
-          ticks_per_nanosecond());
+      const std::uint64_t gathering = ticks_in(each.gathered * tuning::batching::kGatherNs);
       // With requests, waits are elsewhere: all that passed counts, in batches and without.
       const std::uint64_t spent = each.requested != 0
                                       ? ticks() - each.requested
@@ -274,8 +272,7 @@ bool Batching::only_writes(const BatchTarget& t) {
 
 /// What has waited for long goes out.
 void Batching::send_old(BatchTarget& t, int target, std::uint64_t now) {
-  const auto old = static_cast<std::uint64_t>(static_cast<double>(tuning::batching::kOldNs) *
-                                              ticks_per_nanosecond());
+  const std::uint64_t old = ticks_in(tuning::batching::kOldNs);
   for (std::size_t slot = 0; slot < kSlots; ++slot)
     if (t.open[slot].lane && now - t.open[slot].born > old) send(t, target, slot);
 }
@@ -288,9 +285,7 @@ template <class Call>
 int Batching::free_buffers(BatchTarget& t, int target, Call call) {
   const std::uint64_t start = ticks();
   if (!options_.forced) send_old(t, target, start);
-  if (t.clean &&
-      static_cast<double>(start - entered_) < options_.progress_ns * ticks_per_nanosecond())
-    return MPI_SUCCESS;
+  if (t.clean && start - entered_ < ticks_in(options_.progress_ns)) return MPI_SUCCESS;
   const int result = call(true);
   entered_ = ticks();
   const std::uint64_t waited = entered_ - start;
