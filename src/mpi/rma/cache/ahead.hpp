@@ -31,9 +31,6 @@ struct Ahead {
         guard(age),
         cost(latency_ticks, ticks_per_byte) {}
 
-  /// One get of `bytes`, alone between two flushes, took `spent` ticks.
-  void measured(std::uint64_t bytes, std::uint64_t spent) { cost.add(bytes, spent); }
-
   /// What the next trips cost: as measured, or what a get takes in a batch, in ticks (0: it does
   /// not go out in one). Before on_miss().
   void price(double in_batch) {
@@ -43,7 +40,7 @@ struct Ahead {
   }
 
   /// Blocks of so many bytes were taken into the cache in `spent` ticks, after the flush that
-  /// brought them: time that measured() does not see.
+  /// brought them: time that its end does not include.
   void taken_in(std::uint64_t bytes, std::uint64_t spent) {
     if (bytes < cache::TripCost::kLarge) return;
     const double rate = static_cast<double>(spent) / static_cast<double>(bytes);

@@ -42,8 +42,8 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
                              MPI_Request* request) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
   // What a block brings is found by a hit for each get, which costs about as much.
-  if (in_batch() &&
-      batches_->ticks_each < static_cast<double>(profile_.worthwhile * hit_cost().of(wanted.size)))
+  if (in_batch() && batches_->ticks_each < static_cast<double>(meter_.profile().worthwhile *
+                                                               hit_cost().of(wanted.size)))
     return false;
   ahead_->price(in_batch() ? batches_->ticks_each : 0);
   ahead_->readahead.on_hits(cache_->stats().ahead_hits);
@@ -52,7 +52,8 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
       cache_->storage_bytes(), cache_->most_storage_bytes());
   if (!plan) return false;
   // Blocks would take the samples away that tell.
-  if (t.profile.too_quick_for_blocks(profile_, hit_cost().of(wanted.size), context().one_node))
+  if (t.profile.too_quick_for_blocks(meter_.profile(), hit_cost().of(wanted.size),
+                                     context().one_node))
     return false;
   std::unique_ptr<AheadFetch> fetch =
       ahead_->pool.take(plan.end - plan.begin + tuning::gets::kLargestUnit);

@@ -17,10 +17,6 @@
 namespace hob::mpi {
 namespace {
 
-std::uint64_t in_ticks(double nanoseconds) {
-  return static_cast<std::uint64_t>(nanoseconds * ticks_per_nanosecond());
-}
-
 cache::Fetch fetch_of(const Get& get, const CacheableGet& wanted, std::uint32_t index) {
   return {.extent = wanted.extent(get), .cookie = index};
 }
@@ -39,16 +35,18 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       cache_(std::move(cache)),
       units_(std::move(units)),
       coherence_(options.mode, acquires.load(std::memory_order_relaxed)),
-      profile_({.bypass = options.bypass, .one_node = context().one_node}),
       poll_guard_({.hits = options.poll_hits,
-                   .age = in_ticks(options.poll_nanoseconds),
+                   .age = ticks_in(options.poll_nanoseconds),
                    .share = options.poll_share}),
-      progress_ticks_(in_ticks(options.progress_nanoseconds)),
+      meter_({.profile = {.bypass = options.bypass, .one_node = context().one_node},
+              .burst_samples = tuning::gets::kBurstSamples,
+              .window = window.id},
+             hit_cost(), under_way_, poll_guard_, *cache_),
+      progress_ticks_(ticks_in(options.progress_nanoseconds)),
       last_mpi_(ticks()),
       sharing_(coherence_.doubts),
       verifier_(options.verify),
       watch_(new RequestWatch(*this)) {
-  hit_cost();
   acquire_users.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -79,7 +77,7 @@ int CachedGets::native(const Get& get, TargetState& t, MPI_Request* request) {
   ++t.gets;
   ++stats_.native_gets;
   if (get.target == window_.rank) own_epoch_.end();
-  t.profile.count_get(profile_);
+  t.profile.count_get(meter_.profile());
   const int result = issue_natively(get, request);
   // What an atomic read returns may tell that other memory was written too.
   if (get.atomic && mode() != Mode::always && !options_.atomic_reads_are_gets && get.target >= 0)
@@ -182,9 +180,10 @@ void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
   ahead_.reset(new (std::nothrow) Ahead(
       config, std::move(exposed),
       {.hits = ~std::uint32_t{0},
-       .age = in_ticks(options_.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,
+       .age = ticks_in(options_.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,
        .share = options_.poll_share},
       config.latency, config.per_byte));
+  if (ahead_) meter_.set_block_cost(ahead_->cost);
 }
 
 /// Whether the get under way of a hit on pending bytes will bring them. One with a request of the

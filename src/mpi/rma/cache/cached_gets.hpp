@@ -283,13 +283,6 @@ class CachedGets final : private RequestOwner {
   void finish_refetch(PendingGet& pending);
   void finish_verify(const PendingGet& pending);
   bool waited_alone(const TargetState& t, std::uint32_t last) const;
-  void learn(TargetState& t, std::uint64_t waited);
-  void measure(TargetState& t, const PendingGet& pending, std::uint64_t flush_ticks);
-  void measure_burst(TargetState& t, std::uint64_t flush_ticks);
-  template <class Use>
-  void sample_burst(const TargetState& t, std::size_t step, Use use);
-  void measure_trip(const TargetState& t, std::uint64_t flush_ticks);
-  bool makes_small_trip(const TargetState& t) const;
   bool skip_flush(TargetState& t);
   bool skip_flush_all();
 
@@ -332,9 +325,8 @@ class CachedGets final : private RequestOwner {
   TargetTable targets_;
   GetsUnderWay under_way_;
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
-  TargetProfile::Config profile_;
   PollGuard poll_guard_;
-  Savings savings_;
+  TripMeter meter_;
   DropCauses drop_causes_;
   std::uint64_t dropped_bytes_ = 0;  ///< of all that was fetched, what was fetched before a drop
   std::uint64_t progress_ticks_;

@@ -107,77 +107,6 @@ bool CachedGets::waited_alone(const TargetState& t, std::uint32_t last) const {
          static_cast<std::int32_t>(youngest - last) <= 0;
 }
 
-/// The gets under way to a target took `waited` to arrive, after the program began to wait.
-void CachedGets::learn(TargetState& t, std::uint64_t waited) {
-  if (t.pending.empty()) return;
-  if (t.profile.sampling() && t.pending.size() == 1 && under_way_[t.pending[0]].misses())
-    measure(t, under_way_[t.pending[0]], waited);
-  else if (HOB_UNLIKELY(t.profile.sampling()) && context().one_node)
-    measure_burst(t, waited);
-  if (ahead_) measure_trip(t, waited);
-  if (makes_small_trip(t)) savings_.trip(waited + under_way_[t.pending[0]].issue_ticks);
-}
-
-/// Learns how fast the target's own gets are: one get, one flush, nothing else in between.
-void CachedGets::measure(TargetState& t, const PendingGet& pending, std::uint64_t flush_ticks) {
-  const bool verdict = t.profile.sample(profile_, pending.bytes, pending.issue_ticks + flush_ticks,
-                                        hit_cost().of(pending.bytes));
-  if (!verdict) return;
-  log::line(log::Level::debug,
-            "window {}: rank {} is {}: a get and its flush take {} ticks, a hit {}", window_.id,
-            pending.rank, t.profile.bypassed() ? "bypassed" : "cached", t.profile.fastest(),
-            hit_cost().of(pending.bytes));
-  poll_guard_.cost(t.profile.fastest());
-  if (const std::uint64_t bytes = t.profile.latency_bytes()) cache_->set_latency_bytes(bytes);
-}
-
-/// Likewise, of whatever size, for as long as the window lives.
-void CachedGets::measure_trip(const TargetState& t, std::uint64_t flush_ticks) {
-  if (t.pending.size() != 1) {
-    if (in_batch()) return;
-    // Less than one alone takes, and no more is spared where it is a hit.
-    sample_burst(
-        t, 1 + t.pending.size() / tuning::gets::kBurstSamples, [&](const PendingGet& pending) {
-          if (pending.bytes <= cache::TripCost::kSmall)
-            ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks / t.pending.size());
-        });
-    return;
-  }
-  const PendingGet& pending = under_way_[t.pending[0]];
-  if (!pending.misses() && pending.purpose != Purpose::ahead) return;
-  ahead_->measured(pending.bytes, pending.issue_ticks + flush_ticks);
-  if (t.profile.sampling())  // blocks alone give it no samples
-    poll_guard_.cost(static_cast<std::uint64_t>(ahead_->cost.latency()));
-  if (pending.purpose == Purpose::ahead) cache_->set_latency_bytes(ahead_->cost.latency_bytes());
-}
-
-/// Of programs that issue many gets before a flush: on one node, where gets are not under
-/// way beside one another, each takes what its call took and its share of the flush.
-void CachedGets::measure_burst(TargetState& t, std::uint64_t flush_ticks) {
-  const std::size_t step = std::max<std::size_t>(t.pending.size() / profile_.samples, 1);
-  sample_burst(t, step, [&](const PendingGet& pending) {
-    if (t.profile.sampling()) measure(t, pending, flush_ticks / t.pending.size());
-  });
-}
-
-/// use(pending) for one in `step` of the gets that one flush ends, if its call was timed.
-template <class Use>
-void CachedGets::sample_burst(const TargetState& t, std::size_t step, Use use) {
-  for (std::size_t i = 0; i < t.pending.size(); i += step) {
-    const PendingGet& pending = under_way_[t.pending[i]];
-    if (pending.misses() && pending.issue_ticks != 0) use(pending);
-  }
-}
-
-/// Whether gets are under way to a target, all of them for few bytes together: what they take says
-/// what a trip takes.
-bool CachedGets::makes_small_trip(const TargetState& t) const {
-  std::uint64_t bytes = 0;
-  for (const std::uint32_t index : t.pending)
-    if ((bytes += under_way_[index].bytes) > cache::TripCost::kSmall) return false;
-  return bytes != 0;
-}
-
 std::uint64_t CachedGets::saved_nanoseconds(std::uint64_t locks) const {
   const cache::Stats& cached = cache_->stats();
   const Savings::Counts counts{
@@ -187,8 +116,7 @@ std::uint64_t CachedGets::saved_nanoseconds(std::uint64_t locks) const {
       .ahead_bytes = cached.ahead_bytes,
       .hit_ticks = hit_cost().ticks,
       .ticks_per_byte = ahead_ && ahead_->cost.rate_seen() ? ahead_->cost.per_byte() : 0};
-  return static_cast<std::uint64_t>(static_cast<double>(savings_.estimate(counts)) /
-                                    ticks_per_nanosecond());
+  return nanoseconds_in(meter_.savings().estimate(counts));
 }
 
 /// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
@@ -256,7 +184,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
     TargetState& t = target(rank);
     --t.completing;
     if (HOB_UNLIKELY(token.started != 0) && waited_alone(t, token.last_get))
-      learn(t, last_mpi_ - token.started);
+      meter_.learn(t, last_mpi_ - token.started, in_batch());
     settle(t);
   } else {
     --completing_all_;
@@ -269,12 +197,12 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
         alone = alone && waited_alone(t, token.last_get);
         ++awaited;
         last = &t;
-        (makes_small_trip(t) ? small : large) = true;
+        (meter_.makes_small_trip(t) ? small : large) = true;
       });
       if (alone && awaited == 1)
-        learn(*last, last_mpi_ - token.started);
+        meter_.learn(*last, last_mpi_ - token.started, in_batch());
       else if (alone && small && !large)
-        savings_.trip(last_mpi_ - token.started);
+        meter_.trip(last_mpi_ - token.started);
     }
     targets_.each(settle);
     if (!token.local) wakefulness_.completed();
@@ -286,7 +214,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
 void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited) {
   const std::lock_guard guard(lock_);
   if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
-    learn(target(rank), waited);
+    meter_.learn(target(rank), waited, in_batch());
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);
     t.gets = 0;

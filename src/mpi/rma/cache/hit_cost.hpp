@@ -1,19 +1,11 @@
 // What a hit takes on this machine.
 #pragma once
 
-#include <cstdint>
+#include "gets/hit_cost.hpp"
 
 namespace hob::mpi {
 
-/// A hit's way through the wrapper, the look-up and the copy, in ticks (base/clock.hpp).
-struct HitCost {
-  double ticks = 0;
-  double ticks_per_byte = 0;
-
-  std::uint64_t of(std::uint64_t bytes) const {
-    return static_cast<std::uint64_t>(ticks + ticks_per_byte * static_cast<double>(bytes));
-  }
-};
+using gets::HitCost;
 
 /// Measured once, at the first call (some hundred microseconds). Thread safe.
 const HitCost& hit_cost();

@@ -37,7 +37,7 @@ void CachedGets::tell_nothing() {
 bool CachedGets::gains_by_keeping(double cost) {
   const std::lock_guard guard(lock_);
   if (mode() != Mode::automatic || cache_->entries() == 0) return false;
-  const std::uint64_t seen = savings_.typical_trip();
+  const std::uint64_t seen = meter_.savings().typical_trip();
   const double trip = seen != 0 || !ahead_ ? static_cast<double>(seen) : ahead_->cost.latency();
   return keeping_.asks(stats_.gets, stats_.kept_hits, trip, cost);
 }

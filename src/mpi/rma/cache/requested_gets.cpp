@@ -144,7 +144,7 @@ void CachedGets::measure_request(TargetState& t, const PendingGet& pending) {
   const std::uint64_t now = ticks();
   const std::uint64_t waited = now - pending.asked;
   if (waits_) waits_->waited(waited, now, 1, [&] { return cache_->stats().ahead_bytes; });
-  learn(t, waited);
+  meter_.learn(t, waited, in_batch());
 }
 
 void CachedGets::request_asked(std::uint64_t cookie) {

@@ -15,6 +15,7 @@
 #include "gets/savings.hpp"
 #include "gets/target_profile.hpp"
 #include "gets/target_state.hpp"
+#include "gets/trip_meter.hpp"
 #include "gets/verifier.hpp"
 #include "gets/wakefulness.hpp"
 
@@ -39,6 +40,7 @@ using gets::Savings;
 using gets::TargetProfile;
 using gets::TargetState;
 using gets::TargetTable;
+using gets::TripMeter;
 using gets::Verifier;
 using gets::Wakefulness;
 

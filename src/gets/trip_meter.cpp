@@ -1,0 +1,81 @@
+#include "gets/trip_meter.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+
+namespace hob::gets {
+
+void TripMeter::learn(TargetState& target, std::uint64_t waited, bool batched) {
+  if (target.pending.empty()) return;
+  if (target.profile.sampling() && target.pending.size() == 1 &&
+      under_way_[target.pending[0]].misses())
+    measure(target, under_way_[target.pending[0]], waited);
+  else if (target.profile.sampling() && config_.profile.one_node) [[unlikely]]
+    measure_burst(target, waited);
+  if (blocks_) measure_block_cost(target, waited, batched);
+  if (makes_small_trip(target)) trip(waited + under_way_[target.pending[0]].issue_ticks);
+}
+
+/// How fast the target's own gets are: one get, one flush, nothing else in between.
+void TripMeter::measure(TargetState& target, const PendingGet& pending, std::uint64_t flush_ticks) {
+  TargetProfile& profile = target.profile;
+  const std::uint64_t hit = hit_.of(pending.bytes);
+  if (!profile.sample(config_.profile, pending.bytes, pending.issue_ticks + flush_ticks, hit))
+    return;
+  log::line(log::Level::debug,
+            "window {}: rank {} is {}: a get and its flush take {} ticks, a hit {}", config_.window,
+            pending.rank, profile.bypassed() ? "bypassed" : "cached", profile.fastest(), hit);
+  guard_.cost(profile.fastest());
+  if (const std::uint64_t bytes = profile.latency_bytes()) cache_.set_latency_bytes(bytes);
+}
+
+/// Of programs that issue many gets before a flush: on one node, where gets are not under
+/// way beside one another, each takes what its call took and its share of the flush.
+void TripMeter::measure_burst(TargetState& target, std::uint64_t flush_ticks) {
+  const std::size_t step =
+      std::max<std::size_t>(target.pending.size() / config_.profile.samples, 1);
+  sample_burst(target, step, [&](const PendingGet& pending) {
+    if (target.profile.sampling()) measure(target, pending, flush_ticks / target.pending.size());
+  });
+}
+
+/// Of gets of whatever size, for as long as the window lives.
+void TripMeter::measure_block_cost(const TargetState& target, std::uint64_t flush_ticks,
+                                   bool batched) {
+  const std::size_t gets = target.pending.size();
+  if (gets != 1) {
+    if (batched) return;
+    // Less than one alone takes, and no more is spared where it is a hit.
+    sample_burst(target, 1 + gets / config_.burst_samples, [&](const PendingGet& pending) {
+      if (pending.bytes <= cache::TripCost::kSmall)
+        blocks_->add(pending.bytes, pending.issue_ticks + flush_ticks / gets);
+    });
+    return;
+  }
+  const PendingGet& pending = under_way_[target.pending[0]];
+  const bool ahead = pending.purpose == PendingGet::Purpose::ahead;
+  if (!pending.misses() && !ahead) return;
+  blocks_->add(pending.bytes, pending.issue_ticks + flush_ticks);
+  if (target.profile.sampling())  // blocks alone give it no samples
+    guard_.cost(static_cast<std::uint64_t>(blocks_->latency()));
+  if (ahead) cache_.set_latency_bytes(blocks_->latency_bytes());
+}
+
+/// use(pending) for one in `step` of the gets that one flush ends, if its call was timed.
+template <class Use>
+void TripMeter::sample_burst(const TargetState& target, std::size_t step, Use use) const {
+  for (std::size_t i = 0; i < target.pending.size(); i += step) {
+    const PendingGet& pending = under_way_[target.pending[i]];
+    if (pending.misses() && pending.issue_ticks != 0) use(pending);
+  }
+}
+
+bool TripMeter::makes_small_trip(const TargetState& target) const {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t index : target.pending)
+    if ((bytes += under_way_[index].bytes) > cache::TripCost::kSmall) return false;
+  return bytes != 0;
+}
+
+}  // namespace hob::gets

@@ -1,0 +1,66 @@
+// How long gets take that go to the library, and who is told: the verdict on each target, the price
+// of blocks, what hits save. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cache/cache.hpp"
+#include "cache/trip_cost.hpp"
+#include "gets/gets_under_way.hpp"
+#include "gets/hit_cost.hpp"
+#include "gets/poll_guard.hpp"
+#include "gets/savings.hpp"
+#include "gets/target_profile.hpp"
+#include "gets/target_state.hpp"
+
+namespace hob::gets {
+
+/// Of one window. Times are ticks of one clock. Not thread safe.
+class TripMeter {
+ public:
+  struct Config {
+    TargetProfile::Config profile{};
+    /// Of the gets that one flush ends, so many tell what blocks have to be cheaper than.
+    std::size_t burst_samples = 4;
+    int window = 0;  ///< for messages
+  };
+
+  /// All of them outlive the object. What is `under_way` and the `guard` are the window's.
+  TripMeter(const Config& config, const HitCost& hit, const GetsUnderWay& under_way,
+            PollGuard& guard, cache::Cache& cache)
+      : config_(config), hit_(hit), under_way_(under_way), guard_(guard), cache_(cache) {}
+
+  /// From now on, blocks may be fetched, which has this price.
+  void set_block_cost(cache::TripCost& cost) { blocks_ = &cost; }
+
+  /// The gets under way to a target took `waited` to arrive, after the program began to wait.
+  /// `batched`: gets go out in batches.
+  void learn(TargetState& target, std::uint64_t waited, bool batched);
+
+  /// Whether gets are under way to a target, all of them for few bytes together: what they take
+  /// says what a trip takes.
+  bool makes_small_trip(const TargetState& target) const;
+  /// Such trips, to one target or to several at once, took `spent`.
+  void trip(std::uint64_t spent) { savings_.trip(spent); }
+
+  const TargetProfile::Config& profile() const { return config_.profile; }
+  const Savings& savings() const { return savings_; }
+
+ private:
+  void measure(TargetState& target, const PendingGet& pending, std::uint64_t flush_ticks);
+  void measure_burst(TargetState& target, std::uint64_t flush_ticks);
+  void measure_block_cost(const TargetState& target, std::uint64_t flush_ticks, bool batched);
+  template <class Use>
+  void sample_burst(const TargetState& target, std::size_t step, Use use) const;
+
+  Config config_;
+  const HitCost& hit_;
+  const GetsUnderWay& under_way_;
+  PollGuard& guard_;
+  cache::Cache& cache_;
+  cache::TripCost* blocks_ = nullptr;  ///< null: nothing is fetched ahead
+  Savings savings_;
+};
+
+}  // namespace hob::gets

@@ -1,0 +1,122 @@
+// What the times of gets that went to the library teach.
+#include "gets/trip_meter.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hob::gets {
+namespace {
+
+class Trips : public testing::Test {
+ protected:
+  /// A get of `bytes` is under way to the target, whose call took `issue` ticks.
+  PendingGet& issue(std::uint64_t bytes, std::uint64_t issue = 10,
+                    PendingGet::Purpose purpose = PendingGet::Purpose::fetch) {
+    const std::uint32_t index = under_way_.add(
+        target_.pending, 1, {.bytes = bytes, .issue_ticks = issue, .when = 1, .purpose = purpose});
+    return under_way_[index];
+  }
+  void flushed(TripMeter& meter, std::uint64_t waited, bool batched = false) {
+    meter.learn(target_, waited, batched);
+    under_way_.finish_until(target_.pending, under_way_.last_birth(), [](PendingGet&) {});
+  }
+  TripMeter meter(bool one_node = false) {
+    return {{.profile = {.one_node = one_node, .samples = 8}}, hit_, under_way_, guard_, *cache_};
+  }
+
+  HitCost hit_{100, 0};
+  GetsUnderWay under_way_;
+  PollGuard guard_{{.hits = 64, .age = 1000, .share = 0.1}};
+  std::unique_ptr<cache::Cache> cache_ = cache::Cache::create({});
+  TargetState target_;
+};
+
+TEST_F(Trips, ATargetWhoseGetsAreNoDearerThanHitsIsBypassed) {
+  TripMeter meter = this->meter();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_FALSE(target_.profile.bypassed()) << i;
+    issue(8);
+    flushed(meter, 200);
+  }
+  EXPECT_TRUE(target_.profile.bypassed());
+  EXPECT_EQ(target_.profile.fastest(), 210u) << "the call and the flush";
+}
+
+TEST_F(Trips, ATargetOfANetworkIsCachedAndItsTripsPaceTheGuard) {
+  TripMeter meter = this->meter();
+  for (int i = 0; i < 8; ++i) {
+    issue(8);
+    flushed(meter, 9990);
+  }
+  EXPECT_FALSE(target_.profile.sampling());
+  EXPECT_FALSE(target_.profile.bypassed());
+  EXPECT_FALSE(guard_.due(1, 0, 100'000)) << "ten times a trip's 10,000 ticks, at a share of 0.1";
+  EXPECT_TRUE(guard_.due(1, 0, 100'001));
+}
+
+TEST_F(Trips, ABurstTeachesOnlyOnOneNode) {
+  for (const bool one_node : {false, true}) {
+    target_ = {};
+    TripMeter meter = this->meter(one_node);
+    for (int i = 0; i < 16; ++i) issue(8);
+    flushed(meter, 1600);
+    EXPECT_EQ(target_.profile.sampling(), !one_node);
+  }
+  EXPECT_EQ(target_.profile.fastest(), 110u) << "its call, and its share of the flush";
+}
+
+TEST_F(Trips, SmallTripsSayWhatAHitSaves) {
+  TripMeter meter = this->meter();
+  issue(1000);
+  issue(100);
+  EXPECT_FALSE(meter.makes_small_trip(target_));
+  flushed(meter, 5000);
+  EXPECT_EQ(meter.savings().typical_trip(), 0u);
+  EXPECT_FALSE(meter.makes_small_trip(target_)) << "nothing is under way";
+  issue(1000);
+  EXPECT_TRUE(meter.makes_small_trip(target_));
+  flushed(meter, 5000);
+  EXPECT_EQ(meter.savings().typical_trip(), 5010u);
+}
+
+TEST_F(Trips, BlocksCostWhatSingleGetsAndBlocksTook) {
+  TripMeter meter = this->meter();
+  cache::TripCost cost(1e9, 1);
+  meter.set_block_cost(cost);
+  issue(64);
+  flushed(meter, 990);
+  EXPECT_EQ(cost.latency(), 1000);
+  issue(1 << 20, 10, PendingGet::Purpose::ahead);
+  flushed(meter, (2 << 20) + 990);
+  EXPECT_TRUE(cost.rate_seen());
+  EXPECT_LT(cost.per_byte(), 2.1);
+  EXPECT_GT(cost.per_byte(), 1);
+  const double before = cost.latency();
+  issue(64, 10, PendingGet::Purpose::refetch);
+  flushed(meter, 1);
+  EXPECT_EQ(cost.latency(), before) << "who fetches again does not wait for it alone";
+}
+
+TEST_F(Trips, OfABurstSomeSmallGetsCountUnlessTheyWentInABatch) {
+  TripMeter meter = this->meter();
+  cache::TripCost cost(1e9, 1);
+  meter.set_block_cost(cost);
+  for (int i = 0; i < 10; ++i) issue(8);
+  flushed(meter, 10'000, true);
+  EXPECT_EQ(cost.latency(), 1e9);
+  for (int i = 0; i < 10; ++i) issue(8);
+  flushed(meter, 10'000);
+  EXPECT_EQ(cost.latency(), 1010);
+  for (int i = 0; i < 10; ++i) issue(8, 0);  // calls that nobody timed
+  flushed(meter, 10);
+  EXPECT_EQ(cost.latency(), 1010);
+}
+
+TEST_F(Trips, NothingIsLearnedFromAFlushThatHadNothingToWaitFor) {
+  TripMeter meter = this->meter();
+  flushed(meter, 1);
+  EXPECT_EQ(meter.savings().typical_trip(), 0u);
+  EXPECT_TRUE(target_.profile.sampling());
+}
+
+}  // namespace
+}  // namespace hob::gets
