@@ -30,7 +30,7 @@ struct BlockFetch {
 };
 
 /// Reserves entries for the blocks of a plan that was made for the contiguous get `key`, `size`.
-/// Blocks at the ends that are in the cache already are left out. Data that find() or parts()
+/// Blocks at the ends that are in the cache already are left out. Data that find() or fragments()
 /// pointed to must have been copied before.
 BlockFetch reserve_blocks(Cache& cache, const Readahead::Plan& plan, const Key& key,
                           std::uint64_t size, std::uint32_t cookie) noexcept;

@@ -59,7 +59,7 @@ enum class Hit : std::uint8_t {
   partial,          ///< the first `available` bytes are here, the tail is not: see extend()
   pending_full,     ///< all of it is here or under way
   pending_partial,  ///< its first bytes are here or under way, the tail is not
-  split  ///< it lies in two blocks, of which at least one is here or under way: see parts()
+  split  ///< it lies in two blocks, of which at least one is here or under way: see fragments()
 };
 
 struct Lookup {
@@ -79,7 +79,7 @@ struct Lookup {
 };
 
 /// Where the bytes are that a get wants from one of the two blocks it lies in.
-struct Part {
+struct Fragment {
   std::uint64_t displacement = 0;
   std::uint64_t bytes = 0;
   EntryId entry{};                  ///< empty: missing
@@ -126,8 +126,8 @@ class Cache {
   /// A lookup of 0 bytes is always a full hit, and touches nothing.
   virtual Lookup find(const Key& key, std::uint64_t size) noexcept = 0;
 
-  /// After find() said `split`, with the same arguments: the two parts, in order.
-  virtual std::array<Part, 2> parts(const Key& key, std::uint64_t size) noexcept = 0;
+  /// After find() said `split`, with the same arguments: the two fragments, in order.
+  virtual std::array<Fragment, 2> fragments(const Key& key, std::uint64_t size) noexcept = 0;
 
   /// The entry of exactly this key, a block for example; empty if there is none. Not counted.
   virtual EntryId entry_of(const Key& key) noexcept = 0;

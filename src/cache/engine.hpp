@@ -39,7 +39,7 @@ class CacheEngine final : public Cache {
 
   Lookup find(const Key& key, std::uint64_t size) noexcept override;
 
-  std::array<Part, 2> parts(const Key& key, std::uint64_t size) noexcept override;
+  std::array<Fragment, 2> fragments(const Key& key, std::uint64_t size) noexcept override;
 
   EntryId entry_of(const Key& key) noexcept override {
     const std::uint32_t e = ready_ ? valid_entry(key) : kNone;

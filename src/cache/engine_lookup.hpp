@@ -48,19 +48,19 @@ inline Lookup CacheEngine<Index, Store, Policy>::find(const Key& key, std::uint6
 }
 
 template <class Index, class Store, class Policy>
-inline std::array<Part, 2> CacheEngine<Index, Store, Policy>::parts(const Key& key,
-                                                                    std::uint64_t size) noexcept {
+inline std::array<Fragment, 2> CacheEngine<Index, Store, Policy>::fragments(
+    const Key& key, std::uint64_t size) noexcept {
   const std::uint64_t end = key.displacement + size;
   const std::uint64_t middle = block_begin(end - 1, half_shift_);
-  std::array<Part, 2> result{Part{key.displacement, middle - key.displacement},
-                             Part{middle, end - middle}};
-  for (Part& part : result) {
-    const std::uint32_t e = block_at(key.target, part.displacement, half_shift_);
+  std::array<Fragment, 2> result{Fragment{key.displacement, middle - key.displacement},
+                                 Fragment{middle, end - middle}};
+  for (Fragment& fragment : result) {
+    const std::uint32_t e = block_at(key.target, fragment.displacement, half_shift_);
     if (e == kNone) continue;
     const Entry& entry = entries_[e];
-    part.entry = {e, entry.birth};
-    part.cookie = entry.cookie;
-    if (!entry.pending()) part.data = entry.data + (part.displacement - entry.displacement);
+    fragment.entry = {e, entry.birth};
+    fragment.cookie = entry.cookie;
+    if (!entry.pending()) fragment.data = entry.data + (fragment.displacement - entry.displacement);
   }
   return result;
 }
@@ -119,15 +119,16 @@ inline Lookup CacheEngine<Index, Store, Policy>::split_hit(const Key& key, std::
   found.fetched = ~std::uint64_t{0};
   bool pending = false;
   std::uint64_t present = 0;
-  for (const Part& part : parts(key, size)) {
-    if (!part.entry) continue;
-    Entry& entry = entries_[part.entry.index];
-    policy_.on_hit(*this, part.entry.index);
+  for (const Fragment& fragment : fragments(key, size)) {
+    if (!fragment.entry) continue;
+    Entry& entry = entries_[fragment.entry.index];
+    policy_.on_hit(*this, fragment.entry.index);
     count_use(entry);
-    if (touch(entry, part.displacement - entry.displacement, part.bytes)) found.first = true;
+    if (touch(entry, fragment.displacement - entry.displacement, fragment.bytes))
+      found.first = true;
     found.fetched = std::min(found.fetched, entry.fetched);
-    pending = pending || part.data == nullptr;
-    present += part.bytes;
+    pending = pending || fragment.data == nullptr;
+    present += fragment.bytes;
   }
   last_hit_ = kNone;
   stats_.bytes_from_cache += present;

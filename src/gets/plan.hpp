@@ -17,7 +17,7 @@ enum class Plan : std::uint8_t {
   refetch,    ///< fetch a hit again, into the program's buffer, and compare when it has arrived
   renew,      ///< fetch the block of a hit again: it is old, and these bytes are first asked for
   join,       ///< wait for a get under way that brings the bytes
-  parts,      ///< copy, or wait for, the two blocks that the bytes lie in
+  fragments,  ///< copy, or wait for, the two blocks that the bytes lie in
   tail,       ///< copy the first bytes, fetch the others, keep all of them
   from_node,  ///< take what another rank of the node fetched
   blocks,     ///< fetch the blocks around the bytes, and keep them
@@ -73,7 +73,7 @@ constexpr Plan decide(cache::Hit found, const Facts& facts) {
     case cache::Hit::pending_partial:
       return Plan::unkept;  // its entry is in use
     case cache::Hit::split:
-      return Plan::parts;
+      return Plan::fragments;
     case cache::Hit::missing:
       break;
   }
@@ -90,7 +90,7 @@ constexpr Plan otherwise(Plan failed, const Facts& facts) {
       return facts.polled() ? Plan::refetch : Plan::hit;
     case Plan::join:
       return Plan::unkept;  // its entry is in use
-    case Plan::parts:
+    case Plan::fragments:
       return miss_plan(facts);
     case Plan::tail:
       return Plan::replace;
@@ -109,7 +109,7 @@ constexpr Plan otherwise(Plan failed, const Facts& facts) {
 
 /// For messages and traces.
 constexpr const char* name_of(Plan plan) {
-  constexpr const char* names[] = {"hit",       "refetch", "renew",   "join",  "parts", "tail",
+  constexpr const char* names[] = {"hit",       "refetch", "renew",   "join",  "fragments", "tail",
                                    "from node", "blocks",  "replace", "exact", "unkept"};
   return names[static_cast<int>(plan)];
 }

@@ -56,9 +56,9 @@ Segments::Segments(const std::vector<std::uint64_t>& sizes, unsigned ghosts)
   }
 }
 
-std::vector<Part> split(const std::vector<Segments::Piece>& pieces, std::span<const Block> target,
-                        std::uint64_t element) {
-  std::vector<Part> parts;
+std::vector<Share> split(const std::vector<Segments::Piece>& pieces, std::span<const Block> target,
+                         std::uint64_t element) {
+  std::vector<Share> shares;
   std::uint64_t at = 0;
   for (Block block : target) {
     while (block.length > 0) {
@@ -71,15 +71,15 @@ std::vector<Part> split(const std::vector<Segments::Piece>& pieces, std::span<co
         const std::uint64_t whole = (piece->end - first + element - 1) / element * element;
         take = std::min(take, whole);
       }
-      if (parts.empty() || parts.back().ghost != piece->ghost)
-        parts.push_back({piece->ghost, at, {}});
-      append_block(parts.back().target, {block.offset, take});
+      if (shares.empty() || shares.back().ghost != piece->ghost)
+        shares.push_back({piece->ghost, at, {}});
+      append_block(shares.back().target, {block.offset, take});
       block.offset += static_cast<std::int64_t>(take);
       block.length -= take;
       at += take;
     }
   }
-  return parts;
+  return shares;
 }
 
 }  // namespace hob::ghost

@@ -60,17 +60,18 @@ class Segments {
   std::vector<std::vector<Piece>> pieces_;
 };
 
-/// Part of an operation: `target` blocks, which are bytes [at, at + their sum) of the packed data.
-struct Part {
+/// One ghost's share of an operation: `target` blocks, which are bytes [at, at + their sum) of the
+/// packed data.
+struct Share {
   unsigned ghost;
   std::uint64_t at;
   std::vector<Block> target;
 };
 
 /// Splits an operation at segment borders. Elements of `element` bytes stay whole: each goes to
-/// the ghost that owns its first byte. Parts are in the order of the packed data; two neighbours
+/// the ghost that owns its first byte. Shares are in the order of the packed data; two neighbours
 /// have different ghosts.
-std::vector<Part> split(const std::vector<Segments::Piece>& pieces, std::span<const Block> target,
-                        std::uint64_t element);
+std::vector<Share> split(const std::vector<Segments::Piece>& pieces, std::span<const Block> target,
+                         std::uint64_t element);
 
 }  // namespace hob::ghost

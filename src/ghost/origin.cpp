@@ -201,13 +201,13 @@ void Origin::redirect(Peer& peer, Operation what, Local from, Local into, std::s
     submit(peer, peer.home, what, from, into, to, 0, extra);
     return;
   }
-  const std::vector<Part> parts = split(*peer.pieces, to, what.element.bytes);
-  if (parts.size() > 1) ++stats_.split;
-  for (const Part& each : parts)
+  const std::vector<Share> shares = split(*peer.pieces, to, what.element.bytes);
+  if (shares.size() > 1) ++stats_.split;
+  for (const Share& each : shares)
     submit(peer, each.ghost, what, from, into, each.target, each.at, extra);
 }
 
-// One ghost's part: cut into transfers of bounded size and bounded block lists.
+// One ghost's share: cut into transfers of bounded size and bounded block lists.
 void Origin::submit(Peer& peer, unsigned ghost, Operation what, Local from, Local into,
                     std::span<const Block> to, std::uint64_t at, Completion* extra) {
   Transfer transfer{{}, from, into, to, at};

@@ -41,10 +41,10 @@ Heater::Heater(const Config& config) : config_(config) {
 
 Heater::~Heater() {
   stop();
-  for (Block* block = first_.next.load(); block != nullptr;) {
-    Block* next = block->next.load();
-    delete block;
-    block = next;
+  for (Chunk* chunk = first_.next.load(); chunk != nullptr;) {
+    Chunk* next = chunk->next.load();
+    delete chunk;
+    chunk = next;
   }
 }
 
@@ -86,8 +86,8 @@ void Heater::stop() {
 
 void Heater::add(const void* address, std::size_t bytes) {
   std::lock_guard lock(callers_);
-  for (Block* block = &first_;; block = block->next.load(std::memory_order_relaxed)) {
-    for (Slot& slot : block->slots) {
+  for (Chunk* chunk = &first_;; chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (Slot& slot : chunk->slots) {
       // Acquire: the heater may have used the slot last, if it released the region.
       if (slot.state.load(std::memory_order_acquire) != State::empty) continue;
       slot.address = static_cast<char*>(const_cast<void*>(address));
@@ -98,17 +98,17 @@ void Heater::add(const void* address, std::size_t bytes) {
       region_bytes_ += bytes;
       return;
     }
-    if (block->next.load(std::memory_order_relaxed) == nullptr) {
-      block->next.store(new Block, std::memory_order_release);
+    if (chunk->next.load(std::memory_order_relaxed) == nullptr) {
+      chunk->next.store(new Chunk, std::memory_order_release);
     }
   }
 }
 
 bool Heater::remove(void* address, void (*release)(void*)) noexcept {
   std::unique_lock lock(callers_);
-  for (Block* block = &first_; block != nullptr;
-       block = block->next.load(std::memory_order_relaxed)) {
-    for (Slot& slot : block->slots) {
+  for (Chunk* chunk = &first_; chunk != nullptr;
+       chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (Slot& slot : chunk->slots) {
       State state = slot.state.load(std::memory_order_acquire);
       if (state == State::empty || state == State::doomed || slot.address != address) continue;
       --regions_;
@@ -173,9 +173,9 @@ void Heater::run() {
 }
 
 void Heater::pass() {
-  for (Block* block = &first_; block != nullptr;
-       block = block->next.load(std::memory_order_acquire)) {
-    for (Slot& slot : block->slots) touch(slot);
+  for (Chunk* chunk = &first_; chunk != nullptr;
+       chunk = chunk->next.load(std::memory_order_acquire)) {
+    for (Slot& slot : chunk->slots) touch(slot);
   }
   passes_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -83,10 +83,10 @@ class Heater {
   };
 
   // Slots are never freed before the heater itself: the thread walks them without a lock.
-  struct Block {
+  struct Chunk {
     static constexpr std::size_t kSize = 64;
     Slot slots[kSize];
-    std::atomic<Block*> next{nullptr};
+    std::atomic<Chunk*> next{nullptr};
   };
 
   void run();
@@ -99,7 +99,7 @@ class Heater {
   std::atomic<std::uint64_t> activity_{0};
 
   mutable std::mutex callers_;  // among add(), remove() and stats(); the heater never takes it
-  Block first_;
+  Chunk first_;
   std::uint64_t regions_ = 0;
   std::uint64_t region_bytes_ = 0;
 

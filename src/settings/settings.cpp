@@ -227,9 +227,9 @@ std::string environment_name(std::string_view key) {
   return name;
 }
 
-std::string_view name_of(Source origin) {
+std::string_view name_of(Source source) {
   constexpr std::string_view names[] = {"default", "file", "environment"};
-  return names[static_cast<int>(origin)];
+  return names[static_cast<int>(source)];
 }
 
 std::string_view name_of(Type type) {
@@ -237,14 +237,14 @@ std::string_view name_of(Type type) {
   return names[static_cast<int>(type)];
 }
 
-Settings::Settings() : text_(kTable.size()), origins_(kTable.size(), Source::Default) {
+Settings::Settings() : text_(kTable.size()), sources_(kTable.size(), Source::Default) {
   for (const auto& setting : kTable) set(setting.key, setting.fallback, Source::Default);
 }
 
-std::string Settings::set(std::string_view key, std::string_view given, Source origin) {
+std::string Settings::set(std::string_view key, std::string_view given, Source source) {
   for (const auto& alias : kAliases)
     if (key == alias.old_key) {
-      auto error = set(alias.key, given, origin);
+      auto error = set(alias.key, given, source);
       if (error.empty())
         warnings_.push_back(fmt::format("{} ({}) is now called {} ({})", key, environment_name(key),
                                         alias.key, environment_name(alias.key)));
@@ -284,7 +284,7 @@ std::string Settings::set(std::string_view key, std::string_view given, Source o
     if (!parsed) return refuse();                                \
     member = *parsed;                                            \
     text_[row] = text;                                           \
-    origins_[row] = origin;                                      \
+    sources_[row] = source;                                      \
     return {};                                                   \
   }                                                              \
   ++row;
@@ -384,9 +384,9 @@ std::string Settings::value(std::string_view key) const {
   return {};
 }
 
-Source Settings::origin(std::string_view key) const {
+Source Settings::source(std::string_view key) const {
   for (std::size_t i = 0; i < kTable.size(); ++i)
-    if (kTable[i].key == key) return origins_[i];
+    if (kTable[i].key == key) return sources_[i];
   return Source::Default;
 }
 

@@ -74,7 +74,7 @@ class Settings {
 
   /// Sets one value. Returns "" or a message that names the value, the key and what is allowed;
   /// then nothing changed. A name that the setting had before is taken, and is in warnings().
-  std::string set(std::string_view key, std::string_view value, Source origin);
+  std::string set(std::string_view key, std::string_view value, Source source);
 
   /// Reads `key = value` lines ('#' starts a comment). Errors name file and line. Only a regular
   /// file is read. `trust` says who named it: one that was found and cannot be read, or belongs to
@@ -92,17 +92,17 @@ class Settings {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   std::string value(std::string_view key) const;  ///< as text; "" for an unknown key
-  Source origin(std::string_view key) const;
+  Source source(std::string_view key) const;
 
  private:
   void read_variables(const char* const* environment, bool old, std::vector<std::string>& errors);
 
   std::vector<std::string> text_;
-  std::vector<Source> origins_;
+  std::vector<Source> sources_;
   std::vector<std::string> warnings_;
 };
 
-std::string_view name_of(Source origin);
+std::string_view name_of(Source source);
 std::string_view name_of(Type type);
 
 }  // namespace hob::settings

@@ -86,7 +86,7 @@ report::RunFacts run_facts(int nodes) {
   facts.seconds = seconds_since_epoch() - process.started;
   for (const auto& row : settings::table())
     facts.settings.push_back({std::string(row.key), process.settings.value(row.key),
-                              std::string(name_of(process.settings.origin(row.key)))});
+                              std::string(name_of(process.settings.source(row.key)))});
   return facts;
 }
 

@@ -39,7 +39,7 @@ cache::Config cache_config() {
   const bool grows = s.cache_adapt && config.policy != cache::Policy::paper &&
                      config.policy != cache::Policy::temporal &&
                      config.policy != cache::Policy::positional;
-  if (grows && s.origin("cache_index") == settings::Source::Default)
+  if (grows && s.source("cache_index") == settings::Source::Default)
     config.index_slots = config.adaptation.min_index_slots;
   config.storage_bytes = s.cache_size;
   config.sample = static_cast<std::uint32_t>(s.cache_sample);

@@ -168,13 +168,14 @@ class World {
   void check_parts(const Key& key, std::uint64_t size, bool complete) {
     std::uint64_t at = key.displacement;
     std::uint64_t present = 0;
-    for (const Part& part : cache_->parts(key, size)) {
-      ASSERT_EQ(part.displacement, at);
-      at += part.bytes;
-      if (part.data == nullptr) continue;
-      const auto* memory = &memory_[key.target][part.displacement];
-      ASSERT_TRUE(std::equal(part.data, part.data + part.bytes, memory)) << "a stale part";
-      present += part.bytes;
+    for (const Fragment& fragment : cache_->fragments(key, size)) {
+      ASSERT_EQ(fragment.displacement, at);
+      at += fragment.bytes;
+      if (fragment.data == nullptr) continue;
+      const auto* memory = &memory_[key.target][fragment.displacement];
+      ASSERT_TRUE(std::equal(fragment.data, fragment.data + fragment.bytes, memory))
+          << "a stale fragment";
+      present += fragment.bytes;
       ++parts_checked_;
     }
     ASSERT_EQ(at, key.displacement + size);

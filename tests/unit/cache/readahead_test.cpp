@@ -240,10 +240,10 @@ TEST(Blocks, ServeWhatLiesInThemAndBetweenThem) {
   ASSERT_EQ(between.kind, Hit::split);
   EXPECT_EQ(between.available, 200u);
   std::uint64_t at = 2000;
-  for (const Part& part : cache->parts({1, 2000, 0}, 200)) {
-    ASSERT_NE(part.data, nullptr);
-    EXPECT_EQ(std::memcmp(part.data, bytes.data() + at, part.bytes), 0);
-    at += part.bytes;
+  for (const Fragment& fragment : cache->fragments({1, 2000, 0}, 200)) {
+    ASSERT_NE(fragment.data, nullptr);
+    EXPECT_EQ(std::memcmp(fragment.data, bytes.data() + at, fragment.bytes), 0);
+    at += fragment.bytes;
   }
   EXPECT_EQ(at, 2200u);
   EXPECT_EQ(cache->find({1, 2450, 0}, 50).kind, Hit::full);
@@ -255,7 +255,7 @@ TEST(Blocks, ServeWhatLiesInThemAndBetweenThem) {
   const Lookup half = cache->find({1, 1000, 0}, 100);
   ASSERT_EQ(half.kind, Hit::split);
   EXPECT_EQ(half.available, 0u);
-  const auto parts = cache->parts({1, 1000, 0}, 100);
+  const auto parts = cache->fragments({1, 1000, 0}, 100);
   EXPECT_NE(parts[0].data, nullptr);
   EXPECT_FALSE(parts[1].entry);
   cache->drop_all();

@@ -284,7 +284,7 @@ class Model {
         return issue(n, 0, halves, false);
       case Plan::refetch:
       case Plan::renew:
-      case Plan::parts:
+      case Plan::fragments:
         break;
     }
     return false;

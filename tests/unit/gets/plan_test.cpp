@@ -66,7 +66,7 @@ TEST(Plan, NothingIsKeptThatMayOvertakeAnOwnWrite) {
     EXPECT_EQ(tried(found, {.is_writing = true, .is_shared = true, .has_readahead = true}),
               Plans{Plan::unkept});
   EXPECT_EQ(tried(cache::Hit::split, {.is_writing = true, .has_readahead = true}),
-            (Plans{Plan::parts, Plan::unkept}));
+            (Plans{Plan::fragments, Plan::unkept}));
 }
 
 TEST(Plan, WhatIsUnderWayIsJoinedOrFetchedForTheProgramAlone) {
@@ -82,7 +82,7 @@ TEST(Plan, OfAPartTheEndIsFetchedOrAllAnew) {
 
 TEST(Plan, BetweenTwoBlocksItIsAMissWhereOneIsGone) {
   EXPECT_EQ(tried(cache::Hit::split, {.is_shared = true, .has_readahead = true}),
-            (Plans{Plan::parts, Plan::from_node, Plan::blocks, Plan::exact}));
+            (Plans{Plan::fragments, Plan::from_node, Plan::blocks, Plan::exact}));
 }
 
 TEST(Plan, WhatFailedForGoodIsFetched) {

@@ -60,16 +60,16 @@ TEST(Split, WholeElementsInOrder) {
     std::uint64_t packed = 0;
     std::vector<Block> together;
     const auto& pieces = segments.pieces(2);
-    for (const Part& part : split(pieces, blocks, element)) {
-      EXPECT_EQ(part.at, packed);
-      for (const Block& block : part.target) {
+    for (const Share& share : split(pieces, blocks, element)) {
+      EXPECT_EQ(share.at, packed);
+      for (const Block& block : share.target) {
         EXPECT_EQ(block.length % element, 0U);
         // The first byte of every element belongs to the part's ghost.
         for (std::uint64_t e = 0; e < block.length; e += element) {
           const auto byte = static_cast<std::uint64_t>(block.offset) + e;
           for (const auto& piece : pieces) {
             if (byte >= piece.begin && byte < piece.end) {
-              EXPECT_EQ(piece.ghost, part.ghost);
+              EXPECT_EQ(piece.ghost, share.ghost);
             }
           }
         }

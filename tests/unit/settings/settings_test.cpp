@@ -15,7 +15,7 @@ TEST(Settings, EveryDefaultIsAllowed) {
   Settings settings;
   for (const auto& row : table()) {
     EXPECT_EQ(settings.set(row.key, row.fallback, Source::File), "") << row.key;
-    EXPECT_EQ(settings.origin(row.key), Source::File) << row.key;
+    EXPECT_EQ(settings.source(row.key), Source::File) << row.key;
     EXPECT_FALSE(row.help.empty()) << row.key;
   }
 }
@@ -48,9 +48,9 @@ TEST(Settings, EnvironmentOverridesFile) {
   Settings settings;
   EXPECT_TRUE(settings.load(environment).empty());
   EXPECT_EQ(settings.cache, "always");
-  EXPECT_EQ(settings.origin("cache"), Source::Environment);
+  EXPECT_EQ(settings.source("cache"), Source::Environment);
   EXPECT_EQ(settings.cache_size, 1u << 20);
-  EXPECT_EQ(settings.origin("cache_size"), Source::File);
+  EXPECT_EQ(settings.source("cache_size"), Source::File);
   unlink(path.c_str());
 }
 
@@ -250,7 +250,7 @@ TEST(Settings, AnyValueCanBeReadAsText) {
   EXPECT_EQ(settings.value("cache"), "auto");
   EXPECT_EQ(settings.set("cache", "strict", Source::Environment), "");
   EXPECT_EQ(settings.value("cache"), "strict");
-  EXPECT_EQ(name_of(settings.origin("cache")), "environment");
+  EXPECT_EQ(name_of(settings.source("cache")), "environment");
   EXPECT_EQ(settings.value("no such key"), "");
   EXPECT_EQ(name_of(Source::Default), "default");
   EXPECT_EQ(name_of(Type::Path), "path");

@@ -34,7 +34,7 @@ class Memory {
 };
 
 /// Each way of noticing stores, on private memory and on memory that is mapped shared.
-class StoreWatchTest : public ::testing::TestWithParam<std::tuple<Tracking, int>> {
+class StoreTrackerTest : public ::testing::TestWithParam<std::tuple<Tracking, int>> {
  protected:
   void SetUp() override {
     if (!StoreTracker::available(tracking())) GTEST_SKIP() << "this kernel cannot track stores so";
@@ -43,7 +43,7 @@ class StoreWatchTest : public ::testing::TestWithParam<std::tuple<Tracking, int>
   static int kind() { return std::get<1>(GetParam()); }
 };
 
-TEST_P(StoreWatchTest, EveryStoreIsSeen) {
+TEST_P(StoreTrackerTest, EveryStoreIsSeen) {
   const Memory memory(100 * kPage, kind());
   std::memset(memory.base, 1, 50 * kPage);  // the other half was never touched
   StoreTracker tracker(memory.base + 17, 100 * kPage - 34, tracking());
@@ -66,7 +66,7 @@ TEST_P(StoreWatchTest, EveryStoreIsSeen) {
   }
 }
 
-TEST_P(StoreWatchTest, WhatTheKernelStoresIsSeen) {
+TEST_P(StoreTrackerTest, WhatTheKernelStoresIsSeen) {
   const Memory memory(4 * kPage, kind());
   StoreTracker tracker(memory.base, 4 * kPage, tracking());
   std::array<int, 2> ends;
@@ -79,7 +79,7 @@ TEST_P(StoreWatchTest, WhatTheKernelStoresIsSeen) {
   ::close(ends[1]);
 }
 
-TEST_P(StoreWatchTest, AnotherThreadsStoreIsSeen) {
+TEST_P(StoreTrackerTest, AnotherThreadsStoreIsSeen) {
   const Memory memory(4 * kPage, kind());
   StoreTracker tracker(memory.base, 4 * kPage, tracking());
   ASSERT_TRUE(tracker.track());
@@ -87,7 +87,7 @@ TEST_P(StoreWatchTest, AnotherThreadsStoreIsSeen) {
   EXPECT_TRUE(tracker.written());
 }
 
-TEST_P(StoreWatchTest, PagesThatAreGivenBackCountAsWritten) {
+TEST_P(StoreTrackerTest, PagesThatAreGivenBackCountAsWritten) {
   if (kind() == MAP_SHARED) GTEST_SKIP() << "these keep what is in them";
   const Memory memory(4 * kPage);
   std::memset(memory.base, 1, 4 * kPage);
@@ -97,7 +97,7 @@ TEST_P(StoreWatchTest, PagesThatAreGivenBackCountAsWritten) {
   EXPECT_TRUE(tracker.written());
 }
 
-TEST_P(StoreWatchTest, TwoRangesMayShareAPage) {
+TEST_P(StoreTrackerTest, TwoRangesMayShareAPage) {
   const Memory memory(3 * kPage);
   auto first = std::make_unique<StoreTracker>(memory.base, kPage + 100, tracking());
   StoreTracker second(memory.base + kPage + 200, kPage, tracking());
@@ -114,13 +114,13 @@ TEST_P(StoreWatchTest, TwoRangesMayShareAPage) {
   EXPECT_FALSE(second.written());
 }
 
-TEST_P(StoreWatchTest, NoMemoryIsNeverWritten) {
+TEST_P(StoreTrackerTest, NoMemoryIsNeverWritten) {
   StoreTracker tracker(nullptr, 0, tracking());
   ASSERT_TRUE(tracker.track());
   EXPECT_FALSE(tracker.written());
 }
 
-TEST_P(StoreWatchTest, AStoreBeforeAnotherWatchBeginsIsSeen) {
+TEST_P(StoreTrackerTest, AStoreBeforeAnotherWatchBeginsIsSeen) {
   const Memory memory(4 * kPage, kind());
   StoreTracker first(memory.base, kPage, tracking());
   StoreTracker second(memory.base + 2 * kPage, kPage, tracking());
@@ -138,7 +138,7 @@ TEST_P(StoreWatchTest, AStoreBeforeAnotherWatchBeginsIsSeen) {
   EXPECT_FALSE(first.written());
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, StoreWatchTest,
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreTrackerTest,
                          ::testing::Combine(::testing::Values(Tracking::write_protection,
                                                               Tracking::soft_dirty),
                                             ::testing::Values(MAP_PRIVATE, MAP_SHARED)));

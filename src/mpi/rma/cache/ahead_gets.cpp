@@ -173,32 +173,32 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
   if (mode() == Mode::automatic && hit.available == wanted.size &&
       (poll_guard_.due(1, known_at(hit), now) || (hit.first && old_ahead(hit))))
     return false;
-  const std::array<cache::Part, 2> parts = cache_->parts(wanted.key, wanted.size);
+  const std::array<cache::Fragment, 2> fragments = cache_->fragments(wanted.key, wanted.size);
   std::array<std::uint64_t, 2> awaited{};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const cache::Part& part = parts[i];
-    if (!part.entry) return false;
-    if (part.data != nullptr) continue;
-    if (!brings(part.cookie, get.target, part.displacement, part.bytes)) return false;
-    if (request && under_way_[part.cookie].request == 0) return false;
-    awaited[i] = cookie_of(part.cookie);
+  for (std::size_t i = 0; i < fragments.size(); ++i) {
+    const cache::Fragment& fragment = fragments[i];
+    if (!fragment.entry) return false;
+    if (fragment.data != nullptr) continue;
+    if (!brings(fragment.cookie, get.target, fragment.displacement, fragment.bytes)) return false;
+    if (request && under_way_[fragment.cookie].request == 0) return false;
+    awaited[i] = cookie_of(fragment.cookie);
   }
   try {
-    under_way_.room_for_waiters(parts.size());
+    under_way_.room_for_waiters(fragments.size());
   } catch (const std::bad_alloc&) {
     return false;
   }
   if (request && !begin_request(awaited, *request)) return false;
   std::byte* to = wanted.first_byte(get);
-  for (const cache::Part& part : parts) {
-    if (part.data != nullptr) {
-      std::memcpy(to, part.data, part.bytes);
+  for (const cache::Fragment& fragment : fragments) {
+    if (fragment.data != nullptr) {
+      std::memcpy(to, fragment.data, fragment.bytes);
     } else {
-      PendingGet& pending = under_way_[part.cookie];
-      under_way_.wait_for(pending, to, &layout_of(MPI_BYTE), part.bytes,
-                          part.displacement - pending.displacement);
+      PendingGet& pending = under_way_[fragment.cookie];
+      under_way_.wait_for(pending, to, &layout_of(MPI_BYTE), fragment.bytes,
+                          fragment.displacement - pending.displacement);
     }
-    to += part.bytes;
+    to += fragment.bytes;
   }
   ++t.hits;
   reuse_trial_.served(cheap(t));

@@ -122,7 +122,7 @@ bool CachedGets::carry_out(Plan plan, const Facts& facts, int& result) {
       return issue_again(get, t, wanted, hit);
     case Plan::join:
       return serve_pending(get, t, wanted, hit);
-    case Plan::parts:
+    case Plan::fragments:
       return serve_split(get, t, wanted, hit);
     case Plan::tail:
       return issue_tail(get, t, wanted, hit, result);
@@ -158,7 +158,7 @@ bool CachedGets::carry_out(Plan plan, const FactsOfRequest& facts, int& result) 
       return issue_again(get, t, wanted, hit, made.request);
     case Plan::join:
       return join(get, wanted, hit, t, made);
-    case Plan::parts:
+    case Plan::fragments:
       return serve_split(get, t, wanted, hit, made.request);
     case Plan::blocks:
       return issue_ahead(get, t, wanted, false, made.request);

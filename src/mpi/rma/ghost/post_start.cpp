@@ -6,7 +6,7 @@
 namespace hob::mpi {
 namespace {
 
-struct Message {
+struct Token {
   std::uint64_t window;
   PostStartMessages::Kind kind;
   std::uint32_t unused;
@@ -22,8 +22,8 @@ void PostStartMessages::send(std::uint64_t window, Kind kind, int to) {
     return;
   }
   ++sent_;
-  const Message message{window, kind, 0};
-  real::Send(&message, sizeof message, MPI_BYTE, to, kTag, internal_);
+  const Token token{window, kind, 0};
+  real::Send(&token, sizeof token, MPI_BYTE, to, kTag, internal_);
 }
 
 void PostStartMessages::receive() {
@@ -32,10 +32,10 @@ void PostStartMessages::receive() {
     MPI_Status status;
     real::Iprobe(MPI_ANY_SOURCE, kTag, internal_, &flag, &status);
     if (!flag) return;
-    Message message;
-    real::Recv(&message, sizeof message, MPI_BYTE, status.MPI_SOURCE, kTag, internal_,
+    Token token;
+    real::Recv(&token, sizeof token, MPI_BYTE, status.MPI_SOURCE, kTag, internal_,
                MPI_STATUS_IGNORE);
-    ++arrived_[{message.window, message.kind, status.MPI_SOURCE}];
+    ++arrived_[{token.window, token.kind, status.MPI_SOURCE}];
   }
 }
 
