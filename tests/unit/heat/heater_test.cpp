@@ -107,7 +107,7 @@ TEST(Heater, LeavesARegionToTheHeaterWhileItIsInside) {
   bool deferred = false;
   Heater heater({1'000, -1, false});
   ASSERT_TRUE(heater.start());
-  for (int attempt = 0; attempt < 20 && !deferred; ++attempt) {
+  for (int attempt = 0; attempt < 200 && !deferred; ++attempt) {
     released = 0;
     void* region = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(region, MAP_FAILED);
