@@ -343,7 +343,8 @@ def matching(version):
     if "Intel" in version:
         return [Finding("matching", "left to the library: it has no callback for Hob's queues")]
     if "MPICH" in version:
-        return [Finding("matching", "deep queues where MPICH runs over UCX; over libfabric, none")]
+        text = "deep queues over UCX, very deep ones over libfabric's tcp, else none"
+        return [Finding("matching", text)]
     return [Finding("matching", "deep queues")] if "Open MPI" in version else []
 
 
