@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 import unittest
+import unittest.mock
 
 import sample
 from support import BIN, ROOT, hob, write_json
@@ -276,15 +277,18 @@ class Matching(unittest.TestCase):
         run.notes = ["Receives were left to the MPI library, for a reason."]
         self.assertEqual(advise(run)[2].reasons, run.notes)
 
-    def test_over_libfabric_receives_are_left_alone(self):
+    def test_over_libfabric_receives_are_counted_where_its_provider_keeps_messages(self):
         program = BIN / "mpich5" / "fds-proxy"
         if not program.exists():
             self.skipTest("MPICH 5 was not set up")
         words = ("-n", 2, "--remote", program, "--depth", 64, "--steps", 1)
-        status, out, err = hob("advise", *words)
-        self.assertEqual(status, 0, err)
-        self.assertIn("Receives were left to the MPI library", out)
-        self.assertNotIn("receives no messages", out)
+        for kept, left_alone in (("1000000", False), ("64", True)):
+            with self.subTest(kept), unittest.mock.patch.dict(os.environ, FI_TCP_MAX_SAVED=kept):
+                status, out, err = hob("advise", *words)
+                self.assertEqual(status, 0, err)
+                said = "Receives were left to the MPI library" in out
+                self.assertEqual(said, left_alone, out)
+                self.assertNotIn("receives no messages", out)
 
 
 class Twenty(unittest.TestCase):
