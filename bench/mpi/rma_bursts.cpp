@@ -1,8 +1,9 @@
 // Many small one-sided operations at random places before one flush: the time of one.
 //
-// Arguments: what=get|put|sum|fetch size=8 n=512 (operations before a flush) flushes=8 (of a line
-// of output) places=1048576 (of `size` bytes each, in every target's window) once=0 rounds=11
-// gate=0
+// Arguments: what=get|put|sum|fetch|rget|rput size=8 n=512 (operations before a flush) flushes=8
+// (of a line of output) places=1048576 (of `size` bytes each, in every target's window) once=0
+// rounds=11 gate=0
+//   rget, rput: gets and puts with requests, which are waited for before the flush
 //   once=1: the n operations as one with an indexed type, made for it: what batching can reach
 // Ranks other than 0 are the targets, in turn.
 // Output, one line for every `flushes` flushes: {"ns"}, the mean time of one operation.
@@ -23,6 +24,7 @@ class Operations {
       : job_(job),
         win_(win),
         words_(static_cast<int>(job.size / 8)),
+        requests_(static_cast<std::size_t>(job.n), MPI_REQUEST_NULL),
         from_(static_cast<std::size_t>(job.n * job.size)),
         to_(static_cast<std::size_t>(job.n * job.size)) {}
 
@@ -33,6 +35,8 @@ class Operations {
       for (int target = 1; target <= job_.targets; ++target) indexed(target);
     else
       for (long i = 0; i < job_.n; ++i) one(i, 1 + static_cast<int>(i % job_.targets));
+    if (job_.what == "rget" || job_.what == "rput")
+      MPI_Waitall(static_cast<int>(job_.n), requests_.data(), MPI_STATUSES_IGNORE);
     MPI_Win_flush_all(win_);
   }
 
@@ -40,6 +44,8 @@ class Operations {
   MPI_Aint place(long i) const {
     return static_cast<MPI_Aint>((next_ + i * 7919) % job_.places * job_.size);
   }
+
+  MPI_Request* request(long i) { return &requests_[static_cast<std::size_t>(i)]; }
 
   void one(long i, int target) {
     void* const in = from_.data() + i * job_.size;
@@ -49,6 +55,10 @@ class Operations {
       MPI_Get(out, words_, MPI_INT64_T, target, at, words_, MPI_INT64_T, win_);
     else if (job_.what == "put")
       MPI_Put(in, words_, MPI_INT64_T, target, at, words_, MPI_INT64_T, win_);
+    else if (job_.what == "rget")
+      MPI_Rget(out, words_, MPI_INT64_T, target, at, words_, MPI_INT64_T, win_, request(i));
+    else if (job_.what == "rput")
+      MPI_Rput(in, words_, MPI_INT64_T, target, at, words_, MPI_INT64_T, win_, request(i));
     else if (job_.what == "sum")
       MPI_Accumulate(in, words_, MPI_INT64_T, target, at, words_, MPI_INT64_T, MPI_SUM, win_);
     else
@@ -66,9 +76,9 @@ class Operations {
     const int all = count * words_;
     void* const in = from_.data();
     void* const out = to_.data();
-    if (job_.what == "get")
+    if (job_.what == "get" || job_.what == "rget")
       MPI_Get(out, all, MPI_INT64_T, target, 0, 1, there, win_);
-    else if (job_.what == "put")
+    else if (job_.what == "put" || job_.what == "rput")
       MPI_Put(in, all, MPI_INT64_T, target, 0, 1, there, win_);
     else if (job_.what == "sum")
       MPI_Accumulate(in, all, MPI_INT64_T, target, 0, 1, there, MPI_SUM, win_);
@@ -81,6 +91,7 @@ class Operations {
   const Job& job_;
   MPI_Win win_;
   int words_;
+  std::vector<MPI_Request> requests_;
   rma::Buffer from_, to_;
   long next_ = 0;
 };
