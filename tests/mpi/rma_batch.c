@@ -494,7 +494,11 @@ static void complete(MPI_Request* requests, int count, int way) {
 
 static void bursts_with_requests(void) {
   static MPI_Request requests[MOST];
-  for (int way = 0; way < WAYS; ++way) {
+  int ways = WAYS;
+#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 50000000
+  ways = FREE; /* MPICH 4.0 calls requests of MPI_Rget invalid in MPI_Request_free */
+#endif
+  for (int way = 0; way < ways; ++way) {
     reset();
     memset(buffer, 0, sizeof buffer);
     MPI_Win_lock_all(0, win);
