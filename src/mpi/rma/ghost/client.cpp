@@ -25,6 +25,10 @@ GhostClient::GhostClient(GhostWorld& its_world, bool threads)
     nodes.push_back({ghosts, ghost::Load(static_cast<unsigned>(ghosts.size()))});
 }
 
+GhostClient::~GhostClient() {
+  while (free_operations) delete std::exchange(free_operations, free_operations->next_free_);
+}
+
 GhostOperation& GhostClient::begin_operation(bool acquire) {
   GhostOperation* operation = free_operations;
   if (operation)

@@ -23,6 +23,9 @@ class GhostOperation;
 /// not be true after it.
 struct GhostClient {
   GhostClient(GhostWorld& its_world, bool threads);
+  ~GhostClient();
+  GhostClient(const GhostClient&) = delete;
+  GhostClient& operator=(const GhostClient&) = delete;
 
   GhostWorld& world;
   bool many_threads;
