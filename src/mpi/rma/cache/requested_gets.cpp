@@ -3,6 +3,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/requests/served.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
@@ -109,7 +110,8 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
       pending.entry = hit.entry;
       pending.offset = hit.offset;
     } else {
-      reuse_trial_.missed(cheap(t));
+      // Waits for arrays of requests are not measured; on one node a miss costs more than it saves.
+      reuse_trial_.missed(cheap(t) || context().one_node);
       if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
       pending.entry =
           cache_->reserve(wanted.key, wanted.size, {.extent = wanted.extent(get), .cookie = index})
