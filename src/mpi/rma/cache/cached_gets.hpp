@@ -231,7 +231,9 @@ class CachedGets final : private RequestOwner {
   void drive_progress();
   bool in_batch() const { return HOB_UNLIKELY(batches_->gathered); }
   /// Whether gets from a target cost so little that they are only kept where most of them hit.
-  bool cheap(const TargetState& t) const { return in_batch() || HOB_UNLIKELY(t.profile.near()); }
+  bool cheap(const TargetState& t) const {
+    return in_batch() || HOB_UNLIKELY(t.profile.near() || near_requests_);
+  }
 
   // requested_gets.cpp: gets with requests
   struct Requested {  ///< the request that a get makes
@@ -320,6 +322,9 @@ class CachedGets final : private RequestOwner {
   Coherence coherence_;
   OwnEpoch own_epoch_;
   ReuseTrial reuse_trial_;
+  /// There are gets with requests, on one node: waits for arrays of these are not measured, and
+  /// most targets there are near().
+  bool near_requests_ = false;
   Wakefulness wakefulness_;           ///< awake: a reason for Hob not to sleep (wrapper.hpp)
   std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when it rested last
   TargetTable targets_;

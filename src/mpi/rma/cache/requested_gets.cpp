@@ -16,6 +16,7 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
   {
     const std::lock_guard guard(lock_);
     ++stats_.gets;
+    near_requests_ = context().one_node;
     const bool somewhere = get.target >= 0 && get.target < window_.size;
     TargetState nowhere;
     TargetState& t = somewhere ? target(get.target) : nowhere;
@@ -110,8 +111,7 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
       pending.entry = hit.entry;
       pending.offset = hit.offset;
     } else {
-      // Waits for arrays of requests are not measured; on one node a miss costs more than it saves.
-      reuse_trial_.missed(cheap(t) || context().one_node);
+      reuse_trial_.missed(cheap(t));
       if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
       pending.entry =
           cache_->reserve(wanted.key, wanted.size, {.extent = wanted.extent(get), .cookie = index})
