@@ -88,8 +88,7 @@ void note_left_alone() {
   if (noted.exchange(true)) return;
   note(
       "Receives were left to the MPI library, and not counted: it communicates neither over UCX "
-      "nor "
-      "over libfabric's tcp here, or has no callbacks, or the program has several threads "
+      "nor over libfabric's tcp here, or has no callbacks, or the program has several threads "
       "(match=always takes them over).");
 }
 

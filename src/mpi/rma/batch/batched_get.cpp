@@ -8,12 +8,11 @@
 namespace hob::mpi {
 
 BatchedGet& BatchedGet::begin(BatchOwner& owner, int target, MPI_Request& request) {
-  struct Delete {
-    void operator()(BatchedGet* get) const { delete get; }
-  };
-  std::unique_ptr<BatchedGet, Delete> get(new BatchedGet(owner, target));
+  auto* const get = new BatchedGet(owner, target);
+  std::unique_ptr<Operation> until_added(get);
   request = requests::add(*get);
-  return *get.release();
+  static_cast<void>(until_added.release());
+  return *get;
 }
 
 void BatchedGet::withdraw(MPI_Request& request) {

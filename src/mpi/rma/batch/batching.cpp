@@ -137,15 +137,17 @@ bool Batching::joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp
   }
   lower(open, begin, disp, 0);
   static_cast<void>(t->bursts[slot].gathers(tuning::batching::kLeast));
+  note_gathered(kind, request != nullptr);
+  if (request) *request = requests::served();
+  return true;
+}
+
+void Batching::note_gathered(BatchKind kind, bool requested) {
   Interval& interval = interval_[static_cast<std::size_t>(kind)];
+  if (requested && interval.requested == 0) interval.requested = ticks();
   ++interval.operations;
   ++interval.gathered;
   ++stats_.operations;
-  if (request) {
-    if (interval.requested == 0) interval.requested = ticks();
-    *request = requests::served();
-  }
-  return true;
 }
 
 /// After an operation was gathered: the next one may be like it.
@@ -205,7 +207,6 @@ bool Batching::gather(const SmallOperation& op, const Ends& ends, MPI_Request* r
   become_awake();
   // Outside of an epoch, the library says what is wrong.
   if (!worthwhile(*t, op) || !is_open(*t) || (request && !may_have_request(*t, op))) return false;
-  Interval& interval = interval_[static_cast<std::size_t>(op.kind)];
   OpenBatch& open = t->open[slot_of(op.kind)];
   BatchedGet* requested = nullptr;
   try {
@@ -230,10 +231,7 @@ bool Batching::gather(const SmallOperation& op, const Ends& ends, MPI_Request* r
   else if (request)
     *request = requests::served();
   if (op.kind == BatchKind::get && !options_.forced) batched_gets_.gathered = true;
-  if (request && interval.requested == 0) interval.requested = ticks();
-  ++interval.operations;
-  ++interval.gathered;
-  ++stats_.operations;
+  note_gathered(op.kind, request != nullptr);
   const std::size_t slot = slot_of(op.kind);
   const std::size_t length = open.lane->operations();
   if (length >= options_.most ||

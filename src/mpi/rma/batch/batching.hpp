@@ -146,6 +146,7 @@ class Batching final : public Backend, public BatchOwner {
   bool worthwhile(BatchTarget& t, const SmallOperation& op);
   bool joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp, MPI_Op mpi_op,
              std::byte* place, const std::byte* data, MPI_Request* request);
+  void note_gathered(BatchKind kind, bool requested);
   void expect_more(const SmallOperation& op, const Ends& ends);
   static void append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
                      const std::byte* data);

@@ -56,12 +56,11 @@ void RequestWatch::end() {
 
 RequestedGet& RequestedGet::begin(RequestWatch& watch, const std::array<std::uint64_t, 2>& cookies,
                                   MPI_Request& request) {
-  struct Delete {
-    void operator()(RequestedGet* get) const { delete get; }
-  };
-  std::unique_ptr<RequestedGet, Delete> get(new RequestedGet(watch, cookies));
+  auto* const get = new RequestedGet(watch, cookies);
+  std::unique_ptr<Operation> until_added(get);
   request = requests::add(*get);
-  return *get.release();
+  static_cast<void>(until_added.release());
+  return *get;
 }
 
 void RequestedGet::withdraw(MPI_Request& request) {
