@@ -114,6 +114,18 @@ ROWS = {
     ),
     "overhead": ([{"ranks": 64, "job_s": 3.0, "job_hob_s": 3.3}], "64 ranks"),
     "harm": ([{"program": "gets", "where": "TCP", "bytes": 8, "ratio": 1.01}], "gets, TCP, 8 B"),
+    "ghosts-cost": (
+        [
+            {
+                "program": "patches",
+                "targets": "wait",
+                "cores": "free",
+                "against_hob": 0.9,
+                "native_against_hob": 1.0,
+            }
+        ],
+        "patches, targets wait, cores free",
+    ),
     "heat": (
         [
             {

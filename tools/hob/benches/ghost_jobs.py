@@ -1,6 +1,6 @@
-"""How the drivers progress, redirect, binding and idle-ghost start bench/ghost/ghost_bench: two ranks of
-the program (or `users`) on two nodes that MPICH 5 pretends (TCP between them), the origin on core 0, the
-target on core 1, and all ghosts with one of them."""
+"""How the drivers progress, redirect, binding, idle-ghost and ghosts-cost start a program, most of them
+bench/ghost/ghost_bench: two ranks of the program (or `users`) on two nodes that MPICH 5 pretends (TCP
+between them), the origin on core 0, the target on core 1, and all ghosts with one of them."""
 
 import json
 import os
@@ -32,24 +32,41 @@ def job(
     cache="off",
     timeout=300,
     casper=None,
+    hob=None,
+    started_on=None,
+    name="ghost_bench",
+    preloaded=(),
 ):
-    """The JSON lines of one run. ghosts: per node; 0 runs without Hob. ghosts_with: whose core the
-    ghosts share, "origin" or "target" (core 0 or 1); None: nothing is pinned. casper: that library's
-    ghosts in place of Hob's."""
+    """The JSON lines of one run. ghosts: per node; 0 runs without Hob, unless `hob` has settings (those
+    that are left out of it are the defaults). ghosts_with: whose core the ghosts share, "origin" or
+    "target" (core 0 or 1); None: nothing is pinned. started_on: in place of it, the cores that all
+    processes start on. preloaded: libraries behind Hob's. casper: that library's ghosts in place of Hob's."""
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith("HOB_") and k != "LD_PRELOAD"
     }
     environment |= TWO_NODES if nodes == 2 else ONE_NODE
     environment |= extra or {}
-    command = ["taskset", "-c", str(PINS[ghosts_with][0])] if ghosts_with else []
+    if started_on:
+        ghosts_with = None
+        command = ["taskset", "-c", ",".join(map(str, started_on))]
+    else:
+        command = ["taskset", "-c", str(PINS[ghosts_with][0])] if ghosts_with else []
     command += [mpis()["mpich5"]["exec"], "-bind-to", "none", "-n", str(users + ghosts * nodes)]
+    preloaded = [str(library) for library in preloaded]
     if casper:
         environment |= {"CSP_NG": str(ghosts)}
-        command += ["env", f"LD_PRELOAD={casper}"]
-    elif ghosts:
-        environment |= {"HOB_GHOSTS": str(ghosts), "HOB_REPORT": "silent", "HOB_CACHE": cache}
-        command += ["env", f"LD_PRELOAD={build_dir()}/lib/libhob_mpich.so"]
-    command += [str(program("ghost_bench")), *words]
+        preloaded = [str(casper), *preloaded]
+    elif ghosts or hob is not None:
+        settings = {
+            "ghosts": ghosts,
+            "report": "silent",
+            **({"cache": cache} if hob is None else hob),
+        }
+        environment |= {f"HOB_{key.upper()}": str(value) for key, value in settings.items()}
+        preloaded = [f"{build_dir()}/lib/libhob_mpich.so", *preloaded]
+    if preloaded:
+        command += ["env", "LD_PRELOAD=" + ":".join(preloaded)]
+    command += [str(program(name)), *words]
     if ghosts_with:
         command.append(f"pin={PINS[ghosts_with][1]}")
     try:
