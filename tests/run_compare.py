@@ -166,18 +166,23 @@ SETTINGS = {
     },
 }
 
-GHOSTS = re.compile(r"ghosts(\d+)-(rank|segment|random|operations|bytes)(-cache|-ahead|-counted)?")
+GHOSTS = re.compile(
+    r"ghosts(\d+)-(rank|segment|random|operations|bytes)"
+    r"(-cache|-ahead|-counted|-validate(?:-tiny|-ahead|-counted|-verify|-off)?|-promised(?:-counted)?)?"
+)
 
 
 def setting(name, remote):
     """The settings of this name, and how many ranks more than the program's they need."""
     if ghosts := GHOSTS.fullmatch(name):
         count, binding, cache = ghosts.groups()
-        more = WORK if cache else {**WORK, "HOB_CACHE": "off"}
-        if cache in ("-ahead", "-counted"):
-            more = {**WORK, "HOB_READAHEAD": "1K"}
-        if cache == "-counted":
-            more |= AGELESS
+        own = {
+            None: {**WORK, "HOB_CACHE": "off"},
+            "-cache": WORK,
+            "-ahead": {**WORK, "HOB_READAHEAD": "1K"},
+            "-counted": {**WORK, "HOB_READAHEAD": "1K", **AGELESS},
+        }
+        more = own[cache] if cache in own else SETTINGS[cache[1:]]
         nodes = 2 if remote == "nodes" else 1
         return {**more, "HOB_GHOSTS": count, "HOB_GHOST_BINDING": binding}, int(count) * nodes
     return SETTINGS[name], 0
@@ -367,7 +372,9 @@ def main():
     parser.add_argument(
         "--settings",
         default="auto",
-        help="comma-separated: " + " ".join(SETTINGS) + ", ghosts<N>-<binding>[-cache]",
+        help="comma-separated: "
+        + " ".join(SETTINGS)
+        + ", ghosts<N>-<binding>[-cache|-ahead|-counted|-validate...|-promised...]",
     )
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
     parser.add_argument(

@@ -13,9 +13,10 @@ namespace hob::ghost {
 /// Lock modes of MPI_Win_lock; MPI_Win_lock_all is shared.
 enum class LockMode : std::uint8_t { none, shared, exclusive };
 
-/// Lives in memory shared by all processes of the node, directly in front of the window memory
-/// that it describes (or alone, for memory that the program allocated itself). All zero but for
-/// the description is a valid start.
+/// Lives in memory shared by all processes of the node, with the window memory that it describes
+/// (or alone, for memory that the program allocated itself), but not on its pages: these tell by
+/// the page tables whether the owner stored there. All zero but for the description is a valid
+/// start.
 struct alignas(64) Target {
   std::atomic<std::uint32_t> lock;             ///< writer bit | number of shared holders
   std::atomic<std::uint32_t> writers_waiting;  ///< origins that wait for exclusive access here

@@ -188,6 +188,12 @@ if("mpich5" IN_LIST HOB_MPIS)
   # Through ghosts: what is fetched ahead, and requests whose gets Hob carries out.
   hob_compare_test(mpi.mpich5.rma_ahead_ghosts mpich5 REMOTE nodes RANKS 2 LABELS mpi
     SETTINGS ghosts1-rank-counted,ghosts1-rank-ahead COMMAND rma_ahead)
+  # What outlives barriers, too: targets with neighbours that write to them directly, and through ghosts.
+  hob_compare_test(mpi.mpich5.rma_validate_ghosts mpich5 REMOTE nodes RANKS 4 LABELS mpi
+    SETTINGS ghosts1-rank-validate-counted,ghosts2-segment-validate-counted,ghosts1-rank-validate-ahead,ghosts1-rank-cache
+    COMMAND rma_validate)
+  hob_compare_test(mpi.mpich5.rma_incoming_ghosts mpich5 REMOTE nodes RANKS 3 LABELS mpi
+    SETTINGS ghosts1-rank-promised-counted COMMAND rma_incoming)
   hob_compare_test(mpi.mpich5.rma_requests_ghosts mpich5 REMOTE nodes RANKS 2 LABELS mpi
     SETTINGS ghosts1-rank-cache COMMAND rma_requests)
   # Nothing is fetched again, so that no get of rank 0's own advances anything.

@@ -152,6 +152,21 @@ static void own_puts(MPI_Comm comm) {
   }
 }
 
+/* Targets lock their own memory, and neighbours do: no store to it, wherever the locks are kept. */
+static void own_epochs(MPI_Comm comm) {
+  for (int i = 0; i < 4; i++) {
+    barrier(comm);
+    read_all("before epochs of the target's", i < 2 ? -1 : 0);
+    if (my_rank != 0) {
+      MPI_Win_unlock_all(win);
+      MPI_Win_lock_all(0, win);
+      for (int rank = 1; rank < ranks; rank++) MPI_Win_flush(rank, win);
+    }
+    barrier(comm);
+    read_all("after epochs of the target's", i < 1 ? -1 : 0);
+  }
+}
+
 /* All calls in which the members tell each other. */
 static void joint_calls(MPI_Comm comm) {
   int size = 0;
@@ -306,15 +321,20 @@ static void fill(void) {
   }
 }
 
+enum memory_of { OWN, ALLOCATED, ALLOC_MEM };
+
 /* One window, made over `comm` (the program frees that at once if it is not the world), whose
  * members meet in `meeting`. */
-static void with_window(int allocate, MPI_Comm comm, MPI_Comm meeting) {
+static void with_window(enum memory_of kind, MPI_Comm comm, MPI_Comm meeting) {
   const MPI_Aint bytes = my_rank == 0 ? 0 : WORDS * (MPI_Aint)sizeof(int);
   int* own = NULL;
-  if (allocate) {
+  if (kind == ALLOCATED) {
     MPI_Win_allocate(bytes, sizeof(int), MPI_INFO_NULL, comm, &memory, &win);
   } else {
-    own = whole_pages();
+    if (kind == ALLOC_MEM)
+      MPI_Alloc_mem(WORDS * (MPI_Aint)sizeof(int), MPI_INFO_NULL, &own);
+    else
+      own = whole_pages();
     memory = own;
     MPI_Win_create(my_rank == 0 ? NULL : memory, bytes, sizeof(int), MPI_INFO_NULL, comm, &win);
   }
@@ -329,12 +349,16 @@ static void with_window(int allocate, MPI_Comm comm, MPI_Comm meeting) {
   other_stores(meeting);
   remote_writes(meeting);
   own_puts(meeting);
+  own_epochs(meeting);
   joint_calls(meeting);
   other_acquires();
-  if (allocate) neighbours(meeting);
+  if (kind == ALLOCATED) neighbours(meeting);
   MPI_Win_unlock_all(win);
   MPI_Win_free(&win);
-  free(own);
+  if (kind == ALLOC_MEM)
+    MPI_Free_mem(own);
+  else
+    free(own);
 }
 
 /* So many windows that the members tell each other of more than 512 targets. */
@@ -357,13 +381,18 @@ int main(int argc, char** argv) {
   for (int round = many; round < 2; round++) {
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     if (many) open_others();
-    with_window(0, MPI_COMM_WORLD, MPI_COMM_WORLD);
+    with_window(OWN, MPI_COMM_WORLD, MPI_COMM_WORLD);
     /* Where stores cannot be tracked, nothing is kept, and nothing was counted. */
     const int tracked = wanted && counted("validations") != 0;
     MPI_Allreduce(&tracked, &counting, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    with_window(1, MPI_COMM_WORLD, copy);
+    with_window(ALLOCATED, MPI_COMM_WORLD, copy);
+    /* A library may share that memory between processes; with ghosts, Hob does, and knows. */
+    const int counts = counting;
+    counting = counting && getenv("HOB_GHOST_BINDING");
+    with_window(ALLOC_MEM, MPI_COMM_WORLD, copy);
+    counting = counts;
     if (many) close_others();
-    with_window(0, copy, MPI_COMM_WORLD);
+    with_window(OWN, copy, MPI_COMM_WORLD);
     MPI_Comm_free(&copy);
   }
   const MPI_Aint bytes = my_rank == 0 ? 0 : WORDS * (MPI_Aint)sizeof(int);

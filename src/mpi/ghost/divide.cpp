@@ -281,6 +281,7 @@ std::uint64_t assign_application_rank(const Node& node, const ghost::Placement& 
   const std::uint64_t share = (world.arena_bytes - kControlBytes) / world.pids.size() / page * page;
   const std::uint64_t begin = kControlBytes + before * share;
   world.slices = std::make_unique<ghost::Slices>(begin, begin + share);
+  world.slice_end = begin + share;
   return begin;
 }
 

@@ -69,6 +69,7 @@ struct GhostWorld {
   std::unique_ptr<ghost::Slices> slices;  ///< application ranks: this process's part of it
   /// By rank in the internal communicator: where its part of its node's memory begins; ghosts: 0.
   std::vector<std::uint64_t> slice_begins;
+  std::uint64_t slice_end = 0;  ///< where this process's own part ends
   NodeStatus* node_status = nullptr;
   std::vector<GhostStatus*> statuses;  ///< of this node's ghosts
   std::vector<int> pids;               ///< of this node's application ranks

@@ -13,43 +13,65 @@
 
 namespace hob::mpi {
 
+namespace {
+
+/// Whether ghosts serve the window that is to be made: then it is, or `result` has an error.
+bool by_ghosts(WindowSpec& spec, void* base, GhostWindow& served, int& result) {
+  if (!ghost_world() || !all_run_hob(spec.comm)) return false;
+  served.answers = own_answers(spec);
+  if (!ghost_window(spec.kind == WindowKind::allocate, base, spec.bytes, spec.displacement_unit,
+                    spec.info, spec.comm, served, result))
+    return false;
+  spec.ghosts = &served;
+  return true;
+}
+
+}  // namespace
+
 int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
                   MPI_Win* win) {
+  WindowSpec spec{.kind = WindowKind::create,
+                  .base = base,
+                  .bytes = size,
+                  .displacement_unit = disp_unit,
+                  .info = info,
+                  .comm = comm,
+                  .aliased = overlaps_another_window(base, static_cast<std::uint64_t>(size))};
   GhostWindow served;
   int result = MPI_SUCCESS;
-  bool aliased = overlaps_another_window(base, static_cast<std::uint64_t>(size));
-  if (ghost_world() && all_run_hob(comm) &&
-      ghost_window(false, base, size, disp_unit, info, comm, aliased, served, result)) {
-    if (result != MPI_SUCCESS) return result;
-    *win = served.handle;
-    register_window(
-        {*win, WindowKind::create, base, size, disp_unit, info, comm, aliased, &served});
-    return MPI_SUCCESS;
+  if (by_ghosts(spec, base, served, result)) {
+    if (result == MPI_SUCCESS) *win = served.handle;
+  } else {
+    result = call::Win_create(base, size, disp_unit, info, comm, win);
   }
-  result = call::Win_create(base, size, disp_unit, info, comm, win);
-  if (result == MPI_SUCCESS)
-    register_window({*win, WindowKind::create, base, size, disp_unit, info, comm, aliased});
+  if (result != MPI_SUCCESS) return result;
+  spec.handle = *win;
+  register_window(spec);
   return result;
 }
 
 int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                     MPI_Win* win) {
+  // Nobody else has the memory of such a window: it is not aliased.
+  WindowSpec spec{.kind = WindowKind::allocate,
+                  .bytes = size,
+                  .displacement_unit = disp_unit,
+                  .info = info,
+                  .comm = comm};
   GhostWindow served;
   int result = MPI_SUCCESS;
-  bool aliased = false;  // nobody else has the memory of such a window
-  if (ghost_world() && all_run_hob(comm) &&
-      ghost_window(true, nullptr, size, disp_unit, info, comm, aliased, served, result)) {
-    if (result != MPI_SUCCESS) return result;
-    *win = served.handle;
-    *static_cast<void**>(baseptr) = served.base;
-    register_window(
-        {*win, WindowKind::allocate, served.base, size, disp_unit, info, comm, aliased, &served});
-    return MPI_SUCCESS;
+  if (by_ghosts(spec, nullptr, served, result)) {
+    if (result == MPI_SUCCESS) {
+      *win = served.handle;
+      *static_cast<void**>(baseptr) = served.base;
+    }
+  } else {
+    result = call::Win_allocate(size, disp_unit, info, comm, baseptr, win);
   }
-  result = call::Win_allocate(size, disp_unit, info, comm, baseptr, win);
-  if (result == MPI_SUCCESS)
-    register_window({*win, WindowKind::allocate, *static_cast<void**>(baseptr), size, disp_unit,
-                     info, comm, aliased});
+  if (result != MPI_SUCCESS) return result;
+  spec.handle = *win;
+  spec.base = *static_cast<void**>(baseptr);
+  register_window(spec);
   return result;
 }
 

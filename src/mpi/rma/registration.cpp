@@ -142,7 +142,7 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
     if (!asked.mode) end_for_bad_mode(asked.word, window.rank);
     units->assign(spec.ghosts->units);
     exposed.assign(spec.ghosts->sizes);
-    answers.share = answers.validate = false;
+    answers = spec.ghosts->answers;
     return units;
   }
   // Also where nothing is cached: others of the window may have been asked for something else.
@@ -229,6 +229,17 @@ void register_native(const WindowSpec& spec, std::unique_ptr<Window> window) {
   add_window(std::move(window));
 }
 
+WindowAnswers own_answers(const WindowSpec& spec) {
+  int members = 0;
+  real::Comm_size(spec.comm, &members);
+  return {.bytes = static_cast<std::uint64_t>(spec.bytes),
+          .aliased = spec.aliased,
+          .validate = may_validate(spec.kind, members, mode_for(spec.info).mode),
+          .validate_always = validates_always(),
+          .threads = many_threads,
+          .number = next_validation_number()};
+}
+
 void register_window(const WindowSpec& spec) {
   look_for_accelerators();
   auto window = std::make_unique<Window>(spec.handle, spec.kind, spec.comm, backend_for(spec));
@@ -236,13 +247,12 @@ void register_window(const WindowSpec& spec) {
   window->bytes = static_cast<std::uint64_t>(spec.bytes);
   if (!spec.ghosts && !all_run_hob(spec.comm)) return register_native(spec, std::move(window));
   const AskedMode asked = mode_for(spec.info);
-  WindowAnswers answers{.bytes = window->bytes,
-                        .aliased = spec.aliased,
-                        .share = shares_with_node(spec.kind, asked.mode),
-                        .validate = may_validate(*window, asked.mode),
-                        .validate_always = validates_always(),
-                        .threads = many_threads,
-                        .number = next_validation_number()};
+  WindowAnswers answers;
+  if (!spec.ghosts) {
+    answers = own_answers(spec);
+    answers.share = shares_with_node(spec.kind, asked.mode);
+    answers.validate = answers.validate && has_unified_memory(spec.handle);
+  }
   auto exposed = std::make_unique<ExposedSizes>();
   auto units = agree(spec, *window, asked, *exposed, answers);
   if (answers.aliased) expect_aliases();

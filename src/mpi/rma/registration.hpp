@@ -18,14 +18,16 @@ struct WindowSpec {
   MPI_Aint displacement_unit = 1;
   MPI_Info info = MPI_INFO_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
-  /// Another window may show the same memory. With `ghosts` the members' common answer, else this
-  /// process's own.
-  bool aliased = false;
-  GhostWindow* ghosts = nullptr;  ///< if ghosts serve it: backend, displacement units
+  bool aliased = false;           ///< another window of this process may show the same memory
+  GhostWindow* ghosts = nullptr;  ///< if ghosts serve it: backend, displacement units, answers
 };
 
 /// Whether memory overlaps that of a window of this process.
 bool overlaps_another_window(const void* base, std::uint64_t bytes);
+
+/// What this process says of a window that is about to be made; of `spec`, the handle and `ghosts`
+/// may be missing.
+WindowAnswers own_answers(const WindowSpec& spec);
 
 /// Takes a window into Hob's table, with its cache. Collective over spec.comm.
 void register_window(const WindowSpec& spec);

@@ -14,8 +14,8 @@
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
-#include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/rma/ghost/ghost_window.hpp"
 #include "mpi/rma/incoming.hpp"
 #include "mpi/rma/joint_acquire.hpp"
 #include "mpi/rma/large_changes.hpp"
@@ -143,7 +143,8 @@ void tell_stores(Window& window, Changes& changes) {
     if (affords && !v.looked_at_memory) {
       v.looked_at_memory = true;
       v.own_memory = window.kind == WindowKind::allocate ||
-                     validation::is_private_memory(window.base, window.bytes);
+                     validation::is_private_memory(window.base, window.bytes) ||
+                     in_own_arena(window.base, window.bytes);
     }
     if (affords && v.own_memory) v.stores.track(all().moment);
   }
@@ -195,15 +196,12 @@ bool receives_need_watching() {
 
 bool validates_always() { return context().settings.cache_validate == "on"; }
 
-bool may_validate(const Window& window, std::optional<Mode> mode) {
+bool may_validate(WindowKind kind, int members, std::optional<Mode> mode) {
   const settings::Settings& s = context().settings;
-  const bool kind = window.kind == WindowKind::create || window.kind == WindowKind::allocate;
+  const bool kept = kind == WindowKind::create || kind == WindowKind::allocate;
   const bool remote = !context().one_node || !s.cache_bypass;
-  if (s.cache_validate == "off" || survives_failures() || mode != Mode::automatic || !kind ||
-      !remote || window.size < 2 || ghost_world())
-    return false;
-  if (stores_tracking() == Tracking::none) return false;
-  return has_unified_memory(window.handle);
+  return s.cache_validate != "off" && !survives_failures() && mode == Mode::automatic && kept &&
+         remote && members >= 2 && stores_tracking() != Tracking::none;
 }
 
 std::uint64_t next_validation_number() {

@@ -21,8 +21,9 @@ struct ValidationCosts {
 };
 ValidationCosts& validation_costs();
 
-/// Whether this process would tell, and keep, in a window of this mode. All members have to.
-bool may_validate(const Window& window, std::optional<Mode> mode);
+/// Whether this process would tell, and keep, in a window of this mode whose memory model is
+/// MPI_WIN_UNIFIED. All members have to.
+bool may_validate(WindowKind kind, int members, std::optional<Mode> mode);
 
 /// This process's proposal for the number of the window that is being made. Thread safe.
 std::uint64_t next_validation_number();

@@ -19,10 +19,10 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
 
 }  // namespace
 
-ArenaMemory::ArenaMemory(std::uint64_t bytes) {
-  const std::uint64_t whole = round_up(bytes, kLine);
-  // Large memory starts on a page, so that it can go back to the system whole.
-  const std::uint64_t alignment = whole >= 4 * os::page_bytes() ? os::page_bytes() : kLine;
+ArenaMemory::ArenaMemory(std::uint64_t bytes, bool whole_pages) {
+  const std::uint64_t page = os::page_bytes();
+  const std::uint64_t alignment = whole_pages || bytes >= 4 * page ? page : kLine;
+  const std::uint64_t whole = round_up(bytes, alignment);
   const GhostHold hold;
   if (const auto offset = ghost_client->world.slices->allocate(whole, alignment)) {
     offset_ = *offset;

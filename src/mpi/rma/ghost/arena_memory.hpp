@@ -6,12 +6,14 @@
 
 namespace hob::mpi {
 
-/// Given back by the destructor, the whole pages of large parts to the system. Thread safe.
+/// Given back by the destructor, the whole pages of large parts to the system. Thread safe. Large
+/// parts are whole pages, of which no other part has any: they go back to the system whole, and the
+/// page tables tell whether they were stored to.
 class ArenaMemory {
  public:
   ArenaMemory() = default;
-  /// Empty if there is no room.
-  explicit ArenaMemory(std::uint64_t bytes);
+  /// Empty if there is no room. `whole_pages`: also where it is small.
+  explicit ArenaMemory(std::uint64_t bytes, bool whole_pages = false);
   ~ArenaMemory();
   ArenaMemory(ArenaMemory&& other) noexcept;
   ArenaMemory& operator=(ArenaMemory&& other) noexcept;

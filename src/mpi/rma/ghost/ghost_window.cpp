@@ -17,6 +17,7 @@
 #include "mpi/rma/ghost/arena_memory.hpp"
 #include "mpi/rma/ghost/ghost_backend.hpp"
 #include "mpi/rma/ghost/members.hpp"
+#include "os/memory.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -46,12 +47,20 @@ bool in_arena(const void* base, MPI_Aint size) {
          static_cast<std::uint64_t>(size) <= world.arena_bytes - offset;
 }
 
+// Room for the header and, where the window allocates, for the memory: that has pages of its own,
+// so that locks and fences, which the header counts, are no stores to it
+// (validation/store_tracker.hpp).
+ArenaMemory memory_for(bool allocate, MPI_Aint size) {
+  if (!allocate || size == 0) return ArenaMemory(sizeof(ghost::Target));
+  return ArenaMemory(os::page_bytes() + static_cast<std::uint64_t>(size), true);
+}
+
 // The header of this process's memory, at the start of its part of the arena; where the window
-// allocates, the memory follows it. Returns the memory.
+// allocates, the memory is behind it. Returns the memory.
 void* describe_memory(const ArenaMemory& part, bool allocate, void* base, MPI_Aint size) {
   auto* header = new (part.address()) ghost::Target{};
   header->size = static_cast<std::uint64_t>(size);
-  if (allocate) base = header + 1;
+  if (allocate) base = part.address() + (size == 0 ? sizeof *header : os::page_bytes());
   header->address = reinterpret_cast<std::uint64_t>(base);
   if (allocate || in_arena(base, size)) {
     header->address -= reinterpret_cast<std::uint64_t>(header);
@@ -66,7 +75,59 @@ struct OwnMemory {
   std::uint64_t header = 0;  // from the start of its slice of the arena
   std::uint64_t size = 0;
   std::uint64_t unit = 1;
+  std::uint64_t serial = 0;  // of the window, as its first member counts them
 };
+
+// What all know after that.
+struct Common {
+  bool on_device = false;    // the memory of some member is an accelerator's
+  bool unreachable = false;  // or out of the ghosts' reach
+  bool equal = false;        // all tell the same of their memory
+  std::uint64_t serial = 0;
+};
+
+// Collective; `answers` as GhostWindow has them.
+Common agree(const OwnMemory& own, bool on_device, bool reachable, WindowAnswers& answers,
+             MPI_Comm comm) {
+  enum {
+    most,
+    least = most + 3,
+    device = least + 3,
+    unreachable,
+    serial,
+    aliased,
+    unvalidated,
+    sometimes,
+    threads,
+    number,
+    numbers
+  };
+  std::array<std::int64_t, numbers> all{};
+  const std::array<std::uint64_t, 3> words{own.header, own.size, own.unit};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    all[most + i] = static_cast<std::int64_t>(words[i]);
+    all[least + i] = -all[most + i];
+  }
+  all[device] = on_device;
+  all[unreachable] = !reachable && !on_device;
+  all[serial] = static_cast<std::int64_t>(own.serial);
+  all[aliased] = answers.aliased;
+  all[unvalidated] = !answers.validate;
+  all[sometimes] = !answers.validate_always;
+  all[threads] = answers.threads;
+  all[number] = static_cast<std::int64_t>(answers.number);
+  real::Allreduce(MPI_IN_PLACE, all.data(), numbers, MPI_INT64_T, MPI_MAX, comm);
+  answers.aliased = all[aliased] != 0;
+  answers.validate = all[unvalidated] == 0;
+  answers.validate_always = all[sometimes] == 0;
+  answers.threads = all[threads] != 0;
+  answers.number = static_cast<std::uint64_t>(all[number]);
+  return {.on_device = all[device] != 0,
+          .unreachable = all[unreachable] != 0,
+          .equal = all[most] == -all[least] && all[most + 1] == -all[least + 1] &&
+                   all[most + 2] == -all[least + 2],
+          .serial = static_cast<std::uint64_t>(all[serial])};
+}
 
 // What all tell, where it is not the same. Collective.
 void gather(const OwnMemory& own, std::size_t members, MPI_Comm comm, ExposedMemory& exposed) {
@@ -95,7 +156,7 @@ bool declined(const char* why) {
 }  // namespace
 
 bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
-                  MPI_Comm comm, bool& flag, GhostWindow& window, int& result) {
+                  MPI_Comm comm, GhostWindow& window, int& result) {
   look_for_accelerators();
   // Every process finds out by itself, with the same answer, whether all are of this world.
   Members members(comm);
@@ -104,7 +165,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
 
   ArenaMemory part;
   if (size >= 0) {
-    part = ArenaMemory(sizeof(ghost::Target) + (allocate ? static_cast<std::uint64_t>(size) : 0));
+    part = memory_for(allocate, size);
     if (!part.empty()) base = describe_memory(part, allocate, base, size);
   }
   OwnMemory own{.size = static_cast<std::uint64_t>(size), .unit = static_cast<std::uint64_t>(unit)};
@@ -117,34 +178,20 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     own.header = part.offset() - ghost_client->world.slice_begins[static_cast<std::size_t>(
                                      members.ranks[static_cast<std::size_t>(members.self)])];
   }
-  enum { most, least = most + 3, device = least + 3, unreachable, flagged, serial, answers };
-  std::array<std::int64_t, answers> all{};
-  const std::array<std::uint64_t, 3> words{own.header, own.size, own.unit};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    all[most + i] = static_cast<std::int64_t>(words[i]);
-    all[least + i] = -all[most + i];
-  }
-  all[device] = on_device;
-  all[unreachable] = !reachable && !on_device;
-  all[flagged] = flag;
   if (members.self == 0) {
     const GhostHold hold;
-    all[serial] = static_cast<std::int64_t>(ghost_client->windows_led++);
+    own.serial = ghost_client->windows_led++;
   }
-  real::Allreduce(MPI_IN_PLACE, all.data(), answers, MPI_INT64_T, MPI_MAX, comm);
-  if (all[device] != 0)
-    return declined("A window over an accelerator's memory runs without ghosts.");
-  if (all[unreachable] != 0) {
+  const Common all = agree(own, on_device, reachable, window.answers, comm);
+  if (all.on_device) return declined("A window over an accelerator's memory runs without ghosts.");
+  if (all.unreachable) {
     return declined(allocate ? "A window whose memory the node's shared memory could not hold runs "
                                "without ghosts."
                              : "MPI_Win_create windows run without ghosts: this system does not "
                                "let processes read each other's memory.");
   }
-  ExposedMemory exposed{PerRank(own.header), PerRank(own.size), PerRank(own.unit),
-                        static_cast<std::uint64_t>(all[serial])};
-  const bool equal = all[most] == -all[least] && all[most + 1] == -all[least + 1] &&
-                     all[most + 2] == -all[least + 2];
-  if (!equal) gather(own, members.ranks.size(), comm, exposed);
+  ExposedMemory exposed{PerRank(own.header), PerRank(own.size), PerRank(own.unit), all.serial};
+  if (!all.equal) gather(own, members.ranks.size(), comm, exposed);
   window.units = exposed.units;
   window.sizes = exposed.sizes;
   std::unique_ptr<GhostBackend> backend;
@@ -163,11 +210,19 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     ++ghost_client->windows;
     ghost_client->open_windows.push_back(window.handle);
   }
-  flag = all[flagged] != 0;
   backend->handle = window.handle;
   window.base = base;
   window.backend = std::move(backend);
   return true;
+}
+
+bool in_own_arena(const void* base, std::uint64_t bytes) {
+  if (ghost_client == nullptr) return false;
+  const GhostWorld& world = ghost_client->world;
+  const std::uint64_t begin = world.slice_begins[static_cast<std::size_t>(world.rank)];
+  const std::uint64_t offset =
+      reinterpret_cast<std::uint64_t>(base) - reinterpret_cast<std::uint64_t>(world.arena);
+  return offset >= begin && offset <= world.slice_end && bytes <= world.slice_end - offset;
 }
 
 bool is_ghost_backend(const Backend* backend) {

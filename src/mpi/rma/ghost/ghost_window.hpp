@@ -7,6 +7,7 @@
 #include "base/per_rank.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/backend/backend.hpp"
+#include "mpi/rma/backend/window_answers.hpp"
 
 namespace hob::mpi {
 
@@ -17,15 +18,21 @@ struct GhostWindow {
   std::unique_ptr<Backend> backend;
   PerRank units;  ///< displacement units of all targets
   PerRank sizes;  ///< bytes that each rank shows
+  /// What this process says of the window; then what all members say. Bytes and rejections stay as
+  /// they were.
+  WindowAnswers answers;
 };
 
 /// MPI_Win_allocate (allocate) or MPI_Win_create (not allocate: `base` is the program's) with
 /// ghosts: collective over comm. False, the same everywhere, where ghosts cannot serve: processes
 /// that do not belong to this job's world, or memory that cannot be had or reached. Then nothing
-/// was made. An MPI error goes to `result`. `flag`: true in one process is true in all of them
-/// afterwards, if the window was made.
+/// was made. An MPI error goes to `result`.
 bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
-                  MPI_Comm comm, bool& flag, GhostWindow& window, int& result);
+                  MPI_Comm comm, GhostWindow& window, int& result);
+
+/// Whether all of this memory is in this process's own part of what its node shares: other
+/// processes store there by one-sided operations only. False without ghosts.
+bool in_own_arena(const void* base, std::uint64_t bytes);
 
 /// Whether a backend is that of such a window.
 bool is_ghost_backend(const Backend* backend);
