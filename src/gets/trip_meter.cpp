@@ -18,16 +18,15 @@ void TripMeter::learn(TargetState& target, std::uint64_t waited, bool batched) {
 }
 
 /// How fast the target's own gets are: one get, one flush, nothing else in between.
-void TripMeter::measure(TargetState& target, const PendingGet& pending, std::uint64_t flush_ticks) {
+void TripMeter::measure(TargetState& target, int rank, std::uint64_t bytes, std::uint64_t spent) {
   TargetProfile& profile = target.profile;
-  const std::uint64_t hit = hit_.of(pending.bytes);
-  if (!profile.sample(config_.profile, pending.bytes, pending.issue_ticks + flush_ticks, hit))
-    return;
+  const std::uint64_t hit = hit_.of(bytes);
+  if (!profile.sample(config_.profile, bytes, spent, hit)) return;
   log::line(log::Level::debug,
             "window {}: rank {} is {}: a get and its flush take {} ticks, a hit {}", config_.window,
-            pending.rank, profile.bypassed() ? "bypassed" : "cached", profile.fastest(), hit);
+            rank, profile.bypassed() ? "bypassed" : "cached", profile.fastest(), hit);
   guard_.cost(profile.fastest());
-  if (const std::uint64_t bytes = profile.latency_bytes()) cache_.set_latency_bytes(bytes);
+  if (const std::uint64_t worth = profile.latency_bytes()) cache_.set_latency_bytes(worth);
 }
 
 /// Of programs that issue many gets before a flush: on one node, where gets are not under

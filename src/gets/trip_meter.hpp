@@ -38,6 +38,11 @@ class TripMeter {
   /// `batched`: gets go out in batches.
   void learn(TargetState& target, std::uint64_t waited, bool batched);
 
+  /// A get with a request, which was complete when it was issued: its call took `spent`.
+  void arrived_at_once(TargetState& target, int rank, std::uint64_t bytes, std::uint64_t spent) {
+    if (target.profile.sampling()) measure(target, rank, bytes, spent);
+  }
+
   /// Whether gets are under way to a target, all of them for few bytes together: what they take
   /// says what a trip takes.
   bool makes_small_trip(const TargetState& target) const;
@@ -48,7 +53,10 @@ class TripMeter {
   const Savings& savings() const { return savings_; }
 
  private:
-  void measure(TargetState& target, const PendingGet& pending, std::uint64_t flush_ticks);
+  void measure(TargetState& target, int rank, std::uint64_t bytes, std::uint64_t spent);
+  void measure(TargetState& target, const PendingGet& pending, std::uint64_t flush_ticks) {
+    measure(target, pending.rank, pending.bytes, pending.issue_ticks + flush_ticks);
+  }
   void measure_burst(TargetState& target, std::uint64_t flush_ticks);
   void measure_block_cost(const TargetState& target, std::uint64_t flush_ticks, bool batched);
   template <class Use>

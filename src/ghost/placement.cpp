@@ -101,4 +101,29 @@ Placement place(const std::vector<std::vector<int>>& domains,
   return placement;
 }
 
+bool is_ghost(const Placement& placed, int rank) {
+  return std::find(placed.ghosts.begin(), placed.ghosts.end(), rank) != placed.ghosts.end();
+}
+
+std::vector<bool> kept_ranks(const std::vector<int>& ranks, const std::vector<int>& programs) {
+  std::vector<bool> kept(ranks.size());
+  for (std::size_t r = 0; r < ranks.size() && !programs.empty(); ++r) {
+    const auto rank = programs.begin() + ranks[r];
+    kept[r] = std::find(programs.begin(), rank, *rank) == rank;
+  }
+  return kept;
+}
+
+void spare(const std::vector<bool>& kept, Placement& placed) {
+  for (auto& ghost : placed.ghosts) {
+    if (!kept[static_cast<std::size_t>(ghost)]) continue;
+    for (std::size_t r = kept.size(); r-- > 0;) {
+      if (kept[r] || is_ghost(placed, static_cast<int>(r))) continue;
+      placed.home[static_cast<std::size_t>(ghost)] = placed.home[r];
+      ghost = static_cast<int>(r);
+      break;
+    }
+  }
+}
+
 }  // namespace hob::ghost

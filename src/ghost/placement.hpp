@@ -20,6 +20,17 @@ struct Placement {
 Placement place(const std::vector<std::vector<int>>& domains,
                 const std::vector<std::vector<int>>& allowed, int ghosts);
 
+bool is_ghost(const Placement& placed, int rank);
+
+/// Which ranks of a node must not become ghosts, since each program of the job needs one: its
+/// first. `ranks`: what they are in the job; `programs`: of each rank of the job; empty: there is
+/// one.
+std::vector<bool> kept_ranks(const std::vector<int>& ranks, const std::vector<int>& programs);
+
+/// A ghost that is to be kept changes places with the last rank that need not be. There must be as
+/// many of these as ghosts.
+void spare(const std::vector<bool>& kept, Placement& placed);
+
 /// The domain that holds all these CPUs; -1 if none does.
 int domain_of(const std::vector<std::vector<int>>& domains, const std::vector<int>& cpus);
 

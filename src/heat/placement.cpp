@@ -11,8 +11,9 @@ bool contains(const std::vector<int>& list, int value) {
 
 }  // namespace
 
-Placement place_heater(const Machine& machine, int rank_cpu, const std::vector<int>& occupied) {
-  Placement result;
+HeaterPlacement place_heater(const Machine& machine, int rank_cpu,
+                             const std::vector<int>& occupied) {
+  HeaterPlacement result;
   if (!machine.problem.empty()) {
     result.reason = machine.problem;
     return result;

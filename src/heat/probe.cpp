@@ -78,7 +78,7 @@ std::string found_by(const Verdict& verdict) {
 
 }  // namespace
 
-Verdict probe(const Placement& placement, const ProbeConfig& config) {
+Verdict probe(const HeaterPlacement& placement, const ProbeConfig& config) {
   Verdict verdict;
   verdict.placement = placement;
   if (verdict.placement.cpu < 0) {

@@ -21,12 +21,12 @@ struct ProbeConfig {
 
 /// What the probe found.
 struct Verdict {
-  bool on = false;          ///< heating gains on this machine
-  std::string reason;       ///< a sentence for the report, whatever the outcome
-  Placement placement;      ///< where the heater runs
-  double cold_ns = 0;       ///< search of the list after computing, without heater
-  double heated_ns = 0;     ///< the same, with heater
-  double interference = 0;  ///< computing with / without heater
+  bool on = false;            ///< heating gains on this machine
+  std::string reason;         ///< a sentence for the report, whatever the outcome
+  HeaterPlacement placement;  ///< where the heater runs
+  double cold_ns = 0;         ///< search of the list after computing, without heater
+  double heated_ns = 0;       ///< the same, with heater
+  double interference = 0;    ///< computing with / without heater
 };
 
 /// Finds out whether a heater at `placement` gains: searches a scattered list after sweeping
@@ -34,6 +34,6 @@ struct Verdict {
 /// called by the thread that will search, bound to its processor. Takes some tenths of a second;
 /// none where there is nowhere to put a heater. Paper section 4.3 (it gained on Sandy Bridge and
 /// lost on Broadwell).
-Verdict probe(const Placement& placement, const ProbeConfig& config = {});
+Verdict probe(const HeaterPlacement& placement, const ProbeConfig& config = {});
 
 }  // namespace hob::heat

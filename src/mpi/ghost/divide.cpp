@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 
+#include "base/clock.hpp"
 #include "base/machine.hpp"
 #include "ghost/placement.hpp"
 #include "ghost/wakeup.hpp"
@@ -54,19 +55,23 @@ constexpr std::uint64_t kLeastArena = 16 * kControlBytes;
 
 // Whether the system lets processes of the node read and write each other's memory: tried, since it
 // depends on much. Ghosts then serve memory that the program allocated itself, too.
-bool kernel_moves_memory(MPI_Comm node) {
-  static std::uint64_t word = 42;
+bool kernel_moves_memory(const Node& node) {
+  // Only the first process has it: in a container its number may mean another one, which this may
+  // be.
+  static std::uint64_t word = 0;
   struct {
     std::uint64_t address;
+    std::uint64_t word;
     std::int64_t pid;
-  } first{reinterpret_cast<std::uint64_t>(&word), ::getpid()};
+  } first{reinterpret_cast<std::uint64_t>(&word), 1 | ticks(), ::getpid()};
+  if (node.rank() == 0) word = first.word;
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  real::Bcast(&first, sizeof first, MPI_BYTE, 0, node);
+  real::Bcast(&first, sizeof first, MPI_BYTE, 0, node.comm());
   std::uint64_t seen = 0;
   const auto pid = static_cast<pid_t>(first.pid);
-  int good = os::read_from(pid, first.address, &seen, sizeof seen) && seen == 42 &&
+  int good = os::read_from(pid, first.address, &seen, sizeof seen) && seen == first.word &&
              os::write_to(pid, first.address, &seen, sizeof seen);
-  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node);
+  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node.comm());
   if (good == 0) ::prctl(PR_SET_PTRACER, 0);  // then nobody needs it
   return good != 0;
 }
@@ -104,10 +109,6 @@ bool machine_is_shared(const GhostWorld& world) {
   return world.oversubscribed || (neighbours > world.processes && neighbours > online);
 }
 
-bool is_ghost(const ghost::Placement& placed, int rank) {
-  return std::find(placed.ghosts.begin(), placed.ghosts.end(), rank) != placed.ghosts.end();
-}
-
 // Which of the job's programs each rank runs (MPI_APPNUM), of all ranks; empty where it is one.
 std::vector<int> programs_of_ranks(MPI_Comm all) {
   int own = 0, found = 0, size = 1;
@@ -122,29 +123,11 @@ std::vector<int> programs_of_ranks(MPI_Comm all) {
   return one ? std::vector<int>{} : programs;
 }
 
-// Which ranks of a node must not become ghosts: of each program, one rank stays.
-std::vector<bool> kept_ranks(const Node& node, const std::vector<int>& programs, int own) {
-  std::vector<bool> kept(static_cast<std::size_t>(node.size()));
-  std::vector<int> ranks(kept.size());
+// The ranks of the job that a node has, by their ranks in the node. Collective.
+std::vector<int> ranks_of_job(const Node& node, int own) {
+  std::vector<int> ranks(static_cast<std::size_t>(node.size()));
   real::Allgather(&own, 1, MPI_INT, ranks.data(), 1, MPI_INT, node.comm());
-  for (std::size_t r = 0; r < ranks.size() && !programs.empty(); ++r) {
-    const auto rank = programs.begin() + ranks[r];
-    kept[r] = std::find(programs.begin(), rank, *rank) == rank;  // the program's first rank
-  }
-  return kept;
-}
-
-// A ghost that must not be one changes places with the last rank of its node that may be.
-void spare(const std::vector<bool>& kept, ghost::Placement& placed) {
-  for (auto& ghost : placed.ghosts) {
-    if (!kept[static_cast<std::size_t>(ghost)]) continue;
-    for (std::size_t r = kept.size(); r-- > 0;) {
-      if (kept[r] || is_ghost(placed, static_cast<int>(r))) continue;
-      placed.home[static_cast<std::size_t>(ghost)] = placed.home[r];
-      ghost = static_cast<int>(r);
-      break;
-    }
-  }
+  return ranks;
 }
 
 // Who becomes a ghost, where it runs and whom it serves. One process decides for its node: others
@@ -161,7 +144,7 @@ ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
   const auto count = static_cast<std::size_t>(ghosts);
   ghost::Placement placed;
   const std::vector<int> programs = programs_of_ranks(world.internal_comm);
-  const std::vector<bool> kept = kept_ranks(node, programs, world.rank);
+  const std::vector<bool> kept = ghost::kept_ranks(ranks_of_job(node, world.rank), programs);
   int good = static_cast<int>(std::count(kept.begin(), kept.end(), false)) >= ghosts;
   real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.internal_comm);
   if (good == 0)
@@ -169,7 +152,7 @@ ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
         "the ghosts of a node (HOB_GHOSTS) would leave no rank of one of the job's programs: "
         "start more ranks of it, or fewer ghosts");
   if (node.rank() == 0) placed = ghost::place(Machine::here().domains, allowed, ghosts);
-  if (node.rank() == 0 && !programs.empty()) spare(kept, placed);
+  if (node.rank() == 0 && !programs.empty()) ghost::spare(kept, placed);
   placed.ghosts.resize(count);
   placed.domains.resize(count);
   placed.home.resize(ranks);
@@ -196,7 +179,7 @@ void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) 
   real::Bcast(&leader, 1, MPI_INT, 0, node.comm());
   ProcessPlace own;
   own.node = leader;  // becomes a number below
-  if (is_ghost(placed, node.rank()))
+  if (ghost::is_ghost(placed, node.rank()))
     own.ghost = static_cast<int>(
         std::find(placed.ghosts.begin(), placed.ghosts.end(), node.rank()) - placed.ghosts.begin());
   own.home = static_cast<int>(placed.home[static_cast<std::size_t>(node.rank())]);
@@ -228,8 +211,7 @@ void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) 
   std::vector<int> pids(static_cast<std::size_t>(node.size()));
   real::Allgather(&pid, 1, MPI_INT, pids.data(), 1, MPI_INT, node.comm());
   for (int r = 0; r < node.size(); ++r)
-    if (!is_ghost(placed, r)) world.pids.push_back(pids[static_cast<std::size_t>(r)]);
-  // Containers may number their processes themselves.
+    if (!ghost::is_ghost(placed, r)) world.pids.push_back(pids[static_cast<std::size_t>(r)]);
   world.sees_peers = std::all_of(pids.begin(), pids.end(),
                                  [](int peer) { return ::kill(peer, 0) == 0 || errno == EPERM; });
 }
@@ -247,7 +229,7 @@ void map(const Node& node, GhostWorld& world) {
   if (good == 0)
     refuse("the processes of a node cannot share memory, which ghosts need" +
            (why_not.empty() ? "" : ": " + why_not));
-  world.kernel_moves = kernel_moves_memory(node.comm());
+  world.kernel_moves = kernel_moves_memory(node);
   world.node_status = reinterpret_cast<NodeStatus*>(world.arena);
   auto* statuses = reinterpret_cast<GhostStatus*>(world.arena + sizeof(NodeStatus));
   for (std::size_t g = 0; g < world.own_ghosts().size(); ++g)
@@ -263,7 +245,7 @@ OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
   status.pid = ::getpid();
   status.domain = placed.domains[number];
   for (std::size_t r = 0; r < placed.home.size(); ++r)
-    if (!is_ghost(placed, static_cast<int>(r)) && placed.home[r] == number)
+    if (!ghost::is_ghost(placed, static_cast<int>(r)) && placed.home[r] == number)
       ++status.application_ranks;
   int pipe[2] = {-1, -1};
   if (::pipe2(pipe, O_NONBLOCK | O_CLOEXEC) != 0) pipe[0] = pipe[1] = -1;
@@ -276,7 +258,7 @@ OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
 std::uint64_t assign_application_rank(const Node& node, const ghost::Placement& placed,
                                       GhostWorld& world) {
   std::uint64_t before = 0;
-  for (int r = 0; r < node.rank(); ++r) before += !is_ghost(placed, r);
+  for (int r = 0; r < node.rank(); ++r) before += !ghost::is_ghost(placed, r);
   const std::uint64_t page = os::page_bytes();
   const std::uint64_t share = (world.arena_bytes - kControlBytes) / world.pids.size() / page * page;
   const std::uint64_t begin = kControlBytes + before * share;
@@ -294,7 +276,7 @@ void translate(const Node& node, const ghost::Placement& placed, const GhostWorl
       static_cast<int>(std::count_if(world.ranks.begin(), world.ranks.end(),
                                      [](const ProcessPlace& each) { return each.ghost < 0; }));
   for (int r = 0; r < node.size(); ++r)
-    if (is_ghost(placed, r)) {
+    if (ghost::is_ghost(placed, r)) {
       --after.local_size;
       if (r < node.rank()) --after.local_rank;
     }

@@ -103,7 +103,7 @@ nlohmann::ordered_json section() {
 }
 
 /// Where a heater goes without asking whether it gains.
-void place(const heat::Placement& placement) {
+void place(const heat::HeaterPlacement& placement) {
   verdict().placement = placement;
   verdict().on = verdict().placement.cpu >= 0;
   verdict().reason = verdict().on ? fmt::format(
@@ -123,7 +123,7 @@ void start() {
     return note(verdict().reason);
   }
   const auto period_ns = static_cast<std::int64_t>(settings.heat_period_us) * 1000;
-  const heat::Placement placement =
+  const heat::HeaterPlacement placement =
       heat::place_heater(Machine::here(), sched_getcpu(), occupied_by_others());
   if (settings.heat == "auto") {
     heat::ProbeConfig config;

@@ -221,6 +221,7 @@ int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype dat
     return real::Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
                               win);
   tally(window->issued.atomics);
+  if (sleeping()) remember_quiet(*window);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
     return window->backend->fetch_and_op(origin_addr, result_addr, datatype, target_rank,
                                          target_disp, op);
@@ -236,6 +237,7 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
     return real::Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
                                   target_disp, win);
   tally(window->issued.atomics);
+  if (sleeping()) remember_quiet(*window);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
     return window->backend->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
                                              target_rank, target_disp);

@@ -57,7 +57,7 @@ Wait wait_for_targets(Window& window, int target, bool local, int& result, Call 
   const bool sampled = sleeping();
   if (HOB_UNLIKELY(window.batching && sampled) &&
       window.batching->look_again(
-          window.issued.puts + window.issued.accumulates,
+          window.issued.writes(),
           static_cast<std::uint64_t>(wait_interval.load(std::memory_order_relaxed))))
     forget_quiet(window);
   const int interval = sampled ? wait_interval.load(std::memory_order_relaxed) : 1;

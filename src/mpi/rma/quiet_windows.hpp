@@ -1,5 +1,5 @@
-// Calls on windows that are only counted while Hob sleeps: writes, and gets of windows that it
-// leaves alone for good.
+// Calls on windows that are only counted while Hob sleeps: writes, atomics whose results are
+// expected already, and gets of windows that it leaves alone for good.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 #include "mpi/core/handle.hpp"
 #include "mpi/core/state.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/backend/outstanding.hpp"
+#include "mpi/rma/state.hpp"
 
 namespace hob::mpi {
 
@@ -20,6 +22,17 @@ inline bool only_counted(MPI_Win window, std::uint64_t* QuietWindow::*which) {
   const QuietWindow& slot = quiet_slot(window);
   if (slot.window != window || !(slot.*which)) return false;
   ++*(slot.*which);
+  return true;
+}
+
+/// The same, of a fetching atomic. Its result may tell of others' writes when it arrives, which may
+/// be after Hob has woken up: so it is noted by the hook, unless an earlier one to that target was,
+/// and nothing that was seen has completed it since.
+inline bool only_counted_atomic(MPI_Win window, int target) {
+  if (!sleeping()) return false;
+  const QuietWindow& slot = quiet_slot(window);
+  if (slot.window != window || !slot.results || !slot.results->covers(target)) return false;
+  ++*slot.atomics;
   return true;
 }
 

@@ -10,6 +10,8 @@
 
 namespace hob::mpi {
 
+class Outstanding;
+
 /// Some window of this process shows memory that another one shows too. Set by expect_aliases().
 /// Global, since a write through one window concerns all others.
 inline bool windows_alias = false;
@@ -32,8 +34,10 @@ struct QuietWindow {
   MPI_Win window{};
   std::uint64_t* puts = nullptr;
   std::uint64_t* accumulates = nullptr;
-  std::uint64_t* gets = nullptr;      ///< whatever their target is
-  std::uint64_t* own_gets = nullptr;  ///< of the process's own rank alone
+  std::uint64_t* atomics = nullptr;      ///< fetching ones, to targets that `results` covers
+  const Outstanding* results = nullptr;  ///< null: the hook must see all of them
+  std::uint64_t* gets = nullptr;         ///< whatever their target is
+  std::uint64_t* own_gets = nullptr;     ///< of the process's own rank alone
   std::uint64_t* requested = nullptr;
   int own_rank = -1;
 };

@@ -146,6 +146,8 @@ void remember_quiet(Window& window) {
   quiet_slot(window.handle) = {.window = window.handle,
                                .puts = &window.issued.puts,
                                .accumulates = &window.issued.accumulates,
+                               .atomics = &window.issued.atomics,
+                               .results = many_threads ? nullptr : &window.atomic_results,
                                .gets = gets,
                                .own_gets = own_gets,
                                .requested = &window.issued.requested,

@@ -108,5 +108,31 @@ TEST(Placement, ThisMachine) {
   EXPECT_EQ(place(domains, unbound(3, 2), 1).ghosts, (std::vector<int>{2}));
 }
 
+TEST(KeptRanks, OneProgramKeepsNone) {
+  EXPECT_EQ(kept_ranks({4, 5, 6}, {}), (std::vector<bool>{false, false, false}));
+}
+
+TEST(KeptRanks, EachProgramKeepsItsFirstRank) {
+  const std::vector<int> programs{0, 0, 1, 1, 2};
+  EXPECT_EQ(kept_ranks({0, 1, 2}, programs), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(kept_ranks({3, 4}, programs), (std::vector<bool>{false, true}));
+}
+
+TEST(Spare, AGhostThatIsToBeKeptChangesPlacesWithTheLastThatNeedNotBe) {
+  Placement placed{.ghosts = {1, 3}, .cpus = {}, .domains = {0, 1}, .home = {0, 0, 1, 1, 1}};
+  spare({false, false, false, true, false}, placed);
+  EXPECT_EQ(placed.ghosts, (std::vector<int>{1, 4}));
+  EXPECT_EQ(placed.home, (std::vector<unsigned>{0, 0, 1, 1, 1}));
+  EXPECT_TRUE(is_ghost(placed, 4));
+  EXPECT_FALSE(is_ghost(placed, 3));
+}
+
+TEST(Spare, TwoGhostsChangePlacesWithTwoRanks) {
+  Placement placed{.ghosts = {2, 3}, .cpus = {}, .domains = {0, 0}, .home = {0, 1, 0, 1}};
+  spare({false, false, true, true}, placed);
+  EXPECT_EQ(placed.ghosts, (std::vector<int>{1, 0}));
+  EXPECT_EQ(placed.home, (std::vector<unsigned>{0, 1, 1, 0}));
+}
+
 }  // namespace
 }  // namespace hob::ghost

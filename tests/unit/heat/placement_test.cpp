@@ -12,12 +12,12 @@ constexpr const char* paired_cores = "package:1 l3:1 l2:2 core:2 pu:1";
 constexpr const char* one_core = "package:1 l3:1 core:1 pu:2";
 constexpr const char* nothing_shared = "package:1 core:4 l2:1 pu:1";
 
-Placement place_on(const char* machine, int rank_cpu, const std::vector<int>& occupied) {
+HeaterPlacement place_on(const char* machine, int rank_cpu, const std::vector<int>& occupied) {
   return place_heater(Machine::synthetic(machine), rank_cpu, occupied);
 }
 
 TEST(PlaceHeater, TakesAnotherCoreOfTheSameCache) {
-  Placement placement = place_on(two_sockets, 5, {});
+  HeaterPlacement placement = place_on(two_sockets, 5, {});
   EXPECT_EQ(placement.cpu, 4);
   EXPECT_EQ(placement.cache_level, 3);
   EXPECT_GT(placement.cache_bytes, 0u);
@@ -25,7 +25,7 @@ TEST(PlaceHeater, TakesAnotherCoreOfTheSameCache) {
 }
 
 TEST(PlaceHeater, PrefersTheSmallestSharedCache) {
-  Placement placement = place_on(paired_cores, 2, {});
+  HeaterPlacement placement = place_on(paired_cores, 2, {});
   EXPECT_EQ(placement.cpu, 3);
   EXPECT_EQ(placement.cache_level, 2);
   placement = place_on(paired_cores, 2, {3});
@@ -37,7 +37,7 @@ TEST(PlaceHeater, LeavesTheOwnCoreAlone) { EXPECT_EQ(place_on(hyperthreads, 0, {
 
 TEST(PlaceHeater, AvoidsProcessorsOfOtherRanks) {
   EXPECT_EQ(place_on(two_sockets, 5, {4, 6}).cpu, 7);
-  Placement placement = place_on(two_sockets, 5, {4, 6, 7});
+  HeaterPlacement placement = place_on(two_sockets, 5, {4, 6, 7});
   EXPECT_EQ(placement.cpu, -1);
   EXPECT_NE(placement.reason.find("runs a rank itself"), std::string::npos);
 }

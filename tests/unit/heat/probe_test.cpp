@@ -9,8 +9,8 @@
 namespace hob::heat {
 namespace {
 
-Placement somewhere() {
-  Placement placement;
+HeaterPlacement somewhere() {
+  HeaterPlacement placement;
   placement.cpu = os::own_cpus().back();
   placement.cache_level = 3;
   placement.cache_bytes = 1 << 20;
@@ -26,7 +26,7 @@ ProbeConfig quick() {
 }
 
 TEST(Probe, WithoutAPlaceThereIsNothingToMeasure) {
-  Placement nowhere;
+  HeaterPlacement nowhere;
   nowhere.reason = "every core has a rank";
   const Verdict verdict = probe(nowhere);
   EXPECT_FALSE(verdict.on);

@@ -333,6 +333,67 @@ TEST_F(Gets, AnAtomicOperationEndsWhatWasFetched) {
   EXPECT_EQ(read(1, 7), 5007);  // the process may have learned that somebody wrote
 }
 
+/// Fetching atomics that the wrapper alone counts while Hob sleeps are expected all the same when
+/// it has woken up.
+TEST_F(Gets, AnAtomicOperationThatWasOnlyCountedEndsWhatWasFetchedAfterIt) {
+  std::int64_t one = 1, before = 0;
+  const auto fetch = [&](int target) {
+    MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, 0, MPI_SUM, win_);
+  };
+  ASSERT_TRUE(sleeping());
+  fetch(2);  // seen: the next one is counted
+  untimed_waits = 1 << 20;
+  MPI_Win_flush(2, win_);  // not seen
+  fetch(2);
+  EXPECT_EQ(find_window(win_)->issued.atomics, 2u);
+  EXPECT_EQ(read(1, 7), 1007);
+  EXPECT_FALSE(sleeping());
+  MPI_Win_flush(2, win_);  // the second one's result may tell of a write
+  fill(1, 5000);
+  EXPECT_EQ(read(1, 7), 5007);
+  fill(1, 6000);
+  MPI_Win_flush(2, win_);  // nothing arrives
+  EXPECT_EQ(read(1, 7), 5007);
+}
+
+TEST_F(Gets, AnAtomicOperationToAnotherTargetIsSeenWhileHobSleeps) {
+  std::int64_t one = 1, before = 0;
+  for (const int target : {2, 2, 1, 1, 2})
+    MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, 0, MPI_SUM, win_);
+  EXPECT_EQ(find_window(win_)->issued.atomics, 5u);
+  EXPECT_EQ(read(1, 7), 1007);
+  MPI_Win_flush(2, win_);
+  fill(1, 5000);
+  EXPECT_EQ(read(1, 7), 5007);
+}
+
+/// On one node a library may copy the bytes when the get is issued: no flush is needed to see that
+/// it is quick.
+TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
+  end_window();
+  context().settings.cache_bypass = context().one_node = true;
+  auto& cost = const_cast<HitCost&>(hit_cost());
+  const HitCost measured = cost;
+  cost.ticks = 1e12;  // each get is as cheap as that
+  make_window();
+  CachedGets& cached = *find_window(win_)->cached;
+  const auto get = [&](int at) {
+    int value = -1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Rget(&value, 1, MPI_INT, 1, at, 1, MPI_INT, win_, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT_EQ(value, 1000 + at);
+  };
+  for (int i = 0; i < 100; ++i) get(i * 37 % kWords);
+  context().settings.cache_bypass = context().one_node = false;
+  cost = measured;
+  EXPECT_TRUE(cached.left_alone());
+  EXPECT_TRUE(sleeping());
+  const auto before = cached.stats().left_alone;
+  for (int i = 0; i < 10; ++i) get(i);
+  EXPECT_EQ(cached.stats().left_alone, before + 10);
+}
+
 TEST_F(Gets, WithoutMemoryTheyAreStillRight) {
   int round = 0;
   const int allocations = fake::with_each_allocation_failing([&] {

@@ -110,8 +110,8 @@ def step_aside(call):
         return f"  if (depth != 0) return {native};"
     if row.counted:
         counted = f"only_counted(win, &QuietWindow::{row.counted})"
-        if row.counted == "gets":
-            counted = "only_counted_get(win, target_rank)"
+        if row.counted in ("gets", "atomics"):
+            counted = f"only_counted_{row.counted[:-1]}(win, target_rank)"
         if any(name == "request" for _declaration, name, *_kind in call.parameters):
             counted = f"only_counted_request(win, {counted})"
         test = f"{counted} || pass_through()"

@@ -144,7 +144,7 @@ CALLS.add("Win_test", "hook decides polls sleeper")
 # One-sided operations.
 CALLS.add(
     """
-    Get_accumulate Fetch_and_op Compare_and_swap Rget_accumulate
+    Get_accumulate Rget_accumulate
     """,
     "hook decides patient",
 )
@@ -232,6 +232,7 @@ CALLS.add(
 for name, counted in (("get", "gets"), ("put", "puts"), ("accumulate", "accumulates")):
     CALLS.add(name.capitalize(), "hook decides patient", counted=counted)
     CALLS.add(f"R{name}", "hook decides patient", counted=counted)
+CALLS.add("Fetch_and_op Compare_and_swap", "hook decides patient", counted="atomics")
 
 # Completion of requests.
 for name in ("Wait", "Test"):

@@ -27,6 +27,11 @@ class Outstanding {
     const int now = target_.load(std::memory_order_relaxed);
     if (now != target) target_.store(now == kNobody ? target : kMany, std::memory_order_relaxed);
   }
+  /// Whether one more to `target` would change nothing, while the program has one thread.
+  bool covers(int target) const {
+    const int now = target_.load(std::memory_order_relaxed);
+    return now == target || now == kMany;
+  }
   /// Before a call that completes the operations to `target` (all: < 0).
   Seen before(int target) {
     if (HOB_LIKELY(target_.load(std::memory_order_relaxed) == kNobody)) return {};

@@ -4,11 +4,22 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/requests/served.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 
 namespace hob::mpi {
+namespace {
+
+/// A request of the library's. Leaves it as it is.
+bool is_complete(MPI_Request request) {
+  int flag = 0;
+  return !requests::find(request) &&
+         real::Request_get_status(request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag;
+}
+
+}  // namespace
 
 int CachedGets::rget(const Get& get, MPI_Request* request) {
   Requested made{request};
@@ -91,6 +102,11 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
   const int result = native(get, t, made.request);
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t now = ticks();
+  // On one node a library may copy the bytes in the call. Waits for requests alone say little
+  // there.
+  if (HOB_UNLIKELY(t.profile.sampling()) && start != 0 && context().one_node &&
+      is_complete(*made.request))
+    meter_.arrived_at_once(t, get.target, wanted.size, now - start);
   try {
     if (plan == Plan::unkept || under_way_.full()) {
       requests::mark_no_acquire(*made.request);
