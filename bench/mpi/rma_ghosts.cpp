@@ -3,9 +3,9 @@
 // Arguments: what=reuse|flags|counters|patches|messages compute=0 (microseconds that the odd ranks
 // compute in each step, between the calls of MPI) settle=100 (steps that are not timed) steps=200
 // (that are) cores=0,1 (rank i stays on the i-th of them, in turn; empty: wherever it is)
-//   reuse     each even rank gets from 256 places of the next rank, each get flushed; then a
-//   barrier flags     puts, each flushed, to a rank that waits for a flag in its own memory, and
-//   answers counters  MPI_Fetch_and_op on the next rank's counter, each flushed; then a barrier
+//   reuse     each even rank gets from 256 places of the next, each get flushed; then a barrier
+//   flags     puts, each flushed, to a rank that waits for a flag in its memory, and answers
+//   counters  MPI_Fetch_and_op on the next rank's counter, each flushed; then a barrier
 //   patches   a patch of a matrix is put, got and accumulated to, with barriers between
 //   messages  nothing one-sided at all: exchanges with the next rank, and a sum over all
 // Output, one line: {"ns"}, the median of a step. The answers are checked.

@@ -212,6 +212,7 @@ void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) 
   real::Allgather(&pid, 1, MPI_INT, pids.data(), 1, MPI_INT, node.comm());
   for (int r = 0; r < node.size(); ++r)
     if (!ghost::is_ghost(placed, r)) world.pids.push_back(pids[static_cast<std::size_t>(r)]);
+  // Containers may number their processes themselves.
   world.sees_peers = std::all_of(pids.begin(), pids.end(),
                                  [](int peer) { return ::kill(peer, 0) == 0 || errno == EPERM; });
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <numeric>
 
 #include "fake_mpi.hpp"
@@ -66,12 +67,28 @@ TEST_F(Gets, TheSecondOfAKindReachesNobody) {
   EXPECT_EQ(fake::calls("Win_flush"), 1u);  // nothing is under way
 }
 
+/// While there is one, all ranks are on one node, and each get is as cheap as a hit.
+class NearTargets {
+ public:
+  NearTargets() {
+    context().settings.cache_bypass = context().one_node = true;
+    cost_.ticks = 1e12;
+  }
+  ~NearTargets() {
+    context().settings.cache_bypass = context().one_node = false;
+    cost_ = measured_;
+  }
+  NearTargets(const NearTargets&) = delete;
+  NearTargets& operator=(const NearTargets&) = delete;
+
+ private:
+  HitCost& cost_ = const_cast<HitCost&>(hit_cost());
+  const HitCost measured_ = cost_;
+};
+
 TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {
   end_window();
-  context().settings.cache_bypass = context().one_node = true;
-  auto& cost = const_cast<HitCost&>(hit_cost());
-  const HitCost measured = cost;
-  cost.ticks = 1e12;  // each get is as cheap as that
+  auto near = std::make_unique<NearTargets>();
   make_window();
   int value = 2007, hit = -1;
   MPI_Put(&value, 1, MPI_INT, 2, 7, 1, MPI_INT, win_);  // the next one will only be counted
@@ -84,8 +101,7 @@ TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {
     EXPECT_EQ(read(1, at), 1000 + at);
     MPI_Barrier(MPI_COMM_WORLD);  // nothing is served from the cache
   }
-  context().settings.cache_bypass = context().one_node = false;
-  cost = measured;
+  near.reset();
   ASSERT_TRUE(cached.left_alone());
   MPI_Put(&value, 1, MPI_INT, 2, 7, 1, MPI_INT, win_);
   fake::reset();
@@ -371,10 +387,7 @@ TEST_F(Gets, AnAtomicOperationToAnotherTargetIsSeenWhileHobSleeps) {
 /// it is quick.
 TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
   end_window();
-  context().settings.cache_bypass = context().one_node = true;
-  auto& cost = const_cast<HitCost&>(hit_cost());
-  const HitCost measured = cost;
-  cost.ticks = 1e12;  // each get is as cheap as that
+  auto near = std::make_unique<NearTargets>();
   make_window();
   CachedGets& cached = *find_window(win_)->cached;
   const auto get = [&](int at) {
@@ -385,8 +398,7 @@ TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
     EXPECT_EQ(value, 1000 + at);
   };
   for (int i = 0; i < 100; ++i) get(i * 37 % kWords);
-  context().settings.cache_bypass = context().one_node = false;
-  cost = measured;
+  near.reset();
   EXPECT_TRUE(cached.left_alone());
   EXPECT_TRUE(sleeping());
   const auto before = cached.stats().left_alone;

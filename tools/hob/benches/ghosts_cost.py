@@ -74,7 +74,7 @@ def run(args, bench):
 
         found = alternate(
             {
-                "native": lambda: start(),
+                "native": start,
                 "hob": lambda: start(hob={}),
                 "ghosts": lambda: start(ghosts=1, hob={}),
             },
