@@ -18,11 +18,11 @@ endif()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|gone|refuse] [STATUS 3,4] [SAYS text] [NEVER text]
+# hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|gone|refuse] [STATUS 3,4] [SAYS text] [NOTED text] [NEVER text]
 # [REDIRECTED yes|no] [COUNTS name=number,...] [ENV name=value] [RUNS n] [FILE_LIMIT bytes] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
 # prefix here is ghost_*.
 function(hob_ghost_test name program mpi)
-  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;STATUS;SAYS;NEVER;REDIRECTED;COUNTS;LAUNCHER;ENV;RUNS;FILE_LIMIT" "ARGS" ${ARGN})
+  cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;STATUS;SAYS;NOTED;NEVER;REDIRECTED;COUNTS;LAUNCHER;ENV;RUNS;FILE_LIMIT" "ARGS" ${ARGN})
   if(NOT arg_BINDING)
     set(arg_BINDING rank)
   endif()
@@ -53,15 +53,22 @@ function(hob_ghost_test name program mpi)
             --exec "${HOB_MPI_${mpi}_EXEC}" --family ${HOB_MPI_${mpi}_FAMILY} --library "${PROJECT_BINARY_DIR}/lib"
             --ranks ${arg_RANKS} --ghosts ${arg_GHOSTS} --nodes ${arg_NODES} --binding ${arg_BINDING}
             --expect ${arg_EXPECT} --says "${arg_SAYS}" --redirected ${arg_REDIRECTED}
-            "--status=${arg_STATUS}" "--never=${arg_NEVER}" "--counts=${arg_COUNTS}" "--launcher=${arg_LAUNCHER}"
+            "--status=${arg_STATUS}" "--never=${arg_NEVER}" "--noted=${arg_NOTED}" "--counts=${arg_COUNTS}" "--launcher=${arg_LAUNCHER}"
             "--env=${arg_ENV}" --runs ${arg_RUNS} --file-limit ${arg_FILE_LIMIT}
             -- "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_ARGS})
 endfunction()
 
+cmake_host_system_information(RESULT HOB_CORES QUERY NUMBER_OF_LOGICAL_CORES)
 foreach(mpi IN LISTS HOB_MPIS)
   hob_ghost_test(world_1 world ${mpi} RANKS 3 GHOSTS 1 NODES 1 ARGS 3)
   hob_ghost_test(world_2 world ${mpi} RANKS 2 GHOSTS 1 NODES 2 ARGS 2)
   hob_ghost_test(rma_1 rma ${mpi} RANKS 3 GHOSTS 1 NODES 1)
+  # Two nodes that are one machine, each with hardware threads enough, and too few for both.
+  if(HOB_CORES GREATER_EQUAL 2 AND HOB_CORES LESS_EQUAL 8)
+    math(EXPR crowd "${HOB_CORES} / 2 * 2")
+    hob_ghost_test(one_machine world ${mpi} RANKS ${crowd} GHOSTS 1 NODES 2 ARGS ${crowd}
+      NOTED "processes of a machine have")
+  endif()
   # Few: libraries that spin without yielding take scheduler ticks where cores are short.
   hob_ghost_test(rma_2 rma ${mpi} RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
   hob_ghost_test(memory_1 memory ${mpi} RANKS 3 GHOSTS 1 NODES 1 REDIRECTED no)

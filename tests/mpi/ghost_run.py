@@ -27,6 +27,7 @@ for name in ("mpi", "exec", "family", "library", "binding", "expect"):
 for name in ("ranks", "ghosts", "nodes"):
     parser.add_argument(f"--{name}", type=int)
 parser.add_argument("--says", default="No Errors")
+parser.add_argument("--noted", default="", help="what a note of the report must have")
 parser.add_argument("--redirected", choices=["yes", "no", "any"], default="any")
 parser.add_argument("--status", default="", help="what a job that ends badly may end with: 3,4")
 parser.add_argument("--never", default="", help="what it must not say")
@@ -176,6 +177,11 @@ if args.redirected != "any" and process.returncode == 0:
     redirected = sum(rank["ghost"]["redirected"] for rank in ranks)
     if (redirected > 0) != (args.redirected == "yes"):
         problems.append(f"{redirected} operations went through ghosts")
+if args.noted and process.returncode == 0:
+    with open(report) as file:
+        notes = json.load(file)["notes"]
+    if not any(args.noted in note for note in notes):
+        problems.append(f"no note has {args.noted!r}: {notes}")
 if args.counts and process.returncode == 0:
     with open(report) as file:
         ranks = json.load(file)["ranks"]

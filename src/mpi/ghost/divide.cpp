@@ -90,23 +90,38 @@ void check_numbers(MPI_Comm all, int node_size, int ghosts) {
     refuse(fmt::format("{} ghosts per node (HOB_GHOSTS) are too many", ghosts));
 }
 
-// Processes of the job on this machine. Nodes may be pretended, or be containers of one machine.
-int processes_of_machine(MPI_Comm all) {
-  std::string boot;
+// Nodes that are one machine (pretended ones, or containers) may have enough hardware threads each,
+// and too few together: where all may use the same ones, or where all its processors do not do.
+// Collective.
+void look_at_machine(const std::set<int>& usable, GhostWorld& world) {
+  struct Where {
+    std::uint64_t machine = 0;
+    std::uint64_t cpus = 0;
+  } own;
+  std::string boot, cpus;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  const auto own = static_cast<std::uint64_t>(std::hash<std::string>()(boot));
+  for (const int cpu : usable) cpus += std::to_string(cpu) + ',';
+  own.machine = std::hash<std::string>()(boot);
+  own.cpus = std::hash<std::string>()(cpus);
   int size = 1;
-  real::Comm_size(all, &size);
-  std::vector<std::uint64_t> machines(static_cast<std::size_t>(size));
-  real::Allgather(&own, 1, MPI_UINT64_T, machines.data(), 1, MPI_UINT64_T, all);
-  return static_cast<int>(std::count(machines.begin(), machines.end(), own));
-}
-
-// Whether its machine has more processes than hardware threads. Collective.
-bool machine_is_shared(const GhostWorld& world) {
-  const int neighbours = processes_of_machine(world.internal_comm);
-  const auto online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  return world.oversubscribed || (neighbours > world.processes && neighbours > online);
+  real::Comm_size(world.internal_comm, &size);
+  std::vector<Where> all(static_cast<std::size_t>(size));
+  real::Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE,
+                  world.internal_comm);
+  int here = 0, alike = 0;
+  for (const Where& each : all) {
+    if (each.machine != own.machine) continue;
+    ++here;
+    if (each.cpus == own.cpus) ++alike;
+  }
+  const auto share = [&](int processes, int threads) {
+    if (world.oversubscribed || processes <= world.processes || processes <= threads) return;
+    world.oversubscribed = true;
+    world.processes = processes;
+    world.hardware_threads = threads;
+  };
+  share(alike, world.hardware_threads);
+  share(here, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 // Which of the job's programs each rank runs (MPI_APPNUM), of all ranks; empty where it is one.
@@ -130,16 +145,23 @@ std::vector<int> ranks_of_job(const Node& node, int own) {
   return ranks;
 }
 
+// Whether the processes of this node have to share hardware threads with one another: then true;
+// or, as GhostWorld says, with those of others. Collective.
+bool count_cores(const Node& node, GhostWorld& world) {
+  std::set<int> usable;
+  for (const auto& each : node.allowed_cpus()) usable.insert(each.begin(), each.end());
+  world.processes = node.size();
+  world.hardware_threads = static_cast<int>(usable.size());
+  const bool alone = world.processes > world.hardware_threads;
+  world.oversubscribed = alone;
+  look_at_machine(usable, world);
+  return alone;
+}
+
 // Who becomes a ghost, where it runs and whom it serves. One process decides for its node: others
 // may see another machine.
 ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
   const auto allowed = node.allowed_cpus();
-  std::set<int> usable;
-  for (const auto& each : allowed) usable.insert(each.begin(), each.end());
-  world.processes = node.size();
-  world.hardware_threads = static_cast<int>(usable.size());
-  world.oversubscribed = world.processes > world.hardware_threads;
-
   const auto ranks = static_cast<std::size_t>(node.size());
   const auto count = static_cast<std::size_t>(ghosts);
   ghost::Placement placed;
@@ -284,12 +306,12 @@ void translate(const Node& node, const ghost::Placement& placed, const GhostWorl
   translate_variables(before, after);
 }
 
-// In an application rank whose machine has more processes than hardware threads.
-void share_cores(const GhostWorld& world) {
-  yielding::start(world.oversubscribed);
-  if (!world.oversubscribed) return;
+// In an application rank whose machine has more processes than hardware threads; `alone`: its node
+// has. Elsewhere those who take the core may belong to another node, and wait for nothing here.
+void share_cores(const GhostWorld& world, bool alone) {
+  yielding::start(alone);
   note(fmt::format(
-      "Ghosts share cores with the program: a node has {} processes and {} hardware threads.",
+      "Ghosts share cores with the program: {} processes of a machine have {} hardware threads.",
       world.processes, world.hardware_threads));
 }
 
@@ -311,12 +333,12 @@ MPI_Comm divide_world() {
   world->cliques = settings.ghost_cliques > 1;
   MPI_Comm program = MPI_COMM_NULL;
   std::optional<OwnGhost> own_ghost;
-  bool shared_machine = false;
+  bool node_is_crowded = false;
   {
     const Node node(world->internal_comm, static_cast<int>(settings.ghost_cliques));
     check_numbers(world->internal_comm, node.size(), ghosts);
+    node_is_crowded = count_cores(node, *world);
     const ghost::Placement placed = plan(node, ghosts, *world);
-    shared_machine = machine_is_shared(*world);
     agree(node, placed, *world);
     map(node, *world);
     const bool in_program = world->own().ghost < 0;
@@ -338,7 +360,7 @@ MPI_Comm divide_world() {
   real::Comm_set_name(program, "MPI_COMM_WORLD");
   delete_attributes_at_finalize();
   report_early_exit();
-  if (shared_machine) share_cores(*world);
+  if (world->oversubscribed) share_cores(*world, node_is_crowded);
   return program;
 }
 

@@ -59,13 +59,14 @@ struct GhostWorld {
   std::vector<ProcessPlace> ranks;       ///< by rank in the internal communicator
   std::vector<std::vector<int>> ghosts;  ///< by node: internal ranks of its ghosts
   int own_node = 0;
-  bool oversubscribed = false;            ///< more processes than hardware threads on this node
-  int processes = 0;                      ///< of this node, ghosts included
-  int hardware_threads = 0;               ///< that they may run on, all in all
-  bool cliques = false;                   ///< nodes are pretended (setting ghost_cliques)
-  bool kernel_moves = false;              ///< processes of a node may read each other's memory
-  std::byte* arena = nullptr;             ///< this node's shared memory
-  std::uint64_t arena_bytes = 0;          ///< a multiple of the page
+  bool oversubscribed = false;    ///< more processes than hardware threads on this node, or on all
+                                  ///< nodes together that are this machine
+  int processes = 0;              ///< of this node, or machine, ghosts included
+  int hardware_threads = 0;       ///< that they may run on, all in all
+  bool cliques = false;           ///< nodes are pretended (setting ghost_cliques)
+  bool kernel_moves = false;      ///< processes of a node may read each other's memory
+  std::byte* arena = nullptr;     ///< this node's shared memory
+  std::uint64_t arena_bytes = 0;  ///< a multiple of the page
   std::unique_ptr<ghost::Slices> slices;  ///< application ranks: this process's part of it
   /// By rank in the internal communicator: where its part of its node's memory begins; ghosts: 0.
   std::vector<std::uint64_t> slice_begins;
