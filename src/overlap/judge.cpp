@@ -1,13 +1,14 @@
 #include "overlap/judge.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hob::overlap {
 namespace {
 
 /// One phase in so many is left alone in the first trial, chosen by chance, so that nothing
 /// periodic in the program meets it; and after each trial that paid, so many times as many are
-/// helped.
+/// helped. Powers of two: those left alone later are among those left alone before.
 constexpr std::uint64_t kFirstAloneOneIn = 2;
 constexpr std::uint64_t kAloneFactor = 4;
 constexpr std::uint64_t kLastAloneOneIn = 128;
@@ -19,55 +20,115 @@ constexpr double kPhasesOfEach = 8;
 /// Help pays if it makes waits shorter by this factor.
 constexpr double kPays = 0.97;
 
-/// Phases without help after a trial that did not pay; four times as many after the next one.
+/// Where its own waits tell nothing, help goes on if it moved something in so many phases, and
+/// these are not longer by so many standard errors of the difference: waits have long tails.
+constexpr double kMovedShare = 0.25;
+constexpr double kBeyondChance = 3;
+
+/// Phases without help after a trial that did not pay; four times as many after the next one. Rests
+/// end at multiples of them, so that ranks which began to rest one after the other end together.
 constexpr std::uint64_t kFirstRest = 256;
 constexpr std::uint64_t kRestFactor = 4;
 constexpr std::uint64_t kLongestRest = 1 << 20;
 
+/// Of a rest, so many phases together are compared with the trial before it, and waits that are
+/// longer by this factor are a reason to try again, at a multiple of so many phases.
+constexpr double kRestPhases = 16;
+constexpr double kLongerWaits = 1.5;
+constexpr std::uint64_t kEarlyTrial = 64;
+
+/// Bits that depend on all bits of `x` (the last steps of splitmix64).
+std::uint64_t scramble(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t next_multiple(std::uint64_t of, std::uint64_t from) { return (from / of + 1) * of; }
+
 }  // namespace
 
 Judge::Judge(bool always, std::uint64_t seed)
-    : always_(always), random_(seed), alone_one_in_(kFirstAloneOneIn) {}
+    : always_(always), seed_(seed), alone_one_in_(kFirstAloneOneIn) {}
+
+void Judge::Waits::add(const Phase& phase) {
+  phases += 1;
+  moved += phase.moved;
+  ns += static_cast<double>(phase.waited_ns);
+  const auto whole = static_cast<double>(phase.outside_ns + phase.waited_ns);
+  whole_ns += whole;
+  whole_squares += whole * whole;
+}
+
+double Judge::Waits::whole_error() const {
+  const double mean = whole_mean();
+  return std::max(0.0, whole_squares / phases - mean * mean) / (phases - 1);
+}
+
+bool Judge::left_alone(std::uint64_t phase) const {
+  return (scramble(scramble(seed_) + phase) & (alone_one_in_ - 1)) == 0;
+}
 
 bool Judge::begin() {
-  if (always_)
-    helps_ = true;
-  else if (resting_ > 0)
-    helps_ = false;
-  else
-    helps_ = random_.below(alone_one_in_) != 0;
+  ++begun_;
+  helps_ = always_ || (!resting() && !left_alone(begun_));
   return helps_;
 }
 
-void Judge::end(std::uint64_t outside_ns, std::uint64_t waited_ns) {
-  if (outside_ns == 0) return;
+void Judge::end(const Phase& phase) {
+  if (phase.outside_ns == 0) return;
   (helps_ ? helped_ : alone_) += 1;
   if (always_) return;
-  if (resting_ > 0) {
-    --resting_;
-    return;
-  }
-  Waits& waits = helps_ ? with_ : without_;
-  waits.phases += 1;
-  waits.ns += static_cast<double>(waited_ns);
+  if (resting()) return watch_rest(phase);
+  (helps_ ? with_ : without_).add(phase);
   if (with_.phases >= kPhasesOfEach && without_.phases >= kPhasesOfEach) decide();
 }
 
+bool Judge::phases_got_longer() const {
+  const double longer = with_.whole_mean() - without_.whole_mean();
+  return longer > kBeyondChance * std::sqrt(with_.whole_error() + without_.whole_error());
+}
+
+bool Judge::pays() const {
+  if (with_.mean() <= kPays * without_.mean()) return true;
+  return with_.moved >= kMovedShare * with_.phases && !phases_got_longer();
+}
+
 void Judge::decide() {
-  if (with_.mean() <= kPays * without_.mean()) {
-    saved_ns_ += with_.phases * (without_.mean() - with_.mean());
-    last_rest_ = 0;
+  if (pays()) {
+    saved_ns_ += with_.phases * std::max(0.0, without_.mean() - with_.mean());
+    last_rest_ = early_until_ = 0;
     alone_one_in_ = std::min(alone_one_in_ * kAloneFactor, kLastAloneOneIn);
   } else {
     alone_one_in_ = kFirstAloneOneIn;
-    last_rest_ = std::clamp(last_rest_ * kRestFactor, kFirstRest, kLongestRest);
-    resting_ = last_rest_;
+    rest();
   }
   with_ = without_ = {};
 }
 
-std::uint64_t Judge::saved_ns() const {
-  return static_cast<std::uint64_t>(std::max(0.0, saved_ns_));
+void Judge::rest() {
+  tried_ns_ = (with_.ns + without_.ns) / (with_.phases + without_.phases);
+  resting_ = {};
+  if (begun_ + 1 < early_until_) {
+    rest_ends_ = early_until_;
+    return;
+  }
+  early_until_ = 0;
+  last_rest_ = std::clamp(last_rest_ * kRestFactor, kFirstRest, kLongestRest);
+  rest_ends_ = next_multiple(last_rest_, begun_ + last_rest_ / 2);
 }
+
+void Judge::watch_rest(const Phase& phase) {
+  resting_.add(phase);
+  if (early_until_ != 0 || resting_.phases < kRestPhases) return;
+  const bool longer = resting_.mean() > kLongerWaits * tried_ns_;
+  resting_ = {};
+  const std::uint64_t early = next_multiple(kEarlyTrial, begun_);
+  if (!longer || early >= rest_ends_) return;
+  early_until_ = rest_ends_;
+  rest_ends_ = early;
+}
+
+std::uint64_t Judge::saved_ns() const { return static_cast<std::uint64_t>(saved_ns_); }
 
 }  // namespace hob::overlap

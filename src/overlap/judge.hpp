@@ -1,26 +1,35 @@
-// Whether help pays: the waits of phases with help are compared with those of phases without.
+// Whether help pays: the waits of phases with help are compared with those of phases without, and
+// what help moved is looked at, since others may have waited for it.
 #pragma once
 
 #include <cstdint>
 
-#include "base/random.hpp"
-
 namespace hob::overlap {
+
+/// What is known of a phase when it has ended. Times in ns.
+struct Phase {
+  std::uint64_t outside_ns = 0;  ///< it left at least so much time to compute
+  std::uint64_t waited_ns = 0;   ///< the program waited so long within the library
+  bool moved = false;            ///< the helper moved something meanwhile
+};
 
 /// A phase: from the start of something that the helper could advance until nothing is under way.
 /// Used by the program's threads, one at a time.
+///
+/// A message moves only if both its ends do, and what one end gains may be the other's help: so
+/// ranks with the same phases leave the same ones alone, whatever each has decided; one whose own
+/// waits do not get shorter goes on if it moves something, unless its phases get longer by it; and
+/// those that have stopped try again together.
 class Judge {
  public:
-  /// `always`: help in every phase, and measure nothing. Where all ranks have the same `seed` and
-  /// the same phases, they leave the same ones alone: a message moves only if both its ends do.
+  /// `always`: help in every phase, and measure nothing. `seed`: the same on all ranks.
   Judge(bool always, std::uint64_t seed);
 
   /// A phase begins. Whether the helper is to help in it.
   bool begin();
 
-  /// It has ended. It left at least `outside_ns` to compute, and the program waited for `waited_ns`
-  /// within the library. Phases that left no time say nothing and are not counted.
-  void end(std::uint64_t outside_ns, std::uint64_t waited_ns);
+  /// It has ended. Phases that left no time to compute say nothing and are not counted.
+  void end(const Phase& phase);
 
   /// By how much all waits together were shorter than without help, as phases without it tell.
   std::uint64_t saved_ns() const;
@@ -30,26 +39,42 @@ class Judge {
   std::uint64_t helped() const { return helped_; }
   std::uint64_t alone() const { return alone_; }
 
-  /// Help has been found not to pay; it is tried again ever more rarely.
-  bool resting() const { return resting_ > 0; }
+  /// Help has been found not to pay; it is tried again ever more rarely, and once before that if
+  /// waits get longer.
+  bool resting() const { return begun_ < rest_ends_; }
 
  private:
-  void decide();
-
   struct Waits {
     double phases = 0;
+    double moved = 0;  // phases
     double ns = 0;
+    double whole_ns = 0;  // of the phases, computing included
+    double whole_squares = 0;
     double mean() const { return phases > 0 ? ns / phases : 0; }
+    double whole_mean() const { return whole_ns / phases; }
+    double whole_error() const;  // the square of the mean's standard error
+    void add(const Phase& phase);
   };
 
+  bool left_alone(std::uint64_t phase) const;
+  bool pays() const;
+  bool phases_got_longer() const;
+  void decide();
+  void rest();
+  void watch_rest(const Phase& phase);
+
   bool always_;
-  Random random_;
+  std::uint64_t seed_;
+  std::uint64_t begun_ = 0;  // phases, the present one included
   bool helps_ = false;
   std::uint64_t alone_one_in_;
-  Waits with_;                   // of this trial
-  Waits without_;                // of this trial
-  std::uint64_t resting_ = 0;    // phases until the next trial
-  std::uint64_t last_rest_ = 0;  // how many there were the last time
+  Waits with_;                     // of this trial
+  Waits without_;                  // of this trial
+  std::uint64_t rest_ends_ = 0;    // the next trial begins with this phase
+  std::uint64_t last_rest_ = 0;    // how many phases it had, about
+  Waits resting_;                  // of the last phases of this rest
+  double tried_ns_ = 0;            // the mean wait of the trial before
+  std::uint64_t early_until_ = 0;  // a trial before the end of a rest, which goes on until then
   std::uint64_t helped_ = 0;
   std::uint64_t alone_ = 0;
   double saved_ns_ = 0;

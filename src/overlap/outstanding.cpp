@@ -24,6 +24,10 @@ bool Outstanding::contains(std::uintptr_t handle) const {
   return size_ != 0 && handle != 0 && slots_[find(handle)].handle == handle;
 }
 
+std::uint64_t Outstanding::serial(std::uintptr_t handle) const {
+  return contains(handle) ? slots_[find(handle)].serial : 0;
+}
+
 bool Outstanding::forbids(std::uintptr_t handle) const {
   return contains(handle) && slots_[find(handle)].forbids;
 }
@@ -42,7 +46,7 @@ void Outstanding::add(std::uintptr_t handle, bool forbids) {
   if (slot.handle == 0) ++size_;
   if (slot.forbids) --forbidding_;
   if (forbids) ++forbidding_;
-  slot = {handle, forbids};
+  slot = {handle, ++added_, forbids};
 }
 
 bool Outstanding::remove(std::uintptr_t handle) {

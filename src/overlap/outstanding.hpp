@@ -12,13 +12,16 @@ namespace hob::overlap {
 class Outstanding {
  public:
   /// `forbids`: nobody but the program may advance anything while this one is under way. A handle
-  /// that is there already (its end was not seen) is replaced.
+  /// that is there already (its end was not seen, or is being told) is replaced.
   void add(std::uintptr_t handle, bool forbids = false);
 
   /// Returns whether it was there.
   bool remove(std::uintptr_t handle);
 
   bool contains(std::uintptr_t handle) const;
+
+  /// Which of all those that had this handle is there: another number for each add(). 0: none.
+  std::uint64_t serial(std::uintptr_t handle) const;
 
   /// Whether it is there and forbids help.
   bool forbids(std::uintptr_t handle) const;
@@ -32,6 +35,7 @@ class Outstanding {
  private:
   struct Slot {
     std::uintptr_t handle = 0;  // 0: empty
+    std::uint64_t serial = 0;
     bool forbids = false;
   };
 
@@ -42,6 +46,7 @@ class Outstanding {
   std::vector<Slot> slots_;  // a power of two, at most half full
   std::size_t size_ = 0;
   std::size_t forbidding_ = 0;
+  std::uint64_t added_ = 0;
 };
 
 }  // namespace hob::overlap

@@ -30,14 +30,24 @@ bool Presence::try_claim() {
   claimed_.exchange(1, std::memory_order_seq_cst);
   // Now every other thread's store of visits_ is visible here, or its next load finds the claim.
   if (asymmetric_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-  if ((visits_.load(std::memory_order_seq_cst) & 1) == 0) return true;
+  if (!inside_at(visits_.load(std::memory_order_seq_cst))) return true;
   release();
   return false;
 }
 
 void Presence::release() {
   claimed_.store(0, std::memory_order_release);
-  claimed_.notify_one();
+  claimed_.notify_all();
+}
+
+void Presence::enter_shared() {
+  visits_.fetch_add(kThreads + 2, std::memory_order_seq_cst);  // one visit and one thread more
+  if (claimed_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    wait();
+}
+
+void Presence::leave_shared() {
+  visits_.fetch_add(kThreads, std::memory_order_release);  // one visit more, one thread less
 }
 
 void Presence::wait() {

@@ -9,7 +9,8 @@
 namespace hob::overlap {
 
 /// The program's threads call enter() and leave(), one thread at a time, as it must be for
-/// their calls of the library. One helper thread calls try_claim() and release().
+/// their calls of the library; with set_shared(), any number of them at once. One helper thread
+/// calls try_claim() and release().
 class Presence {
  public:
   /// `asymmetric`: the helper's fence counts for both sides; needs prepare_asymmetric().
@@ -18,8 +19,13 @@ class Presence {
   /// Before any thread uses it.
   void set_asymmetric(bool on) { asymmetric_ = on; }
 
+  /// Several threads of the program may be inside at once (MPI_THREAD_MULTIPLE): the helper enters
+  /// only while none is, and both sides need fences. Before any thread uses it.
+  void set_shared(bool on) { shared_ = on; }
+
   /// The program enters. Waits while the helper is inside, which takes one poll.
   void enter() {
+    if (shared_) return enter_shared();
     const std::uint64_t visit = visits_.load(std::memory_order_relaxed) + 1;
     if (asymmetric_) {
       visits_.store(visit, std::memory_order_relaxed);
@@ -34,11 +40,16 @@ class Presence {
 
   /// The program leaves.
   void leave() {
+    if (shared_) return leave_shared();
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
-  /// Whether the program is inside. Exact in its own threads; elsewhere it may be late.
-  bool inside() const { return (visits_.load(std::memory_order_relaxed) & 1) != 0; }
+  /// Whether the program is inside: with set_shared(), any of its threads. Without, exact in its
+  /// own threads; elsewhere it may be late.
+  bool inside() const { return inside_at(visits()); }
+
+  /// The same, at the time of these visits().
+  bool inside_at(std::uint64_t visits) const { return (visits & (shared_ ? kThreads : 1)) != 0; }
 
   /// Changes with every enter() and every leave(): equal values mean that the program has stayed
   /// where it was. From any thread.
@@ -59,13 +70,19 @@ class Presence {
   std::uint64_t waited_ns() const { return waited_ns_.load(std::memory_order_relaxed); }
 
  private:
+  void enter_shared();
+  void leave_shared();
   void wait();
 
+  /// With set_shared(), so many low bits of visits_ count the threads inside.
+  static constexpr std::uint64_t kThreads = (1 << 16) - 1;
+
   // Each side writes a line of its own.
-  alignas(64) std::atomic<std::uint64_t> visits_{0};  // odd: the program is inside
+  alignas(64) std::atomic<std::uint64_t> visits_{0};  // not shared: odd if the program is inside
   std::atomic<std::uint64_t> waits_{0};
   std::atomic<std::uint64_t> waited_ns_{0};
   bool asymmetric_;
+  bool shared_ = false;
   alignas(64) std::atomic<int> claimed_{0};
 };
 

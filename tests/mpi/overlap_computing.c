@@ -4,8 +4,9 @@
  * at most; the sender computes until the receiver says so by a file-less sign: shared memory of the
  * node. Without help neither message ends: both would compute until the deadline.
  *
- * Argument: what is under way: message, persistent, allreduce, user_op, errors, attributes, types,
- * fork, exit. Or watched: without help, rank 0 waits 100 ms for rank 1 in each of three rounds. */
+ * Arguments: what is under way: message, persistent, allreduce, user_op, errors, attributes, types,
+ * fork, exit. Or watched: without help, rank 0 waits 100 ms for rank 1 in each of three rounds.
+ * Then "multiple": the program asks for MPI_THREAD_MULTIPLE. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -282,6 +283,10 @@ int main(int argc, char** argv) {
     int provided = -1;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     if (provided != MPI_THREAD_FUNNELED || !level_is(provided)) fail("another thread level");
+  } else if (argc > 2 && strcmp(argv[2], "multiple") == 0) {
+    int provided = -1;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    if (provided != MPI_THREAD_MULTIPLE || !level_is(provided)) fail("another thread level");
   } else {
     MPI_Init(&argc, &argv);
     if (!level_is(MPI_THREAD_SINGLE)) fail("another thread level");

@@ -340,8 +340,7 @@ def advise_ghosts(run):
     )
     if run.program.get("nodes", 1) > 1 and run.setting("overlap") == "off":
         reasons.append(
-            "overlap=auto serves them with a thread of the rank that computes: it needs no core of its own, and "
-            "not MPI_THREAD_MULTIPLE."
+            "overlap=auto serves them with a thread of the rank that computes: it needs no core of its own."
         )
     full = run.full_hosts()
     if full:

@@ -26,6 +26,10 @@ inline constexpr std::int64_t kOverlapBytes = std::int64_t{16} * 1024;
 /// rests of the thread. Shorter ones tell nothing about its help.
 inline constexpr std::uint64_t kOverlapOutsideNs = 100'000;
 
+/// progress, overlap. ns of a phase after which the next wait ends it, though something is under
+/// way: some dozen waits of programs that compute for milliseconds.
+inline constexpr std::uint64_t kOverlapPhaseNs = 200'000'000;
+
 /// progress, overlap. Polls that move nothing before the thread leaves the library (four take about
 /// 2 us), and ns for which it goes on after one that did: a peer answers within that time.
 inline constexpr int kOverlapVainPolls = 4;

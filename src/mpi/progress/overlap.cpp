@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <mutex>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -22,26 +23,30 @@ namespace {
 struct Row {
   int index;
   MPI_Request handle;
+  std::uint64_t serial;  ///< another thread may get the handle before the end is told
 };
 
-/// Of the program's threads, which are inside the library one at a time.
+/// Of the program's threads, which are inside the library one at a time; with many threads, under
+/// its mutex (Locked).
 struct Program {
+  std::mutex mutex;
   int told_level = -1;  ///< what MPI_Query_thread tells; -1: what the library says
   int provided = MPI_THREAD_SINGLE;
   std::string reason = "off";
   overlap::Outstanding outstanding;
   overlap::Outstanding persistent;  ///< large messages and collectives that may be started
   overlap::Outstanding windows;     ///< that other nodes may reach
-  std::vector<Row> rows;            ///< of the calls that are running, innermost last
   overlap::Judge judge{false, 1};
   bool only_watches = false;  ///< there is no thread, and never will be
   bool freed = false;  ///< an object whose kind has delete callbacks: its last use may be to come
   bool in_phase = false;
   // Of the phase that is under way: ticks.
+  std::uint64_t phase_start = 0;
   std::uint64_t last_start = 0;
   std::uint64_t outside = 0;
   std::uint64_t waited = 0;
   bool helps = false;
+  std::uint64_t useful_before = 0;
   // While only watching, processor time of the process: at the last start, and not used outside.
   std::uint64_t used_at_start = 0;
   std::uint64_t unused = 0;
@@ -52,6 +57,23 @@ Program& program() {
   static auto* const own = new Program;  // never destroyed: MPI may end in a destructor
   return *own;
 }
+
+/// Of the calls of this thread that are running, innermost last.
+std::vector<Row>& rows() {
+  static thread_local std::vector<Row> own;
+  return own;
+}
+
+/// Nothing while the program's threads are inside one at a time.
+class Locked {
+ public:
+  Locked() : lock_(program().mutex, std::defer_lock) {
+    if (many_threads) lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
 
 bool level_is_configured() {
   return std::getenv("OMPI_MPI_THREAD_LEVEL") || std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
@@ -69,18 +91,19 @@ void tell_worker() {
     return;
   }
   const bool exposed = !own.windows.empty();
+  worker::set_patient(!own.in_phase);
+  calls_announced.store(exposed || own.in_phase, std::memory_order_relaxed);
   worker::allow((exposed || (own.in_phase && own.helps)) && !own.freed &&
                 !own.outstanding.forbidding());
-  worker::set_patient(!own.in_phase);
-  calls_announced.store(exposed || own.in_phase, std::memory_order_seq_cst);
-  if (exposed || own.in_phase) worker::rouse();
 }
 
 void begin_phase() {
   Program& own = program();
   own.in_phase = true;
+  own.phase_start = ticks();
   own.helps = !own.only_watches && own.judge.begin();
   own.outside = own.waited = own.unused = 0;
+  own.useful_before = worker::work().useful;
   tell_worker();
 }
 
@@ -100,8 +123,22 @@ void end_phase() {
   const std::uint64_t outside_ns = nanoseconds_in(own.outside),
                       waited_ns = nanoseconds_in(own.waited);
   if (!own.helps && outside_ns != 0) note_alone(outside_ns, waited_ns);
-  if (!own.only_watches) own.judge.end(outside_ns, waited_ns);
+  if (!own.only_watches) {
+    own.judge.end({.outside_ns = outside_ns,
+                   .waited_ns = waited_ns,
+                   .moved = worker::work().useful != own.useful_before});
+  }
   tell_worker();
+}
+
+/// After a wait: where something is under way all the time, as a receive for later is, or what
+/// other threads have started, what was computed and waited is judged even so.
+void cut_long_phase() {
+  const Program& own = program();
+  if (!own.in_phase || own.outside == 0) return;
+  if (nanoseconds_in(ticks() - own.phase_start) < tuning::kOverlapPhaseNs) return;
+  end_phase();
+  begin_phase();
 }
 
 void track(MPI_Request request, bool forbids) {
@@ -124,6 +161,11 @@ void untrack(MPI_Request request) {
     end_phase();
   else if (forbade && !own.outstanding.forbidding())
     tell_worker();
+}
+
+/// The end of a running call's request.
+void untrack(const Row& row) {
+  if (program().outstanding.serial(handle_bits(row.handle)) == row.serial) untrack(row.handle);
 }
 
 /// The program has been outside for so many ticks since its last start.
@@ -153,7 +195,6 @@ bool of_program(MPI_Op op) { return !operation_number(op); }
 /// Why there is no overlap, or "".
 std::string obstacle(bool world) {
   if (!world) return "off: a program of sessions has no communicator of Hob's to look at";
-  if (many_threads) return "off: with MPI_THREAD_MULTIPLE the library serves all threads itself";
   if (!wanted()) return "";
   if (program().provided < MPI_THREAD_SERIALIZED)
     return "off: the MPI library does not give MPI_THREAD_SERIALIZED";
@@ -188,10 +229,12 @@ void start(bool world) {
     own.only_watches = true;
     own.reason = "off: waits are measured";
     presence.set_asymmetric(true);  // there is no other side
+    presence.set_shared(many_threads);
     starts_tracked = true;
     return;
   }
   worker::prepare(context().settings.progress_share);
+  presence.set_shared(many_threads);
   own.judge = overlap::Judge(context().settings.overlap == "on", 1);
   starts_tracked = true;
 }
@@ -208,6 +251,7 @@ void finish() {
 }
 
 Stats stats() {
+  const Locked locked;
   Program& own = program();
   const worker::Work work = worker::work();
   Stats all = own.alone;
@@ -224,34 +268,46 @@ Stats stats() {
 const std::string& reason() { return program().reason; }
 
 void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+  const Locked locked;
   if (large(count, datatype)) track(request, false);
 }
 
-void started_collective(MPI_Request request) { track(request, false); }
+void started_collective(MPI_Request request) {
+  const Locked locked;
+  track(request, false);
+}
 
-void started_reduction(MPI_Request request, MPI_Op op) { track(request, of_program(op)); }
+void started_reduction(MPI_Request request, MPI_Op op) {
+  const Locked locked;
+  track(request, of_program(op));
+}
 
 void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+  const Locked locked;
   if (request != MPI_REQUEST_NULL && large(count, datatype))
     program().persistent.add(handle_bits(request));
 }
 
 void made_collective(MPI_Request request) {
+  const Locked locked;
   if (request != MPI_REQUEST_NULL) program().persistent.add(handle_bits(request));
 }
 
 void made_reduction(MPI_Request request, MPI_Op op) {
+  const Locked locked;
   if (request == MPI_REQUEST_NULL) return;
   program().persistent.add(handle_bits(request), of_program(op));
 }
 
 void freed_request(MPI_Request request) {
+  const Locked locked;
   Program& own = program();
   untrack(request);
   own.persistent.remove(handle_bits(request));
 }
 
 void started_persistent(int count, const MPI_Request* requests) {
+  const Locked locked;
   Program& own = program();
   if (own.persistent.empty() || !requests) return;
   for (int i = 0; i < count; ++i)
@@ -260,29 +316,37 @@ void started_persistent(int count, const MPI_Request* requests) {
 }
 
 void freed_object(FreedKind kind) {
+  if ((delete_callbacks.load(std::memory_order_relaxed) & kind) == 0) return;
+  const Locked locked;
   Program& own = program();
-  if ((delete_callbacks.load(std::memory_order_relaxed) & kind) == 0 || own.freed) return;
+  if (own.freed) return;
   own.freed = true;
   tell_worker();
 }
 
 void exposed_window(MPI_Win win) {
+  const Locked locked;
   if (context().one_node || context().settings.ghosts != 0 || program().only_watches) return;
   program().windows.add(handle_bits(win));
   tell_worker();
 }
 
 void freed_window(MPI_Win win) {
-  if (program().windows.remove(handle_bits(win))) tell_worker();
+  {
+    const Locked locked;
+    if (program().windows.remove(handle_bits(win))) tell_worker();
+  }
   freed_object(kWindows);
 }
 
 Completing::Completing(int count, const MPI_Request* requests, bool waits)
-    : requests_(requests), count_(requests ? count : 0), first_(program().rows.size()) {
+    : requests_(requests), count_(requests ? count : 0), first_(rows().size()) {
+  const Locked locked;
   Program& own = program();
   for (int i = 0; i < count_; ++i)
-    if (own.outstanding.contains(handle_bits(requests[i]))) own.rows.push_back({i, requests[i]});
-  if (!waits || own.rows.size() == first_) return;
+    if (const std::uint64_t serial = own.outstanding.serial(handle_bits(requests[i])))
+      rows().push_back({i, requests[i], serial});
+  if (!waits || rows().size() == first_) return;
   began_ = ticks();
   // The first wait of a phase ends what the program had left for computing.
   if (own.outside == 0 && nanoseconds_in(began_ - own.last_start) >= tuning::kOverlapOutsideNs)
@@ -290,43 +354,52 @@ Completing::Completing(int count, const MPI_Request* requests, bool waits)
 }
 
 Completing::~Completing() {
-  Program& own = program();
-  if (!told_) {
-    end_wait();
-    for (std::size_t i = first_; i < own.rows.size(); ++i)
-      if (requests_[own.rows[i].index] != own.rows[i].handle) untrack(own.rows[i].handle);
-  }
-  own.rows.resize(first_);
+  std::vector<Row>& tracked = rows();
+  if (tracked.size() == first_) return;
+  if (!told_)
+    end([&] {
+      for (std::size_t i = first_; i < tracked.size(); ++i)
+        if (requests_[tracked[i].index] != tracked[i].handle) untrack(tracked[i]);
+    });
+  tracked.resize(first_);
 }
 
-void Completing::end_wait() {
+template <class Remove>
+void Completing::end(Remove remove) {
   told_ = true;
+  if (rows().size() == first_) return;
+  const Locked locked;
   if (began_ != 0) program().waited += ticks() - began_;
+  remove();
+  if (began_ != 0) cut_long_phase();
 }
 
 void Completing::remove(int index) {
-  const Program& own = program();
-  for (std::size_t i = first_; i < own.rows.size(); ++i) {
-    if (own.rows[i].index != index) continue;
-    untrack(own.rows[i].handle);
+  const std::vector<Row>& tracked = rows();
+  for (std::size_t i = first_; i < tracked.size(); ++i) {
+    if (tracked[i].index != index) continue;
+    untrack(tracked[i]);
     return;
   }
 }
 
 void Completing::all() {
-  end_wait();
-  const Program& own = program();
-  for (std::size_t i = first_; i < own.rows.size(); ++i) untrack(own.rows[i].handle);
+  end([&] {
+    const std::vector<Row>& tracked = rows();
+    for (std::size_t i = first_; i < tracked.size(); ++i) untrack(tracked[i]);
+  });
 }
 
 void Completing::one(int index) {
-  end_wait();
-  if (index >= 0) remove(index);
+  end([&] {
+    if (index >= 0) remove(index);
+  });
 }
 
 void Completing::some(int count, const int* indices) {
-  end_wait();
-  for (int i = 0; i < count; ++i) remove(indices[i]);
+  end([&] {
+    for (int i = 0; i < count; ++i) remove(indices[i]);
+  });
 }
 
 }  // namespace hob::mpi::overlap_thread

@@ -52,12 +52,25 @@ Stats stats();
 /// Why there is no overlap, or "" if there is.
 const std::string& reason();
 
+/// This thread of the program's enters or leaves the library.
+inline void enter() {
+  if (many_threads) inside_presence = true;
+  presence.enter();
+}
+inline void leave() {
+  presence.leave();
+  if (many_threads) inside_presence = false;
+}
+
+/// This thread of the program's has entered.
+inline bool inside() { return many_threads ? inside_presence : presence.inside(); }
+
 /// A program's call from outside the library, in which it is inside. The thread waits meanwhile,
 /// and if it is inside, the program waits for one poll.
 class Inside {
  public:
-  Inside() { presence.enter(); }
-  ~Inside() { presence.leave(); }
+  Inside() { enter(); }
+  ~Inside() { leave(); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 };
@@ -67,16 +80,16 @@ inline bool announces_calls() { return calls_announced.load(std::memory_order_re
 
 /// For wrappers: this call comes from outside the library (not from a function of the program's
 /// that the library calls, nor from Hob or the library itself).
-inline bool from_outside() { return depth == 0 && !presence.inside(); }
+inline bool from_outside() { return depth == 0 && !inside(); }
 
 /// The same where nothing may come between the wrapper and its caller.
 class InsideIfAnnounced {
  public:
   InsideIfAnnounced() : entered_(announces_calls() && from_outside()) {
-    if (entered_) presence.enter();
+    if (entered_) enter();
   }
   ~InsideIfAnnounced() {
-    if (entered_) presence.leave();
+    if (entered_) leave();
   }
   InsideIfAnnounced(const InsideIfAnnounced&) = delete;
   InsideIfAnnounced& operator=(const InsideIfAnnounced&) = delete;
@@ -131,13 +144,14 @@ class Completing {
 
  private:
   void remove(int index);
-  void end_wait();  ///< before anything is removed: a phase may end with it
+  template <class Remove>
+  void end(Remove remove);  ///< the wait has ended, and `remove` removes what is complete
 
   const MPI_Request* requests_;
   int count_;
   std::uint64_t began_ = 0;  // ticks; 0: not measured
   bool told_ = false;
-  std::size_t first_;  // of its rows in the table of what was tracked
+  std::size_t first_;  // of its rows in the table of what was tracked: this thread's
 };
 
 }  // namespace hob::mpi::overlap_thread

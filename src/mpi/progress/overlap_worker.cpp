@@ -18,6 +18,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/overlap.hpp"
 #include "mpi/progress/state.hpp"
 #include "os/sockets.hpp"
 #include "overlap/pacing.hpp"
@@ -48,7 +49,7 @@ std::atomic<std::uint64_t> taken_ns{0};
 /// Returns how many have; -1 where there are none.
 int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
   sleep_word.store(how, std::memory_order_seq_cst);
-  const bool needed = how == kLong && ns == 0 && calls_announced.load(std::memory_order_seq_cst);
+  const bool needed = how == kLong && ns == 0 && allowed.load(std::memory_order_seq_cst);
   int changed = -1;
   if (needed || ending.load(std::memory_order_seq_cst)) {
     changed = 0;
@@ -114,14 +115,14 @@ Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patie
            bool announced) {
   const std::uint64_t visits = presence.visits();
   // In a call, or between two that follow each other closely: the program does it all itself.
-  const bool stays_outside = (visits == seen || announced) && (visits & 1) == 0;
+  const bool inside = presence.inside_at(visits);
+  const bool stays_outside = (visits == seen || announced) && !inside;
   seen = visits;
-  if (!stays_outside && (visits & 1) == 0) return Found::kProgramWasInside;
+  if (!stays_outside && !inside) return Found::kProgramWasInside;
   if (!stays_outside || !presence.try_claim()) return Found::kProgramInside;
   // What the program wrote inside is visible now: whether anything is still under way. Receives in
   // Hob's own queue end in functions of the program's (error handlers), so they are its own.
-  const bool any = calls_announced.load(std::memory_order_relaxed) &&
-                   allowed.load(std::memory_order_relaxed) &&
+  const bool any = allowed.load(std::memory_order_relaxed) &&
                    parts_under_way.load(std::memory_order_relaxed) == 0 && burst(meter, patience);
   presence.release();
   return any ? Found::kMoved : Found::kNothing;
@@ -140,7 +141,7 @@ void* run(void*) {
   int idle = 0;
   bool left = false, announced = false;
   while (!ending.load(std::memory_order_relaxed)) {
-    if (calls_announced.load(std::memory_order_relaxed)) {
+    if (allowed.load(std::memory_order_relaxed)) {
       if (idle > 1) pacing.begin();
       idle = 0;
     } else if (++idle > tuning::kOverlapIdleLooks) {
@@ -192,7 +193,7 @@ void in_child() {
 void at_exit() {
   if (!running) return;
   ending.store(true, std::memory_order_seq_cst);
-  if (!presence.inside()) presence.enter();  // for good
+  if (!inside()) enter();  // for good
 }
 
 void make() {
@@ -211,6 +212,12 @@ void make() {
   if (!running) starts_tracked = false;
 }
 
+/// There is something to do. The thread is made at the first call.
+void rouse() {
+  if (!running) return make();
+  if (sleep_word.load(std::memory_order_seq_cst) == kLong) wake_thread();
+}
+
 }  // namespace
 
 void prepare(double wanted_share) {
@@ -218,14 +225,12 @@ void prepare(double wanted_share) {
   presence.set_asymmetric(overlap::prepare_asymmetric());
 }
 
-void allow(bool on) { allowed.store(on, std::memory_order_relaxed); }
+void allow(bool on) {
+  allowed.store(on, std::memory_order_seq_cst);
+  if (on) rouse();
+}
 
 void set_patient(bool on) { patient.store(on, std::memory_order_relaxed); }
-
-void rouse() {
-  if (!running) return make();
-  if (sleep_word.load(std::memory_order_seq_cst) == kLong) wake_thread();
-}
 
 void end() {
   if (!running) return;

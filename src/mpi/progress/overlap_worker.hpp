@@ -9,15 +9,13 @@ namespace hob::mpi::overlap_thread::worker {
 /// has started.
 void prepare(double share);
 
-/// Whether it may enter the library. Inside `presence`.
+/// Whether it may enter the library, and has reason to: if so, it is roused, and made at the first
+/// time. Inside `presence`.
 void allow(bool on);
 
 /// Nothing of the program's own is under way: what others want of it is announced by sockets, where
 /// there are some. Inside `presence`.
 void set_patient(bool on);
-
-/// Something is under way. The thread is made at the first call. Inside `presence`.
-void rouse();
 
 /// Ends it. MPI is still there, and the program is inside it or calls nothing.
 void end();

@@ -32,6 +32,9 @@ inline std::atomic<bool> calls_announced{false};
 /// Who is inside the library, while calls are watched.
 inline constinit overlap::Presence presence;
 
+/// With many threads: this one has entered `presence`.
+inline thread_local bool inside_presence __attribute__((tls_model("initial-exec"))) = false;
+
 namespace gathered {
 
 /// Batches that wait, of all windows (gathered.hpp). Written by count() (wrapper.hpp).

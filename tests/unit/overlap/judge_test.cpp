@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
+#include "base/random.hpp"
+
 namespace hob::overlap {
 namespace {
 
@@ -11,7 +15,7 @@ int play(Judge& judge, int phases, std::uint64_t with, std::uint64_t without) {
   for (int i = 0; i < phases; ++i) {
     const bool helps = judge.begin();
     helped += helps;
-    judge.end(1'000'000, helps ? with : without);
+    judge.end({.outside_ns = 1'000'000, .waited_ns = helps ? with : without});
   }
   return helped;
 }
@@ -41,9 +45,10 @@ TEST(Judge, ATrialTakesSomeDozenPhases) {
 TEST(Judge, RanksWithTheSamePhasesLeaveTheSameOnesAlone) {
   Judge one(false, 1), other(false, 1);
   for (int i = 0; i < 1000; ++i) {
-    EXPECT_EQ(one.begin(), other.begin());
-    one.end(1'000'000, 100);
-    other.end(1'000'000, 150);
+    const bool helps = one.begin();
+    EXPECT_EQ(other.begin(), helps);
+    one.end({.outside_ns = 1'000'000, .waited_ns = helps ? 10u : 100u});
+    other.end({.outside_ns = 1'000'000, .waited_ns = helps ? 20u : 150u});
   }
 }
 
@@ -63,11 +68,102 @@ TEST(Judge, BeginsAgainWhenTheProgramChanges) {
   EXPECT_GT(play(judge, 20'000, 100, 1000), 10'000);
 }
 
+// Two ranks that exchange with each other. A message moves only if both help; only the other's wait
+// gets shorter by it, and that of `one` depends on something else: on chance, and longer where it
+// helps.
+struct Pair {
+  Judge one{false, 1}, other{false, 1};
+  Random random{5};
+  int together = 0;
+
+  void play(int phases, bool seen, std::uint64_t longer_ns) {
+    for (int i = 0; i < phases; ++i) {
+      const bool one_helps = one.begin(), other_helps = other.begin();
+      const bool moves = one_helps && other_helps;
+      together += moves;
+      one.end({.outside_ns = 1'000'000,
+               .waited_ns = 5'000'000 + random.below(1'000'000) + (one_helps ? longer_ns : 0),
+               .moved = moves && seen});
+      other.end({.outside_ns = 1'000'000, .waited_ns = moves ? 1'000u : 300'000u, .moved = moves});
+    }
+  }
+};
+
+TEST(Judge, GoesOnWhereOnlyThePeerGains) {
+  Pair pair;
+  pair.play(1000, true, 100'000);
+  EXPECT_FALSE(pair.one.resting());
+  EXPECT_FALSE(pair.other.resting());
+  EXPECT_GT(pair.together, 930);
+  EXPECT_GT(pair.other.saved_ns(), 0u);
+}
+
+TEST(Judge, EndsWhereItMovesNothing) {
+  Pair pair;
+  pair.play(100, false, 0);
+  EXPECT_TRUE(pair.one.resting());
+}
+
+TEST(Judge, EndsWhereWhatItMovesMakesPhasesLonger) {
+  Pair pair;
+  pair.play(100, true, 1'500'000);
+  EXPECT_TRUE(pair.one.resting());
+}
+
+TEST(Judge, RanksThatHaveStoppedTryAgainTogether) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Judge one(false, seed), other(false, seed);
+    int together = 0, tried = 0;
+    for (int i = 0; i < 5'000; ++i) {
+      const bool one_helps = one.begin(), other_helps = other.begin();
+      together += one_helps && other_helps;
+      tried += one_helps || other_helps;
+      // Some phases of the other one leave no time: it stops a little later.
+      one.end({.outside_ns = 1'000'000, .waited_ns = 1'000});
+      other.end({.outside_ns = i % 5 == 0 ? 0u : 1'000'000u, .waited_ns = 1'000});
+    }
+    EXPECT_GE(together, 32) << seed << ": four trials of eight and more";
+    EXPECT_LT(tried - together, together) << seed;
+  }
+}
+
+TEST(Judge, PhasesThatAreLeftAloneLaterAreAmongThoseBefore) {
+  // The one goes on, and leaves ever fewer alone; the other begins, with the same count of phases.
+  Judge goes_on(false, 1), begins(false, 1);
+  int alone = 0, alone_together = 0;
+  for (int i = 0; i < 3'000; ++i) {
+    const bool first = goes_on.begin(), second = begins.begin();
+    if (!begins.resting() && !first) {
+      ++alone;
+      alone_together += !second;
+    }
+    goes_on.end({.outside_ns = 1'000'000, .waited_ns = first ? 10u : 1'000u});
+    begins.end({.outside_ns = 1'000'000, .waited_ns = 1'000});
+  }
+  EXPECT_GT(alone, 0);
+  EXPECT_EQ(alone_together, alone);
+}
+
+TEST(Judge, TriesAgainWhenWaitsHaveBecomeLonger) {
+  Judge judge(false, 6);
+  play(judge, 6'000, 1'000, 1'000);  // the third rest has 4,096 phases
+  ASSERT_TRUE(judge.resting());
+  EXPECT_GT(play(judge, 300, 500, 5'000), 150);
+  EXPECT_FALSE(judge.resting());
+}
+
+TEST(Judge, TriesOnceInARestOnly) {
+  Judge judge(false, 7);
+  play(judge, 6'000, 1'000, 1'000);
+  EXPECT_LT(play(judge, 1'500, 5'000, 5'000), 80);
+  EXPECT_EQ(play(judge, 500, 50'000, 50'000), 0);
+}
+
 TEST(Judge, PhasesWithoutTimeToComputeSayNothing) {
   Judge judge(false, 4);
   for (int i = 0; i < 1000; ++i) {
     judge.begin();
-    judge.end(0, 1000);
+    judge.end({.outside_ns = 0, .waited_ns = 1000});
   }
   EXPECT_EQ(judge.helped() + judge.alone(), 0u);
   EXPECT_FALSE(judge.resting());

@@ -38,6 +38,20 @@ TEST(Outstanding, SaysWhetherAnyForbids) {
   EXPECT_FALSE(set.forbidding());
 }
 
+TEST(Outstanding, TellsApartThoseThatHadTheSameHandle) {
+  Outstanding set;
+  EXPECT_EQ(set.serial(3), 0u);
+  set.add(3);
+  const std::uint64_t first = set.serial(3);
+  EXPECT_NE(first, 0u);
+  set.add(4);
+  EXPECT_EQ(set.serial(3), first);
+  set.add(3);
+  EXPECT_NE(set.serial(3), first);
+  set.remove(3);
+  EXPECT_EQ(set.serial(3), 0u);
+}
+
 TEST(Outstanding, IsWhatAMapIs) {
   Outstanding set;
   std::map<std::uintptr_t, bool> model;

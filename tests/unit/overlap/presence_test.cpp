@@ -94,5 +94,60 @@ TEST(Presence, ExcludesWithTheHelpersFenceAlone) {
   exclude(true, 10'000);
 }
 
+TEST(Presence, SharedCountsTheThreadsInside) {
+  Presence presence;
+  presence.set_shared(true);
+  presence.enter();
+  std::thread([&] {
+    presence.enter();
+    presence.leave();
+  }).join();
+  EXPECT_TRUE(presence.inside());
+  EXPECT_FALSE(presence.try_claim());
+  const auto before = presence.visits();
+  presence.leave();
+  EXPECT_NE(presence.visits(), before);
+  EXPECT_FALSE(presence.inside());
+  ASSERT_TRUE(presence.try_claim());
+  presence.release();
+}
+
+// Several threads of the program, which may be inside together, against the helper, which may not:
+// they read what it writes.
+TEST(Presence, SharedExcludesTheHelper) {
+  Presence presence;
+  presence.set_shared(true);
+  std::uint64_t first = 0, second = 0, claims = 0;
+  std::atomic<int> running{3};
+  std::thread helper([&] {
+    while (running.load(std::memory_order_relaxed) != 0) {
+      if (!presence.try_claim()) {
+        std::this_thread::yield();
+        continue;
+      }
+      ++first;
+      ++second;
+      ++claims;
+      presence.release();
+    }
+  });
+  const auto program = [&] {
+    for (int i = 0; i < 10'000; ++i) {
+      presence.enter();
+      EXPECT_EQ(first, second);
+      presence.leave();
+      if (i % 16 == 0) std::this_thread::yield();
+    }
+    --running;
+  };
+  std::thread one(program), two(program);
+  program();
+  one.join();
+  two.join();
+  helper.join();
+  EXPECT_EQ(first, claims);
+  EXPECT_FALSE(presence.inside());
+}
+
 }  // namespace
 }  // namespace hob::overlap
