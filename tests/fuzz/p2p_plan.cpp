@@ -28,6 +28,7 @@ bool* Features::find(const std::string& name) {
       {"spawn", &Features::spawn},
       {"respawn", &Features::respawn},
       {"bare", &Features::bare},
+      {"computing", &Features::computing},
   };
   const auto found = names.find(name);
   return found == names.end() ? nullptr : &(this->*found->second);
@@ -132,6 +133,10 @@ Phase Planner::make_phase() {
   }
   if (random_.chance(30)) phase.truncated = 2 + random_.below(12);
   phase.truncated_early = random_.chance(50);
+  if (features.computing) {
+    phase.collective = random_.below(kCollectives);
+    phase.collective_count = 1 + random_.below(random_.chance(50) ? 100'000 : 1'000);
+  }
   return phase;
 }
 

@@ -29,6 +29,7 @@ extern int rank, size;  ///< of it
 extern int parents;     ///< how many of them are no spawned ones; 0 where nobody is spawned
 
 constexpr int never_sent = 30000;  // a tag that no message has
+constexpr int kCollectives = 6;    // kinds of them, none included
 
 /// What programs may do. All but what an MPI library gets wrong by itself: p2p.cmake.
 struct Features {
@@ -55,7 +56,8 @@ struct Features {
   /// with --with.
   bool spawn = false;
   bool respawn = false;
-  bool bare = false;  ///< children start without what is preloaded
+  bool bare = false;       ///< children start without what is preloaded
+  bool computing = false;  ///< nonblocking collective operations, and pauses outside MPI; --with
 
   /// Null if there is none of this name.
   bool* find(const std::string& name);
@@ -114,6 +116,8 @@ struct Phase {
   int partitions[2]{};  // of the sender and of the receiver
   int truncated = 0;    // messages of which some are too long; 0: none
   bool truncated_early = false;  // their receives are posted first
+  int collective = 0;            // beside the messages (p2p_computing.cpp); 0: none
+  int collective_count = 0;      // its elements
   int distance = 0;  // between sender and receiver of partitioned and truncated messages
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "p2p_computing.hpp"
 #include "p2p_exchanges.hpp"
 
 namespace p2p {
@@ -131,6 +132,7 @@ void Player::run(const Phase& phase) {
     MPI_Irecv(nullptr, 0, MPI_CHAR, MPI_ANY_SOURCE, never_sent + tag_base_ + i, comm_of(0),
               &hopeless[i]);
   Partitioned partitioned(phase, comms_[0], tag_base_, own_, pending_);
+  Beside beside(phase, comm_of(0));
 
   // What must be started before anything blocks: receives that come first, nonblocking sends.
   std::size_t next_receive = 0, next_send = 0, first_receives_end = 0;
@@ -169,6 +171,7 @@ void Player::run(const Phase& phase) {
   }
   std::size_t next_blocked = 0;
   while (next_receive < receives.size() || next_blocked < blocked.size()) {
+    compute_sometimes(own_);
     bool both = next_receive < receives.size() && next_blocked < blocked.size();
     if (both && blocked[next_blocked]->comm == receives[next_receive].comm && own_.chance(60)) {
       const Message& m = *blocked[next_blocked++];
@@ -191,9 +194,11 @@ void Player::run(const Phase& phase) {
     if (own_.chance(5)) nobody();
   }
   flush();
+  compute_sometimes(own_);
   for (int i = 0; i < hopeless_count; ++i) MPI_Cancel(&hopeless[i]);
   partitioned.look(own_);
   completion_ = complete(pending_, own_);
+  beside.finish(own_);
   for (int i = 0; i < hopeless_count; ++i) {
     MPI_Status status;
     int cancelled = 0;

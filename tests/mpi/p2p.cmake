@@ -18,7 +18,7 @@ endif()
 hob_mpi_program(symbols SOURCES symbols.c FLAGS -ldl)
 hob_mpi_program(p2p_fuzz
   SOURCES ../fuzz/p2p_fuzz.cpp ../fuzz/p2p_plan.cpp ../fuzz/p2p_player.cpp ../fuzz/p2p_pending.cpp ../fuzz/p2p_exchanges.cpp
-          ../fuzz/spawned.cpp
+          ../fuzz/p2p_computing.cpp ../fuzz/spawned.cpp
   FLAGS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
 
 # gcc takes MPI_UNWEIGHTED, in Open MPI (int*)2, for an array.

@@ -38,7 +38,7 @@ struct Program {
   overlap::Outstanding windows;     ///< that other nodes may reach
   overlap::Judge judge{false, 1};
   bool only_watches = false;  ///< there is no thread, and never will be
-  bool freed = false;  ///< an object whose kind has delete callbacks: its last use may be to come
+  bool stays_out = false;     ///< for good: functions of the program's may run in whatever advances
   bool in_phase = false;
   // Of the phase that is under way: ticks.
   std::uint64_t phase_start = 0;
@@ -93,7 +93,7 @@ void tell_worker() {
   const bool exposed = !own.windows.empty();
   worker::set_patient(!own.in_phase);
   calls_announced.store(exposed || own.in_phase, std::memory_order_relaxed);
-  worker::allow((exposed || (own.in_phase && own.helps)) && !own.freed &&
+  worker::allow((exposed || (own.in_phase && own.helps)) && !own.stays_out &&
                 !own.outstanding.forbidding());
 }
 
@@ -144,6 +144,7 @@ void cut_long_phase() {
 void track(MPI_Request request, bool forbids) {
   if (request == MPI_REQUEST_NULL) return;
   Program& own = program();
+  worker::drop(request);  // one with this handle whose end was not seen
   own.outstanding.add(handle_bits(request), forbids);
   own.last_start = ticks();
   if (own.only_watches) own.used_at_start = process_nanoseconds();
@@ -157,6 +158,7 @@ void untrack(MPI_Request request) {
   Program& own = program();
   const bool forbade = own.outstanding.forbidding();
   if (!own.outstanding.remove(handle_bits(request))) return;
+  worker::drop(request);
   if (own.outstanding.empty())
     end_phase();
   else if (forbade && !own.outstanding.forbidding())
@@ -177,9 +179,21 @@ void leave_computing(std::uint64_t spent_ticks) {
   own.unused = nanoseconds_in(spent_ticks) - std::min(used, nanoseconds_in(spent_ticks));
 }
 
+/// From now on the thread does not enter the library any more.
+void stay_out() {
+  program().stays_out = true;
+  tell_worker();
+}
+
+void track_file(MPI_Request request) {
+  if (request == MPI_REQUEST_NULL) return;
+  track(request, false);
+  if (!program().only_watches) worker::ask(request);
+}
+
 bool large(std::int64_t count, MPI_Datatype datatype) {
-  static MPI_Datatype last = MPI_DATATYPE_NULL;
-  static int last_size = 0;
+  static thread_local MPI_Datatype last = MPI_DATATYPE_NULL;
+  static thread_local int last_size = 0;
   if (datatype != last) {
     // A type whose handle is that of one that was freed: a wrong size means no more than help for
     // a small message, or none for a large one.
@@ -268,8 +282,9 @@ Stats stats() {
 const std::string& reason() { return program().reason; }
 
 void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+  if (!large(count, datatype)) return;
   const Locked locked;
-  if (large(count, datatype)) track(request, false);
+  track(request, false);
 }
 
 void started_collective(MPI_Request request) {
@@ -282,10 +297,26 @@ void started_reduction(MPI_Request request, MPI_Op op) {
   track(request, of_program(op));
 }
 
-void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+void started_file(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+  if (!large(count, datatype)) return;
   const Locked locked;
-  if (request != MPI_REQUEST_NULL && large(count, datatype))
-    program().persistent.add(handle_bits(request));
+  track_file(request);
+}
+
+void started_collective_file(MPI_Request request) {
+  const Locked locked;
+  track_file(request);
+}
+
+void started_task() {
+  const Locked locked;
+  stay_out();
+}
+
+void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+  if (request == MPI_REQUEST_NULL || !large(count, datatype)) return;
+  const Locked locked;
+  program().persistent.add(handle_bits(request));
 }
 
 void made_collective(MPI_Request request) {
@@ -318,10 +349,7 @@ void started_persistent(int count, const MPI_Request* requests) {
 void freed_object(FreedKind kind) {
   if ((delete_callbacks.load(std::memory_order_relaxed) & kind) == 0) return;
   const Locked locked;
-  Program& own = program();
-  if (own.freed) return;
-  own.freed = true;
-  tell_worker();
+  if (!program().stays_out) stay_out();
 }
 
 void exposed_window(MPI_Win win) {

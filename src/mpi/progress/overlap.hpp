@@ -52,19 +52,6 @@ Stats stats();
 /// Why there is no overlap, or "" if there is.
 const std::string& reason();
 
-/// This thread of the program's enters or leaves the library.
-inline void enter() {
-  if (many_threads) inside_presence = true;
-  presence.enter();
-}
-inline void leave() {
-  presence.leave();
-  if (many_threads) inside_presence = false;
-}
-
-/// This thread of the program's has entered.
-inline bool inside() { return many_threads ? inside_presence : presence.inside(); }
-
 /// A program's call from outside the library, in which it is inside. The thread waits meanwhile,
 /// and if it is inside, the program waits for one poll.
 class Inside {
@@ -105,6 +92,14 @@ void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datat
 /// may advance anything until it is complete, since it would run in the thread.
 void started_collective(MPI_Request request);
 void started_reduction(MPI_Request request, MPI_Op op);
+
+/// MPI_File_iread and the like: `count` elements of a type; or their collective forms.
+void started_file(MPI_Request request, std::int64_t count, MPI_Datatype datatype);
+void started_collective_file(MPI_Request request);
+
+/// MPIX_Async_start: a function of the program's is called by whatever advances the library from
+/// now on. The thread does not enter it any more.
+void started_task();
 
 /// The same for what MPI_Send_init and the like have made, which starts later.
 void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype);

@@ -12,13 +12,14 @@
 #include <atomic>
 #include <cstdlib>
 #include <ctime>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/overlap.hpp"
+#include "mpi/progress/pollers.hpp"
 #include "mpi/progress/state.hpp"
 #include "os/sockets.hpp"
 #include "overlap/pacing.hpp"
@@ -44,6 +45,12 @@ std::atomic<std::uint32_t> sleep_word{kAwake};
 std::atomic<std::uint64_t> polls{0};
 std::atomic<std::uint64_t> useful_polls{0};
 std::atomic<std::uint64_t> taken_ns{0};
+
+/// Of files; a request that is complete is not asked for again. Inside `presence`.
+std::vector<MPI_Request>& asked_for() {
+  static auto* const all = new std::vector<MPI_Request>;  // the process may end with the thread
+  return *all;
+}
 
 /// Until woken, or for so long (0: until woken); with sockets, until one of them has changed.
 /// Returns how many have; -1 where there are none.
@@ -80,6 +87,16 @@ struct Patience {
 constexpr Patience kAlone{tuning::kOverlapVainPolls, tuning::kOverlapLingerNs};
 constexpr Patience kWithSockets{tuning::kOverlapSocketPolls, 0};
 
+void poll() {
+  int flag = 0;
+  real::Iprobe(MPI_ANY_SOURCE, kNoTag, context().comm, &flag, MPI_STATUS_IGNORE);
+  std::erase_if(asked_for(), [](MPI_Request request) {
+    int complete = 0;
+    return real::Request_get_status(request, &complete, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
+           complete;
+  });
+}
+
 /// Polls until nothing has moved for a while, or the program wants in. Inside the library. Returns
 /// whether anything moved.
 bool burst(overlap::PollMeter& meter, const Patience& patience) {
@@ -87,8 +104,7 @@ bool burst(overlap::PollMeter& meter, const Patience& patience) {
   std::uint64_t before = ticks(), last_moved = before;
   for (int vain = 0; vain < patience.vain_polls ||
                      (any && nanoseconds_in(before - last_moved) < patience.linger_ns);) {
-    int flag = 0;
-    real::Iprobe(MPI_ANY_SOURCE, kNoTag, context().comm, &flag, MPI_STATUS_IGNORE);
+    poll();
     const std::uint64_t now = ticks();
     const bool moved = meter.moved(nanoseconds_in(now - before));
     before = now;
@@ -130,6 +146,8 @@ Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patie
 
 void* run(void*) {
   const DepthGuard guard;
+  never_advance();
+  ::pthread_setname_np(::pthread_self(), "hob-overlap");
   ::prctl(PR_SET_TIMERSLACK, tuning::kOverlapSlackNs, 0, 0, 0);
   overlap::PollMeter meter;
   overlap::Pacing pacing({.share = share}, monotonic_nanoseconds());
@@ -231,6 +249,10 @@ void allow(bool on) {
 }
 
 void set_patient(bool on) { patient.store(on, std::memory_order_relaxed); }
+
+void ask(MPI_Request request) { asked_for().push_back(request); }
+
+void drop(MPI_Request request) { std::erase(asked_for(), request); }
 
 void end() {
   if (!running) return;

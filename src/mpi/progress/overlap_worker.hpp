@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "mpi/pmpi/mpi.hpp"
+
 namespace hob::mpi::overlap_thread::worker {
 
 /// Asks the system for the fence. `share`: of one processor, for looks that find nothing. After MPI
@@ -16,6 +18,11 @@ void allow(bool on);
 /// Nothing of the program's own is under way: what others want of it is announced by sockets, where
 /// there are some. Inside `presence`.
 void set_patient(bool on);
+
+/// Requests of files that some libraries advance only if they are asked for each: the thread asks
+/// for this one, until it is dropped. Inside `presence`.
+void ask(MPI_Request request);
+void drop(MPI_Request request);
 
 /// Ends it. MPI is still there, and the program is inside it or calls nothing.
 void end();

@@ -44,6 +44,8 @@ void advance_from_library() {
   advance();
 }
 
+void never_advance() { advancing = true; }
+
 void repost_all_natively() {
   for (const Poller& poller : pollers())
     if (poller.repost_natively) poller.repost_natively();

@@ -30,6 +30,9 @@ void advance();
 /// The same, from within the library: Hob's calls to it must not come back into Hob's wrappers.
 void advance_from_library();
 
+/// In this thread, neither does anything from now on.
+void never_advance();
+
 /// Every part gives to the library what is under way.
 void repost_all_natively();
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "mpi/pmpi/state.hpp"
 #include "overlap/presence.hpp"
 
 namespace hob::mpi {
@@ -34,6 +35,23 @@ inline constinit overlap::Presence presence;
 
 /// With many threads: this one has entered `presence`.
 inline thread_local bool inside_presence __attribute__((tls_model("initial-exec"))) = false;
+
+namespace overlap_thread {
+
+/// This thread of the program's enters or leaves the library.
+inline void enter() {
+  if (many_threads) inside_presence = true;
+  presence.enter();
+}
+inline void leave() {
+  presence.leave();
+  if (many_threads) inside_presence = false;
+}
+
+/// This thread of the program's has entered.
+inline bool inside() { return many_threads ? inside_presence : presence.inside(); }
+
+}  // namespace overlap_thread
 
 namespace gathered {
 

@@ -30,6 +30,10 @@ def noted_for_overlap(call):
     verb = "made" if made else "started"
     if call.base in plan.OVERLAP_MESSAGES or call.base in plan.OVERLAP_MADE_MESSAGES:
         return f"{verb}_message(*request, {bytes_started(call)});"
+    if call.base in plan.OVERLAP_FILES:
+        return f"started_file(*request, {bytes_started(call)});"
+    if call.base in plan.OVERLAP_COLLECTIVE_FILES:
+        return "started_collective_file(*request);"
     if call.base not in plan.OVERLAP_COLLECTIVES and not made:
         return ""
     if "op" in [p[1] for p in call.parameters]:
@@ -52,7 +56,7 @@ COMPLETED = {
 def is_watched_start(call):
     """Overlap must see it wherever the program makes it, also while nothing is under way."""
     others = {*plan.OVERLAP_STARTS, *plan.OVERLAP_WINDOWS, *plan.OVERLAP_FREES}
-    others |= {"Win_free", "Request_free"}
+    others |= {"Win_free", "Request_free", *plan.OVERLAP_TASKS}
     return bool(noted_for_overlap(call)) or call.base in others
 
 
@@ -79,6 +83,8 @@ def watched(call):
     elif call.base == "Win_free":
         begin = "  const MPI_Win freed = win ? *win : MPI_WIN_NULL;"
         end = "overlap_thread::freed_window(freed);"
+    elif call.base in plan.OVERLAP_TASKS:
+        end = "overlap_thread::started_task();"
     elif call.base in plan.OVERLAP_FREES:
         end = f"overlap_thread::freed_object({plan.OVERLAP_FREES[call.base]});"
     lines = [
@@ -101,7 +107,8 @@ def sends_batches(call):
     """C++ that sends what waits in batches before a call that may block, and what is old before any
     other; nothing for starts, after which the program waits, and for one-sided operations. A call that
     completes a window's operations sends their batches itself, whatever else waits."""
-    starts = noted_for_overlap(call) or call.base in plan.OVERLAP_STARTS
+    starts = noted_for_overlap(call) and not call.base.startswith("File_")
+    starts = starts or call.base in plan.OVERLAP_STARTS
     on_window = any(kind == "WINDOW" for _, _, kind, _ in call.parameters)
     if starts or (on_window and not call.base.startswith("Win_")):
         return []

@@ -348,6 +348,14 @@ OVERLAP_MADE_MESSAGES = frozenset("Send_init Ssend_init Rsend_init Recv_init".sp
 OVERLAP_MADE = OVERLAP_MADE_MESSAGES | {
     f"{name[1:].capitalize()}_init" for name in OVERLAP_COLLECTIVES
 }
+OVERLAP_FILES = frozenset(
+    """
+    File_iread File_iread_at File_iread_shared File_iwrite File_iwrite_at File_iwrite_shared
+    """.split()
+)
+OVERLAP_COLLECTIVE_FILES = frozenset(
+    "File_iread_all File_iread_at_all File_iwrite_all File_iwrite_at_all".split()
+)
 OVERLAP_STARTS = frozenset(("Start", "Startall"))
 # Others may want something of this process from then on, until MPI_Win_free.
 OVERLAP_WINDOWS = frozenset(("Win_create", "Win_allocate", "Win_create_dynamic"))
@@ -357,6 +365,9 @@ OVERLAP_FREES = {
     "Comm_disconnect": "kCommunicators",
     "Type_free": "kDatatypes",
 }
+
+# They register functions of the program's that the library calls whenever it advances.
+OVERLAP_TASKS = frozenset(("X_Async_start",))
 
 # Local calls that change what the library's progress changes, too: reference counts, pools of objects.
 THIN_PREFIXES = ("Type_", "Op_", "Group_", "Info_", "Errhandler_")

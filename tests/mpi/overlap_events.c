@@ -1,0 +1,318 @@
+/* What happens to a program while Hob's thread is inside the MPI library or wants in. Two ranks.
+ * Argument, what:
+ *   file       MPI-IO is under way: the last bytes of what is read come while nobody calls MPI
+ *   file_all   the same, collective
+ *   signals    a signal that the program has blocked waits until it lets it in
+ *   cancel     receives of which nobody knows whether they have begun to arrive
+ *   freed      a send that nobody waits for, and MPI_Finalize at once
+ *   spawn      a job that this one starts; large messages between both
+ *   tasks      functions of the program's that the library calls (MPIX_Async_start)
+ *   sessions   no MPI_Init
+ *   threads    how many threads of Hob's there are: none before a large message and after the end
+ * Contents are checked, and that functions of the program's run in threads of its own alone. */
+#include <dirent.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COUNT = 1 << 19 };
+static int rank;
+static double *out, *in;
+static MPI_Request requests[2];
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void fail(const char* what) {
+  fprintf(stderr, "%d: %s\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void compute(double seconds) {
+  for (const double end = now() + seconds; now() < end;) continue;
+}
+
+/* Computes until the last element has this value. */
+static void compute_until(const volatile double* last, double value) {
+  const double deadline = now() + 60;
+  while (*last != value)
+    if (now() > deadline) fail("no progress was made while the program was outside MPI");
+}
+
+static void fill(double value) {
+  for (int i = 0; i < COUNT; i++) {
+    out[i] = value + i;
+    in[i] = -1;
+  }
+}
+
+static void check(double value) {
+  for (int i = 0; i < COUNT; i++)
+    if (in[i] != value + i) fail("wrong bytes");
+}
+
+static void start(MPI_Comm comm, int peer, int me, int round) {
+  fill(1000 * round + me);
+  MPI_Irecv(in, COUNT, MPI_DOUBLE, peer, 1, comm, &requests[0]);
+  MPI_Isend(out, COUNT, MPI_DOUBLE, peer, 1, comm, &requests[1]);
+}
+
+static void finish(int other, int round) {
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  check(1000 * round + other);
+}
+
+static int in_hobs_thread(void) {
+  char name[16] = "";
+  prctl(PR_GET_NAME, name, 0, 0, 0);
+  return strncmp(name, "hob", 3) == 0;
+}
+
+/* ---- Files */
+
+static void file(int collective) {
+  char name[] = "/tmp/overlap_events_XXXXXX";
+  if (rank == 0) close(mkstemp(name));
+  MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+  MPI_File handle;
+  const MPI_Offset mine = (MPI_Offset)rank * COUNT * (MPI_Offset)sizeof(double);
+  if (MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &handle) != MPI_SUCCESS)
+    fail("no file");
+  for (int round = 1; round <= 3; round++) {
+    MPI_Request request;
+    fill(round + 10 * rank);
+    if (collective)
+      MPI_File_iwrite_at_all(handle, mine, out, COUNT, MPI_DOUBLE, &request);
+    else
+      MPI_File_iwrite_at(handle, mine, out, COUNT, MPI_DOUBLE, &request);
+    compute(2e-3);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (collective)
+      MPI_File_iread_at_all(handle, mine, in, COUNT, MPI_DOUBLE, &request);
+    else
+      MPI_File_iread_at(handle, mine, in, COUNT, MPI_DOUBLE, &request);
+    compute_until(&in[COUNT - 1], round + 10 * rank + COUNT - 1);
+    if (round == 2) { /* asked for no longer, and another request may get its handle */
+      for (int flag = 0; !flag;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(round + 10 * rank);
+    start(MPI_COMM_WORLD, 1 - rank, rank, round);
+    compute(1e-3);
+    finish(1 - rank, round);
+  }
+  MPI_File_close(&handle);
+  if (rank == 0) unlink(name);
+}
+
+/* ---- Signals */
+
+static volatile sig_atomic_t handled, elsewhere;
+static void on_signal(int number) {
+  (void)number;
+  handled++;
+  elsewhere |= in_hobs_thread();
+}
+
+static void signals(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  signal(SIGUSR1, on_signal);
+  for (int round = 1; round <= 8; round++) {
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    start(MPI_COMM_WORLD, 1 - rank, rank, round);
+    kill(getpid(), SIGUSR1); /* to whichever thread has not blocked it */
+    compute_until(&in[COUNT - 1], 1000 * round + 1 - rank + COUNT - 1);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    finish(1 - rank, round);
+    while (handled < round) usleep(100);
+  }
+  if (elsewhere) fail("a signal handler of the program's ran in a thread of Hob's");
+}
+
+/* ---- Cancelled and freed requests */
+
+static void cancel(void) {
+  for (int round = 1; round <= 12; round++) {
+    MPI_Request never;
+    int cancelled = 0;
+    MPI_Status status;
+    double* nothing = malloc(COUNT * sizeof *nothing);
+    MPI_Irecv(nothing, COUNT, MPI_DOUBLE, 1 - rank, 50, MPI_COMM_WORLD, &never);
+    start(MPI_COMM_WORLD, 1 - rank, rank, round);
+    compute(2e-4 * (round % 4));
+    MPI_Cancel(&never);
+    if (round % 2 == 0) compute(1e-3);
+    MPI_Wait(&never, &status);
+    MPI_Test_cancelled(&status, &cancelled);
+    if (!cancelled) fail("a receive that nothing matches was not cancelled");
+    free(nothing);
+    compute(1e-3);
+    finish(1 - rank, round);
+  }
+}
+
+static double* last_sent; /* read until MPI has ended */
+static void freed(void) {
+  if (rank == 0) {
+    last_sent = malloc(COUNT * sizeof *last_sent);
+    for (int i = 0; i < COUNT; i++) last_sent[i] = 5 + i;
+    MPI_Request request;
+    MPI_Isend(last_sent, COUNT, MPI_DOUBLE, 1, 1, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+    start(MPI_COMM_SELF, 0, 7, 1);
+    compute(1e-3);
+    finish(7, 1);
+  } else {
+    usleep(20000);
+    MPI_Recv(in, COUNT, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    check(5);
+  }
+}
+
+/* ---- Other jobs */
+
+static void spawn(char* program, MPI_Comm parent) {
+  static char of_child[] = "spawn";
+  char* arguments[] = {of_child, NULL};
+  MPI_Comm between = parent;
+  const int child = parent != MPI_COMM_NULL;
+  start(MPI_COMM_WORLD, 1 - rank, rank, 1); /* under way meanwhile */
+  if (!child)
+    MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between,
+                   MPI_ERRCODES_IGNORE);
+  compute(1e-3);
+  finish(1 - rank, 1);
+  for (int round = 2; round <= 5; round++) {
+    start(between, rank, rank + 100 * child, round);
+    compute(2e-3);
+    finish(rank + 100 * !child, round);
+  }
+  MPI_Comm_disconnect(&between);
+}
+
+/* ---- Functions of the program's */
+
+#ifdef MPIX_ASYNC_DONE
+static int calls;
+static int task(MPIX_Async_thing thing) {
+  int *left = MPIX_Async_get_state(thing), flag;
+  calls++;
+  elsewhere |= in_hobs_thread();
+  MPI_Initialized(&flag); /* a call of the program's */
+  return --*left > 0 ? MPIX_ASYNC_NOPROGRESS : MPIX_ASYNC_DONE;
+}
+#endif
+
+static void tasks(void) {
+#ifdef MPIX_ASYNC_DONE
+  for (int round = 1; round <= 5; round++) {
+    int left = 100;
+    start(MPI_COMM_WORLD, 1 - rank, rank, round);
+    MPIX_Async_start(task, &left, MPIX_STREAM_NULL);
+    compute(2e-3);
+    finish(1 - rank, round);
+    while (left > 0) MPI_Iprobe(1 - rank, 77, MPI_COMM_WORLD, &(int){0}, MPI_STATUS_IGNORE);
+  }
+  if (calls != 500) fail("a task was not called as often as it wants");
+  if (elsewhere) fail("a task of the program's ran in a thread of Hob's");
+#endif
+}
+
+/* ---- Threads that the process has */
+
+static int hobs_threads(void) {
+  int count = 0;
+  DIR* all = opendir("/proc/self/task");
+  for (struct dirent* each; all && (each = readdir(all));) {
+    char path[300], name[32] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%s/comm", each->d_name);
+    FILE* text = fopen(path, "r");
+    if (!text) continue;
+    if (fgets(name, sizeof name, text)) count += strncmp(name, "hob-overlap", 11) == 0;
+    fclose(text);
+  }
+  if (all) closedir(all);
+  return count;
+}
+
+static void threads(int with_hob) {
+  int small = rank, other = -1;
+  MPI_Irecv(&other, 1, MPI_INT, 1 - rank, 3, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(&small, 1, MPI_INT, 1 - rank, 3, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  if (hobs_threads() != 0) fail("a thread before there is anything for it");
+  for (int round = 1; round <= 3; round++) {
+    start(MPI_COMM_WORLD, 1 - rank, rank, round);
+    compute_until(&in[COUNT - 1], 1000 * round + 1 - rank + COUNT - 1);
+    finish(1 - rank, round);
+    if (hobs_threads() != with_hob) fail("another number of threads");
+  }
+}
+
+/* ---- No MPI_Init */
+
+#if MPI_VERSION >= 4
+static int sessions(void) {
+  MPI_Session session;
+  MPI_Group group;
+  MPI_Comm comm;
+  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  MPI_Comm_create_from_group(group, "overlap", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+  MPI_Comm_rank(comm, &rank);
+  for (int round = 1; round <= 5; round++) {
+    start(comm, 1 - rank, rank, round);
+    compute(2e-3);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < COUNT; i++)
+      if (in[i] != 1000 * round + 1 - rank + i) return 1;
+  }
+  MPI_Group_free(&group);
+  MPI_Comm_free(&comm);
+  MPI_Session_finalize(&session);
+  return 0;
+}
+#endif
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "signals";
+  out = malloc(COUNT * sizeof *out);
+  in = malloc(COUNT * sizeof *in);
+  alarm(100);
+#if MPI_VERSION >= 4
+  if (strcmp(what, "sessions") == 0) return sessions();
+#endif
+  MPI_Comm parent;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_get_parent(&parent);
+  const int forced = getenv("HOB_OVERLAP") && strcmp(getenv("HOB_OVERLAP"), "on") == 0;
+  if (strcmp(what, "file") == 0) file(0);
+  if (strcmp(what, "file_all") == 0) file(1);
+  if (strcmp(what, "signals") == 0) signals();
+  if (strcmp(what, "cancel") == 0) cancel();
+  if (strcmp(what, "freed") == 0) freed();
+  if (strcmp(what, "spawn") == 0) spawn(argv[0], parent);
+  if (strcmp(what, "tasks") == 0) tasks();
+  if (strcmp(what, "threads") == 0) threads(forced);
+  if (rank == 0 && parent == MPI_COMM_NULL) printf("%s: right\n", what);
+  MPI_Finalize();
+  if (hobs_threads() != 0) {
+    fprintf(stderr, "%d: a thread after the end\n", rank);
+    return 1;
+  }
+  free(last_sent);
+  free(out);
+  free(in);
+  return 0;
+}
