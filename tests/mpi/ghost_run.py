@@ -36,6 +36,7 @@ parser.add_argument("--env", default="", help="settings of the MPI library: NAME
 parser.add_argument("--runs", type=int, default=1, help="each within the time limit")
 parser.add_argument("--file-limit", type=int, default=0, help="bytes, of files (ulimit -f)")
 parser.add_argument("--launcher", default="", help="an option for the launcher")
+parser.add_argument("--inside", default="", help="words in front of the program, on each rank; skipped where they fail")
 parser.add_argument("command", nargs="+")
 args = parser.parse_args()
 
@@ -94,7 +95,11 @@ for pair in filter(None, args.env.split(";")):
         "-x" if args.family == "openmpi" else "-genv",
         *([pair] if args.family == "openmpi" else pair.split("=", 1)),
     ]
-command += args.command
+inside = args.inside.split()
+if inside and subprocess.run([*inside, "true"], capture_output=True, check=False).returncode != 0:
+    print(f"skipped: {args.inside} is not allowed here")
+    sys.exit(77)
+command += [*inside, *args.command]
 
 
 def left_behind():

@@ -6,12 +6,18 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "mpi/pmpi/real.hpp"
 #include "os/descriptors.hpp"
 #include "os/memory.hpp"
+#include "os/passing.hpp"
 
 namespace hob::mpi {
 namespace {
+
+/// How long a process waits for another one that is about to give it a file: it has connected.
+constexpr int kPatienceMs = 10'000;
 
 /// Where rank 0 has the memory from. Sent as bytes.
 struct Source {
@@ -82,8 +88,8 @@ const char* reason(int why_not) {
     case not_reached:
       return "a process cannot open what another one has made (/proc/PID/fd)";
     default:
-      return "process numbers mean other processes in the containers of this node: give its "
-             "containers one view of them (--pid=host)";
+      return "the containers of this node number their processes and have networks of their own: "
+             "give them one view of either (--pid=host, --network=host)";
   }
 }
 
@@ -101,6 +107,30 @@ void* find(const Source& source, int& why_not) {
   return address;
 }
 
+/// Where the number of a descriptor does not lead to the file in some processes, they are given it.
+/// Collective; `wanted`: this is one of them. The file, or -1; rank 0 and others have none from it.
+int pass_file(const Node& node, int file, bool wanted) {
+  std::optional<os::DescriptorGiver> giver;
+  os::PassingAddress address;
+  if (node.rank() == 0) address = giver.emplace().address();
+  real::Bcast(&address, sizeof address, MPI_BYTE, 0, node.comm());
+  std::optional<os::DescriptorTaker> taker;
+  if (wanted) taker.emplace(address);
+  int takers = taker && taker->connected() ? 1 : 0;
+  real::Allreduce(MPI_IN_PLACE, &takers, 1, MPI_INT, MPI_SUM, node.comm());
+  if (giver) giver->give(file, takers, kPatienceMs);
+  return taker ? taker->take(kPatienceMs) : -1;
+}
+
+/// As find(), of a file that was given. Closes it.
+void* map_passed(const Source& source, int fd, int& why_not) {
+  if (fd < 0) return nullptr;
+  why_not = not_mapped;
+  void* address = os::identity_of(fd) == source.file ? map_file(fd, source.bytes) : nullptr;
+  ::close(fd);
+  return address;
+}
+
 }  // namespace
 
 std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t least,
@@ -111,6 +141,13 @@ std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t le
   real::Bcast(&source, sizeof source, MPI_BYTE, 0, node.comm());
   int failed = not_made;
   if (node.rank() != 0 && source.bytes != 0) address = find(source, failed);
+  const bool unfound = failed == not_reached || failed == other_file;
+  int any_unfound = unfound ? 1 : 0;
+  real::Allreduce(MPI_IN_PLACE, &any_unfound, 1, MPI_INT, MPI_MAX, node.comm());
+  if (any_unfound != 0) {
+    const int fd = pass_file(node, own_file, unfound);
+    if (unfound) address = map_passed(source, fd, failed);
+  }
   bytes = source.bytes;
   if (address != nullptr) failed = shared;
   real::Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, node.comm());

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -195,6 +196,21 @@ ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
   return placed;
 }
 
+// Whether a number means the same process to all processes of the node: containers may number
+// theirs themselves. Collective.
+bool numbered_alike(const Node& node) {
+  struct stat space {};
+  const std::uint64_t own = ::stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(node.size()));
+  real::Allgather(&own, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, node.comm());
+  return std::all_of(all.begin(), all.end(), [&](std::uint64_t each) { return each == own; });
+}
+
+bool are_seen(const std::vector<int>& pids) {
+  return std::all_of(pids.begin(), pids.end(),
+                     [](int peer) { return ::kill(peer, 0) == 0 || errno == EPERM; });
+}
+
 // Everybody learns who everybody is.
 void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
   int leader = world.rank;
@@ -234,9 +250,8 @@ void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) 
   real::Allgather(&pid, 1, MPI_INT, pids.data(), 1, MPI_INT, node.comm());
   for (int r = 0; r < node.size(); ++r)
     if (!ghost::is_ghost(placed, r)) world.pids.push_back(pids[static_cast<std::size_t>(r)]);
-  // Containers may number their processes themselves.
-  world.sees_peers = std::all_of(pids.begin(), pids.end(),
-                                 [](int peer) { return ::kill(peer, 0) == 0 || errno == EPERM; });
+  world.numbered_alike = numbered_alike(node);
+  world.sees_peers = world.numbered_alike && are_seen(pids);
 }
 
 // The memory that the node shares, with the statuses in it.

@@ -19,8 +19,13 @@ void end_job(const std::string& why) {
 
 std::vector<int> ghost_pids(const GhostWorld& world) {
   std::vector<int> pids;
+  if (!world.numbered_alike) return pids;
   for (const GhostStatus* status : world.statuses) pids.push_back(status->pid);
   return pids;
+}
+
+std::vector<int> application_pids(const GhostWorld& world) {
+  return world.numbered_alike ? world.pids : std::vector<int>{};
 }
 
 void end_without_ghost(const GhostWorld& world, std::size_t number) {

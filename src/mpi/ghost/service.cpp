@@ -48,7 +48,7 @@ class Service {
         waiting_(ghost::Waiting::config_for(style_)),
         inbox_(world.internal_comm),
         waiter_(own.status, own.wakeup_fd, world.cliques),
-        watch_(world.pids, world.sees_peers),
+        watch_(application_pids(world), world.sees_peers),
         partitioned_(world) {}
 
   /// Until the node's application ranks have said that they end.

@@ -47,7 +47,7 @@ void sleep(const os::ProcessMonitor& peers, int wakeup_fd) {
 
 void await_sessions(const GhostWorld& world, const OwnGhost& own) {
   if (real::find("PMPI_Session_init") == nullptr) return;
-  os::ProcessMonitor peers(world.pids, world.sees_peers);
+  os::ProcessMonitor peers(application_pids(world), world.sees_peers);
   const pid_t parent = ::getppid();
   own.status.asleep.store(1, std::memory_order_seq_cst);
   for (std::uint32_t seen = 0; !peers.all_ended() && ::getppid() == parent; peers.some_ended()) {
@@ -64,6 +64,12 @@ void open_again() {
   GhostWorld* world = launched_world();
   if (world == nullptr || ghost_world() != nullptr || met) return;
   met = true;
+  if (!world->numbered_alike) {
+    note(
+        "Ghosts have ended: in containers that number their processes themselves they do not wait "
+        "for sessions after MPI_Finalize.");
+    return;
+  }
   ++openings;
   // Every process of the node comes here; the ghosts count with the first.
   std::uint32_t known = world->node_status->openings.load(std::memory_order_relaxed);

@@ -10,7 +10,7 @@
 namespace hob::mpi {
 
 /// In a ghost, after the library's MPI_Finalize: returns when the node's application ranks have
-/// ended.
+/// ended; at once where it cannot know, since containers number their processes themselves.
 void await_sessions(const GhostWorld& world, const OwnGhost& own);
 
 /// In an application rank, before a communicator is made from a group: after MPI_Finalize, makes

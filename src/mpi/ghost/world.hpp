@@ -74,7 +74,8 @@ struct GhostWorld {
   NodeStatus* node_status = nullptr;
   std::vector<GhostStatus*> statuses;  ///< of this node's ghosts
   std::vector<int> pids;               ///< of this node's application ranks
-  bool sees_peers = false;             ///< the numbers of all the node's processes mean them here
+  bool numbered_alike = false;         ///< a number means the same process to all of the node
+  bool sees_peers = false;             ///< and all of them can be seen here
 
   const std::vector<int>& own_ghosts() const { return ghosts[static_cast<std::size_t>(own_node)]; }
   const ProcessPlace& own() const { return ranks[static_cast<std::size_t>(rank)]; }
