@@ -82,7 +82,7 @@ sanitize: setup
 	  [ -f build/$$preset/build.ninja ] || cmake --preset $$preset >build/$$preset.log || { cat build/$$preset.log; exit 1; }; \
 	  echo "== $$preset" && \
 	  cmake --build --preset $$preset -j $(JOBS) --target unit-tests && \
-	  if [ $$preset = tsan ]; then which='-R unit.(heat|ghost)|sanitized'; else which='-L unit'; fi; \
+	  if [ $$preset = tsan ]; then which='-R unit.(heat|ghost|overlap)|sanitized'; else which='-L unit'; fi; \
 	  $(CTEST) --test-dir build/$$preset "$${which%% *}" "$${which#* }" -LE long || exit 1; \
 	done
 

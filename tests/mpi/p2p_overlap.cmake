@@ -5,6 +5,7 @@ hob_mpi_program(overlap_computing SOURCES overlap_computing.c)
 hob_mpi_program(overlap_peer SOURCES overlap_peer.c)
 hob_mpi_program(overlap_threads SOURCES overlap_threads.c FLAGS -pthread)
 hob_mpi_program(overlap_events SOURCES overlap_events.c)
+hob_mpi_program(overlap_pipeline SOURCES overlap_pipeline.c)
 # Other libraries do not promise to survive exceptions.
 hob_mpi_program(overlap_throws SOURCES overlap_throws.cpp MPIS mpich5 FLAGS -DMPICH_SKIP_MPICXX)
 
@@ -54,6 +55,12 @@ foreach(mpi IN ITEMS mpich5 abi5)
                MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp)
   endif()
 endforeach()
+# Something is under way all the time.
+foreach(mpi IN ITEMS mpich5 openmpi5)
+  if(mpi IN_LIST HOB_MPIS)
+    hob_overlap_test("" overlap_pipeline ${mpi} LABEL mpi SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03)
+  endif()
+endforeach()
 # Windows that other nodes reach.
 foreach(mpi IN ITEMS mpich5 abi5)
   if(mpi IN_LIST HOB_MPIS)
@@ -72,3 +79,8 @@ foreach(mpi IN ITEMS mpich5 openmpi5 abi5)
     endif()
   endif()
 endforeach()
+if("mpich5" IN_LIST HOB_MPIS)
+  hob_overlap_test(_computing_tcp p2p_fuzz mpich5 LABEL fuzz
+    SETTINGS MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp FI_TCP_MAX_SAVED=1000000
+    ARGS --programs 4 --seed 1600 --with computing ${fuzz_tcp_mpich5})
+endif()

@@ -42,13 +42,14 @@ struct Program {
   bool in_phase = false;
   // Of the phase that is under way: ticks.
   std::uint64_t phase_start = 0;
-  std::uint64_t last_start = 0;
+  std::uint64_t left = 0;  ///< for computing: the last start, or the end of the last wait
+  bool left_a_wait = false;
   std::uint64_t outside = 0;
   std::uint64_t waited = 0;
   bool helps = false;
   std::uint64_t useful_before = 0;
-  // While only watching, processor time of the process: at the last start, and not used outside.
-  std::uint64_t used_at_start = 0;
+  // While only watching, processor time of the process: when it left, and not used outside.
+  std::uint64_t used_when_left = 0;
   std::uint64_t unused = 0;
   Stats alone;  ///< what is known of phases without help
 };
@@ -141,17 +142,38 @@ void cut_long_phase() {
   begin_phase();
 }
 
+/// The program starts or waits for something: it has been outside since it left.
+void note_computing(std::uint64_t now) {
+  Program& own = program();
+  const std::uint64_t spent = now - own.left, spent_ns = nanoseconds_in(spent);
+  if (!own.in_phase || spent_ns < tuning::kOverlapOutsideNs) return;
+  own.outside += spent;
+  if (!own.only_watches) return;
+  const std::uint64_t used = process_nanoseconds() - own.used_when_left;
+  own.unused += spent_ns - std::min(used, spent_ns);
+}
+
+void leave_for_computing(bool after_wait) {
+  Program& own = program();
+  own.left = ticks();
+  own.left_a_wait = after_wait;
+  if (own.only_watches) own.used_when_left = process_nanoseconds();
+}
+
 void track(MPI_Request request, bool forbids) {
   if (request == MPI_REQUEST_NULL) return;
   Program& own = program();
   worker::drop(request);  // one with this handle whose end was not seen
   own.outstanding.add(handle_bits(request), forbids);
-  own.last_start = ticks();
-  if (own.only_watches) own.used_at_start = process_nanoseconds();
-  if (!own.in_phase)
+  if (!own.in_phase) {
     begin_phase();
-  else if (forbids)
-    tell_worker();
+  } else {
+    // Programs that start the next one before they wait for the last one. Between two starts there
+    // is little else than the calls themselves, which may take milliseconds.
+    if (own.left_a_wait) note_computing(ticks());
+    if (forbids) tell_worker();
+  }
+  leave_for_computing(false);
 }
 
 void untrack(MPI_Request request) {
@@ -170,15 +192,6 @@ void untrack(const Row& row) {
   if (program().outstanding.serial(handle_bits(row.handle)) == row.serial) untrack(row.handle);
 }
 
-/// The program has been outside for so many ticks since its last start.
-void leave_computing(std::uint64_t spent_ticks) {
-  Program& own = program();
-  own.outside = spent_ticks;
-  if (!own.only_watches) return;
-  const std::uint64_t used = process_nanoseconds() - own.used_at_start;
-  own.unused = nanoseconds_in(spent_ticks) - std::min(used, nanoseconds_in(spent_ticks));
-}
-
 /// From now on the thread does not enter the library any more.
 void stay_out() {
   program().stays_out = true;
@@ -189,19 +202,6 @@ void track_file(MPI_Request request) {
   if (request == MPI_REQUEST_NULL) return;
   track(request, false);
   if (!program().only_watches) worker::ask(request);
-}
-
-bool large(std::int64_t count, MPI_Datatype datatype) {
-  static thread_local MPI_Datatype last = MPI_DATATYPE_NULL;
-  static thread_local int last_size = 0;
-  if (datatype != last) {
-    // A type whose handle is that of one that was freed: a wrong size means no more than help for
-    // a small message, or none for a large one.
-    last = datatype;
-    // MPI_UNDEFINED: more than an int can say.
-    if (real::Type_size(datatype, &last_size) != MPI_SUCCESS || last_size < 0) last_size = INT_MAX;
-  }
-  return count * last_size >= tuning::kOverlapBytes;
 }
 
 bool of_program(MPI_Op op) { return !operation_number(op); }
@@ -280,6 +280,15 @@ Stats stats() {
 }
 
 const std::string& reason() { return program().reason; }
+
+void learn_size(MPI_Datatype datatype) {
+  // A type whose handle is that of one that was freed: a wrong size means no more than help for a
+  // small message, or none for a large one.
+  last_known.datatype = datatype;
+  // MPI_UNDEFINED: more than an int can say.
+  if (real::Type_size(datatype, &last_known.bytes) != MPI_SUCCESS || last_known.bytes < 0)
+    last_known.bytes = INT_MAX;
+}
 
 void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
   if (!large(count, datatype)) return;
@@ -376,9 +385,7 @@ Completing::Completing(int count, const MPI_Request* requests, bool waits)
       rows().push_back({i, requests[i], serial});
   if (!waits || rows().size() == first_) return;
   began_ = ticks();
-  // The first wait of a phase ends what the program had left for computing.
-  if (own.outside == 0 && nanoseconds_in(began_ - own.last_start) >= tuning::kOverlapOutsideNs)
-    leave_computing(began_ - own.last_start);
+  note_computing(began_);
 }
 
 Completing::~Completing() {
@@ -399,7 +406,9 @@ void Completing::end(Remove remove) {
   const Locked locked;
   if (began_ != 0) program().waited += ticks() - began_;
   remove();
-  if (began_ != 0) cut_long_phase();
+  if (began_ == 0) return;
+  cut_long_phase();
+  leave_for_computing(true);
 }
 
 void Completing::remove(int index) {

@@ -133,6 +133,8 @@ def guarded(call, body):
             "}",
         ]
     test = "starts_tracked" if is_watched_start(call) else "overlap_thread::announces_calls()"
+    if call.base in plan.OVERLAP_MESSAGES and bytes_started(call):
+        test = f"{test} && overlap_thread::concerned({bytes_started(call)})"
     return [
         f"static {call.returns} watched_{name}({call.declaration});",
         f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
