@@ -204,6 +204,30 @@ void track_file(MPI_Request request) {
   if (!program().only_watches) worker::ask(request);
 }
 
+/// Of this thread: most messages have the datatype of the one before.
+struct KnownSize {
+  MPI_Datatype datatype = MPI_DATATYPE_NULL;
+  int bytes = 0;
+};
+KnownSize& last_known() {
+  static thread_local KnownSize own;
+  return own;
+}
+
+/// Of a datatype with which a call has succeeded: so many elements are worth looking after.
+bool large(std::int64_t count, MPI_Datatype datatype) {
+  KnownSize& known = last_known();
+  if (datatype != known.datatype) {
+    // A type whose handle is that of one that was freed: a wrong size means no more than help for
+    // a small message, or none for a large one.
+    known.datatype = datatype;
+    // MPI_UNDEFINED: more than an int can say.
+    if (real::Type_size(datatype, &known.bytes) != MPI_SUCCESS || known.bytes < 0)
+      known.bytes = INT_MAX;
+  }
+  return count * known.bytes >= tuning::kOverlapBytes;
+}
+
 bool of_program(MPI_Op op) { return !operation_number(op); }
 
 /// Why there is no overlap, or "".
@@ -281,13 +305,9 @@ Stats stats() {
 
 const std::string& reason() { return program().reason; }
 
-void learn_size(MPI_Datatype datatype) {
-  // A type whose handle is that of one that was freed: a wrong size means no more than help for a
-  // small message, or none for a large one.
-  last_known.datatype = datatype;
-  // MPI_UNDEFINED: more than an int can say.
-  if (real::Type_size(datatype, &last_known.bytes) != MPI_SUCCESS || last_known.bytes < 0)
-    last_known.bytes = INT_MAX;
+bool may_be_large(std::int64_t count, MPI_Datatype datatype) {
+  const KnownSize& known = last_known();
+  return datatype != known.datatype || count * known.bytes >= tuning::kOverlapBytes;
 }
 
 void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 
-#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/state.hpp"
@@ -70,26 +69,14 @@ inline bool announces_calls() { return calls_announced.load(std::memory_order_re
 /// that the library calls, nor from Hob or the library itself).
 inline bool from_outside() { return depth == 0 && !inside(); }
 
-/// What a thread knows of the datatype that it used last: most messages follow one of the same.
-struct KnownSize {
-  MPI_Datatype datatype = MPI_DATATYPE_NULL;
-  int bytes = 0;
-};
-inline thread_local KnownSize last_known __attribute__((tls_model("initial-exec")));
-
-/// Asks the library.
-void learn_size(MPI_Datatype datatype);
-
-/// So many elements are worth looking after.
-inline bool large(std::int64_t count, MPI_Datatype datatype) {
-  if (datatype != last_known.datatype) learn_size(datatype);
-  return count * last_known.bytes >= tuning::kOverlapBytes;
-}
+/// Whether so many elements may be worth looking after, as far as is known without asking the
+/// library: a wrong datatype is to fail in the program's call.
+bool may_be_large(std::int64_t count, MPI_Datatype datatype);
 
 /// For wrappers of calls that start a message: whether there is anything to say. A small one while
 /// nothing is under way is what it is without overlap.
 inline bool concerned(std::int64_t count, MPI_Datatype datatype) {
-  return announces_calls() || large(count, datatype);
+  return announces_calls() || may_be_large(count, datatype);
 }
 
 /// The same where nothing may come between the wrapper and its caller.
