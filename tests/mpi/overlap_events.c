@@ -7,6 +7,7 @@
  *   freed      a send that nobody waits for, and MPI_Finalize at once
  *   spawn      a job that this one starts; large messages between both
  *   tasks      functions of the program's that the library calls (MPIX_Async_start)
+ *   datatype   a wrong one is an error of the program's call, and of its communicator's handler
  *   sessions   no MPI_Init
  *   threads    how many threads of Hob's there are: none before a large message and after the end
  * Contents are checked, and that functions of the program's run in threads of its own alone. */
@@ -282,6 +283,24 @@ static void threads(int with_hob) {
   }
 }
 
+/* ---- What is wrong */
+
+static void datatype(void) {
+  MPI_Comm comm;
+  MPI_Request request;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  start(comm, 1 - rank, rank, 1);
+  finish(1 - rank, 1);
+  for (int under_way = 0; under_way < 2; under_way++) {
+    if (under_way) start(comm, 1 - rank, rank, 2);
+    if (MPI_Isend(out, 1, MPI_DATATYPE_NULL, 1 - rank, 5, comm, &request) == MPI_SUCCESS)
+      fail("no error");
+  }
+  finish(1 - rank, 2);
+  MPI_Comm_free(&comm);
+}
+
 /* ---- No MPI_Init */
 
 #if MPI_VERSION >= 4
@@ -327,6 +346,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "freed") == 0) freed();
   if (strcmp(what, "spawn") == 0) spawn(argv[0], parent);
   if (strcmp(what, "tasks") == 0) tasks();
+  if (strcmp(what, "datatype") == 0) datatype();
   if (strcmp(what, "threads") == 0) threads(forced);
   if (rank == 0 && parent == MPI_COMM_NULL) printf("%s: right\n", what);
   MPI_Finalize();

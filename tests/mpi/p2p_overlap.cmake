@@ -34,7 +34,7 @@ foreach(mpi IN LISTS HOB_MPIS)
 endforeach()
 # What may happen to a program while the thread is inside. MPICH 4 advances collective requests of files in a
 # wait for them alone; over UCX it has no MPI_Comm_spawn, and does not wait for freed sends in MPI_Finalize.
-set(events file signals cancel threads)
+set(events file signals cancel threads datatype)
 set(events_mpich5 file_all freed spawn tasks sessions)
 set(events_abi5 file_all freed sessions)
 set(events_openmpi5 file_all freed spawn sessions)
