@@ -55,6 +55,9 @@ class Origin {
   bool compare_and_swap(Peer& peer, const std::byte* compare, const std::byte* replace,
                         std::byte* result, std::int64_t offset, std::uint32_t bytes);
 
+  /// Whether these bytes are in the memory that the target exposes; where not, counts an error.
+  bool inside(const Peer& peer, std::span<const Block> blocks);
+
   /// Opens an access epoch. Direct targets are locked here (`lazily`: with the first operation).
   void lock(Peer& peer, LockMode mode, bool lazily);
   /// Completes everything and gives the lock back.
@@ -87,7 +90,6 @@ class Origin {
     Element element;
   };
 
-  bool inside(const Peer& peer, std::span<const Block> blocks);
   void lock_direct(Peer& peer);
   bool direct_ready(Peer& peer);
   bool combine_direct(Peer& peer, Local from, Local result, std::span<const Block> to,

@@ -112,8 +112,8 @@ inline constexpr int kLongestWaitInterval = 255;
 
 }  // namespace gets
 
-/// Short puts over libfabric's tcp provider (rma/complete_puts.hpp): one of so many is waited for,
-/// since MPICH has a limited number of requests. Chosen.
+/// Short puts over libfabric's tcp provider (rma/backend/complete_puts.hpp): one of so many is
+/// waited for, since MPICH has a limited number of requests. Chosen.
 inline constexpr std::uint32_t kOnePutWaitedFor = 1024;
 
 /// Layouts of datatypes. Blocks from which on a flattened type costs more than it can save.
@@ -202,6 +202,25 @@ inline constexpr unsigned kTurnsPerWatch = 64;
 /// ms. Sleeps of a ghost before the program's sessions begin: then it looks whether its launcher
 /// lives.
 inline constexpr int kLongestSessionSleepMs = 100;
+
+/// Which way puts and gets go (ghost/route.hpp). Trials in a row in which the target answered
+/// before its ghost did; completions between two trials at first, and at most, doubled by each one
+/// that is lost. Chosen: a trial takes about 4 us, so those that lose take less than a hundredth of
+/// the time in which ghosts complete.
+inline constexpr std::uint32_t kTrialsWon = 3;
+inline constexpr std::uint32_t kFirstTrialAfter = 2;
+inline constexpr std::uint32_t kLastTrialAfter = 1024;
+
+/// Times what a ghost takes, and ns, from which on a native completion says that the target
+/// computes. An interrupt is as long: what it costs is some operations by ghosts.
+inline constexpr double kNativeStall = 4;
+inline constexpr std::uint64_t kLeastNativeStallNs = 50'000;
+
+/// Native completions that are not longer than a ghost's, after which one stall is forgotten.
+inline constexpr std::uint32_t kStallForgotten = 64;
+
+/// Bytes that count as one more operation when completions are compared. Chosen: about as long.
+inline constexpr std::uint64_t kBytesOfAnOperation = 16'384;
 
 /// Bytes of a window from which on its pages are given back to the system when it ends. Chosen.
 inline constexpr std::uint64_t kWorthGivingBack = 1 << 20;

@@ -256,6 +256,85 @@ TEST_F(GhostWindows, SegmentsOfTheOtherNodesMemoryHaveGhostsOfTheirOwn) {
   context().settings.ghost_binding = "rank";
 }
 
+TEST_F(GhostWindows, NativePutsAreFlushedBeforeAGhostIsAsked) {
+  GhostBackend& window = this->window(7, "on");
+  EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
+  const std::int64_t value = 5;
+  EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 1U);
+  EXPECT_EQ(fake::calls("Win_lock_all"), 1U) << "the library's epoch";
+  EXPECT_EQ(fake::calls("Isend"), 0U);
+  EXPECT_EQ(add(window, value, 1, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Win_flush"), 1U);
+  EXPECT_EQ(fake::calls("Isend"), 1U);
+  EXPECT_EQ(put(window, value, 1, 4), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 1U) << "not beside what the ghost does";
+  EXPECT_EQ(window.flush(1), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Win_flush"), 1U);
+  EXPECT_EQ(put(window, value, 1, 4), MPI_SUCCESS);
+  EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Win_flush"), 2U);
+  EXPECT_EQ(fake::calls("Win_unlock_all"), 0U);
+  window.closing();
+  EXPECT_EQ(fake::calls("Win_unlock_all"), 1U);
+}
+
+TEST_F(GhostWindows, NothingGoesNativelyBeforeItsLockIsHeld) {
+  GhostBackend& window = this->window(7, "on");
+  EXPECT_EQ(window.lock(MPI_LOCK_EXCLUSIVE, 1, 0), MPI_SUCCESS);
+  const std::int64_t value = 5;
+  EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 0U);
+  EXPECT_EQ(window.flush(1), MPI_SUCCESS);
+  EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 1U);
+  EXPECT_EQ(fake::calls("Win_flush"), 0U);
+  EXPECT_EQ(window.unlock(1), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Win_flush"), 1U);
+  EXPECT_EQ(put(window, value, 0, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 1U) << "the own node's memory needs nobody";
+}
+
+TEST_F(GhostWindows, AFenceEndsTheLibrarysEpochOfLocks) {
+  GhostBackend& window = this->window(7, "on");
+  EXPECT_EQ(window.fence(0), MPI_SUCCESS);
+  std::int64_t value = 5;
+  EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 1U);
+  EXPECT_EQ(window.fence(0), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Win_flush"), 1U);
+  EXPECT_EQ(fake::calls("Win_unlock_all"), 1U);
+  EXPECT_EQ(get(window, value, 1, 4096), MPI_ERR_RMA_RANGE) << "outside";
+  EXPECT_EQ(fake::calls("Get"), 0U);
+  EXPECT_EQ(get(window, value, 1, 3, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Get"), 1U);
+  EXPECT_EQ(window.fence(0), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Win_unlock_all"), 2U);
+}
+
+TEST_F(GhostWindows, ThreadsHaveGhostsAlone) {
+  GhostBackend& window = this->window(7, "on");
+  ghost_client->many_threads = true;
+  EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
+  const std::int64_t value = 5;
+  EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 0U);
+  EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
+}
+
+TEST_F(GhostWindows, TargetsThatAnswerTrialsAreReachedNatively) {
+  GhostBackend& window = this->window(7, "auto");
+  EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
+  const std::int64_t value = 5;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
+    EXPECT_EQ(window.flush(1), MPI_SUCCESS);
+  }
+  EXPECT_EQ(fake::calls("Rget"), tuning::ghost::kTrialsWon);
+  EXPECT_GT(fake::calls("Put"), 0U);
+  EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
+}
+
 TEST_F(GhostWindows, AClosingWindowHasSeenItsLocksReleased) {
   GhostBackend& window = this->window();
   ghost_client->open_windows.push_back(window.handle);

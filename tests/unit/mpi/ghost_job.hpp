@@ -59,8 +59,9 @@ class GhostJob : public testing::Test {
     real::Comm_free(&world_.internal_comm);
   }
 
-  /// A window of both application ranks, of which this one is rank 0.
-  GhostBackend& window(std::uint64_t serial = 7) {
+  /// A window of both application ranks, of which this one is rank 0. `native`: the setting.
+  GhostBackend& window(std::uint64_t serial = 7, const char* native = "off") {
+    context().settings.ghost_native = native;
     const ExposedMemory memory{PerRank(0), PerRank(sizeof near_->words), PerRank(8), serial};
     backend_ = std::make_unique<GhostBackend>(
         GhostTargets(memory, client_->groups.share({kHere, kThere})), ArenaMemory{}, 0);

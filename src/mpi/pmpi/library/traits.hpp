@@ -29,7 +29,7 @@ struct Traits {
   bool announces_partitioned;
   /// An info key of MPI_Comm_spawn gives the child variables of the environment.
   bool spawns_with_variables;
-  /// It may communicate over libfabric, as MPICH does (rma/complete_puts.hpp).
+  /// It may communicate over libfabric, as MPICH does (rma/backend/complete_puts.hpp).
   bool may_run_over_libfabric;
   /// Messages in Hob's UMQ, each of which takes a request of the library's.
   std::uint64_t most_unexpected;

@@ -11,6 +11,7 @@
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/requests/request.hpp"
+#include "mpi/rma/ghost/native_counts.hpp"
 #include "mpi/rma/ghost/post_start.hpp"
 #include "mpi/rma/ghost/state.hpp"
 #include "mpi/rma/ghost/window_members.hpp"
@@ -42,6 +43,7 @@ struct GhostClient {
   std::uint64_t windows = 0;
   std::uint64_t windows_declined = 0;
   std::uint64_t windows_led = 0;  ///< of which this process is the first member, declined ones too
+  NativeCounts natively;
   struct {
     std::uint64_t calls = 0;
     std::uint64_t completions = 0;       ///< that completed this process's operations

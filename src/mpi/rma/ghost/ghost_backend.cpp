@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "mpi/core/after_handler.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -67,7 +68,13 @@ template <class Issue>
 int GhostBackend::issue(int target, MPI_Request* request, bool fetches, Issue operation) {
   return held([&] {
     if (HOB_UNLIKELY(pscw_.accessing())) pscw_.wait_for_post(targets_.rank(target));
-    Peer& peer = at(target).peer;
+    GhostTargets::Target& to = at(target);
+    Peer& peer = to.peer;
+    // What was issued before keeps its place.
+    to.native.others = true;
+    if (HOB_UNLIKELY(to.native.native != 0)) {
+      if (const int wrong = native_.complete(handle, to)) return wrong;
+    }
     if (request == nullptr) return operation(peer, nullptr) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     GhostOperation& mine = ghost_client->begin_operation(fetches);
     mine.window = handle;
@@ -87,11 +94,41 @@ int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
                    !data_blocks(place.type, place.count, start_of(place), target_blocks))) {
     return fail(MPI_ERR_TYPE);
   }
+  if (request == nullptr && native_.possible()) return move_either_way(get, origin, place);
   const Local local{static_cast<std::byte*>(origin.address), origin_blocks};
   return issue(place.target, request, false, [&](Peer& peer, Completion* extra) {
     return get ? ghost_client->origin.get(peer, local, target_blocks, extra)
                : ghost_client->origin.put(peer, local, target_blocks, extra);
   });
+}
+
+// The blocks are those of this thread.
+int GhostBackend::move_either_way(bool get, const TypedBuffer& origin, const Place& place) {
+  int told = MPI_SUCCESS;  // by the library, to its error handler
+  const int result = held([&]() -> int {
+    if (HOB_UNLIKELY(pscw_.accessing())) pscw_.wait_for_post(targets_.rank(place.target));
+    GhostTargets::Target& to = at(place.target);
+    ghost::Origin& ghosts = ghost_client->origin;
+    const Local local{static_cast<std::byte*>(origin.address), origin_blocks};
+    const std::uint64_t bytes = to.peer.direct == nullptr ? ghost::total_bytes(target_blocks) : 0;
+    if (bytes == 0) {
+      const bool good = get ? ghosts.get(to.peer, local, target_blocks)
+                            : ghosts.put(to.peer, local, target_blocks);
+      return good ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+    }
+    if (native_.takes(to)) {
+      if (!ghosts.inside(to.peer, target_blocks)) return MPI_ERR_RMA_RANGE;
+      told = native_.issue(handle, to, get, origin, {place.disp, place.count, place.type}, bytes);
+      return MPI_SUCCESS;
+    }
+    const std::uint64_t start = tick_nanoseconds();
+    const bool good =
+        get ? ghosts.get(to.peer, local, target_blocks) : ghosts.put(to.peer, local, target_blocks);
+    if (!good) return MPI_ERR_RMA_RANGE;
+    native_.by_ghost(handle, to, bytes, tick_nanoseconds() - start);
+    return MPI_SUCCESS;
+  });
+  return told != MPI_SUCCESS ? told : result;
 }
 
 int GhostBackend::combine_at(const TypedBuffer& origin, const TypedBuffer* result,

@@ -9,6 +9,7 @@
 #include "mpi/rma/ghost/arena_memory.hpp"
 #include "mpi/rma/ghost/client.hpp"
 #include "mpi/rma/ghost/host_image.hpp"
+#include "mpi/rma/ghost/native_way.hpp"
 #include "mpi/rma/ghost/pscw.hpp"
 #include "mpi/rma/ghost/targets.hpp"
 
@@ -73,6 +74,8 @@ class GhostBackend final : public Backend {
   int check(const Place& place, MPI_Count count) const;
   std::int64_t start_of(const Place& place) const;
   int move(bool get, const TypedBuffer& origin, const Place& place, MPI_Request* request);
+  /// Without a request: natively, or by a ghost.
+  int move_either_way(bool get, const TypedBuffer& origin, const Place& place);
   /// `result`: null for MPI_Accumulate.
   int combine_at(const TypedBuffer& origin, const TypedBuffer* result, const Place& place,
                  MPI_Op op, MPI_Request* request);
@@ -90,6 +93,7 @@ class GhostBackend final : public Backend {
 
   // Holding the client:
   GhostTargets::Target& at(int target);
+  int flush_peers();
   int complete_all();
   int outcome_of_all();
 
@@ -97,6 +101,7 @@ class GhostBackend final : public Backend {
   ArenaMemory memory_;
   int self_;
   PscwEpochs pscw_;
+  NativeWay native_;
   ghost::LockMode all_ = ghost::LockMode::none;
   bool locked_all_ = false;
   std::uint32_t fences_ = 0;     // entered so far; the same in all members where all have come

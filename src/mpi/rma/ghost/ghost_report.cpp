@@ -82,7 +82,12 @@ ordered_json own_json() {
           {"fences", fences.calls},
           {"fence_completions", fences.completions},
           {"fence_synchronisations", fences.synchronisations},
-          {"tokens", ghost_client->messages.sent()}};
+          {"tokens", ghost_client->messages.sent()},
+          {"native", ghost_client->natively.operations},
+          {"native_bytes", ghost_client->natively.bytes},
+          {"native_flushes", ghost_client->natively.flushes},
+          {"native_trials", ghost_client->natively.trials},
+          {"native_trials_won", ghost_client->natively.trials_won}};
 }
 
 void note_advice(const GhostWorld& world) {

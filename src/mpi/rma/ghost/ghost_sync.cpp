@@ -2,8 +2,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/core/memory_fence.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/requests/request.hpp"
 #include "mpi/rma/ghost/ghost_backend.hpp"
 
 namespace hob::mpi {
@@ -29,13 +32,26 @@ int GhostBackend::outcome_of_all() {
   return code;
 }
 
-int GhostBackend::complete_all() {
-  if (ghost_client->origin.active()) {
+// Completes what went to ghosts.
+int GhostBackend::flush_peers() {
+  const bool measured = native_.to_be_judged();
+  if (ghost_client->origin.active() || measured) {
     targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
-    targets_.each([](Peer& peer) { ghost_client->origin.flush(peer); });
+    targets_.each_target([&](GhostTargets::Target& to) {
+      const std::uint64_t start = measured ? tick_nanoseconds() : 0;
+      ghost_client->origin.flush(to.peer);
+      if (measured) native_.completed_by_ghost(to, tick_nanoseconds() - start);
+    });
+    native_.judged();
   }
   memory_fence();
   return outcome_of_all();
+}
+
+int GhostBackend::complete_all() {
+  const int natively = native_.complete_all(handle);
+  const int by_ghosts = flush_peers();
+  return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
 }
 
 // A fence that ends an epoch completes this process's operations and lets the MPI library's own
@@ -52,6 +68,8 @@ int GhostBackend::fence(int assertion) {
       ++ghost_client->fences.completions;
       ++ghost_client->fences.synchronisations;
       failure = complete_all();
+      // The library allows no fence in an epoch of locks.
+      native_.close(handle);
     }
     memory_fence();
     ++fences_;
@@ -66,7 +84,8 @@ int GhostBackend::fence(int assertion) {
     });
   }
   if (!ends) return MPI_SUCCESS;
-  const int result = real::Win_fence(0, handle);
+  // An epoch of locks may follow, which a fence's excludes.
+  const int result = real::Win_fence(native_.wanted() ? MPI_MODE_NOSUCCEED : 0, handle);
   memory_fence();
   return failure != MPI_SUCCESS ? fail(failure) : result;
 }
@@ -138,10 +157,19 @@ int GhostBackend::unlock(int target) {
   return held([&]() -> int {
     GhostTargets::Target& to = at(target);
     if (HOB_UNLIKELY(!to.locked)) return MPI_ERR_RMA_SYNC;
+    // Before others get the lock.
+    const int natively = native_.complete(handle, to);
     memory_fence();
+    const bool measured = native_.possible() && to.peer.lock_is_certain();
+    const std::uint64_t start = measured ? tick_nanoseconds() : 0;
     ghost_client->origin.unlock(to.peer);
+    if (measured)
+      native_.completed_by_ghost(to, tick_nanoseconds() - start);
+    else
+      to.native.begin_anew();
     to.locked = false;
-    return outcome(to.peer);
+    const int by_ghosts = outcome(to.peer);
+    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
   });
 }
 
@@ -161,11 +189,16 @@ int GhostBackend::lock_all(int assertion) {
 int GhostBackend::unlock_all() {
   return held([&]() -> int {
     if (HOB_UNLIKELY(!locked_all_)) return MPI_ERR_RMA_SYNC;
+    const int natively = native_.complete_all(handle);
     memory_fence();
     targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
-    targets_.each([](Peer& peer) { ghost_client->origin.unlock(peer); });
+    targets_.each_target([&](GhostTargets::Target& to) {
+      ghost_client->origin.unlock(to.peer);
+      to.native.begin_anew();
+    });
     locked_all_ = false;
-    return outcome_of_all();
+    const int by_ghosts = outcome_of_all();
+    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
   });
 }
 
@@ -173,10 +206,15 @@ int GhostBackend::flush(int target) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
   return held([&]() -> int {
-    Peer& peer = at(target).peer;
-    ghost_client->origin.flush(peer);
+    GhostTargets::Target& to = at(target);
+    const int natively = native_.complete(handle, to);
+    const bool measured = native_.possible();
+    const std::uint64_t start = measured ? tick_nanoseconds() : 0;
+    ghost_client->origin.flush(to.peer);
+    if (measured) native_.completed_by_ghost(to, tick_nanoseconds() - start);
     memory_fence();
-    return outcome(peer);
+    const int by_ghosts = outcome(to.peer);
+    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
   });
 }
 
@@ -188,21 +226,28 @@ int GhostBackend::flush_local(int target) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
   return held([&]() -> int {
-    Peer& peer = at(target).peer;
-    ghost_client->origin.flush_local(peer);
-    return outcome(peer);
+    GhostTargets::Target& to = at(target);
+    // Libraries return from a local flush before the bytes of gets are there (MPICH 4.0).
+    const int natively = native_.complete(handle, to);
+    ghost_client->origin.flush_local(to.peer);
+    const int by_ghosts = outcome(to.peer);
+    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
   });
 }
 
 int GhostBackend::flush_local_all() {
   return held([&]() -> int {
+    const int natively = native_.complete_all(handle);
     targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
     targets_.each([](Peer& peer) { ghost_client->origin.flush_local(peer); });
-    return outcome_of_all();
+    const int by_ghosts = outcome_of_all();
+    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
   });
 }
 
+// Who waits for a put by loads alone calls this: what others put natively needs the library.
 int GhostBackend::sync() {
+  if (context().settings.ghost_native != "off") requests::drive_progress();
   const GhostHold hold;
   ghost_client->origin.progress();
   memory_fence();
@@ -214,6 +259,7 @@ int GhostBackend::sync() {
 void GhostBackend::closing() {
   const GhostHold hold;
   complete_all();
+  native_.close(handle);
   targets_.each([](Peer& peer) { ghost_client->origin.settle(peer); });
   std::erase(ghost_client->open_windows, handle);
 }

@@ -25,6 +25,7 @@ GhostTargets::Target& GhostTargets::add(int target) {
   auto& slot = (*page)[at % kPage];
   slot = std::make_unique<Target>();
   used_.push_back(slot.get());
+  slot->rank = target;
   GhostWorld& world = ghost_client->world;
   const ProcessPlace& who = world.ranks[static_cast<std::size_t>(rank(target))];
   ghost::Peer& peer = slot->peer;

@@ -11,6 +11,7 @@
 #include "base/per_rank.hpp"
 #include "ghost/binding.hpp"
 #include "ghost/peer.hpp"
+#include "mpi/rma/ghost/native_target.hpp"
 #include "mpi/rma/ghost/window_members.hpp"
 
 namespace hob::mpi {
@@ -31,7 +32,9 @@ class GhostTargets {
  public:
   struct Target {
     ghost::Peer peer;
+    int rank = 0;         ///< in the window
     bool locked = false;  ///< by MPI_Win_lock
+    NativeTarget native;
   };
   static constexpr std::size_t kPage = 128;
 
@@ -67,7 +70,11 @@ class GhostTargets {
   /// All that are used. `act` may wait: other threads may add some meanwhile.
   template <class Act>
   void each(Act act) {
-    for (std::size_t i = 0; i < used_.size(); ++i) act(used_[i]->peer);
+    each_target([&](Target& target) { act(target.peer); });
+  }
+  template <class Act>
+  void each_target(Act act) {
+    for (std::size_t i = 0; i < used_.size(); ++i) act(*used_[i]);
   }
 
   /// Beside what windows of the same members share.

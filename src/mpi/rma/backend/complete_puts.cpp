@@ -1,4 +1,4 @@
-#include "mpi/rma/complete_puts.hpp"
+#include "mpi/rma/backend/complete_puts.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "mpi/core/control_variable.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/layouts.hpp"
+#include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -80,11 +81,15 @@ bool injects() {
   return !longest || std::string_view(longest) != "0";
 }
 
+bool sent_counts_as_complete() {
+  return libfabric_uses_tcp() && injects() &&
+         ControlVariable("MPIR_CVAR_CH4_OFI_ENABLE_RMA").value().value_or(0) != 0;
+}
+
 bool wanted() {
   const Context& process = context();
   return process.settings.complete_puts && !process.one_node &&
-         (!process.world || process.size > 2) && libfabric_uses_tcp() && injects() &&
-         ControlVariable("MPIR_CVAR_CH4_OFI_ENABLE_RMA").value().value_or(0) != 0;
+         (!process.world || process.size > 2) && sent_counts_as_complete();
 }
 
 }  // namespace
@@ -98,6 +103,18 @@ void complete_puts() {
   library_put_c = reinterpret_cast<decltype(library_put_c)>(real::find("PMPI_Put_c"));
   if (library_put_c && real::find("PMPI_Rput_c")) real::Put_c = put_c;
 #endif
+}
+
+int put_at_target(const void* from, MPI_Count count, MPI_Datatype type, int target,
+                  MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_type,
+                  MPI_Win win) {
+  static const bool needed = sent_counts_as_complete();
+  if (!needed || library_put || !is_short(count, type, target_count, target_type))
+    return call::Put(from, count, type, target, displacement, target_count, target_type, win);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error =
+      call::Rput(from, count, type, target, displacement, target_count, target_type, win, &request);
+  return leave(error, request);
 }
 
 void note_complete_puts() {
