@@ -28,6 +28,8 @@ class GhostWindows : public test::GhostJob {
     const GhostHold hold;
     ghost_client->progress();
   }
+  /// With a request where the network, as tests before this one may have left it, wants that.
+  static std::uint64_t native_puts() { return fake::calls("Put") + fake::calls("Rput"); }
   static int add(GhostBackend& window, const std::int64_t& value, int target, MPI_Aint at) {
     return window.accumulate(&value, 1, MPI_LONG, target, at, 1, MPI_LONG, MPI_SUM, nullptr);
   }
@@ -261,14 +263,14 @@ TEST_F(GhostWindows, NativePutsAreFlushedBeforeAGhostIsAsked) {
   EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
   const std::int64_t value = 5;
   EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
-  EXPECT_EQ(fake::calls("Put"), 1U);
+  EXPECT_EQ(native_puts(), 1U);
   EXPECT_EQ(fake::calls("Win_lock_all"), 1U) << "the library's epoch";
   EXPECT_EQ(fake::calls("Isend"), 0U);
   EXPECT_EQ(add(window, value, 1, 3), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Win_flush"), 1U);
   EXPECT_EQ(fake::calls("Isend"), 1U);
   EXPECT_EQ(put(window, value, 1, 4), MPI_SUCCESS);
-  EXPECT_EQ(fake::calls("Put"), 1U) << "not beside what the ghost does";
+  EXPECT_EQ(native_puts(), 1U) << "not beside what the ghost does";
   EXPECT_EQ(window.flush(1), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Win_flush"), 1U);
   EXPECT_EQ(put(window, value, 1, 4), MPI_SUCCESS);
@@ -284,15 +286,15 @@ TEST_F(GhostWindows, NothingGoesNativelyBeforeItsLockIsHeld) {
   EXPECT_EQ(window.lock(MPI_LOCK_EXCLUSIVE, 1, 0), MPI_SUCCESS);
   const std::int64_t value = 5;
   EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
-  EXPECT_EQ(fake::calls("Put"), 0U);
+  EXPECT_EQ(native_puts(), 0U);
   EXPECT_EQ(window.flush(1), MPI_SUCCESS);
   EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
-  EXPECT_EQ(fake::calls("Put"), 1U);
+  EXPECT_EQ(native_puts(), 1U);
   EXPECT_EQ(fake::calls("Win_flush"), 0U);
   EXPECT_EQ(window.unlock(1), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Win_flush"), 1U);
   EXPECT_EQ(put(window, value, 0, 3), MPI_SUCCESS);
-  EXPECT_EQ(fake::calls("Put"), 1U) << "the own node's memory needs nobody";
+  EXPECT_EQ(native_puts(), 1U) << "the own node's memory needs nobody";
 }
 
 TEST_F(GhostWindows, AFenceEndsTheLibrarysEpochOfLocks) {
@@ -300,7 +302,7 @@ TEST_F(GhostWindows, AFenceEndsTheLibrarysEpochOfLocks) {
   EXPECT_EQ(window.fence(0), MPI_SUCCESS);
   std::int64_t value = 5;
   EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
-  EXPECT_EQ(fake::calls("Put"), 1U);
+  EXPECT_EQ(native_puts(), 1U);
   EXPECT_EQ(window.fence(0), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Win_flush"), 1U);
   EXPECT_EQ(fake::calls("Win_unlock_all"), 1U);
@@ -318,7 +320,7 @@ TEST_F(GhostWindows, ThreadsHaveGhostsAlone) {
   EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
   const std::int64_t value = 5;
   EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
-  EXPECT_EQ(fake::calls("Put"), 0U);
+  EXPECT_EQ(native_puts(), 0U);
   EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
 }
 
@@ -331,7 +333,7 @@ TEST_F(GhostWindows, TargetsThatAnswerTrialsAreReachedNatively) {
     EXPECT_EQ(window.flush(1), MPI_SUCCESS);
   }
   EXPECT_EQ(fake::calls("Rget"), tuning::ghost::kTrialsWon);
-  EXPECT_GT(fake::calls("Put"), 0U);
+  EXPECT_GT(native_puts(), 0U);
   EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
 }
 
