@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   const double end = now() + 1e-3 * (argc > 1 ? atoi(argv[1]) : 3000);
   static double out[2][COUNT], in[2][COUNT];
   MPI_Request requests[2][2];
+  MPI_Status statuses[2];
   int rank, wrong = 0, round = 0, goes_on = 1;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -29,14 +30,14 @@ int main(int argc, char** argv) {
     MPI_Irecv(in[now_at], COUNT, MPI_DOUBLE, 1 - rank, 1, MPI_COMM_WORLD, &requests[now_at][0]);
     MPI_Isend(out[now_at], COUNT, MPI_DOUBLE, 1 - rank, 1, MPI_COMM_WORLD, &requests[now_at][1]);
     if (round > 0) {
-      MPI_Waitall(2, requests[last], MPI_STATUSES_IGNORE);
+      MPI_Waitall(2, requests[last], statuses);
       for (int i = 0; i < COUNT; i++) wrong += in[last][i] != round - 1 + 1 - rank + i;
     }
     usleep(3000);
     goes_on = now() < end;
     MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
-  MPI_Waitall(2, requests[(round - 1) % 2], MPI_STATUSES_IGNORE);
+  MPI_Waitall(2, requests[(round - 1) % 2], statuses);
   unsigned long long helped = 0, alone = 0;
   if (HOB_Counter) {
     HOB_Counter("overlap_helped", &helped);
