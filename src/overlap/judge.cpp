@@ -20,8 +20,8 @@ constexpr double kPhasesOfEach = 8;
 /// Help pays if it makes waits shorter by this factor.
 constexpr double kPays = 0.97;
 
-/// Where its own waits tell nothing, help goes on if it moved something in so many phases, and
-/// these are not longer by so many standard errors of the difference: waits have long tails.
+/// Where its own waits tell nothing, help goes on if it moved something in so many phases. It ends
+/// if these are longer by so many standard errors of the difference: waits have long tails.
 constexpr double kMovedShare = 0.25;
 constexpr double kBeyondChance = 3;
 
@@ -90,8 +90,9 @@ bool Judge::phases_got_longer() const {
 }
 
 bool Judge::pays() const {
-  if (with_.mean() <= kPays * without_.mean()) return true;
-  return with_.moved >= kMovedShare * with_.phases && !phases_got_longer();
+  // What waiting saves, computing may have paid: where no core is free, both are the same one.
+  if (phases_got_longer()) return false;
+  return with_.mean() <= kPays * without_.mean() || with_.moved >= kMovedShare * with_.phases;
 }
 
 void Judge::decide() {

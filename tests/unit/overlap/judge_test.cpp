@@ -110,6 +110,18 @@ TEST(Judge, EndsWhereWhatItMovesMakesPhasesLonger) {
   EXPECT_TRUE(pair.one.resting());
 }
 
+TEST(Judge, EndsWhereComputingPaysForShorterWaits) {
+  Judge judge(false, 8);
+  for (int i = 0; i < 200; ++i) {
+    const bool helps = judge.begin();
+    judge.end({.outside_ns = helps ? 1'200'000u : 1'000'000u,
+               .waited_ns = helps ? 1'000u : 100'000u,
+               .moved = helps});
+  }
+  EXPECT_TRUE(judge.resting());
+  EXPECT_EQ(judge.saved_ns(), 0u);
+}
+
 TEST(Judge, RanksThatHaveStoppedTryAgainTogether) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Judge one(false, seed), other(false, seed);
