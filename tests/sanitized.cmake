@@ -7,7 +7,7 @@ execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libtsan.so
 get_filename_component(tsan "${tsan}" REALPATH)
 
 add_custom_target(sanitized-programs DEPENDS hob_mpich mpi-program-mpich5-rma_fuzz mpi-program-mpich5-p2p_fuzz
-                  mpi-program-mpich5-ghost_threads)
+                  mpi-program-mpich5-ghost_threads mpi-program-mpich5-overlap_threads mpi-program-mpich5-overlap_computing)
 add_dependencies(unit-tests sanitized-programs)
 
 # hob_sanitized_test(NAME [GHOSTS] ENVIRONMENT... COMMAND program words...): two ranks; GHOSTS: on two nodes, as the
@@ -42,6 +42,12 @@ hob_sanitized_test(match_always ENVIRONMENT HOB_MATCH=always
           --without isendrecv_status,isendrecv_types,partitioned_mixed,truncate_late,truncate_persistent)
 hob_sanitized_test(match_auto ENVIRONMENT HOB_MATCH=auto
   COMMAND p2p_fuzz --seed 6 --programs 10 --threads 3
+          --without isendrecv_status,isendrecv_types,partitioned_mixed,truncate_late,truncate_persistent)
+hob_sanitized_test(overlap ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 COMMAND overlap_computing message)
+hob_sanitized_test(overlap_types ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 COMMAND overlap_computing types)
+hob_sanitized_test(overlap_threads ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 COMMAND overlap_threads 3 10)
+hob_sanitized_test(overlap_fuzz ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1
+  COMMAND p2p_fuzz --seed 7 --programs 3 --threads 3 --with computing
           --without isendrecv_status,isendrecv_types,partitioned_mixed,truncate_late,truncate_persistent)
 hob_sanitized_test(ghosts GHOSTS COMMAND ghost_threads 10)
 hob_sanitized_test(ghosts_rma GHOSTS ENVIRONMENT HOB_CACHE=off
