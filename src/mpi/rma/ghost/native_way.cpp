@@ -105,7 +105,8 @@ void NativeWay::try_natively(MPI_Win window, Target& to) {
 
 void NativeWay::completed_by_ghost(Target& to, std::uint64_t ns) {
   NativeTarget& its = to.native;
-  if (its.ghosts != 0 && !its.others)
+  // A trial beside them makes the ghost's operations longer than they are.
+  if (its.ghosts != 0 && !its.others && its.trial == MPI_REQUEST_NULL)
     its.route.by_ghost(completed(its.issued_ns + ns, its.ghosts, its.bytes));
   if (its.ghosts != 0) its.turn = !its.turn;
   its.begin_anew();
