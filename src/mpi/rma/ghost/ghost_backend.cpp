@@ -66,7 +66,7 @@ GhostTargets::Target& GhostBackend::at(int target) {
 
 template <class Issue>
 int GhostBackend::issue(int target, MPI_Request* request, bool fetches, Issue operation) {
-  return held([&] {
+  return held([&]() -> int {
     if (HOB_UNLIKELY(pscw_.accessing())) pscw_.wait_for_post(targets_.rank(target));
     GhostTargets::Target& to = at(target);
     Peer& peer = to.peer;
