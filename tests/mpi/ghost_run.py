@@ -36,7 +36,11 @@ parser.add_argument("--env", default="", help="settings of the MPI library: NAME
 parser.add_argument("--runs", type=int, default=1, help="each within the time limit")
 parser.add_argument("--file-limit", type=int, default=0, help="bytes, of files (ulimit -f)")
 parser.add_argument("--launcher", default="", help="an option for the launcher")
-parser.add_argument("--inside", default="", help="words in front of the program, on each rank; skipped where they fail")
+parser.add_argument(
+    "--inside",
+    default="",
+    help="words in front of the program, on each rank; skipped where they fail",
+)
 parser.add_argument("command", nargs="+")
 args = parser.parse_args()
 
