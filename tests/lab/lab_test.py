@@ -22,6 +22,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+import installed_wheel  # noqa: E402
+
 ATTEMPTS = 3
 SECONDS = 45  # of an attempt
 TIMED_OUT = 124
@@ -146,14 +149,14 @@ def launch(options, run):
     return shlex.join(str(word) for word in command)
 
 
-def guest_script(options, runs, wheel):
+def guest_script(options, runs, installed):
     unit = options.build / "tests/unit/validation/validation_store_tracker_test"
     hob = options.build / "lib/libhob_mpich.so"
     lines = [f"'{unit}' --gtest_brief=1 && echo 'unit: status 0'", ATTEMPT]
     for number, run in enumerate(runs):
         command = launch(options, run)
         if run.wheel:
-            command = f"'{wheel}' run -- {command}"
+            command = f"'{installed}' run -- {command}"
         else:
             command = f"env LD_PRELOAD='{hob}' {command}"
         lines += [
@@ -163,19 +166,6 @@ def guest_script(options, runs, wheel):
             "done",
         ]
     return "\n".join(lines) + "\n"
-
-
-def install_wheel(options, folder):
-    """Packs what was built, and installs it below `folder`; the command hob there."""
-    dist, there = folder / "dist", folder / "there"
-    root = HERE.parents[1]
-    subprocess.run(
-        [root / "scripts/wheel", options.build, dist], check=True, stdout=subprocess.DEVNULL
-    )
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", there], check=True)
-    pip = [sys.executable, "-m", "pip", "-q", "--python", there, "install", "--no-index"]
-    subprocess.run([*pip, *dist.iterdir()], check=True)
-    return there / "bin/hob"
 
 
 def judge(output, runs):
@@ -225,9 +215,12 @@ def main():
     runs = ONE_MACHINE if options.machines == 1 else TWO_MACHINES
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        wheel = install_wheel(options, folder) if any(run.wheel for run in runs) else None
+        hob = None
+        if any(run.wheel for run in runs):
+            _, there = installed_wheel.install(options.build, folder)
+            hob = there / "bin/hob"
         script = folder / "guest.sh"
-        script.write_text(guest_script(options, runs, wheel))
+        script.write_text(guest_script(options, runs, hob))
         run = subprocess.run(
             [HERE / "boot", script, "560", str(options.machines)],
             capture_output=True,

@@ -18,34 +18,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "overlap_check.h"
+
 enum { COUNT = 1 << 19 };
-static int rank;
 static double *out, *in;
 static MPI_Request requests[2];
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void fail(const char* what) {
-  fprintf(stderr, "%d: %s\n", rank, what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
 static void compute(double seconds) {
   for (const double end = now() + seconds; now() < end;) continue;
-}
-
-/* Computes until the last element has this value. */
-static void compute_until(const volatile double* last, double value) {
-  const double deadline = now() + 60;
-  while (*last != value)
-    if (now() > deadline) fail("no progress was made while the program was outside MPI");
 }
 
 static void fill(double value) {

@@ -8,13 +8,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { COUNT = 1 << 19, TRIAL = 60 };
+#include "overlap_check.h"
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+enum { COUNT = 1 << 19, TRIAL = 60 };
 
 static void sleep_until(double end) {
   const double left = end - now();
@@ -34,7 +30,7 @@ static unsigned long long phases_helped(void) {
 
 int main(int argc, char** argv) {
   const int phases = argc > 1 ? atoi(argv[1]) : 300;
-  int rank, wrong = 0;
+  int wrong = 0;
   unsigned long long helped = 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

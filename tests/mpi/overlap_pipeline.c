@@ -4,24 +4,19 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "overlap_check.h"
 
 enum { COUNT = 1 << 17 };
 extern int HOB_Counter(const char* name, unsigned long long* value) __attribute__((weak));
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 int main(int argc, char** argv) {
   const double end = now() + 1e-3 * (argc > 1 ? atoi(argv[1]) : 3000);
   static double out[2][COUNT], in[2][COUNT];
   MPI_Request requests[2][2];
   MPI_Status statuses[2];
-  int rank, wrong = 0, round = 0, goes_on = 1;
+  int wrong = 0, round = 0, goes_on = 1;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (; goes_on; round++) {

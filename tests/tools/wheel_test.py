@@ -13,43 +13,16 @@ from support import BUILD, ROOT, mpis, run
 
 from install_test import AS_ROOT, PROGRAM
 
+sys.path.insert(0, str(ROOT / "tests"))
+import installed_wheel  # noqa: E402
+
 
 class Wheel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.directory = Path(cls.scratch.name)
-        subprocess.run(
-            [ROOT / "scripts" / "wheel", BUILD, cls.directory / "dist"],
-            check=True,
-            capture_output=True,
-        )
-        (cls.wheel,) = (cls.directory / "dist").iterdir()
-        cls.there = cls.directory / "there"
-        # A venv with a pip of its own takes a package that Debian keeps apart.
-        subprocess.run(
-            [sys.executable, "-m", "venv", "--without-pip", cls.there],
-            check=True,
-            capture_output=True,
-        )
-        # Nothing to compile with, nothing to fetch from.
-        nothing = cls.directory / "nothing"
-        nothing.mkdir()
-        subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "--python",
-                cls.there,
-                "install",
-                "--no-index",
-                cls.wheel,
-            ],
-            env={"PATH": str(nothing), "HOME": str(nothing)},
-            check=True,
-            capture_output=True,
-        )
+        cls.wheel, cls.there = installed_wheel.install(BUILD, cls.directory)
         cls.hob = cls.there / "bin" / "hob"
         (cls.directory / "p.c").write_text(PROGRAM)
         cls.programs = {}
