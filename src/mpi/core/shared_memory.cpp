@@ -79,6 +79,15 @@ void* make(std::uint64_t bytes, std::uint64_t least, Source& source) {
 /// Why a process does not share: the largest of all processes' counts.
 enum : int { shared, not_made, not_mapped, not_reached, other_file };
 
+/// Another process of the node has the file, and this one did not find it by its number.
+bool is_unfound(int why_not) { return why_not == not_reached || why_not == other_file; }
+
+/// Collective.
+int largest(const Node& node, int why_not) {
+  real::Allreduce(MPI_IN_PLACE, &why_not, 1, MPI_INT, MPI_MAX, node.comm());
+  return why_not;
+}
+
 const char* reason(int why_not) {
   switch (why_not) {
     case not_made:
@@ -128,6 +137,7 @@ void* map_passed(const Source& source, int fd, int& why_not) {
   why_not = not_mapped;
   void* address = os::identity_of(fd) == source.file ? map_file(fd, source.bytes) : nullptr;
   ::close(fd);
+  if (address != nullptr) why_not = shared;
   return address;
 }
 
@@ -141,19 +151,18 @@ std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t le
   real::Bcast(&source, sizeof source, MPI_BYTE, 0, node.comm());
   int failed = not_made;
   if (node.rank() != 0 && source.bytes != 0) address = find(source, failed);
-  const bool unfound = failed == not_reached || failed == other_file;
-  int any_unfound = unfound ? 1 : 0;
-  real::Allreduce(MPI_IN_PLACE, &any_unfound, 1, MPI_INT, MPI_MAX, node.comm());
-  if (any_unfound != 0) {
+  if (address != nullptr) failed = shared;
+  int worst = largest(node, failed);
+  if (is_unfound(worst)) {
+    const bool unfound = is_unfound(failed);
     const int fd = pass_file(node, own_file, unfound);
     if (unfound) address = map_passed(source, fd, failed);
+    worst = largest(node, failed);
   }
   bytes = source.bytes;
-  if (address != nullptr) failed = shared;
-  real::Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, node.comm());
   if (own_file >= 0) ::close(own_file);
-  if (failed == shared) return static_cast<std::byte*>(address);
-  why_not = reason(failed);
+  if (worst == shared) return static_cast<std::byte*>(address);
+  why_not = reason(worst);
   if (address != nullptr) ::munmap(address, bytes);
   return nullptr;
 }

@@ -147,10 +147,11 @@ std::vector<int> ranks_of_job(const Node& node, int own) {
 }
 
 // Whether the processes of this node have to share hardware threads with one another: then true;
-// or, as GhostWorld says, with those of others. Collective.
-bool count_cores(const Node& node, GhostWorld& world) {
+// or, as GhostWorld says, with those of others. `allowed`: CPUs by rank. Collective.
+bool count_cores(const Node& node, const std::vector<std::vector<int>>& allowed,
+                 GhostWorld& world) {
   std::set<int> usable;
-  for (const auto& each : node.allowed_cpus()) usable.insert(each.begin(), each.end());
+  for (const auto& each : allowed) usable.insert(each.begin(), each.end());
   world.processes = node.size();
   world.hardware_threads = static_cast<int>(usable.size());
   const bool alone = world.processes > world.hardware_threads;
@@ -161,8 +162,8 @@ bool count_cores(const Node& node, GhostWorld& world) {
 
 // Who becomes a ghost, where it runs and whom it serves. One process decides for its node: others
 // may see another machine.
-ghost::Placement plan(const Node& node, int ghosts, GhostWorld& world) {
-  const auto allowed = node.allowed_cpus();
+ghost::Placement plan(const Node& node, const std::vector<std::vector<int>>& allowed, int ghosts,
+                      GhostWorld& world) {
   const auto ranks = static_cast<std::size_t>(node.size());
   const auto count = static_cast<std::size_t>(ghosts);
   ghost::Placement placed;
@@ -352,8 +353,9 @@ MPI_Comm divide_world() {
   {
     const Node node(world->internal_comm, static_cast<int>(settings.ghost_cliques));
     check_numbers(world->internal_comm, node.size(), ghosts);
-    node_is_crowded = count_cores(node, *world);
-    const ghost::Placement placed = plan(node, ghosts, *world);
+    const std::vector<std::vector<int>> allowed = node.allowed_cpus();
+    node_is_crowded = count_cores(node, allowed, *world);
+    const ghost::Placement placed = plan(node, allowed, ghosts, *world);
     agree(node, placed, *world);
     map(node, *world);
     const bool in_program = world->own().ghost < 0;

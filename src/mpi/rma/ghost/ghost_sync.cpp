@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "mpi/core/context.hpp"
 #include "mpi/core/memory_fence.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/requests/request.hpp"
@@ -21,6 +20,9 @@ namespace {
 int outcome(Peer& peer) {
   return std::exchange(peer.completion.failed, false) ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
+
+/// What the program hears of operations that went both ways.
+int of_both(int by_ghosts, int natively) { return by_ghosts != MPI_SUCCESS ? by_ghosts : natively; }
 
 }  // namespace
 
@@ -50,8 +52,7 @@ int GhostBackend::flush_peers() {
 
 int GhostBackend::complete_all() {
   const int natively = native_.complete_all(handle);
-  const int by_ghosts = flush_peers();
-  return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
+  return of_both(flush_peers(), natively);
 }
 
 // A fence that ends an epoch completes this process's operations and lets the MPI library's own
@@ -168,8 +169,7 @@ int GhostBackend::unlock(int target) {
     else
       to.native.begin_anew();
     to.locked = false;
-    const int by_ghosts = outcome(to.peer);
-    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
+    return of_both(outcome(to.peer), natively);
   });
 }
 
@@ -197,8 +197,7 @@ int GhostBackend::unlock_all() {
       to.native.begin_anew();
     });
     locked_all_ = false;
-    const int by_ghosts = outcome_of_all();
-    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
+    return of_both(outcome_of_all(), natively);
   });
 }
 
@@ -213,8 +212,7 @@ int GhostBackend::flush(int target) {
     ghost_client->origin.flush(to.peer);
     if (measured) native_.completed_by_ghost(to, tick_nanoseconds() - start);
     memory_fence();
-    const int by_ghosts = outcome(to.peer);
-    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
+    return of_both(outcome(to.peer), natively);
   });
 }
 
@@ -230,8 +228,7 @@ int GhostBackend::flush_local(int target) {
     // Libraries return from a local flush before the bytes of gets are there (MPICH 4.0).
     const int natively = native_.complete(handle, to);
     ghost_client->origin.flush_local(to.peer);
-    const int by_ghosts = outcome(to.peer);
-    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
+    return of_both(outcome(to.peer), natively);
   });
 }
 
@@ -240,14 +237,13 @@ int GhostBackend::flush_local_all() {
     const int natively = native_.complete_all(handle);
     targets_.each([](Peer& peer) { ghost_client->origin.push(peer); });
     targets_.each([](Peer& peer) { ghost_client->origin.flush_local(peer); });
-    const int by_ghosts = outcome_of_all();
-    return by_ghosts != MPI_SUCCESS ? by_ghosts : natively;
+    return of_both(outcome_of_all(), natively);
   });
 }
 
 // Who waits for a put by loads alone calls this: what others put natively needs the library.
 int GhostBackend::sync() {
-  if (context().settings.ghost_native != "off") requests::drive_progress();
+  if (native_.wanted()) requests::drive_progress();
   const GhostHold hold;
   ghost_client->origin.progress();
   memory_fence();
