@@ -65,10 +65,10 @@ demo: setup-demo
 HOB_ALL = -DHOB_BUILD_TESTS -DHOB_BUILD_BENCH
 
 # Open MPI refuses root unless told otherwise twice; tests in containers and in CI often are root.
-test sanitize soak: export OMPI_ALLOW_RUN_AS_ROOT := 1
-test sanitize soak: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+test test-full sanitize soak: export OMPI_ALLOW_RUN_AS_ROOT := 1
+test test-full sanitize soak: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 test: build
-	@$(CTEST) --test-dir build/default
+	@$(CTEST) --test-dir build/default -j 2
 	@$(MAKE) --no-print-directory sanitize
 
 bench: build
@@ -93,7 +93,7 @@ soak: build
 
 # And what takes many minutes: other people's suites on several MPI libraries.
 test-full: build
-	@$(CTEST) --test-dir build/default -C full
+	@$(CTEST) --test-dir build/default -j 2 -C full
 
 format:
 	@scripts/setup --lint

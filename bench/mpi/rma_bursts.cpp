@@ -5,6 +5,8 @@
 // rounds=11 gate=0
 //   rget, rput: gets and puts with requests, which are waited for before the flush
 //   once=1: the n operations as one with an indexed type, made for it: what batching can reach
+//   once=2: the n operations as one message, which the target applies and answers. Its sums are not
+//   atomic against those of other ranks: what a way without datatypes could reach
 // Ranks other than 0 are the targets, in turn.
 // Output, one line for every `flushes` flushes: {"ns"}, the mean time of one operation.
 #include "rma_common.hpp"
@@ -13,10 +15,40 @@ namespace {
 
 struct Job {
   std::string what;
-  long size, n, flushes, places;
-  bool once;
+  long size, n, flushes, places, once;
   int targets;
+
+  bool fetches() const { return what == "get" || what == "rget" || what == "fetch"; }
+  bool brings() const { return what != "get" && what != "rget"; }
 };
+
+constexpr int kOperations = 1, kAnswer = 2;  // tags
+
+// The target's side of once=2, until an empty message comes.
+void serve(const Job& job, unsigned char* memory) {
+  const long words = job.size / 8;
+  const long most = (job.n / job.targets + 1) * (1 + words);
+  std::vector<std::int64_t> asked(static_cast<std::size_t>(most)), answer(asked.size());
+  for (;;) {
+    MPI_Status status;
+    MPI_Recv(asked.data(), static_cast<int>(most), MPI_INT64_T, 0, kOperations, MPI_COMM_WORLD,
+             &status);
+    int count = 0;
+    MPI_Get_count(&status, MPI_INT64_T, &count);
+    if (count == 0) return;
+    int answered = 0;
+    for (int at = 0; at < count;) {
+      auto* const place = reinterpret_cast<std::int64_t*>(memory + asked[at++]);
+      for (long word = 0; word < words; ++word) {
+        if (job.fetches()) answer[answered++] = place[word];
+        if (!job.brings()) continue;
+        const bool put = job.what == "put" || job.what == "rput";
+        place[word] = (put ? 0 : place[word]) + asked[at++];
+      }
+    }
+    MPI_Send(answer.data(), answered, MPI_INT64_T, 0, kAnswer, MPI_COMM_WORLD);
+  }
+}
 
 class Operations {
  public:
@@ -31,7 +63,8 @@ class Operations {
   // One flush's worth. No place twice, as long as n is smaller than the number of places.
   void round() {
     next_ += 104729;
-    if (job_.once)
+    if (job_.once == 2) return messages();
+    if (job_.once == 1)
       for (int target = 1; target <= job_.targets; ++target) indexed(target);
     else
       for (long i = 0; i < job_.n; ++i) one(i, 1 + static_cast<int>(i % job_.targets));
@@ -88,9 +121,28 @@ class Operations {
     MPI_Type_free(&there);
   }
 
+  void messages() {
+    const auto* const values = reinterpret_cast<const std::int64_t*>(from_.data());
+    for (int target = 1; target <= job_.targets; ++target) {
+      message_.clear();
+      for (long i = target - 1; i < job_.n; i += job_.targets) {
+        message_.push_back(place(i));
+        if (job_.brings())
+          message_.insert(message_.end(), values + i * words_, values + (i + 1) * words_);
+      }
+      if (message_.empty()) continue;
+      MPI_Send(message_.data(), static_cast<int>(message_.size()), MPI_INT64_T, target, kOperations,
+               MPI_COMM_WORLD);
+    }
+    for (int target = 1; target <= job_.targets && target <= job_.n; ++target)
+      MPI_Recv(to_.data(), static_cast<int>(job_.n) * words_, MPI_INT64_T, target, kAnswer,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+
   const Job& job_;
   MPI_Win win_;
   int words_;
+  std::vector<std::int64_t> message_;
   std::vector<MPI_Request> requests_;
   rma::Buffer from_, to_;
   long next_ = 0;
@@ -108,13 +160,13 @@ int main(int argc, char** argv) {
                 args.number("n", 512),
                 args.number("flushes", 8),
                 args.number("places", 1 << 20),
-                args.number("once", 0) != 0,
+                args.number("once", 0),
                 ranks - 1};
   rma::Gate gate(args, args.number("rounds", 11));
   {
     const rma::Window win(static_cast<std::size_t>(job.places * job.size));
     gate.open();
-    rma::with_attentive_targets([&] {
+    const auto measure = [&] {
       Operations operations(job, win);
       MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
       while (gate.next()) {
@@ -125,7 +177,18 @@ int main(int argc, char** argv) {
             row.field("ns", (rma::now_ns() - start) / static_cast<double>(job.flushes * job.n)));
       }
       MPI_Win_unlock_all(win);
-    });
+    };
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (job.once != 2) {
+      rma::with_attentive_targets(measure);
+    } else if (rank != 0) {
+      serve(job, win.base());
+    } else {
+      measure();
+      for (int target = 1; target <= job.targets; ++target)
+        MPI_Send(nullptr, 0, MPI_INT64_T, target, kOperations, MPI_COMM_WORLD);
+    }
   }
   MPI_Finalize();
 }

@@ -77,6 +77,20 @@ ROWS = {
         ],
         "1,024 receives posted, waitany",
     ),
+    "stores": (
+        [
+            {
+                "way": "soft-dirty bits",
+                "window MiB": 1024,
+                "begin us/MiB": 9.0,
+                "ask us/MiB": 0.7,
+                "ask, stored to, us/MiB": 0.8,
+                "pays from ms, nothing stored": 14.0,
+                "pays from ms, 1% stored": 99.0,
+            }
+        ],
+        "soft-dirty bits, 1,024 MiB",
+    ),
     "cold-queues": (
         [{"depth": 1024, "bytes": 1, "native": 9.0, "list": 3.0, "lla-2": 2.0, "flat": 1.0}],
         "1,024 receives before, 1 B",

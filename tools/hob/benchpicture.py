@@ -113,6 +113,27 @@ PROGRAMS = {
             lambda row: f"{row['strategy']}, depth {row['depth']:,} ({row['automatic']})",
         ),
     ),
+    "stores": (
+        View(
+            "Was this window stored to? Of each MiB of it",
+            "us",
+            {
+                "begin us/MiB": "begin to watch",
+                "ask us/MiB": "ask, nothing stored",
+                "ask, stored to, us/MiB": "ask, stored to",
+            },
+            lambda row: f"{row['way']}, {row['window MiB']:,} MiB",
+        ),
+        View(
+            "Time between barriers from which on it takes less than 5%",
+            "ms",
+            {
+                "pays from ms, nothing stored": "nothing stored",
+                "pays from ms, 1% stored": "1% of the pages stored to",
+            },
+            lambda row: f"{row['way']}, {row['window MiB']:,} MiB",
+        ),
+    ),
     "motifs": (
         View(
             "Lengths of queues",

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -43,6 +45,34 @@ TEST(PerRank, AnyNumbersTakeEightBytesEach) {
       EXPECT_LE(numbers.memory_bytes(), 8 * ranks + 100);
     }
   }
+}
+
+TEST(PerRank, ALongListIsKeptElsewhere) {
+  std::vector<std::uint64_t> each(PerRank::kListed + 1);
+  std::iota(each.begin(), each.end(), 5);
+  PerRank numbers(each);
+  const PerRank copy = numbers;
+  ASSERT_EQ(numbers.long_list().size(), each.size());
+  auto kept = std::make_shared<std::vector<std::uint64_t>>(each);
+  const std::weak_ptr<std::vector<std::uint64_t>> watched = kept;
+  const auto* const list = kept->data();
+  numbers.keep_in(std::shared_ptr<const std::uint64_t>(std::move(kept), list));
+  expect_all(numbers, each);
+  expect_all(copy, each);
+  EXPECT_TRUE(numbers.long_list().empty());
+  EXPECT_LT(numbers.memory_bytes(), 200u);
+  numbers = PerRank();
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(PerRank, ShortListsRunsAndOneNumberStay) {
+  std::vector<std::uint64_t> each(PerRank::kListed);
+  std::iota(each.begin(), each.end(), 5);
+  EXPECT_TRUE(PerRank(each).long_list().empty());
+  std::vector<std::uint64_t> runs(100'000, 5);
+  runs.back() = 0;
+  EXPECT_TRUE(PerRank(runs).long_list().empty());
+  EXPECT_TRUE(PerRank(7).long_list().empty());
 }
 
 }  // namespace

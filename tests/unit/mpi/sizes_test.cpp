@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "base/per_rank.hpp"
+#include "fake_mpi.hpp"
 #include "gets/gets_under_way.hpp"
 #include "gets/target_state.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/backend/exposed_sizes.hpp"
+#include "mpi/rma/backend/numbers_of_ranks.hpp"
 #include "mpi/rma/ghost/targets.hpp"
 #include "mpi/rma/window.hpp"
 #include "validation/changes.hpp"
@@ -71,6 +73,27 @@ TEST(Sizes, AThousandNativeWindowsOfAHundredThousandRanksFit) {
     bytes += exposed.memory_bytes();
   }
   EXPECT_LT(bytes, kLimit / 64);
+}
+
+TEST(Sizes, ANodeKeepsItsNumbersOfRanksOnce) {
+  std::vector<std::uint64_t> each(kRanks);
+  std::iota(each.begin(), each.end(), 0);
+  EXPECT_GT(numbers_of_ranks(each, MPI_COMM_WORLD).memory_bytes(), kRanks) << "alone on its node";
+  fake::ranks_of_node(2);
+  const PerRank shared = numbers_of_ranks(each, MPI_COMM_WORLD);
+  fake::ranks_of_node(1);
+  for (std::size_t rank = 0; rank < kRanks; ++rank)
+    ASSERT_EQ(shared.of(static_cast<int>(rank)), each[rank]);
+  EXPECT_LT(shared.memory_bytes(), 200u);
+}
+
+TEST(Sizes, AFewRanksAskNobodyWhereTheyAre) {
+  fake::ranks_of_node(2);
+  fake::reset();
+  const std::vector<std::uint64_t> each{1, 2, 3, 4};
+  EXPECT_EQ(numbers_of_ranks(each, MPI_COMM_WORLD).of(2), 3u);
+  EXPECT_EQ(fake::calls("Comm_split_type"), 0u);
+  fake::ranks_of_node(1);
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ def run(args, bench):
             "native": job,
             "hob": {**job, "hob": {"batch": args.batch}},
             "once": {**job, "args": [*words, "once=1"]},
+            "message": {**job, "args": [*words, "once=2"]},
         }
         times = {name: [] for name in pair}
         for _ in range(starts):
@@ -71,6 +72,7 @@ def run(args, bench):
             native_ns=median(times["native"]),
             hob_ns=median(times["hob"]),
             once_ns=median(times["once"]),
+            message_ns=median(times["message"]),
             gain=gain,
             of_limit=of_limit,
         )

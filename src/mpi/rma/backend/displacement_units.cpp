@@ -1,9 +1,9 @@
 #include "mpi/rma/backend/displacement_units.hpp"
 
 #include <array>
-#include <vector>
 
 #include "mpi/pmpi/real.hpp"
+#include "mpi/rma/backend/numbers_of_ranks.hpp"
 
 namespace hob::mpi {
 
@@ -49,11 +49,7 @@ void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, Expos
   answers.number = static_cast<std::uint64_t>(largest[number]);
   answers.rejecting_rank = largest[rejects] == 0 ? -1 : size - static_cast<int>(largest[rejects]);
   const auto same = static_cast<std::uint64_t>(own);
-  units_ = PerRank(same);
-  if (largest[unit] == -largest[least_unit]) return;
-  std::vector<std::uint64_t> each(static_cast<std::size_t>(size));
-  real::Allgather(&same, 1, MPI_UINT64_T, each.data(), 1, MPI_UINT64_T, comm);
-  units_ = PerRank(each);
+  units_ = largest[unit] == -largest[least_unit] ? PerRank(same) : gather_numbers(same, comm);
 }
 
 }  // namespace hob::mpi

@@ -14,6 +14,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/rma/backend/numbers_of_ranks.hpp"
 #include "mpi/rma/ghost/arena_memory.hpp"
 #include "mpi/rma/ghost/ghost_backend.hpp"
 #include "mpi/rma/ghost/members.hpp"
@@ -137,7 +138,7 @@ void gather(const OwnMemory& own, std::size_t members, MPI_Comm comm, ExposedMem
   const auto numbers = [&](std::uint64_t OwnMemory::*member) {
     std::transform(told.begin(), told.end(), each.begin(),
                    [&](const OwnMemory& memory) { return memory.*member; });
-    return PerRank(each);
+    return numbers_of_ranks(each, comm);
   };
   exposed.headers = numbers(&OwnMemory::header);
   exposed.sizes = numbers(&OwnMemory::size);
