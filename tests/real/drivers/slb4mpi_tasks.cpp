@@ -67,7 +67,10 @@ int main(int argc, char** argv) {
     for (long task = 1; task <= tasks; ++task) work += task_seconds(task, tasks, mean);
     std::printf("tasks done %ld, sum %ld\n", totals[0], totals[1]);
     std::printf("seconds %.6f ideal %.6f\n", seconds, work / ranks);
+    if (totals[0] != tasks)
+      std::fprintf(stderr,
+                   "slb4mpi-tasks: each rank did all tasks: SLB4MPI was built without MPI\n");
   }
   MPI_Finalize();
-  return 0;
+  return totals[0] == tasks ? 0 : 1;
 }
