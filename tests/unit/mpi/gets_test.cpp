@@ -2,10 +2,14 @@
 // the program reads, also when the library fails or takes its time.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <thread>
+#include <utility>
 
+#include "base/clock.hpp"
 #include "fake_mpi.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -67,12 +71,13 @@ TEST_F(Gets, TheSecondOfAKindReachesNobody) {
   EXPECT_EQ(fake::calls("Win_flush"), 1u);  // nothing is under way
 }
 
-/// While there is one, all ranks are on one node, and each get is as cheap as a hit.
+/// While there is one, all ranks are on one node, and each get is as cheap as a hit, of which one
+/// takes `hit` ticks.
 class NearTargets {
  public:
-  NearTargets() {
+  explicit NearTargets(double hit = 1e12) {
     context().settings.cache_bypass = context().one_node = true;
-    cost_.ticks = 1e12;
+    cost_.ticks = hit;
   }
   ~NearTargets() {
     context().settings.cache_bypass = context().one_node = false;
@@ -404,6 +409,29 @@ TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
   const auto before = cached.stats().left_alone;
   for (int i = 0; i < 10; ++i) get(i);
   EXPECT_EQ(cached.stats().left_alone, before + 10);
+}
+
+/// Nor are its first gets slow where they touch pages for the first time.
+TEST_F(Gets, WithRequestsThatTouchNewPagesAWindowIsLeftAlone) {
+  end_window();
+  auto near = std::make_unique<NearTargets>(1e6 * ticks_per_nanosecond());
+  make_window();
+  CachedGets& cached = *find_window(win_)->cached;
+  bool touched = false;
+  fake::during("Rget", [&] {
+    if (!std::exchange(touched, true)) std::this_thread::sleep_for(std::chrono::milliseconds(8));
+  });
+  for (int i = 0; i < 100; ++i) {
+    touched = cached.left_alone();
+    int value = -1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Rget(&value, 1, MPI_INT, 1, i, 1, MPI_INT, win_, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT_EQ(value, 1000 + i);
+  }
+  fake::during("Rget", nullptr);
+  near.reset();
+  EXPECT_TRUE(cached.left_alone());
 }
 
 TEST_F(Gets, WithoutMemoryTheyAreStillRight) {

@@ -29,7 +29,7 @@ PerRank numbers_of_ranks(std::span<const std::uint64_t> each, MPI_Comm comm) {
   if (node.rank() == 0) std::copy(list.begin(), list.end(), shared);
   real::Barrier(node.comm());
   numbers.keep_in(std::shared_ptr<const std::uint64_t>(
-      shared, [bytes](std::uint64_t* list) { ::munmap(list, bytes); }));
+      shared, [bytes](std::uint64_t* mapped) { ::munmap(mapped, bytes); }));
   return numbers;
 }
 

@@ -246,6 +246,7 @@ class CachedGets final : private RequestOwner {
                      const cache::Lookup& hit, std::uint64_t now, Requested& made);
   bool join(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit, TargetState& t,
             Requested& made);
+  std::uint64_t time_again(const Get& get, std::uint64_t first);
   int issue_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
                       const cache::Lookup& hit, Plan plan, Requested& made);
   void settle_assumed_writes(int rank, TargetState& t);
