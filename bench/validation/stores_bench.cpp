@@ -52,6 +52,16 @@ class Memory {
   void* base() const { return base_; }
   std::size_t bytes() const { return bytes_; }
 
+  /// All of it, as a fingerprint would have to. Nanoseconds.
+  double read() const {
+    const double start = wall_ns();
+    std::uint64_t sum = 0;
+    const auto* const words = static_cast<const std::uint64_t*>(base_);
+    for (std::size_t i = 0; i < bytes_ / sizeof sum; ++i) sum += words[i];
+    asm volatile("" : : "r"(sum));
+    return wall_ns() - start;
+  }
+
   /// To the first `pages` of it. Nanoseconds of one.
   double store_to(std::size_t pages) {
     const double start = wall_ns();
@@ -66,12 +76,12 @@ class Memory {
 };
 
 struct Costs {
-  double track = 0, ask = 0, ask_written = 0, store = 0, plain_store = 0;  ///< ns
+  double track = 0, ask = 0, ask_written = 0, store = 0, plain_store = 0, read = 0;  ///< ns
 };
 
 /// Medians. `pages` are stored to between two questions. False if the kernel refuses.
 bool measure(Memory& memory, Tracking way, std::size_t pages, int rounds, Costs& costs) {
-  std::vector<double> track, ask, written, store, plain;
+  std::vector<double> track, ask, written, store, plain, read;
   StoreTracker tracker(memory.base(), memory.bytes(), way);
   for (int round = 0; round < rounds; ++round) {
     plain.push_back(memory.store_to(pages));
@@ -85,8 +95,9 @@ bool measure(Memory& memory, Tracking way, std::size_t pages, int rounds, Costs&
     start = wall_ns();
     if (!tracker.written()) return false;
     written.push_back(wall_ns() - start);
+    read.push_back(memory.read());
   }
-  costs = {median(track), median(ask), median(written), median(store), median(plain)};
+  costs = {median(track), median(ask), median(written), median(store), median(plain), median(read)};
   return true;
 }
 
@@ -121,6 +132,7 @@ int stores(const Options& options) {
                   {"begin us/MiB", costs.track / 1e3 / each},
                   {"ask us/MiB", costs.ask / 1e3 / each},
                   {"ask, stored to, us/MiB", costs.ask_written / 1e3 / each},
+                  {"read all of it us/MiB", costs.read / 1e3 / each},
                   {"first store ns", costs.store},
                   {"other store ns", costs.plain_store},
                   {"pays from ms, nothing stored", costs.ask / kShare / 1e6},

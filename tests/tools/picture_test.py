@@ -85,6 +85,7 @@ ROWS = {
                 "begin us/MiB": 9.0,
                 "ask us/MiB": 0.7,
                 "ask, stored to, us/MiB": 0.8,
+                "read all of it us/MiB": 90.0,
                 "pays from ms, nothing stored": 14.0,
                 "pays from ms, 1% stored": 99.0,
             }

@@ -121,6 +121,7 @@ PROGRAMS = {
                 "begin us/MiB": "begin to watch",
                 "ask us/MiB": "ask, nothing stored",
                 "ask, stored to, us/MiB": "ask, stored to",
+                "read all of it us/MiB": "read all of it, as a fingerprint would",
             },
             lambda row: f"{row['way']}, {row['window MiB']:,} MiB",
         ),
