@@ -241,6 +241,20 @@ class Runs(unittest.TestCase):
             all(("A" in more["environment"]) == (mode != "plain") for mode, _, more in asked)
         )
 
+    def test_variables_are_on_the_page(self):
+        alike = replace(CG, environment={"A": "1"})
+        _, _, page, _ = self.measured(alike, {"plain": 8.0, "default": 2.0})
+        self.assertIn("mpich5; `A=1` |", page)
+        other = replace(CG, environment={"A": "0", "B": "2"}, with_hob={"A": "1"})
+        _, _, page, _ = self.measured(other, {"plain": 8.0, "default": 2.0})
+        self.assertIn("mpich5; `B=2`; plainly `A=0`; with Hob `A=1` |", page)
+
+    def test_where_runs_differ_in_variables_another_row_has_them_alike(self):
+        names = {program.name for program in PROGRAMS}
+        for program in PROGRAMS:
+            if program.with_hob:
+                self.assertIn(f"{program.name}-alike", names)
+
     def test_runs_that_a_program_asks_for(self):
         program = replace(CG, repeats=9)
         _, result, _, _ = self.measured(program, {"plain": 8.0, "default": 2.0})

@@ -1,5 +1,6 @@
 """Programs that fetch: the cache is for them."""
 
+from hob.real import inputs
 from hob.real.program import Program
 
 
@@ -54,6 +55,20 @@ def _ddstore(name, arguments, at_least, reason):
     )
 
 
+DASH = Program(
+    name="dash-mindeg",
+    origin="dash-project/dash at 99f2995, app.01.mindeg",
+    what="minimum degree ordering of a graph of 60 nodes over DASH: nodes in a dynamic window, their neighbours in a created "
+    "one, an Rget and a wait for each, barriers",
+    mechanism="cache",
+    executable="app.01.mindeg.mpi",
+    arguments=("graph.mtx",),
+    inputs={"graph.mtx": inputs.graph(60, 150)},
+    answers=r"^Step \d+/60: min = \d+$",
+    repeats=9,
+    at_least=1.5,
+    reason="first touches, and each step ends with barriers before which nodes were written",
+)
 ITSELF = "checked by the program"
 
 PROGRAMS = [
@@ -82,6 +97,7 @@ PROGRAMS = [
         at_least=3.0,
         unbatched=3.0,
     ),
+    DASH,
     _ddstore(
         "ddstore",
         (),

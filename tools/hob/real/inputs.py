@@ -1,5 +1,6 @@
 """Input files of programs. Those of FDS and of the other simulations are small: minutes of a real one are hours."""
 
+import random
 from pathlib import Path
 
 from hob.benchlib import BenchError
@@ -14,6 +15,17 @@ def hpcc():
     except OSError as error:
         raise BenchError(f"{_HPCC}: {error.strerror}") from error
     return "".join(f"{'1 Ps' if line.split()[1:] == ['Ps'] else line}\n" for line in lines)
+
+
+def graph(nodes, edges):
+    """A MatrixMarket file of a random graph, always the same one."""
+    chosen, state = set(), random.Random(7)
+    while len(chosen) < edges:
+        low, high = sorted((state.randrange(nodes), state.randrange(nodes)))
+        if low < high:
+            chosen.add((high + 1, low + 1))
+    lines = "".join(f"{row} {column}\n" for row, column in sorted(chosen))
+    return f"%%MatrixMarket matrix coordinate pattern symmetric\n{nodes} {nodes} {edges}\n{lines}"
 
 
 MELT = """units lj

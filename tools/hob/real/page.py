@@ -79,7 +79,7 @@ def _line(program, result):
         [
             f"`{program.name}`",
             program.what,
-            f"{program.setup}, {program.ranks} ranks{_ghosts(program)}, {program.mpi}",
+            f"{program.setup}, {program.ranks} ranks{_ghosts(program)}, {program.mpi}{_environment(program)}",
             ratio,
             _limits(result["limits"]),
             _counters(program, row),
@@ -91,6 +91,17 @@ def _line(program, result):
 
 def _ghosts(program):
     return f" and {program.ghosts} ghost for each node" if program.ghosts else ""
+
+
+def _environment(program):
+    """The variables that it is run with, and those that are others with Hob."""
+    words = {
+        "": {k: v for k, v in program.environment.items() if k not in program.with_hob},
+        "plainly ": {k: v for k, v in program.environment.items() if k in program.with_hob},
+        "with Hob ": program.with_hob,
+    }
+    parts = [f"{when}`{name}={value}`" for when, of in words.items() for name, value in of.items()]
+    return "".join(f"; {part}" for part in parts)
 
 
 def _limits(limits):
