@@ -9,8 +9,8 @@ from unittest import mock
 import support  # noqa: F401  (finds the package)
 
 from hob import bench
-from hob.benches import paper
-from hob.benchlib import BenchError
+from hob.benches import nwchem, paper
+from hob.benchlib import BenchError, Result
 from hob.paperfigures import FIGURES, PAPERS
 
 HIT = {
@@ -45,7 +45,8 @@ class Figures(unittest.TestCase):
         by = {(figure.paper, figure.name): figure for figure in FIGURES}
         for name in (
             *(("caching", f"Fig. {number}") for number in (12, 13, 14, 15, 17, 18)),
-            *(("ghosts", f"Fig. {number}") for number in ("5a", "5b", 8)),
+            *(("ghosts", f"Fig. {number}") for number in ("5a", "5b", "5c", 8)),
+            ("ghosts", "Table I"),
             *(("matching", f"Fig. {number}") for number in (6, 7, 10)),
         ):
             with self.subTest(name):
@@ -180,6 +181,7 @@ class Page(unittest.TestCase):
             ],
             "nodes": [
                 {
+                    "network": network,
                     "op": op,
                     "nodes": 2,
                     "busy_us": 100,
@@ -187,7 +189,11 @@ class Page(unittest.TestCase):
                     "thread_us": 450.0,
                     "ghost_us": 200.0,
                 }
-                for op, us in (("accumulate", 400.0), ("put", 300.0))
+                for network, op, us in (
+                    ("libfabric", "accumulate", 400.0),
+                    ("libfabric", "put", 300.0),
+                    ("ucx", "accumulate", 500.0),
+                )
             ],
             "fences": [
                 {
@@ -208,13 +214,27 @@ class Page(unittest.TestCase):
                     "always_us": 1.4,
                 }
             ],
-            "real": [
+            "nwchem": [
                 {
-                    "program": "nwchem-ccsdt-node",
-                    "plain": 12.0,
-                    "with_hob": 8.0,
-                    "ratio": 1.5,
-                    "answers": "same",
+                    "task": "tce",
+                    "deployment": name,
+                    "computing_cores": 2,
+                    "ghosts": ghosts,
+                    "threads": 0,
+                    "seconds": seconds,
+                    "iteration_s": 0.5,
+                    "triples_s": 1.25,
+                    "times_faster": 12.0 / seconds,
+                }
+                for name, ghosts, seconds in (("native", 0, 12.0), ("ghosts", 2, 8.0))
+            ]
+            + [
+                {
+                    "task": "tce",
+                    "deployment": "threads",
+                    "computing_cores": 2,
+                    "ghosts": 0,
+                    "threads": 2,
                 }
             ],
         }
@@ -238,7 +258,12 @@ class Page(unittest.TestCase):
         self.assertIn("64: 1.000, 1.050, 1.000 (3, 3, 3 int", said["ghosts Fig. 4c"])
         self.assertIn("2 nodes: 400 natively", said["ghosts Fig. 5a"])
         self.assertIn("200 with a ghost (1.50 x)", said["ghosts Fig. 5b"])
-        self.assertIn("1.50 x", said["ghosts Fig. 8"])
+        self.assertIn("2 nodes: 500 natively", said["ghosts Fig. 5c"])
+        self.assertIn(
+            "tce, ghosts: 8.0 (a CCSD iteration 0.50, (T) 1.25), 1.50 x", said["ghosts Fig. 8"]
+        )
+        self.assertIn("tce, threads: not at its end", said["ghosts Fig. 8"])
+        self.assertIn("ghosts: 2 compute, 2 ghosts, 0 threads", said["ghosts Table I"])
         self.assertIn("1,024 posted: 9.5 us", said["matching Fig. 10"])
 
     def test_all_leaves_it_out(self):
@@ -250,6 +275,56 @@ class Page(unittest.TestCase):
         ):
             bench._all([])
         one.assert_not_called()
+
+
+NWCHEM = """ CCSD iterations
+ Iter          Residuum       Correlation     Cpu    Wall
+    1   0.1611312250569  -0.4120161483415     0.9     0.8
+    2   0.0355554836886  -0.4177982161370     0.7     0.6
+    3   0.0035554836886  -0.4177982161370     0.7     0.6
+ CCSD total energy / hartree       =      -152.437855456349
+ CCSD(T)  correction energy / hartree  =        -0.00846
+ CCSD(T) total energy / hartree       =      -152.446315456349
+ Cpu & wall time / sec            2.4            2.5
+"""
+
+
+class NWChem(unittest.TestCase):
+    def measured(self, energy):
+        """The rows, or the fault, where runs with ghosts say this energy."""
+        asked, done = [], bench.Bench()
+
+        def run_mpi(path, words, ranks, hob, nodes, environment, **more):
+            asked.append((ranks, nodes, bool(hob), environment))
+            if "MPIR_CVAR_ASYNC_PROGRESS" in environment and ranks == 2:
+                raise BenchError("took more than 120 s")
+            text = NWCHEM.replace("152.446315456349", energy) if hob else NWCHEM
+            return Result([], None, 4.0 if hob else 8.0, text)
+
+        with (
+            mock.patch("hob.benches.nwchem.run_mpi", run_mpi),
+            mock.patch("hob.benches.nwchem.TASKS", {"tce": nwchem.TASKS["tce"]}),
+            mock.patch("shutil.which", lambda name: name),
+        ):
+            nwchem.run(mock.Mock(quick=False, repeats=1), done)
+        return done.rows, asked
+
+    def test_parts_and_deployments(self):
+        rows, asked = self.measured("152.446315456349")
+        by = {row["deployment"]: row for row in rows}
+        self.assertEqual(by["ghosts"]["times_faster"], 2.0)
+        self.assertEqual((by["native"]["iteration_s"], by["native"]["triples_s"]), (0.6, 2.5))
+        self.assertEqual(by["threads, dedicated"]["computing_cores"], 1)
+        self.assertNotIn("seconds", by["threads, oversubscribed"])
+        self.assertEqual(
+            [of[:3] for of in asked], [(2, 2, False), (4, 2, True), (2, 2, False), (1, 1, False)]
+        )
+        # All with the same memory.
+        self.assertEqual({of[3]["ARMCI_USE_WIN_ALLOCATE"] for of in asked}, {"1"})
+
+    def test_other_energies_are_a_fault(self):
+        with self.assertRaisesRegex(BenchError, "other energies"):
+            self.measured("152.446315999999")
 
 
 class Results(unittest.TestCase):

@@ -120,8 +120,21 @@ ROWS = {
         "64 accumulates",
     ),
     "nodes": (
-        [{"op": "put", "nodes": 3, "native_us": 9e2, "thread_us": 9e2, "ghost_us": 5e2}],
-        "put, 3 nodes",
+        [
+            {
+                "network": "ucx",
+                "op": "put",
+                "nodes": 3,
+                "native_us": 9e2,
+                "thread_us": 9e2,
+                "ghost_us": 5e2,
+            }
+        ],
+        "put, 3 nodes, ucx",
+    ),
+    "nwchem": (
+        [{"task": "tce", "deployment": "ghosts", "seconds": 6.5, "times_faster": 1.1}],
+        "tce, ghosts",
     ),
     "fabric": (
         [{"what": "get, again", "without_us": 15.0, "hob_us": 0.2, "ghosts_us": 0.2}],
