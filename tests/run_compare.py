@@ -102,6 +102,7 @@ SETTINGS = {
     "batch-match": {**WORK, "HOB_BATCH": "64", "HOB_MATCH": "always"},
     "batch-auto": {**WORK, "HOB_BATCH": "auto"},
     "overlap": {"HOB_OVERLAP": "on", "HOB_PROGRESS_SHARE": "1"},
+    "overlap-batch": {"HOB_OVERLAP": "on", "HOB_PROGRESS_SHARE": "1", "HOB_BATCH": "64"},
     "ahead-off": {**WORK, "HOB_READAHEAD": "off"},
     "verify": {**WORK, **VERIFY},
     "noop-get": {**WORK, "HOB_CACHE_NOOP": "get"},

@@ -25,12 +25,38 @@ bool prepare_asymmetric() {
   return there;
 }
 
+Presence::Slot* Presence::take_slot() noexcept {
+  for (Slot* slot = slots_.load(std::memory_order_acquire); slot; slot = slot->next)
+    if (!slot->taken.exchange(true, std::memory_order_acquire)) return slot;
+  auto* const slot = new Slot;
+  slot->taken.store(true, std::memory_order_relaxed);
+  slot->next = slots_.load(std::memory_order_relaxed);
+  while (!slots_.compare_exchange_weak(slot->next, slot, std::memory_order_seq_cst)) continue;
+  return slot;
+}
+
+void Presence::give_back(Slot& slot) { slot.taken.store(false, std::memory_order_release); }
+
+bool Presence::any_inside(std::memory_order order) const {
+  if ((only_.visits.load(order) & 1) != 0) return true;
+  for (const Slot* slot = slots_.load(order); slot; slot = slot->next)
+    if ((slot->visits.load(order) & 1) != 0) return true;
+  return false;
+}
+
+std::uint64_t Presence::visits() const {
+  std::uint64_t all = only_.visits.load(std::memory_order_relaxed);
+  for (const Slot* slot = slots_.load(std::memory_order_acquire); slot; slot = slot->next)
+    all += slot->visits.load(std::memory_order_relaxed);
+  return all;
+}
+
 bool Presence::try_claim() {
   if (inside()) return false;
   claimed_.exchange(1, std::memory_order_seq_cst);
-  // Now every other thread's store of visits_ is visible here, or its next load finds the claim.
+  // Now every other thread's store of its slot is visible here, or its next load finds the claim.
   if (asymmetric_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-  if (!inside_at(visits_.load(std::memory_order_seq_cst))) return true;
+  if (!any_inside(std::memory_order_seq_cst)) return true;
   release();
   return false;
 }
@@ -38,16 +64,6 @@ bool Presence::try_claim() {
 void Presence::release() {
   claimed_.store(0, std::memory_order_release);
   claimed_.notify_all();
-}
-
-void Presence::enter_shared() {
-  visits_.fetch_add(kThreads + 2, std::memory_order_seq_cst);  // one visit and one thread more
-  if (claimed_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
-    wait();
-}
-
-void Presence::leave_shared() {
-  visits_.fetch_add(kThreads, std::memory_order_release);  // one visit more, one thread less
 }
 
 void Presence::wait() {

@@ -8,52 +8,68 @@
 
 namespace hob::overlap {
 
-/// The program's threads call enter() and leave(), one thread at a time, as it must be for
-/// their calls of the library; with set_shared(), any number of them at once. One helper thread
-/// calls try_claim() and release().
+/// The program's threads call enter() and leave(): one at a time on the one slot that is there, as
+/// it must be for their calls of the library, or any number of them, each on a slot of its own from
+/// take_slot(). One helper thread calls try_claim() and release().
 class Presence {
  public:
+  /// One writes it, and only the helper reads it: a line of its own.
+  struct alignas(64) Slot {
+    std::atomic<std::uint64_t> visits{0};  ///< odd: inside
+    std::atomic<bool> taken{false};
+    Slot* next = nullptr;
+  };
+
   /// `asymmetric`: the helper's fence counts for both sides; needs prepare_asymmetric().
   constexpr explicit Presence(bool asymmetric = false) : asymmetric_(asymmetric) {}
 
   /// Before any thread uses it.
   void set_asymmetric(bool on) { asymmetric_ = on; }
 
-  /// Several threads of the program may be inside at once (MPI_THREAD_MULTIPLE): the helper enters
-  /// only while none is, and both sides need fences. Before any thread uses it.
-  void set_shared(bool on) { shared_ = on; }
+  /// For one more thread of the program's, from that thread; the slot of one that gave it back is
+  /// used again. Never null; without memory the process ends (std::bad_alloc in a noexcept
+  /// function), since a thread that is not known of must not go on.
+  Slot* take_slot() noexcept;
+
+  /// The thread is outside and will not enter any more.
+  static void give_back(Slot& slot);
 
   /// The program enters. Waits while the helper is inside, which takes one poll.
-  void enter() {
-    if (shared_) return enter_shared();
-    const std::uint64_t visit = visits_.load(std::memory_order_relaxed) + 1;
-    if (asymmetric_) {
-      visits_.store(visit, std::memory_order_relaxed);
+  void enter() { enter(only_); }
+  void enter(Slot& slot) {
+    const std::uint64_t visit = slot.visits.load(std::memory_order_relaxed) + 1;
+    if (asymmetric_) [[likely]] {
+      slot.visits.store(visit, std::memory_order_relaxed);
       std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (claimed_.load(std::memory_order_acquire) == 0) [[likely]]
+        return;
     } else {
-      visits_.exchange(visit, std::memory_order_seq_cst);
+      slot.visits.exchange(visit, std::memory_order_seq_cst);
+      if (claimed_.load(std::memory_order_seq_cst) == 0) return;
     }
-    const auto order = asymmetric_ ? std::memory_order_acquire : std::memory_order_seq_cst;
-    if (claimed_.load(order) != 0) [[unlikely]]
-      wait();
+    wait();
   }
 
   /// The program leaves.
-  void leave() {
-    if (shared_) return leave_shared();
-    visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  void leave() { leave(only_); }
+  static void leave(Slot& slot) {
+    slot.visits.store(slot.visits.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
-  /// Whether the program is inside: with set_shared(), any of its threads. Without, exact in its
-  /// own threads; elsewhere it may be late.
-  bool inside() const { return inside_at(visits()); }
+  /// Whether the thread of this slot is inside. Exact in that thread.
+  static bool inside(const Slot& slot) {
+    return (slot.visits.load(std::memory_order_relaxed) & 1) != 0;
+  }
 
-  /// The same, at the time of these visits().
-  bool inside_at(std::uint64_t visits) const { return (visits & (shared_ ? kThreads : 1)) != 0; }
+  /// Whether the program is inside, any of its threads. It may be late.
+  bool inside() const { return any_inside(std::memory_order_relaxed); }
+
+  /// The same where the program has one thread, and exact in that.
+  bool inside_alone() const { return inside(only_); }
 
   /// Changes with every enter() and every leave(): equal values mean that the program has stayed
   /// where it was. From any thread.
-  std::uint64_t visits() const { return visits_.load(std::memory_order_relaxed); }
+  std::uint64_t visits() const;
 
   /// The helper enters, if the program is outside. If it is inside, false, and nothing has
   /// happened. What the program did before its last leave() is visible here.
@@ -70,19 +86,15 @@ class Presence {
   std::uint64_t waited_ns() const { return waited_ns_.load(std::memory_order_relaxed); }
 
  private:
-  void enter_shared();
-  void leave_shared();
-  void wait();
+  bool any_inside(std::memory_order order) const;
+  [[gnu::noinline, gnu::cold]] void wait();
 
-  /// With set_shared(), so many low bits of visits_ count the threads inside.
-  static constexpr std::uint64_t kThreads = (1 << 16) - 1;
-
-  // Each side writes a line of its own.
-  alignas(64) std::atomic<std::uint64_t> visits_{0};  // not shared: odd if the program is inside
+  Slot only_;
+  bool asymmetric_;
   std::atomic<std::uint64_t> waits_{0};
   std::atomic<std::uint64_t> waited_ns_{0};
-  bool asymmetric_;
-  bool shared_ = false;
+  std::atomic<Slot*> slots_{nullptr};  // of take_slot(); never freed
+  // The helper writes a line of its own.
   alignas(64) std::atomic<int> claimed_{0};
 };
 

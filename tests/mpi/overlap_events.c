@@ -8,7 +8,8 @@
  *   spawn      a job that this one starts; large messages between both
  *   tasks      functions of the program's that the library calls (MPIX_Async_start)
  *   datatype   a wrong one is an error of the program's call, and of its communicator's handler
- *   sessions   no MPI_Init
+ *   sessions   no MPI_Init, several sessions one after another; with a word more, that thread
+ * level: MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, with which messages end while it computes
  *   threads    how many threads of Hob's there are: none before a large message and after the end
  * Contents are checked, and that functions of the program's run in threads of its own alone. */
 #include <dirent.h>
@@ -286,24 +287,56 @@ static void datatype(void) {
 /* ---- No MPI_Init */
 
 #if MPI_VERSION >= 4
-static int sessions(void) {
-  MPI_Session session;
-  MPI_Group group;
-  MPI_Comm comm;
-  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
-  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
-  MPI_Comm_create_from_group(group, "overlap", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
-  MPI_Comm_rank(comm, &rank);
-  for (int round = 1; round <= 5; round++) {
-    start(comm, 1 - rank, rank, round);
+/* Whether the message has come; the last bytes while nobody calls MPI, if it is `helped`. */
+static int exchange(MPI_Comm comm, int round, int helped) {
+  const double last = 1000 * round + 1 - rank + COUNT - 1;
+  start(comm, 1 - rank, rank, round);
+  if (helped) {
+    const double deadline = now() + 60;
+    while (*(volatile double*)&in[COUNT - 1] != last)
+      if (now() > deadline) return 0;
+  } else {
     compute(2e-3);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    for (int i = 0; i < COUNT; i++)
-      if (in[i] != 1000 * round + 1 - rank + i) return 1;
   }
-  MPI_Group_free(&group);
-  MPI_Comm_free(&comm);
-  MPI_Session_finalize(&session);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < COUNT; i++)
+    if (in[i] != 1000 * round + 1 - rank + i) return 0;
+  return 1;
+}
+
+/* A program that asks for a thread level is helped where the library says that it gives it. */
+static int sessions(const char* level) {
+  for (int opened = 0; opened < 2; opened++) {
+    char given[64] = "";
+    int flag = 0;
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Info info = MPI_INFO_NULL;
+    if (level) {
+      MPI_Info_create(&info);
+      MPI_Info_set(info, "thread_level", level);
+    }
+    MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session);
+    if (level) MPI_Info_free(&info);
+    MPI_Session_get_info(session, &info);
+    MPI_Info_get(info, "thread_level", sizeof given - 1, given, &flag);
+    MPI_Info_free(&info);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "overlap", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Comm_rank(comm, &rank);
+    const int helped = level && strcmp(given, level) == 0;
+    for (int round = 1; round <= 3; round++)
+      if (!exchange(comm, 10 * opened + round, helped)) {
+        fprintf(stderr, "%d: session %d, round %d: no message, or a wrong one\n", rank, opened,
+                round);
+        return 1;
+      }
+    MPI_Group_free(&group);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+    if (rank == 0) printf("session with %s: %s\n", given, helped ? "helped" : "right");
+  }
   return 0;
 }
 #endif
@@ -314,7 +347,7 @@ int main(int argc, char** argv) {
   in = malloc(COUNT * sizeof *in);
   alarm(100);
 #if MPI_VERSION >= 4
-  if (strcmp(what, "sessions") == 0) return sessions();
+  if (strcmp(what, "sessions") == 0) return sessions(argc > 2 ? argv[2] : NULL);
 #endif
   MPI_Comm parent;
   MPI_Init(&argc, &argv);

@@ -2,6 +2,7 @@
 # src/mpi/progress/overlap.hpp forced on, and random programs with it.
 
 hob_mpi_program(overlap_computing SOURCES overlap_computing.c)
+hob_mpi_program(overlap_batch SOURCES overlap_batch.c)
 hob_mpi_program(overlap_peer SOURCES overlap_peer.c)
 hob_mpi_program(overlap_threads SOURCES overlap_threads.c FLAGS -pthread)
 hob_mpi_program(overlap_events SOURCES overlap_events.c)
@@ -9,10 +10,13 @@ hob_mpi_program(overlap_pipeline SOURCES overlap_pipeline.c)
 # Other libraries do not promise to survive exceptions.
 hob_mpi_program(overlap_throws SOURCES overlap_throws.cpp MPIS mpich5 FLAGS -DMPICH_SKIP_MPICXX)
 
-# hob_overlap_test(suffix program MPI LABEL label [SETTINGS NAME=value...] ARGS...)
+# hob_overlap_test(suffix program MPI LABEL label [MATCH how] [SETTINGS NAME=value...] ARGS...)
 function(hob_overlap_test name program mpi)
-  cmake_parse_arguments(arg "" "LABEL" "ARGS;SETTINGS" ${ARGN})
-  hob_p2p_test(_overlap${name} ${program} ${mpi} RANKS 2 MATCH auto LABEL ${arg_LABEL}
+  cmake_parse_arguments(arg "" "LABEL;MATCH" "ARGS;SETTINGS" ${ARGN})
+  if(NOT arg_MATCH)
+    set(arg_MATCH auto)
+  endif()
+  hob_p2p_test(_overlap${name} ${program} ${mpi} RANKS 2 MATCH ${arg_MATCH} LABEL ${arg_LABEL}
     SETTINGS HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 ${arg_SETTINGS} ARGS ${arg_ARGS})
 endfunction()
 
@@ -24,6 +28,13 @@ foreach(mpi IN LISTS HOB_MPIS)
   foreach(each IN LISTS what)
     hob_overlap_test(_${each} overlap_computing ${mpi} LABEL mpi ARGS ${each})
   endforeach()
+endforeach()
+# Receives in Hob's own queue.
+foreach(mpi IN LISTS HOB_MPIS)
+  foreach(each IN ITEMS message user_op errors attributes types)
+    hob_overlap_test(_${each} overlap_computing ${mpi} LABEL mpi MATCH always ARGS ${each})
+  endforeach()
+  hob_overlap_test(_cancel overlap_events ${mpi} LABEL mpi MATCH always ARGS cancel)
 endforeach()
 # Threads of the program's in the library at the same time.
 foreach(mpi IN LISTS HOB_MPIS)
@@ -43,6 +54,13 @@ foreach(mpi IN LISTS HOB_MPIS)
   foreach(each IN LISTS events events_${mpi})
     hob_overlap_test(_${each} overlap_events ${mpi} LABEL mpi ARGS ${each})
   endforeach()
+endforeach()
+foreach(mpi IN ITEMS mpich5 abi5 openmpi5)
+  if(mpi IN_LIST HOB_MPIS)
+    foreach(level IN ITEMS MPI_THREAD_SERIALIZED MPI_THREAD_MULTIPLE)
+      hob_overlap_test(_sessions_${level} overlap_events ${mpi} LABEL mpi ARGS sessions ${level})
+    endforeach()
+  endif()
 endforeach()
 if("mpich5" IN_LIST HOB_MPIS)
   hob_overlap_test("" overlap_throws mpich5 LABEL mpi)
@@ -68,8 +86,17 @@ foreach(mpi IN ITEMS mpich5 abi5)
       SETTINGS MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp ARGS exposed)
   endif()
 endforeach()
+# Batches.
+if("mpich5" IN_LIST HOB_MPIS)
+  foreach(each IN ITEMS put accumulate mixed unlock local)
+    hob_overlap_test(_${each} overlap_batch mpich5 LABEL mpi
+      SETTINGS MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp HOB_BATCH=4096 ARGS ${each})
+  endforeach()
+endif()
 foreach(mpi IN ITEMS mpich5 openmpi5 abi5)
   if(mpi IN_LIST HOB_MPIS)
+    hob_overlap_test(_computing_always p2p_fuzz ${mpi} LABEL fuzz MATCH always
+      ARGS --programs 4 --seed 1700 --with computing ${fuzz_${mpi}})
     hob_overlap_test("" p2p_fuzz ${mpi} LABEL fuzz ARGS --programs 6 --seed 1300 ${fuzz_${mpi}})
     hob_overlap_test(_computing p2p_fuzz ${mpi} LABEL fuzz
       ARGS --programs 6 --seed 1400 --with computing ${fuzz_${mpi}})

@@ -53,14 +53,17 @@ int thread_level() {
   return level;
 }
 
-bool for_many_threads(MPI_Session session) {
+/// What the session says that it has; MPI_THREAD_SINGLE if it does not say.
+int thread_level(MPI_Session session) {
   MPI_Info info = MPI_INFO_NULL;
-  if (real::Session_get_info(session, &info) != MPI_SUCCESS) return false;
+  if (real::Session_get_info(session, &info) != MPI_SUCCESS) return MPI_THREAD_SINGLE;
   char level[64] = {};
   int flag = 0;
   real::Info_get(info, "thread_level", static_cast<int>(sizeof level) - 1, level, &flag);
   real::Info_free(&info);
-  return flag && std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
+  if (flag && std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0) return MPI_THREAD_MULTIPLE;
+  if (flag && std::strcmp(level, "MPI_THREAD_SERIALIZED") == 0) return MPI_THREAD_SERIALIZED;
+  return MPI_THREAD_SINGLE;
 }
 
 void announce() {
@@ -242,11 +245,15 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
   context().threads_may_store = true;
   if (result != MPI_SUCCESS) return result;
   const std::lock_guard guard(starting());
-  // Another session may come with another thread level: assume the most.
-  if (openings++ == 0 && !own_world)
-    start(MPI_THREAD_MULTIPLE, false, for_many_threads(*session));
-  else if (for_many_threads(*session))
+  const int level = thread_level(*session);
+  const bool first = openings++ == 0 && !own_world;
+  if (first) {
+    overlap_thread::asked(level, level);
+    // Another session may come with another thread level: assume the most.
+    start(MPI_THREAD_MULTIPLE, false, level == MPI_THREAD_MULTIPLE);
+  } else if (level == MPI_THREAD_MULTIPLE) {
     expect_threads();
+  }
   return result;
 }
 

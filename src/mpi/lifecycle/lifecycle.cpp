@@ -23,6 +23,7 @@
 #include "mpi/lifecycle/launcher.hpp"
 #include "mpi/lifecycle/parts.hpp"
 #include "mpi/lifecycle/presence.hpp"
+#include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
@@ -193,8 +194,11 @@ void start(int thread_level, bool world, bool any_thread) {
   end_where_nothing_can_be_written(world);
   many_threads = thread_level == MPI_THREAD_MULTIPLE;
   process.world = world;
-  if (!process.settings.off)
-    prepare_progress(many_threads && any_thread, process.settings.match_progress != "hand-over");
+  if (!process.settings.off) {
+    const bool parts = process.settings.ghosts > 0 || p2p::may_dequeue_with_threads();
+    prepare_progress(many_threads && any_thread && parts,
+                     process.settings.match_progress != "hand-over");
+  }
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   real::Get_library_version(version, &length);

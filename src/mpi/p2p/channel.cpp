@@ -122,7 +122,8 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   foreign_processes = has_foreign_processes(handle, inter != 0);
   of_threads = is_left = belongs_to_threads(handle);
   read_hints();
-  if (asks_source && among_others && left_to_others()) note_left_alone();
+  uncounted = asks_source && left_to_others();
+  if (uncounted && among_others) note_left_alone();
 }
 
 bool Channel::takes_over() const {
@@ -204,6 +205,7 @@ Channel* known_channel(MPI_Comm comm) {
 
 void forget(Channel& channel) {
   settle_express();
+  if (left(channel.comm)) left_comm.store({}, std::memory_order_relaxed);
   channels().erase(handle_bits(channel.comm));
   last = {};
   channel.gone = true;

@@ -87,9 +87,11 @@ class Channel final : public CompletionObserver {
   bool foreign_processes = false;  ///< processes of another world, where that matters
   bool native_only = false;        ///< no receive ever goes to Hob's PRQ, nothing is dequeued
   bool is_left = false;            ///< the same, for good: leave_to_library()
+  bool uncounted = false;          ///< the same, and it has been said that nothing is counted
   bool of_threads = false;         ///< belongs_to_threads(): Hob looks at nothing here
   bool ends = false;               ///< the communicator is being freed, and messages are left
   bool gone = false;               ///< it was
+  bool is_silent = false;          ///< the library calls no error handler of the program's now
   bool asks_source = false;        ///< before a message is dequeued: matcher.cpp, improbe()
 
   // Who sends next, where Hob has to ask.

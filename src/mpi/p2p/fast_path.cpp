@@ -18,7 +18,11 @@ struct Granted {
 }  // namespace
 
 void grant_express(Channel& channel) {
-  if (many_threads || channel.umq_length != 0 || !channel.blocking_goes_native()) return;
+  if (channel.umq_length != 0 || !channel.blocking_goes_native()) return;
+  if (many_threads) {
+    if (channel.uncounted) left_comm.store(channel.comm, std::memory_order_relaxed);
+    return;
+  }
   const std::uint32_t untimed =
       channel.native_only ? tuning::kExpressAtOnce : channel.timer.untimed();
   const bool lone = channel.outstanding == 0;

@@ -74,4 +74,8 @@ void foreign_processes_possible();
 /// Whether Hob ever dequeues messages from the library.
 bool may_dequeue();
 
+/// The same of a program with many threads, from the settings and the process alone: before
+/// start().
+bool may_dequeue_with_threads();
+
 }  // namespace hob::mpi::p2p

@@ -72,6 +72,7 @@ class PostedReceive final : public Operation {
   void* discarded = nullptr;  ///< where a message goes that is too long; Hob's own memory
   MPI_Status status{};
   int error = MPI_SUCCESS;
+  bool is_unheard = false;  ///< no error handler has been called for `error`
   PostedReceive* next_free = nullptr;
 
  private:
@@ -85,7 +86,7 @@ PostedReceive* new_receive();
 /// Back to those that are free. The gate is held.
 void destroy(PostedReceive& receive);
 
-/// The program hears of a message that is longer than its receive. Returns MPI_ERR_TRUNCATE.
-int truncated(const Channel& channel);
+/// The program's error handler hears of an error of a receive. Returns it.
+int tell(const Channel& channel, int error);
 
 }  // namespace hob::mpi::p2p

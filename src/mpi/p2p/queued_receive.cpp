@@ -45,6 +45,7 @@ int PostedReceive::start() {
 int PostedReceive::start_receiving() {
   settle_express();
   error = MPI_SUCCESS;
+  is_unheard = false;
   native = MPI_REQUEST_NULL;
   std::free(discarded);
   discarded = nullptr;

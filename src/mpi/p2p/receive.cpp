@@ -84,7 +84,7 @@ int wait_for(PostedReceive& receive, std::unique_lock<Gate>& guard, MPI_Status* 
     error = requests::wait(&receive.native, status);
   if (receive.discarded) {
     std::free(receive.discarded);
-    error = truncated(*receive.channel);
+    error = tell(*receive.channel, MPI_ERR_TRUNCATE);
   }
   guard.lock();
   drop_reference(*receive.channel);
@@ -281,6 +281,10 @@ int start_natively(Call& call, MPI_Request* request) {
   ++channel.meters.counters.native;
   const int error = start_with_library(call, request);
   if (error != MPI_SUCCESS) return error;
+  if (many_threads && channel.uncounted) {
+    grant_express(channel);
+    return MPI_SUCCESS;
+  }
   using Metering = match::Sampler::Metering;
   const Metering metering = channel.sampler.next();
   match::DepthMeter::Ticket ticket = 0;
@@ -311,6 +315,10 @@ int start_natively(Call& call, MPI_Request* request) {
 
 int receive(const Buffer& buffer, const Wanted& wanted, MPI_Status* status) {
   report_if_due();
+  if (HOB_UNLIKELY(many_threads) && left(wanted.comm) && !blocking_needs_care()) {
+    const Blocking blocking;
+    return native_receive(buffer, wanted, status);
+  }
   Call call{buffer, wanted, std::unique_lock(gate), nullptr};
   settle_express();
   call.channel = channel_of(wanted.comm);

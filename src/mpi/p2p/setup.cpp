@@ -6,9 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/errors_returned.hpp"
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/heat/heating.hpp"
@@ -17,8 +20,10 @@
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/resolve.hpp"
+#include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/libfabric.hpp"
 #include "mpi/progress/progress.hpp"
+#include "mpi/progress/ucx.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -31,6 +36,29 @@ void look() {
   if (!gate.try_lock()) return;
   dequeue_all();
   gate.unlock();
+}
+
+/// The same by the thread of overlap. An error handler of the program's hears of what went wrong in
+/// its next call (PostedReceive::is_unheard). A duplicate of a datatype may end here, and with it
+/// the copies of its attributes. With many threads, one of them may be setting the error handler.
+bool look_beside() {
+  const bool alone = parts_under_way.load(std::memory_order_relaxed) == 1;
+  if (!alone || many_threads || (delete_callbacks.load(std::memory_order_relaxed) & kDatatypes))
+    return false;
+  const std::unique_lock guard(gate, std::try_to_lock);
+  if (!guard || matcher().pending == 0) return false;
+  const std::vector<Channel*>& active = matcher().active;
+  for (std::size_t i = active.size(); i-- > 0;) {
+    if (i >= active.size()) continue;
+    Channel& channel = *active[i];
+    const ErrorsReturned errors(channel.comm, MPI_WIN_NULL);
+    channel.is_silent = true;
+    ++channel.references;  // the last receive may be one that nobody waits for
+    dequeue(channel);
+    channel.is_silent = false;
+    drop_reference(channel);
+  }
+  return true;
 }
 
 void repost_all() {
@@ -98,7 +126,7 @@ void start() {
   const bool few_are_sooner = t.mode == Mode::always && t.lone_waits_in_library && !many_threads;
   t.few = few_are_sooner ? settings.match_repost : 0;
   measure_costs();
-  add_poller({look, repost_all});
+  add_poller({look, repost_all, look_beside});
 }
 
 void finish() {
@@ -155,6 +183,13 @@ void hints_changed(MPI_Comm comm) {
 void foreign_processes_possible() {
   const std::lock_guard guard(gate);
   takeover().foreign_processes_possible = true;
+}
+
+bool may_dequeue_with_threads() {
+  const std::string& match = context().settings.match;
+  // Over libfabric, `auto` leaves all to the library then (Channel).
+  return match == "always" ||
+         (match != "never" && (library::kTraits.has_progress_callbacks || ucx::present()));
 }
 
 bool may_dequeue() { return takeover().mode != Takeover::Mode::never; }

@@ -23,4 +23,9 @@ inline std::atomic<std::uint64_t> queued_bytes{0};
 /// Receives that may go to the library unseen.
 inline Express express;
 
+/// With many threads: a communicator on which the library has all receives for good, so that
+/// nothing is to be counted or locked. Written under the gate.
+inline std::atomic<MPI_Comm> left_comm{};
+inline bool left(MPI_Comm comm) { return comm == left_comm.load(std::memory_order_relaxed); }
+
 }  // namespace hob::mpi::p2p

@@ -15,6 +15,15 @@ void opened(std::uint64_t now, std::uint64_t ticks_until_old) {
   if (any()) return;
   patience.store(ticks_until_old, std::memory_order_relaxed);
   due.store(now + ticks_until_old, std::memory_order_relaxed);
+  if (begins) begins();
+}
+
+bool send_beside() {
+  // With many threads, one of them may be setting the window's error handler.
+  if (!any() || many_threads || !send_quietly) return false;
+  const int before = waiting.load(std::memory_order_relaxed);
+  send_quietly();
+  return waiting.load(std::memory_order_relaxed) != before;
 }
 
 void before_call(bool blocks) {

@@ -15,6 +15,10 @@ void opened(std::uint64_t now, std::uint64_t ticks_until_old);
 
 inline bool any() { return waiting.load(std::memory_order_relaxed) != 0; }
 
+/// By the thread of overlap, while the program is outside: sends what is old. Errors are kept for
+/// the program's next call. Returns whether anything was sent.
+bool send_beside();
+
 /// Before a call of the program's that `blocks`, or may: nothing waits meanwhile. Before any other
 /// one, what is old goes out.
 [[gnu::noinline, gnu::cold]] void before_call(bool blocks);

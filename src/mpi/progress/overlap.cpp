@@ -160,10 +160,19 @@ void leave_for_computing(bool after_wait) {
   if (own.only_watches) own.used_when_left = process_nanoseconds();
 }
 
+/// One more with this handle's hash, or one less.
+void count_tracked(MPI_Request request, int more) {
+  std::atomic<std::uint8_t>& counter = tracked_like(request);
+  const std::uint8_t before = counter.load(std::memory_order_relaxed);
+  if (before == UINT8_MAX) return;
+  counter.store(static_cast<std::uint8_t>(before + more), std::memory_order_relaxed);
+}
+
 void track(MPI_Request request, bool forbids) {
   if (request == MPI_REQUEST_NULL) return;
   Program& own = program();
   worker::drop(request);  // one with this handle whose end was not seen
+  if (!own.outstanding.contains(handle_bits(request))) count_tracked(request, 1);
   own.outstanding.add(handle_bits(request), forbids);
   if (!own.in_phase) {
     begin_phase();
@@ -180,6 +189,7 @@ void untrack(MPI_Request request) {
   Program& own = program();
   const bool forbade = own.outstanding.forbidding();
   if (!own.outstanding.remove(handle_bits(request))) return;
+  count_tracked(request, -1);
   worker::drop(request);
   if (own.outstanding.empty())
     end_phase();
@@ -204,19 +214,19 @@ void track_file(MPI_Request request) {
   if (!program().only_watches) worker::ask(request);
 }
 
-/// Of this thread: most messages have the datatype of the one before.
-struct KnownSize {
-  MPI_Datatype datatype = MPI_DATATYPE_NULL;
-  int bytes = 0;
+/// Gives the thread's slot back when it ends. If it ends inside, which is the process's end, it
+/// stays inside.
+struct SlotOwner {
+  ~SlotOwner() {
+    if (!own_slot || inside()) return;
+    overlap::Presence::give_back(*own_slot);
+    own_slot = nullptr;
+  }
 };
-KnownSize& last_known() {
-  static thread_local KnownSize own;
-  return own;
-}
 
 /// Of a datatype with which a call has succeeded: so many elements are worth looking after.
 bool large(std::int64_t count, MPI_Datatype datatype) {
-  KnownSize& known = last_known();
+  KnownSize& known = known_size;
   if (datatype != known.datatype) {
     // A type whose handle is that of one that was freed: a wrong size means no more than help for
     // a small message, or none for a large one.
@@ -231,12 +241,10 @@ bool large(std::int64_t count, MPI_Datatype datatype) {
 bool of_program(MPI_Op op) { return !operation_number(op); }
 
 /// Why there is no overlap, or "".
-std::string obstacle(bool world) {
-  if (!world) return "off: a program of sessions has no communicator of Hob's to look at";
-  if (!wanted()) return "";
-  if (program().provided < MPI_THREAD_SERIALIZED)
-    return "off: the MPI library does not give MPI_THREAD_SERIALIZED";
-  return "";
+std::string obstacle() {
+  if (!wanted() || program().provided >= MPI_THREAD_SERIALIZED) return "";
+  if (!context().world) return "off: the session did not ask for MPI_THREAD_SERIALIZED";
+  return "off: the MPI library does not give MPI_THREAD_SERIALIZED";
 }
 
 }  // namespace
@@ -258,21 +266,19 @@ int level_to_tell(int level) {
   return told >= 0 ? std::min(told, level) : level;
 }
 
-void start(bool world) {
+void start(void (*drive)()) {
   if (!wanted() && !watch_wanted()) return;
   Program& own = program();
-  own.reason = obstacle(world);
+  own.reason = obstacle();
   if (!own.reason.empty()) return note("Overlap is " + own.reason + ".");
   if (!wanted()) {
     own.only_watches = true;
     own.reason = "off: waits are measured";
     presence.set_asymmetric(true);  // there is no other side
-    presence.set_shared(many_threads);
     starts_tracked = true;
     return;
   }
-  worker::prepare(context().settings.progress_share);
-  presence.set_shared(many_threads);
+  worker::prepare(context().settings.progress_share, drive);
   own.judge = overlap::Judge(context().settings.overlap == "on", 1);
   starts_tracked = true;
 }
@@ -282,6 +288,7 @@ void finish() {
   worker::end();
   calls_announced.store(false, std::memory_order_relaxed);
   Program& own = program();
+  for (auto& counter : tracked) counter.store(0, std::memory_order_relaxed);
   own.outstanding = {};
   own.persistent = {};
   own.windows = {};
@@ -305,12 +312,13 @@ Stats stats() {
 
 const std::string& reason() { return program().reason; }
 
-bool may_be_large(std::int64_t count, MPI_Datatype datatype) {
-  const KnownSize& known = last_known();
-  return datatype != known.datatype || count * known.bytes >= tuning::kOverlapBytes;
+void take_slot() {
+  static thread_local const SlotOwner owner;
+  static_cast<void>(owner);
+  own_slot = presence.take_slot();
 }
 
-void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+void started_large_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
   if (!large(count, datatype)) return;
   const Locked locked;
   track(request, false);
@@ -396,33 +404,33 @@ void freed_window(MPI_Win win) {
   freed_object(kWindows);
 }
 
-Completing::Completing(int count, const MPI_Request* requests, bool waits)
-    : requests_(requests), count_(requests ? count : 0), first_(rows().size()) {
+void Completing::look(int count, bool waits) {
+  std::vector<Row>& tracked_now = rows();
+  first_ = tracked_now.size();
   const Locked locked;
   Program& own = program();
-  for (int i = 0; i < count_; ++i)
-    if (const std::uint64_t serial = own.outstanding.serial(handle_bits(requests[i])))
-      rows().push_back({i, requests[i], serial});
-  if (!waits || rows().size() == first_) return;
+  for (int i = 0; i < count; ++i)
+    if (const std::uint64_t serial = own.outstanding.serial(handle_bits(requests_[i])))
+      tracked_now.push_back({i, requests_[i], serial});
+  any_ = tracked_now.size() != first_;
+  if (!waits || !any_) return;
   began_ = ticks();
   note_computing(began_);
 }
 
-Completing::~Completing() {
-  std::vector<Row>& tracked = rows();
-  if (tracked.size() == first_) return;
+void Completing::forget() {
+  std::vector<Row>& mine = rows();
   if (!told_)
     end([&] {
-      for (std::size_t i = first_; i < tracked.size(); ++i)
-        if (requests_[tracked[i].index] != tracked[i].handle) untrack(tracked[i]);
+      for (std::size_t i = first_; i < mine.size(); ++i)
+        if (requests_[mine[i].index] != mine[i].handle) untrack(mine[i]);
     });
-  tracked.resize(first_);
+  mine.resize(first_);
 }
 
 template <class Remove>
 void Completing::end(Remove remove) {
   told_ = true;
-  if (rows().size() == first_) return;
   const Locked locked;
   if (began_ != 0) program().waited += ticks() - began_;
   remove();
@@ -432,28 +440,28 @@ void Completing::end(Remove remove) {
 }
 
 void Completing::remove(int index) {
-  const std::vector<Row>& tracked = rows();
-  for (std::size_t i = first_; i < tracked.size(); ++i) {
-    if (tracked[i].index != index) continue;
-    untrack(tracked[i]);
+  const std::vector<Row>& mine = rows();
+  for (std::size_t i = first_; i < mine.size(); ++i) {
+    if (mine[i].index != index) continue;
+    untrack(mine[i]);
     return;
   }
 }
 
-void Completing::all() {
+void Completing::end_all() {
   end([&] {
-    const std::vector<Row>& tracked = rows();
-    for (std::size_t i = first_; i < tracked.size(); ++i) untrack(tracked[i]);
+    const std::vector<Row>& mine = rows();
+    for (std::size_t i = first_; i < mine.size(); ++i) untrack(mine[i]);
   });
 }
 
-void Completing::one(int index) {
+void Completing::end_one(int index) {
   end([&] {
     if (index >= 0) remove(index);
   });
 }
 
-void Completing::some(int count, const int* indices) {
+void Completing::end_some(int count, const int* indices) {
   end([&] {
     for (int i = 0; i < count; ++i) remove(indices[i]);
   });

@@ -6,9 +6,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "mpi/core/handle.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/state.hpp"
@@ -25,8 +28,9 @@ void asked(int required, int provided);
 /// What MPI_Query_thread tells the program, where the library says `level`.
 int level_to_tell(int level);
 
-/// After MPI has started, before the program can do anything. `world`: MPI_Init was called.
-void start(bool world);
+/// After MPI has started, before the program can do anything. `drive` lets the library advance
+/// without a communicator of Hob's, which a program of sessions does not have. Any thread calls it.
+void start(void (*drive)());
 
 /// Before MPI ends: no thread, and nothing is watched any more.
 void finish();
@@ -71,7 +75,10 @@ inline bool from_outside() { return depth == 0 && !inside(); }
 
 /// Whether so many elements may be worth looking after, as far as is known without asking the
 /// library: a wrong datatype is to fail in the program's call.
-bool may_be_large(std::int64_t count, MPI_Datatype datatype);
+inline bool may_be_large(std::int64_t count, MPI_Datatype datatype) {
+  const KnownSize& known = known_size;
+  return datatype != known.datatype || count * known.bytes >= tuning::kOverlapBytes;
+}
 
 /// For wrappers of calls that start a message: whether there is anything to say. A small one while
 /// nothing is under way is what it is without overlap.
@@ -96,7 +103,10 @@ class InsideIfAnnounced {
 };
 
 /// MPI_Isend and the like have returned a request: `count` elements of a type.
-void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype);
+void started_large_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype);
+inline void started_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+  if (may_be_large(count, datatype)) started_large_message(request, count, datatype);
+}
 
 /// A nonblocking collective operation: with an operation of the program's, nobody but the program
 /// may advance anything until it is complete, since it would run in the thread.
@@ -132,31 +142,54 @@ void exposed_window(MPI_Win win);
 /// MPI_Win_free of it has succeeded. Does what freed_object() does, too.
 void freed_window(MPI_Win win);
 
+/// How many requests with this one's hash are looked after.
+inline std::atomic<std::uint8_t>& tracked_like(MPI_Request request) {
+  return tracked[handle_hash(handle_bits(request), kTrackedBits)];
+}
+
 /// Around a call that completes requests: remembers which of them are tracked, since their handles
-/// are overwritten.
+/// are overwritten. A call that concerns none costs a load for each request.
 class Completing {
  public:
   /// `waits`: the call blocks until something is complete.
-  Completing(int count, const MPI_Request* requests, bool waits);
-  ~Completing();
+  Completing(int count, const MPI_Request* requests, bool waits) : requests_(requests) {
+    bool any = false;
+    for (int i = 0; requests && i < count; ++i)
+      any |= tracked_like(requests[i]).load(std::memory_order_relaxed) != 0;
+    if (HOB_UNLIKELY(any)) look(count, waits);
+  }
+  ~Completing() {
+    if (any_) forget();
+  }
   Completing(const Completing&) = delete;
   Completing& operator=(const Completing&) = delete;
 
   /// What the call has completed; without any of these, those whose handles have changed.
-  void all();
-  void one(int index);
-  void some(int count, const int* indices);
+  void all() {
+    if (any_) end_all();
+  }
+  void one(int index) {
+    if (any_) end_one(index);
+  }
+  void some(int count, const int* indices) {
+    if (any_) end_some(count, indices);
+  }
 
  private:
+  void look(int count, bool waits);
+  void forget();
+  void end_all();
+  void end_one(int index);
+  void end_some(int count, const int* indices);
   void remove(int index);
   template <class Remove>
   void end(Remove remove);  ///< the wait has ended, and `remove` removes what is complete
 
   const MPI_Request* requests_;
-  int count_;
-  std::uint64_t began_ = 0;  // ticks; 0: not measured
+  bool any_ = false;  ///< are tracked
   bool told_ = false;
-  std::size_t first_;  // of its rows in the table of what was tracked: this thread's
+  std::uint64_t began_ = 0;  // ticks; 0: not measured
+  std::size_t first_ = 0;    // of its rows in the table of what was tracked: this thread's
 };
 
 }  // namespace hob::mpi::overlap_thread

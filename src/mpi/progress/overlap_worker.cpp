@@ -19,6 +19,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/gathered.hpp"
 #include "mpi/progress/pollers.hpp"
 #include "mpi/progress/state.hpp"
 #include "os/sockets.hpp"
@@ -35,6 +36,7 @@ enum Sleep : std::uint32_t { kAwake, kShort, kLong };
 constexpr int kNoTag = 32'000;
 
 double share = 0;
+void (*drive)() = nullptr;
 bool running = false;
 pthread_t thread;
 int bell = -1;  // an eventfd: what wakes the thread from long sleeps
@@ -89,7 +91,10 @@ constexpr Patience kWithSockets{tuning::kOverlapSocketPolls, 0};
 
 void poll() {
   int flag = 0;
-  real::Iprobe(MPI_ANY_SOURCE, kNoTag, context().comm, &flag, MPI_STATUS_IGNORE);
+  if (context().comm != MPI_COMM_NULL)
+    real::Iprobe(MPI_ANY_SOURCE, kNoTag, context().comm, &flag, MPI_STATUS_IGNORE);
+  else
+    drive();
   std::erase_if(asked_for(), [](MPI_Request request) {
     int complete = 0;
     return real::Request_get_status(request, &complete, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
@@ -100,13 +105,16 @@ void poll() {
 /// Polls until nothing has moved for a while, or the program wants in. Inside the library. Returns
 /// whether anything moved.
 bool burst(overlap::PollMeter& meter, const Patience& patience) {
-  bool any = false;
   std::uint64_t before = ticks(), last_moved = before;
+  bool any = gathered::send_beside();
   for (int vain = 0; vain < patience.vain_polls ||
                      (any && nanoseconds_in(before - last_moved) < patience.linger_ns);) {
+    const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
+    if (!advance_beside()) break;
     poll();
     const std::uint64_t now = ticks();
-    const bool moved = meter.moved(nanoseconds_in(now - before));
+    const bool moved = meter.moved(nanoseconds_in(now - before)) ||
+                       messages_found.load(std::memory_order_relaxed) != found;
     before = now;
     polls.fetch_add(1, std::memory_order_relaxed);
     if (moved) {
@@ -131,15 +139,13 @@ Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patie
            bool announced) {
   const std::uint64_t visits = presence.visits();
   // In a call, or between two that follow each other closely: the program does it all itself.
-  const bool inside = presence.inside_at(visits);
+  const bool inside = presence.inside();
   const bool stays_outside = (visits == seen || announced) && !inside;
   seen = visits;
   if (!stays_outside && !inside) return Found::kProgramWasInside;
   if (!stays_outside || !presence.try_claim()) return Found::kProgramInside;
-  // What the program wrote inside is visible now: whether anything is still under way. Receives in
-  // Hob's own queue end in functions of the program's (error handlers), so they are its own.
-  const bool any = allowed.load(std::memory_order_relaxed) &&
-                   parts_under_way.load(std::memory_order_relaxed) == 0 && burst(meter, patience);
+  // What the program wrote inside is visible now: whether anything is still under way.
+  const bool any = allowed.load(std::memory_order_relaxed) && burst(meter, patience);
   presence.release();
   return any ? Found::kMoved : Found::kNothing;
 }
@@ -155,6 +161,7 @@ void* run(void*) {
                        .longest_pause_ns = tuning::kOverlapLongestScanNs,
                        .changes = true});
   Patience patience = kAlone;
+  const std::uint64_t taken_before = taken_ns.load(std::memory_order_relaxed);  // of other sessions
   std::uint64_t seen = 0;
   int idle = 0;
   bool left = false, announced = false;
@@ -168,7 +175,7 @@ void* run(void*) {
     }
     const Found found = idle == 0 ? look(meter, seen, patience, announced) : Found::kNothing;
     // Processor time: on a machine that others use, a look may be interrupted for long.
-    const std::uint64_t taken = thread_nanoseconds();
+    const std::uint64_t taken = taken_before + thread_nanoseconds();
     const std::uint64_t cost = taken - taken_ns.load(std::memory_order_relaxed);
     taken_ns.store(taken, std::memory_order_relaxed);
     const std::uint64_t now = monotonic_nanoseconds();
@@ -186,7 +193,10 @@ void* run(void*) {
       announced = false;
       continue;
     }
-    const bool by_sockets = waits_for_others && patience.linger_ns == 0;
+    // No socket says when a batch is old.
+    const bool batches = gathered::any();
+    if (batches) rest = std::min(rest, tuning::kOverlapInsideNs);
+    const bool by_sockets = waits_for_others && patience.linger_ns == 0 && !batches;
     if (by_sockets) rest = tuning::kOverlapPatientNs;
     const int news = sleep_for(rest, by_sockets ? kLong : kShort, &sockets);
     patience = news >= 0 ? kWithSockets : kAlone;
@@ -230,6 +240,13 @@ void make() {
   if (!running) starts_tracked = false;
 }
 
+/// A batch waits: if the thread sleeps for long, it is woken, to look after it in time.
+void batch_begins() {
+  if (running && allowed.load(std::memory_order_relaxed) &&
+      sleep_word.load(std::memory_order_relaxed) == kLong)
+    wake_thread();
+}
+
 /// There is something to do. The thread is made at the first call.
 void rouse() {
   if (!running) return make();
@@ -238,8 +255,10 @@ void rouse() {
 
 }  // namespace
 
-void prepare(double wanted_share) {
+void prepare(double wanted_share, void (*wanted_drive)()) {
   share = wanted_share;
+  drive = wanted_drive;
+  gathered::begins = batch_begins;
   presence.set_asymmetric(overlap::prepare_asymmetric());
 }
 
@@ -255,6 +274,7 @@ void ask(MPI_Request request) { asked_for().push_back(request); }
 void drop(MPI_Request request) { std::erase(asked_for(), request); }
 
 void end() {
+  allowed.store(false, std::memory_order_relaxed);  // for a session after the last one
   if (!running) return;
   ending.store(true, std::memory_order_seq_cst);
   wake_thread();

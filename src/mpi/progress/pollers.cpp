@@ -1,5 +1,6 @@
 #include "mpi/progress/pollers.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -45,6 +46,14 @@ void advance_from_library() {
 }
 
 void never_advance() { advancing = true; }
+
+bool advance_beside() {
+  if (parts_under_way.load(std::memory_order_relaxed) == 0) return true;
+  if (ended) return false;
+  return std::any_of(pollers().begin(), pollers().end(), [](const Poller& poller) {
+    return poller.advance_beside && poller.advance_beside();
+  });
+}
 
 void repost_all_natively() {
   for (const Poller& poller : pollers())

@@ -14,7 +14,8 @@
 
 namespace hob::mpi {
 
-/// Whether the library may be called from any thread at any time, so that a helper may be there.
+/// `any_thread`: the library may be called from any thread at any time, and a part may have
+/// something under way, so that a helper may be needed.
 /// `callbacks`: use those that the library offers. Not thread safe: called while MPI starts.
 void prepare_progress(bool any_thread, bool callbacks);
 

@@ -33,23 +33,43 @@ inline std::atomic<bool> calls_announced{false};
 /// Who is inside the library, while calls are watched.
 inline constinit overlap::Presence presence;
 
-/// With many threads: this one has entered `presence`.
-inline thread_local bool inside_presence __attribute__((tls_model("initial-exec"))) = false;
-
 namespace overlap_thread {
+
+/// With many threads: the slot of this one in `presence`; null before it has entered.
+inline thread_local overlap::Presence::Slot* own_slot
+    __attribute__((tls_model("initial-exec"))) = nullptr;
+
+/// The same, taken now, until the thread ends.
+[[gnu::cold]] void take_slot();
 
 /// This thread of the program's enters or leaves the library.
 inline void enter() {
-  if (many_threads) inside_presence = true;
-  presence.enter();
+  if (!many_threads) return presence.enter();
+  if (!own_slot) [[unlikely]]
+    take_slot();
+  presence.enter(*own_slot);
 }
 inline void leave() {
-  presence.leave();
-  if (many_threads) inside_presence = false;
+  if (own_slot) return overlap::Presence::leave(*own_slot);
+  presence.leave();  // also where the program has begun to have many threads meanwhile
 }
 
 /// This thread of the program's has entered.
-inline bool inside() { return many_threads ? inside_presence : presence.inside(); }
+inline bool inside() {
+  return own_slot ? overlap::Presence::inside(*own_slot) : presence.inside_alone();
+}
+
+/// The datatype of this thread's last large or small message: most have that of the one before.
+struct KnownSize {
+  MPI_Datatype datatype{};
+  int bytes = 0;  ///< INT_MAX: more, or not known
+};
+inline constinit thread_local KnownSize known_size __attribute__((tls_model("initial-exec")));
+
+/// How many requests with this hash are looked after; at most 255, and these are never counted
+/// down. So most waits find out by a load or two that they concern none.
+inline constexpr int kTrackedBits = 8;
+inline std::atomic<std::uint8_t> tracked[std::size_t{1} << kTrackedBits];
 
 }  // namespace overlap_thread
 
@@ -60,6 +80,12 @@ inline std::atomic<int> waiting{0};
 
 /// Sends those that are old, or all of them. Set with the first window that has batches.
 inline void (*send)(bool all) = nullptr;
+
+/// Sends those that are old, and calls no error handler of the program's. Set with `send`.
+inline void (*send_quietly)() = nullptr;
+
+/// Called when the first batch begins to wait. Set where there is somebody to send it meanwhile.
+inline void (*begins)() = nullptr;
 
 }  // namespace gathered
 

@@ -44,6 +44,12 @@ Progress library_progress() {
 
 void redirect_progress(Progress to) { next.store(to, std::memory_order_relaxed); }
 
+bool present() {
+  void* const library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  if (library) dlclose(library);
+  return library != nullptr;
+}
+
 bool serves() { return next.load(std::memory_order_relaxed) != first; }
 
 }  // namespace hob::mpi::ucx

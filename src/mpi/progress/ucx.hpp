@@ -18,4 +18,7 @@ void redirect_progress(Progress to);
 /// Whether this process's MPI library has called it.
 bool serves();
 
+/// Whether UCX is in the process at all, so that the library may use it.
+bool present();
+
 }  // namespace hob::mpi::ucx

@@ -8,6 +8,7 @@
 namespace hob::mpi::ucx {
 
 bool serves() { return false; }
+bool present() { return false; }
 // Only where the library is served.
 void redirect_progress(Progress) { std::abort(); }
 Progress library_progress() { std::abort(); }

@@ -176,11 +176,19 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
   // Gets and puts travel as messages, too.
   if (context().longest_get != std::numeric_limits<std::uint64_t>::max())
     options.most_bytes = options.most_atomic_bytes;
-  const Batching::WindowFacts facts{window.rank, window.size, window.kind != WindowKind::dynamic};
+  const Batching::WindowFacts facts{window.handle, window.rank, window.size,
+                                    window.kind != WindowKind::dynamic};
   auto batching =
       std::make_unique<Batching>(std::move(window.backend), facts, units, exposed, options);
   window.batching = batching.get();
-  if (!gathered::send)
+  if (!gathered::send) {
+    gathered::send_quietly = [] {
+      each_window(
+          [](Window& each, void*) {
+            if (each.batching) each.batching->send_quietly();
+          },
+          nullptr);
+    };
     gathered::send = [](bool all) {
       each_window(
           [](Window& each, void* everything) {
@@ -188,6 +196,7 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
           },
           &all);
     };
+  }
   window.backend = std::move(batching);
 }
 

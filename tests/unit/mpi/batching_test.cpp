@@ -10,7 +10,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "fake_mpi.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/progress/gathered.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/served.hpp"
@@ -37,7 +39,8 @@ class Batches : public testing::Test {
       for (int i = 0; i < kWords; ++i) store(rank, i, initial(rank, i));
     batches_ = std::make_unique<Batching>(
         std::make_unique<NativeBackend>(win_),
-        Batching::WindowFacts{.rank = 0, .size = fake::kWorldSize}, units, exposed, options);
+        Batching::WindowFacts{.handle = win_, .rank = 0, .size = fake::kWorldSize}, units, exposed,
+        options);
     into_.fill(-1);
     // The first operation finds out that there is something to see; the lock is seen after it.
     EXPECT_EQ(get(1, 0, 0), MPI_SUCCESS);
@@ -337,6 +340,60 @@ TEST_F(Batches, OperationsWithRequestsAreGatheredInLockedEpochsOnly) {
   MPI_Request request = request_get(1, 2, 1);
   EXPECT_EQ(fake::calls("Rget"), 1U) << "the library says that this is wrong";
   EXPECT_EQ(requests::wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+}
+
+/// One of the program's.
+constexpr auto kOwnHandler = static_cast<MPI_Errhandler>(0x55000001);
+
+MPI_Errhandler handler_of(MPI_Win win) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Win_get_errhandler(win, &handler);
+  return handler;
+}
+
+void let_it_become_old() {
+  const std::uint64_t end = ticks() + ticks_in(2 * tuning::batching::kOldNs);
+  while (ticks() < end) relax();
+}
+
+TEST_F(Batches, AThreadBesideTheProgramSendsWhatIsOld) {
+  EXPECT_EQ(put(1, 0, 7), MPI_SUCCESS);
+  EXPECT_EQ(put(1, 2, 8), MPI_SUCCESS);
+  let_it_become_old();
+  EXPECT_EQ(put(2, 0, 9), MPI_SUCCESS);
+  batches_->send_quietly();
+  EXPECT_EQ(fake::calls("Put"), 1U) << "that to rank 2 is not old";
+  get_some(1, 5);
+  let_it_become_old();
+  batches_->send_quietly();
+  EXPECT_EQ(fake::calls("Get"), 1U);
+  EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+  EXPECT_EQ(into_[4], initial(1, 8));
+  EXPECT_EQ(fake::calls("Win_call_errhandler"), 0U);
+}
+
+TEST_F(Batches, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
+  MPI_Win_set_errhandler(win_, kOwnHandler);
+  fake::fail("Get", MPI_ERR_RMA_RANGE);
+  fake::during("Get", [&] { EXPECT_EQ(handler_of(win_), MPI_ERRORS_RETURN); });
+  get_some(1, 5);
+  let_it_become_old();
+  batches_->send_quietly();
+  fake::during("Get", {});
+  EXPECT_EQ(handler_of(win_), kOwnHandler);
+  EXPECT_EQ(put(2, 0, 7), MPI_SUCCESS);
+  EXPECT_EQ(batches_->flush(2), MPI_SUCCESS) << "another target's";
+  EXPECT_EQ(fake::calls("Win_call_errhandler"), 0U);
+  batches_->flush(1);
+  EXPECT_EQ(fake::calls("Win_call_errhandler"), 1U);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS) << "it is told once";
+  fake::fail("Get", MPI_ERR_RMA_RANGE);
+  get_some(1, 5);
+  let_it_become_old();
+  batches_->send_quietly();
+  batches_->flush_all();
+  EXPECT_EQ(fake::calls("Win_call_errhandler"), 2U);
+  EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
 }
 
 }  // namespace

@@ -197,7 +197,24 @@ FAKE(Group_free, MPI_Group* group) {
   *group = MPI_GROUP_NULL;
   return MPI_SUCCESS;
 }
-FAKE(Comm_set_errhandler, MPI_Comm, MPI_Errhandler) { return MPI_SUCCESS; }
+std::map<MPI_Comm, MPI_Errhandler> error_handlers;
+FAKE(Comm_set_errhandler, MPI_Comm comm, MPI_Errhandler handler) {
+  error_handlers[comm] = handler;
+  return MPI_SUCCESS;
+}
+FAKE(Comm_get_errhandler, MPI_Comm comm, MPI_Errhandler* handler) {
+  const auto set = error_handlers.find(comm);
+  *handler = set == error_handlers.end() ? MPI_ERRORS_ARE_FATAL : set->second;
+  return MPI_SUCCESS;
+}
+FAKE(Comm_create_errhandler, MPI_Comm_errhandler_function*, MPI_Errhandler* handler) {
+  *handler = new_handle(static_cast<int>(0x94000000));
+  return MPI_SUCCESS;
+}
+FAKE(Errhandler_free, MPI_Errhandler* handler) {
+  *handler = MPI_ERRHANDLER_NULL;
+  return MPI_SUCCESS;
+}
 FAKE(Comm_set_name, MPI_Comm, const char*) { return MPI_SUCCESS; }
 FAKE(Comm_get_name, MPI_Comm, char* name, int* length) {
   *name = '\0';

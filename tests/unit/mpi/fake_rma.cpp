@@ -203,8 +203,14 @@ FAKE(Win_get_attr, MPI_Win, int, void* value, int* flag) {
   return MPI_SUCCESS;
 }
 FAKE(Win_call_errhandler, MPI_Win, int error) { return error; }
-FAKE(Win_get_errhandler, MPI_Win, MPI_Errhandler* handler) {
-  *handler = MPI_ERRORS_RETURN;
+std::map<MPI_Win, MPI_Errhandler> error_handlers;
+FAKE(Win_set_errhandler, MPI_Win win, MPI_Errhandler handler) {
+  error_handlers[win] = handler;
+  return MPI_SUCCESS;
+}
+FAKE(Win_get_errhandler, MPI_Win win, MPI_Errhandler* handler) {
+  const auto set = error_handlers.find(win);
+  *handler = set == error_handlers.end() ? MPI_ERRORS_RETURN : set->second;
   return MPI_SUCCESS;
 }
 FAKE(Win_lock, int, int, int, MPI_Win) { return MPI_SUCCESS; }

@@ -10,6 +10,8 @@
 #include "fake_mpi.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/state.hpp"
+#include "mpi/progress/pollers.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -167,6 +169,61 @@ TEST_F(Matching, WithoutMemoryTheLibraryReceives) {
   failures = fake::with_each_allocation_failing(attempt);
   EXPECT_GT(failures, 0);
   EXPECT_GT(fake::calls("Irecv"), 0u);
+}
+
+TEST_F(Matching, AThreadBesideTheProgramDequeues) {
+  int value = 0;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(1, 4, 41);
+  arrive(1, 5, 42);
+  EXPECT_TRUE(advance_beside());
+  EXPECT_TRUE(matcher().active.empty());
+  EXPECT_EQ(queued.load(), 1u);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(value, 42);
+  MPI_Recv(&value, 1, MPI_INT, 1, 4, comm_, MPI_STATUS_IGNORE);
+  EXPECT_EQ(value, 41);
+}
+
+TEST_F(Matching, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
+  constexpr auto kOwnHandler = static_cast<MPI_Errhandler>(0x55000001);
+  const auto handler = [&] {
+    MPI_Errhandler now = MPI_ERRHANDLER_NULL;
+    MPI_Comm_get_errhandler(comm_, &now);
+    return now;
+  };
+  MPI_Comm_set_errhandler(comm_, kOwnHandler);
+  int value = 0;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(1, 5, 42);
+  fake::fail("Imrecv", MPI_ERR_OTHER);
+  fake::during("Imrecv", [&] { EXPECT_EQ(handler(), MPI_ERRORS_RETURN); });
+  EXPECT_TRUE(advance_beside());
+  EXPECT_EQ(handler(), kOwnHandler);
+  EXPECT_EQ(fake::calls("Comm_call_errhandler"), 0u);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
+  EXPECT_EQ(fake::calls("Comm_call_errhandler"), 1u);
+  // The next receive, of which nothing is wrong, may be the same object.
+  fake::reset();
+  request = start(&value, 1, 5);
+  arrive(1, 5, 43);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Comm_call_errhandler"), 0u);
+}
+
+TEST_F(Matching, AThreadBesideTheProgramCallsNoFunctionsOfIt) {
+  int value = 0;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(1, 5, 42);
+  delete_callbacks.fetch_or(kDatatypes);  // of copies of its datatypes' attributes
+  EXPECT_FALSE(advance_beside());
+  delete_callbacks.fetch_and(~unsigned{kDatatypes});
+  many_threads = true;  // one may be setting the error handler
+  EXPECT_FALSE(advance_beside());
+  many_threads = false;
+  EXPECT_FALSE(matcher().active.empty());
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_TRUE(advance_beside()) << "nothing is under way";
 }
 
 }  // namespace

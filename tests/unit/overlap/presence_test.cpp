@@ -94,18 +94,24 @@ TEST(Presence, ExcludesWithTheHelpersFenceAlone) {
   exclude(true, 10'000);
 }
 
-TEST(Presence, SharedCountsTheThreadsInside) {
-  Presence presence;
-  presence.set_shared(true);
-  presence.enter();
+TEST(Presence, EachThreadHasASlotOfItsOwn) {
+  static Presence presence;  // slots are never freed
+  Presence::Slot& mine = *presence.take_slot();
+  presence.enter(mine);
+  Presence::Slot* other = nullptr;
   std::thread([&] {
-    presence.enter();
-    presence.leave();
+    other = presence.take_slot();
+    presence.enter(*other);
+    EXPECT_TRUE(Presence::inside(*other));
+    Presence::leave(*other);
+    Presence::give_back(*other);
   }).join();
+  EXPECT_NE(other, &mine);
+  EXPECT_EQ(presence.take_slot(), other);
   EXPECT_TRUE(presence.inside());
   EXPECT_FALSE(presence.try_claim());
   const auto before = presence.visits();
-  presence.leave();
+  Presence::leave(mine);
   EXPECT_NE(presence.visits(), before);
   EXPECT_FALSE(presence.inside());
   ASSERT_TRUE(presence.try_claim());
@@ -113,10 +119,8 @@ TEST(Presence, SharedCountsTheThreadsInside) {
 }
 
 // Several threads of the program, which may be inside together, against the helper, which may not:
-// they read what it writes.
-TEST(Presence, SharedExcludesTheHelper) {
-  Presence presence;
-  presence.set_shared(true);
+// they read what it writes. Threads come and go meanwhile.
+void exclude_threads(Presence& presence) {
   std::uint64_t first = 0, second = 0, claims = 0;
   std::atomic<int> running{3};
   std::thread helper([&] {
@@ -131,13 +135,19 @@ TEST(Presence, SharedExcludesTheHelper) {
       presence.release();
     }
   });
-  const auto program = [&] {
-    for (int i = 0; i < 10'000; ++i) {
-      presence.enter();
+  const auto enter_often = [&](int times) {
+    Presence::Slot& slot = *presence.take_slot();
+    for (int i = 0; i < times; ++i) {
+      presence.enter(slot);
       EXPECT_EQ(first, second);
-      presence.leave();
+      Presence::leave(slot);
       if (i % 16 == 0) std::this_thread::yield();
     }
+    Presence::give_back(slot);
+  };
+  const auto program = [&] {
+    enter_often(1'000);
+    for (int i = 0; i < 10; ++i) std::thread(enter_often, 100).join();
     --running;
   };
   std::thread one(program), two(program);
@@ -147,6 +157,17 @@ TEST(Presence, SharedExcludesTheHelper) {
   helper.join();
   EXPECT_EQ(first, claims);
   EXPECT_FALSE(presence.inside());
+}
+
+TEST(Presence, ThreadsExcludeTheHelperWithFences) {
+  static Presence presence(false);
+  exclude_threads(presence);
+}
+
+TEST(Presence, ThreadsExcludeTheHelperWithItsFenceAlone) {
+  if (!prepare_asymmetric()) GTEST_SKIP() << "no membarrier here";
+  static Presence presence(true);
+  exclude_threads(presence);
 }
 
 }  // namespace

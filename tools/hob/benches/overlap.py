@@ -21,11 +21,20 @@ CASES = (
 )
 KEYS = ("alone_ns", "start_ns", "wait_ns", "total_ns", "processor_ns")
 VARIANTS = ("native", "library", "hob", "auto")
+# How two ranks of a library reach each other by TCP on one machine.
+OVER_TCP = {"mpich4": "ucx-tcp", "openmpi4": "openmpi-tcp", "openmpi5": "openmpi-tcp"}
 
 
 def add_arguments(parser):
     parser.add_argument("--repeats", type=int, default=5, help="runs of each (default: 5)")
     parser.add_argument("--only", default="", help="only this communication, e.g. exchange")
+    parser.add_argument("--mpi", default="mpich5", help="of which library (default: mpich5)")
+    parser.add_argument(
+        "--match",
+        default="auto",
+        help="with Hob, HOB_MATCH: always takes receives into Hob's queue",
+    )
+    parser.add_argument("--setups", default="remote,node", help="remote (TCP), node, or both")
     parser.add_argument("--compute-us", type=int, default=20_000, help="(default: 20000)")
 
 
@@ -36,26 +45,32 @@ def hidden(row):
 
 def run(args, bench):
     repeats = 3 if args.quick else args.repeats
-    path = program("overlap")
+    path = program("overlap", args.mpi)
+    # Open MPI has no thread of its own for this.
+    variants = [one for one in VARIANTS if one != "library" or not args.mpi.startswith("openmpi")]
     cases = [
         (what, size, how, setup)
-        for setup in ("remote", "node")
+        for setup in args.setups.split(",")
         for how in ("sleep", "spin")
         for what, size in CASES
         if args.only in ("", what)
     ]
-    progress = Progress(NAME, len(VARIANTS) * repeats * len(cases))
+    progress = Progress(NAME, len(variants) * repeats * len(cases))
     for what, size, how, setup in cases:
 
         def start(variant, what=what, size=size, how=how, setup=setup):
             words = [f"what={what}", f"bytes={size}", f"how={how}", f"compute_us={args.compute_us}"]
-            settings = {"hob": {"overlap": "on"}, "auto": {"overlap": "auto"}}.get(variant)
+            overlap = {"hob": "on", "auto": "auto"}.get(variant)
+            settings = {"overlap": overlap, "match": args.match} if overlap else None
+            where = OVER_TCP.get(args.mpi, setup) if setup == "remote" else setup
             # The library's own thread.
             more = {"MPIR_CVAR_ASYNC_PROGRESS": "1"} if variant == "library" else None
-            return run_mpi(path, words, setup=setup, hob=settings, environment=more).rows[-1]
+            return run_mpi(
+                path, words, setup=where, mpi=args.mpi, hob=settings, environment=more
+            ).rows[-1]
 
         found = alternate(
-            {variant: lambda v=variant, s=start: s(v) for variant in VARIANTS}, repeats, progress
+            {variant: lambda v=variant, s=start: s(v) for variant in variants}, repeats, progress
         )
         row = {
             "what": what,
@@ -63,7 +78,7 @@ def run(args, bench):
             "how": how,
             "where": "same node" if setup == "node" else "TCP",
         }
-        for variant in VARIANTS:
+        for variant in variants:
             for key in KEYS:
                 if key in found[variant][0]:
                     row[f"{variant}_{key}"] = median([one[key] for one in found[variant]])
@@ -102,6 +117,8 @@ def draw(result, path):
             f"{row['what']} {row['bytes'] >> 10} KiB, {row['how']}, {row['where']}" for row in rows
         ]
         for variant, marker in zip(VARIANTS, "os^v"):
+            if f"{variant}_added_ns" not in rows[0]:
+                continue
             pyplot.plot(
                 [row[f"{variant}_added_ns"] / 1e3 for row in rows], names, marker, label=variant
             )

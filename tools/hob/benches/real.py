@@ -24,6 +24,8 @@ MODES = {
     "default": {},
     "always": {"cache": "always", "match": "always"},
     "unbatched": {"batch": "off"},
+    # The thread in place of ghosts.
+    "overlap": {"ghosts": 0, "overlap": "on"},
 }
 
 # Of a program that prints no answer, this share of hits is compared in the run that is counted and not timed; one that
@@ -72,8 +74,8 @@ def add_arguments(parser):
     parser.add_argument(
         "--modes",
         default="default",
-        help="with Hob: default, always, unbatched (HOB_BATCH=off), or several separated by commas (default: default, and "
-        "what a program's limits ask for)",
+        help="with Hob: default, always, unbatched (HOB_BATCH=off), overlap (HOB_OVERLAP=on, no ghosts), or several "
+        "separated by commas (default: default, and what a program's limits ask for)",
     )
     parser.add_argument("--list", action="store_true", help="say what is known, and run nothing")
     parser.add_argument(
@@ -111,17 +113,19 @@ class One:
 def _one(program, path, settings, timeout, report=False):
     """Without a report, which takes some of the time, but for counters."""
     hob = settings is not None
+    ghosts = settings.get("ghosts", program.ghosts) if hob else 0
+    with_hob = program.with_hob if ghosts == program.ghosts else {}
     nodes = 2 if program.setup.startswith("namespaces") else 1
     done = run_mpi(
         path,
         program.arguments,
-        ranks=program.ranks + (nodes * program.ghosts if hob else 0),
+        ranks=program.ranks + nodes * ghosts,
         setup=program.setup,
-        hob={**program.settings, "ghosts": program.ghosts, **settings} if hob else None,
+        hob={**program.settings, **settings, "ghosts": ghosts} if hob else None,
         mpi=program.mpi,
         report=report,
         timeout=timeout,
-        environment={**program.environment, **(program.with_hob if hob else {})},
+        environment={**program.environment, **(with_hob if hob else {})},
         inputs={name: text() if callable(text) else text for name, text in program.inputs.items()},
         figures=program.figures or program.answer_files,
     )
@@ -202,6 +206,8 @@ def _run(program, path, modes, args, bench, progress):
         bench.row(**row)
     if "default" in rows:
         _judge(program, rows, runs, bench)
+    if "overlap" in rows:
+        _judge_overlap(program, rows["overlap"], bench)
     for mode, row in rows.items():
         if row["answers"] == "DIFFERENT":
             raise BenchError(f"another answer with Hob ({mode})")
@@ -222,6 +228,13 @@ def _judge(program, rows, runs, bench):
             a.figure / d.figure for a, d in zip(runs["always"], runs["default"])
         )
         bench.at_least(f"{program.name}: always / default", beside, program.beside_always)
+
+
+def _judge_overlap(program, row, bench):
+    if program.overlap:
+        bench.at_least(f"{program.name}: plain / overlap", row["ratio"], program.overlap)
+    if program.overlap_within and row["over_ideal"]:
+        bench.at_most(f"{program.name}: overlap / ideal", row["over_ideal"], program.overlap_within)
 
 
 def _modes(text):

@@ -28,6 +28,7 @@ def _slb4mpi(balancer, milliseconds, fails=""):
         seconds=r"^seconds ([0-9.]+)",
         ideal=r" ideal ([0-9.]+)",
         within=1.08,
+        overlap_within=1.1,
         reason="ghosts and ranks share two cores, and yield them to whoever else wants one",
         fails=fails,
     )
@@ -50,6 +51,7 @@ def _nwchem(name, what, text, setup, at_least, answers=ENERGIES, reason=""):
         answers=answers,
         ghosts=1,
         at_least=at_least,
+        overlap=0.97,
         reason=reason,
     )
     both = PLAIN_MEMORY if setup == "node" else GHOST_MEMORY

@@ -32,6 +32,8 @@ class Program:
     within: float = 0.0  # times the ideal that it may take with Hob
     beside_always: float = 0.0  # of what `always` gains, what the defaults must reach
     unbatched: float = 0.0  # ratio plain / Hob with batch=off that must be reached; 0: not run so
+    overlap: float = 0.0  # ratio plain / Hob with overlap=on and no ghosts that must be reached
+    overlap_within: float = 0.0  # times the ideal that it may take so
     reason: str = ""  # why it gains no more, as its profile says
     fails: str = ""  # how it ends without Hob, where that is not well: it is not run then
 

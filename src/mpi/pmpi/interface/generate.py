@@ -247,7 +247,7 @@ def exported_again(call):
 
 
 def thin_wrapper(call):
-    return "\n".join([*guarded(call, [f"  return {call.native};"]), exported_again(call)])
+    return "\n".join([*guarded(call, [f"  return {call.native};"], True), exported_again(call)])
 
 
 def wrapper(call):
@@ -260,6 +260,7 @@ def wrapper(call):
             *guarded(
                 call,
                 [*before_hob(call), f"  return long_{short(call.name)}({call.arguments});"],
+                True,
             ),
             f"[[gnu::noinline]] {rest} {{",
             *with_hob(call),

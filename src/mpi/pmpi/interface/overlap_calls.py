@@ -60,7 +60,16 @@ def is_watched_start(call):
     return bool(noted_for_overlap(call)) or call.base in others
 
 
-def watched(call):
+def is_concerned(call):
+    """C++ that says, where overlap watches, whether there is anything to do for this call."""
+    test = "overlap_thread::from_outside()"
+    if call.base in plan.OVERLAP_MESSAGES and bytes_started(call):
+        # A small one while nothing is under way is what it is without overlap.
+        return f"overlap_thread::concerned({bytes_started(call)}) && {test}"
+    return test
+
+
+def watched(call, is_short):
     """C++ of the call while overlap watches: it says that it is inside, and what it starts or ends."""
     name = short(call.name)
     begin, end = "", ""
@@ -87,16 +96,18 @@ def watched(call):
         end = "overlap_thread::started_task();"
     elif call.base in plan.OVERLAP_FREES:
         end = f"overlap_thread::freed_object({plan.OVERLAP_FREES[call.base]});"
-    lines = [
-        f"[[gnu::noinline, gnu::cold]] static {call.returns} watched_{name}({call.declaration}) {{",
-        "  const overlap_thread::Inside inside;",
-    ]
+    bare = f"{'bare' if is_short else 'same'}_{name}({call.arguments})"
+    cold = "" if is_short else ", gnu::cold"
+    lines = [f"[[gnu::noinline{cold}]] static {call.returns} watched_{name}({call.declaration}) {{"]
+    if is_short:
+        lines.append(f"  if (!({is_concerned(call)})) return {bare};")
+    lines.append("  const overlap_thread::Inside inside;")
     if not end:
-        return [*lines, f"  return same_{name}({call.arguments});", "}"]
+        return [*lines, f"  return {bare};", "}"]
     return [
         *lines,
         *([begin] if begin else []),
-        f"  const {call.returns} hob_result = same_{name}({call.arguments});",
+        f"  const {call.returns} hob_result = {bare};",
         f"  if (hob_result == MPI_SUCCESS) {{ {end} }}",
         "  return hob_result;",
         "}",
@@ -122,8 +133,9 @@ def sends_batches(call):
     return [f"  if (HOB_UNLIKELY(gathered::any())) gathered::before_call({blocks});"]
 
 
-def guarded(call, body):
-    """The definition of a call with `body`, and what overlap needs of it."""
+def guarded(call, body, is_short=False):
+    """The definition of a call with `body`, and what overlap needs of it. A short one is there twice: what
+    overlap watches takes no longer way than its exclusion."""
     name = short(call.name)
     if call.row.registers:  # it asks who called it
         return [
@@ -133,17 +145,26 @@ def guarded(call, body):
             "}",
         ]
     test = "starts_tracked" if is_watched_start(call) else "overlap_thread::announces_calls()"
-    if call.base in plan.OVERLAP_MESSAGES and bytes_started(call):
-        test = f"{test} && overlap_thread::concerned({bytes_started(call)})"
+    if not is_short:
+        return [
+            f"static {call.returns} watched_{name}({call.declaration});",
+            f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
+            f"  if (HOB_UNLIKELY({test}) && {is_concerned(call)}) return watched_{name}({call.arguments});",
+            *sends_batches(call),
+            *body,
+            "}",
+            f"static {call.returns} same_{name}({call.declaration}) "
+            f'__attribute__((alias("{call.name}")));',
+            *watched(call, is_short),
+        ]
     return [
-        f"static {call.returns} watched_{name}({call.declaration});",
-        f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
-        f"  if (HOB_UNLIKELY({test}) && overlap_thread::from_outside()) "
-        f"return watched_{name}({call.arguments});",
+        f"[[gnu::always_inline]] static inline {call.returns} bare_{name}({call.declaration}) {{",
         *sends_batches(call),
         *body,
         "}",
-        f"static {call.returns} same_{name}({call.declaration}) "
-        f'__attribute__((alias("{call.name}")));',
-        *watched(call),
+        *watched(call, is_short),
+        f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
+        f"  if (HOB_UNLIKELY({test})) return watched_{name}({call.arguments});",
+        f"  return bare_{name}({call.arguments});",
+        "}",
     ]

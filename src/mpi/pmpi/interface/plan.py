@@ -264,6 +264,7 @@ CALLS.add(
     "Irecv",
     "hook patient",
     asleep="p2p::express.start(count, source, comm)",
+    express="p2p::left(comm) && !compares_incoming()",
     reentrant=f"start_receive({RECEIVE}, request)",
 )
 CALLS.add("Probe", "hook patient", reentrant="probe({source, tag, comm}, status)")

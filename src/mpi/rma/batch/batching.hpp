@@ -49,6 +49,7 @@ class Batching final : public Backend, public BatchOwner {
   };
 
   struct WindowFacts {
+    MPI_Win handle = MPI_WIN_NULL;
     int rank = 0, size = 0;
     bool bounded = true;  ///< `exposed` says what the targets show
   };
@@ -75,6 +76,10 @@ class Batching final : public Backend, public BatchOwner {
 
   /// Sends batches that are old, or all of them.
   void send_waiting(bool all);
+
+  /// Sends batches that are old. The library's errors reach the window's error handler in the
+  /// program's next call that completes operations to the same target.
+  void send_quietly();
 
   int complete_batch_of(BatchedGet& get) override;
   void issue_alone(BatchedGet& get) override;
@@ -179,6 +184,7 @@ class Batching final : public Backend, public BatchOwner {
   /// ends nothing but the use of the program's buffers.
   static bool only_writes(const BatchTarget& t);
   void send_old(BatchTarget& t, int target, std::uint64_t now);
+  int tell(int error) const;
   template <class Call>
   int free_buffers(BatchTarget& t, int target, Call call);
   int flush_each_and_all();

@@ -75,6 +75,7 @@ struct BatchTarget {
   bool locked = false;            ///< by this process, in that epoch
   std::uint64_t outstanding = 0;  ///< operations given to the library since the last completion
   int error = MPI_SUCCESS;        ///< of a batch; returned by the call that completes it
+  bool unheard = false;           ///< no error handler has been called for it
 };
 
 /// Lanes and sets of locations that are not in use, for the next batches. Not thread safe.

@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "mpi/core/after_handler.hpp"
+#include "mpi/core/errors_returned.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/elements.hpp"
+#include "mpi/pmpi/real.hpp"
 #include "mpi/progress/gathered.hpp"
 #include "mpi/rma/batch/batching.hpp"
 #include "mpi/rma/batch/indexed.hpp"
@@ -156,6 +159,24 @@ void Batching::send_waiting(bool all) {
   if (open_ == 0) return;
   const std::uint64_t now = ticks();
   for (auto& [target, t] : targets_) send_old(t, target, now);
+}
+
+void Batching::send_quietly() {
+  if (open_ == 0) return;
+  const std::lock_guard guard(lock_);
+  const ErrorsReturned errors(MPI_COMM_NULL, window_.handle);
+  const std::uint64_t now = ticks();
+  for (auto& [target, t] : targets_) {
+    const bool had_error = t.error != MPI_SUCCESS;
+    send_old(t, target, now);
+    if (!had_error && t.error != MPI_SUCCESS) t.unheard = true;
+  }
+}
+
+/// An error of send_quietly() reaches the program. What the call that completes returns.
+int Batching::tell(int error) const {
+  real::Win_call_errhandler(window_.handle, error);
+  return after_handler(window_.handle, error);
 }
 
 /// What the batch of such a get brings is not used for it.
@@ -314,17 +335,21 @@ int Batching::complete_one(int target, bool local, Call call) {
   const std::uint64_t start = ticks();
   int result = call(local);
   const std::uint64_t waited = ticks() - start;
-  const std::lock_guard guard(lock_);
-  if (BatchTarget* const t = at(target)) {
-    finish(*t, last, result == MPI_SUCCESS);
-    t->brings = false;
-    t->clean = result == MPI_SUCCESS && !many_threads;
-    for (batch::Burst& burst : t->bursts) burst.complete();
-    const int error = std::exchange(t->error, MPI_SUCCESS);
-    if (result == MPI_SUCCESS) result = error;
+  bool unheard = false;
+  {
+    const std::lock_guard guard(lock_);
+    if (BatchTarget* const t = at(target)) {
+      finish(*t, last, result == MPI_SUCCESS);
+      t->brings = false;
+      t->clean = result == MPI_SUCCESS && !many_threads;
+      for (batch::Burst& burst : t->bursts) burst.complete();
+      const int error = std::exchange(t->error, MPI_SUCCESS);
+      unheard = std::exchange(t->unheard, false) && result == MPI_SUCCESS;
+      if (result == MPI_SUCCESS) result = error;
+    }
+    account(waited, true);
   }
-  account(waited, true);
-  return result;
+  return HOB_UNLIKELY(unheard) ? tell(result) : result;
 }
 
 template <class Call>
@@ -340,18 +365,26 @@ int Batching::complete_all(bool local, bool timed, Call call) {
   const std::uint64_t start = ticks();
   int result = call(local);
   const std::uint64_t waited = ticks() - start;
-  const std::lock_guard guard(lock_);
-  int error = MPI_SUCCESS;
-  for (auto& [_, t] : targets_) {
-    finish(t, last, result == MPI_SUCCESS);
-    t.brings = false;
-    t.clean = result == MPI_SUCCESS && !many_threads;
-    for (batch::Burst& burst : t.bursts) burst.complete();
-    if (const int its = std::exchange(t.error, MPI_SUCCESS); error == MPI_SUCCESS) error = its;
+  bool unheard = false;
+  {
+    const std::lock_guard guard(lock_);
+    int error = MPI_SUCCESS;
+    for (auto& [_, t] : targets_) {
+      finish(t, last, result == MPI_SUCCESS);
+      t.brings = false;
+      t.clean = result == MPI_SUCCESS && !many_threads;
+      for (batch::Burst& burst : t.bursts) burst.complete();
+      const bool its_unheard = std::exchange(t.unheard, false);
+      const int its = std::exchange(t.error, MPI_SUCCESS);
+      if (error != MPI_SUCCESS) continue;
+      error = its;
+      unheard = its_unheard;
+    }
+    unheard = unheard && result == MPI_SUCCESS;
+    if (result == MPI_SUCCESS) result = error;
+    account(waited, timed);
   }
-  if (result == MPI_SUCCESS) result = error;
-  account(waited, timed);
-  return result;
+  return HOB_UNLIKELY(unheard) ? tell(result) : result;
 }
 
 int Batching::flush(int target) {
