@@ -36,8 +36,8 @@ inline constinit overlap::Presence presence;
 namespace overlap_thread {
 
 /// With many threads: the slot of this one in `presence`; null before it has entered.
-inline thread_local overlap::Presence::Slot* own_slot
-    __attribute__((tls_model("initial-exec"))) = nullptr;
+inline thread_local overlap::Presence::Slot* own_slot __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 
 /// The same, taken now, until the thread ends.
 [[gnu::cold]] void take_slot();
