@@ -26,7 +26,8 @@ struct Endpoints::Message {
   std::size_t results = 0;
   bool answered = false;  // wants a reply
   bool uses_buffers = false;
-  Peer* sole = nullptr;  // its lock is not known to be held: nobody else travels along
+  bool countable = true;  // all records are operations that their targets' owners wait for
+  Peer* sole = nullptr;   // its lock is not known to be held: nobody else travels along
   Handle sent = 0;
   Handle reply_arrived = 0;
   std::vector<Handle> data;                    // large data under way
@@ -76,8 +77,12 @@ bool Endpoints::has_room(const Message& message, const Peer& peer, std::size_t n
          message.results + padded(result) + sizeof(ReplyHeader) <= kMessageBytes;
 }
 
+bool Endpoints::may_open_another() const {
+  return !free_.empty() || pool_.size() < limits_.messages;
+}
+
 bool Endpoints::may_open(const Endpoint& to) const {
-  return to.under_way < limits_.in_flight && (!free_.empty() || pool_.size() < limits_.messages);
+  return to.under_way < limits_.in_flight && may_open_another();
 }
 
 void Endpoints::open(Endpoint& to) {
@@ -93,6 +98,7 @@ void Endpoints::open(Endpoint& to) {
   message.writer.open(message.request.get());
   message.results = 0;
   message.answered = message.uses_buffers = false;
+  message.countable = true;
   message.sole = nullptr;
   to.open = &message;
   ++open_messages_;
@@ -212,8 +218,14 @@ void Endpoints::submit(Peer& peer, unsigned ghost, const Transfer& transfer, Com
   peer.used |= 1ULL << (ghost % 64);
   peer.node->load.add(ghost, record.bytes);
   fill(message, record, transfer);
-  // Data that are under way by themselves are of use only to a ghost that knows of them.
-  if (to.under_way == 0 || transfer.data_apart() || transfer.result_apart()) dispatch(to);
+  const bool counted =
+      peer.counts && extra == nullptr && !transfer.uses_buffers() && peer.mode == LockMode::none;
+  if (!counted) message.countable = false;
+  // Data that are under way by themselves are of use only to a ghost that knows of them. What is
+  // counted waits for the end of its epoch, unless others wait for the room that it takes.
+  const bool waits = message.countable && may_open_another();
+  if ((to.under_way == 0 && !waits) || transfer.data_apart() || transfer.result_apart())
+    dispatch(to);
 }
 
 void Endpoints::release(Peer& peer, unsigned ghost, LockMode mode, bool answered) {
@@ -224,6 +236,7 @@ void Endpoints::release(Peer& peer, unsigned ghost, LockMode mode, bool answered
   Endpoint& to = endpoint(peer.node->ghosts[ghost]);
   Message& message = reserve(to, peer, ghost, sizeof(Record), 0);
   message.writer.append(record, {}, 0);
+  message.countable = false;
   message.askers.push_back({&peer, nullptr});
   if (answered) account(message, peer, false, nullptr);
   dispatch(to);
@@ -322,6 +335,27 @@ void Endpoints::push(Peer& peer) {
   for (const int ghost : peer.node->ghosts) {
     Endpoint& each = endpoint(ghost);
     if (each.open != nullptr && each.open->serves(peer)) dispatch(each);
+  }
+}
+
+// Who asked for its operations learns from the targets' owners of their end.
+void Endpoints::forgo_answer(Message& message) {
+  message.answered = false;
+  for (const Message::Asker& each : message.askers) ++each.peer->counted;
+  for (Peer* peer : message.peers) {
+    --peer->completion.pending;
+    if (peer->completion.pending == 0) peer->used = 0;
+  }
+  message.peers.clear();
+}
+
+void Endpoints::push_counted(Peer& peer) {
+  if (peer.direct != nullptr || open_messages_ == 0) return;
+  for (const int ghost : peer.node->ghosts) {
+    Endpoint& each = endpoint(ghost);
+    if (each.open == nullptr || !each.open->serves(peer)) continue;
+    if (each.open->countable) forgo_answer(*each.open);
+    dispatch(each);
   }
 }
 

@@ -65,6 +65,9 @@ class Endpoints {
 
   /// Sends what is collected for this peer, so that it is under way (before a wait for several).
   void push(Peer& peer);
+  /// Of a peer whose operations are counted: sends what is collected, without wanting an answer
+  /// where all that travels along can do without (Peer::counted).
+  void push_counted(Peer& peer);
   /// Waits for what was submitted for this peer before the call; `local`: until the program's
   /// buffers are free. What other threads submit meanwhile is not waited for.
   void complete(Peer& peer, bool local);
@@ -98,6 +101,7 @@ class Endpoints {
   Endpoint& endpoint(int ghost);
   bool has_room(const Message& message, const Peer& peer, std::size_t need,
                 std::size_t result) const;
+  bool may_open_another() const;
   bool may_open(const Endpoint& to) const;
   void open(Endpoint& to);
   Message& reserve(Endpoint& to, Peer& peer, unsigned ghost, std::size_t need, std::size_t result);
@@ -106,6 +110,7 @@ class Endpoints {
   void fill(Message& message, Record record, const Transfer& transfer);
   void expect_result(Message& message, const Record& record, const Transfer& transfer);
   void dispatch(Endpoint& to);
+  void forgo_answer(Message& message);
   bool arrived(Message& message);
   void finish(Message& message);
   bool under_way(const Peer& peer, std::uint64_t newest, bool local) const;

@@ -77,6 +77,8 @@ class Origin {
 
   /// Sends what is collected for this peer, so that it is under way (before a wait for several).
   void push(Peer& peer) { endpoints_.push(peer); }
+  /// The same at the end of an epoch in which operations are counted.
+  void push_counted(Peer& peer) { endpoints_.push_counted(peer); }
   /// Takes in what has arrived and sends what may go. Never blocks.
   void progress() { endpoints_.progress(); }
   /// Something is under way or collected.

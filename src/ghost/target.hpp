@@ -25,8 +25,14 @@ struct alignas(64) Target {
                      ///< of this process
   std::uint64_t
       address;  ///< pid 0: bytes from this header to it (may wrap); else where in that process
-  std::uint64_t size;                 ///< bytes exposed
-  std::atomic<std::uint32_t> fences;  ///< calls of MPI_Win_fence that its owner has entered
+  std::uint64_t size;                  ///< bytes exposed
+  std::atomic<std::uint32_t> fences;   ///< calls of MPI_Win_fence that its owner has entered
+  std::atomic<std::uint32_t> counted;  ///< records applied of messages that get no answer
+
+  /// Whether so many of these have been applied (the number wraps around).
+  bool applied(std::uint32_t number) const {
+    return static_cast<std::int32_t>(counted.load(std::memory_order_acquire) - number) >= 0;
+  }
 
   /// Whether the owner has entered its fence of this number (they wrap around).
   bool entered(std::uint32_t fence) const {

@@ -5,7 +5,8 @@
 // its block list (if any) and its data (if inline), each padded to 8 bytes. A message is answered
 // once, when all its records are done, by a ReplyHeader followed by the small results in the order
 // of their records, each padded to 8 bytes. Large data travel as messages of their own, straight
-// from and to their final places, under a tag that the record names.
+// from and to their final places, under a tag that the record names. Where no answer is wanted, the
+// ghost counts the operations at their targets (Target::counted).
 #pragma once
 
 #include <cstddef>

@@ -45,6 +45,34 @@ static void fences(MPI_Win win, long* base) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Behind a fence, whoever asks sees what others wrote before it: between fences, and under a lock.
+static void third_parties(MPI_Win win) {
+  const int right = (rank + 1) % size, next = (rank + 2) % size;
+  MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
+  for (int round = 0; round < 50; ++round) {
+    const long value = 1000L * round + rank;
+    long got[3] = {-1, -1, -1};
+    MPI_Put(&value, 1, MPI_LONG, right, 20, 1, MPI_LONG, win);
+    MPI_Win_fence(0, win);
+    MPI_Get(&got[0], 1, MPI_LONG, next, 20, 1, MPI_LONG, win);
+    MPI_Win_fence(0, win);
+    CHECK(got[0] == 1000L * round + right);
+    MPI_Put(&value, 1, MPI_LONG, right, 21, 1, MPI_LONG, win);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_lock(MPI_LOCK_SHARED, next, round % 2 == 0 ? MPI_MODE_NOCHECK : 0, win);
+    MPI_Get(&got[1], 1, MPI_LONG, next, 21, 1, MPI_LONG, win);
+    MPI_Win_unlock(next, win);
+    CHECK(got[1] == 1000L * round + right);
+    MPI_Win_lock_all(0, win);
+    MPI_Get(&got[2], 1, MPI_LONG, next, 21, 1, MPI_LONG, win);
+    MPI_Win_unlock_all(win);
+    CHECK(got[2] == 1000L * round + right);
+    MPI_Barrier(MPI_COMM_WORLD);  // no lock is held while the window is exposed
+    MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
+  }
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+}
+
 // The ring, with what each side may assert.
 static void rings(MPI_Win win, long* base) {
   const int right = (rank + 1) % size, left = (rank + size - 1) % size;
@@ -109,6 +137,7 @@ int main(int argc, char** argv) {
   MPI_Win win;
   MPI_Win_allocate(512, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
   fences(win, base);
+  third_parties(win);
   rings(win, base);
   synchronised(win, base);
   MPI_Win_free(&win);

@@ -61,21 +61,18 @@ class GhostJob : public testing::Test {
 
   /// A window of both application ranks, of which this one is rank 0. `native`: the setting.
   GhostBackend& window(std::uint64_t serial = 7, const char* native = "off") {
-    context().settings.ghost_native = native;
-    const ExposedMemory memory{PerRank(0), PerRank(sizeof near_->words), PerRank(8), serial};
-    backend_ = std::make_unique<GhostBackend>(
-        GhostTargets(memory, client_->groups.share({kHere, kThere})), ArenaMemory{}, 0);
-    backend_->handle = win_;
-    return *backend_;
+    return window_of(serial, native, false);
   }
+  /// The same with memory that ghosts never fail to reach: operations may be counted.
+  GhostBackend& counting_window() { return window_of(7, "off", true); }
   std::int64_t& word_here(std::size_t i) { return near_->words[i]; }
   std::int64_t& word_there(std::size_t i) { return far_->words[i]; }
   ghost::Target& target_here() { return near_->target; }
   ghost::Target& target_there() { return far_->target; }
 
   /// A post or complete of another application rank comes in.
-  void tell(int from, std::uint32_t kind, std::uint64_t serial = 7) {
-    const Token token{serial, kind, 0};
+  void tell(int from, std::uint32_t kind, std::uint64_t serial = 7, std::uint32_t operations = 0) {
+    const Token token{serial, kind, operations};
     fake::arrive(from, static_cast<int>(ghost::kTokenTag), world_.internal_comm, &token,
                  sizeof token);
   }
@@ -83,6 +80,9 @@ class GhostJob : public testing::Test {
 
   /// The messages to other application ranks since this was asked last: to whom, and their kind.
   std::vector<std::pair<int, std::uint32_t>> take_told() { return std::exchange(told_, {}); }
+
+  /// The operations that these messages told of, in all.
+  std::uint32_t take_operations() { return std::exchange(operations_, 0); }
 
   /// Answers of the ghost are kept until answer(), as if it were slow.
   void keep_answers() { keeps_ = true; }
@@ -93,9 +93,19 @@ class GhostJob : public testing::Test {
   ghost::Server& server() { return server_; }
 
  private:
+  GhostBackend& window_of(std::uint64_t serial, const char* native, bool in_arena) {
+    context().settings.ghost_native = native;
+    const ExposedMemory memory{PerRank(0), PerRank(sizeof near_->words), PerRank(8), serial,
+                               in_arena};
+    backend_ = std::make_unique<GhostBackend>(
+        GhostTargets(memory, client_->groups.share({kHere, kThere})), ArenaMemory{}, 0);
+    backend_->handle = win_;
+    return *backend_;
+  }
+
   struct Token {
     std::uint64_t window;
-    std::uint32_t kind, unused;
+    std::uint32_t kind, operations;
   };
   struct Part {
     ghost::Target target{};
@@ -145,6 +155,7 @@ class GhostJob : public testing::Test {
       Token token{};
       std::memcpy(&token, bytes, sizeof token);
       told_.emplace_back(to, token.kind);
+      operations_ += token.operations;
       return;
     }
     ASSERT_EQ(to, kGhostThere) << "the own node's memory needs no ghost";
@@ -169,6 +180,7 @@ class GhostJob : public testing::Test {
   std::deque<std::pair<std::uint32_t, std::vector<std::byte>>> kept_;
   std::map<std::uint32_t, std::vector<std::byte>> data_;
   std::vector<std::pair<int, std::uint32_t>> told_;
+  std::uint32_t operations_ = 0;
 };
 
 }  // namespace hob::mpi::test

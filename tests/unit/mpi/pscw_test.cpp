@@ -126,6 +126,76 @@ TEST_F(PostStart, TheProcessItselfIsToldWithoutMessages) {
   EXPECT_EQ(fake::calls("Send"), 0U);
 }
 
+TEST_F(PostStart, TheTargetWaitsForTheLastOperationsSoTheyNeedNoAnswer) {
+  GhostBackend& window = counting_window();
+  keep_answers();  // none is waited for
+  tell(test::kThere, kPost);
+  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  const std::int64_t value = 3;
+  for (MPI_Aint at = 0; at < 5; ++at)
+    EXPECT_EQ(window.put(&value, 1, MPI_LONG, 1, at, 1, MPI_LONG, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(window.accumulate(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, nullptr),
+            MPI_SUCCESS);
+  EXPECT_EQ(server().stats().messages, 0U) << "one message for all of them";
+  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(server().stats().messages, 1U);
+  EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
+  EXPECT_EQ(take_operations(), 6U);
+  EXPECT_EQ(target_there().counted.load(), 6U);
+  EXPECT_EQ(word_there(0), 6);
+}
+
+TEST_F(PostStart, WhatFetchesOrDoesNotFitIsAnswered) {
+  GhostBackend& window = counting_window();
+  word_there(7) = 70;
+  tell(test::kThere, kPost);
+  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  std::int64_t fetched = 0;
+  const std::int64_t value = 3;
+  const std::vector<std::int64_t> many(kWords, 9);
+  EXPECT_EQ(window.put(many.data(), kWords, MPI_LONG, 1, 0, kWords, MPI_LONG, nullptr),
+            MPI_SUCCESS);
+  EXPECT_EQ(window.put(&value, 1, MPI_LONG, 1, 5, 1, MPI_LONG, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(window.get(&fetched, 1, MPI_LONG, 1, 7, 1, MPI_LONG, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(fetched, 9);
+  EXPECT_EQ(word_there(kWords - 1), 9);
+  EXPECT_EQ(take_operations(), target_there().counted.load());
+}
+
+TEST_F(PostStart, AnExposureEpochEndsWhenAllThatItWasToldOfIsThere) {
+  GhostBackend& window = counting_window();
+  int flag = -1;
+  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS);
+  tell(test::kThere, kComplete, 7, 2);
+  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(flag, 0);
+  target_here().counted = 1;
+  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(flag, 0);
+  while_it_waits([&] { target_here().counted = 2; });
+  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+  EXPECT_GE(waits_, 3);
+  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS);
+  tell(test::kThere, kComplete, 7, 1);
+  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(flag, 0) << "each epoch has operations of its own";
+  target_here().counted = 3;
+  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(flag, 1);
+}
+
+TEST_F(PostStart, MemoryThatGhostsMayFailToReachIsAnswered) {
+  GhostBackend& window = this->window();
+  tell(test::kThere, kPost);
+  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  target_there().size = 0;
+  const std::int64_t value = 3;
+  EXPECT_EQ(window.put(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(window.complete(), MPI_ERR_OTHER);
+  EXPECT_EQ(take_operations(), 0U);
+}
+
 TEST_F(PostStart, EpochsThatAreOpenOrAreNotAreErrors) {
   GhostBackend& window = this->window();
   int flag = 0;

@@ -27,7 +27,7 @@ GhostBackend::GhostBackend(GhostTargets targets, ArenaMemory memory, int self)
     : targets_(std::move(targets)),
       memory_(std::move(memory)),
       self_(self),
-      pscw_(targets_.window_number()) {}
+      pscw_(targets_.window_number(), expected_) {}
 
 int GhostBackend::already_complete(MPI_Request* request, bool fetches) {
   if (request == nullptr) return MPI_SUCCESS;
@@ -64,12 +64,20 @@ GhostTargets::Target& GhostBackend::at(int target) {
   return added;
 }
 
+// Before an operation. A ghost's failure to reach memory that is not in the arena has to be told to
+// the origin: there, each operation is answered.
+void GhostBackend::join_epoch(GhostTargets::Target& to) {
+  if (HOB_LIKELY(!pscw_.accessing())) return;
+  pscw_.wait_for_post(targets_.rank(to.rank));
+  to.peer.counts = targets_.all_in_arena() && !native_.wanted();
+}
+
 template <class Issue>
 int GhostBackend::issue(int target, MPI_Request* request, bool fetches, Issue operation) {
   return held([&]() -> int {
-    if (HOB_UNLIKELY(pscw_.accessing())) pscw_.wait_for_post(targets_.rank(target));
     GhostTargets::Target& to = at(target);
     Peer& peer = to.peer;
+    join_epoch(to);
     // What was issued before keeps its place.
     to.native.others = true;
     if (HOB_UNLIKELY(to.native.native != 0)) {
@@ -106,8 +114,8 @@ int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
 int GhostBackend::move_either_way(bool get, const TypedBuffer& origin, const Place& place) {
   int told = MPI_SUCCESS;  // by the library, to its error handler
   const int result = held([&]() -> int {
-    if (HOB_UNLIKELY(pscw_.accessing())) pscw_.wait_for_post(targets_.rank(place.target));
     GhostTargets::Target& to = at(place.target);
+    join_epoch(to);
     ghost::Origin& ghosts = ghost_client->origin;
     const Local local{static_cast<std::byte*>(origin.address), origin_blocks};
     const std::uint64_t bytes = to.peer.direct == nullptr ? ghost::total_bytes(target_blocks) : 0;

@@ -93,6 +93,7 @@ class GhostBackend final : public Backend {
 
   // Holding the client:
   GhostTargets::Target& at(int target);
+  void join_epoch(GhostTargets::Target& to);
   int flush_peers();
   int complete_all();
   int outcome_of_all();
@@ -100,8 +101,9 @@ class GhostBackend final : public Backend {
   GhostTargets targets_;
   ArenaMemory memory_;
   int self_;
-  PscwEpochs pscw_;
   NativeWay native_;
+  std::uint32_t expected_ = 0;  // operations that others have told of, as Target::counted
+  PscwEpochs pscw_;
   ghost::LockMode all_ = ghost::LockMode::none;
   bool locked_all_ = false;
   std::uint32_t fences_ = 0;     // entered so far; the same in all members where all have come

@@ -102,6 +102,12 @@ int GhostBackend::start(MPI_Group group, int assertion) {
 int GhostBackend::complete() {
   return held([&]() -> int {
     if (HOB_UNLIKELY(!pscw_.accessing())) return MPI_ERR_RMA_SYNC;
+    // The last operations travel beside what tells their targets of them.
+    targets_.each_target([&](GhostTargets::Target& to) {
+      if (std::exchange(to.peer.counts, false)) ghost_client->origin.push_counted(to.peer);
+      if (to.peer.counted != 0)
+        pscw_.count(targets_.rank(to.rank), std::exchange(to.peer.counted, 0));
+    });
     const int code = complete_all();
     pscw_.complete();
     return code;
@@ -120,7 +126,7 @@ int GhostBackend::post(MPI_Group group, int assertion) {
 int GhostBackend::wait() {
   return held([&]() -> int {
     if (HOB_UNLIKELY(!pscw_.exposing())) return MPI_ERR_RMA_SYNC;
-    pscw_.wait();
+    pscw_.wait(*at(self_).peer.direct);
     memory_fence();
     return MPI_SUCCESS;
   });
@@ -129,7 +135,7 @@ int GhostBackend::wait() {
 int GhostBackend::test(int* flag) {
   return held([&]() -> int {
     if (HOB_UNLIKELY(!pscw_.exposing())) return MPI_ERR_RMA_SYNC;
-    *flag = pscw_.test();
+    *flag = pscw_.test(*at(self_).peer.direct);
     memory_fence();
     return MPI_SUCCESS;
   });

@@ -83,18 +83,20 @@ struct OwnMemory {
 struct Common {
   bool on_device = false;    // the memory of some member is an accelerator's
   bool unreachable = false;  // or out of the ghosts' reach
+  bool in_arena = false;     // that of all members is
   bool equal = false;        // all tell the same of their memory
   std::uint64_t serial = 0;
 };
 
 // Collective; `answers` as GhostWindow has them.
-Common agree(const OwnMemory& own, bool on_device, bool reachable, WindowAnswers& answers,
-             MPI_Comm comm) {
+Common agree(const OwnMemory& own, bool on_device, bool reachable, bool inside_arena,
+             WindowAnswers& answers, MPI_Comm comm) {
   enum {
     most,
     least = most + 3,
     device = least + 3,
     unreachable,
+    outside,
     serial,
     aliased,
     unvalidated,
@@ -111,6 +113,7 @@ Common agree(const OwnMemory& own, bool on_device, bool reachable, WindowAnswers
   }
   all[device] = on_device;
   all[unreachable] = !reachable && !on_device;
+  all[outside] = !inside_arena;
   all[serial] = static_cast<std::int64_t>(own.serial);
   all[aliased] = answers.aliased;
   all[unvalidated] = !answers.validate;
@@ -125,6 +128,7 @@ Common agree(const OwnMemory& own, bool on_device, bool reachable, WindowAnswers
   answers.number = static_cast<std::uint64_t>(all[number]);
   return {.on_device = all[device] != 0,
           .unreachable = all[unreachable] != 0,
+          .in_arena = all[outside] == 0,
           .equal = all[most] == -all[least] && all[most + 1] == -all[least + 1] &&
                    all[most + 2] == -all[least + 2],
           .serial = static_cast<std::uint64_t>(all[serial])};
@@ -171,10 +175,10 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   }
   OwnMemory own{.size = static_cast<std::uint64_t>(size), .unit = static_cast<std::uint64_t>(unit)};
   bool on_device = false, reachable = false;
+  const bool inside_arena = allocate || in_arena(base, size);
   if (!allocate && size > 0 && on_accelerator(base)) {
     on_device = true;
-  } else if (!part.empty() &&
-             (allocate || in_arena(base, size) || ghost_client->world.kernel_moves)) {
+  } else if (!part.empty() && (inside_arena || ghost_client->world.kernel_moves)) {
     reachable = true;
     own.header = part.offset() - ghost_client->world.slice_begins[static_cast<std::size_t>(
                                      members.ranks[static_cast<std::size_t>(members.self)])];
@@ -183,7 +187,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     const GhostHold hold;
     own.serial = ghost_client->windows_led++;
   }
-  const Common all = agree(own, on_device, reachable, window.answers, comm);
+  const Common all = agree(own, on_device, reachable, inside_arena, window.answers, comm);
   if (all.on_device) return declined("A window over an accelerator's memory runs without ghosts.");
   if (all.unreachable) {
     return declined(allocate ? "A window whose memory the node's shared memory could not hold runs "
@@ -191,7 +195,8 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
                              : "MPI_Win_create windows run without ghosts: this system does not "
                                "let processes read each other's memory.");
   }
-  ExposedMemory exposed{PerRank(own.header), PerRank(own.size), PerRank(own.unit), all.serial};
+  ExposedMemory exposed{PerRank(own.header), PerRank(own.size), PerRank(own.unit), all.serial,
+                        all.in_arena};
   if (!all.equal) gather(own, members.ranks.size(), comm, exposed);
   window.units = exposed.units;
   window.sizes = exposed.sizes;

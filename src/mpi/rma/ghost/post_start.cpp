@@ -9,20 +9,20 @@ namespace {
 struct Token {
   std::uint64_t window;
   PostStartMessages::Kind kind;
-  std::uint32_t unused;
+  std::uint32_t operations;
 };
 
 constexpr int kTag = static_cast<int>(ghost::kTokenTag);
 
 }  // namespace
 
-void PostStartMessages::send(std::uint64_t window, Kind kind, int to) {
+void PostStartMessages::send(std::uint64_t window, Kind kind, int to, std::uint32_t operations) {
   if (to == rank_) {
-    ++arrived_[{window, kind, rank_}];
+    arrived_[{window, kind, rank_}].push_back(operations);
     return;
   }
   ++sent_;
-  const Token token{window, kind, 0};
+  const Token token{window, kind, operations};
   real::Send(&token, sizeof token, MPI_BYTE, to, kTag, internal_);
 }
 
@@ -35,14 +35,16 @@ void PostStartMessages::receive() {
     Token token;
     real::Recv(&token, sizeof token, MPI_BYTE, status.MPI_SOURCE, kTag, internal_,
                MPI_STATUS_IGNORE);
-    ++arrived_[{token.window, token.kind, status.MPI_SOURCE}];
+    arrived_[{token.window, token.kind, status.MPI_SOURCE}].push_back(token.operations);
   }
 }
 
-bool PostStartMessages::take(std::uint64_t window, Kind kind, int from) {
+bool PostStartMessages::take(std::uint64_t window, Kind kind, int from, std::uint32_t& operations) {
   const auto found = arrived_.find({window, kind, from});
   if (found == arrived_.end()) return false;
-  if (--found->second == 0) arrived_.erase(found);
+  operations += found->second.front();
+  found->second.pop_front();
+  if (found->second.empty()) arrived_.erase(found);
   return true;
 }
 

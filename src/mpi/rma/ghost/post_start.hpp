@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <tuple>
 
@@ -21,11 +22,13 @@ class PostStartMessages {
   PostStartMessages(MPI_Comm internal, int rank) : internal_(internal), rank_(rank) {}
 
   /// `window`: a number on which its members agree, and no other window of the job has.
-  void send(std::uint64_t window, Kind kind, int to);
+  /// `operations`: of the sender on the receiver's memory, sent to ghosts without wanting an
+  /// answer.
+  void send(std::uint64_t window, Kind kind, int to, std::uint32_t operations = 0);
   /// Takes in what has arrived.
   void receive();
-  /// Uses up one message, if there is one.
-  bool take(std::uint64_t window, Kind kind, int from);
+  /// Uses up one message, if there is one, and adds its operations to `operations`.
+  bool take(std::uint64_t window, Kind kind, int from, std::uint32_t& operations);
   /// To other processes, so far.
   std::uint64_t sent() const { return sent_; }
 
@@ -33,7 +36,8 @@ class PostStartMessages {
   MPI_Comm internal_;
   int rank_;
   std::uint64_t sent_ = 0;
-  std::map<std::tuple<std::uint64_t, Kind, int>, unsigned> arrived_;
+  /// The operations that each message tells of, in the order of sending.
+  std::map<std::tuple<std::uint64_t, Kind, int>, std::deque<std::uint32_t>> arrived_;
 };
 
 }  // namespace hob::mpi

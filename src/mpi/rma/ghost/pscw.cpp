@@ -11,12 +11,13 @@ void PscwEpochs::open(Epoch& epoch, MPI_Group group, int assertion) {
   epoch.open = true;
   epoch.silent = (assertion & MPI_MODE_NOCHECK) != 0;
   epoch.peers.clear();
-  for (const int rank : internal_ranks(group)) epoch.peers.push_back({rank, epoch.silent});
+  for (const int rank : internal_ranks(group))
+    epoch.peers.push_back({.rank = rank, .told = epoch.silent});
 }
 
 // Whether the process's message has come. It is taken once, by whichever thread asks first.
 bool PscwEpochs::told(Peer& peer, Kind kind) {
-  if (!peer.told) peer.told = ghost_client->messages.take(window_, kind, peer.rank);
+  if (!peer.told) peer.told = ghost_client->messages.take(window_, kind, peer.rank, expected_);
   return peer.told;
 }
 
@@ -35,11 +36,16 @@ void PscwEpochs::wait_for_post(int rank) {
   ghost_client->wait_for_messages([&] { return told(*peer, Kind::post); });
 }
 
+void PscwEpochs::count(int rank, std::uint32_t operations) {
+  for (Peer& each : access_.peers)
+    if (each.rank == rank) each.operations = operations;
+}
+
 void PscwEpochs::complete() {
   // A target learns only of epochs that it has opened.
   ghost_client->wait_for_messages([&] { return all_told(access_, Kind::post); });
   for (const Peer& each : access_.peers)
-    ghost_client->messages.send(window_, Kind::complete, each.rank);
+    ghost_client->messages.send(window_, Kind::complete, each.rank, each.operations);
   access_.open = false;
 }
 
@@ -51,15 +57,20 @@ void PscwEpochs::post(MPI_Group group, int assertion) {
   }
 }
 
-void PscwEpochs::wait() {
-  ghost_client->wait_for_messages([&] { return all_told(exposure_, Kind::complete); });
+// Whether all origins have said that they are done, and the ghosts have applied what they told of.
+bool PscwEpochs::ended(const ghost::Target& own) {
+  return all_told(exposure_, Kind::complete) && own.applied(expected_);
+}
+
+void PscwEpochs::wait(const ghost::Target& own) {
+  ghost_client->wait_for_messages([&] { return ended(own); });
   exposure_.open = false;
 }
 
-bool PscwEpochs::test() {
+bool PscwEpochs::test(const ghost::Target& own) {
   ghost_client->messages.receive();
   ghost_client->origin.progress();
-  if (!all_told(exposure_, Kind::complete)) return false;
+  if (!ended(own)) return false;
   exposure_.open = false;
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ghost/target.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/ghost/post_start.hpp"
 
@@ -12,8 +13,10 @@ namespace hob::mpi {
 /// Every call holds the client; those that wait give it away meanwhile.
 class PscwEpochs {
  public:
-  /// `window`: its number (GhostTargets::window_number).
-  explicit PscwEpochs(std::uint64_t window) : window_(window) {}
+  /// `window`: its number (GhostTargets::window_number). `expected`: operations on this process's
+  /// memory that others have told of since the window was made, as Target::counted.
+  PscwEpochs(std::uint64_t window, std::uint32_t& expected)
+      : window_(window), expected_(expected) {}
 
   bool accessing() const { return access_.open; }
   bool exposing() const { return exposure_.open; }
@@ -22,19 +25,24 @@ class PscwEpochs {
   /// Waits until a target, by its rank in the internal communicator, has posted: before that
   /// nothing may touch it.
   void wait_for_post(int rank);
-  /// After all operations are complete: tells the targets.
+  /// Before complete(): so many operations on this target's memory (its rank in the internal
+  /// communicator) may not be there yet, for which its owner is to wait.
+  void count(int rank, std::uint32_t operations);
+  /// After all other operations are complete: tells the targets.
   void complete();
 
   void post(MPI_Group group, int assertion);
-  void wait();
+  /// `own`: where this process shows its memory of the window.
+  void wait(const ghost::Target& own);
   /// Whether the exposure epoch has ended.
-  bool test();
+  bool test(const ghost::Target& own);
 
  private:
   using Kind = PostStartMessages::Kind;
   struct Peer {
-    int rank;   // in the internal communicator
-    bool told;  // its message has come, or none is needed
+    int rank;                      // in the internal communicator
+    bool told;                     // its message has come, or none is needed
+    std::uint32_t operations = 0;  // of this process, that it is to wait for
   };
   struct Epoch {
     bool open = false;
@@ -45,8 +53,10 @@ class PscwEpochs {
   static void open(Epoch& epoch, MPI_Group group, int assertion);
   bool told(Peer& peer, Kind kind);
   bool all_told(Epoch& epoch, Kind kind);
+  bool ended(const ghost::Target& own);
 
   std::uint64_t window_;
+  std::uint32_t& expected_;
   Epoch access_;
   Epoch exposure_;
 };

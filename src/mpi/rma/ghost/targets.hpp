@@ -21,9 +21,10 @@ struct ExposedMemory {
   /// Where each one's ghost::Target is: bytes from the start of its slice of its node's arena.
   /// Processes that have made the same windows have it at the same place.
   PerRank headers;
-  PerRank sizes;             ///< bytes
-  PerRank units{1};          ///< displacement units: MPI_Win_create_c takes any
-  std::uint64_t serial = 0;  ///< of the first member: with its rank, the window's number
+  PerRank sizes;              ///< bytes
+  PerRank units{1};           ///< displacement units: MPI_Win_create_c takes any
+  std::uint64_t serial = 0;   ///< of the first member: with its rank, the window's number
+  bool all_in_arena = false;  ///< the memory of all: ghosts never fail to reach it
 };
 
 /// Holding the client covers everything but what never changes: memory and ranks. What grows with
@@ -50,6 +51,7 @@ class GhostTargets {
   std::int64_t unit(int target) const {
     return static_cast<std::int64_t>(memory_.units.of(target));
   }
+  bool all_in_arena() const { return memory_.all_in_arena; }
   /// Where its ghost::Target is in its node's arena.
   std::uint64_t header(int target) const;
   /// Its rank in the internal communicator.
