@@ -102,8 +102,10 @@ Request close(void* endpoint, Request (*disconnect)(void*)) {
     request = disconnect(endpoint);
   }
   start_thread(process);
+  // An error is a connection that the peer has closed meanwhile: MPICH, which would end the job,
+  // need not hear of it.
   if (request == nullptr || reinterpret_cast<std::uintptr_t>(request) >= -kLastError)
-    return request;
+    return nullptr;
   for (;;) {
     const std::lock_guard guard(process.lock);
     if (check(request) != kInProgress) break;
