@@ -4,6 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <exception>
+#include <new>
+
 #include "base/clock.hpp"
 
 namespace hob::overlap {
@@ -28,7 +31,8 @@ bool prepare_asymmetric() {
 Presence::Slot* Presence::take_slot() noexcept {
   for (Slot* slot = slots_.load(std::memory_order_acquire); slot; slot = slot->next)
     if (!slot->taken.exchange(true, std::memory_order_acquire)) return slot;
-  auto* const slot = new Slot;
+  auto* const slot = new (std::nothrow) Slot;
+  if (slot == nullptr) std::terminate();
   slot->taken.store(true, std::memory_order_relaxed);
   slot->next = slots_.load(std::memory_order_relaxed);
   while (!slots_.compare_exchange_weak(slot->next, slot, std::memory_order_seq_cst)) continue;

@@ -27,8 +27,8 @@ class Presence {
   void set_asymmetric(bool on) { asymmetric_ = on; }
 
   /// For one more thread of the program's, from that thread; the slot of one that gave it back is
-  /// used again. Never null; without memory the process ends (std::bad_alloc in a noexcept
-  /// function), since a thread that is not known of must not go on.
+  /// used again. Never null; without memory the process ends (std::terminate), since a thread that
+  /// is not known of must not go on.
   Slot* take_slot() noexcept;
 
   /// The thread is outside and will not enter any more.
