@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -43,7 +44,9 @@ void Presence::give_back(Slot& slot) { slot.taken.store(false, std::memory_order
 
 bool Presence::any_inside(std::memory_order order) const {
   if ((only_.visits.load(order) & 1) != 0) return true;
-  for (const Slot* slot = slots_.load(order); slot; slot = slot->next)
+  // A slot is read after its thread has made it, in whatever order its visits are.
+  const std::memory_order made = std::max(order, std::memory_order_acquire);
+  for (const Slot* slot = slots_.load(made); slot; slot = slot->next)
     if ((slot->visits.load(order) & 1) != 0) return true;
   return false;
 }
