@@ -1,30 +1,50 @@
 // Whether operations come in bursts that are worth gathering.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace hob::batch {
 
 /// Operations of one kind to one target between two completions. A short burst goes out operation
 /// by operation; a long one is gathered, from its first operation on if the one before was long,
-/// too. Not thread safe.
+/// too. Waits for requests of the library's are not seen: what looks like a long burst may be
+/// operations each of which was waited for. So a burst that a wait ends when little of it is
+/// gathered makes the next ones begin later, twice as late each time. Not thread safe.
 class Burst {
  public:
   /// An operation comes. Whether it is to be gathered, where bursts of `least` are worth it.
-  bool gathers(std::uint32_t least) { return ++now_ > least || before_ >= least; }
+  bool gathers(std::uint32_t least) {
+    const std::uint32_t enough = least << doubled_;
+    return ++now_ > enough || before_ >= enough;
+  }
 
   /// The operations so far are complete.
   void complete() {
     if (now_ == 0) return;  // other targets' or other kinds' completions say nothing
     before_ = now_;
     now_ = 0;
+    doubled_ = 0;
+  }
+
+  /// The same by a wait for requests, of which `gathered` had been gathered.
+  void complete_by_wait(std::size_t gathered, std::uint32_t least) {
+    const bool some = kLittle * gathered >= least;
+    const std::uint32_t doubled = some ? 0 : std::min(doubled_ + 1, kMostDoubled);
+    complete();
+    doubled_ = doubled;
   }
 
   std::uint32_t length() const { return now_; }
 
  private:
+  static constexpr std::uint32_t kMostDoubled = 12;
+  static constexpr std::uint32_t kLittle = 4;  ///< less than this part of `least`
+
   std::uint32_t now_ = 0;
   std::uint32_t before_ = 0;
+  std::uint32_t doubled_ = 0;
 };
 
 }  // namespace hob::batch

@@ -28,5 +28,37 @@ TEST(Burst, CompletionsWithoutOperationsSayNothing) {
   EXPECT_TRUE(burst.gathers(16));
 }
 
+/// Of 10,000 operations: `at_once` are issued before the program waits for their requests, which
+/// ends a burst where some are gathered. How many are gathered.
+int gathered_of(Burst& burst, int at_once) {
+  int all = 0;
+  for (int i = 0; i < 10'000; i += at_once) {
+    std::size_t now = 0;
+    for (int k = 0; k < at_once; ++k) now += burst.gathers(16) ? 1 : 0;
+    if (now != 0) burst.complete_by_wait(now, 16);
+    all += static_cast<int>(now);
+  }
+  return all;
+}
+
+TEST(Burst, WhatIsWaitedForOneByOneIsGatheredEverMoreRarely) {
+  Burst burst;
+  EXPECT_LE(gathered_of(burst, 1), 12);
+}
+
+TEST(Burst, WhatIsWaitedForTogetherIsGathered) {
+  Burst burst;
+  EXPECT_GE(gathered_of(burst, 64), 9'900);
+  EXPECT_GE(gathered_of(burst, 20), 9'900);
+}
+
+TEST(Burst, AFlushEndsTheDelay) {
+  Burst burst;
+  gathered_of(burst, 1);
+  burst.complete();
+  for (int i = 0; i < 20; ++i) burst.gathers(16);
+  EXPECT_TRUE(burst.gathers(16));
+}
+
 }  // namespace
 }  // namespace hob::batch
