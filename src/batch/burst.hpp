@@ -28,12 +28,14 @@ class Burst {
     doubled_ = 0;
   }
 
-  /// The same by a wait for requests, of which `gathered` had been gathered.
-  void complete_by_wait(std::size_t gathered, std::uint32_t least) {
-    const bool some = kLittle * gathered >= least;
-    const std::uint32_t doubled = some ? 0 : std::min(doubled_ + 1, kMostDoubled);
+  /// The same by a wait for requests, of which `gathered` had been gathered. Whether these were
+  /// worth it.
+  bool complete_by_wait(std::size_t gathered, std::uint32_t least) {
+    const bool worth_it = kLittle * gathered >= least;
+    const std::uint32_t doubled = worth_it ? 0 : std::min(doubled_ + 1, kMostDoubled);
     complete();
     doubled_ = doubled;
+    return worth_it;
   }
 
   std::uint32_t length() const { return now_; }

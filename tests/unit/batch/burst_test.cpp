@@ -52,6 +52,12 @@ TEST(Burst, WhatIsWaitedForTogetherIsGathered) {
   EXPECT_GE(gathered_of(burst, 20), 9'900);
 }
 
+TEST(Burst, AWaitTellsWhetherItsBatchWasWorthIt) {
+  Burst burst;
+  EXPECT_FALSE(burst.complete_by_wait(3, 16));
+  EXPECT_TRUE(burst.complete_by_wait(4, 16));
+}
+
 TEST(Burst, AFlushEndsTheDelay) {
   Burst burst;
   gathered_of(burst, 1);

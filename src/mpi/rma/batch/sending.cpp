@@ -117,8 +117,10 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   sent.lane = std::move(open.lane);
   sent.requested.swap(open.requested);
   // The program has waited for what it asked for, or its batch was long.
-  if (!sent.requested.empty())
-    t.bursts[slot].complete_by_wait(sent.lane->operations(), tuning::batching::kLeast);
+  if (!sent.requested.empty() &&
+      !t.bursts[slot].complete_by_wait(sent.lane->operations(), tuning::batching::kLeast) &&
+      open.kind == BatchKind::get)
+    batched_gets_.gathered = false;
   t.alike.joins = false;
   sent.number = ++sent_;
   sent.brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
