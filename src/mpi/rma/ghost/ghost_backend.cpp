@@ -27,7 +27,7 @@ GhostBackend::GhostBackend(GhostTargets targets, ArenaMemory memory, int self)
     : targets_(std::move(targets)),
       memory_(std::move(memory)),
       self_(self),
-      pscw_(targets_.window_number(), expected_) {}
+      pscw_(targets_.window_number()) {}
 
 int GhostBackend::already_complete(MPI_Request* request, bool fetches) {
   if (request == nullptr) return MPI_SUCCESS;

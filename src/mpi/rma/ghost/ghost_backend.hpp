@@ -101,9 +101,8 @@ class GhostBackend final : public Backend {
   GhostTargets targets_;
   ArenaMemory memory_;
   int self_;
-  NativeWay native_;
-  std::uint32_t expected_ = 0;  // operations that others have told of, as Target::counted
   PscwEpochs pscw_;
+  NativeWay native_;
   ghost::LockMode all_ = ghost::LockMode::none;
   bool locked_all_ = false;
   std::uint32_t fences_ = 0;     // entered so far; the same in all members where all have come

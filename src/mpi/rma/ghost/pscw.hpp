@@ -13,10 +13,8 @@ namespace hob::mpi {
 /// Every call holds the client; those that wait give it away meanwhile.
 class PscwEpochs {
  public:
-  /// `window`: its number (GhostTargets::window_number). `expected`: operations on this process's
-  /// memory that others have told of since the window was made, as Target::counted.
-  PscwEpochs(std::uint64_t window, std::uint32_t& expected)
-      : window_(window), expected_(expected) {}
+  /// `window`: its number (GhostTargets::window_number).
+  explicit PscwEpochs(std::uint64_t window) : window_(window) {}
 
   bool accessing() const { return access_.open; }
   bool exposing() const { return exposure_.open; }
@@ -56,7 +54,9 @@ class PscwEpochs {
   bool ended(const ghost::Target& own);
 
   std::uint64_t window_;
-  std::uint32_t& expected_;
+  /// Operations on this process's memory that others have told of since the window was made, as
+  /// Target::counted.
+  std::uint32_t expected_ = 0;
   Epoch access_;
   Epoch exposure_;
 };
