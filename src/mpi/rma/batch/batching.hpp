@@ -193,6 +193,11 @@ class Batching final : public Backend, public BatchOwner {
   template <class Call>
   int complete_all(bool local, bool timed, Call call);
   void finish(BatchTarget& t, std::uint64_t last, bool succeeded);
+  struct KeptError {
+    int error;
+    bool unheard;  ///< by the program's error handler
+  };
+  KeptError settle(BatchTarget& t, std::uint64_t last, bool succeeded);
   void account(std::uint64_t waited, bool timed);
   void bound(BatchTarget& t, int target);
 

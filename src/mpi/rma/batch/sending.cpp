@@ -243,6 +243,16 @@ void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
   t.outstanding = 0;
 }
 
+/// A call that completes operations at a target, sent up to number `last`, has returned. The error
+/// that was kept for it.
+Batching::KeptError Batching::settle(BatchTarget& t, std::uint64_t last, bool succeeded) {
+  finish(t, last, succeeded);
+  t.brings = false;
+  t.clean = succeeded && !many_threads;
+  for (batch::Burst& burst : t.bursts) burst.complete();
+  return {std::exchange(t.error, MPI_SUCCESS), std::exchange(t.unheard, false)};
+}
+
 /// The operations since the last completion are complete, which took `waited`.
 void Batching::account(std::uint64_t waited, bool timed) {
   constexpr std::uint64_t kMost = 8;  // all but an eighth
@@ -342,13 +352,9 @@ int Batching::complete_one(int target, bool local, Call call) {
   {
     const std::lock_guard guard(lock_);
     if (BatchTarget* const t = at(target)) {
-      finish(*t, last, result == MPI_SUCCESS);
-      t->brings = false;
-      t->clean = result == MPI_SUCCESS && !many_threads;
-      for (batch::Burst& burst : t->bursts) burst.complete();
-      const int error = std::exchange(t->error, MPI_SUCCESS);
-      unheard = std::exchange(t->unheard, false) && result == MPI_SUCCESS;
-      if (result == MPI_SUCCESS) result = error;
+      const KeptError kept = settle(*t, last, result == MPI_SUCCESS);
+      unheard = kept.unheard && result == MPI_SUCCESS;
+      if (result == MPI_SUCCESS) result = kept.error;
     }
     account(waited, true);
   }
@@ -373,15 +379,10 @@ int Batching::complete_all(bool local, bool timed, Call call) {
     const std::lock_guard guard(lock_);
     int error = MPI_SUCCESS;
     for (auto& [_, t] : targets_) {
-      finish(t, last, result == MPI_SUCCESS);
-      t.brings = false;
-      t.clean = result == MPI_SUCCESS && !many_threads;
-      for (batch::Burst& burst : t.bursts) burst.complete();
-      const bool its_unheard = std::exchange(t.unheard, false);
-      const int its = std::exchange(t.error, MPI_SUCCESS);
+      const KeptError its = settle(t, last, result == MPI_SUCCESS);
       if (error != MPI_SUCCESS) continue;
-      error = its;
-      unheard = its_unheard;
+      error = its.error;
+      unheard = its.unheard;
     }
     unheard = unheard && result == MPI_SUCCESS;
     if (result == MPI_SUCCESS) result = error;
