@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace hob {
 
@@ -12,9 +13,12 @@ namespace hob {
 class YieldPredictor {
  public:
   struct Config {
-    /// ns. A yield that returned sooner found nobody else: a system call and a switch to another
-    /// process and back take longer.
-    std::uint64_t nobody_ns = 1'000;
+    /// ns. A yield that returned sooner found nobody else who wanted the core: two switches take
+    /// longer. One that took longer than `taken_ns` found somebody. In between lie vain yields on
+    /// slow machines (0.7 to 1.6 us) and those that were taken on fast ones: the system's count of
+    /// the thread's lost turns decides.
+    std::uint64_t nobody_ns = 400;
+    std::uint64_t taken_ns = 3'000;
     /// ns. Up to here, the other process only looked for something to do and gave the core back.
     std::uint64_t look_ns = 20'000;
     /// ns. From here, the other process kept the core: a time slice lost. Well above a few looks,
@@ -53,10 +57,12 @@ class YieldPredictor {
   /// Whether a yield may be expected to return within microseconds, at this moment.
   bool returns_soon(std::uint64_t now) const { return now >= trust_from_; }
 
-  /// The core was given away at `begin` and came back at `end`.
-  void yielded(std::uint64_t begin, std::uint64_t end) {
+  /// The core was given away at `begin` and came back at `end`. `turns_lost`: a function that
+  /// returns how often this thread has made room for another one so far (os::turns_lost).
+  template <class TurnsLost>
+  void yielded(std::uint64_t begin, std::uint64_t end, TurnsLost turns_lost) {
     const std::uint64_t away = end - begin;
-    const bool taken = away >= config_.nobody_ns;
+    const bool taken = was_taken(away, turns_lost);
     const bool lost = away >= config_.slice_ns;
     untaken_ = taken ? 0 : untaken_ + (untaken_ < config_.untaken);
     if (lost)
@@ -80,7 +86,23 @@ class YieldPredictor {
   }
 
  private:
+  template <class TurnsLost>
+  bool was_taken(std::uint64_t away, TurnsLost turns_lost) {
+    const bool clear = away < config_.nobody_ns || away >= config_.taken_ns;
+    const bool taken = away >= config_.taken_ns;
+    if (clear) {
+      counted_ = counted_ && !taken;
+      return taken;
+    }
+    const std::uint64_t before = turns_lost_;
+    turns_lost_ = turns_lost();
+    // Without a count from before this yield it counts as vain.
+    return std::exchange(counted_, true) && turns_lost_ != before;
+  }
+
   Config config_;
+  bool counted_ = false;  // turns_lost_ is the count at the last yield's end
+  std::uint64_t turns_lost_ = 0;
   unsigned untaken_ = 0;        // yields in a row
   unsigned since_look_;         // yields since a corunner only looked
   unsigned soon_in_a_row_ = 0;  // yields that came back soon

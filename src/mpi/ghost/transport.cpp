@@ -11,6 +11,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
 #include "mpi/progress/yielding.hpp"
+#include "os/scheduling.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -72,7 +73,7 @@ bool GhostTransport::done(ghost::Handle& handle) {
 std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now) {
   sched_yield();
   const std::uint64_t back = tick_nanoseconds();
-  predictor.yielded(now, back);
+  predictor.yielded(now, back, os::turns_lost);
   return back;
 }
 

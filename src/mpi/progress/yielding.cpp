@@ -9,6 +9,7 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/pollers.hpp"
 #include "mpi/progress/ucx.hpp"
+#include "os/scheduling.hpp"
 
 namespace hob::mpi::yielding {
 namespace {
@@ -37,7 +38,7 @@ void looked() {
       (process.always || process.predictor.returns_soon(now))) {
     ::sched_yield();
     const std::uint64_t back = tick_nanoseconds();
-    process.predictor.yielded(now, back);
+    process.predictor.yielded(now, back, os::turns_lost);
     now = back;
   }
   process.last_ns = now;

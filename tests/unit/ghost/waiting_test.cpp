@@ -36,31 +36,39 @@ TEST(Waiting, Styles) {
   EXPECT_EQ(step(WaitStyle::shared, second), Step::block);
 }
 
+/// How long it took says whether somebody took the core.
+void yielded(YieldPredictor& predictor, std::uint64_t begin, std::uint64_t end) {
+  predictor.yielded(begin, end, [] {
+    ADD_FAILURE() << "nothing to ask the system for";
+    return std::uint64_t{0};
+  });
+}
+
 TEST(YieldPredictor, PausesAfterLostTimeSlices) {
   YieldPredictor predictor;
   std::uint64_t now = 1'000'000'000;
   EXPECT_TRUE(predictor.returns_soon(now));
-  predictor.yielded(now, now + 10'000);
+  yielded(predictor, now, now + 10'000);
   EXPECT_TRUE(predictor.taken());
   EXPECT_TRUE(predictor.returns_soon(now + 10'000));
   // Each time slice lost doubles the time until the next try.
   std::uint64_t pause = YieldPredictor::Config().first_pause_ns;
   for (int i = 0; i < 4; ++i, pause *= 2) {
-    predictor.yielded(now, now + 3'000'000);
+    yielded(predictor, now, now + 3'000'000);
     now += 3'000'000;
     EXPECT_FALSE(predictor.returns_soon(now + pause - 1));
     now += pause;
     EXPECT_TRUE(predictor.returns_soon(now));
   }
-  for (int i = 0; i < 30; ++i) predictor.yielded(now, now + 3'000'000);
+  for (int i = 0; i < 30; ++i) yielded(predictor, now, now + 3'000'000);
   EXPECT_TRUE(predictor.returns_soon(now + 2 * YieldPredictor::Config().longest_pause_ns));
   // After many that came back soon, one time slice does not count.
   now += 2 * YieldPredictor::Config().longest_pause_ns;
-  for (int i = 0; i < 1000; ++i) predictor.yielded(now, now + 5'000);
-  predictor.yielded(now, now + 3'000'000);
+  for (int i = 0; i < 1000; ++i) yielded(predictor, now, now + 5'000);
+  yielded(predictor, now, now + 3'000'000);
   now += 3'000'000;
   EXPECT_TRUE(predictor.returns_soon(now));
-  predictor.yielded(now, now + 3'000'000);
+  yielded(predictor, now, now + 3'000'000);
   now += 3'000'000;
   EXPECT_FALSE(predictor.returns_soon(now + YieldPredictor::Config().first_pause_ns - 1));
   EXPECT_TRUE(predictor.returns_soon(now + YieldPredictor::Config().first_pause_ns));
@@ -71,9 +79,9 @@ TEST(YieldPredictor, ToleratesOutliers) {
   config.tolerated_outliers = 16;
   YieldPredictor predictor(config);
   const auto trusts_after = [&](int good) {
-    for (int i = 0; i < 10; ++i) predictor.yielded(0, 3'000'000);
-    for (int i = 0; i < good; ++i) predictor.yielded(0, 5'000);
-    predictor.yielded(0, 1'000'000'000);
+    for (int i = 0; i < 10; ++i) yielded(predictor, 0, 3'000'000);
+    for (int i = 0; i < good; ++i) yielded(predictor, 0, 5'000);
+    yielded(predictor, 0, 1'000'000'000);
     return predictor.returns_soon(1'000'000'000);
   };
   EXPECT_FALSE(trusts_after(15));
@@ -83,23 +91,23 @@ TEST(YieldPredictor, ToleratesOutliers) {
 TEST(YieldPredictor, KnowsIdleCorunners) {
   YieldPredictor predictor;
   EXPECT_FALSE(predictor.corunners_idle());
-  predictor.yielded(0, 4'000);  // taken for a look
+  yielded(predictor, 0, 4'000);  // taken for a look
   EXPECT_TRUE(predictor.corunners_idle());
   for (const std::uint64_t once : {300, 50'000}) {  // by nobody, by an interrupt
-    predictor.yielded(0, once);
+    yielded(predictor, 0, once);
     EXPECT_TRUE(predictor.corunners_idle());
-    predictor.yielded(0, 4'000);
+    yielded(predictor, 0, 4'000);
   }
-  for (int i = 0; i < 3; ++i) predictor.yielded(0, 300);
+  for (int i = 0; i < 3; ++i) yielded(predictor, 0, 300);
   EXPECT_TRUE(predictor.corunners_idle());
-  predictor.yielded(0, 300);  // nobody is left
+  yielded(predictor, 0, 300);  // nobody is left
   EXPECT_FALSE(predictor.corunners_idle());
-  predictor.yielded(0, 4'000);
-  for (int i = 0; i < 4; ++i) predictor.yielded(0, 100'000);  // for work
+  yielded(predictor, 0, 4'000);
+  for (int i = 0; i < 4; ++i) yielded(predictor, 0, 100'000);  // for work
   EXPECT_FALSE(predictor.corunners_idle());
-  predictor.yielded(0, 4'000);
+  yielded(predictor, 0, 4'000);
   EXPECT_TRUE(predictor.corunners_idle());
-  predictor.yielded(0, 3'000'000);  // a time slice, by somebody who computes
+  yielded(predictor, 0, 3'000'000);  // a time slice, by somebody who computes
   EXPECT_FALSE(predictor.corunners_idle());
   Waiting waiting(Waiting::config_for(WaitStyle::shared));
   waiting.worked(1'000'000);
@@ -108,16 +116,41 @@ TEST(YieldPredictor, KnowsIdleCorunners) {
   EXPECT_FALSE(waiting.may_stay_awake(61'000'000));
 }
 
+TEST(YieldPredictor, AsksTheSystemWhetherAShortYieldWasVain) {
+  YieldPredictor predictor;
+  std::uint64_t lost = 7;
+  unsigned asked = 0;
+  const auto short_yield = [&](bool taken) {
+    lost += taken;
+    predictor.yielded(0, 1'200, [&] {
+      ++asked;
+      return lost;
+    });
+  };
+  short_yield(true);  // nothing to compare with yet
+  EXPECT_FALSE(predictor.taken());
+  short_yield(true);
+  EXPECT_TRUE(predictor.taken());
+  EXPECT_TRUE(predictor.corunners_idle());
+  for (int i = 0; i < 4; ++i) short_yield(false);
+  EXPECT_FALSE(predictor.taken());
+  EXPECT_FALSE(predictor.corunners_idle());
+  EXPECT_EQ(asked, 6U);
+  yielded(predictor, 0, 5'000);
+  short_yield(false);  // the count changed in the yield before: it says nothing of this one
+  EXPECT_FALSE(predictor.taken());
+}
+
 TEST(YieldPredictor, SparesYieldsThatNobodyTakes) {
   YieldPredictor predictor;
   for (unsigned turn = 0; turn < 16; ++turn) {
     EXPECT_TRUE(predictor.due(turn));
-    predictor.yielded(0, 300);
+    yielded(predictor, 0, 300);
   }
   unsigned due = 0;
   for (unsigned turn = 0; turn < 80; ++turn) due += predictor.due(turn);
   EXPECT_EQ(due, 10U);
-  predictor.yielded(0, 5'000);
+  yielded(predictor, 0, 5'000);
   EXPECT_TRUE(predictor.due(1));
 }
 
