@@ -2,6 +2,7 @@
 // and never for more than a share of the processor in vain.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace hob::overlap {
@@ -38,6 +39,34 @@ class Pacing {
   std::uint64_t rest_ns_;
   double credit_ns_;
   std::uint64_t last_ns_;
+};
+
+/// How long to rest while the program is inside the library and does everything itself, where
+/// others may want something as soon as it has left: part of the time that it has been inside, so
+/// that a computation that follows is noticed late by no more than a fraction of what the program
+/// waited before it. Used by the helper alone.
+class InsidePacing {
+ public:
+  struct Config {             ///< ns
+    std::uint64_t rest;       ///< at least, while it is inside
+    std::uint64_t left_rest;  ///< at least, where it has left: does it stay outside?
+    std::uint64_t longest;    ///< at most
+  };
+  explicit InsidePacing(const Config& config) : config_(config) {}
+
+  /// A look found the program inside; `left`: outside, but inside since the last look.
+  std::uint64_t inside(bool left, std::uint64_t now_ns) {
+    if (since_ns_ == 0) since_ns_ = now_ns;
+    const std::uint64_t stayed = now_ns - since_ns_;
+    return left ? std::clamp(stayed / 16, config_.left_rest, config_.longest)
+                : std::clamp(stayed / 4, config_.rest, config_.longest);
+  }
+  /// A look found that it has been outside since the last one.
+  void outside() { since_ns_ = 0; }
+
+ private:
+  Config config_;
+  std::uint64_t since_ns_ = 0;  ///< 0: it was outside
 };
 
 /// Tells polls that moved something from those that found nothing by the time they took: a poll

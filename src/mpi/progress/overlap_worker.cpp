@@ -157,6 +157,9 @@ void* run(void*) {
   ::prctl(PR_SET_TIMERSLACK, tuning::kOverlapSlackNs, 0, 0, 0);
   overlap::PollMeter meter;
   overlap::Pacing pacing({.share = share}, monotonic_nanoseconds());
+  overlap::InsidePacing inside_pacing({.rest = tuning::kOverlapInsideNs,
+                                       .left_rest = tuning::kOverlapShortNs,
+                                       .longest = tuning::kOverlapLongestInsideNs});
   os::Sockets sockets({.first_pause_ns = tuning::kOverlapScanNs,
                        .longest_pause_ns = tuning::kOverlapLongestScanNs,
                        .changes = true});
@@ -185,9 +188,11 @@ void* run(void*) {
     // something: that it stays outside shows soon, or it makes one call after another.
     const bool inside = found == Found::kProgramInside || found == Found::kProgramWasInside;
     left = found == Found::kProgramWasInside && !left;
+    const std::uint64_t inside_rest = inside ? inside_pacing.inside(left, now) : 0;
+    if (!inside) inside_pacing.outside();
     if (idle != 0 || inside || pacing.exhausted()) {
       if (waits_for_others && !pacing.exhausted())
-        rest = std::min(rest, left ? tuning::kOverlapShortNs : tuning::kOverlapInsideNs);
+        rest = std::min(rest, inside ? inside_rest : tuning::kOverlapInsideNs);
       const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !pacing.exhausted();
       sleep_for(rest, wakes ? kLong : kShort);
       announced = false;

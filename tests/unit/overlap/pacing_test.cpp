@@ -37,6 +37,31 @@ TEST(Pacing, VainLooksKeepTheShare) {
   EXPECT_GE(static_cast<double>(spent), 0.02 * static_cast<double>(now));
 }
 
+InsidePacing inside_pacing() {
+  return InsidePacing({.rest = 500 * kUs, .left_rest = 150 * kUs, .longest = 2000 * kUs});
+}
+
+TEST(InsidePacing, RestsAreAPartOfTheStay) {
+  InsidePacing pacing = inside_pacing();
+  std::uint64_t now = kUs;
+  EXPECT_EQ(pacing.inside(false, now), 500 * kUs);
+  EXPECT_EQ(pacing.inside(false, now + 4000 * kUs), 1000 * kUs);
+  EXPECT_EQ(pacing.inside(true, now + 4000 * kUs), 250 * kUs);
+  EXPECT_EQ(pacing.inside(false, now + 100'000 * kUs), 2000 * kUs);
+  EXPECT_EQ(pacing.inside(true, now + 100'000 * kUs), 2000 * kUs);
+  pacing.outside();
+  EXPECT_EQ(pacing.inside(true, now + 200'000 * kUs), 150 * kUs);
+  EXPECT_EQ(pacing.inside(false, now + 200'100 * kUs), 500 * kUs);
+}
+
+TEST(InsidePacing, LooksAtALongStayAreFew) {
+  InsidePacing pacing = inside_pacing();
+  std::uint64_t now = kUs;
+  int looks = 0;
+  for (; now < 1'000'000 * kUs; ++looks) now += pacing.inside(false, now);
+  EXPECT_LE(looks, 515);
+}
+
 TEST(Pacing, UsefulLooksCostNothing) {
   Pacing pacing(config(0.01), 0);
   std::uint64_t now = 0;

@@ -36,6 +36,12 @@ def add_arguments(parser):
         "--starts", type=int, default=9, help="how often each program is started (default: 9)"
     )
     parser.add_argument("--only", default="", help="only this program, e.g. gets")
+    parser.add_argument(
+        "--overlap",
+        choices=("off", "auto", "on"),
+        default="off",
+        help="Hob's setting overlap: its thread, which has nothing to advance here (default: off)",
+    )
 
 
 def run(args, bench):
@@ -49,7 +55,7 @@ def run(args, bench):
         job = {"path": path, "args": words, "setup": setup}
         native, with_hob = [], []
         for start in range(starts):
-            pair = {"native": job, "hob": {**job, "hob": {}}}
+            pair = {"native": job, "hob": {**job, "hob": {"overlap": args.overlap}}}
             if start % 2:
                 pair = dict(reversed(pair.items()))
             lines, _ = duel(pair, batches, progress)
