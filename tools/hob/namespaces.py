@@ -31,6 +31,7 @@ class Namespaces:
     def __enter__(self):
         if os.geteuid() != 0 or not shutil.which("ip"):
             raise NoNamespaces("making network namespaces needs root and the program ip")
+        self._remove()  # what a run with this process's number, ended by a signal, has left
         try:
             self._make()
         except subprocess.CalledProcessError as error:
