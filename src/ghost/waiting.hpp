@@ -2,6 +2,7 @@
 // others get the core, at last so that it costs nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace hob::ghost {
@@ -42,6 +43,44 @@ class Waiting {
  private:
   Config config_;
   std::uint64_t last_ = 0;
+};
+
+/// How long to sleep at a time until a socket announces a message: ever longer while none comes.
+/// Until a socket has announced one, not for long: messages may come over a network without
+/// sockets. Not thread safe.
+class Patience {
+ public:
+  struct Config {
+    std::uint64_t first_ns;     ///< after a message
+    std::uint64_t unproven_ns;  ///< at most, while no socket has announced one
+  };
+  explicit Patience(Config config) : config_(config), next_ns_(config.first_ns) {}
+
+  /// At most `longest_ns`.
+  std::uint64_t next(std::uint64_t longest_ns) const {
+    return std::min(next_ns_, most(longest_ns));
+  }
+
+  /// A sleep is over. `woken`: something ended it; `by_socket`: not only what neighbours on this
+  /// node wake it with.
+  void slept(std::uint64_t longest_ns, bool woken, bool by_socket) {
+    by_socket_ = by_socket;
+    next_ns_ = woken ? config_.first_ns : std::min(2 * next(longest_ns), most(longest_ns));
+  }
+  /// Something was there before the sleep began.
+  void did_not_sleep() { by_socket_ = false; }
+  /// A message is here.
+  void message() { proven_ = proven_ || by_socket_; }
+
+ private:
+  std::uint64_t most(std::uint64_t longest_ns) const {
+    return proven_ ? longest_ns : std::min(longest_ns, config_.unproven_ns);
+  }
+
+  Config config_;
+  std::uint64_t next_ns_;
+  bool by_socket_ = false;  // the last sleep was ended by a socket
+  bool proven_ = false;
 };
 
 inline Waiting::Config Waiting::config_for(WaitStyle style) {

@@ -161,6 +161,11 @@ inline constexpr unsigned kTimedSleepDoublings = 3;
 /// missed (a network without sockets), it lies so long: a time slice at most.
 inline constexpr std::uint64_t kFirstSleepNs = 2'000'000;
 
+/// ns. The longest one while no socket has announced a message yet. Chosen: on a network without
+/// sockets, over which `kMostUnannounced` messages have to come before that is known, they lie for a
+/// sixth of a second in all in place of two; a ghost that never gets one wakes for 0.1% of a core.
+inline constexpr std::uint64_t kUnprovenSleepNs = 8'000'000;
+
 /// Messages that came while the ghost slept and that no socket announced, before it sleeps for a
 /// set time in place of sleeping: on a network with sockets there are a few, while connections are
 /// made.

@@ -14,10 +14,9 @@ using namespace tuning::ghost;
 
 bool IdleWaiter::sleep_announced(std::uint64_t longest_ns) {
   ++status_.sleeps;
-  if (patience_ns_ == 0) patience_ns_ = kFirstSleepNs;
-  const int woken = rest(std::min(longest_ns, patience_ns_));
+  const int woken = rest(patience_.next(longest_ns));
   if (woken < 0) sleep_for();
-  patience_ns_ = woken > 0 ? kFirstSleepNs : std::min(2 * patience_ns_, longest_ns);
+  patience_.slept(longest_ns, woken > 0, woken > 0 && !sockets_.readable(wakeup_fd_));
   return woken > 0;
 }
 
@@ -32,6 +31,7 @@ void IdleWaiter::sleep_for() {
 void IdleWaiter::worked() {
   useless_ = 0;
   timed_sleeps_ = 0;
+  if (slept_) patience_.message();
   if (slept_ && trusted_ && !announced_ && !sockets_.look_again() &&
       ++unannounced_ >= kMostUnannounced)
     trusted_ = false;

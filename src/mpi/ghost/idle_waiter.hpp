@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "ghost/waiting.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/world.hpp"
 #include "os/sockets.hpp"
@@ -10,8 +11,9 @@
 namespace hob::mpi {
 
 /// Sleeping until a message may have come: on the sockets of the process, and on a pipe that
-/// application ranks of this node write to. If messages come that no socket announced (a network
-/// without sockets), it sleeps for a set time instead. Not thread safe.
+/// application ranks of this node write to. Until a socket has announced a message, sleeps are
+/// short; if messages come that no socket announced (a network without sockets), it sleeps for a
+/// set time instead. Not thread safe.
 class IdleWaiter {
  public:
   /// `timed`: sockets announce nothing here.
@@ -23,6 +25,7 @@ class IdleWaiter {
   template <class Arrived>
   bool sleep(std::uint64_t longest_ns, Arrived arrived) {
     slept_ = true;
+    patience_.did_not_sleep();
     if (!trusted_) {
       sleep_for();
       return false;
@@ -52,7 +55,8 @@ class IdleWaiter {
   unsigned unannounced_ = 0;
   unsigned useless_ = 0;
   unsigned timed_sleeps_ = 0;
-  std::uint64_t patience_ns_ = 0;  ///< set by the first sleep
+  ghost::Patience patience_{
+      {.first_ns = tuning::ghost::kFirstSleepNs, .unproven_ns = tuning::ghost::kUnprovenSleepNs}};
   os::Sockets sockets_{{.first_pause_ns = tuning::ghost::kFirstScanPauseNs,
                         .longest_pause_ns = tuning::ghost::kLongestScanPauseNs}};
 };

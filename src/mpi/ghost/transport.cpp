@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -94,6 +95,17 @@ void GhostTransport::check_ghosts() {
   if (const auto ended = ghosts_->some_ended(); !ended.empty()) end_without_ghost(world_, ended[0]);
 }
 
+// Where no socket announces messages, the answer would lie for as long as a sleep takes.
+bool GhostTransport::sleep(unsigned turn) {
+  using namespace tuning::ghost;
+  constexpr auto kFirst = static_cast<std::uint64_t>(kFirstTimedSleepNs);
+  const unsigned before = std::min(turn - kLooksBeforeSleep, 8U);
+  const int woken =
+      sockets_.wait(-1, heard_ ? kOriginSleepNs : std::min(kFirst << before, kOriginSleepNs));
+  heard_ = heard_ || woken > 0;
+  return woken >= 0;
+}
+
 void GhostTransport::relax(unsigned turn, bool for_message) {
   const unsigned spins =
       asked_to_share_ ? tuning::ghost::kSpinTurnsAsked : tuning::ghost::kSpinTurns;
@@ -115,8 +127,7 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
       } else if (predictor_.due(turn)) {
         give_core_away(predictor_, now);
       }
-    } else if (!may_sleep || (turn >= tuning::ghost::kLooksBeforeSleep &&
-                              sockets_.wait(-1, tuning::ghost::kOriginSleepNs) < 0)) {
+    } else if (!may_sleep || (turn >= tuning::ghost::kLooksBeforeSleep && !sleep(turn))) {
       sched_yield();
     }
   } else if (world_.oversubscribed || turn > spins) {

@@ -27,6 +27,8 @@ class GhostTransport final : public ghost::Transport {
 
  private:
   void check_ghosts();
+  /// Until a socket has news. False where there is none.
+  bool sleep(unsigned turn);
 
   GhostWorld& world_;
   std::mutex* lock_;
@@ -35,6 +37,7 @@ class GhostTransport final : public ghost::Transport {
   std::optional<os::ProcessMonitor> ghosts_;  ///< of this node
   std::uint64_t watched_ = 0;
   YieldPredictor predictor_;
+  bool heard_ = false;  ///< a socket has ended a sleep of this process's
   bool overtaken_ =
       false;  ///< since the last wait, somebody else had the core while a message was sent
   bool asked_to_share_ = false;  ///< the user wants the MPI library to give the core away

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/yield_predictor.hpp"
 #include "ghost/timeline.hpp"
 
@@ -152,6 +154,40 @@ TEST(YieldPredictor, SparesYieldsThatNobodyTakes) {
   EXPECT_EQ(due, 10U);
   yielded(predictor, 0, 5'000);
   EXPECT_TRUE(predictor.due(1));
+}
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+std::vector<std::uint64_t> vain_sleeps(Patience& patience, int count) {
+  std::vector<std::uint64_t> ms;
+  for (int i = 0; i < count; ++i) {
+    ms.push_back(patience.next(100 * kMs) / kMs);
+    patience.slept(100 * kMs, false, false);
+  }
+  return ms;
+}
+
+TEST(Patience, IsShortUntilASocketHasAnnouncedAMessage) {
+  Patience patience({.first_ns = 2 * kMs, .unproven_ns = 8 * kMs});
+  EXPECT_EQ(vain_sleeps(patience, 5), (std::vector<std::uint64_t>{2, 4, 8, 8, 8}));
+  patience.message();  // nothing announced it
+  patience.slept(100 * kMs, true, false);
+  patience.message();  // a neighbour did
+  EXPECT_EQ(vain_sleeps(patience, 4), (std::vector<std::uint64_t>{2, 4, 8, 8}));
+  patience.slept(100 * kMs, true, true);
+  patience.did_not_sleep();
+  patience.message();  // it was here before the next sleep
+  EXPECT_EQ(vain_sleeps(patience, 4), (std::vector<std::uint64_t>{2, 4, 8, 8}));
+  patience.slept(100 * kMs, true, true);
+  patience.message();
+  EXPECT_EQ(vain_sleeps(patience, 8), (std::vector<std::uint64_t>{2, 4, 8, 16, 32, 64, 100, 100}));
+}
+
+TEST(Patience, KeepsTheLongestSleepThatItIsGiven) {
+  Patience patience({.first_ns = 2 * kMs, .unproven_ns = 8 * kMs});
+  EXPECT_EQ(patience.next(kMs), kMs);
+  patience.slept(kMs, false, false);
+  EXPECT_EQ(patience.next(kMs), kMs);
 }
 
 TEST(Timeline, KeepsTheSumAsItGrows) {
