@@ -82,6 +82,7 @@ std::uint64_t GhostTransport::waits(bool begin) {
   asked_to_share_ = throttle(!begin);
   if (lock_ == nullptr) yielding::suspend(begin);
   if (!begin) overtaken_ = false;
+  naps_ = 0;
   return tick_nanoseconds();
 }
 
@@ -96,13 +97,13 @@ void GhostTransport::check_ghosts() {
 }
 
 // Where no socket announces messages, the answer would lie for as long as a sleep takes.
-bool GhostTransport::sleep(unsigned turn) {
+bool GhostTransport::sleep() {
   using namespace tuning::ghost;
   constexpr auto kFirst = static_cast<std::uint64_t>(kFirstTimedSleepNs);
-  const unsigned before = std::min(turn - kLooksBeforeSleep, 8U);
   const int woken =
-      sockets_.wait(-1, heard_ ? kOriginSleepNs : std::min(kFirst << before, kOriginSleepNs));
+      sockets_.wait(-1, heard_ ? kOriginSleepNs : std::min(kFirst << naps_, kOriginSleepNs));
   heard_ = heard_ || woken > 0;
+  naps_ = std::min(naps_ + 1, 8U);
   return woken >= 0;
 }
 
@@ -127,7 +128,7 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
       } else if (predictor_.due(turn)) {
         give_core_away(predictor_, now);
       }
-    } else if (!may_sleep || (turn >= tuning::ghost::kLooksBeforeSleep && !sleep(turn))) {
+    } else if (!may_sleep || (turn >= tuning::ghost::kLooksBeforeSleep && !sleep())) {
       sched_yield();
     }
   } else if (world_.oversubscribed || turn > spins) {

@@ -28,7 +28,7 @@ class GhostTransport final : public ghost::Transport {
  private:
   void check_ghosts();
   /// Until a socket has news. False where there is none.
-  bool sleep(unsigned turn);
+  bool sleep();
 
   GhostWorld& world_;
   std::mutex* lock_;
@@ -37,6 +37,7 @@ class GhostTransport final : public ghost::Transport {
   std::optional<os::ProcessMonitor> ghosts_;  ///< of this node
   std::uint64_t watched_ = 0;
   YieldPredictor predictor_;
+  unsigned naps_ = 0;   ///< of this wait
   bool heard_ = false;  ///< a socket has ended a sleep of this process's
   bool overtaken_ =
       false;  ///< since the last wait, somebody else had the core while a message was sent
