@@ -21,7 +21,7 @@ TEST(TurnsLost, CountsYieldsThatAnotherThreadTook) {
       while (!ended) ::sched_yield();
     });
     const std::uint64_t before = turns_lost();
-    for (int i = 0; i < 1000; ++i) ::sched_yield();
+    for (int i = 0; i < 1'000'000 && turns_lost() == before; ++i) ::sched_yield();
     EXPECT_GT(turns_lost(), before);
     ended = true;
     other.join();
