@@ -51,8 +51,8 @@ inline constexpr std::uint64_t kOverlapLongestScanNs = 1'000'000'000;
 
 /// progress, overlap. ns. Where only others may want something: from one look to the next while the
 /// program is inside the library, at first and at last; and while sockets would announce it. A look
-/// takes 20 us: with one each 0.5 ms puts to a rank that waits took 1.10 to 1.18 times as long, with
-/// one each 2 ms 1.04 to 1.06 (`hob bench harm --overlap on`).
+/// takes 20 us: with one each 0.5 ms puts to a rank that waits took 1.10 to 1.18 times as long,
+/// with one each 2 ms 1.04 to 1.06 (`hob bench harm --overlap on`).
 inline constexpr std::uint64_t kOverlapInsideNs = 500'000;
 inline constexpr std::uint64_t kOverlapLongestInsideNs = 2'000'000;
 inline constexpr std::uint64_t kOverlapPatientNs = 20'000'000;
@@ -162,8 +162,9 @@ inline constexpr unsigned kTimedSleepDoublings = 3;
 inline constexpr std::uint64_t kFirstSleepNs = 2'000'000;
 
 /// ns. The longest one while no socket has announced a message yet. Chosen: on a network without
-/// sockets, over which `kMostUnannounced` messages have to come before that is known, they lie for a
-/// sixth of a second in all in place of two; a ghost that never gets one wakes for 0.1% of a core.
+/// sockets, over which `kMostUnannounced` messages have to come before that is known, they lie for
+/// a sixth of a second in all in place of two; a ghost that never gets one wakes for 0.1% of a
+/// core.
 inline constexpr std::uint64_t kUnprovenSleepNs = 8'000'000;
 
 /// Messages that came while the ghost slept and that no socket announced, before it sleeps for a
