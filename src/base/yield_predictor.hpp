@@ -88,11 +88,10 @@ class YieldPredictor {
  private:
   template <class TurnsLost>
   bool was_taken(std::uint64_t away, TurnsLost turns_lost) {
-    const bool clear = away < config_.nobody_ns || away >= config_.taken_ns;
-    const bool taken = away >= config_.taken_ns;
-    if (clear) {
-      counted_ = counted_ && !taken;
-      return taken;
+    if (away < config_.nobody_ns) return false;
+    if (away >= config_.taken_ns) {
+      counted_ = false;
+      return true;
     }
     const std::uint64_t before = turns_lost_;
     turns_lost_ = turns_lost();

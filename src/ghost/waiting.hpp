@@ -58,25 +58,21 @@ class Patience {
 
   /// At most `longest_ns`.
   std::uint64_t next(std::uint64_t longest_ns) const {
-    return std::min(next_ns_, most(longest_ns));
+    return std::min(next_ns_, proven_ ? longest_ns : std::min(longest_ns, config_.unproven_ns));
   }
 
   /// A sleep is over. `woken`: something ended it; `by_socket`: not only what neighbours on this
   /// node wake it with.
   void slept(std::uint64_t longest_ns, bool woken, bool by_socket) {
     by_socket_ = by_socket;
-    next_ns_ = woken ? config_.first_ns : std::min(2 * next(longest_ns), most(longest_ns));
+    next_ns_ = woken ? config_.first_ns : 2 * next(longest_ns);
   }
-  /// Something was there before the sleep began.
-  void did_not_sleep() { by_socket_ = false; }
+  /// A sleep begins, unless something is there already.
+  void begin() { by_socket_ = false; }
   /// A message is here.
   void message() { proven_ = proven_ || by_socket_; }
 
  private:
-  std::uint64_t most(std::uint64_t longest_ns) const {
-    return proven_ ? longest_ns : std::min(longest_ns, config_.unproven_ns);
-  }
-
   Config config_;
   std::uint64_t next_ns_;
   bool by_socket_ = false;  // the last sleep was ended by a socket

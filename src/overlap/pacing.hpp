@@ -61,8 +61,11 @@ class InsidePacing {
     return left ? std::clamp(stayed / 16, config_.left_rest, config_.longest)
                 : std::clamp(stayed / 4, config_.rest, config_.longest);
   }
-  /// A look found that it has been outside since the last one.
-  void outside() { since_ns_ = 0; }
+  /// A look found that it has been outside since the last one, or that nobody wants anything.
+  std::uint64_t outside() {
+    since_ns_ = 0;
+    return config_.rest;
+  }
 
  private:
   Config config_;

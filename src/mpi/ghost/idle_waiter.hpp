@@ -25,7 +25,7 @@ class IdleWaiter {
   template <class Arrived>
   bool sleep(std::uint64_t longest_ns, Arrived arrived) {
     slept_ = true;
-    patience_.did_not_sleep();
+    patience_.begin();
     if (!trusted_) {
       sleep_for();
       return false;

@@ -23,6 +23,7 @@
 #include "mpi/ghost/transport.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
+#include "mpi/progress/yielding.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -69,7 +70,7 @@ class Service {
           hob::relax();
           break;
         case Step::yield:
-          if (predictor_.due(turn++)) give_core_away(predictor_, begin);
+          if (predictor_.due(turn++)) yielding::give_core_away(predictor_, begin);
           break;
         case Step::block:
           block(begin);
@@ -110,7 +111,7 @@ class Service {
     waiter_.worked();
     // Who gets the answer wants this core: sooner than after another look.
     if (shares_core() && predictor_.taken() && predictor_.returns_soon(end))
-      give_core_away(predictor_, end);
+      yielding::give_core_away(predictor_, end);
   }
 
   Step next_step(std::uint64_t now) const {

@@ -12,7 +12,6 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
 #include "mpi/progress/yielding.hpp"
-#include "os/scheduling.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -71,18 +70,11 @@ bool GhostTransport::done(ghost::Handle& handle) {
   return flag != 0;
 }
 
-std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now) {
-  sched_yield();
-  const std::uint64_t back = tick_nanoseconds();
-  predictor.yielded(now, back, os::turns_lost);
-  return back;
-}
-
 std::uint64_t GhostTransport::waits(bool begin) {
   asked_to_share_ = throttle(!begin);
   if (lock_ == nullptr) yielding::suspend(begin);
   if (!begin) overtaken_ = false;
-  naps_ = 0;
+  nap_ns_ = tuning::ghost::kFirstTimedSleepNs;
   return tick_nanoseconds();
 }
 
@@ -99,11 +91,9 @@ void GhostTransport::check_ghosts() {
 // Where no socket announces messages, the answer would lie for as long as a sleep takes.
 bool GhostTransport::sleep() {
   using namespace tuning::ghost;
-  constexpr auto kFirst = static_cast<std::uint64_t>(kFirstTimedSleepNs);
-  const int woken =
-      sockets_.wait(-1, heard_ ? kOriginSleepNs : std::min(kFirst << naps_, kOriginSleepNs));
+  const int woken = sockets_.wait(-1, heard_ ? kOriginSleepNs : nap_ns_);
   heard_ = heard_ || woken > 0;
-  naps_ = std::min(naps_ + 1, 8U);
+  nap_ns_ = std::min(2 * nap_ns_, kOriginSleepNs);
   return woken >= 0;
 }
 
@@ -126,7 +116,7 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
       if (turn == 0 && overtaken_) {
         overtaken_ = false;
       } else if (predictor_.due(turn)) {
-        give_core_away(predictor_, now);
+        yielding::give_core_away(predictor_, now);
       }
     } else if (!may_sleep || (turn >= tuning::ghost::kLooksBeforeSleep && !sleep())) {
       sched_yield();

@@ -37,7 +37,7 @@ class GhostTransport final : public ghost::Transport {
   std::optional<os::ProcessMonitor> ghosts_;  ///< of this node
   std::uint64_t watched_ = 0;
   YieldPredictor predictor_;
-  unsigned naps_ = 0;   ///< of this wait
+  std::uint64_t nap_ns_ = tuning::ghost::kFirstTimedSleepNs;  ///< the next one of this wait
   bool heard_ = false;  ///< a socket has ended a sleep of this process's
   bool overtaken_ =
       false;  ///< since the last wait, somebody else had the core while a message was sent
@@ -47,8 +47,5 @@ class GhostTransport final : public ghost::Transport {
 /// Given what each call that carries messages returned. One that failed ends the job: it cannot be
 /// mended from inside, and operations would be lost silently.
 void check_transport(int result);
-
-/// Gives the core to others for once, at this moment. Returns when it came back.
-std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now);
 
 }  // namespace hob::mpi

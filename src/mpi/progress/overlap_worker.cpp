@@ -188,11 +188,9 @@ void* run(void*) {
     // something: that it stays outside shows soon, or it makes one call after another.
     const bool inside = found == Found::kProgramInside || found == Found::kProgramWasInside;
     left = found == Found::kProgramWasInside && !left;
-    const std::uint64_t inside_rest = inside ? inside_pacing.inside(left, now) : 0;
-    if (!inside) inside_pacing.outside();
+    const std::uint64_t most = inside ? inside_pacing.inside(left, now) : inside_pacing.outside();
     if (idle != 0 || inside || pacing.exhausted()) {
-      if (waits_for_others && !pacing.exhausted())
-        rest = std::min(rest, inside ? inside_rest : tuning::kOverlapInsideNs);
+      if (waits_for_others && !pacing.exhausted()) rest = std::min(rest, most);
       const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !pacing.exhausted();
       sleep_for(rest, wakes ? kLong : kShort);
       announced = false;

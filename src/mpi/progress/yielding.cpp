@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include "base/clock.hpp"
-#include "base/yield_predictor.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -36,10 +35,7 @@ void looked() {
   if (now - process.last_ns > tuning::yielding::kSameWaitNs) process.looks = 0;
   if (++process.looks > tuning::yielding::kLooks && process.predictor.due(process.looks) &&
       (process.always || process.predictor.returns_soon(now))) {
-    ::sched_yield();
-    const std::uint64_t back = tick_nanoseconds();
-    process.predictor.yielded(now, back, os::turns_lost);
-    now = back;
+    now = give_core_away(process.predictor, now);
   }
   process.last_ns = now;
 }
@@ -70,6 +66,13 @@ bool start(bool always) {
   }
   const library::AsyncStart add = library::async_start();
   return add && add(from_mpich, nullptr, library::kNoStream) == 0;
+}
+
+std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now) {
+  ::sched_yield();
+  const std::uint64_t back = tick_nanoseconds();
+  predictor.yielded(now, back, os::turns_lost);
+  return back;
 }
 
 void suspend(bool on) { waits().suspended = on; }

@@ -7,6 +7,10 @@
 // library's own callback (MPICH 4.3 and later). Open MPI yields by itself (mpi_yield_when_idle).
 #pragma once
 
+#include <cstdint>
+
+#include "base/yield_predictor.hpp"
+
 namespace hob::mpi::yielding {
 
 /// From now on, waits inside the library yield: `always`, or as long as the core comes back soon
@@ -14,6 +18,9 @@ namespace hob::mpi::yielding {
 /// the library offers no way, or calls back with locks held (MPI_THREAD_MULTIPLE). Returns whether
 /// it does.
 bool start(bool always);
+
+/// Gives the core to others for once, at this moment (nanoseconds). Returns when it came back.
+std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now);
 
 /// Around loops of Hob's own that poll the library and know better when to yield. Not nested.
 void suspend(bool on);

@@ -175,7 +175,7 @@ TEST(Patience, IsShortUntilASocketHasAnnouncedAMessage) {
   patience.message();  // a neighbour did
   EXPECT_EQ(vain_sleeps(patience, 4), (std::vector<std::uint64_t>{2, 4, 8, 8}));
   patience.slept(100 * kMs, true, true);
-  patience.did_not_sleep();
+  patience.begin();
   patience.message();  // it was here before the next sleep
   EXPECT_EQ(vain_sleeps(patience, 4), (std::vector<std::uint64_t>{2, 4, 8, 8}));
   patience.slept(100 * kMs, true, true);

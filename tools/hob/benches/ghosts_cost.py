@@ -2,7 +2,7 @@
 
 import os
 
-from hob.benches.ghost_jobs import job
+from hob.benches.ghost_jobs import COMPLETE_FLUSHES, job
 from hob.benchlib import BenchError, Progress, alternate, build_dir, median, ratio
 from hob.benchpicture import View
 
@@ -20,9 +20,6 @@ OWN_CORES = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "0",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "4096",
 }
-# Over libfabric's tcp, MPICH returns from a flush before short puts are at the target. By active
-# messages it waits for the target's answer, as a flush has to, and as a ghost's does.
-COMPLETE = {"MPIR_CVAR_CH4_OFI_ENABLE_RMA": "0"}
 VIEWS = (
     View(
         "Programs with ghosts and without",
@@ -83,7 +80,7 @@ def run(args, bench):
         found = alternate(
             {
                 "native": start,
-                "complete": lambda start=start: start(more=COMPLETE),
+                "complete": lambda: start(more=COMPLETE_FLUSHES),
                 "hob": lambda: start(hob={}),
                 "ghosts": lambda: start(ghosts=1, hob={}),
             },

@@ -1,6 +1,6 @@
 """What redirection costs where there is nothing to gain (bench/ghost)."""
 
-from hob.benches.ghost_jobs import job
+from hob.benches.ghost_jobs import COMPLETE_FLUSHES, job
 from hob.benchlib import Progress, median, ratio
 from hob.benchpicture import View
 
@@ -42,7 +42,6 @@ VIEWS = (
         lambda row: f"{row['call']}, {row['where']}",
     ),
 )
-REMEDY = {"MPIR_CVAR_CH4_OFI_ENABLE_RMA": "0"}
 
 
 def add_arguments(parser):
@@ -54,7 +53,7 @@ def run(args, bench):
     variants = {}
     for what in ("operations", "calls"):
         words = [f"what={what}", f"rounds={11 if args.quick else 31}"]
-        variants["native", what] = lambda words=words: job(words, extra=REMEDY)
+        variants["native", what] = lambda words=words: job(words, extra=COMPLETE_FLUSHES)
         variants["native_fast", what] = lambda words=words: job(words)
         variants["ghost", what] = lambda words=words: job(words, ghosts=1)
     words = ["what=calls", f"rounds={11 if args.quick else 31}"]
