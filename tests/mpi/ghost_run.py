@@ -32,7 +32,9 @@ parser.add_argument("--redirected", choices=["yes", "no", "any"], default="any")
 parser.add_argument("--status", default="", help="what a job that ends badly may end with: 3,4")
 parser.add_argument("--never", default="", help="what it must not say")
 parser.add_argument("--counts", default="")
-parser.add_argument("--env", default="", help="settings of the MPI library: NAME=VALUE;NAME=VALUE")
+parser.add_argument(
+    "--env", default="", help="settings that go before this script's: NAME=VALUE;NAME=VALUE"
+)
 parser.add_argument("--runs", type=int, default=1, help="each within the time limit")
 parser.add_argument("--file-limit", type=int, default=0, help="bytes, of files (ulimit -f)")
 parser.add_argument("--launcher", default="", help="an option for the launcher")
@@ -61,6 +63,7 @@ CRASHED = (
 )
 
 settings = {"HOB_GHOSTS": args.ghosts, "HOB_GHOST_BINDING": args.binding, "HOB_REPORT": "silent"}
+own = dict(pair.split("=", 1) for pair in args.env.split(";") if pair)
 folder = tempfile.TemporaryDirectory()
 settings["HOB_JSON"] = report = f"{folder.name}/report.json"
 environment = dict(os.environ)
@@ -77,7 +80,7 @@ if args.family == "openmpi":
     environment["OMPI_MCA_osc"] = "^ucx"
     settings["HOB_GHOST_CLIQUES"] = args.nodes
     command += ["--oversubscribe", "-x", "GHOST_TEST_MARK", "-x", f"LD_PRELOAD={library}"]
-    for name, value in settings.items():
+    for name, value in (settings | own).items():
         command += ["-x", f"{name}={value}"]
 else:
     if args.mpi == "mpich4":
@@ -91,14 +94,9 @@ else:
             "MPIR_CVAR_CH4_PROGRESS_THROTTLE": 1,
             "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": 1,
         }
-    for name, value in settings.items():
+    for name, value in (settings | own).items():
         command += ["-genv", name, str(value)]
     command += ["-genv", "LD_PRELOAD", library]
-for pair in filter(None, args.env.split(";")):
-    command[1:1] = [
-        "-x" if args.family == "openmpi" else "-genv",
-        *([pair] if args.family == "openmpi" else pair.split("=", 1)),
-    ]
 inside = args.inside.split()
 if inside and subprocess.run([*inside, "true"], capture_output=True, check=False).returncode != 0:
     print(f"skipped: {args.inside} is not allowed here")

@@ -50,6 +50,11 @@ bool present() {
   return library != nullptr;
 }
 
+Standstill::Standstill()
+    : before_(next.exchange([](void*) { return 0U; }, std::memory_order_relaxed)) {}
+
+Standstill::~Standstill() { redirect_progress(before_); }
+
 bool serves() { return next.load(std::memory_order_relaxed) != first; }
 
 }  // namespace hob::mpi::ucx

@@ -18,6 +18,19 @@ void redirect_progress(Progress to);
 /// Whether this process's MPI library has called it.
 bool serves();
 
+/// While one lives, the library's calls of ucp_worker_progress do nothing. One at a time, in a
+/// process one of whose threads calls MPI.
+class Standstill {
+ public:
+  Standstill();
+  ~Standstill();
+  Standstill(const Standstill&) = delete;
+  Standstill& operator=(const Standstill&) = delete;
+
+ private:
+  Progress before_;
+};
+
 /// Whether UCX is in the process at all, so that the library may use it.
 bool present();
 

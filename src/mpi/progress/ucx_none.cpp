@@ -12,6 +12,8 @@ bool present() { return false; }
 // Only where the library is served.
 void redirect_progress(Progress) { std::abort(); }
 Progress library_progress() { std::abort(); }
+Standstill::Standstill() : before_(nullptr) {}
+Standstill::~Standstill() {}  // not defaulted here: elsewhere it does something
 
 Finalizing::Finalizing() = default;
 Finalizing::~Finalizing() {}  // not defaulted here: elsewhere it does something

@@ -58,6 +58,7 @@ void during(const std::string& name, std::function<void()> happens) {
 
 void reset() {
   hold_requests(0);
+  lose_early_messages(false);
   others_say({});
   on_send({});
   const std::lock_guard guard(state().lock);

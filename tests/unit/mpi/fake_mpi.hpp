@@ -58,6 +58,10 @@ void ranks_of_node(int ranks);
 /// Requests made from now on are complete after this many tests (0: from the start).
 void hold_requests(int tests);
 
+/// As MPICH over UCX: a receive from MPI_ANY_SOURCE that is posted after its message came never
+/// completes. Off after reset().
+void lose_early_messages(bool on);
+
 /// Memory on pages of its own: what shares one with a window counts as the window's.
 template <class T>
 struct OwnPages {

@@ -13,7 +13,10 @@
 #include "fake_mpi.hpp"
 #include "mpi/ghost/idle_waiter.hpp"
 #include "mpi/ghost/inbox.hpp"
+#include "mpi/progress/ucx.hpp"
 #include "mpi/rma/ghost/targets.hpp"
+
+extern "C" unsigned ucp_worker_progress(void* worker);
 
 namespace hob::mpi {
 namespace {
@@ -60,6 +63,32 @@ TEST_F(GhostInbox, MessagesAreTakenInOrderAndReceivesArePostedAgain) {
     for (std::size_t i = 0; i < slots; ++i) send(1, "taken by those that are cancelled");
   }
   EXPECT_EQ(fake::open_requests(), open) << "all are cancelled at the end";
+}
+
+TEST_F(GhostInbox, OverUcxMessagesMayComeBeforeTheirReceives) {
+  const ucx::Standstill restored_at_the_end;
+  ucx::redirect_progress([](void*) { return 1U; });
+  fake::hold_requests(0);
+  fake::lose_early_messages(true);
+  constexpr std::size_t kMessages = 2 * tuning::ghost::kInboxSlots + 3;
+  for (std::size_t i = 0; i < kMessages; ++i) send(1, std::to_string(i));
+  Inbox inbox(comm_);
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    int source = -1;
+    EXPECT_EQ(next(inbox, source), std::to_string(i));
+  }
+  for (std::size_t i = 0; i < tuning::ghost::kInboxSlots; ++i) send(1, "taken by the cancelled");
+}
+
+TEST(UcxStandstill, EndsWithItsScope) {
+  const ucx::Standstill restored_at_the_end;
+  ucx::redirect_progress([](void*) { return 1U; });
+  {
+    const ucx::Standstill standstill;
+    EXPECT_EQ(ucp_worker_progress(nullptr), 0U);
+    EXPECT_TRUE(ucx::serves());
+  }
+  EXPECT_EQ(ucp_worker_progress(nullptr), 1U);
 }
 
 class GhostSleep : public testing::Test {
