@@ -305,8 +305,8 @@ static int exchange(MPI_Comm comm, int round, int helped) {
 }
 
 /* A program that asks for a thread level is helped where the library says that it gives it. */
-static int sessions(const char* level) {
-  for (int opened = 0; opened < 2; opened++) {
+static int sessions(const char* level, int times) {
+  for (int opened = 0; opened < times; opened++) {
     char given[64] = "";
     int flag = 0;
     MPI_Session session;
@@ -345,9 +345,10 @@ int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "signals";
   out = malloc(COUNT * sizeof *out);
   in = malloc(COUNT * sizeof *in);
-  alarm(100);
+  alarm(300);
 #if MPI_VERSION >= 4
-  if (strcmp(what, "sessions") == 0) return sessions(argc > 2 ? argv[2] : NULL);
+  if (strcmp(what, "sessions") == 0)
+    return sessions(argc > 2 ? argv[2] : NULL, argc > 3 ? atoi(argv[3]) : 2);
 #endif
   MPI_Comm parent;
   MPI_Init(&argc, &argv);

@@ -206,7 +206,7 @@ static int receive_late(MPI_Comm comm, int key, void* value, void* extra) {
   MPI_Status status;
   (void)key, (void)extra;
   if (world_rank != 0) return MPI_SUCCESS;
-  alarm(30);
+  alarm(kHangSeconds);
   MPI_Recv(&first, 1, MPI_INT, 1, 1, from, MPI_STATUS_IGNORE);
   while (!flag) MPI_Iprobe(MPI_ANY_SOURCE, 2, from, &flag, &status);
   MPI_Irecv(&second, 1, MPI_INT, status.MPI_SOURCE, 2, from, &request);

@@ -3,10 +3,6 @@
  * completes. One case for each kind of blocking call, each with a deadline. */
 #include "p2p_check.h"
 
-#ifndef DEADLINE
-#define DEADLINE 15
-#endif
-
 enum { kTag = 7, kGo = 11, kAid = 12, kBig = 200000 };
 
 static int posted;          /* what the posted receive takes */
@@ -647,13 +643,13 @@ int main(int argc, char** argv) {
     for (size_t i = 0; i < sizeof all_cases / sizeof all_cases[0]; i++) {
       if (!selected(argc, argv, all_cases[i].name)) continue;
       case_name = all_cases[i].name;
-      alarm(DEADLINE);
+      alarm(kHangSeconds);
       for (int wildcard = 0; wildcard < 2; wildcard++) run(&all_cases[i], wildcard);
       ran++;
     }
   }
   case_name = "end";
-  alarm(DEADLINE);
+  alarm(kHangSeconds);
   mine[0] = failures;
   mine[1] = checks;
   MPI_Allreduce(mine, total, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);

@@ -34,7 +34,7 @@ def run(args, match, words=(), **settings):
         env=os.environ | root,
         capture_output=True,
         text=True,
-        timeout=230,
+        timeout=450,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   MPI_Comm between, merged, made;
   int child, value = -1;
   MPI_Init(&argc, &argv);
-  alarm(30);
+  alarm(200);
   MPI_Comm_get_parent(&between);
   child = between != MPI_COMM_NULL;
   if (!child)

@@ -16,7 +16,7 @@ foreach(mpi IN LISTS HOB_MPIS)
       set(others "${PROJECT_BINARY_DIR}/bin/${other}/startup_inside")
     endif()
   endforeach()
-  hob_mpi_test(mpi.${mpi}.startup ${mpi} LABELS mpi TIMEOUT 300
+  hob_mpi_test(mpi.${mpi}.startup ${mpi} LABELS mpi TIMEOUT 900
     COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/startup_test.py" --mpi ${mpi}
             "--exec=${HOB_MPI_${mpi}_EXEC}" --cc "${HOB_MPI_${mpi}_CC}" --family ${HOB_MPI_${mpi}_FAMILY}
             --build "${PROJECT_BINARY_DIR}" "--other=${others}" ${only})
