@@ -25,7 +25,7 @@ std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t n
     return rest_ns_;
   }
   credit_ns_ -= static_cast<double>(cost_ns);
-  const std::uint64_t rest = rest_ns_;
+  const std::uint64_t rest = std::max(rest_ns_, least_rest());
   rest_ns_ = std::min(rest_ns_ * 2, config_.longest_ns);
   if (credit_ns_ >= 0) return rest;
   // So long that the share is kept; with none at all, as long as can be.

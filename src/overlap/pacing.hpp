@@ -11,6 +11,8 @@ namespace hob::overlap {
 struct PacingConfig {
   std::uint64_t shortest_ns = 50'000;    ///< from one look to the next
   std::uint64_t longest_ns = 2'000'000;  ///< the same
+  /// The same, where the program is always found inside the library: it waits for what it starts.
+  std::uint64_t longest_inside_ns = 20'000'000;
   std::uint64_t allowance_ns = 500'000;  ///< what may be spent at once after a long rest
   double share = 0.03;                   ///< of one processor; 0..1
 };
@@ -31,11 +33,27 @@ class Pacing {
   /// Something new is under way: the next rest is the shortest one.
   void begin() { rest_ns_ = config_.shortest_ns; }
 
+  /// A look found the program inside the library, in another call than the look before it. From
+  /// the third in a row on, rests are at least twice as long each time.
+  void inside_again() { inside_ = std::min(inside_ + 1, kMostInside); }
+
+  /// A look found that the program stays outside while something is under way.
+  void outside() { inside_ = 0; }
+
   /// Whether the budget is used up.
   bool exhausted() const { return credit_ns_ < 0; }
 
  private:
+  static constexpr unsigned kFewInside = 2;
+  static constexpr unsigned kMostInside = 32;
+
+  std::uint64_t least_rest() const {
+    if (inside_ <= kFewInside) return 0;
+    return std::min(config_.shortest_ns << (inside_ - kFewInside), config_.longest_inside_ns);
+  }
+
   PacingConfig config_;
+  unsigned inside_ = 0;  // looks in a row
   std::uint64_t rest_ns_;
   double credit_ns_;
   std::uint64_t last_ns_;

@@ -131,7 +131,7 @@ bool burst(overlap::PollMeter& meter, const Patience& patience) {
 }
 
 /// What a look found.
-enum class Found { kProgramInside, kProgramWasInside, kNothing, kMoved };
+enum class Found { kProgramInside, kProgramInsideAgain, kProgramWasInside, kNothing, kMoved };
 
 /// One look of the thread; `seen` is where the program was before. `announced`: somebody wants
 /// something.
@@ -140,9 +140,11 @@ Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patie
   const std::uint64_t visits = presence.visits();
   // In a call, or between two that follow each other closely: the program does it all itself.
   const bool inside = presence.inside();
-  const bool stays_outside = (visits == seen || announced) && !inside;
+  const bool again = visits != seen;
+  const bool stays_outside = (!again || announced) && !inside;
   seen = visits;
   if (!stays_outside && !inside) return Found::kProgramWasInside;
+  if (inside && again) return Found::kProgramInsideAgain;
   if (!stays_outside || !presence.try_claim()) return Found::kProgramInside;
   // What the program wrote inside is visible now: whether anything is still under way.
   const bool any = allowed.load(std::memory_order_relaxed) && burst(meter, patience);
@@ -177,6 +179,15 @@ void* run(void*) {
       continue;
     }
     const Found found = idle == 0 ? look(meter, seen, patience, announced) : Found::kNothing;
+    const bool inside = found == Found::kProgramInside || found == Found::kProgramInsideAgain ||
+                        found == Found::kProgramWasInside;
+    // A program that has left may stay outside, or makes one call after another.
+    const bool calls_on = found == Found::kProgramWasInside && left;
+    left = found == Found::kProgramWasInside && !left;
+    if (found == Found::kProgramInsideAgain || calls_on)
+      pacing.inside_again();
+    else if (idle == 0 && !inside)
+      pacing.outside();
     // Processor time: on a machine that others use, a look may be interrupted for long.
     const std::uint64_t taken = taken_before + thread_nanoseconds();
     const std::uint64_t cost = taken - taken_ns.load(std::memory_order_relaxed);
@@ -185,12 +196,11 @@ void* run(void*) {
     std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now);
     const bool waits_for_others = patient.load(std::memory_order_relaxed);
     // A program that is inside hears its sockets itself. When it has left, others may want
-    // something: that it stays outside shows soon, or it makes one call after another.
-    const bool inside = found == Found::kProgramInside || found == Found::kProgramWasInside;
-    left = found == Found::kProgramWasInside && !left;
+    // something.
     const std::uint64_t most = inside ? inside_pacing.inside(left, now) : inside_pacing.outside();
     if (idle != 0 || inside || pacing.exhausted()) {
       if (waits_for_others && !pacing.exhausted()) rest = std::min(rest, most);
+      if (left && !pacing.exhausted()) rest = std::min(rest, tuning::kOverlapShortNs);
       const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !pacing.exhausted();
       sleep_for(rest, wakes ? kLong : kShort);
       announced = false;

@@ -24,6 +24,25 @@ TEST(Pacing, RestsGrowWhileLooksAreInVainAndShrinkWhenOneIsNot) {
   EXPECT_EQ(pacing.looked(false, kUs, now += kUs), 50 * kUs);
 }
 
+TEST(Pacing, WhoWaitsForWhatItStartsIsLookedAtEverLaterAndWhoComputesAtOnce) {
+  PacingConfig both = config(1);
+  both.longest_inside_ns = 1000 * kUs;
+  Pacing pacing(both, 0);
+  std::uint64_t now = 0;
+  const auto first_rest = [&] {
+    pacing.begin();
+    return pacing.looked(false, kUs, now += 1000 * kUs) / kUs;
+  };
+  for (const std::uint64_t expected : {50, 50, 100, 200, 400, 800, 1000, 1000}) {
+    pacing.inside_again();
+    EXPECT_EQ(first_rest(), expected);
+  }
+  for (int i = 0; i < 100; ++i) pacing.inside_again();
+  EXPECT_EQ(first_rest(), 1000u);
+  pacing.outside();
+  EXPECT_EQ(first_rest(), 50u);
+}
+
 TEST(Pacing, VainLooksKeepTheShare) {
   Pacing pacing(config(0.03), 0);
   std::uint64_t now = 0, spent = 0;
