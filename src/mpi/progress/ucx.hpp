@@ -28,7 +28,7 @@ class Standstill {
   Standstill& operator=(const Standstill&) = delete;
 
  private:
-  Progress before_;
+  [[maybe_unused]] Progress before_;  // without UCX, nobody reads it
 };
 
 /// Whether UCX is in the process at all, so that the library may use it.
