@@ -12,7 +12,8 @@ struct PacingConfig {
   std::uint64_t shortest_ns = 50'000;    ///< from one look to the next
   std::uint64_t longest_ns = 2'000'000;  ///< the same
   /// The same, where the program is always found inside the library: it waits for what it starts.
-  std::uint64_t longest_inside_ns = 20'000'000;
+  /// Not longer than `longest_ns`: no difference is made.
+  std::uint64_t longest_inside_ns = 0;
   std::uint64_t allowance_ns = 500'000;  ///< what may be spent at once after a long rest
   double share = 0.03;                   ///< of one processor; 0..1
 };
@@ -67,7 +68,7 @@ class InsidePacing {
  public:
   struct Config {             ///< ns
     std::uint64_t rest;       ///< at least, while it is inside
-    std::uint64_t left_rest;  ///< at least, where it has left: does it stay outside?
+    std::uint64_t left_rest;  ///< where it has left: does it stay outside?
     std::uint64_t longest;    ///< at most
   };
   explicit InsidePacing(const Config& config) : config_(config) {}
@@ -76,8 +77,7 @@ class InsidePacing {
   std::uint64_t inside(bool left, std::uint64_t now_ns) {
     if (since_ns_ == 0) since_ns_ = now_ns;
     const std::uint64_t stayed = now_ns - since_ns_;
-    return left ? std::clamp(stayed / 16, config_.left_rest, config_.longest)
-                : std::clamp(stayed / 4, config_.rest, config_.longest);
+    return left ? config_.left_rest : std::clamp(stayed / 4, config_.rest, config_.longest);
   }
   /// A look found that it has been outside since the last one, or that nobody wants anything.
   std::uint64_t outside() {

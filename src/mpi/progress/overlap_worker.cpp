@@ -141,11 +141,10 @@ Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patie
   // In a call, or between two that follow each other closely: the program does it all itself.
   const bool inside = presence.inside();
   const bool again = visits != seen;
-  const bool stays_outside = (!again || announced) && !inside;
   seen = visits;
-  if (!stays_outside && !inside) return Found::kProgramWasInside;
-  if (inside && again) return Found::kProgramInsideAgain;
-  if (!stays_outside || !presence.try_claim()) return Found::kProgramInside;
+  if (inside) return again ? Found::kProgramInsideAgain : Found::kProgramInside;
+  if (again && !announced) return Found::kProgramWasInside;
+  if (!presence.try_claim()) return Found::kProgramInside;
   // What the program wrote inside is visible now: whether anything is still under way.
   const bool any = allowed.load(std::memory_order_relaxed) && burst(meter, patience);
   presence.release();
@@ -158,7 +157,8 @@ void* run(void*) {
   ::pthread_setname_np(::pthread_self(), "hob-overlap");
   ::prctl(PR_SET_TIMERSLACK, tuning::kOverlapSlackNs, 0, 0, 0);
   overlap::PollMeter meter;
-  overlap::Pacing pacing({.share = share}, monotonic_nanoseconds());
+  overlap::Pacing pacing({.longest_inside_ns = tuning::kOverlapLongestInsideNs, .share = share},
+                         monotonic_nanoseconds());
   overlap::InsidePacing inside_pacing({.rest = tuning::kOverlapInsideNs,
                                        .left_rest = tuning::kOverlapShortNs,
                                        .longest = tuning::kOverlapLongestInsideNs});
@@ -196,11 +196,10 @@ void* run(void*) {
     std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now);
     const bool waits_for_others = patient.load(std::memory_order_relaxed);
     // A program that is inside hears its sockets itself. When it has left, others may want
-    // something.
+    // something, and whether it stays outside shows soon.
     const std::uint64_t most = inside ? inside_pacing.inside(left, now) : inside_pacing.outside();
     if (idle != 0 || inside || pacing.exhausted()) {
-      if (waits_for_others && !pacing.exhausted()) rest = std::min(rest, most);
-      if (left && !pacing.exhausted()) rest = std::min(rest, tuning::kOverlapShortNs);
+      if ((waits_for_others || left) && !pacing.exhausted()) rest = std::min(rest, most);
       const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !pacing.exhausted();
       sleep_for(rest, wakes ? kLong : kShort);
       announced = false;

@@ -65,9 +65,9 @@ TEST(InsidePacing, RestsAreAPartOfTheStay) {
   std::uint64_t now = kUs;
   EXPECT_EQ(pacing.inside(false, now), 500 * kUs);
   EXPECT_EQ(pacing.inside(false, now + 4000 * kUs), 1000 * kUs);
-  EXPECT_EQ(pacing.inside(true, now + 4000 * kUs), 250 * kUs);
+  EXPECT_EQ(pacing.inside(true, now + 4000 * kUs), 150 * kUs);
   EXPECT_EQ(pacing.inside(false, now + 100'000 * kUs), 2000 * kUs);
-  EXPECT_EQ(pacing.inside(true, now + 100'000 * kUs), 2000 * kUs);
+  EXPECT_EQ(pacing.inside(true, now + 100'000 * kUs), 150 * kUs);
   pacing.outside();
   EXPECT_EQ(pacing.inside(true, now + 200'000 * kUs), 150 * kUs);
   EXPECT_EQ(pacing.inside(false, now + 200'100 * kUs), 500 * kUs);
