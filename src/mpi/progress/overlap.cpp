@@ -208,12 +208,6 @@ void stay_out() {
   tell_worker();
 }
 
-void track_file(MPI_Request request) {
-  if (request == MPI_REQUEST_NULL) return;
-  track(request, false);
-  if (!program().only_watches) worker::ask(request);
-}
-
 /// Gives the thread's slot back when it ends. If it ends inside, which is the process's end, it
 /// stays inside.
 struct SlotOwner {
@@ -337,12 +331,15 @@ void started_reduction(MPI_Request request, MPI_Op op) {
 void started_file(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
   if (!large(count, datatype)) return;
   const Locked locked;
-  track_file(request);
+  track(request, false);
 }
 
 void started_collective_file(MPI_Request request) {
   const Locked locked;
-  track_file(request);
+  track(request, false);
+  // Not those of one process: ROMIO completes each of them as often as it is asked for after its
+  // end, so that MPI_Test after MPI_Request_get_status frees it twice. They need nobody to ask.
+  if (request != MPI_REQUEST_NULL && !program().only_watches) worker::ask(request);
 }
 
 void started_task() {

@@ -19,8 +19,8 @@ void allow(bool on);
 /// there are some. Inside `presence`.
 void set_patient(bool on);
 
-/// Requests of files that some libraries advance only if they are asked for each: the thread asks
-/// for this one, until it is dropped. Inside `presence`.
+/// Requests of collective operations on files, which some libraries advance only if they are asked
+/// for each: the thread asks for this one, until it is dropped. Inside `presence`.
 void ask(MPI_Request request);
 void drop(MPI_Request request);
 
