@@ -22,7 +22,7 @@ constexpr double kPays = 0.97;
 
 /// Where its own waits tell nothing, help goes on if it moved something in so many phases. It ends
 /// if these are longer by so many standard errors of the difference: waits have long tails.
-constexpr double kMovedShare = 0.25;
+constexpr double kMovedShare = 0.125;
 constexpr double kBeyondChance = 3;
 
 /// Phases without help after a trial that did not pay; four times as many after the next one. Rests

@@ -44,9 +44,10 @@ void Outstanding::add(std::uintptr_t handle, bool forbids) {
   if (2 * (size_ + 1) > slots_.size()) grow();
   Slot& slot = slots_[find(handle)];
   if (slot.handle == 0) ++size_;
+  if (slot.handle == 0 || slot.complete) ++open_;
   if (slot.forbids) --forbidding_;
   if (forbids) ++forbidding_;
-  slot = {handle, ++added_, forbids};
+  slot = {handle, ++added_, forbids, false};
 }
 
 bool Outstanding::remove(std::uintptr_t handle) {
@@ -54,6 +55,7 @@ bool Outstanding::remove(std::uintptr_t handle) {
   std::size_t hole = find(handle);
   --size_;
   if (slots_[hole].forbids) --forbidding_;
+  if (!slots_[hole].complete) --open_;
   // What would no longer be found across the hole moves into it.
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = (hole + 1) & mask; slots_[at].handle != 0; at = (at + 1) & mask) {

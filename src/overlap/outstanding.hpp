@@ -26,6 +26,22 @@ class Outstanding {
   /// Whether it is there and forbids help.
   bool forbids(std::uintptr_t handle) const;
 
+  /// Whether all of them are complete, as `is_complete(handle)` says. One that was complete is not
+  /// asked for again; it stops at the first one that is not, and goes on there the next time.
+  template <class IsComplete>
+  bool all_complete(IsComplete is_complete) {
+    while (open_ != 0) {
+      Slot& slot = slots_[cursor_ & (slots_.size() - 1)];
+      if (slot.handle != 0 && !slot.complete) {
+        if (!is_complete(slot.handle)) return false;
+        slot.complete = true;
+        --open_;
+      }
+      ++cursor_;
+    }
+    return true;
+  }
+
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
@@ -37,6 +53,7 @@ class Outstanding {
     std::uintptr_t handle = 0;  // 0: empty
     std::uint64_t serial = 0;
     bool forbids = false;
+    bool complete = false;
   };
 
   std::size_t home(std::uintptr_t handle) const;
@@ -46,6 +63,8 @@ class Outstanding {
   std::vector<Slot> slots_;  // a power of two, at most half full
   std::size_t size_ = 0;
   std::size_t forbidding_ = 0;
+  std::size_t open_ = 0;    // not known to be complete
+  std::size_t cursor_ = 0;  // of all_complete(), modulo the slots
   std::uint64_t added_ = 0;
 };
 

@@ -15,7 +15,8 @@ constexpr double kForgets = 0.02;
 
 }  // namespace
 
-std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns) {
+std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns,
+                             bool announced) {
   const auto allowance = static_cast<double>(config_.allowance_ns);
   credit_ns_ += config_.share * static_cast<double>(now_ns - last_ns_);
   credit_ns_ = std::min(credit_ns_, allowance);
@@ -26,7 +27,8 @@ std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t n
   }
   credit_ns_ -= static_cast<double>(cost_ns);
   const std::uint64_t rest = std::max(rest_ns_, least_rest());
-  rest_ns_ = std::min(rest_ns_ * 2, config_.longest_ns);
+  rest_ns_ = announced ? std::min(rest_ns_ * 4, config_.longest_announced_ns)
+                       : std::min(rest_ns_ * 2, config_.longest_ns);
   if (credit_ns_ >= 0) return rest;
   // So long that the share is kept; with none at all, as long as can be.
   if (config_.share <= 0) return config_.longest_ns;

@@ -11,6 +11,8 @@
  *   sessions   no MPI_Init, several sessions one after another; with a word more, that thread
  * level: MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, with which messages end while it computes
  *   threads    how many threads of Hob's there are: none before a large message and after the end
+ *   rests      its thread sleeps once all is complete, though the program computes on and has not
+ *              waited yet, and serves the next messages
  * Contents are checked, and that functions of the program's run in threads of its own alone. */
 #include <dirent.h>
 #include <mpi.h>
@@ -238,20 +240,27 @@ static void tasks(void) {
 
 /* ---- Threads that the process has */
 
-static int hobs_threads(void) {
+/* Their number; the sum of how often each of them has gone to sleep, unless NULL. */
+static int hobs_threads_and(long* sleeps) {
   int count = 0;
   DIR* all = opendir("/proc/self/task");
+  if (sleeps) *sleeps = 0;
   for (struct dirent* each; all && (each = readdir(all));) {
-    char path[300], name[32] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%s/comm", each->d_name);
+    char path[300], line[100] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", each->d_name);
     FILE* text = fopen(path, "r");
     if (!text) continue;
-    if (fgets(name, sizeof name, text)) count += strncmp(name, "hob-overlap", 11) == 0;
+    int ours = fgets(line, sizeof line, text) && strncmp(line, "Name:\thob-overlap", 17) == 0;
+    count += ours;
+    for (long more; ours && sleeps && fgets(line, sizeof line, text);)
+      if (sscanf(line, "voluntary_ctxt_switches: %ld", &more) == 1) *sleeps += more;
     fclose(text);
   }
   if (all) closedir(all);
   return count;
 }
+
+static int hobs_threads(void) { return hobs_threads_and(NULL); }
 
 static void threads(int with_hob) {
   int small = rank, other = -1;
@@ -264,6 +273,21 @@ static void threads(int with_hob) {
     compute_until(&in[COUNT - 1], 1000 * round + 1 - rank + COUNT - 1);
     finish(1 - rank, round);
     if (hobs_threads() != with_hob) fail("another number of threads");
+  }
+}
+
+static void rests(int with_hob) {
+  for (int round = 1; round <= 3; round++) {
+    start(MPI_COMM_WORLD, 1 - rank, rank, round);
+    compute_until(&in[COUNT - 1], 1000 * round + 1 - rank + COUNT - 1);
+    const double deadline = now() + 60;
+    for (long before, after = 100; with_hob && after > 10; after -= before) {
+      if (now() > deadline) fail("the thread goes on looking");
+      hobs_threads_and(&before);
+      compute(0.1);
+      hobs_threads_and(&after);
+    }
+    finish(1 - rank, round);
   }
 }
 
@@ -365,6 +389,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "tasks") == 0) tasks();
   if (strcmp(what, "datatype") == 0) datatype();
   if (strcmp(what, "threads") == 0) threads(forced);
+  if (strcmp(what, "rests") == 0) rests(forced);
   if (rank == 0 && parent == MPI_COMM_NULL) printf("%s: right\n", what);
   MPI_Finalize();
   if (hobs_threads() != 0) {

@@ -46,15 +46,19 @@ endforeach()
 # What may happen to a program while the thread is inside. MPICH 4 advances collective requests of files in a
 # wait for them alone; over UCX it has no MPI_Comm_spawn, and does not wait for freed sends in MPI_Finalize.
 set(events file signals cancel threads datatype)
-set(events_mpich5 file_all freed spawn tasks sessions)
+set(events_mpich5 file_all freed spawn tasks sessions rests)
 set(events_abi5 file_all freed sessions)
-set(events_openmpi5 file_all freed spawn sessions)
-set(events_openmpi4 file_all freed spawn)
+set(events_openmpi5 file_all freed spawn sessions rests)
+set(events_openmpi4 file_all freed spawn rests)
 foreach(mpi IN LISTS HOB_MPIS)
   foreach(each IN LISTS events events_${mpi})
     hob_overlap_test(_${each} overlap_events ${mpi} LABEL mpi ARGS ${each})
   endforeach()
 endforeach()
+if("mpich5" IN_LIST HOB_MPIS)
+  hob_overlap_test(_rests_tcp overlap_events mpich5 LABEL mpi
+    SETTINGS MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp ARGS rests)
+endif()
 # One session: MPICH 5 by itself now and then opens a second one with addresses of the first.
 set(sessions_openmpi5 2)
 set(sessions_mpich5 1)
@@ -69,14 +73,13 @@ endforeach()
 if("mpich5" IN_LIST HOB_MPIS)
   hob_overlap_test("" overlap_throws mpich5 LABEL mpi)
 endif()
-# A rank whose own waits do not get shorter: its peer's do.
-foreach(mpi IN ITEMS mpich5 abi5)
-  if(mpi IN_LIST HOB_MPIS)
-    hob_overlap_test("" overlap_peer ${mpi} LABEL mpi
-      SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03
-               MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp)
-  endif()
-endforeach()
+# A rank whose own waits do not get shorter: its peer's do. (Not with MPICH's library for the ABI of MPI 5,
+# which does not tell what is complete: whether the thread moved anything is then known by the time alone.)
+if("mpich5" IN_LIST HOB_MPIS)
+  hob_overlap_test("" overlap_peer mpich5 LABEL mpi
+    SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03
+             MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp)
+endif()
 # Something is under way all the time.
 foreach(mpi IN ITEMS mpich5 openmpi5)
   if(mpi IN_LIST HOB_MPIS)

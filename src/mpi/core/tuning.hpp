@@ -57,6 +57,10 @@ inline constexpr std::uint64_t kOverlapInsideNs = 500'000;
 inline constexpr std::uint64_t kOverlapLongestInsideNs = 20'000'000;
 inline constexpr std::uint64_t kOverlapPatientNs = 20'000'000;
 
+/// progress, overlap. ns for which sockets are not listened to while the budget is used up: a look
+/// in that time is 3% of a processor.
+inline constexpr std::uint64_t kOverlapExhaustedNs = 1'000'000;
+
 /// progress, overlap. Looks with nothing under way before the thread sleeps until it is woken: some
 /// milliseconds.
 inline constexpr int kOverlapIdleLooks = 6;

@@ -215,7 +215,9 @@ void start(int thread_level, bool world, bool any_thread) {
     if (!process.settings.off) {  // else others may have no Hob, and would not make these calls
       real::Comm_dup(all, &process.comm);
       real::Comm_set_errhandler(process.comm, MPI_ERRORS_RETURN);
-      process.one_node = Node(process.comm).size() == process.size;
+      const Node node(process.comm);
+      process.one_node = node.size() == process.size;
+      process.alone_on_node = node.known() && node.size() == 1;
     }
   } else {
     process.rank = std::max(launcher_rank(), 0);

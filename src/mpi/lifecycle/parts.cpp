@@ -55,7 +55,7 @@ constexpr auto kParts = std::to_array<Part>({
     {.name = "requests", .end = requests::release_handles},
     {.name = "overlap",
      .report = register_overlap_report,
-     .start = [] { overlap_thread::start(requests::drive_progress); },
+     .start = [] { overlap_thread::start(requests::drive_progress, requests::seen_complete); },
      .expect_threads = overlap_thread::finish,
      .stop = overlap_thread::finish},
     {.name = "interim reports", .serve = begin_interim_reports, .stop = end_interim_reports},

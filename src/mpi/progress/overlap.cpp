@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -40,6 +41,7 @@ struct Program {
   bool only_watches = false;  ///< there is no thread, and never will be
   bool stays_out = false;     ///< for good: functions of the program's may run in whatever advances
   bool in_phase = false;
+  bool all_complete = false;  ///< in the phase, as the thread has found
   // Of the phase that is under way: ticks.
   std::uint64_t phase_start = 0;
   std::uint64_t left = 0;  ///< for computing: the last start, or the end of the last wait
@@ -53,6 +55,8 @@ struct Program {
   std::uint64_t unused = 0;
   Stats alone;  ///< what is known of phases without help
 };
+
+bool (*is_complete)(MPI_Request) = nullptr;
 
 Program& program() {
   static auto* const own = new Program;  // never destroyed: MPI may end in a destructor
@@ -92,20 +96,39 @@ void tell_worker() {
     return;
   }
   const bool exposed = !own.windows.empty();
-  worker::set_patient(!own.in_phase);
+  const bool under_way = own.in_phase && !own.all_complete;
+  worker::set_patient(!under_way);
   calls_announced.store(exposed || own.in_phase, std::memory_order_relaxed);
-  worker::allow((exposed || (own.in_phase && own.helps)) && !own.stays_out &&
+  worker::allow((exposed || (under_way && own.helps)) && !own.stays_out &&
                 !own.outstanding.forbidding());
 }
 
 void begin_phase() {
   Program& own = program();
   own.in_phase = true;
+  own.all_complete = false;
   own.phase_start = ticks();
   own.helps = !own.only_watches && own.judge.begin();
   own.outside = own.waited = own.unused = 0;
   own.useful_before = worker::work().useful;
   tell_worker();
+}
+
+/// In the thread, inside: all that the program has under way may be complete, though the program
+/// does not know yet. Then there is nothing to do for it until it starts something again. Returns
+/// whether any was found complete that was not before.
+bool look_for_end() {
+  Program& own = program();
+  // With many threads, one that is not known of may be completing what is asked for.
+  if (many_threads || !own.in_phase || own.all_complete) return false;
+  bool any = false;
+  own.all_complete = own.outstanding.all_complete([&](std::uintptr_t handle) {
+    const bool complete = is_complete(handle_of<MPI_Request>(handle));
+    any |= complete;
+    return complete;
+  });
+  if (own.all_complete) tell_worker();
+  return any;
 }
 
 /// A phase that nobody advanced and that left time for it.
@@ -180,7 +203,8 @@ void track(MPI_Request request, bool forbids) {
     // Programs that start the next one before they wait for the last one. Between two starts there
     // is little else than the calls themselves, which may take milliseconds.
     if (own.left_a_wait) note_computing(ticks());
-    if (forbids) tell_worker();
+    const bool was_complete = std::exchange(own.all_complete, false);
+    if (forbids || was_complete) tell_worker();
   }
   leave_for_computing(false);
 }
@@ -260,7 +284,7 @@ int level_to_tell(int level) {
   return told >= 0 ? std::min(told, level) : level;
 }
 
-void start(void (*drive)()) {
+void start(void (*drive)(), bool (*complete)(MPI_Request)) {
   if (!wanted() && !watch_wanted()) return;
   Program& own = program();
   own.reason = obstacle();
@@ -272,7 +296,8 @@ void start(void (*drive)()) {
     starts_tracked = true;
     return;
   }
-  worker::prepare(context().settings.progress_share, drive);
+  is_complete = complete;
+  worker::prepare(context().settings.progress_share, drive, look_for_end);
   own.judge = overlap::Judge(context().settings.overlap == "on", 1);
   starts_tracked = true;
 }

@@ -29,8 +29,9 @@ void asked(int required, int provided);
 int level_to_tell(int level);
 
 /// After MPI has started, before the program can do anything. `drive` lets the library advance
-/// without a communicator of Hob's, which a program of sessions does not have. Any thread calls it.
-void start(void (*drive)());
+/// without a communicator of Hob's, which a program of sessions does not have. `complete` tells
+/// whether a request is complete, as far as that is known. Any thread calls them.
+void start(void (*drive)(), bool (*complete)(MPI_Request));
 
 /// Before MPI ends: no thread, and nothing is watched any more.
 void finish();

@@ -37,6 +37,7 @@ constexpr int kNoTag = 32'000;
 
 double share = 0;
 void (*drive)() = nullptr;
+bool (*polled)() = nullptr;
 bool running = false;
 pthread_t thread;
 int bell = -1;  // an eventfd: what wakes the thread from long sleeps
@@ -102,9 +103,15 @@ void poll() {
   });
 }
 
+/// Processor time of the thread at the end of the last look: ns.
+std::uint64_t used_before = 0;
+
+/// A poll took so long, ns, since something else had the processor: it may have moved nothing.
+bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - used_before) < took; }
+
 /// Polls until nothing has moved for a while, or the program wants in. Inside the library. Returns
-/// whether anything moved.
-bool burst(overlap::PollMeter& meter, const Patience& patience) {
+/// whether anything moved. `silent`: all that can move is announced, and nothing was.
+bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
   std::uint64_t before = ticks(), last_moved = before;
   bool any = gathered::send_beside();
   for (int vain = 0; vain < patience.vain_polls ||
@@ -113,7 +120,8 @@ bool burst(overlap::PollMeter& meter, const Patience& patience) {
     if (!advance_beside()) break;
     poll();
     const std::uint64_t now = ticks();
-    const bool moved = meter.moved(nanoseconds_in(now - before)) ||
+    const std::uint64_t took = nanoseconds_in(now - before);
+    const bool moved = (meter.moved(took) && !silent && !interrupted(took)) ||
                        messages_found.load(std::memory_order_relaxed) != found;
     before = now;
     polls.fetch_add(1, std::memory_order_relaxed);
@@ -127,6 +135,11 @@ bool burst(overlap::PollMeter& meter, const Patience& patience) {
     }
     if (presence.inside() || ending.load(std::memory_order_relaxed)) break;
   }
+  // A peer that only asks, and then reads or writes by itself, takes less than a poll may take.
+  if (polled() && !any) {
+    useful_polls.fetch_add(1, std::memory_order_relaxed);
+    any = true;
+  }
   return any;
 }
 
@@ -134,9 +147,9 @@ bool burst(overlap::PollMeter& meter, const Patience& patience) {
 enum class Found { kProgramInside, kProgramInsideAgain, kProgramWasInside, kNothing, kMoved };
 
 /// One look of the thread; `seen` is where the program was before. `announced`: somebody wants
-/// something.
-Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience,
-           bool announced) {
+/// something; `silent`: nothing was announced, and all would be.
+Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience, bool announced,
+           bool silent) {
   const std::uint64_t visits = presence.visits();
   // In a call, or between two that follow each other closely: the program does it all itself.
   const bool inside = presence.inside();
@@ -145,8 +158,10 @@ Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patie
   if (inside) return again ? Found::kProgramInsideAgain : Found::kProgramInside;
   if (again && !announced) return Found::kProgramWasInside;
   if (!presence.try_claim()) return Found::kProgramInside;
-  // What the program wrote inside is visible now: whether anything is still under way.
-  const bool any = allowed.load(std::memory_order_relaxed) && burst(meter, patience);
+  // What the program wrote inside is visible now: whether anything is still under way. What it has
+  // started since the last look moves without being announced.
+  const bool any =
+      allowed.load(std::memory_order_relaxed) && burst(meter, patience, silent && !again);
   presence.release();
   return any ? Found::kMoved : Found::kNothing;
 }
@@ -157,7 +172,9 @@ void* run(void*) {
   ::pthread_setname_np(::pthread_self(), "hob-overlap");
   ::prctl(PR_SET_TIMERSLACK, tuning::kOverlapSlackNs, 0, 0, 0);
   overlap::PollMeter meter;
-  overlap::Pacing pacing({.longest_inside_ns = tuning::kOverlapLongestInsideNs, .share = share},
+  overlap::Pacing pacing({.longest_announced_ns = tuning::kOverlapPatientNs,
+                          .longest_inside_ns = tuning::kOverlapLongestInsideNs,
+                          .share = share},
                          monotonic_nanoseconds());
   overlap::InsidePacing inside_pacing({.rest = tuning::kOverlapInsideNs,
                                        .left_rest = tuning::kOverlapShortNs,
@@ -169,7 +186,7 @@ void* run(void*) {
   const std::uint64_t taken_before = taken_ns.load(std::memory_order_relaxed);  // of other sessions
   std::uint64_t seen = 0;
   int idle = 0;
-  bool left = false, announced = false;
+  bool left = false, announced = false, silent = false;
   while (!ending.load(std::memory_order_relaxed)) {
     if (allowed.load(std::memory_order_relaxed)) {
       if (idle > 1) pacing.begin();
@@ -178,7 +195,7 @@ void* run(void*) {
       sleep_for(0, kLong);
       continue;
     }
-    const Found found = idle == 0 ? look(meter, seen, patience, announced) : Found::kNothing;
+    const Found found = idle == 0 ? look(meter, seen, patience, announced, silent) : Found::kNothing;
     const bool inside = found == Found::kProgramInside || found == Found::kProgramInsideAgain ||
                         found == Found::kProgramWasInside;
     // A program that has left may stay outside, or makes one call after another.
@@ -189,22 +206,28 @@ void* run(void*) {
     else if (idle == 0 && !inside)
       pacing.outside();
     // Processor time: on a machine that others use, a look may be interrupted for long.
-    const std::uint64_t taken = taken_before + thread_nanoseconds();
+    used_before = thread_nanoseconds();
+    const std::uint64_t taken = taken_before + used_before;
     const std::uint64_t cost = taken - taken_ns.load(std::memory_order_relaxed);
     taken_ns.store(taken, std::memory_order_relaxed);
     const std::uint64_t now = monotonic_nanoseconds();
-    std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now);
+    // Where no other rank reaches this one but over the network, its sockets announce all.
+    const bool all_announced = context().alone_on_node && patience.linger_ns == 0;
+    std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now, all_announced);
     const bool waits_for_others = patient.load(std::memory_order_relaxed);
     // A program that is inside hears its sockets itself. When it has left, others may want
     // something, and whether it stays outside shows soon.
     const std::uint64_t most = inside ? inside_pacing.inside(left, now) : inside_pacing.outside();
-    if (idle != 0 || inside || pacing.exhausted()) {
-      if ((waits_for_others || left) && !pacing.exhausted()) rest = std::min(rest, most);
-      const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !pacing.exhausted();
+    const bool exhausted = pacing.exhausted();
+    if (idle != 0 || inside || (exhausted && !all_announced)) {
+      if ((waits_for_others || left) && !exhausted) rest = std::min(rest, most);
+      const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !exhausted;
       sleep_for(rest, wakes ? kLong : kShort);
-      announced = false;
+      announced = silent = false;
       continue;
     }
+    // What comes then is worth a look, but not each piece of it.
+    if (exhausted) sleep_for(std::min(rest, tuning::kOverlapExhaustedNs), kShort);
     // No socket says when a batch is old.
     const bool batches = gathered::any();
     if (batches) rest = std::min(rest, tuning::kOverlapInsideNs);
@@ -213,6 +236,7 @@ void* run(void*) {
     const int news = sleep_for(rest, by_sockets ? kLong : kShort, &sockets);
     patience = news >= 0 ? kWithSockets : kAlone;
     announced = by_sockets && news > 0;
+    silent = context().alone_on_node && news == 0;
     // What else comes within this time is moved by the same look. Who wants something waits for it.
     const std::uint64_t slept = monotonic_nanoseconds() - now;
     if (!by_sockets && slept < tuning::kOverlapGatherNs)
@@ -267,9 +291,10 @@ void rouse() {
 
 }  // namespace
 
-void prepare(double wanted_share, void (*wanted_drive)()) {
+void prepare(double wanted_share, void (*wanted_drive)(), bool (*wanted_polled)()) {
   share = wanted_share;
   drive = wanted_drive;
+  polled = wanted_polled;
   gathered::begins = batch_begins;
   presence.set_asymmetric(overlap::prepare_asymmetric());
 }

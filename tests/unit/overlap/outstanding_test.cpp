@@ -38,6 +38,46 @@ TEST(Outstanding, SaysWhetherAnyForbids) {
   EXPECT_FALSE(set.forbidding());
 }
 
+TEST(Outstanding, AsksUntilAllAreComplete) {
+  Outstanding set;
+  std::map<std::uintptr_t, bool> complete;
+  std::size_t asked = 0;
+  const auto all_complete = [&] {
+    return set.all_complete([&](std::uintptr_t handle) {
+      ++asked;
+      return complete.at(handle);
+    });
+  };
+  EXPECT_TRUE(all_complete());
+  for (std::uintptr_t handle = 1; handle <= 100; ++handle) {
+    set.add(handle);
+    complete[handle] = false;
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(all_complete());
+  EXPECT_EQ(asked, 5u);  // only the first one
+  for (auto& [handle, is] : complete) is = handle != 50;
+  EXPECT_FALSE(all_complete());
+  EXPECT_FALSE(all_complete());
+  EXPECT_LE(asked, 5 + 102u);
+  complete[50] = true;
+  EXPECT_TRUE(all_complete());
+  EXPECT_LE(asked, 5 + 102 + 100u);
+  asked = 0;
+  EXPECT_TRUE(all_complete());
+  EXPECT_EQ(asked, 0u);
+  // The same handle again is another request.
+  set.add(7);
+  complete[7] = false;
+  EXPECT_FALSE(all_complete());
+  set.remove(7);
+  EXPECT_TRUE(all_complete());
+  for (std::uintptr_t handle = 1; handle <= 100; ++handle) set.remove(handle);
+  EXPECT_TRUE(all_complete());
+  set.add(3);
+  complete[3] = false;
+  EXPECT_FALSE(all_complete());
+}
+
 TEST(Outstanding, TellsApartThoseThatHadTheSameHandle) {
   Outstanding set;
   EXPECT_EQ(set.serial(3), 0u);

@@ -24,6 +24,16 @@ TEST(Pacing, RestsGrowWhileLooksAreInVainAndShrinkWhenOneIsNot) {
   EXPECT_EQ(pacing.looked(false, kUs, now += kUs), 50 * kUs);
 }
 
+TEST(Pacing, RestsGrowFasterWhereSomethingElseWakes) {
+  PacingConfig announced = config(1);
+  announced.longest_announced_ns = 5000 * kUs;
+  Pacing pacing(announced, 0);
+  std::uint64_t now = 0;
+  for (const std::uint64_t expected : {50, 200, 800, 3200, 5000, 5000})
+    EXPECT_EQ(pacing.looked(false, kUs, now += 1000 * kUs, true), expected * kUs);
+  EXPECT_EQ(pacing.looked(true, kUs, now += kUs, true), 50 * kUs);
+}
+
 TEST(Pacing, WhoWaitsForWhatItStartsIsLookedAtEverLaterAndWhoComputesAtOnce) {
   PacingConfig both = config(1);
   both.longest_inside_ns = 1000 * kUs;

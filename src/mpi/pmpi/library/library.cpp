@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 
 namespace hob::mpi::library {
@@ -27,6 +28,20 @@ bool waits_sooner(std::string_view version) {
 }
 
 bool indexed_operations_are_right(std::string_view version) { return mpich_version(version) >= 5; }
+
+bool is_complete(MPI_Request request) {
+  if constexpr (kTraits.status_is_a_look) {
+    int complete = 0;
+    return real::Request_get_status(request, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+           complete;
+  } else {
+    // Of MPICH 4.1 and later, but not in its library with the ABI of MPI 5.
+    using Function = int (*)(MPI_Request);
+    static const auto function =
+        reinterpret_cast<Function>(real::find("PMPIX_Request_is_complete"));
+    return function && function(request);
+  }
+}
 
 AsyncStart async_start() { return reinterpret_cast<AsyncStart>(real::find("MPIX_Async_start")); }
 

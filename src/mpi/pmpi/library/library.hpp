@@ -24,6 +24,10 @@ bool waits_sooner(std::string_view version);
 /// MPICH 4.0 and Open MPI 5.0 they do not without Hob either (tests/fuzz/CMakeLists.txt).
 bool indexed_operations_are_right(std::string_view version);
 
+/// Whether a request of the library's is complete, without any other effect. False: it is not, or
+/// the library does not tell.
+bool is_complete(MPI_Request request);
+
 /// MPIX_Async_start(poll, state, stream) of MPICH 4.3 and later, which makes the library's progress
 /// engine poll something; null in others.
 enum AsyncPoll { kAsyncNoProgress = 0, kAsyncDone = 1 };

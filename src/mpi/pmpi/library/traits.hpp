@@ -31,6 +31,10 @@ struct Traits {
   bool spawns_with_variables;
   /// It may communicate over libfabric, as MPICH does (rma/backend/complete_puts.hpp).
   bool may_run_over_libfabric;
+  /// MPI_Request_get_status has no other effect on a request than that of any look. MPICH's reports
+  /// a receive's error, frees what a persistent request has started, and completes a request of a
+  /// file again each time.
+  bool status_is_a_look;
   /// Messages in Hob's UMQ, each of which takes a request of the library's.
   std::uint64_t most_unexpected;
 };
