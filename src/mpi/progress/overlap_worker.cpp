@@ -61,17 +61,18 @@ int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
   sleep_word.store(how, std::memory_order_seq_cst);
   const bool needed = how == kLong && ns == 0 && allowed.load(std::memory_order_seq_cst);
   int changed = -1;
+  bool rung = true;
   if (needed || ending.load(std::memory_order_seq_cst)) {
     changed = 0;
   } else if (!sockets || (changed = sockets->wait(bell, ns)) < 0) {
     pollfd rings{bell, POLLIN, 0};
     const timespec time{static_cast<time_t>(ns / 1'000'000'000),
                         static_cast<long>(ns % 1'000'000'000)};
-    ::ppoll(&rings, 1, ns != 0 ? &time : nullptr, nullptr);
+    rung = ::ppoll(&rings, 1, ns != 0 ? &time : nullptr, nullptr) != 0;
   }
   sleep_word.store(kAwake, std::memory_order_relaxed);
-  std::uint64_t rung = 0;
-  static_cast<void>(!::read(bell, &rung, sizeof rung));
+  std::uint64_t rings = 0;
+  if (rung) static_cast<void>(!::read(bell, &rings, sizeof rings));
   return changed;
 }
 
@@ -220,7 +221,10 @@ void* run(void*) {
     const std::uint64_t most = inside ? inside_pacing.inside(left, now) : inside_pacing.outside();
     const bool exhausted = pacing.exhausted();
     if (idle != 0 || inside || (exhausted && !all_announced)) {
-      if ((waits_for_others || left) && !exhausted) rest = std::min(rest, most);
+      if (inside && waits_for_others && !exhausted)
+        rest = most;
+      else if (left && !exhausted)
+        rest = std::min(rest, most);
       const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !exhausted;
       sleep_for(rest, wakes ? kLong : kShort);
       announced = silent = false;
