@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -107,6 +108,14 @@ void poll() {
 /// Processor time of the thread at the end of the last look: ns.
 std::uint64_t used_before = 0;
 
+/// Processor time of the look that has ended, and of the rest before it: on a machine that others
+/// use, a look may be interrupted for long.
+std::uint64_t cost_of_look() {
+  const std::uint64_t used = thread_nanoseconds(), cost = used - std::exchange(used_before, used);
+  taken_ns.fetch_add(cost, std::memory_order_relaxed);
+  return cost;
+}
+
 /// A poll took so long, ns, since something else had the processor: it may have moved nothing.
 bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - used_before) < took; }
 
@@ -184,7 +193,7 @@ void* run(void*) {
                        .longest_pause_ns = tuning::kOverlapLongestScanNs,
                        .changes = true});
   Patience patience = kAlone;
-  const std::uint64_t taken_before = taken_ns.load(std::memory_order_relaxed);  // of other sessions
+  used_before = 0;
   std::uint64_t seen = 0;
   int idle = 0;
   bool left = false, announced = false, silent = false;
@@ -196,7 +205,8 @@ void* run(void*) {
       sleep_for(0, kLong);
       continue;
     }
-    const Found found = idle == 0 ? look(meter, seen, patience, announced, silent) : Found::kNothing;
+    const Found found =
+        idle == 0 ? look(meter, seen, patience, announced, silent) : Found::kNothing;
     const bool inside = found == Found::kProgramInside || found == Found::kProgramInsideAgain ||
                         found == Found::kProgramWasInside;
     // A program that has left may stay outside, or makes one call after another.
@@ -206,11 +216,7 @@ void* run(void*) {
       pacing.inside_again();
     else if (idle == 0 && !inside)
       pacing.outside();
-    // Processor time: on a machine that others use, a look may be interrupted for long.
-    used_before = thread_nanoseconds();
-    const std::uint64_t taken = taken_before + used_before;
-    const std::uint64_t cost = taken - taken_ns.load(std::memory_order_relaxed);
-    taken_ns.store(taken, std::memory_order_relaxed);
+    const std::uint64_t cost = cost_of_look();
     const std::uint64_t now = monotonic_nanoseconds();
     // Where no other rank reaches this one but over the network, its sockets announce all.
     const bool all_announced = context().alone_on_node && patience.linger_ns == 0;

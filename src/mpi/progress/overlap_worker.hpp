@@ -8,8 +8,9 @@
 namespace hob::mpi::overlap_thread::worker {
 
 /// Asks the system for the fence. `share`: of one processor, for looks that find nothing. `drive`
-/// lets the library advance where Hob has no communicator; `polled` is called inside `presence` after
-/// polls that did, and says whether something is complete that was not before. After MPI has started.
+/// lets the library advance where Hob has no communicator; `polled` is called inside `presence`
+/// after polls that did, and says whether something is complete that was not before. After MPI has
+/// started.
 void prepare(double share, void (*drive)(), bool (*polled)());
 
 /// Whether it may enter the library, and has reason to: if so, it is roused, and made at the first

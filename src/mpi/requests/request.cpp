@@ -132,9 +132,7 @@ const MPI_Status& empty_status() {
   return empty;
 }
 
-bool seen_complete(MPI_Request request) {
-  return !find(request) && library::is_complete(request);
-}
+bool seen_complete(MPI_Request request) { return !find(request) && library::is_complete(request); }
 
 void drive_progress() {
   // MPICH's probe leaves others' gets over TCP where they are.
