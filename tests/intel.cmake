@@ -14,6 +14,13 @@ foreach(program p2p_requests p2p_order p2p_probe)
     COMMAND "${HOB_MPI_intel_EXEC}" -genv LD_LIBRARY_PATH "${intel}/../lib" -genv HOB_MATCH always
             -genv LD_PRELOAD "$<TARGET_FILE:hob_mpich>" -n 2 "${PROJECT_BINARY_DIR}/bin/mpich5/${program}")
 endforeach()
+# The thread of Hob's while the program computes.
+foreach(what message allreduce user_op exit)
+  hob_mpi_test(mpi.intel.overlap_computing.${what} intel LABELS mpi
+    COMMAND "${HOB_MPI_intel_EXEC}" -genv LD_LIBRARY_PATH "${intel}/../lib" -genv HOB_OVERLAP on
+            -genv HOB_PROGRESS_SHARE 1 -genv LD_PRELOAD "$<TARGET_FILE:hob_mpich>" -n 2
+            "${PROJECT_BINARY_DIR}/bin/mpich5/overlap_computing" ${what})
+endforeach()
 hob_compare_test(fuzz.intel.rma intel LABELS fuzz SETTINGS default,auto,tiny,strict
   COMMAND rma_fuzz --seed 11 --programs 40 --without nocheck)
 hob_compare_test(fuzz.intel.rma_tcp intel REMOTE tcp LABELS fuzz SETTINGS default,auto,tiny,strict
