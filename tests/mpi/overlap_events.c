@@ -8,8 +8,9 @@
  *   spawn      a job that this one starts; large messages between both
  *   tasks      functions of the program's that the library calls (MPIX_Async_start)
  *   datatype   a wrong one is an error of the program's call, and of its communicator's handler
- *   sessions   no MPI_Init, several sessions one after another; with a word more, that thread
- * level: MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, with which messages end while it computes
+ *   sessions   no MPI_Init, sessions one after another; two words more: the thread level asked for
+ *              (MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, with which messages end while it
+ *              computes, or none), and how many sessions
  *   threads    how many threads of Hob's there are: none before a large message and after the end
  *   rests      its thread sleeps once all is complete, though the program computes on and has not
  *              waited yet, and serves the next messages
@@ -373,7 +374,7 @@ int main(int argc, char** argv) {
   alarm(300);
 #if MPI_VERSION >= 4
   if (strcmp(what, "sessions") == 0)
-    return sessions(argc > 2 ? argv[2] : NULL, argc > 3 ? atoi(argv[3]) : 2);
+    return argc == 4 ? sessions(strcmp(argv[2], "none") ? argv[2] : NULL, atoi(argv[3])) : 1;
 #endif
   MPI_Comm parent;
   MPI_Init(&argc, &argv);
