@@ -9,16 +9,16 @@ foreach(program rma_acquires rma_requests rma_locks rma_windows rma_types rma_co
   hob_compare_test(mpi.intel.${program} intel LABELS mpi SETTINGS default,tiny COMMAND ${program})
 endforeach()
 get_filename_component(intel "${HOB_MPI_intel_EXEC}" DIRECTORY)
+set(run "${HOB_MPI_intel_EXEC}" -genv LD_LIBRARY_PATH "${intel}/../lib" -genv LD_PRELOAD
+        "$<TARGET_FILE:hob_mpich>")
 foreach(program p2p_requests p2p_order p2p_probe)
   hob_mpi_test(mpi.intel.${program} intel LABELS mpi
-    COMMAND "${HOB_MPI_intel_EXEC}" -genv LD_LIBRARY_PATH "${intel}/../lib" -genv HOB_MATCH always
-            -genv LD_PRELOAD "$<TARGET_FILE:hob_mpich>" -n 2 "${PROJECT_BINARY_DIR}/bin/mpich5/${program}")
+    COMMAND ${run} -genv HOB_MATCH always -n 2 "${PROJECT_BINARY_DIR}/bin/mpich5/${program}")
 endforeach()
 # The thread of Hob's while the program computes.
 foreach(what message allreduce user_op exit)
   hob_mpi_test(mpi.intel.overlap_computing.${what} intel LABELS mpi
-    COMMAND "${HOB_MPI_intel_EXEC}" -genv LD_LIBRARY_PATH "${intel}/../lib" -genv HOB_OVERLAP on
-            -genv HOB_PROGRESS_SHARE 1 -genv LD_PRELOAD "$<TARGET_FILE:hob_mpich>" -n 2
+    COMMAND ${run} -genv HOB_OVERLAP on -genv HOB_PROGRESS_SHARE 1 -n 2
             "${PROJECT_BINARY_DIR}/bin/mpich5/overlap_computing" ${what})
 endforeach()
 hob_compare_test(fuzz.intel.rma intel LABELS fuzz SETTINGS default,auto,tiny,strict

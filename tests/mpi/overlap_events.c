@@ -242,7 +242,7 @@ static void tasks(void) {
 /* ---- Threads that the process has */
 
 /* Their number; the sum of how often each of them has gone to sleep, unless NULL. */
-static int hobs_threads_and(long* sleeps) {
+static int hobs_threads(long* sleeps) {
   int count = 0;
   DIR* all = opendir("/proc/self/task");
   if (sleeps) *sleeps = 0;
@@ -261,19 +261,17 @@ static int hobs_threads_and(long* sleeps) {
   return count;
 }
 
-static int hobs_threads(void) { return hobs_threads_and(NULL); }
-
 static void threads(int with_hob) {
   int small = rank, other = -1;
   MPI_Irecv(&other, 1, MPI_INT, 1 - rank, 3, MPI_COMM_WORLD, &requests[0]);
   MPI_Isend(&small, 1, MPI_INT, 1 - rank, 3, MPI_COMM_WORLD, &requests[1]);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-  if (hobs_threads() != 0) fail("a thread before there is anything for it");
+  if (hobs_threads(NULL) != 0) fail("a thread before there is anything for it");
   for (int round = 1; round <= 3; round++) {
     start(MPI_COMM_WORLD, 1 - rank, rank, round);
     compute_until(&in[COUNT - 1], 1000 * round + 1 - rank + COUNT - 1);
     finish(1 - rank, round);
-    if (hobs_threads() != with_hob) fail("another number of threads");
+    if (hobs_threads(NULL) != with_hob) fail("another number of threads");
   }
 }
 
@@ -284,9 +282,9 @@ static void rests(int with_hob) {
     const double deadline = now() + 60;
     for (long before, after = 100; with_hob && after > 10; after -= before) {
       if (now() > deadline) fail("the thread goes on looking");
-      hobs_threads_and(&before);
+      hobs_threads(&before);
       compute(0.1);
-      hobs_threads_and(&after);
+      hobs_threads(&after);
     }
     finish(1 - rank, round);
   }
@@ -393,7 +391,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "rests") == 0) rests(forced);
   if (rank == 0 && parent == MPI_COMM_NULL) printf("%s: right\n", what);
   MPI_Finalize();
-  if (hobs_threads() != 0) {
+  if (hobs_threads(NULL) != 0) {
     fprintf(stderr, "%d: a thread after the end\n", rank);
     return 1;
   }

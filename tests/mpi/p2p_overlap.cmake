@@ -57,7 +57,7 @@ foreach(mpi IN LISTS HOB_MPIS)
 endforeach()
 if("mpich5" IN_LIST HOB_MPIS)
   hob_overlap_test(_rests_tcp overlap_events mpich5 LABEL mpi
-    SETTINGS MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp ARGS rests)
+    SETTINGS ${tcp} ARGS rests)
 endif()
 # One session: MPICH 5 by itself now and then opens a second one with addresses of the first.
 set(sessions_openmpi5 2)
@@ -78,7 +78,7 @@ endif()
 if("mpich5" IN_LIST HOB_MPIS)
   hob_overlap_test("" overlap_peer mpich5 LABEL mpi
     SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03
-             MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp)
+             ${tcp})
 endif()
 # Something is under way all the time.
 foreach(mpi IN ITEMS mpich5 openmpi5)
@@ -90,14 +90,14 @@ endforeach()
 foreach(mpi IN ITEMS mpich5 abi5)
   if(mpi IN_LIST HOB_MPIS)
     hob_overlap_test(_exposed overlap_computing ${mpi} LABEL mpi
-      SETTINGS MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp ARGS exposed)
+      SETTINGS ${tcp} ARGS exposed)
   endif()
 endforeach()
 # Batches.
 if("mpich5" IN_LIST HOB_MPIS)
   foreach(each IN ITEMS put accumulate mixed unlock local)
     hob_overlap_test(_${each} overlap_batch mpich5 LABEL mpi
-      SETTINGS MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp HOB_BATCH=4096 ARGS ${each})
+      SETTINGS ${tcp} HOB_BATCH=4096 ARGS ${each})
   endforeach()
 endif()
 foreach(mpi IN ITEMS mpich5 openmpi5 abi5)
@@ -115,6 +115,6 @@ foreach(mpi IN ITEMS mpich5 openmpi5 abi5)
 endforeach()
 if("mpich5" IN_LIST HOB_MPIS)
   hob_overlap_test(_computing_tcp p2p_fuzz mpich5 LABEL fuzz
-    SETTINGS MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp FI_TCP_MAX_SAVED=1000000
+    SETTINGS ${tcp} FI_TCP_MAX_SAVED=1000000
     ARGS --programs 4 --seed 1600 --with computing ${fuzz_tcp_mpich5})
 endif()

@@ -52,7 +52,7 @@ inline constexpr std::uint64_t kOverlapLongestScanNs = 1'000'000'000;
 /// progress, overlap. ns. Where only others may want something: from one look to the next while the
 /// program is inside the library, at first and at last; and while sockets would announce it. A look
 /// takes 20 to 40 us: with one each 0.5 ms puts to a rank that waits took 1.10 to 1.18 times as
-/// long, with one each 2 ms 1.05 to 1.09, each 20 ms 1.04 to 1.06 (`hob bench harm --overlap on`).
+/// long, with one each 2 ms 1.05 to 1.09, each 20 ms 1.03 to 1.04 (`hob bench harm --overlap on`).
 inline constexpr std::uint64_t kOverlapInsideNs = 500'000;
 inline constexpr std::uint64_t kOverlapLongestInsideNs = 20'000'000;
 inline constexpr std::uint64_t kOverlapPatientNs = 20'000'000;

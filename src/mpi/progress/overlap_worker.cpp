@@ -66,10 +66,10 @@ int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
   if (needed || ending.load(std::memory_order_seq_cst)) {
     changed = 0;
   } else if (!sockets || (changed = sockets->wait(bell, ns)) < 0) {
-    pollfd rings{bell, POLLIN, 0};
+    pollfd waited_for{bell, POLLIN, 0};
     const timespec time{static_cast<time_t>(ns / 1'000'000'000),
                         static_cast<long>(ns % 1'000'000'000)};
-    rung = ::ppoll(&rings, 1, ns != 0 ? &time : nullptr, nullptr) != 0;
+    rung = ::ppoll(&waited_for, 1, ns != 0 ? &time : nullptr, nullptr) != 0;
   }
   sleep_word.store(kAwake, std::memory_order_relaxed);
   std::uint64_t rings = 0;
