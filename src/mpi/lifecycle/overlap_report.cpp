@@ -17,7 +17,7 @@ namespace {
 
 using overlap_thread::Stats;
 
-constexpr report::CounterRows<Stats, 11> kRows{{
+constexpr report::CounterRows<Stats, 12> kRows{{
     {{"overlap_polls", "polls", "looks at the network while the program was outside MPI"},
      [](const Stats& s) { return s.polls; }},
     {{"overlap_useful", "polls", "of these, looks that moved something"},
@@ -26,6 +26,8 @@ constexpr report::CounterRows<Stats, 11> kRows{{
      [](const Stats& s) { return s.taken_ns; }},
     {{"overlap_delayed", "ns", "time for which calls waited until it had left the MPI library"},
      [](const Stats& s) { return s.waited_ns; }},
+    {{"overlap_started", "starts", "calls that start messages or collectives, made by the thread"},
+     [](const Stats& s) { return s.started; }},
     {{"overlap_saved", "ns", "time by which waits were shorter, as waits without help tell"},
      [](const Stats& s) { return s.saved_ns; }},
     {{"overlap_helped", "phases", "phases of computing with something under way, with help"},

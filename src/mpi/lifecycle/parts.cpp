@@ -11,6 +11,7 @@
 #include "mpi/progress/overlap.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/report/interim.hpp"
+#include "mpi/requests/postponed_start.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/backend/complete_puts.hpp"
 #include "mpi/rma/cache/tracing.hpp"
@@ -55,7 +56,11 @@ constexpr auto kParts = std::to_array<Part>({
     {.name = "requests", .end = requests::release_handles},
     {.name = "overlap",
      .report = register_overlap_report,
-     .start = [] { overlap_thread::start(requests::drive_progress, requests::seen_complete); },
+     .start =
+         [] {
+           overlap_thread::start(requests::drive_progress, requests::seen_complete,
+                                 requests::make_postponed);
+         },
      .expect_threads = overlap_thread::finish,
      .stop = overlap_thread::finish},
     {.name = "interim reports", .serve = begin_interim_reports, .stop = end_interim_reports},

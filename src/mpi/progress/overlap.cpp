@@ -48,6 +48,7 @@ struct Program {
   bool left_a_wait = false;
   std::uint64_t outside = 0;
   std::uint64_t waited = 0;
+  std::uint64_t long_start = 0;  ///< of the start that is told next
   bool helps = false;
   std::uint64_t useful_before = 0;
   // While only watching, processor time of the process: when it left, and not used outside.
@@ -206,6 +207,7 @@ void track(MPI_Request request, bool forbids) {
     const bool was_complete = std::exchange(own.all_complete, false);
     if (forbids || was_complete) tell_worker();
   }
+  own.waited += std::exchange(own.long_start, 0);
   leave_for_computing(false);
 }
 
@@ -284,7 +286,7 @@ int level_to_tell(int level) {
   return told >= 0 ? std::min(told, level) : level;
 }
 
-void start(void (*drive)(), bool (*complete)(MPI_Request)) {
+void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool beside)) {
   if (!wanted() && !watch_wanted()) return;
   Program& own = program();
   own.reason = obstacle();
@@ -297,6 +299,7 @@ void start(void (*drive)(), bool (*complete)(MPI_Request)) {
     return;
   }
   is_complete = complete;
+  postponed::make = make;
   worker::prepare(context().settings.progress_share, drive, look_for_end);
   own.judge = overlap::Judge(context().settings.overlap == "on", 1);
   starts_tracked = true;
@@ -305,6 +308,7 @@ void start(void (*drive)(), bool (*complete)(MPI_Request)) {
 void finish() {
   starts_tracked = false;
   worker::end();
+  make_pending();
   calls_announced.store(false, std::memory_order_relaxed);
   Program& own = program();
   for (auto& counter : tracked) counter.store(0, std::memory_order_relaxed);
@@ -322,6 +326,7 @@ Stats stats() {
   all.polls = work.polls;
   all.useful = work.useful;
   all.taken_ns = work.taken_ns;
+  all.started = postponed::made_beside.load(std::memory_order_relaxed);
   all.waited_ns = presence.waited_ns();
   all.saved_ns = own.judge.saved_ns();
   all.helped = own.judge.helped();
@@ -330,6 +335,20 @@ Stats stats() {
 }
 
 const std::string& reason() { return program().reason; }
+
+bool takes_starts() {
+  Program& own = program();
+  if (many_threads || own.only_watches || own.stays_out || own.outstanding.forbidding())
+    return false;
+  if (!own.in_phase) begin_phase();
+  return own.helps;
+}
+
+void hurry() { worker::hurry(); }
+
+void note_long_start(std::uint64_t ticks) {
+  if (!program().only_watches) program().long_start = ticks;
+}
 
 void take_slot() {
   static thread_local const SlotOwner owner;

@@ -30,8 +30,9 @@ int level_to_tell(int level);
 
 /// After MPI has started, before the program can do anything. `drive` lets the library advance
 /// without a communicator of Hob's, which a program of sessions does not have. `complete` tells
-/// whether a request is complete, as far as that is known. Any thread calls them.
-void start(void (*drive)(), bool (*complete)(MPI_Request));
+/// whether a request is complete, as far as that is known. `make` makes postponed starts
+/// (state.hpp). Any thread calls them.
+void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool beside));
 
 /// Before MPI ends: no thread, and nothing is watched any more.
 void finish();
@@ -42,6 +43,7 @@ struct Stats {
   std::uint64_t useful = 0;     ///< of them, those that moved something
   std::uint64_t taken_ns = 0;   ///< processor time of the thread
   std::uint64_t waited_ns = 0;  ///< of the program, for the thread to leave the library
+  std::uint64_t started = 0;    ///< starts that it made in the program's place
   std::uint64_t saved_ns = 0;   ///< by which waits were shorter, as far as is known
   std::uint64_t helped = 0;     ///< phases in which it could help
   std::uint64_t alone = 0;  ///< phases that were left alone, to compare or since help did not pay
@@ -57,14 +59,37 @@ Stats stats();
 /// Why there is no overlap, or "" if there is.
 const std::string& reason();
 
+/// In a call of the program's: makes all starts that are left, and tells errors of those that the
+/// thread has made.
+inline void make_pending() {
+  if (HOB_UNLIKELY(postponed::pending.load(std::memory_order_relaxed) != 0)) postponed::make(false);
+}
+
+/// Whether the thread will make starts in the program's place now, where none is forbidden that is
+/// under way. Begins a phase of computing if this is none.
+bool takes_starts();
+
+/// A start is left to the thread: it looks soon, whatever it had planned.
+void hurry();
+
+/// The start that is told next took the program so many ticks, which the thread could have spared.
+void note_long_start(std::uint64_t ticks);
+
 /// A program's call from outside the library, in which it is inside. The thread waits meanwhile,
 /// and if it is inside, the program waits for one poll.
-class Inside {
+class InsideToStart {
  public:
-  Inside() { enter(); }
-  ~Inside() { leave(); }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
+  InsideToStart() { enter(); }
+  ~InsideToStart() { leave(); }
+  InsideToStart(const InsideToStart&) = delete;
+  InsideToStart& operator=(const InsideToStart&) = delete;
+};
+
+/// The same for all calls but those that start a large message or collective operation, and
+/// receives: what the thread was to start, and has not, comes first.
+class Inside : InsideToStart {
+ public:
+  Inside() { make_pending(); }
 };
 
 /// For wrappers: whether calls must say when they are inside.
@@ -91,7 +116,9 @@ inline bool concerned(std::int64_t count, MPI_Datatype datatype) {
 class InsideIfAnnounced {
  public:
   InsideIfAnnounced() : entered_(announces_calls() && from_outside()) {
-    if (entered_) enter();
+    if (!entered_) return;
+    enter();
+    make_pending();
   }
   ~InsideIfAnnounced() {
     if (entered_) leave();

@@ -29,8 +29,9 @@
 namespace hob::mpi::overlap_thread::worker {
 namespace {
 
-/// How the thread sleeps: an arming call wakes it from long sleeps only.
-enum Sleep : std::uint32_t { kAwake, kShort, kLong };
+/// How the thread sleeps: an arming call wakes it from long sleeps only, a start that waits for it
+/// from those of more than kOverlapStartNs, too.
+enum Sleep : std::uint32_t { kAwake, kShort, kLonger, kLong };
 
 /// Nothing is ever sent with this tag on Hob's communicator. On one of this process alone, MPICH's
 /// MPI_Iprobe does not look at the network.
@@ -59,7 +60,10 @@ std::vector<MPI_Request>& asked_for() {
 /// Until woken, or for so long (0: until woken); with sockets, until one of them has changed.
 /// Returns how many have; -1 where there are none.
 int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
+  if (how == kShort && ns > tuning::kOverlapStartNs) how = kLonger;
   sleep_word.store(how, std::memory_order_seq_cst);
+  if (postponed::unmade.load(std::memory_order_seq_cst) != 0)
+    ns = ns != 0 ? std::min(ns, tuning::kOverlapStartNs) : tuning::kOverlapStartNs;
   const bool needed = how == kLong && ns == 0 && allowed.load(std::memory_order_seq_cst);
   int changed = -1;
   bool rung = true;
@@ -124,6 +128,11 @@ bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - used_b
 bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
   std::uint64_t before = ticks(), last_moved = before;
   bool any = gathered::send_beside();
+  if (postponed::unmade.load(std::memory_order_relaxed) != 0) {
+    postponed::make(true);
+    any = true;
+    before = last_moved = ticks();
+  }
   for (int vain = 0; vain < patience.vain_polls ||
                      (any && nanoseconds_in(before - last_moved) < patience.linger_ns);) {
     const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
@@ -261,6 +270,7 @@ void in_child() {
   starts_tracked = false;
   calls_announced.store(false, std::memory_order_relaxed);
   presence.forget_helper();
+  postponed::unmade = postponed::pending = 0;
 }
 
 /// The process ends with the thread about: it must not be in a library that is being taken down.
@@ -312,6 +322,10 @@ void prepare(double wanted_share, void (*wanted_drive)(), bool (*wanted_polled)(
 void allow(bool on) {
   allowed.store(on, std::memory_order_seq_cst);
   if (on) rouse();
+}
+
+void hurry() {
+  if (running && sleep_word.load(std::memory_order_seq_cst) > kShort) wake_thread();
 }
 
 void set_patient(bool on) { patient.store(on, std::memory_order_relaxed); }

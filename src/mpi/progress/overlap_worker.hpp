@@ -26,6 +26,10 @@ void set_patient(bool on);
 void ask(MPI_Request request);
 void drop(MPI_Request request);
 
+/// A start waits for it (state.hpp): it looks within tuning::kOverlapStartNs, and at once if it has
+/// rested for longer. Inside `presence`.
+void hurry();
+
 /// Ends it. MPI is still there, and the program is inside it or calls nothing.
 void end();
 

@@ -89,4 +89,21 @@ inline void (*begins)() = nullptr;
 
 }  // namespace gathered
 
+/// Starts that the program has left to the thread of overlap (requests/postponed_start.hpp). Inside
+/// `presence`.
+namespace postponed {
+
+/// Those that nobody has made yet; and with them those whose errors the program has not heard of.
+inline std::atomic<int> unmade{0};
+inline std::atomic<int> pending{0};
+
+/// How many the thread has made.
+inline std::atomic<std::uint64_t> made_beside{0};
+
+/// Makes them in their order, all of them; or, `beside` the program, until it comes. Set while MPI
+/// starts.
+inline void (*make)(bool beside) = nullptr;
+
+}  // namespace postponed
+
 }  // namespace hob::mpi

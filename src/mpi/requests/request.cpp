@@ -132,7 +132,11 @@ const MPI_Status& empty_status() {
   return empty;
 }
 
-bool seen_complete(MPI_Request request) { return !find(request) && library::is_complete(request); }
+bool seen_complete(MPI_Request request) {
+  const Operation* const operation = find(request);
+  if (operation) request = operation->missing();
+  return request != MPI_REQUEST_NULL && library::is_complete(request);
+}
 
 void drive_progress() {
   // MPICH's probe leaves others' gets over TCP where they are.

@@ -65,7 +65,7 @@ inline void copy_status(const MPI_Status& from, MPI_Status* to) {
 void drive_progress();
 
 /// Whether a request that the program has started is complete, without any other effect on it.
-/// False: it is not, or is Hob's own, or the library does not tell.
+/// False: it is not, or more than the library's part is missing, or the library does not tell.
 bool seen_complete(MPI_Request request);
 
 /// Before MPI ends: gives the pool's handles back.

@@ -18,7 +18,8 @@ def thin(procedure):
 def bytes_started(call):
     """C++ of the elements of what a call starts or makes: "count, datatype"; None if it says nothing."""
     names = [p[1] for p in call.parameters]
-    for count, datatype in (("count", "datatype"), ("sendcount", "sendtype")):
+    counts = ("count", "sendcount", "recvcount")
+    for count, datatype in zip(counts, ("datatype", "sendtype", "datatype")):
         if count in names and datatype in names:
             return f"{count}, {datatype}"
     return None
@@ -69,6 +70,23 @@ def is_concerned(call):
     return test
 
 
+def postponed(call, now):
+    """C++ of a call that starts something: made now, or left to the thread of overlap."""
+    names = [p[1] for p in call.parameters]
+    peer = next((name for name in ("dest", "root") if name in names), "-1")
+    count, datatype = bytes_started(call).split(", ")
+    op = " && operation_number(op)" if "op" in names else ""
+    later = call.native.replace(", request)", ", hob_request)")
+    number = plan.OVERLAP_POSTPONED.index(call.base) + 1
+    return [
+        f"  const hob::overlap::Start hob_start{{{number}, handle_bits(comm), {peer}, handle_bits({datatype}), {count}}};",
+        f"  const {call.returns} hob_result = requests::start(",
+        f"      overlap_thread::may_be_large({count}, {datatype}){op}, hob_start, as_program_sees(comm), request,",
+        f"      [&] {{ return {now}; }},",
+        f"      [=, comm = as_program_sees(comm)](MPI_Request* hob_request) {{ return {later}; }});",
+    ]
+
+
 def watched(call, is_short):
     """C++ of the call while overlap watches: it says that it is inside, and what it starts or ends."""
     name = short(call.name)
@@ -101,13 +119,20 @@ def watched(call, is_short):
     lines = [f"[[gnu::noinline{cold}]] static {call.returns} watched_{name}({call.declaration}) {{"]
     if is_short:
         lines.append(f"  if (!({is_concerned(call)})) return {bare};")
-    lines.append("  const overlap_thread::Inside inside;")
+    can_wait = call.base in plan.OVERLAP_POSTPONED
+    # A receive may pass what is to be sent.
+    passes = can_wait or call.base in ("Irecv", "Imrecv")
+    lines.append(f"  const overlap_thread::Inside{'ToStart' if passes else ''} inside;")
     if not end:
         return [*lines, f"  return {bare};", "}"]
     return [
         *lines,
         *([begin] if begin else []),
-        f"  const {call.returns} hob_result = {bare};",
+        *(
+            postponed(call, bare)
+            if can_wait
+            else [f"  const {call.returns} hob_result = {bare};"]
+        ),
         f"  if (hob_result == MPI_SUCCESS) {{ {end} }}",
         "  return hob_result;",
         "}",

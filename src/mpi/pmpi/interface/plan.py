@@ -90,9 +90,9 @@ def row(name):
 # What the wrappers include: the headers of the parts that their rows name.
 HEADERS = """
     mpi/pmpi/hooks.hpp mpi/pmpi/real.hpp mpi/pmpi/memory.hpp mpi/pmpi/call_guard.hpp mpi/pmpi/wrapper.hpp
-    mpi/core/acquires.hpp mpi/core/program_world.hpp
+    mpi/core/acquires.hpp mpi/core/program_world.hpp mpi/datatype/elements.hpp
     mpi/progress/gathered.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
-    mpi/requests/may_tell.hpp mpi/requests/request.hpp mpi/requests/served.hpp
+    mpi/requests/may_tell.hpp mpi/requests/postponed_start.hpp mpi/requests/request.hpp mpi/requests/served.hpp
     mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/quiet_windows.hpp mpi/rma/timed_waits.hpp
     mpi/p2p/p2p.hpp
     """.split()
@@ -344,6 +344,20 @@ OVERLAP_COLLECTIVES = frozenset(
     Igatherv Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv
     Ineighbor_alltoallw Ireduce Ireduce_scatter Ireduce_scatter_block Iscan Iscatter Iscatterv
     """.split()
+)
+# Those that the thread may make in the program's place: without arrays, which a Fortran binding may
+# have made for the call alone.
+OVERLAP_POSTPONED = (
+    "Isend",
+    "Issend",
+    "Iallgather",
+    "Iallreduce",
+    "Ialltoall",
+    "Ibcast",
+    "Igather",
+    "Ireduce",
+    "Ireduce_scatter_block",
+    "Iscatter",
 )
 OVERLAP_MADE_MESSAGES = frozenset("Send_init Ssend_init Rsend_init Recv_init".split())
 OVERLAP_MADE = OVERLAP_MADE_MESSAGES | {

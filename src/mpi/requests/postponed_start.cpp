@@ -1,0 +1,199 @@
+#include "mpi/requests/postponed_start.hpp"
+
+#include <deque>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "mpi/core/context.hpp"
+#include "mpi/core/errors_returned.hpp"
+#include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/wrapper.hpp"
+#include "mpi/requests/request.hpp"
+#include "os/scheduling.hpp"
+
+namespace hob::mpi::requests {
+namespace {
+
+class PostponedStart;
+
+/// Inside `presence`.
+struct Postponed {
+  bool off = context().settings.overlap_starts == "off";
+  overlap::StartHistory history{tuning::kOverlapLongStartNs,
+                                context().settings.overlap_starts == "always"};
+  std::deque<PostponedStart*> unmade;
+  std::vector<PostponedStart*> unheard;  ///< the thread has made them, and they have failed
+};
+
+Postponed& all() {
+  static auto& only = *new Postponed;  // the process may end with the thread in here
+  return only;
+}
+
+/// What is behind the request that the program has. No call of the program's sees it before it is
+/// made.
+class PostponedStart final : public Operation {
+ public:
+  using End = overlap::StartHistory::End;
+
+  PostponedStart(const overlap::Start& what, MPI_Comm comm, StartCall call)
+      : what_(what), comm_(comm), call_(std::move(call)), program_(os::thread_number()) {}
+
+  /// In the thread, `beside` the program, or in the program.
+  void make(bool beside) {
+    const std::uint64_t began = ticks();
+    if (beside) {
+      postponed::made_beside.fetch_add(1, std::memory_order_relaxed);
+      beside_.program_waited = os::waited_for_core(program_);
+      beside_.thread_waited = os::waited_for_core(os::thread_number());
+      beside_.used = thread_nanoseconds();
+    } else {
+      all().history.ended(what_, End::came);
+    }
+    {
+      // MPICH's errors are those of arguments, which were right before, or the end of a peer.
+      const ErrorsReturned quietly(comm_, MPI_WIN_NULL);
+      error_ = call_(&native_);
+    }
+    made_ = true;
+    if (beside) {
+      made_beside_ = true;
+      beside_.used = thread_nanoseconds() - beside_.used;
+      beside_.thread_waited = os::waited_for_core(os::thread_number()) - beside_.thread_waited;
+    }
+    if (error_ != MPI_SUCCESS) {
+      all().unheard.push_back(this);
+      return;
+    }
+    all().history.took(what_, nanoseconds_in(ticks() - began));
+    rest.store(native_, std::memory_order_release);
+  }
+
+  /// In the program: its error handler hears of an error.
+  void tell() const { real::Comm_call_errhandler(comm_, error_); }
+
+  bool ready() override {
+    if (!made_) return false;
+    if (native_ == MPI_REQUEST_NULL) return true;
+    int flag = 0;
+    status_.MPI_ERROR = MPI_SUCCESS;
+    error_ = real::Test(&native_, &flag, &status_);
+    if (!flag && error_ == MPI_SUCCESS) return false;
+    rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
+    native_ = MPI_REQUEST_NULL;
+    return true;
+  }
+
+  int result(MPI_Status* to) override {
+    copy_status(status_, to);
+    return error_;
+  }
+
+  void retire() override {
+    note_end();
+    delete this;
+  }
+
+  void abandon() override {
+    if (native_ != MPI_REQUEST_NULL) real::Request_free(&native_);
+    delete this;
+  }
+
+  void cancel() override {
+    if (native_ != MPI_REQUEST_NULL) real::Cancel(&native_);
+  }
+
+  std::uint64_t since() const { return since_; }
+
+ private:
+  /// Whether the thread had a core to make it. While it made it, and until the program came, one of
+  /// both waited for the other's otherwise.
+  void note_end() const {
+    if (!made_beside_) return;
+    // One that sleeps or waits elsewhere needs no core: that is told sooner than what the system says.
+    const bool computes = 2 * (thread_nanoseconds() - used_) > nanoseconds_in(ticks() - since_);
+    const std::uint64_t waited =
+        beside_.thread_waited +
+        (computes ? os::waited_for_core(program_) - beside_.program_waited : 0);
+    all().history.ended(what_, waited > beside_.used / 2 ? End::in_turns : End::beside);
+  }
+
+  overlap::Start what_;
+  MPI_Comm comm_;
+  StartCall call_;
+  int program_;                    // its thread
+  std::uint64_t since_ = ticks();  // it was left to the thread
+  std::uint64_t used_ = thread_nanoseconds();  // at that time, of the program's thread
+  bool made_ = false;
+  bool made_beside_ = false;
+  int error_ = MPI_SUCCESS;
+  MPI_Request native_ = MPI_REQUEST_NULL;
+  MPI_Status status_ = empty_status();
+  /// ns, while the thread made it; but for the program's, which is that before.
+  struct {
+    std::uint64_t program_waited = 0;  ///< for a core
+    std::uint64_t thread_waited = 0;
+    std::uint64_t used = 0;  ///< processor time of the thread
+  } beside_;
+};
+
+void count_pending() {
+  const Postponed& own = all();
+  postponed::pending.store(static_cast<int>(own.unmade.size() + own.unheard.size()),
+                           std::memory_order_relaxed);
+  // The thread, going to sleep, looks at it after it has said so.
+  postponed::unmade.store(static_cast<int>(own.unmade.size()), std::memory_order_seq_cst);
+}
+
+}  // namespace
+
+bool leaves_to_thread(const overlap::Start& start) {
+  Postponed& own = all();
+  // Awake parts of Hob have more to do in the call than to make it.
+  if (own.off || !sleeping() || !own.history.worth_postponing(start)) return false;
+  if (!own.unmade.empty() && nanoseconds_in(ticks() - own.unmade.front()->since()) >
+                                 2 * tuning::kOverlapStartNs)
+    return false;
+  return overlap_thread::takes_starts();
+}
+
+MPI_Request postpone(const overlap::Start& start, MPI_Comm comm, StartCall call) {
+  const DepthGuard guard;
+  auto operation = std::make_unique<PostponedStart>(start, comm, std::move(call));
+  std::deque<PostponedStart*>& unmade = all().unmade;
+  unmade.push_back(operation.get());
+  MPI_Request request = MPI_REQUEST_NULL;
+  try {
+    request = add(*operation);
+  } catch (const std::bad_alloc&) {
+    unmade.pop_back();
+    throw;
+  }
+  static_cast<void>(operation.release());  // it deletes itself
+  count_pending();
+  overlap_thread::hurry();
+  return request;
+}
+
+void note_start(const overlap::Start& start, std::uint64_t ticks) {
+  if (all().history.took(start, nanoseconds_in(ticks))) overlap_thread::note_long_start(ticks);
+}
+
+void make_postponed(bool beside) {
+  const DepthGuard guard;
+  Postponed& own = all();
+  while (!own.unmade.empty() && !(beside && presence.inside())) {
+    PostponedStart& first = *own.unmade.front();
+    own.unmade.pop_front();
+    first.make(beside);
+  }
+  std::vector<PostponedStart*> unheard;
+  if (!beside) unheard.swap(own.unheard);
+  count_pending();
+  for (const PostponedStart* operation : unheard) operation->tell();
+}
+
+}  // namespace hob::mpi::requests

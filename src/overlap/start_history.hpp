@@ -1,0 +1,104 @@
+// Which of a program's calls that start a communication take long by themselves (they copy into a
+// socket, or compute the first step of a reduction), and whether it pays to let a helper make them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace hob::overlap {
+
+/// A call that starts a communication. What makes it valid is in here, but for the buffers and the
+/// tag: one that has succeeded succeeds again.
+struct Start {
+  int function = 0;             ///< any number; 0: none
+  std::uint64_t comm = 0;       ///< bits of the handle
+  int peer = -1;                ///< or root; -1: the call has none
+  std::uint64_t datatype = 0;   ///< bits of the handle
+  std::int64_t count = 0;       ///< elements; not below 0
+
+  bool like(const Start& other) const {
+    return function == other.function && comm == other.comm && peer == other.peer &&
+           datatype == other.datatype;
+  }
+};
+
+/// Remembers the last start of each kind. Constant time, no memory. Used by one thread at a time.
+class StartHistory {
+ public:
+  /// A start takes long from `long_ns` on. `always`: all do, and nothing is ever left alone.
+  explicit constexpr StartHistory(std::uint64_t long_ns, bool always = false)
+      : long_ns_(always ? 0 : long_ns), always_(always) {}
+
+  /// Whether the helper is to make this one: one like it has succeeded, and would take long with so
+  /// many elements. After one in vain, starts like it are the program's own: one, then three, and so
+  /// on, up to 7 where the program came, up to 63 where no core is free.
+  bool worth_postponing(const Start& start) {
+    Entry& entry = at(start);
+    if (!entry.start.like(start) || expected(entry, start.count) < long_ns_) return false;
+    if (always_ || entry.left_alone == 0) return true;
+    --entry.left_alone;
+    return false;
+  }
+
+  /// This one has succeeded, and took so many ns of whoever made it. Returns whether it took long.
+  bool took(const Start& start, std::uint64_t ns) {
+    Entry& entry = at(start);
+    const bool known = entry.start.like(start);
+    if (!known && ns < long_ns_) return false;
+    if (!known) entry = {};
+    entry.start = start;
+    entry.ns = ns;
+    return ns >= long_ns_;
+  }
+
+  /// What became of one that was postponed.
+  enum class End {
+    beside,   ///< the helper made it
+    came,     ///< the program came, and made it itself
+    in_turns  ///< the helper made it, but had to take the core from the program
+  };
+  void ended(const Start& start, End end) {
+    Entry& entry = at(start);
+    if (!entry.start.like(start)) return;
+    const unsigned most = end == End::came ? 7 : 63;
+    entry.in_vain = end == End::beside      ? 0
+                    : entry.in_vain >= most ? entry.in_vain
+                                            : 2 * entry.in_vain + 1;
+    entry.left_alone = entry.in_vain;
+  }
+
+ private:
+  static constexpr int kBits = 6;
+
+  struct Entry {
+    Start start;
+    std::uint64_t ns = 0;
+    unsigned in_vain = 0;     // 2^n - 1: n in succession
+    unsigned left_alone = 0;  // starts that are the program's own
+  };
+
+  /// In proportion to the elements.
+  static std::uint64_t expected(const Entry& entry, std::int64_t count) {
+    if (entry.start.count == count) return entry.ns;
+    if (entry.start.count <= 0 || count <= 0) return 0;
+    const double ns = static_cast<double>(entry.ns) * static_cast<double>(count) /
+                      static_cast<double>(entry.start.count);
+    return static_cast<std::uint64_t>(std::min(ns, 1e18));
+  }
+
+  Entry& at(const Start& start) {
+    const std::uint64_t mixed =
+        (start.comm + 31 * static_cast<std::uint64_t>(start.peer + 1) +
+         1'009 * static_cast<std::uint64_t>(start.function)) *
+        0x9e3779b97f4a7c15u;
+    return entries_[static_cast<std::size_t>(mixed >> (64 - kBits))];
+  }
+
+  std::array<Entry, std::size_t{1} << kBits> entries_{};
+  std::uint64_t long_ns_;
+  bool always_;
+};
+
+}  // namespace hob::overlap

@@ -1,0 +1,78 @@
+#include "overlap/start_history.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace hob::overlap {
+namespace {
+
+constexpr std::uint64_t kLong = 100'000;
+
+Start message(std::int64_t count, int peer = 1, std::uint64_t comm = 7) {
+  return {.function = 1, .comm = comm, .peer = peer, .datatype = 3, .count = count};
+}
+
+TEST(StartHistory, LeavesOnlyWhatHasSucceededAndTookLong) {
+  StartHistory history(kLong);
+  EXPECT_FALSE(history.worth_postponing(message(1'000)));
+  EXPECT_TRUE(history.took(message(1'000), kLong));
+  EXPECT_TRUE(history.worth_postponing(message(1'000)));
+  Start other = message(1'000);
+  other.datatype = 4;
+  EXPECT_FALSE(history.worth_postponing(other)) << "it may be wrong: the program's call is to say so";
+  EXPECT_FALSE(history.worth_postponing(message(1'000, 2)));
+  EXPECT_FALSE(history.worth_postponing(message(1'000, 1, 8)));
+  EXPECT_FALSE(history.took(message(1'000), kLong - 1));
+  EXPECT_FALSE(history.worth_postponing(message(1'000))) << "it has become short";
+}
+
+TEST(StartHistory, ExpectsTimeInProportionToElements) {
+  StartHistory history(kLong);
+  history.took(message(1'000), 2 * kLong);
+  EXPECT_TRUE(history.worth_postponing(message(500)));
+  EXPECT_FALSE(history.worth_postponing(message(499)));
+  EXPECT_TRUE(history.worth_postponing(message(INT64_MAX)));
+  EXPECT_FALSE(history.worth_postponing(message(0)));
+  EXPECT_FALSE(history.worth_postponing(message(-1)));
+}
+
+TEST(StartHistory, ShortOnesTakeNobodysPlace) {
+  StartHistory history(kLong);
+  for (int peer = 0; peer < 8; ++peer) history.took(message(1'000, peer), kLong);
+  for (int peer = 8; peer < 10'000; ++peer) EXPECT_FALSE(history.took(message(1'000, peer), 10));
+  int known = 0;
+  for (int peer = 0; peer < 8; ++peer) known += history.worth_postponing(message(1'000, peer));
+  EXPECT_GE(known, 6) << "of eight, some may share a place";
+}
+
+/// How many of so many starts are postponed, where all of these end so.
+int postponed(StartHistory& history, int starts, StartHistory::End end) {
+  int postponed = 0;
+  for (int i = 0; i < starts; ++i) {
+    if (!history.worth_postponing(message(1'000))) continue;
+    ++postponed;
+    history.ended(message(1'000), end);
+  }
+  return postponed;
+}
+
+TEST(StartHistory, LeavesMoreToTheProgramWhereItIsInVain) {
+  StartHistory history(kLong);
+  history.took(message(1'000), kLong);
+  EXPECT_EQ(postponed(history, 1 + 1 + 1 + 3 + 1 + 7, StartHistory::End::came), 3);
+  EXPECT_EQ(postponed(history, 800, StartHistory::End::came), 100) << "one in eight in the end";
+  EXPECT_EQ(postponed(history, 16 + 32 + 640, StartHistory::End::in_turns), 12) << "one in 64";
+  EXPECT_EQ(postponed(history, 100, StartHistory::End::beside), 100);
+}
+
+TEST(StartHistory, AlwaysLeavesAllThatHaveSucceeded) {
+  StartHistory history(kLong, true);
+  EXPECT_FALSE(history.worth_postponing(message(1)));
+  history.took(message(1), 0);
+  history.ended(message(1), StartHistory::End::came);
+  EXPECT_TRUE(history.worth_postponing(message(1)));
+}
+
+}  // namespace
+}  // namespace hob::overlap
