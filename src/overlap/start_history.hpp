@@ -91,7 +91,7 @@ class StartHistory {
   Entry& at(const Start& start) {
     const std::uint64_t mixed =
         (start.comm + 31 * static_cast<std::uint64_t>(start.peer + 1) +
-         1'009 * static_cast<std::uint64_t>(start.function)) *
+         1'009 * static_cast<std::uint64_t>(start.function) + 65'537 * start.datatype) *
         0x9e3779b97f4a7c15u;
     return entries_[static_cast<std::size_t>(mixed >> (64 - kBits))];
   }

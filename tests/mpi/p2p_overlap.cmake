@@ -6,6 +6,7 @@ hob_mpi_program(overlap_batch SOURCES overlap_batch.c)
 hob_mpi_program(overlap_peer SOURCES overlap_peer.c)
 hob_mpi_program(overlap_threads SOURCES overlap_threads.c FLAGS -pthread)
 hob_mpi_program(overlap_events SOURCES overlap_events.c)
+hob_mpi_program(overlap_start SOURCES overlap_start.c)
 hob_mpi_program(overlap_pipeline SOURCES overlap_pipeline.c)
 # Other libraries do not promise to survive exceptions.
 hob_mpi_program(overlap_throws SOURCES overlap_throws.cpp MPIS mpich5 FLAGS -DMPICH_SKIP_MPICXX)
@@ -58,6 +59,19 @@ endforeach()
 if("mpich5" IN_LIST HOB_MPIS)
   hob_overlap_test(_rests_tcp overlap_events mpich5 LABEL mpi
     SETTINGS ${tcp} ARGS rests)
+endif()
+# Starts that the thread makes in the program's place.
+foreach(mpi IN LISTS HOB_MPIS)
+  foreach(each IN ITEMS order requests objects collect beside failure)
+    hob_overlap_test(_${each} overlap_start ${mpi} LABEL mpi
+      SETTINGS HOB_OVERLAP_STARTS=always ARGS ${each})
+  endforeach()
+endforeach()
+if("mpich5" IN_LIST HOB_MPIS)
+  hob_overlap_test(_order_tcp overlap_start mpich5 LABEL mpi
+    SETTINGS ${tcp} HOB_OVERLAP_STARTS=always ARGS order)
+  hob_overlap_test(_order_off overlap_start mpich5 LABEL mpi
+    SETTINGS HOB_OVERLAP_STARTS=off ARGS order none)
 endif()
 # One session: MPICH 5 by itself now and then opens a second one with addresses of the first.
 set(sessions_openmpi5 2)
