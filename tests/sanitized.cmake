@@ -7,7 +7,7 @@ execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libtsan.so
 get_filename_component(tsan "${tsan}" REALPATH)
 
 add_custom_target(sanitized-programs DEPENDS hob_mpich mpi-program-mpich5-rma_fuzz mpi-program-mpich5-p2p_fuzz
-                  mpi-program-mpich5-ghost_threads mpi-program-mpich5-overlap_threads mpi-program-mpich5-overlap_computing)
+                  mpi-program-mpich5-ghost_threads mpi-program-mpich5-overlap_threads mpi-program-mpich5-overlap_computing mpi-program-mpich5-overlap_start)
 add_dependencies(unit-tests sanitized-programs)
 
 # hob_sanitized_test(NAME [GHOSTS] ENVIRONMENT... COMMAND program words...): two ranks; GHOSTS: on two nodes, as the
@@ -45,6 +45,7 @@ hob_sanitized_test(match_auto ENVIRONMENT HOB_MATCH=auto
           --without isendrecv_status,isendrecv_types,partitioned_mixed,truncate_late,truncate_persistent)
 hob_sanitized_test(overlap ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 COMMAND overlap_computing message)
 hob_sanitized_test(overlap_types ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 COMMAND overlap_computing types)
+hob_sanitized_test(overlap_start ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 HOB_OVERLAP_STARTS=always COMMAND overlap_start order)
 hob_sanitized_test(overlap_threads ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 COMMAND overlap_threads 3 10)
 hob_sanitized_test(overlap_fuzz ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1
   COMMAND p2p_fuzz --seed 7 --programs 3 --threads 3 --with computing

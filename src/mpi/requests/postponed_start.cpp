@@ -8,6 +8,7 @@
 
 #include "mpi/core/context.hpp"
 #include "mpi/core/errors_returned.hpp"
+#include "mpi/core/state.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -152,8 +153,9 @@ void count_pending() {
 
 bool leaves_to_thread(const overlap::Start& start) {
   Postponed& own = all();
-  // Awake parts of Hob have more to do in the call than to make it.
-  if (own.off || !sleeping() || !own.history.worth_postponing(start)) return false;
+  // Awake parts of Hob have more to do in the call than to make it; and runtimes of accelerators keep
+  // for each thread which of them it uses.
+  if (own.off || !sleeping() || accelerator_loaded.load(std::memory_order_relaxed) || !own.history.worth_postponing(start)) return false;
   if (!own.unmade.empty() && nanoseconds_in(ticks() - own.unmade.front()->since()) >
                                  2 * tuning::kOverlapStartNs)
     return false;
