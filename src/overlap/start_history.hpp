@@ -12,11 +12,11 @@ namespace hob::overlap {
 /// A call that starts a communication. What makes it valid is in here, but for the buffers and the
 /// tag: one that has succeeded succeeds again.
 struct Start {
-  int function = 0;             ///< any number; 0: none
-  std::uint64_t comm = 0;       ///< bits of the handle
-  int peer = -1;                ///< or root; -1: the call has none
-  std::uint64_t datatype = 0;   ///< bits of the handle
-  std::int64_t count = 0;       ///< elements; not below 0
+  int function = 0;            ///< any number; 0: none
+  std::uint64_t comm = 0;      ///< bits of the handle
+  int peer = -1;               ///< or root; -1: the call has none
+  std::uint64_t datatype = 0;  ///< bits of the handle
+  std::int64_t count = 0;      ///< elements; not below 0
 
   bool like(const Start& other) const {
     return function == other.function && comm == other.comm && peer == other.peer &&
@@ -32,8 +32,8 @@ class StartHistory {
       : long_ns_(always ? 0 : long_ns), always_(always) {}
 
   /// Whether the helper is to make this one: one like it has succeeded, and would take long with so
-  /// many elements. After one in vain, starts like it are the program's own: one, then three, and so
-  /// on, up to 7 where the program came, up to 63 where no core is free.
+  /// many elements. After one in vain, starts like it are the program's own: one, then three, and
+  /// so on, up to 7 where the program came, up to 63 where no core is free.
   bool worth_postponing(const Start& start) {
     Entry& entry = at(start);
     if (!entry.start.like(start) || expected(entry, start.count) < long_ns_) return false;

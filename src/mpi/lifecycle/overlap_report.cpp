@@ -39,7 +39,7 @@ constexpr report::CounterRows<Stats, 12> kRows{{
     {{"overlap_alone_unused", "ns",
       "of that, processor time that the program did not use (measured with overlap_watch)"},
      [](const Stats& s) { return s.alone_unused_ns; }},
-    {{"overlap_alone_waited", "ns", "in phases without help, the waits"},
+    {{"overlap_alone_waited", "ns", "in phases without help, the waits, and starts that took long"},
      [](const Stats& s) { return s.alone_waited_ns; }},
     {{"overlap_alone_within", "ns", "the same, each up to the time outside MPI before it"},
      [](const Stats& s) { return s.alone_within_ns; }},

@@ -338,10 +338,9 @@ const std::string& reason() { return program().reason; }
 
 bool takes_starts() {
   Program& own = program();
-  if (many_threads || own.only_watches || own.stays_out || own.outstanding.forbidding())
-    return false;
+  if (own.only_watches || own.stays_out || own.outstanding.forbidding()) return false;
   if (!own.in_phase) begin_phase();
-  return own.helps;
+  return own.helps && starts_tracked;  // not without a thread, after all
 }
 
 void hurry() { worker::hurry(); }

@@ -49,7 +49,7 @@ struct Stats {
   std::uint64_t alone = 0;  ///< phases that were left alone, to compare or since help did not pay
   std::uint64_t alone_outside_ns = 0;  ///< in these, the program was outside the library
   std::uint64_t alone_unused_ns = 0;   ///< of that, processor time that it did not use (watching)
-  std::uint64_t alone_waited_ns = 0;   ///< the waits that followed
+  std::uint64_t alone_waited_ns = 0;   ///< the waits that followed, and long starts
   std::uint64_t alone_within_ns = 0;   ///< the same, each up to what was computed before
 };
 
@@ -65,8 +65,8 @@ inline void make_pending() {
   if (HOB_UNLIKELY(postponed::pending.load(std::memory_order_relaxed) != 0)) postponed::make(false);
 }
 
-/// Whether the thread will make starts in the program's place now, where none is forbidden that is
-/// under way. Begins a phase of computing if this is none.
+/// Whether the thread makes starts in the program's place now. Begins a phase of computing if there
+/// is none. Not with many threads.
 bool takes_starts();
 
 /// A start is left to the thread: it looks soon, whatever it had planned.

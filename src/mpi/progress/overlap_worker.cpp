@@ -130,6 +130,8 @@ bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
   bool any = gathered::send_beside();
   if (postponed::unmade.load(std::memory_order_relaxed) != 0) {
     postponed::make(true);
+    polls.fetch_add(1, std::memory_order_relaxed);
+    useful_polls.fetch_add(1, std::memory_order_relaxed);
     any = true;
     before = last_moved = ticks();
   }

@@ -1,5 +1,6 @@
 #include "mpi/requests/postponed_start.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <new>
@@ -20,13 +21,19 @@ namespace {
 
 class PostponedStart;
 
-/// Inside `presence`.
+/// A start that has failed, where its call would have told so.
+struct Failure {
+  MPI_Comm comm;
+  int error;
+};
+
+/// Inside `presence`. Not used with many threads.
 struct Postponed {
   bool off = context().settings.overlap_starts == "off";
   overlap::StartHistory history{tuning::kOverlapLongStartNs,
                                 context().settings.overlap_starts == "always"};
   std::deque<PostponedStart*> unmade;
-  std::vector<PostponedStart*> unheard;  ///< the thread has made them, and they have failed
+  std::vector<Failure> unheard;  ///< of which the program's error handlers are to hear
 };
 
 Postponed& all() {
@@ -66,15 +73,12 @@ class PostponedStart final : public Operation {
       beside_.thread_waited = os::waited_for_core(os::thread_number()) - beside_.thread_waited;
     }
     if (error_ != MPI_SUCCESS) {
-      all().unheard.push_back(this);
+      all().unheard.push_back({comm_, error_});
       return;
     }
     all().history.took(what_, nanoseconds_in(ticks() - began));
     rest.store(native_, std::memory_order_release);
   }
-
-  /// In the program: its error handler hears of an error.
-  void tell() const { real::Comm_call_errhandler(comm_, error_); }
 
   bool ready() override {
     if (!made_) return false;
@@ -114,19 +118,21 @@ class PostponedStart final : public Operation {
   /// both waited for the other's otherwise.
   void note_end() const {
     if (!made_beside_) return;
-    // One that sleeps or waits elsewhere needs no core: that is told sooner than what the system says.
+    // One that sleeps or waits elsewhere needs no core: that is told sooner than what the system
+    // says.
     const bool computes = 2 * (thread_nanoseconds() - used_) > nanoseconds_in(ticks() - since_);
-    const std::uint64_t waited =
-        beside_.thread_waited +
-        (computes ? os::waited_for_core(program_) - beside_.program_waited : 0);
-    all().history.ended(what_, waited > beside_.used / 2 ? End::in_turns : End::beside);
+    const std::uint64_t waited = computes ? os::waited_for_core(program_) : 0;
+    const bool in_turns =
+        std::max(waited, beside_.program_waited) - beside_.program_waited + beside_.thread_waited >
+        beside_.used / 2;
+    all().history.ended(what_, in_turns ? End::in_turns : End::beside);
   }
 
   overlap::Start what_;
   MPI_Comm comm_;
   StartCall call_;
-  int program_;                    // its thread
-  std::uint64_t since_ = ticks();  // it was left to the thread
+  int program_;                                // its thread
+  std::uint64_t since_ = ticks();              // it was left to the thread
   std::uint64_t used_ = thread_nanoseconds();  // at that time, of the program's thread
   bool made_ = false;
   bool made_beside_ = false;
@@ -152,12 +158,15 @@ void count_pending() {
 }  // namespace
 
 bool leaves_to_thread(const overlap::Start& start) {
+  if (many_threads) return false;
   Postponed& own = all();
-  // Awake parts of Hob have more to do in the call than to make it; and runtimes of accelerators keep
-  // for each thread which of them it uses.
-  if (own.off || !sleeping() || accelerator_loaded.load(std::memory_order_relaxed) || !own.history.worth_postponing(start)) return false;
-  if (!own.unmade.empty() && nanoseconds_in(ticks() - own.unmade.front()->since()) >
-                                 2 * tuning::kOverlapStartNs)
+  // Awake parts of Hob have more to do in the call than to make it; and runtimes of accelerators
+  // keep for each thread which of them it uses.
+  if (own.off || !sleeping() || accelerator_loaded.load(std::memory_order_relaxed) ||
+      !own.history.worth_postponing(start))
+    return false;
+  if (!own.unmade.empty() &&
+      nanoseconds_in(ticks() - own.unmade.front()->since()) > 2 * tuning::kOverlapStartNs)
     return false;
   return overlap_thread::takes_starts();
 }
@@ -181,6 +190,7 @@ MPI_Request postpone(const overlap::Start& start, MPI_Comm comm, StartCall call)
 }
 
 void note_start(const overlap::Start& start, std::uint64_t ticks) {
+  if (many_threads) return;
   if (all().history.took(start, nanoseconds_in(ticks))) overlap_thread::note_long_start(ticks);
 }
 
@@ -192,10 +202,10 @@ void make_postponed(bool beside) {
     own.unmade.pop_front();
     first.make(beside);
   }
-  std::vector<PostponedStart*> unheard;
+  std::vector<Failure> unheard;
   if (!beside) unheard.swap(own.unheard);
   count_pending();
-  for (const PostponedStart* operation : unheard) operation->tell();
+  for (const Failure& failure : unheard) real::Comm_call_errhandler(failure.comm, failure.error);
 }
 
 }  // namespace hob::mpi::requests

@@ -20,7 +20,8 @@ TEST(StartHistory, LeavesOnlyWhatHasSucceededAndTookLong) {
   EXPECT_TRUE(history.worth_postponing(message(1'000)));
   Start other = message(1'000);
   other.datatype = 4;
-  EXPECT_FALSE(history.worth_postponing(other)) << "it may be wrong: the program's call is to say so";
+  EXPECT_FALSE(history.worth_postponing(other))
+      << "it may be wrong: the program's call is to say so";
   EXPECT_FALSE(history.worth_postponing(message(1'000, 2)));
   EXPECT_FALSE(history.worth_postponing(message(1'000, 1, 8)));
   EXPECT_FALSE(history.took(message(1'000), kLong - 1));
