@@ -43,10 +43,11 @@ inline constexpr int kOverlapSocketPolls = 2;
 inline constexpr unsigned long kOverlapSlackNs = 1'000;
 inline constexpr std::uint64_t kOverlapShortNs = 150'000;
 
-/// progress, overlap. ns. A start that took the program so long is left to the thread the next time:
-/// several times what it costs to wake that (20 to 40 us). The thread looks so soon after it was
-/// left to it, if the program is outside then; and where one has waited for twice as long when the
-/// next one comes, the program makes both itself: it computes in between, and no processor is free.
+/// progress, overlap. ns. A start that took the program so long is left to the thread the next
+/// time: several times what it costs to wake that (20 to 40 us). The thread looks so soon after it
+/// was left to it, if the program is outside then; and where one has waited for twice as long when
+/// the next one comes, the program makes both itself: it computes in between, and no processor is
+/// free.
 inline constexpr std::uint64_t kOverlapLongStartNs = 150'000;
 inline constexpr std::uint64_t kOverlapStartNs = 50'000;
 

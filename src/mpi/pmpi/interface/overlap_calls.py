@@ -128,11 +128,7 @@ def watched(call, is_short):
     return [
         *lines,
         *([begin] if begin else []),
-        *(
-            postponed(call, bare)
-            if can_wait
-            else [f"  const {call.returns} hob_result = {bare};"]
-        ),
+        *(postponed(call, bare) if can_wait else [f"  const {call.returns} hob_result = {bare};"]),
         f"  if (hob_result == MPI_SUCCESS) {{ {end} }}",
         "  return hob_result;",
         "}",
