@@ -19,6 +19,10 @@ static inline void fail(const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static inline void compute(double seconds) {
+  for (const double end = now() + seconds; now() < end;) continue;
+}
+
 /* Computes until the last element has this value. */
 static inline void compute_until(const volatile double* last, double value) {
   const double deadline = now() + 60;

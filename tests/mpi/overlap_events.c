@@ -30,10 +30,6 @@ enum { COUNT = 1 << 19 };
 static double *out, *in;
 static MPI_Request requests[2];
 
-static void compute(double seconds) {
-  for (const double end = now() + seconds; now() < end;) continue;
-}
-
 static void fill(double value) {
   for (int i = 0; i < COUNT; i++) {
     out[i] = value + i;

@@ -8,8 +8,6 @@
  *   failure    a start that fails in the thread: its handler runs in the program's next call
  * With "none" after it, no start may have been left to the thread; else some must have been, where
  * Hob is there. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,10 +19,6 @@
 
 enum { COUNT = 1 << 16, MESSAGES = 6 };
 static double *out[MESSAGES], *in[MESSAGES];
-
-static void compute(double seconds) {
-  for (const double end = now() + seconds; now() < end;) continue;
-}
 
 static void fill(int round) {
   for (int i = 0; i < MESSAGES; i++)
@@ -239,12 +233,13 @@ static void failure(void) {
   if (elsewhere) fail("an error handler of the program's ran in another thread");
 }
 
+extern int HOB_Counter(const char* name, unsigned long long* value) __attribute__((weak));
+
 /* How many starts the thread has made; -1: Hob is not there. */
 static long long started(void) {
   unsigned long long value = 0;
-  int (*counter)(const char*, unsigned long long*);
-  *(void**)&counter = dlsym(RTLD_DEFAULT, "HOB_Counter");
-  return counter && counter("overlap_started", &value) == MPI_SUCCESS ? (long long)value : -1;
+  return HOB_Counter && HOB_Counter("overlap_started", &value) == MPI_SUCCESS ? (long long)value
+                                                                              : -1;
 }
 
 int main(int argc, char** argv) {
