@@ -185,7 +185,7 @@ def setting(name, remote):
             "-counted": {**WORK, "HOB_READAHEAD": "1K", **AGELESS},
         }
         more = own[cache] if cache in own else SETTINGS[cache[1:]]
-        nodes = 2 if remote == "nodes" else 1
+        nodes = 2 if remote in ("nodes", "direct") else 1
         ways = {"-native": {"HOB_GHOST_NATIVE": "on"}, "-mixed": {"HOB_GHOST_NATIVE": "mixed"}}
         more = {**more, **ways.get(way, {})}
         return {**more, "HOB_GHOSTS": count, "HOB_GHOST_BINDING": binding}, int(count) * nodes
@@ -212,11 +212,14 @@ def launch_environment(mpi, remote, mpiexec=""):
     else:
         env["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"
         env["MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT"] = "1"
-    if remote == "nodes":
+    if remote in ("nodes", "direct"):
         env["MPIR_CVAR_NUM_CLIQUES"] = "2"
     elif remote != "no":
         env["MPIR_CVAR_NOLOCAL"] = "1"
-    if remote != "no":
+    if remote == "direct":
+        env["MPIR_CVAR_CH4_NETMOD"] = "ucx"
+        env["UCX_TLS"] = "cma,sysv,self"
+    elif remote != "no":
         env["MPIR_CVAR_CH4_NETMOD"] = "ofi"
         env["FI_PROVIDER"] = "tcp"
         env["FI_TCP_MAX_SAVED"] = "1000000"
@@ -363,10 +366,11 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument(
         "--remote",
-        choices=["no", "tcp", "messages", "nodes"],
+        choices=["no", "tcp", "messages", "nodes", "direct"],
         default="no",
         help="MPICH 5: every rank on a node of its own; messages: RMA as active messages; "
-        "nodes: two nodes, compared with a plain run over messages (with ghosts: on one node)",
+        "nodes: two nodes, compared with a plain run over messages (with ghosts: on one node); "
+        "direct: the same over a network that needs no target's processor",
     )
     parser.add_argument(
         "--plain-nodes",
@@ -413,7 +417,7 @@ def main():
     names = args.settings.split(",")
     env = launch_environment(args.mpi, args.remote, args.exec)
     plainly = args.remote
-    if args.remote == "nodes" and not args.plain_nodes:
+    if args.remote in ("nodes", "direct") and not args.plain_nodes:
         plainly = "no" if all(map(GHOSTS.fullmatch, names)) else "messages"
     plain_env = launch_environment(args.mpi, plainly, args.exec)
     command = launch_command(args.mpi, args.exec, args.ranks, args.program, None, {})

@@ -13,6 +13,8 @@ double busy(const GhostUse::Ghost& ghost) {
 
 std::string why_nothing(const GhostUse& use) {
   if (use.windows == 0) return "no window was made that ghosts can serve";
+  if (use.native != 0)
+    return "operations were puts and gets, which this network does without the target's processor";
   if (use.nodes == 1 && use.direct != 0)
     return "all ranks are on one node, where operations go straight through shared memory";
   if (use.direct != 0)

@@ -8,7 +8,9 @@
 namespace hob::ghost {
 
 /// Who applies puts and gets: a setting.
-enum class RoutePolicy : std::uint8_t { ghosts, native, in_turn, measured };
+/// `measured`: by what a Route has measured. `network`: by that, too, where the network needs no
+/// target's processor, and only what it does so: contiguous data.
+enum class RoutePolicy : std::uint8_t { ghosts, native, in_turn, measured, network };
 
 /// Measured by completions: a flush and the operations that it completes. Begins with the ghost, of
 /// which it learns what a completion takes. Now and then the caller makes a trial: it gets a few

@@ -1,7 +1,7 @@
 # Programs with ghosts, on every MPI library: one node, and two (for MPICH 5 as the library itself
 # pretends them, with TCP between; elsewhere as Hob does).
 
-foreach(program failures memory world rma windows crash threads sums fence asserts spawn attributes)
+foreach(program failures memory network world rma windows crash threads sums fence asserts spawn attributes)
   hob_mpi_program(ghost_${program} SOURCES ghost_${program}.c)
 endforeach()
 # MPI 4: large counts, sessions.
@@ -19,7 +19,7 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|gone|refuse] [STATUS 3,4] [SAYS text] [NOTED text] [NEVER text]
-# [REDIRECTED yes|no] [COUNTS name=number,...] [ENV name=value] [RUNS n] [FILE_LIMIT bytes] [INSIDE words] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
+# [REDIRECTED yes|no] [COUNTS name=number,name>number,...] [ENV "name=value name=value"] [RUNS n] [FILE_LIMIT bytes] [INSIDE words] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
 # prefix here is ghost_*.
 function(hob_ghost_test name program mpi)
   cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;STATUS;SAYS;NOTED;NEVER;REDIRECTED;COUNTS;LAUNCHER;INSIDE;ENV;RUNS;FILE_LIMIT" "ARGS" ${ARGN})
@@ -166,7 +166,7 @@ endif()
 # Of six processes some close connections that others have closed already.
 if("mpich5" IN_LIST HOB_MPIS)
   hob_ghost_test(finalize_ucx sums mpich5 RANKS 6 GHOSTS 0 NODES 1 RUNS 3
-    ENV "MPIR_CVAR_NOLOCAL=1\;MPIR_CVAR_CH4_NETMOD=ucx\;UCX_TLS=tcp,self")
+    ENV "MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=tcp,self")
   # Requests come before the ghost has posted its receives.
   hob_ghost_test(start_ucx sums mpich5 RANKS 2 GHOSTS 1 NODES 2 RUNS 10 REDIRECTED yes ENV "MPIR_CVAR_CH4_NETMOD=ucx")
 endif()
@@ -186,6 +186,30 @@ foreach(way on mixed)
   hob_ghost_test(native_${way}_late asserts mpich5 RANKS 2 GHOSTS 1 NODES 2 ENV "HOB_GHOST_NATIVE=${way}" ARGS late)
   # A third process, told by a message, gets what was put, by way of a ghost or natively.
   hob_ghost_test(native_${way}_visible rma_put_flush mpich5 RANKS 3 GHOSTS 1 NODES 3 SAYS PASS ENV "HOB_GHOST_NATIVE=${way}")
+endforeach()
+# To a target that stays outside MPI: natively over a network that moves data without it (here: UCX by the kernel's
+# process_vm_readv), by ghosts over one that does not, nor over one that does but for its flushes.
+foreach(mpi mpich5 abi5)
+  if(mpi IN_LIST HOB_MPIS)
+    hob_ghost_test(network_moves network ${mpi} RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=2,native>0,redirected>0
+      ENV "MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=cma,sysv,self")
+    foreach(transports tcp,self tcp,cma,self)
+      string(REPLACE "," "_" word ${transports})
+      hob_ghost_test(network_${word} network ${mpi} RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0
+        ENV "MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=${transports}")
+    endforeach()
+  endif()
+endforeach()
+hob_ghost_test(network_libfabric network mpich5 RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0)
+hob_ghost_test(network_off network mpich5 RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0
+  ENV "MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=cma,sysv,self HOB_GHOST_NATIVE=off")
+if("openmpi5" IN_LIST HOB_MPIS)
+  hob_ghost_test(network_unasked network openmpi5 RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0)
+endif()
+# With everything else that a program does.
+foreach(program rma fence sums memory asserts failures)
+  hob_ghost_test(network_${program} ${program} mpich5 RANKS 4 GHOSTS 1 NODES 2 COUNTS network_moves=4
+    ENV "MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=cma,sysv,self")
 endforeach()
 hob_ghost_test(failures failures mpich5 RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
 hob_ghost_test(failures_cached failures mpich5 RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes ENV "HOB_CACHE_BYPASS=off")

@@ -6,7 +6,7 @@
                  witnesses says (witness:hob,launcher: whoever sees it first; see WITNESSES), and no process crashed
 --expect refuse  it does not start, and says why once
 --redirected yes: its report tells of operations that ghosts served
---counts messages=20,tokens=40: what its report counts, summed over the ranks
+--counts messages=20,tokens>40: what its report counts, summed over the ranks
 After each, no process of it may be left, and no System V segment (where files are limited, Hob makes some; its
 other shared memory and its sockets have no name: they go with the processes).
 """
@@ -33,7 +33,7 @@ parser.add_argument("--status", default="", help="what a job that ends badly may
 parser.add_argument("--never", default="", help="what it must not say")
 parser.add_argument("--counts", default="")
 parser.add_argument(
-    "--env", default="", help="settings that go before this script's: NAME=VALUE;NAME=VALUE"
+    "--env", default="", help="settings that go before this script's: NAME=VALUE NAME=VALUE"
 )
 parser.add_argument("--runs", type=int, default=1, help="each within the time limit")
 parser.add_argument("--file-limit", type=int, default=0, help="bytes, of files (ulimit -f)")
@@ -63,7 +63,7 @@ CRASHED = (
 )
 
 settings = {"HOB_GHOSTS": args.ghosts, "HOB_GHOST_BINDING": args.binding, "HOB_REPORT": "silent"}
-own = dict(pair.split("=", 1) for pair in args.env.split(";") if pair)
+own = dict(pair.split("=", 1) for pair in args.env.split())
 folder = tempfile.TemporaryDirectory()
 settings["HOB_JSON"] = report = f"{folder.name}/report.json"
 environment = dict(os.environ)
@@ -192,10 +192,12 @@ if args.noted and process.returncode == 0:
 if args.counts and process.returncode == 0:
     with open(report) as file:
         ranks = json.load(file)["ranks"]
-    for name, wanted in (pair.split("=") for pair in args.counts.split(",")):
+    for name, relation, wanted in (
+        re.fullmatch(r"(\w+)([=>])(\d+)", pair).groups() for pair in args.counts.split(",")
+    ):
         found = sum(rank["ghost"][name] for rank in ranks)
-        if found != int(wanted):
-            problems.append(f"{name}: {found} instead of {wanted}")
+        if not (found > int(wanted) if relation == ">" else found == int(wanted)):
+            problems.append(f"{name}: {found}, not {relation}{wanted}")
 if not ended_by_ghost and args.status and str(process.returncode) not in args.status.split(","):
     problems.append(f"status {process.returncode} instead of {args.status}")
 if args.expect == "refuse" and process.returncode != 2:

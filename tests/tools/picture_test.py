@@ -148,11 +148,12 @@ ROWS = {
                 "program": "patches",
                 "targets": "wait",
                 "cores": "free",
+                "network": "tcp",
                 "against_hob": 0.9,
                 "native_against_hob": 1.0,
             }
         ],
-        "patches, targets wait, cores free",
+        "patches, targets wait, cores free, tcp",
     ),
     "heat": (
         [

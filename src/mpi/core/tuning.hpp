@@ -232,6 +232,11 @@ inline constexpr std::uint32_t kTrialsWon = 3;
 inline constexpr std::uint32_t kFirstTrialAfter = 2;
 inline constexpr std::uint32_t kLastTrialAfter = 1024;
 
+/// The same where the network needs no target's processor: its target cannot have answered by
+/// chance. One completion by the ghost is to compare with.
+inline constexpr std::uint32_t kNetworkTrialsWon = 1;
+inline constexpr std::uint32_t kFirstNetworkTrialAfter = 1;
+
 /// Times what a ghost takes, and ns, from which on a native completion says that the target
 /// computes. An interrupt is as long: what it costs is some operations by ghosts.
 inline constexpr double kNativeStall = 4;
@@ -239,6 +244,15 @@ inline constexpr std::uint64_t kLeastNativeStallNs = 50'000;
 
 /// Native completions that are not longer than a ghost's, after which one stall is forgotten.
 inline constexpr std::uint32_t kStallForgotten = 64;
+
+/// ns. How long a ghost stays outside MPI at start, while it is tried whether the network does puts
+/// and gets meanwhile (ghost/network.hpp): so many times what a put and a get took before, at least
+/// the first, or the second where processes share cores and may not run for some time slices. Where
+/// it fails, each start takes so long.
+inline constexpr std::uint64_t kAbsenceTimes = 16;
+inline constexpr std::uint64_t kAbsenceNs = 2'000'000;
+inline constexpr std::uint64_t kAbsenceSharedNs = 40'000'000;
+inline constexpr std::uint64_t kLongestAbsenceNs = 200'000'000;
 
 /// Bytes that count as one more operation when completions are compared. Chosen: about as long.
 inline constexpr std::uint64_t kBytesOfAnOperation = 16'384;

@@ -26,9 +26,11 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/attributes.hpp"
 #include "mpi/ghost/departure.hpp"
+#include "mpi/ghost/network.hpp"
 #include "mpi/ghost/service.hpp"
 #include "mpi/ghost/variables.hpp"
 #include "mpi/ghost/world.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/yielding.hpp"
 #include "os/affinity.hpp"
@@ -372,6 +374,8 @@ MPI_Comm divide_world() {
                     world->internal_comm);
     real::Barrier(node.comm());  // the statuses are there
   }
+  if (library::kTraits.keeps_epochs_locally && settings.ghost_native == "auto")
+    world->network_moves = network_moves_data(*world);
   set_launched_world(world);
   if (own_ghost) live_as_ghost(*world, *own_ghost);
   real::Comm_set_name(program, "MPI_COMM_WORLD");

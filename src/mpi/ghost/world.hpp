@@ -65,6 +65,8 @@ struct GhostWorld {
   int hardware_threads = 0;       ///< that they may run on, all in all
   bool cliques = false;           ///< nodes are pretended (setting ghost_cliques)
   bool kernel_moves = false;      ///< processes of a node may read each other's memory
+  bool network_moves = false;     ///< the network does puts and gets without their target's
+                                  ///< processor; false where nobody asked
   std::byte* arena = nullptr;     ///< this node's shared memory
   std::uint64_t arena_bytes = 0;  ///< a multiple of the page
   std::unique_ptr<ghost::Slices> slices;  ///< application ranks: this process's part of it

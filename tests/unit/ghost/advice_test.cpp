@@ -21,7 +21,9 @@ TEST(Advice, SaysWhyGhostsDidNothing) {
   EXPECT_TRUE(says(only(use), "all ranks are on one node"));
   use.nodes = 2;
   EXPECT_TRUE(says(only(use), "own node only"));
-  use.direct = 0;
+  use.native = 20;
+  EXPECT_TRUE(says(only(use), "this network does without the target's processor"));
+  use.direct = use.native = 0;
   EXPECT_TRUE(says(only(use), "no operations"));
   use.windows = 0;
   EXPECT_TRUE(says(only(use), "no window"));

@@ -325,7 +325,7 @@ TEST_F(GhostWindows, ThreadsHaveGhostsAlone) {
 }
 
 TEST_F(GhostWindows, TargetsThatAnswerTrialsAreReachedNatively) {
-  GhostBackend& window = this->window(7, "auto");
+  GhostBackend& window = this->window(7, "measured");
   EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
   const std::int64_t value = 5;
   for (int i = 0; i < 20; ++i) {
@@ -334,6 +334,46 @@ TEST_F(GhostWindows, TargetsThatAnswerTrialsAreReachedNatively) {
   }
   EXPECT_EQ(fake::calls("Rget"), tuning::ghost::kTrialsWon);
   EXPECT_GT(native_puts(), 0U);
+  EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
+}
+
+TEST_F(GhostWindows, ANetworkThatMovesDataIsGivenContiguousOnes) {
+  ghost_client->world.network_moves = true;
+  GhostBackend& window = this->window(7, "auto");
+  EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
+  const std::int64_t value = 5;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
+    EXPECT_EQ(window.flush(1), MPI_SUCCESS);
+  }
+  const std::uint64_t before = native_puts();
+  EXPECT_GT(before, 0U);
+  MPI_Datatype pair = MPI_DATATYPE_NULL;
+  real::Type_vector(2, 1, 2, MPI_INT64_T, &pair);
+  real::Type_commit(&pair);
+  const std::int64_t two[]{6, 7};
+  EXPECT_EQ(put(window, value, 1, 4), MPI_SUCCESS);
+  EXPECT_EQ(native_puts(), before + 1);
+  const std::uint64_t flushes = fake::calls("Win_flush");
+  EXPECT_EQ(window.put(two, 2, MPI_INT64_T, 1, 10, 1, pair, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(native_puts(), before + 1) << "by the ghost";
+  EXPECT_EQ(fake::calls("Win_flush"), flushes + 1) << "after what went natively";
+  EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
+  EXPECT_EQ(word_there(10), 6);
+  EXPECT_EQ(word_there(12), 7);
+  real::Type_free(&pair);
+}
+
+TEST_F(GhostWindows, ANetworkThatNeedsTheTargetIsNotTried) {
+  GhostBackend& window = this->window(7, "auto");
+  EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
+  const std::int64_t value = 5;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
+    EXPECT_EQ(window.flush(1), MPI_SUCCESS);
+  }
+  EXPECT_EQ(fake::calls("Rget"), 0U);
+  EXPECT_EQ(native_puts(), 0U);
   EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
 }
 

@@ -20,6 +20,12 @@ OWN_CORES = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "0",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "4096",
 }
+# What is between the two nodes. direct: a network that does puts and gets without the target's
+# processor, as RDMA adapters do: here the kernel does, for UCX.
+NETWORKS = {
+    "tcp": {},
+    "direct": {"MPIR_CVAR_CH4_NETMOD": "ucx", "UCX_TLS": "cma,sysv,self"},
+}
 VIEWS = (
     View(
         "Programs with ghosts and without",
@@ -29,7 +35,9 @@ VIEWS = (
             "native_against_hob": "without Hob",
             "complete_against_hob": "without Hob, flushes that wait for the target",
         },
-        lambda row: f"{row['program']}, targets {row['targets']}, cores {row['cores']}",
+        lambda row: (
+            f"{row['program']}, targets {row['targets']}, cores {row['cores']}, {row['network']}"
+        ),
     ),
 )
 
@@ -38,6 +46,13 @@ def add_arguments(parser):
     parser.add_argument("--repeats", type=int, default=7, help="runs of each (default: 7)")
     parser.add_argument("--only", default="", help="only this program, e.g. reuse")
     parser.add_argument("--cores", default="", help="only free, or shared")
+    parser.add_argument(
+        "--network",
+        default="tcp",
+        choices=sorted(NETWORKS),
+        help="between the nodes. direct: one that does puts and gets without their target's "
+        "processor (default: tcp)",
+    )
 
 
 def placements():
@@ -63,7 +78,7 @@ def run(args, bench):
         for name in programs
         for compute in (0, COMPUTE_US)
     ]
-    progress = Progress(NAME, 4 * repeats * len(cases))
+    progress = Progress(NAME, (4 if args.network == "tcp" else 3) * repeats * len(cases))
     for name, compute, cores in cases:
         started_on, ranks_on, variables, preloaded = places[cores]
         words = [f"what={name}", f"compute={compute}"]
@@ -71,32 +86,35 @@ def run(args, bench):
         if ranks_on:
             words.append("cores=" + ",".join(map(str, ranks_on)))
 
-        placed = {"started_on": started_on, "extra": variables, "preloaded": preloaded}
+        placed = {
+            "started_on": started_on,
+            "extra": {**NETWORKS[args.network], **variables},
+            "preloaded": preloaded,
+        }
 
         def start(ghosts=0, hob=None, more=None, words=words, placed=placed):
             placed = {**placed, "extra": {**placed["extra"], **(more or {})}}
             return job(words, ghosts=ghosts, hob=hob, name="rma_ghosts", **placed)[-1]["ns"]
 
-        found = alternate(
-            {
-                "native": start,
-                "complete": lambda: start(more=COMPLETE_FLUSHES),
-                "hob": lambda: start(hob={}),
-                "ghosts": lambda: start(ghosts=1, hob={}),
-            },
-            repeats,
-            progress,
-        )
+        variants = {
+            "native": start,
+            "hob": lambda: start(hob={}),
+            "ghosts": lambda: start(ghosts=1, hob={}),
+        }
+        if args.network == "tcp":  # flushes of others wait for the target anyway
+            variants["complete"] = lambda: start(more=COMPLETE_FLUSHES)
+        found = alternate(variants, repeats, progress)
         speed = ratio(found["hob"], found["ghosts"])
         targets = "compute" if compute else "wait"
         bench.row(
             program=name,
             targets=targets,
             cores=cores,
+            network=args.network,
             **{f"{variant}_us": median(times) / 1e3 for variant, times in found.items()},
             against_hob=speed,
             native_against_hob=ratio(found["hob"], found["native"]),
-            complete_against_hob=ratio(found["hob"], found["complete"]),
+            complete_against_hob=ratio(found["hob"], found.get("complete", found["native"])),
             against_native=ratio(found["native"], found["ghosts"]),
         )
         bench.at_least(

@@ -428,7 +428,13 @@ def main():
         )
 
     options.out.mkdir(parents=True, exist_ok=True)
-    write = lambda name, content: (options.out / name).write_text(content)
+
+    def write(name, content):
+        # One that stays as it is keeps its time, and what includes it is not compiled again.
+        target = options.out / name
+        if not target.exists() or target.read_text() != content:
+            target.write_text(content)
+
     write("weak.hpp", weak_header(text))
     write("real.hpp", real_header(reachable, "MPI_Get_c" in existing))
     write("real.cpp", real_source(reachable))

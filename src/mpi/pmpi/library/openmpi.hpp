@@ -16,6 +16,7 @@ inline constexpr Traits kTraits{.has_progress_callbacks = true,
                                 .spawns_with_variables = true,
                                 .may_run_over_libfabric = false,
                                 .status_is_a_look = true,
+                                .keeps_epochs_locally = false,
                                 .most_unexpected = UINT64_MAX};
 
 /// Bytes of the message that this status tells of.

@@ -35,6 +35,9 @@ struct Traits {
   /// a receive's error, frees what a persistent request has started, and completes a request of a
   /// file again each time.
   bool status_is_a_look;
+  /// A window may be in an epoch of locks while other processes are in a fence of it: the library's
+  /// account of epochs is each process's own. Of Open MPI's components it is not known.
+  bool keeps_epochs_locally;
   /// Messages in Hob's UMQ, each of which takes a request of the library's.
   std::uint64_t most_unexpected;
 };

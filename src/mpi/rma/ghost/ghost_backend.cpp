@@ -102,12 +102,32 @@ int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
                    !data_blocks(place.type, place.count, start_of(place), target_blocks))) {
     return fail(MPI_ERR_TYPE);
   }
-  if (request == nullptr && native_.possible()) return move_either_way(get, origin, place);
+  if (request == nullptr && native_.possible()) {
+    if (!native_.moves_bytes()) return move_either_way(get, origin, place);
+    TypedBuffer bytes = origin;
+    Place there = place;
+    if (as_bytes(bytes, there)) return move_either_way(get, bytes, there);
+  }
   const Local local{static_cast<std::byte*>(origin.address), origin_blocks};
   return issue(place.target, request, false, [&](Peer& peer, Completion* extra) {
     return get ? ghost_client->origin.get(peer, local, target_blocks, extra)
                : ghost_client->origin.put(peer, local, target_blocks, extra);
   });
+}
+
+// Of one block at each end, and where the window's units can say where. The blocks are those of
+// this thread: the same with both datatypes.
+bool GhostBackend::as_bytes(TypedBuffer& origin, Place& place) const {
+  if (origin_blocks.size() != 1 || target_blocks.size() != 1) return false;
+  const ghost::Block &here = origin_blocks.front(), &there = target_blocks.front();
+  const MPI_Aint unit = targets_.unit(place.target);
+  if (here.length != there.length || there.offset % unit != 0) return false;
+  const auto bytes = static_cast<MPI_Count>(here.length);
+  origin = {static_cast<std::byte*>(origin.address) + here.offset, bytes, MPI_BYTE};
+  place = {place.target, there.offset / unit, bytes, MPI_BYTE};
+  // Offsets count from the address and from the window's start again.
+  origin_blocks.front().offset = 0;
+  return true;
 }
 
 // The blocks are those of this thread.

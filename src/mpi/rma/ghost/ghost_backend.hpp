@@ -74,6 +74,8 @@ class GhostBackend final : public Backend {
   int check(const Place& place, MPI_Count count) const;
   std::int64_t start_of(const Place& place) const;
   int move(bool get, const TypedBuffer& origin, const Place& place, MPI_Request* request);
+  /// Makes it a move of MPI_BYTE, if it is contiguous.
+  bool as_bytes(TypedBuffer& origin, Place& place) const;
   /// Without a request: natively, or by a ghost.
   int move_either_way(bool get, const TypedBuffer& origin, const Place& place);
   /// `result`: null for MPI_Accumulate.

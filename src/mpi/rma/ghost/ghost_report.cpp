@@ -83,6 +83,7 @@ ordered_json own_json() {
           {"fence_completions", fences.completions},
           {"fence_synchronisations", fences.synchronisations},
           {"tokens", ghost_client->messages.sent()},
+          {"network_moves", ghost_client->world.network_moves},
           {"native", ghost_client->natively.operations},
           {"native_bytes", ghost_client->natively.bytes},
           {"native_flushes", ghost_client->natively.flushes},
@@ -98,6 +99,7 @@ void note_advice(const GhostWorld& world) {
     use.nodes = static_cast<unsigned>(world.ghosts.size());
     use.windows = ghost_client->windows;
     use.direct = ghost_client->origin.stats().direct;
+    use.native = ghost_client->natively.operations;
   }
   for (const GhostStatus* status : world.statuses)
     use.ghosts.push_back(
@@ -122,30 +124,41 @@ ordered_json section() {
   return json;
 }
 
+/// What this process has done in windows that ghosts serve.
+struct Done {
+  ghost::Origin::Stats own;
+  NativeCounts natively;
+};
 /// The counters of this process: name, unit, meaning, and where the value is found.
-using Row = report::CounterRow<ghost::Origin::Stats>;
+using Row = report::CounterRow<Done>;
 constexpr auto kCounters = std::to_array<Row>({
     {{"ghost_redirected", "operations", "One-sided operations that went to a ghost."},
-     [](const ghost::Origin::Stats& s) -> std::uint64_t { return s.redirected; }},
+     [](const Done& done) -> std::uint64_t { return done.own.redirected; }},
     {{"ghost_direct", "operations",
       "One-sided operations done in the shared memory of the target's node, in a window that "
       "ghosts "
       "serve."},
-     [](const ghost::Origin::Stats& s) -> std::uint64_t { return s.direct; }},
+     [](const Done& done) -> std::uint64_t { return done.own.direct; }},
+    {{"ghost_native", "operations",
+      "Puts and gets that the MPI library carried out in a window that ghosts serve."},
+     [](const Done& done) -> std::uint64_t { return done.natively.operations; }},
 });
 constexpr auto kCounterInfos = report::infos_of(kCounters);
 
 void count(std::span<std::uint64_t> values) {
   if (!ghost_client) return;
   const GhostHold hold;
-  report::add_values(kCounters, ghost_client->origin.stats(), values);
+  report::add_values(kCounters, Done{ghost_client->origin.stats(), ghost_client->natively}, values);
 }
 
 std::vector<std::string> sentences(const report::Counters& sums) {
-  if (sums["ghost_redirected"] + sums["ghost_direct"] == 0) return {};
-  return {fmt::format("{} one-sided operations done by ghosts, {} directly in shared memory",
-                      report::count_text(sums["ghost_redirected"]),
-                      report::count_text(sums["ghost_direct"]))};
+  if (sums["ghost_redirected"] + sums["ghost_direct"] + sums["ghost_native"] == 0) return {};
+  std::string sentence = fmt::format(
+      "{} one-sided operations done by ghosts, {} directly in shared memory",
+      report::count_text(sums["ghost_redirected"]), report::count_text(sums["ghost_direct"]));
+  if (sums["ghost_native"] != 0)
+    sentence += fmt::format(", {} by the MPI library", report::count_text(sums["ghost_native"]));
+  return {std::move(sentence)};
 }
 
 }  // namespace

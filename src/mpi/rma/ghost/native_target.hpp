@@ -6,23 +6,16 @@
 #include <cstdint>
 
 #include "ghost/route.hpp"
-#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi {
 
-inline constexpr ghost::Route::Config kRoute{
-    .trials_won = tuning::ghost::kTrialsWon,
-    .first_trial_after = tuning::ghost::kFirstTrialAfter,
-    .last_trial_after = tuning::ghost::kLastTrialAfter,
-    .stall = tuning::ghost::kNativeStall,
-    .least_stall_ns = tuning::ghost::kLeastNativeStallNs,
-    .stall_forgotten = tuning::ghost::kStallForgotten,
-};
+/// By what the ways to a target are judged, as the setting and the network want it (NativeWay).
+const ghost::Route::Config& route_config();
 
 /// Operations since the last completion.
 struct NativeTarget {
-  ghost::Route route{kRoute};
+  ghost::Route route{route_config()};
   std::uint32_t native = 0;  ///< puts and gets that went natively
   std::uint32_t ghosts = 0;  ///< puts and gets that went to ghosts
   bool others = false;       ///< other operations, which only ghosts do, went there as well

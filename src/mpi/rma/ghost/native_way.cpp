@@ -5,7 +5,9 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/call.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/backend/complete_puts.hpp"
 #include "mpi/rma/ghost/client.hpp"
@@ -16,14 +18,31 @@ namespace {
 
 using ghost::RoutePolicy;
 
-RoutePolicy policy_of(std::string_view word) {
+RoutePolicy policy_of(std::string_view word, bool network_moves) {
   if (word == "on") return RoutePolicy::native;
   if (word == "mixed") return RoutePolicy::in_turn;
-  // Open MPI's one-sided components keep their own account of epochs; nothing is known of theirs
-  // beside another process's fence.
-  if (word == "auto" && std::string_view(HOB_FAMILY) != "openmpi") return RoutePolicy::measured;
+  if (word == "measured" && library::kTraits.keeps_epochs_locally) return RoutePolicy::measured;
+  if (word == "auto" && network_moves) return RoutePolicy::network;
   return RoutePolicy::ghosts;
 }
+
+RoutePolicy policy() {
+  return policy_of(context().settings.ghost_native, ghost_client->world.network_moves);
+}
+
+constexpr ghost::Route::Config config(std::uint32_t trials_won, std::uint32_t first_trial_after) {
+  return {
+      .trials_won = trials_won,
+      .first_trial_after = first_trial_after,
+      .last_trial_after = tuning::ghost::kLastTrialAfter,
+      .stall = tuning::ghost::kNativeStall,
+      .least_stall_ns = tuning::ghost::kLeastNativeStallNs,
+      .stall_forgotten = tuning::ghost::kStallForgotten,
+  };
+}
+constexpr auto kMeasured = config(tuning::ghost::kTrialsWon, tuning::ghost::kFirstTrialAfter);
+constexpr auto kNetwork =
+    config(tuning::ghost::kNetworkTrialsWon, tuning::ghost::kFirstNetworkTrialAfter);
 
 ghost::Route::Completed completed(std::uint64_t ns, std::uint32_t operations, std::uint64_t bytes) {
   return {ns, operations + static_cast<double>(bytes) / tuning::ghost::kBytesOfAnOperation};
@@ -31,7 +50,11 @@ ghost::Route::Completed completed(std::uint64_t ns, std::uint32_t operations, st
 
 }  // namespace
 
-NativeWay::NativeWay() : policy_(policy_of(context().settings.ghost_native)) {}
+const ghost::Route::Config& route_config() {
+  return policy() == RoutePolicy::network ? kNetwork : kMeasured;
+}
+
+NativeWay::NativeWay() : policy_(policy()) {}
 
 bool NativeWay::possible() const {
   return policy_ != RoutePolicy::ghosts && !ghost_client->many_threads;
@@ -43,6 +66,7 @@ bool NativeWay::takes(const Target& to) const {
   if (to.peer.completion.pending != 0) return false;
   switch (policy_) {
     case RoutePolicy::measured:
+    case RoutePolicy::network:
       return to.native.route.native();
     case RoutePolicy::in_turn:
       return to.native.turn;
@@ -83,7 +107,7 @@ void NativeWay::by_ghost(MPI_Win window, Target& to, std::uint64_t bytes, std::u
   ++to.native.ghosts;
   to.native.bytes += bytes;
   to.native.issued_ns += ns;
-  if (policy_ == RoutePolicy::measured && to.native.route.trial_due() &&
+  if (policy_ >= RoutePolicy::measured && to.native.route.trial_due() &&
       to.native.trial == MPI_REQUEST_NULL && to.peer.lock_is_certain())
     try_natively(window, to);
 }

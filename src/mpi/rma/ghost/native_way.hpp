@@ -33,6 +33,9 @@ class NativeWay {
   bool wanted() const { return policy_ != ghost::RoutePolicy::ghosts; }
   /// Whether anything of this process may go natively at all.
   bool possible() const;
+  /// Whether only contiguous data do: a library moves others by messages, which their target has to
+  /// take.
+  bool moves_bytes() const { return policy_ == ghost::RoutePolicy::network; }
   /// Whether the next put or get to this target goes natively. Not beside operations of a ghost
   /// that are under way, nor before a lock is known to be held.
   bool takes(const Target& to) const;
