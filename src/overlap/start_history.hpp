@@ -49,6 +49,7 @@ class StartHistory {
     if (!known && ns < long_ns_) return false;
     if (!known) entry = {};
     entry.start = start;
+    entry.used = ++uses_;
     entry.ns = ns;
     return ns >= long_ns_;
   }
@@ -70,13 +71,16 @@ class StartHistory {
   }
 
  private:
-  static constexpr int kBits = 6;
+  static constexpr int kBits = 4;
+  /// Handles may be addresses, so any two kinds of starts may meet in one set.
+  static constexpr std::size_t kWays = 4;
 
   struct Entry {
     Start start;
     std::uint64_t ns = 0;
     unsigned in_vain = 0;     // 2^n - 1: n in succession
     unsigned left_alone = 0;  // starts that are the program's own
+    std::uint64_t used = 0;   // counts them all
   };
 
   /// In proportion to the elements.
@@ -88,15 +92,22 @@ class StartHistory {
     return static_cast<std::uint64_t>(std::min(ns, 1e18));
   }
 
+  /// Its entry; or, where it has none, the one that was used least recently of those that it may
+  /// have.
   Entry& at(const Start& start) {
     const std::uint64_t mixed =
         (start.comm + 31 * static_cast<std::uint64_t>(start.peer + 1) +
          1'009 * static_cast<std::uint64_t>(start.function) + 65'537 * start.datatype) *
         0x9e3779b97f4a7c15u;
-    return entries_[static_cast<std::size_t>(mixed >> (64 - kBits))];
+    auto& set = entries_[static_cast<std::size_t>(mixed >> (64 - kBits))];
+    for (Entry& each : set)
+      if (each.start.like(start)) return each;
+    return *std::min_element(set.begin(), set.end(),
+                             [](const Entry& a, const Entry& b) { return a.used < b.used; });
   }
 
-  std::array<Entry, std::size_t{1} << kBits> entries_{};
+  std::array<std::array<Entry, kWays>, std::size_t{1} << kBits> entries_{};
+  std::uint64_t uses_ = 0;
   std::uint64_t long_ns_;
   bool always_;
 };

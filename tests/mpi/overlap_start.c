@@ -208,6 +208,7 @@ static void failure(void) {
   MPI_Errhandler own;
   MPI_Request requests[2];
   main_thread = pthread_self();
+  failures = 0;
   MPI_Comm_create_errhandler(handler, &own);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
   MPI_Irecv(in[0], COUNT, MPI_DOUBLE, 1 - rank, 1, MPI_COMM_WORLD, &requests[0]);
@@ -242,23 +243,39 @@ static long long started(void) {
                                                                               : -1;
 }
 
-int main(int argc, char** argv) {
-  const char* what = argc > 1 ? argv[1] : "order";
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  for (int i = 0; i < MESSAGES; i++) {
-    out[i] = malloc(COUNT * sizeof(double));
-    in[i] = malloc(COUNT * sizeof(double));
-  }
+static void play(const char* what) {
   if (strcmp(what, "order") == 0) order();
   if (strcmp(what, "requests") == 0) requests_of_all_kinds();
   if (strcmp(what, "objects") == 0) objects();
   if (strcmp(what, "collect") == 0) collect();
   if (strcmp(what, "beside") == 0) beside();
   if (strcmp(what, "failure") == 0) failure();
-  const long long made = started();
+}
+
+/* Whether the thread has made a start in every rank. */
+static int all_started(void) {
+  int all = started() != 0;
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return all;
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "order";
   const int none = argc > 2 && strcmp(argv[2], "none") == 0;
-  if (made >= 0 && (made == 0) != none) fail(none ? "starts were left to the thread" : "none was");
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < MESSAGES; i++) {
+    out[i] = malloc(COUNT * sizeof(double));
+    in[i] = malloc(COUNT * sizeof(double));
+  }
+  /* On a busy machine the thread may not get a core while the program computes. */
+  int all = 0;
+  for (int again = 0; !all && again < (none ? 1 : 50); again++) {
+    play(what);
+    all = all_started();
+  }
+  if (none && started() > 0) fail("starts were left to the thread");
+  if (!none && !all) fail("none was");
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) printf("%s: right\n", what);
   MPI_Finalize();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <random>
 
 namespace hob::overlap {
 namespace {
@@ -45,6 +46,17 @@ TEST(StartHistory, ShortOnesTakeNobodysPlace) {
   int known = 0;
   for (int peer = 0; peer < 8; ++peer) known += history.worth_postponing(message(1'000, peer));
   EXPECT_GE(known, 6) << "of eight, some may share a place";
+}
+
+TEST(StartHistory, NoFourTakeOneAnothersPlace) {
+  std::mt19937_64 handles(1);
+  for (int round = 0; round < 10'000; ++round) {
+    const Start starts[]{message(1'000, 1, handles()), message(1'000, 1, handles()),
+                         message(1'000, 1, handles()), message(1'000, 1, handles())};
+    StartHistory history(kLong);
+    for (const Start& each : starts) history.took(each, kLong);
+    for (const Start& each : starts) ASSERT_TRUE(history.worth_postponing(each)) << round;
+  }
 }
 
 /// How many of so many starts are postponed, where all of these end so.
