@@ -173,6 +173,9 @@ GHOSTS = re.compile(
     r"(-native|-mixed)?"  # puts and gets go natively: all that may, or in turn
 )
 
+# Where the ranks are on two nodes.
+TWO_NODES = ("nodes", "direct")
+
 
 def setting(name, remote):
     """The settings of this name, and how many ranks more than the program's they need."""
@@ -185,7 +188,7 @@ def setting(name, remote):
             "-counted": {**WORK, "HOB_READAHEAD": "1K", **AGELESS},
         }
         more = own[cache] if cache in own else SETTINGS[cache[1:]]
-        nodes = 2 if remote in ("nodes", "direct") else 1
+        nodes = 2 if remote in TWO_NODES else 1
         ways = {"-native": {"HOB_GHOST_NATIVE": "on"}, "-mixed": {"HOB_GHOST_NATIVE": "mixed"}}
         more = {**more, **ways.get(way, {})}
         return {**more, "HOB_GHOSTS": count, "HOB_GHOST_BINDING": binding}, int(count) * nodes
@@ -212,7 +215,7 @@ def launch_environment(mpi, remote, mpiexec=""):
     else:
         env["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"
         env["MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT"] = "1"
-    if remote in ("nodes", "direct"):
+    if remote in TWO_NODES:
         env["MPIR_CVAR_NUM_CLIQUES"] = "2"
     elif remote != "no":
         env["MPIR_CVAR_NOLOCAL"] = "1"
@@ -417,7 +420,7 @@ def main():
     names = args.settings.split(",")
     env = launch_environment(args.mpi, args.remote, args.exec)
     plainly = args.remote
-    if args.remote in ("nodes", "direct") and not args.plain_nodes:
+    if args.remote in TWO_NODES and not args.plain_nodes:
         plainly = "no" if all(map(GHOSTS.fullmatch, names)) else "messages"
     plain_env = launch_environment(args.mpi, plainly, args.exec)
     command = launch_command(args.mpi, args.exec, args.ranks, args.program, None, {})

@@ -187,12 +187,13 @@ foreach(way on mixed)
   # A third process, told by a message, gets what was put, by way of a ghost or natively.
   hob_ghost_test(native_${way}_visible rma_put_flush mpich5 RANKS 3 GHOSTS 1 NODES 3 SAYS PASS ENV "HOB_GHOST_NATIVE=${way}")
 endforeach()
+set(direct_network "MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=cma,sysv,self")
 # To a target that stays outside MPI: natively over a network that moves data without it (here: UCX by the kernel's
 # process_vm_readv), by ghosts over one that does not, nor over one that does but for its flushes.
 foreach(mpi mpich5 abi5)
   if(mpi IN_LIST HOB_MPIS)
     hob_ghost_test(network_moves network ${mpi} RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=2,native>0,redirected>0
-      ENV "MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=cma,sysv,self")
+      ENV "${direct_network}")
     foreach(transports tcp,self tcp,cma,self)
       string(REPLACE "," "_" word ${transports})
       hob_ghost_test(network_${word} network ${mpi} RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0
@@ -202,14 +203,14 @@ foreach(mpi mpich5 abi5)
 endforeach()
 hob_ghost_test(network_libfabric network mpich5 RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0)
 hob_ghost_test(network_off network mpich5 RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0
-  ENV "MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=cma,sysv,self HOB_GHOST_NATIVE=off")
+  ENV "${direct_network} HOB_GHOST_NATIVE=off")
 if("openmpi5" IN_LIST HOB_MPIS)
   hob_ghost_test(network_unasked network openmpi5 RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0)
 endif()
 # With everything else that a program does.
 foreach(program rma fence sums memory asserts failures)
   hob_ghost_test(network_${program} ${program} mpich5 RANKS 4 GHOSTS 1 NODES 2 COUNTS network_moves=4
-    ENV "MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=cma,sysv,self")
+    ENV "${direct_network}")
 endforeach()
 hob_ghost_test(failures failures mpich5 RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes)
 hob_ghost_test(failures_cached failures mpich5 RANKS 2 GHOSTS 1 NODES 2 REDIRECTED yes ENV "HOB_CACHE_BYPASS=off")

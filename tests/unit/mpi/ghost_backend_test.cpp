@@ -29,6 +29,14 @@ class GhostWindows : public test::GhostJob {
     ghost_client->progress();
   }
   /// With a request where the network, as tests before this one may have left it, wants that.
+  /// So many puts to the other rank, each completed.
+  static void put_and_flush(GhostBackend& window, int times) {
+    const std::int64_t value = 5;
+    for (int i = 0; i < times; ++i) {
+      EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
+      EXPECT_EQ(window.flush(1), MPI_SUCCESS);
+    }
+  }
   static std::uint64_t native_puts() { return fake::calls("Put") + fake::calls("Rput"); }
   static int add(GhostBackend& window, const std::int64_t& value, int target, MPI_Aint at) {
     return window.accumulate(&value, 1, MPI_LONG, target, at, 1, MPI_LONG, MPI_SUM, nullptr);
@@ -327,11 +335,7 @@ TEST_F(GhostWindows, ThreadsHaveGhostsAlone) {
 TEST_F(GhostWindows, TargetsThatAnswerTrialsAreReachedNatively) {
   GhostBackend& window = this->window(7, "measured");
   EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
-  const std::int64_t value = 5;
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
-    EXPECT_EQ(window.flush(1), MPI_SUCCESS);
-  }
+  put_and_flush(window, 20);
   EXPECT_EQ(fake::calls("Rget"), tuning::ghost::kTrialsWon);
   EXPECT_GT(native_puts(), 0U);
   EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
@@ -341,15 +345,12 @@ TEST_F(GhostWindows, ANetworkThatMovesDataIsGivenContiguousOnes) {
   ghost_client->world.network_moves = true;
   GhostBackend& window = this->window(7, "auto");
   EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
-  const std::int64_t value = 5;
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
-    EXPECT_EQ(window.flush(1), MPI_SUCCESS);
-  }
+  put_and_flush(window, 20);
   const std::uint64_t before = native_puts();
   EXPECT_GT(before, 0U);
   MPI_Datatype pair = fake::vector_type(2, 1, 2, MPI_INT64_T);
   const std::int64_t two[]{6, 7};
+  const std::int64_t value = 5;
   EXPECT_EQ(put(window, value, 1, 4), MPI_SUCCESS);
   EXPECT_EQ(native_puts(), before + 1);
   const std::uint64_t flushes = fake::calls("Win_flush");
@@ -365,11 +366,7 @@ TEST_F(GhostWindows, ANetworkThatMovesDataIsGivenContiguousOnes) {
 TEST_F(GhostWindows, ANetworkThatNeedsTheTargetIsNotTried) {
   GhostBackend& window = this->window(7, "auto");
   EXPECT_EQ(window.lock_all(MPI_MODE_NOCHECK), MPI_SUCCESS);
-  const std::int64_t value = 5;
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(put(window, value, 1, 3), MPI_SUCCESS);
-    EXPECT_EQ(window.flush(1), MPI_SUCCESS);
-  }
+  put_and_flush(window, 20);
   EXPECT_EQ(fake::calls("Rget"), 0U);
   EXPECT_EQ(native_puts(), 0U);
   EXPECT_EQ(window.unlock_all(), MPI_SUCCESS);
