@@ -571,10 +571,11 @@ class Results:
 
     def __init__(self, path, tier, run_all, tree):
         self.path, self.head = path, {"tier": tier, "all": run_all, "tree": tree}
-        self.faults = []
+        self.faults, self.others = [], []
 
     def take_up(self, faults):
-        """Takes over what an interrupted run found out about these faults with the same sources."""
+        """Takes over what an interrupted run found out with the same sources. What it says of other
+        faults than these stays in the file."""
         if not self.path or not self.path.exists():
             return
         before = json.loads(self.path.read_text())
@@ -582,14 +583,19 @@ class Results:
             print(f"{self.path} is of other sources or another tier: all over again")
             return
         digests = {fault.name: fault.digest for fault in faults}
-        self.faults = [r for r in before["faults"] if digests.get(r["name"]) == r["patch"]]
+        for result in before["faults"]:
+            if result["name"] not in digests:
+                self.others.append(result)
+            elif result["patch"] == digests[result["name"]]:
+                self.faults.append(result)
 
     def add(self, result):
         self.faults.append(result)
         if self.path:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             part = self.path.with_name(self.path.name + ".part")
-            part.write_text(json.dumps({**self.head, "faults": self.faults}, indent=1) + "\n")
+            all_of_them = {**self.head, "faults": [*self.others, *self.faults]}
+            part.write_text(json.dumps(all_of_them, indent=1) + "\n")
             part.replace(self.path)
 
 
@@ -678,4 +684,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
+        print("interrupted; with --results FILE, --resume goes on from here", file=sys.stderr)
         sys.exit(130)

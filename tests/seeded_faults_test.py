@@ -349,6 +349,11 @@ class Files(unittest.TestCase):
         self.assertEqual(kept("quick", "tree", first, second), ["mend-1", "mend-2"])
         self.assertEqual(kept("quick", "tree", first, changed), ["mend-1"])
         self.assertEqual(kept("quick", "tree2", first), [])
+        # A run of some keeps what is known of others.
+        results = sf.Results(path, "quick", False, "tree")
+        results.take_up([changed])
+        results.add({**result("mend-2"), "patch": changed.digest})
+        self.assertEqual(kept("quick", "tree", first, changed), ["mend-1", "mend-2"])
         self.assertEqual(kept("full", "tree", first), [])
 
 
