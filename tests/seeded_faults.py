@@ -23,6 +23,7 @@ their order until one fails, and only if none does, the rest of the tier, unit t
 rest which fails counts if it passes without the fault. A fault that does not build counts as not
 noticed (but for Found-by: build), and is an error of its own.
 
+Unit tests run here without the sanitizers under which `make test` runs them.
 The sources are copied to build/faults/tree, and built in build/faults/build with -O1 and without the
 benchmarks; the tree that you work in is only read. The copy is put right at the next start, so Ctrl-C
 does no harm. A fault costs the compilation of what it changes, half a minute for the glue, and the
@@ -48,6 +49,10 @@ PATCHES = ROOT / "tests/seeded_faults"
 
 # These read the patches, and find in the copy that one of them is there already.
 READ_PATCHES = ("unit.seeded_faults_check",)
+
+# As tests/run_tier.py runs the quick tier: of random programs this part; and so many MPI jobs, which
+# mostly wait for each other, at once.
+QUICK_SHARE, LEAST_JOBS = "0.3", 4
 
 # The compiler, where Found-by names it.
 BUILD = "build"
@@ -174,8 +179,20 @@ def read_tests(shown):
 
 def of_tier(tests, tier):
     """The names of the tests that `make test` (quick) or `make test-full` (full) runs."""
-    names = [test.name for test in tests.values() if tier == "full" or "quick" in test.labels]
+    names = [test.name for test in tests.values() if tier == "full" or is_quick(test.labels)]
     return [name for name in names if name not in READ_PATCHES]
+
+
+def is_quick(labels):
+    """`make test` runs those with the label quick, and short unit tests in a build for a sanitizer."""
+    return "quick" in labels or ("unit" in labels and "long" not in labels)
+
+
+def parts_of(tier):
+    """Options of ctest for the tests of a tier, in two parts: unit tests first."""
+    if tier == "full":
+        return ["-L", "^unit$"], ["-LE", "^unit$"]
+    return ["-L", "^unit$", "-LE", "^long$"], ["-L", "^quick$", "-LE", "^unit$"]
 
 
 def targets_of(test, known):
@@ -191,9 +208,12 @@ def targets_of(test, known):
             targets.append(f"mpi-program-{mpi}-{program}")
         if word.endswith("/lib") and family:
             targets.append(f"hob_{family[1]}")
-    if not targets and "unit" in test.labels:
-        name = test.name.split(".")[1]
-        targets = ["glue_test" if name == "glue" else name]
+    name = test.name.split(".")[1] if "." in test.name else test.name
+    name = "glue_test" if name == "glue" else name
+    # ctest names no command where the program is not there yet.
+    program = pathlib.PurePath(test.command[0]).name if test.command else name
+    if not targets and "unit" in test.labels and program == name:
+        targets = [name]
     return list(dict.fromkeys(targets))
 
 
@@ -366,7 +386,7 @@ def remove(path):
 class Bench:
     """The build of the copy, and the tests in it."""
 
-    def __init__(self, copy, build, jobs):
+    def __init__(self, copy, build, jobs, tier):
         self.copy, self.build, self.jobs = copy, build, jobs
         self.log = build.parent / "log.txt"
         deps = pathlib.Path(os.environ.get("HOB_DEPS") or ROOT / ".deps")
@@ -374,6 +394,10 @@ class Bench:
         self.env["PATH"] = f"{deps}/venv/bin:{os.environ['PATH']}"
         # As the Makefile does: tests in containers and in CI often are root.
         self.env["OMPI_ALLOW_RUN_AS_ROOT"] = self.env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        if tier == "quick":
+            self.env["HOB_TEST_SHARE"] = QUICK_SHARE
+        # Runs without Hob, which a fault of Hob's does not change.
+        self.env["HOB_PLAIN_RESULTS"] = str(build.parent / "plain-results")
         self.tests, self.known, self.healthy = {}, {}, {}
 
     def run(self, *words):
@@ -428,7 +452,7 @@ class Bench:
         report = self.build / "faults-junit.xml"
         report.unlink(missing_ok=True)
         self.run(
-            *["ctest", "--test-dir", self.build, "-C", "full", "-j", self.jobs],
+            *["ctest", "--test-dir", self.build, "-C", "full", "-j", max(self.jobs, LEAST_JOBS)],
             *["--output-on-failure", "--output-junit", report, *words],
         )
         return read_junit(report.read_text()) if report.exists() else {}
@@ -490,7 +514,7 @@ class Judge:
                 return said
             if not all(self.bench.ctest("-R", expression([test])).values()):
                 return [test]
-        for part in (["-L", "^unit$"], ["-LE", "^unit$"]):
+        for part in parts_of(self.tier):
             found = self.noticed_in(part, named, fault)
             if found:
                 return found
@@ -504,7 +528,7 @@ class Judge:
                 return said
             bad = [test for test, good in self.bench.healthy.items() if not good]
             leave = expression([*judged, *bad, *READ_PATCHES])
-            ran = self.bench.ctest(*self.labels(), *part, "-E", leave, "--stop-on-failure")
+            ran = self.bench.ctest(*part, "-E", leave, "--stop-on-failure")
             failed = [test for test, passed in ran.items() if not passed]
             if not failed:
                 return []
@@ -518,7 +542,9 @@ class Judge:
         """All tests that notice; a string if it does not build."""
         if said := self.bench.make(self.all_targets()):
             return said
-        ran = self.bench.ctest(*self.labels(), "-E", expression(READ_PATCHES))
+        ran = {}
+        for part in parts_of(self.tier):
+            ran |= self.bench.ctest(*part, "-E", expression(READ_PATCHES))
         failed = [test for test, passed in ran.items() if not passed]
         return [test for test in failed if self.bench.healthy.get(test)]
 
@@ -527,11 +553,8 @@ class Judge:
         if self.tier == "full":
             return ["all"]
         if self.bench.known:
-            return ["quick-tests"]
+            return ["quick-tests", "unit-tests"]
         return sorted({t for name in self.names for t in targets_of(self.bench.tests[name], {})})
-
-    def labels(self):
-        return ["-L", "^quick$"] if self.tier == "quick" else []
 
     def prepare(self, faults):
         """Runs the tests that judge without a fault."""
@@ -610,7 +633,7 @@ def run(args, faults):
     (folder / "log.txt").unlink(missing_ok=True)
     copy = Copy(folder / "tree")
     copy.put_right()
-    bench = Bench(copy, folder / "build", args.jobs)
+    bench = Bench(copy, folder / "build", args.jobs, args.tier)
     bench.configure()
     wrong = [what for fault in faults for what in fault.problems(bench.tests)]
     if wrong:
