@@ -570,6 +570,8 @@ class Judge:
                 f"without a fault, these do not pass, and cannot judge: {', '.join(bad)}\n"
                 f"what they said is in {self.bench.log}"
             )
+        if others := [name for name in good if not good[name]]:
+            print(f"skipped or failed without a fault, so they do not count: {', '.join(others)}")
         print(f"all that judge pass without a fault ({time.time() - begun:.0f} s)", flush=True)
 
 
