@@ -40,6 +40,9 @@ add_library(hob_fmt STATIC "${CMAKE_CURRENT_LIST_DIR}/fmt_once.cpp")
 get_target_property(hob_fmt_include fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(hob_fmt SYSTEM PUBLIC "${hob_fmt_include}")
 
+# scripts/lint-cpp configures without, since it wants the command of each file.
+option(HOB_UNITY_BUILD "Compile several sources of the glue at once" ON)
+
 # What most files include of the C++ library, read once for many of them: parsing it takes most of a small
 # file's time. Files still include what they use; clang-tidy, which does without, sees to it.
 set(hob_common_headers <algorithm> <array> <atomic> <bit> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring> <map>

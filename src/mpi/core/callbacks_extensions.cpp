@@ -15,18 +15,18 @@ namespace {
 // ---- Error handlers
 
 template <class Object>
-struct Handler {
+struct StatefulHandler {
   void (*function)(Object, int, void*);
   MPIX_Destructor_function* destructor;
   void* state;
 
   static void call(Object object, int code, void* state) {
-    const auto* own = static_cast<const Handler*>(state);
+    const auto* own = static_cast<const StatefulHandler*>(state);
     const ProgramGuard guard;
     own->function(object, code, own->state);
   }
   static void destroy(void* state) {
-    const std::unique_ptr<const Handler> own(static_cast<const Handler*>(state));
+    const std::unique_ptr<const StatefulHandler> own(static_cast<const StatefulHandler*>(state));
     const ProgramGuard guard;
     if (own->destructor) own->destructor(own->state);
   }
@@ -36,8 +36,10 @@ template <class Object, class Create>
 int create_handler(Create create, void (*function)(Object, int, void*),
                    MPIX_Destructor_function* destructor, void* state, MPI_Errhandler* handler) {
   if (!function || !handler) return create(function, destructor, state, handler);
-  std::unique_ptr<Handler<Object>> own(new Handler<Object>{function, destructor, state});
-  const int error = create(Handler<Object>::call, Handler<Object>::destroy, own.get(), handler);
+  std::unique_ptr<StatefulHandler<Object>> own(
+      new StatefulHandler<Object>{function, destructor, state});
+  const int error =
+      create(StatefulHandler<Object>::call, StatefulHandler<Object>::destroy, own.get(), handler);
   if (error == MPI_SUCCESS) static_cast<void>(own.release());
   return error;
 }

@@ -27,7 +27,7 @@ bool finalizing = false;
 
 /// What the closing of this process consists of. Everything is under `lock`: UCX workers here
 /// serve one thread at a time.
-struct State {
+struct Closing {
   std::mutex lock;
   std::vector<Worker> workers;
   std::atomic<bool> thread_ends{false};
@@ -35,8 +35,8 @@ struct State {
   pthread_t thread{};
 };
 
-State& state() {
-  static auto* process = new State;  // never destroyed: MPI may end in a destructor
+Closing& closing() {
+  static auto* process = new Closing;  // never destroyed: MPI may end in a destructor
   return *process;
 }
 
@@ -45,19 +45,19 @@ Function* library(const char* name) {
   return reinterpret_cast<Function*>(find_or_abort(name));
 }
 
-unsigned progress_all(State& process) {
+unsigned progress_all(Closing& process) {
   unsigned events = 0;
   for (const Worker worker : process.workers) events += library_progress()(worker);
   return events;
 }
 
 unsigned progress_in_turn(Worker worker) {
-  const std::lock_guard guard(state().lock);
+  const std::lock_guard guard(closing().lock);
   return library_progress()(worker);
 }
 
 void* drive(void* argument) {
-  auto& process = *static_cast<State*>(argument);
+  auto& process = *static_cast<Closing*>(argument);
   while (!process.thread_ends.load(std::memory_order_acquire)) {
     unsigned events = 0;
     {
@@ -71,7 +71,7 @@ void* drive(void* argument) {
   return nullptr;
 }
 
-void start_thread(State& process) {
+void start_thread(Closing& process) {
   if (process.thread_runs) return;
   sigset_t all, before;
   sigfillset(&all);
@@ -81,7 +81,7 @@ void start_thread(State& process) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void end_thread(State& process) {
+void end_thread(Closing& process) {
   if (!process.thread_runs) return;
   process.thread_ends.store(true, std::memory_order_release);
   ::pthread_join(process.thread, nullptr);
@@ -94,7 +94,7 @@ void end_thread(State& process) {
 Request close(void* endpoint, Request (*disconnect)(void*)) {
   static const auto check = library<int(Request)>("ucp_request_check_status");
   static const auto release = library<void(Request)>("ucp_request_release");
-  State& process = state();
+  Closing& process = closing();
   Request request = nullptr;
   {
     const std::lock_guard guard(process.lock);
@@ -121,7 +121,7 @@ Request close(void* endpoint, Request (*disconnect)(void*)) {
 Finalizing::Finalizing() { finalizing = true; }
 
 Finalizing::~Finalizing() {
-  end_thread(state());
+  end_thread(closing());
   finalizing = false;
 }
 
@@ -134,7 +134,7 @@ HOB_EXPORT int ucp_worker_create(void* context, const void* params, void** worke
   static const auto next = library<int(void*, const void*, void**)>("ucp_worker_create");
   const int status = next(context, params, worker);
   if (status == 0) {
-    State& process = state();
+    Closing& process = closing();
     const std::lock_guard guard(process.lock);
     process.workers.push_back(*worker);
   }
@@ -150,7 +150,7 @@ HOB_EXPORT void* ucp_disconnect_nb(void* endpoint) {
 HOB_EXPORT void ucp_worker_destroy(void* worker) {
   using namespace hob::mpi::ucx;
   static const auto next = library<void(void*)>("ucp_worker_destroy");
-  State& process = state();
+  Closing& process = closing();
   end_thread(process);
   {
     const std::lock_guard guard(process.lock);

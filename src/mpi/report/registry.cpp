@@ -6,13 +6,13 @@ namespace hob::mpi {
 namespace {
 
 /// Global, since tools ask before MPI starts and after it ended. Never destroyed.
-struct Registry {
+struct ReportRegistry {
   std::vector<ReportPart> parts;
   std::vector<report::CounterInfo> counters;
 };
 
-Registry& registry() {
-  static auto* const all = new Registry;
+ReportRegistry& report_registry() {
+  static auto* const all = new ReportRegistry;
   return *all;
 }
 
@@ -21,13 +21,13 @@ Registry& registry() {
 int ranks_summed() { return context().world ? context().size : 1; }
 
 void add_report_part(const ReportPart& part) {
-  Registry& all = registry();
+  ReportRegistry& all = report_registry();
   all.parts.push_back(part);
   all.counters.insert(all.counters.end(), part.counters.begin(), part.counters.end());
 }
 
-std::span<const ReportPart> report_parts() { return registry().parts; }
-std::span<const report::CounterInfo> all_counters() { return registry().counters; }
+std::span<const ReportPart> report_parts() { return report_registry().parts; }
+std::span<const report::CounterInfo> all_counters() { return report_registry().counters; }
 
 int find_counter(std::string_view name) {
   const auto counters = all_counters();
