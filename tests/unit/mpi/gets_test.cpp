@@ -185,6 +185,18 @@ TEST_F(Gets, AFlushOfOneTargetCompletesNoOther) {
   EXPECT_EQ(two, 6);
 }
 
+// A library's own local flush may return before the bytes of gets are there (MPICH 4).
+TEST_F(Gets, ALocalFlushWithGetsUnderWayIsAFullOne) {
+  int value = -1;
+  MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);
+  MPI_Win_flush_local(1, win_);
+  EXPECT_EQ(fake::calls("Win_flush"), 1u);
+  MPI_Get(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win_);
+  MPI_Win_flush_local_all(win_);
+  EXPECT_EQ(fake::calls("Win_flush_all"), 1u);
+  EXPECT_EQ(fake::calls("Win_flush_local") + fake::calls("Win_flush_local_all"), 0u);
+}
+
 TEST_F(Gets, ABarrierEndsWhatWasFetched) {
   EXPECT_EQ(read(1, 7), 1007);
   fill(1, 5000);
@@ -229,6 +241,16 @@ TEST_F(Gets, AnErrorIsTheProgramsAndNothingIsKept) {
   EXPECT_EQ(MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_), MPI_ERR_OTHER);
   EXPECT_EQ(read(1, 7), 1007);
   EXPECT_EQ(fake::calls("Get"), 2u);
+}
+
+TEST_F(Gets, ANullTypeIsTheLibrarysToRefuseWhileWaitsAreJudged) {
+  gets::WaitMeter& waits = find_window(win_)->waits;
+  while (!waits.measuring())
+    static_cast<void>(waits.waited(ticks_in(1e9), ticks(), 1, [] { return std::uint64_t{0}; }));
+  fake::fail("Get", MPI_ERR_TYPE);
+  int value = -1;
+  EXPECT_EQ(MPI_Get(&value, 1, MPI_DATATYPE_NULL, 1, 7, 1, MPI_INT, win_), MPI_ERR_TYPE);
+  EXPECT_EQ(fake::calls("Type_size"), 0u) << "which ends the job, whatever the window's handler";
 }
 
 TEST_F(Gets, WhatAFailedFlushLeftIsNotKept) {

@@ -99,6 +99,17 @@ TEST_F(Matching, AMessageThatNobodyWantsYetIsReceivedFromTheUmq) {
   EXPECT_EQ(later, 90);
 }
 
+TEST_F(Matching, AProbeOfOneCommunicatorDequeuesForTheOthers) {
+  int value = 0, flag = 1;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(1, 5, 42);
+  MPI_Iprobe(1, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  EXPECT_FALSE(flag);
+  EXPECT_EQ(fake::calls("Imrecv"), 1u);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(value, 42);
+}
+
 TEST_F(Matching, ACancelledReceiveLeavesThePrq) {
   int value = 0, other = 0;
   MPI_Request request = start(&value, 1, 5), second = start(&other, 1, 5);
