@@ -331,6 +331,41 @@ TEST_F(Gets, NothingWritesToTheBufferAfterItsRequestWasWaitedFor) {
   EXPECT_EQ(find_window(win_)->cached->mode(), Mode::automatic);
 }
 
+// A program may wait for requests alone and never flush.
+TEST_F(Gets, RequestsThatAreCompleteTakeNoMemory) {
+  const auto fetch = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      MPI_Barrier(MPI_COMM_WORLD);  // nothing is served from the cache
+      int value = -1;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Rget(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      EXPECT_EQ(value, 1007);
+    }
+    return find_window(win_)->cached->memory_bytes();
+  };
+  const std::uint64_t before = fetch(100);
+  EXPECT_LT(fetch(1000), before + 100 * sizeof(gets::PendingGet));
+}
+
+TEST_F(Gets, PollingByRequestEndsInModeStrictToo) {
+  end_window();
+  const auto before = context().settings;
+  context().settings.cache = "strict";
+  context().settings.poll_hits = 8;
+  make_window();
+  context().settings = before;
+  int polls = 0;
+  for (int value = -1; value != 5 && polls < 100; ++polls) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Rget(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    there(1)[7] = 5;
+  }
+  requests_before_ = fake::open_requests();  // the handle of a served request is kept for the next
+  EXPECT_LE(polls, 16);
+}
+
 // However the program waits, what it takes to fetch old hits again is known.
 TEST_F(Gets, OldHitsAreFetchedAgainWithinTheShareHoweverTheProgramWaits) {
   const auto get = [&](MPI_Request* request) {
