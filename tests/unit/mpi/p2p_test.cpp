@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "fake_mpi.hpp"
@@ -97,6 +98,33 @@ TEST_F(Matching, AMessageThatNobodyWantsYetIsReceivedFromTheUmq) {
   arrive(1, 9, 90);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   EXPECT_EQ(later, 90);
+}
+
+TEST_F(Matching, AProbeOfOneCommunicatorDequeuesForTheOthers) {
+  int value = 0, flag = 1;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(1, 5, 42);
+  MPI_Iprobe(1, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  EXPECT_FALSE(flag);
+  EXPECT_EQ(fake::calls("Imrecv"), 1u);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(value, 42);
+}
+
+TEST_F(Matching, WithAFullUmqReceivesGoToTheLibrary) {
+  takeover().most_bytes = sizeof(int);
+  int value = 0, flag = 1;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(2, 7, 70);
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  EXPECT_FALSE(flag);
+  EXPECT_EQ(fake::calls("Irecv"), 1u);
+  takeover().most_bytes = UINT64_MAX;
+  arrive(1, 5, 42);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(value, 42);
+  MPI_Recv(&value, 1, MPI_INT, 2, 7, comm_, MPI_STATUS_IGNORE);
+  EXPECT_EQ(value, 70);
 }
 
 TEST_F(Matching, ACancelledReceiveLeavesThePrq) {
