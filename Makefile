@@ -22,7 +22,7 @@ build demo: export NINJA_STATUS ?= [%f of %t, $(if $(estimates),%w so far$(comma
 
 comma := ,
 
-.PHONY: all setup setup-demo build build-config demo test test-full test-rest check bench format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install wheel docs site clean help
+.PHONY: all setup setup-demo build build-config demo test test-full test-rest check bench format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs lint-faults soak install wheel docs site clean help
 
 all: build
 
@@ -80,6 +80,10 @@ SECONDS ?= 600
 test-rest:
 	@$(TIER) rest --seconds $(SECONDS)
 
+# Whether each seeded fault applies, and names tests that exist.
+lint-faults: build-config
+	@python3 -B tests/seeded_faults.py --check --build build/default
+
 # The command alone, with its settings table.
 build-config: setup
 	@[ -f build/default/build.ninja ] || cmake --preset default >build/default.log
@@ -101,7 +105,7 @@ format:
 	@ruff format --quiet $(PYTHON) && ruff check --quiet --fix $(PYTHON)
 
 # What CI runs; most of its minutes are clang-tidy's.
-lint: lint-includes lint-format lint-comments lint-python lint-sizes lint-docs lint-cpp
+lint: lint-includes lint-format lint-comments lint-python lint-sizes lint-docs lint-faults lint-cpp
 
 # The layers of src/ (docs/architecture.md), by its includes.
 lint-includes:

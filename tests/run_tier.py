@@ -257,13 +257,11 @@ def quick_environment():
 
 
 def unit(tier, everything):
-    """Unit tests under the address and undefined sanitizers: of the pure parts, or of the glue, too, whose compiling
-    takes as long again."""
-    tier.build("unit tests: build", "asan", ["unit-tests" if everything else "unit-tests-pure"])
-    which = [] if everything else ["-E", r"^unit\.glue$"]
-    tier.tests(
-        "unit tests", BUILD / "asan", "-L", "unit", "-LE", "long", *which, jobs=os.cpu_count()
-    )
+    """Unit tests under the address and undefined sanitizers: all, or without those that the quick tier runs
+    plainly (tests/tiers.cmake)."""
+    tier.build("unit tests: build", "asan", ["unit-tests" if everything else "unit-tests-sanitized"])
+    without = "long" if everything else "long|quick"
+    tier.tests("unit tests", BUILD / "asan", "-L", "unit", "-LE", without, jobs=os.cpu_count())
 
 
 def layers(tier):
@@ -273,8 +271,8 @@ def layers(tier):
 def check(tier):
     layers(tier)
     unit(tier, everything=False)
-    tier.build("glue: build", "default", ["glue_test"], ALL)
-    tier.tests("glue", BUILD / "default", "-R", r"^unit\.glue$")
+    tier.build("glue: build", "default", ["quick-unit-tests"], ALL)
+    tier.tests("glue", BUILD / "default", "-L", "unit", "-L", "quick")
 
 
 def threads(tier, everything):

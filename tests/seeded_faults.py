@@ -44,15 +44,10 @@ import sys
 import time
 import xml.etree.ElementTree
 
+import run_tier
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PATCHES = ROOT / "tests/seeded_faults"
-
-# These read the patches, and find in the copy that one of them is there already.
-READ_PATCHES = ("unit.seeded_faults_check",)
-
-# As tests/run_tier.py runs the quick tier: of random programs this part; and so many MPI jobs, which
-# mostly wait for each other, at once.
-QUICK_SHARE, LEAST_JOBS = "0.3", 4
 
 # The compiler, where Found-by names it.
 BUILD = "build"
@@ -179,8 +174,7 @@ def read_tests(shown):
 
 def of_tier(tests, tier):
     """The names of the tests that `make test` (quick) or `make test-full` (full) runs."""
-    names = [test.name for test in tests.values() if tier == "full" or is_quick(test.labels)]
-    return [name for name in names if name not in READ_PATCHES]
+    return [test.name for test in tests.values() if tier == "full" or is_quick(test.labels)]
 
 
 def is_quick(labels):
@@ -395,7 +389,7 @@ class Bench:
         # As the Makefile does: tests in containers and in CI often are root.
         self.env["OMPI_ALLOW_RUN_AS_ROOT"] = self.env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
         if tier == "quick":
-            self.env["HOB_TEST_SHARE"] = QUICK_SHARE
+            self.env["HOB_TEST_SHARE"] = run_tier.QUICK_SHARE
         # Runs without Hob, which a fault of Hob's does not change.
         self.env["HOB_PLAIN_RESULTS"] = str(build.parent / "plain-results")
         self.tests, self.known, self.healthy = {}, {}, {}
@@ -452,7 +446,15 @@ class Bench:
         report = self.build / "faults-junit.xml"
         report.unlink(missing_ok=True)
         self.run(
-            *["ctest", "--test-dir", self.build, "-C", "full", "-j", max(self.jobs, LEAST_JOBS)],
+            *[
+                "ctest",
+                "--test-dir",
+                self.build,
+                "-C",
+                "full",
+                "-j",
+                max(self.jobs, run_tier.JOBS["quick"]),
+            ],
             *["--output-on-failure", "--output-junit", report, *words],
         )
         return read_junit(report.read_text()) if report.exists() else {}
@@ -527,7 +529,7 @@ class Judge:
             if said := self.bench.make(self.all_targets()):
                 return said
             bad = [test for test, good in self.bench.healthy.items() if not good]
-            leave = expression([*judged, *bad, *READ_PATCHES])
+            leave = expression([*judged, *bad])
             ran = self.bench.ctest(*part, "-E", leave, "--stop-on-failure")
             failed = [test for test, passed in ran.items() if not passed]
             if not failed:
@@ -544,7 +546,7 @@ class Judge:
             return said
         ran = {}
         for part in parts_of(self.tier):
-            ran |= self.bench.ctest(*part, "-E", expression(READ_PATCHES))
+            ran |= self.bench.ctest(*part)
         failed = [test for test, passed in ran.items() if not passed]
         return [test for test in failed if self.bench.healthy.get(test)]
 

@@ -118,10 +118,6 @@ class Tests(unittest.TestCase):
                 "properties": [{"name": "LABELS", "value": ["unit", "quick"]}],
             },
             {
-                "name": "unit.seeded_faults_check",
-                "properties": [{"name": "LABELS", "value": ["unit", "quick"]}],
-            },
-            {
                 "name": "mpi.mpich5.rma_corners_tcp",
                 "command": ["python3", "run_compare.py", "--mpi", "mpich5", "--lib"]
                 + ["/b/lib/libhob_mpich.so:/b/bin/mpich5/libstand_in.so"]
