@@ -133,8 +133,7 @@ TEST_F(Batches, AFlushOfAllTargetsFlushesEachWhoseBatchesBringSomething) {
 TEST_F(Batches, ACallThatBlocksLeavesNoneWaiting) {
   static Batching* waiting = nullptr;
   waiting = batches_.get();
-  auto* const before =
-      std::exchange(gathered::send, [](bool all) { waiting->send_waiting(all); });
+  auto* const before = std::exchange(gathered::send, [](bool all) { waiting->send_waiting(all); });
   EXPECT_EQ(put(1, 0, 7), MPI_SUCCESS);
   EXPECT_EQ(put(1, 2, 8), MPI_SUCCESS);
   gathered::before_call(true);
