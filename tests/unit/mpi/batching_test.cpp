@@ -404,9 +404,14 @@ TEST_F(Batches, AThreadBesideTheProgramSendsWhatIsOld) {
   EXPECT_EQ(put(1, 0, 7), MPI_SUCCESS);
   EXPECT_EQ(put(1, 2, 8), MPI_SUCCESS);
   let_it_become_old();
+  const std::uint64_t begun = ticks();
   EXPECT_EQ(put(2, 0, 9), MPI_SUCCESS);
   batches_->send_quietly();
-  EXPECT_EQ(fake::calls("Put"), 1U) << "that to rank 2 is not old";
+  // On a busy machine it may be.
+  if (ticks() - begun < ticks_in(tuning::batching::kOldNs))
+    EXPECT_EQ(fake::calls("Put"), 1U) << "that to rank 2 is not old";
+  else
+    EXPECT_GE(fake::calls("Put"), 1U);
   get_some(1, 5);
   let_it_become_old();
   batches_->send_quietly();

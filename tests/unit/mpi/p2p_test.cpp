@@ -154,6 +154,29 @@ TEST_F(Matching, RepostedReceivesGoToTheLibraryInOrder) {
   EXPECT_EQ(values, (std::vector<int>{10, 11, 12}));
 }
 
+TEST_F(Matching, AMatchedProbeTellsOfAMessageInTheUmqAndTakesIt) {
+  int later = 0, now = 0, flag = 1;
+  MPI_Request request = start(&later, 1, 9);
+  arrive(2, 5, 50);
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  ASSERT_EQ(queued.load(), 1u);
+  MPI_Status status{};
+  MPI_Message message = MPI_MESSAGE_NULL;
+  EXPECT_EQ(MPI_Improbe(MPI_ANY_SOURCE, 5, comm_, &flag, &message, &status), MPI_SUCCESS);
+  EXPECT_TRUE(flag);
+  EXPECT_EQ(status.MPI_SOURCE, 2);
+  EXPECT_EQ(status.MPI_TAG, 5);
+  int count = 0;
+  real::Get_count(&status, MPI_INT, &count);
+  EXPECT_EQ(count, 1);
+  EXPECT_EQ(queued.load(), 0u);
+  EXPECT_EQ(MPI_Mrecv(&now, 1, MPI_INT, &message, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(now, 50);
+  arrive(1, 9, 90);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(later, 90);
+}
+
 TEST_F(Matching, AnErrorOfTheLibraryIsTheReceives) {
   int value = 0;
   MPI_Request request = start(&value, 1, 5);
