@@ -29,6 +29,7 @@ static void into_device(int first, int count) {
 int main(int argc, char** argv) {
   int* memory;
   begin(&argc, &argv);
+  expect(!getenv("STAND_IN") || stand_in_allocate, "the stand-in is not loaded");
   MPI_Win_allocate(WORDS * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
   for (int i = 0; i < WORDS; i++) memory[i] = 100 * my_rank + i;
   MPI_Barrier(MPI_COMM_WORLD);

@@ -5,14 +5,17 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "fake_mpi.hpp"
+#include "mpi/core/callbacks.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/state.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
@@ -202,6 +205,17 @@ TEST_F(Gets, ABarrierEndsWhatWasFetched) {
   fill(1, 5000);
   EXPECT_EQ(read(1, 7), 1007);  // nobody can have told
   MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(read(1, 7), 5007);
+}
+
+TEST_F(Gets, ACallbackThatHobCannotServeMayTell) {
+  EXPECT_EQ(read(1, 7), 1007);
+  fill(1, 5000);
+  {
+    ExclusiveSpin lock;  // of a part of Hob's
+    const std::lock_guard guard(lock);
+    const ProgramGuard callback;
+  }
   EXPECT_EQ(read(1, 7), 5007);
 }
 
