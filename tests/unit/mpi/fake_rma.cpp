@@ -219,11 +219,11 @@ FAKE(Win_lock, int, int, int, MPI_Win) { return MPI_SUCCESS; }
 FAKE(Win_lock_all, int, MPI_Win) { return MPI_SUCCESS; }
 FAKE(Win_sync, MPI_Win) { return MPI_SUCCESS; }
 FAKE(Win_unlock, int rank, MPI_Win win) {
-  windows.at(win).complete(rank);
+  if (rank != MPI_PROC_NULL) windows.at(win).complete(rank);
   return MPI_SUCCESS;
 }
 FAKE(Win_flush, int rank, MPI_Win win) {
-  windows.at(win).complete(rank);
+  if (rank != MPI_PROC_NULL) windows.at(win).complete(rank);
   return MPI_SUCCESS;
 }
 FAKE(Win_flush_local, int rank, MPI_Win win) {

@@ -188,6 +188,17 @@ TEST_F(Gets, AFlushOfOneTargetCompletesNoOther) {
   EXPECT_EQ(two, 6);
 }
 
+// MPICH takes MPI_PROC_NULL in calls that synchronise.
+TEST_F(Gets, AFlushOfTheNullProcessCompletesNothing) {
+  int value = -1;
+  MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);
+  MPI_Win_flush(MPI_PROC_NULL, win_);
+  MPI_Win_unlock(MPI_PROC_NULL, win_);
+  MPI_Win_flush(1, win_);
+  EXPECT_EQ(value, 1007);
+  EXPECT_EQ(read(1, 7), 1007);
+}
+
 // A library's own local flush may return before the bytes of gets are there (MPICH 4).
 TEST_F(Gets, ALocalFlushWithGetsUnderWayIsAFullOne) {
   int value = -1;
