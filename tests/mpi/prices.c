@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../tests/prices/marker.h"
+#include "../prices/marker.h"
 
 /* Between two samples so many calls that is odd, and a power of two of samples: what is done every
  * 2, 4, ... calls has its exact share of the samples, wherever it began. */
 enum { WARM_UP = 16000, STRIDE = 127 };
-enum { WARM_UP_TOGETHER = 500, STRIDE_TOGETHER = 7 };
+enum { WARM_UP_TOGETHER = 200, STRIDE_TOGETHER = 3 };
 enum { PLACES = 1 << 16 };
 
 static int samples = 64;

@@ -74,6 +74,7 @@ struct Region {
 struct Place {
   Owner owner = kElsewhere;
   std::uint64_t clock_bytes = 0;  // of the instruction, where it reads the clock
+  bool is_mark = false;
 };
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -174,7 +175,6 @@ class Counter {
 
   /// At a mark that begins.
   void count(const user_regs_struct& at) {
-    const std::uint64_t mark = at.rip - 1;
     const std::string name = text(at.rsi);
     const bool library_too = at.rdi == HOB_COUNT_BEGIN_LIBRARY_TOO;
     if (memory_.all().empty()) memory_.read();
@@ -184,10 +184,10 @@ class Counter {
     Owner last = kProgram;
     bool called_back = false;
     std::uint64_t before = 0;
-    for (bool inside = library_too || run_others(mark); inside;) {
+    for (bool inside = library_too || run_others(); inside;) {
       const std::uint64_t now = here();
-      if (now == mark) break;
       const Place place = look(now);
+      if (place.is_mark) break;
       if (place.owner == kHob && last != kHob) {
         const bool returns = came_back(now, called_back);
         if (!returns) called_back = look(word_on_stack()).owner == kMpi;
@@ -200,7 +200,7 @@ class Counter {
       }
       if (place.owner != kElsewhere) last = place.owner;
       if (last != kHob && !library_too) {
-        inside = run_others(mark);
+        inside = run_others();
         continue;
       }
       if (now != before) {  // each repetition of a string instruction is a step
@@ -252,10 +252,7 @@ class Counter {
     const ssize_t got = ::pread(bytes_, bytes, sizeof bytes - 1, static_cast<off_t>(address));
     return std::string(bytes, got > 0 ? ::strnlen(bytes, static_cast<std::size_t>(got)) : 0);
   }
-  bool is_trap(std::uint64_t address) const {
-    unsigned char byte = 0;
-    return ::pread(bytes_, &byte, 1, static_cast<off_t>(address)) == 1 && byte == 0xcc;
-  }
+  bool is_mark(std::uint64_t address) { return look(address).is_mark; }
 
  private:
   std::uint64_t here() const {
@@ -309,6 +306,7 @@ class Counter {
       place.clock_bytes = code[1] == 0x31                      ? 2
                           : code[1] == 0x01 && code[2] == 0xf9 ? 3
                                                                : 0;  // rdtsc, rdtscp
+    place.is_mark = place.owner == kProgram && code[0] == 0xcc;
     return places_.emplace(address, place).first->second;
   }
 
@@ -348,13 +346,13 @@ class Counter {
 
   /// At full speed to where the preloaded library is entered; false where the next mark comes
   /// first.
-  bool run_others(std::uint64_t mark) {
+  bool run_others() {
     allow_hob(PROT_READ);
     bool entered = false;
     for (;;) {
       const int stopped = go_on(PTRACE_CONT);
       entered = stopped == SIGSEGV && look(here()).owner == kHob;
-      if (entered || (stopped == SIGTRAP && here() == mark + 1)) break;
+      if (entered || (stopped == SIGTRAP && look(here() - 1).is_mark)) break;
       if (!told_time(stopped)) signal_ = stopped;
     }
     allow_hob(PROT_READ | PROT_EXEC);
@@ -456,10 +454,10 @@ int follow(const Options& options) {
     signal = 0;
     user_regs_struct at;
     ::ptrace(PTRACE_GETREGS, pid, nullptr, &at);
-    if (at.rax != static_cast<std::uint64_t>(HOB_MARK) || !counter.is_trap(at.rip - 1))
+    if (at.rax != static_cast<std::uint64_t>(HOB_MARK) || !counter.is_mark(at.rip - 1))
       signal = SIGTRAP;
     else if (at.rdi != HOB_COUNT_END)
-      counter.count(at);  // to the mark that ends
+      counter.count(at);  // to the next mark
   }
   if (!options.where.empty()) counter.write_visits(options.where);
   counter.close();
