@@ -6,7 +6,7 @@ table of ceilings.
               --program bin/mpich5/prices [threads]
 
     --write             the table with what was counted now, for somebody who lowers a ceiling
-    --where OPERATION   where its instructions are, by function and line
+    --where OPERATION   where its instructions are, by function and lines
 
 Of each operation's samples the median is judged, and the mean of all but the highest, a little fewer than an
 eighth: it shows what is done in every eighth call or more often, and not what is rare. README.md says how to read a failure.
@@ -173,19 +173,23 @@ def where(library, visits, name, samples, most):
         ).stdout.splitlines()
     except (OSError, subprocess.CalledProcessError) as error:
         return [f"  addr2line: {error}"]
-    by_place = collections.Counter()
-    place = address = function = None
+    by_function = collections.defaultdict(collections.Counter)
+    address, names = None, []
     for line in [*said, "0x0"]:
-        if line.startswith("0x"):
-            if address is not None and place:
-                by_place[" < ".join(place)] += times[address]
-            address, place, function = int(line, 16), [], None
-        elif function is None:
-            function = re.sub(r"\(.*", "", line)[-48:]
-        else:
-            source = re.sub(r" \(.*", "", line).rsplit("/src/", 1)[-1]
-            place, function = [*place, f"{function} ({source})"][:3], None
-    return [f"  {count / samples:8.2f}  {at}" for at, count in by_place.most_common(most)]
+        if not line.startswith("0x"):
+            names.append(line)
+            continue
+        if names:  # of the innermost function and its source, those it was inlined into, and theirs
+            source, number = re.sub(r" \(.*", "", names[1]).rsplit("/src/", 1)[-1].rsplit(":", 1)
+            inside = f" in {re.sub('[(<].*', '', names[-2])}" if len(names) > 2 else ""
+            function = f"{re.sub('[(<].*', '', names[0])} ({source}){inside}"
+            by_function[function][number] += times[address]
+        address, names = int(line, 16), []
+    lines = []
+    for function, numbers in sorted(by_function.items(), key=lambda item: -sum(item[1].values())):
+        at = ", ".join(f"{line} ({count / samples:.1f})" for line, count in numbers.most_common(8))
+        lines.append(f"  {sum(numbers.values()) / samples:8.1f}  {function}: {at}")
+    return lines[:most]
 
 
 def main():
