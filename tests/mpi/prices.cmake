@@ -1,6 +1,6 @@
 # What Hob costs where there is nothing to gain, in instructions (tests/prices/README.md). They depend on how
 # it is compiled: only of builds as they are for users.
-hob_mpi_program(prices SOURCES prices.c)
+hob_mpi_program(prices SOURCES prices.c MPIS mpich5 openmpi5)
 
 # hob_prices_test(NAME mpi [arguments of the program...])
 function(hob_prices_test name mpi)
