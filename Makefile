@@ -9,7 +9,7 @@ export PATH := $(HOB_DEPS)/venv/bin:$(PATH)
 
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
-CTEST := python3 -B tests/run_ctest.py
+TIER := python3 -B tests/run_tier.py --jobs $(JOBS)
 
 SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 PYTHON = tools tests apps src packaging $(shell grep -l '^\#!.*python' scripts/*)
@@ -22,16 +22,17 @@ build demo: export NINJA_STATUS ?= [%f of %t, $(if $(estimates),%w so far$(comma
 
 comma := ,
 
-.PHONY: all setup setup-demo build demo test test-full bench sanitize format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install wheel docs site clean help
+.PHONY: all setup setup-demo build build-config demo test test-full test-rest check bench format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs soak install wheel docs site clean help
 
 all: build
 
 help:
 	@echo 'make                 set up what is missing and build'
 	@echo 'make demo            a program that was not written for Hob, without it and with it'
-	@echo 'make test            all tests, then those under the sanitizers'
+	@echo 'make test            every kind of test: 15 minutes from a fresh clone on 2 cores, 7 on a built tree'
+	@echo 'make test-full       everything that there is: an hour and more'
+	@echo 'make check           unit tests and layers, for the work at hand: a minute or two'
 	@echo 'make bench           the benchmarks, each against its limits (takes a while)'
-	@echo 'make sanitize        only the tests under the address and thread sanitizers'
 	@echo 'make soak MINUTES=N  random programs with new seeds, over all MPI libraries (now $(MINUTES))'
 	@echo 'make format          clang-format and ruff, in place'
 	@echo 'make lint            layers, formatting, comments, ruff, sizes, documentation, clang-tidy: reports'
@@ -64,36 +65,35 @@ demo: setup-demo
 
 HOB_ALL = -DHOB_BUILD_TESTS -DHOB_BUILD_BENCH
 
-# Open MPI refuses root unless told otherwise twice; tests in containers and in CI often are root.
-test test-full sanitize soak: export OMPI_ALLOW_RUN_AS_ROOT := 1
-test test-full sanitize soak: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
-test: build
-	@$(CTEST) --test-dir build/default -j 2
-	@$(MAKE) --no-print-directory sanitize
+# The tiers of the tests: tests/README.md.
+test:
+	@$(TIER) quick
+
+test-full:
+	@$(TIER) full
+
+check:
+	@$(TIER) check
+
+# What of `make test-full` is not in `make test`, as much as fits into SECONDS (.ci/run).
+SECONDS ?= 600
+test-rest:
+	@$(TIER) rest --seconds $(SECONDS)
+
+# The command alone, with its settings table.
+build-config: setup
+	@[ -f build/default/build.ninja ] || cmake --preset default >build/default.log
+	@cmake --build --preset default -j $(JOBS) --target hob-exec
 
 bench: build
 	@./hob bench all
 
-# The thread sanitizer over the parts that have threads, and over the library with programs that have;
-# the others would only take long.
-sanitize: setup
-	@mkdir -p build
-	@for preset in asan tsan; do \
-	  [ -f build/$$preset/build.ninja ] || cmake --preset $$preset >build/$$preset.log || { cat build/$$preset.log; exit 1; }; \
-	  echo "== $$preset" && \
-	  cmake --build --preset $$preset -j $(JOBS) --target unit-tests && \
-	  if [ $$preset = tsan ]; then which='-R unit.(heat|ghost|overlap)|sanitized'; else which='-L unit'; fi; \
-	  $(CTEST) --test-dir build/$$preset "$${which%% *}" "$${which#* }" -LE long || exit 1; \
-	done
-
 # Random programs with new seeds, over all MPI libraries and modes; a failure is shrunk and printed as a command.
 MINUTES ?= 30
+soak: export OMPI_ALLOW_RUN_AS_ROOT := 1  # Open MPI refuses root unless told otherwise twice
+soak: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 soak: build
 	@python3 -B tests/soak.py --build build/default --launchers $(HOB_DEPS)/mpis.cmake --minutes $(MINUTES)
-
-# And what takes many minutes: other people's suites on several MPI libraries.
-test-full: build
-	@$(CTEST) --test-dir build/default -j 2 -C full
 
 format:
 	@scripts/setup --lint
@@ -118,15 +118,20 @@ lint-python:
 lint-comments:
 	@scripts/check-comments
 
-# make lint-cpp ANALYZER=--analyzer: the static analyzer, too, which takes four times as long.
-lint-cpp: build
+# make lint-cpp ANALYZER=--analyzer: the static analyzer, too, which takes four times as long. CHANGED=--changed: what
+# changed against the main branch, and what includes it. A tree of its own has the command of each file, and the
+# generated headers.
+lint-cpp: setup
 	@scripts/setup --lint
-	@scripts/lint-cpp build/default -j $(JOBS) $(ANALYZER)
+	@mkdir -p build
+	@[ -f build/lint/build.ninja ] || cmake --preset lint >build/lint.log || { cat build/lint.log; exit 1; }
+	@cmake --build --preset lint --target generated
+	@scripts/lint-cpp build/lint -j $(JOBS) $(ANALYZER) $(CHANGED)
 
 lint-sizes:
 	@scripts/check-sizes
 
-lint-docs: build
+lint-docs: build-config
 	@./hob config --markdown | diff -u docs/configuration.md - || { echo 'docs/configuration.md: run make docs'; exit 1; }
 	@scripts/draw-gain --check
 	@scripts/check-docs

@@ -69,8 +69,11 @@ if(HOB_BUILD_TESTS)
   target_precompile_headers(hob_test_headers PRIVATE ${hob_common_headers} <gtest/gtest.h>)
 endif()
 
-# All unit tests and nothing else: what the sanitizer presets build.
+# All unit tests and nothing else; those of the pure parts; those of parts that have threads: what the sanitizer
+# presets build.
 add_custom_target(unit-tests)
+add_custom_target(unit-tests-pure)
+add_custom_target(unit-tests-with-threads)
 
 # hob_unit_test(NAME SOURCES... LIBS... [ARGS...]): a GoogleTest binary, one CTest entry, label "unit".
 function(hob_unit_test name)
@@ -82,6 +85,12 @@ function(hob_unit_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM hob_test_headers)
   add_dependencies(unit-tests ${name})
+  add_dependencies(unit-tests-pure ${name})
+  if(name MATCHES "^(heat|ghost|overlap)_")
+    add_dependencies(unit-tests-with-threads ${name})
+  endif()
   add_test(NAME unit.${name} COMMAND ${name} ${arg_ARGS})
   set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT ${arg_TIMEOUT})
+  hob_test_needs(unit.${name} ${name})
+  hob_add_to_tier(unit.${name})
 endfunction()

@@ -10,6 +10,8 @@ that repeats it is printed.
 """
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import shlex
@@ -19,6 +21,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from drawn import drawn
 
 SKIP = 77
 
@@ -273,6 +277,36 @@ def run(command, env, timeout):
     return status, sorted(out.splitlines()), err, time.time() - start
 
 
+def kept_plain_result(args, env, command):
+    """The file with the result of this plain run, where such are kept: HOB_PLAIN_RESULTS names a directory.
+
+    Its name is made of all that the result depends on: program and MPI library by content, words and
+    variables. What a program prints is determined by MPI, so a run that ended well ends so again."""
+    folder = os.environ.get("HOB_PLAIN_RESULTS")
+    program = Path(args.program[0])
+    if not folder or args.status or not program.is_file():
+        return None
+    linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    libraries = [Path(path) for path in re.findall(r"=> (/\S*libmpi\S*)", linked)]
+    state = [str((library, library.stat().st_mtime)) for library in libraries]
+    parts = [
+        program.read_bytes().hex(),
+        *state,
+        args.mpi,
+        *command,
+        json.dumps(sorted(env.items())),
+    ]
+    return Path(folder, hashlib.sha256("\n".join(parts).encode()).hexdigest() + ".json")
+
+
+def keep_plain_result(kept, lines):
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        temporary = kept.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(lines))
+        temporary.replace(kept)
+
+
 def show(title, env, command):
     words = [f"{key}={shlex.quote(value)}" for key, value in env.items()]
     print(f"  {title}: {' '.join(words + [shlex.quote(word) for word in command])}")
@@ -395,11 +429,6 @@ def main():
         help="what the program ends with, plainly and with Hob; where that is no success, what it "
         "prints is not compared",
     )
-    parser.add_argument(
-        "--seed-of-the-day",
-        action="store_true",
-        help="append --seed with a number that changes daily",
-    )
     parser.add_argument("program", nargs=argparse.REMAINDER)
     args = parser.parse_args()
     args.program = args.program[1:] if args.program[:1] == ["--"] else args.program
@@ -412,8 +441,8 @@ def main():
     ]
     if unknown:
         parser.error(f"unknown settings {', '.join(unknown)}")
-    if args.seed_of_the_day:
-        args.program += ["--seed", time.strftime("%Y%m%d")]
+    if "--seed" in args.program:
+        args.program = drawn(args.program, os.environ)
 
     # Between nodes MPICH's own post-start-complete-wait hangs now and then, and what a program prints
     # seldom depends on where its ranks are. What it may share does: windows that ghosts serve never.
@@ -425,6 +454,12 @@ def main():
     plain_env = launch_environment(args.mpi, plainly, args.exec)
     command = launch_command(args.mpi, args.exec, args.ranks, args.program, None, {})
     print(f"{args.mpi}, {args.ranks} ranks: {' '.join(args.program)}")
+    kept = kept_plain_result(args, plain_env, command)
+    if kept and kept.exists():
+        print(f"{'ok':6} {'plainly':16} as before")
+        lines = json.loads(kept.read_text())
+        good = [compare(args, name, env, (0, lines)) for name in names]
+        return 0 if all(good) else 1
     status, lines, err, seconds = run(command, plain_env, args.timeout)
     if status != args.status and not skipped(status, lines):
         # No verdict on Hob, which is not there: MPICH's own post-start-complete-wait, for one, hangs now
@@ -445,6 +480,7 @@ def main():
         print("  without Hob, the program ends with status", status)
         show("repeat", plain_env, command)
         return 1
+    keep_plain_result(kept, lines)
     if not args.lib:
         return 0
     good = [compare(args, name, env, (status, lines)) for name in names]

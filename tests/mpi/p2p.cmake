@@ -46,8 +46,12 @@ function(hob_p2p_test name program mpi)
   if(arg_SETTINGS)
     set(launch "${CMAKE_COMMAND}" -E env ${arg_SETTINGS} ${launch})
   endif()
+  set(drawn)
+  if(arg_LABEL STREQUAL "fuzz")
+    set(drawn "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/drawn.py" --)
+  endif()
   hob_mpi_test(${arg_LABEL}.${mpi}.${program}.${arg_MATCH}${name} ${mpi} LABELS ${arg_LABEL}
-    COMMAND "${CMAKE_COMMAND}" -E env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${launch}
+    COMMAND ${drawn} "${CMAKE_COMMAND}" -E env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${launch}
             "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_ARGS})
 endfunction()
 

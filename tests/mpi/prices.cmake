@@ -8,6 +8,7 @@ function(hob_prices_test name mpi)
     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/prices/prices.py" --mpi ${mpi}
             --exec "${HOB_MPI_${mpi}_EXEC}" --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
             --counter $<TARGET_FILE:step_counter> --program "${PROJECT_BINARY_DIR}/bin/${mpi}/prices" ${ARGN})
+  hob_test_needs(mpi.${mpi}.${name} step_counter)
 endfunction()
 
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT HOB_SANITIZE)

@@ -98,12 +98,11 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_compare_test(mpi.${mpi}.rma_batch ${mpi} LABELS mpi SETTINGS default,batch-2,batch-4096
     COMMAND rma_batch ${batched})
   hob_compare_test(mpi.${mpi}.rma_aliases ${mpi} LABELS mpi SETTINGS default,auto,counted COMMAND rma_aliases)
-  add_test(NAME mpi.${mpi}.rma_device
+  hob_mpi_test(mpi.${mpi}.rma_device ${mpi} TIMEOUT 300
     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
             --exec "${HOB_MPI_${mpi}_EXEC}"
             --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so:${PROJECT_BINARY_DIR}/bin/${mpi}/libstand_in_accelerator.so"
             --ranks 2 --settings cuda,hip,level-zero -- "${PROJECT_BINARY_DIR}/bin/${mpi}/rma_device")
-  set_tests_properties(mpi.${mpi}.rma_device PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
   # One node, where ranks reach memory themselves, and two (which MPICH 5 can pretend), where ghosts do.
   set(nodes_or_not no)
   if(mpi STREQUAL "mpich5")
@@ -111,12 +110,12 @@ foreach(mpi IN LISTS HOB_MPIS)
   endif()
   foreach(remote IN LISTS nodes_or_not)
     set(name mpi.${mpi}.rma_device_ghosts_${remote})
-    add_test(NAME ${name}
+    hob_mpi_test(${name} ${mpi} TIMEOUT 300
       COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
               --exec "${HOB_MPI_${mpi}_EXEC}" --remote ${remote}
               --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so:${PROJECT_BINARY_DIR}/bin/${mpi}/libstand_in_accelerator.so"
               --ranks 2 --settings ghosts1-rank,ghosts1-rank-cache -- "${PROJECT_BINARY_DIR}/bin/${mpi}/rma_device_ghosts")
-    set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2 ENVIRONMENT STAND_IN=cuda)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT STAND_IN=cuda)
   endforeach()
   hob_compare_test(mpi.${mpi}.rma_locks ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_locks)
   if(mpi STREQUAL "mpich5")

@@ -34,6 +34,21 @@ TEST(Lane, KnowsPlacesThatFollowEachOther) {
   EXPECT_EQ(lane.first_place(), reinterpret_cast<std::byte*>(buffer.data()));
 }
 
+TEST(Lane, WhatNobodyWantsAnyMoreIsReceivedNowhere) {
+  Lane lane;
+  std::vector<std::byte> buffer(24, std::byte{0});
+  for (std::size_t i = 0; i < 3; ++i) lane.add(8 * i, 8, &buffer[8 * i]);
+  ASSERT_TRUE(lane.consecutive());
+  lane.discard(1);
+  EXPECT_FALSE(lane.consecutive()) << "all of it would be received in one";
+  std::memset(lane.results(), 1, lane.bytes());
+  lane.deliver();
+  EXPECT_EQ(buffer[7], std::byte{1});
+  EXPECT_EQ(buffer[8], std::byte{0});
+  EXPECT_EQ(buffer[15], std::byte{0});
+  EXPECT_EQ(buffer[16], std::byte{1});
+}
+
 TEST(Lane, CopiesDataAtOnceAndInOrder) {
   Lane lane;
   for (std::uint64_t i = 0; i < 1000; ++i) {

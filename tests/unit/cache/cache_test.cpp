@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "cache/block.hpp"
+
 namespace hob::cache {
 namespace {
 
@@ -282,6 +284,31 @@ TEST_P(AnyPolicy, DropRangeDropsWhatOverlapsAndNothingElse) {
 
   cache->drop_range(2, 0, ~std::uint64_t{0});
   EXPECT_EQ(cache->find({2, 0, 0}, 100).kind, Hit::missing);
+}
+
+TEST_P(AnyPolicy, WhatWasEvictedLeavesTheListsOfPlaces) {
+  const auto cache = Cache::create(fixed(GetParam(), 64, 8 * 64));
+  for (std::uint64_t i = 0; i < 8; ++i) get(*cache, {0, i * 64, 0}, 64);
+  cache->drop_range(0, 1 << 20, 1);  // from here on there are lists
+  for (std::uint64_t i = 0; i < 4; ++i) get(*cache, {0, i * 64, 0}, 64);
+  // Each takes the place of one, in the middle of a list if it is the one that was used last.
+  for (std::uint64_t i = 1; i < 4; ++i) get(*cache, {0, i << 20, 0}, 64);
+  cache->drop_range(0, 0, 8 * 64);
+  for (std::uint64_t i = 0; i < 8; ++i)
+    EXPECT_EQ(cache->find({0, i * 64, 0}, 64).kind, Hit::missing) << i;
+}
+
+TEST_P(AnyPolicy, TheBlockThatServedLastIsDroppedWithItsTarget) {
+  constexpr std::uint32_t shift = kMinBlockShift;
+  constexpr std::uint64_t size = std::uint64_t{1} << shift;
+  const auto cache = Cache::create(fixed(GetParam(), 64, 1 << 16));
+  const auto place = cache->reserve({3, 4 * size, block_layout(shift)}, size, {0, 0, 0, 8});
+  ASSERT_TRUE(place.entry);
+  ASSERT_TRUE(cache->fill(place.entry, pattern(size).data(), size));
+  EXPECT_EQ(cache->find({3, 4 * size + 8, 0}, 8).kind, Hit::full);
+  EXPECT_EQ(cache->find({3, 4 * size + 16, 0}, 8).kind, Hit::full);
+  cache->drop_target(3);
+  EXPECT_EQ(cache->find({3, 4 * size + 24, 0}, 8).kind, Hit::missing);
 }
 
 TEST_P(AnyPolicy, GrowingLosesNothing) {

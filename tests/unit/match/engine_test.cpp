@@ -130,6 +130,17 @@ TEST(Flat, GivesBackTheMemoryOfAFlood) {
   EXPECT_EQ(engine->memory_bytes(), 0u);
 }
 
+TEST(Flat, TakesReceivesWithWildcardsAfterAFloodOfThem) {
+  auto engine = make_engine({});
+  for (const std::uintptr_t flood : {300'000, 1'000, 300'000}) {
+    for (std::uintptr_t i = 1; i <= flood; ++i)
+      engine->post({0, kAnySource, static_cast<std::int32_t>(i)}, item(i));
+    for (std::uintptr_t i = flood; i > 0; --i)
+      ASSERT_EQ(engine->arrive({0, 1, static_cast<std::int32_t>(i)}, item(1)).request, item(i));
+    EXPECT_EQ(engine->posted_length(), 0u);
+  }
+}
+
 TEST(Flat, RenumbersWhenSequenceNumbersRunOut) {
   using Receives = flat::FlatQueue<flat::Side::receives>;
   using Messages = flat::FlatQueue<flat::Side::messages>;

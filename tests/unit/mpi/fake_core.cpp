@@ -168,6 +168,7 @@ FAKE(Comm_free, MPI_Comm* comm) {
   *comm = MPI_COMM_NULL;
   return MPI_SUCCESS;
 }
+FAKE(Comm_disconnect, MPI_Comm* comm) { return body_Comm_free(comm); }
 /// A group is the number of its members, in the order of the world, or one of group_of(): those
 /// with one number are the same.
 FAKE(Comm_group, MPI_Comm comm, MPI_Group* group) {

@@ -124,7 +124,8 @@ void* find_or_abort(const char* name) noexcept {
 
 }  // namespace hob::mpi::real
 
-void* operator new(std::size_t size) {
+// Not inlined: with -O1, GCC inlines the one and not the other, and warns of a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   if (fake::allocations_left == 0) {
     fake::allocations_left = -1;
     fake::allocation_failed = true;
@@ -134,8 +135,8 @@ void* operator new(std::size_t size) {
   if (void* memory = std::malloc(size ? size : 1)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 // The other forms call these in the C++ library, but not in that of the address sanitizer.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept try {
   return operator new(size);
@@ -146,5 +147,5 @@ void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new[](std::size_t size, const std::nothrow_t& nothrow) noexcept {
   return operator new(size, nothrow);
 }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

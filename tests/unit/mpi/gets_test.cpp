@@ -185,6 +185,18 @@ TEST_F(Gets, AFlushOfOneTargetCompletesNoOther) {
   EXPECT_EQ(two, 6);
 }
 
+// A library's own local flush may return before the bytes of gets are there (MPICH 4).
+TEST_F(Gets, ALocalFlushWithGetsUnderWayIsAFullOne) {
+  int value = -1;
+  MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);
+  MPI_Win_flush_local(1, win_);
+  EXPECT_EQ(fake::calls("Win_flush"), 1u);
+  MPI_Get(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win_);
+  MPI_Win_flush_local_all(win_);
+  EXPECT_EQ(fake::calls("Win_flush_all"), 1u);
+  EXPECT_EQ(fake::calls("Win_flush_local") + fake::calls("Win_flush_local_all"), 0u);
+}
+
 TEST_F(Gets, ABarrierEndsWhatWasFetched) {
   EXPECT_EQ(read(1, 7), 1007);
   fill(1, 5000);
@@ -229,6 +241,16 @@ TEST_F(Gets, AnErrorIsTheProgramsAndNothingIsKept) {
   EXPECT_EQ(MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_), MPI_ERR_OTHER);
   EXPECT_EQ(read(1, 7), 1007);
   EXPECT_EQ(fake::calls("Get"), 2u);
+}
+
+TEST_F(Gets, ANullTypeIsTheLibrarysToRefuseWhileWaitsAreJudged) {
+  gets::WaitMeter& waits = find_window(win_)->waits;
+  while (!waits.measuring())
+    static_cast<void>(waits.waited(ticks_in(1e9), ticks(), 1, [] { return std::uint64_t{0}; }));
+  fake::fail("Get", MPI_ERR_TYPE);
+  int value = -1;
+  EXPECT_EQ(MPI_Get(&value, 1, MPI_DATATYPE_NULL, 1, 7, 1, MPI_INT, win_), MPI_ERR_TYPE);
+  EXPECT_EQ(fake::calls("Type_size"), 0u) << "which ends the job, whatever the window's handler";
 }
 
 TEST_F(Gets, WhatAFailedFlushLeftIsNotKept) {
@@ -307,6 +329,41 @@ TEST_F(Gets, NothingWritesToTheBufferAfterItsRequestWasWaitedFor) {
   EXPECT_EQ(fake::calls("Get"), 0u);         // which would be complete at the next flush only
   MPI_Win_flush(1, win_);
   EXPECT_EQ(find_window(win_)->cached->mode(), Mode::automatic);
+}
+
+// A program may wait for requests alone and never flush.
+TEST_F(Gets, RequestsThatAreCompleteTakeNoMemory) {
+  const auto fetch = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      MPI_Barrier(MPI_COMM_WORLD);  // nothing is served from the cache
+      int value = -1;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Rget(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      EXPECT_EQ(value, 1007);
+    }
+    return find_window(win_)->cached->memory_bytes();
+  };
+  const std::uint64_t before = fetch(100);
+  EXPECT_LT(fetch(1000), before + 100 * sizeof(gets::PendingGet));
+}
+
+TEST_F(Gets, PollingByRequestEndsInModeStrictToo) {
+  end_window();
+  const auto before = context().settings;
+  context().settings.cache = "strict";
+  context().settings.poll_hits = 8;
+  make_window();
+  context().settings = before;
+  int polls = 0;
+  for (int value = -1; value != 5 && polls < 100; ++polls) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Rget(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    there(1)[7] = 5;
+  }
+  requests_before_ = fake::open_requests();  // the handle of a served request is kept for the next
+  EXPECT_LE(polls, 16);
 }
 
 // However the program waits, what it takes to fetch old hits again is known.

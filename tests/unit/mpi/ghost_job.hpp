@@ -25,8 +25,8 @@
 
 namespace hob::mpi::test {
 
-/// Ranks of the internal communicator.
-inline constexpr int kHere = 0, kThere = 1, kGhostHere = 2, kGhostThere = 3;
+/// Ranks of the internal communicator. In the world that the program sees, kThere is 1.
+inline constexpr int kHere = 0, kGhostHere = 1, kThere = 2, kGhostThere = 3;
 
 class GhostJob : public testing::Test {
  protected:
@@ -37,7 +37,7 @@ class GhostJob : public testing::Test {
     real::Comm_group(world_.internal_comm, &world_.internal_group);
     real::Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &unused_, &win_);
     world_.rank = kHere;
-    world_.ranks = {{0, -1, 0, 0}, {1, -1, 0, 1}, {0, 0, 0, -1}, {1, 0, 0, -1}};
+    world_.ranks = {{0, -1, 0, 0}, {0, 0, 0, -1}, {1, -1, 0, 1}, {1, 0, 0, -1}};
     world_.slice_begins = {0, 0, 0, 0};
     world_.ghosts = {{kGhostHere}, {kGhostThere}};
     world_.arena = reinterpret_cast<std::byte*>(near_.get());

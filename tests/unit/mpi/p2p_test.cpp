@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "fake_mpi.hpp"
@@ -99,6 +100,33 @@ TEST_F(Matching, AMessageThatNobodyWantsYetIsReceivedFromTheUmq) {
   EXPECT_EQ(later, 90);
 }
 
+TEST_F(Matching, AProbeOfOneCommunicatorDequeuesForTheOthers) {
+  int value = 0, flag = 1;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(1, 5, 42);
+  MPI_Iprobe(1, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  EXPECT_FALSE(flag);
+  EXPECT_EQ(fake::calls("Imrecv"), 1u);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(value, 42);
+}
+
+TEST_F(Matching, WithAFullUmqReceivesGoToTheLibrary) {
+  takeover().most_bytes = sizeof(int);
+  int value = 0, flag = 1;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(2, 7, 70);
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  EXPECT_FALSE(flag);
+  EXPECT_EQ(fake::calls("Irecv"), 1u);
+  takeover().most_bytes = UINT64_MAX;
+  arrive(1, 5, 42);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(value, 42);
+  MPI_Recv(&value, 1, MPI_INT, 2, 7, comm_, MPI_STATUS_IGNORE);
+  EXPECT_EQ(value, 70);
+}
+
 TEST_F(Matching, ACancelledReceiveLeavesThePrq) {
   int value = 0, other = 0;
   MPI_Request request = start(&value, 1, 5), second = start(&other, 1, 5);
@@ -124,6 +152,29 @@ TEST_F(Matching, RepostedReceivesGoToTheLibraryInOrder) {
   for (int i = 0; i < 3; ++i) arrive(1, i, 10 + i);
   MPI_Waitall(3, requests.data(), MPI_STATUSES_IGNORE);
   EXPECT_EQ(values, (std::vector<int>{10, 11, 12}));
+}
+
+TEST_F(Matching, AMatchedProbeTellsOfAMessageInTheUmqAndTakesIt) {
+  int later = 0, now = 0, flag = 1;
+  MPI_Request request = start(&later, 1, 9);
+  arrive(2, 5, 50);
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  ASSERT_EQ(queued.load(), 1u);
+  MPI_Status status{};
+  MPI_Message message = MPI_MESSAGE_NULL;
+  EXPECT_EQ(MPI_Improbe(MPI_ANY_SOURCE, 5, comm_, &flag, &message, &status), MPI_SUCCESS);
+  EXPECT_TRUE(flag);
+  EXPECT_EQ(status.MPI_SOURCE, 2);
+  EXPECT_EQ(status.MPI_TAG, 5);
+  int count = 0;
+  real::Get_count(&status, MPI_INT, &count);
+  EXPECT_EQ(count, 1);
+  EXPECT_EQ(queued.load(), 0u);
+  EXPECT_EQ(MPI_Mrecv(&now, 1, MPI_INT, &message, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(now, 50);
+  arrive(1, 9, 90);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(later, 90);
 }
 
 TEST_F(Matching, AnErrorOfTheLibraryIsTheReceives) {

@@ -69,6 +69,15 @@ TEST_F(EndingCommunicator, ItsChannelIsForgotten) {
   EXPECT_FALSE(p2p::known_channel(before));
 }
 
+TEST_F(EndingCommunicator, OneThatIsDisconnectedIsForgottenToo) {
+  int flag = 0;
+  MPI_Iprobe(1, 5, comm_, &flag, MPI_STATUS_IGNORE);
+  ASSERT_TRUE(p2p::known_channel(comm_));
+  const MPI_Comm before = comm_;
+  EXPECT_EQ(MPI_Comm_disconnect(&comm_), MPI_SUCCESS);
+  EXPECT_FALSE(p2p::known_channel(before)) << "the next one may have its handle";
+}
+
 TEST_F(EndingCommunicator, WhatHobHasOfItIsStillReceivedIfTheLibraryKeepsIt) {
   int value = 0, sent = 42;
   MPI_Request request = MPI_REQUEST_NULL;

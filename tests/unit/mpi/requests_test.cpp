@@ -109,6 +109,26 @@ TEST_F(Requests, ATestTellsNothingTooEarly) {
   EXPECT_GT(tests, 1);
 }
 
+TEST_F(Requests, SomeThatEndWithAnErrorAreToldInTheirStatuses) {
+  for (const bool waits : {true, false}) {
+    Behind good, bad;
+    bad.error = MPI_ERR_TRUNCATE;
+    MPI_Request list[]{requests::add(good), requests::add(bad)};
+    int count = 0, places[2] = {-1, -1};
+    MPI_Status statuses[2]{};
+    statuses[0].MPI_ERROR = statuses[1].MPI_ERROR = 42;
+    EXPECT_EQ(waits ? MPI_Waitsome(2, list, &count, places, statuses)
+                    : MPI_Testsome(2, list, &count, places, statuses),
+              MPI_ERR_IN_STATUS);
+    EXPECT_EQ(count, 2);
+    EXPECT_EQ(places[0], 0);
+    EXPECT_EQ(places[1], 1);
+    EXPECT_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);
+    EXPECT_EQ(statuses[1].MPI_ERROR, MPI_ERR_TRUNCATE);
+    EXPECT_EQ(list[1], MPI_REQUEST_NULL);
+  }
+}
+
 // Of a long array that is polled, only what is missing is asked for.
 TEST_F(Requests, PollingALongArrayAsksForWhatIsMissing) {
   std::vector<Behind> operations(100);

@@ -87,6 +87,16 @@ TEST(Sizes, ANodeKeepsItsNumbersOfRanksOnce) {
   EXPECT_LT(shared.memory_bytes(), 200u);
 }
 
+/// MPI_Win_create_c takes any.
+TEST(Sizes, DisplacementUnitsAreNotCut) {
+  constexpr std::int64_t kUnit = (std::int64_t{5} << 32) + 8;
+  DisplacementUnits units;
+  WindowAnswers answers;
+  ExposedSizes exposed;
+  units.exchange(kUnit, answers, exposed, MPI_COMM_WORLD);
+  EXPECT_EQ(units.of(1), kUnit);
+}
+
 TEST(Sizes, AFewRanksAskNobodyWhereTheyAre) {
   fake::ranks_of_node(2);
   fake::reset();

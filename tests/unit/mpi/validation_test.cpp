@@ -223,6 +223,22 @@ TEST_F(Validated, TellingGetsRareWhereNobodyAsks) {
   EXPECT_EQ(fake::calls("Allreduce") + fake::calls("Barrier"), 1000u);
 }
 
+/// Who asked for copies of one window may ask for those of the next.
+TEST_F(Validated, TellingBeginsAnewWithANewWindow) {
+  end_window();
+  make_window("auto");
+  fetches(1);
+  EXPECT_TRUE(barrier().asked());
+  for (int i = 0; i < 1000; ++i) MPI_Barrier(MPI_COMM_WORLD);
+  int* memory = nullptr;
+  MPI_Win another = MPI_WIN_NULL;
+  MPI_Win_allocate(64, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &another);
+  fake::reset();
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(fake::calls("Allreduce"), 1u);
+  MPI_Win_free(&another);
+}
+
 /// Nobody watches memory for nothing.
 TEST_F(Validated, MemoryIsWatchedOnceSomebodyAsks) {
   end_window();

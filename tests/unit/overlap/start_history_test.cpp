@@ -29,6 +29,23 @@ TEST(StartHistory, LeavesOnlyWhatHasSucceededAndTookLong) {
   EXPECT_FALSE(history.worth_postponing(message(1'000))) << "it has become short";
 }
 
+TEST(StartHistory, TakesNoStartForAnotherOneWhereverTheyMeet) {
+  StartHistory history(kLong);
+  const Start known = message(1'000);
+  ASSERT_TRUE(history.took(known, kLong));
+  // Some of them share its place.
+  for (int i = 1; i < 1'000; ++i) {
+    Start function = known, comm = known, peer = known, datatype = known;
+    function.function += i;
+    comm.comm += static_cast<std::uint64_t>(i);
+    peer.peer += i;
+    datatype.datatype += static_cast<std::uint64_t>(i);
+    for (const Start& other : {function, comm, peer, datatype})
+      ASSERT_FALSE(history.worth_postponing(other)) << i;
+  }
+  EXPECT_TRUE(history.worth_postponing(known));
+}
+
 TEST(StartHistory, ExpectsTimeInProportionToElements) {
   StartHistory history(kLong);
   history.took(message(1'000), 2 * kLong);

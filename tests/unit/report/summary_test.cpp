@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -118,6 +120,21 @@ TEST_F(Saving, WhatCannotBeWrittenSaysSoAndLeavesTheOldFile) {
   EXPECT_NE(save("/dev/full", std::string(1 << 20, 'x')), "");
   std::filesystem::create_directory(directory_ / "out.json");
   EXPECT_NE(save(directory_ / "out.json", "x"), "");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Saving, HalfOfAReportIsNotLeftBehind) {
+  EXPECT_EQ(save(directory_ / "out.json", "old"), "");
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit little { 1000, before.rlim_max };
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  const std::string error = save(directory_ / "out.json", std::string(2000, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_NE(error, "");
+  EXPECT_EQ(text("out.json"), "old");
   EXPECT_EQ(files(), 1u);
 }
 

@@ -35,6 +35,9 @@ TEST(Settings, SizesTakeSuffixesAndRanges) {
   EXPECT_EQ(settings.cache_size, 3u << 20);
   EXPECT_EQ(settings.set("cache_size", "2KiB", Source::File), "");
   EXPECT_EQ(settings.cache_size, 2048u);
+  EXPECT_EQ(settings.set("cache_size", "8589934593", Source::File), "");
+  EXPECT_EQ(settings.cache_size, (std::uint64_t{8} << 30) + 1);
+  EXPECT_EQ(settings.set("cache_size", "2048", Source::File), "");
   for (auto bad : {"", "-1", "1X", "12", "99999999999T", "1.5M"})
     EXPECT_NE(settings.set("cache_size", bad, Source::File), "") << bad;
   EXPECT_EQ(settings.cache_size, 2048u);
