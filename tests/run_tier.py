@@ -129,6 +129,7 @@ class Tier:
         """ctest with these options: failures as they come, a line of progress now and then, its closing lines."""
         self.start(stage)
         started = time.time()
+        shown = Progress(tree, listed(tree, *options))
         words = ["ctest", "--output-on-failure", "--no-tests=error", "--test-dir", str(tree)]
         words += ["-j", str(jobs or self.jobs), *options]
         env = {**os.environ, **(environment or {})}
@@ -140,7 +141,7 @@ class Tier:
             errors="replace",
             env=env,
         )
-        shown, ran = Progress(started), 0
+        ran = 0
         for line in ctest.stdout:
             result = RESULT.match(line)
             if not result:
@@ -202,18 +203,31 @@ RESULT = re.compile(
 
 
 class Progress:
-    """A line every ten seconds at most."""
+    """A line every ten seconds at most. What is left is estimated by what the tests took the last time (ctest's cost
+    data), else by their number."""
 
-    def __init__(self, started):
+    def __init__(self, tree, names):
         self.started = self.last = time.time()
+        self.cost = dict.fromkeys(names, 1.0)
+        try:
+            for line in (tree / "Testing/Temporary/CTestCostData.txt").read_text().splitlines():
+                name, _, seconds = (line.split() + [""] * 3)[:3]
+                if name in self.cost and seconds:
+                    self.cost[name] = max(float(seconds), 0.1)
+        except (OSError, ValueError):
+            pass
+        self.total, self.over = sum(self.cost.values()), 0.0
 
     def tell(self, done, total, name):
+        self.over += self.cost.get(name, 0)
         now = time.time()
         if now - self.last < 10 and done != total:
             return
         self.last = now
-        left = (now - self.started) / done * (total - done)
-        print(f"  {done} of {total}, about {clock(left)} left ({name})", flush=True)
+        share = self.over / self.total if self.total else 0
+        left = (now - self.started) * (1 - share) / share if share > 0.05 else None
+        about = "" if left is None else f", about {clock(left)} left"
+        print(f"  {done} of {total}{about} ({name})", flush=True)
 
 
 def show_build(words):

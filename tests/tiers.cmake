@@ -11,7 +11,7 @@ set(HOB_QUICK_MPI mpich5)
 set(hob_quick_everywhere
     "rma_(corners|requests|types|end_abort|f08|f77|hob_module)" "callbacks" "callbacks_finalize" "symbols\\.auto"
     "p2p_(order|requests|comms|spawn)\\.always" "p2p_extensions\\.always" "overlap_computing\\.auto_overlap_message"
-    "ghost_(rma_1|sums_2|abort|f08)" "pvars")
+    "ghost_(rma_1|sums_2|abort|f08)" "pvars" "prices")
 set(hob_quick_on_abi5 "rma_put_flush" "rma_sessions" "ghost_sessions")
 set(hob_quick_on_intel "rma_(corners|requests)" "p2p_requests")
 
@@ -28,7 +28,7 @@ set(hob_full_only_mpi
 
 # Unit tests run under the address sanitizer in the quick tier, but for these: compiling the glue for it takes as long
 # as all else, and these take minutes where they are not optimized.
-set(hob_quick_unit glue cache_test cache_oracle_test match_property_test replay_test)
+set(hob_quick_unit glue prices cache_test cache_oracle_test match_property_test replay_test)
 
 # Of the command line: what has no compiler, no browser and no package manager to wait for.
 set(hob_quick_tools includes includes_self_test comments_self_test wrappers advise claims cli exec page run verify)
