@@ -3,8 +3,9 @@
 
     HOB_TEST_SEED=N       is added to the number behind --seed (where there is none, --seed N is appended)
     HOB_TEST_SHARE=0.25   that part of the number behind --programs, at least 1
+    HOB_TEST_WITHOUT=NAME  is added to what rma_fuzz leaves out (--without)
 
-tests/run_tier.py sets both, the first by the date. Without them the command runs as it is written.
+tests/run_tier.py sets them, the first by the date. Without them the command runs as it is written.
 """
 
 import os
@@ -25,6 +26,9 @@ def drawn(words, environment):
     if share != 1 and "--programs" in words:
         place = words.index("--programs") + 1
         words[place] = str(max(1, round(int(words[place]) * share)))
+    without = environment.get("HOB_TEST_WITHOUT")
+    if without and any(word.endswith("rma_fuzz") for word in words) and "--without" in words:
+        words[words.index("--without") + 1] += f",{without}"
     return words
 
 

@@ -10,6 +10,7 @@ import unittest
 
 TESTS = pathlib.Path(__file__).parent
 sys.path.insert(0, str(TESTS))
+import drawn  # noqa: E402
 import run_compare  # noqa: E402
 import run_ctest  # noqa: E402
 import second_try  # noqa: E402
@@ -83,6 +84,81 @@ class SecondTry(unittest.TestCase):
         self.assertEqual(
             run_ctest.second_tries(log), [("mpi.b", "the launcher missed its deadline: ALERT")]
         )
+
+
+class Drawn(unittest.TestCase):
+    def test_seed_and_number_are_drawn(self):
+        words = "rma_fuzz --seed 11 --programs 60 --without nocheck".split()
+        self.assertEqual(drawn.drawn(words, {}), words)
+        asked = {"HOB_TEST_SEED": "1000", "HOB_TEST_SHARE": "0.3", "HOB_TEST_WITHOUT": "pscw"}
+        self.assertEqual(
+            drawn.drawn(words, asked),
+            "rma_fuzz --seed 1011 --programs 18 --without nocheck,pscw".split(),
+        )
+
+    def test_at_least_one_program_and_a_seed_where_there_was_none(self):
+        words = "p2p_fuzz --programs 2 --without truncate".split()
+        asked = {"HOB_TEST_SEED": "5", "HOB_TEST_SHARE": "0.1", "HOB_TEST_WITHOUT": "pscw"}
+        self.assertEqual(
+            drawn.drawn(words, asked), "p2p_fuzz --programs 1 --without truncate --seed 5".split()
+        )
+
+
+class Tiers(unittest.TestCase):
+    """What run_tier.py makes of the lines of ctest, with a stand-in for ctest."""
+
+    def run_tests(self, lines, status=0):
+        """(exit status, output) of a tier of one stage where ctest prints these lines."""
+        with tempfile.TemporaryDirectory() as folder:
+            stand_in = pathlib.Path(folder, "ctest")
+            shown = "\n".join(lines)
+            stand_in.write_text(
+                '#!/bin/sh\ncase "$*" in *show-only*) echo \'{"tests": []}\'; exit;; esac\n'
+                f"cat <<'END'\n{shown}\nEND\nexit {status}\n"
+            )
+            stand_in.chmod(0o755)
+            program = (
+                f"import sys; sys.path.insert(0, {str(TESTS)!r}); import pathlib, run_tier\n"
+                f"run_tier.BUILD = pathlib.Path({folder!r})\n"
+                "tier = run_tier.Tier('quick', 1)\n"
+                "try:\n    tier.tests('stage', run_tier.BUILD)\n"
+                "except run_tier.Failed as failure:\n    sys.exit(tier.close(str(failure)))\n"
+                "sys.exit(tier.close())"
+            )
+            done = subprocess.run(
+                [sys.executable, "-B", "-c", program],
+                env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            return done.returncode, done.stdout + done.stderr
+
+    PASSED = "1/2 Test #3: mpi.a ......................   Passed    1.31 sec"
+
+    def test_what_passes_and_what_is_skipped_is_counted(self):
+        status, said = self.run_tests([self.PASSED, "2/2 Test #9: mpi.b ....***Skipped   0.11 sec"])
+        self.assertEqual(status, 0, said)
+        self.assertIn("1 passed, 0 failed, 1 skipped", said)
+        self.assertIn("skipped (1): mpi.b", said)
+
+    def test_what_fails_is_named_and_fails(self):
+        for verdict in ("***Failed", "***Timeout", "***Exception: SegFault", "***Not Run"):
+            status, said = self.run_tests(
+                [self.PASSED, f"2/2 Test #9: mpi.b .....{verdict}  0.11 sec"], status=8
+            )
+            self.assertEqual(status, 1, said)
+            self.assertIn("FAILED: mpi.b", said)
+            self.assertIn("1 passed, 1 failed, 0 skipped", said)
+
+    def test_nothing_that_ran_is_no_success(self):
+        self.assertEqual(self.run_tests([])[0], 1)
+        status, said = self.run_tests(["1/1 Test #9: mpi.b ....***Skipped   0.11 sec"])
+        self.assertEqual(status, 1, said)
+        self.assertIn("no test ran", said)
+
+    def test_a_ctest_that_ends_badly_is_no_success(self):
+        self.assertEqual(self.run_tests([self.PASSED], status=3)[0], 1)
 
 
 class Setup(unittest.TestCase):
