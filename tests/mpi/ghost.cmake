@@ -48,7 +48,8 @@ function(hob_ghost_test name program mpi)
   if(arg_LONG)
     set(limit LABELS mpi long TIMEOUT 600)
   endif()
-  hob_mpi_test(mpi.${mpi}.ghost_${name} ${mpi} ${limit}
+  math(EXPR processes "${arg_RANKS} + ${arg_GHOSTS} * ${arg_NODES}")
+  hob_mpi_test(mpi.${mpi}.ghost_${name} ${mpi} ${limit} RANKS ${processes}
     COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/ghost_run.py" --mpi ${mpi}
             --exec "${HOB_MPI_${mpi}_EXEC}" --family ${HOB_MPI_${mpi}_FAMILY} --library "${PROJECT_BINARY_DIR}/lib"
             --ranks ${arg_RANKS} --ghosts ${arg_GHOSTS} --nodes ${arg_NODES} --binding ${arg_BINDING}

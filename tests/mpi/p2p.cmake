@@ -50,7 +50,7 @@ function(hob_p2p_test name program mpi)
   if(arg_LABEL STREQUAL "fuzz")
     set(drawn "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/drawn.py" --)
   endif()
-  hob_mpi_test(${arg_LABEL}.${mpi}.${program}.${arg_MATCH}${name} ${mpi} LABELS ${arg_LABEL}
+  hob_mpi_test(${arg_LABEL}.${mpi}.${program}.${arg_MATCH}${name} ${mpi} LABELS ${arg_LABEL} RANKS ${arg_RANKS}
     COMMAND ${drawn} "${CMAKE_COMMAND}" -E env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${launch}
             "${PROJECT_BINARY_DIR}/bin/${mpi}/${program}" ${arg_ARGS})
 endfunction()

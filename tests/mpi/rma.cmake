@@ -54,7 +54,11 @@ function(hob_compare_test name mpi)
   if(HOB_MPI_${mpi}_PROGRAMS)
     set(programs ${HOB_MPI_${mpi}_PROGRAMS})
   endif()
-  hob_mpi_test(${name} ${mpi} LABELS ${arg_LABELS} TIMEOUT 600
+  set(processes ${arg_RANKS})
+  if(arg_SETTINGS MATCHES "ghosts")
+    math(EXPR processes "${processes} + 1")
+  endif()
+  hob_mpi_test(${name} ${mpi} LABELS ${arg_LABELS} TIMEOUT 600 RANKS ${processes}
     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/run_compare.py" --mpi ${mpi}
             --exec "${HOB_MPI_${mpi}_EXEC}" --lib "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
             --ranks ${arg_RANKS} --remote ${arg_REMOTE} --settings ${arg_SETTINGS} --timeout ${arg_TIMEOUT}
