@@ -22,7 +22,7 @@ build demo: export NINJA_STATUS ?= [%f of %t, $(if $(estimates),%w so far$(comma
 
 comma := ,
 
-.PHONY: all setup setup-demo build build-config demo test test-full test-rest check bench format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs lint-faults soak install wheel docs site clean help
+.PHONY: all setup setup-demo configure build build-config demo test test-full test-rest check bench format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs lint-faults soak install wheel docs site clean help
 
 all: build
 
@@ -49,8 +49,10 @@ setup:
 	@scripts/setup
 
 # Configuring again costs a second or two; ninja does it itself where a CMake file changed.
-build: setup
+configure: setup
 	@grep -qs 'HOB_BUILD_TESTS:BOOL=ON' build/default/CMakeCache.txt || cmake --preset default $(HOB_ALL:%=%=ON)
+
+build: configure
 	@cmake --build --preset default -j $(JOBS)
 
 # One MPI library, Hob for it, the program and the command: the rest is for the tests.
@@ -85,8 +87,7 @@ lint-faults: build-config
 	@python3 -B tests/seeded_faults.py --check --build build/default
 
 # The command alone, with its settings table.
-build-config: setup
-	@[ -f build/default/build.ninja ] || cmake --preset default >build/default.log
+build-config: configure
 	@cmake --build --preset default -j $(JOBS) --target hob-exec
 
 bench: build
@@ -94,7 +95,8 @@ bench: build
 
 # Random programs with new seeds, over all MPI libraries and modes; a failure is shrunk and printed as a command.
 MINUTES ?= 30
-soak: export OMPI_ALLOW_RUN_AS_ROOT := 1  # Open MPI refuses root unless told otherwise twice
+# Open MPI refuses root unless told otherwise twice.
+soak: export OMPI_ALLOW_RUN_AS_ROOT := 1
 soak: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 soak: build
 	@python3 -B tests/soak.py --build build/default --launchers $(HOB_DEPS)/mpis.cmake --minutes $(MINUTES)
