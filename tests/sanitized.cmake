@@ -8,7 +8,6 @@ get_filename_component(tsan "${tsan}" REALPATH)
 
 add_custom_target(sanitized-programs DEPENDS hob_mpich mpi-program-mpich5-rma_fuzz mpi-program-mpich5-p2p_fuzz
                   mpi-program-mpich5-ghost_threads mpi-program-mpich5-overlap_threads mpi-program-mpich5-overlap_computing mpi-program-mpich5-overlap_start)
-add_dependencies(unit-tests sanitized-programs)
 
 # hob_sanitized_test(NAME [GHOSTS] ENVIRONMENT... COMMAND program words...): two ranks; GHOSTS: on two nodes, as the
 # library pretends them, with a ghost each.

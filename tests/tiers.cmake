@@ -7,12 +7,14 @@
 
 set(HOB_QUICK_MPI mpich5)
 
+# The library of the standard ABI is MPICH 5 with other handles; a build of Hob for it takes a minute and a half.
+set(hob_full_only_mpis abi5)
+
 # Regular expressions of names behind KIND.MPI.
 set(hob_quick_everywhere
     "rma_(corners|requests|types|end_abort|f08|f77|hob_module)" "callbacks" "callbacks_finalize" "symbols\\.auto"
     "p2p_(order|requests|comms|spawn)\\.always" "p2p_extensions\\.always" "overlap_computing\\.auto_overlap_message"
     "ghost_(rma_1|sums_2|abort|f08)" "pvars" "prices")
-set(hob_quick_on_abi5 "rma_put_flush" "rma_sessions" "ghost_sessions")
 set(hob_quick_on_intel "rma_(corners|requests)" "p2p_requests")
 
 # On HOB_QUICK_MPI, what stays for the full tier: what runs no line of Hob; what repeats a test of the quick tier
@@ -69,8 +71,8 @@ function(hob_tier name result)
       if(NOT left_out)
         set(quick YES)
       endif()
-    elseif(kind STREQUAL "mpi")
-      set(patterns ${hob_quick_everywhere} ${hob_quick_on_${mpi}})
+    elseif(kind STREQUAL "mpi" AND NOT mpi IN_LIST hob_full_only_mpis)
+      set(patterns ${hob_quick_everywhere})
       if(mpi STREQUAL "intel")
         set(patterns ${hob_quick_on_intel})
       endif()
