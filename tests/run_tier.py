@@ -37,7 +37,7 @@ WHAT = {
     "rest": "of what `make test` leaves out, as much as fits",
 }
 # A part of the random programs, with seeds of the day.
-QUICK_SHARE = "0.3"
+QUICK_SHARE = "0.2"
 # MPI jobs mostly wait: for their start, for each other.
 JOBS = {"quick": 4, "full": 3, "rest": 4}
 

@@ -23,10 +23,11 @@ set(hob_full_only_mpi
     ".*\\.plain(_.*)?"
     "ghost_(native_.*|many_windows|rma_three|rma_operations|rma_random|sums_(rank|random|operations)|fence_three_nodes)"
     "ghost_network_(rma|fence|sums|asserts|failures)" "ghost_(own_numbers_created|memory_mapped)"
-    "p2p_deadline_threads\\.auto" "p2p_deadline\\.auto" "p2p_flood\\.auto" "p2p_(flood|counts)_report" "p2p_patterns\\.auto"
+    "p2p_deadline_threads\\.auto" "p2p_deadline\\.auto" "p2p_(flood|counts)_report" "p2p_patterns\\.auto"
     "overlap_computing\\..*_(attributes|errors|types)(_multiple)?"
     "rma_(sessions|validate_many|validate_native|locks_native|corners_native|traps_native|limits|share_user)"
-    "rma_(polling|traps|corners)_share" "rma_(traps|corners|acquires)_tcp")
+    "rma_(polling|traps|corners)_share" "rma_(traps|corners|acquires|polling|validate)_tcp"
+    "rma_traps_messages" "p2p_flood\\..*" "p2p_notice\\..*" "heat")
 
 # Unit tests run under the address sanitizer in the quick tier, but for these: compiling the glue for it takes as long
 # as all else, and these take minutes where they are not optimized.
