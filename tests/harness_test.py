@@ -90,7 +90,7 @@ class Drawn(unittest.TestCase):
     def test_seed_and_number_are_drawn(self):
         words = "rma_fuzz --seed 11 --programs 60 --without nocheck".split()
         self.assertEqual(drawn.drawn(words, {}), words)
-        asked = {"HOB_TEST_SEED": "1000", "HOB_TEST_SHARE": "0.3", "HOB_TEST_WITHOUT": "pscw"}
+        asked = {"TESTS_SEED": "1000", "TESTS_SHARE": "0.3", "TESTS_WITHOUT": "pscw"}
         self.assertEqual(
             drawn.drawn(words, asked),
             "rma_fuzz --seed 1011 --programs 18 --without nocheck,pscw".split(),
@@ -98,7 +98,7 @@ class Drawn(unittest.TestCase):
 
     def test_at_least_one_program_and_a_seed_where_there_was_none(self):
         words = "p2p_fuzz --programs 2 --without truncate".split()
-        asked = {"HOB_TEST_SEED": "5", "HOB_TEST_SHARE": "0.1", "HOB_TEST_WITHOUT": "pscw"}
+        asked = {"TESTS_SEED": "5", "TESTS_SHARE": "0.1", "TESTS_WITHOUT": "pscw"}
         self.assertEqual(
             drawn.drawn(words, asked), "p2p_fuzz --programs 1 --without truncate --seed 5".split()
         )

@@ -278,11 +278,11 @@ def run(command, env, timeout):
 
 
 def kept_plain_result(args, env, command):
-    """The file with the result of this plain run, where such are kept: HOB_PLAIN_RESULTS names a directory.
+    """The file with the result of this plain run, where such are kept: TESTS_PLAIN_RESULTS names a directory.
 
     Its name is made of all that the result depends on: program and MPI library by content, words and
     variables. What a program prints is determined by MPI, so a run that ended well ends so again."""
-    folder = os.environ.get("HOB_PLAIN_RESULTS")
+    folder = os.environ.get("TESTS_PLAIN_RESULTS")
     program = Path(args.program[0])
     if not folder or args.status or not program.is_file():
         return None

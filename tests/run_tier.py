@@ -258,13 +258,13 @@ def show_build(words):
 def quick_environment():
     """Random programs: few, with seeds of the day. Plain runs are kept."""
     day = (datetime.date.today() - datetime.date(2026, 1, 1)).days
-    seed = os.environ.get("HOB_TEST_SEED", str(day * 10007))
+    seed = os.environ.get("TESTS_SEED", str(day * 10007))
     return {
-        "HOB_TEST_SEED": seed,
-        "HOB_TEST_SHARE": os.environ.get("HOB_TEST_SHARE", QUICK_SHARE),
+        "TESTS_SEED": seed,
+        "TESTS_SHARE": os.environ.get("TESTS_SHARE", QUICK_SHARE),
         # MPICH's own post-start-complete-wait hangs now and then where ranks share cores (tests/run_compare.py).
-        "HOB_TEST_WITHOUT": "pscw",
-        "HOB_PLAIN_RESULTS": str(BUILD / "default/plain-results"),
+        "TESTS_WITHOUT": "pscw",
+        "TESTS_PLAIN_RESULTS": str(BUILD / "default/plain-results"),
     }
 
 
@@ -307,7 +307,7 @@ def quick(tier):
     tier.build("programs: build", "default", ["quick-tests"], ALL)
     env = quick_environment()
     tier.say(
-        f"random programs have seed {env['HOB_TEST_SEED']} (HOB_TEST_SEED={env['HOB_TEST_SEED']} make test)"
+        f"random programs have seed {env['TESTS_SEED']} (TESTS_SEED={env['TESTS_SEED']} make test)"
     )
     tier.tests("programs", BUILD / "default", "-L", "quick", jobs=JOBS["quick"], environment=env)
 
@@ -316,7 +316,7 @@ def full(tier):
     unit(tier, everything=True)
     threads(tier, everything=True)
     tier.build("build", "default", ["all"], ALL)
-    env = {"HOB_PLAIN_RESULTS": str(BUILD / "default/plain-results")}
+    env = {"TESTS_PLAIN_RESULTS": str(BUILD / "default/plain-results")}
     tier.tests("tests", BUILD / "default", "-C", "full", jobs=JOBS["full"], environment=env)
     tier.command(
         "seeded faults",

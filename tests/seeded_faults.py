@@ -384,14 +384,14 @@ class Bench:
         self.copy, self.build, self.jobs = copy, build, jobs
         self.log = build.parent / "log.txt"
         deps = pathlib.Path(os.environ.get("HOB_DEPS") or ROOT / ".deps")
-        self.env = {**os.environ, "HOB_DEPS": str(deps), "HOB_TEST_SEED": "1"}
+        self.env = {**os.environ, "HOB_DEPS": str(deps), "TESTS_SEED": "1"}
         self.env["PATH"] = f"{deps}/venv/bin:{os.environ['PATH']}"
         # As the Makefile does: tests in containers and in CI often are root.
         self.env["OMPI_ALLOW_RUN_AS_ROOT"] = self.env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
         if tier == "quick":
-            self.env["HOB_TEST_SHARE"] = run_tier.QUICK_SHARE
+            self.env["TESTS_SHARE"] = run_tier.QUICK_SHARE
         # Runs without Hob, which a fault of Hob's does not change.
-        self.env["HOB_PLAIN_RESULTS"] = str(build.parent / "plain-results")
+        self.env["TESTS_PLAIN_RESULTS"] = str(build.parent / "plain-results")
         self.tests, self.known, self.healthy = {}, {}, {}
 
     def run(self, *words):

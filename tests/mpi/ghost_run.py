@@ -66,7 +66,7 @@ settings = {"HOB_GHOSTS": args.ghosts, "HOB_GHOST_BINDING": args.binding, "HOB_R
 own = dict(pair.split("=", 1) for pair in args.env.split())
 folder = tempfile.TemporaryDirectory()
 settings["HOB_JSON"] = report = f"{folder.name}/report.json"
-# Settings are the test's; and of HOB_TEST_SEED, which is for tests, Hob would say that it is none.
+# Settings are the test's; and of TESTS_SEED, which is for tests, Hob would say that it is none.
 environment = {key: value for key, value in os.environ.items() if not key.startswith("HOB_")}
 environment["GHOST_TEST_MARK"] = mark = f"{os.getpid()}-{time.time()}"
 started = args.ranks + args.ghosts * args.nodes

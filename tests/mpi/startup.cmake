@@ -16,6 +16,10 @@ foreach(mpi IN LISTS HOB_MPIS)
       set(others "${PROJECT_BINARY_DIR}/bin/${other}/startup_inside")
     endif()
   endforeach()
+  hob_test_needs(mpi.${mpi}.startup hob-exec)
+  foreach(program connected half handlers inside nested programs snapshot spawned thread variables)
+    hob_test_needs(mpi.${mpi}.startup mpi-program-${mpi}-startup_${program})
+  endforeach()
   hob_mpi_test(mpi.${mpi}.startup ${mpi} LABELS mpi TIMEOUT 900
     COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/startup_test.py" --mpi ${mpi}
             "--exec=${HOB_MPI_${mpi}_EXEC}" --cc "${HOB_MPI_${mpi}_CC}" --family ${HOB_MPI_${mpi}_FAMILY}

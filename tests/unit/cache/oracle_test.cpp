@@ -282,14 +282,14 @@ class World {
 class Oracle : public testing::TestWithParam<Policy> {};
 
 TEST_P(Oracle, GivesOutWhatTheTargetHolds) {
-  const char* given = std::getenv("HOB_TEST_SEED");
+  const char* given = std::getenv("TESTS_SEED");
   const std::uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
   const std::uint64_t count = given != nullptr ? 1 : 20;
   std::uint64_t checked = 0;
   std::uint64_t parts = 0;
   std::uint64_t blocks = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    SCOPED_TRACE("HOB_TEST_SEED=" + std::to_string(seed));
+    SCOPED_TRACE("TESTS_SEED=" + std::to_string(seed));
     World world(GetParam(), seed);
     for (int i = 0; i < 5000; ++i) {
       world.step();

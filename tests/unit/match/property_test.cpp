@@ -1,4 +1,4 @@
-// Every strategy against the reference, on random sequences of all calls. HOB_TEST_SEED repeats a
+// Every strategy against the reference, on random sequences of all calls. TESTS_SEED repeats a
 // run, HOB_TEST_OPS makes it longer.
 
 #include <gtest/gtest.h>
@@ -212,12 +212,12 @@ class Property : public testing::TestWithParam<std::tuple<const char*, Profile>>
 
 TEST_P(Property, GivesTheMatchesOfTheReference) {
   const auto& [name, profile] = GetParam();
-  static const std::uint64_t seed = number_from("HOB_TEST_SEED", std::random_device{}());
+  static const std::uint64_t seed = number_from("TESTS_SEED", std::random_device{}());
   static const bool said =
-      (std::printf("HOB_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed)), true);
+      (std::printf("TESTS_SEED=%llu\n", static_cast<unsigned long long>(seed)), true);
   (void)said;
   std::uint64_t ops = number_from("HOB_TEST_OPS", 20000);
-  SCOPED_TRACE("HOB_TEST_SEED=" + std::to_string(seed));
+  SCOPED_TRACE("TESTS_SEED=" + std::to_string(seed));
   Account account;
   Config config = *parse_strategy(name);
   config.observer = &account;
