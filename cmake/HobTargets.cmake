@@ -77,7 +77,7 @@ add_custom_target(unit-tests-sanitized)
 add_custom_target(unit-tests-with-threads)
 
 # hob_unit_test(NAME [THREADS] SOURCES... LIBS... [ARGS...]): a GoogleTest binary, one CTest entry, label "unit".
-# THREADS: it has several threads; `make test` runs it under the thread sanitizer, too.
+# THREADS: it has several threads, so that `make test` runs it under the thread sanitizer, not the address one.
 function(hob_unit_test name)
   cmake_parse_arguments(arg "THREADS" "TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -98,7 +98,7 @@ function(hob_unit_test name)
   hob_test_needs(unit.${name} ${name})
   hob_add_to_tier(unit.${name})
   hob_tier(unit.${name} tier)
-  if(tier STREQUAL "full")
+  if(tier STREQUAL "full" AND NOT arg_THREADS)
     add_dependencies(unit-tests-sanitized ${name})
   endif()
 endfunction()

@@ -270,11 +270,11 @@ def quick_environment():
 
 def unit(tier, everything):
     """Unit tests under the address and undefined sanitizers: all, or without those that the quick tier runs
-    plainly (tests/tiers.cmake)."""
+    plainly (tests/tiers.cmake) or under the thread sanitizer."""
     tier.build(
         "unit tests: build", "asan", ["unit-tests" if everything else "unit-tests-sanitized"]
     )
-    without = "long" if everything else "long|quick"
+    without = "long" if everything else "long|quick|threads"
     tier.tests("unit tests", BUILD / "asan", "-L", "unit", "-LE", without, jobs=os.cpu_count())
 
 
@@ -285,6 +285,7 @@ def layers(tier):
 def check(tier):
     layers(tier)
     unit(tier, everything=False)
+    threads(tier, everything=False)
     tier.build("glue: build", "default", ["quick-unit-tests"], ALL)
     tier.tests("glue", BUILD / "default", "-L", "unit", "-L", "quick")
 
