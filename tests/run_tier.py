@@ -46,6 +46,18 @@ def clock(seconds):
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
+def processor_time():
+    """(all, stolen) of the processors' time since they started, in ticks: stolen is what a virtual machine wanted and
+    its host gave to others."""
+    try:
+        ticks = [
+            int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+        ]
+    except (OSError, ValueError):
+        return 0, 0
+    return sum(ticks), ticks[7] if len(ticks) > 7 else 0
+
+
 class Failed(Exception):
     """A stage ended badly; what it is about was printed."""
 
@@ -57,6 +69,7 @@ class Tier:
         self.name = name
         self.jobs = jobs
         self.began = time.time()
+        self.ticks = processor_time()
         self.times = {}  # seconds by stage
         self.failed, self.skipped, self.passed = [], [], 0
         self.kept = BUILD / "stage-seconds.json"
@@ -179,6 +192,13 @@ class Tier:
             end="",
         )
         print(f"; together {clock(time.time() - self.began)}")
+        wanted, stolen = (now - before for now, before in zip(processor_time(), self.ticks))
+        machine = f"machine: {os.cpu_count()} processors, load {os.getloadavg()[1]:.1f}"
+        if stolen and wanted:
+            machine += (
+                f", {100 * stolen / wanted:.0f}% of the processors' time went to other guests"
+            )
+        print(machine)
         if self.skipped:
             print(f"skipped ({len(self.skipped)}): {' '.join(self.skipped)}")
         run_ctest.tell_untested()
