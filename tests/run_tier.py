@@ -355,7 +355,8 @@ def listed(tree, *options):
 def rest(tier, seconds):
     """Tests of the full tier in chunks, until the next chunk may not fit."""
     until = tier.began + seconds
-    threads(tier, everything=True)
+    if seconds > 500:  # it compiles the glue once more
+        threads(tier, everything=True)
     tier.build("rest: configure", "default", ["hob-exec"], ALL)
     tree = BUILD / "default"
     chosen = listed(tree, "-LE", "quick|unit")
