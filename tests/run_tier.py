@@ -341,7 +341,7 @@ def full(tier):
     tier.tests("tests", BUILD / "default", "-C", "full", jobs=JOBS["full"], environment=env)
     tier.command(
         "seeded faults",
-        [sys.executable, "-B", "tests/seeded_faults.py", "--tier", "quick", "--least", "38"],
+        [sys.executable, "-B", "tests/seeded_faults.py"],
     )
 
 
