@@ -39,7 +39,7 @@ WHAT = {
 # A part of the random programs, with seeds of the day.
 QUICK_SHARE = "0.2"
 # MPI jobs mostly wait: for their start, for each other.
-JOBS = {"quick": 4, "full": 3, "rest": 4}
+JOBS = {"quick": 4, "full": 3, "rest": 3}
 
 
 def clock(seconds):
@@ -72,6 +72,7 @@ class Tier:
         self.ticks = processor_time()
         self.times = {}  # seconds by stage
         self.failed, self.skipped, self.passed = [], [], 0
+        self.only_alone = []  # that failed beside others, and passed alone
         self.kept = BUILD / "stage-seconds.json"
         try:
             self.before = json.loads(self.kept.read_text())
@@ -202,6 +203,8 @@ class Tier:
         if self.skipped:
             print(f"skipped ({len(self.skipped)}): {' '.join(self.skipped)}")
         run_ctest.tell_untested()
+        for name in self.only_alone:
+            print(f"passed alone, but not beside others: {name}")
         for name in self.failed:
             print(f"FAILED: {name}")
         if problem:
@@ -352,6 +355,11 @@ def listed(tree, *options):
     return [test["name"] for test in json.loads(done.stdout)["tests"]]
 
 
+def exactly(names):
+    """A regular expression of ctest for these tests."""
+    return "^(" + "|".join(map(re.escape, names)) + ")$"
+
+
 def rest(tier, seconds):
     """Tests of the full tier in chunks, until the next chunk may not fit."""
     until = tier.began + seconds
@@ -370,8 +378,14 @@ def rest(tier, seconds):
         started = time.time()
         targets = sorted({target for name in chunk for target in needs.get(name, ["all"])})
         tier.build("rest: build", "default", targets or ["hob-exec"])
-        pattern = "^(" + "|".join(map(re.escape, chunk)) + ")$"
-        tier.tests("rest", tree, "-R", pattern, jobs=JOBS["rest"])
+        before = len(tier.failed)
+        tier.tests("rest", tree, "-R", exactly(chunk), jobs=JOBS["rest"])
+        if again := tier.failed[before:]:
+            # Here any test may meet any other: what fails only beside others is said, and is no failure.
+            del tier.failed[before:]
+            tier.say(f"once more, alone: {' '.join(again)}")
+            tier.tests("rest, alone", tree, "-R", exactly(again), jobs=1)
+            tier.only_alone += [name for name in again if name not in tier.failed]
         longest = max(longest, time.time() - started)
     tier.say(f"{total - len(chosen)} of {total} tests of the full tier that `make test` leaves out")
 
