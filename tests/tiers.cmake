@@ -46,6 +46,10 @@ set(hob_full_only_fuzz
     "rma_(share_read_only|share_threads|callbacks_ghosts|aliases_(tcp|share|ghosts)|bursts|spawn|spawn_bare|long)"
     "p2p_(spawn_bare|fuzz\\.auto_three|fuzz\\.always_three)" "p2p_fuzz\\.auto_overlap_computing_threads")
 
+# Tests of a quarter of a minute and more begin first, so that none of them runs alone at the end.
+set(hob_long_ones "real\\.mpich5\\.mpi4py_rma" "mpi\\.mpich5\\.(rma_share|startup|prices_threads)"
+    "fuzz\\.mpich5\\.rma_(threads|aliases)" "apps\\..*" "unit\\.match_property_test" "tools\\.(advise|run|cli|verify|exec)")
+
 # hob_matches(TEXT RESULT patterns...): whether one of them is the whole of it. (CMake has room for few groups in one.)
 function(hob_matches text result)
   set(${result} NO PARENT_SCOPE)
@@ -104,6 +108,10 @@ function(hob_add_to_tier name)
   if(tier STREQUAL "quick")
     set_property(TEST ${name} APPEND PROPERTY LABELS quick)
     set_property(GLOBAL APPEND PROPERTY HOB_QUICK_TESTS ${name})
+  endif()
+  hob_matches(${name} long ${hob_long_ones})
+  if(long)
+    set_property(TEST ${name} PROPERTY COST 30)
   endif()
   set_property(GLOBAL APPEND PROPERTY HOB_TESTS ${name})
   string(REGEX MATCHALL "${PROJECT_BINARY_DIR}/bin/[a-z0-9]+/[A-Za-z0-9_.-]+" programs "${ARGN}")
