@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs ctest with these arguments; says at the end how many tests needed a second try, and which MPI
-libraries were not there to be tested. With --untested alone, only the latter.
+"""What run_tier.py says beside ctest's own results: tests that needed a second try, and MPI libraries that were not
+there to be tested (run alone, only these).
 
 Every test runs once; only those with the label launcher-deadline may run again, see second_try.py. What
 tests are compared with, a run without Hob, may run again where it did not end as it should, and any run
@@ -10,8 +10,6 @@ whose status MPICH's launcher lost when it killed the ranks (run_compare.py).
 import os
 import pathlib
 import re
-import subprocess
-import sys
 
 
 def second_tries(log):
@@ -39,22 +37,5 @@ def tell_untested():
         print(f"NOT TESTED, since not installed (scripts/setup): {', '.join(missing)}")
 
 
-def main(arguments):
-    if arguments == ["--untested"]:
-        tell_untested()
-        return 0
-    build = pathlib.Path(arguments[arguments.index("--test-dir") + 1])
-    status = subprocess.run(
-        ["ctest", "--output-on-failure", "--no-tests=error", *arguments], check=False
-    ).returncode
-    log = build / "Testing/Temporary/LastTest.log"
-    found = second_tries(log.read_text(errors="replace")) if log.exists() else []
-    print(f"{len(found)} second tries")
-    for name, reason in found:
-        print(f"  {name}: {reason}")
-    tell_untested()
-    return status
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    tell_untested()
