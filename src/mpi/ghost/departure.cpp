@@ -25,6 +25,7 @@ namespace hob::mpi {
 namespace {
 
 bool finished = false;  // the program has come to MPI_Finalize
+bool watched = false;   // whether it does
 bool is_ghost_that_ends = false;
 pid_t watched_process = 0;  // not its children, which inherit the handler
 
@@ -54,13 +55,19 @@ bool library_leaves() {
 
 // Ghosts wait for every rank's shutdown message. A launcher ends the job where one leaves without
 // MPI_Finalize, but not all say why.
-void left_early() {
-  if (finished || ::getpid() != watched_process || depth != 0) return;  // depth: MPI_Abort
+void left_early(int, void*) {
+  if (!watched || finished || ::getpid() != watched_process || depth != 0) return;  // MPI_Abort
   if (library_leaves()) return;
   std::fprintf(stderr, "hob: rank %d left without MPI_Finalize; the job ends here\n",
                launched_world()->own().application_rank);
   std::fflush(stderr);
 }
+
+// Exit handlers run in the reverse order of their registration, and a program may call MPI_Finalize
+// in any of its own, or in a destructor of any library. What is registered while the process is
+// being loaded, before the loader's own handler, which destroys the libraries, comes after them
+// all.
+[[gnu::constructor]] void come_last() { ::on_exit(left_early, nullptr); }
 
 void notify_end(const GhostWorld& world) {
   std::byte message[sizeof(ghost::MessageHeader) + sizeof(ghost::Record)];
@@ -93,7 +100,7 @@ void await_end(const GhostWorld& world, GhostStatus& status) {
 
 void report_early_exit() {
   watched_process = ::getpid();
-  std::atexit(left_early);
+  watched = true;
 }
 
 void end_ghosts_early() {

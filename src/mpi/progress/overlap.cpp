@@ -14,6 +14,7 @@
 #include "mpi/datatype/elements.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/overlap_worker.hpp"
+#include "os/thread_state.hpp"
 #include "overlap/judge.hpp"
 #include "overlap/outstanding.hpp"
 
@@ -64,11 +65,14 @@ Program& program() {
   return *own;
 }
 
+/// Of a thread.
+struct Rows {
+  std::vector<Row> all;
+  void thread_ended() { all.clear(); }
+};
+
 /// Of the calls of this thread that are running, innermost last.
-std::vector<Row>& rows() {
-  static thread_local std::vector<Row> own;
-  return own;
-}
+std::vector<Row>& rows() { return os::PerThread<Rows>::here().all; }
 
 /// Nothing while the program's threads are inside one at a time.
 class Locked {
@@ -234,10 +238,9 @@ void stay_out() {
   tell_worker();
 }
 
-/// Gives the thread's slot back when it ends. If it ends inside, which is the process's end, it
-/// stays inside.
+/// Gives the thread's slot back when it ends. If it ends inside, it stays inside.
 struct SlotOwner {
-  ~SlotOwner() {
+  void thread_ended() {
     if (!own_slot || inside()) return;
     overlap::Presence::give_back(*own_slot);
     own_slot = nullptr;
@@ -350,8 +353,7 @@ void note_long_start(std::uint64_t ticks) {
 }
 
 void take_slot() {
-  static thread_local const SlotOwner owner;
-  static_cast<void>(owner);
+  static_cast<void>(os::PerThread<SlotOwner>::here());
   own_slot = presence.take_slot();
 }
 

@@ -276,10 +276,14 @@ void in_child() {
 }
 
 /// The process ends with the thread about: it must not be in a library that is being taken down.
+/// Exit handlers and destructors that come later may still use MPI, and may wait for what was left
+/// to the thread: that is made here, and nothing is left to it any more.
 void at_exit() {
   if (!running) return;
   ending.store(true, std::memory_order_seq_cst);
+  starts_tracked = false;
   if (!inside()) enter();  // for good
+  if (depth == 0 && postponed::pending.load(std::memory_order_relaxed) != 0) postponed::make(false);
 }
 
 void make() {

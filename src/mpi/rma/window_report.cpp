@@ -31,7 +31,7 @@ const GetStats& gets_of(const Window& window) {
   return window.cached ? window.cached->stats() : none;
 }
 const cache::Stats& cache_of(const Window& window) {
-  static const cache::Stats none;
+  static const auto& none = *new cache::Stats;
   return window.cached ? window.cached->cache().stats() : none;
 }
 

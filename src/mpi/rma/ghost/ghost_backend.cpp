@@ -8,6 +8,7 @@
 #include "mpi/datatype/elements.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/ghost/blocks.hpp"
+#include "os/thread_state.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -17,9 +18,10 @@ using ghost::Local;
 using ghost::Peer;
 
 // Of the operation that this thread is issuing; it may wait, and other threads have their own.
-thread_local std::vector<ghost::Block> origin_blocks;
-thread_local std::vector<ghost::Block> result_blocks;
-thread_local std::vector<ghost::Block> target_blocks;
+struct Blocks {
+  std::vector<ghost::Block> origin, result, target;
+};
+Blocks& own_blocks() { return os::PerThread<Blocks>::here(); }
 
 }  // namespace
 
@@ -98,8 +100,9 @@ int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
   if (place.target == MPI_PROC_NULL) return already_complete(request, false);
   if (const int wrong = check(place, origin.count)) return fail(wrong);
   if (HOB_UNLIKELY(is_on_accelerator(origin))) return move_staged(get, origin, place, request);
-  if (HOB_UNLIKELY(!data_blocks(origin.type, origin.count, 0, origin_blocks) ||
-                   !data_blocks(place.type, place.count, start_of(place), target_blocks))) {
+  Blocks& blocks = own_blocks();
+  if (HOB_UNLIKELY(!data_blocks(origin.type, origin.count, 0, blocks.origin) ||
+                   !data_blocks(place.type, place.count, start_of(place), blocks.target))) {
     return fail(MPI_ERR_TYPE);
   }
   if (request == nullptr && native_.possible()) {
@@ -108,50 +111,52 @@ int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
     Place there = place;
     if (as_bytes(bytes, there)) return move_either_way(get, bytes, there);
   }
-  const Local local{static_cast<std::byte*>(origin.address), origin_blocks};
+  const Local local{static_cast<std::byte*>(origin.address), blocks.origin};
   return issue(place.target, request, false, [&](Peer& peer, Completion* extra) {
-    return get ? ghost_client->origin.get(peer, local, target_blocks, extra)
-               : ghost_client->origin.put(peer, local, target_blocks, extra);
+    return get ? ghost_client->origin.get(peer, local, blocks.target, extra)
+               : ghost_client->origin.put(peer, local, blocks.target, extra);
   });
 }
 
 // Of one block at each end, and where the window's units can say where. The blocks are those of
 // this thread: the same with both datatypes.
 bool GhostBackend::as_bytes(TypedBuffer& origin, Place& place) const {
-  if (origin_blocks.size() != 1 || target_blocks.size() != 1) return false;
-  const ghost::Block &here = origin_blocks.front(), &there = target_blocks.front();
+  Blocks& blocks = own_blocks();
+  if (blocks.origin.size() != 1 || blocks.target.size() != 1) return false;
+  const ghost::Block &here = blocks.origin.front(), &there = blocks.target.front();
   const MPI_Aint unit = targets_.unit(place.target);
   if (here.length != there.length || there.offset % unit != 0) return false;
   const auto bytes = static_cast<MPI_Count>(here.length);
   origin = {static_cast<std::byte*>(origin.address) + here.offset, bytes, MPI_BYTE};
   place = {place.target, there.offset / unit, bytes, MPI_BYTE};
   // Offsets count from the address and from the window's start again.
-  origin_blocks.front().offset = 0;
+  blocks.origin.front().offset = 0;
   return true;
 }
 
 // The blocks are those of this thread.
 int GhostBackend::move_either_way(bool get, const TypedBuffer& origin, const Place& place) {
+  const Blocks& blocks = own_blocks();
   int told = MPI_SUCCESS;  // by the library, to its error handler
   const int result = held([&]() -> int {
     GhostTargets::Target& to = at(place.target);
     join_epoch(to);
     ghost::Origin& ghosts = ghost_client->origin;
-    const Local local{static_cast<std::byte*>(origin.address), origin_blocks};
-    const std::uint64_t bytes = to.peer.direct == nullptr ? ghost::total_bytes(target_blocks) : 0;
+    const Local local{static_cast<std::byte*>(origin.address), blocks.origin};
+    const std::uint64_t bytes = to.peer.direct == nullptr ? ghost::total_bytes(blocks.target) : 0;
     if (bytes == 0) {
-      const bool good = get ? ghosts.get(to.peer, local, target_blocks)
-                            : ghosts.put(to.peer, local, target_blocks);
+      const bool good = get ? ghosts.get(to.peer, local, blocks.target)
+                            : ghosts.put(to.peer, local, blocks.target);
       return good ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     }
     if (native_.takes(to)) {
-      if (!ghosts.inside(to.peer, target_blocks)) return MPI_ERR_RMA_RANGE;
+      if (!ghosts.inside(to.peer, blocks.target)) return MPI_ERR_RMA_RANGE;
       told = native_.issue(handle, to, get, origin, {place.disp, place.count, place.type}, bytes);
       return MPI_SUCCESS;
     }
     const std::uint64_t start = tick_nanoseconds();
     const bool good =
-        get ? ghosts.get(to.peer, local, target_blocks) : ghosts.put(to.peer, local, target_blocks);
+        get ? ghosts.get(to.peer, local, blocks.target) : ghosts.put(to.peer, local, blocks.target);
     if (!good) return MPI_ERR_RMA_RANGE;
     native_.by_ghost(handle, to, bytes, tick_nanoseconds() - start);
     return MPI_SUCCESS;
@@ -171,22 +176,23 @@ int GhostBackend::combine_at(const TypedBuffer& origin, const TypedBuffer* resul
   if (HOB_UNLIKELY(is_on_accelerator(origin) || (result != nullptr && is_on_accelerator(*result))))
     return combine_staged(origin, result, place, op, request);
   const bool reads = *operation != ghost::kOperationNoOp;
-  origin_blocks.clear();
-  result_blocks.clear();
+  Blocks& blocks = own_blocks();
+  blocks.origin.clear();
+  blocks.result.clear();
   if (HOB_UNLIKELY(
-          !element_blocks(place.type, place.count, *element, start_of(place), target_blocks) ||
-          (reads && !element_blocks(origin.type, origin.count, *element, 0, origin_blocks)) ||
+          !element_blocks(place.type, place.count, *element, start_of(place), blocks.target) ||
+          (reads && !element_blocks(origin.type, origin.count, *element, 0, blocks.origin)) ||
           (result != nullptr &&
-           !element_blocks(result->type, result->count, *element, 0, result_blocks)))) {
+           !element_blocks(result->type, result->count, *element, 0, blocks.result)))) {
     return fail(MPI_ERR_TYPE);
   }
-  const Local from{static_cast<std::byte*>(origin.address), origin_blocks};
+  const Local from{static_cast<std::byte*>(origin.address), blocks.origin};
   const Local into{result == nullptr ? nullptr : static_cast<std::byte*>(result->address),
-                   result_blocks};
+                   blocks.result};
   return issue(place.target, request, result != nullptr, [&](Peer& peer, Completion* extra) {
-    return result == nullptr ? ghost_client->origin.accumulate(peer, from, target_blocks, *element,
+    return result == nullptr ? ghost_client->origin.accumulate(peer, from, blocks.target, *element,
                                                                *operation, extra)
-                             : ghost_client->origin.get_accumulate(peer, from, into, target_blocks,
+                             : ghost_client->origin.get_accumulate(peer, from, into, blocks.target,
                                                                    *element, *operation, extra);
   });
 }
