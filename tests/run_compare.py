@@ -106,6 +106,13 @@ SETTINGS = {
     "batch-match": {**WORK, "HOB_BATCH": "64", "HOB_MATCH": "always"},
     "batch-auto": {**WORK, "HOB_BATCH": "auto"},
     "overlap": {"HOB_OVERLAP": "on", "HOB_PROGRESS_SHARE": "1"},
+    "overlap-auto": {"HOB_OVERLAP": "auto"},
+    "overlap-watch": {"HOB_OVERLAP_WATCH": "on"},
+    "overlap-starts": {
+        "HOB_OVERLAP": "on",
+        "HOB_PROGRESS_SHARE": "1",
+        "HOB_OVERLAP_STARTS": "always",
+    },
     "overlap-batch": {"HOB_OVERLAP": "on", "HOB_PROGRESS_SHARE": "1", "HOB_BATCH": "64"},
     "ahead-off": {**WORK, "HOB_READAHEAD": "off"},
     "verify": {**WORK, **VERIFY},

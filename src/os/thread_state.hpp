@@ -33,9 +33,10 @@ class PerThread {
  public:
   /// That of the calling thread. Throws std::bad_alloc at most while the thread has none.
   static State& here() {
-    if (own_ == nullptr) [[unlikely]]
-      own_ = &borrow();
-    return own_->state;
+    Record*& record = own();
+    if (record == nullptr) [[unlikely]]
+      record = &borrow();
+    return record->state;
   }
 
  private:
@@ -45,20 +46,32 @@ class PerThread {
     Record* next = nullptr;
   };
 
+  /// Of the calling thread. Without a destructor, it is there as long as the thread.
+  static Record*& own() {
+    static constinit thread_local Record* record __attribute__((tls_model("initial-exec"))) =
+        nullptr;
+    return record;
+  }
+
+  static std::atomic<Record*>& all() {
+    static constinit std::atomic<Record*> first{nullptr};
+    return first;
+  }
+
   static void give_back(detail::Lent& one) noexcept {
     auto& record = static_cast<Record&>(one);
     if constexpr (requires { record.state.thread_ended(); }) record.state.thread_ended();
-    own_ = nullptr;
+    own() = nullptr;
     record.taken.store(false, std::memory_order_release);
   }
 
   static Record& free_or_new() {
-    for (Record* one = all_.load(std::memory_order_acquire); one != nullptr; one = one->next)
+    for (Record* one = all().load(std::memory_order_acquire); one != nullptr; one = one->next)
       if (!one->taken.exchange(true, std::memory_order_acquire)) return *one;
     auto* const made = new Record;
     made->give_back = give_back;
-    made->next = all_.load(std::memory_order_relaxed);
-    while (!all_.compare_exchange_weak(made->next, made, std::memory_order_release)) continue;
+    made->next = all().load(std::memory_order_relaxed);
+    while (!all().compare_exchange_weak(made->next, made, std::memory_order_release)) continue;
     return *made;
   }
 
@@ -67,10 +80,6 @@ class PerThread {
     detail::give_back_at_end(one);
     return one;
   }
-
-  static inline constinit thread_local Record* own_ __attribute__((tls_model("initial-exec"))) =
-      nullptr;
-  static inline constinit std::atomic<Record*> all_{nullptr};
 };
 
 }  // namespace hob::os

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "mpi/core/context.hpp"
 #include "mpi/core/program_world.hpp"
@@ -82,11 +83,16 @@ void init_once() {
 /// MPI_Init is Hob's: ghosts are divided from the others in a world, and a program of sessions has
 /// none.
 bool own_world = false;
+bool own_world_leaves =
+    false;  ///< with the program's last session, which a handler of its may close
+bool own_world_ended = false;
 pid_t own_process = 0;  ///< not its children, which inherit the handler of the exit
 
-/// The program has ended as it should, with every session closed.
+/// The program ends.
 void end_own_world() {
-  if (openings != 0 || ::getpid() != own_process) return;
+  if (::getpid() != own_process) return;
+  own_world_leaves = true;
+  if (openings != 0 || std::exchange(own_world_ended, true)) return;
   const DepthGuard guard;
   finish();
   const ucx::Finalizing closing;
@@ -258,9 +264,14 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
 }
 
 int on_Session_finalize(MPI_Session* session) {
-  if (--openings == 0 && !own_world) finish();
-  const ucx::Finalizing closing;
-  return real::Session_finalize(session);
+  const bool last = --openings == 0;
+  if (last && !own_world) finish();
+  const int result = [session] {
+    const ucx::Finalizing closing;
+    return real::Session_finalize(session);
+  }();
+  if (last && own_world_leaves) end_own_world();
+  return result;
 }
 
 }  // namespace hob::mpi
