@@ -20,6 +20,11 @@ FileIdentity identity_of(int fd) {
   return ::fstat(fd, &about) == 0 ? from(about) : FileIdentity{};
 }
 
+bool is_file(int fd, const FileIdentity& meant) {
+  struct stat about {};
+  return ::fstat(fd, &about) == 0 && about.st_dev == meant.device && about.st_ino == meant.inode;
+}
+
 int open_descriptor(pid_t pid, int fd, const FileIdentity& meant, Unopened& why_not) {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
   why_not = Unopened::unreachable;

@@ -18,6 +18,9 @@ struct FileIdentity {
 /// Of an open file; all zero if there is none.
 FileIdentity identity_of(int fd);
 
+/// Whether this number is an open file, and that one, whatever its size is by now.
+bool is_file(int fd, const FileIdentity& meant);
+
 /// Why a descriptor of another process was not opened.
 enum class Unopened : int {
   no,           ///< it was

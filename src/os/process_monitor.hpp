@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "os/own_descriptor.hpp"
+
 namespace hob::os {
 
 /// Not thread safe.
@@ -15,7 +17,7 @@ class ProcessMonitor {
   /// `seen`: all have been seen alive, so that one which is not there has ended. Otherwise
   /// processes that this one may not see are not watched.
   ProcessMonitor(const std::vector<int>& pids, bool seen);
-  ~ProcessMonitor();
+  ~ProcessMonitor() = default;
   ProcessMonitor(const ProcessMonitor&) = delete;
   ProcessMonitor& operator=(const ProcessMonitor&) = delete;
 
@@ -28,9 +30,16 @@ class ProcessMonitor {
   const std::vector<pollfd>& alive() const { return alive_; }
 
  private:
+  struct Process {
+    std::size_t place;
+    int pid;
+    OwnDescriptor descriptor;
+  };
+  bool has_ended(std::size_t which);
+
   std::vector<pollfd> alive_;
-  std::vector<std::size_t> places_;
-  std::vector<std::size_t> gone_;  ///< before this object was made
+  std::vector<Process> processes_;  ///< of the same places
+  std::vector<std::size_t> gone_;   ///< before this object was made
 };
 
 }  // namespace hob::os

@@ -41,16 +41,31 @@ int wait_for(int epoll, Events& events, std::uint64_t ns) {
 
 }  // namespace
 
-Sockets::~Sockets() {
-  if (epoll_ >= 0) ::close(epoll_);
+/// All sets of epoll have one inode, and the program may have its own under this number by now:
+/// only this one knows the marker.
+bool Sockets::intact() const {
+  epoll_event nothing{};
+  const int marker = marker_.from.get();
+  return epoll_ >= 0 && marker >= 0 && ::epoll_ctl(epoll_, EPOLL_CTL_MOD, marker, &nothing) == 0;
+}
+
+void Sockets::close() {
+  if (intact()) ::close(epoll_);
+  epoll_ = -1;
 }
 
 void Sockets::scan(int extra) {
   const std::size_t known = watched_.size();
   // A new set each time: a descriptor may have been closed and its number used again.
-  if (epoll_ >= 0) ::close(epoll_);
-  epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+  close();
   watched_.clear();
+  extra_ = extra;
+  looked_ = monotonic_nanoseconds();
+  if (!marker_.whole()) marker_ = OwnPipe::make();
+  if (!marker_.whole()) return;  // it could not be told later
+  epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event nothing{};
+  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, marker_.from.get(), &nothing);
   const auto watch = [this](int fd, std::uint32_t events) {
     epoll_event event{};
     event.events = events;
@@ -65,18 +80,20 @@ void Sockets::scan(int extra) {
       struct stat about {};
       if (fd <= 2 || ::fstat(fd, &about) != 0 || !S_ISSOCK(about.st_mode)) continue;
       if (config_.changes && !speaks_ip(fd)) continue;
-      if (std::find(noisy_.begin(), noisy_.end(), fd) == noisy_.end()) watch(fd, events);
+      const auto is_this = [fd](const FileIdentity& each) { return is_file(fd, each); };
+      if (std::none_of(noisy_.begin(), noisy_.end(), is_this)) watch(fd, events);
     }
     ::closedir(directory);
   }
   pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, config_.longest_pause_ns)
                                        : config_.first_pause_ns;
   looked_ = monotonic_nanoseconds();
-  extra_ = extra;
 }
 
 int Sockets::wait(int extra, std::uint64_t ns) {
-  if (looked_ == 0 || monotonic_nanoseconds() - looked_ > pause_ns_) scan(extra);
+  if (looked_ == 0 || extra != extra_ || monotonic_nanoseconds() - looked_ > pause_ns_ ||
+      (epoll_ >= 0 && !intact()))
+    scan(extra);
   if (watched_.size() <= (extra >= 0 ? 1U : 0U)) return -1;
   Events events;
   const int found = std::max(wait_for(epoll_, events, ns), 0);
@@ -94,7 +111,7 @@ bool Sockets::look_again() {
 
 void Sockets::ignore_readable(int extra) {
   for (const int fd : readable_) {
-    if (fd != extra) noisy_.push_back(fd);
+    if (fd != extra) noisy_.push_back(identity_of(fd));
   }
   looked_ = 0;
 }

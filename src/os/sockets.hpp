@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "os/own_descriptor.hpp"
+
 namespace hob::os {
 
 /// The library does not say which descriptors it uses, so all sockets are watched. Connections are
@@ -21,7 +23,7 @@ class Sockets {
   };
 
   explicit Sockets(const Config& config) : config_(config) {}
-  ~Sockets();
+  ~Sockets() { close(); }
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
 
@@ -40,12 +42,15 @@ class Sockets {
 
  private:
   void scan(int extra);
+  bool intact() const;
+  void close();
 
   Config config_;
   int epoll_ = -1;
+  OwnPipe marker_;  ///< in this set and in no other: tells whether the number still is the set
   std::vector<int> watched_;
   std::vector<int> readable_;
-  std::vector<int> noisy_;
+  std::vector<FileIdentity> noisy_;
   std::uint64_t looked_ = 0;
   std::uint64_t pause_ns_ = 0;
   int extra_ = -1;

@@ -7,6 +7,9 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <new>
+
+#include "os/own_descriptor.hpp"
 
 namespace hob::report {
 namespace {
@@ -25,6 +28,27 @@ struct Closer {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+// The stream writes when its buffer is full, and when the process exits: the program may have
+// closed the file by then, and have another one under its number.
+ssize_t write_own(void* file, const char* bytes, std::size_t size) {
+  const int fd = static_cast<const os::OwnDescriptor*>(file)->get();
+  if (fd < 0) errno = EBADF;
+  std::size_t written = 0;
+  while (fd >= 0 && written < size) {
+    const ssize_t now = ::write(fd, bytes + written, size - written);
+    if (now < 0 && errno != EINTR) break;
+    if (now > 0) written += static_cast<std::size_t>(now);
+  }
+  return static_cast<ssize_t>(written);
+}
+
+int close_own(void* file) {
+  const std::unique_ptr<os::OwnDescriptor> own(static_cast<os::OwnDescriptor*>(file));
+  const bool lost = own->get() < 0;
+  if (lost) errno = EBADF;
+  return lost ? -1 : 0;
+}
+
 /// An empty regular file of this user's: neither what a link names, nor a file of somebody else's.
 std::FILE* open_own(const char* path) {
   const int file =
@@ -34,13 +58,19 @@ std::FILE* open_own(const char* path) {
   const bool own =
       ::fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == ::geteuid();
   if (!own) errno = EPERM;
-  std::FILE* stream = own && ::ftruncate(file, 0) == 0 ? ::fdopen(file, "wb") : nullptr;
-  if (stream == nullptr) {
-    const int error = errno;
-    ::close(file);
-    errno = error;
+  std::FILE* stream = nullptr;
+  if (auto* kept =
+          own && ::ftruncate(file, 0) == 0 ? new (std::nothrow) os::OwnDescriptor(file) : nullptr) {
+    stream = ::fopencookie(
+        kept, "w", {.read = nullptr, .write = write_own, .seek = nullptr, .close = close_own});
+    if (stream != nullptr) return stream;
+    delete kept;
+    return nullptr;
   }
-  return stream;
+  const int error = errno;
+  ::close(file);
+  errno = error;
+  return nullptr;
 }
 
 }  // namespace

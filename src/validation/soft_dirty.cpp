@@ -45,10 +45,10 @@ bool shows_a_store(SoftDirty& tracker) {
 
 }  // namespace
 
-SoftDirty::SoftDirty() : owner_(::getpid()) {
-  pagemap_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-  clear_refs_ = ::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-}
+SoftDirty::SoftDirty()
+    : pagemap_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)),
+      clear_refs_(::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC)),
+      owner_(::getpid()) {}
 
 SoftDirty& SoftDirty::process() {
   static auto* const one = new SoftDirty;  // windows may outlive static objects
@@ -64,13 +64,14 @@ bool SoftDirty::available() {
 template <class Visit>
 bool SoftDirty::each_page(const Range& range, Visit visit) const {
   if (owner_ != ::getpid()) return false;
+  const int pagemap = pagemap_.get();
   std::array<std::uint64_t, 512> entries;
   const std::uintptr_t page = os::page_bytes();
   for (std::uintptr_t at = range.begin; at < range.end;) {
     const std::size_t pages = std::min<std::size_t>((range.end - at) / page, entries.size());
     const std::size_t bytes = pages * sizeof entries[0];
     const auto offset = static_cast<off_t>(at / page * sizeof entries[0]);
-    if (::pread(pagemap_, entries.data(), bytes, offset) != static_cast<ssize_t>(bytes))
+    if (::pread(pagemap, entries.data(), bytes, offset) != static_cast<ssize_t>(bytes))
       return false;
     for (std::size_t i = 0; i < pages; ++i) visit(entries[i]);
     at += pages * page;
@@ -79,10 +80,11 @@ bool SoftDirty::each_page(const Range& range, Visit visit) const {
 }
 
 bool SoftDirty::clear() {
-  if (pagemap_ < 0 || clear_refs_ < 0 || owner_ != ::getpid()) return false;
+  const int clear_refs = clear_refs_.get();
+  if (pagemap_.get() < 0 || clear_refs < 0 || owner_ != ::getpid()) return false;
   for (Range* range : tracked_)
     if (!range->written && pages_written(*range) != 0) range->written = true;
-  if (::write(clear_refs_, "4", 1) != 1) return false;
+  if (::write(clear_refs, "4", 1) != 1) return false;
   faults_ = faults_so_far();
   return true;
 }

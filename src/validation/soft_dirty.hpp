@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "os/own_descriptor.hpp"
+
 namespace hob::validation {
 
 /// Linux 3.11 and later, where it was built with CONFIG_MEM_SOFT_DIRTY (as RHEL, SLES and Debian
@@ -48,8 +50,8 @@ class SoftDirty {
   template <class Visit>
   bool each_page(const Range& range, Visit visit) const;
 
-  int pagemap_ = -1;
-  int clear_refs_ = -1;
+  os::OwnDescriptor pagemap_;
+  os::OwnDescriptor clear_refs_;
   int owner_ = 0;  ///< process id: after fork() the files still speak of the parent's memory
   std::vector<Range*> tracked_;
   std::uint64_t moment_ = 0;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "os/memory.hpp"
+#include "os/own_descriptor.hpp"
 
 namespace hob::validation {
 namespace {
@@ -38,20 +39,23 @@ constexpr unsigned long kScan = _IOWR('f', 16, ScanArguments);  // PAGEMAP_SCAN
 /// What the kernel gives a process to track its pages with. After fork() they still speak of the
 /// parent's memory, so they are the process's alone that opened them.
 struct Tracker {
-  int faults = -1;
-  int pages = -1;
+  os::OwnDescriptor faults;
+  os::OwnDescriptor pages;
   pid_t owner = ::getpid();
 
   Tracker() {
-    faults = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly));
+    faults = os::OwnDescriptor(
+        static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly)));
     uffdio_api api{};
     api.api = UFFD_API;
     api.features = kFeatures;
-    if (faults < 0 || ::ioctl(faults, UFFDIO_API, &api) != 0) return;
-    pages = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (::ioctl(faults.get(), UFFDIO_API, &api) != 0) return;
+    pages = os::OwnDescriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
   }
 
-  bool usable() const { return pages >= 0 && owner == ::getpid() && can_scan(); }
+  bool usable() const {
+    return faults.get() >= 0 && pages.get() >= 0 && owner == ::getpid() && can_scan();
+  }
 
  private:
   bool can_scan() const {
@@ -66,7 +70,7 @@ struct Tracker {
       scan.vec = reinterpret_cast<std::uintptr_t>(&region);
       scan.vec_len = 1;
       scan.category_mask = scan.return_mask = kPageIsWritten;
-      return ::ioctl(pages, kScan, &scan) >= 0;
+      return ::ioctl(pages.get(), kScan, &scan) >= 0;
     }();
     return can;
   }
@@ -113,21 +117,21 @@ StoreTracker::~StoreTracker() {
   if (dirty_.watched) SoftDirty::process().forget(dirty_);
   if (!registered_ || !available(Tracking::write_protection)) return;
   uffdio_range range{begin_, end_ - begin_};
-  ::ioctl(tracker().faults, UFFDIO_UNREGISTER, &range);
+  ::ioctl(tracker().faults.get(), UFFDIO_UNREGISTER, &range);
 }
 
 bool StoreTracker::register_pages() {
   uffdio_register all{};
   all.range = {begin_, end_ - begin_};
   all.mode = UFFDIO_REGISTER_MODE_WP;
-  return registered_ = ::ioctl(tracker().faults, UFFDIO_REGISTER, &all) == 0;
+  return registered_ = ::ioctl(tracker().faults.get(), UFFDIO_REGISTER, &all) == 0;
 }
 
 bool StoreTracker::protect_pages() const {
   uffdio_writeprotect all{};
   all.range = {begin_, end_ - begin_};
   all.mode = UFFDIO_WRITEPROTECT_MODE_WP;
-  return ::ioctl(tracker().faults, UFFDIO_WRITEPROTECT, &all) == 0;
+  return ::ioctl(tracker().faults.get(), UFFDIO_WRITEPROTECT, &all) == 0;
 }
 
 bool StoreTracker::track(std::uint64_t moment) {
@@ -156,7 +160,7 @@ std::int64_t StoreTracker::scan() const {
   scan.vec = reinterpret_cast<std::uintptr_t>(regions.data());
   scan.vec_len = regions.size();
   scan.category_mask = scan.return_mask = kPageIsWritten;
-  const long found = ::ioctl(tracker().pages, kScan, &scan);
+  const long found = ::ioctl(tracker().pages.get(), kScan, &scan);
   if (found < 0) return -1;
   const auto page = os::page_bytes();
   std::uint64_t pages = 0;

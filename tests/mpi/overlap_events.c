@@ -12,16 +12,22 @@
  *              (MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, with which messages end while it
  *              computes, or none), and how many sessions
  *   threads    how many threads of Hob's there are: none before a large message and after the end
+ *   numbers    the program closes all descriptors that it does not know, but for sockets, and has
+ *              files of its own under their numbers
  *   rests      its thread sleeps once all is complete, though the program computes on and has not
  *              waited yet, and serves the next messages
  * Contents are checked, and that functions of the program's run in threads of its own alone. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "overlap_check.h"
@@ -361,6 +367,54 @@ static int sessions(const char* level, int times) {
 }
 #endif
 
+/* ---- Descriptors */
+
+enum { DESCRIPTORS = 256 };
+static int is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+static int is_socket(int fd) {
+  struct stat about;
+  return fstat(fd, &about) == 0 && S_ISSOCK(about.st_mode);
+}
+
+static void some_rounds(int first) {
+  for (int round = first; round < first + 5; round++) {
+    start(MPI_COMM_WORLD, 1 - rank, rank, round);
+    compute(2e-3);
+    finish(1 - rank, round);
+  }
+}
+
+static void numbers(int forced) {
+  char known[DESCRIPTORS], taken[DESCRIPTORS];
+  /* The library has all that it needs. */
+  MPI_Sendrecv(out, COUNT, MPI_DOUBLE, 1 - rank, 1, in, COUNT, MPI_DOUBLE, 1 - rank, 1,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  for (int fd = 0; fd < DESCRIPTORS; fd++) known[fd] = (char)is_open(fd);
+  some_rounds(1);
+  int found = 0;
+  for (int fd = 0; fd < DESCRIPTORS; fd++) {
+    taken[fd] = (char)(!known[fd] && is_open(fd) && !is_socket(fd));
+    found += taken[fd];
+  }
+  if (forced && found == 0) fail("Hob has no descriptors");
+  const int counter = eventfd(5, EFD_NONBLOCK), ready = eventfd(1, EFD_NONBLOCK);
+  const int set = epoll_create1(0);
+  struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+  if (epoll_ctl(set, EPOLL_CTL_ADD, ready, &event) != 0) fail("no epoll");
+  for (int kind = 0; kind < 2; kind++) {
+    const int own = kind == 0 ? counter : set;
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+      if (taken[fd] && dup2(own, fd) != fd) fail("no number");
+    some_rounds(10 * (kind + 1));
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+      if (taken[fd] && !is_open(fd)) fail("a descriptor of the program's was closed");
+  }
+  unsigned long long count = 0;
+  if (read(counter, &count, sizeof count) != sizeof count || count != 5)
+    fail("its own eventfd was read or written");
+  if (epoll_wait(set, &event, 1, 0) != 1) fail("an event of its own was taken");
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "signals";
   out = malloc(COUNT * sizeof *out);
@@ -384,6 +438,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "tasks") == 0) tasks();
   if (strcmp(what, "datatype") == 0) datatype();
   if (strcmp(what, "threads") == 0) threads(forced);
+  if (strcmp(what, "numbers") == 0) numbers(forced);
   if (strcmp(what, "rests") == 0) rests(forced);
   if (rank == 0 && parent == MPI_COMM_NULL) printf("%s: right\n", what);
   MPI_Finalize();

@@ -1,11 +1,10 @@
 #include "mpi/progress/overlap_worker.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +22,7 @@
 #include "mpi/progress/gathered.hpp"
 #include "mpi/progress/pollers.hpp"
 #include "mpi/progress/state.hpp"
+#include "os/bell.hpp"
 #include "os/sockets.hpp"
 #include "overlap/pacing.hpp"
 
@@ -42,19 +42,44 @@ void (*drive)() = nullptr;
 bool (*polled)() = nullptr;
 bool running = false;
 pthread_t thread;
-int bell = -1;  // an eventfd: what wakes the thread from long sleeps
 std::atomic<bool> ending{false};
 std::atomic<bool> allowed{false};
 std::atomic<bool> patient{false};
 std::atomic<std::uint32_t> sleep_word{kAwake};
+std::atomic<bool> at_sockets{false};  // it sleeps at descriptors, and not at the word
 std::atomic<std::uint64_t> polls{0};
 std::atomic<std::uint64_t> useful_polls{0};
 std::atomic<std::uint64_t> taken_ns{0};
+
+/// What wakes the thread where it waits for sockets, too.
+os::Bell& bell() {
+  static auto& only = *new os::Bell;  // the process may end with the thread
+  return only;
+}
 
 /// Of files; a request that is complete is not asked for again. Inside `presence`.
 std::vector<MPI_Request>& asked_for() {
   static auto* const all = new std::vector<MPI_Request>;  // the process may end with the thread
   return *all;
+}
+
+/// Until the word is no longer `how`, or for so long (0: until then).
+void sleep_at_word(std::uint64_t ns, Sleep how) {
+  const timespec time{static_cast<time_t>(ns / 1'000'000'000),
+                      static_cast<long>(ns % 1'000'000'000)};
+  ::syscall(SYS_futex, &sleep_word, FUTEX_WAIT_PRIVATE, how, ns != 0 ? &time : nullptr, nullptr, 0);
+}
+
+/// The same, or until a socket has changed: never for ever, since the program may close the bell.
+/// Returns how many have; -1, and no sleep, where there are none.
+int sleep_at(os::Sockets& sockets, std::uint64_t ns, Sleep how) {
+  const int rung = bell().listen();
+  at_sockets.store(true, std::memory_order_seq_cst);
+  const bool woken = sleep_word.load(std::memory_order_seq_cst) != how;
+  const int changed = sockets.wait(rung, woken ? 0 : ns != 0 ? ns : tuning::kOverlapPatientNs);
+  at_sockets.store(false, std::memory_order_relaxed);
+  if (changed > 0 && sockets.readable(rung)) bell().silence();
+  return changed == 0 && woken ? 1 : changed;
 }
 
 /// Until woken, or for so long (0: until woken); with sockets, until one of them has changed.
@@ -66,25 +91,20 @@ int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
     ns = ns != 0 ? std::min(ns, tuning::kOverlapStartNs) : tuning::kOverlapStartNs;
   const bool needed = how == kLong && ns == 0 && allowed.load(std::memory_order_seq_cst);
   int changed = -1;
-  bool rung = true;
-  if (needed || ending.load(std::memory_order_seq_cst)) {
+  if (needed || ending.load(std::memory_order_seq_cst))
     changed = 0;
-  } else if (!sockets || (changed = sockets->wait(bell, ns)) < 0) {
-    pollfd waited_for{bell, POLLIN, 0};
-    const timespec time{static_cast<time_t>(ns / 1'000'000'000),
-                        static_cast<long>(ns % 1'000'000'000)};
-    rung = ::ppoll(&waited_for, 1, ns != 0 ? &time : nullptr, nullptr) != 0;
-  }
+  else if (!sockets || (changed = sleep_at(*sockets, ns, how)) < 0)
+    sleep_at_word(ns, how);
   sleep_word.store(kAwake, std::memory_order_relaxed);
-  std::uint64_t rings = 0;
-  if (rung) static_cast<void>(!::read(bell, &rings, sizeof rings));
   return changed;
 }
 
 void wake_thread() {
   sleep_word.store(kAwake, std::memory_order_seq_cst);
-  const std::uint64_t ring = 1;
-  static_cast<void>(!::write(bell, &ring, sizeof ring));
+  if (at_sockets.load(std::memory_order_seq_cst))
+    bell().ring();
+  else
+    ::syscall(SYS_futex, &sleep_word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 /// When the thread leaves the library: after so many polls that moved nothing, and not before so
@@ -296,8 +316,7 @@ void make() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
   ending = false;
-  if (bell < 0) bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  running = bell >= 0 && pthread_create(&thread, nullptr, run, nullptr) == 0;
+  running = pthread_create(&thread, nullptr, run, nullptr) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!running) starts_tracked = false;
 }

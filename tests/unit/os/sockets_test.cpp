@@ -2,11 +2,16 @@
 #include "os/sockets.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <vector>
 
 namespace hob::os {
 namespace {
@@ -118,6 +123,47 @@ TEST(Sockets, OneThatIsReadableForOthersCanBeIgnored) {
   EXPECT_TRUE(sockets.readable(bell));
   EXPECT_FALSE(sockets.readable(noisy.ends[1]));
   ::close(bell);
+}
+
+// Descriptors of this process, whatever they are.
+std::vector<int> open_descriptors() {
+  std::vector<int> all;
+  for (int fd = 3; fd < 64; ++fd)
+    if (::fcntl(fd, F_GETFD) >= 0) all.push_back(fd);
+  return all;
+}
+
+// The program has closed all descriptors that it does not know, and has a set of epoll of its own
+// under each of their numbers.
+TEST(Sockets, AProgramsOwnSetIsNotTakenForTheirs) {
+  const Connection connection;
+  const std::vector<int> known = open_descriptors();
+  {
+    Sockets sockets(changes());
+    sockets.wait(-1, 0);
+    std::vector<int> taken = open_descriptors();
+    std::erase_if(taken, [&](int fd) { return std::count(known.begin(), known.end(), fd) != 0; });
+    ASSERT_FALSE(taken.empty());
+    const int events = ::eventfd(1, 0), own = ::epoll_create1(0);
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    event.data.fd = 12345;
+    ASSERT_EQ(::epoll_ctl(own, EPOLL_CTL_ADD, events, &event), 0);
+    for (const int fd : taken) ASSERT_EQ(::dup2(own, fd), fd);
+    sockets.wait(-1, 0);
+    EXPECT_EQ(::epoll_wait(own, &event, 1, 0), 1) << "the program's event was taken";
+    EXPECT_FALSE(sockets.readable(12345));
+    connection.send(0);
+    EXPECT_EQ(sockets.wait(-1, 10 * kSecond), 1);
+    EXPECT_TRUE(sockets.readable(connection.ends[1]));
+    for (const int fd : taken) {
+      EXPECT_GE(::fcntl(fd, F_GETFD), 0) << "the program's set was closed";
+      ::close(fd);
+    }
+    ::close(own);
+    ::close(events);
+  }
+  EXPECT_EQ(open_descriptors(), known) << "those that are its own are closed at the end";
 }
 
 }  // namespace

@@ -85,5 +85,23 @@ TEST(TraceWriter, AFullDiskIsAnAnswer) {
   EXPECT_FALSE(writer.close());
 }
 
+// The program has closed all descriptors that it does not know, and has files of its own under
+// their numbers.
+TEST(TraceWriter, WritesNothingToAFileThatHasItsNumber) {
+  const std::string path = testing::TempDir() + "hob_trace_taken_over";
+  TraceWriter writer;
+  const int next = ::dup(0);
+  ::close(next);
+  ASSERT_TRUE(writer.open(path.c_str(), 0, 1));
+  writer.add({});
+  std::FILE* const other = std::tmpfile();
+  ASSERT_EQ(::dup2(::fileno(other), next), next);
+  EXPECT_FALSE(writer.close());
+  EXPECT_EQ(::lseek(next, 0, SEEK_END), 0) << "nothing was written to it, and it is open";
+  ::close(next);
+  std::fclose(other);
+  std::remove(path.c_str());
+}
+
 }  // namespace
 }  // namespace hob::report
