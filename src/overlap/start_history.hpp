@@ -9,18 +9,31 @@
 
 namespace hob::overlap {
 
-/// A call that starts a communication. What makes it valid is in here, but for the buffers and the
-/// tag: one that has succeeded succeeds again.
+/// A call that starts a communication. What makes it valid is in here, but for the tag and for
+/// where the buffers are: one that has succeeded succeeds again, as long as its handles live.
 struct Start {
   int function = 0;            ///< any number; 0: none
   std::uint64_t comm = 0;      ///< bits of the handle
   int peer = -1;               ///< or root; -1: the call has none
   std::uint64_t datatype = 0;  ///< bits of the handle
-  std::int64_t count = 0;      ///< elements; not below 0
+  std::int64_t count = 0;      ///< elements
+  /// Of the other end of a collective operation: 0 and 0 where the call has none.
+  std::uint64_t other_datatype = 0;
+  std::int64_t other_count = 0;
+  std::uint64_t op = 0;  ///< bits of the handle of a reduction's operation
+  unsigned buffers = 0;  ///< which of them are null, constants of MPI, or the same: any bits
 
   bool like(const Start& other) const {
     return function == other.function && comm == other.comm && peer == other.peer &&
-           datatype == other.datatype;
+           datatype == other.datatype && other_datatype == other.other_datatype && op == other.op &&
+           buffers == other.buffers;
+  }
+
+  /// Both ends have grown or shrunk alike, so that they still fit each other.
+  bool in_proportion_to(const Start& other) const {
+    std::int64_t one = 0, another = 0;
+    return !__builtin_mul_overflow(count, other.other_count, &one) &&
+           !__builtin_mul_overflow(other.count, other_count, &another) && one == another;
   }
 };
 
@@ -36,14 +49,18 @@ class StartHistory {
   /// so on, up to 7 where the program came, up to 63 where no core is free.
   bool worth_postponing(const Start& start) {
     Entry& entry = at(start);
-    if (!entry.start.like(start) || expected(entry, start.count) < long_ns_) return false;
+    if (start.count <= 0 || !entry.start.like(start) || !start.in_proportion_to(entry.start) ||
+        expected(entry, start.count) < long_ns_)
+      return false;
     if (always_ || entry.left_alone == 0) return true;
     --entry.left_alone;
     return false;
   }
 
   /// This one has succeeded, and took so many ns of whoever made it. Returns whether it took long.
+  /// One without elements shows nothing: its buffers may be anything.
   bool took(const Start& start, std::uint64_t ns) {
+    if (start.count <= 0) return false;
     Entry& entry = at(start);
     const bool known = entry.start.like(start);
     if (!known && ns < long_ns_) return false;
@@ -70,6 +87,20 @@ class StartHistory {
     entry.left_alone = entry.in_vain;
   }
 
+  /// This communicator, or this datatype, ends: its handle may be given to another one.
+  void forget_comm(std::uint64_t comm) {
+    forget([comm](const Start& start) { return start.comm == comm; });
+  }
+  void forget_datatype(std::uint64_t datatype) {
+    forget([datatype](const Start& start) {
+      return start.datatype == datatype || start.other_datatype == datatype;
+    });
+  }
+  /// All handles end.
+  void forget_all() {
+    forget([](const Start&) { return true; });
+  }
+
  private:
   static constexpr int kBits = 4;
   /// Handles may be addresses, so any two kinds of starts may meet in one set.
@@ -92,13 +123,20 @@ class StartHistory {
     return static_cast<std::uint64_t>(std::min(ns, 1e18));
   }
 
+  template <class Which>
+  void forget(Which which) {
+    for (auto& set : entries_)
+      for (Entry& each : set)
+        if (each.start.function != 0 && which(each.start)) each = {};
+  }
+
   /// Its entry; or, where it has none, the one that was used least recently of those that it may
   /// have.
   Entry& at(const Start& start) {
-    const std::uint64_t mixed =
-        (start.comm + 31 * static_cast<std::uint64_t>(start.peer + 1) +
-         1'009 * static_cast<std::uint64_t>(start.function) + 65'537 * start.datatype) *
-        0x9e3779b97f4a7c15u;
+    const std::uint64_t mixed = (start.comm + 31 * static_cast<std::uint64_t>(start.peer + 1) +
+                                 1'009 * static_cast<std::uint64_t>(start.function) +
+                                 65'537 * start.datatype + 4'099 * start.op + start.buffers) *
+                                0x9e3779b97f4a7c15u;
     auto& set = entries_[static_cast<std::size_t>(mixed >> (64 - kBits))];
     for (Entry& each : set)
       if (each.start.like(start)) return each;

@@ -5,12 +5,12 @@
  *   objects    communicators and datatypes that are freed while a start waits
  *   collect    collective operations in order, and between messages
  *   beside     a message leaves though the program calls nothing any more
- *   failure    a start that fails in the thread: its handler runs in the program's next call
+ *   arguments  wrong arguments: the call itself returns the error, as without the thread
+ *   handles    of datatypes and communicators that are freed, and given again
  * With "none" after it, no start may have been left to the thread; else some must have been, where
  * Hob is there. */
+#include <limits.h>
 #include <mpi.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -195,43 +195,78 @@ static void beside(void) {
   }
 }
 
-static pthread_t main_thread;
-static atomic_int failures, elsewhere;
-static void handler(MPI_Comm* comm, int* code, ...) {
-  (void)comm, (void)code;
-  failures++;
-  if (!pthread_equal(pthread_self(), main_thread)) elsewhere = 1;
+/* The call itself returns the error, and makes no request. */
+static void refused(const char* what, int error, MPI_Request request) {
+  if (error == MPI_SUCCESS || request != MPI_REQUEST_NULL) {
+    fprintf(stderr, "%d: wrong %s: ", rank, what);
+    fail("the call did not return the error");
+  }
+}
+static void refused_message(const char* what, const void* buffer, int count, MPI_Datatype type,
+                            int to, int tag, MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error = MPI_Isend(buffer, count, type, to, tag, comm, &request);
+  refused(what, error, request);
 }
 
-/* The tag is what is wrong: it is no part of what has succeeded before. */
-static void failure(void) {
-  MPI_Errhandler own;
-  MPI_Request requests[2];
-  main_thread = pthread_self();
-  failures = 0;
-  MPI_Comm_create_errhandler(handler, &own);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
-  MPI_Irecv(in[0], COUNT, MPI_DOUBLE, 1 - rank, 1, MPI_COMM_WORLD, &requests[0]);
-  MPI_Isend(out[0], COUNT, MPI_DOUBLE, 1 - rank, 1, MPI_COMM_WORLD, &requests[1]);
-  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-  for (int round = 1; round <= 3; round++) {
-    requests[0] = MPI_REQUEST_NULL;
-    MPI_Isend(out[0], COUNT, MPI_DOUBLE, 1 - rank, -7, MPI_COMM_WORLD, &requests[0]);
-    compute(3e-3);
-    if (requests[0] != MPI_REQUEST_NULL) {
-      if (failures != round - 1) fail("its handler ran while the program computed");
-      MPI_Barrier(MPI_COMM_WORLD);
-      if (failures != round) fail("its handler did not run in the next call");
-      if (MPI_Wait(&requests[0], MPI_STATUS_IGNORE) == MPI_SUCCESS) fail("no error");
-      if (requests[0] != MPI_REQUEST_NULL) fail("it is there");
-    } else {
-      MPI_Barrier(MPI_COMM_WORLD);
-    }
-    if (failures != round) fail("no error, or more than one");
+/* Starts like those that are refused later succeed once, and the next time in the thread. */
+static void succeed(MPI_Datatype type, int count, MPI_Comm comm) {
+  MPI_Request requests[4];
+  for (int round = 0; round < 2; round++) {
+    MPI_Irecv(in[0], count, type, 1 - rank, 1, comm, &requests[0]);
+    MPI_Isend(out[0], count, type, 1 - rank, 1, comm, &requests[1]);
+    MPI_Iallreduce(out[1], in[1], COUNT, MPI_DOUBLE, MPI_SUM, comm, &requests[2]);
+    MPI_Iallgather(out[2], COUNT / 2, MPI_DOUBLE, in[2], COUNT / 2, MPI_DOUBLE, comm, &requests[3]);
+    compute(1e-3);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
   }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-  MPI_Errhandler_free(&own);
-  if (elsewhere) fail("an error handler of the program's ran in another thread");
+}
+
+static void arguments(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  succeed(MPI_DOUBLE, COUNT, world);
+  refused_message("tag", out[0], COUNT, MPI_DOUBLE, 1 - rank, -7, world);
+  int *highest = NULL, known = 0;
+  MPI_Comm_get_attr(world, MPI_TAG_UB, &highest, &known);
+  if (known && *highest < INT_MAX)
+    refused_message("high tag", out[0], COUNT, MPI_DOUBLE, 1 - rank, *highest + 1, world);
+  refused_message("buffer", NULL, COUNT, MPI_DOUBLE, 1 - rank, 1, world);
+  refused_message("peer", out[0], COUNT, MPI_DOUBLE, 2, 1, world);
+  refused_message("datatype", out[0], COUNT, MPI_DATATYPE_NULL, 1 - rank, 1, world);
+  refused_message("count", out[0], -COUNT, MPI_DOUBLE, 1 - rank, 1, world);
+  MPI_Request request = MPI_REQUEST_NULL;
+  int error = MPI_Iallreduce(out[1], in[1], COUNT, MPI_DOUBLE, MPI_BXOR, world, &request);
+  refused("operation", error, request);
+  error = MPI_Iallgather(out[2], COUNT / 2, MPI_DOUBLE, in[2], COUNT / 2, MPI_DATATYPE_NULL, world,
+                         &request);
+  refused("datatype of what is received", error, request);
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
+}
+
+/* Libraries give handles again: what has succeeded with the one before shows nothing. */
+static void handles(void) {
+  MPI_Datatype type, again;
+  MPI_Comm comm, smaller;
+  MPI_Type_contiguous(4, MPI_DOUBLE, &type);
+  MPI_Type_commit(&type);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  succeed(type, COUNT / 4, comm);
+  MPI_Type_free(&type);
+  MPI_Type_contiguous(4, MPI_DOUBLE, &again);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  refused_message("datatype, not committed", out[0], COUNT / 4, again, 1 - rank, 1, comm);
+  MPI_Type_free(&again);
+  static int calls;
+  if (calls++ % 2 == 0)
+    MPI_Comm_free(&comm);
+  else
+    MPI_Comm_disconnect(&comm);
+  MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &smaller);
+  MPI_Comm_set_errhandler(smaller, MPI_ERRORS_RETURN);
+  if (rank == 0)
+    refused_message("peer of a smaller communicator", out[0], COUNT, MPI_DOUBLE, 1, 1, smaller);
+  MPI_Comm_free(&smaller);
 }
 
 extern int HOB_Counter(const char* name, unsigned long long* value) __attribute__((weak));
@@ -249,7 +284,8 @@ static void play(const char* what) {
   if (strcmp(what, "objects") == 0) objects();
   if (strcmp(what, "collect") == 0) collect();
   if (strcmp(what, "beside") == 0) beside();
-  if (strcmp(what, "failure") == 0) failure();
+  if (strcmp(what, "arguments") == 0) arguments();
+  if (strcmp(what, "handles") == 0) handles();
 }
 
 /* Whether the thread has made a start in every rank. */

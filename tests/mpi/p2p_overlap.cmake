@@ -59,10 +59,12 @@ endforeach()
 if("mpich5" IN_LIST HOB_MPIS)
   hob_overlap_test(_rests_tcp overlap_events mpich5 LABEL mpi
     SETTINGS ${tcp} ARGS rests)
+  hob_overlap_test(_numbers_tcp overlap_events mpich5 LABEL mpi
+    SETTINGS ${tcp} ARGS numbers)
 endif()
 # Starts that the thread makes in the program's place.
 foreach(mpi IN LISTS HOB_MPIS)
-  foreach(each IN ITEMS order requests objects collect beside failure)
+  foreach(each IN ITEMS order requests objects collect beside arguments handles)
     hob_overlap_test(_${each} overlap_start ${mpi} LABEL mpi
       SETTINGS HOB_OVERLAP_STARTS=always ARGS ${each})
   endforeach()

@@ -192,6 +192,10 @@ class Elements {
     const std::lock_guard guard(lock_);
     if (Slot* slot = slot_of(type)) slot->known = false;
   }
+  void forget_all() {
+    const std::lock_guard guard(lock_);
+    slots_ = {};
+  }
 
  private:
   struct Slot {
@@ -264,6 +268,7 @@ bool combines(ghost::Element element, unsigned operation) {
 }
 
 void forget_element(MPI_Datatype type) { elements().forget(type); }
+void forget_elements() { elements().forget_all(); }
 
 namespace {
 

@@ -33,6 +33,7 @@ ElementClass class_of(ghost::Element element);
 
 /// To be called before a handle is freed.
 void forget_element(MPI_Datatype type);
+void forget_elements();
 
 /// ghost::Combine through the MPI library.
 void combine(const void* in, void* inout, std::size_t count, unsigned type, unsigned operation);

@@ -9,4 +9,7 @@ namespace hob::mpi {
 /// looked its layout up: what is known of it is forgotten first. Thread safe.
 int free_type(MPI_Datatype* type);
 
+/// MPI ends, and with it all handles: a session that begins later may be given the same.
+void forget_types();
+
 }  // namespace hob::mpi

@@ -212,6 +212,11 @@ class Layouts {
     if (Slot* slot = slot_of(type)) *slot = {};
   }
 
+  void forget_all() {
+    const std::lock_guard guard(lock_);
+    slots_ = {};
+  }
+
  private:
   struct Slot {
     MPI_Datatype type{};
@@ -308,5 +313,6 @@ Layout span_of(MPI_Datatype type) {
 }
 
 void forget_layout(MPI_Datatype type) { layouts().forget(type); }
+void forget_layouts() { layouts().forget_all(); }
 
 }  // namespace hob::mpi

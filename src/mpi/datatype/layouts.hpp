@@ -27,5 +27,6 @@ Layout span_of(MPI_Datatype type);
 
 /// To be called before a handle is freed: the library may give the same value to another type.
 void forget_layout(MPI_Datatype type);
+void forget_layouts();
 
 }  // namespace hob::mpi

@@ -3,11 +3,13 @@
 #include <array>
 
 #include "mpi/core/context.hpp"
+#include "mpi/datatype/freeing.hpp"
 #include "mpi/ghost/departure.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/lifecycle/overlap_report.hpp"
 #include "mpi/p2p/p2p.hpp"
 #include "mpi/p2p/report.hpp"
+#include "mpi/pmpi/state.hpp"
 #include "mpi/progress/overlap.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/report/interim.hpp"
@@ -33,12 +35,20 @@ constexpr auto kParts = std::to_array<Part>({
     {.name = "windows",
      .report = register_window_report,
      .end = release_validation_handles,
-     .communicator_ends = forget_communicator},
+     .communicator_ends = forget_communicator,
+     .communicator_ended =
+         [](MPI_Comm comm) {
+           // A delete callback may have used it once more. With many threads, another one may have
+           // made a communicator with this handle meanwhile.
+           if (!many_threads) forget_communicator(comm);
+         }},
+    {.name = "datatypes", .end = forget_types},
     {.name = "point-to-point",
      .report = p2p::register_queues_report,
      .start = p2p::start,
      .expect_threads = p2p::leave_to_library,
      .finish = p2p::finish,
+     .end = p2p::forget_communicators,
      .communicator_ends = p2p::about_to_go,
      .communicator_ended = p2p::gone},
     {.name = "trace", .serve = start_tracing, .finish = stop_tracing},
@@ -54,6 +64,10 @@ constexpr auto kParts = std::to_array<Part>({
     {.name = "progress", .finish = end_callbacks},
     {.name = "short puts", .serve = complete_puts, .finish = note_complete_puts},
     {.name = "requests", .end = requests::release_handles},
+    {.name = "postponed starts",
+     .end = requests::forget_starts,
+     .communicator_ended = requests::forget_starts_on,
+     .datatype_ended = requests::forget_starts_of},
     {.name = "overlap",
      .report = register_overlap_report,
      .start =
@@ -62,7 +76,8 @@ constexpr auto kParts = std::to_array<Part>({
                                  requests::make_postponed);
          },
      .expect_threads = overlap_thread::finish,
-     .stop = overlap_thread::finish},
+     .stop = overlap_thread::finish,
+     .datatype_ended = overlap_thread::forget_size},
     {.name = "interim reports", .serve = begin_interim_reports, .stop = end_interim_reports},
 });
 

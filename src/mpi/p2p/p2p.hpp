@@ -64,6 +64,8 @@ void repost_natively(MPI_Comm comm);
 /// The same, and the communicator's handle is about to go; it is gone.
 void about_to_go(MPI_Comm comm);
 void gone(MPI_Comm comm);
+/// MPI ends, and with it all of them.
+void forget_communicators();
 
 /// The same, after the communicator got hints on which the library may rely from now on.
 void hints_changed(MPI_Comm comm);

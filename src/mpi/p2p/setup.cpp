@@ -171,6 +171,12 @@ void gone(MPI_Comm comm) {
   if (Channel* channel = known_channel(comm); channel && channel->ends) forget(*channel);
 }
 
+void forget_communicators() {
+  const std::lock_guard guard(gate);
+  for (Channel* channel : all_channels())
+    if (channel->umq_length == 0) forget(*channel);
+}
+
 void hints_changed(MPI_Comm comm) {
   const std::lock_guard guard(gate);
   settle_express();

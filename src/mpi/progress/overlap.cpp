@@ -251,8 +251,8 @@ struct SlotOwner {
 bool large(std::int64_t count, MPI_Datatype datatype) {
   KnownSize& known = known_size;
   if (datatype != known.datatype) {
-    // A type whose handle is that of one that was freed: a wrong size means no more than help for
-    // a small message, or none for a large one.
+    // In another thread it may have been freed, and be another one by now: a wrong size means no
+    // more than help for a small message, or none for a large one.
     known.datatype = datatype;
     // MPI_UNDEFINED: more than an int can say.
     if (real::Type_size(datatype, &known.bytes) != MPI_SUCCESS || known.bytes < 0)
@@ -361,6 +361,10 @@ void started_large_message(MPI_Request request, std::int64_t count, MPI_Datatype
   if (!large(count, datatype)) return;
   const Locked locked;
   track(request, false);
+}
+
+void forget_size(MPI_Datatype datatype) {
+  if (known_size.datatype == datatype) known_size = {};
 }
 
 void started_collective(MPI_Request request) {

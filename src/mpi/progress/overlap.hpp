@@ -141,6 +141,9 @@ inline void started_message(MPI_Request request, std::int64_t count, MPI_Datatyp
 void started_collective(MPI_Request request);
 void started_reduction(MPI_Request request, MPI_Op op);
 
+/// MPI_Type_free of this type has succeeded: another one may be given its handle.
+void forget_size(MPI_Datatype datatype);
+
 /// MPI_File_iread and the like: `count` elements of a type; or their collective forms.
 void started_file(MPI_Request request, std::int64_t count, MPI_Datatype datatype);
 void started_collective_file(MPI_Request request);

@@ -27,6 +27,14 @@ struct Failure {
   int error;
 };
 
+/// The highest tag that messages may have. Open MPI tells it of MPI_COMM_WORLD alone.
+int highest_tag() {
+  void* highest = nullptr;
+  int known = 0;
+  if (context().world) real::Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &known);
+  return known ? *static_cast<int*>(highest) : 0;
+}
+
 /// Inside `presence`. Not used with many threads.
 struct Postponed {
   bool off = context().settings.overlap_starts == "off";
@@ -34,7 +42,10 @@ struct Postponed {
                                 context().settings.overlap_starts == "always"};
   std::deque<PostponedStart*> unmade;
   std::vector<Failure> unheard;  ///< of which the program's error handlers are to hear
+  int most_tag = highest_tag();
 };
+
+bool has_history = false;  ///< there is history
 
 Postponed& all() {
   static auto& only = *new Postponed;  // the process may end with the thread in here
@@ -62,7 +73,7 @@ class PostponedStart final : public Operation {
       all().history.ended(what_, End::came);
     }
     {
-      // MPICH's errors are those of arguments, which were right before, or the end of a peer.
+      // Not of an argument, which a call like it has had: the end of a peer, say.
       const ErrorsReturned quietly(comm_, MPI_WIN_NULL);
       error_ = call_(&native_);
     }
@@ -157,9 +168,11 @@ void count_pending() {
 
 }  // namespace
 
-bool leaves_to_thread(const overlap::Start& start) {
+bool leaves_to_thread(const overlap::Start& start, int tag) {
   if (many_threads) return false;
+  const DepthGuard guard;
   Postponed& own = all();
+  if (tag < 0 || tag > own.most_tag) return false;
   // Awake parts of Hob have more to do in the call than to make it; and runtimes of accelerators
   // keep for each thread which of them it uses.
   if (own.off || !sleeping() || accelerator_loaded.load(std::memory_order_relaxed) ||
@@ -191,7 +204,21 @@ MPI_Request postpone(const overlap::Start& start, MPI_Comm comm, StartCall call)
 
 void note_start(const overlap::Start& start, std::uint64_t ticks) {
   if (many_threads) return;
+  const DepthGuard guard;
+  has_history = true;
   if (all().history.took(start, nanoseconds_in(ticks))) overlap_thread::note_long_start(ticks);
+}
+
+void forget_starts_on(MPI_Comm comm) {
+  if (has_history) all().history.forget_comm(handle_bits(comm));
+}
+
+void forget_starts_of(MPI_Datatype datatype) {
+  if (has_history) all().history.forget_datatype(handle_bits(datatype));
+}
+
+void forget_starts() {
+  if (has_history) all().history.forget_all();
 }
 
 void make_postponed(bool beside) {

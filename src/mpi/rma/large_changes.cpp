@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "mpi/datatype/freeing.hpp"
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi {
@@ -27,7 +28,7 @@ LargeChanges::LargeChanges() {
 
 LargeChanges::~LargeChanges() {
   real::Op_free(&unite_);
-  real::Type_free(&type_);
+  free_type(&type_);
 }
 
 int LargeChanges::unite(validation::Changes& changes, MPI_Comm comm) const {

@@ -264,7 +264,7 @@ void forget_communicator(MPI_Comm comm) {
 void release_validation_handles() {
   if (all().last_number.load(std::memory_order_relaxed) == 0) return;
   const std::lock_guard guard(all().lock);
-  for (auto& [_, comm] : all().communicators) comm.large.reset();
+  all().communicators.clear();
 }
 
 void JointAcquire::begin(bool is_barrier) {

@@ -9,6 +9,7 @@
 #include "mpi/pmpi/state.hpp"
 #include "mpi/requests/known.hpp"
 #include "mpi/requests/may_tell.hpp"
+#include "mpi/requests/postponed_start.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace hob::mpi {
@@ -332,6 +333,25 @@ TEST_F(Requests, WithoutMemoryNothingIsHalfDone) {
     EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(operation.retired, 1);
   });
+}
+
+// What a start cannot know beforehand, such as the end of its peer: the handler runs in the
+// program's next call, not where the thread makes the start, and the wait returns the error.
+TEST_F(Requests, AStartThatFailsBesideTheProgramIsToldInItsNextCall) {
+  const auto told = [] { return fake::calls("Comm_call_errhandler"); };
+  MPI_Request request = requests::postpone({.function = 1, .count = 1}, MPI_COMM_WORLD,
+                                           [](MPI_Request*) { return MPI_ERR_OTHER; });
+  ASSERT_NE(request, MPI_REQUEST_NULL);
+  EXPECT_EQ(postponed::unmade.load(), 1);
+  requests::make_postponed(true);
+  EXPECT_EQ(postponed::unmade.load(), 0);
+  EXPECT_EQ(told(), 0u);
+  requests::make_postponed(false);
+  EXPECT_EQ(told(), 1u);
+  requests::make_postponed(false);
+  EXPECT_EQ(told(), 1u);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
+  EXPECT_EQ(request, MPI_REQUEST_NULL);
 }
 
 }  // namespace

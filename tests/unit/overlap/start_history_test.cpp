@@ -56,6 +56,68 @@ TEST(StartHistory, ExpectsTimeInProportionToElements) {
   EXPECT_FALSE(history.worth_postponing(message(-1)));
 }
 
+// Libraries refuse some combinations of arguments at once: the program's call is to say so.
+TEST(StartHistory, TakesNoStartForOneWithAnotherOperationTypeOrKindOfBuffers) {
+  StartHistory history(kLong);
+  Start known = message(1'000);
+  known.other_datatype = 3;
+  known.other_count = 1'000;
+  known.op = 5;
+  ASSERT_TRUE(history.took(known, kLong));
+  ASSERT_TRUE(history.worth_postponing(known));
+  Start op = known, type = known, buffers = known;
+  op.op = 6;
+  type.other_datatype = 4;
+  buffers.buffers = 1;
+  for (const Start& other : {op, type, buffers}) EXPECT_FALSE(history.worth_postponing(other));
+}
+
+TEST(StartHistory, BothEndsGrowAlikeOrItIsAnotherStart) {
+  StartHistory history(kLong);
+  Start known = message(1'000);
+  known.other_datatype = 3;
+  known.other_count = 4'000;
+  ASSERT_TRUE(history.took(known, 2 * kLong));
+  known.count = 2'000;
+  EXPECT_FALSE(history.worth_postponing(known)) << "the other end has not grown";
+  known.other_count = 8'000;
+  EXPECT_TRUE(history.worth_postponing(known));
+  known.count = INT64_MAX / 2;
+  known.other_count = INT64_MAX;
+  EXPECT_FALSE(history.worth_postponing(known));
+}
+
+TEST(StartHistory, OneWithoutElementsShowsNothing) {
+  StartHistory all(kLong, true);
+  EXPECT_FALSE(all.took(message(0), kLong));
+  EXPECT_FALSE(all.worth_postponing(message(1'000))) << "its buffer may have been anything";
+  all.took(message(1'000), 1);
+  EXPECT_TRUE(all.worth_postponing(message(1'000)));
+  EXPECT_FALSE(all.worth_postponing(message(0)));
+  EXPECT_FALSE(all.worth_postponing(message(-1)));
+}
+
+TEST(StartHistory, EndsWithItsHandles) {
+  StartHistory history(kLong);
+  const Start first = message(1'000), other_comm = message(1'000, 1, 8);
+  Start both = message(1'000);
+  both.function = 2;
+  both.datatype = 9;
+  both.other_datatype = 4;
+  for (const Start& each : {first, other_comm, both}) history.took(each, kLong);
+  history.forget_comm(8);
+  EXPECT_FALSE(history.worth_postponing(other_comm));
+  EXPECT_TRUE(history.worth_postponing(first));
+  history.forget_datatype(4);
+  EXPECT_FALSE(history.worth_postponing(both)) << "one of its two datatypes has ended";
+  EXPECT_TRUE(history.worth_postponing(first));
+  history.forget_datatype(3);
+  EXPECT_FALSE(history.worth_postponing(first));
+  history.took(first, kLong);
+  history.forget_all();
+  EXPECT_FALSE(history.worth_postponing(first));
+}
+
 TEST(StartHistory, ShortOnesTakeNobodysPlace) {
   StartHistory history(kLong);
   for (int peer = 0; peer < 8; ++peer) history.took(message(1'000, peer), kLong);

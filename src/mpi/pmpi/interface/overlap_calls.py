@@ -76,12 +76,26 @@ def postponed(call, now):
     peer = next((name for name in ("dest", "root") if name in names), "-1")
     count, datatype = bytes_started(call).split(", ")
     op = " && operation_number(op)" if "op" in names else ""
+    buffers = [name for name in ("buf", "buffer", "sendbuf", "recvbuf") if name in names]
+    buffers.append("nullptr")
+    # A call has a second count where the first is that of what it sends.
+    other = count == "sendcount"
+    members = [
+        f".function = {plan.OVERLAP_POSTPONED.index(call.base) + 1}",
+        ".comm = handle_bits(comm)",
+        f".peer = {peer}",
+        f".datatype = handle_bits({datatype})",
+        f".count = {count}",
+        *([".other_datatype = handle_bits(recvtype)", ".other_count = recvcount"] if other else []),
+        *([".op = handle_bits(op)"] if op else []),
+        f".buffers = requests::kind_of_buffers({buffers[0]}, {buffers[1]})",
+    ]
+    tag = "tag" if "tag" in names else "0"
     later = call.native.replace(", request)", ", hob_request)")
-    number = plan.OVERLAP_POSTPONED.index(call.base) + 1
     return [
-        f"  const hob::overlap::Start hob_start{{{number}, handle_bits(comm), {peer}, handle_bits({datatype}), {count}}};",
+        f"  const hob::overlap::Start hob_start{{{', '.join(members)}}};",
         f"  const {call.returns} hob_result = requests::start(",
-        f"      overlap_thread::may_be_large({count}, {datatype}){op}, hob_start, as_program_sees(comm), request,",
+        f"      overlap_thread::may_be_large({count}, {datatype}){op}, hob_start, {tag}, as_program_sees(comm), request,",
         f"      [&] {{ return {now}; }},",
         f"      [=, comm = as_program_sees(comm)](MPI_Request* hob_request) {{ return {later}; }});",
     ]
