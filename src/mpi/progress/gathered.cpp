@@ -1,6 +1,7 @@
 #include "mpi/progress/gathered.hpp"
 
 #include "base/clock.hpp"
+#include "mpi/pmpi/call_guard.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi::gathered {
@@ -33,7 +34,7 @@ void before_call(bool blocks) {
     if (now < due.load(std::memory_order_relaxed)) return;
     due.store(now + patience.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
-  const DepthGuard guard;
+  const CallGuard guard;
   send(blocks);
 }
 

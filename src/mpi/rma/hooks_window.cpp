@@ -1,4 +1,5 @@
 // Windows are made, changed and freed.
+#include "mpi/core/errors_heard.hpp"
 #include "mpi/core/members.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/call.hpp"
@@ -95,6 +96,7 @@ int on_Win_free(MPI_Win* win) {
   const auto window = remove_window(*win);
   if (window) {
     window->backend->closing();
+    hear_errors_now();  // of the window, while there is one
     end_validation(*window);
     char name[MPI_MAX_OBJECT_NAME] = {};
     int length = 0;
