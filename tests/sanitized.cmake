@@ -7,7 +7,7 @@ execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libtsan.so
 get_filename_component(tsan "${tsan}" REALPATH)
 
 add_custom_target(sanitized-programs DEPENDS hob_mpich mpi-program-mpich5-rma_fuzz mpi-program-mpich5-p2p_fuzz
-                  mpi-program-mpich5-ghost_threads mpi-program-mpich5-overlap_threads mpi-program-mpich5-overlap_computing mpi-program-mpich5-overlap_start)
+                  mpi-program-mpich5-ghost_threads mpi-program-mpich5-rma_mixed_threads mpi-program-mpich5-overlap_threads mpi-program-mpich5-overlap_computing mpi-program-mpich5-overlap_start)
 
 # hob_sanitized_test(NAME [GHOSTS] ENVIRONMENT... COMMAND program words...): two ranks; GHOSTS: on two nodes, as the
 # library pretends them, with a ghost each.
@@ -36,6 +36,8 @@ hob_sanitized_test(rma_tiny ENVIRONMENT HOB_CACHE_BYPASS=off HOB_CACHE_SIZE=2K H
   COMMAND rma_fuzz --seed 15 --programs 40 --threads 4 --without nocheck)
 hob_sanitized_test(rma_strict ENVIRONMENT HOB_CACHE_BYPASS=off HOB_CACHE=strict
   COMMAND rma_fuzz --seed 16 --programs 40 --threads 4 --without nocheck)
+hob_sanitized_test(rma_mixed ENVIRONMENT HOB_CACHE_BYPASS=off COMMAND rma_mixed_threads 10)
+hob_sanitized_test(rma_mixed_always ENVIRONMENT HOB_CACHE_BYPASS=off HOB_CACHE=always COMMAND rma_mixed_threads 10)
 hob_sanitized_test(match_always ENVIRONMENT HOB_MATCH=always
   COMMAND p2p_fuzz --seed 5 --programs 10 --threads 3
           --without isendrecv_status,isendrecv_types,partitioned_mixed,truncate_late,truncate_persistent)

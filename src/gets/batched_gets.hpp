@@ -1,12 +1,15 @@
 // Gets of one window that go out in batches (mpi/rma/batch). Pure.
 #pragma once
 
+#include "base/published.hpp"
+
 namespace hob::gets {
 
+/// Written under the batches' lock, read under that of the cache.
 struct BatchedGets {
-  bool gathered = false;  ///< they do, as far as is known
+  Published<bool> gathered;  ///< they do, as far as is known
   /// What one takes then, its share of the completion included; 0: nobody knows.
-  double ticks_each = 0;
+  Published<double> ticks_each;
 };
 
 }  // namespace hob::gets

@@ -6,29 +6,30 @@
 #include <string>
 #include <utility>
 
+#include "base/published.hpp"
 #include "gets/doubts.hpp"
 #include "gets/mode.hpp"
 #include "gets/target_state.hpp"
 
 namespace hob::gets {
 
-/// Not thread safe.
+/// Not thread safe, but for mode().
 class Coherence {
  public:
   /// `acquires`: how many the process has made so far.
   Coherence(Mode mode, std::uint64_t acquires) : mode_(mode), applied_(acquires) {}
 
-  Mode mode() const { return mode_; }
+  Mode mode() const { return mode_.get(); }
   const std::string& mode_reason() const { return mode_reason_; }
   void set_mode(Mode mode, std::string reason) {
-    mode_ = mode;
+    mode_.set(mode);
     mode_reason_ = std::move(reason);
   }
 
   /// The process has made so many `acquires`. True, once for each time that their number grew, if
   /// what was fetched before is to be dropped.
   bool apply_acquires(std::uint64_t acquires) {
-    if (outlives_acquires(mode_) || acquires == applied_) [[likely]]
+    if (outlives_acquires(mode()) || acquires == applied_) [[likely]]
       return false;
     applied_ = acquires;
     return true;
@@ -56,7 +57,7 @@ class Coherence {
   Doubts doubts;
 
  private:
-  Mode mode_;
+  Published<Mode> mode_;
   std::string mode_reason_;
   std::uint64_t applied_;     ///< acquires up to which the cache is true
   std::uint64_t writes_ = 0;  ///< numbers writes and atomics in the order of issue

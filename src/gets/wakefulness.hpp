@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/published.hpp"
+
 namespace hob::gets {
 
 /// A window is awake from the first get on that may be kept: from then on the process's writes and
-/// acquires are seen. It rests where nothing is kept. Not thread safe.
+/// acquires are seen. It rests where nothing is kept. Not thread safe,
+/// but for left_alone().
 class Wakefulness {
  public:
   /// Calls in a row that a cache gains nothing by (own writes, gets of the own rank and of targets
@@ -15,9 +18,9 @@ class Wakefulness {
   /// copies are lost.
   static constexpr std::uint32_t kPatience = 768, kLongestPatience = 65'536;
 
-  bool awake() const { return state_ == State::awake; }
+  bool awake() const { return state_.get() == State::awake; }
   /// For good: whatever a get of this window costs, it is not a network.
-  bool left_alone() const { return state_ == State::left_alone; }
+  bool left_alone() const { return state_.get() == State::left_alone; }
   /// Collective calls in a row in which nobody asked for copies, and before which nothing was read,
   /// after which a window rests.
   static constexpr std::uint32_t kUnread = 12;
@@ -27,20 +30,20 @@ class Wakefulness {
 
   /// From now on everything is seen; `wrote`: writes were issued before.
   void wake(bool wrote) {
-    state_ = State::awake;
+    state_.set(State::awake);
     slept_ = true;
     unseen_writes_ = wrote;
     useless_ = unread_ = 0;
   }
   /// From now on nothing is.
   void rest() {
-    state_ = State::asleep;
+    state_.set(State::asleep);
     slept_ = told_unseen_ = true;
     patience_ = std::min(2 * patience_, kLongestPatience);
   }
   void leave_alone() {
     rest();
-    state_ = State::left_alone;
+    state_.set(State::left_alone);
   }
 
   /// A call that a cache gains nothing by. Whether the window should rest.
@@ -75,7 +78,7 @@ class Wakefulness {
  private:
   enum class State : std::uint8_t { asleep, awake, left_alone };
 
-  State state_ = State::asleep;
+  Published<State> state_{State::asleep};
   bool slept_ = true;
   bool unseen_writes_ = false;  ///< some really may be outstanding
   bool told_unseen_ = true;     ///< some were unseen when others were told last, or since

@@ -60,6 +60,13 @@ class Origin {
 
   /// Opens an access epoch. Direct targets are locked here (`lazily`: with the first operation).
   void lock(Peer& peer, LockMode mode, bool lazily);
+  /// Waits until an operation on a peer of the same node need not wait for others first.
+  void let_in(Peer& peer) {
+    if (must_wait(peer)) lock_direct(peer);
+  }
+  static bool must_wait(const Peer& peer) {
+    return peer.direct != nullptr && peer.lock == Peer::Lock::wanted;
+  }
   /// Completes everything and gives the lock back.
   void unlock(Peer& peer);
   /// Opens an access epoch between fences: operations wait for the target's owner to enter its

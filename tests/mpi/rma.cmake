@@ -4,6 +4,8 @@ foreach(program acquires ahead aliases batch device device_ghosts incoming lock_
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
+hob_mpi_program(rma_mixed_threads SOURCES rma_mixed_threads.c MPIS mpich5)
+
 # MPI 4: large counts, and sessions.
 set(with_large)
 set(with_sessions)
@@ -124,6 +126,7 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_compare_test(mpi.${mpi}.rma_locks ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_locks)
   if(mpi STREQUAL "mpich5")
     hob_compare_test(mpi.${mpi}.rma_lock_threads ${mpi} LABELS mpi SETTINGS auto,always,user COMMAND rma_lock_threads)
+    hob_compare_test(mpi.${mpi}.rma_mixed_threads ${mpi} LABELS mpi REMOTE nodes SETTINGS auto,always COMMAND rma_mixed_threads 20)
   endif()
   hob_compare_test(mpi.${mpi}.rma_requests ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_requests)
   hob_compare_test(mpi.${mpi}.rma_request_threads ${mpi} LABELS mpi SETTINGS default,auto,tiny,ahead-1K

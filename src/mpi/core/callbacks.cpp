@@ -22,6 +22,8 @@
 #include <utility>
 
 #include "mpi/core/acquires.hpp"
+#include "mpi/core/errors_heard.hpp"
+#include "mpi/core/handle.hpp"
 #include "mpi/core/program_world.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -29,16 +31,22 @@
 
 namespace hob::mpi {
 
-ProgramGuard::ProgramGuard() : depth_(depth), unserved_(unserved_callback) {
+ProgramGuard::ProgramGuard()
+    : depth_(depth), unserved_(unserved_callback), announced_(call_announced) {
   unserved_callback = depth_ >= kExclusive;
-  if (!unserved_callback) depth = 0;
+  if (unserved_callback) return;
+  depth = 0;
+  call_announced = false;
 }
 
 ProgramGuard::~ProgramGuard() {
   depth = depth_;
   unserved_callback = unserved_;
+  call_announced = announced_;
   if (depth_ >= kExclusive) note_acquire("a callback");
 }
+
+LeavingGuard::LeavingGuard() { note_acquire("a callback"); }
 
 namespace {
 
@@ -96,14 +104,25 @@ class Handlers {
     void* const first = va_arg(more, void*);
     void* const second = va_arg(more, void*);
     va_end(more);
+    UnheardError error{tell<place>, 0, *code, {first, second}};
+    Object handle;
+    std::memcpy(&handle, object, sizeof handle);
+    error.object = handle_bits(handle);
+    if (hear_later(error)) return;
     const ProgramGuard guard;
-    const Handler<Object> handler = of_program[place].load(std::memory_order_acquire);
-    if constexpr (shown == same<Object>) {
-      handler(object, code, first, second);
-    } else {
-      Object known = shown(*object);
-      handler(&known, code, first, second);
-    }
+    handler_at<place>()(shown == same<Object> ? object : &(handle = shown(handle)), code, first,
+                        second);
+  }
+  /// The same later.
+  template <std::size_t place>
+  static void tell(const UnheardError& error) {
+    auto known = shown(handle_of<Object>(error.object));
+    int code = error.code;
+    handler_at<place>()(&known, &code, error.more[0], error.more[1]);
+  }
+  template <std::size_t place>
+  static Handler<Object> handler_at() {
+    return of_program[place].load(std::memory_order_acquire);
   }
   template <std::size_t... places>
   static constexpr std::array<Handler<Object>, kHandlers> all(std::index_sequence<places...>) {
@@ -141,12 +160,12 @@ struct Attribute {
 
   static int call_copy(Object object, int key, void* state, void* in, void* out, int* flag) {
     const auto* attribute = static_cast<const Attribute*>(state);
-    const ProgramGuard guard;
+    const LeavingGuard guard;
     return attribute->copy(shown(object), key, attribute->state, in, out, flag);
   }
   static int call_delete(Object object, int key, void* value, void* state) {
     const auto* attribute = static_cast<const Attribute*>(state);
-    const ProgramGuard guard;
+    const LeavingGuard guard;
     return attribute->remove(shown(object), key, value, attribute->state);
   }
 
@@ -187,17 +206,17 @@ struct Generalized {
 
   static int call_query(void* state, MPI_Status* status) {
     const auto* own = static_cast<const Generalized*>(state);
-    const ProgramGuard guard;
+    const LeavingGuard guard;
     return own->query(own->state, status);
   }
   static int call_release(void* state) {
     const std::unique_ptr<const Generalized> own(static_cast<const Generalized*>(state));
-    const ProgramGuard guard;
+    const LeavingGuard guard;
     return own->release(own->state);
   }
   static int call_cancel(void* state, int complete) {
     const auto* own = static_cast<const Generalized*>(state);
-    const ProgramGuard guard;
+    const LeavingGuard guard;
     return own->cancel(own->state, complete);
   }
 };

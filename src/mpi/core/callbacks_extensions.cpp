@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "mpi/core/callbacks.hpp"
+#include "mpi/core/errors_heard.hpp"
+#include "mpi/core/handle.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -22,8 +24,16 @@ struct StatefulHandler {
 
   static void call(Object object, int code, void* state) {
     const auto* own = static_cast<const StatefulHandler*>(state);
+    const UnheardError error{
+        tell, handle_bits(object), code, {reinterpret_cast<void*>(own->function), own->state}};
+    if (hear_later(error)) return;
     const ProgramGuard guard;
     own->function(object, code, own->state);
+  }
+  /// The same later, when the handler may be gone.
+  static void tell(const UnheardError& error) {
+    const auto its = reinterpret_cast<decltype(function)>(error.more[0]);
+    its(handle_of<Object>(error.object), error.code, error.more[1]);
   }
   static void destroy(void* state) {
     const std::unique_ptr<const StatefulHandler> own(static_cast<const StatefulHandler*>(state));

@@ -309,6 +309,12 @@ inline constexpr std::uint64_t kTypeBytes = 16;
 inline constexpr std::uint64_t kUniformTypeBytes = 8;
 /// Operations that a batch counts for in the bound of what is under way.
 inline constexpr std::uint64_t kPriceOfBatch = 64;
+/// Bytes of Hob's own memory, of one window: in batches that wait, and in those that the library
+/// has. At 30 ns and 50 bytes an operation, a flush of 100 us then comes every 4 ms.
+inline constexpr std::uint64_t kMostWaiting = std::uint64_t{8} << 20;
+inline constexpr std::uint64_t kMostHeld = std::uint64_t{8} << 20;
+/// What an operation takes in a batch beside its data.
+inline constexpr std::uint64_t kBytesOfOperation = 16;
 /// Gets with requests that are left to the library after a test of one that was gathered, which
 /// issues it twice; doubled with each such test.
 inline constexpr std::uint64_t kLeftAloneAfterTest = 1024;

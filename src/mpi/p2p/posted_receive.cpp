@@ -30,7 +30,7 @@ void destroy(PostedReceive& receive) {
     std::free(receive.discarded);
     receive.discarded = nullptr;
   }
-  receive.owns_type = receive.is_persistent = receive.is_abandoned = false;
+  receive.owns_type = receive.is_persistent = receive.is_abandoned = receive.is_blocking = false;
   receive.is_awaited.store(false, std::memory_order_relaxed);
   receive.native = MPI_REQUEST_NULL;
   receive.rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);

@@ -57,7 +57,7 @@ class PostedReceive final : public Operation {
   Wanted wanted{};
   MPI_Count room = 0;        ///< bytes of the longest message that fits
   bool owns_type = false;    ///< buffer.type is Hob's duplicate
-  bool is_blocking = false;  ///< on the stack of a blocking receive, which takes the message itself
+  bool is_blocking = false;  ///< a blocking receive, which takes the message itself
   bool is_persistent = false;
   bool is_abandoned = false;
   std::atomic<bool> is_awaited{false};

@@ -58,8 +58,27 @@ int start_with_library(const Call& call, MPI_Request* request) {
   return error;
 }
 
-/// The rest of a blocking receive in the PRQ: dequeues until its message is there.
+/// While a blocking receive waits, a function of the program's that the library calls may end the
+/// call by an exception. By longjmp, too, for which nothing can be done but not to have it on the
+/// stack.
+struct UntilReceived {
+  PostedReceive& receive;
+  std::unique_lock<Gate>& guard;
+  bool received = false;
+
+  ~UntilReceived() {
+    if (HOB_LIKELY(received)) return;
+    if (!guard.owns_lock()) guard.lock();
+    // One that has its message may be written to.
+    if (receive.state.load(std::memory_order_relaxed) != PostedReceive::State::in_prq) return;
+    withdraw(receive);
+    destroy(receive);
+  }
+};
+
+/// The rest of a blocking receive in the PRQ: dequeues until its message is there. Ends it.
 int wait_for(PostedReceive& receive, std::unique_lock<Gate>& guard, MPI_Status* status) {
+  UntilReceived waiting{receive, guard};
   const auto is_there = [&] {
     return receive.state.load(std::memory_order_acquire) == PostedReceive::State::at_library;
   };
@@ -83,11 +102,12 @@ int wait_for(PostedReceive& receive, std::unique_lock<Gate>& guard, MPI_Status* 
   if (error == MPI_SUCCESS && receive.native != MPI_REQUEST_NULL)
     error = requests::wait(&receive.native, status);
   if (receive.discarded) {
-    std::free(receive.discarded);
+    std::free(std::exchange(receive.discarded, nullptr));
     error = tell(*receive.channel, MPI_ERR_TRUNCATE);
   }
   guard.lock();
-  drop_reference(*receive.channel);
+  waiting.received = true;
+  destroy(receive);
   return error;
 }
 
@@ -128,28 +148,33 @@ int receive_not_served(Call& call, MPI_Status* status) {
 }
 
 int receive_through_prq(Call& call, MPI_Status* status) {
-  PostedReceive receive;
-  receive.is_blocking = true;
-  receive.bind(*call.channel, call.buffer, call.wanted);
-  try {
-    post_to_prq(receive);
-  } catch (const std::bad_alloc&) {
+  PostedReceive* const receive = new_receive();
+  if (!receive) {
     repost_natively(*call.channel);
-    drop_reference(*call.channel);
     return receive_not_served(call, status);
   }
-  return wait_for(receive, call.guard, status);
+  receive->is_blocking = true;
+  receive->bind(*call.channel, call.buffer, call.wanted);
+  try {
+    post_to_prq(*receive);
+  } catch (const std::bad_alloc&) {
+    repost_natively(*call.channel);
+    destroy(*receive);
+    return receive_not_served(call, status);
+  }
+  return wait_for(*receive, call.guard, status);
 }
 
 /// The message is there, and nobody else's.
 int receive_message(Call& call, const UnexpectedMessage& message, MPI_Status* status) {
   MPI_Message handle = message.handle;
   if (too_long(call.buffer, message.status)) {
-    PostedReceive receive;
-    receive.is_blocking = true;
-    receive.bind(*call.channel, call.buffer, call.wanted);
-    give(receive, handle, message.status);
-    return wait_for(receive, call.guard, status);
+    PostedReceive* const receive = new_receive();
+    if (!receive) out_of_memory();
+    receive->is_blocking = true;
+    receive->bind(*call.channel, call.buffer, call.wanted);
+    give(*receive, handle, message.status);
+    return wait_for(*receive, call.guard, status);
   }
   call.guard.unlock();
   if (!blocking_needs_care()) return native_mrecv(call.buffer, &handle, status);

@@ -1,4 +1,4 @@
-// What a wrapper does first, once the call is Hob's.
+// What a wrapper does first, once the call is Hob's, and last.
 #pragma once
 
 #include <atomic>
@@ -23,12 +23,19 @@ inline TimedWork& timed_work() {
 }
 
 /// DepthGuard in a wrapper. Where the program called it, nothing of Hob's is locked: what is due is
-/// done first.
-struct CallGuard : DepthGuard {
+/// done first, and the program's error handlers hear last of all of what went wrong meanwhile
+/// (errors_heard.hpp). They may throw, and leave by longjmp, for which nothing of the call is left.
+struct CallGuard {
   CallGuard() {
+    depth += kCall;
     const std::uint64_t due = timed_work().due.load(std::memory_order_relaxed);
-    if (HOB_UNLIKELY(due != UINT64_MAX) && depth == 1 && ticks() >= due) timed_work().act();
+    if (HOB_UNLIKELY(due != UINT64_MAX) && depth == kCall && ticks() >= due) timed_work().act();
   }
+  ~CallGuard() noexcept(false) {
+    if (HOB_UNLIKELY((depth -= kCall) != 0)) hear_errors();
+  }
+  CallGuard(const CallGuard&) = delete;
+  CallGuard& operator=(const CallGuard&) = delete;
 };
 
 }  // namespace hob::mpi

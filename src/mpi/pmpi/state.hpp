@@ -17,12 +17,21 @@ inline bool active = false;
 inline bool many_threads = false;
 
 /// How deep this thread is inside Hob. The MPI library calls its own PMPI functions, and Hob calls
-/// it: neither may come back into the wrappers.
+/// it: neither may come back into the wrappers. A sum of what follows.
 inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 
-/// What a lock of Hob's adds to depth if the library is called under it: the program's own
-/// functions that the library calls meanwhile cannot be served (callbacks.hpp).
+/// Once: errors wait for the end of the call (core/errors_heard.hpp).
+inline constexpr int kUnheard = 1;
+/// Work of Hob's own (wrapper.hpp, DepthGuard).
+inline constexpr int kInside = 2;
+/// A call of the program's (call_guard.hpp).
+inline constexpr int kCall = 1 << 8;
+/// A lock of Hob's under which the library is called: the program's own functions that the library
+/// calls meanwhile cannot be served (callbacks.hpp).
 inline constexpr int kExclusive = 1 << 16;
+
+/// This thread is in a call that overlap watches (progress/overlap.hpp), and has been announced.
+inline thread_local bool call_announced __attribute__((tls_model("initial-exec"))) = false;
 
 /// This thread is in a function of the program's whose calls go to the library alone
 /// (callbacks.hpp).

@@ -36,10 +36,14 @@ inline bool is_no_status(const MPI_Status* status) {
   return !status && MPI_STATUS_IGNORE != static_cast<MPI_Status*>(nullptr);
 }
 
+/// At the end of a call of the program's: its error handlers are told what waits for them
+/// (core/errors_heard.hpp), unless this call is part of another one.
+[[gnu::noinline, gnu::cold]] void hear_errors();
+
 /// Around Hob's own work and calls of the library: neither comes back into the wrappers.
 struct DepthGuard {
-  DepthGuard() { ++depth; }
-  ~DepthGuard() { --depth; }
+  DepthGuard() { depth += kInside; }
+  ~DepthGuard() { depth -= kInside; }
   DepthGuard(const DepthGuard&) = delete;
   DepthGuard& operator=(const DepthGuard&) = delete;
 };

@@ -1,6 +1,7 @@
 #include "mpi/progress/gathered.hpp"
 
 #include "base/clock.hpp"
+#include "mpi/pmpi/call_guard.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi::gathered {
@@ -20,21 +21,23 @@ void opened(std::uint64_t now, std::uint64_t ticks_until_old) {
 
 bool send_beside() {
   // With many threads, one of them may be setting the window's error handler.
-  if (!any() || many_threads || !send_quietly) return false;
+  auto* const send_old = send_quietly.load(std::memory_order_relaxed);
+  if (!any() || many_threads || !send_old) return false;
   const int before = waiting.load(std::memory_order_relaxed);
-  send_quietly();
+  send_old();
   return waiting.load(std::memory_order_relaxed) != before;
 }
 
 void before_call(bool blocks) {
-  if (pass_through() || !send) return;
+  auto* const send_some = send.load(std::memory_order_relaxed);
+  if (pass_through() || !send_some) return;
   if (!blocks) {
     const std::uint64_t now = ticks();
     if (now < due.load(std::memory_order_relaxed)) return;
     due.store(now + patience.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
-  const DepthGuard guard;
-  send(blocks);
+  const CallGuard guard;
+  send_some(blocks);
 }
 
 }  // namespace hob::mpi::gathered

@@ -75,12 +75,24 @@ void hurry();
 /// The start that is told next took the program so many ticks, which the thread could have spared.
 void note_long_start(std::uint64_t ticks);
 
-/// A program's call from outside the library, in which it is inside. The thread waits meanwhile,
-/// and if it is inside, the program waits for one poll.
+/// A call of the program's begins and ends in which it is inside. The thread waits meanwhile, and
+/// if it is inside, the program waits for one poll. The end tells error handlers what they have not
+/// heard.
+inline void begin_call() {
+  enter();
+  call_announced = true;
+}
+inline void end_call() {
+  call_announced = false;
+  leave();
+  if (HOB_UNLIKELY(depth == kUnheard)) hear_errors();
+}
+
+/// A program's call from outside the library.
 class InsideToStart {
  public:
-  InsideToStart() { enter(); }
-  ~InsideToStart() { leave(); }
+  InsideToStart() { begin_call(); }
+  ~InsideToStart() noexcept(false) { end_call(); }
   InsideToStart(const InsideToStart&) = delete;
   InsideToStart& operator=(const InsideToStart&) = delete;
 };
@@ -117,11 +129,11 @@ class InsideIfAnnounced {
  public:
   InsideIfAnnounced() : entered_(announces_calls() && from_outside()) {
     if (!entered_) return;
-    enter();
+    begin_call();
     make_pending();
   }
-  ~InsideIfAnnounced() {
-    if (entered_) leave();
+  ~InsideIfAnnounced() noexcept(false) {
+    if (entered_) end_call();
   }
   InsideIfAnnounced(const InsideIfAnnounced&) = delete;
   InsideIfAnnounced& operator=(const InsideIfAnnounced&) = delete;

@@ -79,10 +79,10 @@ namespace gathered {
 inline std::atomic<int> waiting{0};
 
 /// Sends those that are old, or all of them. Set with the first window that has batches.
-inline void (*send)(bool all) = nullptr;
+inline std::atomic<void (*)(bool all)> send{nullptr};
 
 /// Sends those that are old, and calls no error handler of the program's. Set with `send`.
-inline void (*send_quietly)() = nullptr;
+inline std::atomic<void (*)()> send_quietly{nullptr};
 
 /// Called when the first batch begins to wait. Set where there is somebody to send it meanwhile.
 inline void (*begins)() = nullptr;

@@ -20,13 +20,13 @@ int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Dataty
           Issue issue) {
   const auto note = [&](bool issued) {
     if (window.cached) window.cached->own_write(target, disp, count, type, issued);
-    if (HOB_LIKELY(!windows_alias)) return;
+    if (HOB_LIKELY(!windows_alias.get())) return;
     drop_aliased_copies(window);
     if (issued) window.aliased_writes.add(target);
   };
   note(false);
   const int result = issue();
-  if (HOB_UNLIKELY(many_threads || windows_alias)) note(true);
+  if (HOB_UNLIKELY(many_threads || windows_alias.get())) note(true);
   return result;
 }
 

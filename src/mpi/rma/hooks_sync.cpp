@@ -140,18 +140,28 @@ bool defers_lock(const Window& window, bool nocheck) {
          (nocheck || outlives_acquires(window.cached->mode()));
 }
 
+/// An epoch may be open now for all targets of a window: a lock inside it is an error.
+void note_open(MPI_Win win) {
+  if (Window* const window = find_window(win); window && window->cached && window->deferred_locks)
+    window->cached->epoch_opened(kAll);
+}
+
 }  // namespace
 
 int on_Win_fence(int assert, MPI_Win win) {
-  return acquire_and_close(
+  const int result = acquire_and_close(
       "MPI_Win_fence", win, [&](Backend& backend) { return backend.fence(assert); },
       [&] { return real::Win_fence(assert, win); });
+  note_open(win);
+  return result;
 }
 
 int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
-  return acquire(
+  const int result = acquire(
       "MPI_Win_start", win, [&](Backend& backend) { return backend.start(group, assert); },
       [&] { return real::Win_start(group, assert, win); });
+  note_open(win);
+  return result;
 }
 
 int on_Win_complete(MPI_Win win) {
@@ -200,10 +210,12 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   }
   const bool others = rank >= 0 && rank < window->size && rank != window->rank;
   const bool nocheck = (assert& MPI_MODE_NOCHECK) != 0;
-  if (others && lock_type == MPI_LOCK_SHARED && defers_lock(*window, nocheck) &&
-      window->deferred_locks->defer(rank, assert, window->cached->hits(rank)))
-    return MPI_SUCCESS;
+  if (others && lock_type == MPI_LOCK_SHARED && defers_lock(*window, nocheck)) {
+    const auto hits = window->cached->hits_if_closed(rank);
+    if (hits && window->deferred_locks->defer(rank, assert, *hits)) return MPI_SUCCESS;
+  }
   const int result = window->backend->lock(lock_type, rank, assert);
+  if (window->cached && others) window->cached->epoch_opened(rank);
   // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told
   // otherwise, or by loads of its own memory.
   if (nocheck && rank == window->rank && lock_type == MPI_LOCK_SHARED && window->cached)
@@ -228,9 +240,11 @@ int on_Win_unlock(int rank, MPI_Win win) {
 }
 
 int on_Win_lock_all(int assert, MPI_Win win) {
-  return acquire(
+  const int result = acquire(
       "MPI_Win_lock_all", win, [&](Backend& backend) { return backend.lock_all(assert); },
       [&] { return real::Win_lock_all(assert, win); });
+  note_open(win);
+  return result;
 }
 
 int on_Win_unlock_all(MPI_Win win) {

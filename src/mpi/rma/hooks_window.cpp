@@ -1,4 +1,5 @@
 // Windows are made, changed and freed.
+#include "mpi/core/errors_heard.hpp"
 #include "mpi/core/members.hpp"
 #include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/call.hpp"
@@ -95,6 +96,7 @@ int on_Win_free(MPI_Win* win) {
   const auto window = remove_window(*win);
   if (window) {
     window->backend->closing();
+    hear_errors_now();  // of the window, while there is one
     end_validation(*window);
     char name[MPI_MAX_OBJECT_NAME] = {};
     int length = 0;
@@ -118,6 +120,13 @@ int on_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag) {
 
 namespace {
 
+/// The program knows where the memory of `rank` is, if there is any: it may load and store there
+/// from now on. Windows that ghosts serve have no batches.
+void may_be_reached(MPI_Win win, int rank, bool is_known) {
+  Window* const window = is_known ? find_window(win) : nullptr;
+  if (window && window->batching) window->batching->reached_by_stores(rank);
+}
+
 bool shared_query(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* unit, void* base) {
   const Window* window = find_window(win);
   return window && window->kind == WindowKind::allocate && is_ghost_backend(&window->carrier()) &&
@@ -129,8 +138,11 @@ bool shared_query(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* unit, void* b
 int on_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
   MPI_Aint unit = 1;
   show_to_neighbours(win);
-  if (!shared_query(win, rank, size, &unit, baseptr))
-    return real::Win_shared_query(win, rank, size, disp_unit, baseptr);
+  if (!shared_query(win, rank, size, &unit, baseptr)) {
+    const int result = real::Win_shared_query(win, rank, size, disp_unit, baseptr);
+    may_be_reached(win, rank, result == MPI_SUCCESS && *size != 0);
+    return result;
+  }
   *disp_unit = static_cast<int>(unit);
   return MPI_SUCCESS;
 }
@@ -140,7 +152,9 @@ int on_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_
                           void* baseptr) {
   show_to_neighbours(win);
   if (shared_query(win, rank, size, disp_unit, baseptr)) return MPI_SUCCESS;
-  return real::Win_shared_query_c(win, rank, size, disp_unit, baseptr);
+  const int result = real::Win_shared_query_c(win, rank, size, disp_unit, baseptr);
+  may_be_reached(win, rank, result == MPI_SUCCESS && *size != 0);
+  return result;
 }
 #endif
 

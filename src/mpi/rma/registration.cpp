@@ -156,12 +156,29 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   return units;
 }
 
+void send_old_quietly() {
+  each_window(
+      [](Window& each, void*) {
+        if (each.batching) each.batching->send_quietly();
+      },
+      nullptr);
+}
+
+void send_waiting(bool all) {
+  each_window(
+      [](Window& each, void* everything) {
+        if (each.batching) each.batching->send_waiting(*static_cast<bool*>(everything));
+      },
+      &all);
+}
+
 /// Gathers small operations of a window from now on, if it is to.
 void start_batching(Window& window, const WindowSpec& spec, const DisplacementUnits& units,
                     const ExposedSizes& exposed) {
   const std::string word = batch_word(spec.info);
-  // Messages to ghosts carry many operations already.
-  if (word == "off" || spec.ghosts) return;
+  // Messages to ghosts carry many operations already. Memory that the members share is reached by
+  // loads and stores, whose order to operations the program may know.
+  if (word == "off" || spec.ghosts || spec.kind == WindowKind::shared) return;
   Batching::Options options;
   options.outstanding = context().settings.outstanding;
   if (context().settings.progress_us != 0)
@@ -181,22 +198,8 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
   auto batching =
       std::make_unique<Batching>(std::move(window.backend), facts, units, exposed, options);
   window.batching = batching.get();
-  if (!gathered::send) {
-    gathered::send_quietly = [] {
-      each_window(
-          [](Window& each, void*) {
-            if (each.batching) each.batching->send_quietly();
-          },
-          nullptr);
-    };
-    gathered::send = [](bool all) {
-      each_window(
-          [](Window& each, void* everything) {
-            if (each.batching) each.batching->send_waiting(*static_cast<bool*>(everything));
-          },
-          &all);
-    };
-  }
+  gathered::send_quietly.store(send_old_quietly, std::memory_order_relaxed);
+  gathered::send.store(send_waiting, std::memory_order_relaxed);
   window.backend = std::move(batching);
 }
 

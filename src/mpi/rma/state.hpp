@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/published.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi {
@@ -14,7 +15,7 @@ class Outstanding;
 
 /// Some window of this process shows memory that another one shows too. Set by expect_aliases().
 /// Global, since a write through one window concerns all others.
-inline bool windows_alias = false;
+inline Published<bool> windows_alias;
 
 /// Windows whose copies may outlive collective calls (validation.hpp). While there is none, these
 /// calls are the library's own. Global, since such a call names no window.

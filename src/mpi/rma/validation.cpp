@@ -154,7 +154,8 @@ void tell_stores(Window& window, Changes& changes) {
 /// What this process says of a window. `cost`: ticks that it takes to tell others.
 void tell(Window& window, Changes& changes, bool wanted, double cost) {
   const Validation& v = *window.validation;
-  if (windows_alias || !window.cached || v.shown_to_neighbours.load(std::memory_order_relaxed)) {
+  if (windows_alias.get() || !window.cached ||
+      v.shown_to_neighbours.load(std::memory_order_relaxed)) {
     changes.add_all(v.number);
     return;
   }

@@ -136,7 +136,7 @@ int next_window_id() { return windows().next_id.fetch_add(1, std::memory_order_r
 Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }
 
 void remember_quiet(Window& window) {
-  if (windows_alias || window.waits.measuring()) return;
+  if (windows_alias.get() || window.waits.measuring()) return;
   std::uint64_t* gets = &window.uncached_gets;
   std::uint64_t* own_gets = gets;
   if (window.cached) {
@@ -155,6 +155,7 @@ void remember_quiet(Window& window) {
 }
 
 void forget_quiet(const Window& window) {
+  if (many_threads) return;  // nothing is only counted
   if (QuietWindow& slot = quiet_slot(window.handle); slot.window == window.handle) slot = {};
 }
 
@@ -179,7 +180,8 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
 }
 
 void expect_aliases() {
-  windows_alias = true;
+  windows_alias.set(true);
+  if (many_threads) return;
   for (QuietWindow& slot : quiet_windows) slot = {};
 }
 

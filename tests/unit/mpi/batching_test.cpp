@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -133,7 +134,7 @@ TEST_F(Batches, AFlushOfAllTargetsFlushesEachWhoseBatchesBringSomething) {
 TEST_F(Batches, ACallThatBlocksLeavesNoneWaiting) {
   static Batching* waiting = nullptr;
   waiting = batches_.get();
-  auto* const before = std::exchange(gathered::send, [](bool all) { waiting->send_waiting(all); });
+  auto* const before = gathered::send.exchange([](bool all) { waiting->send_waiting(all); });
   EXPECT_EQ(put(1, 0, 7), MPI_SUCCESS);
   EXPECT_EQ(put(1, 2, 8), MPI_SUCCESS);
   gathered::before_call(true);
@@ -285,6 +286,109 @@ TEST_F(Batches, MoreThanTheBoundAreCompleted) {
   EXPECT_EQ(fake::calls("Get"), 12U);
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
   EXPECT_EQ(batches_->stats().completions, fake::calls("Win_flush"));
+}
+
+TEST_F(Batches, BatchesCountInTheBoundToo) {
+  end();
+  begin({.forced = true, .most = 8, .outstanding = 2 * tuning::batching::kPriceOfBatch});
+  for (int i = 0; i < 8 * 12; ++i) EXPECT_EQ(get(1, i % kWords, 0), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Get"), 12U);
+  EXPECT_EQ(fake::calls("Win_flush"), 4U);
+}
+
+/// So many operations that their batches take several times the bound.
+constexpr int kVeryMany = 1 << 19;
+
+TEST_F(Batches, WhatIsHeldIsBoundedWhateverTheOperation) {
+  end();
+  begin({.forced = true, .most = 32});
+  std::uint64_t held = 0;
+  const auto repeat = [&](auto operation) {
+    const std::uint64_t flushes = fake::calls("Win_flush");
+    for (int i = 0; i < kVeryMany; ++i) {
+      ASSERT_EQ(operation(i % kWords), MPI_SUCCESS);
+      held = std::max(held, batches_->held_bytes());
+    }
+    EXPECT_GT(fake::calls("Win_flush"), flushes);
+  };
+  const std::int64_t value = 1;
+  std::int64_t result = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  repeat([&](int at) { return get(1, at, 0); });
+  repeat([&](int at) { return put(1, at, value); });
+  repeat([&](int at) {
+    return batches_->put(&value, 1, MPI_INT64_T, 1, at, 1, MPI_INT64_T, &request);
+  });
+  repeat([&](int at) {
+    return batches_->accumulate(&value, 1, MPI_INT64_T, 1, at, 1, MPI_INT64_T, MPI_SUM, &request);
+  });
+  repeat(
+      [&](int at) { return batches_->fetch_and_op(&value, &result, MPI_INT64_T, 1, at, MPI_SUM); });
+  EXPECT_LT(held, tuning::batching::kMostHeld + (1 << 16));
+  EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->held_bytes(), 0U);
+  EXPECT_EQ(batches_->waiting_bytes(), 0U);
+}
+
+TEST_F(Batches, WhatIsHeldOfSeveralTargetsIsBoundedTogether) {
+  end();
+  begin({.forced = true, .most = 32});
+  for (int i = 0; i < kVeryMany; ++i) ASSERT_EQ(get(1 + i % 3, i % kWords, 0), MPI_SUCCESS);
+  EXPECT_LT(batches_->held_bytes(), tuning::batching::kMostHeld + (1 << 16));
+  EXPECT_GT(fake::calls("Win_flush"), 0U);
+}
+
+// Between fences, no flush is allowed.
+TEST_F(Batches, WhereNothingCanBeCompletedNothingMoreIsGathered) {
+  end();
+  begin({.forced = true, .most = 32});
+  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->fence(0), MPI_SUCCESS);
+  for (int i = 0; i < kVeryMany; ++i) ASSERT_EQ(get(1, i % kWords, 0), MPI_SUCCESS);
+  EXPECT_LT(batches_->held_bytes(), tuning::batching::kMostHeld + (1 << 16));
+  EXPECT_EQ(fake::calls("Win_flush"), 0U);
+  EXPECT_EQ(batches_->fence(0), MPI_SUCCESS);
+  EXPECT_EQ(batches_->held_bytes(), 0U);
+}
+
+TEST_F(Batches, OfManyThreadsNoneWaitsForTheFlushOfTheBound) {
+  end();
+  begin({.forced = true, .most = 8, .outstanding = tuning::batching::kPriceOfBatch});
+  many_threads = true;  // the fake library looks for locks
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(get(1, i, 0), MPI_SUCCESS);
+  many_threads = false;
+  EXPECT_EQ(fake::calls("Win_flush"), 4U);
+}
+
+// Loads and stores
+
+TEST_F(Batches, NothingWaitsForTheOwnRank) {
+  const std::int64_t value = 3;
+  std::int64_t result = 0;
+  EXPECT_EQ(put(0, 0, value), MPI_SUCCESS);
+  EXPECT_EQ(get(0, 0, 0), MPI_SUCCESS);
+  EXPECT_EQ(
+      batches_->accumulate(&value, 1, MPI_INT64_T, 0, 1, 1, MPI_INT64_T, MPI_REPLACE, nullptr),
+      MPI_SUCCESS);
+  EXPECT_EQ(batches_->fetch_and_op(&value, &result, MPI_INT64_T, 0, 2, MPI_SUM), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 1U);
+  EXPECT_EQ(fake::calls("Get"), 1U);
+  EXPECT_EQ(fake::calls("Accumulate"), 1U);
+  EXPECT_EQ(fake::calls("Fetch_and_op"), 1U);
+}
+
+TEST_F(Batches, NothingWaitsWhereTheProgramMayStore) {
+  EXPECT_EQ(put(1, 0, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 0U);
+  batches_->reached_by_stores(1);
+  EXPECT_EQ(fake::calls("Put"), 1U);
+  EXPECT_EQ(put(1, 1, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 2U);
+  EXPECT_EQ(put(2, 1, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 2U);
+  batches_->reached_by_stores(MPI_PROC_NULL);
+  EXPECT_EQ(put(3, 1, 3), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), 4U);
 }
 
 // Requests

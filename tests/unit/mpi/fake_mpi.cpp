@@ -5,8 +5,10 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <string_view>
 
 #include "mpi/pmpi/resolve.hpp"
+#include "mpi/pmpi/state.hpp"
 
 namespace fake {
 namespace {
@@ -85,7 +87,20 @@ Function::Function(const char* name, void* address) { functions()[name] = addres
 Sparing::Sparing() : left_(allocations_left) { allocations_left = -1; }
 Sparing::~Sparing() { allocations_left = left_; }
 
+/// A call that may not return before other processes have done something.
+bool may_block(std::string_view name) {
+  for (const std::string_view prefix : {"Win_lock", "Win_unlock", "Win_flush", "Win_fence",
+                                        "Win_complete", "Win_wait", "Wait", "Barrier"})
+    if (name.starts_with(prefix)) return true;
+  return name == "Recv" || name == "Probe" || name == "Mprobe";
+}
+
 int called(const char* name) {
+  // Who waits for the lock may be whom this call waits for.
+  if (hob::mpi::many_threads && hob::mpi::depth >= hob::mpi::kExclusive && may_block(name)) {
+    std::fprintf(stderr, "MPI_%s may block, and a lock of Hob's is held\n", name);
+    std::abort();
+  }
   std::function<void()> happens;
   int error = MPI_SUCCESS;
   {

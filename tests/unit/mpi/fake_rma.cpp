@@ -86,6 +86,30 @@ std::function<void()> copy(MPI_Win win, int target, MPI_Aint disp, bool get, voi
   };
 }
 
+/// The sum of int64_t, or what MPI_REPLACE does. `result`: what was there; may be null.
+std::function<void()> combine(MPI_Win win, int target, MPI_Aint disp, const void* mine, int count,
+                              MPI_Datatype type, void* result, int their_count,
+                              MPI_Datatype their_type, MPI_Op op) {
+  Window& window = windows.at(win);
+  std::byte* theirs = window.memory[static_cast<std::size_t>(target)].data() + disp * window.unit;
+  const std::vector<std::byte*> here = bytes_at(const_cast<void*>(mine), count, type);
+  std::vector<std::byte> data;
+  for (const std::byte* byte : here) data.push_back(*byte);
+  std::vector<std::byte*> back;
+  if (result) back = bytes_at(result, count, type);
+  return [op, data = std::move(data), back = std::move(back),
+          there = bytes_at(theirs, their_count, their_type)] {
+    for (std::size_t at = 0; at < data.size(); at += sizeof(std::int64_t)) {
+      std::int64_t old = 0, more = 0;
+      std::memcpy(&old, there[at], sizeof old);
+      std::memcpy(&more, &data[at], sizeof more);
+      if (!back.empty()) std::memcpy(back[at], &old, sizeof old);
+      const std::int64_t now = op == MPI_REPLACE ? more : old + more;
+      std::memcpy(there[at], &now, sizeof now);
+    }
+  };
+}
+
 int make_window(MPI_Aint size, int unit, MPI_Comm, MPI_Win* win) {
   *win = static_cast<int>(0xa0000000) | next_handle++;
   Window& window = windows[*win];
@@ -269,6 +293,18 @@ FAKE(Rput, const void* from, int count, MPI_Datatype type, int target, MPI_Aint 
      MPI_Datatype their_type, MPI_Win win, MPI_Request* request) {
   *request = new_request(
       copy(win, target, disp, false, const_cast<void*>(from), count, type, there, their_type));
+  return MPI_SUCCESS;
+}
+FAKE(Accumulate, const void* from, int count, MPI_Datatype type, int target, MPI_Aint disp,
+     int there, MPI_Datatype their_type, MPI_Op op, MPI_Win win) {
+  windows.at(win).pending.emplace_back(
+      target, combine(win, target, disp, from, count, type, nullptr, there, their_type, op));
+  return MPI_SUCCESS;
+}
+FAKE(Get_accumulate, const void* from, int count, MPI_Datatype type, void* to, int, MPI_Datatype,
+     int target, MPI_Aint disp, int there, MPI_Datatype their_type, MPI_Op op, MPI_Win win) {
+  windows.at(win).pending.emplace_back(
+      target, combine(win, target, disp, from, count, type, to, there, their_type, op));
   return MPI_SUCCESS;
 }
 /// The sum of int64_t.

@@ -112,6 +112,69 @@ TEST_F(Locks, WhereEachGetHasALockNothingIsKeptButNowAndThen) {
   EXPECT_EQ(fake::calls("Get"), 0u);
 }
 
+// MPI_Win_lock inside lock_all, or a second one, is an error, which the library finds.
+TEST_F(Locks, ALockIsNotHeldBackInAnotherEpoch) {
+  EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  EXPECT_EQ(MPI_Win_lock_all(0, win_), MPI_SUCCESS);
+  fake::reset();
+  fake::fail("Win_lock", MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(MPI_Win_lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, win_), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(MPI_Win_unlock_all(win_), MPI_SUCCESS);
+  // Its end was seen.
+  EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  fake::reset();
+  EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  EXPECT_EQ(sent(), Names{});
+  EXPECT_EQ(MPI_Win_fence(0, win_), MPI_SUCCESS);
+  fake::reset();
+  MPI_Win_lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, win_);
+  EXPECT_EQ(fake::calls("Win_lock"), 1u);
+  MPI_Win_unlock(1, win_);
+}
+
+TEST_F(Locks, ALockIsNotHeldBackInAnEpochThatBeganWhileHobSlept) {
+  EXPECT_EQ(MPI_Win_lock_all(0, win_), MPI_SUCCESS);
+  int value = -1;
+  MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);
+  MPI_Win_flush(1, win_);
+  fake::reset();
+  fake::fail("Win_lock", MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(MPI_Win_lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, win_), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(MPI_Win_unlock_all(win_), MPI_SUCCESS);
+}
+
+TEST_F(Locks, ALockIsNotHeldBackWhereOneWasSent) {
+  EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  MPI_Win_lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, win_);
+  MPI_Win_flush(1, win_);  // sends it
+  fake::reset();
+  fake::fail("Win_lock", MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(MPI_Win_lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, win_), MPI_ERR_RMA_SYNC);
+  MPI_Win_unlock(1, win_);
+}
+
+// A lock may wait for a process that waits for another thread of this one: nothing of Hob's is
+// locked meanwhile, which the fake library sees to.
+TEST_F(Locks, OfManyThreadsNoneWaitsForALockThatIsSent) {
+  many_threads = true;
+  EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  fake::reset();
+  EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
+  EXPECT_EQ(sent(), Names{});
+  EXPECT_EQ(read(MPI_MODE_NOCHECK, 8), 1008);
+  EXPECT_EQ(sent(), (Names{"Win_lock", "Get", "Win_unlock"}));
+  fake::reset();
+  int value = -1;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Win_lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, win_);
+  MPI_Rget(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win_, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Win_unlock(1, win_);
+  EXPECT_EQ(value, 1009);
+  EXPECT_EQ(fake::calls("Win_lock"), 1u);
+  many_threads = false;
+}
+
 TEST_F(Locks, AnExclusiveLockIsAlwaysSent) {
   EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
   fake::reset();

@@ -48,6 +48,15 @@ class Backend {
 
   /// Before the library frees the window: nothing of this process may be under way afterwards.
   virtual void closing() {}
+
+  /// The lock of `target` is held back, or is being sent: an operation there may block until others
+  /// give theirs back. let_in() sends it, and blocks in its place. Returns an MPI error.
+  virtual bool holds_back(int /*target*/) { return false; }
+  virtual int let_in(int /*target*/) { return MPI_SUCCESS; }
+
+  /// After operations to `target` that were given on under a lock: completes what is held of them
+  /// beyond the bounds. It may block, so that no lock is held here.
+  virtual void keep_bounds(int /*target*/) {}
 };
 
 }  // namespace hob::mpi

@@ -35,6 +35,15 @@ std::vector<DeferredLocks::Lock>::iterator DeferredLocks::held_back(int target) 
                       [&](const Lock& lock) { return lock.target == target; });
 }
 
+bool DeferredLocks::holds_back(int target) {
+  if (any()) {
+    const std::lock_guard guard(lock_);
+    const auto place = held_back(target);
+    if (place != held_back_.end() && place->sender != this_thread()) return true;
+  }
+  return next_->holds_back(target);
+}
+
 /// Under the lock.
 void DeferredLocks::forget(std::vector<Lock>::iterator place) {
   *place = held_back_.back();

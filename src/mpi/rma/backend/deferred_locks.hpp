@@ -117,6 +117,12 @@ class DeferredLocks final : public Backend {
   }
   int sync() override { return next_->sync(); }
   void closing() override { next_->closing(); }
+  bool holds_back(int target) override;
+  int let_in(int target) override {
+    if (const int error = ready(target)) return error;
+    return next_->let_in(target);
+  }
+  void keep_bounds(int target) override { next_->keep_bounds(target); }
 
  private:
   struct Lock {

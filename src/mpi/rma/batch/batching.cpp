@@ -32,38 +32,48 @@ constexpr std::size_t kLookAtClock = 16;
 }  // namespace
 
 Batching::~Batching() {
-  count(gathered::waiting, -static_cast<int>(open_));  // its last call may have been unwound
+  count(gathered::waiting, -static_cast<int>(open_.get()));  // its last call may have been unwound
   for (auto& [_, t] : targets_) {
     all_arrived(t.open[kGets].requested, MPI_ERR_OTHER);
     for (SentBatch& sent : t.sent) all_arrived(sent.requested, MPI_ERR_OTHER);
   }
-  if (awake_) rest();
+  if (awake_.get()) rest();
+}
+
+BatchStats Batching::stats() {
+  const std::lock_guard guard(lock_);
+  return stats_;
+}
+
+std::uint64_t Batching::waiting_bytes() {
+  const std::lock_guard guard(lock_);
+  return waiting_;
+}
+
+std::uint64_t Batching::held_bytes() {
+  const std::lock_guard guard(lock_);
+  return held_;
 }
 
 // Whether operations are looked at
 
 /// Nothing was gathered for long.
 void Batching::step_aside() {
-  if (options_.forced || many_threads || open_ != 0 || !awake_) return;
+  if (options_.forced || many_threads || open_.get() != 0 || !awake_.get()) return;
   for (const auto& [_, t] : targets_)
     if (!t.sent.empty() || t.error != MPI_SUCCESS) return;
-  awake_ = false;
+  awake_.set(false);
   rest();
-  aside_ = true;
-  until_look_ = next_look_;
-  next_look_ = std::min(2 * next_look_, tuning::batching::kLongestPause);
-}
-
-bool Batching::begin_again() {
-  aside_ = false;
   idle_intervals_ = 0;
-  return true;
+  until_look_.set(next_look_);
+  next_look_ = std::min(2 * next_look_, tuning::batching::kLongestPause);
+  aside_.set(true);
 }
 
 /// What happened before was not seen: no epoch is known to be open.
 void Batching::become_awake() {
-  if (HOB_LIKELY(awake_)) return;
-  awake_ = true;
+  if (HOB_LIKELY(awake_.get())) return;
+  awake_.set(true);
   wake();
   for (auto& [_, t] : targets_) t.clean = false;
   ++epoch_;
@@ -71,10 +81,22 @@ void Batching::become_awake() {
 }
 
 bool Batching::look_again(std::uint64_t operations, std::uint64_t waits) {
+  const std::lock_guard guard(lock_);
   const std::uint64_t more = operations - seen_operations_;
   seen_operations_ = operations;
-  if (!aside_ || more < waits * tuning::batching::kLeast) return false;
-  return begin_again();
+  if (!aside_.get() || more < waits * tuning::batching::kLeast) return false;
+  aside_.set(false);
+  return true;
+}
+
+void Batching::reached_by_stores(int target) {
+  const std::lock_guard guard(lock_);
+  send_everything();
+  // Without memory for a target, nothing is gathered for it.
+  if (target < 0)
+    all_reached_ = true;
+  else if (BatchTarget* const t = at(target))
+    t->reached = true;
 }
 
 BatchTarget* Batching::at(int target) {
@@ -93,8 +115,10 @@ BatchTarget* Batching::at(int target) {
 
 /// Whether an operation of such a kind is gathered now.
 bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
+  // The program reaches that memory by loads and stores, too, and others' operations on it may
+  // follow from what they read elsewhere: where it was issued, it is done, with every library.
+  if (op.target == window_.rank || all_reached_ || t.reached) return false;
   if (options_.forced) return true;
-  if (op.target == window_.rank) return false;
   const std::size_t slot = slot_of(op.kind);
   const bool is_long = t.bursts[slot].gathers(tuning::batching::kLeast);
   if (!is_long || !trials_[static_cast<std::size_t>(op.kind)].gathers()) return false;
@@ -180,6 +204,7 @@ void Batching::append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes,
     open.lane->add_word(begin, place, data);
   else
     open.lane->add(begin, static_cast<std::uint32_t>(bytes), place, data);
+  waiting_ += bytes + tuning::batching::kBytesOfOperation;
 }
 
 /// The batch has an operation that begins there.
@@ -207,6 +232,8 @@ bool Batching::gather(const SmallOperation& op, const Ends& ends, MPI_Request* r
   become_awake();
   // Outside of an epoch, the library says what is wrong.
   if (!worthwhile(*t, op) || !is_open(*t) || (request && !may_have_request(*t, op))) return false;
+  // Where no flush is allowed, batches stay in memory until the epoch ends.
+  if (HOB_UNLIKELY(held_ > tuning::batching::kMostHeld) && !is_locked(*t)) return false;
   OpenBatch& open = t->open[slot_of(op.kind)];
   BatchedGet* requested = nullptr;
   try {
@@ -230,7 +257,7 @@ bool Batching::gather(const SmallOperation& op, const Ends& ends, MPI_Request* r
     requested->joined(*open.lane, static_cast<std::uint32_t>(open.lane->operations() - 1));
   else if (request)
     *request = requests::served();
-  if (op.kind == BatchKind::get && !options_.forced) batched_gets_.gathered = true;
+  if (op.kind == BatchKind::get && !options_.forced) batched_gets_.gathered.set(true);
   note_gathered(op.kind, request != nullptr);
   const std::size_t slot = slot_of(op.kind);
   const std::size_t length = open.lane->operations();
@@ -238,7 +265,9 @@ bool Batching::gather(const SmallOperation& op, const Ends& ends, MPI_Request* r
       (length % kLookAtClock == 0 && ticks() - open.born > ticks_in(tuning::batching::kOldNs) &&
        !options_.forced))
     send(*t, op.target, slot);
+  if (HOB_UNLIKELY(waiting_ > tuning::batching::kMostWaiting)) send_everything();
   expect_more(op, ends);
+  ask_for_completion(*t);
   return true;
 }
 
@@ -307,7 +336,7 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
     open.lowest = ~std::uint64_t{0};
     open.born = ticks();
     gathered::opened(open.born, ticks_in(tuning::batching::kOldNs));
-    ++open_;
+    open_.add(1);
     count(gathered::waiting, 1);
   }
   const auto bytes = static_cast<std::uint32_t>(op.range.bytes);
@@ -335,7 +364,7 @@ void Batching::track(OpenBatch& open) {
 /// Sends the batches that have to go before an operation, since they touch what it touches, or may.
 /// `joins`: it would be in one of them, of which make_room() takes care.
 void Batching::order(BatchTarget& t, const SmallOperation& op, bool joins) {
-  if (HOB_LIKELY(open_ == 0)) return;
+  if (HOB_LIKELY(open_.get() == 0)) return;
   const std::size_t own = slot_of(op.kind);
   for (std::size_t slot = 0; slot < kSlots; ++slot) {
     OpenBatch& open = t.open[slot];
@@ -385,25 +414,9 @@ int Batching::native(const SmallOperation& op, Call call) {
   }
   // Requests are for targets that are locked, says MPI.
   if (op.range.bytes != 0 && op.requested) t->locked = true;
-  if (++t->outstanding > options_.outstanding && options_.outstanding != 0) bound(*t, op.target);
+  ++t->outstanding;
+  ask_for_completion(*t);
   return result;
-}
-
-/// The library holds too much: completes it, where a flush is allowed.
-void Batching::bound(BatchTarget& t, int target) {
-  if (!is_locked(t)) return;
-  send_all_of(t, target);
-  if (const int result = next_->flush(target); result != MPI_SUCCESS) {
-    t.error = result;
-    return;
-  }
-  ++stats_.completions;
-  finish(t, sent_, true);
-  // The program may complete its operations by their requests alone.
-  if (t.bursts[kGets].length() >= options_.outstanding) {
-    t.bursts[kGets].complete();
-    account(0, false);
-  }
 }
 
 int Batching::get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
@@ -412,7 +425,7 @@ int Batching::get(void* origin, MPI_Count count, MPI_Datatype type, int target, 
     return next_->get(origin, count, type, target, disp, target_count, target_type, request);
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
-  const std::lock_guard guard(lock_);
+  const Bounded guard(*this, target);
   const Ends ends{count, type, target_count, target_type};
   if (origin && joins(BatchKind::get, target, ends, disp, MPI_OP_NULL,
                       static_cast<std::byte*>(origin), nullptr, request))
@@ -433,7 +446,7 @@ int Batching::put(const void* origin, MPI_Count count, MPI_Datatype type, int ta
     return next_->put(origin, count, type, target, disp, target_count, target_type, request);
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
-  const std::lock_guard guard(lock_);
+  const Bounded guard(*this, target);
   const Ends ends{count, type, target_count, target_type};
   if (origin && joins(BatchKind::put, target, ends, disp, MPI_OP_NULL, nullptr,
                       static_cast<const std::byte*>(origin), request))
@@ -454,7 +467,7 @@ int Batching::accumulate(const void* origin, MPI_Count count, MPI_Datatype type,
                              op_handle, request);
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
-  const std::lock_guard guard(lock_);
+  const Bounded guard(*this, target);
   const Ends ends{count, type, target_count, target_type};
   if (origin && joins(BatchKind::accumulate, target, ends, disp, op_handle, nullptr,
                       static_cast<const std::byte*>(origin), request))
@@ -477,7 +490,7 @@ int Batching::get_accumulate(const void* origin, MPI_Count count, MPI_Datatype t
                                  disp, target_count, target_type, op_handle, request);
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
-  const std::lock_guard guard(lock_);
+  const Bounded guard(*this, target);
   SmallOperation op{.kind = BatchKind::fetch, .target = target, .requested = request != nullptr};
   const Ends ends{result_count, result_type, target_count, target_type};
   if (describe(result, ends, disp, op) && !request && describe_atomic(ends, op_handle, op)) {
@@ -501,7 +514,7 @@ int Batching::fetch_and_op(const void* origin, void* result, MPI_Datatype type, 
     return next_->fetch_and_op(origin, result, type, target, disp, op_handle);
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
-  const std::lock_guard guard(lock_);
+  const Bounded guard(*this, target);
   const Ends ends{1, type, 1, type};
   if (origin && result &&
       joins(BatchKind::fetch, target, ends, disp, op_handle, static_cast<std::byte*>(result),
@@ -524,7 +537,7 @@ int Batching::compare_and_swap(const void* origin, const void* compare, void* re
     return next_->compare_and_swap(origin, compare, result, type, target, disp);
   };
   if (HOB_LIKELY(stepped_aside())) return issue();
-  const std::lock_guard guard(lock_);
+  const Bounded guard(*this, target);
   SmallOperation op{.kind = BatchKind::fetch, .target = target};
   static_cast<void>(describe(result, {1, type, 1, type}, disp, op));
   return native(op, issue);

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <unordered_map>
 
+#include "base/published.hpp"
 #include "batch/trial.hpp"
 #include "gets/batched_gets.hpp"
 #include "mpi/core/tuning.hpp"
@@ -27,7 +29,7 @@ struct BatchStats {
   std::uint64_t combined = 0;     ///< of these, part of another one
   std::uint64_t batches = 0;      ///< operations of the library that they became
   std::uint64_t closed = 0;       ///< batches that went out for the sake of a location or a type
-  std::uint64_t completions = 0;  ///< flushes of Hob's own, for the bound
+  std::uint64_t completions = 0;  ///< flushes of Hob's own, for the bounds
   double saved_ticks = 0;
 };
 
@@ -68,7 +70,15 @@ class Batching final : public Backend, public BatchOwner {
 
   const gets::BatchedGets& batched_gets() const { return batched_gets_; }
 
-  BatchStats stats() const { return stats_; }
+  BatchStats stats();
+
+  /// Bytes of Hob's memory in batches that wait, and in those that the library has.
+  std::uint64_t waiting_bytes();
+  std::uint64_t held_bytes();
+
+  /// The program has asked where the memory of `target` is (all: < 0): from now on, it may reach it
+  /// by loads and stores, whose order to its operations it may know, so that none waits.
+  void reached_by_stores(int target);
 
   /// A wait was sampled while Hob sleeps, `waits` of which this one stands for; `operations` have
   /// been issued on the window in all. True: from now on, the window's operations must be seen.
@@ -116,8 +126,29 @@ class Batching final : public Backend, public BatchOwner {
   int flush_local_all() override;
   int sync() override;
   void closing() override;
+  void keep_bounds(int target) override;
 
  private:
+  /// The lock, around an operation; after it, keep_bounds().
+  class Bounded {
+   public:
+    Bounded(Batching& batches, int target) : batches_(batches), target_(target) {
+      batches_.lock_.lock();
+    }
+    /// What the program's functions throw that the library calls passes through.
+    ~Bounded() noexcept(false) {
+      batches_.lock_.unlock();
+      if (HOB_UNLIKELY(batches_.full_.get()) && std::uncaught_exceptions() == 0)
+        batches_.keep_bounds(target_);
+    }
+    Bounded(const Bounded&) = delete;
+    Bounded& operator=(const Bounded&) = delete;
+
+   private:
+    Batching& batches_;
+    int target_;
+  };
+
   struct Ends {
     MPI_Count count;
     MPI_Datatype type;
@@ -134,10 +165,16 @@ class Batching final : public Backend, public BatchOwner {
   };
 
   bool stepped_aside() {
-    if (HOB_LIKELY(aside_)) return --until_look_ != 0 || !begin_again();
+    if (HOB_LIKELY(aside_.get())) return !time_to_look();
     return false;
   }
-  bool begin_again();
+  bool time_to_look() {
+    const std::uint64_t left = until_look_.get();
+    until_look_.set(left - 1);
+    if (HOB_LIKELY(left > 1)) return false;
+    aside_.set(false);
+    return true;
+  }
   void step_aside();
   void become_awake();
 
@@ -153,8 +190,8 @@ class Batching final : public Backend, public BatchOwner {
              std::byte* place, const std::byte* data, MPI_Request* request);
   void note_gathered(BatchKind kind, bool requested);
   void expect_more(const SmallOperation& op, const Ends& ends);
-  static void append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
-                     const std::byte* data);
+  void append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
+              const std::byte* data);
   static void lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::int64_t low);
   bool may_have_request(const BatchTarget& t, const SmallOperation& op);
   bool gather(const SmallOperation& op, const Ends& ends, MPI_Request* request);
@@ -199,7 +236,10 @@ class Batching final : public Backend, public BatchOwner {
   };
   KeptError settle(BatchTarget& t, std::uint64_t last, bool succeeded);
   void account(std::uint64_t waited, bool timed);
-  void bound(BatchTarget& t, int target);
+  bool reaches_all() const { return all_locked_ || !many_threads; }
+  bool too_much(const BatchTarget& t) const;
+  void ask_for_completion(const BatchTarget& t);
+  void complete_for_bound(int target);
 
   std::unique_ptr<Backend> next_;
   WindowFacts window_;
@@ -208,10 +248,11 @@ class Batching final : public Backend, public BatchOwner {
   Options options_;
 
   ExclusiveSpin lock_;
-  bool aside_ = false;  ///< nothing is gathered, and nothing looked at
-  bool awake_ = false;  ///< this is a reason not to sleep: synchronisation is seen
+  Published<bool> aside_;  ///< nothing is gathered, and nothing looked at
+  Published<bool> awake_;  ///< this is a reason not to sleep: synchronisation is seen
+  Published<bool> full_;   ///< keep_bounds() has something to complete
   gets::BatchedGets batched_gets_;
-  std::uint64_t until_look_ = 0;
+  Published<std::uint64_t> until_look_;
   std::uint64_t next_look_ = tuning::batching::kFirstPause;
   std::uint64_t seen_operations_ = 0;  ///< look_again()
   std::uint32_t idle_intervals_ = 0;
@@ -222,8 +263,11 @@ class Batching final : public Backend, public BatchOwner {
   BatchPool pool_;
   std::uint64_t epoch_ = 1;
   bool all_locked_ = false;
-  std::size_t open_ = 0;       ///< batches
-  std::uint64_t entered_ = 0;  ///< the library, by a local flush, at this time
+  bool all_reached_ = false;     ///< by loads and stores of the program, for all that is known
+  Published<std::size_t> open_;  ///< batches
+  std::uint64_t waiting_ = 0;    ///< bytes of their memory, about
+  std::uint64_t held_ = 0;       ///< bytes of memory of batches that the library has
+  std::uint64_t entered_ = 0;    ///< the library, by a local flush, at this time
   std::uint64_t sent_ = 0;
   std::array<Interval, kBatchKinds> interval_{};
   std::array<batch::Trial, kBatchKinds> trials_{};

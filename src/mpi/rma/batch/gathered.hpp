@@ -45,6 +45,7 @@ struct SentBatch {
   int error = MPI_SUCCESS;   ///< the library refused it
   bool delivers = false;     ///< what came back lies in the lane
   bool brings = false;       ///< it brings something, wherever it goes
+  std::uint64_t held = 0;    ///< bytes of its memory
   std::uint64_t number = 0;  ///< in the order of issue on this window
 };
 
@@ -74,6 +75,8 @@ struct BatchTarget {
   std::uint64_t epoch = 0;        ///< the epoch in which an operation of this process was accepted
   bool locked = false;            ///< by this process, in that epoch
   std::uint64_t outstanding = 0;  ///< operations given to the library since the last completion
+  std::uint64_t held = 0;         ///< bytes of memory of `sent`
+  bool reached = false;           ///< the program may load and store its memory: nothing waits
   int error = MPI_SUCCESS;        ///< of a batch; returned by the call that completes it
   bool unheard = false;           ///< no error handler has been called for it
 };

@@ -120,14 +120,20 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   if (!sent.requested.empty() &&
       !t.bursts[slot].complete_by_wait(sent.lane->operations(), tuning::batching::kLeast) &&
       open.kind == BatchKind::get)
-    batched_gets_.gathered = false;
+    batched_gets_.gathered.set(false);
   t.alike.joins = false;
+  waiting_ -= sent.lane->bytes() + sent.lane->operations() * tuning::batching::kBytesOfOperation;
   sent.number = ++sent_;
   sent.brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
   pool_.give_back(std::move(open.locations));
-  --open_;
+  open_.add(std::size_t(-1));
   count(gathered::waiting, -1);
   t.outstanding += tuning::batching::kPriceOfBatch;
+  const auto hold = [&] {
+    sent.held = sizeof sent + sent.lane->memory_bytes();
+    t.held += sent.held;
+    held_ += sent.held;
+  };
   const auto refused = [&](int error) {
     sent.delivers = false;
     sent.error = error;
@@ -141,31 +147,33 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
     refused(MPI_ERR_NO_MEM);
   } catch (...) {  // an error handler of the program's
     refused(MPI_ERR_OTHER);
+    hold();
     throw;
   }
+  hold();
   interval_[static_cast<std::size_t>(open.kind)].ticks += ticks() - start;
 }
 
 void Batching::send_all_of(BatchTarget& t, int target) {
-  if (open_ == 0) return;
+  if (open_.get() == 0) return;
   for (std::size_t slot = 0; slot < kSlots; ++slot) send(t, target, slot);
 }
 
 void Batching::send_everything() {
-  if (open_ == 0) return;
+  if (open_.get() == 0) return;
   for (auto& [target, t] : targets_) send_all_of(t, target);
 }
 
 void Batching::send_waiting(bool all) {
   const std::lock_guard guard(lock_);
   if (all) return send_everything();
-  if (open_ == 0) return;
+  if (open_.get() == 0) return;
   const std::uint64_t now = ticks();
   for (auto& [target, t] : targets_) send_old(t, target, now);
 }
 
 void Batching::send_quietly() {
-  if (open_ == 0) return;
+  if (open_.get() == 0) return;
   const std::lock_guard guard(lock_);
   const ErrorsReturned errors(MPI_COMM_NULL, window_.handle);
   const std::uint64_t now = ticks();
@@ -237,6 +245,8 @@ void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
     }
     if (sent.delivers) sent.lane->deliver();
     all_arrived(sent.requested, sent.error);
+    t.held -= sent.held;
+    held_ -= sent.held;
     pool_.give_back(std::move(sent.lane));
   }
   t.sent.resize(kept);
@@ -263,7 +273,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
   }
   if (all == 0) return;
   const Interval& gets = interval_[static_cast<std::size_t>(BatchKind::get)];
-  if (gets.operations != 0 && gets.gathered == 0) batched_gets_.gathered = false;
+  if (gets.operations != 0 && gets.gathered == 0) batched_gets_.gathered.set(false);
   for (std::size_t kind = 0; kind < kBatchKinds; ++kind) {
     Interval& each = interval_[kind];
     const bool alone = each.operations * kMost >= all * (kMost - 1);
@@ -282,7 +292,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
     stats_.saved_ticks += static_cast<double>(each.gathered) * trials_[kind].gain();
     each = {};
   }
-  batched_gets_.ticks_each = trials_[static_cast<std::size_t>(BatchKind::get)].batch_price();
+  batched_gets_.ticks_each.set(trials_[static_cast<std::size_t>(BatchKind::get)].batch_price());
   if (gathered != 0) {
     idle_intervals_ = 0;
     next_look_ = tuning::batching::kFirstPause;
@@ -333,7 +343,7 @@ int Batching::free_buffers(BatchTarget& t, int target, Call call) {
 
 template <class Call>
 int Batching::complete_one(int target, bool local, Call call) {
-  if (HOB_LIKELY(!awake_)) return call(local);
+  if (HOB_LIKELY(!awake_.get())) return call(local);
   std::uint64_t last = 0;
   {
     const std::lock_guard guard(lock_);
@@ -363,7 +373,7 @@ int Batching::complete_one(int target, bool local, Call call) {
 
 template <class Call>
 int Batching::complete_all(bool local, bool timed, Call call) {
-  if (HOB_LIKELY(!awake_)) return call(local);
+  if (HOB_LIKELY(!awake_.get())) return call(local);
   std::uint64_t last = 0;
   {
     const std::lock_guard guard(lock_);
@@ -424,7 +434,7 @@ int Batching::flush_local_all() {
 
 int Batching::unlock(int target) {
   const int result = complete_one(target, false, [&](bool) { return next_->unlock(target); });
-  if (awake_) {
+  if (awake_.get()) {
     const std::lock_guard guard(lock_);
     if (BatchTarget* const t = at(target)) t->epoch = 0;
   }
@@ -462,7 +472,7 @@ int Batching::start(MPI_Group group, int assertion) {
 
 int Batching::lock(int type, int target, int assertion) {
   const int result = next_->lock(type, target, assertion);
-  if (result != MPI_SUCCESS || !awake_) return result;
+  if (result != MPI_SUCCESS || !awake_.get()) return result;
   const std::lock_guard guard(lock_);
   if (BatchTarget* const t = at(target)) {
     t->epoch = epoch_;
@@ -473,7 +483,7 @@ int Batching::lock(int type, int target, int assertion) {
 
 int Batching::lock_all(int assertion) {
   const int result = next_->lock_all(assertion);
-  if (result != MPI_SUCCESS || !awake_) return result;
+  if (result != MPI_SUCCESS || !awake_.get()) return result;
   const std::lock_guard guard(lock_);
   ++epoch_;
   all_locked_ = true;

@@ -42,10 +42,10 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
                              MPI_Request* request) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
   // What a block brings is found by a hit for each get, which costs about as much.
-  if (in_batch() && batches_->ticks_each < static_cast<double>(meter_.profile().worthwhile *
-                                                               hit_cost().of(wanted.size)))
+  if (in_batch() && batches_->ticks_each.get() < static_cast<double>(meter_.profile().worthwhile *
+                                                                     hit_cost().of(wanted.size)))
     return false;
-  ahead_->price(in_batch() ? batches_->ticks_each : 0);
+  ahead_->price(in_batch() ? batches_->ticks_each.get() : 0);
   ahead_->readahead.on_hits(cache_->stats().ahead_hits);
   const cache::Readahead::Plan plan = ahead_->readahead.on_miss(
       wanted.key.target, wanted.key.displacement, wanted.size, ahead_->exposed->of(get.target),
@@ -98,7 +98,8 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
                               std::unique_ptr<AheadFetch> fetch, MPI_Request* request,
                               Reserve reserve) {
   const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
-  if (unit == 0 || unit > tuning::gets::kLargestUnit) {
+  if (unit == 0 || unit > tuning::gets::kLargestUnit || under_way_.full() ||
+      under_way_.waiters_full()) {
     ahead_->pool.give_back(std::move(fetch));
     return false;
   }
@@ -168,7 +169,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
 /// one. False if the get must be issued.
 bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
                              const cache::Lookup& hit, MPI_Request* request) {
-  if (!wanted.contiguous_at_origin(get)) return false;
+  if (!wanted.contiguous_at_origin(get) || under_way_.waiters_full()) return false;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic && hit.available == wanted.size &&
       (poll_guard_.due(1, known_at(hit), now) || (hit.first && old_ahead(hit))))

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "mpi/core/accelerator.hpp"
@@ -70,6 +71,35 @@ TargetState& CachedGets::target(int rank) {
 std::uint64_t CachedGets::hits(int rank) {
   const std::lock_guard guard(lock_);
   return target(rank).hits;
+}
+
+std::optional<std::uint64_t> CachedGets::hits_if_closed(int rank) {
+  const std::lock_guard guard(lock_);
+  if (!wakefulness_.awake()) return std::nullopt;
+  TargetState& t = target(rank);
+  if (!t.closed) return std::nullopt;
+  t.closed = false;
+  return t.hits;
+}
+
+/// Lets this process in at a target whose lock is held back. Other threads must not wait meanwhile
+/// for what this object guards: those that this lock waits for may wait for one of them.
+int CachedGets::let_in(int rank, std::unique_lock<ExclusiveSpin>& guard) {
+  guard.unlock();
+  const int error = backend_.let_in(rank);
+  guard.lock();
+  return error;
+}
+
+/// Looks for a get. What is not served is issued, so that a lock that is held back goes first.
+int CachedGets::look_up(const Get& get, TargetState& t, const CacheableGet& wanted,
+                        std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit) {
+  hit = cache_->find(wanted.key, wanted.size);
+  if (HOB_LIKELY(!waits_for_lock(get.target)) || is_served(get, t, wanted, hit)) return MPI_SUCCESS;
+  if (const int error = let_in(get.target, guard)) return error;
+  apply_acquires();
+  hit = cache_->find(wanted.key, wanted.size);
+  return MPI_SUCCESS;
 }
 
 /// Gives a get to the library. A request: for MPI_Rget.
@@ -164,11 +194,22 @@ int CachedGets::get(const Get& get) {
   }
   TargetState& t = target(get.target);
   const CacheableGet wanted = cacheable(get, t);
-  if (!wanted.remote) return native(get, t);
-  const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous;
-  const int result = answer(get, t, wanted, cache_->find(wanted.key, wanted.size));
-  // While the get is under way, if one is.
-  if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
+  int result = MPI_SUCCESS;
+  if (!wanted.remote) {
+    if (waits_for_lock(get.target)) result = let_in(get.target, guard);
+    if (result == MPI_SUCCESS) result = native(get, t);
+  } else {
+    const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous;
+    cache::Lookup hit;
+    if (const int error = look_up(get, t, wanted, guard, hit)) return error;
+    result = answer(get, t, wanted, hit);
+    // While the get is under way, if one is.
+    if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
+  }
+  if (HOB_UNLIKELY(many_threads)) {
+    guard.unlock();
+    backend_.keep_bounds(get.target);
+  }
   return result;
 }
 
@@ -289,7 +330,7 @@ bool CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& 
                             const cache::Lookup& hit, int& result) {
   const std::uint64_t tail = wanted.key.displacement + hit.available;
   const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
-  if (unit == 0 || tail % unit != 0) return false;
+  if (unit == 0 || tail % unit != 0 || under_way_.full()) return false;
   std::byte* buffer = wanted.first_byte(get);
   const std::uint64_t missing = wanted.size - hit.available;
   std::memcpy(buffer, hit.data, hit.available);
@@ -328,6 +369,7 @@ int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
   pending.when = ticks();
   pending.purpose = Purpose::refetch;
   const cache::EntryId entry = pending.entry;
+  if (under_way_.full()) return cache_->drop(entry), result;
   try {
     under_way_.add(t.pending, get.target, std::move(pending));
   } catch (const std::bad_alloc&) {
@@ -339,7 +381,7 @@ int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
 /// Fetches a hit as well, to compare.
 void CachedGets::verify_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
                             const cache::Lookup& hit) {
-  if (!verifier_.chosen() || get.atomic) return;
+  if (!verifier_.chosen() || get.atomic || under_way_.full()) return;
   const std::uint64_t size = wanted.size;
   try {
     std::unique_ptr<std::byte[]> bytes(new std::byte[2 * size]);

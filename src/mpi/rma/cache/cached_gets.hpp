@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,6 +117,13 @@ class CachedGets final : private RequestOwner {
 
   /// Gets to a target that were served from the cache so far. Thread safe.
   std::uint64_t hits(int target);
+
+  /// The same for a lock of the target that is to be held back. None if an epoch may be open there,
+  /// in which the lock would be an error, which the library finds. It is open from here on.
+  std::optional<std::uint64_t> hits_if_closed(int target);
+
+  /// An access epoch begins (target < 0: for all targets).
+  void epoch_opened(int target);
 
   /// Which calls made the cache forget what it held.
   const DropCauses& drop_causes() const { return drop_causes_; }
@@ -228,8 +237,16 @@ class CachedGets final : private RequestOwner {
     return HOB_UNLIKELY(sharing_.on()) && mode() != Mode::strict && mode() != Mode::off &&
            sharing_.covers(get, wanted, t);
   }
+  bool waits_for_lock(int target) const {
+    return HOB_UNLIKELY(many_threads) && backend_.holds_back(target);
+  }
+  int let_in(int target, std::unique_lock<ExclusiveSpin>& guard);
+  int look_up(const Get& get, TargetState& t, const CacheableGet& wanted,
+              std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit);
+  bool is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
+                 const cache::Lookup& hit);
   void drive_progress();
-  bool in_batch() const { return HOB_UNLIKELY(batches_->gathered); }
+  bool in_batch() const { return HOB_UNLIKELY(batches_->gathered.get()); }
   /// Whether gets from a target cost so little that they are only kept where most of them hit.
   bool cheap(const TargetState& t) const {
     return in_batch() || HOB_UNLIKELY(t.profile.near() || near_requests_);

@@ -211,6 +211,14 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   if (mode() == Mode::strict) end_strict_epoch();
 }
 
+void CachedGets::epoch_opened(int rank) {
+  const std::lock_guard guard(lock_);
+  if (rank >= 0)
+    target(rank).closed = false;
+  else
+    targets_.each([](TargetState& t) { t.closed = false; });
+}
+
 void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited) {
   const std::lock_guard guard(lock_);
   if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
@@ -220,6 +228,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited) {
     t.gets = 0;
     t.flushed_hits = t.hits;
     t.settled = coherence_.last_write();
+    t.closed = succeeded;
   };
   if (rank >= 0) {
     close(target(rank));

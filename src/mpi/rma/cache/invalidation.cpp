@@ -26,6 +26,7 @@ void CachedGets::wake_up() {
   const bool wrote = issued_.writes() != settled_writes_;
   wakefulness_.wake(wrote);
   coherence_.doubts.doubt_all();
+  targets_.each([](TargetState& t) { t.closed = false; });
   if (wrote) targets_.each([&](TargetState& t) { coherence_.assume_write(t); });
 }
 

@@ -89,6 +89,12 @@ int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wante
   return answer(plan, facts);
 }
 
+/// Whether nothing is issued for a get that was looked up.
+bool CachedGets::is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
+                           const cache::Lookup& hit) {
+  return !verifier_.on() && gets::decide(hit.kind, Facts(*this, get, t, wanted, hit)) == Plan::hit;
+}
+
 /// Serves, joins or issues a get with a request that was looked up.
 int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
                        const cache::Lookup& hit, Requested& made) {

@@ -26,7 +26,7 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
   Requested made{request};
   int result = MPI_SUCCESS;
   {
-    const std::lock_guard guard(lock_);
+    std::unique_lock guard(lock_);
     ++stats_.gets;
     near_requests_ = context().one_node;
     const bool somewhere = get.target >= 0 && get.target < window_.size;
@@ -34,7 +34,8 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     TargetState& t = somewhere ? target(get.target) : nowhere;
     const CacheableGet wanted = somewhere ? cacheable(get, t) : CacheableGet{};
     if (!wanted.remote) {
-      result = native(get, t, request);
+      if (waits_for_lock(get.target)) result = let_in(get.target, guard);
+      if (result == MPI_SUCCESS) result = native(get, t, request);
       if (result != MPI_SUCCESS || sleeping()) return result;
       try {
         requests::mark_no_acquire(*request);
@@ -44,10 +45,13 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
       return result;
     }
     const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous;
-    result = answer(get, t, wanted, cache_->find(wanted.key, wanted.size), made);
+    cache::Lookup hit;
+    if (const int error = look_up(get, t, wanted, guard, hit)) return error;
+    result = answer(get, t, wanted, hit, made);
     if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   }
-  // Without the lock: the request layer may call back at once.
+  // Without the lock: the request layer may call back at once, and a flush block.
+  if (HOB_UNLIKELY(many_threads)) backend_.keep_bounds(get.target);
   if (made.watch != 0) watch_->watch(*request, made.watch);
   return result;
 }
@@ -85,7 +89,9 @@ bool CachedGets::begin_request(const std::array<std::uint64_t, 2>& awaited, MPI_
 /// False if the get must be issued.
 bool CachedGets::join(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit,
                       TargetState& t, Requested& made) {
-  if (!will_bring(get, wanted, hit) || under_way_[hit.cookie].request == 0) return false;
+  if (!will_bring(get, wanted, hit) || under_way_[hit.cookie].request == 0 ||
+      under_way_.waiters_full())
+    return false;
   try {
     under_way_.room_for_waiters(1);
   } catch (const std::bad_alloc&) {
@@ -118,7 +124,8 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
   // there.
   if (HOB_UNLIKELY(t.profile.sampling()) && start != 0 && context().one_node &&
       is_complete(*made.request))
-    meter_.arrived_at_once(t, get.target, wanted.size, time_again(get, now - start));
+    meter_.arrived_at_once(t, get.target, wanted.size,
+                           many_threads ? now - start : time_again(get, now - start));
   try {
     if (plan == Plan::unkept || under_way_.full()) {
       requests::mark_no_acquire(*made.request);

@@ -74,6 +74,24 @@ void GhostBackend::join_epoch(GhostTargets::Target& to) {
   to.peer.counts = targets_.all_in_arena() && !native_.wanted();
 }
 
+// Locks of the same node and posts of others are waited for by the first operation.
+bool GhostBackend::holds_back(int target) {
+  const GhostHold hold;
+  if (!targets_.exists(target)) return false;
+  if (pscw_.accessing()) return true;
+  const GhostTargets::Target* const known = targets_.find(target);
+  return known ? ghost::Origin::must_wait(known->peer) : locked_all_ || unsynchronised_;
+}
+
+int GhostBackend::let_in(int target) {
+  return held([&] {
+    GhostTargets::Target& to = at(target);
+    join_epoch(to);
+    ghost_client->origin.let_in(to.peer);
+    return MPI_SUCCESS;
+  });
+}
+
 template <class Issue>
 int GhostBackend::issue(int target, MPI_Request* request, bool fetches, Issue operation) {
   return held([&]() -> int {

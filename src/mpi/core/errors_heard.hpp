@@ -1,0 +1,30 @@
+// When error handlers of the program's are called: where Hob holds nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "mpi/pmpi/mpi.hpp"
+
+namespace hob::mpi {
+
+/// An error that the library has told Hob's function in place of the program's handler.
+struct UnheardError {
+  /// Calls the program's handler.
+  void (*tell)(const UnheardError&);
+  std::uint64_t object;  ///< the bits of the handle
+  int code;
+  std::array<void*, 2> more;  ///< further arguments, or the handler and its state
+};
+
+/// An error handler may end in longjmp, which runs no destructors, so it must not run in the midst
+/// of Hob's own work. True: the call of the program's that is under way in this thread tells the
+/// handler at its end. False: nothing of Hob's is under way, or there is no such call; then it is
+/// to be told at once.
+bool hear_later(const UnheardError& error);
+
+/// Before a call of the program's ends an object: tells what waits, from here. The caller holds no
+/// lock, and what it leaves behind, should the handler not return, is consistent.
+void hear_errors_now();
+
+}  // namespace hob::mpi
