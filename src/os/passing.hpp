@@ -26,8 +26,9 @@ class DescriptorGiver {
 
   const PassingAddress& address() const { return address_; }
 
-  /// Gives `fd` to so many processes, which have connected. Waits at most `patience_ms` (> 0) for
-  /// what each has to say, and passes over strangers. Returns how many have got it.
+  /// Gives `fd` to so many processes of this user, which have connected. Waits at most
+  /// `patience_ms` (> 0) in all, and for no process alone: strangers that connect and say nothing
+  /// delay nobody. Returns how many have got it.
   int give(int fd, int takers, int patience_ms);
 
  private:
@@ -38,7 +39,7 @@ class DescriptorGiver {
 /// A process that wants the file. Not thread safe.
 class DescriptorTaker {
  public:
-  /// Connects; whether it could says connected().
+  /// Connects, without waiting; whether it could, to a process of this user, says connected().
   explicit DescriptorTaker(const PassingAddress& address);
   ~DescriptorTaker();
   DescriptorTaker(const DescriptorTaker&) = delete;

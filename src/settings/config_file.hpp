@@ -8,8 +8,9 @@ namespace hob::settings {
 /// How a configuration file came to be read.
 enum class Trust {
   named,  ///< the user named it (HOB_CONFIG)
-  found   ///< ./hob.conf: it may have come with a directory that somebody else filled, so it must
-          ///< belong to the user or to root, and may not name files to write
+  found   ///< ./hob.conf: it may have come with a directory that somebody else filled, so the file,
+          ///< the directory and a link in it must belong to the user or to root, and it may neither
+          ///< name files to write nor promise anything
 };
 
 struct ConfigFile {
@@ -18,7 +19,8 @@ struct ConfigFile {
 };
 
 /// The text of a regular file of at most 1 MiB. Never waits, also where the path is a FIFO. A file
-/// that was found must belong to the user or to root. The error names the path and what is wrong.
+/// that was found is of the working directory, and that, the file, and the link if it is one must
+/// belong to the user or to root. The error names the path and what is wrong.
 ConfigFile read_config_file(const std::string& path, Trust trust);
 
 }  // namespace hob::settings

@@ -36,6 +36,14 @@ constexpr std::array kTable = {
 #undef HOB_SETTING
 };
 
+constexpr std::array kPromises = {
+#define HOB_SETTING(member, key, kind, fallback, allowed, help)
+#define HOB_SETTING_PROMISE(key, value, what) Promise{key, value, what},
+#include "settings/settings.def"
+#undef HOB_SETTING_PROMISE
+#undef HOB_SETTING
+};
+
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
@@ -217,9 +225,52 @@ bool names_output(std::string_view key) {
   return false;
 }
 
+/// The key that a name stands for, which may be one that the setting had before.
+std::string_view present_key(std::string_view key) {
+  for (const auto& alias : kAliases)
+    if (alias.old_key == key) return alias.key;
+  return key;
+}
+
+/// The values of a Choice that promise nothing, as in a sentence.
+std::string promising_nothing(std::string_view key) {
+  std::string words;
+  for (const auto& setting : kTable) {
+    for (std::string_view rest = setting.key == key ? setting.allowed : ""; !rest.empty();) {
+      const auto word = rest.substr(0, rest.find('|'));
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+      const bool promises = std::any_of(
+          kPromises.begin(), kPromises.end(),
+          [&](const Promise& promise) { return promise.key == key && promise.value == word; });
+      if (!promises) words.append(words.empty() ? "" : ", ").append(word);
+    }
+  }
+  return words;
+}
+
+/// Why a file that was found may not say this; "" if it may.
+std::string refused_where_found(std::string_view key, std::string_view value) {
+  if (names_output(key))
+    return fmt::format(
+        "{} names what Hob writes to, which ./hob.conf may not: it may have come with the "
+        "directory. Say it with {}, or name the file with HOB_CONFIG",
+        key, environment_name(key));
+  for (const auto& promise : kPromises)
+    if (promise.key == key && promise.value == value)
+      return fmt::format(
+          "{} = {} promises that {}, which ./hob.conf may not: it may have come with the "
+          "directory. Allowed there is one of {}. Promise it with {}={} or --set {}={}, or name "
+          "the file with HOB_CONFIG",
+          key, value, promise.what, promising_nothing(key), environment_name(key), value, key,
+          value);
+  return {};
+}
+
 }  // namespace
 
 std::span<const Setting> table() { return kTable; }
+
+std::span<const Promise> promises() { return kPromises; }
 
 std::string environment_name(std::string_view key) {
   std::string name = "HOB_";
@@ -313,15 +364,13 @@ std::vector<std::string> Settings::read_file(const std::string& path, Trust trus
     const auto equals = content.find('=');
     const std::string_view key = trim(content.substr(0, equals));
     std::string error;
-    if (equals == std::string_view::npos)
+    if (equals == std::string_view::npos) {
       error = fmt::format("'{}' is not of the form key = value", content);
-    else if (trust == Trust::found && names_output(key))
-      error = fmt::format(
-          "{} names what Hob writes to, which ./hob.conf may not: it may have come with the "
-          "directory. Say it with {}, or name the file with HOB_CONFIG",
-          key, environment_name(key));
-    else
-      error = set(key, content.substr(equals + 1), Source::File);
+    } else {
+      const std::string_view value = trim(content.substr(equals + 1));
+      if (trust == Trust::found) error = refused_where_found(present_key(key), value);
+      if (error.empty()) error = set(key, value, Source::File);
+    }
     if (!error.empty()) errors.push_back(fmt::format("{}:{}: {}", path, number, error));
   }
   return errors;

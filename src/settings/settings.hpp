@@ -28,6 +28,15 @@ struct Setting {
 /// Every setting, in the order of settings.def.
 std::span<const Setting> table();
 
+/// A value by which the user promises something that Hob cannot check.
+struct Promise {
+  std::string_view key, value;
+  std::string_view what;  ///< "no window is written after its first get"
+};
+
+/// Every such value, in the order of settings.def.
+std::span<const Promise> promises();
+
 /// The environment variable of a key: "cache_size" -> "HOB_CACHE_SIZE".
 std::string environment_name(std::string_view key);
 

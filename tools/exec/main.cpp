@@ -54,13 +54,18 @@ int launch_rank() {
 
 std::string dump_settings() {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const auto& row : settings::table())
+  for (const auto& row : settings::table()) {
+    auto promises = nlohmann::ordered_json::array();
+    for (const auto& promise : settings::promises())
+      if (promise.key == row.key) promises.push_back(promise.value);
     rows.push_back({{"key", row.key},
                     {"type", settings::name_of(row.type)},
                     {"default", row.fallback},
                     {"allowed", row.allowed},
+                    {"promises", std::move(promises)},
                     {"help", row.help},
                     {"environment", settings::environment_name(row.key)}});
+  }
   return rows.dump(1);
 }
 

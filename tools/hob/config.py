@@ -9,8 +9,9 @@ DESCRIPTION = """Lists every setting: its default, what is allowed, what it mean
 
 Where a value comes from, later ones winning: the default; the file named by HOB_CONFIG, or
 ./hob.conf (lines `key = value`); the environment (HOB_ + the key in capitals); for settings of
-one window, the info keys given to MPI_Win_create and its kin. ./hob.conf is read only where it
-belongs to you or to root, and it may not name files that Hob writes (json, trace)."""
+one window, the info keys given to MPI_Win_create and its kin. ./hob.conf is read only where it,
+its directory, and the link if it is one, belong to you or to root; it may neither name files that Hob
+writes (json, trace) nor promise anything of the program (cache = always)."""
 
 EPILOG = """examples:
   hob config                         all settings
@@ -65,6 +66,12 @@ def _text(rows):
     return "\n".join(out)
 
 
+def _promises(rows):
+    """Every value that promises something, as in a sentence."""
+    words = [f"`{row['key']} = {value}`" for row in rows for value in row["promises"]]
+    return ", ".join(words[:-1]) + f" and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
 def _markdown(rows):
     def cell(text):
         return text.replace("|", "\\|")
@@ -76,9 +83,13 @@ def _markdown(rows):
         "`src/settings/settings.def`.",
         "",
         "Where a value comes from, later ones winning: the default; the file named by `HOB_CONFIG`, "
-        "or `./hob.conf`; the environment; for one window, its info keys. `./hob.conf` must belong to the user or to "
-        "root, and may not name what Hob writes to (`json`, `trace`): it may have come with the directory; one that belongs to "
-        "somebody else, cannot be read, or has lines of another form and no setting of Hob's is not used, with a warning. "
+        "or `./hob.conf`; the environment; for one window, its info keys.",
+        "",
+        "`./hob.conf` may have come with the directory. It must belong to the user or to root, and so must the directory and, where it is a symbolic link, the link. It "
+        "may not name what Hob writes to (`json`, `trace`), nor promise anything of the program in the user's name: "
+        f"{_promises(rows)}. Either ends the program with exit status 2 and a message. The environment, `--set` and a file that `HOB_CONFIG` names may. "
+        "A `./hob.conf` that belongs to somebody else, cannot be read, or has lines of another form and no setting of Hob's is not used, with a warning.",
+        "",
         "A value that is not allowed, a key of a file or of `--set` that does not exist, and a `json` or `trace` that cannot be written end the program at `MPI_Init` with "
         "exit status 2 and one message from rank 0. A `HOB_...` variable that is no setting may be a module system's "
         "(`HOB_ROOT`): it is ignored, with a warning that names the setting most like it.",

@@ -177,6 +177,73 @@ TEST(ConfigFile, OfSomebodyElseIsReadOnlyWhereItIsNamed) {
   EXPECT_EQ(error_of_load("HOB_CONFIG=hob.conf"), "");
 }
 
+/// Who may write to a directory can put a link there to a file of the user's.
+TEST(ConfigFile, ALinkOfSomebodyElseIsNotFollowedUnlessItIsNamed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a link away";
+  const WorkingDirectory here;
+  std::ofstream("mine") << "cache = strict";
+  ASSERT_EQ(symlink("mine", "hob.conf"), 0);
+  EXPECT_EQ(error_of_load(), "");  // a link of the user's own
+  ASSERT_EQ(lchown("hob.conf", 4321, 4321), 0);
+  EXPECT_NE(warning_of_load().find("the link belongs to the user with the number 4321"),
+            std::string::npos);
+  EXPECT_EQ(error_of_load("HOB_CONFIG=hob.conf"), "");
+}
+
+TEST(ConfigFile, ALinkLeadsToAFileOfTheUser) {
+  const WorkingDirectory here;
+  std::ofstream("mine") << "cache = strict";
+  ASSERT_EQ(symlink("mine", "hob.conf"), 0);
+  const char* environment[] = {nullptr};
+  Settings settings;
+  EXPECT_TRUE(settings.load(environment).empty());
+  EXPECT_EQ(settings.cache, "strict");
+  ASSERT_EQ(unlink("mine"), 0);
+  EXPECT_TRUE(Settings().load(environment).empty());  // it leads nowhere: as if it were not there
+  if (geteuid() != 0) return;
+  std::ofstream("mine") << "cache = strict";
+  ASSERT_EQ(chown("mine", 4321, 4321), 0);
+  EXPECT_NE(warning_of_load().find(": it belongs to the user"), std::string::npos);
+}
+
+/// A hard link has no owner of its own.
+TEST(ConfigFile, InADirectoryOfSomebodyElseItIsNotUsedUnlessItIsNamed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
+  const WorkingDirectory here;
+  std::ofstream("hob.conf") << "cache = strict";
+  ASSERT_EQ(chown(".", 4321, 4321), 0);
+  EXPECT_NE(warning_of_load().find("its directory belongs to the user with the number 4321"),
+            std::string::npos);
+  EXPECT_EQ(error_of_load("HOB_CONFIG=hob.conf"), "");
+}
+
+TEST(ConfigFile, MakesNoPromiseUnlessTheUserNamedIt) {
+  const WorkingDirectory here;
+  ASSERT_FALSE(promises().empty());
+  for (const Promise& promise : promises()) {
+    const std::string key(promise.key), value(promise.value);
+    std::ofstream("hob.conf") << key << " = " << value;
+    const std::string error = error_of_load();
+    for (const std::string& part :
+         {key + " = " + value, std::string(promise.what), environment_name(key) + "=" + value,
+          "--set " + key + "=" + value})
+      EXPECT_NE(error.find(part), std::string::npos) << error;
+    EXPECT_NE(error.find("one of " + Settings().value(key)), std::string::npos) << error;
+    EXPECT_EQ(error.find(", " + value), std::string::npos) << error;
+    EXPECT_EQ(error_of_load("HOB_CONFIG=hob.conf"), "");
+    std::ofstream("hob.conf") << "";
+    EXPECT_EQ(error_of_load((environment_name(key) + "=" + value).c_str()), "");
+  }
+}
+
+TEST(Settings, EachPromiseIsAValueOfItsSetting) {
+  for (const Promise& promise : promises()) {
+    Settings settings;
+    EXPECT_EQ(settings.set(promise.key, promise.value, Source::Environment), "");
+    EXPECT_NE(Settings().value(promise.key), promise.value);  // no default is one
+  }
+}
+
 TEST(ConfigFile, OfAnotherProgramIsNotUsed) {
   const WorkingDirectory here;
   for (const std::string& text :
