@@ -1,8 +1,16 @@
 // The clocks of Hob. Everything that tells the time does it here.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <ctime>
+
+#include "base/state.hpp"
+#include "base/tick_rate.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace hob {
 
@@ -26,9 +34,8 @@ inline double seconds_since_epoch() {
   return static_cast<double>(clock_nanoseconds(CLOCK_REALTIME)) * 1e-9;
 }
 
-/// Ticks of the processor's counter, or nanoseconds where there is none. Costs about 10 ns.
-/// Comparable within one process.
-inline std::uint64_t ticks() {
+/// The processor's counter; the system's clock where there is none.
+inline std::uint64_t processor_ticks() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
@@ -40,6 +47,34 @@ inline std::uint64_t ticks() {
 #endif
 }
 
+/// Whether that counter has one rate.
+inline bool has_invariant_counter() {
+#if defined(__x86_64__)
+  std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const std::uint32_t leaf = __get_cpuid_max(0x80000000U, nullptr);
+  if (!__get_cpuid(0x80000007U, &eax, &ebx, &ecx, &edx)) return false;
+  return says_invariant(leaf, edx);
+#else
+  return true;  // by definition, or the system's clock
+#endif
+}
+
+/// The first look asks the processor, which may take microseconds in a virtual machine.
+[[gnu::cold, gnu::noinline]] inline std::uint64_t unsure_ticks() {
+  static const bool invariant = has_invariant_counter();
+  if (!invariant) return monotonic_nanoseconds();
+  clocks::counter_is_sure.store(true, std::memory_order_relaxed);
+  return processor_ticks();
+}
+
+/// Ticks of the processor's counter, or nanoseconds where there is none of one rate. Costs about
+/// 10 ns. Comparable within one process.
+inline std::uint64_t ticks() {
+  if (clocks::counter_is_sure.load(std::memory_order_relaxed)) [[likely]]
+    return processor_ticks();
+  return unsure_ticks();
+}
+
 /// For loops that do nothing but look at the clock: leaves the core to its other hardware thread.
 inline void relax() {
 #if defined(__x86_64__)
@@ -49,18 +84,21 @@ inline void relax() {
 #endif
 }
 
-/// Measured once, at the first call (about a millisecond). Thread safe.
-inline double ticks_per_nanosecond() {
-  static const double rate = [] {
-    constexpr std::uint64_t kMeasured = 1'000'000;  // ns
-    const std::uint64_t start = monotonic_nanoseconds();
-    const std::uint64_t first = ticks();
-    std::uint64_t now = start;
-    while (now - start < kMeasured) now = monotonic_nanoseconds();
-    return static_cast<double>(ticks() - first) / static_cast<double>(now - start);
+/// Measured at the first call, which takes about a millisecond. Thread safe.
+inline TickRate& tick_rate() {
+  static TickRate& rate = []() -> TickRate& {
+    static TickRate measured;
+    ticks();
+    if (clocks::counter_is_sure.load(std::memory_order_relaxed))
+      measured.calibrate(processor_ticks, monotonic_nanoseconds);
+    return measured;
   }();
   return rate;
 }
+inline double ticks_per_nanosecond() { return tick_rate().ticks_per_nanosecond(); }
+
+/// Where something takes long anyway: the longer it is since the first call, the better.
+inline void correct_clock() { tick_rate().correct(processor_ticks, monotonic_nanoseconds); }
 
 /// Whole ticks() in so many nanoseconds, and whole nanoseconds in so many ticks.
 inline std::uint64_t ticks_in(double nanoseconds) {
@@ -73,8 +111,8 @@ inline std::uint64_t nanoseconds_in(double ticks) {
 /// Nanoseconds since some moment by ticks(): cheaper than the system's clock, comparable within one
 /// process.
 inline std::uint64_t tick_nanoseconds() {
-  static const double nanoseconds = 1 / ticks_per_nanosecond();
-  return static_cast<std::uint64_t>(static_cast<double>(ticks()) * nanoseconds);
+  const TickRate& rate = tick_rate();
+  return rate.nanoseconds_at(ticks());
 }
 
 }  // namespace hob

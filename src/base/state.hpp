@@ -16,3 +16,10 @@ enum class Level : std::uint8_t { off, warn, info, debug, trace };
 inline std::atomic<Level> limit{Level::warn};
 
 }  // namespace hob::log
+
+namespace hob::clocks {
+
+/// The processor's counter is there, and has one rate. Set at the first look (clock.hpp).
+inline constinit std::atomic<bool> counter_is_sure{false};
+
+}  // namespace hob::clocks

@@ -246,6 +246,7 @@ void finish() {
   Context& process = context();
   at(&Part::stop);
   at(&Part::finish);
+  correct_clock();
   if (active) write_reports();
   active = false;
   if (process.comm != MPI_COMM_NULL) real::Comm_free(&process.comm);

@@ -63,6 +63,7 @@ void write_interim_report() try {
   const std::unique_lock alone(writing, std::try_to_lock);
   if (!alone) return;  // another thread does
   timed_work().due.store(UINT64_MAX, std::memory_order_relaxed);
+  correct_clock();
   report::RunFacts run = run_facts(context().one_node ? 1 : 0);
   run.complete = false;
   // Others may be changing what the parts say beside their counters.

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "cache/cache.hpp"
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/context.hpp"
@@ -253,6 +254,7 @@ WindowAnswers own_answers(const WindowSpec& spec) {
 }
 
 void register_window(const WindowSpec& spec) {
+  correct_clock();
   look_for_accelerators();
   auto window = std::make_unique<Window>(spec.handle, spec.kind, spec.comm, backend_for(spec));
   window->base = spec.base;
