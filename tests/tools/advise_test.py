@@ -277,17 +277,16 @@ class Matching(unittest.TestCase):
         run.notes = ["Receives were left to the MPI library, for a reason."]
         self.assertEqual(advise(run)[2].reasons, run.notes)
 
-    def test_over_libfabric_receives_are_counted_where_its_provider_keeps_messages(self):
+    def test_over_libfabric_receives_are_counted_however_many_messages_its_provider_keeps(self):
         program = BIN / "mpich5" / "fds-proxy"
         if not program.exists():
             self.skipTest("MPICH 5 was not set up")
         words = ("-n", 2, "--remote", program, "--depth", 64, "--steps", 1)
-        for kept, left_alone in (("1000000", False), ("64", True)):
+        for kept in ("1000000", "64"):
             with self.subTest(kept), unittest.mock.patch.dict(os.environ, FI_TCP_MAX_SAVED=kept):
                 status, out, err = hob("advise", *words)
                 self.assertEqual(status, 0, err)
-                said = "Receives were left to the MPI library" in out
-                self.assertEqual(said, left_alone, out)
+                self.assertNotIn("Receives were left to the MPI library", out)
                 self.assertNotIn("receives no messages", out)
 
 

@@ -346,10 +346,11 @@ inline constexpr int kLongestEager = 1 << 16;
 /// Receives in a queue from which on `auto` takes it over from MPICH over libfabric, which is asked
 /// twice for each message, and walks shorter queues fast: of 2,048 receives in reverse order a
 /// message takes 2.9 us there and 4.6 in Hob's queue, of 4,096 it takes 15 to 24 and 2.5.
-inline constexpr std::uint64_t kDeepOverLibfabric = 4096;
+inline constexpr std::uint64_t kDeepOverLibfabric = 1024;
 
-/// Unexpected messages of such a communicator that are dequeued at most: its provider searches them
-/// when they are received (of 4,096 in reverse order a message takes 31 us, 17 without Hob).
+/// Messages in Hob's UMQ at most, over libfabric: its provider searches them when they are received
+/// (of 4,096 in reverse order a message takes 31 us, 17 without Hob). Fewer where the provider keeps
+/// fewer unexpected messages of a peer (unexpected_messages_kept).
 inline constexpr std::uint64_t kMostOverLibfabric = 512;
 
 /// Messages dequeued at one look, so that a flood cannot keep a thread from its own work.

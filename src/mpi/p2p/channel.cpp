@@ -58,9 +58,15 @@ bool ucx_unseen() { return !library::kTraits.has_progress_callbacks && !ucx::ser
 /// Whether `auto` leaves all receives to a library that does not communicate over UCX: receives in
 /// Hob's PRQ need its callback, and messages in Hob's UMQ a provider that keeps them.
 bool left_to_others() {
-  static const bool dequeues = libfabric_uses_tcp() && keeps_unexpected_messages() &&
-                               library::async_start() && !many_threads;
+  static const bool dequeues = libfabric_uses_tcp() && library::async_start() && !many_threads;
   return takeover().mode == Takeover::Mode::automatic && !dequeues;
+}
+
+/// So many messages may be in Hob's UMQ: the provider keeps them, too, and needs room for those
+/// that it has not been asked for.
+std::uint64_t most_over_libfabric() {
+  const std::uint64_t kept = unexpected_messages_kept();
+  return std::min<std::uint64_t>(tuning::matching::kMostOverLibfabric, kept - kept / 4);
 }
 
 /// Open MPI's leaders in MPI_Intercomm_create talk with the program's tag on the communicator in
@@ -133,8 +139,9 @@ bool Channel::takes_over() const {
 }
 
 bool Channel::is_crowded() const {
-  return asks_source && takeover().mode == Takeover::Mode::automatic &&
-         umq_length >= tuning::matching::kMostOverLibfabric;
+  if (!asks_source || takeover().mode != Takeover::Mode::automatic) return false;
+  static const std::uint64_t most = most_over_libfabric();
+  return queued.load(std::memory_order_relaxed) >= most;
 }
 
 bool Channel::blocking_goes_native() const {

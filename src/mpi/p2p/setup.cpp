@@ -104,8 +104,8 @@ void prepare() {
           settings.match_strategy.c_str());
     end_at_start();
   }
-  // To libfabric, every message that Hob dequeues is unexpected.
-  if (settings.match != "never" && !settings.off) keep_unexpected_messages();
+  // To libfabric, every message that Hob dequeues is unexpected; `auto` has few of them at a time.
+  if (settings.match == "always" && !settings.off) keep_unexpected_messages();
 }
 
 void start() {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kSaved = "FI_TCP_MAX_SAVED";
 constexpr long kEnough = 1'000'000;
+constexpr unsigned long kByDefault = 64;
 
 }  // namespace
 
@@ -29,9 +30,10 @@ bool libfabric_uses_tcp() {
 
 void keep_unexpected_messages() { setenv(kSaved, std::to_string(kEnough).c_str(), 0); }
 
-bool keeps_unexpected_messages() {
+unsigned long unexpected_messages_kept() {
   const char* saved = std::getenv(kSaved);
-  return saved && std::atol(saved) >= kEnough;
+  const long number = saved ? std::atol(saved) : 0;
+  return number > 0 ? static_cast<unsigned long>(number) : kByDefault;
 }
 
 }  // namespace hob::mpi

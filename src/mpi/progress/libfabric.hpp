@@ -6,11 +6,14 @@ namespace hob::mpi {
 /// Whether that is, as far as can be told, its tcp provider. After MPI has started.
 bool libfabric_uses_tcp();
 
-/// The tcp provider keeps 64 messages of a peer that nobody has asked for, by default, and may lose
-/// others (MPICH 5). Asks for a million, if the user asks for nothing. Before MPI starts.
+/// Asks the tcp provider to keep a million unexpected messages of a peer, unless the user asks for
+/// another number. Otherwise it keeps 64, and then reads nothing from this peer until the next one
+/// is received. More cost memory (16 KiB each), whose first touch costs more than the message, and
+/// a sender is no longer held up by a slow receiver. Before MPI starts.
 void keep_unexpected_messages();
 
-/// Whether it keeps so many that Hob may dequeue messages, which are unexpected to it.
-bool keeps_unexpected_messages();
+/// How many unexpected messages of a peer the tcp provider keeps. A message that Hob has dequeued
+/// is one of them until it is received.
+unsigned long unexpected_messages_kept();
 
 }  // namespace hob::mpi

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "fake_mpi.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/state.hpp"
@@ -66,6 +69,22 @@ TEST_F(Matching, AReceiveWaitsInThePrqUntilItsMessageIsDequeued) {
   EXPECT_EQ(status.MPI_SOURCE, 1);
   EXPECT_EQ(status.MPI_TAG, 5);
   EXPECT_EQ(fake::calls("Imrecv"), 1u);
+}
+
+// A million messages that the provider keeps cost memory, and no sender waits for a slow receiver
+// any more: nothing of that may happen to programs whose queues are short.
+TEST(MessagesOfTheProvider, AreAsManyAsByDefaultUnlessAllReceivesAreTakenOver) {
+  std::string& match = context().settings.match;
+  const std::string before = match;
+  unsetenv("FI_TCP_MAX_SAVED");
+  match = "auto";
+  prepare();
+  EXPECT_EQ(std::getenv("FI_TCP_MAX_SAVED"), nullptr);
+  match = "always";
+  prepare();
+  EXPECT_STREQ(std::getenv("FI_TCP_MAX_SAVED"), "1000000");
+  unsetenv("FI_TCP_MAX_SAVED");
+  match = before;
 }
 
 TEST_F(Matching, TheOldestReceiveTakesTheMessageWildcardOrNot) {

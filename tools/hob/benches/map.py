@@ -1,0 +1,134 @@
+"""Every kind of call, plainly and with Hob in turn (bench/mpi/map_rma.cpp, map_messages.cpp): where Hob gains, where it
+costs nothing, and where it costs something."""
+
+import argparse
+
+from hob import mappicture
+from hob.benchlib import BenchError, Progress, median, program, run_mpi
+from hob.mapcells import KEYS, SETTINGS, cells, chosen, quick
+
+NAME = "map"
+HELP = (
+    "the price and gain of Hob in every cell of operation, size, order, completion, place and reuse"
+)
+IN_ALL = False  # takes an hour and more
+
+# Time with Hob against time without, in the last half of a cell and in its first thousand operations; and time with
+# the default against time with the best setting.
+LATE, FIRST, BEST = 1.03, 1.10, 1.05
+PLAIN, DEFAULT = "native", "hob"
+
+
+def _only(text):
+    """op=get,place=tcp+node -> {"op": {"get"}, "place": {"tcp", "node"}}."""
+    out = {}
+    for word in filter(None, text.split(",")):
+        key, equals, values = word.partition("=")
+        if not equals or key not in KEYS:
+            raise argparse.ArgumentTypeError(
+                f"'{word}' is not KEY=VALUE with one of the keys {', '.join(KEYS)}"
+            )
+        known = sorted({str(cell.values()[key]) for cell in cells()} - {""})
+        wrong = [value for value in values.split("+") if value not in known]
+        if wrong:
+            raise argparse.ArgumentTypeError(
+                f"no cell has {key}={wrong[0]}: there are {', '.join(known)}"
+            )
+        out[key] = set(values.split("+"))
+    return out
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "--only",
+        type=_only,
+        default={},
+        metavar="KEY=VALUE+VALUE,...",
+        help="only these cells, e.g. op=get,place=node+tcp,size=4096",
+    )
+    parser.add_argument(
+        "--starts", type=int, default=5, help="how often each program is started (default: 5)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=0.2, help="of operations in each start (default: 0.2)"
+    )
+    parser.add_argument(
+        "--settings",
+        action="store_true",
+        help="also with each setting that could be better than the default",
+    )
+    parser.add_argument("--mpi", default="mpich5", help="the MPI library (default: mpich5)")
+    parser.add_argument("--list", action="store_true", help="list the cells, and measure nothing")
+
+
+def _variants(cell, with_settings):
+    """{name: Hob's settings, None for without}."""
+    out = {PLAIN: None, DEFAULT: {}}
+    for setting in SETTINGS[cell.kind] if with_settings else ():
+        [(key, value)] = setting.items()
+        out[f"{key}={value}"] = setting
+    return out
+
+
+def _measure(cell, args, starts, seconds, progress):
+    """{variant: [{"first_ns", "early_ns", "late_ns"} of each start]}."""
+    variants = _variants(cell, args.settings)
+    path = program(cell.program(), args.mpi)
+    out = {name: [] for name in variants}
+    for start in range(starts):
+        for name in list(variants) if start % 2 == 0 else reversed(variants):
+            done = run_mpi(
+                path,
+                cell.words(seconds),
+                setup=cell.setup(),
+                hob=variants[name],
+                mpi=args.mpi,
+                timeout=120,
+            )
+            out[name].append(done.rows[-1])
+        progress.tick(cell.name())
+    return out
+
+
+def _compare(found, one, other, what):
+    """The median ratio of neighbouring starts."""
+    return median(a[what] / b[what] for a, b in zip(found[one], found[other]))
+
+
+def run(args, bench):
+    selected = chosen(args.only, [cell for cell in cells() if not args.quick or quick(cell)])
+    if not selected:
+        raise BenchError("no cell is left: --only names combinations that there are not")
+    if args.list:
+        for cell in selected:
+            print(cell.name())
+        return
+    starts, seconds = (3, 0.06) if args.quick else (args.starts, args.seconds)
+    progress = Progress(NAME, starts * len(selected))
+    for cell in selected:
+        found = _measure(cell, args, starts, seconds, progress)
+        late = _compare(found, DEFAULT, PLAIN, "late_ns")
+        first = _compare(found, DEFAULT, PLAIN, "first_ns")
+        row = {
+            **cell.values(),
+            "native_ns": median(line["late_ns"] for line in found[PLAIN]),
+            "hob_ns": median(line["late_ns"] for line in found[DEFAULT]),
+            "first": first,
+            "early": _compare(found, DEFAULT, PLAIN, "early_ns"),
+            "late": late,
+        }
+        bench.at_most(f"{cell.name()}: last half", late, LATE)
+        bench.at_most(f"{cell.name()}: first thousand", first, FIRST)
+        others = [name for name in found if name not in (PLAIN, DEFAULT)]
+        if others:
+            row["best"] = min(
+                others, key=lambda name: median(line["late_ns"] for line in found[name])
+            )
+            row["over_best"] = _compare(found, DEFAULT, row["best"], "late_ns")
+            bench.at_most(f"{cell.name()}: default over {row['best']}", row["over_best"], BEST)
+        bench.row(**row)
+    progress.done()
+
+
+def draw(result, path):
+    mappicture.draw(result["rows"], path)

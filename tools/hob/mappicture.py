@@ -1,0 +1,94 @@
+"""The picture of `hob bench map`: a table for each kind of call, in which colour says whether Hob gains or loses."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+from hob.benchlib import size_text
+
+# Colours end at these factors; the number in a cell says the rest.
+LOSS, GAIN = 2.0, 10.0
+WIDTH_OF_COLUMN, HEIGHT_OF_LINE = 0.62, 0.22  # inches
+PARTS = (("first", "first thousand operations"), ("late", "last half"))
+
+
+def _line(row):
+    """What is the same in all sizes of a row of the picture."""
+    words = [row["op"], row["completion"], row["order"] if row["op"] == "get" else "", row["reuse"]]
+    words += [f"depth {row['depth']:,}"] if row["depth"] else []
+    words += ["many threads"] if row["threads"] == "multiple" else []
+    return ", ".join(word for word in words if word)
+
+
+def _tables(rows):
+    """{place: {line: {size: row}}}, in the order of the rows."""
+    out = {}
+    for row in rows:
+        out.setdefault(row["place"], {}).setdefault(_line(row), {})[row["size"]] = row
+    return out
+
+
+def shade(ratio):
+    """-1 for the largest loss that colours tell apart, 0 for none, 1 for the largest gain."""
+    if ratio >= 1:
+        return -min(1.0, math.log(ratio) / math.log(LOSS))
+    return min(1.0, -math.log(ratio) / math.log(GAIN))
+
+
+def _label(ratio):
+    """Times as fast as plainly."""
+    speed = 1 / ratio
+    return f"{speed:.0f}" if speed >= 10 else f"{speed:.2f}" if speed < 2 else f"{speed:.1f}"
+
+
+def draw(rows, path):
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError:
+        print("no picture: matplotlib is not installed", file=sys.stderr)
+        return
+    tables = _tables(rows)
+    sizes = sorted({row["size"] for row in rows})
+    names = {"own": "own rank", "node": "the same node", "tcp": "another node, TCP"}
+    longest = max(len(lines) for lines in tables.values())
+    figure, axes = pyplot.subplots(
+        1,
+        len(tables),
+        figsize=(
+            len(tables) * (2.6 + 2 * len(sizes) * WIDTH_OF_COLUMN),
+            1.6 + longest * HEIGHT_OF_LINE,
+        ),
+        layout="constrained",
+        squeeze=False,
+    )
+    for axis, (place, lines) in zip(axes[0], tables.items()):
+        _table(axis, lines, sizes)
+        axis.set_title(f"Target on {names[place]}" if place != "own" else "Target: own rank")
+    figure.suptitle(
+        "Speed with Hob, plain = 1: blue is a gain, red a loss, white neither. "
+        "Left of the line the first thousand operations, right of it the last half."
+    )
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def _table(axis, lines, sizes):
+    columns = [(part, size) for part, _ in PARTS for size in sizes]
+    colours = [
+        [shade(row[part]) if (row := by_size.get(size)) else math.nan for part, size in columns]
+        for by_size in lines.values()
+    ]
+    axis.imshow(colours, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+    axis.set_xticks(range(len(columns)), [size_text(size) for _, size in columns], fontsize=7)
+    axis.set_yticks(range(len(lines)), list(lines), fontsize=7)
+    axis.axvline(len(sizes) - 0.5, color="black")
+    for down, by_size in enumerate(lines.values()):
+        for right, (part, size) in enumerate(columns):
+            if size in by_size:
+                axis.text(
+                    right, down, _label(by_size[size][part]), ha="center", va="center", fontsize=6
+                )
