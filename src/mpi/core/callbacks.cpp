@@ -1,13 +1,11 @@
 // Every function that the program registers is called through one of Hob's that opens the depth
-// guard (callbacks.hpp). How that one finds the program's: attribute callbacks and generalized
+// guard (program_guard.hpp). How that one finds the program's: attribute callbacks and generalized
 // requests have an extra state, which Hob replaces; error handlers have none, so each has a
 // function of its own from a pool.
 //
 // What the Fortran bindings register has other arguments: they tell the library so after the call,
 // and their functions are left as they are. Error handlers have the same in both languages but for
 // the handle. Functions of MPI_Op_create must not call MPI.
-#include "mpi/core/callbacks.hpp"
-
 #include <dlfcn.h>
 
 #include <array>
@@ -21,32 +19,15 @@
 #include <tuple>
 #include <utility>
 
-#include "mpi/core/acquires.hpp"
 #include "mpi/core/errors_heard.hpp"
 #include "mpi/core/handle.hpp"
+#include "mpi/core/program_guard.hpp"
 #include "mpi/core/program_world.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi {
-
-ProgramGuard::ProgramGuard()
-    : depth_(depth), unserved_(unserved_callback), announced_(call_announced) {
-  unserved_callback = depth_ >= kExclusive;
-  if (unserved_callback) return;
-  depth = 0;
-  call_announced = false;
-}
-
-ProgramGuard::~ProgramGuard() {
-  depth = depth_;
-  unserved_callback = unserved_;
-  call_announced = announced_;
-  if (depth_ >= kExclusive) note_acquire("a callback");
-}
-
-LeavingGuard::LeavingGuard() { note_acquire("a callback"); }
 
 namespace {
 

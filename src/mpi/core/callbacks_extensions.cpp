@@ -2,9 +2,9 @@
 #include <memory>
 #include <utility>
 
-#include "mpi/core/callbacks.hpp"
 #include "mpi/core/errors_heard.hpp"
 #include "mpi/core/handle.hpp"
+#include "mpi/core/program_guard.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "mpi/core/callbacks.hpp"
+#include "mpi/core/program_guard.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi {

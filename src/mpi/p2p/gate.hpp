@@ -12,7 +12,7 @@ namespace hob::mpi::p2p {
 
 /// Mutual exclusion of channels and queues. Taken by the program's threads, and, only by trying,
 /// from within the MPI library, whose own lock the caller may hold. Under it, functions of the
-/// program's that the library calls are not served (core/callbacks.hpp).
+/// program's that the library calls are not served (core/program_guard.hpp).
 class Gate {
  public:
   bool try_lock() {

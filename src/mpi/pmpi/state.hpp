@@ -27,14 +27,14 @@ inline constexpr int kInside = 2;
 /// A call of the program's (call_guard.hpp).
 inline constexpr int kCall = 1 << 8;
 /// A lock of Hob's under which the library is called: the program's own functions that the library
-/// calls meanwhile cannot be served (callbacks.hpp).
+/// calls meanwhile cannot be served (program_guard.hpp).
 inline constexpr int kExclusive = 1 << 16;
 
 /// This thread is in a call that overlap watches (progress/overlap.hpp), and has been announced.
 inline thread_local bool call_announced __attribute__((tls_model("initial-exec"))) = false;
 
 /// This thread is in a function of the program's whose calls go to the library alone
-/// (callbacks.hpp).
+/// (program_guard.hpp).
 inline thread_local bool unserved_callback __attribute__((tls_model("initial-exec"))) = false;
 
 /// Who called the wrapper that registers a function of the program's (plan.py, registers): the

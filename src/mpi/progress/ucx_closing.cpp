@@ -41,7 +41,7 @@ Closing& closing() {
 }
 
 template <class Function>
-Function* library(const char* name) {
+Function* ucx_function(const char* name) {
   return reinterpret_cast<Function*>(find_or_abort(name));
 }
 
@@ -92,8 +92,8 @@ void end_thread(Closing& process) {
 // Closes one connection, completely: MPICH, which gets null (UCS_OK), frees no request while the
 // thread is in UCX.
 Request close(void* endpoint, Request (*disconnect)(void*)) {
-  static const auto check = library<int(Request)>("ucp_request_check_status");
-  static const auto release = library<void(Request)>("ucp_request_release");
+  static const auto check = ucx_function<int(Request)>("ucp_request_check_status");
+  static const auto release = ucx_function<void(Request)>("ucp_request_release");
   Closing& process = closing();
   Request request = nullptr;
   {
@@ -131,7 +131,7 @@ extern "C" {
 
 HOB_EXPORT int ucp_worker_create(void* context, const void* params, void** worker) {
   using namespace hob::mpi::ucx;
-  static const auto next = library<int(void*, const void*, void**)>("ucp_worker_create");
+  static const auto next = ucx_function<int(void*, const void*, void**)>("ucp_worker_create");
   const int status = next(context, params, worker);
   if (status == 0) {
     Closing& process = closing();
@@ -143,13 +143,13 @@ HOB_EXPORT int ucp_worker_create(void* context, const void* params, void** worke
 
 HOB_EXPORT void* ucp_disconnect_nb(void* endpoint) {
   using namespace hob::mpi::ucx;
-  static const auto next = library<void*(void*)>("ucp_disconnect_nb");
+  static const auto next = ucx_function<void*(void*)>("ucp_disconnect_nb");
   return finalizing ? close(endpoint, next) : next(endpoint);
 }
 
 HOB_EXPORT void ucp_worker_destroy(void* worker) {
   using namespace hob::mpi::ucx;
-  static const auto next = library<void(void*)>("ucp_worker_destroy");
+  static const auto next = ucx_function<void(void*)>("ucp_worker_destroy");
   Closing& process = closing();
   end_thread(process);
   {

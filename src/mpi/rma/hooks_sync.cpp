@@ -76,9 +76,10 @@ int acquire(const char* name, MPI_Win win, Call call, Otherwise otherwise) {
   return result;
 }
 
-/// The same, which also completes all operations that this process issued on the window.
+/// The same, which also completes all operations that this process issued on the window; `opens`:
+/// it may open an epoch, too.
 template <class Call, class Otherwise>
-int acquire_and_close(const char* name, MPI_Win win, Call call, Otherwise otherwise) {
+int acquire_and_close(const char* name, MPI_Win win, bool opens, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   int result = MPI_SUCCESS;
   if (window)
@@ -86,7 +87,7 @@ int acquire_and_close(const char* name, MPI_Win win, Call call, Otherwise otherw
   else
     result = otherwise();
   note_acquire(name);
-  if (window && window->cached) window->cached->epoch_closed(kAll, result == MPI_SUCCESS);
+  if (window && window->cached) window->cached->epoch_closed(kAll, result == MPI_SUCCESS, 0, opens);
   report_if_due();
   return result;
 }
@@ -149,11 +150,9 @@ void note_open(MPI_Win win) {
 }  // namespace
 
 int on_Win_fence(int assert, MPI_Win win) {
-  const int result = acquire_and_close(
-      "MPI_Win_fence", win, [&](Backend& backend) { return backend.fence(assert); },
+  return acquire_and_close(
+      "MPI_Win_fence", win, true, [&](Backend& backend) { return backend.fence(assert); },
       [&] { return real::Win_fence(assert, win); });
-  note_open(win);
-  return result;
 }
 
 int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
@@ -166,7 +165,7 @@ int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
 
 int on_Win_complete(MPI_Win win) {
   return acquire_and_close(
-      "MPI_Win_complete", win, [](Backend& backend) { return backend.complete(); },
+      "MPI_Win_complete", win, false, [](Backend& backend) { return backend.complete(); },
       [&] { return real::Win_complete(win); });
 }
 

@@ -12,8 +12,8 @@
 
 #include "base/clock.hpp"
 #include "fake_mpi.hpp"
-#include "mpi/core/callbacks.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/program_guard.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/state.hpp"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "fake_mpi.hpp"
-#include "mpi/core/callbacks.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/program_guard.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/window.hpp"
 #include "mpi/rma/window_validation.hpp"

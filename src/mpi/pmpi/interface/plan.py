@@ -28,7 +28,7 @@ class Row:
     polls: bool = False
     # Makes Hob active: hooked before it is.
     starts: bool = False
-    # Registers functions of the program's (callbacks.hpp): also before Hob is active.
+    # Registers functions of the program's (core/callbacks.cpp): also before Hob is active.
     registers: bool = False
     # The library's own while Hob sleeps (wrapper.hpp): matters only to windows from which something was
     # fetched.

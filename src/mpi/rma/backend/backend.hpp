@@ -2,6 +2,7 @@
 // ghost process that works for it.
 #pragma once
 
+#include "base/published.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi {
@@ -49,6 +50,8 @@ class Backend {
   /// Before the library frees the window: nothing of this process may be under way afterwards.
   virtual void closing() {}
 
+  /// Whether there is any target of which holds_back() may be true.
+  bool may_hold_back() const { return may_hold_back_.get(); }
   /// The lock of `target` is held back, or is being sent: an operation there may block until others
   /// give theirs back. let_in() sends it, and blocks in its place. Returns an MPI error.
   virtual bool holds_back(int /*target*/) { return false; }
@@ -57,6 +60,9 @@ class Backend {
   /// After operations to `target` that were given on under a lock: completes what is held of them
   /// beyond the bounds. It may block, so that no lock is held here.
   virtual void keep_bounds(int /*target*/) {}
+
+ protected:
+  Published<bool> may_hold_back_;
 };
 
 }  // namespace hob::mpi

@@ -25,7 +25,10 @@ bool DeferredLocks::defer(int target, int assertion, std::uint64_t hits) {
   } catch (const std::bad_alloc&) {
     return false;
   }
-  if (count_.fetch_add(1, std::memory_order_relaxed) == 0) wake();  // for the unlock
+  if (count_.fetch_add(1, std::memory_order_relaxed) == 0) {
+    wake();  // for the unlock
+    may_hold_back_.set(true);
+  }
   return true;
 }
 
@@ -48,7 +51,9 @@ bool DeferredLocks::holds_back(int target) {
 void DeferredLocks::forget(std::vector<Lock>::iterator place) {
   *place = held_back_.back();
   held_back_.pop_back();
-  if (count_.fetch_sub(1, std::memory_order_release) == 1) rest();
+  if (count_.fetch_sub(1, std::memory_order_release) != 1) return;
+  rest();
+  may_hold_back_.set(next_->may_hold_back());
 }
 
 DeferredLocks::Sent::~Sent() {

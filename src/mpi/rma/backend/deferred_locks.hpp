@@ -18,7 +18,9 @@ namespace hob::mpi {
 /// goes. Thread safe: a lock that one thread is sending holds the others up until it is made.
 class DeferredLocks final : public Backend {
  public:
-  explicit DeferredLocks(std::unique_ptr<Backend> next) : next_(std::move(next)) {}
+  explicit DeferredLocks(std::unique_ptr<Backend> next) : next_(std::move(next)) {
+    may_hold_back_.set(next_->may_hold_back());
+  }
 
   /// MPI_Win_lock(MPI_LOCK_SHARED): from here on held back. `hits`: see end(). False, and nothing
   /// done, if this lock cannot be held back: the caller then locks.

@@ -138,7 +138,7 @@ class Batching final : public Backend, public BatchOwner {
     /// What the program's functions throw that the library calls passes through.
     ~Bounded() noexcept(false) {
       batches_.lock_.unlock();
-      if (HOB_UNLIKELY(batches_.full_.get()) && std::uncaught_exceptions() == 0)
+      if (HOB_UNLIKELY(batches_.batched_gets_.full.get()) && std::uncaught_exceptions() == 0)
         batches_.keep_bounds(target_);
     }
     Bounded(const Bounded&) = delete;
@@ -250,7 +250,6 @@ class Batching final : public Backend, public BatchOwner {
   ExclusiveSpin lock_;
   Published<bool> aside_;  ///< nothing is gathered, and nothing looked at
   Published<bool> awake_;  ///< this is a reason not to sleep: synchronisation is seen
-  Published<bool> full_;   ///< keep_bounds() has something to complete
   gets::BatchedGets batched_gets_;
   Published<std::uint64_t> until_look_;
   std::uint64_t next_look_ = tuning::batching::kFirstPause;

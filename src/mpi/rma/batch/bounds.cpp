@@ -19,16 +19,16 @@ bool Batching::too_much(const BatchTarget& t) const {
 
 /// After each operation: has keep_bounds() called, where a flush is allowed.
 void Batching::ask_for_completion(const BatchTarget& t) {
-  if (HOB_UNLIKELY(too_much(t)) && is_locked(t)) full_.set(true);
+  if (HOB_UNLIKELY(too_much(t)) && is_locked(t)) batched_gets_.full.set(true);
 }
 
 void Batching::keep_bounds(int target) {
   // The caller holds a lock: it comes again without it.
-  if (!full_.get() || (many_threads && depth >= kExclusive)) return;
+  if (!batched_gets_.full.get() || (many_threads && depth >= kExclusive)) return;
   std::vector<int> full;
   {
     const std::lock_guard guard(lock_);
-    full_.set(false);
+    batched_gets_.full.set(false);
     const bool all = reaches_all() && held_ > tuning::batching::kMostHeld;
     try {
       for (const auto& [rank, t] : targets_)

@@ -91,11 +91,11 @@ int CachedGets::let_in(int rank, std::unique_lock<ExclusiveSpin>& guard) {
   return error;
 }
 
-/// Looks for a get. What is not served is issued, so that a lock that is held back goes first.
-int CachedGets::look_up(const Get& get, TargetState& t, const CacheableGet& wanted,
-                        std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit) {
-  hit = cache_->find(wanted.key, wanted.size);
-  if (HOB_LIKELY(!waits_for_lock(get.target)) || is_served(get, t, wanted, hit)) return MPI_SUCCESS;
+/// A get of a target whose lock is held back was looked up. What is not served is issued, so that
+/// the lock goes first.
+int CachedGets::look_again(const Get& get, TargetState& t, const CacheableGet& wanted,
+                           std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit) {
+  if (is_served(get, t, wanted, hit)) return MPI_SUCCESS;
   if (const int error = let_in(get.target, guard)) return error;
   apply_acquires();
   hit = cache_->find(wanted.key, wanted.size);
@@ -200,13 +200,13 @@ int CachedGets::get(const Get& get) {
     if (result == MPI_SUCCESS) result = native(get, t);
   } else {
     const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous;
-    cache::Lookup hit;
-    if (const int error = look_up(get, t, wanted, guard, hit)) return error;
-    result = answer(get, t, wanted, hit);
+    cache::Lookup hit = cache_->find(wanted.key, wanted.size);
+    if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
+    if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer(get, t, wanted, hit);
     // While the get is under way, if one is.
     if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   }
-  if (HOB_UNLIKELY(many_threads)) {
+  if (HOB_UNLIKELY(batches_->full.get())) {
     guard.unlock();
     backend_.keep_bounds(get.target);
   }

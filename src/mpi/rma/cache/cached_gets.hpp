@@ -108,7 +108,8 @@ class CachedGets final : private RequestOwner {
   /// The end of an epoch (unlock, unlock_all, complete, fence, ...), after the library's own call:
   /// all gets to the target (target < 0: to all) are complete. `waited`: ticks that the call took,
   /// 0 if they say nothing about this process's gets.
-  void epoch_closed(int target, bool succeeded, std::uint64_t waited = 0);
+  /// `opens`: the call may have opened the next epoch.
+  void epoch_closed(int target, bool succeeded, std::uint64_t waited = 0, bool opens = false);
 
   /// MPI_Win_lock(MPI_LOCK_SHARED, MPI_MODE_NOCHECK) of the own rank, and its end, which tells
   /// whether it is an acquire.
@@ -238,11 +239,11 @@ class CachedGets final : private RequestOwner {
            sharing_.covers(get, wanted, t);
   }
   bool waits_for_lock(int target) const {
-    return HOB_UNLIKELY(many_threads) && backend_.holds_back(target);
+    return HOB_UNLIKELY(many_threads && backend_.may_hold_back()) && backend_.holds_back(target);
   }
   int let_in(int target, std::unique_lock<ExclusiveSpin>& guard);
-  int look_up(const Get& get, TargetState& t, const CacheableGet& wanted,
-              std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit);
+  int look_again(const Get& get, TargetState& t, const CacheableGet& wanted,
+                 std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit);
   bool is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
                  const cache::Lookup& hit);
   void drive_progress();

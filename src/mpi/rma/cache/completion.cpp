@@ -219,7 +219,7 @@ void CachedGets::epoch_opened(int rank) {
     targets_.each([](TargetState& t) { t.closed = false; });
 }
 
-void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited) {
+void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bool opens) {
   const std::lock_guard guard(lock_);
   if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
     meter_.learn(target(rank), waited, in_batch());
@@ -228,7 +228,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited) {
     t.gets = 0;
     t.flushed_hits = t.hits;
     t.settled = coherence_.last_write();
-    t.closed = succeeded;
+    t.closed = succeeded && !opens;
   };
   if (rank >= 0) {
     close(target(rank));

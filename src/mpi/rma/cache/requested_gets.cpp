@@ -45,13 +45,13 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
       return result;
     }
     const bool watched = ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous;
-    cache::Lookup hit;
-    if (const int error = look_up(get, t, wanted, guard, hit)) return error;
-    result = answer(get, t, wanted, hit, made);
+    cache::Lookup hit = cache_->find(wanted.key, wanted.size);
+    if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
+    if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer(get, t, wanted, hit, made);
     if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   }
   // Without the lock: the request layer may call back at once, and a flush block.
-  if (HOB_UNLIKELY(many_threads)) backend_.keep_bounds(get.target);
+  if (HOB_UNLIKELY(batches_->full.get())) backend_.keep_bounds(get.target);
   if (made.watch != 0) watch_->watch(*request, made.watch);
   return result;
 }

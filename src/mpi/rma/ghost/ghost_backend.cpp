@@ -29,7 +29,9 @@ GhostBackend::GhostBackend(GhostTargets targets, ArenaMemory memory, int self)
     : targets_(std::move(targets)),
       memory_(std::move(memory)),
       self_(self),
-      pscw_(targets_.window_number()) {}
+      pscw_(targets_.window_number()) {
+  may_hold_back_.set(true);
+}
 
 int GhostBackend::already_complete(MPI_Request* request, bool fetches) {
   if (request == nullptr) return MPI_SUCCESS;
