@@ -17,6 +17,11 @@ struct Launch {
   static Launch here();
 };
 
+/// Whether this process sees all ranks of its launch on this node, and all of them are in its
+/// network namespace, so that a name that it does not find there is one that nobody has. Reads of
+/// each process of the user what it was started with.
+bool sees_all_of_launch(const Launch& launch);
+
 /// Names the launch in the environment of all that it starts. No setting, hence no name of one.
 inline constexpr const char* kLaunchVariable = "_HOB_LAUNCH";
 

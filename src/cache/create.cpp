@@ -20,9 +20,12 @@
 namespace hob::cache {
 namespace {
 
+/// No processor has addresses for more.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 47;
+
 Config clipped(Config config) {
   config.index_slots = std::clamp<std::uint64_t>(config.index_slots, 16, kNone - 1);
-  config.storage_bytes = std::max<std::uint64_t>(config.storage_bytes, 64);
+  config.storage_bytes = std::clamp<std::uint64_t>(config.storage_bytes, 64, kMostBytes);
   config.sample = std::clamp<std::uint32_t>(config.sample, 1, 256);
   config.latency_bytes = std::max<std::uint64_t>(config.latency_bytes, 1);
   Adaptation& a = config.adaptation;
@@ -31,7 +34,7 @@ Config clipped(Config config) {
                          &a.memory_increase_factor, &a.memory_decrease_factor})
     *factor = std::clamp(*factor, 1.01, 64.0);
   a.max_index_slots = std::clamp<std::uint64_t>(a.max_index_slots, 16, kNone - 1);
-  a.max_storage_bytes = std::max<std::uint64_t>(a.max_storage_bytes, 64);
+  a.max_storage_bytes = std::clamp<std::uint64_t>(a.max_storage_bytes, 64, kMostBytes);
   a.min_index_slots = std::clamp<std::uint64_t>(a.min_index_slots, 16, a.max_index_slots);
   a.min_storage_bytes = std::clamp<std::uint64_t>(a.min_storage_bytes, 64, a.max_storage_bytes);
   return config;

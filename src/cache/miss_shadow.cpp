@@ -15,6 +15,9 @@ constexpr std::uint64_t kMostForgotten = 64;
 /// One in so many gets that are missing takes the place of another one.
 constexpr std::uint32_t kRefused = 8;
 
+/// A record's slot stands for so many blocks at most, however large the storage is said to be.
+constexpr std::uint64_t kMostSample = std::uint64_t{1} << 31;
+
 /// Of a slot: the block was asked for since the hand came by. No part of the hash.
 constexpr std::uint64_t kAsked = 1;
 
@@ -33,8 +36,9 @@ bool MissShadow::set_capacity(std::uint64_t storage_bytes, std::uint64_t get_byt
   std::uint64_t places = 0;
   for (std::size_t i = 0; i < kSizes; ++i) {
     Table& table = tables[i];
-    const std::uint64_t blocks = i == 0 ? storage_bytes / std::max<std::uint64_t>(get_bytes, 16)
-                                        : storage_bytes >> kShifts[i];
+    const std::uint64_t held = i == 0 ? storage_bytes / std::max<std::uint64_t>(get_bytes, 16)
+                                      : storage_bytes >> kShifts[i];
+    const std::uint64_t blocks = std::min(held, most_blocks * kMostSample);
     if (blocks == 0) continue;
     table.most_sample =
         static_cast<std::uint32_t>(std::bit_ceil((blocks + most_blocks - 1) / most_blocks));

@@ -154,6 +154,17 @@ def case_half():
     passes(launch((1, *hob, program), (1, "sh", "-c", f"{EXEC} --quiet {program}; exit $?")))
 
 
+def case_networks():
+    """A rank in a network namespace of its own finds no names of others, and that says nothing of them."""
+    alone = ["unshare", "--net"]
+    program = f"{BIN}/startup_half"
+    if not passes_plainly(launch((2, *alone, program))):
+        return  # not root, or the library wants a network
+    hob = [EXEC, "--quiet", program]
+    passes(launch((2, *alone, *hob)))
+    passes(launch((1, *alone, *hob), (1, *hob)))
+
+
 def case_spawned():
     program = f"{BIN}/startup_spawned"
     for more in (REMOTE, {"FIELD_NAMED": "1"}):

@@ -4,11 +4,17 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, hob_exec, mpis, run
+from support import BIN, hob, hob_exec, mpis, run
+
+# It may load an MPI library while it runs.
+LATE = """#include <dlfcn.h>
+int main(int c, char** v) { return c > 1 && dlopen(v[1], RTLD_NOW) == 0; }
+"""
 
 PROGRAM = """#include <mpi.h>
 int main(int c, char** v) { MPI_Init(&c, &v); MPI_Finalize(); return 0; }
@@ -30,6 +36,9 @@ class Family(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.directory = Path(cls.scratch.name)
         (cls.directory / "p.c").write_text(PROGRAM)
+        (cls.directory / "late.c").write_text(LATE)
+        cls.late = cls.directory / "late"
+        subprocess.run(["cc", cls.directory / "late.c", "-ldl", "-o", cls.late], check=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -102,7 +111,7 @@ class Family(unittest.TestCase):
                 continue
             with self.subTest(name):
                 status, out, err = run(
-                    [mpi["exec"], "-n", "1", BIN / "hob-exec", "--which", "/usr/bin/env"],
+                    [mpi["exec"], "-n", "1", BIN / "hob-exec", "--which", self.late],
                     OMPI_ALLOW_RUN_AS_ROOT="1",
                     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                 )
@@ -140,9 +149,34 @@ class Family(unittest.TestCase):
         self.assertIn("statically", err)
 
     def test_unknown_is_refused_and_says_what_to_do(self):
-        status, _, err = hob_exec("/usr/bin/env")
+        status, _, err = hob_exec(self.late)
         self.assertEqual(status, 2)
         self.assertIn("--mpi", err)
+
+    def test_that_no_hob_serves_is_refused(self):
+        (self.directory / "old.c").write_text(
+            "int MPI_Init(void) { return 0; } int PMPI_Init(void) { return 0; }\n"
+        )
+        (self.directory / "init.c").write_text(
+            "int MPI_Init(void); int main(void){ return MPI_Init(); }\n"
+        )
+        library = self.directory / "libmpi.so.20"
+        words = ["-shared", self.directory / "old.c", "-Wl,-soname,libmpi.so.20", "-o", library]
+        subprocess.run(["cc", *words], check=True)
+        program = self.directory / "on-old"
+        words = [self.directory / "init.c", library, "-Wl,-rpath,$ORIGIN", "-o", program]
+        subprocess.run(["cc", *words], check=True)
+        self.assertTrue(which(program)["refused"])
+        status, _, err = hob_exec(program)
+        self.assertEqual(status, 2)
+        self.assertIn("libmpi.so.20, an MPI library that no Hob serves", err)
+        # A wrapper starts it nevertheless, without Hob, and says so.
+        script = self.directory / "on-old.sh"
+        script.write_text(f"#!/bin/sh\n{program}\n")
+        script.chmod(0o755)
+        status, _, err = hob_exec(script)
+        self.assertEqual(status, 0, err)
+        self.assertIn("hob: without Hob: ", err)
 
 
 class Mpi4py(unittest.TestCase):
@@ -256,6 +290,54 @@ class Refusals(unittest.TestCase):
                 self.assertEqual(found, status)
                 self.assertIn(f"{word}", err)
                 self.assertEqual(len(err.splitlines()), 1, err)
+
+    def test_what_was_meant(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            here = Path(scratch)
+            for name in ("hob-test.py", "hob-test", "directory"):
+                path = here / name
+                path.mkdir() if name == "directory" else path.write_text("#!/bin/sh\n")
+            (here / "notes").write_text("words\n")
+            (here / "hob-test").chmod(0o755)
+            (here / "other").write_bytes(b"\x7fELF\x01\x01\x01" + bytes(60))
+            (here / "other").chmod(0o755)
+            for words, status, part in (
+                (["hob-test"], 127, "did you mean ./hob-test?"),
+                (["nowhere"], 127, "nowhere: no such program"),
+                (
+                    ["./hob-test.py"],
+                    126,
+                    "./hob-test.py is not executable (chmod +x ./hob-test.py)",
+                ),
+                (["hob-test.py"], 127, "./hob-test.py is not executable"),
+                (["./directory"], 126, "./directory is a directory"),
+                (["directory"], 127, "./directory is a directory"),
+                (["./notes"], 126, "does not look like a program"),
+                (["./other"], 2, "for another machine, or for 32 bits"),
+            ):
+                with self.subTest(words):
+                    found, out, err = run([BIN / "hob-exec", *words], cwd=here)
+                    self.assertEqual((found, out), (status, ""), err)
+                    self.assertIn(part, err)
+                    self.assertEqual(len(err.splitlines()), 1, err)
+                    # hob run says the same, before it starts anything.
+                    found, out, err = hob("run", "-n", "2", *words, cwd=here)
+                    self.assertEqual((found, out), (2, ""), err)
+                    self.assertIn(part, err)
+                    self.assertEqual(len(err.splitlines()), 1, err)
+
+    def test_a_static_program_is_refused_by_hob_run(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            here = Path(scratch)
+            (here / "s.c").write_text("int main(void) { return 0; }\n")
+            for option in ("-static", "-static-pie"):
+                command = ["cc", option, here / "s.c", "-o", here / "s"]
+                if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+                    self.skipTest("no static C library here")
+                for launcher in ([], ["--launcher", "/nowhere/mpiexec"]):
+                    status, _, err = hob("run", *launcher, here / "s")
+                    self.assertEqual(status, 2, err)
+                    self.assertIn("is linked statically", err)
 
     def test_only_the_first_rank_speaks(self):
         for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
@@ -453,6 +535,134 @@ class Tools(unittest.TestCase):
             self.assertEqual(status, 0, err)
             self.assertIn("linked saw a barrier", out)
             self.assertIn("libhob_", out)
+
+
+SCRIPT = """#!/bin/sh
+sed -n 1p /dev/null
+{program} "$@"
+"""
+
+
+class Wrapped(unittest.TestCase):
+    """A program that another one starts: the choice is made for it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.directory = Path(cls.scratch.name)
+        (cls.directory / "p.c").write_text(WITH_BARRIER)
+        cls.programs = {}
+        for name, mpi in mpis().items():
+            cls.programs[name] = cls.directory / name
+            subprocess.run([mpi["cc"], cls.directory / "p.c", "-o", cls.programs[name]], check=True)
+            script = cls.directory / f"{name}.sh"
+            script.write_text(SCRIPT.format(program=cls.programs[name]))
+            script.chmod(0o755)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def wrappers(self, name):
+        """Commands that start the program of an MPI library; the first word of each must be there."""
+        program, script = self.programs[name], self.directory / f"{name}.sh"
+        python = "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
+        commands = [["taskset", "-c", "0-1023", program], [script]]
+        if name == next(iter(mpis())):
+            commands += [
+                ["env", "X=1", "nice", program],
+                ["timeout", "90", program],
+                ["sh", "-c", f"exec {program}"],
+                ["valgrind", "-q", "--tool=none", program],
+                ["sh", script],
+                [sys.executable, "-c", python, program],
+            ]
+        for words in commands:
+            if shutil.which(words[0]):
+                yield words
+
+    def test_is_found_among_the_arguments(self):
+        for name, mpi in mpis().items():
+            for words in self.wrappers(name):
+                if str(words[-1]).endswith(".sh") or words[0] == sys.executable:
+                    continue  # known where it is started
+                with self.subTest(words):
+                    found = which(*words)
+                    self.assertEqual(found["family"], mpi["family"])
+                    self.assertTrue(found["wrapper"])
+                    self.assertIn(words[0], found["program"])
+
+    def test_has_the_hob_that_fits_it(self):
+        for name, mpi in mpis().items():
+            for words in self.wrappers(name):
+                with self.subTest(words):
+                    status, out, err = run(
+                        [mpi["exec"], "-n", "1", BIN / "hob-exec", "--quiet", *words],
+                        OMPI_ALLOW_RUN_AS_ROOT="1",
+                        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                    )
+                    self.assertEqual(status, 0, err)
+                    self.assertIn(f"libhob_{mpi['family']}.so", out)
+                    self.assertNotIn("hob: ", err)
+
+    def test_has_it_without_a_launcher(self):
+        for name, mpi in mpis().items():
+            with self.subTest(name):
+                status, out, err = hob_exec("--quiet", self.directory / f"{name}.sh")
+                self.assertEqual(status, 0, err)
+                self.assertIn(f"libhob_{mpi['family']}.so", out)
+
+    def test_has_no_other_mpi_library_beside_its_own(self):
+        """What the launcher's MPI is says nothing of the program's."""
+        for name in mpis():
+            for launcher in ({"PMI_RANK": "0"}, {"OMPI_COMM_WORLD_SIZE": "1"}):
+                with self.subTest(name, **launcher):
+                    status, out, err = hob_exec(
+                        "sh", "-c", f'echo "$LD_PRELOAD"; : {self.programs[name]}', **launcher
+                    )
+                    self.assertEqual(status, 0, err)
+                    self.assertIn("libhob_", out)
+                    self.assertNotIn("libmpi", out)
+
+    def test_may_be_no_mpi_program(self):
+        status, out, err = hob_exec("env", "X=1", "echo", "here")
+        self.assertEqual((status, out, err), (0, "here\n", ""))
+
+    def test_by_hob_run(self):
+        for name in mpis():
+            with self.subTest(name):
+                command = [
+                    "run",
+                    "-n",
+                    "2",
+                    "--quiet",
+                    "taskset",
+                    "-c",
+                    "0-1023",
+                    self.programs[name],
+                ]
+                status, out, err = hob(
+                    *command, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"
+                )
+                self.assertEqual(status, 0, err)
+                self.assertEqual(out.count("libhob_"), 2)
+
+    def test_python_that_a_wrapper_starts_loads_mpi_late(self):
+        try:
+            import mpi4py  # noqa: F401
+        except ImportError:
+            self.skipTest("mpi4py is not installed")
+        script = self.directory / "python.sh"
+        code = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); print(open('/proc/self/maps').read())"
+        script.write_text(SCRIPT.format(program=f'{sys.executable} -c "{code}"'))
+        script.chmod(0o755)
+        mpi = mpis()["mpich5"]
+        for words in ([script], ["nice", sys.executable, "-c", code], [sys.executable, "-c", code]):
+            with self.subTest(words):
+                start = [mpi["exec"], "-n", "1", BIN / "hob-exec", "--quiet", *words]
+                status, out, err = run(start)
+                self.assertEqual(status, 0, err)
+                self.assertIn("libhob_mpich.so", out)
 
 
 class Launchers(unittest.TestCase):

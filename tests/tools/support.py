@@ -43,11 +43,15 @@ def hob_exec(*words, **environment):
     return run([BIN / "hob-exec", *words], **environment)
 
 
-def hob(*words, **environment):
+def hob(*words, cwd=None, **environment):
     """`python -m hob`, as the hob script starts it, with this build's programs."""
     paths = f"{ROOT / 'tools'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     return run(
-        [sys.executable, "-m", "hob", *words], PYTHONPATH=paths, _HOB_BIN=str(BIN), **environment
+        [sys.executable, "-m", "hob", *words],
+        cwd=cwd,
+        PYTHONPATH=paths,
+        _HOB_BIN=str(BIN),
+        **environment,
     )
 
 

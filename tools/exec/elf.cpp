@@ -58,7 +58,7 @@ std::vector<std::string> split_path(const std::string& path, const std::string& 
 
 // The dynamic section of a file.
 struct Dynamic {
-  bool dynamic = false;
+  bool dynamic = false, interpreted = false;
   std::vector<Elf64_Phdr> segments;
   std::vector<Elf64_Dyn> entries;
 
@@ -88,7 +88,7 @@ std::optional<Dynamic> read_dynamic(Reader& reader) {
       return std::nullopt;
 
   for (const auto& segment : result.segments) {
-    if (segment.p_type == PT_INTERP) result.dynamic = true;
+    if (segment.p_type == PT_INTERP) result.dynamic = result.interpreted = true;
     if (segment.p_type != PT_DYNAMIC) continue;
     result.dynamic = true;
     for (std::uint64_t at = 0; at + sizeof(Elf64_Dyn) <= segment.p_filesz;
@@ -139,12 +139,37 @@ bool defines(const std::string& path, const std::string& symbol) {
   return false;
 }
 
+bool uses(const std::string& path, const std::string& symbol) {
+  Reader reader(path);
+  const auto dynamic = read_dynamic(reader);
+  Elf64_Ehdr header;
+  if (!dynamic || !reader.at(0, header)) return false;
+  const auto strings = dynamic->table(DT_STRTAB);
+  for (unsigned i = 0; strings != 0 && i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    if (!reader.at(header.e_shoff + std::uint64_t{i} * header.e_shentsize, section)) return false;
+    if (section.sh_type != SHT_DYNSYM) continue;
+    Elf64_Sym entry;
+    for (std::uint64_t at = 0; at + sizeof entry <= section.sh_size; at += sizeof entry)
+      if (reader.at(section.sh_offset + at, entry) && entry.st_shndx == SHN_UNDEF &&
+          reader.text(strings + entry.st_name) == symbol)
+        return true;
+  }
+  return false;
+}
+
+bool is_elf(const std::string& path) {
+  char magic[SELFMAG];
+  return Reader(path).at(0, magic) && std::memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
 std::optional<ElfFile> read_elf(const std::string& path) {
   Reader reader(path);
   const auto dynamic = read_dynamic(reader);
   if (!dynamic) return std::nullopt;
   ElfFile result;
   result.dynamic = dynamic->dynamic;
+  result.interpreted = dynamic->interpreted;
   const auto strings = dynamic->table(DT_STRTAB);
   if (strings == 0) return result;
 

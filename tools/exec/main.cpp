@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/launch.hpp"
+#include "base/programs.hpp"
 #include "mpi_use.hpp"
 #include "settings/settings.hpp"
 
@@ -35,6 +36,7 @@ Examples:
   mpiexec -n 5 hob exec --ghosts 1 ./app           4 ranks for the program, 1 works for them
   srun hob exec --set cache_size=256M ./app input  any setting of `hob config`
   mpiexec -n 4 hob exec --mpi mpich python app.py  a program that loads MPI while it runs
+  mpiexec -n 4 hob exec taskset -c 0-3 ./app       a program that another one starts
 )";
 
 // The rank that the launcher gave this process; 0 where there is no launcher.
@@ -128,24 +130,29 @@ std::vector<std::pair<std::string, std::string>> preloaded() {
 // found, which may be one, go behind.
 void preload(const std::string& hob, const MpiUse& use) {
   std::vector<std::string> first = use.sanitizers, before, behind;
+  const std::string late = use.late ? use.library : "";
   for (const auto& [name, path] : preloaded()) {
     if (is_sanitizer(name))
       first.push_back(name);
-    else if (fs::path(name).filename().string().starts_with("libhob_"))
+    else if (fs::path(name).filename().string().starts_with("libhob_") ||
+             name == variable(kLateVariable))
       continue;  // of another launch, which this one is inside of
     else
       (!path.empty() && !is_mpi(path) ? before : behind).push_back(name);
   }
   before.insert(before.end(), use.tools.begin(), use.tools.end());
-  before.push_back(hob);
+  if (!hob.empty()) before.push_back(hob);
   // A library loaded late would come in front of Hob's, so it is loaded now, behind it.
-  if (use.late) before.push_back(use.library);
+  if (!late.empty()) before.push_back(late);
   std::string value;
   for (const auto* names : {&first, &before, &behind})
     for (const auto& name : *names)
       if ((":" + value + ":").find(":" + name + ":") == std::string::npos)
         value += (value.empty() ? "" : ":") + name;
-  setenv("LD_PRELOAD", value.c_str(), 1);
+  if (value.empty())
+    unsetenv("LD_PRELOAD");
+  else
+    setenv("LD_PRELOAD", value.c_str(), 1);
 }
 
 struct Options {
@@ -215,21 +222,94 @@ class Formatter : public CLI::Formatter {
   }
 };
 
-nlohmann::ordered_json describe(const MpiUse& use) {
+nlohmann::ordered_json describe(const MpiUse& use, const std::string& program) {
   const auto hob = use.family.empty() ? "" : hob_library(use.family);
-  return {{"family", use.family}, {"mpi", use.library}, {"late", use.late},
-          {"tools", use.tools},   {"why", use.why},     {"hob", fs::exists(hob) ? hob : ""}};
+  return {{"program", program},     {"family", use.family},   {"mpi", use.library},
+          {"late", use.late},       {"tools", use.tools},     {"why", use.why},
+          {"wrapper", use.wrapper}, {"refused", use.refused}, {"hob", fs::exists(hob) ? hob : ""}};
 }
 
-void load_hob(const MpiUse& use) {
-  if (use.family.empty()) fail(use.why);
+// For a program that is no MPI program, and for one that may start others: Hob's library looks in
+// each program that has it whether it is the right choice, and if not, starts it again through
+// here.
+void tell_what_it_starts(const MpiUse& use, const std::string& program, const std::string& wanted) {
+  std::error_code error;
+  const auto put = [](const char* name, const std::string& value) {
+    if (value.empty())
+      unsetenv(name);
+    else
+      setenv(name, value.c_str(), 1);
+  };
+  const bool may_start_others = use.late || use.wrapper;
+  put(kStarterVariable, may_start_others ? fs::read_symlink("/proc/self/exe").string() : "");
+  put(kChosenVariable, may_start_others
+                           ? std::to_string(getpid()) + " " + fs::canonical(program, error).string()
+                           : "");
+  put(kLateVariable, use.late ? use.library : "");
+  put(kWantedVariable, may_start_others ? wanted : "");
+}
+
+// The family whose Hob is loaded where it is not known which one will fit: one that was built.
+std::string any_family() {
+  for (const auto* family : {"mpich", "openmpi", "abi"})
+    if (fs::exists(hob_library(family))) return family;
+  return "mpich";
+}
+
+// Why Hob cannot be loaded; "" if it can.
+std::string why_not_loaded(const MpiUse& use) {
+  if (use.family.empty()) return use.why;
   const auto hob = hob_library(use.family);
   if (!fs::exists(hob))
-    fail(use.why + " (" + use.family + "), and Hob was not built for that MPI: " + hob +
-         " does not exist");
+    return use.why + " (" + use.family + "), and Hob was not built for that MPI: " + hob +
+           " does not exist";
   if (hob.find_first_of(": ") != std::string::npos)
-    fail("the dynamic linker cannot load a library whose path has a space or a colon: " + hob);
-  preload(hob, use);
+    return "the dynamic linker cannot load a library whose path has a space or a colon: " + hob;
+  return {};
+}
+
+void load_hob(MpiUse use, const std::string& program, const std::string& wanted) {
+  if (use.wrapper && (use.family.empty() || !fs::exists(hob_library(use.family))))
+    use.family = any_family();
+  if (const auto why = why_not_loaded(use); !why.empty()) fail(why);
+  preload(hob_library(use.family), use);
+  tell_what_it_starts(use, program, wanted);
+}
+
+[[noreturn]] void start(const std::string& program, std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (auto& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  if (errno == ENOEXEC) {  // a script without "#!": the shell runs it, as execvp would
+    arguments[0] = const_cast<char*>(program.c_str());
+    arguments.insert(arguments.begin(), const_cast<char*>("sh"));
+    execv("/bin/sh", arguments.data());
+  }
+  fail(program + ": " + std::strerror(errno), 126);
+}
+
+// hob-exec --again PROGRAM WORDS...: from Hob's library, in a program that a wrapper has started.
+// Never a reason not to start it.
+[[noreturn]] void start_again(const std::string& program, std::vector<std::string> command) {
+  const auto wanted = variable(kWantedVariable);
+  MpiUse use = find_mpi_again(program, wanted);
+  const auto why = why_not_loaded(use);
+  const bool is_mpi_program = use.refused || (!use.family.empty() && !use.late);
+  if (!why.empty() && is_mpi_program) {
+    if (launch_rank() == 0) std::fprintf(stderr, "hob: without Hob: %s\n", why.c_str());
+    preload("", {});
+    tell_what_it_starts({}, program, wanted);
+    start(program, command);
+  }
+  if (!why.empty()) {
+    use = {};
+    use.wrapper = true;
+    use.family = any_family();
+  }
+  preload(hob_library(use.family), use);
+  tell_what_it_starts(use, program, wanted);
+  start(program, command);
 }
 
 int run(int argc, char** argv) {
@@ -264,32 +344,20 @@ int run(int argc, char** argv) {
 
   const auto program = find_program(command[0]);
   if (program.empty()) {
-    std::error_code none;
-    if (fs::exists(command[0], none) && command[0].find('/') != std::string::npos)
-      fail(command[0] + " is no program that may be started", 126);
-    fail(command[0] + ": no such program", 127);
+    const auto none = why_no_program(command[0]);
+    fail(none.why, none.status);
   }
-  const auto use = options.off ? MpiUse{} : find_mpi(program, options.mpi);
+  const auto use = options.off ? MpiUse{} : find_mpi(command, options.mpi);
   if (options.which) {
-    std::puts(describe(use).dump(1).c_str());
+    std::puts(describe(use, program).dump(1).c_str());
     return 0;
   }
   if (!options.off) {
     apply_settings(settings_of(options));
     name_launch();
-    load_hob(use);
+    load_hob(use, program, options.mpi);
   }
-
-  std::vector<char*> arguments;
-  for (auto& word : command) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  execv(program.c_str(), arguments.data());
-  if (errno == ENOEXEC) {  // a script without "#!": the shell runs it, as execvp would
-    arguments[0] = const_cast<char*>(program.c_str());
-    arguments.insert(arguments.begin(), const_cast<char*>("sh"));
-    execv("/bin/sh", arguments.data());
-  }
-  fail(program + ": " + std::strerror(errno), 126);
+  start(program, command);
 }
 
 }  // namespace
@@ -297,6 +365,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    if (argc > 3 && std::strcmp(argv[1], "--again") == 0)
+      hob::exec::start_again(argv[2], {argv + 3, argv + argc});
     return hob::exec::run(argc, argv);
   } catch (const std::exception& error) {
     hob::exec::fail(error.what());

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/programs.hpp"
 #include "elf.hpp"
 #include "mpi4py.hpp"
 
@@ -52,12 +53,23 @@ const std::vector<std::string>& sonames(const std::string& family) {
   return family == "mpich" ? mpich : family == "openmpi" ? openmpi : abi;
 }
 
+MpiUse unserved_mpi(const std::string& program, const std::string& soname) {
+  MpiUse result;
+  result.refused = true;
+  result.why = program + " is linked with " + soname +
+               ", an MPI library that no Hob serves: there is one for MPICH 3.1 and later and what "
+               "has its ABI (libmpi.so.12), for Open MPI 3.1 and later (libmpi.so.40), and for the "
+               "standard ABI (libmpi_abi.so)";
+  return result;
+}
+
 // Breadth first over the libraries that a program is linked with, as the dynamic linker loads them.
 MpiUse linked_mpi(const std::string& program) {
   MpiUse result;
   const LibraryFinder finder;
   std::set<std::string> seen;
   std::deque<std::string> files{program};
+  MpiUse unserved;
   while (!files.empty()) {
     const auto path = files.front();
     files.pop_front();
@@ -72,12 +84,15 @@ MpiUse linked_mpi(const std::string& program) {
         result.why = program + " is linked with " + soname;
         return result;
       }
+      if (!unserved.refused &&
+          (found.empty() ? soname.starts_with("libmpi.so.") : is_mpi(found)))
+        unserved = unserved_mpi(program, soname);
       if (found.empty()) continue;
       if (is_pmpi_tool(found)) result.tools.push_back(found);
       files.push_back(found);
     }
   }
-  return {};
+  return unserved;
 }
 
 // Directories in which the MPI library of a launcher or a Python may lie, given its program file.
@@ -237,22 +252,12 @@ bool is_sanitizer(const std::string& name) {
 
 bool is_pmpi_tool(const std::string& path) {
   if (is_mpi(path)) return false;
-  for (const auto* name :
-       {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Send", "MPI_Isend", "MPI_Recv",
-        "MPI_Irecv", "MPI_Wait", "MPI_Barrier", "MPI_Allreduce", "MPI_Get", "MPI_Put"})
+  for (const auto* name : kWrappedByTools)
     if (defines(path, name)) return true;
   return false;
 }
 
-std::string family_of(const std::string& soname) {
-  if (soname.starts_with("libmpi_abi.so")) return "abi";
-  for (const auto* prefix : {"libmpi.so.12", "libmpich.so.12"})
-    if (soname.starts_with(prefix)) return "mpich";
-  // Cray MPICH has one for each compiler: libmpi_cray.so.12, libmpi_gnu_123.so.12, ...
-  if (soname.starts_with("libmpi_") && soname.find(".so.12") != std::string::npos) return "mpich";
-  if (soname.starts_with("libmpi.so.40")) return "openmpi";
-  return {};
-}
+std::string family_of(const std::string& soname) { return std::string(mpi_family(soname)); }
 
 LibraryFinder::LibraryFinder() : library_path_(split(variable("LD_LIBRARY_PATH"), ":;")) {
   read_linker_config("/etc/ld.so.conf", system_, 0);
@@ -314,18 +319,128 @@ MpiUse find_library(const std::string& program, const std::string& wanted) {
     return wanted.empty() || wanted == linked.family ? linked : differs(wanted);
   const auto interpreter = find_program(script_interpreter(program));
   if (!interpreter.empty()) return late_mpi(interpreter, wanted);
-  if (wanted.empty()) {
-    if (const auto elf = read_elf(program); elf && !elf->dynamic)
-      return {"", "", false,
-              program + " is linked statically: nothing can be loaded in front of it"};
-  }
+  if (linked.refused && wanted.empty()) return linked;
   return late_mpi(program, wanted);
+}
+
+// The program that the kernel starts: a script's interpreter.
+std::string started_program(const std::string& program) {
+  const auto interpreter = find_program(script_interpreter(program));
+  return interpreter.empty() ? program : interpreter;
+}
+
+// Why nothing can be loaded in front of a program that is no wrapper; "" if it can.
+std::string not_dynamic(const std::string& program) {
+  const auto elf = read_elf(program);
+  if (elf && !elf->interpreted)
+    return program + " is linked statically: nothing can be loaded in front of it";
+  if (!elf && is_elf(program))
+    return program +
+           " is a program for another machine, or for 32 bits: no Hob can be loaded in it";
+  return {};
+}
+
+// Of a program whose language has packages for MPI.
+bool is_interpreter(const std::string& program) {
+  const auto started = started_program(program);
+  return loads_mpi_late(program) || loads_mpi_late(started) || !find_mpi4py(started).family.empty();
+}
+
+// Whether a program, or a library of its own, loads libraries while it runs.
+bool loads_libraries(const std::string& program) {
+  if (is_shell(program)) return false;
+  const LibraryFinder finder;
+  std::set<std::string> seen;
+  std::deque<std::string> files{program};
+  for (; !files.empty(); files.pop_front()) {
+    const auto path = files.front();
+    if (uses(path, "dlopen") || uses(path, "dlmopen")) return true;
+    const auto elf = read_elf(path);
+    if (!elf) continue;
+    for (const auto& soname : elf->needed)
+      if (!soname.starts_with("libc.so") && !soname.starts_with("ld-linux") &&
+          seen.insert(soname).second)
+        if (const auto found = finder.find(soname, elf->rpath, elf->runpath); !found.empty())
+          files.push_back(found);
+  }
+  return false;
+}
+
+// The words of a command: sh -c "./app 1" has more in one of its own.
+std::vector<std::string> words_of(const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (std::size_t i = 1; i < command.size(); ++i)
+    for (auto& word : split(command[i], " \t\n;&|()'\"")) words.push_back(std::move(word));
+  return words;
+}
+
+// The first MPI program among the arguments of one that is none; family "" if there is none.
+MpiUse find_inside(const std::vector<std::string>& command) {
+  for (const auto& word : words_of(command)) {
+    const auto program = find_program(word);
+    if (program.empty()) continue;
+    MpiUse use = linked_mpi(program);
+    if (use.family.empty() && is_interpreter(program)) use = late_mpi(started_program(program), "");
+    if (use.family.empty()) continue;
+    use.tools.clear();
+    use.wrapper = true;
+    use.why = command[0] + " starts it: " + use.why;
+    use.sanitizers = linked_sanitizers(program);
+    return use;
+  }
+  return {};
 }
 
 }  // namespace
 
-MpiUse find_mpi(const std::string& program, const std::string& wanted) {
+NoProgram why_no_program(const std::string& name) {
+  std::error_code error;
+  const auto says = [&](const std::string& path) -> std::string {
+    if (fs::is_directory(path, error)) return " is a directory, and no program";
+    if (!is_file(path)) return " is no file, hence no program";
+    if (is_elf(path) || !script_interpreter(path).empty())
+      return " is not executable (chmod +x " + path + ")";
+    return " is not executable, and does not look like a program; if it is a script, name its "
+           "interpreter before it";
+  };
+  if (name.find('/') != std::string::npos) {
+    if (fs::exists(name, error)) return {name + says(name), 126};
+    return {name + ": no such program", 127};
+  }
+  const auto here = "./" + name;
+  if (name.empty() || !fs::exists(here, error)) return {name + ": no such program", 127};
+  if (!find_program(here).empty())
+    return {name + ": no such program in PATH; did you mean " + here + "?", 127};
+  return {name + ": no such program in PATH, and " + here + says(here), 127};
+}
+
+MpiUse find_mpi(const std::vector<std::string>& command, const std::string& wanted) {
+  const auto program = find_program(command[0]);
   MpiUse use = find_library(program, wanted);
+  use.sanitizers = linked_sanitizers(program);
+  const bool linked = !use.family.empty() && !use.late;
+  if (linked || use.refused || !wanted.empty() || is_interpreter(program)) return use;
+  if (MpiUse inside = find_inside(command); !inside.family.empty()) return inside;
+  const auto started = started_program(program);
+  if (const auto why = not_dynamic(started); !why.empty() && !is_shell(started)) {
+    MpiUse none;
+    none.refused = true;
+    none.why = why;
+    return none;
+  }
+  if (loads_libraries(started)) return use;
+  MpiUse unknown;
+  unknown.family = launcher_family();
+  unknown.wrapper = true;
+  unknown.why = program +
+                " is not linked with an MPI library, and what it may start is not known; say which "
+                "MPI it is with --mpi mpich, openmpi or abi";
+  return unknown;
+}
+
+MpiUse find_mpi_again(const std::string& program, const std::string& wanted) {
+  const auto linked = linked_mpi(program);
+  MpiUse use = linked.family.empty() ? find_library(program, wanted) : linked;
   use.sanitizers = linked_sanitizers(program);
   return use;
 }

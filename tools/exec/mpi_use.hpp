@@ -12,6 +12,12 @@ struct MpiUse {
   std::string library;  ///< path of the MPI library, "" where it was not found
   bool late = false;    ///< loaded while the program runs (Python), not linked
   std::string why;      ///< one sentence: how this was found, or why it was not
+  /// The program starts others, of which one may be an MPI program: family and library are that
+  /// one's where it is known, else the family of what started this process, or "".
+  bool wrapper = false;
+  /// Nothing can be loaded in front of it: it is linked statically, is for another machine, or has
+  /// an MPI library that no Hob serves.
+  bool refused = false;
   /// Paths of PMPI tools that the program is linked with in front of its MPI library, in order.
   std::vector<std::string> tools{};
   /// Paths of sanitizers' runtimes that the program is linked with.
@@ -54,9 +60,21 @@ bool is_mpi(const std::string& path);
 /// The path that execvp would start; "" if there is none.
 std::string find_program(const std::string& name);
 
-/// Finds the MPI library of a program: by the libraries that it and they are linked with, else
-/// (scripts, Python) by its mpi4py and by what started this process. `wanted` overrides: a family
-/// or the path of an MPI library, "" for none.
-MpiUse find_mpi(const std::string& program, const std::string& wanted);
+/// Why there is none, in one sentence, with what may have been meant; and the status with which a
+/// shell would end.
+struct NoProgram {
+  std::string why;
+  int status = 127;
+};
+NoProgram why_no_program(const std::string& name);
+
+/// Finds the MPI library of a command, a program and its arguments: by the libraries that the
+/// program and they are linked with, else (scripts, Python) by its mpi4py and by what started this
+/// process; of a program that starts another one (taskset, a shell), by the first MPI program among
+/// the arguments. `wanted` overrides: a family or the path of an MPI library, "" for none.
+MpiUse find_mpi(const std::vector<std::string>& command, const std::string& wanted);
+
+/// The same for a program that a wrapper has started.
+MpiUse find_mpi_again(const std::string& program, const std::string& wanted);
 
 }  // namespace hob::exec

@@ -125,7 +125,7 @@ class Installed:
             self.program = probe.SiteProgram(output, "lcc", wrapper, words, options)
         self.where, self.environment = "where the launcher put them", {}
         if not args.launcher:
-            if which_mpi(str(self.program.program))["family"] == "openmpi":
+            if which_mpi([str(self.program.program)])["family"] == "openmpi":
                 raise HobError(
                     "without --launcher, the demo puts TCP between ranks of this machine, which needs MPICH "
                     "(--mpicxx names its wrapper)"

@@ -281,7 +281,7 @@ def library(program, environment=os.environ):
         path = shutil.which(program)
         if not path:
             return [*found, Finding("program", program, "no such program")]
-        use = which_mpi(path)
+        use = which_mpi([path])
         found.append(Finding("MPI of the program", use["mpi"] or use["why"]))
         if not use["hob"]:
             found.append(

@@ -23,6 +23,7 @@ EPILOG = """examples:
   hob run -n 4 --set cache_size=256M ./app any setting of `hob config`
   hob run -n 4 --remote ./app              every rank its own node over TCP, on this machine (MPICH)
   hob run -n 4 --launcher "mpiexec -hosts a,b" ./app
+  hob run -n 4 taskset -c 0-3 ./app        a program that another one starts
 
 In a job script that has a launcher line of its own, put `hob exec` between launcher and program
 instead:  mpiexec -n 4 hob exec ./app"""
@@ -125,9 +126,10 @@ def is_off(args):
     return args.off or words[0].strip() in ("on", "yes", "true", "1")
 
 
-def which_mpi(program, mpi=None):
-    """What `hob exec --which` says of a program: family, mpi (path), late, hob."""
-    words = ["--which", *(["--mpi", mpi] if mpi else []), program]
+def which_mpi(command, mpi=None):
+    """What `hob exec --which` says of a command, a program and its arguments: program (path), family, mpi (path),
+    late, wrapper, refused, hob. Raises where there is no such program."""
+    words = ["--which", *(["--mpi", mpi] if mpi else []), "--", *command]
     done = subprocess.run([binary("hob-exec"), *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise HobError(done.stderr.strip().removeprefix("hob: "))
@@ -253,10 +255,10 @@ def launch_command(launcher, family, ranks, nodes=1):
 
 def plan(args):
     """(command, environment) of a run."""
-    program = shutil.which(args.program[0])
-    if not program:
-        raise HobError(f"{args.program[0]}: no such program")
-    use = which_mpi(program, args.mpi)
+    use = which_mpi(args.program, args.mpi)
+    if use["refused"] and not is_off(args):
+        raise HobError(use["why"])
+    program = use["program"]
     launcher = args.launcher.split() if args.launcher else find_launcher(use)
     nodes = args.nodes or int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
     if args.remote and use["family"] == "openmpi":

@@ -10,8 +10,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/launch.hpp"
 
@@ -37,16 +39,29 @@ socklen_t name(const Launch& job, int rank, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
 }
 
-bool is_there(const Launch& job, int rank) {
-  const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return true;
-  sockaddr_un address;
-  const socklen_t length = name(job, rank, address);
-  const bool found = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0 ||
-                     errno != ECONNREFUSED;
-  ::close(fd);
-  return found;
-}
+/// Looks for names of ranks through one socket.
+class Names {
+ public:
+  explicit Names(const Launch& job)
+      : job_(job), fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
+  ~Names() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+
+  /// Where the system does not say, it counts as there.
+  bool has(int rank) const {
+    sockaddr_un address;
+    const socklen_t length = name(job_, rank, address);
+    return fd_ < 0 || ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), length) == 0 ||
+           errno != ECONNREFUSED;
+  }
+
+ private:
+  const Launch& job_;
+  int fd_;
+};
 
 }  // namespace
 
@@ -63,21 +78,27 @@ void announce_presence() {
 
 Presence presence_on_node() {
   const Launch& job = known();
+  if (!numbered(job)) return {};
+  const Names names(job);
   // Where its own name is not found, names say nothing here.
-  if (!numbered(job) || !is_there(job, job.rank)) return {};
-  using std::chrono::steady_clock;
-  const auto deadline = steady_clock::now() + std::chrono::seconds(2);
-  Presence found{job.ranks, 0, true};
-  for (;;) {
-    found.with_hob = 0;
-    for (int rank = 0; rank < job.ranks; ++rank) {
-      const bool there = is_there(job, rank);
-      if (there && rank < job.rank) found.first = false;
-      found.with_hob += there;
-    }
-    if (!found.partial() || steady_clock::now() > deadline) return found;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (!names.has(job.rank)) return {};
+  std::vector<int> missing(static_cast<std::size_t>(job.ranks));
+  std::iota(missing.begin(), missing.end(), 0);
+  const auto look = [&] { std::erase_if(missing, [&](int rank) { return names.has(rank); }); };
+  look();
+  // Ranks in network namespaces of their own do not find each other's names.
+  if (!missing.empty() && !sees_all_of_launch(job)) return {};
+  // Only those that are missing are looked for again, and each time after twice as long: a dozen
+  // looks in all.
+  constexpr std::chrono::milliseconds kFirstWait{1}, kLongestWait{1000};
+  for (auto wait = kFirstWait; !missing.empty() && wait <= kLongestWait; wait *= 2) {
+    std::this_thread::sleep_for(wait);
+    look();
   }
+  // Which rank is the first one that is there is the first number that is not missing.
+  int first = 0;
+  for (const int rank : missing) first += rank == first ? 1 : 0;
+  return {job.ranks, job.ranks - static_cast<int>(missing.size()), first == job.rank};
 }
 
 }  // namespace hob::mpi

@@ -21,13 +21,14 @@ namespace {
 
 pid_t writer = 0;  // not its children, which inherit the handler of the exit
 
-constexpr double kFirst = 1;  // s
+constexpr double kFirst = 1;     // s
+constexpr double kLeast = 0.01;  // s: writing takes a millisecond
 
 /// Soon at first, since many jobs are short; each time twice as long after, up to what is set.
 void set_next() {
   static double wait = kFirst;
-  const double most = context().settings.json_every;
-  if (most <= 0) return;
+  if (context().settings.json_every <= 0) return;
+  const double most = std::max(context().settings.json_every, kLeast);
   timed_work().due.store(ticks() + ticks_in(std::min(wait, most) * 1e9), std::memory_order_relaxed);
   wait = std::min(2 * wait, most);
 }

@@ -1,12 +1,15 @@
 // Which launch started a process, by what launchers leave in the environment.
 #include "base/launch.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <functional>
+#include <string>
 
 namespace hob {
 namespace {
@@ -85,6 +88,65 @@ TEST_F(ALaunch, WithoutALauncherItIsThisProcessAndItsChildren) {
     ::setenv(kLaunchVariable, "process 1999999999", 1);
     return !is_named_launch();
   }));
+}
+
+/// A process that a launcher started as a rank, and that waits until this is gone.
+class Rank {
+ public:
+  explicit Rank(int number, bool own_network = false) {
+    int end[2], started[2];
+    if (::pipe2(end, O_CLOEXEC) != 0 || ::pipe2(started, O_CLOEXEC) != 0) return;
+    process_ = ::fork();
+    if (process_ == 0) {
+      if (own_network && ::unshare(CLONE_NEWNET) != 0) ::_exit(1);
+      ::dup2(end[0], STDIN_FILENO);
+      const std::string rank = "MPI_LOCALRANKID=" + std::to_string(number);
+      const char* environment[] = {"PMI_FD=7", rank.c_str(), "MPI_LOCALNRANKS=2", nullptr};
+      ::execle("/bin/cat", "cat", nullptr, environment);
+      ::_exit(1);
+    }
+    ::close(end[0]);
+    ::close(started[1]);
+    end_ = end[1];
+    char byte = 0;
+    running_ = ::read(started[0], &byte, 1) == 0;  // closed by exec
+    ::close(started[0]);
+  }
+  ~Rank() {
+    ::close(end_);
+    int status = 0;
+    ::waitpid(process_, &status, 0);
+  }
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+  bool running() const { return running_; }
+
+ private:
+  pid_t process_ = -1;
+  int end_ = -1;
+  bool running_ = false;
+};
+
+TEST_F(ALaunch, IsSeenAsAWholeWhereAllItsRanksAre) {
+  const Launch launch{std::to_string(::getuid()) + ".hydra." + std::to_string(::getpid()), 0, 2};
+  EXPECT_FALSE(sees_all_of_launch(launch));
+  const Rank first(0);
+  ASSERT_TRUE(first.running());
+  EXPECT_FALSE(sees_all_of_launch(launch)) << "rank 1 is nowhere: it may be in a container";
+  const Rank second(1);
+  ASSERT_TRUE(second.running());
+  EXPECT_TRUE(sees_all_of_launch(launch));
+  EXPECT_FALSE(sees_all_of_launch({launch.job, 0, 3}));
+  EXPECT_FALSE(sees_all_of_launch({launch.job + "0", 0, 2})) << "ranks of another job";
+}
+
+TEST_F(ALaunch, IsNotSeenAsAWholeWhereARankHasANetworkOfItsOwn) {
+  if (!in_a_child([] { return ::unshare(CLONE_NEWNET) == 0; }))
+    GTEST_SKIP() << "this process may not make network namespaces";
+  const Launch launch{std::to_string(::getuid()) + ".hydra." + std::to_string(::getpid()), 0, 2};
+  const Rank first(0), second(1, true);
+  ASSERT_TRUE(first.running() && second.running());
+  EXPECT_FALSE(sees_all_of_launch(launch));
 }
 
 }  // namespace

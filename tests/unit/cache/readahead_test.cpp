@@ -145,6 +145,17 @@ TEST(MissShadow, RemembersAsManyBlocksAsFit) {
 }
 
 // A small storage, of which the blocks are few: all of it counts.
+/// Storage of any size can be asked for (HOB_CACHE_SIZE=100T).
+TEST(MissShadow, StandsForStorageOfAnySize) {
+  for (const std::uint64_t storage :
+       {std::uint64_t{64}, std::uint64_t{100} << 40, std::uint64_t{1} << 63, ~std::uint64_t{0}})
+    for (const std::uint64_t most : {MissShadow::kFew, MissShadow::kMost})
+      for (const std::uint64_t get : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+        MissShadow shadow;
+        EXPECT_TRUE(shadow.set_capacity(storage, get, most)) << storage;
+      }
+}
+
 TEST(MissShadow, FindsAllOfWhatJustFits) {
   for (const std::uint64_t blocks : {1, 2, 3, 7, 15, 100, 500, 1000}) {
     MissShadow shadow;

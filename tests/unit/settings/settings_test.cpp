@@ -298,6 +298,26 @@ TEST(Settings, AnUnknownKeyIsAnErrorWhereItWasWrittenForHob) {
   EXPECT_NE(settings.set("cashe", "auto", Source::Environment).find("'cache'"), std::string::npos);
 }
 
+/// No setting takes more than Hob can do with it, nor what is no number of this kind.
+TEST(Settings, AbsurdSizesAndCountsAreRefusedWithTheirRange) {
+  for (const auto& row : table()) {
+    if (row.type != Type::Size && row.type != Type::Count && row.type != Type::Real) continue;
+    for (const std::string value :
+         {"-1", "18446744073709551616", "20000000T", "1e999", "nan", ""}) {
+      if (row.type == Type::Real && value.find("1844") == 0) continue;  // any size of number
+      Settings settings;
+      const std::string error = settings.set(row.key, value, Source::Environment);
+      EXPECT_NE(error.find("'" + value + "'"), std::string::npos) << row.key;
+      EXPECT_NE(error.find(environment_name(row.key)), std::string::npos) << error;
+      EXPECT_NE(error.find(row.allowed), std::string::npos) << error;
+    }
+  }
+  Settings settings;
+  EXPECT_EQ(settings.set("cache_size", "100T", Source::Environment), "");
+  EXPECT_NE(settings.set("cache_size", "1000T", Source::Environment).find("1K..128T"),
+            std::string::npos);
+}
+
 TEST(Settings, EachKindOfValueSaysWhatIsAllowed) {
   Settings settings;
   std::set<Type> refused;
