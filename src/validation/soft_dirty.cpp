@@ -15,6 +15,7 @@ namespace {
 
 // Bits of an entry of /proc/PID/pagemap.
 constexpr std::uint64_t kSoftDirty = std::uint64_t{1} << 55;
+constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;   // or of memory that is shared
 constexpr std::uint64_t kPresent = std::uint64_t{3} << 62;  // in memory, or swapped out
 
 std::uint64_t faults_so_far() {
@@ -48,6 +49,26 @@ bool shows_a_store(SoftDirty& tracker) {
 SoftDirty::SoftDirty() : owner_(::getpid()) {
   pagemap_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   clear_refs_ = ::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+  pagemap_file_ = os::identity_of(pagemap_);
+  clear_refs_file_ = os::identity_of(clear_refs_);
+  void* const page =
+      ::mmap(nullptr, os::page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED) mark_ = static_cast<volatile int*>(page);
+}
+
+/// A program may close all descriptors that it knows nothing of, and open others.
+bool SoftDirty::usable() const {
+  return owner_ == ::getpid() && pagemap_ >= 0 && clear_refs_ >= 0 && mark_ != nullptr &&
+         os::identity_of(pagemap_) == pagemap_file_ &&
+         os::identity_of(clear_refs_) == clear_refs_file_;
+}
+
+/// The process stores to its own page after each clearing: without the bit, somebody else cleared.
+bool SoftDirty::cleared_by_others() const {
+  std::uint64_t entry = 0;
+  const auto at = reinterpret_cast<std::uintptr_t>(mark_) / os::page_bytes() * sizeof entry;
+  return ::pread(pagemap_, &entry, sizeof entry, static_cast<off_t>(at)) != sizeof entry ||
+         (entry & kSoftDirty) == 0;
 }
 
 SoftDirty& SoftDirty::process() {
@@ -63,7 +84,6 @@ bool SoftDirty::available() {
 /// Calls visit() with the entry of each page. False if they cannot be read.
 template <class Visit>
 bool SoftDirty::each_page(const Range& range, Visit visit) const {
-  if (owner_ != ::getpid()) return false;
   std::array<std::uint64_t, 512> entries;
   const std::uintptr_t page = os::page_bytes();
   for (std::uintptr_t at = range.begin; at < range.end;) {
@@ -79,10 +99,11 @@ bool SoftDirty::each_page(const Range& range, Visit visit) const {
 }
 
 bool SoftDirty::clear() {
-  if (pagemap_ < 0 || clear_refs_ < 0 || owner_ != ::getpid()) return false;
+  if (!usable()) return false;
   for (Range* range : tracked_)
     if (!range->written && pages_written(*range) != 0) range->written = true;
   if (::write(clear_refs_, "4", 1) != 1) return false;
+  *mark_ = 1;
   faults_ = faults_so_far();
   return true;
 }
@@ -95,9 +116,12 @@ bool SoftDirty::track(Range& range, std::uint64_t moment) {
     moment_ = moment;
   }
   range.present.clear();
-  const bool read = each_page(
-      range, [&](std::uint64_t entry) { range.present.push_back((entry & kPresent) != 0); });
-  if (!read) return false;
+  bool whole = true;
+  const bool read = each_page(range, [&](std::uint64_t entry) {
+    range.present.push_back((entry & kPresent) != 0);
+    whole = whole && (entry & kPresent) != 0 && (entry & kOfFile) == 0;
+  });
+  if (!read || (range.whole && !whole)) return false;
   tracked_.push_back(&range);
   range.watched = true;
   range.written = false;
@@ -111,6 +135,8 @@ void SoftDirty::forget(Range& range) {
 
 std::int64_t SoftDirty::pages_written(const Range& range) const {
   if (range.written) return 1;
+  if (!usable()) return -1;
+  if (cleared_by_others()) return 1;
   std::int64_t written = 0;
   std::size_t page = 0;
   const bool read = each_page(range, [&](std::uint64_t entry) {

@@ -1,7 +1,12 @@
 // Collective calls in which the members of a window tell each other who was written to.
 #include "mpi/rma/validation.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <numeric>
@@ -132,6 +137,35 @@ TEST_F(Validated, OwnStoresAndWritesAreTold) {
   EXPECT_TRUE(said.may_have_changed(number_, 3)) << "it arrived since";
   EXPECT_FALSE(said.may_have_changed(number_, 2));
   EXPECT_FALSE(barrier().may_have_changed(number_, 3));
+}
+
+TEST_F(Validated, AProgramsOwnPageFaultHandlerComesFirst) {
+  EXPECT_FALSE(barrier().may_have_changed(number_, 0));
+  const int file = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1));
+  uffdio_api api{};
+  api.api = UFFD_API;
+  if (file < 0 || ::ioctl(file, UFFDIO_API, &api) != 0) GTEST_SKIP() << "not here";
+  uffdio_register all{};
+  all.range.start = (reinterpret_cast<std::uintptr_t>(base_) / 4096 + 1) * 4096;
+  all.range.len = 4096;
+  all.mode = UFFDIO_REGISTER_MODE_MISSING;
+  EXPECT_EQ(::ioctl(file, UFFDIO_REGISTER, &all), 0);
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0)) << "and for good";
+  ::close(file);
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+}
+
+TEST_F(Validated, WhereDevicesMayStoreNothingIsWatched) {
+  const int file = ::open("/proc/self/exe", O_RDONLY | O_DIRECT | O_CLOEXEC);
+  if (file < 0) GTEST_SKIP() << "no such file system";
+  base_[0] = 5;
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0)) << "reads may go on";
+  ::close(file);
+  int calls = 0;
+  while (barrier().may_have_changed(number_, 0)) ++calls;
+  EXPECT_LE(calls, 4);
 }
 
 TEST_F(Validated, OtherCallsTellBeforeTheyAreMade) {
