@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -16,6 +20,7 @@
 #include "mpi/core/callbacks.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/own_stores.hpp"
 #include "mpi/rma/window.hpp"
 #include "mpi/rma/window_validation.hpp"
 #include "validation/changes.hpp"
@@ -166,6 +171,33 @@ TEST_F(Validated, WhereDevicesMayStoreNothingIsWatched) {
   int calls = 0;
   while (barrier().may_have_changed(number_, 0)) ++calls;
   EXPECT_LE(calls, 4);
+}
+
+TEST(OwnStoresTest, AChildMayStoreToWhatTheLibraryShares) {
+  if (stores_tracking() == validation::Tracking::none) GTEST_SKIP() << "not here";
+  constexpr std::size_t kBytes = 1 << 16;
+  auto* const shared = static_cast<char*>(
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  std::memset(shared, 1, kBytes);
+  StoreWatch watch;
+  OwnStores stores(shared, kBytes, stores_tracking(), validation::Owner::library);
+  const auto changed = [&] {
+    watch.begin_call();
+    const bool result = stores.may_have_changed(watch, true);
+    watch.end_call();
+    return result;
+  };
+  EXPECT_TRUE(changed()) << "nobody has looked";
+  EXPECT_FALSE(changed());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    shared[5] = 2;
+    ::_exit(0);
+  }
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  EXPECT_TRUE(changed());
+  EXPECT_TRUE(changed()) << "and others of its children may";
 }
 
 TEST_F(Validated, OtherCallsTellBeforeTheyAreMade) {
