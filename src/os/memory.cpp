@@ -3,6 +3,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cinttypes>
+#include <cstdio>
+
 namespace hob::os {
 namespace {
 
@@ -22,6 +25,16 @@ bool move(Call call, pid_t pid, std::uint64_t address, std::byte* local, std::si
 }
 
 }  // namespace
+
+std::uint64_t resident_bytes() {
+  std::uint64_t all = 0, resident = UINT64_MAX / page_bytes();
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "re")) {
+    std::uint64_t read = 0;
+    if (std::fscanf(file, "%" SCNu64 " %" SCNu64, &all, &read) == 2) resident = read;
+    std::fclose(file);
+  }
+  return resident * page_bytes();
+}
 
 std::uint64_t page_bytes() {
   static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));

@@ -11,6 +11,10 @@ namespace hob::os {
 /// Bytes of a page. Asked once.
 std::uint64_t page_bytes();
 
+/// Bytes of this process's memory that are there, of whatever kind; all that an address may name if
+/// the system does not say.
+std::uint64_t resident_bytes();
+
 /// Copies between this process and process `pid` of the same node and user, in one system call for
 /// each piece that the kernel takes at once. False if the kernel refuses, or the memory is not
 /// there; a part may have been copied then. Thread safe.

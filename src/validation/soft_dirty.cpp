@@ -15,6 +15,7 @@ namespace {
 
 // Bits of an entry of /proc/PID/pagemap.
 constexpr std::uint64_t kSoftDirty = std::uint64_t{1} << 55;
+constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;   // or of memory that is shared
 constexpr std::uint64_t kPresent = std::uint64_t{3} << 62;  // in memory, or swapped out
 
 std::uint64_t faults_so_far() {
@@ -48,7 +49,24 @@ bool shows_a_store(SoftDirty& tracker) {
 SoftDirty::SoftDirty()
     : pagemap_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)),
       clear_refs_(::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC)),
-      owner_(::getpid()) {}
+      owner_(::getpid()) {
+  void* const page =
+      ::mmap(nullptr, os::page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED) mark_ = static_cast<volatile int*>(page);
+}
+
+/// A program may close all descriptors that it knows nothing of, and open others.
+bool SoftDirty::usable() const {
+  return owner_ == ::getpid() && mark_ != nullptr && pagemap_.get() >= 0 && clear_refs_.get() >= 0;
+}
+
+/// The process stores to its own page after each clearing: without the bit, somebody else cleared.
+bool SoftDirty::cleared_by_others() const {
+  std::uint64_t entry = 0;
+  const auto at = reinterpret_cast<std::uintptr_t>(mark_) / os::page_bytes() * sizeof entry;
+  return ::pread(pagemap_.get(), &entry, sizeof entry, static_cast<off_t>(at)) != sizeof entry ||
+         (entry & kSoftDirty) == 0;
+}
 
 SoftDirty& SoftDirty::process() {
   static auto* const one = new SoftDirty;  // windows may outlive static objects
@@ -63,7 +81,6 @@ bool SoftDirty::available() {
 /// Calls visit() with the entry of each page. False if they cannot be read.
 template <class Visit>
 bool SoftDirty::each_page(const Range& range, Visit visit) const {
-  if (owner_ != ::getpid()) return false;
   const int pagemap = pagemap_.get();
   std::array<std::uint64_t, 512> entries;
   const std::uintptr_t page = os::page_bytes();
@@ -80,11 +97,11 @@ bool SoftDirty::each_page(const Range& range, Visit visit) const {
 }
 
 bool SoftDirty::clear() {
-  const int clear_refs = clear_refs_.get();
-  if (pagemap_.get() < 0 || clear_refs < 0 || owner_ != ::getpid()) return false;
+  if (!usable()) return false;
   for (Range* range : tracked_)
     if (!range->written && pages_written(*range) != 0) range->written = true;
-  if (::write(clear_refs, "4", 1) != 1) return false;
+  if (::write(clear_refs_.get(), "4", 1) != 1) return false;
+  *mark_ = 1;
   faults_ = faults_so_far();
   return true;
 }
@@ -97,9 +114,12 @@ bool SoftDirty::track(Range& range, std::uint64_t moment) {
     moment_ = moment;
   }
   range.present.clear();
-  const bool read = each_page(
-      range, [&](std::uint64_t entry) { range.present.push_back((entry & kPresent) != 0); });
-  if (!read) return false;
+  bool whole = true;
+  const bool read = each_page(range, [&](std::uint64_t entry) {
+    range.present.push_back((entry & kPresent) != 0);
+    whole = whole && (entry & kPresent) != 0 && (entry & kOfFile) == 0;
+  });
+  if (!read || (range.whole && !whole)) return false;
   tracked_.push_back(&range);
   range.watched = true;
   range.written = false;
@@ -113,6 +133,8 @@ void SoftDirty::forget(Range& range) {
 
 std::int64_t SoftDirty::pages_written(const Range& range) const {
   if (range.written) return 1;
+  if (!usable()) return -1;
+  if (cleared_by_others()) return 1;
   std::int64_t written = 0;
   std::size_t page = 0;
   const bool read = each_page(range, [&](std::uint64_t entry) {

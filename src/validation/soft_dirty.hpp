@@ -11,7 +11,8 @@ namespace hob::validation {
 /// Linux 3.11 and later, where it was built with CONFIG_MEM_SOFT_DIRTY (as RHEL, SLES and Debian
 /// are). One bit for each page of the process says whether it was stored to since the bits were
 /// cleared, which is done for the whole process at once. So clearing walks all of its page tables,
-/// and the first store to each page afterwards costs a fault, in whatever memory.
+/// and the first store to each page afterwards costs a fault, in whatever memory. Where somebody
+/// else clears them, too, every page counts as written.
 ///
 /// Not thread safe, and only for processes in which no other thread stores meanwhile: a store
 /// between reading the bits and clearing them would be lost.
@@ -21,6 +22,7 @@ class SoftDirty {
   struct Range {
     std::uintptr_t begin = 0, end = 0;
     bool watched = false;
+    bool whole = false;         ///< all pages have to be there, and none may show a file
     bool written = false;       ///< seen when the bits were cleared for another range
     std::vector<bool> present;  ///< the pages that were there when the bits were cleared
   };
@@ -46,12 +48,15 @@ class SoftDirty {
 
  private:
   SoftDirty();
+  bool usable() const;
+  bool cleared_by_others() const;
   bool clear();
   template <class Visit>
   bool each_page(const Range& range, Visit visit) const;
 
   os::OwnDescriptor pagemap_;
   os::OwnDescriptor clear_refs_;
+  volatile int* mark_ = nullptr;  ///< a page of its own
   int owner_ = 0;  ///< process id: after fork() the files still speak of the parent's memory
   std::vector<Range*> tracked_;
   std::uint64_t moment_ = 0;

@@ -5,21 +5,28 @@
 #include <cstdint>
 
 #include "validation/soft_dirty.hpp"
+#include "validation/watched_pages.hpp"
 
 namespace hob::validation {
 
 /// How stores are noticed. The first store to each page after track() costs a fault of about a
 /// microsecond, which the kernel resolves by itself. System calls that store (read, recv) are seen
-/// like the process's own stores; devices, and other processes that map the same memory, are not.
-/// None needs a privilege.
+/// like the process's own stores; devices that store to pinned pages, and other processes that map
+/// the same memory, are not (unseen_stores.hpp, children.hpp). None needs a privilege.
 enum class Tracking {
   none,
-  /// Linux 6.7 and later: userfaultfd with asynchronous write protection, read by PAGEMAP_SCAN.
+  /// Linux 6.7 and later: WatchedPages.
   write_protection,
   /// SoftDirty: no other thread of the process may store while a watch begins or is asked.
   soft_dirty,
   /// Nothing is watched: somebody promises that no stores come.
   promised,
+};
+
+/// Whose memory may be watched.
+enum class Owner {
+  process,  ///< no other process maps it: else it is refused
+  library,  ///< others may, but only this process stores, and its children
 };
 
 /// Not thread safe, but with write protection stores may come from any thread: one that came before
@@ -33,15 +40,23 @@ class StoreTracker {
   /// Whether the kernel has this way.
   static bool available(Tracking tracking);
 
-  StoreTracker(const void* base, std::uint64_t bytes, Tracking tracking);
+  StoreTracker(const void* base, std::uint64_t bytes, Tracking tracking,
+               Owner owner = Owner::process);
   ~StoreTracker();
   StoreTracker(const StoreTracker&) = delete;
   StoreTracker& operator=(const StoreTracker&) = delete;
 
-  /// From now on stores are noticed. False if the kernel refuses this memory. About 10 us for each
-  /// mebibyte of small pages; with soft-dirty bits, of all memory of the process, but once for all
-  /// calls of the same `moment` (SoftDirty::watch).
+  /// From now on stores are noticed. False, and for good, if memory of this kind cannot be watched:
+  /// other processes may map it, or a page shows a file. About 10 us for each mebibyte of small
+  /// pages that are there; with soft-dirty bits, of all memory of the process, but once for all
+  /// calls of the same `moment` (SoftDirty::track).
   bool track(std::uint64_t moment = 0);
+
+  /// Stores are not noticed any more, until track(). Nothing is left registered with the kernel.
+  void stop();
+
+  /// Whether other processes map the memory: known once it was watched.
+  bool shared() const { return shared_; }
 
   bool active() const { return active_; }
 
@@ -54,21 +69,22 @@ class StoreTracker {
   std::uint64_t take_faults();
 
  private:
-  bool register_pages();
-  bool protect_pages() const;
-  std::int64_t scan() const;
+  bool watch_pages();
+  bool watch_bits(std::uint64_t moment);
+  /// What the memory is mapped from decides what can be known of it; false: nothing.
+  bool know_memory();
+  std::int64_t changed() const;
 
   Tracking tracking_;
+  Owner owner_;
   std::uintptr_t begin_, end_;  ///< whole pages
+  WatchedPages pages_;
   SoftDirty::Range dirty_;
-  bool registered_ = false;
+  WatchedPages::Absent absent_ = WatchedPages::Absent::none;
+  bool shared_ = false;
   bool refused_ = false;
   bool active_ = false;
   std::uint64_t faults_ = 0;
 };
-
-/// Whether all of this memory is this process's own: no part of it is mapped by others too (files
-/// and shared memory). Reads /proc/self/maps: some ten microseconds.
-bool is_private_memory(const void* base, std::uint64_t bytes);
 
 }  // namespace hob::validation

@@ -17,11 +17,14 @@ class TrackingBudget {
 
   TrackingBudget(const Config& config, std::uint64_t now) : config_(config), last_(now) {}
 
-  /// Whether watching may go on, or begin.
-  bool affords(std::uint64_t now) {
-    left_ = std::min(left_ + static_cast<double>(now - last_) * config_.share, config_.allowance);
+  /// Whether watching may go on, or begin, where that takes `price` nanoseconds. What costs more
+  /// than may be spent at once waits until so much is saved.
+  bool affords(std::uint64_t now, double price = 0) {
+    dearest_ = std::max(dearest_, price);
+    left_ = std::min(left_ + static_cast<double>(now - last_) * config_.share,
+                     std::max(config_.allowance, dearest_));
     last_ = now;
-    return left_ > 0;
+    return left_ > 0 && left_ >= price;
   }
 
   void spent(std::uint64_t nanoseconds) { left_ -= static_cast<double>(nanoseconds); }
@@ -33,6 +36,7 @@ class TrackingBudget {
   Config config_;
   std::uint64_t last_;
   double left_ = config_.allowance;
+  double dearest_ = 0;
 };
 
 }  // namespace hob::validation

@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires ahead aliases batch device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end share types validate windows)
+foreach(program acquires ahead aliases batch device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end memory share types validate windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -205,6 +205,7 @@ if("mpich5" IN_LIST HOB_MPIS)
     hob_compare_test(mpi.mpich5.rma_${program}_native mpich5 REMOTE nodes RANKS 2 LABELS mpi
       SETTINGS ghosts1-rank-native,ghosts1-rank-mixed COMMAND rma_${program})
   endforeach()
+  hob_compare_test(mpi.mpich5.rma_memory mpich5 RANKS 2 LABELS mpi SETTINGS validate-counted COMMAND rma_memory)
   hob_compare_test(mpi.mpich5.rma_incoming_ghosts mpich5 REMOTE nodes RANKS 3 LABELS mpi
     SETTINGS ghosts1-rank-promised-counted COMMAND rma_incoming)
   hob_compare_test(mpi.mpich5.rma_requests_ghosts mpich5 REMOTE nodes RANKS 2 LABELS mpi

@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
@@ -24,7 +23,6 @@
 #include "validation/changes.hpp"
 #include "validation/devices.hpp"
 #include "validation/schedule.hpp"
-#include "validation/tracking_budget.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -77,9 +75,7 @@ struct All {
   std::uint64_t generation = 1;  ///< counts the changes of `windows`
   std::unordered_map<std::uint64_t, Communicator> communicators;  ///< by the bits of their handle
   std::atomic<std::uint64_t> last_number{0};
-  std::uint64_t moment = 0;  ///< counts the calls in which this process tells
-  /// What looking for stores may cost, in all windows together.
-  validation::TrackingBudget budget{{}, monotonic_nanoseconds()};
+  StoreWatch watch;
 };
 
 All& all() {
@@ -128,34 +124,18 @@ void tell_stores(Window& window, Changes& changes) {
     changes.add(v.number, window.rank);
   v.told_exposures = exposures;
   if (take_incoming(v.number)) changes.add(v.number, window.rank);
-  const std::uint64_t start = thread_nanoseconds();
-  validation::TrackingBudget& budget = all().budget;
-  const bool affords = budget.affords(monotonic_nanoseconds()) || v.always;
-  const bool looked = affords && v.stores.active();
-  if (!looked || v.stores.written()) {
-    changes.add(v.number, window.rank);
-    if (HOB_UNLIKELY(log::on(log::Level::trace)))
-      log::line(log::Level::trace, "window {}: {}", window.id,
-                looked    ? "its memory was stored to"
-                : affords ? "stores to its memory are not tracked yet"
-                          : "looking for stores would take too much of the time now");
-    if (looked) budget.faulted(v.stores.take_faults());
-    if (affords && !v.looked_at_memory) {
-      v.looked_at_memory = true;
-      v.own_memory = window.kind == WindowKind::allocate ||
-                     validation::is_private_memory(window.base, window.bytes) ||
-                     in_own_arena(window.base, window.bytes);
-    }
-    if (affords && v.own_memory) v.stores.track(all().moment);
-  }
-  budget.spent(thread_nanoseconds() - start);
+  if (!v.stores.may_have_changed(all().watch, v.always)) return;
+  changes.add(v.number, window.rank);
+  if (HOB_UNLIKELY(log::on(log::Level::trace)))
+    log::line(log::Level::trace, "window {}: {}", window.id, v.stores.reason());
 }
 
 /// What this process says of a window. `cost`: ticks that it takes to tell others.
 void tell(Window& window, Changes& changes, bool wanted, double cost) {
-  const Validation& v = *window.validation;
+  Validation& v = *window.validation;
   if (windows_alias.get() || !window.cached ||
       v.shown_to_neighbours.load(std::memory_order_relaxed)) {
+    v.stores.not_wanted();
     changes.add_all(v.number);
     return;
   }
@@ -164,6 +144,7 @@ void tell(Window& window, Changes& changes, bool wanted, double cost) {
     tell_stores(window, changes);
   } else {
     window.cached->tell_nothing();
+    v.stores.not_wanted();
     changes.add_all(v.number);
   }
   if (window.cached->gains_by_keeping(cost)) changes.ask();
@@ -215,11 +196,15 @@ void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm com
   while (last < number && !all().last_number.compare_exchange_weak(last, number)) {
   }
   if (window.cached) window.cached->track_writes();
-  window.validation.reset(new Validation{.number = number,
-                                         .comm = comm,
-                                         .always = answers.validate_always,
-                                         .threads = answers.threads,
-                                         .stores = {window.base, window.bytes, stores_tracking()}});
+  const bool allocated =
+      window.kind == WindowKind::allocate || in_own_arena(window.base, window.bytes);
+  const auto owner = allocated ? validation::Owner::library : validation::Owner::process;
+  window.validation.reset(
+      new Validation{.number = number,
+                     .comm = comm,
+                     .always = answers.validate_always,
+                     .threads = answers.threads,
+                     .stores = {window.base, window.bytes, stores_tracking(), owner}});
   if (receives_need_watching()) compare_incoming(number, window.base, window.bytes);
   real::Comm_group(comm, &window.validation->group);
   const std::lock_guard guard(all().lock);
@@ -276,7 +261,6 @@ void JointAcquire::begin(bool is_barrier) {
     const std::lock_guard guard(all().lock);
     Communicator& comm = look_up(comm_);
     if (comm.windows.empty() || !(comm.schedule.due(is_barrier) || comm.always())) return;
-    ++all().moment;
     details = comm.schedule.details() || comm.always();
     changes_.emplace().begin(comm.members(), comm.targets());
     if (changes_->large() && !comm.large) comm.large = std::make_unique<LargeChanges>();
@@ -285,8 +269,10 @@ void JointAcquire::begin(bool is_barrier) {
       tell_nothing(comm, *changes_);
     } else {
       const double cost = comm.cost(is_barrier);
+      all().watch.begin_call();
       for (Window* window : comm.windows)
         tell(*window, *changes_, comm.asked || window->validation->always, cost);
+      all().watch.end_call();
     }
   }
   const std::uint64_t called = ticks();

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "mpi/pmpi/mpi.hpp"
-#include "validation/store_tracker.hpp"
+#include "mpi/rma/own_stores.hpp"
 
 namespace hob::mpi {
 
@@ -16,9 +16,7 @@ struct Validation {
   MPI_Comm comm = MPI_COMM_NULL;     ///< that it was made with; null once the program freed it
   bool always = false;               ///< all members want it in every call, whatever it gains
   bool threads = false;              ///< some member has several threads that call MPI
-  validation::StoreTracker stores;   ///< of this process's own memory
-  bool own_memory = false;           ///< no other process maps it, but through the MPI library
-  bool looked_at_memory = false;
+  OwnStores stores;                  ///< to this process's own memory
   /// Exposure epochs that began or ended so far, and whether one is open: what origins wrote in it
   /// arrives by its end, not by the origins'.
   std::atomic<std::uint64_t> exposures{0};

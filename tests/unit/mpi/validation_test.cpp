@@ -1,9 +1,18 @@
 // Collective calls in which the members of a window tell each other who was written to.
 #include "mpi/rma/validation.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -11,6 +20,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/core/program_guard.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/own_stores.hpp"
 #include "mpi/rma/window.hpp"
 #include "mpi/rma/window_validation.hpp"
 #include "validation/changes.hpp"
@@ -132,6 +142,62 @@ TEST_F(Validated, OwnStoresAndWritesAreTold) {
   EXPECT_TRUE(said.may_have_changed(number_, 3)) << "it arrived since";
   EXPECT_FALSE(said.may_have_changed(number_, 2));
   EXPECT_FALSE(barrier().may_have_changed(number_, 3));
+}
+
+TEST_F(Validated, AProgramsOwnPageFaultHandlerComesFirst) {
+  EXPECT_FALSE(barrier().may_have_changed(number_, 0));
+  const int file = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1));
+  uffdio_api api{};
+  api.api = UFFD_API;
+  if (file < 0 || ::ioctl(file, UFFDIO_API, &api) != 0) GTEST_SKIP() << "not here";
+  uffdio_register all{};
+  all.range.start = (reinterpret_cast<std::uintptr_t>(base_) / 4096 + 1) * 4096;
+  all.range.len = 4096;
+  all.mode = UFFDIO_REGISTER_MODE_MISSING;
+  EXPECT_EQ(::ioctl(file, UFFDIO_REGISTER, &all), 0);
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0)) << "and for good";
+  ::close(file);
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+}
+
+TEST_F(Validated, WhereDevicesMayStoreNothingIsWatched) {
+  const int file = ::open("/proc/self/exe", O_RDONLY | O_DIRECT | O_CLOEXEC);
+  if (file < 0) GTEST_SKIP() << "no such file system";
+  base_[0] = 5;
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0));
+  EXPECT_TRUE(barrier().may_have_changed(number_, 0)) << "reads may go on";
+  ::close(file);
+  int calls = 0;
+  while (barrier().may_have_changed(number_, 0)) ++calls;
+  EXPECT_LE(calls, 4);
+}
+
+TEST(OwnStoresTest, AChildMayStoreToWhatTheLibraryShares) {
+  if (stores_tracking() == validation::Tracking::none) GTEST_SKIP() << "not here";
+  constexpr std::size_t kBytes = 1 << 16;
+  auto* const shared = static_cast<char*>(
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  std::memset(shared, 1, kBytes);
+  StoreWatch watch;
+  OwnStores stores(shared, kBytes, stores_tracking(), validation::Owner::library);
+  const auto changed = [&] {
+    watch.begin_call();
+    const bool result = stores.may_have_changed(watch, true);
+    watch.end_call();
+    return result;
+  };
+  EXPECT_TRUE(changed()) << "nobody has looked";
+  EXPECT_FALSE(changed());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    shared[5] = 2;
+    ::_exit(0);
+  }
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  EXPECT_TRUE(changed());
+  EXPECT_TRUE(changed()) << "and others of its children may";
 }
 
 TEST_F(Validated, OtherCallsTellBeforeTheyAreMade) {

@@ -178,6 +178,17 @@ TEST(TrackingBudget, SpendsAShareOfTheTime) {
   EXPECT_FALSE(budget.affords(1'000'000'000));
 }
 
+TEST(TrackingBudget, WhatCostsMoreThanTheAllowanceIsSavedFor) {
+  TrackingBudget budget({.allowance = 1000, .share = 0.01, .fault = 100}, 0);
+  EXPECT_TRUE(budget.affords(0, 900));
+  EXPECT_FALSE(budget.affords(0, 5000));
+  EXPECT_TRUE(budget.affords(0, 900)) << "what costs less goes on";
+  EXPECT_FALSE(budget.affords(399'000, 5000));
+  EXPECT_TRUE(budget.affords(400'000, 5000));
+  budget.spent(5000);
+  EXPECT_FALSE(budget.affords(400'000));
+}
+
 TEST(WriteMarks, WhatWasUnderWayIsToldAgain) {
   WriteMarks target;
   EXPECT_FALSE(target.tell());

@@ -5,11 +5,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <thread>
 #include <tuple>
 #include <vector>
+
+#include "validation/mappings.hpp"
 
 namespace hob::validation {
 namespace {
@@ -41,12 +45,14 @@ class StoreTrackerTest : public ::testing::TestWithParam<std::tuple<Tracking, in
   }
   static Tracking tracking() { return std::get<0>(GetParam()); }
   static int kind() { return std::get<1>(GetParam()); }
+  static Owner owner() { return kind() == MAP_SHARED ? Owner::library : Owner::process; }
 };
 
 TEST_P(StoreTrackerTest, EveryStoreIsSeen) {
   const Memory memory(100 * kPage, kind());
-  std::memset(memory.base, 1, 50 * kPage);  // the other half was never touched
-  StoreTracker tracker(memory.base + 17, 100 * kPage - 34, tracking());
+  // The other half of private memory was never touched. Reading shared memory maps it.
+  std::memset(memory.base, 1, kind() == MAP_SHARED ? 100 * kPage : 50 * kPage);
+  StoreTracker tracker(memory.base + 17, 100 * kPage - 34, tracking(), owner());
   EXPECT_FALSE(tracker.active());
   EXPECT_TRUE(tracker.written());  // nobody looked
   for (const std::size_t page :
@@ -68,7 +74,8 @@ TEST_P(StoreTrackerTest, EveryStoreIsSeen) {
 
 TEST_P(StoreTrackerTest, WhatTheKernelStoresIsSeen) {
   const Memory memory(4 * kPage, kind());
-  StoreTracker tracker(memory.base, 4 * kPage, tracking());
+  std::memset(memory.base, 1, 4 * kPage);
+  StoreTracker tracker(memory.base, 4 * kPage, tracking(), owner());
   std::array<int, 2> ends;
   ASSERT_EQ(::pipe(ends.data()), 0);
   ASSERT_TRUE(tracker.track());
@@ -81,7 +88,7 @@ TEST_P(StoreTrackerTest, WhatTheKernelStoresIsSeen) {
 
 TEST_P(StoreTrackerTest, AnotherThreadsStoreIsSeen) {
   const Memory memory(4 * kPage, kind());
-  StoreTracker tracker(memory.base, 4 * kPage, tracking());
+  StoreTracker tracker(memory.base, 4 * kPage, tracking(), owner());
   ASSERT_TRUE(tracker.track());
   std::thread([&] { memory.base[3 * kPage] = 1; }).join();
   EXPECT_TRUE(tracker.written());
@@ -91,7 +98,7 @@ TEST_P(StoreTrackerTest, PagesThatAreGivenBackCountAsWritten) {
   if (kind() == MAP_SHARED) GTEST_SKIP() << "these keep what is in them";
   const Memory memory(4 * kPage);
   std::memset(memory.base, 1, 4 * kPage);
-  StoreTracker tracker(memory.base, 4 * kPage, tracking());
+  StoreTracker tracker(memory.base, 4 * kPage, tracking(), owner());
   ASSERT_TRUE(tracker.track());
   ASSERT_EQ(::madvise(memory.base + kPage, kPage, MADV_DONTNEED), 0);  // reads as zeros now
   EXPECT_TRUE(tracker.written());
@@ -99,8 +106,8 @@ TEST_P(StoreTrackerTest, PagesThatAreGivenBackCountAsWritten) {
 
 TEST_P(StoreTrackerTest, TwoRangesMayShareAPage) {
   const Memory memory(3 * kPage);
-  auto first = std::make_unique<StoreTracker>(memory.base, kPage + 100, tracking());
-  StoreTracker second(memory.base + kPage + 200, kPage, tracking());
+  auto first = std::make_unique<StoreTracker>(memory.base, kPage + 100, tracking(), owner());
+  StoreTracker second(memory.base + kPage + 200, kPage, tracking(), owner());
   ASSERT_TRUE(first->track());
   ASSERT_TRUE(second.track());
   memory.base[kPage + 50] = 1;
@@ -115,15 +122,15 @@ TEST_P(StoreTrackerTest, TwoRangesMayShareAPage) {
 }
 
 TEST_P(StoreTrackerTest, NoMemoryIsNeverWritten) {
-  StoreTracker tracker(nullptr, 0, tracking());
+  StoreTracker tracker(nullptr, 0, tracking(), owner());
   ASSERT_TRUE(tracker.track());
   EXPECT_FALSE(tracker.written());
 }
 
 TEST_P(StoreTrackerTest, AStoreBeforeAnotherWatchBeginsIsSeen) {
   const Memory memory(4 * kPage, kind());
-  StoreTracker first(memory.base, kPage, tracking());
-  StoreTracker second(memory.base + 2 * kPage, kPage, tracking());
+  StoreTracker first(memory.base, kPage, tracking(), owner());
+  StoreTracker second(memory.base + 2 * kPage, kPage, tracking(), owner());
   ASSERT_TRUE(first.track());
   memory.base[0] = 1;
   ASSERT_TRUE(second.track());
@@ -152,19 +159,97 @@ TEST(PromisedTest, NothingIsWatchedAndNothingWasWritten) {
   EXPECT_FALSE(tracker.written());
 }
 
-TEST(PrivateMemory, SharedMappingsAreNot) {
+TEST_P(StoreTrackerTest, AnothersWatchOfTheSamePageHidesNoStore) {
+  const Memory memory(2 * kPage, kind());
+  StoreTracker first(memory.base, kPage + 100, tracking(), owner());
+  StoreTracker second(memory.base + kPage + 200, 100, tracking(), owner());
+  ASSERT_TRUE(first.track());
+  memory.base[kPage + 50] = 1;
+  ASSERT_TRUE(second.track());
+  EXPECT_FALSE(second.written());
+  EXPECT_TRUE(first.written());
+  ASSERT_TRUE(first.track());
+  EXPECT_FALSE(first.written());
+}
+
+TEST_P(StoreTrackerTest, StoppedIsNotWatched) {
+  const Memory memory(2 * kPage, kind());
+  StoreTracker tracker(memory.base, 2 * kPage, tracking(), owner());
+  ASSERT_TRUE(tracker.track());
+  tracker.stop();
+  EXPECT_FALSE(tracker.active());
+  EXPECT_TRUE(tracker.written());
+  ASSERT_TRUE(tracker.track());
+  EXPECT_FALSE(tracker.written());
+}
+
+TEST_P(StoreTrackerTest, HugePagesAreWatchedToo) {
+  if (kind() == MAP_SHARED) GTEST_SKIP() << "most systems have none in shared memory";
+  constexpr std::size_t kHuge = std::size_t{2} << 20;
+  const Memory memory(4 * kHuge);
+  char* const base = memory.base + (kHuge - reinterpret_cast<std::uintptr_t>(memory.base) % kHuge);
+  ::madvise(base, 2 * kHuge, MADV_HUGEPAGE);
+  std::memset(base, 1, 2 * kHuge);
+  StoreTracker tracker(base + kHuge / 2, kHuge, tracking());
+  for (const std::size_t at : {kHuge / 2, kHuge - 1, kHuge, 3 * kHuge / 2 - 1}) {
+    ASSERT_TRUE(tracker.track());
+    base[kHuge / 4] = base[7 * kHuge / 4] = 2;
+    EXPECT_FALSE(tracker.written());
+    base[at] = 3;
+    EXPECT_TRUE(tracker.written()) << at;
+  }
+  ASSERT_TRUE(tracker.track());
+  ASSERT_EQ(::madvise(base, kHuge, MADV_DONTNEED), 0);
+  EXPECT_TRUE(tracker.written());
+}
+
+std::uint64_t page_tables() {
+  std::FILE* const status = std::fopen("/proc/self/status", "re");
+  unsigned long kib = 0;
+  std::array<char, 200> line;
+  while (std::fgets(line.data(), static_cast<int>(line.size()), status))
+    if (std::sscanf(line.data(), "VmPTE: %lu", &kib) == 1) break;
+  std::fclose(status);
+  return std::uint64_t{kib} * 1024;
+}
+
+TEST_P(StoreTrackerTest, WhatIsNotThereNeedsNoPageTables) {
+  constexpr std::size_t kSize = std::size_t{64} << 30;
+  auto* const base = static_cast<char*>(::mmap(nullptr, kSize, PROT_READ | PROT_WRITE,
+                                               kind() | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (base == MAP_FAILED || tracking() == Tracking::soft_dirty) GTEST_SKIP();
+  for (std::size_t at = 0; at < kSize; at += kSize / 200) base[at] = 1;
+  const std::uint64_t before = page_tables();
+  {
+    StoreTracker tracker(base, kSize, tracking(), owner());
+    ASSERT_TRUE(tracker.track());
+    EXPECT_FALSE(tracker.written());
+    base[kSize / 3 + kPage] = 1;
+    EXPECT_TRUE(tracker.written());
+    ASSERT_TRUE(tracker.track());
+    EXPECT_FALSE(tracker.written());
+  }
+  EXPECT_LT(page_tables(), before + (std::uint64_t{1} << 20));
+  ::munmap(base, kSize);
+}
+
+TEST(WhatIsMapped, IsTold) {
   const Memory own(3 * kPage), shared(3 * kPage, MAP_SHARED);
-  std::vector<char> heap(100'000);
+  const std::vector<char> heap(100'000);
   static char data[1000];
-  char stack[1000];
-  EXPECT_TRUE(is_private_memory(own.base, 3 * kPage));
-  EXPECT_TRUE(is_private_memory(heap.data(), heap.size()));
-  EXPECT_TRUE(is_private_memory(data, sizeof data));
-  EXPECT_TRUE(is_private_memory(stack, sizeof stack));
-  EXPECT_TRUE(is_private_memory(nullptr, 0));
-  EXPECT_FALSE(is_private_memory(shared.base, 1));
-  EXPECT_FALSE(is_private_memory(shared.base + kPage, kPage));
-  EXPECT_FALSE(is_private_memory(nullptr, 1));
+  const auto of = [](const void* base, std::size_t bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(base);
+    return mappings_of(begin, begin + bytes);
+  };
+  EXPECT_TRUE(of(own.base, 3 * kPage).anonymous());
+  EXPECT_TRUE(of(heap.data(), heap.size()).anonymous());
+  EXPECT_TRUE(of(data, sizeof data).known);
+  EXPECT_FALSE(of(data, sizeof data).shared);
+  EXPECT_TRUE(of(reinterpret_cast<const void*>(&page_tables), 1).files);
+  EXPECT_TRUE(of(nullptr, 0).anonymous());
+  EXPECT_TRUE(of(shared.base, 1).shared);
+  EXPECT_TRUE(of(shared.base + kPage, kPage).shared);
+  EXPECT_FALSE(of(nullptr, 1).known);
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+#include "mpi/rma/own_stores.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "os/memory.hpp"
+#include "validation/children.hpp"
+#include "validation/devices.hpp"
+#include "validation/unseen_stores.hpp"
+
+namespace hob::mpi {
+namespace {
+
+using validation::Owner;
+using validation::Tracking;
+using validation::TrackingBudget;
+
+constexpr std::uint32_t kLongestPause = 1024;  ///< calls
+constexpr std::uint32_t kUnwantedCalls = 16;
+constexpr double kNanosecondsForMib = 10e3;  ///< to protect small pages
+
+constexpr double kDear = 1e6;  ///< worth asking how much memory there is
+
+double price_of(std::uint64_t bytes) {
+  return kNanosecondsForMib * static_cast<double>(bytes) / (1 << 20);
+}
+
+/// Counts what its scope takes.
+class Spending {
+ public:
+  Spending(TrackingBudget& budget, double& last) : budget_(budget), last_(last) {}
+  ~Spending() {
+    const std::uint64_t spent = thread_nanoseconds() - start_;
+    budget_.spent(spent);
+    last_ = static_cast<double>(spent);
+  }
+  Spending(const Spending&) = delete;
+  Spending& operator=(const Spending&) = delete;
+
+ private:
+  TrackingBudget& budget_;
+  double& last_;
+  std::uint64_t start_ = thread_nanoseconds();
+};
+
+}  // namespace
+
+StoreWatch::StoreWatch() : budget_({}, monotonic_nanoseconds()) {}
+
+void StoreWatch::begin_call() {
+  ++moment_;
+  if (paused_ != 0) --paused_;
+}
+
+/// What could store past the page tables had to be there before they were changed, so this is asked
+/// afterwards, and once for each watch: what comes later stores through them first.
+void StoreWatch::end_call() {
+  if (begun_.empty()) return;
+  static const bool adapter = !validation::device_that_writes().empty();
+  double took = 0;
+  const Spending spending(budget_, took);
+  const std::string who = validation::who_stores_unseen(adapter);
+  if (who.empty()) {
+    pause_ = 1;
+  } else {
+    log::line(log::Level::debug, "stores may pass the page tables ({}): nothing is kept", who);
+    for (OwnStores* each : begun_) each->tracker_.stop();
+    paused_ = pause_;
+    pause_ = std::min(2 * pause_, kLongestPause);
+  }
+  begun_.clear();
+}
+
+OwnStores::OwnStores(const void* base, std::uint64_t bytes, Tracking tracking, Owner owner)
+    : tracker_(base, bytes, tracking, owner),
+      promised_(tracking == Tracking::promised),
+      track_(price_of(bytes)) {
+  if (owner == Owner::library) validation::children_may_store();  // none has the memory so far
+}
+
+bool OwnStores::may_have_changed(StoreWatch& watch, bool always) {
+  unwanted_ = 0;
+  if (!changed(watch.budget_, always)) return false;
+  track(watch, always);
+  return true;
+}
+
+bool OwnStores::changed(TrackingBudget& budget, bool always) {
+  if (!tracker_.active()) {
+    reason_ = "stores to its memory are not tracked yet";
+  } else if (!always && !budget.affords(monotonic_nanoseconds(), look_)) {
+    reason_ = "looking for stores would take too much of the time now";
+  } else {
+    const Spending spending(budget, look_);
+    if (tracker_.shared() && validation::children_may_store()) {
+      reason_ = "children may store to its memory";
+    } else if (tracker_.written()) {
+      reason_ = "its memory was stored to";
+      budget.faulted(tracker_.take_faults());
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+void OwnStores::track(StoreWatch& watch, bool always) {
+  if (watch.paused_ != 0) return;
+  double price = track_;
+  if (price > kDear) price = std::min(price, price_of(os::resident_bytes()));
+  if (!always && !watch.budget_.affords(monotonic_nanoseconds(), price)) return;
+  const Spending spending(watch.budget_, track_);
+  if (!tracker_.track(watch.moment_) || promised_) return;
+  if (tracker_.shared() && validation::children_may_store())
+    tracker_.stop();
+  else
+    watch.begun_.push_back(this);
+}
+
+void OwnStores::not_wanted() {
+  if (++unwanted_ == kUnwantedCalls && !promised_) tracker_.stop();
+}
+
+}  // namespace hob::mpi

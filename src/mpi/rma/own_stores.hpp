@@ -1,0 +1,65 @@
+// What a process finds out of stores to its own memory of a window, for validation.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "validation/store_tracker.hpp"
+#include "validation/tracking_budget.hpp"
+
+namespace hob::mpi {
+
+class OwnStores;
+
+/// Of all windows of the process. Guarded by the lock of validation.cpp.
+class StoreWatch {
+ public:
+  StoreWatch();
+
+  /// One call in which this process tells: look at windows in between.
+  void begin_call();
+  void end_call();
+
+ private:
+  friend class OwnStores;
+
+  /// What looking for stores may cost, in all windows together.
+  validation::TrackingBudget budget_;
+  std::uint64_t moment_ = 0;       ///< counts these calls
+  std::vector<OwnStores*> begun_;  ///< windows whose memory is watched since this call
+  std::uint32_t paused_ = 0;       ///< calls in which no watch begins
+  std::uint32_t pause_ = 1;        ///< after the next time that one was in vain
+};
+
+/// Of one window. Guarded by the lock of validation.cpp.
+class OwnStores {
+ public:
+  /// Owner::library: the MPI library, or Hob, allocated the memory, and processes of the node may
+  /// map it to carry out MPI calls.
+  OwnStores(const void* base, std::uint64_t bytes, validation::Tracking tracking,
+            validation::Owner owner);
+
+  /// Whether the memory may have been stored to since this was asked last. If so, it is watched
+  /// from now on, where that is possible. `always`: whatever it costs.
+  bool may_have_changed(StoreWatch& watch, bool always);
+
+  /// Nobody asks for copies: after some calls nothing is left registered with the kernel.
+  void not_wanted();
+
+  /// Why may_have_changed() said so.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  friend class StoreWatch;
+  bool changed(validation::TrackingBudget& budget, bool always);
+  void track(StoreWatch& watch, bool always);
+
+  validation::StoreTracker tracker_;
+  bool promised_;
+  double look_ = 0, track_;  ///< nanoseconds that these took last, or may take
+  std::uint32_t unwanted_ = 0;
+  std::string reason_;
+};
+
+}  // namespace hob::mpi

@@ -1,0 +1,221 @@
+#include "validation/watched_pages.hpp"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "os/memory.hpp"
+#include "os/own_descriptor.hpp"
+
+namespace hob::validation {
+namespace {
+
+// Of newer headers than those that Hob is compiled with.
+constexpr std::uint64_t kUserModeOnly = 1;                    // UFFD_USER_MODE_ONLY
+constexpr std::uint64_t kWriteProtectShared = 1u << 12;       // UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+constexpr std::uint64_t kWriteProtectUnpopulated = 1u << 13;  // UFFD_FEATURE_WP_UNPOPULATED
+constexpr std::uint64_t kWriteProtectAsync = 1u << 15;        // UFFD_FEATURE_WP_ASYNC
+constexpr std::uint64_t kFeatures =
+    kWriteProtectShared | kWriteProtectUnpopulated | kWriteProtectAsync;
+// What pages are: PAGE_IS_...
+constexpr std::uint64_t kWatched = 1u << 0, kWritten = 1u << 1, kOfFile = 1u << 2;
+constexpr std::uint64_t kPresent = 1u << 3, kSwapped = 1u << 4, kZero = 1u << 5;
+constexpr std::uint64_t kProtect = 1u << 0;  // PM_SCAN_WP_MATCHING
+constexpr std::uint64_t kRefuse = 1u << 1;   // PM_SCAN_CHECK_WPASYNC
+
+/// Without the functions that Hob puts in front of the system's.
+template <class Argument>
+long control(int file, unsigned long request, Argument* argument) {
+  return ::syscall(SYS_ioctl, file, request, argument);
+}
+
+/// Ranges that are registered. Apart, so that programs that never had one open nothing.
+std::atomic<std::size_t> registered_ranges{0};
+
+struct PageRegion {
+  std::uint64_t start, end, categories;
+};
+
+struct ScanArguments {  // struct pm_scan_arg
+  std::uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+  std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+constexpr unsigned long kScan = _IOWR('f', 16, ScanArguments);  // PAGEMAP_SCAN
+
+/// Two descriptors. After fork() they still speak of the parent's memory, so they are the process's
+/// alone that opened them.
+struct Kernel {
+  os::OwnDescriptor faults;
+  os::OwnDescriptor pages;
+  pid_t owner = ::getpid();
+  std::mutex lock;
+  std::vector<WatchedPages*> registered;
+
+  Kernel() {
+    faults = os::OwnDescriptor(
+        static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly)));
+    uffdio_api api{};
+    api.api = UFFD_API;
+    api.features = kFeatures;
+    if (control(faults.get(), UFFDIO_API, &api) != 0) return;
+    pages = os::OwnDescriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+  }
+
+  /// A program may close all descriptors that it knows nothing of, and open others.
+  bool usable() const {
+    return owner == ::getpid() && faults.get() >= 0 && pages.get() >= 0;
+  }
+};
+
+Kernel& kernel() {
+  static auto* const one = new Kernel;  // windows may outlive static objects
+  return *one;
+}
+
+/// Calls visit() with each region of pages that have one of the categories (all, if 0), and what of
+/// `wanted` they are. False if the kernel refuses.
+template <class Visit>
+bool scan(std::uintptr_t begin, std::uintptr_t end, std::uint64_t flags, std::uint64_t any_of,
+          std::uint64_t wanted, Visit visit) {
+  std::array<PageRegion, 128> regions;
+  ScanArguments all{};
+  all.size = sizeof all;
+  all.flags = flags;
+  all.end = end;
+  all.vec = reinterpret_cast<std::uintptr_t>(regions.data());
+  all.vec_len = regions.size();
+  all.category_anyof_mask = any_of;
+  all.return_mask = wanted;
+  for (all.start = begin; all.start < end; all.start = all.walk_end) {
+    const long found = control(kernel().pages.get(), kScan, &all);
+    if (found < 0 || all.walk_end <= all.start) return false;
+    for (long i = 0; i < found; ++i) visit(regions[static_cast<std::size_t>(i)]);
+  }
+  return true;
+}
+
+std::uint64_t pages_in(const PageRegion& region) {
+  return (region.end - region.start) / os::page_bytes();
+}
+
+/// Of these it is counted how many are protected. Pages of files that are swapped out look like
+/// those that were cut out of the file, or given back.
+std::uint64_t countable(WatchedPages::Absent absent) {
+  return absent == WatchedPages::Absent::zeros ? kPresent | kSwapped : kPresent;
+}
+
+}  // namespace
+
+bool WatchedPages::available() {
+  static const bool can = [] {
+    const auto page = os::page_bytes();
+    const auto here = reinterpret_cast<std::uintptr_t>(&kernel()) / page * page;
+    return kernel().pages.get() >= 0 && scan(here, here + page, 0, 0, kWatched, [](const auto&) {});
+  }();
+  return can && kernel().owner == ::getpid();
+}
+
+bool WatchedPages::is_own(int descriptor) {
+  return available() && descriptor == kernel().faults.get() && kernel().usable();
+}
+
+bool WatchedPages::add() {
+  if (!available() || !kernel().usable()) return false;
+  const std::lock_guard guard(kernel().lock);
+  if (given_back_) return false;
+  uffdio_register all{};
+  all.range = {begin_, end_ - begin_};
+  all.mode = UFFDIO_REGISTER_MODE_WP;
+  if (control(kernel().faults.get(), UFFDIO_REGISTER, &all) != 0) return false;
+  if (!added_) kernel().registered.push_back(this);
+  registered_ranges = kernel().registered.size();
+  added_ = true;
+  return true;
+}
+
+void WatchedPages::unregister() {
+  std::erase(kernel().registered, this);
+  registered_ranges = kernel().registered.size();
+  added_ = false;
+  if (!kernel().usable()) return;
+  uffdio_range range{begin_, end_ - begin_};
+  control(kernel().faults.get(), UFFDIO_UNREGISTER, &range);
+}
+
+void WatchedPages::remove() {
+  if (!added_ || kernel().owner != ::getpid()) return;
+  const std::lock_guard guard(kernel().lock);
+  if (added_) unregister();
+}
+
+int WatchedPages::give_back(std::uintptr_t begin, std::uintptr_t end, int (*then)(void*),
+                            void* data) {
+  if (registered_ranges == 0 || kernel().owner != ::getpid()) return then(data);
+  const std::lock_guard guard(kernel().lock);
+  const std::vector<WatchedPages*> registered = kernel().registered;
+  for (WatchedPages* each : registered) {
+    if (!each->overlaps(begin, end)) continue;
+    each->given_back_ = true;
+    each->unregister();
+  }
+  return then(data);
+}
+
+bool WatchedPages::protect(Absent absent) {
+  if (!added_ || !kernel().usable()) return false;
+  absent_ = absent;
+  protected_ = 0;
+  stored_to_ = false;
+  bool of_file = false;
+  const std::lock_guard guard(kernel().lock);
+  std::vector<WatchedPages*> others = kernel().registered;
+  std::erase_if(others,
+                [&](const WatchedPages* o) { return o == this || !o->overlaps(begin_, end_); });
+  std::uint64_t wanted = kWatched;
+  if (absent == Absent::none) wanted |= kOfFile;
+  if (!others.empty()) wanted |= kWritten;
+  const auto count = [&](const PageRegion& region) {
+    protected_ += pages_in(region);
+    of_file = of_file || (region.categories & kOfFile) != 0;
+    if ((region.categories & kWritten) == 0) return;
+    for (WatchedPages* each : others)
+      if (each->overlaps(region.start, region.end)) each->stored_to_ = true;
+  };
+  if (!scan(begin_, end_, kProtect | kRefuse, countable(absent), wanted, count)) return false;
+  if (absent != Absent::none) return true;
+  return !of_file && protected_ == (end_ - begin_) / os::page_bytes();
+}
+
+std::int64_t WatchedPages::changed() const {
+  if (!added_ || !available()) return -1;
+  const std::lock_guard guard(kernel().lock);
+  if (stored_to_) return 1;
+  std::uintptr_t covered = begin_;
+  std::uint64_t kept = 0, written = 0;
+  const bool done = scan(begin_, end_, 0, 0, kWatched | kWritten | kPresent | kSwapped | kZero,
+                         [&](const PageRegion& region) {
+                           const std::uint64_t is = region.categories;
+                           if (region.start == covered && (is & kWatched) != 0)
+                             covered = region.end;
+                           // Some kernels call written what is not there.
+                           if ((is & (kPresent | kSwapped)) == 0) return;
+                           if ((is & kWritten) == 0)
+                             kept += (is & countable(absent_)) != 0 ? pages_in(region) : 0;
+                           else if (absent_ != Absent::zeros || (is & kZero) == 0)
+                             written += pages_in(region);  // not a page of zeros that was read
+                         });
+  if (!done) return -1;
+  if (covered != end_) return static_cast<std::int64_t>(std::max<std::uint64_t>(written, 1));
+  // What was protected and is not there any more is gone.
+  if (written == 0 && kept != protected_) written = 1;
+  return static_cast<std::int64_t>(written);
+}
+
+}  // namespace hob::validation

@@ -1,0 +1,66 @@
+// Pages whose stores the kernel notes by write protection (userfaultfd, PAGEMAP_SCAN).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hob::validation {
+
+/// Linux 6.7 and later. Not thread safe, but for give_back(); stores may come from any thread.
+class WatchedPages {
+ public:
+  /// Whether this kernel can, and lets this process.
+  static bool available();
+
+  /// Whole pages.
+  WatchedPages(std::uintptr_t begin, std::uintptr_t end) : begin_(begin), end_(end) {}
+  ~WatchedPages() { remove(); }
+  WatchedPages(const WatchedPages&) = delete;
+  WatchedPages& operator=(const WatchedPages&) = delete;
+
+  /// Registers the mappings that are there now. False if the kernel refuses: another page-fault
+  /// handler of the program's may have them.
+  bool add();
+  /// Takes the registration back: nothing is left of it.
+  void remove();
+  bool added() const { return added_.load(std::memory_order_acquire); }
+
+  /// What is known of pages that are not in the page tables.
+  enum class Absent {
+    zeros,    ///< anonymous memory: they read as zeros
+    unknown,  ///< their bytes may change elsewhere; stores of this process bring them here
+    none,     ///< there must not be any, nor pages of a file
+  };
+  /// Protects the pages that are there; the others need no page tables. False if a mapping is not
+  /// the one that was registered, or has pages that must not be. About 10 us for each mebibyte of
+  /// small pages.
+  bool protect(Absent absent);
+
+  /// Pages whose bytes may have changed since, at least one if any has; -1 if the kernel does not
+  /// say. Counted are also pages that are gone, and mappings that came in place of those that were
+  /// registered. About 1 us for each mebibyte of small pages.
+  std::int64_t changed() const;
+
+  /// Whether it is the descriptor that all of this goes through.
+  static bool is_own(int descriptor);
+
+  /// The program registers [begin, end) with a page-fault handler of its own: what Hob watches of
+  /// it is given back, for good. Then calls `then`, in which nothing is registered. Thread safe.
+  static int give_back(std::uintptr_t begin, std::uintptr_t end, int (*then)(void*), void* data);
+
+ private:
+  void unregister();
+  bool overlaps(std::uintptr_t begin, std::uintptr_t end) const {
+    return begin_ < end && begin < end_;
+  }
+
+  std::uintptr_t begin_, end_;
+  std::atomic<bool> added_{false};
+  std::atomic<bool> given_back_{false};
+  /// Another range has a page of this one, and protected it anew after a store.
+  std::atomic<bool> stored_to_{false};
+  Absent absent_ = Absent::none;
+  std::uint64_t protected_ = 0;  ///< pages
+};
+
+}  // namespace hob::validation
