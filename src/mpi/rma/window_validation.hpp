@@ -19,6 +19,8 @@ struct Validation {
   validation::StoreTracker stores;   ///< of this process's own memory
   bool own_memory = false;           ///< no other process maps it, but through the MPI library
   bool looked_at_memory = false;
+  bool readable = false;                ///< all of it may be read unasked (exposed_sizes.hpp)
+  std::uint64_t looks_at_readable = 0;  ///< calls since the window began
   /// Exposure epochs that began or ended so far, and whether one is open: what origins wrote in it
   /// arrives by its end, not by the origins'.
   std::atomic<std::uint64_t> exposures{0};
