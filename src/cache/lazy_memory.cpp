@@ -29,20 +29,34 @@ constexpr std::uint64_t kLeastShare = std::uint64_t{16} << 20;
 /// Of what is left, one may take a quarter.
 constexpr std::uint64_t kPart = 4;
 
+constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
+/// What may be set aside beside that where the process's addresses are limited; else kNoLimit.
+std::uint64_t left_by_limit() {
+  const std::uint64_t taken = set_aside.load(std::memory_order_relaxed);
+  const std::uint64_t most = os::addresses_to_spare(taken);
+  if (most == kNoLimit) return kNoLimit;
+  return most > taken ? most - taken : 0;
+}
+
 }  // namespace
 
 std::uint64_t LazyMemory::share(std::uint64_t most, std::uint64_t begin) noexcept {
   const std::uint64_t taken = set_aside.load(std::memory_order_relaxed);
   const std::uint64_t left = taken < kShared ? kShared - taken : 0;
+  if (const std::uint64_t limited = left_by_limit(); limited != kNoLimit)
+    return std::min({most, std::max(begin, limited / kPart), limited});
   return std::min(most, std::max({begin, left / kPart, kLeastShare}));
 }
 
 bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
   bytes = round_up(std::max<std::uint64_t>(bytes, 1), os::page_bytes());
   least = round_up(std::max<std::uint64_t>(least, 1), os::page_bytes());
+  const std::uint64_t most = left_by_limit();
   for (;; bytes = std::max(least, round_up(bytes / 2, os::page_bytes()))) {
-    void* base =
-        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* base = MAP_FAILED;
+    if (bytes <= most)
+      base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base != MAP_FAILED) {
       unmap();
       base_ = static_cast<std::byte*>(base);

@@ -25,7 +25,8 @@ class LazyMemory {
   /// it some. Thread safe.
   static std::uint64_t share(std::uint64_t most, std::uint64_t begin) noexcept;
 
-  /// Sets addresses aside. If the system refuses, half as many are tried, down to `least` bytes.
+  /// Sets addresses aside. If the system refuses, or a limit on addresses leaves less, half as many
+  /// are tried, down to `least` bytes.
   bool reserve(std::uint64_t bytes, std::uint64_t least) noexcept;
 
   /// Backs at least the first `bytes` bytes by (zeroed) memory, all of it touched, so that later

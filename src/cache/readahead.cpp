@@ -268,8 +268,15 @@ Readahead::Stream& Readahead::stream_of(std::uint32_t target, std::uint64_t disp
 }
 
 Readahead::Plan Readahead::plan_of(std::uint64_t displacement, std::uint64_t size,
-                                   std::uint64_t exposed, std::uint32_t shift,
+                                   std::uint64_t exposed, Range readable, std::uint32_t shift,
                                    std::uint64_t wish) const {
+  // Blocks begin at multiples of their size; only at the end of the memory one may be shorter.
+  const auto leaves_readable = [&](std::uint32_t by) {
+    const std::uint64_t end = block_begin(displacement + size - 1, by) + (std::uint64_t{1} << by);
+    return block_begin(displacement, by) < readable.begin || std::min(end, exposed) > readable.end;
+  };
+  while (leaves_readable(shift))
+    if (shift-- == kMinBlockShift) return {};
   const std::uint64_t begin = block_begin(displacement, shift);
   const std::uint64_t last = block_begin(displacement + size - 1, shift);
   const std::uint64_t block = std::uint64_t{1} << shift;
@@ -277,18 +284,19 @@ Readahead::Plan Readahead::plan_of(std::uint64_t displacement, std::uint64_t siz
   const std::uint64_t least = 1 + (last - begin) / block;
   const std::uint64_t most = std::min<std::uint64_t>(config_.longest_fetch >> shift, kMostBlocks);
   if (least > most) return {};
-  const std::uint64_t blocks = std::clamp(wish >> shift, least, most);
+  std::uint64_t blocks = std::clamp(wish >> shift, least, most);
+  if (readable.end < exposed) blocks = std::min(blocks, (readable.end - begin) >> shift);
   return {begin, std::min(begin + blocks * block, exposed), shift, shift_ == 0};
 }
 
 Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacement,
-                                   std::uint64_t size, std::uint64_t exposed, std::uint64_t storage,
-                                   std::uint64_t most_storage) noexcept {
+                                   std::uint64_t size, std::uint64_t exposed, Range readable,
+                                   std::uint64_t storage, std::uint64_t most_storage) noexcept {
   if (!config_.enabled || size == 0 || size > exposed || displacement > exposed - size) return {};
   ++trips_;
   storage_ = storage;
   most_storage_ = std::max(storage, std::min(most_storage, kSmallStorage));
-  if (config_.fixed_bytes != 0) return plan_of(displacement, size, exposed, shift_, 0);
+  if (config_.fixed_bytes != 0) return plan_of(displacement, size, exposed, readable, shift_, 0);
   mean_size_ += (static_cast<double>(size) - mean_size_) /
                 static_cast<double>(std::min<std::uint64_t>(trips_, kMeanOf));
 
@@ -310,7 +318,7 @@ Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacem
       shift =
           std::max({shift, kStreamShift, static_cast<std::uint32_t>(std::bit_width(wish)) - 1 - 3});
   }
-  Plan plan = shift == 0 ? Plan{} : plan_of(displacement, size, exposed, shift, wish);
+  Plan plan = shift == 0 ? Plan{} : plan_of(displacement, size, exposed, readable, shift, wish);
   stream.next = plan ? plan.end : displacement + size;
   stream.window = plan ? plan.end - plan.begin : size;
   return plan;

@@ -3,8 +3,8 @@
 // How much to fetch around a get that is missing. One for each window; knows neither the network
 // nor the cache, and asks neither of anything:
 //
-//     const Readahead::Plan plan = readahead.on_miss(target, displacement, size, exposed, storage);
-//     if (plan) ... fetch [plan.begin, plan.end) as blocks of 1 << plan.shift bytes ...
+//     const Readahead::Plan plan = readahead.on_miss(target, displacement, size, exposed, storage,
+//     ...); if (plan) ... fetch [plan.begin, plan.end) as blocks of 1 << plan.shift bytes ...
 //
 // It watches the program's gets, all of them for a while, then none until trips have paid for more
 // or the cache has become full, and ever more rarely where nothing changes; and models what each
@@ -69,14 +69,22 @@ class Readahead {
   };
   static constexpr std::uint32_t kMostBlocks = 8;  ///< of one plan
 
+  /// Bytes [begin, end) of a target's memory.
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+
   explicit Readahead(const Config& config);
 
-  /// A get is not in the cache. `exposed`: bytes of the target's memory that may be read.
+  /// A get is not in the cache. `exposed`: bytes of the target's memory. `readable`: which of them
+  /// may be read because of this get, itself included; blocks that would not lie in it are smaller.
   /// `storage`: bytes that the cache holds now. `most_storage`: that it may grow to. A small cache
   /// is modelled as if it had: growing loses nothing, and blocks that will fit are to be fetched
   /// before the gets that they would spare.
   Plan on_miss(std::uint32_t target, std::uint64_t displacement, std::uint64_t size,
-               std::uint64_t exposed, std::uint64_t storage, std::uint64_t most_storage) noexcept;
+               std::uint64_t exposed, Range readable, std::uint64_t storage,
+               std::uint64_t most_storage) noexcept;
 
   /// A trip was made for `bytes`: what on_miss() said, or less. The program asked for `asked`.
   void on_trip(std::uint64_t bytes, std::uint64_t asked) noexcept;
@@ -136,7 +144,7 @@ class Readahead {
   void choose(std::size_t choice);
   Stream& stream_of(std::uint32_t target, std::uint64_t displacement);
   Plan plan_of(std::uint64_t displacement, std::uint64_t size, std::uint64_t exposed,
-               std::uint32_t shift, std::uint64_t wish) const;
+               Range readable, std::uint32_t shift, std::uint64_t wish) const;
 
   Config config_;
   MissShadow shadow_;

@@ -1,10 +1,12 @@
 #include "os/memory.hpp"
 
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cinttypes>
 #include <cstdio>
+#include <optional>
 
 namespace hob::os {
 namespace {
@@ -24,21 +26,42 @@ bool move(Call call, pid_t pid, std::uint64_t address, std::byte* local, std::si
   return true;
 }
 
-}  // namespace
+/// Bytes of this process.
+struct Used {
+  std::uint64_t addresses = 0, resident = 0;
+};
 
-std::uint64_t resident_bytes() {
-  std::uint64_t all = 0, resident = UINT64_MAX / page_bytes();
-  if (std::FILE* const file = std::fopen("/proc/self/statm", "re")) {
-    std::uint64_t read = 0;
-    if (std::fscanf(file, "%" SCNu64 " %" SCNu64, &all, &read) == 2) resident = read;
-    std::fclose(file);
-  }
-  return resident * page_bytes();
+std::optional<Used> used_memory() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (!file) return std::nullopt;
+  Used pages;
+  const bool read =
+      std::fscanf(file, "%" SCNu64 " %" SCNu64, &pages.addresses, &pages.resident) == 2;
+  std::fclose(file);
+  if (!read) return std::nullopt;
+  return Used{pages.addresses * page_bytes(), pages.resident * page_bytes()};
 }
+
+}  // namespace
 
 std::uint64_t page_bytes() {
   static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
+}
+
+std::uint64_t resident_bytes() {
+  const std::optional<Used> used = used_memory();
+  return used ? used->resident : UINT64_MAX;
+}
+
+std::uint64_t addresses_to_spare(std::uint64_t taken) {
+  constexpr std::uint64_t kPart = 16;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return ~std::uint64_t{0};
+  const std::optional<Used> used = used_memory();
+  if (!used || used->addresses >= limit.rlim_cur) return 0;
+  return (limit.rlim_cur - used->addresses + taken) / kPart;
 }
 
 bool read_from(pid_t pid, std::uint64_t address, void* to, std::size_t bytes) {

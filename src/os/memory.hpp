@@ -15,6 +15,11 @@ std::uint64_t page_bytes();
 /// the system does not say.
 std::uint64_t resident_bytes();
 
+/// Where addresses are limited (RLIMIT_AS, ulimit -v), the program needs them: Hob sets aside at
+/// most this part of what is left, what it has `taken` already included. All there are without a
+/// limit.
+std::uint64_t addresses_to_spare(std::uint64_t taken);
+
 /// Copies between this process and process `pid` of the same node and user, in one system call for
 /// each piece that the kernel takes at once. False if the kernel refuses, or the memory is not
 /// there; a part may have been copied then. Thread safe.

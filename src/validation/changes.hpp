@@ -20,8 +20,9 @@ class Changes {
  public:
   static constexpr std::size_t kTargetWords = 8;
   static constexpr std::size_t kTargets = kTargetWords * 64;
-  /// The first word alone says whether somebody asks, and whether anything may have changed. MPI
-  /// libraries send one word as fast as a barrier, and some of them two half as fast.
+  /// The first word alone says whether somebody asks, whether anything may have changed, and how
+  /// far may be read ahead. MPI libraries send one word as fast as a barrier, and some of them two
+  /// half as fast.
   static constexpr std::size_t kSummaryWords = 1;
   static constexpr std::size_t kWords = kTargetWords + 2;
 
@@ -68,6 +69,9 @@ class Changes {
   /// This process gains by copies that outlive collective calls, or would like to find out.
   void ask() { summary() |= kAsked; }
 
+  /// Of the memory that this process shows in some window, not all may be read unasked.
+  void keep_to_pages() { summary() |= kPagesOnly; }
+
   /// Anything may have changed, in every window.
   void add_everything() { summary() = windows() = ~std::uint64_t{0}; }
 
@@ -80,6 +84,7 @@ class Changes {
     return (words_[word_of(window, rank)] & bit_of(window, rank)) != 0;
   }
   bool asked() const { return (summary() & kAsked) != 0; }
+  bool pages_only() const { return (summary() & kPagesOnly) != 0; }
   bool any() const { return (summary() & kAny) != 0; }
 
   /// What is sent: kSummaryWords, or all kWords. Of a large set, the summary alone.
@@ -90,7 +95,7 @@ class Changes {
 
  private:
   static constexpr std::uint64_t kWordBits = 64;
-  static constexpr std::uint64_t kAsked = 1, kAny = 2;  ///< bits of the first word
+  static constexpr std::uint64_t kAsked = 1, kAny = 2, kPagesOnly = 4;  ///< bits of the first word
 
   /// Windows begin at different places, so that the first ranks of two seldom share a bit.
   static std::uint64_t place_of(std::uint64_t window, int rank) {

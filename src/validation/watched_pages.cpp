@@ -13,9 +13,12 @@
 
 #include "os/memory.hpp"
 #include "os/own_descriptor.hpp"
+#include "os/page_scan.hpp"
 
 namespace hob::validation {
 namespace {
+
+namespace page_is = os::page_is;
 
 // Of newer headers than those that Hob is compiled with.
 constexpr std::uint64_t kUserModeOnly = 1;                    // UFFD_USER_MODE_ONLY
@@ -24,9 +27,6 @@ constexpr std::uint64_t kWriteProtectUnpopulated = 1u << 13;  // UFFD_FEATURE_WP
 constexpr std::uint64_t kWriteProtectAsync = 1u << 15;        // UFFD_FEATURE_WP_ASYNC
 constexpr std::uint64_t kFeatures =
     kWriteProtectShared | kWriteProtectUnpopulated | kWriteProtectAsync;
-// What pages are: PAGE_IS_...
-constexpr std::uint64_t kWatched = 1u << 0, kWritten = 1u << 1, kOfFile = 1u << 2;
-constexpr std::uint64_t kPresent = 1u << 3, kSwapped = 1u << 4, kZero = 1u << 5;
 constexpr std::uint64_t kProtect = 1u << 0;  // PM_SCAN_WP_MATCHING
 constexpr std::uint64_t kRefuse = 1u << 1;   // PM_SCAN_CHECK_WPASYNC
 
@@ -38,16 +38,6 @@ long control(int file, unsigned long request, Argument* argument) {
 
 /// Ranges that are registered. Apart, so that programs that never had one open nothing.
 std::atomic<std::size_t> registered_ranges{0};
-
-struct PageRegion {
-  std::uint64_t start, end, categories;
-};
-
-struct ScanArguments {  // struct pm_scan_arg
-  std::uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
-  std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
-};
-constexpr unsigned long kScan = _IOWR('f', 16, ScanArguments);  // PAGEMAP_SCAN
 
 /// Two descriptors. After fork() they still speak of the parent's memory, so they are the process's
 /// alone that opened them.
@@ -69,9 +59,7 @@ struct Kernel {
   }
 
   /// A program may close all descriptors that it knows nothing of, and open others.
-  bool usable() const {
-    return owner == ::getpid() && faults.get() >= 0 && pages.get() >= 0;
-  }
+  bool usable() const { return owner == ::getpid() && faults.get() >= 0 && pages.get() >= 0; }
 };
 
 Kernel& kernel() {
@@ -84,8 +72,8 @@ Kernel& kernel() {
 template <class Visit>
 bool scan(std::uintptr_t begin, std::uintptr_t end, std::uint64_t flags, std::uint64_t any_of,
           std::uint64_t wanted, Visit visit) {
-  std::array<PageRegion, 128> regions;
-  ScanArguments all{};
+  std::array<os::ScanRegion, 128> regions;
+  os::ScanArguments all{};
   all.size = sizeof all;
   all.flags = flags;
   all.end = end;
@@ -94,21 +82,22 @@ bool scan(std::uintptr_t begin, std::uintptr_t end, std::uint64_t flags, std::ui
   all.category_anyof_mask = any_of;
   all.return_mask = wanted;
   for (all.start = begin; all.start < end; all.start = all.walk_end) {
-    const long found = control(kernel().pages.get(), kScan, &all);
+    const long found = control(kernel().pages.get(), os::kScanPages, &all);
     if (found < 0 || all.walk_end <= all.start) return false;
     for (long i = 0; i < found; ++i) visit(regions[static_cast<std::size_t>(i)]);
   }
   return true;
 }
 
-std::uint64_t pages_in(const PageRegion& region) {
+std::uint64_t pages_in(const os::ScanRegion& region) {
   return (region.end - region.start) / os::page_bytes();
 }
 
 /// Of these it is counted how many are protected. Pages of files that are swapped out look like
 /// those that were cut out of the file, or given back.
 std::uint64_t countable(WatchedPages::Absent absent) {
-  return absent == WatchedPages::Absent::zeros ? kPresent | kSwapped : kPresent;
+  return absent == WatchedPages::Absent::zeros ? page_is::present | page_is::swapped
+                                               : page_is::present;
 }
 
 }  // namespace
@@ -117,7 +106,8 @@ bool WatchedPages::available() {
   static const bool can = [] {
     const auto page = os::page_bytes();
     const auto here = reinterpret_cast<std::uintptr_t>(&kernel()) / page * page;
-    return kernel().pages.get() >= 0 && scan(here, here + page, 0, 0, kWatched, [](const auto&) {});
+    return kernel().pages.get() >= 0 &&
+           scan(here, here + page, 0, 0, page_is::watched, [](const auto&) {});
   }();
   return can && kernel().owner == ::getpid();
 }
@@ -178,13 +168,13 @@ bool WatchedPages::protect(Absent absent) {
   std::vector<WatchedPages*> others = kernel().registered;
   std::erase_if(others,
                 [&](const WatchedPages* o) { return o == this || !o->overlaps(begin_, end_); });
-  std::uint64_t wanted = kWatched;
-  if (absent == Absent::none) wanted |= kOfFile;
-  if (!others.empty()) wanted |= kWritten;
-  const auto count = [&](const PageRegion& region) {
+  std::uint64_t wanted = page_is::watched;
+  if (absent == Absent::none) wanted |= page_is::of_file;
+  if (!others.empty()) wanted |= page_is::written;
+  const auto count = [&](const os::ScanRegion& region) {
     protected_ += pages_in(region);
-    of_file = of_file || (region.categories & kOfFile) != 0;
-    if ((region.categories & kWritten) == 0) return;
+    of_file = of_file || (region.categories & page_is::of_file) != 0;
+    if ((region.categories & page_is::written) == 0) return;
     for (WatchedPages* each : others)
       if (each->overlaps(region.start, region.end)) each->stored_to_ = true;
   };
@@ -199,18 +189,19 @@ std::int64_t WatchedPages::changed() const {
   if (stored_to_) return 1;
   std::uintptr_t covered = begin_;
   std::uint64_t kept = 0, written = 0;
-  const bool done = scan(begin_, end_, 0, 0, kWatched | kWritten | kPresent | kSwapped | kZero,
-                         [&](const PageRegion& region) {
-                           const std::uint64_t is = region.categories;
-                           if (region.start == covered && (is & kWatched) != 0)
-                             covered = region.end;
-                           // Some kernels call written what is not there.
-                           if ((is & (kPresent | kSwapped)) == 0) return;
-                           if ((is & kWritten) == 0)
-                             kept += (is & countable(absent_)) != 0 ? pages_in(region) : 0;
-                           else if (absent_ != Absent::zeros || (is & kZero) == 0)
-                             written += pages_in(region);  // not a page of zeros that was read
-                         });
+  const bool done = scan(
+      begin_, end_, 0, 0,
+      page_is::watched | page_is::written | page_is::present | page_is::swapped | page_is::zero,
+      [&](const os::ScanRegion& region) {
+        const std::uint64_t is = region.categories;
+        if (region.start == covered && (is & page_is::watched) != 0) covered = region.end;
+        // Some kernels call written what is not there.
+        if ((is & (page_is::present | page_is::swapped)) == 0) return;
+        if ((is & page_is::written) == 0)
+          kept += (is & countable(absent_)) != 0 ? pages_in(region) : 0;
+        else if (absent_ != Absent::zeros || (is & page_is::zero) == 0)
+          written += pages_in(region);  // not a page of zeros that was read
+      });
   if (!done) return -1;
   if (covered != end_) return static_cast<std::int64_t>(std::max<std::uint64_t>(written, 1));
   // What was protected and is not there any more is gone.

@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires ahead aliases batch device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end memory share types validate windows)
+foreach(program acquires address_limit ahead aliases batch device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end memory share strange_memory types validate windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -191,6 +191,11 @@ if("mpich5" IN_LIST HOB_MPIS)
   endforeach()
   # What is timed, and so left to the library: the one test of gets with the bypass on.
   hob_compare_test(mpi.mpich5.rma_near mpich5 RANKS 2 LABELS mpi SETTINGS default COMMAND rma_near)
+  # What is fetched ahead, where not all of a window's memory can be read or is there.
+  hob_compare_test(mpi.mpich5.rma_strange_memory mpich5 REMOTE nodes RANKS 2 LABELS mpi
+    SETTINGS default,ahead-1M,ghosts1-rank-ahead COMMAND rma_strange_memory)
+  hob_compare_test(mpi.mpich5.rma_address_limit mpich5 REMOTE nodes RANKS 2 LABELS mpi
+    SETTINGS default,ghosts1-rank-cache COMMAND rma_address_limit)
   # Through ghosts: what is fetched ahead, and requests whose gets Hob carries out.
   hob_compare_test(mpi.mpich5.rma_ahead_ghosts mpich5 REMOTE nodes RANKS 2 LABELS mpi
     SETTINGS ghosts1-rank-counted,ghosts1-rank-ahead COMMAND rma_ahead)

@@ -166,9 +166,9 @@ class Run {
     if (!subject.ahead || key.layout != 0) return false;
     cache::Cache& cache = *subject.cache;
     subject.ahead->on_hits(cache.stats().ahead_hits);
-    const auto plan =
-        subject.ahead->on_miss(key.target, key.displacement, size, subject.ends[key.target],
-                               cache.storage_bytes(), cache.most_storage_bytes());
+    const auto plan = subject.ahead->on_miss(
+        key.target, key.displacement, size, subject.ends[key.target], {0, subject.ends[key.target]},
+        cache.storage_bytes(), cache.most_storage_bytes());
     if (!plan) return false;
     const cache::BlockFetch fetch = cache::reserve_blocks(cache, plan, key, size, 0);
     if (fetch.count == 0) return false;

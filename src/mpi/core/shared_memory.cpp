@@ -6,6 +6,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "mpi/pmpi/real.hpp"
@@ -66,6 +67,16 @@ void* make_segment(std::uint64_t bytes, Source& source) {
   return address;
 }
 
+/// Whatever limit there is on addresses, so much is tried: ghosts cannot do with less.
+constexpr std::uint64_t kAlwaysTried = std::uint64_t{16} << 20;
+
+/// Of the process of the node that may take the fewest: each of them maps all of it. Collective.
+std::uint64_t addresses_to_spare(const Node& node) {
+  std::uint64_t bytes = os::addresses_to_spare(0);
+  real::Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UINT64_T, MPI_MIN, node.comm());
+  return bytes;
+}
+
 void* make(std::uint64_t bytes, std::uint64_t least, Source& source) {
   const std::uint64_t page = os::page_bytes();
   for (; bytes != 0 && bytes >= least; bytes /= 2) {
@@ -91,7 +102,7 @@ int largest(const Node& node, int why_not) {
 const char* reason(int why_not) {
   switch (why_not) {
     case not_made:
-      return "the system gives none (memfd_create, shmget)";
+      return "the system gives none (memfd_create, shmget; a limit on addresses, ulimit -v)";
     case not_mapped:
       return "it cannot be mapped";
     case not_reached:
@@ -146,6 +157,8 @@ void* map_passed(const Source& source, int fd, int& why_not) {
 std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t least,
                         std::string& why_not) {
   Source source;
+  const std::uint64_t most = std::max(addresses_to_spare(node), kAlwaysTried);
+  while (bytes > most && bytes >= least) bytes /= 2;
   void* address = node.rank() == 0 ? make(bytes, least, source) : nullptr;
   const int own_file = source.fd;  // in rank 0
   real::Bcast(&source, sizeof source, MPI_BYTE, 0, node.comm());

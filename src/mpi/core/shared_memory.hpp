@@ -12,8 +12,8 @@ namespace hob::mpi {
 /// Maps zeroed memory that all processes of the node share, in every process; it has no name that
 /// could outlive them. Only what is touched takes memory. Collective; the arguments of rank 0
 /// count. Where the system does not give `bytes` bytes, the half is tried, and so on, down to
-/// `least` bytes; all learn `bytes`. Null in all processes if one of them cannot. Ended with
-/// munmap.
+/// `least` bytes, or where a limit on addresses (RLIMIT_AS) leaves less; all learn `bytes`. Null in
+/// all processes if one of them cannot. Ended with munmap.
 ///
 /// Files without a name (memfd_create) are used, or, where the size of files is limited
 /// (RLIMIT_FSIZE, ulimit -f: growing such a file would end the process), a System V segment.

@@ -107,6 +107,11 @@ inline constexpr double kCopyWeight = 1.0 / 16, kCopyMost = 4;
 /// units, too much would be fetched in front of it.
 inline constexpr std::uint64_t kLargestUnit = 4096;
 
+/// Windows of at most so much memory, or of one part in so many of the machine's, are taken to be
+/// used as a whole: pages that were not touched yet may be read with others. Chosen: the page
+/// tables for that are one part in 512 of it.
+inline constexpr std::uint64_t kSmallWindowBytes = std::uint64_t{64} << 20, kSmallWindow = 64;
+
 /// Bytes of an entry under way whose cache lines are fetched ahead: a level 1 and 2 cache hold
 /// them.
 inline constexpr std::uint64_t kPrefetched = 65536;

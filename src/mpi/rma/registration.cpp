@@ -142,7 +142,7 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   if (spec.ghosts) {
     if (!asked.mode) end_for_bad_mode(asked.word, window.rank);
     units->assign(spec.ghosts->units);
-    exposed.assign(spec.ghosts->sizes);
+    exposed.assign(spec.ghosts->sizes, spec.ghosts->readable);
     answers = spec.ghosts->answers;
     return units;
   }
@@ -264,6 +264,7 @@ void register_window(const WindowSpec& spec) {
   WindowAnswers answers;
   if (!spec.ghosts) {
     answers = own_answers(spec);
+    answers.readable = readable_of(spec.base, answers.bytes, spec.kind != WindowKind::create);
     answers.share = shares_with_node(spec.kind, asked.mode);
     answers.validate = answers.validate && has_unified_memory(spec.handle);
   }

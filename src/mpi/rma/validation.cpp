@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/rma/backend/exposed_sizes.hpp"
 #include "mpi/rma/ghost/ghost_window.hpp"
 #include "mpi/rma/incoming.hpp"
 #include "mpi/rma/joint_acquire.hpp"
@@ -130,6 +132,16 @@ void tell_stores(Window& window, Changes& changes) {
     log::line(log::Level::trace, "window {}: {}", window.id, v.stores.reason());
 }
 
+/// Memory that could not be read as a whole when the window was made may be touched by now: is
+/// looked at again, ever more rarely.
+void tell_readable(const Window& window, Changes& changes) {
+  Validation& v = *window.validation;
+  if (!v.readable && std::has_single_bit(++v.looks_at_readable))
+    v.readable =
+        readable_of(window.base, window.bytes, window.kind != WindowKind::create) == kAllReadable;
+  if (!v.readable) changes.keep_to_pages();
+}
+
 /// What this process says of a window. `cost`: ticks that it takes to tell others.
 void tell(Window& window, Changes& changes, bool wanted, double cost) {
   Validation& v = *window.validation;
@@ -153,6 +165,7 @@ void tell(Window& window, Changes& changes, bool wanted, double cost) {
 /// For calls out of functions of the program's that Hob cannot serve: nothing can be looked at.
 void tell_nothing(const Communicator& comm, Changes& changes) {
   for (const Window* window : comm.windows) changes.add_all(window->validation->number);
+  changes.keep_to_pages();
 }
 
 }  // namespace
@@ -204,7 +217,8 @@ void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm com
                      .comm = comm,
                      .always = answers.validate_always,
                      .threads = answers.threads,
-                     .stores = {window.base, window.bytes, stores_tracking(), owner}});
+                     .stores = {window.base, window.bytes, stores_tracking(), owner},
+                     .readable = answers.readable == kAllReadable});
   if (receives_need_watching()) compare_incoming(number, window.base, window.bytes);
   real::Comm_group(comm, &window.validation->group);
   const std::lock_guard guard(all().lock);
@@ -270,8 +284,10 @@ void JointAcquire::begin(bool is_barrier) {
     } else {
       const double cost = comm.cost(is_barrier);
       all().watch.begin_call();
-      for (Window* window : comm.windows)
+      for (Window* window : comm.windows) {
         tell(*window, *changes_, comm.asked || window->validation->always, cost);
+        tell_readable(*window, *changes_);
+      }
       all().watch.end_call();
     }
   }
@@ -279,12 +295,17 @@ void JointAcquire::begin(bool is_barrier) {
   exchange(details);
   const std::uint64_t answered = ticks();
   const bool asked = changes_->asked(), changed = changes_->any();
+  const bool pages_only = changes_->pages_only() || error_ != MPI_SUCCESS;
   // The second call is made by all or by none: all have the same answer.
   if (!details && changed && error_ == MPI_SUCCESS)
     asked ? exchange(true) : changes_->add_everything();
   const std::uint64_t spent = ticks() - (is_barrier ? answered : start);
   const std::lock_guard guard(all().lock);
   Communicator& comm = look_up(comm_);
+  // With several threads, some member may not know of a window yet.
+  if (!pages_only)
+    for (Window* window : comm.windows)
+      if (window->cached && !window->validation->threads) window->cached->may_read_all();
   comm.took(details, answered - called);
   comm.asked = asked;
   comm.schedule.told(asked, changed);

@@ -17,6 +17,8 @@ struct Validation {
   bool always = false;               ///< all members want it in every call, whatever it gains
   bool threads = false;              ///< some member has several threads that call MPI
   OwnStores stores;                  ///< to this process's own memory
+  bool readable = false;                ///< all of it may be read unasked (exposed_sizes.hpp)
+  std::uint64_t looks_at_readable = 0;  ///< calls since the window began
   /// Exposure epochs that began or ended so far, and whether one is open: what origins wrote in it
   /// arrives by its end, not by the origins'.
   std::atomic<std::uint64_t> exposures{0};

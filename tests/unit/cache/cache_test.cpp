@@ -1,9 +1,13 @@
 #include "cache/cache.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -427,6 +431,47 @@ TEST_P(AnyPolicy, OutOfMemoryIsAFailingAccess) {
   ASSERT_EQ(setrlimit(RLIMIT_DATA, &old), 0);
   EXPECT_LT(cache->used_bytes(), 8u << 20);
   EXPECT_GT(kept, 0u);
+}
+
+/// Lets the process take `more` bytes of addresses while it lives.
+class AddressLimit {
+ public:
+  explicit AddressLimit(std::uint64_t more) {
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + more;
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  ~AddressLimit() { setrlimit(RLIMIT_AS, &before_); }
+  AddressLimit(const AddressLimit&) = delete;
+  AddressLimit& operator=(const AddressLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Memory, ALimitOnAddressesLeavesThemToTheProgram) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers take more addresses than any limit has";
+#endif
+  constexpr std::uint64_t kLeft = std::uint64_t{1} << 30;
+  const AddressLimit limit(kLeft);
+  std::vector<std::unique_ptr<Cache>> caches;
+  for (int i = 0; i < 40; ++i) {
+    Config config;
+    config.adaptation.max_storage_bytes = std::uint64_t{1} << 30;
+    caches.push_back(Cache::create(config));
+    ASSERT_NE(caches.back(), nullptr);
+    get(*caches.back(), {0, 0, 0}, 1000);
+    const bool kept = caches.back()->find({0, 0, 0}, 1000).kind == Hit::full;
+    EXPECT_TRUE(kept || i > 0) << "the first one works";
+  }
+  const std::uint64_t most = kLeft - kLeft / 8;
+  void* const programs = ::mmap(nullptr, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_NE(programs, MAP_FAILED);
+  if (programs != MAP_FAILED) ::munmap(programs, most);
 }
 
 TEST(Adaptive, SizesFollowTheFourSignals) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -52,11 +53,17 @@ class World {
     if (found.kind == Hit::split && found.available == size) return;
     ++trips_;
     ahead_.on_hits(cache_->stats().ahead_hits);
-    if (const auto plan = ahead_.on_miss(1, displacement, size, exposed_, cache_->storage_bytes(),
-                                         cache_->most_storage_bytes())) {
+    if (const auto plan = ahead_.on_miss(
+            1, displacement, size, exposed_,
+            readable_ ? readable_(displacement, size) : Readahead::Range{0, exposed_},
+            cache_->storage_bytes(), cache_->most_storage_bytes())) {
       EXPECT_LE(plan.begin, displacement);
       EXPECT_GE(plan.end, displacement + size);
       EXPECT_LE(plan.end, exposed_);
+      if (readable_) {
+        EXPECT_GE(plan.begin, readable_(displacement, size).begin);
+        EXPECT_LE(plan.end, readable_(displacement, size).end);
+      }
       const BlockFetch fetch = reserve_blocks(*cache_, plan, key, size, 0);
       if (fetch.count != 0) {
         for (std::uint32_t k = 0; k < fetch.count; ++k)
@@ -75,6 +82,10 @@ class World {
   std::uint64_t take_trips() { return std::exchange(trips_, 0); }
   std::uint64_t take_bytes() { return std::exchange(bytes_, 0); }
   std::uint64_t longest_trip() const { return longest_; }  ///< bytes, of those for blocks
+  /// Which bytes may be read because of a get; else all that is exposed.
+  void only_readable(std::function<Readahead::Range(std::uint64_t, std::uint64_t)> around) {
+    readable_ = std::move(around);
+  }
   Cache& cache() { return *cache_; }
   Readahead& ahead() { return ahead_; }
   void drop(std::uint64_t displacement, std::uint64_t bytes) {
@@ -96,6 +107,7 @@ class World {
   }
 
   std::uint64_t exposed_;
+  std::function<Readahead::Range(std::uint64_t, std::uint64_t)> readable_;
   std::unique_ptr<Cache> cache_;
   Readahead ahead_;
   std::uint64_t trips_ = 0;
@@ -312,9 +324,52 @@ TEST(Readahead, FixedBlocksNeverLeaveTheExposedMemory) {
     EXPECT_LE(world.take_trips(), 1 + exposed / (4 * kKilo));
   }
   Readahead ahead({.fixed_bytes = 4 * kKilo});
-  EXPECT_FALSE(ahead.on_miss(1, 4090, 10, 4096, kMega, kMega))
+  EXPECT_FALSE(ahead.on_miss(1, 4090, 10, 4096, {0, 4096}, kMega, kMega))
       << "beyond the end: not ours to judge";
-  EXPECT_FALSE(ahead.on_miss(1, 0, 10, 0, kMega, kMega)) << "no size is known";
+  EXPECT_FALSE(ahead.on_miss(1, 0, 10, 0, {}, kMega, kMega)) << "no size is known";
+}
+
+/// Where only the pages of a get may be read, and the memory begins `phase` bytes into a page.
+auto pages_from(std::uint64_t phase, std::uint64_t exposed) {
+  return [=](std::uint64_t displacement, std::uint64_t size) {
+    const std::uint64_t page = 4 * kKilo;
+    const std::uint64_t first = (displacement + phase) / page * page;
+    const std::uint64_t end = ((displacement + size - 1 + phase) / page + 1) * page;
+    return Readahead::Range{first > phase ? first - phase : 0, std::min(end - phase, exposed)};
+  };
+}
+
+TEST(Readahead, BlocksStayInThePagesOfTheGet) {
+  std::mt19937_64 random(7);
+  constexpr std::uint64_t exposed = 100 * kKilo + 7;
+  for (const std::uint64_t phase : {std::uint64_t{0}, std::uint64_t{16}, 2 * kKilo, 4 * kKilo - 8})
+    for (const std::uint64_t block : {kKilo / 2, 4 * kKilo, 64 * kKilo}) {
+      World world(exposed, kMega, {.fixed_bytes = block});
+      world.only_readable(pages_from(phase, exposed));
+      for (int i = 0; i < 2000; ++i) {
+        const std::uint64_t at = random() % exposed;
+        world.get(at, 1 + random() % std::min<std::uint64_t>(exposed - at, 200));
+      }
+      EXPECT_GT(world.longest_trip(), 0u) << "phase " << phase;
+      EXPECT_LE(world.longest_trip(), 8 * kKilo);
+    }
+}
+
+TEST(Readahead, WholePagesAreOneBlock) {
+  constexpr std::uint64_t exposed = 100 * kKilo;
+  World world(exposed, kMega, {.fixed_bytes = 64 * kKilo});
+  world.only_readable(pages_from(0, exposed));
+  for (std::uint64_t at = 0; at < exposed; at += 64) world.get(at, 64);
+  EXPECT_EQ(world.take_trips(), 25u);
+  EXPECT_EQ(world.longest_trip(), 4 * kKilo);
+}
+
+TEST(Readahead, AStreamStopsAtThePage) {
+  constexpr std::uint64_t exposed = 100 * kKilo;
+  World world(exposed, kMega);
+  world.only_readable(pages_from(0, exposed));
+  for (std::uint64_t at = 0; at < exposed; at += 64) world.get(at, 64);
+  EXPECT_LE(world.longest_trip(), 4 * kKilo);
 }
 
 TEST(Readahead, WidensWhereItPays) {

@@ -1,6 +1,8 @@
 // When more may be fetched than was asked for, as seen by the library.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -60,6 +62,85 @@ TEST_F(AheadOf, BlocksAreNoLongerThanTheLibraryBears) {
   context().longest_get = 16000;
   EXPECT_LT(gets_in_order(), kRead / 2u);
   EXPECT_EQ(fake::take_longest_get(), 4096u);
+}
+
+/// A window over memory with a page that cannot be read; the other ranks' are alike.
+class AheadOfPages : public AheadOf {
+ protected:
+  static constexpr std::size_t kPage = 4096, kPages = 64;
+
+  void SetUp() override {
+    context().settings.readahead = "64K";
+    base_ =
+        ::mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(base_, MAP_FAILED);
+  }
+  void TearDown() override {
+    ::munmap(base_, kPages * kPage);
+    AheadOf::TearDown();
+  }
+  void open(std::size_t from, int unit = 1) {
+    MPI_Win_create(static_cast<char*>(base_) + from, static_cast<MPI_Aint>(kPages * kPage - from),
+                   unit, MPI_INFO_NULL, MPI_COMM_WORLD, &win_);
+    MPI_Win_lock_all(0, win_);
+    fake::take_longest_get();
+  }
+  std::uint64_t longest_get_for(MPI_Aint displacement) {
+    char value = 0;
+    MPI_Get(&value, 1, MPI_CHAR, 1, displacement, 1, MPI_CHAR, win_);
+    MPI_Win_flush(1, win_);
+    return fake::take_longest_get();
+  }
+  void close() {
+    MPI_Win_unlock_all(win_);
+    MPI_Win_free(&win_);
+  }
+
+  void* base_ = nullptr;
+  MPI_Win win_ = MPI_WIN_NULL;
+};
+
+TEST_F(AheadOfPages, OrdinaryMemoryIsReadInBlocks) {
+  open(0);
+  EXPECT_EQ(longest_get_for(5 * kPage), 65536u);
+  close();
+}
+
+TEST_F(AheadOfPages, WherePagesCannotBeReadAGetReadsItsOwn) {
+  ::mprotect(static_cast<char*>(base_) + 3 * kPage, kPage, PROT_NONE);
+  open(0);
+  EXPECT_EQ(longest_get_for(5 * kPage + 77), kPage);
+  close();
+}
+
+TEST_F(AheadOfPages, PagesAreThoseOfTheMemory) {
+  ::mprotect(static_cast<char*>(base_) + 3 * kPage, kPage, PROT_NONE);
+  open(2048);
+  EXPECT_EQ(longest_get_for(5 * kPage + 77), 2048u) << "the page's second half";
+  EXPECT_EQ(longest_get_for(5 * kPage + 2049), 2048u) << "the next one's first";
+  close();
+}
+
+TEST_F(AheadOfPages, NoElementBeginsInThePageBefore) {
+  ::mprotect(static_cast<char*>(base_) + 3 * kPage, kPage, PROT_NONE);
+  constexpr int kUnit = 24;
+  open(0, kUnit);
+  const MPI_Aint element = 5 * kPage / kUnit + 1;  // the first one that begins in page 5
+  EXPECT_LE(longest_get_for(element), 2048u) << "a block of the whole page would begin before it";
+  close();
+}
+
+TEST_F(AheadOfPages, SharedMemoryIsReadInBlocksOnceItIsThere) {
+  ::munmap(base_, kPages * kPage);
+  base_ =
+      ::mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  open(0);
+  EXPECT_EQ(longest_get_for(5 * kPage), kPage);
+  close();
+  std::memset(base_, 1, kPages * kPage);
+  open(0);
+  EXPECT_EQ(longest_get_for(5 * kPage), 65536u);
+  close();
 }
 
 // A block may begin within an element: what lies before is fetched as well.

@@ -113,6 +113,38 @@ TEST_F(Validated, WhatNobodyWroteIsKept) {
   EXPECT_EQ(find_window(win_)->cached->stats().kept_hits, 1u);
 }
 
+// Shared memory that nobody has touched takes memory when it is read (exposed_sizes.hpp).
+TEST_F(Validated, MemoryThatWasTouchedSinceIsReadAheadAsAWhole) {
+  constexpr std::size_t kBytes = 256 * 1024;
+  context().settings.readahead = "64K";
+  void* const memory =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  MPI_Win win = MPI_WIN_NULL;
+  MPI_Win_create(memory, kBytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_Win_lock_all(0, win);
+  const auto longest_get = [&](MPI_Aint displacement) {
+    char value = 0;
+    fake::take_longest_get();
+    MPI_Get(&value, 1, MPI_CHAR, 1, displacement, 1, MPI_CHAR, win);
+    MPI_Win_flush(1, win);
+    return fake::take_longest_get();
+  };
+  EXPECT_EQ(longest_get(0), 4096u);
+  EXPECT_TRUE(barrier().pages_only());
+  std::memset(memory, 1, kBytes);
+  Changes others;
+  others.keep_to_pages();
+  EXPECT_FALSE(barrier(others).pages_only());
+  EXPECT_EQ(longest_get(64 * 1024), 4096u) << "the others' memory is not known yet";
+  EXPECT_FALSE(barrier().pages_only());
+  EXPECT_EQ(longest_get(128 * 1024), 65536u);
+  MPI_Win_unlock_all(win);
+  MPI_Win_free(&win);
+  ::munmap(memory, kBytes);
+  context().settings.readahead = "auto";
+}
+
 TEST_F(Validated, WhatSomebodyWroteIsDroppedAndNothingElse) {
   fetches(1);
   fetches(2);

@@ -2,6 +2,7 @@
 #include "os/memory.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,24 @@ namespace {
 TEST(Memory, APageIsAPowerOfTwo) {
   EXPECT_GE(page_bytes(), 4096u);
   EXPECT_EQ(page_bytes() & (page_bytes() - 1), 0u);
+}
+
+TEST(Memory, OfLimitedAddressesASixteenthMayBeSetAside) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers take more addresses than any limit has";
+#endif
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  if (before.rlim_cur != RLIM_INFINITY) GTEST_SKIP() << "there is a limit already";
+  EXPECT_EQ(addresses_to_spare(0), ~std::uint64_t{0});
+  constexpr std::uint64_t kLimit = std::uint64_t{1} << 46;
+  const rlimit limited{kLimit, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &limited), 0);
+  const std::uint64_t spare = addresses_to_spare(0), with_taken = addresses_to_spare(16 << 20);
+  ::setrlimit(RLIMIT_AS, &before);
+  EXPECT_LT(spare, kLimit / 16);
+  EXPECT_GT(spare, kLimit / 32);
+  EXPECT_EQ(with_taken - spare, 1u << 20);
 }
 
 TEST(Memory, OwnMemoryCanBeReadAndWrittenByNumber) {

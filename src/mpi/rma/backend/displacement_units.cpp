@@ -24,6 +24,8 @@ void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, Expos
     unvalidated,
     sometimes,
     threads,
+    most_readable,
+    least_readable,
     number
   };
   std::array<std::int64_t, number + 1> largest{};
@@ -37,10 +39,15 @@ void DisplacementUnits::exchange(std::int64_t own, WindowAnswers& answers, Expos
   largest[unvalidated] = !answers.validate;
   largest[sometimes] = !answers.validate_always;
   largest[threads] = answers.threads;
+  const auto readable = static_cast<std::int64_t>(answers.readable);
+  largest[most_readable] = readable;
+  largest[least_readable] = -readable;
   largest[number] = static_cast<std::int64_t>(answers.number);
   real::Allreduce(MPI_IN_PLACE, largest.data(), number + 1, MPI_INT64_T, MPI_MAX, comm);
   exposed.gather(answers.bytes, static_cast<std::uint64_t>(-largest[least]),
                  static_cast<std::uint64_t>(largest[most]), comm);
+  exposed.gather_readable(answers.readable, static_cast<Readable>(-largest[least_readable]),
+                          static_cast<Readable>(largest[most_readable]), comm);
   answers.aliased = largest[aliased] != 0;
   answers.share = largest[unshared] == 0;
   answers.validate = largest[unvalidated] == 0;

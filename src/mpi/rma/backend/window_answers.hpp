@@ -8,6 +8,7 @@ namespace hob::mpi {
 /// What each process of a window says of it when it is made, and what all of them know afterwards.
 struct WindowAnswers {
   std::uint64_t bytes = 0;       ///< of this process's memory that the window shows; stays its own
+  std::uint64_t readable = 0;    ///< of it, as ExposedSizes has it; stays its own
   bool aliased = false;          ///< another window may show the same: of one process, then of all
   bool share = false;            ///< ranks of a node share what they fetch: if all say so
   bool validate = false;         ///< copies may outlive collective calls: if all say so

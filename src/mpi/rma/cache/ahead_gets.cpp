@@ -47,8 +47,11 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
     return false;
   ahead_->price(in_batch() ? batches_->ticks_each.get() : 0);
   ahead_->readahead.on_hits(cache_->stats().ahead_hits);
+  const ExposedSizes& exposed = *ahead_->exposed;
+  const auto unit = static_cast<std::uint64_t>(std::max<std::int64_t>(units_->of(get.target), 1));
   const cache::Readahead::Plan plan = ahead_->readahead.on_miss(
-      wanted.key.target, wanted.key.displacement, wanted.size, ahead_->exposed->of(get.target),
+      wanted.key.target, wanted.key.displacement, wanted.size, exposed.of(get.target),
+      exposed.around(get.target, wanted.key.displacement, wanted.size, unit),
       cache_->storage_bytes(), cache_->most_storage_bytes());
   if (!plan) return false;
   // Blocks would take the samples away that tell.

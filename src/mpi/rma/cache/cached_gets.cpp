@@ -227,6 +227,11 @@ void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
   if (ahead_) meter_.set_block_cost(ahead_->cost);
 }
 
+void CachedGets::may_read_all() {
+  const std::lock_guard guard(lock_);
+  if (ahead_) ahead_->exposed->know_all_readable();
+}
+
 /// Whether the get under way of a hit on pending bytes will bring them. One with a request of the
 /// library's may not: the program may free the request.
 bool CachedGets::will_bring(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit) {

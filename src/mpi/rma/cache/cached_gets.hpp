@@ -77,6 +77,8 @@ class CachedGets final : private RequestOwner {
 
   /// From now on, may fetch more than was asked for, within these sizes. Before the first get.
   void fetch_ahead(std::unique_ptr<ExposedSizes> exposed);
+  /// The memory of all targets may be read as a whole, whatever was known of it before.
+  void may_read_all();
 
   /// The whole of MPI_Get: serves it or issues it. Returns what MPI_Get would.
   int get(const Get& get);

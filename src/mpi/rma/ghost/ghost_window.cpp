@@ -14,6 +14,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/rma/backend/exposed_sizes.hpp"
 #include "mpi/rma/backend/numbers_of_ranks.hpp"
 #include "mpi/rma/ghost/arena_memory.hpp"
 #include "mpi/rma/ghost/ghost_backend.hpp"
@@ -76,6 +77,7 @@ struct OwnMemory {
   std::uint64_t header = 0;  // from the start of its slice of the arena
   std::uint64_t size = 0;
   std::uint64_t unit = 1;
+  Readable readable = 0;
   std::uint64_t serial = 0;  // of the window, as its first member counts them
 };
 
@@ -93,8 +95,8 @@ Common agree(const OwnMemory& own, bool on_device, bool reachable, bool inside_a
              WindowAnswers& answers, MPI_Comm comm) {
   enum {
     most,
-    least = most + 3,
-    device = least + 3,
+    least = most + 4,
+    device = least + 4,
     unreachable,
     outside,
     serial,
@@ -106,7 +108,7 @@ Common agree(const OwnMemory& own, bool on_device, bool reachable, bool inside_a
     numbers
   };
   std::array<std::int64_t, numbers> all{};
-  const std::array<std::uint64_t, 3> words{own.header, own.size, own.unit};
+  const std::array<std::uint64_t, 4> words{own.header, own.size, own.unit, own.readable};
   for (std::size_t i = 0; i < words.size(); ++i) {
     all[most + i] = static_cast<std::int64_t>(words[i]);
     all[least + i] = -all[most + i];
@@ -130,12 +132,13 @@ Common agree(const OwnMemory& own, bool on_device, bool reachable, bool inside_a
           .unreachable = all[unreachable] != 0,
           .in_arena = all[outside] == 0,
           .equal = all[most] == -all[least] && all[most + 1] == -all[least + 1] &&
-                   all[most + 2] == -all[least + 2],
+                   all[most + 2] == -all[least + 2] && all[most + 3] == -all[least + 3],
           .serial = static_cast<std::uint64_t>(all[serial])};
 }
 
 // What all tell, where it is not the same. Collective.
-void gather(const OwnMemory& own, std::size_t members, MPI_Comm comm, ExposedMemory& exposed) {
+void gather(const OwnMemory& own, std::size_t members, MPI_Comm comm, ExposedMemory& exposed,
+            PerRank& readable) {
   std::vector<OwnMemory> told(members);
   real::Allgather(&own, sizeof own, MPI_BYTE, told.data(), sizeof own, MPI_BYTE, comm);
   std::vector<std::uint64_t> each(members);
@@ -147,6 +150,7 @@ void gather(const OwnMemory& own, std::size_t members, MPI_Comm comm, ExposedMem
   exposed.headers = numbers(&OwnMemory::header);
   exposed.sizes = numbers(&OwnMemory::size);
   exposed.units = numbers(&OwnMemory::unit);
+  readable = numbers(&OwnMemory::readable);
 }
 
 bool declined(const char* why) {
@@ -183,6 +187,10 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     own.header = part.offset() - ghost_client->world.slice_begins[static_cast<std::size_t>(
                                      members.ranks[static_cast<std::size_t>(members.self)])];
   }
+  // A ghost, too, reads what an origin asks for: the whole block.
+  if (reachable)
+    own.readable = readable_of(base, own.size, allocate || in_own_arena(base, own.size));
+  window.answers.readable = own.readable;
   if (members.self == 0) {
     const GhostHold hold;
     own.serial = ghost_client->windows_led++;
@@ -197,7 +205,8 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   }
   ExposedMemory exposed{PerRank(own.header), PerRank(own.size), PerRank(own.unit), all.serial,
                         all.in_arena};
-  if (!all.equal) gather(own, members.ranks.size(), comm, exposed);
+  window.readable = PerRank(own.readable);
+  if (!all.equal) gather(own, members.ranks.size(), comm, exposed, window.readable);
   window.units = exposed.units;
   window.sizes = exposed.sizes;
   std::unique_ptr<GhostBackend> backend;

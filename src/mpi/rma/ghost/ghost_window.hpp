@@ -16,8 +16,9 @@ struct GhostWindow {
   MPI_Win handle;
   void* base = nullptr;
   std::unique_ptr<Backend> backend;
-  PerRank units;  ///< displacement units of all targets
-  PerRank sizes;  ///< bytes that each rank shows
+  PerRank units;     ///< displacement units of all targets
+  PerRank sizes;     ///< bytes that each rank shows
+  PerRank readable;  ///< of these, as ExposedSizes has it
   /// What this process says of the window; then what all members say. Bytes and rejections stay as
   /// they were.
   WindowAnswers answers;

@@ -1,0 +1,126 @@
+#include "os/mapped.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstddef>
+#include <cstdio>
+
+#include "os/memory.hpp"
+#include "os/page_scan.hpp"
+
+namespace hob::os {
+namespace {
+
+/// The entries of /proc/self/pagemap.
+class PageMap {
+ public:
+  PageMap() : file_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+  ~PageMap() {
+    if (file_ >= 0) ::close(file_);
+  }
+  PageMap(const PageMap&) = delete;
+  PageMap& operator=(const PageMap&) = delete;
+
+  /// Whether all pages of [begin, end) are in memory, or, if that is allowed, never were. Ends at
+  /// the first one that is not.
+  bool are_there(std::uintptr_t begin, std::uintptr_t end, bool or_untouched) {
+    begin = begin / page_bytes() * page_bytes();
+    end = (end - 1) / page_bytes() * page_bytes() + page_bytes();
+    const long others = find_others(begin, end, or_untouched);
+    return others >= 0 ? others == 0 : read(begin, end, or_untouched);
+  }
+
+ private:
+  /// Asks the kernel for the first page that does not count: some nanoseconds a page. Negative
+  /// where it cannot (before Linux 6.7).
+  long find_others(std::uintptr_t begin, std::uintptr_t end, bool or_untouched) const {
+    ScanRegion found{};
+    ScanArguments scan{};
+    scan.size = sizeof scan;
+    scan.start = begin;
+    scan.end = end;
+    scan.vec = reinterpret_cast<std::uintptr_t>(&found);
+    scan.vec_len = scan.max_pages = 1;
+    scan.category_mask = scan.return_mask = or_untouched ? page_is::swapped : page_is::present;
+    if (!or_untouched) scan.category_inverted = page_is::present;
+    return ::ioctl(file_, kScanPages, &scan);
+  }
+
+  /// Reads an entry for each page.
+  bool read(std::uintptr_t begin, std::uintptr_t end, bool or_untouched) {
+    for (std::uint64_t page = begin / page_bytes(); page < end / page_bytes();) {
+      const auto some = static_cast<std::ptrdiff_t>(
+          std::min<std::uint64_t>(end / page_bytes() - page, entries_.size()));
+      const std::size_t length = static_cast<std::size_t>(some) * sizeof entries_[0];
+      const auto offset = static_cast<off_t>(page * sizeof entries_[0]);
+      const bool good =
+          ::pread(file_, entries_.data(), length, offset) == static_cast<ssize_t>(length) &&
+          std::all_of(entries_.begin(), entries_.begin() + some, [&](std::uint64_t entry) {
+            return (entry & kInMemory) != 0 || (or_untouched && (entry & kSwappedOrMarked) == 0);
+          });
+      if (!good) return false;
+      page += static_cast<std::uint64_t>(some);
+    }
+    return true;
+  }
+
+  static constexpr std::uint64_t kInMemory = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t kSwappedOrMarked = std::uint64_t{1} << 62;
+
+  int file_;
+  std::array<std::uint64_t, 2048> entries_;
+};
+
+}  // namespace
+
+bool each_mapping(std::uintptr_t begin, std::uintptr_t end,
+                  const std::function<bool(const Mapping&)>& visit) {
+  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+  if (!maps) return false;
+  std::uintptr_t covered = begin;
+  std::array<char, 4200> line;
+  while (covered < end && std::fgets(line.data(), static_cast<int>(line.size()), maps)) {
+    Mapping mapping;
+    char flags[5] = {};
+    int name = 0;
+    if (std::sscanf(line.data(), "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %" SCNu64 " %n",
+                    &mapping.begin, &mapping.end, flags, &mapping.file, &name) != 4)
+      continue;
+    if (mapping.end <= covered) continue;
+    if (mapping.begin > covered) break;
+    mapping.begin = covered;
+    mapping.readable = flags[0] == 'r';
+    mapping.shared = flags[3] != 'p';
+    mapping.name = line.data() + name;
+    if (!visit(mapping)) break;
+    covered = mapping.end;
+  }
+  std::fclose(maps);
+  return covered >= end;
+}
+
+bool is_readable(const void* base, std::uint64_t bytes, Untouched allowed) {
+  if (bytes == 0) return true;
+  const auto begin = reinterpret_cast<std::uintptr_t>(base);
+  const std::uintptr_t end = begin + bytes;
+  PageMap pages;
+  return each_mapping(begin, end, [&](const Mapping& mapping) {
+    const bool ordinary = !mapping.shared && mapping.file == 0;
+    const bool may_be_untouched =
+        allowed == Untouched::any || (allowed == Untouched::ordinary && ordinary);
+    return mapping.readable &&
+           pages.are_there(mapping.begin, std::min(mapping.end, end), may_be_untouched);
+  });
+}
+
+std::uint64_t memory_of_machine() {
+  static const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
+  return pages * page_bytes();
+}
+
+}  // namespace hob::os
