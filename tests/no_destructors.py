@@ -8,11 +8,12 @@ import subprocess
 import sys
 
 # What compilers call to have a destructor run later.
-REGISTER = ("__cxa_atexit", "__cxa_thread_atexit", "__cxa_thread_atexit_impl")
+REGISTER = (" __cxa_atexit", " __cxa_thread_atexit", " __cxa_thread_atexit_impl")
 
 
 def main():
-    nm, *files = sys.argv[1:]
+    nm, *built = sys.argv[1:]
+    files = [file for file in built if file.endswith((".o", ".a"))]
     if not files:
         sys.exit("no files")
     told = subprocess.run(
@@ -21,7 +22,7 @@ def main():
         text=True,
         check=True,
     ).stdout
-    found = [line for line in told.splitlines() if line.split()[-1] in REGISTER]
+    found = [line for line in told.splitlines() if line.endswith(REGISTER)]
     if found:
         sys.exit(
             "\n".join(found)

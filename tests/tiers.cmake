@@ -27,7 +27,7 @@ set(hob_full_only_mpi
     "overlap_computing\\..*_(attributes|errors|types)(_multiple)?"
     "rma_(sessions|validate_many|validate_native|locks_native|corners_native|traps_native|limits|share_user)"
     "rma_(polling|traps|corners)_share" "rma_(traps|corners|acquires|polling|validate)_tcp"
-    "rma_traps_messages" "p2p_flood\\..*" "p2p_notice\\..*" "heat")
+    "rma_traps_messages" "p2p_flood\\..*" "p2p_notice\\..*" "heat" "late_calls_threads")
 
 # Unit tests run under the address sanitizer in the quick tier, but for these: compiling the glue for it takes as long
 # as all else, and these take minutes where they are not optimized.
