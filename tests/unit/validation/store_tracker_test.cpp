@@ -161,10 +161,11 @@ TEST(PromisedTest, NothingIsWatchedAndNothingWasWritten) {
 
 TEST_P(StoreTrackerTest, AnothersWatchOfTheSamePageHidesNoStore) {
   const Memory memory(2 * kPage, kind());
+  std::memset(memory.base, 1, 2 * kPage);
   StoreTracker first(memory.base, kPage + 100, tracking(), owner());
   StoreTracker second(memory.base + kPage + 200, 100, tracking(), owner());
   ASSERT_TRUE(first.track());
-  memory.base[kPage + 50] = 1;
+  memory.base[kPage + 50] = 2;
   ASSERT_TRUE(second.track());
   EXPECT_FALSE(second.written());
   EXPECT_TRUE(first.written());

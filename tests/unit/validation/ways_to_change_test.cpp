@@ -485,6 +485,17 @@ std::vector<Way> ways() {
        [](Place& p) { return maps_over(p, MAP_PRIVATE | MAP_ANONYMOUS, -1); }},
       {"a file mapped over it", nothing,
        [](Place& p) { return maps_over(p, MAP_PRIVATE, p.source); }},
+      {"a file mapped over what was never touched", nothing,
+       [](Place& p) {
+         return ::mmap(p.base + kTouched, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+                       p.source, 0) != MAP_FAILED;
+       }},
+      {"a file mapped where nothing was", nothing,
+       [](Place& p) {
+         return ::munmap(p.base + kTouched, kPage) == 0 &&
+                ::mmap(p.base + kTouched, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+                       p.source, 0) != MAP_FAILED;
+       }},
       {"a file mapped over it, shared", nothing,
        [](Place& p) { return maps_over(p, MAP_SHARED, p.source); }},
       {"memory moved over it", nothing, moves_over},
