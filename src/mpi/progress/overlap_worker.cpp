@@ -18,6 +18,7 @@
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/gathered.hpp"
@@ -293,7 +294,7 @@ void make() {
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
   ending = false;
   if (bell < 0) bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  running = bell >= 0 && pthread_create(&thread, nullptr, run, nullptr) == 0;
+  running = bell >= 0 && pthread_create(&thread, nullptr, thread_main<run>, nullptr) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!running) starts_tracked = false;
 }
