@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <exception>
 
 #include "heat/phases.hpp"
 #include "os/affinity.hpp"
@@ -58,7 +58,7 @@ bool Heater::start() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& failure) {
+  } catch (const std::exception& failure) {  // no thread is to be had, or no memory
     error_ = std::string("no thread: ") + failure.what();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -243,6 +243,16 @@ void arrive(Channel& channel, UnexpectedMessage& next) {
   }
 }
 
+/// The oldest message in the UMQ that is wanted. What the engine sorts for that takes memory.
+auto look_for(Channel& channel, const Wanted& wanted) {
+  try {
+    return matcher().engine->probe(channel.envelope(wanted.source, wanted.tag));
+  } catch (const std::bad_alloc&) {
+    out_of_memory();  // no other call may overtake it
+    throw;
+  }
+}
+
 /// Dequeues one message that has come from the library, and matches it. False if there is none.
 bool dequeue_one(Channel& channel) {
   UnexpectedMessage* next = next_message(channel);
@@ -360,7 +370,7 @@ int improbe(const Channel& channel, Wanted wanted, int* flag, MPI_Message* messa
 std::unique_ptr<UnexpectedMessage> take_unexpected(Channel& channel, const Wanted& wanted) {
   if (channel.umq_length == 0) return nullptr;
   Matcher& m = matcher();
-  const auto found = m.engine->probe(channel.envelope(wanted.source, wanted.tag));
+  const auto found = look_for(channel, wanted);
   if (!found) {
     channel.meters.arrived.miss();
     return nullptr;
@@ -386,7 +396,7 @@ void recycle(std::unique_ptr<UnexpectedMessage> message) {
 
 bool show_unexpected(Channel& channel, const Wanted& wanted, MPI_Status* status) {
   if (channel.umq_length == 0) return false;
-  const auto found = matcher().engine->probe(channel.envelope(wanted.source, wanted.tag));
+  const auto found = look_for(channel, wanted);
   if (found) requests::copy_status(static_cast<UnexpectedMessage*>(found->message)->status, status);
   return found.has_value();
 }

@@ -202,10 +202,12 @@ std::vector<std::string> sentences(const report::Counters& sums) {
 void remember(const Channel& channel) {
   const Queues queues = queues_of(channel);
   if (!queues.stats.any()) return;
-  if (ended().queues.size() < kMaxEnded) {
-    ended().queues.push_back(queues);
-    return;
-  }
+  if (ended().queues.size() < kMaxEnded) try {
+      ended().queues.push_back(queues);
+      return;
+    } catch (const std::bad_alloc&) {
+      // It is told with the others.
+    }
   ++ended().others.communicators;
   ended().others.stats.add(queues.stats);
 }

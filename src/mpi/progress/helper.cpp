@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/pollers.hpp"
 
@@ -46,7 +47,7 @@ void make() {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
-  if (pthread_create(&thread, nullptr, work, nullptr) != 0) running = false;
+  if (pthread_create(&thread, nullptr, thread_main<work>, nullptr) != 0) running = false;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/gathered.hpp"
@@ -316,7 +317,7 @@ void make() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
   ending = false;
-  running = pthread_create(&thread, nullptr, run, nullptr) == 0;
+  running = pthread_create(&thread, nullptr, thread_main<run>, nullptr) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!running) starts_tracked = false;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/progress/ucx.hpp"
 
@@ -77,7 +78,8 @@ void start_thread(Closing& process) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
   process.thread_ends = false;
-  process.thread_runs = ::pthread_create(&process.thread, nullptr, drive, &process) == 0;
+  process.thread_runs =
+      ::pthread_create(&process.thread, nullptr, thread_main<drive>, &process) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

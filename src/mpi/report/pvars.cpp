@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -191,7 +192,11 @@ HOB_EXPORT int MPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int index, vo
   }
   if (const int result = initialised(); result != MPI_SUCCESS) return result;
   if (session == MPI_T_PVAR_SESSION_NULL) return MPI_T_ERR_INVALID_SESSION;
-  *handle = handles().add(session, index);
+  try {
+    *handle = handles().add(session, index);
+  } catch (const std::bad_alloc&) {
+    return MPI_T_ERR_MEMORY;
+  }
   *count = 1;
   return MPI_SUCCESS;
 }

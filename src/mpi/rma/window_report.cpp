@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -411,7 +412,12 @@ void remember_window(const Window& window) {
   const std::lock_guard guard(all.lock);
   ++all.count;
   report::add_values(kWindowCounters, window, all.sums);
-  if (all.windows.size() < kMaxWindows) all.windows.push_back(window_facts(window));
+  if (all.windows.size() >= kMaxWindows) return;
+  try {
+    all.windows.push_back(window_facts(window));
+  } catch (const std::bad_alloc&) {
+    // One window of the report fewer.
+  }
 }
 
 void register_window_report() {

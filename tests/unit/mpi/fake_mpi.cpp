@@ -7,6 +7,7 @@
 #include <new>
 #include <string_view>
 
+#include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/state.hpp"
 
@@ -38,6 +39,8 @@ std::map<std::string, void*>& functions() {
 // Allocations of the calling thread until one fails; negative: none does.
 thread_local long allocations_left = -1;
 thread_local bool allocation_failed = false;
+// Not one fails then, but all from that one on, and small ones come from the reserve.
+thread_local bool system_is_out_of_memory = false;
 
 }  // namespace
 
@@ -78,6 +81,13 @@ int with_each_allocation_failing(const std::function<void()>& attempt) {
     allocations_left = -1;
     if (!allocation_failed) return n;
   }
+}
+
+int with_the_system_out_of_memory(const std::function<void()>& attempt) {
+  system_is_out_of_memory = true;
+  const int allocations = with_each_allocation_failing(attempt);
+  system_is_out_of_memory = false;
+  return allocations;
 }
 
 namespace detail {
@@ -142,16 +152,21 @@ void* find_or_abort(const char* name) noexcept {
 // Not inlined: with -O1, GCC inlines the one and not the other, and warns of a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (fake::allocations_left == 0) {
-    fake::allocations_left = -1;
     fake::allocation_failed = true;
-    throw std::bad_alloc();
+    if (!fake::system_is_out_of_memory)
+      fake::allocations_left = -1;
+    else if (void* memory = hob::mpi::allocate_from_reserve(size, alignof(std::max_align_t)))
+      return memory;
+    throw hob::mpi::OutOfMemory();
   }
   if (fake::allocations_left > 0) --fake::allocations_left;
   if (void* memory = std::malloc(size ? size : 1)) return memory;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { hob::mpi::release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  hob::mpi::release(memory);
+}
 // The other forms call these in the C++ library, but not in that of the address sanitizer.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept try {
   return operator new(size);
@@ -162,5 +177,7 @@ void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new[](std::size_t size, const std::nothrow_t& nothrow) noexcept {
   return operator new(size, nothrow);
 }
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { hob::mpi::release(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept {
+  hob::mpi::release(memory);
+}

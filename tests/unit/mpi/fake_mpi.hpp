@@ -115,6 +115,10 @@ std::size_t open_requests();
 /// makes fewer; returns how many. `attempt` must leave things as they were.
 int with_each_allocation_failing(const std::function<void()>& attempt);
 
+/// Likewise, but from that allocation on all of them fail, as in a process at its limit, and Hob
+/// has its reserve (pmpi/memory.hpp).
+int with_the_system_out_of_memory(const std::function<void()>& attempt);
+
 // What the functions of fake_*.cpp are made with.
 namespace detail {
 struct Function {
