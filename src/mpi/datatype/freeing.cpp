@@ -8,8 +8,10 @@
 namespace hob::mpi {
 
 int free_type(MPI_Datatype* type) {
-  forget_layout(*type);
-  forget_element(*type);
+  if (type) {
+    forget_layout(*type);
+    forget_element(*type);
+  }
   return real::Type_free(type);
 }
 

@@ -258,9 +258,13 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
 }
 
 int on_Session_finalize(MPI_Session* session) {
-  if (--openings == 0 && !own_world) finish();
+  const bool last = --openings == 0;
+  if (last && !own_world) finish();
   const ucx::Finalizing closing;
-  return real::Session_finalize(session);
+  const int result = real::Session_finalize(session);
+  // Where Hob has ended with it, the program goes on without.
+  if (result != MPI_SUCCESS && (!last || own_world)) ++openings;
+  return result;
 }
 
 }  // namespace hob::mpi

@@ -48,6 +48,8 @@ class Backend {
 
   /// Before the library frees the window: nothing of this process may be under way afterwards.
   virtual void closing() {}
+  /// After closing(): the library has not freed it.
+  virtual void staying() {}
 };
 
 }  // namespace hob::mpi

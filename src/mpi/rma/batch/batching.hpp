@@ -116,6 +116,7 @@ class Batching final : public Backend, public BatchOwner {
   int flush_local_all() override;
   int sync() override;
   void closing() override;
+  void staying() override { next_->staying(); }
 
  private:
   struct Ends {

@@ -55,6 +55,7 @@ class GhostBackend final : public Backend {
   int flush_local_all() override;
   int sync() override;
   void closing() override;
+  void staying() override;
 
   /// As MPI_Win_shared_query tells it. False: no such rank.
   bool query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) const;
