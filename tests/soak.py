@@ -56,6 +56,9 @@ P2P_SETTINGS = ["default", "match"]
 ALIASES_WRONG = ("mpich4", "openmpi5")
 # What random RMA programs do besides, in this share of the jobs.
 ALSO = {"aliases": 0.4, "phases": 0.2, "fork": 0.2}
+# Memory that is no ordinary memory, and ends that are not in main. --ordinary leaves them out.
+STRANGE = {"mapped": 0.2, "holes": 0.2, "sparse": 0.1, "remap": 0.2, "madvise": 0.2}
+ENDS = {"atexit": 0.1, "destructor": 0.1, "tls": 0.1}
 # Over TCP, this share of them spawns ranks; in shared memory MPICH 5 hangs by itself.
 SPAWN = 0.2
 
@@ -90,12 +93,17 @@ class Job:
                     self.without.append("pscw")  # MPI_Win_start hangs where a post comes early
         self.also = args.also.split(",") if rma and args.also else []
         if rma:
-            self.also += [name for name in ALSO if dice.random() < ALSO[name]]
+            shares = ALSO if args.ordinary else ALSO | STRANGE
+            self.also += [name for name in shares if dice.random() < shares[name]]
             if "aliases" in self.also and mpi in ALIASES_WRONG:
                 self.also.remove("aliases")
             if self.remote == "tcp" and dice.random() < SPAWN:
                 self.also.append("spawn")
                 self.without.append("pscw")  # the same, with the ranks that are spawned
+        if not args.ordinary and "spawn" not in self.also:
+            self.also += [name for name in ENDS if dice.random() < ENDS[name]][:1]
+            if rma and self.threads > 1 and dice.random() < 0.2:
+                self.also.append("thread_end")
         self.programs = 20 if rma else 4
         self.options = {}
         self.first = 0
@@ -223,7 +231,10 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--mpi", default="", help="comma-separated; all that are set up")
-    parser.add_argument("--also", default="", help="callbacks,exceptions,finalize: rma_fuzz --with")
+    parser.add_argument("--also", default="", help="mapped,remap,callbacks,...: rma_fuzz --with")
+    parser.add_argument(
+        "--ordinary", action="store_true", help="ordinary memory, and programs that end in main"
+    )
     parser.add_argument(
         "--settings",
         default="",

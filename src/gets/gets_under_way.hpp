@@ -68,6 +68,9 @@ class GetsUnderWay {
 
   PendingGet& operator[](std::uint32_t index) { return gets_[index]; }
   const PendingGet& operator[](std::uint32_t index) const { return gets_[index]; }
+  std::uint32_t index_of(const PendingGet& get) const {
+    return static_cast<std::uint32_t>(&get - gets_.data());
+  }
   bool has(std::uint64_t index) const { return index < gets_.size(); }
 
   /// More of either would take memory for little: a get is then left alone, and so is a hit on what

@@ -52,6 +52,15 @@ const Name kNames[] = {
     {"aliases", &Features::aliases},
     {"phases", &Features::phases},
     {"fork", &Features::fork},
+    {"mapped", &Features::mapped},
+    {"holes", &Features::holes},
+    {"sparse", &Features::sparse},
+    {"remap", &Features::remap},
+    {"madvise", &Features::madvise},
+    {"atexit", &Features::atexit},
+    {"destructor", &Features::destructor},
+    {"tls", &Features::tls},
+    {"thread_end", &Features::thread_end},
     {"spawn", &Features::spawn},
     {"bare", &Features::bare},
 };
@@ -214,6 +223,10 @@ Script Generator::run() {
         stretches();
         continue;
       }
+      if (strange() && random_.chance(25)) {
+        change_of_pages();
+        continue;
+      }
       if (on_.fork && random_.chance(8)) fork_child(random_.below(size_), random_.pick(open_));
       const int w = random_.pick(open_);
       Window& window = *windows_[static_cast<std::size_t>(w)];
@@ -311,6 +324,8 @@ void Generator::create_window() {
     Shown shown;
     int bytes = window->big ? 262144 : random_.pick(sizes);
     if (r == 0 && bytes == 0) bytes = 1024;
+    if (window->kind == WindowKind::kCreate && !window->big && strange() && random_.chance(75))
+      choose_pages(memory, bytes);
     if (window->kind == WindowKind::kDynamic) {
       memory.regions = 1 + random_.below(3);
       bytes = (bytes / memory.regions / 16) * 16 * memory.regions;
@@ -318,6 +333,7 @@ void Generator::create_window() {
       shown.unit = random_.pick(units);
     }
     memory.resize(static_cast<std::size_t>(bytes), everybody());
+    note_hole(memory);
     for (std::size_t i = 0; i < memory.bytes.size(); ++i)
       memory.bytes[i] = initial(seed_, id, r, 0, i);
     shown.size = bytes;
@@ -329,12 +345,26 @@ void Generator::create_window() {
     const MPI_Aint bytes = window->part(r).size;
     const int unit = window->part(r).unit;
     const int regions = window->memory(r).regions;
+    const std::vector<Page> pages = window->memory(r).pages;
+    const Tail tail = window->memory(r).tail;
+    const auto is_hole = [](Page page) { return page == Page::kHole; };
+    const auto hole = std::find_if(pages.begin(), pages.end(), is_hole) - pages.begin();
+    const auto hole_pages = std::count_if(pages.begin(), pages.end(), is_hole);
     emit(
         r,
         [=, seed = seed_](World& world) {
           LiveWindow live;
           switch (kind) {
             case WindowKind::kCreate:
+              if (!pages.empty()) {
+                live.memory =
+                    map_pages(world.mappings, pages.front(), static_cast<std::size_t>(bytes),
+                              static_cast<std::size_t>(hole) * kPage,
+                              static_cast<std::size_t>(hole_pages) * kPage, tail);
+                MPI_Win_create(live.memory, bytes + static_cast<MPI_Aint>(tail_bytes(tail)), unit,
+                               MPI_INFO_NULL, world.comm, &live.win);
+                break;
+              }
               live.memory = bytes > 0 ? static_cast<std::uint8_t*>(std::aligned_alloc(
                                             64, (static_cast<std::size_t>(bytes) + 63) / 64 * 64))
                                       : nullptr;
@@ -367,6 +397,7 @@ void Generator::create_window() {
               break;
           }
           for (std::size_t i = 0; i < static_cast<std::size_t>(bytes); ++i) {
+            if (!pages.empty() && pages[i / kPage] == Page::kHole) continue;
             const std::size_t part = static_cast<std::size_t>(bytes / regions);
             std::uint8_t& byte =
                 live.memory != nullptr ? live.memory[i] : live.regions[i / part][i % part];
@@ -485,7 +516,12 @@ void Generator::free_window(int id) {
           for (std::uint8_t* region : live.regions) MPI_Win_detach(live.win, region);
           MPI_Win_free(&live.win);
           for (std::uint8_t* region : live.regions) std::free(region);
-          if (last) std::free(live.memory);
+          const int touched = last ? release_memory(world.mappings, live.memory) : 0;
+          if (touched != 0 && world.failures++ < 3)
+            std::printf(
+                "MISMATCH program %d rank %d: %d pages of w%d are there that the program "
+                "never touched\n",
+                world.program, world.rank, touched, id);
           live = LiveWindow{};
         },
         "w%d: free", id);

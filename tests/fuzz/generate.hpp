@@ -45,6 +45,17 @@ struct Features {
   bool aliases = false;     ///< several windows over one memory
   bool phases = false;      ///< long stretches of one kind of call
   bool fork = false;        ///< ranks fork children that read and write their copy of the memory
+  /// What windows of MPI_Win_create lie over, and how their owner changes it.
+  bool mapped = false;   ///< shared memory and files
+  bool holes = false;    ///< reserved addresses, which are committed later or never
+  bool sparse = false;   ///< a large part that nobody touches
+  bool remap = false;    ///< pages are mapped or moved over others
+  bool madvise = false;  ///< ... or given back
+  /// Where the last program ends, one of these: after main, with MPI_Finalize in it.
+  bool atexit = false;      ///< in an exit handler
+  bool destructor = false;  ///< in a static object's destructor
+  bool tls = false;         ///< in the destructor of a thread-local object of the main thread
+  bool thread_end = false;  ///< with threads: in that of another thread, before MPI_Finalize
   bool spawn = false;       ///< one or two spawned ranks take part in all programs
   bool bare = false;        ///< ... which start without what is preloaded
 
@@ -161,6 +172,14 @@ class Generator {
   // children that share nothing
   void fork_child(int rank, int window);
   void await_children();
+
+  // memory that is mapped in any way
+  bool strange() const;
+  void choose_pages(Memory& memory, int& bytes);
+  static void note_hole(Memory& memory);
+  std::vector<Change> changes_of(Page page) const;
+  void change_of_pages();
+  void look_at(int window, int owner);
 
   // several threads of one rank at once
   void threaded_burst(int rank, int window);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "layout.hpp"
+#include "mappings.hpp"
 
 namespace fuzz {
 
@@ -33,6 +34,9 @@ struct Memory {
       sum;  ///< per block: which (operation, type, window) is being accumulated; 0: none
 
   void resize(std::size_t size, Ranks everybody);
+  std::vector<Page> pages;  ///< of memory that is mapped
+  Tail tail = Tail::kNone;
+
   int size() const { return static_cast<int>(bytes.size()); }
 };
 

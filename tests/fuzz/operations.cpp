@@ -279,6 +279,8 @@ void Generator::get(int rank, int id, Ranks targets, bool fetch, bool warm_only)
       (may_read(memory, place.blocks, rank) ||
        (fetch && may_read_own_sums(memory, place.blocks, rank, base, window.alias)));
   if (!checked && (!on_.warm || !on_.write)) return;
+  // While its owner changes it, memory may not be there.
+  if (!checked && !memory.pages.empty()) return;
   if (!checked && window.regime == Regime::kFence)
     return;  // conflicting accesses within one fence epoch
 

@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "ending.hpp"
 #include "p2p_player.hpp"
 #include "spawned.hpp"
 
@@ -237,16 +238,23 @@ int main(int argc, char** argv) {
   int buffer_bytes = 64 << 20;
   std::vector<char> bsend_buffer(static_cast<std::size_t>(buffer_bytes));
   MPI_Buffer_attach(bsend_buffer.data(), buffer_bytes);
-  if (const MPI_Comm parent = fuzz::parent(); parent != MPI_COMM_NULL) {
-    play_as_child(arguments, parent);
-  } else {
-    const Totals all = play_all(arguments, argv);
-    if (p2p::rank == 0)
-      std::printf("%ld programs, %ld messages, hash %016llx\n", arguments.programs, all.messages,
-                  static_cast<unsigned long long>(all.hash));
-  }
-  void* detached;
-  MPI_Buffer_detach(&detached, &buffer_bytes);
-  MPI_Finalize();
+  const auto all = [&] {
+    if (const MPI_Comm parent = fuzz::parent(); parent != MPI_COMM_NULL) {
+      play_as_child(arguments, parent);
+    } else {
+      const Totals sum = play_all(arguments, argv);
+      if (p2p::rank == 0)
+        std::printf("%ld programs, %ld messages, hash %016llx\n", arguments.programs, sum.messages,
+                    static_cast<unsigned long long>(sum.hash));
+    }
+    void* detached;
+    MPI_Buffer_detach(&detached, &buffer_bytes);
+    MPI_Finalize();
+    std::fflush(stdout);
+  };
+  if (p2p::features.atexit) fuzz::end_in(fuzz::Ending::kExitHandler, all);
+  if (p2p::features.destructor) fuzz::end_in(fuzz::Ending::kDestructor, all);
+  if (p2p::features.tls) fuzz::end_in(fuzz::Ending::kThreadLocal, all);
+  all();
   return 0;
 }

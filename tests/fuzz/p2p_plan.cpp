@@ -27,6 +27,9 @@ bool* Features::find(const std::string& name) {
       {"worlds", &Features::worlds},
       {"spawn", &Features::spawn},
       {"respawn", &Features::respawn},
+      {"atexit", &Features::atexit},
+      {"destructor", &Features::destructor},
+      {"tls", &Features::tls},
       {"bare", &Features::bare},
       {"computing", &Features::computing},
   };

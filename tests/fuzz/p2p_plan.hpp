@@ -56,8 +56,12 @@ struct Features {
   /// with --with.
   bool spawn = false;
   bool respawn = false;
-  bool bare = false;       ///< children start without what is preloaded
-  bool computing = false;  ///< nonblocking collective operations, and pauses outside MPI; --with
+  /// Where everything happens: after main, with MPI_Finalize in it.
+  bool atexit = false;      ///< in an exit handler
+  bool destructor = false;  ///< in a static object's destructor
+  bool tls = false;         ///< in the destructor of a thread-local object of the main thread
+  bool bare = false;        ///< children start without what is preloaded
+  bool computing = false;   ///< nonblocking collective operations, and pauses outside MPI; --with
 
   /// Null if there is none of this name.
   bool* find(const std::string& name);

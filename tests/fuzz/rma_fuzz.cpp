@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "callbacks.hpp"
+#include "ending.hpp"
 #include "generate.hpp"
 #include "spawned.hpp"
 
@@ -139,6 +140,20 @@ int end(fuzz::World& world, bool spawned) {
   return failures;
 }
 
+/// Where the last program ends (Features), by the seed.
+enum class Place { kMain, kFinalize, kExitHandler, kDestructor, kThreadLocal, kThreadEnd };
+
+Place ending_of(const Arguments& arguments) {
+  const fuzz::Features& on = arguments.options.features;
+  std::vector<Place> places;
+  if (on.finalize) places.push_back(Place::kFinalize);
+  if (on.atexit) places.push_back(Place::kExitHandler);
+  if (on.destructor) places.push_back(Place::kDestructor);
+  if (on.tls) places.push_back(Place::kThreadLocal);
+  if (on.thread_end && arguments.options.threads > 1) places.push_back(Place::kThreadEnd);
+  return places.empty() ? Place::kMain : places[arguments.seed % places.size()];
+}
+
 /// Null where nobody is spawned.
 std::unique_ptr<fuzz::Family> family_of(const Arguments& arguments, char** argv) {
   if (!arguments.options.features.spawn) return nullptr;
@@ -172,7 +187,8 @@ int main(int argc, char** argv) {
   world.buffers.resize(static_cast<std::size_t>(fuzz::kSlots) * fuzz::kSlotBytes);
   const bool one_node = all_on_one_node(world.comm);
 
-  std::function<void()> rest;  // what is left for MPI_Finalize
+  const Place ending = ending_of(arguments);
+  std::function<void()> rest;  // what is left for the end
   for (int p = arguments.first; p < arguments.first + arguments.programs; ++p) {
     const std::uint64_t seed = fuzz::mix(arguments.seed * 1000003 + static_cast<std::uint64_t>(p));
     fuzz::Generator generator(arguments.options, seed, world.rank, world.size, one_node);
@@ -182,8 +198,7 @@ int main(int argc, char** argv) {
     world.requests.assign(static_cast<std::size_t>(generator.requests()), MPI_REQUEST_NULL);
     world.windows.clear();
     if (arguments.options.verbose && world.rank == 0) std::printf("program %d\n", p);
-    const bool at_end =
-        arguments.options.features.finalize && p + 1 == arguments.first + arguments.programs;
+    const bool at_end = ending != Place::kMain && p + 1 == arguments.first + arguments.programs;
     const std::size_t before = at_end ? script.size() / 2 : script.size();
     play(script, 0, before, arguments.options.verbose, world);
     if (at_end)
@@ -197,10 +212,30 @@ int main(int argc, char** argv) {
     failures = end(world, family != nullptr);
     family.reset();
   };
-  if (rest)
-    fuzz::in_finalize(close);
-  else
+  // After main, the status of the process is what it was to be: a failure ends it here.
+  const auto close_after_main = [&] {
     close();
+    MPI_Finalize();
+    std::fflush(stdout);
+    if (failures != 0) std::_Exit(1);
+  };
+  switch (rest ? ending : Place::kMain) {
+    case Place::kMain:
+      close();
+      break;
+    case Place::kFinalize:
+      fuzz::in_finalize(close);
+      break;
+    case Place::kThreadEnd:
+      fuzz::end_of_thread(close);
+      break;
+    case Place::kExitHandler:
+      fuzz::end_in(fuzz::Ending::kExitHandler, close_after_main);
+    case Place::kDestructor:
+      fuzz::end_in(fuzz::Ending::kDestructor, close_after_main);
+    case Place::kThreadLocal:
+      fuzz::end_in(fuzz::Ending::kThreadLocal, close_after_main);
+  }
   MPI_Finalize();
   return failures == 0 ? 0 : 1;
 }

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "mappings.hpp"
+
 namespace fuzz {
 
 constexpr int kSlots = 640;        ///< user buffers of one rank
@@ -35,6 +37,7 @@ struct World {
   std::vector<std::uint8_t> buffers;  ///< kSlots x kSlotBytes
   std::vector<MPI_Win> sync_window;   ///< none or one
   std::int64_t* flags = nullptr;
+  Mappings mappings;
   std::vector<pid_t> children;  ///< forked, not waited for yet
   std::atomic<std::uint64_t> digest{0};
   std::atomic<int> failures{0};

@@ -17,7 +17,7 @@ if(with_partitions)
 endif()
 hob_mpi_program(symbols SOURCES symbols.c FLAGS -ldl)
 hob_mpi_program(p2p_fuzz
-  SOURCES ../fuzz/p2p_fuzz.cpp ../fuzz/p2p_plan.cpp ../fuzz/p2p_player.cpp ../fuzz/p2p_pending.cpp ../fuzz/p2p_exchanges.cpp
+  SOURCES ../fuzz/p2p_fuzz.cpp ../fuzz/ending.cpp ../fuzz/p2p_plan.cpp ../fuzz/p2p_player.cpp ../fuzz/p2p_pending.cpp ../fuzz/p2p_exchanges.cpp
           ../fuzz/p2p_computing.cpp ../fuzz/spawned.cpp
   FLAGS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
 

@@ -6,6 +6,8 @@
  * rank 0 makes the row's call and gets again; MPI leaves the value open. With
  *   --expect-kept it must be the old one: the copy survived.
  */
+#include <dlfcn.h>
+
 #include "rma_check.h"
 
 static MPI_Win data;  /* rank 1's value is read; lock_all is open on rank 0 */
@@ -314,6 +316,34 @@ static void file(void) {
                 MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &handle);
   MPI_File_close(&handle);
 }
+
+/* What survives the failure of others, where the library has it. */
+typedef int Agree(MPI_Comm, int*);
+typedef int Iagree(MPI_Comm, int*, MPI_Request*);
+typedef int Shrink(MPI_Comm, MPI_Comm*);
+static int agreed = 1;
+static MPI_Comm survivors = MPI_COMM_NULL;
+static void agree(void) {
+  Agree* const call = (Agree*)dlsym(RTLD_DEFAULT, "MPIX_Comm_agree");
+  if (call)
+    call(MPI_COMM_WORLD, &agreed);
+  else
+    barrier();
+}
+static void iagree(void) {
+  Iagree* const call = (Iagree*)dlsym(RTLD_DEFAULT, "MPIX_Comm_iagree");
+  if (!call) return barrier();
+  call(MPI_COMM_WORLD, &agreed, &early);
+  MPI_Wait(&early, MPI_STATUS_IGNORE);
+}
+static void shrink(void) {
+  Shrink* const call = (Shrink*)dlsym(RTLD_DEFAULT, "MPIX_Comm_shrink");
+  if (call)
+    call(MPI_COMM_WORLD, &survivors);
+  else
+    barrier();
+}
+
 static void pre_shared_own(void) { MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, other); }
 static void o_win_sync(void) {
   while (*(volatile long*)&other_memory[1] != serial) {
@@ -573,6 +603,9 @@ static const struct Row rows[] = {
     {"fetch_and_op, by unlock", 1, pre_shared, o_arrives_by_unlock, w_flag_and_tell, 0},
     {"fetch_and_op, by unlock_all", 1, pre_lock_all, o_arrives_by_unlock_all, w_flag_and_tell, 0},
     {"file_open and file_close", 1, 0, file, file, 0},
+    {"comm_agree", 1, 0, agree, agree, 0},
+    {"comm_iagree and wait", 1, 0, iagree, iagree, 0},
+    {"comm_shrink", 1, 0, shrink, shrink, 0},
     {"win_sync", 1, pre_shared_own, o_win_sync, w_flag_there, after_unlock_own},
 
     {"get and flush", 0, 0, n_get, w_nothing, 0},
@@ -706,6 +739,7 @@ int main(int argc, char** argv) {
     play(&rows[i], expect_kept);
   }
   MPI_Win_unlock_all(data);
+  if (survivors != MPI_COMM_NULL) MPI_Comm_free(&survivors);
   MPI_Comm_free(&grid);
   MPI_Win_free(&other);
   MPI_Win_free(&data);

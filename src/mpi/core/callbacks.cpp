@@ -53,7 +53,7 @@ bool from_fortran(const void* caller) {
 /// has more are called without a guard.
 constexpr std::size_t kHandlers = 64;
 
-/// The library may pass two more pointers (Open MPI: a text, and a null pointer).
+/// Some libraries pass two more pointers (Open MPI: a text, and a null pointer).
 template <class Object>
 using Handler = void (*)(Object*, int*, ...);
 
@@ -80,11 +80,14 @@ class Handlers {
  private:
   template <std::size_t place>
   static void call(Object* object, int* code, ...) {
-    std::va_list more;
-    va_start(more, code);
-    void* const first = va_arg(more, void*);
-    void* const second = va_arg(more, void*);
-    va_end(more);
+    void *first = nullptr, *second = nullptr;
+    if constexpr (library::kTraits.passes_error_texts) {
+      std::va_list more;
+      va_start(more, code);
+      first = va_arg(more, void*);
+      second = va_arg(more, void*);
+      va_end(more);
+    }
     UnheardError error{tell<place>, 0, *code, {first, second}};
     Object handle;
     std::memcpy(&handle, object, sizeof handle);

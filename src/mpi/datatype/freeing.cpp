@@ -16,6 +16,7 @@ void forget(MPI_Datatype type) {
 }  // namespace
 
 int free_type(MPI_Datatype* type) {
+  if (!type) return real::Type_free(type);
   const MPI_Datatype before = *type;
   forget(before);
   const int error = real::Type_free(type);

@@ -11,7 +11,7 @@ int end_of(MPI_Comm* comm, int (*end)(MPI_Comm*)) {
   const MPI_Comm before = *comm;
   at(&Part::communicator_ends, before);
   const int error = end(comm);
-  if (error == MPI_SUCCESS) at(&Part::communicator_ended, before);
+  at(error == MPI_SUCCESS ? &Part::communicator_ended : &Part::communicator_stays, before);
   return error;
 }
 

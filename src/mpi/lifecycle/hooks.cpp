@@ -270,7 +270,10 @@ int on_Session_finalize(MPI_Session* session) {
     const ucx::Finalizing closing;
     return real::Session_finalize(session);
   }();
-  if (last && own_world_leaves) end_own_world();
+  if (result != MPI_SUCCESS && (!last || own_world))
+    ++openings;  // where Hob has ended with it, the program goes on without
+  else if (last && own_world_leaves)
+    end_own_world();
   return result;
 }
 

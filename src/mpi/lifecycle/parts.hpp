@@ -35,6 +35,7 @@ struct Part {
   /// MPI_Comm_free or MPI_Comm_disconnect of this communicator is called; and has succeeded.
   void (*communicator_ends)(MPI_Comm comm) = nullptr;
   void (*communicator_ended)(MPI_Comm comm) = nullptr;
+  void (*communicator_stays)(MPI_Comm comm) = nullptr;  ///< the library has not freed it
   /// MPI_Type_free of this datatype has succeeded.
   void (*datatype_ended)(MPI_Datatype datatype) = nullptr;
 };

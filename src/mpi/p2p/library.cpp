@@ -42,16 +42,17 @@ int predefined_size(MPI_Datatype type) {
           table.find(home, [type](const Known& each) { return each.type == type; }))
     return known->bytes;
   int integers = 0, addresses = 0, types = 0, combiner = 0, bytes = 0;
-  real::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-  if (combiner != MPI_COMBINER_NAMED) return -1;
-  real::Type_size(type, &bytes);
+  // What is no type any more may be one again.
+  if (real::Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+      combiner != MPI_COMBINER_NAMED || real::Type_size(type, &bytes) != MPI_SUCCESS)
+    return -1;
   table.put(home, {type, bytes});
   return bytes;
 }
 
 MPI_Count room_of(const Buffer& buffer) {
   int size = predefined_size(buffer.type);
-  if (size < 0) real::Type_size(buffer.type, &size);
+  if (size < 0 && real::Type_size(buffer.type, &size) != MPI_SUCCESS) size = MPI_UNDEFINED;
   return size == MPI_UNDEFINED ? std::numeric_limits<MPI_Count>::max() : buffer.count * size;
 }
 

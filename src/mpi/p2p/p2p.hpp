@@ -61,9 +61,10 @@ bool simply_native(MPI_Comm comm);
 /// Gives the receives of this communicator that are in Hob's PRQ to the library.
 void repost_natively(MPI_Comm comm);
 
-/// The same, and the communicator's handle is about to go; it is gone.
+/// The same, and the communicator's handle is about to go; it is gone, or has not gone.
 void about_to_go(MPI_Comm comm);
 void gone(MPI_Comm comm);
+void stays(MPI_Comm comm);
 /// MPI ends, and with it all of them.
 void forget_communicators();
 

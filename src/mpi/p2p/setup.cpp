@@ -171,6 +171,11 @@ void gone(MPI_Comm comm) {
   if (Channel* channel = known_channel(comm); channel && channel->ends) forget(*channel);
 }
 
+void stays(MPI_Comm comm) {
+  const auto guard = gate.unless_mine();
+  if (Channel* channel = known_channel(comm)) channel->ends = false;
+}
+
 void forget_communicators() {
   const std::lock_guard guard(gate);
   for (Channel* channel : all_channels())

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/pollers.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 unsigned first(void* worker);
 std::atomic<Progress> next{first};
+std::atomic<bool> has_worker{false};
 
 unsigned first(void* worker) {
   next.store(library_progress(), std::memory_order_relaxed);
@@ -55,7 +57,15 @@ Standstill::Standstill()
 
 Standstill::~Standstill() { redirect_progress(before_); }
 
-bool serves() { return next.load(std::memory_order_relaxed) != first; }
+bool is_library(const void* caller) {
+  Dl_info its{}, library{};
+  return dladdr(caller, &its) != 0 && dladdr(real::find("PMPI_Init"), &library) != 0 &&
+         its.dli_fbase == library.dli_fbase;
+}
+
+void library_has_worker(bool has) { has_worker.store(has, std::memory_order_relaxed); }
+
+bool serves() { return has_worker.load(std::memory_order_relaxed); }
 
 }  // namespace hob::mpi::ucx
 

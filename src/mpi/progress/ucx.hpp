@@ -15,8 +15,14 @@ Progress library_progress();
 /// What the library's calls of ucp_worker_progress reach from now on.
 void redirect_progress(Progress to);
 
-/// Whether this process's MPI library has called it.
+/// Whether this process's MPI library uses UCX, and Hob stands before it. Others may use UCX, too.
 bool serves();
+
+/// Whether a function of the MPI library called, by the address that it returns to.
+bool is_library(const void* caller);
+
+/// The MPI library has made a worker.
+void library_has_worker(bool has);
 
 /// While one lives, the library's calls of ucp_worker_progress do nothing. One at a time, in a
 /// process one of whose threads calls MPI.

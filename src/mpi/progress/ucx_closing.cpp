@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <ctime>
 #include <mutex>
 #include <vector>
@@ -14,15 +13,10 @@
 #include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/progress/ucx.hpp"
+#include "mpi/progress/ucx_api.hpp"
 
 namespace hob::mpi::ucx {
 namespace {
-
-using Worker = void*;
-using Request = void*;
-
-constexpr int kInProgress = 1;              // UCS_INPROGRESS
-constexpr std::uintptr_t kLastError = 100;  // UCS_ERR_LAST: requests that are errors are above -100
 
 bool finalizing = false;
 
@@ -30,7 +24,7 @@ bool finalizing = false;
 /// serve one thread at a time.
 struct Closing {
   std::mutex lock;
-  std::vector<Worker> workers;
+  std::vector<Worker> workers;  ///< the MPI library's: others' may be in use by other threads
   std::atomic<bool> thread_ends{false};
   bool thread_runs = false;
   pthread_t thread{};
@@ -53,7 +47,12 @@ unsigned progress_all(Closing& process) {
 }
 
 unsigned progress_in_turn(Worker worker) {
-  const std::lock_guard guard(closing().lock);
+  Closing& process = closing();
+  {
+    const std::lock_guard guard(process.lock);
+    if (std::ranges::find(process.workers, worker) != process.workers.end())
+      return library_progress()(worker);
+  }
   return library_progress()(worker);
 }
 
@@ -94,7 +93,7 @@ void end_thread(Closing& process) {
 // Closes one connection, completely: MPICH, which gets null (UCS_OK), frees no request while the
 // thread is in UCX.
 Request close(void* endpoint, Request (*disconnect)(void*)) {
-  static const auto check = ucx_function<int(Request)>("ucp_request_check_status");
+  static const auto check = ucx_function<Status(Request)>("ucp_request_check_status");
   static const auto release = ucx_function<void(Request)>("ucp_request_release");
   Closing& process = closing();
   Request request = nullptr;
@@ -106,11 +105,10 @@ Request close(void* endpoint, Request (*disconnect)(void*)) {
   start_thread(process);
   // An error is a connection that the peer has closed meanwhile: MPICH, which would end the job,
   // need not hear of it.
-  if (request == nullptr || reinterpret_cast<std::uintptr_t>(request) >= -kLastError)
-    return nullptr;
+  if (request == nullptr || is_error(request)) return nullptr;
   for (;;) {
     const std::lock_guard guard(process.lock);
-    if (check(request) != kInProgress) break;
+    if (check(request) != Status::in_progress) break;
     progress_all(process);
   }
   const std::lock_guard guard(process.lock);
@@ -131,14 +129,17 @@ Finalizing::~Finalizing() {
 
 extern "C" {
 
-HOB_EXPORT int ucp_worker_create(void* context, const void* params, void** worker) {
+HOB_EXPORT hob::mpi::ucx::Status ucp_worker_create(void* context, const void* params,
+                                                   void** worker) {
   using namespace hob::mpi::ucx;
-  static const auto next = ucx_function<int(void*, const void*, void**)>("ucp_worker_create");
-  const int status = next(context, params, worker);
-  if (status == 0) {
+  static const auto next = ucx_function<Status(void*, const void*, void**)>("ucp_worker_create");
+  const bool ours = is_library(__builtin_return_address(0));
+  const Status status = next(context, params, worker);
+  if (status == Status::ok && ours) {
     Closing& process = closing();
     const std::lock_guard guard(process.lock);
     process.workers.push_back(*worker);
+    library_has_worker(true);
   }
   return status;
 }
@@ -146,18 +147,20 @@ HOB_EXPORT int ucp_worker_create(void* context, const void* params, void** worke
 HOB_EXPORT void* ucp_disconnect_nb(void* endpoint) {
   using namespace hob::mpi::ucx;
   static const auto next = ucx_function<void*(void*)>("ucp_disconnect_nb");
-  return finalizing ? close(endpoint, next) : next(endpoint);
+  const bool ours = finalizing && is_library(__builtin_return_address(0));
+  return ours ? close(endpoint, next) : next(endpoint);
 }
 
 HOB_EXPORT void ucp_worker_destroy(void* worker) {
   using namespace hob::mpi::ucx;
   static const auto next = ucx_function<void(void*)>("ucp_worker_destroy");
   Closing& process = closing();
-  end_thread(process);
+  bool ours = false;
   {
     const std::lock_guard guard(process.lock);
-    std::erase(process.workers, worker);
+    ours = std::erase(process.workers, worker) != 0;
   }
+  if (ours) end_thread(process);
   next(worker);
 }
 

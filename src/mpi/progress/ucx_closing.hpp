@@ -4,7 +4,7 @@
 // and enters the process manager's barrier, in which it drives no progress. Closing may need the
 // peer's progress (over TCP, where one-sided operations are acknowledged): a process whose peer is
 // already in that barrier waits for ever. While MPI ends, a thread of Hob's drives the progress of
-// this process's UCX workers from the first closed connection until they are destroyed, barrier
+// the MPI library's UCX workers from the first closed connection until they are destroyed, barrier
 // included.
 #pragma once
 

@@ -152,6 +152,11 @@ class MixedRequests {
     if (watched_) notify_complete(room_->watches[static_cast<std::size_t>(native)]);
   }
 
+  /// The library has ended this one with an error.
+  void failed(int native) const {
+    if (watched_) notify_complete(room_->watches[static_cast<std::size_t>(native)], true);
+  }
+
   /// Whether the library, given the program's own array, has changed this handle.
   bool replaced(int native) const {
     const auto i = static_cast<std::size_t>(native);
@@ -264,6 +269,10 @@ class Remembered {
   void notify(int i) const {
     if (!unknown(handles_[i])) notify_complete(handles_[i], last_);
   }
+  /// The library has ended this one with an error.
+  void failed(int i) const {
+    if (!unknown(handles_[i])) notify_complete(handles_[i], last_, true);
+  }
   /// Whether the library has changed this handle.
   bool replaced(int i) const { return requests_[i] != handles_[i]; }
 
@@ -303,6 +312,7 @@ class Watched {
   void returned() { returned_ = true; }
   int natives() const { return count_; }
   void notify(int i) const { notify_complete(watched_[i]); }
+  void failed(int i) const { notify_complete(watched_[i], true); }
   bool replaced(int i) const { return requests_[i] != watched_[i].handle; }
 
  private:

@@ -15,7 +15,7 @@ int finish_all(MixedRequests& mix, MPI_Status* statuses, int native_error,
   const bool wanted = statuses != MPI_STATUSES_IGNORE;
   bool failed = native_error == MPI_ERR_IN_STATUS;
   for (int i = 0; i < mix.natives(); ++i) {
-    mix.completed(i);
+    if (native_error == MPI_SUCCESS || failed) mix.completed(i);
     if (wanted) {
       copy_status(native_statuses[i], &statuses[mix.place(i)]);
       if (failed) statuses[mix.place(i)].MPI_ERROR = native_statuses[i].MPI_ERROR;
@@ -65,7 +65,8 @@ bool look_any(Array& array, int* index, MPI_Status* status, int* error) {
   int native = MPI_UNDEFINED, flag = 0;
   if (array.natives() != 0) {
     *error = real::Testany(array.natives(), array.native(), &native, &flag, status);
-    if (native != MPI_UNDEFINED && (flag || *error != MPI_SUCCESS)) {
+    // Of a request that failed the library says which it was; of a wrong argument, nothing.
+    if (native >= 0 && native < array.natives() && (flag || *error != MPI_SUCCESS)) {
       *index = array.place(native);
       array.completed(native);
       return true;
@@ -98,6 +99,7 @@ bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, 
     *error = real::Testsome(array.natives(), array.native(), &natives, indices + found,
                             status_at(statuses, found));
   const bool natives_failed = *error == MPI_ERR_IN_STATUS, failed = !errors.empty();
+  if (*error != MPI_SUCCESS && !natives_failed) natives = MPI_UNDEFINED;
   if (natives != MPI_UNDEFINED) {
     for (int i = 0; i < natives; ++i) {
       array.completed(indices[found + i]);

@@ -4,13 +4,14 @@
 //     kBlocks                    the library's call blocks
 //     kFollows                   of calls on arrays: it is made as often as there are requests
 //     library(...)               the library's own call
-//     notify(seen, error)          which requests the library has completed: seen.notify(i)
+//     notify(seen)               which requests the library has completed, without an error:
+//                                seen.notify(i)
 //     mixed(array)               an array with operations of Hob's, or while Hob's must advance: a
 //                                MixedRequests; a Followed, too, of those that follow
 // and of one request:
 //     kOnlyAsks                  the request stays
 //     native(request)            the library's request, while Hob's must advance
-//     told(error)                whether the library has completed it
+//     told()                     whether the library has completed it, without an error
 //     inactive()                 a persistent operation of Hob's that is not started
 //     own(request, operation)    an operation of Hob's
 //
@@ -43,6 +44,15 @@ void notify_some(const Seen& seen, int number, const int* which) {
   for (int i = 0; i < number; ++i) seen.notify(which[i]);
 }
 
+/// After the library's call. What it has completed before an error is not the program's to read:
+/// only the handles tell, which are replaced.
+template <class Call, class Seen>
+void notify_seen(const Call& call, const Seen& seen, int error) {
+  if (HOB_LIKELY(error == MPI_SUCCESS)) return call.notify(seen);
+  for (int i = 0; i < seen.natives(); ++i)
+    if (seen.replaced(i)) seen.failed(i);
+}
+
 /// A request that is complete, and still there: waiting for it tells nothing either.
 inline void still_tells_nothing(MPI_Request request) {
   try {
@@ -61,7 +71,11 @@ template <class Call>
     Watched watched(1, request);
     const int error = call.native(request);
     watched.returned();
-    if (!call.told(error)) return error;
+    if (HOB_UNLIKELY(error != MPI_SUCCESS)) {
+      if (watched.replaced(0)) watched.failed(0);
+      return error;
+    }
+    if (!call.told()) return error;
     const bool tells_nothing = entry.observer && !entry.observer->is_acquire();
     watched.notify(0);
     if constexpr (requires { Call::kOnlyAsks; })
@@ -85,7 +99,7 @@ template <class Seen, class Call>
   Seen seen(count, requests);
   const int error = in_library(call, count, requests);
   seen.returned();
-  call.notify(seen, error);
+  notify_seen(call, seen, error);
   return error;
 }
 
@@ -123,7 +137,7 @@ template <class Call>
   const bool alone = !mix.any_own() && !blocking_needs_care();
   const int error = alone ? in_library(call, count, requests) : call.mixed(mix);
   mix.returned();
-  if (alone) call.notify(mix, error);
+  if (alone) notify_seen(call, mix, error);
   return error;
 }
 

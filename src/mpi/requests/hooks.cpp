@@ -25,7 +25,7 @@ struct WaitOne {
 
   int library(MPI_Request* request) const { return real::Wait(request, status); }
   int native(MPI_Request* request) const { return native_wait(request, status); }
-  bool told(int) const { return true; }
+  bool told() const { return true; }
   int inactive() const {
     copy_status(empty_status(), status);
     return MPI_SUCCESS;
@@ -54,7 +54,7 @@ struct TestOne {
     if (blocking_needs_care()) advance();
     return library(request);
   }
-  bool told(int error) const { return *flag || error != MPI_SUCCESS; }
+  bool told() const { return *flag != 0; }
   int inactive() const {
     *flag = 1;
     copy_status(empty_status(), status);
@@ -67,13 +67,6 @@ struct TestOne {
   }
 };
 
-/// After an error some may be under way still: their handles are as they were.
-template <class Seen>
-void notify_all(const Seen& seen, int error) {
-  for (int i = 0; i < seen.natives(); ++i)
-    if (error == MPI_SUCCESS || seen.replaced(i)) seen.notify(i);
-}
-
 struct WaitAll {
   static constexpr bool kBlocks = true;
   MPI_Status* statuses;
@@ -82,13 +75,13 @@ struct WaitAll {
     return real::Waitall(count, requests, statuses);
   }
   template <class Seen>
-  void notify(const Seen& seen, int error) const {
-    notify_all(seen, error);
+  void notify(const Seen& seen) const {
+    for (int i = 0; i < seen.natives(); ++i) seen.notify(i);
   }
   int mixed(MixedRequests& mix) const {
     if (!mix.any_own()) {
       const int error = native_waitall(mix.natives(), mix.requests(), statuses);
-      notify(mix, error);
+      notify_seen(*this, mix, error);
       return error;
     }
     mix.complete();
@@ -118,14 +111,14 @@ struct TestAll {
     return real::Testall(count, requests, flag, statuses);
   }
   template <class Seen>
-  void notify(const Seen& seen, int error) const {
-    if (*flag || error != MPI_SUCCESS) notify_all(seen, error);
+  void notify(const Seen& seen) const {
+    for (int i = 0; *flag && i < seen.natives(); ++i) seen.notify(i);
   }
   int mixed(MixedRequests& mix) const {
     if (!mix.any_own()) {
       advance();
       const int error = library(mix.natives(), mix.requests());
-      notify(mix, error);
+      notify_seen(*this, mix, error);
       return error;
     }
     *flag = 0;
@@ -155,7 +148,7 @@ struct WaitAny {
     return real::Waitany(count, requests, index, status);
   }
   template <class Seen>
-  void notify(const Seen& seen, int) const {
+  void notify(const Seen& seen) const {
     if (*index != MPI_UNDEFINED) seen.notify(*index);
   }
   template <class Array>
@@ -181,7 +174,7 @@ struct TestAny {
     return real::Testany(count, requests, index, flag, status);
   }
   template <class Seen>
-  void notify(const Seen& seen, int) const {
+  void notify(const Seen& seen) const {
     if (*flag && *index != MPI_UNDEFINED) seen.notify(*index);
   }
   template <class Array>
@@ -205,7 +198,7 @@ struct WaitSome {
     return real::Waitsome(count, requests, outcount, indices, statuses);
   }
   template <class Seen>
-  void notify(const Seen& seen, int) const {
+  void notify(const Seen& seen) const {
     notify_some(seen, *outcount, indices);
   }
   template <class Array>
@@ -231,7 +224,7 @@ struct TestSome {
     return real::Testsome(count, requests, outcount, indices, statuses);
   }
   template <class Seen>
-  void notify(const Seen& seen, int) const {
+  void notify(const Seen& seen) const {
     notify_some(seen, *outcount, indices);
   }
   template <class Array>
@@ -300,16 +293,31 @@ int on_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int
                   TestSome{outcount, array_of_indices, array_of_statuses});
 }
 
+namespace {
+
+/// After take(): the library has not freed the request.
+void stays_known(MPI_Request handle, const KnownHandle& taken) {
+  if (taken.operation) return stand_behind(handle, *taken.operation);
+  if (!taken.observer) return;
+  Watch watch{handle, taken.watch, taken.observer, taken.cookie};
+  put_back(watch, false);
+}
+
+}  // namespace
+
 int on_Request_free(MPI_Request* request) {
   if (HOB_LIKELY(only_native(*request))) return real::Request_free(request);
-  const KnownHandle entry = take(*request);
-  if (!entry.operation) {
+  const MPI_Request handle = *request;
+  const KnownHandle entry = take(handle);
+  if (!entry.pooled) {
     const int error = real::Request_free(request);
-    if (entry.observer) entry.observer->completed(entry.cookie, true);
-    return error;
+    if (error != MPI_SUCCESS) {
+      stays_known(handle, entry);
+      return error;
+    }
   }
-  entry.operation->abandon();
-  if (!entry.pooled) return real::Request_free(request);
+  if (entry.operation) entry.operation->abandon();
+  if (entry.observer) entry.observer->completed(entry.cookie, true);
   *request = MPI_REQUEST_NULL;
   return MPI_SUCCESS;
 }

@@ -27,7 +27,7 @@ struct StatusOfOne {
     if (blocking_needs_care()) advance();
     return library(request);
   }
-  bool told(int) const { return *flag; }
+  bool told() const { return *flag != 0; }
   int inactive() const {
     *flag = 1;
     copy_status(empty_status(), status);
@@ -69,7 +69,7 @@ struct StatusOfAll {
     return real::Request_get_status_all(count, requests, flag, statuses);
   }
   template <class Seen>
-  void notify(const Seen& seen, int) const {
+  void notify(const Seen& seen) const {
     for (int i = 0; *flag && i < seen.natives(); ++i) seen.notify(i);
   }
   int mixed(MixedRequests& mix) const {
@@ -81,8 +81,9 @@ struct StatusOfAll {
     *flag = 1;
     if (mix.natives() != 0)
       error = real::Request_get_status_all(mix.natives(), mix.native(), flag, native_statuses);
+    if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return error;
     if (!*flag) return error;
-    notify(mix, error);
+    notify_seen(*this, mix, error);
     std::vector<int> errors(static_cast<std::size_t>(mix.count()), MPI_SUCCESS);
     bool failed = error == MPI_ERR_IN_STATUS;
     for (int i = 0; i < mix.natives(); ++i) {
@@ -110,7 +111,7 @@ struct StatusOfAny {
     return real::Request_get_status_any(count, requests, index, flag, status);
   }
   template <class Seen>
-  void notify(const Seen& seen, int) const {
+  void notify(const Seen& seen) const {
     if (*flag && *index != MPI_UNDEFINED) seen.notify(*index);
   }
   int mixed(MixedRequests& mix) const {
@@ -125,10 +126,11 @@ struct StatusOfAny {
     *flag = 1;
     if (mix.natives() != 0)
       error = real::Request_get_status_any(mix.natives(), mix.native(), &native, flag, status);
-    const bool found = *flag && native != MPI_UNDEFINED;
+    const bool found = error == MPI_SUCCESS && *flag && native != MPI_UNDEFINED;
+    if (error != MPI_SUCCESS) return error;
     *index = found ? mix.place(native) : MPI_UNDEFINED;
     if (found) mix.notify(native);
-    if (found || error != MPI_SUCCESS) return error;
+    if (found) return MPI_SUCCESS;
     *flag = *flag && mix.own().empty();
     if (*flag) copy_status(empty_status(), status);
     return MPI_SUCCESS;
@@ -145,7 +147,7 @@ struct StatusOfSome {
     return real::Request_get_status_some(count, requests, outcount, indices, statuses);
   }
   template <class Seen>
-  void notify(const Seen& seen, int) const {
+  void notify(const Seen& seen) const {
     notify_some(seen, *outcount, indices);
   }
   int mixed(MixedRequests& mix) const {
@@ -165,6 +167,7 @@ struct StatusOfSome {
       error = real::Request_get_status_some(mix.natives(), mix.native(), &natives, indices + found,
                                             native_statuses);
     const bool natives_failed = error == MPI_ERR_IN_STATUS;
+    if (error != MPI_SUCCESS && !natives_failed) natives = MPI_UNDEFINED;
     for (int i = 0; natives != MPI_UNDEFINED && i < natives; ++i, ++found) {
       const MPI_Status& status = native_statuses[i];
       int& place = indices[found];

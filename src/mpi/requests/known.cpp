@@ -79,15 +79,15 @@ Watch take_watch(MPI_Request handle, KnownHandle* entry) {
   return taken;
 }
 
-void notify_complete(Watch& watch) {
+void notify_complete(Watch& watch, bool failed) {
   if (watch.number == 0) return;
   CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
   const std::uint64_t number = std::exchange(watch.number, 0);
-  if (!observer) return notify_complete(watch.handle, number);
-  observer->completed(watch.cookie, false);
+  if (!observer) return notify_complete(watch.handle, number, failed);
+  observer->completed(watch.cookie, failed);
 }
 
-void notify_complete(MPI_Request handle, std::uint64_t last) {
+void notify_complete(MPI_Request handle, std::uint64_t last, bool failed) {
   CompletionObserver* observer = nullptr;
   std::uint64_t cookie = 0;
   {
@@ -98,7 +98,7 @@ void notify_complete(MPI_Request handle, std::uint64_t last) {
     cookie = entry->cookie;
     if (last_of(*entry)) end_watch(*entry, handle);
   }
-  observer->completed(cookie, false);
+  observer->completed(cookie, failed);
 }
 
 void put_back(Watch& watch, bool unwound) {

@@ -79,13 +79,14 @@ struct Watch {
 /// Under the registry's lock; `entry` is what is known of the handle, or null.
 Watch take_watch(MPI_Request handle, KnownHandle* entry);
 
-/// The request is complete: its observer hears of it. Once for each watch.
-void notify_complete(Watch& watch);
+/// The request is complete, or has ended with an error: its observer hears of it. Once for each
+/// watch.
+void notify_complete(Watch& watch, bool failed = false);
 
 /// The same with one thread, of a request that had this handle before a call of the program.
 /// `last` numbers the last watch before that call: a callback of the program's may have begun
 /// another request that has the handle now.
-void notify_complete(MPI_Request handle, std::uint64_t last);
+void notify_complete(MPI_Request handle, std::uint64_t last, bool failed = false);
 
 /// The call ends: a request that is not complete is watched as before. `unwound`: by an exception,
 /// so that nobody knows which ones are complete.

@@ -184,7 +184,8 @@ int on_Win_wait(MPI_Win win) {
       "MPI_Win_wait", win,
       [&](Backend& backend) {
         const int result = backend.wait();
-        if (Window* window = find_window(win)) note_exposure(*window, false);
+        Window* window = find_window(win);
+        if (window && result == MPI_SUCCESS) note_exposure(*window, false);
         return result;
       },
       [&] { return real::Win_wait(win); });
@@ -193,10 +194,10 @@ int on_Win_wait(MPI_Win win) {
 int on_Win_test(MPI_Win win, int* flag) {
   Window* window = find_window(win);
   const int result = window ? window->backend->test(flag) : real::Win_test(win, flag);
-  if (*flag) {
-    if (window) note_exposure(*window, false);
-    note_acquire("MPI_Win_test");
-  }
+  // After an error, nothing says whether the epoch is over.
+  if (result == MPI_SUCCESS && *flag == 0) return result;
+  if (window && result == MPI_SUCCESS) note_exposure(*window, false);
+  note_acquire("MPI_Win_test");
   return result;
 }
 
@@ -217,9 +218,10 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   if (window->cached && others) window->cached->epoch_opened(rank);
   // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told
   // otherwise, or by loads of its own memory.
-  if (nocheck && rank == window->rank && lock_type == MPI_LOCK_SHARED && window->cached)
+  if (result == MPI_SUCCESS && nocheck && rank == window->rank && lock_type == MPI_LOCK_SHARED &&
+      window->cached)
     window->cached->own_epoch_begins();
-  else if (!nocheck || !others)
+  else if (result != MPI_SUCCESS || !nocheck || !others)
     note_acquire("MPI_Win_lock");
   return result;
 }

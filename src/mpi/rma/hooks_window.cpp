@@ -1,4 +1,7 @@
 // Windows are made, changed and freed.
+#include <memory>
+#include <utility>
+
 #include "mpi/core/errors_heard.hpp"
 #include "mpi/core/members.hpp"
 #include "mpi/ghost/world.hpp"
@@ -93,18 +96,27 @@ int on_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 }
 
 int on_Win_free(MPI_Win* win) {
-  const auto window = remove_window(*win);
-  if (window) {
-    window->backend->closing();
-    hear_errors_now();  // of the window, while there is one
-    end_validation(*window);
-    char name[MPI_MAX_OBJECT_NAME] = {};
-    int length = 0;
-    real::Win_get_name(*win, name, &length);
+  if (!win) return real::Win_free(win);
+  // Before the library gives the handle to another window.
+  std::unique_ptr<Window> window = remove_window(*win);
+  if (!window) return real::Win_free(win);
+  window->backend->closing();
+  hear_errors_now();  // of the window, while there is one
+  end_validation(*window);
+  char name[MPI_MAX_OBJECT_NAME] = {};
+  int length = 0;
+  if (real::Win_get_name(*win, name, &length) == MPI_SUCCESS)
     window->name.assign(name, static_cast<std::size_t>(length));
+  const int result = real::Win_free(win);
+  if (result == MPI_SUCCESS) {
     remember_window(*window);
+  } else {
+    // It stays as it was, but that its copies do not outlive barriers: the other processes, which
+    // would have to take part in that, may have freed it.
+    window->backend->staying();
+    add_window(std::move(window));
   }
-  return real::Win_free(win);
+  return result;
 }
 
 int on_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag) {
@@ -160,6 +172,7 @@ int on_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_
 
 int on_Win_set_info(MPI_Win win, MPI_Info info) {
   const int result = real::Win_set_info(win, info);
+  if (result != MPI_SUCCESS) return result;
   Window* window = find_window(win);
   const auto word = window ? cache_word(info) : std::nullopt;
   if (!word) return result;

@@ -65,7 +65,16 @@ TEST_F(GhostInbox, MessagesAreTakenInOrderAndReceivesArePostedAgain) {
   EXPECT_EQ(fake::open_requests(), open) << "all are cancelled at the end";
 }
 
+/// The library is one that uses UCX.
+struct OverUcx {
+  OverUcx() { ucx::library_has_worker(true); }
+  ~OverUcx() { ucx::library_has_worker(false); }
+  OverUcx(const OverUcx&) = delete;
+  OverUcx& operator=(const OverUcx&) = delete;
+};
+
 TEST_F(GhostInbox, OverUcxMessagesMayComeBeforeTheirReceives) {
+  const OverUcx over_ucx;
   const ucx::Standstill restored_at_the_end;
   ucx::redirect_progress([](void*) { return 1U; });
   fake::hold_requests(0);
@@ -86,7 +95,6 @@ TEST(UcxStandstill, EndsWithItsScope) {
   {
     const ucx::Standstill standstill;
     EXPECT_EQ(ucp_worker_progress(nullptr), 0U);
-    EXPECT_TRUE(ucx::serves());
   }
   EXPECT_EQ(ucp_worker_progress(nullptr), 1U);
 }

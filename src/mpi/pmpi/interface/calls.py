@@ -13,9 +13,10 @@ def extensions(text):
     """The library's extensions that plan.py knows, as procedures like those of interface.json."""
     for key in plan.CALLS:
         name = key.replace("X_", "MPIX_", 1)
-        found = key.startswith("X_") and re.search(
-            rf"\b(int|void \*)\s*{name}\s*\(([^()]*)\)", text
-        )
+        if not key.startswith("X_"):
+            continue
+        declared = rf"\b(int|void \*)\s*{name}\s*\(([^()]*)\)"
+        found = re.search(declared, text) or re.search(declared, plan.PROTOTYPES)
         if not found:
             continue
         parameters = []

@@ -46,6 +46,9 @@ def hook_parameters(procedure):
     return procedure["large"] if shares_hook(procedure) else procedure["parameters"]
 
 
+FAILED = "hob_result != MPI_SUCCESS"
+
+
 def acquire_after(call):
     """C++ that notes what the process may have learned, or ""."""
     if call.row.local or call.row.decides or plan.is_start(call.parameters):
@@ -62,11 +65,12 @@ def acquire_after(call):
     if peers:
         somebody = " || ".join(f"{name} != MPI_PROC_NULL" for name in peers)
         noted = f"if ({somebody}) {noted}"
+    # After an error, nothing that the call was to write is read, and anything may have been learned.
     if "flag" in outputs:
-        return f"if (*flag) {{ {noted} }}" if peers else f"if (*flag) {noted}"
+        return f"if ({FAILED} || *flag) {{ {noted} }}"
     for name in plan.COUNTED_COMPLETIONS:
         if name in outputs:
-            return f"if (*{name} != 0 && *{name} != MPI_UNDEFINED) {noted}"
+            return f"if ({FAILED} || (*{name} != 0 && *{name} != MPI_UNDEFINED)) {noted}"
     return noted
 
 
@@ -79,9 +83,10 @@ def acquire_after_requests(call, outputs, noted):
     else:
         told = "tells.all()"
     done = "*flag && " if "flag" in outputs else ""
-    lines = f"if ({done}{told}) {noted}"
+    lines = f"if ({FAILED} || ({done}{told})) {noted}"
     if told == "tells.all()" and not call.base.startswith("Request_get_status"):
-        lines += f"\n  if ({done}hob_result == MPI_SUCCESS) tells.completed({call.row.completes});"
+        again = f"hob_result == MPI_SUCCESS{' && *flag' if done else ''}"
+        lines += f"\n  if ({again}) tells.completed({call.row.completes});"
     return lines
 
 

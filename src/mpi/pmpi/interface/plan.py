@@ -294,8 +294,8 @@ CALLS.add("Issend", "wide", asleep="")
 CALLS.add("Irsend", "wide", asleep="")
 CALLS.add("Ibsend", "", asleep="")
 
-# Extensions: MPIX_Y is X_Y here. Libraries differ in what they have, and headers alone say how it is
-# called; all others of their extensions depend on nobody, or only start what these complete.
+# Extensions: MPIX_Y is X_Y here. Libraries differ in what they have; what is not here is in
+# LEFT_EXTENSIONS.
 CALLS.add("X_Request_is_complete", "hook newer local everywhere")
 CALLS.add("X_Stream_progress", "polls local")
 CALLS.add("X_Threadcomm_free", "hook newer everywhere")
@@ -308,6 +308,20 @@ CALLS.add(
     """,
     "",
 )
+# Processes that agree or go on after others have failed (ULFM), and what they may have been told.
+CALLS.add("X_Comm_agree X_Comm_shrink X_Comm_iagree X_Comm_ishrink", "")
+CALLS.add(
+    """
+    X_Comm_failure_ack X_Comm_failure_get_acked X_Comm_get_failed X_Comm_ack_failed
+    X_Comm_revoke X_Comm_is_revoked
+    """,
+    "patient",
+)
+# Operations on windows of Intel MPI's, which no cache sees: what they write, or were told, counts.
+CALLS.add(
+    "X_Put_notify X_Put_notify_c X_Get_notify X_Get_notify_c X_Win_get_notify_request",
+    "patient",
+)
 # Of the program's functions, those that the library calls with a state.
 CALLS.add("X_Async_start X_Async_spawn X_Async_get_state", "hook newer local everywhere always")
 CALLS.add(
@@ -319,6 +333,63 @@ CALLS.add(
 )
 # Queries of Hob's.
 CALLS.add("X_Comm_get_stream X_Comm_test_threadcomm", "native")
+
+# Extensions that some libraries of a family have and the header of another one, for which Hob may be
+# built, does not declare.
+PROTOTYPES = """
+int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+int MPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
+int MPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
+int MPIX_Comm_failure_ack(MPI_Comm comm);
+int MPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp);
+int MPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
+int MPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+int MPIX_Comm_revoke(MPI_Comm comm);
+int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
+int MPIX_Win_get_notify(MPI_Win win, int notification_idx, MPI_Count *notification);
+int MPIX_Win_get_notify_request(MPI_Win win, int notification_idx, MPI_Count expected_value,
+                                MPI_Request *request);
+int MPIX_Get_notify(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                    int target_rank, MPI_Aint target_disp, int target_count,
+                    MPI_Datatype target_datatype, int notification_idx, MPI_Win win);
+int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                    int target_rank, MPI_Aint target_disp, int target_count,
+                    MPI_Datatype target_datatype, int notification_idx, MPI_Win win);
+"""
+
+# Extensions that are left to the library, and why that is right. tests/tools/extensions_test.py knows
+# of each function that the libraries export that it is here or in CALLS.
+LEFT_EXTENSIONS = {
+    "only start what MPI_Wait and its relatives complete, on communicators of streams": """
+        MPIX_Isend_enqueue MPIX_Isend_enqueue_c MPIX_Irecv_enqueue MPIX_Irecv_enqueue_c
+        MPIX_Stream_isend MPIX_Stream_isend_c MPIX_Stream_irecv MPIX_Stream_irecv_c
+        """,
+    "only make what MPI_Start starts": """
+        MPIX_Allgather_init MPIX_Allgatherv_init MPIX_Allreduce_init MPIX_Alltoall_init
+        MPIX_Alltoallv_init MPIX_Alltoallw_init MPIX_Barrier_init MPIX_Bcast_init MPIX_Exscan_init
+        MPIX_Gather_init MPIX_Gatherv_init MPIX_Neighbor_allgather_init
+        MPIX_Neighbor_allgatherv_init MPIX_Neighbor_alltoall_init MPIX_Neighbor_alltoallv_init
+        MPIX_Neighbor_alltoallw_init MPIX_Reduce_init MPIX_Reduce_scatter_block_init
+        MPIX_Reduce_scatter_init MPIX_Scan_init MPIX_Scatter_init MPIX_Scatterv_init
+        """,
+    "depend on no other process": """
+        MPIX_GPU_query_support MPIX_Query_cuda_support MPIX_Query_hip_support MPIX_Query_ze_support
+        MPIX_Query_rocm_support MPIX_Grequest_class_allocate MPIX_Grequest_class_create
+        MPIX_Info_set_hex MPIX_Op_create_x MPIX_Stream_create MPIX_Stream_free MPIX_Type_iov
+        MPIX_Type_iov_len MPIX_Delete_error_class MPIX_Delete_error_code MPIX_Delete_error_string
+        MPIX_Win_create_notify MPIX_Win_free_notify MPIX_Win_set_notify OMPI_Affinity_str
+        """,
+    "begin and end a thread of the library's own": """
+        MPIX_Start_progress_thread MPIX_Stop_progress_thread
+        """,
+    "are called by libraries, not by programs": """
+        OMPI_C_MPI_COMM_DUP_FN OMPI_C_MPI_COMM_NULL_COPY_FN OMPI_C_MPI_COMM_NULL_DELETE_FN
+        OMPI_C_MPI_DUP_FN OMPI_C_MPI_NULL_COPY_FN OMPI_C_MPI_NULL_DELETE_FN OMPI_C_MPI_TYPE_DUP_FN
+        OMPI_C_MPI_TYPE_NULL_COPY_FN OMPI_C_MPI_TYPE_NULL_DELETE_FN OMPI_C_MPI_WIN_DUP_FN
+        OMPI_C_MPI_WIN_NULL_COPY_FN OMPI_C_MPI_WIN_NULL_DELETE_FN OMPI_TEST_FORTRAN_CONSTANTS
+        """,
+}
 
 # Never wrapped: conversions of handles, and the tools interface (of which pvars.cpp has a part).
 IGNORED_SUFFIXES = ("_c2f", "_f2c", "_f082c", "_c2f08", "_f082f", "_f2f08", "_fromint", "_toint")

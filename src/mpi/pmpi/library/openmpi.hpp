@@ -17,6 +17,7 @@ inline constexpr Traits kTraits{.has_progress_callbacks = true,
                                 .may_run_over_libfabric = false,
                                 .status_is_a_look = true,
                                 .keeps_epochs_locally = false,
+                                .passes_error_texts = true,
                                 .most_unexpected = UINT64_MAX};
 
 /// Bytes of the message that this status tells of.

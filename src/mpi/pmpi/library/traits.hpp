@@ -38,6 +38,8 @@ struct Traits {
   /// A window may be in an epoch of locks while other processes are in a fence of it: the library's
   /// account of epochs is each process's own. Of Open MPI's components it is not known.
   bool keeps_epochs_locally;
+  /// Error handlers get two pointers more than MPI asks for: a text, and null.
+  bool passes_error_texts;
   /// Messages in Hob's UMQ, each of which takes a request of the library's.
   std::uint64_t most_unexpected;
 };

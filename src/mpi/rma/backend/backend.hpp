@@ -49,6 +49,8 @@ class Backend {
 
   /// Before the library frees the window: nothing of this process may be under way afterwards.
   virtual void closing() {}
+  /// After closing(): the library has not freed it.
+  virtual void staying() {}
 
   /// Whether there is any target of which holds_back() may be true.
   bool may_hold_back() const { return may_hold_back_.get(); }

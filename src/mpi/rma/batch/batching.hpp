@@ -126,6 +126,7 @@ class Batching final : public Backend, public BatchOwner {
   int flush_local_all() override;
   int sync() override;
   void closing() override;
+  void staying() override { next_->staying(); }
   void keep_bounds(int target) override;
 
  private:

@@ -279,6 +279,7 @@ class CachedGets final : private RequestOwner {
   void request_completed(std::uint64_t cookie, bool freed) override;
   void request_asked(std::uint64_t cookie) override;
   bool request_arrived(std::uint64_t cookie, int& error) override;
+  void remember_failure(std::uint64_t cookie, int error);
   MPI_Request request_of(std::uint64_t cookie) override;
 
   // ahead_gets.cpp: fetching more than was asked for

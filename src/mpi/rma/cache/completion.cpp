@@ -21,14 +21,22 @@ namespace hob::mpi {
 void CachedGets::complete(TargetState& t, std::uint32_t last, bool succeeded) {
   if (t.pending.empty()) return;
   apply_acquires();
+  bool failed = false;
   under_way_.finish_until(t.pending, last, [&](PendingGet& pending) {
     if (pending.request != 0 && succeeded) {
       auto handle = handle_of<MPI_Request>(pending.request);
-      for (int flag = 0; !flag;) requests::test(&handle, &flag, MPI_STATUS_IGNORE);
+      int error = MPI_SUCCESS;
+      for (int flag = 0; !flag && error == MPI_SUCCESS;)
+        error = requests::test(&handle, &flag, MPI_STATUS_IGNORE);
+      if (HOB_UNLIKELY(error != MPI_SUCCESS)) {
+        failed = true;
+        remember_failure(cookie_of(under_way_.index_of(pending)), error);
+      }
     }
     if (pending.issued != 0 && succeeded && sharing_.add(t, pending)) ++stats_.shared_inserts;
     finish(pending);
   });
+  if (HOB_UNLIKELY(failed)) drop_everything();
 }
 
 /// The bytes of one get have arrived in the program's buffer.

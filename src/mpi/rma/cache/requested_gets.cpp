@@ -235,14 +235,18 @@ bool CachedGets::request_arrived(std::uint64_t cookie, int& error) {
   under_way_.remove(t.pending, static_cast<std::uint32_t>(cookie));
   if (HOB_UNLIKELY(error != MPI_SUCCESS)) {
     drop_everything();
-    constexpr std::size_t kMostFailures = 64;
-    try {
-      if (failed_requests_.size() < kMostFailures) failed_requests_.emplace_back(cookie, error);
-    } catch (const std::bad_alloc&) {
-      // Others that wait for the same get do not hear of its error.
-    }
+    remember_failure(cookie, error);
   }
   return true;
+}
+
+void CachedGets::remember_failure(std::uint64_t cookie, int error) {
+  constexpr std::size_t kMostFailures = 64;
+  try {
+    if (failed_requests_.size() < kMostFailures) failed_requests_.emplace_back(cookie, error);
+  } catch (const std::bad_alloc&) {
+    // Others that wait for the same get do not hear of its error.
+  }
 }
 
 }  // namespace hob::mpi

@@ -55,6 +55,7 @@ class GhostBackend final : public Backend {
   int flush_local_all() override;
   int sync() override;
   void closing() override;
+  void staying() override;
   bool holds_back(int target) override;
   int let_in(int target) override;
 

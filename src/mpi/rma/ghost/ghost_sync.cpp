@@ -266,4 +266,10 @@ void GhostBackend::closing() {
   std::erase(ghost_client->open_windows, handle);
 }
 
+// NativeWay begins its epoch anew when it issues something.
+void GhostBackend::staying() {
+  const GhostHold hold;
+  ghost_client->open_windows.push_back(handle);
+}
+
 }  // namespace hob::mpi
