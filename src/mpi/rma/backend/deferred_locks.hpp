@@ -119,6 +119,7 @@ class DeferredLocks final : public Backend {
   }
   int sync() override { return next_->sync(); }
   void closing() override { next_->closing(); }
+  void staying() override { next_->staying(); }
   bool holds_back(int target) override;
   int let_in(int target) override {
     if (const int error = ready(target)) return error;
