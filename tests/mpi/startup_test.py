@@ -104,6 +104,22 @@ def case_constructor():
         assert os.path.exists(json), "no report from a destructor"
 
 
+def case_plugin():
+    """Opened with RTLD_DEEPBIND, a shared library sees the program's world, too; and whoever opens it is the
+    program, whose RUNPATH says where it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = HERE / "plugin.c", f"{folder}/program"
+        plugins = Path(folder) / "plugins"
+        plugins.mkdir()
+        library = plugins / "libplugin.so"
+        words = [args.cc, "-DLIBRARY", "-shared", "-fPIC", source, "-o", library]
+        subprocess.run(words, check=True)
+        words = [args.cc, source, "-Wl,-rpath,$ORIGIN/plugins", "-ldl", "-o", program]
+        subprocess.run(words, check=True)
+        passes(launch((2, EXEC, "--quiet", program, library)))
+        passes(launch((3, EXEC, "--quiet", "--ghosts", "1", program, library)))
+
+
 def case_thread():
     program = f"{BIN}/startup_thread"
     for _ in range(5):

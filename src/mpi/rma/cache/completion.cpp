@@ -231,12 +231,13 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   const std::lock_guard guard(lock_);
   if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
     meter_.learn(target(rank), waited, in_batch());
+  const bool closed = succeeded && !opens;
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);
     t.gets = 0;
     t.flushed_hits = t.hits;
     t.settled = coherence_.last_write();
-    t.closed = succeeded && !opens;
+    t.closed = closed;
   };
   if (rank >= 0) {
     close(target(rank));
