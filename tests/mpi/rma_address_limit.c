@@ -4,7 +4,7 @@
 
 #include "rma_check.h"
 
-enum { kMiB = 1 << 20, kWindows = 3, kWords = 1 << 16, kGets = 1000 };
+enum { kMiB = 1 << 20, kWindows = 3, kWords = 1 << 16, kGets = 300 };
 
 static void limit_addresses(size_t more) {
   long pages = 0;
