@@ -25,6 +25,8 @@ HANDLES = {
     "OPERATION": "MPI_SUM",
     "INFO": "MPI_INFO_NULL",
 }
+# Answered by other functions of the library's.
+ANSWERED_BY = {"Attr_get": "Comm_get_attr", "Attr_put": "Comm_set_attr"}
 ARRAYS = {"DATATYPE": "types", "REQUEST": "requests"}
 
 
@@ -70,7 +72,7 @@ def main():
             if any(re.search(r"\*\*\*|\]\[|char\* ?\w*\[|char \w+\[", p[0]) for p in parameters):
                 continue
             arguments = ", ".join(argument(*p) for p in parameters)
-            lines.append(f"REFUSED({name}, {base}, MPI_{name}({arguments}))")
+            lines.append(f"REFUSED({name}, {ANSWERED_BY.get(base, base)}, MPI_{name}({arguments}))")
     options.out.write_text("\n".join(lines) + "\n")
 
 
