@@ -47,7 +47,7 @@ class StoreTracker {
   StoreTracker& operator=(const StoreTracker&) = delete;
 
   /// From now on stores are noticed. False, and for good, if memory of this kind cannot be watched:
-  /// other processes may map it, or a page shows a file. About 10 us for each mebibyte of small
+  /// other processes may map it, or a page shows a file. About 4 us for each mebibyte of small
   /// pages that are there; with soft-dirty bits, of all memory of the process, but once for all
   /// calls of the same `moment` (SoftDirty::track).
   bool track(std::uint64_t moment = 0);
@@ -61,7 +61,7 @@ class StoreTracker {
   bool active() const { return active_; }
 
   /// Whether anything was stored to since track(); if so, tracking ends. Whole pages are compared:
-  /// what shares a page with the range counts. About 0.7 us for each mebibyte of small pages.
+  /// what shares a page with the range counts. About 2 us for each mebibyte of small pages.
   bool written();
 
   /// Faults that watching has caused, at most, since this was asked last: pages that were stored to

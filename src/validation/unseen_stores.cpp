@@ -83,7 +83,7 @@ std::string danger_of(int fd, bool adapter) {
   if (name.empty()) return "";
   if (name.starts_with(kAnonymous)) {
     const std::string_view kind = std::string_view(name).substr(kAnonymous.size());
-    const bool verbs = kind.starts_with("[infinibandevent]");
+    const bool verbs = kind.starts_with("[infinibandevent]") || kind.starts_with("[mlx5");
     return begins_with_one_of(kHarmless, kind) || (verbs && adapter) ? "" : name;
   }
   if (begins_with_one_of(kHarmlessDevices, name)) return "";

@@ -32,13 +32,13 @@ class WatchedPages {
     none,     ///< there must not be any, nor pages of a file
   };
   /// Protects the pages that are there; the others need no page tables. False if a mapping is not
-  /// the one that was registered, or has pages that must not be. About 10 us for each mebibyte of
+  /// the one that was registered, or has pages that must not be. About 4 us for each mebibyte of
   /// small pages.
   bool protect(Absent absent);
 
   /// Pages whose bytes may have changed since, at least one if any has; -1 if the kernel does not
   /// say. Counted are also pages that are gone, and mappings that came in place of those that were
-  /// registered. About 1 us for each mebibyte of small pages.
+  /// registered. About 2 us for each mebibyte of small pages.
   std::int64_t changed() const;
 
   /// Whether it is the descriptor that all of this goes through.

@@ -18,7 +18,7 @@ using validation::TrackingBudget;
 
 constexpr std::uint32_t kLongestPause = 1024;  ///< calls
 constexpr std::uint32_t kUnwantedCalls = 16;
-constexpr double kNanosecondsForMib = 10e3;  ///< to protect small pages
+constexpr double kNanosecondsForMib = 5e3;  ///< to protect small pages
 
 constexpr double kDear = 1e6;  ///< worth asking how much memory there is
 
