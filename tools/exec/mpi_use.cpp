@@ -84,8 +84,7 @@ MpiUse linked_mpi(const std::string& program) {
         result.why = program + " is linked with " + soname;
         return result;
       }
-      if (!unserved.refused &&
-          (found.empty() ? soname.starts_with("libmpi.so.") : is_mpi(found)))
+      if (!unserved.refused && (found.empty() ? soname.starts_with("libmpi.so.") : is_mpi(found)))
         unserved = unserved_mpi(program, soname);
       if (found.empty()) continue;
       if (is_pmpi_tool(found)) result.tools.push_back(found);
