@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "fake_mpi.hpp"
-#include "mpi/core/callbacks.hpp"
+#include "mpi/core/program_guard.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/state.hpp"
