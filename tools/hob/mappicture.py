@@ -10,6 +10,7 @@ from hob.benchlib import size_text
 # Colours end at these factors; the number in a cell says the rest.
 LOSS, GAIN = 2.0, 10.0
 WIDTH_OF_COLUMN, HEIGHT_OF_LINE = 0.62, 0.22  # inches
+DARK = 0.6  # of a shade: text on it is white
 PARTS = (("first", "first thousand operations"), ("late", "last half"))
 
 
@@ -59,7 +60,7 @@ def draw(rows, path):
         1,
         len(tables),
         figsize=(
-            len(tables) * (2.6 + 2 * len(sizes) * WIDTH_OF_COLUMN),
+            len(tables) * (3.0 + 2 * len(sizes) * WIDTH_OF_COLUMN),
             1.6 + longest * HEIGHT_OF_LINE,
         ),
         layout="constrained",
@@ -69,8 +70,9 @@ def draw(rows, path):
         _table(axis, lines, sizes)
         axis.set_title(f"Target on {names[place]}" if place != "own" else "Target: own rank")
     figure.suptitle(
-        "Speed with Hob, plain = 1: blue is a gain, red a loss, white neither. "
-        "Left of the line the first thousand operations, right of it the last half."
+        "Speed with Hob, plain = 1: blue is a gain, red a loss, white neither.\n"
+        "Left of the line: the first thousand operations; right of it: the last half.",
+        fontsize=9,
     )
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
@@ -89,6 +91,13 @@ def _table(axis, lines, sizes):
     for down, by_size in enumerate(lines.values()):
         for right, (part, size) in enumerate(columns):
             if size in by_size:
+                ratio = by_size[size][part]
                 axis.text(
-                    right, down, _label(by_size[size][part]), ha="center", va="center", fontsize=6
+                    right,
+                    down,
+                    _label(ratio),
+                    ha="center",
+                    va="center",
+                    fontsize=6,
+                    color="white" if abs(shade(ratio)) > DARK else "black",
                 )
