@@ -187,15 +187,16 @@ class Messages {
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937_64(7));
     std::vector<MPI_Request> requests(depth);
-    std::vector<char> bytes(depth);
+    const auto size = static_cast<std::size_t>(cell_.size);
+    std::vector<char> bytes(depth * size);
     map::measure_both(cell_.rank, cell_.count, cell_.depth, [&] {
       for (std::size_t i = 0; i < depth; ++i) {
-        MPI_Irecv(&bytes[i], 1, MPI_BYTE, cell_.peer, static_cast<int>(i), MPI_COMM_WORLD,
-                  &requests[i]);
+        MPI_Irecv(&bytes[i * size], cell_.size, MPI_BYTE, cell_.peer, static_cast<int>(i),
+                  MPI_COMM_WORLD, &requests[i]);
       }
       MPI_Barrier(MPI_COMM_WORLD);
       for (const int number : order) {
-        MPI_Send(out_.data(), 1, MPI_BYTE, cell_.peer, number, MPI_COMM_WORLD);
+        MPI_Send(out_.data(), cell_.size, MPI_BYTE, cell_.peer, number, MPI_COMM_WORLD);
       }
       MPI_Waitall(static_cast<int>(depth), requests.data(), MPI_STATUSES_IGNORE);
     });

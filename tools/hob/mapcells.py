@@ -133,7 +133,7 @@ def _messages() -> Iterator[Cell]:
                     yield Cell("message", op, size, place, way)
         for depth in DEPTHS:
             yield Cell("message", "deep", 8, place, depth=depth)
-            yield Cell("message", "shuffled", 1, place, depth=depth)
+            yield Cell("message", "shuffled", 8, place, depth=depth)
         for op in ("pingpong", "exchange", "stream"):
             yield Cell(
                 "message", op, 8, place, "waitall" if op == "exchange" else "", threads="multiple"
@@ -163,7 +163,7 @@ def quick(cell):
             and (cell.threads == "single" or cell.completion == "flush")
         )
     if cell.kind == "message":
-        return cell.size in (1, 8, 65536) and cell.completion in ("", "waitall")
+        return cell.size in (8, 65536) and cell.completion in ("", "waitall")
     return cell.size in (8, 65536) and cell.op in ("barrier", "allreduce", "iallreduce")
 
 
