@@ -33,8 +33,8 @@ static int leave_attribute(MPI_Comm comm, int key, void* value, void* state) {
 /* Bursts of puts to the first half of the other's memory and of gets from the second. */
 static void bursts(MPI_Win win) {
   static long out[kLongs], in[kLongs], there[kLongs];
-  int puts = 0, gets = 0;
-  for (int k = 0; k < kBursts; ++k) {
+  volatile int puts = 0, gets = 0; /* longjmp leaves others undefined */
+  for (volatile int k = 0; k < kBursts; ++k) {
     for (int i = 0; i < kLongs; ++i) {
       out[i] = k + 1;
       in[i] = 0;
