@@ -354,8 +354,8 @@ inline constexpr int kLongestEager = 1 << 16;
 inline constexpr std::uint64_t kDeepOverLibfabric = 1024;
 
 /// Messages in Hob's UMQ at most, over libfabric: its provider searches them when they are received
-/// (of 4,096 in reverse order a message takes 31 us, 17 without Hob). Fewer where the provider keeps
-/// fewer unexpected messages of a peer (unexpected_messages_kept).
+/// (of 4,096 in reverse order a message takes 31 us, 17 without Hob). Fewer where the provider
+/// keeps fewer unexpected messages of a peer (unexpected_messages_kept).
 inline constexpr std::uint64_t kMostOverLibfabric = 512;
 
 /// Messages dequeued at one look, so that a flood cannot keep a thread from its own work.

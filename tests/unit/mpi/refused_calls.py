@@ -37,7 +37,9 @@ def argument(declaration, name, kind, direction):
     if not pointer:
         if kind in HANDLES:
             return HANDLES[kind]
-        return "1" if re.match(r"(int|MPI_Aint|MPI_Count|MPI_Offset)$", type_of) else f"{type_of}{{}}"
+        return (
+            "1" if re.match(r"(int|MPI_Aint|MPI_Count|MPI_Offset)$", type_of) else f"{type_of}{{}}"
+        )
     if kind in ("FUNCTION", "POLYFUNCTION"):
         return "nullptr"
     if direction == "out":

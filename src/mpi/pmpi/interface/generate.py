@@ -216,7 +216,9 @@ def with_hob(call):
     if row.checked:
         lines.append(f"  if (HOB_UNLIKELY({null_pointers(call)})) return {call.native};")
     if row.everywhere:
-        lines.append(f"  if (HOB_UNLIKELY(depth > kCall + kUnheard)) return on_{call.base}({call.arguments});")
+        lines.append(
+            f"  if (HOB_UNLIKELY(depth > kCall + kUnheard)) return on_{call.base}({call.arguments});"
+        )
     if may_block(call):
         lines.append(f"  const Blocking{'Window' if row.sleeper else 'Unknown'} blocking;")
     if row.polls:
