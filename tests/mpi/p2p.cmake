@@ -168,12 +168,13 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_p2p_test("_ghosts" p2p_order ${mpi} RANKS 3 MATCH always SETTINGS HOB_GHOSTS=1)
 endforeach()
 
-# Over libfabric's tcp, auto takes over what is deep: here, what is not.
+# Over libfabric's tcp, auto takes over what is deep: here, what is not. With more than 64 unexpected messages of a peer
+# these hang plainly, too, unless the provider is to keep more.
 foreach(mpi IN ITEMS mpich5 abi5)
   if(mpi IN_LIST HOB_MPIS)
     hob_p2p_test("_tcp_taken" p2p_fuzz ${mpi} RANKS 2 MATCH auto LABEL fuzz
-      SETTINGS ${tcp} HOB_MATCH_THRESHOLD=4 ARGS --programs 6 --seed 1301 ${fuzz_tcp_${mpi}})
-    hob_p2p_test("_tcp_taken" p2p_order ${mpi} RANKS 2 MATCH auto SETTINGS ${tcp} HOB_MATCH_THRESHOLD=4)
+      SETTINGS ${tcp} FI_TCP_MAX_SAVED=1000000 HOB_MATCH_THRESHOLD=4 ARGS --programs 6 --seed 1301 ${fuzz_tcp_${mpi}})
+    hob_p2p_test("_tcp_taken" p2p_order ${mpi} RANKS 2 MATCH auto SETTINGS ${tcp} FI_TCP_MAX_SAVED=1000000 HOB_MATCH_THRESHOLD=4)
   endif()
 endforeach()
 
