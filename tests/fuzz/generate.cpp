@@ -519,7 +519,7 @@ void Generator::free_window(int id) {
           const int touched = last ? release_memory(world.mappings, live.memory) : 0;
           if (touched != 0 && world.failures++ < 3)
             std::printf(
-                "MISMATCH program %d rank %d: %d pages of w%d are there that the program "
+                "MISMATCH program %d rank %d: %d pages of w%d take memory that the program "
                 "never touched\n",
                 world.program, world.rank, touched, id);
           live = LiveWindow{};

@@ -4,10 +4,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 namespace fuzz {
 
@@ -62,11 +63,39 @@ std::uint8_t* map_pages(Mappings& all, Page kind, std::size_t bytes, std::size_t
   };
   used(0, hole);
   used(hole + hole_bytes, bytes);
-  if (tail == Tail::kUntouched && mprotect(memory + bytes, made.tail, kAccess) != 0)
-    refused("mprotect");
+  // Shared: a page of it takes memory as soon as somebody reads it.
+  if (tail == Tail::kUntouched)
+    mapped(memory + bytes, made.tail, kAccess,
+           MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   all[memory] = made;
   return memory;
 }
+
+namespace {
+
+/// Pages that take memory.
+int pages_with_memory(std::uint8_t* begin, std::size_t bytes) {
+  // Apart from what lies before, so that it has an entry of its own.
+  if (mprotect(begin, bytes, PROT_READ) != 0) return 0;
+  std::FILE* const maps = std::fopen("/proc/self/smaps", "re");
+  if (!maps) return 0;
+  const auto first = reinterpret_cast<std::uintptr_t>(begin);
+  std::array<char, 4200> line;
+  bool inside = false;
+  long kilobytes = 0;
+  while (std::fgets(line.data(), static_cast<int>(line.size()), maps)) {
+    unsigned long from = 0, to = 0;
+    long resident = 0;
+    if (std::sscanf(line.data(), "%lx-%lx ", &from, &to) == 2)
+      inside = from >= first && to <= first + bytes;
+    else if (inside && std::sscanf(line.data(), "Rss: %ld kB", &resident) == 1)
+      kilobytes += resident;
+  }
+  std::fclose(maps);
+  return static_cast<int>(kilobytes * 1024 / static_cast<long>(kPage));
+}
+
+}  // namespace
 
 int release_memory(Mappings& all, std::uint8_t* memory) {
   const auto found = all.find(memory);
@@ -75,12 +104,8 @@ int release_memory(Mappings& all, std::uint8_t* memory) {
     return 0;
   }
   const Mapping& its = found->second;
-  int touched = 0;
-  if (its.kind == Tail::kUntouched) {
-    std::vector<unsigned char> there(its.tail / kPage);
-    if (mincore(memory + its.bytes, its.tail, there.data()) == 0)
-      for (const unsigned char page : there) touched += page & 1;
-  }
+  const int touched =
+      its.kind == Tail::kUntouched ? pages_with_memory(memory + its.bytes, its.tail) : 0;
   munmap(memory, its.bytes + its.tail + kPage);
   if (its.file >= 0) close(its.file);
   all.erase(found);
