@@ -46,8 +46,8 @@ class PageMap {
     scan.end = end;
     scan.vec = reinterpret_cast<std::uintptr_t>(&found);
     scan.vec_len = scan.max_pages = 1;
-    scan.category_mask = scan.return_mask = or_untouched ? page_is::swapped : page_is::present;
-    if (!or_untouched) scan.category_inverted = page_is::present;
+    scan.category_mask = scan.return_mask = or_untouched ? page_is::kSwapped : page_is::kPresent;
+    if (!or_untouched) scan.category_inverted = page_is::kPresent;
     return ::ioctl(file_, kScanPages, &scan);
   }
 

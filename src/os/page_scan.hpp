@@ -21,8 +21,8 @@ inline constexpr unsigned long kScanPages = _IOWR('f', 16, ScanArguments);
 
 /// What pages are: PAGE_IS_...
 namespace page_is {
-inline constexpr std::uint64_t watched = 1U << 0U, written = 1U << 1U, of_file = 1U << 2U,
-                               present = 1U << 3U, swapped = 1U << 4U, zero = 1U << 5U;
+inline constexpr std::uint64_t kWatched = 1U << 0U, kWritten = 1U << 1U, kOfFile = 1U << 2U,
+                               kPresent = 1U << 3U, kSwapped = 1U << 4U, kZero = 1U << 5U;
 }
 
 }  // namespace hob::os

@@ -96,8 +96,8 @@ std::uint64_t pages_in(const os::ScanRegion& region) {
 /// Of these it is counted how many are protected. Pages of files that are swapped out look like
 /// those that were cut out of the file, or given back.
 std::uint64_t countable(WatchedPages::Absent absent) {
-  return absent == WatchedPages::Absent::zeros ? page_is::present | page_is::swapped
-                                               : page_is::present;
+  return absent == WatchedPages::Absent::zeros ? page_is::kPresent | page_is::kSwapped
+                                               : page_is::kPresent;
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ bool WatchedPages::available() {
     const auto page = os::page_bytes();
     const auto here = reinterpret_cast<std::uintptr_t>(&kernel()) / page * page;
     return kernel().pages.get() >= 0 &&
-           scan(here, here + page, 0, 0, page_is::watched, [](const auto&) {});
+           scan(here, here + page, 0, 0, page_is::kWatched, [](const auto&) {});
   }();
   return can && kernel().owner == ::getpid();
 }
@@ -168,13 +168,13 @@ bool WatchedPages::protect(Absent absent) {
   std::vector<WatchedPages*> others = kernel().registered;
   std::erase_if(others,
                 [&](const WatchedPages* o) { return o == this || !o->overlaps(begin_, end_); });
-  std::uint64_t wanted = page_is::watched;
-  if (absent == Absent::none) wanted |= page_is::of_file;
-  if (!others.empty()) wanted |= page_is::written;
+  std::uint64_t wanted = page_is::kWatched;
+  if (absent == Absent::none) wanted |= page_is::kOfFile;
+  if (!others.empty()) wanted |= page_is::kWritten;
   const auto count = [&](const os::ScanRegion& region) {
     protected_ += pages_in(region);
-    of_file = of_file || (region.categories & page_is::of_file) != 0;
-    if ((region.categories & page_is::written) == 0) return;
+    of_file = of_file || (region.categories & page_is::kOfFile) != 0;
+    if ((region.categories & page_is::kWritten) == 0) return;
     for (WatchedPages* each : others)
       if (each->overlaps(region.start, region.end)) each->stored_to_ = true;
   };
@@ -189,19 +189,20 @@ std::int64_t WatchedPages::changed() const {
   if (stored_to_) return 1;
   std::uintptr_t covered = begin_;
   std::uint64_t kept = 0, written = 0;
-  const bool done = scan(
-      begin_, end_, 0, 0,
-      page_is::watched | page_is::written | page_is::present | page_is::swapped | page_is::zero,
-      [&](const os::ScanRegion& region) {
-        const std::uint64_t is = region.categories;
-        if (region.start == covered && (is & page_is::watched) != 0) covered = region.end;
-        // Some kernels call written what is not there.
-        if ((is & (page_is::present | page_is::swapped)) == 0) return;
-        if ((is & page_is::written) == 0)
-          kept += (is & countable(absent_)) != 0 ? pages_in(region) : 0;
-        else if (absent_ != Absent::zeros || (is & page_is::zero) == 0)
-          written += pages_in(region);  // not a page of zeros that was read
-      });
+  const bool done = scan(begin_, end_, 0, 0,
+                         page_is::kWatched | page_is::kWritten | page_is::kPresent |
+                             page_is::kSwapped | page_is::kZero,
+                         [&](const os::ScanRegion& region) {
+                           const std::uint64_t is = region.categories;
+                           if (region.start == covered && (is & page_is::kWatched) != 0)
+                             covered = region.end;
+                           // Some kernels call written what is not there.
+                           if ((is & (page_is::kPresent | page_is::kSwapped)) == 0) return;
+                           if ((is & page_is::kWritten) == 0)
+                             kept += (is & countable(absent_)) != 0 ? pages_in(region) : 0;
+                           else if (absent_ != Absent::zeros || (is & page_is::kZero) == 0)
+                             written += pages_in(region);  // not a page of zeros that was read
+                         });
   if (!done) return -1;
   if (covered != end_) return static_cast<std::int64_t>(std::max<std::uint64_t>(written, 1));
   // What was protected and is not there any more is gone.

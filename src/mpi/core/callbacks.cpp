@@ -24,6 +24,7 @@
 #include "mpi/core/program_guard.hpp"
 #include "mpi/core/program_world.hpp"
 #include "mpi/pmpi/hooks.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 
