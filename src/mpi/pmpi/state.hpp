@@ -30,6 +30,10 @@ inline constexpr int kCall = 1 << 8;
 /// calls meanwhile cannot be served (program_guard.hpp).
 inline constexpr int kExclusive = 1 << 16;
 
+/// The call under way has raised an error that waits for its end: MPICH says MPI_SUCCESS once a
+/// handler has returned, and what the call was to write is not there.
+inline bool error_unheard() { return (depth & kUnheard) != 0; }
+
 /// This thread is in a call that overlap watches (progress/overlap.hpp), and has been announced.
 inline thread_local bool call_announced __attribute__((tls_model("initial-exec"))) = false;
 
