@@ -25,4 +25,9 @@ std::string device_that_writes(const std::string& root) {
   return "";
 }
 
+bool has_device_that_writes() {
+  static const bool found = !device_that_writes().empty();
+  return found;
+}
+
 }  // namespace hob::validation

@@ -11,4 +11,7 @@ namespace hob::validation {
 /// StoreTracker.
 std::string device_that_writes(const std::string& root = "");
 
+/// Whether this machine has one. Asked once.
+bool has_device_that_writes();
+
 }  // namespace hob::validation

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
 
-from hob.benchlib import size_text
+from hob.benchlib import plot, size_text
 
 # Colours end at these factors; the number in a cell says the rest.
 LOSS, GAIN = 2.0, 10.0
@@ -44,38 +43,28 @@ def _label(ratio):
 
 
 def draw(rows, path):
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError:
-        print("no picture: matplotlib is not installed", file=sys.stderr)
-        return
     tables = _tables(rows)
     sizes = sorted({row["size"] for row in rows})
     names = {"own": "own rank", "node": "the same node", "tcp": "another node, TCP"}
     longest = max(len(lines) for lines in tables.values())
-    figure, axes = pyplot.subplots(
-        1,
-        len(tables),
-        figsize=(
+
+    def figure(pyplot):
+        whole = pyplot.gcf()
+        whole.set_size_inches(
             len(tables) * (3.0 + 2 * len(sizes) * WIDTH_OF_COLUMN),
             1.6 + longest * HEIGHT_OF_LINE,
-        ),
-        layout="constrained",
-        squeeze=False,
-    )
-    for axis, (place, lines) in zip(axes[0], tables.items()):
-        _table(axis, lines, sizes)
-        axis.set_title(f"Target on {names[place]}" if place != "own" else "Target: own rank")
-    figure.suptitle(
-        "Speed with Hob, plain = 1: blue is a gain, red a loss, white neither.\n"
-        "Left of the line: the first thousand operations; right of it: the last half.",
-        fontsize=9,
-    )
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
+        )
+        axes = whole.subplots(1, len(tables), squeeze=False)
+        for axis, (place, lines) in zip(axes[0], tables.items()):
+            _table(axis, lines, sizes)
+            axis.set_title(f"Target on {names[place]}" if place != "own" else "Target: own rank")
+        whole.suptitle(
+            "Speed with Hob, plain = 1: blue is a gain, red a loss, white neither.\n"
+            "Left of the line: the first thousand operations; right of it: the last half.",
+            fontsize=9,
+        )
+
+    plot(path, figure)
 
 
 def _table(axis, lines, sizes):

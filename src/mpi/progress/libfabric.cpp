@@ -25,7 +25,7 @@ bool libfabric_uses_tcp() {
   // Where nobody says it, MPICH takes tcp on machines without an adapter.
   const char* provider = std::getenv("FI_PROVIDER");
   return provider ? std::string_view(provider).starts_with("tcp")
-                  : validation::device_that_writes().empty();
+                  : !validation::has_device_that_writes();
 }
 
 void keep_unexpected_messages() { setenv(kSaved, std::to_string(kEnough).c_str(), 0); }

@@ -57,10 +57,9 @@ void StoreWatch::begin_call() {
 /// afterwards, and once for each watch: what comes later stores through them first.
 void StoreWatch::end_call() {
   if (begun_.empty()) return;
-  static const bool adapter = !validation::device_that_writes().empty();
   double took = 0;
   const Spending spending(budget_, took);
-  const std::string who = validation::who_stores_unseen(adapter);
+  const std::string who = validation::who_stores_unseen(validation::has_device_that_writes());
   if (who.empty()) {
     pause_ = 1;
   } else {

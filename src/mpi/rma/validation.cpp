@@ -185,8 +185,7 @@ Tracking stores_tracking() {
 }
 
 bool receives_need_watching() {
-  static const bool device = !validation::device_that_writes().empty();
-  return device || stores_tracking() == Tracking::promised;
+  return validation::has_device_that_writes() || stores_tracking() == Tracking::promised;
 }
 
 bool validates_always() { return context().settings.cache_validate == "on"; }

@@ -4,7 +4,7 @@ costs nothing, and where it costs something."""
 import argparse
 
 from hob import mappicture
-from hob.benchlib import BenchError, Progress, median, program, run_mpi
+from hob.benchlib import BenchError, Progress, alternate, median, program, ratio, run_mpi
 from hob.mapcells import KEYS, SETTINGS, cells, chosen, quick
 
 NAME = "map"
@@ -72,27 +72,23 @@ def _variants(cell, with_settings):
 
 def _measure(cell, args, starts, seconds, progress):
     """{variant: [{"first_ns", "early_ns", "late_ns"} of each start]}."""
-    variants = _variants(cell, args.settings)
     path = program(cell.program(), args.mpi)
-    out = {name: [] for name in variants}
-    for start in range(starts):
-        for name in list(variants) if start % 2 == 0 else reversed(variants):
-            done = run_mpi(
-                path,
-                cell.words(seconds),
-                setup=cell.setup(),
-                hob=variants[name],
-                mpi=args.mpi,
-                timeout=120,
-            )
-            out[name].append(done.rows[-1])
-        progress.tick(cell.name())
-    return out
+    variants = {
+        name: lambda hob=hob: run_mpi(
+            path,
+            cell.words(seconds),
+            setup=cell.setup(),
+            hob=hob,
+            mpi=args.mpi,
+            timeout=120,
+        ).rows[-1]
+        for name, hob in _variants(cell, args.settings).items()
+    }
+    return alternate(variants, starts, progress)
 
 
 def _compare(found, one, other, what):
-    """The median ratio of neighbouring starts."""
-    return median(a[what] / b[what] for a, b in zip(found[one], found[other]))
+    return ratio([line[what] for line in found[one]], [line[what] for line in found[other]])
 
 
 def run(args, bench):
@@ -104,7 +100,8 @@ def run(args, bench):
             print(cell.name())
         return
     starts, seconds = (3, 0.06) if args.quick else (args.starts, args.seconds)
-    progress = Progress(NAME, starts * len(selected))
+    runs = sum(len(_variants(cell, args.settings)) for cell in selected)
+    progress = Progress(NAME, starts * runs)
     for cell in selected:
         found = _measure(cell, args, starts, seconds, progress)
         late = _compare(found, DEFAULT, PLAIN, "late_ns")
