@@ -1,9 +1,13 @@
 #include "os/descriptors.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <charconv>
+#include <cstring>
+#include <memory>
 #include <string>
 
 namespace hob::os {
@@ -23,6 +27,17 @@ FileIdentity identity_of(int fd) {
 bool is_file(int fd, const FileIdentity& meant) {
   struct stat about {};
   return ::fstat(fd, &about) == 0 && about.st_dev == meant.device && about.st_ino == meant.inode;
+}
+
+bool each_descriptor(const std::function<bool(int fd)>& visit) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir("/proc/self/fd"), ::closedir);
+  if (!all) return false;
+  while (const dirent* entry = ::readdir(all.get())) {
+    int fd = -1;
+    const char* const end = entry->d_name + std::strlen(entry->d_name);
+    if (std::from_chars(entry->d_name, end, fd).ptr == end && !visit(fd)) break;
+  }
+  return true;
 }
 
 int open_descriptor(pid_t pid, int fd, const FileIdentity& meant, Unopened& why_not) {

@@ -22,8 +22,8 @@ FileIdentity identity_of(int fd);
 /// Whether this number is an open file, and that one, whatever its size is by now.
 bool is_file(int fd, const FileIdentity& meant);
 
-/// Calls visit() with each descriptor that this process has open, until it says false. False if they
-/// cannot be listed. Other threads may close them, and open others, at any time.
+/// Calls visit() with each descriptor that this process has open, until it says false. False if
+/// they cannot be listed. Other threads may close them, and open others, at any time.
 bool each_descriptor(const std::function<bool(int fd)>& visit);
 
 /// Why a descriptor of another process was not opened.

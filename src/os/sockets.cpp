@@ -1,6 +1,5 @@
 #include "os/sockets.hpp"
 
-#include <dirent.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,10 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 
 #include "base/clock.hpp"
+#include "os/descriptors.hpp"
 
 namespace hob::os {
 namespace {
@@ -74,17 +73,14 @@ void Sockets::scan(int extra) {
   };
   if (extra >= 0) watch(extra, EPOLLIN);
   const std::uint32_t events = config_.changes ? EPOLLIN | EPOLLOUT | EPOLLET : EPOLLIN;
-  if (DIR* directory = ::opendir("/proc/self/fd")) {
-    while (const dirent* entry = ::readdir(directory)) {
-      const int fd = std::atoi(entry->d_name);
-      struct stat about {};
-      if (fd <= 2 || ::fstat(fd, &about) != 0 || !S_ISSOCK(about.st_mode)) continue;
-      if (config_.changes && !speaks_ip(fd)) continue;
-      const auto is_this = [fd](const FileIdentity& each) { return is_file(fd, each); };
-      if (std::none_of(noisy_.begin(), noisy_.end(), is_this)) watch(fd, events);
-    }
-    ::closedir(directory);
-  }
+  each_descriptor([&](int fd) {
+    struct stat about {};
+    if (fd <= 2 || ::fstat(fd, &about) != 0 || !S_ISSOCK(about.st_mode)) return true;
+    if (config_.changes && !speaks_ip(fd)) return true;
+    const auto is_this = [fd](const FileIdentity& each) { return is_file(fd, each); };
+    if (std::none_of(noisy_.begin(), noisy_.end(), is_this)) watch(fd, events);
+    return true;
+  });
   pause_ns_ = watched_.size() == known ? std::min(2 * pause_ns_, config_.longest_pause_ns)
                                        : config_.first_pause_ns;
   looked_ = monotonic_nanoseconds();

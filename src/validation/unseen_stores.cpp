@@ -1,6 +1,5 @@
 #include "validation/unseen_stores.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,13 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string_view>
 
+#include "os/descriptors.hpp"
 #include "validation/watched_pages.hpp"
 
 namespace hob::validation {
@@ -91,15 +89,12 @@ std::string danger_of(int fd, bool adapter) {
 }
 
 std::string dangerous_descriptor(bool adapter) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir("/proc/self/fd"), ::closedir);
-  if (!all) return "unknown descriptors";
-  while (const dirent* entry = ::readdir(all.get())) {
-    int fd = -1;
-    const char* const end = entry->d_name + std::strlen(entry->d_name);
-    if (std::from_chars(entry->d_name, end, fd).ptr != end) continue;
-    if (std::string danger = danger_of(fd, adapter); !danger.empty()) return danger;
-  }
-  return "";
+  std::string danger;
+  const bool listed = os::each_descriptor([&](int fd) {
+    danger = danger_of(fd, adapter);
+    return danger.empty();
+  });
+  return listed ? danger : "unknown descriptors";
 }
 
 bool any_page_is_pinned() {

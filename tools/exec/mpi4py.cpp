@@ -4,7 +4,7 @@
 #include <fstream>
 #include <set>
 
-#include "elf.hpp"
+#include "os/elf.hpp"
 
 namespace hob::exec {
 namespace {
@@ -93,7 +93,7 @@ std::string family_of_file(const fs::path& library) {
   if (error) return {};
   if (const auto family = family_of(real.filename().string()); !family.empty()) return family;
   if (!is_mpi(real.string())) return {};
-  return defines(real.string(), "ompi_mpi_comm_self") ? "openmpi" : "mpich";
+  return os::defines(real.string(), "ompi_mpi_comm_self") ? "openmpi" : "mpich";
 }
 
 // The file name that the wheel's extension module of a family asks for; "" where it has none.
@@ -155,7 +155,7 @@ Mpi4py find_mpi4py(const std::string& interpreter) {
       extensions(package_directories(prefix, environment, versioned_name(interpreter)));
   if (modules.empty()) return {};
   if (modules.size() > 1) return of_wheel(prefix, environment);
-  const auto elf = read_elf(modules[0].string());
+  const auto elf = os::read_elf(modules[0].string());
   if (!elf) return {};
   for (const auto& soname : elf->needed)
     if (const auto family = family_of(soname); !family.empty())

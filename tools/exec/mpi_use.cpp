@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "base/programs.hpp"
-#include "elf.hpp"
 #include "mpi4py.hpp"
+#include "os/elf.hpp"
 
 namespace hob::exec {
 namespace {
@@ -73,7 +73,7 @@ MpiUse linked_mpi(const std::string& program) {
   while (!files.empty()) {
     const auto path = files.front();
     files.pop_front();
-    const auto elf = read_elf(path);
+    const auto elf = os::read_elf(path);
     if (!elf) continue;
     for (const auto& soname : elf->needed) {
       if (!seen.insert(soname).second) continue;
@@ -238,7 +238,7 @@ std::vector<std::string> split(const std::string& text, const char* separators) 
   return result;
 }
 
-bool is_mpi(const std::string& path) { return defines(path, "PMPI_Init"); }
+bool is_mpi(const std::string& path) { return os::defines(path, "PMPI_Init"); }
 
 bool is_sanitizer(const std::string& name) {
   const std::string file = fs::path(name).filename().string();
@@ -252,7 +252,7 @@ bool is_sanitizer(const std::string& name) {
 bool is_pmpi_tool(const std::string& path) {
   if (is_mpi(path)) return false;
   for (const auto* name : kWrappedByTools)
-    if (defines(path, name)) return true;
+    if (os::defines(path, name)) return true;
   return false;
 }
 
@@ -286,7 +286,7 @@ namespace {
 
 std::vector<std::string> linked_sanitizers(const std::string& program) {
   std::vector<std::string> result;
-  const auto elf = read_elf(program);
+  const auto elf = os::read_elf(program);
   if (!elf) return result;
   for (const auto& soname : elf->needed)
     if (is_sanitizer(soname))
@@ -316,7 +316,7 @@ MpiUse find_library(const std::string& program, const std::string& wanted) {
         "'" + wanted + "' is not allowed for --mpi: mpich, openmpi, abi or the path of a libmpi"};
   if (!linked.family.empty())
     return wanted.empty() || wanted == linked.family ? linked : differs(wanted);
-  const auto interpreter = find_program(script_interpreter(program));
+  const auto interpreter = find_program(os::script_interpreter(program));
   if (!interpreter.empty()) return late_mpi(interpreter, wanted);
   if (linked.refused && wanted.empty()) return linked;
   return late_mpi(program, wanted);
@@ -324,16 +324,16 @@ MpiUse find_library(const std::string& program, const std::string& wanted) {
 
 // The program that the kernel starts: a script's interpreter.
 std::string started_program(const std::string& program) {
-  const auto interpreter = find_program(script_interpreter(program));
+  const auto interpreter = find_program(os::script_interpreter(program));
   return interpreter.empty() ? program : interpreter;
 }
 
 // Why nothing can be loaded in front of a program that is no wrapper; "" if it can.
 std::string not_dynamic(const std::string& program) {
-  const auto elf = read_elf(program);
+  const auto elf = os::read_elf(program);
   if (elf && !elf->interpreted)
     return program + " is linked statically: nothing can be loaded in front of it";
-  if (!elf && is_elf(program))
+  if (!elf && os::is_elf(program))
     return program +
            " is a program for another machine, or for 32 bits: no Hob can be loaded in it";
   return {};
@@ -353,8 +353,8 @@ bool loads_libraries(const std::string& program) {
   std::deque<std::string> files{program};
   for (; !files.empty(); files.pop_front()) {
     const auto path = files.front();
-    if (uses(path, "dlopen") || uses(path, "dlmopen")) return true;
-    const auto elf = read_elf(path);
+    if (os::uses(path, "dlopen") || os::uses(path, "dlmopen")) return true;
+    const auto elf = os::read_elf(path);
     if (!elf) continue;
     for (const auto& soname : elf->needed)
       if (!soname.starts_with("libc.so") && !soname.starts_with("ld-linux") &&
@@ -397,7 +397,7 @@ NoProgram why_no_program(const std::string& name) {
   const auto says = [&](const std::string& path) -> std::string {
     if (fs::is_directory(path, error)) return " is a directory, and no program";
     if (!is_file(path)) return " is no file, hence no program";
-    if (is_elf(path) || !script_interpreter(path).empty())
+    if (os::is_elf(path) || !os::script_interpreter(path).empty())
       return " is not executable (chmod +x " + path + ")";
     return " is not executable, and does not look like a program; if it is a script, name its "
            "interpreter before it";

@@ -1,4 +1,4 @@
-#include "elf.hpp"
+#include "os/elf.hpp"
 
 #include <elf.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace hob::exec {
+namespace hob::os {
 namespace {
 
 #if defined(__x86_64__)
@@ -201,4 +201,4 @@ std::string script_interpreter(const std::string& path) {
   return interpreter;
 }
 
-}  // namespace hob::exec
+}  // namespace hob::os

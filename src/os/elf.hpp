@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace hob::exec {
+namespace hob::os {
 
 struct ElfFile {
   bool dynamic = false;      ///< has an interpreter or a dynamic section
@@ -33,4 +33,4 @@ bool is_elf(const std::string& path);
 /// The interpreter that a "#!" script names on its first line; "" for any other file.
 std::string script_interpreter(const std::string& path);
 
-}  // namespace hob::exec
+}  // namespace hob::os
