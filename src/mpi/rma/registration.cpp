@@ -261,10 +261,13 @@ void register_window(const WindowSpec& spec) {
   window->bytes = static_cast<std::uint64_t>(spec.bytes);
   if (!spec.ghosts && !all_run_hob(spec.comm)) return register_native(spec, std::move(window));
   const AskedMode asked = mode_for(spec.info);
+  const bool caches = asked.mode != Mode::off && window->size > 1;
   WindowAnswers answers;
   if (!spec.ghosts) {
     answers = own_answers(spec);
-    answers.readable = readable_of(spec.base, answers.bytes, spec.kind != WindowKind::create);
+    answers.readable = caches
+                           ? readable_of(spec.base, answers.bytes, spec.kind != WindowKind::create)
+                           : kNotLookedAt;
     answers.share = shares_with_node(spec.kind, asked.mode);
     answers.validate = answers.validate && has_unified_memory(spec.handle);
   }
@@ -272,8 +275,7 @@ void register_window(const WindowSpec& spec) {
   auto units = agree(spec, *window, asked, *exposed, answers);
   if (answers.aliased) expect_aliases();
   start_batching(*window, spec, *units, *exposed);
-  if (asked.mode != Mode::off && window->size > 1)
-    start_caching(*window, *asked.mode, std::move(units), std::move(exposed));
+  if (caches) start_caching(*window, *asked.mode, std::move(units), std::move(exposed));
   if (answers.share) share_with_node(*window, spec.comm);
   Window& added = *add_window(std::move(window));
   if (answers.validate && !answers.share) start_validation(added, answers, spec.comm);

@@ -8,6 +8,7 @@
 
 #include "fake_mpi.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/rma/backend/exposed_sizes.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -119,6 +120,18 @@ TEST_F(AheadOfPages, PagesAreThoseOfTheMemory) {
   EXPECT_EQ(longest_get_for(5 * kPage + 77), 2048u) << "the page's second half";
   EXPECT_EQ(longest_get_for(5 * kPage + 2049), 2048u) << "the next one's first";
   close();
+}
+
+// A process whose own setting is off has not looked where its memory begins: others must not take
+// it for memory that begins at a page.
+TEST_F(AheadOfPages, OfAProcessThatDoesNotLookAGetReadsNoMoreThanItAsksFor) {
+  context().settings.readahead = "off";
+  const Readable readable = readable_of(static_cast<char*>(base_) + 2048, kPage, false);
+  ExposedSizes sizes;
+  sizes.assign(PerRank(kPages * kPage), PerRank(readable));
+  const auto range = sizes.around(1, 5 * kPage + 77, 8, 1);
+  EXPECT_EQ(range.begin, 5 * kPage + 77);
+  EXPECT_EQ(range.end, 5 * kPage + 85);
 }
 
 TEST_F(AheadOfPages, NoElementBeginsInThePageBefore) {

@@ -13,7 +13,7 @@ namespace hob::mpi {
 // ordinary memory, and in memory that was given for the window what the program is about to use.
 Readable readable_of(const void* base, std::uint64_t bytes, bool given) {
   if (bytes == 0) return kAllReadable;
-  if (context().settings.readahead == "off") return 0;
+  if (context().settings.readahead == "off") return kNotLookedAt;
   const bool small = bytes <= std::max(os::memory_of_machine() / tuning::gets::kSmallWindow,
                                        tuning::gets::kSmallWindowBytes);
   os::Untouched allowed = given ? os::Untouched::any : os::Untouched::ordinary;
@@ -37,6 +37,7 @@ cache::Readahead::Range ExposedSizes::around(int target, std::uint64_t displacem
   const std::uint64_t exposed = of(target);
   const Readable readable = readable_.of(target);
   if (readable == kAllReadable || size == 0) return {0, exposed};
+  if (readable == kNotLookedAt) return {displacement, std::min(displacement + size, exposed)};
   // Counted from the start of the page in which the memory begins.
   const std::uint64_t first = displacement + readable, last = first + size - 1;
   const std::uint64_t page = first - first % kSmallestPage;

@@ -11,12 +11,14 @@
 
 namespace hob::mpi {
 
-/// What each process tells of its own part of a window's memory: either kAllReadable, or where the
-/// part begins within a page of kSmallestPage bytes.
+/// What each process tells of its own part of a window's memory: where the part begins within a
+/// page of kSmallestPage bytes, kAllReadable, or kNotLookedAt.
 using Readable = std::uint64_t;
 /// No page of any machine is smaller, and all begin at a multiple of it.
 inline constexpr std::uint64_t kSmallestPage = 4096;
 inline constexpr Readable kAllReadable = kSmallestPage;
+/// Of a process that reads nothing ahead itself: nothing but what a get asks for may be read.
+inline constexpr Readable kNotLookedAt = kSmallestPage + 1;
 
 /// May be called for any range. `given`: memory that the MPI library or Hob allocated for windows.
 Readable readable_of(const void* base, std::uint64_t bytes, bool given);
