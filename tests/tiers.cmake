@@ -12,7 +12,7 @@ set(hob_full_only_mpis abi5)
 
 # Regular expressions of names behind KIND.MPI.
 set(hob_quick_everywhere
-    "rma_(corners|requests|types|end_abort|f08|f77|hob_module)" "callbacks" "callbacks_finalize" "symbols\\.auto"
+    "rma_(corners|near|requests|types|end_abort|f08|f77|hob_module)" "callbacks" "callbacks_finalize" "symbols\\.auto"
     "p2p_(order|requests|comms|spawn)\\.always" "p2p_extensions\\.always" "overlap_computing\\.auto_overlap_message"
     "ghost_(rma_1|sums_2|abort|f08)" "pvars" "prices")
 set(hob_quick_on_intel "rma_(corners|requests)" "p2p_requests")

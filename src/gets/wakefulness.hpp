@@ -46,8 +46,11 @@ class Wakefulness {
     state_.set(State::left_alone);
   }
 
-  /// A call that a cache gains nothing by. Whether the window should rest.
-  bool useless() { return ++useless_ >= patience_ && awake(); }
+  /// Calls that a cache gains nothing by. Whether the window should rest.
+  bool useless(std::uint32_t calls = 1) {
+    useless_ += calls;
+    return useless_ >= patience_ && awake();
+  }
   /// A get that may be served or kept.
   void useful() { useless_ = 0; }
 

@@ -104,6 +104,16 @@ bool each_mapping(std::uintptr_t begin, std::uintptr_t end,
   return covered >= end;
 }
 
+bool is_shared(const void* address) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  bool shared = false;
+  each_mapping(begin, begin + 1, [&](const Mapping& mapping) {
+    shared = mapping.shared;
+    return false;
+  });
+  return shared;
+}
+
 bool is_readable(const void* base, std::uint64_t bytes, Untouched allowed) {
   if (bytes == 0) return true;
   const auto begin = reinterpret_cast<std::uintptr_t>(base);

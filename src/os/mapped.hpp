@@ -22,6 +22,9 @@ struct Mapping {
 bool each_mapping(std::uintptr_t begin, std::uintptr_t end,
                   const std::function<bool(const Mapping&)>& visit);
 
+/// Whether the address is in memory that other processes may map, too.
+bool is_shared(const void* address);
+
 /// Pages that were never touched and may be read nevertheless.
 enum class Untouched : std::uint8_t {
   none,

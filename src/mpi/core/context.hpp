@@ -20,6 +20,7 @@ struct Context {
   MPI_Comm comm = MPI_COMM_NULL;  ///< Hob's own communicator over the program's world
   bool one_node = false;          ///< all ranks share memory
   bool alone_on_node = false;     ///< no other rank shares memory with this one
+  std::vector<int> node_ranks;    ///< of the program's world, those that share memory with this one
   /// The program asked for a thread level: while one thread is in a call, others may store.
   bool threads_may_store = true;
   /// Bytes that a get of Hob's own may bring, at most (core/long_replies.hpp).

@@ -26,6 +26,18 @@ Node::~Node() {
   if (known()) real::Comm_free(&comm_);
 }
 
+std::vector<int> Node::ranks_in(MPI_Comm all) const {
+  std::vector<int> own(static_cast<std::size_t>(size_)), theirs(own.size());
+  std::iota(own.begin(), own.end(), 0);
+  MPI_Group node = MPI_GROUP_NULL, others = MPI_GROUP_NULL;
+  real::Comm_group(comm(), &node);
+  real::Comm_group(all, &others);
+  real::Group_translate_ranks(node, size_, own.data(), others, theirs.data());
+  real::Group_free(&node);
+  real::Group_free(&others);
+  return theirs;
+}
+
 std::vector<std::vector<int>> Node::allowed_cpus() const {
   const std::vector<int> own = os::own_cpus();
   const auto ranks = static_cast<std::size_t>(size_);

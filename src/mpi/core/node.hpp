@@ -24,6 +24,9 @@ class Node {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
+  /// The ranks that the processes of the node have in another communicator. Local.
+  std::vector<int> ranks_in(MPI_Comm all) const;
+
   /// The CPUs that each process of the node may run on, by rank. Collective.
   std::vector<std::vector<int>> allowed_cpus() const;
 

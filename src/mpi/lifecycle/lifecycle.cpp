@@ -218,6 +218,7 @@ void start(int thread_level, bool world, bool any_thread) {
       const Node node(process.comm);
       process.one_node = node.size() == process.size;
       process.alone_on_node = node.known() && node.size() == 1;
+      if (!process.one_node) process.node_ranks = node.ranks_in(process.comm);
     }
   } else {
     process.rank = std::max(launcher_rank(), 0);

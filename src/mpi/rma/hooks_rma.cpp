@@ -51,6 +51,25 @@ int no_acquire(int result, MPI_Request* request) {
   return result;
 }
 
+/// Whether a get from there is a copy in any case, as a hit is: known since the window was made.
+bool is_never_looked_up(const Window& window, int target) {
+  return target == window.rank || window.near.contains(target);
+}
+
+/// Such a get, or one of a window without a cache.
+int get_past_cache(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
+                   MPI_Count target_count, MPI_Datatype target_type, Window& window,
+                   MPI_Request* request) {
+  if (window.cached)
+    window.cached->pass_by(target);
+  else
+    tally(target == window.rank ? window.uncached_own_gets : window.uncached_gets);
+  if (sleeping()) remember_quiet(window);
+  const int result = window.way_to(target).get(origin, count, type, target, disp, target_count,
+                                               target_type, request);
+  return no_acquire(result, request);
+}
+
 int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
         MPI_Count target_count, MPI_Datatype target_type, Window& window, MPI_Request* request) {
   tally(window.issued.puts);
@@ -58,8 +77,8 @@ int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_
   measure_wait(window, count, type);
   if (sleeping()) remember_quiet(window);
   const int result = write(window, target, disp, target_count, target_type, [&] {
-    return window.backend->put(origin, count, type, target, disp, target_count, target_type,
-                               request);
+    return window.way_to(target).put(origin, count, type, target, disp, target_count, target_type,
+                                     request);
   });
   return no_acquire(result, request);
 }
@@ -72,8 +91,8 @@ int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int targe
   measure_wait(window, count, type);
   if (sleeping()) remember_quiet(window);
   const int result = write(window, target, disp, target_count, target_type, [&] {
-    return window.backend->accumulate(origin, count, type, target, disp, target_count, target_type,
-                                      op, request);
+    return window.way_to(target).accumulate(origin, count, type, target, disp, target_count,
+                                            target_type, op, request);
   });
   return no_acquire(result, request);
 }
@@ -89,8 +108,9 @@ int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void*
   if (request) tally(window.issued.requested);
   measure_wait(window, result_count, result_type);
   const auto issue = [&] {
-    return window.backend->get_accumulate(origin, count, type, result, result_count, result_type,
-                                          target, disp, target_count, target_type, op, request);
+    return window.way_to(target).get_accumulate(origin, count, type, result, result_count,
+                                                result_type, target, disp, target_count,
+                                                target_type, op, request);
   };
   int error = MPI_SUCCESS;
   if (op == MPI_NO_OP) {
@@ -113,14 +133,10 @@ int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dataty
     return call::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                      target_count, target_datatype, win);
   measure_wait(*window, origin_count, origin_datatype);
-  if (!window->cached) {
-    tally(window->uncached_gets);
-    if (sleeping()) remember_quiet(*window);
-    return window->backend->get(origin_addr, origin_count, origin_datatype, target_rank,
-                                target_disp, target_count, target_datatype, nullptr);
-  }
-  if (sleeping() && (window->cached->left_alone() || target_rank == window->rank))
-    remember_quiet(*window);
+  if (!window->cached || is_never_looked_up(*window, target_rank))
+    return get_past_cache(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, *window, nullptr);
+  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
   return window->cached->get({origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                               target_count, target_datatype});
 }
@@ -134,17 +150,13 @@ int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datat
                       target_count, target_datatype, win, request);
   tally(window->issued.requested);
   measure_wait(*window, origin_count, origin_datatype);
-  if (sleeping() &&
-      (!window->cached || window->cached->left_alone() || target_rank == window->rank))
-    remember_quiet(*window);
-  if (window->cached)
-    return window->cached->rget({origin_addr, origin_count, origin_datatype, target_rank,
-                                 target_disp, target_count, target_datatype},
-                                request);
-  tally(window->uncached_gets);
-  const int result = window->backend->get(origin_addr, origin_count, origin_datatype, target_rank,
-                                          target_disp, target_count, target_datatype, request);
-  return no_acquire(result, request);
+  if (!window->cached || is_never_looked_up(*window, target_rank))
+    return get_past_cache(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, *window, request);
+  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
+  return window->cached->rget({origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                               target_count, target_datatype},
+                              request);
 }
 
 int on_Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
@@ -223,8 +235,8 @@ int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype dat
   tally(window->issued.atomics);
   if (sleeping()) remember_quiet(*window);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
-    return window->backend->fetch_and_op(origin_addr, result_addr, datatype, target_rank,
-                                         target_disp, op);
+    return window->way_to(target_rank)
+        .fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op);
   });
   window->atomic_results.add(target_rank);
   return result;
@@ -239,8 +251,9 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
   tally(window->issued.atomics);
   if (sleeping()) remember_quiet(*window);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
-    return window->backend->compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
-                                             target_rank, target_disp);
+    return window->way_to(target_rank)
+        .compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
+                          target_disp);
   });
   window->atomic_results.add(target_rank);
   return result;

@@ -24,6 +24,7 @@
 #include "mpi/rma/backend/native_backend.hpp"
 #include "mpi/rma/cache/node_log.hpp"
 #include "mpi/rma/cache/tracing.hpp"
+#include "mpi/rma/near_targets.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window_info.hpp"
 
@@ -98,10 +99,10 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
   auto cache = cache::Cache::create(cache_config());
   const bool cached = cache != nullptr;
   if (cached)
-    window.cached =
-        std::make_unique<CachedGets>(CachedGets::WindowFacts{window.id, window.rank, window.size},
-                                     *window.backend, window.atomic_results, window.issued,
-                                     get_options(mode), std::move(cache), std::move(units));
+    window.cached = std::make_unique<CachedGets>(
+        CachedGets::WindowFacts{window.id, window.rank, window.size, &window.near}, *window.backend,
+        window.atomic_results, window.issued, get_options(mode), std::move(cache),
+        std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
   if (cached && window.batching) window.cached->know_batches(window.batching->batched_gets());
@@ -261,7 +262,8 @@ void register_window(const WindowSpec& spec) {
   window->bytes = static_cast<std::uint64_t>(spec.bytes);
   if (!spec.ghosts && !all_run_hob(spec.comm)) return register_native(spec, std::move(window));
   const AskedMode asked = mode_for(spec.info);
-  const bool caches = asked.mode != Mode::off && window->size > 1;
+  if (!spec.ghosts) window->near = near_targets_of(*window, spec.info, spec.comm);
+  const bool caches = asked.mode != Mode::off && window->size > 1 && !window->near.all();
   WindowAnswers answers;
   if (!spec.ghosts) {
     answers = own_answers(spec);

@@ -138,10 +138,10 @@ Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handl
 void remember_quiet(Window& window) {
   if (windows_alias.get() || window.waits.measuring()) return;
   std::uint64_t* gets = &window.uncached_gets;
-  std::uint64_t* own_gets = gets;
+  std::uint64_t* own_gets = &window.uncached_own_gets;
   if (window.cached) {
     gets = window.cached->left_alone() ? &window.cached->gets_left_alone() : nullptr;
-    own_gets = gets ? gets : &window.cached->own_gets_left_alone();
+    own_gets = &window.cached->own_gets_left_alone();
   }
   quiet_slot(window.handle) = {.window = window.handle,
                                .puts = &window.issued.puts,

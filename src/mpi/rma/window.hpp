@@ -13,6 +13,7 @@
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/backend/backend.hpp"
 #include "mpi/rma/backend/deferred_locks.hpp"
+#include "mpi/rma/backend/near_targets.hpp"
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
 #include "mpi/rma/batch/batching.hpp"
@@ -49,6 +50,7 @@ class Window {
   Batching* batching = nullptr;             ///< behind the locks, or the backend itself; null: none
   std::unique_ptr<CachedGets> cached;       ///< null: nothing of this window is cached
   std::string why_not_cached;
+  NearTargets near;
 
   std::unique_ptr<Validation> validation;  ///< null: nothing of it outlives an acquire
   const void* base = nullptr;              ///< of this process's memory; null for dynamic windows
@@ -63,7 +65,11 @@ class Window {
     if (batching) return batching->next();
     return deferred_locks ? deferred_locks->next() : *backend;
   }
-  std::uint64_t uncached_gets = 0;  ///< of a window without a cache
+  /// The way to a target. What goes to the own rank waits for nothing: neither locks of it nor
+  /// operations on it are held back.
+  Backend& way_to(int target) const { return target == rank ? carrier() : *backend; }
+  std::uint64_t uncached_gets = 0;      ///< of a window without a cache
+  std::uint64_t uncached_own_gets = 0;  ///< likewise, from the own rank
 };
 
 /// The object of a handle; null for a window that Hob does not look after. Thread safe; a few

@@ -76,18 +76,18 @@ TEST_F(Gets, TheSecondOfAKindReachesNobody) {
 
 /// While there is one, all ranks are on one node, and each get is as cheap as a hit, of which one
 /// takes `hit` ticks.
-class NearTargets {
+class NearJob {
  public:
-  explicit NearTargets(double hit = 1e12) {
+  explicit NearJob(double hit = 1e12) {
     context().settings.cache_bypass = context().one_node = true;
     cost_.ticks = hit;
   }
-  ~NearTargets() {
+  ~NearJob() {
     context().settings.cache_bypass = context().one_node = false;
     cost_ = measured_;
   }
-  NearTargets(const NearTargets&) = delete;
-  NearTargets& operator=(const NearTargets&) = delete;
+  NearJob(const NearJob&) = delete;
+  NearJob& operator=(const NearJob&) = delete;
 
  private:
   HitCost& cost_ = const_cast<HitCost&>(hit_cost());
@@ -96,7 +96,7 @@ class NearTargets {
 
 TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {
   end_window();
-  auto near = std::make_unique<NearTargets>();
+  auto near = std::make_unique<NearJob>();
   make_window();
   int value = 2007, hit = -1;
   MPI_Put(&value, 1, MPI_INT, 2, 7, 1, MPI_INT, win_);  // the next one will only be counted
@@ -165,6 +165,22 @@ TEST_F(Gets, AFlushOfAWindowThatRestsReachesTheLibrary) {
   untimed_waits = 1;  // the next flush is one that Hob looks at
   MPI_Win_flush(1, win_);
   EXPECT_EQ(fake::calls("Win_flush"), 1u);
+}
+
+/// Gets from the own rank are not looked up, and the library may not have completed them.
+TEST_F(Gets, AFlushOfAllAfterAGetOfTheOwnMemoryReachesTheLibrary) {
+  EXPECT_EQ(read(1, 7), 1007);
+  MPI_Win_flush_all(win_);  // until here, writes may have gone unseen
+  int value = -1;
+  fake::reset();
+  MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);  // a hit
+  MPI_Win_flush_all(win_);
+  EXPECT_EQ(fake::calls("Win_flush_all"), 0u);
+  MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);
+  MPI_Get(&value, 1, MPI_INT, 0, 7, 1, MPI_INT, win_);
+  MPI_Win_flush_all(win_);
+  EXPECT_EQ(fake::calls("Win_flush_all"), 1u);
+  EXPECT_EQ(value, base_[7]);
 }
 
 TEST_F(Gets, NothingIsServedBeforeItHasArrived) {
@@ -478,7 +494,7 @@ TEST_F(Gets, AnAtomicOperationToAnotherTargetIsSeenWhileHobSleeps) {
 /// it is quick.
 TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
   end_window();
-  auto near = std::make_unique<NearTargets>();
+  auto near = std::make_unique<NearJob>();
   make_window();
   CachedGets& cached = *find_window(win_)->cached;
   const auto get = [&](int at) {
@@ -500,7 +516,7 @@ TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
 /// Nor are its first gets slow where they touch pages for the first time.
 TEST_F(Gets, WithRequestsThatTouchNewPagesAWindowIsLeftAlone) {
   end_window();
-  auto near = std::make_unique<NearTargets>(1e6 * ticks_per_nanosecond());
+  auto near = std::make_unique<NearJob>(1e6 * ticks_per_nanosecond());
   make_window();
   CachedGets& cached = *find_window(win_)->cached;
   bool touched = false;

@@ -343,7 +343,8 @@ int Batching::free_buffers(BatchTarget& t, int target, Call call) {
 
 template <class Call>
 int Batching::complete_one(int target, bool local, Call call) {
-  if (HOB_LIKELY(!awake_.get())) return call(local);
+  // Operations on the own rank are neither batched nor seen (Window::way_to()).
+  if (HOB_LIKELY(!awake_.get()) || target == window_.rank) return call(local);
   std::uint64_t last = 0;
   {
     const std::lock_guard guard(lock_);

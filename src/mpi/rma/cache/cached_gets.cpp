@@ -62,6 +62,7 @@ TargetState& CachedGets::target(int rank) {
   TargetState& t = targets_.at(rank, lacking, [&](TargetState& added) {
     if (wakefulness_.slept() && issued_.any()) coherence_.assume_write(added);
     if (sharing_.on()) added.near = sharing_.near(rank);
+    if (window_.near && window_.near->contains(rank)) added.profile.bypass_for_good();
   });
   if (HOB_UNLIKELY(lacking))
     wakefulness_.lose_track();  // its writes are not noted where they are looked for
@@ -181,6 +182,22 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
             .layout = key.layout,
             .extent = wanted.extent(get)});
   return wanted;
+}
+
+void CachedGets::pass_by(int target) {
+  constexpr std::uint32_t kBetweenLooks = 256;
+  std::uint64_t& passed = target == window_.rank ? stats_.own_left_alone : stats_.left_alone;
+  tally(passed);
+  if (!passed_by_.load(std::memory_order_relaxed))
+    passed_by_.store(true, std::memory_order_relaxed);
+  // Its owner reads its own memory by gets: it need not be for loads.
+  const bool may_load =
+      target == window_.rank && own_epochs_of_loads.load(std::memory_order_relaxed) != 0;
+  const bool look = !many_threads && passed % kBetweenLooks == 0;  // else it never rests
+  if (HOB_LIKELY(!may_load && !look)) return;
+  const std::lock_guard guard(lock_);
+  if (may_load) own_epoch_.end();
+  if (look) call_in_vain(kBetweenLooks);
 }
 
 int CachedGets::get(const Get& get) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/backend/backend.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
+#include "mpi/rma/backend/near_targets.hpp"
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
 #include "mpi/rma/cache/ahead.hpp"
@@ -55,9 +57,10 @@ class CachedGets final : private RequestOwner {
 
   /// What of its window a cache needs.
   struct WindowFacts {
-    int id = 0;    ///< counts the windows of this process
-    int rank = 0;  ///< of this process in the window's group
-    int size = 0;  ///< of the group
+    int id = 0;                         ///< counts the windows of this process
+    int rank = 0;                       ///< of this process in the window's group
+    int size = 0;                       ///< of the group
+    const NearTargets* near = nullptr;  ///< outlives the object; null: there are none
   };
 
   /// `backend`, `atomic_results`, where results of atomic reads are noted that may tell of writes,
@@ -86,6 +89,9 @@ class CachedGets final : private RequestOwner {
   /// The whole of MPI_Rget. The program's buffer has the bytes when the request completes, and is
   /// left alone from then on.
   int rget(const Get& get, MPI_Request* request);
+
+  /// A get from a target that is never looked up, which the caller issues. Thread safe.
+  void pass_by(int target);
 
   /// What before_flush found out and after_flush needs.
   struct FlushToken {
@@ -325,8 +331,8 @@ class CachedGets final : private RequestOwner {
   bool may_rest();
   void rest_now();
   void leave_alone();
-  void call_in_vain() {
-    if (HOB_UNLIKELY(wakefulness_.useless()) && may_rest()) rest_now();
+  void call_in_vain(std::uint32_t calls = 1) {
+    if (HOB_UNLIKELY(wakefulness_.useless(calls)) && may_rest()) rest_now();
   }
   void record(report::TraceRecord what);
 
@@ -351,6 +357,8 @@ class CachedGets final : private RequestOwner {
   std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when it rested last
   TargetTable targets_;
   GetsUnderWay under_way_;
+  /// Gets that passed by may be outstanding.
+  std::atomic<bool> passed_by_{false};
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
   PollGuard poll_guard_;
   TripMeter meter_;

@@ -137,7 +137,8 @@ bool CachedGets::skip_flush(TargetState& t) {
 }
 
 bool CachedGets::skip_flush_all() {
-  bool idle = !wakefulness_.slept() && completing_all_ == 0;
+  bool idle =
+      !wakefulness_.slept() && completing_all_ == 0 && !passed_by_.load(std::memory_order_relaxed);
   bool hits = false;
   targets_.each([&](const TargetState& t) {
     idle = idle && t.gets == 0 && !t.writing() && t.completing == 0;
@@ -175,6 +176,7 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
     if (one->profile.sampling() || (ahead_ && !one->pending.empty())) token.started = ticks();
   } else {
     ++completing_all_;
+    passed_by_.store(false, std::memory_order_relaxed);
     targets_.each(leave);
     if (ahead_) token.started = ticks();
   }
@@ -243,6 +245,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
     close(target(rank));
   } else {
     targets_.each(close);
+    passed_by_.store(false, std::memory_order_relaxed);
     wakefulness_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
