@@ -3,8 +3,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "cache/state.hpp"
@@ -39,7 +42,56 @@ std::uint64_t left_by_limit() {
   return most > taken ? most - taken : 0;
 }
 
+/// Ranges that ended. Never destroyed.
+struct Kept {
+  struct Range {
+    std::byte* base = nullptr;
+    std::uint64_t reserved = 0, backed = 0;
+  };
+  std::atomic_flag busy;
+  std::array<Range, LazyMemory::kMostKept> ranges{};  ///< those with a base
+};
+constinit Kept kept;
+
+class KeptGuard {
+ public:
+  KeptGuard() {
+    while (kept.busy.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~KeptGuard() { kept.busy.clear(std::memory_order_release); }
+  KeptGuard(const KeptGuard&) = delete;
+  KeptGuard& operator=(const KeptGuard&) = delete;
+};
+
 }  // namespace
+
+bool LazyMemory::take_kept(std::uint64_t bytes) noexcept {
+  const KeptGuard guard;
+  for (Kept::Range& range : kept.ranges) {
+    if (range.base == nullptr || range.reserved != bytes) continue;
+    base_ = range.base;
+    reserved_ = bytes;
+    backed_ = range.backed;
+    range = {};
+    return true;
+  }
+  return false;
+}
+
+/// Where addresses are limited, the program may want them.
+bool LazyMemory::keep() noexcept {
+  if (base_ == nullptr || backed_ == 0 || backed_ > kMostKeptBytes || observed_ ||
+      left_by_limit() != kNoLimit)
+    return false;
+  const KeptGuard guard;
+  for (Kept::Range& range : kept.ranges) {
+    if (range.base != nullptr) continue;
+    range = {base_, reserved_, backed_};
+    return true;
+  }
+  return false;
+}
 
 std::uint64_t LazyMemory::share(std::uint64_t most, std::uint64_t begin) noexcept {
   const std::uint64_t taken = set_aside.load(std::memory_order_relaxed);
@@ -54,6 +106,10 @@ bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
   least = round_up(std::max<std::uint64_t>(least, 1), os::page_bytes());
   const std::uint64_t most = left_by_limit();
   for (;; bytes = std::max(least, round_up(bytes / 2, os::page_bytes()))) {
+    if (base_ == nullptr && bytes <= most && take_kept(bytes)) {
+      set_aside.fetch_add(bytes, std::memory_order_relaxed);
+      return true;
+    }
     void* base = MAP_FAILED;
     if (bytes <= most)
       base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -75,6 +131,12 @@ bool LazyMemory::commit(std::uint64_t bytes) noexcept {
   // Growing by half keeps the calls rare; where there is not that much, what is needed will do.
   const std::uint64_t wish =
       std::min(reserved_, std::max(need, round_up(committed_ + committed_ / 2, os::page_bytes())));
+  if (committed_ < backed_) {
+    const std::uint64_t there = std::min(std::max(wish, need), backed_);
+    std::memset(base_ + committed_, 0, there - committed_);
+    committed_ = there;
+    if (need <= committed_) return true;
+  }
   for (const std::uint64_t target : {wish, need}) {
     std::byte* const begin = base_ + committed_;
     const std::uint64_t length = target - committed_;
@@ -86,7 +148,7 @@ bool LazyMemory::commit(std::uint64_t bytes) noexcept {
       continue;
     }
 #endif
-    committed_ = target;
+    committed_ = backed_ = target;
     return true;
   }
   return false;
@@ -95,9 +157,9 @@ bool LazyMemory::commit(std::uint64_t bytes) noexcept {
 void LazyMemory::trim(std::uint64_t bytes) noexcept {
   bytes = round_up(bytes, os::page_bytes());
   if (bytes >= committed_) return;
-  madvise(base_ + bytes, committed_ - bytes, MADV_DONTNEED);
-  mprotect(base_ + bytes, committed_ - bytes, PROT_NONE);
-  committed_ = bytes;
+  madvise(base_ + bytes, backed_ - bytes, MADV_DONTNEED);
+  mprotect(base_ + bytes, backed_ - bytes, PROT_NONE);
+  committed_ = backed_ = bytes;
 }
 
 void LazyMemory::observe() noexcept {
@@ -108,7 +170,9 @@ void LazyMemory::observe() noexcept {
 
 void LazyMemory::unmap() noexcept {
   set_aside.fetch_sub(reserved_, std::memory_order_relaxed);
-  if (observed_) {
+  if (keep()) {
+    base_ = nullptr;
+  } else if (observed_) {
     // Its size goes with it: whoever looks at it last unmaps it.
     std::memcpy(base_, &reserved_, sizeof reserved_);
     index_observer->removed(base_, committed_, [](void* address) {
@@ -120,7 +184,7 @@ void LazyMemory::unmap() noexcept {
     munmap(base_, reserved_);
   }
   base_ = nullptr;
-  reserved_ = committed_ = 0;
+  reserved_ = committed_ = backed_ = 0;
   observed_ = false;
 }
 

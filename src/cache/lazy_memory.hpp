@@ -7,7 +7,9 @@
 namespace hob::cache {
 
 /// A range of addresses of which a growing front part is backed by memory. Addresses never change,
-/// and running out of memory is an answer, not an exception.
+/// and running out of memory is an answer, not an exception. What small ranges had is kept for
+/// those that come after them: a page that is touched for the first time costs as much as a copy of
+/// several, and programs may make and free windows all the time.
 class LazyMemory {
  public:
   LazyMemory() = default;
@@ -33,6 +35,9 @@ class LazyMemory {
   /// writes take no page fault. Grows by half of what is there at least, to stay rare.
   bool commit(std::uint64_t bytes) noexcept;
 
+  /// Ranges that ended are kept up to so many, if this much of each is backed at most.
+  static constexpr std::uint64_t kMostKept = 8, kMostKeptBytes = std::uint64_t{1} << 20;
+
   /// Gives the memory behind the first `bytes` bytes back to the system.
   void trim(std::uint64_t bytes) noexcept;
 
@@ -44,17 +49,21 @@ class LazyMemory {
   std::uint64_t reserved() const { return reserved_; }
 
  private:
+  bool take_kept(std::uint64_t bytes) noexcept;
+  bool keep() noexcept;
   void unmap() noexcept;
   void swap(LazyMemory& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(reserved_, other.reserved_);
     std::swap(committed_, other.committed_);
+    std::swap(backed_, other.backed_);
     std::swap(observed_, other.observed_);
   }
 
   std::byte* base_ = nullptr;
   std::uint64_t reserved_ = 0;
   std::uint64_t committed_ = 0;
+  std::uint64_t backed_ = 0;  ///< what lies behind committed_ may hold anything
   bool observed_ = false;
 };
 

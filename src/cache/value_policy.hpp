@@ -39,7 +39,9 @@ class ValuePolicy : public PolicyDefaults {
         random_(config.seed ^ 0x5eed) {}
 
   bool allocate(std::uint64_t slots) noexcept {
-    if (model_ == nullptr) model_.reset(new (std::nothrow) ReuseModel);
+    // Its first tables are the same for all, and take tens of microseconds to compute.
+    static const ReuseModel fresh;
+    if (model_ == nullptr) model_.reset(new (std::nothrow) ReuseModel(fresh));
     if (model_ == nullptr) return false;
     const std::uint64_t count =
         std::bit_ceil(std::clamp<std::uint64_t>(2 * slots, 1024, std::uint64_t{1} << 22));

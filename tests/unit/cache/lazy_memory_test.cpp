@@ -1,0 +1,74 @@
+// Lazy memory: what ended is used again, and nobody sees what was in it.
+#include "cache/lazy_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace hob::cache {
+namespace {
+
+constexpr std::uint64_t kReserved = std::uint64_t{1} << 30;
+
+bool all_zero(const LazyMemory& memory) {
+  return std::all_of(memory.data(), memory.data() + memory.committed(),
+                     [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+/// With so much backed, all of it written.
+LazyMemory written(std::uint64_t bytes) {
+  LazyMemory memory;
+  EXPECT_TRUE(memory.reserve(kReserved, kReserved));
+  EXPECT_TRUE(memory.commit(bytes));
+  EXPECT_TRUE(all_zero(memory));
+  std::memset(memory.data(), 0xff, memory.committed());
+  return memory;
+}
+
+TEST(LazyMemoryTest, ASmallRangeThatEndedIsUsedAgainAndIsZeroed) {
+  const std::byte* const before = written(64 << 10).data();
+  LazyMemory memory;
+  ASSERT_TRUE(memory.reserve(kReserved, kReserved));
+  EXPECT_EQ(memory.data(), before);
+  EXPECT_EQ(memory.committed(), 0u);
+  for (const std::uint64_t bytes : {4 << 10, 20 << 10, 64 << 10, 256 << 10}) {
+    ASSERT_TRUE(memory.commit(bytes));
+    EXPECT_GE(memory.committed(), bytes);
+    EXPECT_TRUE(all_zero(memory)) << bytes;
+  }
+}
+
+TEST(LazyMemoryTest, ATrimmedRangeStaysZeroed) {
+  LazyMemory memory = written(128 << 10);
+  memory.trim(8 << 10);
+  EXPECT_EQ(memory.committed(), 8u << 10);
+  std::memset(memory.data(), 0, memory.committed());
+  ASSERT_TRUE(memory.commit(128 << 10));
+  EXPECT_TRUE(all_zero(memory));
+}
+
+TEST(LazyMemoryTest, ManyRangesThatEndAtOnceAreZeroedWhereverTheyComeFrom) {
+  std::vector<LazyMemory> many(2 * LazyMemory::kMostKept);
+  for (LazyMemory& each : many) each = written(4096);
+  many.clear();
+  many.resize(2 * LazyMemory::kMostKept);
+  for (LazyMemory& each : many) {
+    ASSERT_TRUE(each.reserve(kReserved, kReserved));
+    ASSERT_TRUE(each.commit(4096));
+    EXPECT_TRUE(all_zero(each));
+  }
+}
+
+TEST(LazyMemoryTest, ALargeRangeIsGivenBack) {
+  written(2 * LazyMemory::kMostKeptBytes);
+  LazyMemory memory;
+  ASSERT_TRUE(memory.reserve(kReserved, kReserved));
+  ASSERT_TRUE(memory.commit(4096));
+  EXPECT_TRUE(all_zero(memory));
+  EXPECT_LT(memory.committed(), LazyMemory::kMostKeptBytes);
+}
+
+}  // namespace
+}  // namespace hob::cache
