@@ -38,6 +38,9 @@ constexpr std::uint64_t kMostPieces = 16;
 /// blocks that nobody asks for twice would be fetched into it for nothing.
 constexpr std::uint64_t kSmallStorage = std::uint64_t{16} << 20;
 
+/// The least that a trip for blocks adds: one part in so many of the get.
+constexpr std::uint64_t kLeastAdded = 4;
+
 /// Gets whose mean size is known.
 constexpr std::uint64_t kMeanOf = 1024;
 
@@ -286,7 +289,10 @@ Readahead::Plan Readahead::plan_of(std::uint64_t displacement, std::uint64_t siz
   if (least > most) return {};
   std::uint64_t blocks = std::clamp(wish >> shift, least, most);
   if (readable.end < exposed) blocks = std::min(blocks, (readable.end - begin) >> shift);
-  return {begin, std::min(begin + blocks * block, exposed), shift, shift_ == 0};
+  const std::uint64_t end = std::min(begin + blocks * block, exposed);
+  // What adds little spares few trips, and blocks are copied once more than a get.
+  if (end - begin < size + size / kLeastAdded && config_.fixed_bytes == 0) return {};
+  return {begin, end, shift, shift_ == 0};
 }
 
 Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacement,

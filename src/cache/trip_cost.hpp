@@ -24,8 +24,8 @@ class TripCost {
     if (bytes <= kSmall) {
       latency_ = seen_ ? towards(latency_, time) : time;
       seen_ = true;
-    } else if (!seen_ && time < latency_) {
-      latency_ = time;  // at most, and less than assumed
+    } else if (!seen_) {
+      learn_without_small(size, time);
     } else if (bytes >= kLarge && seen_) {
       const double rate = std::max(time - latency_, 0.0) / size;
       const double weight = std::min(size / kCertain, 1.0);
@@ -43,6 +43,39 @@ class TripCost {
   std::uint64_t latency_bytes() const { return static_cast<std::uint64_t>(latency_ / per_byte_); }
 
  private:
+  /// Gets of about one size.
+  struct Alike {
+    double bytes = 0, time = 0;
+
+    /// Takes one in, or begins anew with it if it is `further` out.
+    void add(double size, double spent, bool further) {
+      if (further || bytes == 0)
+        *this = {size, spent};
+      else
+        time = towards(time, spent);
+    }
+  };
+  static constexpr double kAlike = 1.25;
+
+  /// Of a program that fetches nothing small, how much of a get's time is the bytes' is seen once
+  /// two sizes were. Until then it is what they are assumed to take, half of the time at most.
+  void learn_without_small(double size, double time) {
+    if (shorter_.bytes == 0 || size <= kAlike * shorter_.bytes)
+      shorter_.add(size, time, size * kAlike < shorter_.bytes);
+    else if (size * kAlike >= longer_.bytes)
+      longer_.add(size, time, size > kAlike * longer_.bytes);
+    if (longer_.bytes >= 2 * shorter_.bytes && longer_.time > shorter_.time) {
+      per_byte_ = (longer_.time - shorter_.time) / (longer_.bytes - shorter_.bytes);
+      per_byte_ = std::min(per_byte_, kMostOfAll * shorter_.time / shorter_.bytes);
+      latency_ = shorter_.time - per_byte_ * shorter_.bytes;
+    } else {
+      per_byte_ = std::min(per_byte_, time / size / 2);
+      latency_ = std::min(latency_, time - per_byte_ * size);
+    }
+  }
+
+  static constexpr double kMostOfAll = 0.9;
+
   /// Of the latency: a megabyte costs at least a tenth of a trip.
   static constexpr double kLeastPerByte = 1e-7;
 
@@ -56,6 +89,7 @@ class TripCost {
 
   double latency_;
   double per_byte_;
+  Alike shorter_, longer_;  ///< as long as no small get was seen
   bool seen_ = false;       ///< a small get
   bool rate_seen_ = false;  ///< a large one
 };

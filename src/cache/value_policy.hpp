@@ -71,13 +71,19 @@ class ValuePolicy : public PolicyDefaults {
     set_history(entry, history);
     entry.last = engine.now();
     last_reuse_ = engine.now();
+    if (entry.size >= kCostlyCopy)
+      may_copy_ = std::min(may_copy_ + kEarned * entry.size, kMostCopies);
   }
 
-  /// Whether a newcomer of this size is kept. Where nothing is ever asked for twice, copying large
-  /// gets is pure loss: after a while without reuse, only keys that come back are kept.
+  /// Whether a newcomer of this size is kept. To touch and to fill memory for a large get takes
+  /// about as long as to fetch it: beyond a budget of bytes, which hits on large entries add to,
+  /// only keys that come back are kept.
   template <class CacheEngine>
-  bool admits(const CacheEngine& engine, std::uint64_t size) const {
-    return size < kCostlyCopy || !adaptive_ || engine.now() - last_reuse_ < kPatience;
+  bool admits(const CacheEngine&, std::uint64_t size) {
+    if (size < kCostlyCopy || !adaptive_ || newcomer_.intervals != 0) return true;
+    if (size > may_copy_) return false;
+    may_copy_ -= size;
+    return true;
   }
 
   bool reuse_since(std::uint64_t get) const { return last_reuse_ >= get; }
@@ -235,7 +241,12 @@ class ValuePolicy : public PolicyDefaults {
   static constexpr float kMargin = 1.2f;  ///< how much more a newcomer must be worth
   static constexpr std::uint32_t kLookAnyway = 8;
   static constexpr std::uint64_t kCostlyCopy = std::uint64_t{16} << 10;
-  static constexpr std::uint64_t kPatience = 256;  ///< gets
+  /// Bytes of large gets that are kept at first, and at most, before one of them is asked for
+  /// again; and how many more for each byte that is. The first costs a program that reads
+  /// everything once some milliseconds. Chosen with `hob bench map` (gets over TCP).
+  static constexpr std::uint64_t kFirstCopies = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kMostCopies = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t kEarned = 4;
 
   static std::uint32_t tag_of(std::uint64_t hash) {
     const auto tag = static_cast<std::uint32_t>(hash);
@@ -402,6 +413,7 @@ class ValuePolicy : public PolicyDefaults {
   std::uint64_t returned_ = 0;
 
   std::uint64_t last_reuse_ = 0;  ///< the last get whose key was seen before
+  std::uint64_t may_copy_ = kFirstCopies;
 
   // The key that room is being made for.
   History newcomer_{};

@@ -1,6 +1,7 @@
 // Which newcomers the default policy takes in, and what goes for them.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "cache/cache.hpp"
@@ -41,6 +42,38 @@ TEST(Admission, WhatIsWorthLittleIsRefusedWithoutASearch) {
   const std::uint64_t refused = cache->stats().failing - failing;
   EXPECT_GT(refused, 2500u);
   EXPECT_LT(cache->stats().selections - before, 4000 - refused + refused / 4);
+}
+
+std::uint64_t kept(const Cache& cache) {
+  const Stats& stats = cache.stats();
+  return stats.direct + stats.conflicting + stats.capacity;
+}
+
+TEST(Admission, OfLargeGetsThatAreReadOnceFewAreKept) {
+  const auto cache = Cache::create({.policy = Policy::standard});
+  for (std::uint64_t i = 0; i < 2000; ++i) get(*cache, {0, i << 16, 0}, 1 << 16);
+  EXPECT_LE(kept(*cache), 64u);
+}
+
+TEST(Admission, LargeGetsThatComeBackAreKeptTheSecondTime) {
+  const auto cache = Cache::create({.policy = Policy::standard});
+  constexpr std::uint64_t kPlaces = 500;
+  std::array<std::uint64_t, 3> hits{};
+  for (std::uint64_t& round : hits)
+    for (std::uint64_t i = 0; i < kPlaces; ++i) round += get(*cache, {0, i << 16, 0}, 1 << 16);
+  EXPECT_LE(hits[0], 0u);
+  EXPECT_GE(hits[2], kPlaces * 9 / 10);
+}
+
+/// Where one in three is asked for again soon, hits pay for the other two.
+TEST(Admission, LargeGetsAreKeptWhereHitsPayForThem) {
+  const auto cache = Cache::create({.policy = Policy::standard});
+  std::uint64_t hits = 0;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    get(*cache, {0, i << 16, 0}, 1 << 16);
+    if (i % 3 == 0 && i >= 30) hits += get(*cache, {0, (i - 30) << 16, 0}, 1 << 16);
+  }
+  EXPECT_GE(hits, 900u) << "of 990";
 }
 
 // As in a graph, where the longest list is asked for by nearly everybody.
