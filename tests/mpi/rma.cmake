@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program acquires address_limit ahead aliases batch device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end memory share strange_memory types validate windows)
+foreach(program acquires address_limit ahead aliases batch device device_ghosts edges incoming lock_threads locks near polling progress requests request_threads traps corners limits end memory share strange_memory types validate windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
