@@ -35,6 +35,7 @@ struct Rules {
   bool settle_edges = true;    ///< copies of edges in doubt that are not what is shown are dropped
   bool settle_pending = true;  ///< likewise those that are under way, which are dropped
   bool show_compared = true;   ///< the target shows the bytes that it compares with later
+  bool two_calls = true;       ///< edges are out of doubt after two calls without stores, not one
 };
 
 /// Steps that a process may take while it is inside a collective call are those of other threads.
@@ -45,7 +46,7 @@ struct Limits {
   int gets = 2;
   int messages = 1;
   bool threads = true;
-  /// The memory shares its page with other data, to which something is always stored: its bytes are
+  /// The memory shares its page with other data, to which somebody may store: then its bytes are
   /// compared. Every second write writes the same.
   bool edges = false;
 };
@@ -69,8 +70,8 @@ struct State {
   std::uint8_t value = 0;
   std::uint8_t gets = 0;
   std::uint8_t acquires = 0, applied = 0;
-  bool orphan = false;         ///< its get is under way, its bytes will not be kept
-  bool edges_fetched = false;  ///< since the last collective call
+  bool orphan = false;             ///< its get is under way, its bytes will not be kept
+  std::uint8_t edges_fetched = 0;  ///< 2: since the last collective call, 1: since the one before
 
   // writer
   std::array<Put, 2> puts{};
@@ -83,6 +84,7 @@ struct State {
   std::uint8_t stores = 0;
   bool watching = false, stored = false;
   std::uint8_t copied = 0;  ///< the memory as it is compared
+  bool comparing = false;   ///< since something was stored to its page
   bool exposed = false;     ///< an exposure epoch is open
   std::uint8_t exposures = 0, told_exposures = 0;
   bool posted = false;
@@ -90,7 +92,7 @@ struct State {
   // the collective calls
   std::uint8_t round = 0;
   std::array<bool, processes> inside{}, left{};
-  bool changed = false;
+  bool changed = false, doubted = false;
   std::uint8_t joint_must_see = 0;
 
   std::uint64_t hash() const {
@@ -180,7 +182,7 @@ class Model {
     } else if (looked.entry == State::nothing && looked.gets < limits_.gets) {
       to(looked, [](State& n) {
         n.entry = State::under_way;
-        n.edges_fetched = true;
+        n.edges_fetched = 2;
         ++n.gets;
       });
     }
@@ -286,13 +288,16 @@ class Model {
 
   void collective_steps(const State& s) {
     for (const Process process : {origin, writer, target})
-      if (!s.inside[process])
+      for (const bool other_data : {false, true}) {
+        if (s.inside[process] || (other_data && (process != target || !limits_.edges))) continue;
         to(s, [&](State& n) {
           n.inside[process] = true;
           n.joint_must_see = std::max(n.joint_must_see, n.must_see[process]);
+          if (other_data) n.stored = true;
           if (process == writer) tell_writes(n);
           if (process == target) tell_stores(n);
         });
+      }
     if (!std::all_of(s.inside.begin(), s.inside.end(), [](bool in) { return in; })) return;
     for (const Process process : {origin, writer, target})
       for (const bool shown : {false, true}) {
@@ -308,7 +313,7 @@ class Model {
           if (std::all_of(n.left.begin(), n.left.end(), [](bool out) { return out; })) {
             ++n.round;
             n.inside = n.left = {};
-            n.changed = false;
+            n.changed = n.doubted = false;
             n.joint_must_see = 0;
           }
         });
@@ -327,9 +332,13 @@ class Model {
   void tell_stores(State& n) {
     if (rules_.tell_exposure && (n.exposed || n.exposures != n.told_exposures)) n.changed = true;
     n.told_exposures = n.exposures;
-    if (n.watching && (limits_.edges ? bytes_of(n.memory) == bytes_of(n.copied) : !n.stored))
-      return;
+    if (n.watching && limits_.edges) {
+      n.doubted = n.comparing = n.comparing || n.stored;
+      if (bytes_of(n.memory) == bytes_of(n.copied)) return;
+    }
+    if (n.watching && !n.stored) return;
     n.changed = true;
+    n.comparing = false;
     n.copied = n.memory;
     n.watching = rules_.watch_before;
     n.stored = false;
@@ -337,14 +346,18 @@ class Model {
 
   /// `shown`: the target shows its edges in this call.
   void settle_edges(State& n, bool shown) {
-    if (n.edges_fetched && rules_.settle_edges) {
+    if (n.doubted && n.edges_fetched != 0 && rules_.settle_edges) {
       if (!shown) drop(n, false);
       const std::uint8_t now = rules_.show_compared ? n.copied : n.memory;
       if (bytes_of(n.value) != bytes_of(now)) drop(n, false);
       if (n.entry != State::cached) drop(n, rules_.settle_pending);
     }
-    n.edges_fetched = n.entry == State::under_way || n.entry == State::read;
-    if (!rules_.settle_pending) n.edges_fetched = false;
+    const bool pending = n.entry == State::under_way || n.entry == State::read;
+    if (n.doubted || n.edges_fetched == 0 || !rules_.two_calls)
+      n.edges_fetched = 0;
+    else
+      --n.edges_fetched;
+    if (pending && rules_.settle_pending) n.edges_fetched = 2;
   }
 
   void keep_unchanged(State& n, bool shown) {
@@ -415,6 +428,9 @@ TEST(ValidationModel, CopiesOfEdgesInDoubtMustBeSettled) {
   expect_needed(&Rules::settle_edges, kEdges);
 }
 TEST(ValidationModel, EdgesUnderWayMustBeSettled) { expect_needed(&Rules::settle_pending, kEdges); }
+TEST(ValidationModel, EdgesAreInDoubtAfterOneCallWithoutStores) {
+  expect_needed(&Rules::two_calls, kEdges);
+}
 TEST(ValidationModel, EdgesAreShownAsTheyAreCompared) {
   expect_needed(&Rules::show_compared, kEdges);
 }

@@ -332,7 +332,7 @@ class CachedGets final : private RequestOwner {
   void settle_edges(int rank, const validation::ShownEdges* shown);
   void fetches(int rank, TargetState& t, std::uint64_t first, std::uint64_t bytes) {
     if (exposed_ && validation::touches_edges(exposed_->of(rank), first, bytes))
-      t.edges_fetched = true;
+      t.edges_fetched = 2;
   }
   void end_strict_epoch();
   void wake_up();

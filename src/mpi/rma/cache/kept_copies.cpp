@@ -48,12 +48,12 @@ bool CachedGets::wants_edges(bool always) {
   const std::lock_guard guard(lock_);
   if (!always && !edge_pacing_.due()) return false;
   bool fetched = false;
-  targets_.each_used([&](int, const TargetState& t) { fetched = fetched || t.edges_fetched; });
+  targets_.each_used([&](int, const TargetState& t) { fetched = fetched || t.edges_fetched != 0; });
   return fetched;
 }
 
-/// The copies of a target's edges are in doubt: those that are not what the target shows end. They do
-/// not become it, since another thread may have fetched newer bytes after the target told.
+/// The copies of a target's edges are in doubt: those that are not what the target shows end. They
+/// do not become it, since another thread may have fetched newer bytes after the target told.
 void CachedGets::settle_edges(int rank, const validation::ShownEdges* shown) {
   const auto number = static_cast<std::uint32_t>(rank);
   if (shown) {
@@ -84,15 +84,19 @@ void CachedGets::keep_unchanged(std::uint64_t window, const validation::Changes&
   targets_.each_used([&](int rank, TargetState& t) {
     if (changes.may_have_changed(window, rank)) {
       drop_copies(rank, t);
-    } else if (doubted && t.edges_fetched) {
+    } else if (doubted && t.edges_fetched != 0) {
       fetched = true;
       const auto its = std::find_if(shown.begin(), shown.end(), [&](const auto& each) {
         return each.window == window && each.rank == rank;
       });
       settle_edges(rank, its != shown.end() ? &*its : nullptr);
     }
-    // What is under way may be read after this call.
-    t.edges_fetched = t.edges_fetched && !t.pending.empty();
+    // What is under way may be read after this call, and what is here may have been read after the
+    // target told in it.
+    if (doubted || t.edges_fetched == 0)
+      t.edges_fetched = t.edges_fetched != 0 && !t.pending.empty() ? 2 : 0;
+    else if (t.pending.empty())
+      --t.edges_fetched;
   });
   if (doubted) edge_pacing_.told(fetched, !shown.empty());
   coherence_.pass_over(before);
