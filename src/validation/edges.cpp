@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "os/memory.hpp"
@@ -39,13 +40,18 @@ bool Edges::take() {
   return false;
 }
 
-bool Edges::same() { return read(now_) && now_ == copy_; }
+bool Edges::same() {
+  return read(now_) && now_.size() == copy_.size() &&
+         std::memcmp(now_.data(), copy_.data(), now_.size()) == 0;
+}
 
-void Edges::show(ShownEdges& to) const {
+bool Edges::show(ShownEdges& to) const {
+  if (copy_.empty()) return false;
   to.bytes = end_ - begin_;
   to.head = static_cast<std::uint32_t>(head_);
   to.tail = static_cast<std::uint32_t>(tail_);
   std::copy(copy_.begin(), copy_.end(), to.data.begin());
+  return true;
 }
 
 }  // namespace hob::validation

@@ -51,7 +51,8 @@ class Edges {
   /// Whether they equal the copy.
   bool same();
 
-  void show(ShownEdges& to) const;
+  /// False if there is no copy.
+  bool show(ShownEdges& to) const;
 
  private:
   bool read(std::vector<std::byte>& to) const;

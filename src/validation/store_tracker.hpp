@@ -65,8 +65,8 @@ class StoreTracker {
   /// they were in track(), though they may have been others in between.
   bool compares_edges() const { return compares_edges_; }
 
-  /// The bytes that are compared, as they were in track(). Only while active().
-  void show_edges(ShownEdges& to) const { edges_.show(to); }
+  /// The bytes that are compared, or would be, as they were in track(). False if nobody knows.
+  bool show_edges(ShownEdges& to) const { return active_ && (!edges_.any() || edges_.show(to)); }
 
   /// Whether stores are noticed through the page tables, so that it matters who passes them.
   bool watches_pages() const { return tracking_ != Tracking::promised && !range_.empty(); }

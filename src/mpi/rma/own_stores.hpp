@@ -53,12 +53,9 @@ class OwnStores {
   /// no, they are what they were when it said yes last, but others may have been read in between.
   bool compares_edges() const { return tracker_.compares_edges(); }
 
-  /// These bytes, if there are any, for the members of the window. False if they are not known.
-  bool show_edges(validation::ShownEdges& to) const {
-    if (!tracker_.compares_edges()) return true;
-    if (tracker_.active()) tracker_.show_edges(to);
-    return tracker_.active();
-  }
+  /// These bytes, for the members of the window; also where they were not compared, but others
+  /// doubt theirs. False if they are not known.
+  bool show_edges(validation::ShownEdges& to) const { return tracker_.show_edges(to); }
 
  private:
   friend class StoreWatch;

@@ -148,7 +148,7 @@ TEST_P(StoreTrackerTest, OtherDataOnItsPagesDoNotCount) {
       EXPECT_TRUE(tracker.compares_edges());
     }
     ShownEdges shown;
-    tracker.show_edges(shown);
+    ASSERT_TRUE(tracker.show_edges(shown));
     EXPECT_EQ(shown.bytes, end - begin);
     EXPECT_EQ(std::memcmp(shown.data.data(), memory.base + begin, shown.head), 0);
     EXPECT_EQ(std::memcmp(shown.tail_data(), memory.base + end - shown.tail, shown.tail), 0);
