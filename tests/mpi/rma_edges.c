@@ -123,7 +123,12 @@ static void in_between(void) {
     }
     message(1, 0);
     read_all("between two stores", -1);
-    message(0, 1);
+    /* Neither a blocking send nor a wait, which may tell rank 0 something, before it reads again.
+     */
+    MPI_Request told = MPI_REQUEST_NULL;
+    int word = 0;
+    if (my_rank == 0) MPI_Isend(&word, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, &told);
+    if (my_rank == 1) MPI_Recv(&word, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     expected[at] = old;
     if (my_rank == 1) {
       memory[at] = old;
@@ -131,6 +136,7 @@ static void in_between(void) {
     }
     barrier();
     read_all("after two stores", -1);
+    MPI_Wait(&told, MPI_STATUS_IGNORE);
     barrier();
     read_all("long after two stores", -1);
   }
