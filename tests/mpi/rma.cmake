@@ -194,7 +194,7 @@ if("mpich5" IN_LIST HOB_MPIS)
   hob_compare_test(mpi.mpich5.rma_validate_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi
     SETTINGS default,auto,validate-counted COMMAND rma_validate)
   hob_compare_test(mpi.mpich5.rma_edges mpich5 REMOTE tcp RANKS 2 LABELS mpi
-    SETTINGS validate-counted,validate,validate-ahead,default COMMAND rma_edges)
+    SETTINGS validate-counted,validate-ahead,default COMMAND rma_edges)
   # What is timed, and so left to the library: the one test of gets with the bypass on.
   hob_compare_test(mpi.mpich5.rma_near mpich5 RANKS 2 LABELS mpi SETTINGS default COMMAND rma_near)
   # What is fetched ahead, where not all of a window's memory can be read or is there.
