@@ -179,6 +179,12 @@ class Cache {
   virtual void drop_range(std::uint32_t target, std::uint64_t displacement,
                           std::uint64_t bytes) noexcept = 0;
 
+  /// Drops every entry of `target` that reads any of the bytes [displacement, displacement +
+  /// bytes), as drop_range() does, but for those that have arrived, are contiguous, and have what
+  /// is at `data` there.
+  virtual void drop_differing(std::uint32_t target, std::uint64_t displacement, const void* data,
+                              std::uint64_t bytes) noexcept = 0;
+
   /// Drops one entry, pending or not.
   virtual void drop(EntryId entry) noexcept = 0;
 

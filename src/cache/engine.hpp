@@ -82,6 +82,9 @@ class CacheEngine final : public Cache {
   void drop_range(std::uint32_t target, std::uint64_t displacement,
                   std::uint64_t bytes) noexcept override;
 
+  void drop_differing(std::uint32_t target, std::uint64_t displacement, const void* data,
+                      std::uint64_t bytes) noexcept override;
+
   void drop(EntryId id) noexcept override {
     if (named(id) == nullptr) return;
     ++stats_.entries_dropped;
@@ -147,6 +150,9 @@ class CacheEngine final : public Cache {
   }
 
  private:
+  template <class Visit>
+  void each_overlapping(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes,
+                        Visit visit);
   static constexpr std::uint64_t kMaxFloors = 4096;
   static constexpr std::uint32_t kSweepSteps = 8;
   static constexpr std::int32_t kMaxCredit = 1024;

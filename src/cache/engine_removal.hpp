@@ -22,10 +22,10 @@ inline void CacheEngine<Index, Store, Policy>::drop_target(std::uint32_t target)
 }
 
 template <class Index, class Store, class Policy>
-inline void CacheEngine<Index, Store, Policy>::drop_range(std::uint32_t target,
-                                                          std::uint64_t displacement,
-                                                          std::uint64_t bytes) noexcept {
-  ++stats_.drops_range;
+template <class Visit>
+inline void CacheEngine<Index, Store, Policy>::each_overlapping(std::uint32_t target,
+                                                                std::uint64_t displacement,
+                                                                std::uint64_t bytes, Visit visit) {
   if (bytes == 0 || live_ == 0) return;
   if (!ranges_.active()) {
     if (!ranges_.activate(index_.slots())) {
@@ -35,12 +35,38 @@ inline void CacheEngine<Index, Store, Policy>::drop_range(std::uint32_t target,
     for (std::uint32_t e = 0; e < used_; ++e)
       if (entries_[e].birth != 0) ranges_.insert(entries_, e);
   }
-  const bool looked =
-      ranges_.overlapping(entries_, target, displacement, bytes, [this](std::uint32_t e) {
-        ++stats_.entries_dropped;
-        remove(e, false);
-      });
-  if (!looked) drop_target(target);
+  if (!ranges_.overlapping(entries_, target, displacement, bytes, visit)) drop_target(target);
+}
+
+template <class Index, class Store, class Policy>
+inline void CacheEngine<Index, Store, Policy>::drop_range(std::uint32_t target,
+                                                          std::uint64_t displacement,
+                                                          std::uint64_t bytes) noexcept {
+  ++stats_.drops_range;
+  each_overlapping(target, displacement, bytes, [this](std::uint32_t e) {
+    ++stats_.entries_dropped;
+    remove(e, false);
+  });
+}
+
+template <class Index, class Store, class Policy>
+inline void CacheEngine<Index, Store, Policy>::drop_differing(std::uint32_t target,
+                                                              std::uint64_t displacement,
+                                                              const void* data,
+                                                              std::uint64_t bytes) noexcept {
+  const auto equal = [&](const Entry& entry) {
+    if ((entry.layout != 0 && !is_block(entry.layout)) || entry.pending()) return false;
+    const std::uint64_t first = std::max(entry.displacement, displacement);
+    const std::uint64_t end = std::min(entry.displacement + entry.size, displacement + bytes);
+    return first >= end || std::memcmp(entry.data + (first - entry.displacement),
+                                       static_cast<const std::byte*>(data) + (first - displacement),
+                                       end - first) == 0;
+  };
+  each_overlapping(target, displacement, bytes, [&](std::uint32_t e) {
+    if (equal(entries_[e])) return;
+    ++stats_.entries_dropped;
+    remove(e, false);
+  });
 }
 
 template <class Index, class Store, class Policy>

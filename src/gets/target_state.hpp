@@ -20,6 +20,8 @@ struct TargetState : validation::WriteMarks {
   std::uint32_t completing = 0;        ///< threads between before_flush and after_flush of it
   bool near = false;                   ///< on this node
   bool closed = false;                 ///< no epoch is open there: the end of the last was seen
+  /// First or last bytes: 2 since the members told last, 1 since the time before (edges.hpp).
+  std::uint8_t edges_fetched = 0;
   TargetProfile profile;
   /// Records of the node's log are true if issued from here on (docs/consistency.md); found out
   /// by a get that was issued at that number of doubts, as long as nothing was doubted since.

@@ -20,9 +20,9 @@ class Changes {
  public:
   static constexpr std::size_t kTargetWords = 8;
   static constexpr std::size_t kTargets = kTargetWords * 64;
-  /// The first word alone says whether somebody asks, whether anything may have changed, and how
-  /// far may be read ahead. MPI libraries send one word as fast as a barrier, and some of them two
-  /// half as fast.
+  /// The first word alone says whether somebody asks, whether anything may have changed, how far
+  /// may be read ahead, and what is asked and told of edges. MPI libraries send one word as fast as
+  /// a barrier, and some of them two half as fast.
   static constexpr std::size_t kSummaryWords = 1;
   static constexpr std::size_t kWords = kTargetWords + 2;
 
@@ -66,6 +66,25 @@ class Changes {
     windows() |= std::uint64_t{1} << window % kWordBits;
   }
 
+  /// Edges of this process's memory in the window are compared (edges.hpp): copies of edges that
+  /// were fetched since the last call may be of bytes that were there in between.
+  void doubt_edges(std::uint64_t window) { summary() |= kDoubted << edge_place(window); }
+  bool edges_doubted(std::uint64_t window) const {
+    return (summary() & kDoubted << edge_place(window)) != 0;
+  }
+  /// This process has such copies, and wants to know what the edges are.
+  void want_edges(std::uint64_t window) { summary() |= kWanted << edge_place(window); }
+  /// Those windows, by edge_place(), whose members show each other their edges: some doubt and some
+  /// want.
+  std::uint64_t edges_to_show() const {
+    const std::uint64_t places = (std::uint64_t{1} << kEdgePlaces) - 1;
+    return summary() >> kFirstDoubted & summary() >> (kFirstDoubted + kEdgePlaces) & places;
+  }
+  /// Windows share these places.
+  static unsigned edge_place(std::uint64_t window) {
+    return static_cast<unsigned>(window % kEdgePlaces);
+  }
+
   /// This process gains by copies that outlive collective calls, or would like to find out.
   void ask() { summary() |= kAsked; }
 
@@ -95,7 +114,11 @@ class Changes {
 
  private:
   static constexpr std::uint64_t kWordBits = 64;
-  static constexpr std::uint64_t kAsked = 1, kAny = 2, kPagesOnly = 4;  ///< bits of the first word
+  static constexpr std::uint64_t kEdgePlaces = 30;
+  // Bits of the first word.
+  static constexpr std::uint64_t kAsked = 1, kAny = 2, kPagesOnly = 4;
+  static constexpr unsigned kFirstDoubted = 4;  ///< then as many that are wanted
+  static constexpr std::uint64_t kDoubted = 1 << kFirstDoubted, kWanted = kDoubted << kEdgePlaces;
 
   /// Windows begin at different places, so that the first ranks of two seldom share a bit.
   static std::uint64_t place_of(std::uint64_t window, int rank) {

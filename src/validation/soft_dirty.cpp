@@ -36,9 +36,9 @@ bool shows_a_store(SoftDirty& tracker) {
   SoftDirty::Range range;
   range.begin = begin;
   range.end = begin + page;
-  bool shows = tracker.track(range, 0) && tracker.pages_written(range) == 0;
+  bool shows = tracker.track(range, 0) && tracker.pages_written(range).count == 0;
   *word = 2;
-  shows = shows && tracker.pages_written(range) == 1;
+  shows = shows && tracker.pages_written(range).count == 1;
   tracker.forget(range);
   ::munmap(memory, page);
   return shows;
@@ -98,8 +98,7 @@ bool SoftDirty::each_page(const Range& range, Visit visit) const {
 
 bool SoftDirty::clear() {
   if (!usable()) return false;
-  for (Range* range : tracked_)
-    if (!range->written && pages_written(*range) != 0) range->written = true;
+  for (Range* range : tracked_) range->written = pages_written(*range);
   if (::write(clear_refs_.get(), "4", 1) != 1) return false;
   *mark_ = 1;
   faults_ = faults_so_far();
@@ -122,7 +121,7 @@ bool SoftDirty::track(Range& range, std::uint64_t moment) {
   if (!read || (range.whole && !whole)) return false;
   tracked_.push_back(&range);
   range.watched = true;
-  range.written = false;
+  range.written = {};
   return true;
 }
 
@@ -131,17 +130,20 @@ void SoftDirty::forget(Range& range) {
   range.watched = false;
 }
 
-std::int64_t SoftDirty::pages_written(const Range& range) const {
-  if (range.written) return 1;
-  if (!usable()) return -1;
-  if (cleared_by_others()) return 1;
-  std::int64_t written = 0;
+StoredPages SoftDirty::pages_written(const Range& range) const {
+  if (range.written.inside) return range.written;
+  if (!usable()) return {-1, true};
+  if (cleared_by_others()) return {1, true};
+  StoredPages written = range.written;
   std::size_t page = 0;
   const bool read = each_page(range, [&](std::uint64_t entry) {
-    const bool given_back = range.present[page++] && (entry & kPresent) == 0;
-    if ((entry & kSoftDirty) != 0 || given_back) ++written;
+    const bool given_back = range.present[page] && (entry & kPresent) == 0;
+    const std::uintptr_t at = range.begin + page++ * os::page_bytes();
+    if ((entry & kSoftDirty) == 0 && !given_back) return;
+    ++written.count;
+    written.inside = written.inside || range.inside(at, at + os::page_bytes()) != 0;
   });
-  return read ? written : -1;
+  return read ? written : StoredPages{-1, true};
 }
 
 std::uint64_t SoftDirty::take_faults() {

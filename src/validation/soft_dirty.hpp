@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "os/own_descriptor.hpp"
+#include "validation/stored_pages.hpp"
 
 namespace hob::validation {
 
@@ -18,12 +19,10 @@ namespace hob::validation {
 /// between reading the bits and clearing them would be lost.
 class SoftDirty {
  public:
-  /// Whole pages.
-  struct Range {
-    std::uintptr_t begin = 0, end = 0;
+  struct Range : PageRange {
     bool watched = false;
     bool whole = false;         ///< all pages have to be there, and none may show a file
-    bool written = false;       ///< seen when the bits were cleared for another range
+    StoredPages written{};      ///< seen when the bits were cleared for another range
     std::vector<bool> present;  ///< the pages that were there when the bits were cleared
   };
 
@@ -38,9 +37,8 @@ class SoftDirty {
   bool track(Range& range, std::uint64_t moment);
   void forget(Range& range);
 
-  /// Pages of a watched range that were stored to, or given back to the system, since track(); -1
-  /// if that cannot be read.
-  std::int64_t pages_written(const Range& range) const;
+  /// Pages of a watched range that were stored to, or given back to the system, since track().
+  StoredPages pages_written(const Range& range) const;
 
   /// Faults of the process since the bits were cleared that were not returned before: those that
   /// clearing has caused are among them.

@@ -6,13 +6,6 @@
 #include "validation/mappings.hpp"
 
 namespace hob::validation {
-namespace {
-
-std::uintptr_t page_of(std::uintptr_t address) {
-  return address / os::page_bytes() * os::page_bytes();
-}
-
-}  // namespace
 
 bool StoreTracker::available(Tracking tracking) {
   switch (tracking) {
@@ -35,15 +28,8 @@ Tracking StoreTracker::best(bool threads) {
 }
 
 StoreTracker::StoreTracker(const void* base, std::uint64_t bytes, Tracking tracking, Owner owner)
-    : tracking_(tracking),
-      owner_(owner),
-      begin_(page_of(reinterpret_cast<std::uintptr_t>(base))),
-      end_(bytes == 0
-               ? begin_
-               : page_of(reinterpret_cast<std::uintptr_t>(base) + bytes - 1) + os::page_bytes()),
-      pages_(begin_, end_) {
-  dirty_.begin = begin_;
-  dirty_.end = end_;
+    : tracking_(tracking), owner_(owner), edges_(base, bytes) {
+  watch_only(edges_.pages());
 }
 
 StoreTracker::~StoreTracker() { stop(); }
@@ -51,11 +37,28 @@ StoreTracker::~StoreTracker() { stop(); }
 void StoreTracker::stop() {
   active_ = false;
   if (dirty_.watched) SoftDirty::process().forget(dirty_);
-  pages_.remove();
+  pages_->remove();
+}
+
+void StoreTracker::watch_only(const PageRange& range) {
+  range_ = range;
+  pages_.emplace(range);
+  static_cast<PageRange&>(dirty_) = range;
+}
+
+/// Where the memory cannot be watched as a whole: watches those of its pages that hold no other
+/// data, which may be none. False if that makes no difference.
+bool StoreTracker::narrow() {
+  const PageRange& all = edges_.pages();
+  if (narrowed_ || !edges_.any() || !mappings_of(all.begin, all.end).known) return false;
+  stop();
+  watch_only({all.inner_begin, all.inner_end, all.inner_begin, all.inner_end});
+  shared_ = false;
+  return narrowed_ = true;
 }
 
 bool StoreTracker::know_memory() {
-  const Mappings memory = mappings_of(begin_, end_);
+  const Mappings memory = mappings_of(range_.begin, range_.end);
   if (!memory.known || (memory.shared && owner_ != Owner::library)) return false;
   shared_ = memory.shared;
   absent_ = memory.files    ? WatchedPages::Absent::none
@@ -67,11 +70,11 @@ bool StoreTracker::know_memory() {
 bool StoreTracker::watch_pages() {
   // What replaces a mapping afterwards is not registered, so it is looked at when it is.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    if (!pages_.added() && !(pages_.add() && know_memory())) break;
-    if (pages_.protect(absent_)) return true;
-    pages_.remove();
+    if (!pages_->added() && !(pages_->add() && know_memory())) break;
+    if (pages_->protect(absent_)) return true;
+    pages_->remove();
   }
-  pages_.remove();
+  pages_->remove();
   return false;
 }
 
@@ -81,33 +84,44 @@ bool StoreTracker::watch_bits(std::uint64_t moment) {
   return SoftDirty::process().track(dirty_, moment);
 }
 
+bool StoreTracker::watch(std::uint64_t moment) {
+  if (!watches_pages()) return true;
+  return tracking_ == Tracking::soft_dirty ? watch_bits(moment) : watch_pages();
+}
+
 bool StoreTracker::track(std::uint64_t moment) {
   active_ = false;
   if (refused_ || !available(tracking_)) return false;
-  if (begin_ == end_ || tracking_ == Tracking::promised) return active_ = true;
-  active_ = tracking_ == Tracking::soft_dirty ? watch_bits(moment) : watch_pages();
-  refused_ = !active_;
-  return active_;
+  refused_ = !watch(moment) && !(narrow() && watch(moment));
+  if (refused_) return false;
+  compares_edges_ = narrowed_;
+  // After the watch has begun: a store that comes before this shows later in the bytes or not at
+  // all, one that comes after it shows.
+  const bool copied = edges_.any() && tracking_ != Tracking::promised && edges_.take();
+  return active_ = copied || !narrowed_;
 }
 
-/// Pages whose bytes may have changed since track(), at least one if any has; -1 if the kernel does
-/// not say.
-std::int64_t StoreTracker::changed() const {
-  if (!available(tracking_)) return -1;
+StoredPages StoreTracker::changed() const {
+  if (!available(tracking_)) return {-1, true};
   if (tracking_ == Tracking::soft_dirty) return SoftDirty::process().pages_written(dirty_);
-  return pages_.changed();
+  return pages_->changed();
 }
 
 bool StoreTracker::written() {
   if (!active_) return true;
-  if (begin_ == end_ || tracking_ == Tracking::promised) return false;
-  const std::int64_t pages = changed();
-  if (pages == 0) return false;
+  if (tracking_ == Tracking::promised) return false;
+  const StoredPages stored = range_.empty() ? StoredPages{} : changed();
+  // The watch goes on: pages that were stored to cost nothing more.
+  if (stored.count > 0 && !stored.inside && edges_.any()) compares_edges_ = true;
+  const bool edges_only = compares_edges_ && !stored.inside;
+  if (edges_only ? edges_.same() : stored.count == 0) return false;
+  found_ = edges_only ? "its first or last bytes, on pages with other data, changed"
+                      : "its memory was stored to";
   active_ = false;
   if (tracking_ == Tracking::soft_dirty)
     SoftDirty::process().forget(dirty_);
-  else if (pages > 0)
-    faults_ += static_cast<std::uint64_t>(pages);
+  else if (stored.count > 0)
+    faults_ += static_cast<std::uint64_t>(stored.count);
   return true;
 }
 

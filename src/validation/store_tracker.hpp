@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "validation/edges.hpp"
 #include "validation/soft_dirty.hpp"
 #include "validation/watched_pages.hpp"
 
@@ -55,14 +57,29 @@ class StoreTracker {
   /// Stores are not noticed any more, until track(). Nothing is left registered with the kernel.
   void stop();
 
-  /// Whether other processes map the memory: known once it was watched.
+  /// Whether other processes map the memory that is watched: known once it was.
   bool shared() const { return shared_; }
+
+  /// Whether the first and the last bytes were compared, since other data on their pages were
+  /// stored to after track(), or they cannot be watched. Then written() says no where they are what
+  /// they were in track(), though they may have been others in between.
+  bool compares_edges() const { return compares_edges_; }
+
+  /// The bytes that are compared, or would be, as they were in track(). False if nobody knows.
+  bool show_edges(ShownEdges& to) const { return active_ && (!edges_.any() || edges_.show(to)); }
+
+  /// Whether stores are noticed through the page tables, so that it matters who passes them.
+  bool watches_pages() const { return tracking_ != Tracking::promised && !range_.empty(); }
 
   bool active() const { return active_; }
 
-  /// Whether anything was stored to since track(); if so, tracking ends. Whole pages are compared:
-  /// what shares a page with the range counts. About 2 us for each mebibyte of small pages.
+  /// Whether anything was stored to since track(); if so, tracking ends. Pages that the range
+  /// shares with other data count only if bytes of the range differ: see compares_edges(). About 2
+  /// us for each mebibyte of small pages.
   bool written();
+
+  /// What written() found, in words.
+  const char* found() const { return found_; }
 
   /// Faults that watching has caused, at most, since this was asked last: pages that were stored to
   /// when written() said so, or whatever the process took since soft-dirty bits were cleared.
@@ -73,17 +90,24 @@ class StoreTracker {
   bool watch_bits(std::uint64_t moment);
   /// What the memory is mapped from decides what can be known of it; false: nothing.
   bool know_memory();
-  std::int64_t changed() const;
+  bool watch(std::uint64_t moment);
+  void watch_only(const PageRange& range);
+  bool narrow();
+  StoredPages changed() const;
 
   Tracking tracking_;
   Owner owner_;
-  std::uintptr_t begin_, end_;  ///< whole pages
-  WatchedPages pages_;
+  Edges edges_;
+  PageRange range_;  ///< what is watched
+  std::optional<WatchedPages> pages_;
   SoftDirty::Range dirty_;
   WatchedPages::Absent absent_ = WatchedPages::Absent::none;
   bool shared_ = false;
   bool refused_ = false;
   bool active_ = false;
+  bool narrowed_ = false;  ///< only pages without other data are watched
+  bool compares_edges_ = false;
+  const char* found_ = "";
   std::uint64_t faults_ = 0;
 };
 

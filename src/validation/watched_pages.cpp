@@ -121,7 +121,7 @@ bool WatchedPages::add() {
   const std::lock_guard guard(kernel().lock);
   if (given_back_) return false;
   uffdio_register all{};
-  all.range = {begin_, end_ - begin_};
+  all.range = {range_.begin, range_.end - range_.begin};
   all.mode = UFFDIO_REGISTER_MODE_WP;
   if (control(kernel().faults.get(), UFFDIO_REGISTER, &all) != 0) return false;
   if (!added_) kernel().registered.push_back(this);
@@ -135,7 +135,7 @@ void WatchedPages::unregister() {
   registered_ranges = kernel().registered.size();
   added_ = false;
   if (!kernel().usable()) return;
-  uffdio_range range{begin_, end_ - begin_};
+  uffdio_range range{range_.begin, range_.end - range_.begin};
   control(kernel().faults.get(), UFFDIO_UNREGISTER, &range);
 }
 
@@ -151,7 +151,7 @@ int WatchedPages::give_back(std::uintptr_t begin, std::uintptr_t end, int (*then
   const std::lock_guard guard(kernel().lock);
   const std::vector<WatchedPages*> registered = kernel().registered;
   for (WatchedPages* each : registered) {
-    if (!each->overlaps(begin, end)) continue;
+    if (!each->range_.overlaps(begin, end)) continue;
     each->given_back_ = true;
     each->unregister();
   }
@@ -161,53 +161,68 @@ int WatchedPages::give_back(std::uintptr_t begin, std::uintptr_t end, int (*then
 bool WatchedPages::protect(Absent absent) {
   if (!added_ || !kernel().usable()) return false;
   absent_ = absent;
-  protected_ = 0;
-  stored_to_ = false;
+  protected_ = protected_inside_ = 0;
+  stored_to_ = stored_inside_ = false;
   bool of_file = false;
   const std::lock_guard guard(kernel().lock);
   std::vector<WatchedPages*> others = kernel().registered;
-  std::erase_if(others,
-                [&](const WatchedPages* o) { return o == this || !o->overlaps(begin_, end_); });
+  std::erase_if(others, [&](const WatchedPages* o) {
+    return o == this || !o->range_.overlaps(range_.begin, range_.end);
+  });
   std::uint64_t wanted = page_is::kWatched;
   if (absent == Absent::none) wanted |= page_is::kOfFile;
   if (!others.empty()) wanted |= page_is::kWritten;
   const auto count = [&](const os::ScanRegion& region) {
     protected_ += pages_in(region);
+    protected_inside_ += range_.inside(region.start, region.end);
     of_file = of_file || (region.categories & page_is::kOfFile) != 0;
     if ((region.categories & page_is::kWritten) == 0) return;
-    for (WatchedPages* each : others)
-      if (each->overlaps(region.start, region.end)) each->stored_to_ = true;
+    for (WatchedPages* each : others) {
+      if (!each->range_.overlaps(region.start, region.end)) continue;
+      each->stored_to_ = true;
+      if (each->range_.inside(region.start, region.end) != 0) each->stored_inside_ = true;
+    }
   };
-  if (!scan(begin_, end_, kProtect | kRefuse, countable(absent), wanted, count)) return false;
+  if (!scan(range_.begin, range_.end, kProtect | kRefuse, countable(absent), wanted, count))
+    return false;
   if (absent != Absent::none) return true;
-  return !of_file && protected_ == (end_ - begin_) / os::page_bytes();
+  return !of_file && protected_ == (range_.end - range_.begin) / os::page_bytes();
 }
 
-std::int64_t WatchedPages::changed() const {
-  if (!added_ || !available()) return -1;
+StoredPages WatchedPages::changed() const {
+  if (!added_ || !available()) return {-1, true};
   const std::lock_guard guard(kernel().lock);
-  if (stored_to_) return 1;
-  std::uintptr_t covered = begin_;
-  std::uint64_t kept = 0, written = 0;
-  const bool done = scan(begin_, end_, 0, 0,
+  if (stored_inside_) return {1, true};
+  std::uint64_t watched = 0, watched_inside = 0, kept = 0, kept_inside = 0;
+  std::uint64_t written = 0, written_inside = 0;
+  const bool done = scan(range_.begin, range_.end, 0, 0,
                          page_is::kWatched | page_is::kWritten | page_is::kPresent |
                              page_is::kSwapped | page_is::kZero,
                          [&](const os::ScanRegion& region) {
                            const std::uint64_t is = region.categories;
-                           if (region.start == covered && (is & page_is::kWatched) != 0)
-                             covered = region.end;
+                           const std::uint64_t inside = range_.inside(region.start, region.end);
+                           if ((is & page_is::kWatched) != 0) {
+                             watched += region.end - region.start;
+                             watched_inside += inside;
+                           }
                            // Some kernels call written what is not there.
                            if ((is & (page_is::kPresent | page_is::kSwapped)) == 0) return;
-                           if ((is & page_is::kWritten) == 0)
-                             kept += (is & countable(absent_)) != 0 ? pages_in(region) : 0;
-                           else if (absent_ != Absent::zeros || (is & page_is::kZero) == 0)
+                           if ((is & page_is::kWritten) == 0) {
+                             if ((is & countable(absent_)) == 0) return;
+                             kept += pages_in(region);
+                             kept_inside += inside;
+                           } else if (absent_ != Absent::zeros || (is & page_is::kZero) == 0) {
                              written += pages_in(region);  // not a page of zeros that was read
+                             written_inside += inside;
+                           }
                          });
-  if (!done) return -1;
-  if (covered != end_) return static_cast<std::int64_t>(std::max<std::uint64_t>(written, 1));
+  if (!done) return {-1, true};
   // What was protected and is not there any more is gone.
-  if (written == 0 && kept != protected_) written = 1;
-  return static_cast<std::int64_t>(written);
+  const bool gone = kept != protected_ || watched != range_.end - range_.begin;
+  const bool gone_inside =
+      kept_inside != protected_inside_ || watched_inside != range_.inside(range_.begin, range_.end);
+  if (written == 0 && (stored_to_ || gone)) written = 1;
+  return {static_cast<std::int64_t>(written), written_inside != 0 || gone_inside};
 }
 
 }  // namespace hob::validation

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "validation/stored_pages.hpp"
+
 namespace hob::validation {
 
 /// Linux 6.7 and later. Not thread safe, but for give_back(); stores may come from any thread.
@@ -12,8 +14,7 @@ class WatchedPages {
   /// Whether this kernel can, and lets this process.
   static bool available();
 
-  /// Whole pages.
-  WatchedPages(std::uintptr_t begin, std::uintptr_t end) : begin_(begin), end_(end) {}
+  explicit WatchedPages(const PageRange& range) : range_(range) {}
   ~WatchedPages() { remove(); }
   WatchedPages(const WatchedPages&) = delete;
   WatchedPages& operator=(const WatchedPages&) = delete;
@@ -36,10 +37,10 @@ class WatchedPages {
   /// small pages.
   bool protect(Absent absent);
 
-  /// Pages whose bytes may have changed since, at least one if any has; -1 if the kernel does not
-  /// say. Counted are also pages that are gone, and mappings that came in place of those that were
-  /// registered. About 2 us for each mebibyte of small pages.
-  std::int64_t changed() const;
+  /// Pages whose bytes may have changed since, at least one if any has. Counted are also pages that
+  /// are gone, and mappings that came in place of those that were registered. About 2 us for each
+  /// mebibyte of small pages.
+  StoredPages changed() const;
 
   /// Whether it is the descriptor that all of this goes through.
   static bool is_own(int descriptor);
@@ -50,17 +51,16 @@ class WatchedPages {
 
  private:
   void unregister();
-  bool overlaps(std::uintptr_t begin, std::uintptr_t end) const {
-    return begin_ < end && begin < end_;
-  }
 
-  std::uintptr_t begin_, end_;
+  PageRange range_;
   std::atomic<bool> added_{false};
   std::atomic<bool> given_back_{false};
   /// Another range has a page of this one, and protected it anew after a store.
   std::atomic<bool> stored_to_{false};
+  std::atomic<bool> stored_inside_{false};  ///< likewise, and it holds no other data
   Absent absent_ = Absent::none;
-  std::uint64_t protected_ = 0;  ///< pages
+  std::uint64_t protected_ = 0;         ///< pages
+  std::uint64_t protected_inside_ = 0;  ///< bytes of those without other data
 };
 
 }  // namespace hob::validation

@@ -5,6 +5,7 @@ foreach(program acquires address_limit ahead aliases batch device device_ghosts 
 endforeach()
 
 hob_mpi_program(rma_mixed_threads SOURCES rma_mixed_threads.c MPIS mpich5)
+hob_mpi_program(rma_edges SOURCES rma_edges.c MPIS mpich5)
 
 # MPI 4: large counts, and sessions.
 set(with_large)
@@ -193,10 +194,15 @@ if("mpich5" IN_LIST HOB_MPIS)
     COMMAND "${HOB_MPI_mpich5_EXEC}" -n 2 -genv LD_PRELOAD "${PROJECT_BINARY_DIR}/lib/libhob_mpich.so"
             -genv HOB_CACHE_BYPASS off -genv HOB_POLL_MS 1000000 -genv HOB_REPORT silent
             "${PROJECT_BINARY_DIR}/bin/mpich5/rma_acquires" --expect-kept)
-  foreach(program acquires polling traps corners validate)
+  foreach(program acquires polling traps corners)
     hob_compare_test(mpi.mpich5.rma_${program}_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi SETTINGS default,auto COMMAND rma_${program})
   endforeach()
   hob_compare_test(mpi.mpich5.rma_near_nodes mpich5 REMOTE nodes RANKS 4 LABELS mpi SETTINGS default COMMAND rma_near)
+  # Memory of MPI_Win_allocate is the heap's here, and has other data on its pages.
+  hob_compare_test(mpi.mpich5.rma_validate_tcp mpich5 REMOTE tcp RANKS 2 LABELS mpi
+    SETTINGS default,auto,validate-counted COMMAND rma_validate)
+  hob_compare_test(mpi.mpich5.rma_edges mpich5 REMOTE tcp RANKS 2 LABELS mpi
+    SETTINGS validate-counted,validate-ahead,default COMMAND rma_edges)
   # What is fetched ahead, where not all of a window's memory can be read or is there.
   hob_compare_test(mpi.mpich5.rma_strange_memory mpich5 REMOTE nodes RANKS 2 LABELS mpi
     SETTINGS default,ahead-1M,ghosts1-rank-ahead COMMAND rma_strange_memory)

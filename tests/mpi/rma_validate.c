@@ -305,7 +305,7 @@ static void neighbours(MPI_Comm comm) {
   }
 }
 
-/* What shares a page with a window counts as the window. */
+/* A window with other data on its pages: rma_edges.c. */
 static int* whole_pages(void) {
   void* pages = NULL;
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = WORDS * sizeof(int);

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/state.hpp"
 #include "validation/changes.hpp"
+#include "validation/edges.hpp"
 
 namespace hob::mpi {
 
@@ -40,12 +42,14 @@ class JointAcquire {
 
   void begin(bool is_barrier);
   void exchange(bool details);
+  void show_edges(std::uint64_t members);
   void keep(const char* call);
 
   MPI_Comm comm_;
   int error_ = MPI_SUCCESS;
   std::optional<validation::Changes> changes_;  ///< where members told
   const LargeChanges* large_ = nullptr;
+  std::vector<validation::ShownEdges> edges_;  ///< of members that have shown them in this call
 };
 
 }  // namespace hob::mpi

@@ -95,7 +95,7 @@ bool OwnStores::changed(TrackingBudget& budget, bool always) {
     if (tracker_.shared() && validation::children_may_store()) {
       reason_ = "children may store to its memory";
     } else if (tracker_.written()) {
-      reason_ = "its memory was stored to";
+      reason_ = tracker_.found();
       budget.faulted(tracker_.take_faults());
     } else {
       return false;
@@ -105,12 +105,12 @@ bool OwnStores::changed(TrackingBudget& budget, bool always) {
 }
 
 void OwnStores::track(StoreWatch& watch, bool always) {
-  if (watch.paused_ != 0) return;
+  if (watch.paused_ != 0 && tracker_.watches_pages()) return;
   double price = track_;
   if (price > kDear) price = std::min(price, price_of(os::resident_bytes()));
   if (!always && !watch.budget_.affords(monotonic_nanoseconds(), price)) return;
   const Spending spending(watch.budget_, track_);
-  if (!tracker_.track(watch.moment_) || promised_) return;
+  if (!tracker_.track(watch.moment_) || !tracker_.watches_pages()) return;
   if (tracker_.shared() && validation::children_may_store())
     tracker_.stop();
   else

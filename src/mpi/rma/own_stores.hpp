@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "validation/store_tracker.hpp"
@@ -48,7 +47,15 @@ class OwnStores {
   void not_wanted();
 
   /// Why may_have_changed() said so.
-  const std::string& reason() const { return reason_; }
+  const char* reason() const { return reason_; }
+
+  /// Whether the first and the last bytes of the memory are compared: where may_have_changed() says
+  /// no, they are what they were when it said yes last, but others may have been read in between.
+  bool compares_edges() const { return tracker_.compares_edges(); }
+
+  /// These bytes, for the members of the window; also where they were not compared, but others
+  /// doubt theirs. False if they are not known.
+  bool show_edges(validation::ShownEdges& to) const { return tracker_.show_edges(to); }
 
  private:
   friend class StoreWatch;
@@ -59,7 +66,7 @@ class OwnStores {
   bool promised_;
   double look_ = 0, track_;  ///< nanoseconds that these took last, or may take
   std::uint32_t unwanted_ = 0;
-  std::string reason_;
+  const char* reason_ = "";
 };
 
 }  // namespace hob::mpi

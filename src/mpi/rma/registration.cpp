@@ -275,12 +275,13 @@ void register_window(const WindowSpec& spec) {
   }
   auto exposed = std::make_unique<ExposedSizes>();
   auto units = agree(spec, *window, asked, *exposed, answers);
+  const ExposedSizes sizes = *exposed;
   if (answers.aliased) expect_aliases();
   start_batching(*window, spec, *units, *exposed);
   if (caches) start_caching(*window, *asked.mode, std::move(units), std::move(exposed));
   if (answers.share) share_with_node(*window, spec.comm);
   Window& added = *add_window(std::move(window));
-  if (answers.validate && !answers.share) start_validation(added, answers, spec.comm);
+  if (answers.validate && !answers.share) start_validation(added, answers, sizes, spec.comm);
 }
 
 }  // namespace hob::mpi

@@ -32,6 +32,9 @@ namespace {
 using validation::Changes;
 using validation::Tracking;
 
+/// The members of a communicator show each other no more at once: a few dozen can.
+constexpr std::size_t kMostShownBytes = std::size_t{256} << 10;
+
 /// What is known of a communicator that the program makes joint calls on.
 struct Communicator {
   validation::Schedule schedule;
@@ -117,6 +120,17 @@ Communicator& look_up(MPI_Comm comm) {
   return found;
 }
 
+/// Why others keep nothing of this process's memory: each new reason, or all of them.
+void log_reason(const Window& window) {
+  Validation& v = *window.validation;
+  const bool is_new = v.stores.reason() != v.logged_reason;
+  const log::Level level = is_new ? log::Level::debug : log::Level::trace;
+  if (HOB_LIKELY(!log::on(level))) return;
+  log::line(level, "window {}: no copies of this process's memory are kept: {}", window.id,
+            v.stores.reason());
+  v.logged_reason = v.stores.reason();
+}
+
 /// Finds out whether this process's own memory was stored to since the call before, and sees
 /// to it that the next call can tell.
 void tell_stores(Window& window, Changes& changes) {
@@ -126,10 +140,11 @@ void tell_stores(Window& window, Changes& changes) {
     changes.add(v.number, window.rank);
   v.told_exposures = exposures;
   if (take_incoming(v.number)) changes.add(v.number, window.rank);
-  if (!v.stores.may_have_changed(all().watch, v.always)) return;
+  const bool changed = v.stores.may_have_changed(all().watch, v.always);
+  if (v.stores.compares_edges()) changes.doubt_edges(v.number);
+  if (!changed) return;
   changes.add(v.number, window.rank);
-  if (HOB_UNLIKELY(log::on(log::Level::trace)))
-    log::line(log::Level::trace, "window {}: {}", window.id, v.stores.reason());
+  log_reason(window);
 }
 
 /// Memory that could not be read as a whole when the window was made may be touched by now: is
@@ -154,6 +169,7 @@ void tell(Window& window, Changes& changes, bool wanted, double cost) {
   if (wanted) {
     window.cached->tell_writes(v.number, changes);
     tell_stores(window, changes);
+    if (window.cached->wants_edges(v.always)) changes.want_edges(v.number);
   } else {
     window.cached->tell_nothing();
     v.stores.not_wanted();
@@ -202,12 +218,13 @@ std::uint64_t next_validation_number() {
   return all().last_number.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm comm) {
+void start_validation(Window& window, const WindowAnswers& answers, const ExposedSizes& exposed,
+                      MPI_Comm comm) {
   const std::uint64_t number = answers.number;
   std::uint64_t last = all().last_number.load(std::memory_order_relaxed);
   while (last < number && !all().last_number.compare_exchange_weak(last, number)) {
   }
-  if (window.cached) window.cached->track_writes();
+  if (window.cached) window.cached->track_writes(exposed);
   const bool allocated =
       window.kind == WindowKind::allocate || in_own_arena(window.base, window.bytes);
   const auto owner = allocated ? validation::Owner::library : validation::Owner::process;
@@ -269,13 +286,16 @@ void release_validation_handles() {
 void JointAcquire::begin(bool is_barrier) {
   if (comm_ == MPI_COMM_NULL) return;
   const std::uint64_t start = ticks();
-  bool details = false;
+  bool details = false, always = false;
+  std::uint64_t members = 0;
   {
     const std::lock_guard guard(all().lock);
     Communicator& comm = look_up(comm_);
     if (comm.windows.empty() || !(comm.schedule.due(is_barrier) || comm.always())) return;
-    details = comm.schedule.details() || comm.always();
-    changes_.emplace().begin(comm.members(), comm.targets());
+    always = comm.always();
+    details = comm.schedule.details() || always;
+    members = comm.members();
+    changes_.emplace().begin(members, comm.targets());
     if (changes_->large() && !comm.large) comm.large = std::make_unique<LargeChanges>();
     large_ = comm.large.get();
     if (unserved_callback) {
@@ -298,6 +318,7 @@ void JointAcquire::begin(bool is_barrier) {
   // The second call is made by all or by none: all have the same answer.
   if (!details && changed && error_ == MPI_SUCCESS)
     asked ? exchange(true) : changes_->add_everything();
+  if ((asked || always) && error_ == MPI_SUCCESS) show_edges(members);
   const std::uint64_t spent = ticks() - (is_barrier ? answered : start);
   const std::lock_guard guard(all().lock);
   Communicator& comm = look_up(comm_);
@@ -322,13 +343,38 @@ void JointAcquire::exchange(bool details) {
                                  MPI_UINT64_T, MPI_BOR, comm_);
 }
 
+/// All members show each other the edges of those windows of which some doubt and some want them.
+void JointAcquire::show_edges(std::uint64_t members) {
+  using validation::ShownEdges;
+  if (members * sizeof(ShownEdges) > kMostShownBytes) return;
+  for (std::uint64_t places = changes_->edges_to_show(); places != 0; places &= places - 1) {
+    const auto place = static_cast<unsigned>(std::countr_zero(places));
+    ShownEdges own{};
+    {
+      const std::lock_guard guard(all().lock);
+      for (const Window* window : look_up(comm_).windows) {
+        const Validation& v = *window->validation;
+        if (Changes::edge_place(v.number) != place) continue;
+        own.rank = window->rank;
+        if (v.stores.show_edges(own)) own.window = v.number;
+        break;
+      }
+    }
+    const std::size_t before = edges_.size();
+    edges_.resize(before + members);
+    error_ =
+        real::Allgather(&own, sizeof own, MPI_BYTE, &edges_[before], sizeof own, MPI_BYTE, comm_);
+    if (error_ != MPI_SUCCESS) return;
+  }
+}
+
 void JointAcquire::keep(const char* call) {
   const std::uint64_t before = count_acquire(call);
   if (error_ != MPI_SUCCESS || unserved_callback) return;
   const std::lock_guard guard(all().lock);
   for (Window* window : look_up(comm_).windows)
     if (window->cached)
-      window->cached->keep_unchanged(window->validation->number, *changes_, before);
+      window->cached->keep_unchanged(window->validation->number, *changes_, edges_, before);
 }
 
 int JointAcquire::barrier(MPI_Comm comm) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "mpi/pmpi/mpi.hpp"
+#include "mpi/rma/backend/exposed_sizes.hpp"
 #include "mpi/rma/backend/window_answers.hpp"
 #include "mpi/rma/cache/terms.hpp"
 #include "mpi/rma/window.hpp"
@@ -38,8 +39,9 @@ bool receives_need_watching();
 /// Whether this process wants it in every call.
 bool validates_always();
 
-/// All members will. After the window is in the table.
-void start_validation(Window& window, const WindowAnswers& answers, MPI_Comm comm);
+/// All members will. After the window is in the table. `exposed`: what its members show.
+void start_validation(Window& window, const WindowAnswers& answers, const ExposedSizes& exposed,
+                      MPI_Comm comm);
 
 /// The window ends; nobody may be using it.
 void end_validation(Window& window);

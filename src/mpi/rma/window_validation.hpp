@@ -17,6 +17,7 @@ struct Validation {
   bool always = false;                  ///< all members want it in every call, whatever it gains
   bool threads = false;                 ///< some member has several threads that call MPI
   OwnStores stores;                     ///< to this process's own memory
+  const char* logged_reason = nullptr;  ///< why others kept nothing of it last
   bool readable = false;                ///< all of it may be read unasked (exposed_sizes.hpp)
   std::uint64_t looks_at_readable = 0;  ///< calls since the window began
   /// Exposure epochs that began or ended so far, and whether one is open: what origins wrote in it

@@ -290,6 +290,37 @@ TEST_P(AnyPolicy, DropRangeDropsWhatOverlapsAndNothingElse) {
   EXPECT_EQ(cache->find({2, 0, 0}, 100).kind, Hit::missing);
 }
 
+TEST_P(AnyPolicy, DropDifferingKeepsWhatEquals) {
+  const auto cache = Cache::create(fixed(GetParam(), 1024, 1 << 21));
+  const auto bytes_at = [](std::uint64_t displacement, std::size_t bytes) {
+    std::vector<std::byte> result(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) result[i] = static_cast<std::byte>(displacement + i);
+    return result;
+  };
+  const auto fetch = [&](const Key& key, std::uint64_t from, std::uint64_t extent = 0) {
+    ASSERT_EQ(cache->find(key, 1000).kind, Hit::missing);
+    const auto place = cache->reserve(key, 1000, {.extent = extent});
+    ASSERT_TRUE(cache->fill(place.entry, bytes_at(from, 1000).data(), 1000));
+  };
+  fetch({2, 0, 0}, 0);
+  fetch({2, 5000, 0}, 5000);
+  fetch({2, 6500, 0}, 6501);
+  fetch({2, 9000, 0}, 9001);
+  fetch({3, 5000, 0}, 5001);
+  fetch({2, 4000, 9}, 4000, 5000);
+  const auto under_way = cache->reserve({2, 7000, 1}, 3000);
+  cache->drop_differing(2, 0, bytes_at(0, 500).data(), 500);
+  cache->drop_differing(2, 5500, bytes_at(5500, 2000).data(), 2000);
+  cache->drop_differing(2, 6500, bytes_at(1, 0).data(), 0);
+  EXPECT_EQ(cache->find({2, 0, 0}, 1000).kind, Hit::full);
+  EXPECT_EQ(cache->find({2, 5000, 0}, 1000).kind, Hit::full);
+  EXPECT_EQ(cache->find({2, 6500, 0}, 1000).kind, Hit::missing) << "it differs";
+  EXPECT_EQ(cache->find({2, 9000, 0}, 1000).kind, Hit::full) << "it is elsewhere";
+  EXPECT_EQ(cache->find({3, 5000, 0}, 1000).kind, Hit::full) << "of another target";
+  EXPECT_EQ(cache->find({2, 4000, 9}, 1000).kind, Hit::missing) << "it has gaps";
+  EXPECT_FALSE(cache->fill(under_way.entry, bytes_at(0, 1000).data(), 1000)) << "was under way";
+}
+
 TEST_P(AnyPolicy, WhatWasEvictedLeavesTheListsOfPlaces) {
   const auto cache = Cache::create(fixed(GetParam(), 64, 8 * 64));
   for (std::uint64_t i = 0; i < 8; ++i) get(*cache, {0, i * 64, 0}, 64);

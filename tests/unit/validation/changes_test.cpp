@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "validation/devices.hpp"
+#include "validation/edge_pacing.hpp"
 #include "validation/gain.hpp"
 #include "validation/schedule.hpp"
 #include "validation/tracking_budget.hpp"
@@ -48,6 +49,46 @@ TEST(Changes, TheUnionIsTheOrOfTheWords) {
   EXPECT_TRUE(one.may_have_changed(4, 0));
   EXPECT_FALSE(one.may_have_changed(1, 3));
   EXPECT_TRUE(one.asked());
+}
+
+TEST(Changes, EdgesAreShownWhereSomeDoubtAndSomeWantThem) {
+  for (const std::uint64_t members : {2u, 1000u}) {
+    Changes one, other;
+    one.begin(members, members);
+    other.begin(members, members);
+    one.doubt_edges(7);
+    one.doubt_edges(8);
+    other.want_edges(7);
+    other.want_edges(9);
+    EXPECT_EQ(one.edges_to_show() | other.edges_to_show(), 0u);
+    one.words()[0] |= other.words()[0];
+    EXPECT_EQ(one.edges_to_show(), std::uint64_t{1} << Changes::edge_place(7));
+    EXPECT_TRUE(one.edges_doubted(7));
+    EXPECT_TRUE(one.edges_doubted(8));
+    EXPECT_FALSE(one.edges_doubted(9));
+    EXPECT_FALSE(one.any());
+    EXPECT_FALSE(one.asked());
+    EXPECT_FALSE(one.pages_only());
+    one.add_everything();
+    EXPECT_TRUE(one.edges_doubted(9));
+  }
+}
+
+TEST(EdgePacing, WhoFetchesOtherEdgesEachTimeAsksSeldom) {
+  EdgePacing pacing;
+  int asked = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const bool due = pacing.due();
+    asked += due ? 1 : 0;
+    pacing.told(true, due);
+  }
+  EXPECT_LE(asked, 20);
+  EXPECT_GE(asked, 10);
+  for (int i = 0; i < 100; ++i) {  // once, and then again and again the same
+    pacing.told(false, false);
+    EXPECT_TRUE(pacing.due());
+    pacing.told(true, true);
+  }
 }
 
 /// Calls of a thousand in which members tell, of whom nobody asks.

@@ -26,12 +26,16 @@ enum Process { origin, writer, target, processes };
 
 /// How the protocol is played: the rules that may be left out.
 struct Rules {
-  bool tell_again = true;     ///< writes that were under way are told once more
-  bool tell_exposure = true;  ///< the target tells of exposure epochs that were open
-  bool drop_pending = true;   ///< what changed is dropped while its get is under way, too
-  bool watch_before = true;   ///< the target watches its stores before it tells
-  bool message_drops = true;  ///< an acquire that is no such call drops everything
-  bool pass_over_own = true;  ///< an acquire meanwhile, of another thread, is not passed over
+  bool tell_again = true;      ///< writes that were under way are told once more
+  bool tell_exposure = true;   ///< the target tells of exposure epochs that were open
+  bool drop_pending = true;    ///< what changed is dropped while its get is under way, too
+  bool watch_before = true;    ///< the target watches its stores before it tells
+  bool message_drops = true;   ///< an acquire that is no such call drops everything
+  bool pass_over_own = true;   ///< an acquire meanwhile, of another thread, is not passed over
+  bool settle_edges = true;    ///< copies of edges in doubt that are not what is shown are dropped
+  bool settle_pending = true;  ///< likewise those that are under way, which are dropped
+  bool show_compared = true;   ///< the target shows the bytes that it compares with later
+  bool two_calls = true;       ///< edges are out of doubt after two calls without stores, not one
 };
 
 /// Steps that a process may take while it is inside a collective call are those of other threads.
@@ -42,6 +46,9 @@ struct Limits {
   int gets = 2;
   int messages = 1;
   bool threads = true;
+  /// The memory shares its page with other data, to which somebody may store: then its bytes are
+  /// compared. Every second write writes the same.
+  bool edges = false;
 };
 
 struct Put {
@@ -63,7 +70,8 @@ struct State {
   std::uint8_t value = 0;
   std::uint8_t gets = 0;
   std::uint8_t acquires = 0, applied = 0;
-  bool orphan = false;  ///< its get is under way, its bytes will not be kept
+  bool orphan = false;             ///< its get is under way, its bytes will not be kept
+  std::uint8_t edges_fetched = 0;  ///< 2: since the last collective call, 1: since the one before
 
   // writer
   std::array<Put, 2> puts{};
@@ -75,14 +83,16 @@ struct State {
   // target
   std::uint8_t stores = 0;
   bool watching = false, stored = false;
-  bool exposed = false;  ///< an exposure epoch is open
+  std::uint8_t copied = 0;  ///< the memory as it is compared
+  bool comparing = false;   ///< since something was stored to its page
+  bool exposed = false;     ///< an exposure epoch is open
   std::uint8_t exposures = 0, told_exposures = 0;
   bool posted = false;
 
   // the collective calls
   std::uint8_t round = 0;
   std::array<bool, processes> inside{}, left{};
-  bool changed = false;
+  bool changed = false, doubted = false;
   std::uint8_t joint_must_see = 0;
 
   std::uint64_t hash() const {
@@ -168,10 +178,11 @@ class Model {
     if (looked.entry == State::cached) {
       ++hits_;
       if (looked.round > 0) ++kept_hits_;
-      if (looked.value < looked.must_see[origin]) stale_ = true;
+      if (!may_serve(looked)) stale_ = true;
     } else if (looked.entry == State::nothing && looked.gets < limits_.gets) {
       to(looked, [](State& n) {
         n.entry = State::under_way;
+        n.edges_fetched = 2;
         ++n.gets;
       });
     }
@@ -190,6 +201,16 @@ class Model {
         n.message = 0;
         if (rules_.message_drops) ++n.acquires;
       });
+  }
+
+  static std::uint8_t bytes_of(std::uint8_t version) { return version % 2; }
+
+  /// Of writes that nothing orders before the hit, any may have come or not.
+  bool may_serve(const State& s) const {
+    if (!limits_.edges) return s.value >= s.must_see[origin];
+    for (std::uint8_t version = s.must_see[origin]; version <= s.memory; ++version)
+      if (bytes_of(version) == bytes_of(s.value)) return true;
+    return false;
   }
 
   void writer_steps(const State& s) {
@@ -267,20 +288,24 @@ class Model {
 
   void collective_steps(const State& s) {
     for (const Process process : {origin, writer, target})
-      if (!s.inside[process])
+      for (const bool other_data : {false, true}) {
+        if (s.inside[process] || (other_data && (process != target || !limits_.edges))) continue;
         to(s, [&](State& n) {
           n.inside[process] = true;
           n.joint_must_see = std::max(n.joint_must_see, n.must_see[process]);
+          if (other_data) n.stored = true;
           if (process == writer) tell_writes(n);
           if (process == target) tell_stores(n);
         });
+      }
     if (!std::all_of(s.inside.begin(), s.inside.end(), [](bool in) { return in; })) return;
     for (const Process process : {origin, writer, target})
-      if (!s.left[process])
+      for (const bool shown : {false, true}) {
+        if (s.left[process] || (shown && (process != origin || !limits_.edges))) continue;
         to(s, [&](State& n) {
           n.left[process] = true;
           n.must_see[process] = std::max(n.must_see[process], n.joint_must_see);
-          if (process == origin) keep_unchanged(n);
+          if (process == origin) keep_unchanged(n, shown);
           if (process == target && !rules_.watch_before) {
             n.watching = true;
             n.stored = false;
@@ -288,10 +313,11 @@ class Model {
           if (std::all_of(n.left.begin(), n.left.end(), [](bool out) { return out; })) {
             ++n.round;
             n.inside = n.left = {};
-            n.changed = false;
+            n.changed = n.doubted = false;
             n.joint_must_see = 0;
           }
         });
+      }
   }
 
   void tell_writes(State& n) {
@@ -306,16 +332,39 @@ class Model {
   void tell_stores(State& n) {
     if (rules_.tell_exposure && (n.exposed || n.exposures != n.told_exposures)) n.changed = true;
     n.told_exposures = n.exposures;
+    if (n.watching && limits_.edges) {
+      n.doubted = n.comparing = n.comparing || n.stored;
+      if (bytes_of(n.memory) == bytes_of(n.copied)) return;
+    }
     if (n.watching && !n.stored) return;
     n.changed = true;
+    n.comparing = false;
+    n.copied = n.memory;
     n.watching = rules_.watch_before;
     n.stored = false;
   }
 
-  void keep_unchanged(State& n) {
+  /// `shown`: the target shows its edges in this call.
+  void settle_edges(State& n, bool shown) {
+    if (n.doubted && n.edges_fetched != 0 && rules_.settle_edges) {
+      if (!shown) drop(n, false);
+      const std::uint8_t now = rules_.show_compared ? n.copied : n.memory;
+      if (bytes_of(n.value) != bytes_of(now)) drop(n, false);
+      if (n.entry != State::cached) drop(n, rules_.settle_pending);
+    }
+    const bool pending = n.entry == State::under_way || n.entry == State::read;
+    if (n.doubted || n.edges_fetched == 0 || !rules_.two_calls)
+      n.edges_fetched = 0;
+    else
+      --n.edges_fetched;
+    if (pending && rules_.settle_pending) n.edges_fetched = 2;
+  }
+
+  void keep_unchanged(State& n, bool shown) {
     const std::uint8_t before = n.acquires++;
     if (n.applied != before && rules_.pass_over_own) return;
     if (n.changed) drop(n, rules_.drop_pending);
+    if (!n.changed && limits_.edges) settle_edges(n, shown);
     n.applied = n.acquires;
   }
 
@@ -360,6 +409,29 @@ TEST(ValidationModel, AMessageIsAnAcquireAsBefore) {
 }
 TEST(ValidationModel, AnAcquireOfAnotherThreadIsNotPassedOver) {
   expect_needed(&Rules::pass_over_own);
+}
+
+constexpr Limits kEdges{.rounds = 4, .puts = 0, .stores = 2, .messages = 0, .edges = true};
+
+TEST(ValidationModel, NoInterleavingServesAnOldCopyOfAnEdge) {
+  for (const bool threads : {false, true}) {
+    Limits limits = kEdges;
+    limits.threads = threads;
+    Model model({}, limits);
+    EXPECT_FALSE(model.fails());
+    EXPECT_GT(model.kept_hits(), 1'000u) << "it never came to a copy that outlived a call";
+  }
+  EXPECT_FALSE(Model({}, {.gets = 1, .edges = true}).fails()) << "with a put";
+}
+TEST(ValidationModel, CopiesOfEdgesInDoubtMustBeSettled) {
+  expect_needed(&Rules::settle_edges, kEdges);
+}
+TEST(ValidationModel, EdgesUnderWayMustBeSettled) { expect_needed(&Rules::settle_pending, kEdges); }
+TEST(ValidationModel, EdgesAreInDoubtAfterOneCallWithoutStores) {
+  expect_needed(&Rules::two_calls, kEdges);
+}
+TEST(ValidationModel, EdgesAreShownAsTheyAreCompared) {
+  expect_needed(&Rules::show_compared, kEdges);
 }
 
 /// Many targets, in random steps: what members tell is united in any order, in a form that may say

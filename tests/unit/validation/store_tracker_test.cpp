@@ -112,13 +112,99 @@ TEST_P(StoreTrackerTest, TwoRangesMayShareAPage) {
   ASSERT_TRUE(second.track());
   memory.base[kPage + 50] = 1;
   EXPECT_TRUE(first->written());
+  EXPECT_FALSE(second.written());
+  EXPECT_TRUE(second.compares_edges());
+  ASSERT_TRUE(first->track());
+  ASSERT_TRUE(second.track());
+  EXPECT_FALSE(second.compares_edges());
+  memory.base[kPage + 300] = 1;
+  EXPECT_FALSE(first->written());
   EXPECT_TRUE(second.written());
   ASSERT_TRUE(first->track());
   ASSERT_TRUE(second.track());
   first.reset();  // with write protection, what it watched looks as if it was stored to
-  EXPECT_EQ(second.written(), tracking() == Tracking::write_protection);
-  ASSERT_TRUE(second.track());
   EXPECT_FALSE(second.written());
+  EXPECT_EQ(second.compares_edges(), tracking() == Tracking::write_protection);
+}
+
+/// Other data on the first and the last page of the memory are stored to.
+TEST_P(StoreTrackerTest, OtherDataOnItsPagesDoNotCount) {
+  const Memory memory(6 * kPage, kind());
+  std::memset(memory.base, 1, 6 * kPage);
+  struct {
+    std::size_t begin, end;
+  } const ranges[] = {
+      {100, 400},           {kPage, kPage + 10},     {kPage - 10, kPage}, {kPage - 9, kPage + 9},
+      {100, 2 * kPage + 8}, {kPage, 4 * kPage + 50}, {100, 5 * kPage}};
+  for (const auto& [begin, end] : ranges) {
+    SCOPED_TRACE(end - begin);
+    StoreTracker tracker(memory.base + begin, end - begin, tracking(), owner());
+    ASSERT_TRUE(tracker.track());
+    EXPECT_FALSE(tracker.compares_edges());
+    for (int i = 0; i < 3; ++i) {
+      if (begin % kPage != 0) ++memory.base[begin - 1];
+      if (end % kPage != 0) ++memory.base[end];
+      EXPECT_FALSE(tracker.written());
+      EXPECT_TRUE(tracker.compares_edges());
+    }
+    ShownEdges shown;
+    ASSERT_TRUE(tracker.show_edges(shown));
+    EXPECT_EQ(shown.bytes, end - begin);
+    EXPECT_EQ(std::memcmp(shown.data.data(), memory.base + begin, shown.head), 0);
+    EXPECT_EQ(std::memcmp(shown.tail_data(), memory.base + end - shown.tail, shown.tail), 0);
+    for (const std::size_t at : {begin, end - 1, (begin + end) / 2}) {
+      ++memory.base[at];
+      EXPECT_TRUE(tracker.written()) << at;
+      ASSERT_TRUE(tracker.track());
+      EXPECT_FALSE(tracker.written());
+      if (end % kPage != 0) ++memory.base[end];
+      EXPECT_FALSE(tracker.written());
+    }
+  }
+}
+
+/// After a store to other data the watch goes on, with what it noticed.
+TEST_P(StoreTrackerTest, OtherDataHideNoStore) {
+  const Memory memory(5 * kPage, kind());
+  std::memset(memory.base, 1, 5 * kPage);
+  StoreTracker tracker(memory.base + 100, 4 * kPage, tracking(), owner());
+  StoreTracker neighbour(memory.base, 50, tracking(), owner());
+  ASSERT_TRUE(tracker.track());
+  ++memory.base[99];
+  ASSERT_TRUE(neighbour.track());  // watches the page anew
+  EXPECT_FALSE(tracker.written());
+  EXPECT_TRUE(tracker.compares_edges());
+  memory.base[2 * kPage] = 2;
+  EXPECT_TRUE(tracker.written());
+  ASSERT_TRUE(tracker.track());
+  ++memory.base[99];
+  if (kind() != MAP_SHARED) {
+    ASSERT_EQ(::madvise(memory.base + 2 * kPage, kPage, MADV_DONTNEED), 0);
+    EXPECT_TRUE(tracker.written());
+    ASSERT_TRUE(tracker.track());
+  }
+  memory.base[99] = memory.base[100] = 7;
+  EXPECT_TRUE(tracker.written());
+  ASSERT_TRUE(tracker.track());
+  ++memory.base[99];
+  ASSERT_EQ(::mprotect(memory.base, kPage, PROT_NONE), 0);
+  EXPECT_TRUE(tracker.written()) << "nobody can read it";
+  ASSERT_EQ(::mprotect(memory.base, kPage, PROT_READ | PROT_WRITE), 0);
+}
+
+/// Memory that may not be watched, all of it on pages with other data.
+TEST_P(StoreTrackerTest, SmallMemoryOfAnyKindIsCompared) {
+  const Memory memory(3 * kPage, MAP_SHARED);
+  std::memset(memory.base, 1, 3 * kPage);
+  StoreTracker small(memory.base + kPage - 100, 200, tracking(), Owner::process);
+  ASSERT_TRUE(small.track());
+  EXPECT_TRUE(small.compares_edges());
+  EXPECT_FALSE(small.watches_pages());
+  EXPECT_FALSE(small.written());
+  ++memory.base[kPage];
+  EXPECT_TRUE(small.written());
+  StoreTracker large(memory.base + kPage - 100, kPage + 200, tracking(), Owner::process);
+  EXPECT_FALSE(large.track()) << "others may store to the page between";
 }
 
 TEST_P(StoreTrackerTest, NoMemoryIsNeverWritten) {

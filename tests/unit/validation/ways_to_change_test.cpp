@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,7 @@ enum class Kind {
   file,         ///< mapped privately, and shown as it is
   copied_file,  ///< the process has stored to all pages since
   shared,
+  edges,  ///< anonymous, a window a page, each with other data that are stored to all the time
 };
 
 constexpr std::string_view kHandler = "the program's page-fault handler";
@@ -96,8 +98,8 @@ bool map(Place& place) {
   place.base = static_cast<char*>(
       ::mmap(all + kBytes, kBytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, place.file, 0));
   if (place.base == MAP_FAILED) return false;
-  if (place.kind != Kind::file)
-    std::memset(place.base, 'a', place.kind == Kind::anonymous ? kTouched : kBytes);
+  const bool anonymous = place.kind == Kind::anonymous || place.kind == Kind::edges;
+  if (place.kind != Kind::file) std::memset(place.base, 'a', anonymous ? kTouched : kBytes);
   return true;
 }
 
@@ -527,25 +529,62 @@ std::vector<Way> ways() {
 
 enum class Outcome : int { seen, refused, unchanged_kept, unchanged, missed, not_here, failed };
 
-/// What Hob would do with copies of the memory, as src/mpi/rma/own_stores.cpp does.
+/// What Hob would do with copies of the memory of a window, as src/mpi/rma/own_stores.cpp does.
+class Copies {
+ public:
+  Copies(char* base, std::size_t bytes, Owner owner)
+      : base_(base), bytes_(bytes), tracker_(base, bytes, Tracking::write_protection, owner) {}
+
+  void begin() {
+    kept_ = tracker_.track() && (!tracker_.watches_pages() || who_stores_unseen(false).empty());
+  }
+  void take() {
+    kept_ = kept_ && !tracker_.written();
+    refused_ = !kept_;
+    old_.assign(base_, base_ + bytes_);
+  }
+  Outcome outcome() {
+    kept_ = kept_ && !(tracker_.shared() && children_may_store());
+    kept_ = kept_ && !tracker_.written();
+    if (std::memcmp(old_.data(), base_, bytes_) == 0)
+      return kept_ ? Outcome::unchanged_kept : Outcome::unchanged;
+    return kept_ ? Outcome::missed : refused_ ? Outcome::refused : Outcome::seen;
+  }
+
+ private:
+  char* base_;
+  std::size_t bytes_;
+  StoreTracker tracker_;
+  bool kept_ = false, refused_ = false;
+  std::vector<char> old_;
+};
+
 Outcome try_way(const Way& way, Kind kind) {
+  constexpr std::size_t kOther = 8;  // bytes of other data on a page
   Place place;
   place.kind = kind;
   if (!map(place)) return Outcome::failed;
-  StoreTracker tracker(place.base, kBytes, Tracking::write_protection,
-                       kind == Kind::shared ? Owner::library : Owner::process);
+  const Owner owner = kind == Kind::shared ? Owner::library : Owner::process;
+  std::deque<Copies> windows;
+  if (kind == Kind::edges)
+    for (std::size_t at = 0; at < kBytes; at += kPage)
+      windows.emplace_back(place.base + at, kPage - kOther, owner);
+  else
+    windows.emplace_back(place.base, kBytes, owner);
   children_may_store();
   if (!way.before(place)) return Outcome::not_here;
-  bool kept = tracker.track() && who_stores_unseen(false).empty();
-  kept = kept && !tracker.written();
-  const std::vector<char> old(place.base, place.base + kBytes);
+  for (Copies& window : windows) window.begin();
+  if (kind == Kind::edges)
+    for (std::size_t at = kPage; at <= kTouched; at += kPage) ++place.base[at - kOther];
+  for (Copies& window : windows) window.take();
   if (!way.change(place)) return Outcome::not_here;
-  const bool refused = !kept;
-  kept = kept && !(tracker.shared() && children_may_store());
-  kept = kept && !tracker.written();
-  if (std::memcmp(old.data(), place.base, kBytes) == 0)
-    return kept ? Outcome::unchanged_kept : Outcome::unchanged;
-  return kept ? Outcome::missed : refused ? Outcome::refused : Outcome::seen;
+  Outcome result = Outcome::unchanged_kept;
+  for (Copies& window : windows) {
+    const Outcome of_window = window.outcome();
+    if (of_window == Outcome::missed) return of_window;
+    if (result == Outcome::unchanged_kept || of_window == Outcome::seen) result = of_window;
+  }
+  return result;
 }
 
 Outcome in_process(const Way& way, Kind kind) {
@@ -590,13 +629,14 @@ TEST_P(WaysToChange, AreSeenOrTheMemoryIsNotKept) {
 }
 
 std::string name_of(const testing::TestParamInfo<Kind>& kind) {
-  static const char* const names[] = {"Anonymous", "OfAFile", "CopiedFromAFile", "MappedByOthers"};
+  static const char* const names[] = {"Anonymous", "OfAFile", "CopiedFromAFile", "MappedByOthers",
+                                      "BesideOtherData"};
   return names[static_cast<int>(kind.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, WaysToChange,
                          testing::Values(Kind::anonymous, Kind::file, Kind::copied_file,
-                                         Kind::shared),
+                                         Kind::shared, Kind::edges),
                          name_of);
 
 }  // namespace

@@ -163,6 +163,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   pending.when = ticks();
   pending.issue_ticks = pending.when - start;
   ahead_->trip(pending.bytes, wanted.size, cache_->stats().gets);
+  fetches(get.target, t, pending.displacement, pending.bytes);
   ++stats_.ahead_gets;
   reuse_trial_.missed(cheap(t));
   return true;

@@ -319,6 +319,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   if (result != MPI_SUCCESS || under_way_.full()) return result;
   reuse_trial_.missed(cheap(t));
   if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
+  fetches(get.target, t, wanted.key.displacement, wanted.extent(get));
   const std::uint64_t now = ticks();
   try {
     const std::uint32_t index = under_way_.add(t.pending, get.target,
@@ -365,6 +366,7 @@ bool CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& 
                  MPI_BYTE};
   result = native(rest, t);
   if (result != MPI_SUCCESS) return true;
+  fetches(get.target, t, wanted.key.displacement, wanted.size);
   try {
     const std::uint32_t index = under_way_.add(t.pending, get.target,
                                                {.buffer = rest.buffer,

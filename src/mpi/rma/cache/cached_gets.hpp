@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,8 @@
 #include "mpi/rma/cache/terms.hpp"
 #include "report/trace.hpp"
 #include "validation/changes.hpp"
+#include "validation/edge_pacing.hpp"
+#include "validation/edges.hpp"
 #include "validation/gain.hpp"
 
 namespace hob::mpi {
@@ -151,8 +154,8 @@ class CachedGets final : private RequestOwner {
   // kept_copies.cpp: copies that outlive a collective call, since nobody wrote
 
   /// From now on, all writes of this process to the window are seen, until it rests. Before its
-  /// first operation.
-  void track_writes();
+  /// first operation. `exposed`: what its targets show.
+  void track_writes(const ExposedSizes& exposed);
 
   /// Adds to `changes` what this process has written to the window, known to its members as
   /// `window`, since the last call, and what may be under way. Before a call that tells others.
@@ -166,10 +169,15 @@ class CachedGets final : private RequestOwner {
   /// writes: they have saved more, or nobody knows yet.
   bool gains_by_keeping(double cost);
 
+  /// Whether it would gain by knowing what the edges of its targets are, since copies of them may
+  /// be in doubt. `always`: whatever that takes.
+  bool wants_edges(bool always);
+
   /// `changes` is what all members have written before they made the collective call that was this
-  /// process's acquire after number `before`: everything else is still true.
+  /// process's acquire after number `before`: everything else is still true, but for edges that are
+  /// in doubt. `shown`: the edges, where members have shown them in this call.
   void keep_unchanged(std::uint64_t window, const validation::Changes& changes,
-                      std::uint64_t before);
+                      std::span<const validation::ShownEdges> shown, std::uint64_t before);
 
   /// HOB_Invalidate, or an own write to memory that other windows may show too.
   void drop_all();
@@ -326,6 +334,12 @@ class CachedGets final : private RequestOwner {
   void drop_for_acquire();
   void drop_everything();
   void drop_copies(int rank, TargetState& t);
+  void drop_bytes(int rank, std::uint64_t first, std::uint64_t bytes);
+  void settle_edges(int rank, const validation::ShownEdges* shown);
+  void fetches(int rank, TargetState& t, std::uint64_t first, std::uint64_t bytes) {
+    if (exposed_ && validation::touches_edges(exposed_->of(rank), first, bytes))
+      t.edges_fetched = 2;
+  }
   void end_strict_epoch();
   void wake_up();
   bool may_rest();
@@ -377,7 +391,9 @@ class CachedGets final : private RequestOwner {
   // kept_copies.cpp
   std::uint64_t kept_at_ = 0;  ///< when copies outlived an acquire last; 0: not since a drop
   validation::Gain keeping_;
-  std::uint64_t told_gets_ = 0;  ///< gets until tell_nothing() last
+  validation::EdgePacing edge_pacing_;
+  std::optional<ExposedSizes> exposed_;  ///< while copies may outlive acquires
+  std::uint64_t told_gets_ = 0;          ///< gets until tell_nothing() last
 
   std::uint32_t logged_ = 0;  ///< reasons of Leave, as bits, that were logged
 

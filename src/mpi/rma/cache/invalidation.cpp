@@ -119,13 +119,18 @@ void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatyp
   const auto first = static_cast<std::uint64_t>(static_cast<std::int64_t>(disp) * units_->of(rank) +
                                                 span.lowest(count));
   const auto length = static_cast<std::uint64_t>(span.highest(count) - span.lowest(count));
-  cache_->drop_range(static_cast<std::uint32_t>(rank), first, length);
-  if (ahead_) ahead_->readahead.on_drop(static_cast<std::uint32_t>(rank), first, length);
+  drop_bytes(rank, first, length);
+}
+
+void CachedGets::drop_bytes(int rank, std::uint64_t first, std::uint64_t bytes) {
+  const auto number = static_cast<std::uint32_t>(rank);
+  cache_->drop_range(number, first, bytes);
+  if (ahead_) ahead_->readahead.on_drop(number, first, bytes);
   if (HOB_UNLIKELY(tracing))
     record({.kind = report::TraceKind::drop_range,
-            .target = static_cast<std::uint32_t>(rank),
+            .target = number,
             .displacement = first,
-            .size = length});
+            .size = bytes});
 }
 
 void CachedGets::note_write(int rank) {

@@ -148,6 +148,7 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
     } else {
       reuse_trial_.missed(cheap(t));
       if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
+      fetches(get.target, t, wanted.key.displacement, wanted.extent(get));
       pending.entry =
           cache_->reserve(wanted.key, wanted.size, {.extent = wanted.extent(get), .cookie = index})
               .entry;
