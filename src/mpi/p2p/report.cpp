@@ -181,12 +181,8 @@ void count(std::span<std::uint64_t> values) {
 }
 
 std::vector<std::string> verdicts(const report::Counters& sums) {
-  const double saved = static_cast<double>(sums["match_saved_ns"]) / ranks_summed();
-  if (saved < kWorthTelling) return {};
-  return {fmt::format(
-      "about {} saved on each rank: searches of long queues (estimated from costs measured in "
-      "this run)",
-      report::time_text(saved))};
+  constexpr std::string_view name = "match_saved_ns";
+  return saved_sentence(sums, {name, name, name}, "searches of long queues");
 }
 
 std::vector<std::string> sentences(const report::Counters& sums) {

@@ -288,8 +288,12 @@ void Batching::account(std::uint64_t waited, bool timed) {
         trials_[kind].complete(true, each.operations, spent);
       else if (each.gathered == 0)
         trials_[kind].complete(false, each.operations, each.timed == each.operations ? spent : 0);
+      if (in_batches)
+        savings_[kind].in_batches(each.operations, spent);
+      else if (each.gathered == 0 && each.timed == each.operations)
+        savings_[kind].natively(each.operations, spent);
     }
-    stats_.saved_ticks += static_cast<double>(each.gathered) * trials_[kind].gain();
+    savings_[kind].gathered(each.gathered);
     each = {};
   }
   batched_gets_.ticks_each.set(trials_[static_cast<std::size_t>(BatchKind::get)].batch_price());

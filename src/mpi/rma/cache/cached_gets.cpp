@@ -41,7 +41,10 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
                    .share = options.poll_share}),
       meter_({.profile = {.bypass = options.bypass, .one_node = context().one_node},
               .burst_samples = tuning::gets::kBurstSamples,
-              .window = window.id},
+              .window = window.id,
+              .savings = {.late = ticks_in(gets::WaitMeter::kAttentiveNs),
+                          .late_per_byte = static_cast<double>(gets::WaitMeter::kNsPerByte) *
+                                           ticks_per_nanosecond()}},
              hit_cost(), under_way_, poll_guard_, *cache_),
       progress_ticks_(ticks_in(options.progress_nanoseconds)),
       last_mpi_(ticks()),
@@ -368,10 +371,12 @@ bool CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& 
 /// `pending` says what it was.
 int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
   ++stats_.refetches;
+  const std::uint64_t start = ticks();
   const int result = native(get, t);
   if (result != MPI_SUCCESS) return result;
   pending.buffer = get.buffer;
   pending.when = ticks();
+  pending.issue_ticks = pending.when - start;
   pending.purpose = Purpose::refetch;
   const cache::EntryId entry = pending.entry;
   if (under_way_.full()) return cache_->drop(entry), result;
