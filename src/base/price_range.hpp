@@ -28,7 +28,8 @@ inline PriceRange price_range(std::span<double> samples) {
   return {samples[0], samples[count / 4], median, true};
 }
 
-/// What was saved, likewise, in the unit of the prices.
+/// What was saved, likewise, in the unit of the prices. Where `most` is less than `usual`, that is
+/// a bound from below.
 struct SavedRange {
   double least = 0, usual = 0, most = 0;
   bool known = false;

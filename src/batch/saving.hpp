@@ -45,10 +45,11 @@ class Saving {
   /// So many went out in batches, whether that was timed or not.
   void gathered(std::uint64_t operations) { gathered_ += operations; }
 
+  /// `most` is 0 where only issuing was timed: more was saved, and nobody knows how much.
   SavedRange estimate() const {
     const PriceRange batch = ends(batch_);
     PriceRange native = ends(native_);
-    if (!native.known && issue_ != 0) native = {issue_, issue_, issue_, true};
+    if (!native.known && issue_ != 0) native = {issue_, issue_, 0, true};
     if (!batch.known || !native.known) return {};
     const auto saved = [&](double natively) {
       return std::max(0.0, natively - batch.usual) * static_cast<double>(gathered_);

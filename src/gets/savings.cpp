@@ -4,13 +4,6 @@
 #include <array>
 
 namespace hob::gets {
-namespace {
-
-/// Waits that are all late are what this network, or these targets, take.
-constexpr std::size_t kAlwaysLate = 16;
-
-}  // namespace
-
 bool Savings::late(const Wait& wait) const {
   // What many take together is no sign of a late target until each of them takes long.
   constexpr double kTogether = 8;
@@ -22,23 +15,19 @@ bool Savings::late(const Wait& wait) const {
 
 void Savings::waited(const Wait& wait) noexcept {
   if (wait.gets == 0) return;
-  Waits& of = wait.bytes > kSmall * wait.gets ? large_ : wait.gets == 1 ? lone_ : bursts_;
-  of.add(wait);
+  const bool large = wait.bytes > kSmall * wait.gets;
+  (large ? large_ : wait.gets == 1 ? lone_ : bursts_).add(wait);
+  timely_ += late(wait) ? 0 : 1;
 }
 
-/// What `ticks(wait)` is in those waits that were not late; in all of them, if all are.
+/// What `ticks(wait)` is in those waits that were not late.
 template <class Ticks>
 PriceRange Savings::price(const Waits& waits, Ticks ticks) const {
   std::array<double, kSamples> samples{};
-  const auto collect = [&](bool late_ones) {
-    std::size_t count = 0;
-    for (const Wait& wait : waits.kept())
-      if (late_ones || !late(wait)) samples[count++] = ticks(wait);
-    return std::span(samples).first(count);
-  };
-  const PriceRange timely = price_range(collect(false));
-  if (timely.known || waits.kept().size() < kAlwaysLate) return timely;
-  return price_range(collect(true));
+  std::size_t count = 0;
+  for (const Wait& wait : waits.kept())
+    if (!late(wait)) samples[count++] = ticks(wait);
+  return price_range(std::span(samples).first(count));
 }
 
 PriceRange Savings::lone_price() const {
@@ -68,13 +57,15 @@ SavedRange Savings::estimate(const Counts& counts) const {
   PriceRange lone = lone_price();
   PriceRange more = burst_price(lone);
   PriceRange byte = byte_price(lone);
-  if (!lone.known && !more.known && !byte.known) return {};
+  const bool of_bytes = counts.bytes > kSmall * counts.hits;
+  if (!(of_bytes ? byte : lone).known && !more.known) return {};
   const HitCost& hit = hit_;
   // Waits are for bytes that were not touched before, which is slower where these are near: what a
   // later one would have taken is not known there, and is hardly more than a hit.
   if (lone.known ? lone.least < kNear * hit.ticks : more.known && more.least < kNear * hit.ticks)
     lone = more = {.known = true};
-  if (byte.known && byte.least < kNear * hit.ticks_per_byte) byte = {.known = true};
+  if (byte.known && (config_.one_node || byte.least < kNear * hit.ticks_per_byte))
+    byte = {.known = true};
   if (!lone.known) lone = more;
   const auto trips = static_cast<double>(std::min(counts.trips, counts.hits));
   const auto others = static_cast<double>(counts.hits) - trips;

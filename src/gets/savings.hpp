@@ -21,6 +21,9 @@ class Savings {
     /// A wait that takes longer, for so many bytes, is late: its target computes, or has no core.
     std::uint64_t late = ~std::uint64_t{0};
     double late_per_byte = 0;
+    /// All targets are near: waits for large gets are for bytes that were not touched before, and
+    /// say nothing of later ones.
+    bool one_node = false;
   };
 
   /// Gets that were waited for together.
@@ -42,6 +45,9 @@ class Savings {
   Savings(const Config& config, const HitCost& hit) : config_(config), hit_(hit) {}
 
   void waited(const Wait& wait) noexcept;
+
+  /// Waits that were measured since the window was made tell enough of prices.
+  bool enough() const { return timely_ >= kEnough; }
 
   /// The median wait for one small get; 0: too few were measured.
   std::uint64_t typical_trip() const { return static_cast<std::uint64_t>(lone_price().usual); }
@@ -65,7 +71,10 @@ class Savings {
   PriceRange burst_price(const PriceRange& lone) const;
   PriceRange byte_price(const PriceRange& lone) const;
 
+  static constexpr std::uint64_t kEnough = 8;
+
   Config config_;
+  std::uint64_t timely_ = 0;  ///< waits
   std::reference_wrapper<const HitCost> hit_;
   Waits lone_;    ///< of one small get each
   Waits bursts_;  ///< of several small ones

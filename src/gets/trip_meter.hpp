@@ -64,6 +64,7 @@ class TripMeter {
                      .bytes = together.bytes,
                      .issue = together.issue,
                      .spent = together.issue + ticks});
+    if (savings_.enough()) guard_.settle();
   }
 
   const TargetProfile::Config& profile() const { return config_.profile; }

@@ -26,6 +26,7 @@ std::string range_text(double least, double most) {
 }
 
 std::string amount_text(const Saved& saved) {
+  if (saved.most < saved.usual) return "at least " + time_text(saved.usual);
   if (saved.most <= kClose * saved.least || saved.most <= 0)
     return "about " + time_text(saved.usual);
   if (saved.least < kNothing * saved.most) return "up to " + time_text(saved.most);

@@ -6,7 +6,7 @@
 namespace hob::report {
 
 /// Nanoseconds that one mechanism saved on each rank of a job. The truth is thought to lie between
-/// `least` and `most`.
+/// `least` and `most`; anywhere above `usual`, where `most` is less than that.
 struct Saved {
   double least = 0, usual = 0, most = 0;
   int ranks = 1;

@@ -93,6 +93,9 @@ namespace gets {
 /// gigabytes a second. Chosen.
 inline constexpr double kFirstLatencyNs = 8000, kFirstNsPerByte = 0.25;
 
+/// All bytes get old so many times sooner until enough waits were measured to say what hits save,
+/// within the same share of the time. Chosen.
+inline constexpr std::uint64_t kUnpricedAgesFaster = 20;
 /// Bytes that nobody asked for yet get old so many times sooner than others. Chosen.
 inline constexpr std::uint64_t kAheadAgesFaster = 10;
 

@@ -81,15 +81,15 @@ static void gets_of_a_late_target(void) {
   close_window();
 }
 
-/* Sums of words, all before one flush. */
-static void sums(int count) {
+/* Sums of words, so many before each flush. */
+static void sums(int count, int together) {
   open_window(MPI_COMM_WORLD);
   if (rank == 0) {
     for (int k = 0; k < count; k++) {
       const long one = 1;
       MPI_Accumulate(&one, 1, MPI_LONG, 1, k * 37L % kWords, 1, MPI_LONG, MPI_SUM, win);
+      if ((k + 1) % together == 0) MPI_Win_flush(1, win);
     }
-    MPI_Win_flush(1, win);
   }
   close_window();
 }
@@ -246,7 +246,8 @@ int main(int argc, char** argv) {
   PROGRAM("bursts-of-8", gets_in_bursts(2000, 8));
   PROGRAM("bursts-of-64", gets_in_bursts(500, 64));
   PROGRAM("late-at-first", gets_of_a_late_target());
-  PROGRAM("sums", sums(60000));
+  PROGRAM("sums", sums(60000, 60000));
+  PROGRAM("sums-in-bursts", sums(60000, 500));
   PROGRAM("written", gets_between_barriers(1));
   PROGRAM("unwritten", gets_between_barriers(0));
   PROGRAM("puts", puts_to(1));

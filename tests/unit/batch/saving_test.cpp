@@ -22,6 +22,7 @@ TEST(BatchSaving, CompletionIsPartOfThePrice) {
   saving.gathered(1000);
   saving.in_batches(1000, 100'000);
   EXPECT_EQ(saving.estimate().usual, 400'000) << "the least, as long as nothing else is known";
+  EXPECT_EQ(saving.estimate().most, 0);
   saving.natively(16, 16 * 1100);
   EXPECT_EQ(saving.estimate().usual, 1'000'000);
 }
@@ -43,7 +44,7 @@ TEST(BatchSaving, LateTargetsAreNoPrice) {
   saving.gathered(100);
   saving.in_batches(100, 10'000);
   saving.natively(16, 4'000'000);
-  EXPECT_EQ(saving.estimate().most, 40'000);
+  EXPECT_EQ(saving.estimate().usual, 40'000);
 }
 
 TEST(BatchSaving, NothingWhereBatchesAreDearer) {

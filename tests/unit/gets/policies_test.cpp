@@ -33,6 +33,19 @@ TEST(PollGuard, OldBytesAreDueWithinTheShare) {
   EXPECT_TRUE(guard.due(1, 5000, 16002));
 }
 
+TEST(PollGuard, BytesAreOldEarlierUntilPricesAreKnown) {
+  PollGuard guard({.hits = 64, .age = 1000, .early_age = 100, .share = 0.01});
+  EXPECT_FALSE(guard.due(1, 5000, 5100));
+  EXPECT_TRUE(guard.due(1, 5000, 5101));
+  guard.begin(5101);
+  guard.arrived(5111);
+  EXPECT_FALSE(guard.due(1, 5000, 6101)) << "the share is kept all the same";
+  EXPECT_TRUE(guard.due(1, 5000, 6102));
+  guard.settle();
+  EXPECT_FALSE(guard.due(1, 6000, 7000));
+  EXPECT_TRUE(guard.due(1, 6000, 7001));
+}
+
 TEST(PollGuard, OneFetchByAgeIsUnderWayAtATime) {
   PollGuard guard({.hits = 64, .age = 1000, .share = 0.01});
   EXPECT_TRUE(guard.due(1, 0, 5000));

@@ -64,11 +64,22 @@ TEST_F(Saved, AFirstLateWaitIsTooFew) {
   EXPECT_FALSE(savings.estimate({.trips = 10'000, .hits = 10'000}).known);
 }
 
-TEST_F(Saved, ATargetThatIsAlwaysLateIsThePriceOnceItWasSeenOften) {
-  lone(15, 4'000'000);
+TEST_F(Saved, NothingIsKnownOfTargetsThatAreAlwaysLate) {
+  lone(100, 4'000'000);
   EXPECT_FALSE(savings.estimate({.trips = 1, .hits = 1}).known);
-  lone(1, 4'000'000);
-  EXPECT_EQ(savings.estimate({.trips = 1, .hits = 1}).usual, 3'999'950);
+}
+
+TEST_F(Saved, LargeGetsSayNothingOfSmallOnes) {
+  large(10, 65'536, 32'768);
+  EXPECT_FALSE(savings.estimate({.trips = 100, .hits = 100, .bytes = 800}).known);
+}
+
+TEST_F(Saved, SomeTimelyWaitsAreEnough) {
+  lone(7, 1000);
+  lone(7, 4'000'000);
+  EXPECT_FALSE(savings.enough());
+  lone(1, 1000);
+  EXPECT_TRUE(savings.enough());
 }
 
 TEST_F(Saved, ASpreadBecomesARange) {
@@ -128,6 +139,12 @@ TEST_F(Saved, NothingIsSaidOfNearTargets) {
 TEST_F(Saved, NorOfLargeGetsFromThem) {
   hit.ticks_per_byte = 0.1;
   large(30, 65'536, 65'536 * 3 / 10);
+  EXPECT_EQ(savings.estimate({.trips = 100, .hits = 100, .bytes = 6'553'600}).most, 0);
+}
+
+TEST_F(Saved, NorOfLargeGetsOnOneNode) {
+  savings = Savings({.one_node = true}, hit);
+  large(30, 65'536, 65'536);
   EXPECT_EQ(savings.estimate({.trips = 100, .hits = 100, .bytes = 6'553'600}).most, 0);
 }
 

@@ -18,6 +18,8 @@ TEST(SavedText, IsARangeWhereTheyAreNot) {
             "310 to 620 ms saved on each rank");
   EXPECT_EQ(saved_text({.least = 310e6, .usual = 400e6, .most = 1.2e9}),
             "310 ms to 1.2 s saved on each rank");
+  EXPECT_EQ(saved_text({.least = 5e6, .usual = 5e6, .most = 0}),
+            "at least 5 ms saved on each rank");
   EXPECT_EQ(saved_text({.least = 0, .usual = 1e6, .most = 3e6}), "up to 3 ms saved on each rank");
 }
 

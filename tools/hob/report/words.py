@@ -68,7 +68,9 @@ CLOSE, NOTHING, MORE = 1.5, 0.1, 1.5
 
 
 def saved_amount(saved):
-    """'about 148 ms', '310 to 620 ms', 'up to 2 ms' of a Saved."""
+    """'about 148 ms', '310 to 620 ms', 'up to 2 ms', 'at least 3 ms' of a Saved."""
+    if saved.most < saved.usual:
+        return f"at least {seconds(saved.usual)}"
     if saved.most <= CLOSE * saved.least or saved.most <= 0:
         return f"about {seconds(saved.usual)}"
     if saved.least < NOTHING * saved.most:

@@ -43,12 +43,15 @@ Batching::~Batching() {
 BatchStats Batching::stats() {
   const std::lock_guard guard(lock_);
   BatchStats all = stats_;
+  bool bounded = true;
   for (const batch::Saving& each : savings_) {
     const SavedRange saved = each.estimate();
     all.saved.least += saved.least;
     all.saved.usual += saved.usual;
     all.saved.most += saved.most;
+    bounded = bounded && saved.most >= saved.usual;
   }
+  if (!bounded) all.saved.most = 0;
   return all;
 }
 

@@ -235,6 +235,7 @@ class Batching final : public Backend, public BatchOwner {
   static bool only_writes(const BatchTarget& t);
   void send_old(BatchTarget& t, int target, std::uint64_t now);
   int tell(int error) const;
+  int shows_lock(int target, int result);
   template <class Call>
   int free_buffers(BatchTarget& t, int target, Call call);
   int flush_each_and_all();
