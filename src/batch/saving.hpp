@@ -42,6 +42,9 @@ class Saving {
     if (operations != 0) batch_.add(static_cast<double>(ticks) / static_cast<double>(operations));
   }
 
+  /// What one takes natively; 0: nobody knows.
+  double native_price() const { return ends(native_).usual; }
+
   /// So many went out in batches, whether that was timed or not.
   void gathered(std::uint64_t operations) { gathered_ += operations; }
 

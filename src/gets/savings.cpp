@@ -57,6 +57,8 @@ SavedRange Savings::estimate(const Counts& counts) const {
   PriceRange lone = lone_price();
   PriceRange more = burst_price(lone);
   PriceRange byte = byte_price(lone);
+  if (counts.native_each != 0)
+    more = {counts.native_each, counts.native_each, counts.native_each, true};
   const bool of_bytes = counts.bytes > kSmall * counts.hits;
   if (!(of_bytes ? byte : lone).known && !more.known) return {};
   const HitCost& hit = hit_;

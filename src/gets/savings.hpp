@@ -40,6 +40,9 @@ class Savings {
     std::uint64_t hits = 0;         ///< gets served from the cache
     std::uint64_t bytes = 0;        ///< served so
     std::uint64_t ahead_bytes = 0;  ///< fetched without being asked for
+    /// Gets that are missing go out in batches: what one of many would take without. 0: they do
+    /// not, or nobody knows.
+    double native_each = 0;
   };
 
   Savings(const Config& config, const HitCost& hit) : config_(config), hit_(hit) {}

@@ -59,8 +59,10 @@ void TripMeter::measure_block_cost(const TargetState& target, std::uint64_t flus
   const bool ahead = pending.purpose == PendingGet::Purpose::ahead;
   if (!pending.misses() && !ahead) return;
   blocks_->add(pending.bytes, pending.issue_ticks + flush_ticks);
-  if (target.profile.sampling())  // blocks alone give it no samples
-    guard_.cost(static_cast<std::uint64_t>(blocks_->latency()));
+  // Blocks alone give it no samples. A first target that was late makes latency look long for long.
+  if (target.profile.sampling())
+    guard_.cost(std::min(static_cast<std::uint64_t>(blocks_->latency()),
+                         pending.issue_ticks + flush_ticks));
   if (ahead) cache_.set_latency_bytes(blocks_->latency_bytes());
 }
 

@@ -25,6 +25,7 @@ TEST(BatchSaving, CompletionIsPartOfThePrice) {
   EXPECT_EQ(saving.estimate().most, 0);
   saving.natively(16, 16 * 1100);
   EXPECT_EQ(saving.estimate().usual, 1'000'000);
+  EXPECT_EQ(saving.native_price(), 1100);
 }
 
 TEST(BatchSaving, SamplesThatDifferAreARange) {

@@ -112,6 +112,13 @@ TEST_F(Saved, WhereNoBurstIsKnownIssuingAGetIsTheLeastThatItTakes) {
   EXPECT_EQ(savings.estimate({.trips = 1, .hits = 11}).usual, 10'000 + 10 * 2000 - 11 * 50);
 }
 
+TEST_F(Saved, WhatGetsTakeInBatchesIsNotWhatTheyTakeWithout) {
+  lone(10, 10'000, 2000);
+  bursts(10, 64, 10'000 + 63 * 100);
+  EXPECT_EQ(savings.estimate({.trips = 1, .hits = 11, .native_each = 6000}).usual,
+            10'000 + 10 * 6000 - 11 * 50);
+}
+
 TEST_F(Saved, BytesCountWhereTheirCostIsKnown) {
   lone(10, 1000);
   const Savings::Counts counts{.trips = 1, .hits = 1, .bytes = 4000, .ahead_bytes = 1000};

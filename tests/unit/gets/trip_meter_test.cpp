@@ -53,6 +53,18 @@ TEST_F(Trips, ATargetOfANetworkIsCachedAndItsTripsPaceTheGuard) {
   EXPECT_TRUE(guard_.due(1, 0, 100'001));
 }
 
+TEST_F(Trips, AFirstTargetThatIsLateDoesNotStopTheGuardForLong) {
+  TripMeter meter = this->meter();
+  cache::TripCost cost(1e9, 1);
+  meter.set_block_cost(cost);
+  issue(8);
+  flushed(meter, 1'000'000);
+  EXPECT_FALSE(guard_.due(1, 0, 9'000'000));
+  issue(8);
+  flushed(meter, 990);
+  EXPECT_TRUE(guard_.due(1, 0, 10'001)) << "ten times the second trip's 1000 ticks";
+}
+
 TEST_F(Trips, ABurstTeachesOnlyOnOneNode) {
   for (const bool one_node : {false, true}) {
     target_ = {};

@@ -300,8 +300,14 @@ class Looks : public Batches {
     });
   }
   void puts(int count) {
-    for (int i = 0; i < count; ++i) EXPECT_EQ(put(1, i, 100 + i), MPI_SUCCESS);
+    for (int i = 0; i < count; ++i) {
+      values_[static_cast<std::size_t>(i)] = 100 + i;
+      EXPECT_EQ(batches_->put(&values_[static_cast<std::size_t>(i)], 1, MPI_INT64_T, 1, i, 1,
+                              MPI_INT64_T, nullptr),
+                MPI_SUCCESS);
+    }
   }
+  std::array<std::int64_t, kWords> values_{};
   static constexpr int kLeast = static_cast<int>(tuning::batching::kLeast);
 };
 
@@ -340,6 +346,28 @@ TEST_F(Looks, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
   EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
   puts(kLeast);
   EXPECT_EQ(fake::calls("Win_flush"), 2U) << "the program's, which shows that the target is locked";
+}
+
+TEST_F(Looks, InTheFirstFlushWhereNothingIsKnownBefore) {
+  start(true);
+  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  MPI_Win_lock_all(0, win_);  // while Hob sleeps
+  puts(kWords);               // some at first, since nobody knows that there are many, and a batch
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1});
+  EXPECT_EQ(fake::calls("Win_flush"), 3U) << "before the look, its own, and the program's";
+  for (int i = 0; i < kWords; ++i) EXPECT_EQ(at(1, i), 100 + i);
+}
+
+TEST_F(Looks, InAFlushTheLibrarysErrorsAreTheProgramsToHear) {
+  start(true);
+  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  MPI_Win_lock_all(0, win_);
+  puts(kWords);
+  fake::fail("Put", MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
 }
 
 TEST_F(Looks, NotBesideAnythingElse) {

@@ -196,6 +196,10 @@ class Batching final : public Backend, public BatchOwner {
   bool looks_at(const SmallOperation& op) const {
     return look_.on && look_.target == op.target && look_.kind == op.kind;
   }
+  bool may_look() const;
+  void learn_native(BatchKind kind, std::uint64_t operations, std::uint64_t ticks);
+  void look_in_flush(int target);
+  bool is_worth_a_look(const BatchTarget& t, const OpenBatch& open, int target) const;
   void begin_look(BatchTarget& t, const SmallOperation& op);
   void look_on(BatchTarget& t, const SmallOperation& op);
   void complete_look();

@@ -291,7 +291,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
       if (in_batches)
         savings_[kind].in_batches(each.operations, spent);
       else if (each.gathered == 0 && each.timed == each.operations)
-        savings_[kind].natively(each.operations, spent);
+        learn_native(static_cast<BatchKind>(kind), each.operations, spent);
     }
     savings_[kind].gathered(each.gathered);
     each = {};
@@ -417,6 +417,7 @@ int Batching::shows_lock(int target, int result) {
 }
 
 int Batching::flush(int target) {
+  look_in_flush(target);
   return shows_lock(target,
                     complete_one(target, false, [&](bool) { return next_->flush(target); }));
 }

@@ -121,7 +121,8 @@ SavedRange CachedGets::saved(std::uint64_t locks) const {
       {.trips = stats_.flushes_skipped + locks + request_groups_.spared(),
        .hits = cached.hits_full + cached.hits_pending,
        .bytes = cached.bytes_from_cache,
-       .ahead_bytes = cached.ahead_bytes});
+       .ahead_bytes = cached.ahead_bytes,
+       .native_each = batches_->native_ticks_each.get()});
 }
 
 /// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
