@@ -77,7 +77,7 @@ static void gets_of_a_late_target(void) {
   open_window(MPI_COMM_WORLD);
   if (rank == 1) compute(50);
   if (rank == 0)
-    for (int k = 0; k < 30000; k++) get(1, k % 2 * 4096, 1);
+    for (int k = 0; k < 10000; k++) get(1, k % 8 * 4096, 1);
   close_window();
 }
 

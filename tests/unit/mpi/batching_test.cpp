@@ -344,8 +344,9 @@ TEST_F(Looks, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
   puts(2 * kLeast);
   EXPECT_EQ(fake::calls("Win_flush"), 0U);
   EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  const std::uint64_t before = fake::calls("Win_flush");
   puts(kLeast);
-  EXPECT_EQ(fake::calls("Win_flush"), 2U) << "the program's, which shows that the target is locked";
+  EXPECT_EQ(fake::calls("Win_flush"), before + 1) << "the program's has shown that it is locked";
 }
 
 TEST_F(Looks, InTheFirstFlushWhereNothingIsKnownBefore) {
