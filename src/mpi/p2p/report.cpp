@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/price_range.hpp"
 #include "match/meters.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/gate.hpp"
 #include "mpi/p2p/matcher.hpp"

@@ -8,6 +8,8 @@
         --loaded       the machine has other work: only claims that are more than twice as much as
                        was saved are wrong
 
+Under `chrt -r 1`, as root, a machine with other work is as good as quiet: the programs run before it.
+
 The records are kept in twenty.json, without what advice does not look at. Make them on a machine
 that has nothing else to do: where ranks wait for a core, their targets seem to compute.
 --savings ends with status 1 where a claim is more than 1.5 times what was saved, or less by that, and
@@ -169,14 +171,18 @@ def savings(program, file, args):
         if not any(word in name for word in args.only.split(",")):
             continue
         plain, hob, said = [], [], []
-        for _ in range(args.turns):
-            out = run_one(name, *options, "--off", program, which, "time")
-            plain.append(float(out))
-            words = (*options, "--quiet", "--json", file, program, which, "time")
-            hob.append(float(run_one(name, *WATCHING, *words)))
-            said.append(claimed(file))
-            if "overlap" in right:
-                hob[-1] = float(run_one(name, "--set", "overlap=auto", *words))
+        try:
+            for _ in range(args.turns):
+                out = run_one(name, *options, "--off", program, which, "time")
+                plain.append(float(out))
+                words = (*options, "--quiet", "--json", file, program, which, "time")
+                hob.append(float(run_one(name, *WATCHING, *words)))
+                said.append(claimed(file))
+                if "overlap" in right:
+                    hob[-1] = float(run_one(name, "--set", "overlap=auto", *words))
+        except subprocess.TimeoutExpired as late:
+            print(f"| {name} | a run took more than {late.timeout:.0f} s | | | | | |", flush=True)
+            continue
         before, after = map(statistics.median, (plain, hob))
         least, usual, most = (statistics.median(each) for each in zip(*said))
         ratio, bad = judged(before - after, usual, most, args.loaded)
