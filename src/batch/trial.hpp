@@ -77,14 +77,6 @@ class Trial {
   /// knows.
   double batch_price() const { return batch_ == kUnknown ? 0 : batch_; }
 
-  /// Ticks that an operation costs less in a batch; 0: nobody knows.
-  double gain() const {
-    const double native = native_ != kUnknown         ? native_
-                          : native_issue_ != kUnknown ? native_issue_
-                                                      : 0;
-    return batch_ == kUnknown ? 0 : std::max(0.0, native - batch_);
-  }
-
  private:
   static constexpr double kUnknown = std::numeric_limits<double>::max();
   static constexpr double kMemory = 8;    ///< bursts that an average remembers

@@ -10,6 +10,8 @@ struct BatchedGets {
   Published<bool> gathered;  ///< they do, as far as is known
   /// What one takes then, its share of the completion included; 0: nobody knows.
   Published<double> ticks_each;
+  /// What one takes natively, likewise.
+  Published<double> native_ticks_each;
   /// Too much of them is held: the next caller who holds no lock has them completed.
   Published<bool> full;
 };

@@ -12,18 +12,23 @@ namespace hob::gets {
 class PollGuard {
  public:
   struct Config {
-    std::uint32_t hits = 64;  ///< of one entry in a row, after which it is fetched again
-    std::uint64_t age = 0;    ///< ticks after which a hit is fetched again
-    double share = 0.005;     ///< of the run time that fetches by age may take; <= 0: one fetch
+    std::uint32_t hits = 64;      ///< of one entry in a row, after which it is fetched again
+    std::uint64_t age = 0;        ///< ticks after which a hit is fetched again
+    std::uint64_t early_age = 0;  ///< the same until settle(); 0: as later
+    double share = 0.005;         ///< of the run time that fetches by age may take; <= 0: one fetch
   };
 
-  explicit PollGuard(const Config& config) : config_(config) {}
+  explicit PollGuard(const Config& config)
+      : config_(config), age_(config.early_age != 0 ? config.early_age : config.age) {}
+
+  /// What a fetch takes is known from others: from now on, only polling is a reason for one.
+  void settle() { age_ = config_.age; }
 
   /// A hit, the `consecutive`-th in a row on bytes fetched at `fetched`.
   bool due(std::uint32_t consecutive, std::uint64_t fetched, std::uint64_t now) const {
     // The comparison spares nearly every hit the division.
     const bool polled = consecutive >= config_.hits && consecutive % config_.hits == 0;
-    return polled || (now - fetched > config_.age && now - last_ > pause_);
+    return polled || (now - fetched > age_ && now - last_ > pause_);
   }
 
   /// A fetch begins. The next one by age waits for its end, or as long as bytes get old, in case
@@ -31,7 +36,7 @@ class PollGuard {
   void begin(std::uint64_t now) {
     last_ = now;
     under_way_ = true;
-    pause_ = std::max(pause_, config_.age);
+    pause_ = std::max(pause_, age_);
   }
   /// It has arrived: what the program waited for it, or less, where it did something else
   /// meanwhile.
@@ -49,6 +54,7 @@ class PollGuard {
 
  private:
   Config config_;
+  std::uint64_t age_;
   std::uint64_t last_ = 0, pause_ = 0;
   bool under_way_ = false;
 };

@@ -6,7 +6,7 @@
 
 namespace hob::gets {
 
-void TripMeter::learn(TargetState& target, std::uint64_t waited, bool batched) {
+void TripMeter::learn(TargetState& target, std::uint64_t waited, bool batched, bool whole) {
   if (target.pending.empty()) return;
   if (target.profile.sampling() && target.pending.size() == 1 &&
       under_way_[target.pending[0]].misses())
@@ -14,7 +14,10 @@ void TripMeter::learn(TargetState& target, std::uint64_t waited, bool batched) {
   else if (target.profile.sampling() && config_.profile.one_node) [[unlikely]]
     measure_burst(target, waited);
   if (blocks_) measure_block_cost(target, waited, batched);
-  if (makes_small_trip(target)) trip(waited + under_way_[target.pending[0]].issue_ticks);
+  if (!whole) return;
+  Together together;
+  add(together, target);
+  this->waited(together, waited);
 }
 
 /// How fast the target's own gets are: one get, one flush, nothing else in between.
@@ -56,8 +59,10 @@ void TripMeter::measure_block_cost(const TargetState& target, std::uint64_t flus
   const bool ahead = pending.purpose == PendingGet::Purpose::ahead;
   if (!pending.misses() && !ahead) return;
   blocks_->add(pending.bytes, pending.issue_ticks + flush_ticks);
-  if (target.profile.sampling())  // blocks alone give it no samples
-    guard_.cost(static_cast<std::uint64_t>(blocks_->latency()));
+  // Blocks alone give it no samples. A first target that was late makes latency look long for long.
+  if (target.profile.sampling())
+    guard_.cost(std::min(static_cast<std::uint64_t>(blocks_->latency()),
+                         pending.issue_ticks + flush_ticks));
   if (ahead) cache_.set_latency_bytes(blocks_->latency_bytes());
 }
 
@@ -70,11 +75,22 @@ void TripMeter::sample_burst(const TargetState& target, std::size_t step, Use us
   }
 }
 
-bool TripMeter::makes_small_trip(const TargetState& target) const {
-  std::uint64_t bytes = 0;
-  for (const std::uint32_t index : target.pending)
-    if ((bytes += under_way_[index].bytes) > cache::TripCost::kSmall) return false;
-  return bytes != 0;
+/// Of many, some are looked at.
+void TripMeter::add(Together& together, const TargetState& target) const {
+  constexpr std::size_t kLookedAt = 16;
+  const std::size_t gets = target.pending.size();
+  const std::size_t step = 1 + gets / kLookedAt;
+  std::uint64_t seen = 0, bytes = 0, issue = 0;
+  for (std::size_t i = 0; i < gets; i += step) {
+    const PendingGet& pending = under_way_[target.pending[i]];
+    ++seen;
+    bytes += pending.bytes;
+    issue += pending.issue_ticks;
+  }
+  if (seen == 0) return;
+  together.gets += gets;
+  together.bytes += bytes * gets / seen;
+  together.issue += issue * gets / seen;
 }
 
 }  // namespace hob::gets

@@ -24,30 +24,48 @@ class TripMeter {
     /// Of the gets that one flush ends, so many tell what blocks have to be cheaper than.
     std::size_t burst_samples = 4;
     int window = 0;  ///< for messages
+    Savings::Config savings{};
+  };
+
+  /// Gets that are waited for together, of one target or several.
+  struct Together {
+    std::uint64_t gets = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t issue = 0;
   };
 
   /// All of them outlive the object. What is `under_way` and the `guard` are the window's.
   TripMeter(const Config& config, const HitCost& hit, const GetsUnderWay& under_way,
             PollGuard& guard, cache::Cache& cache)
-      : config_(config), hit_(hit), under_way_(under_way), guard_(guard), cache_(cache) {}
+      : config_(config),
+        hit_(hit),
+        under_way_(under_way),
+        guard_(guard),
+        cache_(cache),
+        savings_(config.savings, hit) {}
 
   /// From now on, blocks may be fetched, which has this price.
   void set_block_cost(cache::TripCost& cost) { blocks_ = &cost; }
 
   /// The gets under way to a target took `waited` to arrive, after the program began to wait.
-  /// `batched`: gets go out in batches.
-  void learn(TargetState& target, std::uint64_t waited, bool batched);
+  /// `batched`: gets go out in batches. `whole`: nobody has waited for any of them before.
+  void learn(TargetState& target, std::uint64_t waited, bool batched, bool whole = true);
 
   /// A get with a request, which was complete when it was issued: its call took `spent`.
   void arrived_at_once(TargetState& target, int rank, std::uint64_t bytes, std::uint64_t spent) {
     if (target.profile.sampling()) measure(target, rank, bytes, spent);
   }
 
-  /// Whether gets are under way to a target, all of them for few bytes together: what they take
-  /// says what a trip takes.
-  bool makes_small_trip(const TargetState& target) const;
-  /// Such trips, to one target or to several at once, took `spent`.
-  void trip(std::uint64_t spent) { savings_.trip(spent); }
+  /// Adds what is under way to a target.
+  void add(Together& together, const TargetState& target) const;
+  /// The program waited so long for these, and for nothing else.
+  void waited(const Together& together, std::uint64_t ticks) {
+    savings_.waited({.gets = together.gets,
+                     .bytes = together.bytes,
+                     .issue = together.issue,
+                     .spent = together.issue + ticks});
+    if (savings_.enough()) guard_.settle();
+  }
 
   const TargetProfile::Config& profile() const { return config_.profile; }
   const Savings& savings() const { return savings_; }

@@ -99,6 +99,13 @@ double measure_list_step() {
   return std::min(walk(order, kWalks), kMost);
 }
 
+double measure_ordered_list_step(std::size_t entries) {
+  constexpr int kWalks = 3;
+  std::vector<std::uint32_t> order(entries);
+  std::iota(order.begin(), order.end(), 0);
+  return walk(order, kWalks);
+}
+
 double measure_scattered_list_step(std::size_t entries) {
   constexpr int kWalks = 3;
   std::vector<std::uint32_t> order(entries);

@@ -125,6 +125,9 @@ class TakeoverPolicy {
 /// entries of some hundred bytes, not in the order of their addresses. Takes about 50 microseconds.
 double measure_list_step();
 
+/// The same for a list of so many entries that lie one after the other. Throws std::bad_alloc.
+double measure_ordered_list_step(std::size_t entries);
+
 /// The same of a list of so many entries, at least one, that lie at random: what the caches hold
 /// shows. Takes some microseconds for short ones, and two milliseconds for 16,384 entries (4 MB).
 double measure_scattered_list_step(std::size_t entries);

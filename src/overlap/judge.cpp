@@ -54,10 +54,16 @@ Judge::Judge(bool always, std::uint64_t seed)
 void Judge::Waits::add(const Phase& phase) {
   phases += 1;
   moved += phase.moved;
-  ns += static_cast<double>(phase.waited_ns);
+  const auto waited = static_cast<double>(phase.waited_ns);
+  ns += waited;
+  squares += waited * waited;
   const auto whole = static_cast<double>(phase.outside_ns + phase.waited_ns);
   whole_ns += whole;
   whole_squares += whole * whole;
+}
+
+double Judge::Waits::error() const {
+  return std::max(0.0, squares / phases - mean() * mean()) / (phases - 1);
 }
 
 double Judge::Waits::whole_error() const {
@@ -96,8 +102,12 @@ bool Judge::pays() const {
 }
 
 void Judge::decide() {
-  if (pays()) {
-    saved_ns_ += with_.phases * std::max(0.0, without_.mean() - with_.mean());
+  const bool paid = pays();
+  // What chance seems to take in one trial it seems to give in another: only all together tell.
+  const double shorter = without_.mean() - with_.mean();
+  saved_ns_ += with_.phases * (paid ? shorter : std::min(0.0, shorter));
+  saved_squares_ += with_.phases * with_.phases * (without_.error() + with_.error());
+  if (paid) {
     last_rest_ = early_until_ = 0;
     alone_one_in_ = std::min(alone_one_in_ * kAloneFactor, kLastAloneOneIn);
   } else {
@@ -130,6 +140,11 @@ void Judge::watch_rest(const Phase& phase) {
   rest_ends_ = early;
 }
 
-std::uint64_t Judge::saved_ns() const { return static_cast<std::uint64_t>(saved_ns_); }
+SavedRange Judge::saved() const {
+  const double error = std::sqrt(saved_squares_);
+  const auto at_least_nothing = [](double ns) { return std::max(0.0, ns); };
+  return {at_least_nothing(saved_ns_ - error), at_least_nothing(saved_ns_),
+          at_least_nothing(saved_ns_ + error), saved_squares_ > 0};
+}
 
 }  // namespace hob::overlap

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/price_range.hpp"
+
 namespace hob::overlap {
 
 /// What is known of a phase when it has ended. Times in ns.
@@ -31,8 +33,9 @@ class Judge {
   /// It has ended. Phases that left no time to compute say nothing and are not counted.
   void end(const Phase& phase);
 
-  /// By how much all waits together were shorter than without help, as phases without it tell.
-  std::uint64_t saved_ns() const;
+  /// By how many ns all waits together were shorter than without help, as phases without it tell:
+  /// with the standard error on either side.
+  SavedRange saved() const;
 
   /// Phases that were helped, and those that were left alone to compare with or since help did not
   /// pay.
@@ -48,11 +51,14 @@ class Judge {
     double phases = 0;
     double moved = 0;  // phases
     double ns = 0;
+    double squares = 0;
     double whole_ns = 0;  // of the phases, computing included
     double whole_squares = 0;
     double mean() const { return phases > 0 ? ns / phases : 0; }
     double whole_mean() const { return whole_ns / phases; }
-    double whole_error() const;  // the square of the mean's standard error
+    // The squares of the means' standard errors.
+    double error() const;
+    double whole_error() const;
     void add(const Phase& phase);
   };
 
@@ -77,7 +83,8 @@ class Judge {
   std::uint64_t early_until_ = 0;  // a trial before the end of a rest, which goes on until then
   std::uint64_t helped_ = 0;
   std::uint64_t alone_ = 0;
-  double saved_ns_ = 0;
+  double saved_ns_ = 0;       // may be less than nothing
+  double saved_squares_ = 0;  // of its standard error
 };
 
 }  // namespace hob::overlap

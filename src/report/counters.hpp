@@ -53,6 +53,21 @@ struct Counters {
   };
   std::vector<Value> values;
 
+  /// Of sums over ranks: the greatest value of a rank, and which has it, in the same order. Empty
+  /// where nobody has asked.
+  struct Peak {
+    double value = 0;
+    int rank = -1;
+  };
+  std::vector<Peak> peaks;
+
+  /// {0, -1} for a name that is not there.
+  Peak peak(std::string_view name) const {
+    for (std::size_t i = 0; i < peaks.size(); ++i)
+      if (values[i].name == name) return peaks[i];
+    return {};
+  }
+
   /// 0 for a name that is not there.
   std::uint64_t operator[](std::string_view name) const {
     for (const Value& each : values)

@@ -11,7 +11,7 @@ from support import ROOT  # noqa: F401  the path of hob
 from hob.report import charts, plain
 from hob.report.page import page
 from hob.report.data import Run
-from hob.report.words import findings, verdict
+from hob.report.words import findings, saved_on_each, verdict
 
 
 def run_of(**counters):
@@ -50,7 +50,22 @@ class Verdict(Words):
 
     def test_names_what_was_gained_before_what_might_be(self):
         run = run_of(gets=9000, hits_full=8000, saved_ns=13_600_000_000, late_ns=98_600_000)
-        self.assertIn("saved each rank about 13.6 s", findings(run)[0])
+        self.assertIn("about 2.1 times faster (estimate)", findings(run)[0])
+        self.assertNotIn("13.6", findings(run)[0])
+        run = run_of(gets=9000, hits_full=8000, saved_ns=3_600_000_000, late_ns=98_600_000)
+        self.assertIn("saved each rank about 3.6 s of waiting", findings(run)[0])
+
+    def test_tells_a_range_and_the_rank_that_gained_most(self):
+        run = run_of(saved_ns=4e8, saved_least_ns=3e8, saved_most_ns=6e8)
+        self.assertEqual(saved_on_each(run.savings["cached gets"]), "300 to 600 ms on each rank")
+        window = run.ranks[0]["windows"][0]
+        window["counters"] = {name: 10 * value for name, value in window["counters"].items()}
+        self.assertIn("(rank 0 gained most: about 4 s)", saved_on_each(run.savings["cached gets"]))
+
+    def test_says_where_too_few_waits_were_measured(self):
+        kind, sentence = verdict(run_of(gets=9000, hits_full=8000, unpriced_hits=8000))
+        self.assertEqual(kind, "perhaps")
+        self.assertIn("too few waits were measured", sentence)
 
     def test_stale_bytes_are_not_beside_what_stepped_aside(self):
         run = run_of(gets=9, verified=9, verify_failures=1)

@@ -8,11 +8,14 @@ from pathlib import Path
 
 from hob import run as runner
 from hob import turns
-from hob.report.data import ACCESS_TYPES, access_counts, load
+from hob.report.data import ACCESS_TYPES, Saved, access_counts, load
 from hob.report.words import (
+    MUCH_FASTER,
     WORTH_ADVISING,
     WORTH_TELLING,
+    number,
     quantity,
+    saved_on_each,
     seconds,
     share,
     size,
@@ -60,6 +63,7 @@ class Advice:
     reasons: list
     settings: list = field(default_factory=list)  # "key=value" beyond the defaults
     saves: float = 0  # seconds, summed over ranks; 0 where nothing can be estimated
+    saved: Saved | None = None  # the same of this run, where it was measured
 
 
 def add_arguments(parser):
@@ -171,7 +175,7 @@ def advise_cache(run, get_us=None):
         ],
     )
     if get_us is None:
-        advice.saves = run.saved_seconds * run.rank_count
+        advice.saves, advice.saved = _measured(run, "cached gets")
     else:
         advice.saves = run.hits * get_us * 1e-6
     _advise_readahead(run, advice)
@@ -219,11 +223,19 @@ def advise_cache(run, get_us=None):
     return advice
 
 
+def _measured(run, mechanism):
+    """(seconds of all ranks, Saved) that the run says it saved."""
+    saved = run.savings[mechanism]
+    return saved.usual * run.rank_count, saved
+
+
 def _judge_unmeasured_hits(run, advice):
     """Hits whose saving was not seen: there was none, or no wait was measured."""
     counters = run.cache
     unseen = None
-    if counters.get("requested", 0) > 0.5 * counters["gets"]:
+    if counters.get("unpriced_hits", 0) > 0.5 * run.hits:
+        unseen = "too few waits for gets"
+    elif counters.get("requested", 0) > 0.5 * counters["gets"]:
         unseen = "the program waits for requests"
     elif counters.get("bytes_from_cache", 0) > TIMED_BYTES * run.hits:
         unseen = f"gets of more than {size(TIMED_BYTES)} are not timed for this"
@@ -279,7 +291,7 @@ def advise_matching(run):
             return Advice("message matching", "may help", reasons, ["match=auto"])
         reason += " Hob took none over: this MPI library's own search is as fast, or it cannot."
         return Advice("message matching", "no use", [reason])
-    measured = run.match_saved_seconds * run.rank_count
+    measured, saved = _measured(run, "message matching")
     if 0 < measured < WORTH_TELLING * run.rank_count:
         reason += f" Searching them costs less than {seconds(WORTH_TELLING)} on each rank."
         return Advice("message matching", "no use", [reason])
@@ -289,6 +301,7 @@ def advise_matching(run):
         [reason, "Taken over by itself where it is deep."],
         [],
         measured or spent,
+        saved if measured else None,
     )
 
 
@@ -359,12 +372,11 @@ def advise_batches(run):
     counters = run.cache
     batched = counters.get("batched", 0)
     if batched:
-        return Advice(
-            "batches",
-            "helps",
-            [f"{quantity(batched)} small operations went out as {quantity(counters['batches'])}."],
-            saves=counters.get("batch_saved_ns", 0) * 1e-9,
+        saves, saved = _measured(run, "batches")
+        reason = (
+            f"{quantity(batched)} small operations went out as {quantity(counters['batches'])}."
         )
+        return Advice("batches", "helps", [reason], [], saves, saved)
     issued = sum(counters.get(name, 0) for name in ("puts", "accumulates", "atomics"))
     issued += counters.get("native_gets", 0) - counters.get("bypassed", 0)
     issued -= counters.get("requested", 0)
@@ -393,12 +405,9 @@ def advise_overlap(run):
     """Nonblocking messages while the program computes; None where there is nothing to say of them."""
     counters = run.counters
     if counters.get("overlap_helped", 0):
-        return Advice(
-            "overlap",
-            "helps",
-            [f"{quantity(counters['overlap_helped'])} phases of computing were helped."],
-            saves=counters.get("overlap_saved", 0) * 1e-9,
-        )
+        saves, saved = _measured(run, "overlap")
+        reason = f"{quantity(counters['overlap_helped'])} phases of computing were helped."
+        return Advice("overlap", "helps", [reason], [], saves, saved)
     computed, waited = (
         counters.get(f"overlap_alone_{name}", 0) * 1e-9 for name in ("outside", "waited")
     )
@@ -453,17 +462,29 @@ def text(run, advices):
     for advice in advices:
         out.append(f"{advice.mechanism}: {advice.verdict}")
         out += [f"  {reason}" for reason in advice.reasons]
-        verb = {"helps": "Saves about", "may help": "May save up to"}.get(advice.verdict)
-        if advice.saves and run.rank_count and verb:
-            out.append(
-                f"  {verb} {seconds(advice.saves / run.rank_count)} on each rank, of {seconds(run.seconds)}."
-            )
+        if sentence := _saves(run, advice):
+            out.append(f"  {sentence}")
         if advice.settings:
             out.append("  Try: " + " ".join(map(_as_option, advice.settings)))
         out.append("")
     if all(advice.verdict == "no use" for advice in advices):
         out.append("Hob has nothing to offer this program as it ran here.")
     return "\n".join(out).rstrip()
+
+
+def _saves(run, advice):
+    """What a mechanism saves, as a sentence; "" where nothing is known."""
+    verb = {"helps": "Saves", "may help": "May save up to"}.get(advice.verdict)
+    if not advice.saves or not run.rank_count or not verb:
+        return ""
+    if advice.verdict == "may help":
+        return f"{verb} {seconds(advice.saves / run.rank_count)} on each rank, of {seconds(run.seconds)}."
+    each = advice.saves / run.rank_count
+    saved = advice.saved or Saved(each, each, each)
+    most = max(saved.by_rank, default=each)
+    if most >= (MUCH_FASTER - 1) * run.seconds:
+        return f"About {number((run.seconds + most) / run.seconds)} times faster (estimate)."
+    return f"{verb} {saved_on_each(saved)}, of {seconds(run.seconds)}."
 
 
 def _as_option(setting):

@@ -93,6 +93,9 @@ namespace gets {
 /// gigabytes a second. Chosen.
 inline constexpr double kFirstLatencyNs = 8000, kFirstNsPerByte = 0.25;
 
+/// All bytes get old so many times sooner until enough waits were measured to say what hits save,
+/// within the same share of the time. Chosen.
+inline constexpr std::uint64_t kUnpricedAgesFaster = 20;
 /// Bytes that nobody asked for yet get old so many times sooner than others. Chosen.
 inline constexpr std::uint64_t kAheadAgesFaster = 10;
 
@@ -297,6 +300,11 @@ inline constexpr std::size_t kFewest = 4;
 inline constexpr std::uint64_t kSmallBytes = 2048;
 /// ns. Where issuing one takes less, it is left to the library: that is memory, or hardware.
 inline constexpr std::uint64_t kCheapNs = 300;
+/// ns. A wait for a few operations that takes longer, and for more of them in proportion, met a
+/// target that computes, or has no core.
+inline constexpr double kLateNs = 100'000;
+/// Share of the time that looks at what operations take natively may take.
+inline constexpr double kLookShare = 0.003;
 /// ns. What gathering one takes, for the comparison with others.
 inline constexpr std::uint64_t kGatherNs = 30;
 /// ns. A batch that is older goes out at the next operation.

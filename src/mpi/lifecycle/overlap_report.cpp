@@ -17,7 +17,9 @@ namespace {
 
 using overlap_thread::Stats;
 
-constexpr report::CounterRows<Stats, 12> kRows{{
+std::uint64_t whole(double ns) { return static_cast<std::uint64_t>(ns); }
+
+constexpr report::CounterRows<Stats, 14> kRows{{
     {{"overlap_polls", "polls", "looks at the network while the program was outside MPI"},
      [](const Stats& s) { return s.polls; }},
     {{"overlap_useful", "polls", "of these, looks that moved something"},
@@ -29,7 +31,11 @@ constexpr report::CounterRows<Stats, 12> kRows{{
     {{"overlap_started", "starts", "calls that start messages or collectives, made by the thread"},
      [](const Stats& s) { return s.started; }},
     {{"overlap_saved", "ns", "time by which waits were shorter, as waits without help tell"},
-     [](const Stats& s) { return s.saved_ns; }},
+     [](const Stats& s) { return whole(s.saved.usual); }},
+    {{"overlap_saved_least", "ns", "the same, less its standard error"},
+     [](const Stats& s) { return whole(s.saved.least); }},
+    {{"overlap_saved_most", "ns", "the same, with its standard error"},
+     [](const Stats& s) { return whole(s.saved.most); }},
     {{"overlap_helped", "phases", "phases of computing with something under way, with help"},
      [](const Stats& s) { return s.helped; }},
     {{"overlap_alone", "phases", "the same without help: to compare, or since it did not pay"},
@@ -76,14 +82,15 @@ std::vector<std::string> sentences(const report::Counters& sums) {
         fmt::format("Overlap: {} of {} looks, while the program computed, moved what others wanted "
                     "of its windows.",
                     sums["overlap_useful"], sums["overlap_polls"])};
-  std::string text = fmt::format(
+  return {fmt::format(
       "Overlap: {} phases of computing with messages under way were helped, {} were left alone; {} "
-      "of {} looks moved something",
-      helped, sums["overlap_alone"], sums["overlap_useful"], sums["overlap_polls"]);
-  if (const auto saved = static_cast<double>(sums["overlap_saved"]);
-      saved > kWorthTelling * ranks_summed())
-    text += fmt::format("; waits were {:.3f} s shorter in all", saved * 1e-9);
-  return {text + "."};
+      "of {} looks moved something.",
+      helped, sums["overlap_alone"], sums["overlap_useful"], sums["overlap_polls"])};
+}
+
+std::vector<std::string> verdicts(const report::Counters& sums) {
+  return saved_sentence(sums, {"overlap_saved", "overlap_saved_least", "overlap_saved_most"},
+                        "waits for what moved while the program computed");
 }
 
 }  // namespace
@@ -93,6 +100,7 @@ void register_overlap_report() {
                    .count = count,
                    .name = "overlap",
                    .section = section,
+                   .verdicts = verdicts,
                    .sentences = sentences});
 }
 

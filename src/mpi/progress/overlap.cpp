@@ -331,7 +331,7 @@ Stats stats() {
   all.taken_ns = work.taken_ns;
   all.started = postponed::made_beside.load(std::memory_order_relaxed);
   all.waited_ns = presence.waited_ns();
-  all.saved_ns = own.judge.saved_ns();
+  all.saved = own.judge.saved();
   all.helped = own.judge.helped();
   all.alone += own.judge.alone();
   return all;

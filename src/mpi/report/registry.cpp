@@ -1,5 +1,7 @@
 #include "mpi/report/registry.hpp"
 
+#include <fmt/core.h>
+
 #include "mpi/core/context.hpp"
 
 namespace hob::mpi {
@@ -19,6 +21,22 @@ ReportRegistry& report_registry() {
 }  // namespace
 
 int ranks_summed() { return context().world ? context().size : 1; }
+
+std::vector<std::string> saved_sentence(const report::Counters& sums, const SavedCounters& counters,
+                                        std::string_view by) {
+  const double ranks = ranks_summed();
+  const auto each = [&](std::string_view name) { return static_cast<double>(sums[name]) / ranks; };
+  if (each(counters.usual) < kWorthTelling) return {};
+  const report::Counters::Peak peak = sums.peak(counters.usual);
+  return {fmt::format("{}: {} (estimated from what was measured in this run)",
+                      report::saved_text({.least = each(counters.least),
+                                          .usual = each(counters.usual),
+                                          .most = each(counters.most),
+                                          .ranks = ranks_summed(),
+                                          .rank = peak.rank,
+                                          .on_rank = peak.value}),
+                      by)};
+}
 
 void add_report_part(const ReportPart& part) {
   ReportRegistry& all = report_registry();

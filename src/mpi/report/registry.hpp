@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "report/counters.hpp"
+#include "report/saved.hpp"
 
 namespace hob::mpi {
 
@@ -36,6 +37,17 @@ int ranks_summed();
 
 /// Nanoseconds on each rank: less is no gain to speak of in a summary.
 inline constexpr double kWorthTelling = 1e6;
+
+/// Counters of what a mechanism saved, in nanoseconds: as far as is known, and the ends of the
+/// range.
+struct SavedCounters {
+  std::string_view usual, least, most;
+};
+
+/// What a mechanism saved, as a sentence: how much, and `by` what. None where it is not worth
+/// telling.
+std::vector<std::string> saved_sentence(const report::Counters& sums, const SavedCounters& counters,
+                                        std::string_view by);
 
 /// Adds a part, for good. Before MPI and its tool interface start (lifecycle/parts.cpp).
 void add_report_part(const ReportPart& part);

@@ -77,6 +77,23 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   return all;
 }
 
+/// The greatest value of each counter, and whose it is, at rank 0.
+std::vector<report::Counters::Peak> peaks_of(const std::vector<std::uint64_t>& values) {
+  const Context& process = context();
+  struct Pair {  // as MPI_DOUBLE_INT has it
+    double value;
+    int rank;
+  };
+  std::vector<Pair> own(values.size()), greatest(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    own[i] = {static_cast<double>(values[i]), process.rank};
+  real::Reduce(own.data(), greatest.data(), static_cast<int>(own.size()), MPI_DOUBLE_INT,
+               MPI_MAXLOC, 0, process.comm);
+  std::vector<report::Counters::Peak> peaks;
+  for (const Pair& each : greatest) peaks.push_back({each.value, each.rank});
+  return peaks;
+}
+
 void report_world(const report::RankFacts& facts, const std::vector<std::uint64_t>& values) {
   const Context& process = context();
   const std::string path = output_path(process.settings.json);
@@ -86,6 +103,7 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
   std::vector<std::uint64_t> sums(values.size());
   real::Reduce(values.data(), sums.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM,
                0, process.comm);
+  const auto peaks = peaks_of(values);
   const auto hosts = gather(process.host + '\n');
   const auto notes = distinct_lines(gather(joined(facts.notes)));
   const auto run = run_facts(static_cast<int>(distinct_lines(hosts).size()));
@@ -94,7 +112,9 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
     if (process.rank == 0) json = save_json(path, report::run_json(run, ranks));
   }
   if (!summary || process.rank != 0) return;
-  std::fputs(report::summary(run, sentences(named(sums)), notes).c_str(), stderr);
+  report::Counters all = named(sums);
+  all.peaks = peaks;
+  std::fputs(report::summary(run, sentences(all), notes).c_str(), stderr);
   if (json)
     std::fprintf(stderr, "hob: the details are in %s (hob report makes a page of it)\n",
                  path.c_str());

@@ -44,6 +44,10 @@ std::uint64_t locks_skipped(const Window& window) {
   return window.deferred_locks ? window.deferred_locks->skipped() : 0;
 }
 
+SavedRange saved_by_hits(const Window& window) {
+  return window.cached ? window.cached->saved(locks_skipped(window)) : SavedRange{};
+}
+
 /// The counters of a window: name, unit, meaning, and where the value is found.
 constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"gets", "gets",
@@ -158,10 +162,15 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
       "Shared locks that were not sent, nor their unlock: all gets between were served from the "
       "cache."},
      [](const Window& w) -> std::uint64_t { return locks_skipped(w); }},
-    {{"saved_ns", "ns",
-      "Time that hits saved: an estimate from trips measured in this run (0: none was measured)."},
+    {{"saved_ns", "ns", "Time that hits saved: an estimate from waits measured in this run."},
+     [](const Window& w) -> std::uint64_t { return nanoseconds_in(saved_by_hits(w).usual); }},
+    {{"saved_least_ns", "ns", "The same, where waits were as short as the fastest quarter."},
+     [](const Window& w) -> std::uint64_t { return nanoseconds_in(saved_by_hits(w).least); }},
+    {{"saved_most_ns", "ns", "The same, where waits were as long as the slowest quarter."},
+     [](const Window& w) -> std::uint64_t { return nanoseconds_in(saved_by_hits(w).most); }},
+    {{"unpriced_hits", "gets", "Hits in windows where too few waits were measured to tell that."},
      [](const Window& w) -> std::uint64_t {
-       return w.cached ? w.cached->saved_nanoseconds(locks_skipped(w)) : 0;
+       return saved_by_hits(w).known ? 0 : cache_of(w).hits_full + cache_of(w).hits_pending;
      }},
     {{"progress_calls", "calls",
       "Times that the MPI library was entered for others' progress between hits."},
@@ -190,7 +199,11 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return batches_of(w).closed; }},
     {{"batch_saved_ns", "ns",
       "Time that batches saved: an estimate from prices measured in this run (0: none was)."},
-     [](const Window& w) -> std::uint64_t { return nanoseconds_in(batches_of(w).saved_ticks); }},
+     [](const Window& w) -> std::uint64_t { return nanoseconds_in(batches_of(w).saved.usual); }},
+    {{"batch_saved_least_ns", "ns", "The same with the lowest of these prices."},
+     [](const Window& w) -> std::uint64_t { return nanoseconds_in(batches_of(w).saved.least); }},
+    {{"batch_saved_most_ns", "ns", "The same with the highest of these prices."},
+     [](const Window& w) -> std::uint64_t { return nanoseconds_in(batches_of(w).saved.most); }},
     {{"outstanding_flushes", "calls",
       "Flushes of Hob's own: the MPI library held too many operations."},
      [](const Window& w) -> std::uint64_t { return batches_of(w).completions; }},
@@ -317,6 +330,9 @@ std::vector<std::string> late_sentences(const report::Counters& sums) {
       report::time_text(late))};
 }
 
+/// At 10 us each they would have saved a millisecond.
+constexpr std::uint64_t kHitsWorthTelling = 100;
+
 std::vector<std::string> verdicts(const report::Counters& sums) {
   std::vector<std::string> lines;
   if (sums["verify_failures"] != 0)
@@ -324,26 +340,24 @@ std::vector<std::string> verdicts(const report::Counters& sums) {
         "verify FAILED: {} of {} hits that were compared differed from their targets' memory: "
         "results of this run may be wrong",
         report::count_text(sums["verify_failures"]), report::count_text(sums["verified"])));
-  const double saved = static_cast<double>(sums["saved_ns"]) / ranks_summed();
-  if (saved >= kWorthTelling)
-    lines.push_back(fmt::format(
-        "about {} saved on each rank: waits for gets that were served from the cache (estimated "
-        "from waits measured in this run)",
-        report::time_text(saved)));
+  for (const auto& saved :
+       {saved_sentence(sums, {"saved_ns", "saved_least_ns", "saved_most_ns"},
+                       "waits for gets that were served from the cache"),
+        saved_sentence(sums, {"batch_saved_ns", "batch_saved_least_ns", "batch_saved_most_ns"},
+                       "small operations that went out together")})
+    lines.insert(lines.end(), saved.begin(), saved.end());
+  if (const std::uint64_t hits = sums["unpriced_hits"]; hits >= kHitsWorthTelling)
+    lines.push_back(fmt::format("what {} hits saved cannot be told: too few waits were measured",
+                                report::count_text(hits)));
   return lines;
 }
 
 std::vector<std::string> sentences(const report::Counters& sums) {
   std::vector<std::string> lines = late_sentences(sums);
-  if (sums["batched"] != 0) {
-    const auto saved = static_cast<double>(sums["batch_saved_ns"]) / ranks_summed();
-    lines.push_back(fmt::format(
-        "{} small operations went out as {}{}", report::count_text(sums["batched"]),
-        report::count_text(sums["batches"]),
-        saved == 0
-            ? ""
-            : fmt::format(": about {} saved on each rank (estimated)", report::time_text(saved))));
-  }
+  if (sums["batched"] != 0)
+    lines.push_back(fmt::format("{} small operations went out as {}",
+                                report::count_text(sums["batched"]),
+                                report::count_text(sums["batches"])));
   const std::uint64_t gets = sums["gets"];
   if (gets == 0) return lines;
   const auto number = [&](const char* name) { return report::count_text(sums[name]); };

@@ -57,6 +57,43 @@ static void gets_at_random(void) {
   close_window();
 }
 
+/* Many gets before each flush, of places that repeat. */
+static void gets_in_bursts(int times, int together) {
+  static long into[64];
+  open_window(MPI_COMM_WORLD);
+  if (rank == 0)
+    for (int k = 0; k < times; k++) {
+      for (int i = 0; i < together; i++) {
+        const long at = (k % 4 * together + i) * 4096L % kWords;
+        MPI_Get(&into[i], 1, MPI_LONG, 1, at, 1, MPI_LONG, win);
+      }
+      MPI_Win_flush(1, win);
+    }
+  close_window();
+}
+
+/* The target computes at first, and attends from then on. */
+static void gets_of_a_late_target(void) {
+  open_window(MPI_COMM_WORLD);
+  if (rank == 1) compute(50);
+  if (rank == 0)
+    for (int k = 0; k < 10000; k++) get(1, k % 8 * 4096, 1);
+  close_window();
+}
+
+/* Sums of words, so many before each flush. */
+static void sums(int count, int together) {
+  open_window(MPI_COMM_WORLD);
+  if (rank == 0) {
+    for (int k = 0; k < count; k++) {
+      const long one = 1;
+      MPI_Accumulate(&one, 1, MPI_LONG, 1, k * 37L % kWords, 1, MPI_LONG, MPI_SUM, win);
+      if ((k + 1) % together == 0) MPI_Win_flush(1, win);
+    }
+  }
+  close_window();
+}
+
 static void gets_by_request(void) {
   open_window(MPI_COMM_WORLD);
   if (rank == 0)
@@ -206,6 +243,11 @@ int main(int argc, char** argv) {
   PROGRAM("once-in-order", gets(20000, 20000, 1, 1));
   PROGRAM("random", gets_at_random());
   PROGRAM("requests", gets_by_request());
+  PROGRAM("bursts-of-8", gets_in_bursts(2000, 8));
+  PROGRAM("bursts-of-64", gets_in_bursts(500, 64));
+  PROGRAM("late-at-first", gets_of_a_late_target());
+  PROGRAM("sums", sums(60000, 60000));
+  PROGRAM("sums-in-bursts", sums(60000, 500));
   PROGRAM("written", gets_between_barriers(1));
   PROGRAM("unwritten", gets_between_barriers(0));
   PROGRAM("puts", puts_to(1));

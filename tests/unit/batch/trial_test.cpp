@@ -12,7 +12,6 @@ TEST(Trial, GathersWhereABatchCostsLessThanIssuingAlone) {
     ASSERT_TRUE(trial.gathers());
     trial.complete(true, 64, 64 * 100);
   }
-  EXPECT_DOUBLE_EQ(trial.gain(), 900);
 }
 
 TEST(Trial, ComparesWhereThatIsNotCertain) {
@@ -61,7 +60,6 @@ TEST(Trial, WhatWasNotTimedSaysNothing) {
   Trial trial;
   for (int i = 0; i < 100; ++i) trial.complete(true, 64, 0);
   EXPECT_TRUE(trial.gathers());
-  EXPECT_EQ(trial.gain(), 0);
 }
 
 TEST(Trial, BurstsThatTheMachineHeldUpAreNoReasonToCompare) {

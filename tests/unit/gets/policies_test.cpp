@@ -8,7 +8,6 @@
 #include "gets/leave.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/reuse_trial.hpp"
-#include "gets/savings.hpp"
 #include "gets/target_profile.hpp"
 #include "gets/verifier.hpp"
 #include "gets/wait_meter.hpp"
@@ -32,6 +31,19 @@ TEST(PollGuard, OldBytesAreDueWithinTheShare) {
   guard.arrived(6101);  // after 100: the next one 10,000 later
   EXPECT_FALSE(guard.due(1, 5000, 16001));
   EXPECT_TRUE(guard.due(1, 5000, 16002));
+}
+
+TEST(PollGuard, BytesAreOldEarlierUntilPricesAreKnown) {
+  PollGuard guard({.hits = 64, .age = 1000, .early_age = 100, .share = 0.01});
+  EXPECT_FALSE(guard.due(1, 5000, 5100));
+  EXPECT_TRUE(guard.due(1, 5000, 5101));
+  guard.begin(5101);
+  guard.arrived(5111);
+  EXPECT_FALSE(guard.due(1, 5000, 6101)) << "the share is kept all the same";
+  EXPECT_TRUE(guard.due(1, 5000, 6102));
+  guard.settle();
+  EXPECT_FALSE(guard.due(1, 6000, 7000));
+  EXPECT_TRUE(guard.due(1, 6000, 7001));
 }
 
 TEST(PollGuard, OneFetchByAgeIsUnderWayAtATime) {
@@ -249,51 +261,6 @@ TEST_F(Profile, LatencyInBytes) {
   EXPECT_EQ(profile.latency_bytes(), 0u);
   profile.sample(config, 40000, 21000, kHit);  // half a tick for each byte
   EXPECT_EQ(profile.latency_bytes(), 2000u);
-}
-
-TEST(Savings, NothingWithoutATripThatWasMeasured) {
-  const Savings savings;
-  EXPECT_EQ(savings.typical_trip(), 0u);
-  EXPECT_EQ(savings.estimate({.trips = 1000, .hits = 1000}), 0u);
-}
-
-TEST(Savings, TheMedianTripForEachFlushWithoutWhatHitsTook) {
-  Savings savings;
-  for (int i = 0; i < 30; ++i) savings.trip(1000);
-  savings.trip(1'000'000);  // the process was put to sleep
-  EXPECT_EQ(savings.typical_trip(), 1000u);
-  EXPECT_EQ(savings.estimate({.trips = 100, .hits = 200, .hit_ticks = 50}), 90'000u);
-  EXPECT_EQ(savings.estimate({.trips = 1, .hits = 200, .hit_ticks = 50}), 0u);
-}
-
-TEST(Savings, NothingIsSaidOfNearTargets) {
-  Savings savings;
-  for (int i = 0; i < 30; ++i) savings.trip(300);
-  savings.trip(150);  // of bytes that had been touched before
-  EXPECT_EQ(savings.estimate({.trips = 100, .hits = 100, .hit_ticks = 50}), 0u);
-  EXPECT_EQ(savings.estimate({.trips = 100, .hits = 100, .hit_ticks = 10}), 29'000u);
-}
-
-TEST(Savings, BytesCountWhereTheirCostIsKnown) {
-  Savings savings;
-  savings.trip(1000);
-  Savings::Counts counts{.trips = 1, .bytes = 4000, .ahead_bytes = 1000};
-  EXPECT_EQ(savings.estimate(counts), 1000u);
-  counts.ticks_per_byte = 0.5;
-  EXPECT_EQ(savings.estimate(counts), 2500u);
-}
-
-TEST(Savings, OfFewTripsTheSlowOnesSayNothing) {
-  Savings savings;
-  for (const unsigned trip : {9'000'000, 1000, 5'000'000, 1100}) savings.trip(trip);
-  EXPECT_EQ(savings.estimate({.trips = 100, .hits = 100, .hit_ticks = 10}), 109'000u);
-}
-
-TEST(Savings, LaterTripsAreSampledToo) {
-  Savings savings;
-  for (int i = 0; i < 100; ++i) savings.trip(1000);
-  for (int i = 0; i < 100'000; ++i) savings.trip(3000);
-  EXPECT_EQ(savings.typical_trip(), 3000u);
 }
 
 TEST(DropCauses, AddUpByCall) {

@@ -53,6 +53,18 @@ TEST_F(Trips, ATargetOfANetworkIsCachedAndItsTripsPaceTheGuard) {
   EXPECT_TRUE(guard_.due(1, 0, 100'001));
 }
 
+TEST_F(Trips, AFirstTargetThatIsLateDoesNotStopTheGuardForLong) {
+  TripMeter meter = this->meter();
+  cache::TripCost cost(1e9, 1);
+  meter.set_block_cost(cost);
+  issue(8);
+  flushed(meter, 1'000'000);
+  EXPECT_FALSE(guard_.due(1, 0, 9'000'000));
+  issue(8);
+  flushed(meter, 990);
+  EXPECT_TRUE(guard_.due(1, 0, 10'001)) << "ten times the second trip's 1000 ticks";
+}
+
 TEST_F(Trips, ABurstTeachesOnlyOnOneNode) {
   for (const bool one_node : {false, true}) {
     target_ = {};
@@ -64,18 +76,58 @@ TEST_F(Trips, ABurstTeachesOnlyOnOneNode) {
   EXPECT_EQ(target_.profile.fastest(), 110u) << "its call, and its share of the flush";
 }
 
-TEST_F(Trips, SmallTripsSayWhatAHitSaves) {
+TEST_F(Trips, WaitsForOneSmallGetSayWhatAHitSaves) {
   TripMeter meter = this->meter();
-  issue(1000);
-  issue(100);
-  EXPECT_FALSE(meter.makes_small_trip(target_));
-  flushed(meter, 5000);
+  for (int i = 0; i < 10; ++i) {
+    issue(2000);
+    flushed(meter, 5000);
+    issue(1000);
+    issue(100);
+    flushed(meter, 5000);
+  }
   EXPECT_EQ(meter.savings().typical_trip(), 0u);
-  EXPECT_FALSE(meter.makes_small_trip(target_)) << "nothing is under way";
-  issue(1000);
-  EXPECT_TRUE(meter.makes_small_trip(target_));
-  flushed(meter, 5000);
+  for (int i = 0; i < 10; ++i) {
+    issue(1000);
+    flushed(meter, 5000);
+  }
   EXPECT_EQ(meter.savings().typical_trip(), 5010u);
+}
+
+TEST_F(Trips, OfABurstEachGetIsAShare) {
+  TripMeter meter = this->meter();
+  for (int i = 0; i < 10; ++i) {
+    for (int get = 0; get < 100; ++get) issue(8);
+    flushed(meter, 99'000);
+  }
+  EXPECT_EQ(meter.savings().estimate({.trips = 0, .hits = 10}).usual, 10 * (1000 - 100));
+}
+
+TEST_F(Trips, WhatWasWaitedForBeforeIsNoPrice) {
+  TripMeter meter = this->meter();
+  for (int i = 0; i < 10; ++i) {
+    issue(8);
+    meter.learn(target_, 1, false, false);
+    under_way_.finish_until(target_.pending, under_way_.last_birth(), [](PendingGet&) {});
+  }
+  EXPECT_FALSE(meter.savings().estimate({.trips = 10, .hits = 10}).known);
+}
+
+TEST_F(Trips, OneWaitForSeveralTargets) {
+  TripMeter meter = this->meter();
+  TargetState other;
+  for (int i = 0; i < 10; ++i) {
+    issue(8);
+    under_way_.add(other.pending, 2, {.bytes = 8, .issue_ticks = 10});
+    TripMeter::Together together;
+    meter.add(together, target_);
+    meter.add(together, other);
+    EXPECT_EQ(together.gets, 2u);
+    EXPECT_EQ(together.bytes, 16u);
+    meter.waited(together, 1980);
+    for (TargetState* each : {&target_, &other})
+      under_way_.finish_until(each->pending, under_way_.last_birth(), [](PendingGet&) {});
+  }
+  EXPECT_EQ(meter.savings().estimate({.trips = 0, .hits = 10}).usual, 10 * (1000 - 100));
 }
 
 TEST_F(Trips, BlocksCostWhatSingleGetsAndBlocksTook) {

@@ -187,6 +187,8 @@ TEST(ListStep, IsNanosecondsOfAnEntry) {
 TEST(ListStep, OfScatteredEntriesIsAtLeastANanosecond) {
   EXPECT_GE(measure_scattered_list_step(1), 1);
   EXPECT_GE(measure_scattered_list_step(64), 1);
+  EXPECT_GE(measure_ordered_list_step(1), 1);
+  EXPECT_LT(measure_ordered_list_step(4096), 200);
 }
 
 }  // namespace

@@ -288,6 +288,105 @@ TEST_F(Batches, MoreThanTheBoundAreCompleted) {
   EXPECT_EQ(batches_->stats().completions, fake::calls("Win_flush"));
 }
 
+/// Puts that are not cheap, on a window that looks what they take natively, if `looks`.
+class Looks : public Batches {
+ protected:
+  void start(bool looks) {
+    end();
+    begin({.looks = looks});
+    fake::during("Put", [] {
+      const std::uint64_t end = ticks() + ticks_in(2 * tuning::batching::kCheapNs);
+      while (ticks() < end) relax();
+    });
+  }
+  void puts(int count) {
+    for (int i = 0; i < count; ++i) {
+      values_[static_cast<std::size_t>(i)] = 100 + i;
+      EXPECT_EQ(batches_->put(&values_[static_cast<std::size_t>(i)], 1, MPI_INT64_T, 1, i, 1,
+                              MPI_INT64_T, nullptr),
+                MPI_SUCCESS);
+    }
+  }
+  std::array<std::int64_t, kWords> values_{};
+  static constexpr int kLeast = static_cast<int>(tuning::batching::kLeast);
+};
+
+TEST_F(Looks, TheFirstOfABurstAreCompletedByThemselves) {
+  start(true);
+  puts(kLeast);
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
+  EXPECT_EQ(fake::calls("Win_flush"), 1U);
+  puts(2 * kLeast);
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast}) << "the others are gathered";
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast + 1});
+  EXPECT_EQ(fake::calls("Win_flush"), 2U);
+  for (int i = 0; i < 2 * kLeast; ++i) EXPECT_EQ(at(1, i), 100 + i);
+  puts(2 * kLeast);
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1}) << "a burst that would be gathered";
+  EXPECT_EQ(batches_->stats().completions, 0U);
+}
+
+TEST_F(Looks, NotWhereNobodyAsks) {
+  start(false);
+  puts(2 * kLeast);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  puts(2 * kLeast);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast + 2});
+  EXPECT_EQ(fake::calls("Win_flush"), 2U);
+}
+
+TEST_F(Looks, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
+  start(true);
+  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  MPI_Win_lock_all(0, win_);  // while Hob sleeps
+  puts(2 * kLeast);
+  EXPECT_EQ(fake::calls("Win_flush"), 0U);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  const std::uint64_t before = fake::calls("Win_flush");
+  puts(kLeast);
+  EXPECT_EQ(fake::calls("Win_flush"), before + 1) << "the program's has shown that it is locked";
+}
+
+TEST_F(Looks, InTheFirstFlushWhereNothingIsKnownBefore) {
+  start(true);
+  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  MPI_Win_lock_all(0, win_);  // while Hob sleeps
+  puts(kWords);               // some at first, since nobody knows that there are many, and a batch
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1});
+  EXPECT_EQ(fake::calls("Win_flush"), 3U) << "before the look, its own, and the program's";
+  for (int i = 0; i < kWords; ++i) EXPECT_EQ(at(1, i), 100 + i);
+}
+
+TEST_F(Looks, InAFlushTheLibrarysErrorsAreTheProgramsToHear) {
+  start(true);
+  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  MPI_Win_lock_all(0, win_);
+  puts(kWords);
+  fake::fail("Put", MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+}
+
+TEST_F(Looks, NotBesideAnythingElse) {
+  start(true);
+  EXPECT_EQ(get(1, 0, 0), MPI_SUCCESS);
+  puts(2 * kLeast);
+  EXPECT_EQ(fake::calls("Win_flush"), 0U);
+}
+
+TEST_F(Looks, TheirErrorIsThatOfTheNextCompletion) {
+  start(true);
+  fake::fail("Win_flush", MPI_ERR_RMA_RANGE);
+  puts(kLeast);
+  EXPECT_EQ(fake::calls("Win_flush"), 1U);
+  EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+}
+
 TEST_F(Batches, BatchesCountInTheBoundToo) {
   end();
   begin({.forced = true, .most = 8, .outstanding = 2 * tuning::batching::kPriceOfBatch});

@@ -26,9 +26,26 @@ TEST(Judge, HelpsWhereWaitsGetShorter) {
   EXPECT_GT(helped, 9'700);
   EXPECT_LT(helped, 9'980) << "one in 128 is left alone in the end";
   EXPECT_FALSE(judge.resting());
-  EXPECT_NEAR(static_cast<double>(judge.saved_ns()), 900.0 * helped, 900 * 1100)
+  EXPECT_NEAR(judge.saved().usual, 900.0 * helped, 900 * 1100)
       << "a trial that is not decided yet is not counted";
   EXPECT_EQ(judge.helped() + judge.alone(), 10'000u);
+}
+
+TEST(Judge, WhatChanceGivesIsNoSaving) {
+  Judge judge(false, 4);
+  Random random{7};
+  std::uint64_t waits = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const bool helps = judge.begin();
+    // Now and then the machine is busy.
+    const std::uint64_t waited = 100'000 + (random.below(50) == 0 ? 4'000'000 : 0);
+    if (helps) waits += waited;
+    judge.end({.outside_ns = 1'000'000, .waited_ns = waited, .moved = true});
+  }
+  EXPECT_GT(judge.helped(), 90'000u) << "it moves something";
+  EXPECT_LT(judge.saved().least, 0.1 * static_cast<double>(waits));
+  EXPECT_LE(judge.saved().least, judge.saved().usual);
+  EXPECT_LE(judge.saved().usual, judge.saved().most);
 }
 
 TEST(Judge, ATrialTakesSomeDozenPhases) {
@@ -59,7 +76,7 @@ TEST(Judge, TriesEverMoreRarelyWhereTheyDoNot) {
   EXPECT_LT(first, 600);
   EXPECT_LT(later, 400) << "of ten times as many";
   EXPECT_TRUE(judge.resting());
-  EXPECT_EQ(judge.saved_ns(), 0u);
+  EXPECT_EQ(judge.saved().usual, 0);
 }
 
 TEST(Judge, BeginsAgainWhenTheProgramChanges) {
@@ -95,7 +112,7 @@ TEST(Judge, GoesOnWhereOnlyThePeerGains) {
   EXPECT_FALSE(pair.one.resting());
   EXPECT_FALSE(pair.other.resting());
   EXPECT_GT(pair.together, 930);
-  EXPECT_GT(pair.other.saved_ns(), 0u);
+  EXPECT_GT(pair.other.saved().least, 0);
 }
 
 TEST(Judge, EndsWhereItMovesNothing) {
@@ -119,7 +136,7 @@ TEST(Judge, EndsWhereComputingPaysForShorterWaits) {
                .moved = helps});
   }
   EXPECT_TRUE(judge.resting());
-  EXPECT_EQ(judge.saved_ns(), 0u);
+  EXPECT_EQ(judge.saved().usual, 0);
 }
 
 TEST(Judge, RanksThatHaveStoppedTryAgainTogether) {

@@ -4,6 +4,7 @@ windows is still a report."""
 import json
 import re
 import statistics
+from dataclasses import dataclass
 from pathlib import Path
 
 from hob.where import HobError
@@ -56,6 +57,33 @@ def access_counts(counters):
     direct = [name for name, _, _ in ACCESS_TYPES].index("direct")
     counts[direct] = max(0, counts[direct] - counters.get("extended", 0))
     return counts
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Seconds that something saved on each rank, by an estimate, and the ends of its range."""
+
+    least: float
+    usual: float
+    most: float
+    by_rank: tuple = ()  # usual
+
+    @staticmethod
+    def of(ranks):
+        """From [(least, usual, most)] of each rank."""
+        count = max(len(ranks), 1)
+        least, usual, most = (sum(rank[i] for rank in ranks) / count for i in range(3))
+        return Saved(least, usual, most, tuple(rank[1] for rank in ranks))
+
+
+def _saved_by_rank(rank, part, name):
+    """(least, usual, most) in seconds, of the windows or queues of a rank, or of itself."""
+    parts = [each.get("counters") for each in rank.get(part) or []] if part else []
+    counters = add_counters(parts if part else [rank.get("counters")])
+    stem, unit = (name[:-3], "_ns") if name.endswith("_ns") else (name, "")
+    usual = counters.get(name, 0)
+    least, most = (counters.get(f"{stem}_{end}{unit}", usual) for end in ("least", "most"))
+    return least * 1e-9, usual * 1e-9, most * 1e-9
 
 
 class Window:
@@ -182,15 +210,41 @@ class Run:
         )
 
     @property
+    def savings(self):
+        """{mechanism: Saved} by Hob's own estimates; nothing where none was made."""
+        groups = {
+            "cached gets": ("windows", "saved_ns"),
+            "batches": ("windows", "batch_saved_ns"),
+            "message matching": ("queues", "saved_ns"),
+            "overlap": (None, "overlap_saved"),
+        }
+        return {
+            mechanism: Saved.of([_saved_by_rank(rank, part, name) for rank in self.ranks])
+            for mechanism, (part, name) in groups.items()
+        }
+
+    @property
     def saved_seconds(self):
-        """What a rank saved by gets answered from the cache, by Hob's own estimate; 0: none made."""
-        return self.cache.get("saved_ns", 0) * 1e-9 / max(len(self.ranks), 1)
+        """What a rank saved by gets answered from the cache."""
+        return self.savings["cached gets"].usual
 
     @property
     def match_saved_seconds(self):
         """Likewise, by searches of long queues that Hob did in the library's place."""
-        total = sum(queue.counters.get("saved_ns", 0) for queue in self.queues)
-        return total * 1e-9 / max(len(self.ranks), 1)
+        return self.savings["message matching"].usual
+
+    @property
+    def times_faster(self):
+        """The run against the same without Hob, by these estimates: the rank that gained most would
+        have needed so much longer."""
+        gained = max(
+            (
+                sum(each.by_rank[i] for each in self.savings.values())
+                for i in range(len(self.ranks))
+            ),
+            default=0,
+        )
+        return (self.seconds + gained) / self.seconds if self.seconds else 1.0
 
     @property
     def late_seconds(self):

@@ -4,7 +4,18 @@ from html import escape
 
 from hob.report import charts
 from hob.report.data import ACCESS_TYPES, access_counts, add_counters, spread
-from hob.report.words import brief, findings, quantity, seconds, share, size, verdict
+from hob.report.words import (
+    SAVED_BY,
+    WORTH_TELLING,
+    brief,
+    findings,
+    quantity,
+    saved_amount,
+    seconds,
+    share,
+    size,
+    verdict,
+)
 
 MOST_WINDOWS = 6  # with pictures of their own
 MOST_ROWS = 256  # of a table of counters
@@ -117,12 +128,10 @@ def _tile(value, what):
 def _tiles(run):
     tiles = [_tile(seconds(run.seconds), "run time"), _tile(f"{run.rank_count}", "ranks")]
     gets = run.cache.get("gets", 0)
-    if run.saved_seconds >= 1e-3:
-        tiles.append(_tile(seconds(run.saved_seconds), "of waiting saved on each rank (estimate)"))
-    if run.match_saved_seconds >= 1e-3:
-        tiles.append(
-            _tile(seconds(run.match_saved_seconds), "of searching saved on each rank (estimate)")
-        )
+    for mechanism, saved in run.savings.items():
+        if saved.usual >= WORTH_TELLING:
+            what = f"of {SAVED_BY[mechanism][0]} saved on each rank (estimate)"
+            tiles.append(_tile(saved_amount(saved).removeprefix("about "), what))
     if gets:
         tiles += [
             _tile(quantity(gets), "remote gets"),

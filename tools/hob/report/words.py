@@ -8,6 +8,15 @@ from hob.report.data import mean_of_log2, spread
 WORTH_ADVISING = 0.02
 # Seconds on each rank: less is no gain to speak of.
 WORTH_TELLING = 1e-3
+# A saving that is as long as the run, or longer, is told as so many times faster.
+MUCH_FASTER = 2.0
+# What was saved, and by what.
+SAVED_BY = {
+    "cached gets": ("waiting", "gets that the cache answered"),
+    "batches": ("communication", "small operations that went out together"),
+    "message matching": ("searching long queues", "messages that Hob matched"),
+    "overlap": ("waiting", "messages that moved while the program computed"),
+}
 # Share of the gets that hits must reach to be spoken of where nothing was gained.
 WORTH_SAYING = 0.05
 
@@ -52,6 +61,32 @@ def seconds(value):
     if value >= 120:
         return f"{number(value / 60)} min"
     return f"{number(value)} s" if value >= 0.9995 else f"{number(value * 1e3)} ms"
+
+
+# As src/report/saved.cpp has it.
+CLOSE, NOTHING, MORE = 1.5, 0.1, 1.5
+
+
+def saved_amount(saved):
+    """'about 148 ms', '310 to 620 ms', 'up to 2 ms', 'at least 3 ms' of a Saved."""
+    if saved.most < saved.usual:
+        return f"at least {seconds(saved.usual)}"
+    if saved.most <= CLOSE * saved.least or saved.most <= 0:
+        return f"about {seconds(saved.usual)}"
+    if saved.least < NOTHING * saved.most:
+        return f"up to {seconds(saved.most)}"
+    low, high = seconds(saved.least), seconds(saved.most)
+    unit = low.rpartition(" ")[2]
+    return f"{low.rpartition(' ')[0] if high.endswith(' ' + unit) else low} to {high}"
+
+
+def saved_on_each(saved):
+    """'about 148 ms on each rank (rank 0 gained most: about 296 ms)'."""
+    text = f"{saved_amount(saved)} on each rank"
+    most = max(saved.by_rank, default=0)
+    if most > MORE * saved.usual:
+        text += f" (rank {saved.by_rank.index(most)} gained most: about {seconds(most)})"
+    return text
 
 
 def share(part, whole):
@@ -214,16 +249,28 @@ def verdict(run):
         return "failed", f"FAILED: {stale}"
     if not run.ranks:
         return "cut", "No rank wrote its counters: the program did not reach MPI_Finalize."
-    gains = []
-    if run.saved_seconds >= WORTH_TELLING:
-        gains.append(f"{seconds(run.saved_seconds)} of waiting, by gets that the cache answered,")
-    if run.match_saved_seconds >= WORTH_TELLING:
-        gains.append(f"{seconds(run.match_saved_seconds)} of searching long queues")
-    if gains:
-        what = " and ".join(gains).rstrip(",")
+    gains = {
+        SAVED_BY[mechanism]: saved
+        for mechanism, saved in run.savings.items()
+        if saved.usual >= WORTH_TELLING
+    }
+    if gains and run.times_faster >= MUCH_FASTER:
         return "gained", (
-            f"Hob saved each rank about {what}; the run took {seconds(run.seconds)}. "
+            f"Hob made this run about {number(run.times_faster)} times faster (estimate), by "
+            f"{' and '.join(by for _, by in gains)}. The run took {seconds(run.seconds)}."
+        )
+    if gains:
+        what = " and ".join(
+            f"{saved_amount(saved)} of {what}, by {by}" for (what, by), saved in gains.items()
+        )
+        return "gained", (
+            f"Hob saved each rank {what}; the run took {seconds(run.seconds)}. "
             "These are estimates, from costs measured in this run."
+        )
+    if run.cache.get("unpriced_hits", 0) >= WORTH_SAYING * run.cache.get("gets", 0) > 0:
+        return "perhaps", (
+            f"What {quantity(run.cache['unpriced_hits'])} gets that the cache answered saved cannot be told: "
+            "too few waits were measured. Compare with a run without Hob (hob advise --measure)."
         )
     done = sum(origin.get("redirected", 0) for origin in run.origins)
     if done:

@@ -42,7 +42,17 @@ Batching::~Batching() {
 
 BatchStats Batching::stats() {
   const std::lock_guard guard(lock_);
-  return stats_;
+  BatchStats all = stats_;
+  bool bounded = true;
+  for (const batch::Saving& each : savings_) {
+    const SavedRange saved = each.estimate();
+    all.saved.least += saved.least;
+    all.saved.usual += saved.usual;
+    all.saved.most += saved.most;
+    bounded = bounded && saved.most >= saved.usual;
+  }
+  if (!bounded) all.saved.most = 0;
+  return all;
 }
 
 std::uint64_t Batching::waiting_bytes() {
@@ -121,6 +131,9 @@ bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
   if (options_.forced) return true;
   const std::size_t slot = slot_of(op.kind);
   const bool is_long = t.bursts[slot].gathers(tuning::batching::kLeast);
+  if (HOB_UNLIKELY(t.bursts[slot].length() == 1)) begin_look(t, op);
+  if (HOB_UNLIKELY(looks_at(op)) && t.bursts[slot].length() <= tuning::batching::kLeast)
+    return false;
   if (!is_long || !trials_[static_cast<std::size_t>(op.kind)].gathers()) return false;
   // Hardware, or memory, does what gathering alone would cost.
   const std::uint64_t issue = t.issue[slot];
@@ -406,6 +419,7 @@ int Batching::native(const SmallOperation& op, Call call) {
     interval.ticks += spent;
     t->issue[slot] = std::min(t->issue[slot], spent);
     trials_[kind].issued_natively(spent);
+    savings_[kind].issued(spent);
   }
   if (result != MPI_SUCCESS) return result;
   if (op.range.bytes != 0 && t->epoch != epoch_) {
@@ -416,6 +430,7 @@ int Batching::native(const SmallOperation& op, Call call) {
   if (op.range.bytes != 0 && op.requested) t->locked = true;
   ++t->outstanding;
   ask_for_completion(*t);
+  if (HOB_UNLIKELY(looks_at(op))) look_on(*t, op);
   return result;
 }
 

@@ -8,7 +8,9 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/price_range.hpp"
 #include "base/published.hpp"
+#include "batch/saving.hpp"
 #include "batch/trial.hpp"
 #include "gets/batched_gets.hpp"
 #include "mpi/core/tuning.hpp"
@@ -30,7 +32,7 @@ struct BatchStats {
   std::uint64_t batches = 0;      ///< operations of the library that they became
   std::uint64_t closed = 0;       ///< batches that went out for the sake of a location or a type
   std::uint64_t completions = 0;  ///< flushes of Hob's own, for the bounds
-  double saved_ticks = 0;
+  SavedRange saved{};             ///< ticks
 };
 
 /// A backend in front of another one, which it owns: gathers small operations and gives them on as
@@ -46,6 +48,8 @@ class Batching final : public Backend, public BatchOwner {
     std::uint64_t most_atomic_bytes = tuning::batching::kMostMessageBytes;
     /// A program that flushes locally enters the library so often at least, in ns.
     double progress_ns = 20'000;
+    /// Looks now and then what operations take natively.
+    bool looks = true;
     /// Operations to one target that the library may hold; 0: any number.
     std::uint64_t outstanding = 0;
   };
@@ -62,7 +66,9 @@ class Batching final : public Backend, public BatchOwner {
         window_(window),
         units_(std::move(units)),
         exposed_(std::move(exposed)),
-        options_(options) {}
+        options_(options) {
+    savings_.fill(batch::Saving({.late = ticks_in(tuning::batching::kLateNs)}));
+  }
   ~Batching() override;
 
   /// The backend behind.
@@ -187,6 +193,16 @@ class Batching final : public Backend, public BatchOwner {
   bool describe(const void* origin, const Ends& ends, MPI_Aint disp, SmallOperation& op) const;
   bool describe_atomic(const Ends& ends, MPI_Op mpi_op, SmallOperation& op) const;
   bool worthwhile(BatchTarget& t, const SmallOperation& op);
+  bool looks_at(const SmallOperation& op) const {
+    return look_.on && look_.target == op.target && look_.kind == op.kind;
+  }
+  bool may_look() const;
+  void learn_native(BatchKind kind, std::uint64_t operations, std::uint64_t ticks);
+  void look_in_flush(int target);
+  bool is_worth_a_look(const BatchTarget& t, const OpenBatch& open, int target) const;
+  void begin_look(BatchTarget& t, const SmallOperation& op);
+  void look_on(BatchTarget& t, const SmallOperation& op);
+  void complete_look();
   bool joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp, MPI_Op mpi_op,
              std::byte* place, const std::byte* data, MPI_Request* request);
   void note_gathered(BatchKind kind, bool requested);
@@ -223,6 +239,7 @@ class Batching final : public Backend, public BatchOwner {
   static bool only_writes(const BatchTarget& t);
   void send_old(BatchTarget& t, int target, std::uint64_t now);
   int tell(int error) const;
+  int shows_lock(int target, int result);
   template <class Call>
   int free_buffers(BatchTarget& t, int target, Call call);
   int flush_each_and_all();
@@ -271,6 +288,15 @@ class Batching final : public Backend, public BatchOwner {
   std::uint64_t sent_ = 0;
   std::array<Interval, kBatchKinds> interval_{};
   std::array<batch::Trial, kBatchKinds> trials_{};
+  std::array<batch::Saving, kBatchKinds> savings_;
+  /// A burst that begins natively, to learn what that takes.
+  struct Look {
+    int target = 0;
+    BatchKind kind = BatchKind::get;
+    bool on = false;
+    bool issued = false;  ///< all of it, which is to be completed
+  };
+  Look look_;
   BatchStats stats_;
   /// Gets with requests that are not gathered any more, since the program tests them.
   std::uint64_t requests_left_alone_ = 0;

@@ -288,8 +288,12 @@ void Batching::account(std::uint64_t waited, bool timed) {
         trials_[kind].complete(true, each.operations, spent);
       else if (each.gathered == 0)
         trials_[kind].complete(false, each.operations, each.timed == each.operations ? spent : 0);
+      if (in_batches)
+        savings_[kind].in_batches(each.operations, spent);
+      else if (each.gathered == 0 && each.timed == each.operations)
+        learn_native(static_cast<BatchKind>(kind), each.operations, spent);
     }
-    stats_.saved_ticks += static_cast<double>(each.gathered) * trials_[kind].gain();
+    savings_[kind].gathered(each.gathered);
     each = {};
   }
   batched_gets_.ticks_each.set(trials_[static_cast<std::size_t>(BatchKind::get)].batch_price());
@@ -402,8 +406,21 @@ int Batching::complete_all(bool local, bool timed, Call call) {
   return HOB_UNLIKELY(unheard) ? tell(result) : result;
 }
 
+/// A flush of the program is allowed only where the target is locked, whether that was seen or not.
+int Batching::shows_lock(int target, int result) {
+  if (result != MPI_SUCCESS || !awake_.get()) return result;
+  const std::lock_guard guard(lock_);
+  if (BatchTarget* const t = at(target)) {
+    t->epoch = epoch_;
+    t->locked = true;
+  }
+  return result;
+}
+
 int Batching::flush(int target) {
-  return complete_one(target, false, [&](bool) { return next_->flush(target); });
+  look_in_flush(target);
+  return shows_lock(target,
+                    complete_one(target, false, [&](bool) { return next_->flush(target); }));
 }
 /// The library's flush of all targets, after one of each whose batches bring something: MPICH 4
 /// returns from MPI_Win_flush_all before operations with indexed types are complete.
@@ -423,9 +440,9 @@ int Batching::flush_all() {
   return complete_all(false, true, [&](bool) { return flush_each_and_all(); });
 }
 int Batching::flush_local(int target) {
-  return complete_one(target, true, [&](bool local) {
-    return local ? next_->flush_local(target) : next_->flush(target);
-  });
+  return shows_lock(target, complete_one(target, true, [&](bool local) {
+                      return local ? next_->flush_local(target) : next_->flush(target);
+                    }));
 }
 int Batching::flush_local_all() {
   return complete_all(true, true, [&](bool local) {

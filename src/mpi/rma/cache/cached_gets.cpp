@@ -36,12 +36,18 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       cache_(std::move(cache)),
       units_(std::move(units)),
       coherence_(options.mode, acquires.load(std::memory_order_relaxed)),
-      poll_guard_({.hits = options.poll_hits,
-                   .age = ticks_in(options.poll_nanoseconds),
-                   .share = options.poll_share}),
+      poll_guard_(
+          {.hits = options.poll_hits,
+           .age = ticks_in(options.poll_nanoseconds),
+           .early_age = ticks_in(options.poll_nanoseconds) / tuning::gets::kUnpricedAgesFaster,
+           .share = options.poll_share}),
       meter_({.profile = {.bypass = options.bypass, .one_node = context().one_node},
               .burst_samples = tuning::gets::kBurstSamples,
-              .window = window.id},
+              .window = window.id,
+              .savings = {.late = ticks_in(gets::WaitMeter::kAttentiveNs),
+                          .late_per_byte = static_cast<double>(gets::WaitMeter::kNsPerByte) *
+                                           ticks_per_nanosecond(),
+                          .one_node = context().one_node}},
              hit_cost(), under_way_, poll_guard_, *cache_),
       progress_ticks_(ticks_in(options.progress_nanoseconds)),
       last_mpi_(ticks()),
@@ -387,10 +393,12 @@ bool CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& 
 /// `pending` says what it was.
 int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
   ++stats_.refetches;
+  const std::uint64_t start = ticks();
   const int result = native(get, t);
   if (result != MPI_SUCCESS) return result;
   pending.buffer = get.buffer;
   pending.when = ticks();
+  pending.issue_ticks = pending.when - start;
   pending.purpose = Purpose::refetch;
   const cache::EntryId entry = pending.entry;
   if (under_way_.full()) return cache_->drop(entry), result;

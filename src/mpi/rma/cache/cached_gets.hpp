@@ -140,9 +140,9 @@ class CachedGets final : private RequestOwner {
   /// Which calls made the cache forget what it held.
   const DropCauses& drop_causes() const { return drop_causes_; }
 
-  /// Nanoseconds that hits have saved, and `locks` that were not sent: an estimate from trips that
-  /// were measured (Savings).
-  std::uint64_t saved_nanoseconds(std::uint64_t locks) const;
+  /// Ticks that hits have saved, and `locks` that were not sent: an estimate from waits that were
+  /// measured.
+  SavedRange saved(std::uint64_t locks) const;
 
   /// A put, accumulate or atomic of this process is about to be issued to these bytes; in programs
   /// with several threads also after it was (`issued`).
@@ -273,6 +273,7 @@ class CachedGets final : private RequestOwner {
   struct Requested {  ///< the request that a get makes
     MPI_Request* request;
     std::uint64_t watch = 0;  ///< the cookie of a request of the library's to watch; 0: none
+    bool served = false;      ///< nothing was issued, and nothing is waited for
   };
   int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
              Requested& made);
@@ -376,6 +377,8 @@ class CachedGets final : private RequestOwner {
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
   PollGuard poll_guard_;
   TripMeter meter_;
+  RequestGroups request_groups_;
+  std::uint64_t last_arrival_ = 0;  ///< of a get with a request
   DropCauses drop_causes_;
   std::uint64_t dropped_bytes_ = 0;  ///< of all that was fetched, what was fetched before a drop
   std::uint64_t progress_ticks_;

@@ -115,16 +115,14 @@ bool CachedGets::waited_alone(const TargetState& t, std::uint32_t last) const {
          static_cast<std::int32_t>(youngest - last) <= 0;
 }
 
-std::uint64_t CachedGets::saved_nanoseconds(std::uint64_t locks) const {
+SavedRange CachedGets::saved(std::uint64_t locks) const {
   const cache::Stats& cached = cache_->stats();
-  const Savings::Counts counts{
-      .trips = stats_.flushes_skipped + locks,
-      .hits = cached.hits_full + cached.hits_pending,
-      .bytes = cached.bytes_from_cache,
-      .ahead_bytes = cached.ahead_bytes,
-      .hit_ticks = hit_cost().ticks,
-      .ticks_per_byte = ahead_ && ahead_->cost.rate_seen() ? ahead_->cost.per_byte() : 0};
-  return nanoseconds_in(meter_.savings().estimate(counts));
+  return meter_.savings().estimate(
+      {.trips = stats_.flushes_skipped + locks + request_groups_.spared(),
+       .hits = cached.hits_full + cached.hits_pending,
+       .bytes = cached.bytes_from_cache,
+       .ahead_bytes = cached.ahead_bytes,
+       .native_each = batches_->native_ticks_each.get()});
 }
 
 /// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
@@ -156,12 +154,14 @@ bool CachedGets::flush_skipped(int rank) {
   if (!wakefulness_.awake()) return false;
   if (!(rank >= 0 ? skip_flush(target(rank)) : skip_flush_all())) return false;
   ++stats_.flushes_skipped;
+  request_groups_.complete();
   if (mode() == Mode::strict) end_strict_epoch();
   return true;
 }
 
 CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   const std::lock_guard guard(lock_);
+  request_groups_.complete();
   TargetState* const one = rank >= 0 ? &target(rank) : nullptr;
   FlushToken token{
       .local = local, .last_get = under_way_.last_birth(), .last_write = coherence_.last_write()};
@@ -199,20 +199,21 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   } else {
     --completing_all_;
     if (token.started != 0) {
-      bool small = false, large = false, alone = true;
+      bool alone = true;
       int awaited = 0;
+      TripMeter::Together together;
       TargetState* last = nullptr;
       targets_.each([&](TargetState& t) {
         if (t.pending.empty()) return;
         alone = alone && waited_alone(t, token.last_get);
         ++awaited;
         last = &t;
-        (meter_.makes_small_trip(t) ? small : large) = true;
+        meter_.add(together, t);
       });
       if (alone && awaited == 1)
         meter_.learn(*last, last_mpi_ - token.started, in_batch());
-      else if (alone && small && !large)
-        meter_.trip(last_mpi_ - token.started);
+      else if (alone)
+        meter_.waited(together, last_mpi_ - token.started);
     }
     targets_.each(settle);
     if (!token.local) wakefulness_.completed();
@@ -233,6 +234,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   const std::lock_guard guard(lock_);
   if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
     meter_.learn(target(rank), waited, in_batch());
+  request_groups_.complete();
   const bool closed = succeeded && !opens;
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);

@@ -34,6 +34,7 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     TargetState& t = somewhere ? target(get.target) : nowhere;
     const CacheableGet wanted = somewhere ? cacheable(get, t) : CacheableGet{};
     if (!wanted.remote) {
+      request_groups_.add(get.buffer, false);
       if (waits_for_lock(get.target)) result = let_in(get.target, guard);
       if (result == MPI_SUCCESS) result = native(get, t, request);
       if (result != MPI_SUCCESS || sleeping()) return result;
@@ -48,6 +49,7 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
     if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer(get, t, wanted, hit, made);
+    request_groups_.add(get.buffer, made.served);
     if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   }
   // Without the lock: the request layer may call back at once, and a flush block.
@@ -67,6 +69,7 @@ void CachedGets::settle_assumed_writes(int rank, TargetState& t) {
 bool CachedGets::serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
                                const cache::Lookup& hit, std::uint64_t now, Requested& made) {
   if (!begin_request({}, *made.request)) return false;
+  made.served = true;
   serve(get, t, wanted, hit, now);
   return true;
 }
@@ -176,13 +179,16 @@ PendingGet* CachedGets::requested(std::uint64_t cookie) {
   return pending.birth == cookie >> 32 ? &pending : nullptr;
 }
 
-/// It has arrived, after the program waited for it, if it did.
+/// It has arrived, after the program waited for it, if it did. Those that were under way beside it
+/// took part of that time, and what is waited for them later is no price.
 void CachedGets::measure_request(TargetState& t, const PendingGet& pending) {
   if (pending.asked == 0 || many_threads) return;
   const std::uint64_t now = ticks();
   const std::uint64_t waited = now - pending.asked;
+  const bool whole = pending.when > last_arrival_;
+  last_arrival_ = now;
   if (waits_) waits_->waited(waited, now, 1, [&] { return cache_->stats().ahead_bytes; });
-  meter_.learn(t, waited, in_batch());
+  meter_.learn(t, waited, in_batch(), whole);
 }
 
 void CachedGets::request_asked(std::uint64_t cookie) {

@@ -11,6 +11,7 @@
 #include "gets/mode.hpp"
 #include "gets/plan.hpp"
 #include "gets/poll_guard.hpp"
+#include "gets/request_groups.hpp"
 #include "gets/reuse_trial.hpp"
 #include "gets/savings.hpp"
 #include "gets/target_profile.hpp"
@@ -35,6 +36,7 @@ using gets::outlives_acquires;
 using gets::PendingGet;
 using gets::Plan;
 using gets::PollGuard;
+using gets::RequestGroups;
 using gets::ReuseTrial;
 using gets::Savings;
 using gets::TargetProfile;

@@ -1,0 +1,13 @@
+// What holds for the batches of all windows. All mutable globals of this layer are here.
+#pragma once
+
+#include "batch/saving.hpp"
+#include "mpi/core/tuning.hpp"
+
+namespace hob::mpi {
+
+/// For looks at what operations take natively. Global, since a program may make many windows, and
+/// the time of all of them is the process's.
+inline batch::LookBudget look_budget{tuning::batching::kLookShare};
+
+}  // namespace hob::mpi

@@ -1,0 +1,45 @@
+#include "report/saved.hpp"
+
+#include <fmt/core.h>
+
+#include <cstddef>
+#include <string>
+
+#include "report/report.hpp"
+
+namespace hob::report {
+namespace {
+
+/// Ends of a range that are closer than this are one number, and a least that is a smaller part of
+/// the most is left out.
+constexpr double kClose = 1.5, kNothing = 0.1;
+/// One rank is named where it gained so many times as much as the average one.
+constexpr double kMore = 1.5;
+
+/// "310 to 620 ms".
+std::string range_text(double least, double most) {
+  std::string low = time_text(least);
+  const std::string high = time_text(most);
+  const std::size_t space = low.rfind(' ');
+  if (high.ends_with(low.substr(space))) low.resize(space);
+  return fmt::format("{} to {}", low, high);
+}
+
+std::string amount_text(const Saved& saved) {
+  if (saved.most < saved.usual) return "at least " + time_text(saved.usual);
+  if (saved.most <= kClose * saved.least || saved.most <= 0)
+    return "about " + time_text(saved.usual);
+  if (saved.least < kNothing * saved.most) return "up to " + time_text(saved.most);
+  return range_text(saved.least, saved.most);
+}
+
+}  // namespace
+
+std::string saved_text(const Saved& saved) {
+  std::string text = amount_text(saved) + " saved on each rank";
+  if (saved.ranks > 1 && saved.rank >= 0 && saved.on_rank > kMore * saved.usual)
+    text += fmt::format(" (rank {} gained most: about {})", saved.rank, time_text(saved.on_rank));
+  return text;
+}
+
+}  // namespace hob::report
