@@ -61,37 +61,16 @@ constexpr std::uint64_t kLeastArena = 16 * kControlBytes;
   exit_as_ghost(2);
 }
 
-// Whether the system lets processes of the node read and write each other's memory: tried, since it
-// depends on much. Ghosts then serve memory that the program allocated itself, too.
-bool kernel_moves_memory(const Node& node) {
-  // Only the first process has it: in a container its number may mean another one, which this may
-  // be.
-  static std::uint64_t word = 0;
-  struct {
-    std::uint64_t address;
-    std::uint64_t word;
-    std::int64_t pid;
-  } first{reinterpret_cast<std::uint64_t>(&word), 1 | ticks(), ::getpid()};
-  if (node.rank() == 0) word = first.word;
-  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  real::Bcast(&first, sizeof first, MPI_BYTE, 0, node.comm());
-  std::uint64_t seen = 0;
-  const auto pid = static_cast<pid_t>(first.pid);
-  int good = os::read_from(pid, first.address, &seen, sizeof seen) && seen == first.word &&
-             os::write_to(pid, first.address, &seen, sizeof seen);
-  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node.comm());
-  if (good == 0) ::prctl(PR_SET_PTRACER, 0);  // then nobody needs it
-  return good != 0;
-}
-
 /// What a process says of itself, all at once: where processes share cores, each collective call
 /// takes a turn of all of them.
 struct Introduction {
   std::uint64_t machine;    ///< of its boot
   std::uint64_t cpus;       ///< of those that its node may use
   std::uint64_t numbering;  ///< containers may number their processes themselves
-  std::int32_t leader;      ///< of its node: rank in the internal communicator
-  std::int32_t program;     ///< MPI_APPNUM
+  std::uint64_t address;    ///< of a word in its memory, and what the word is
+  std::uint64_t word;
+  std::int32_t leader;   ///< of its node: rank in the internal communicator
+  std::int32_t program;  ///< MPI_APPNUM
   std::int32_t pid;
   std::int32_t asks_network;  ///< whether it wants to know if the network moves data
 };
@@ -123,16 +102,23 @@ bool asks_network() {
          !many_threads && !libfabric_uses_tcp();
 }
 
+/// What others of the node try to read and write.
+std::uint64_t word_to_try = 0;
+
 // Collective.
 Introductions introduce(const Node& node, const std::set<int>& usable, const GhostWorld& world) {
   std::string boot, cpus;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
   for (const int cpu : usable) cpus += std::to_string(cpu) + ',';
   struct stat space {};
+  word_to_try = 1 | ticks();
+  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   const Introduction own{
       .machine = std::hash<std::string>()(boot),
       .cpus = std::hash<std::string>()(cpus),
       .numbering = ::stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0,
+      .address = reinterpret_cast<std::uint64_t>(&word_to_try),
+      .word = word_to_try,
       .leader = ranks_of_job(node, world).front(),
       .program = program_of_this_rank(),
       .pid = ::getpid(),
@@ -261,12 +247,24 @@ bool are_seen(const std::vector<int>& pids) {
                      [](int peer) { return ::kill(peer, 0) == 0 || errno == EPERM; });
 }
 
+// Whether the system lets this process read and write the memory of the node's first one: tried,
+// since it depends on much. In a container its number may mean another process, which may be this
+// one: the word tells them apart.
+bool kernel_moves_memory(const Introductions& all, const GhostWorld& world) {
+  const int leader = all[static_cast<std::size_t>(world.rank)].leader;
+  const Introduction& first = all[static_cast<std::size_t>(leader)];
+  std::uint64_t seen = 0;
+  return os::read_from(first.pid, first.address, &seen, sizeof seen) && seen == first.word &&
+         os::write_to(first.pid, first.address, &seen, sizeof seen);
+}
+
 /// What a process does in the job, and what it shows the others.
 struct Part {
   std::int32_t ghost;           ///< as ProcessPlace
   std::int32_t home;            ///< as ProcessPlace
   std::uint64_t slice_begin;    ///< as GhostWorld
-  std::uint64_t shares_memory;  ///< with all of its node
+  std::uint32_t moves_memory;   ///< of its node's first process
+  std::uint32_t shares_memory;  ///< with all of its node
 };
 
 // Everybody learns who everybody is. Collective. Whether all nodes share memory.
@@ -295,6 +293,12 @@ bool agree(const Part& own, const Introductions& all, GhostWorld& world) {
     world.slice_begins.push_back(parts[r].slice_begin);
   }
   world.own_node = world.own().node;
+  // Ghosts then serve memory that the program allocated itself, too.
+  world.kernel_moves = true;
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (world.ranks[r].node == world.own_node && parts[r].moves_memory == 0)
+      world.kernel_moves = false;
+  if (!world.kernel_moves) ::prctl(PR_SET_PTRACER, 0);  // then nobody needs it
   return std::all_of(parts.begin(), parts.end(),
                      [](const Part& each) { return each.shares_memory != 0; });
 }
@@ -347,10 +351,12 @@ OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
 }
 
 // What this process does, and, as an application rank, its slice of the arena.
-Part take_part(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
+Part take_part(const Node& node, const ghost::Placement& placed, const Introductions& all,
+               GhostWorld& world) {
   Part own{.ghost = -1,
            .home = static_cast<int>(placed.home[static_cast<std::size_t>(node.rank())]),
            .slice_begin = 0,
+           .moves_memory = kernel_moves_memory(all, world) ? 1U : 0U,
            .shares_memory = world.arena != nullptr ? 1U : 0U};
   if (ghost::is_ghost(placed, node.rank())) {
     own.ghost = static_cast<int>(
@@ -429,11 +435,10 @@ MPI_Comm divide_world() {
     const ghost::Placement placed = plan(node, allowed, ghosts, programs, *world);
     std::string why_not;
     world->arena = share_arena(node, world->arena_bytes, why_not);
-    if (!agree(take_part(node, placed, *world), introductions, *world))
+    if (!agree(take_part(node, placed, introductions, *world), introductions, *world))
       refuse("the processes of a node cannot share memory, which ghosts need" +
              (why_not.empty() ? "" : ": " + why_not));
     look_at_peers(introductions, *world);
-    world->kernel_moves = kernel_moves_memory(node);
     find_statuses(*world);
     const bool in_program = world->own().ghost < 0;
     if (in_program)
