@@ -4,21 +4,15 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
-#include "base/clock.hpp"
 #include "ghost/placement.hpp"
 #include "ghost/wakeup.hpp"
 #include "mpi/core/context.hpp"
@@ -27,14 +21,12 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/attributes.hpp"
 #include "mpi/ghost/departure.hpp"
+#include "mpi/ghost/introduction.hpp"
 #include "mpi/ghost/network.hpp"
 #include "mpi/ghost/service.hpp"
 #include "mpi/ghost/variables.hpp"
 #include "mpi/ghost/world.hpp"
-#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/libfabric.hpp"
 #include "mpi/progress/yielding.hpp"
 #include "os/affinity.hpp"
 #include "os/memory.hpp"
@@ -59,84 +51,6 @@ constexpr std::uint64_t kLeastArena = 16 * kControlBytes;
   real::Barrier(MPI_COMM_WORLD);
   finalize_library();
   exit_as_ghost(2);
-}
-
-/// What a process says of itself, all at once: where processes share cores, each collective call
-/// takes a turn of all of them.
-struct Introduction {
-  std::uint64_t machine;    ///< of its boot
-  std::uint64_t cpus;       ///< of those that its node may use
-  std::uint64_t numbering;  ///< containers may number their processes themselves
-  std::uint64_t address;    ///< of a word in its memory, and what the word is
-  std::uint64_t word;
-  std::int32_t leader;   ///< of its node: rank in the internal communicator
-  std::int32_t program;  ///< MPI_APPNUM
-  std::int32_t pid;
-  std::int32_t asks_network;  ///< whether it wants to know if the network moves data
-};
-/// By rank in the internal communicator.
-using Introductions = std::vector<Introduction>;
-
-int program_of_this_rank() {
-  int found = 0;
-  int* number = nullptr;
-  real::Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &found);
-  return found && number ? *number : 0;
-}
-
-// The ranks of the job that a node has, by their ranks in the node.
-std::vector<int> ranks_of_job(const Node& node, const GhostWorld& world) {
-  std::vector<int> there(static_cast<std::size_t>(node.size())), ranks(there.size());
-  std::iota(there.begin(), there.end(), 0);
-  MPI_Group group = MPI_GROUP_NULL;
-  real::Comm_group(node.comm(), &group);
-  real::Group_translate_ranks(group, node.size(), there.data(), world.internal_group, ranks.data());
-  real::Group_free(&group);
-  return ranks;
-}
-
-// Not asked where nothing would follow from it (rma/ghost/native_way.hpp), or where it is known:
-// over TCP, the target's process moves the data. Each process may see another network.
-bool asks_network() {
-  return library::kTraits.keeps_epochs_locally && context().settings.ghost_native == "auto" &&
-         !many_threads && !libfabric_uses_tcp();
-}
-
-/// What others of the node try to read and write.
-std::uint64_t word_to_try = 0;
-
-// Collective.
-Introductions introduce(const Node& node, const std::set<int>& usable, const GhostWorld& world) {
-  std::string boot, cpus;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  for (const int cpu : usable) cpus += std::to_string(cpu) + ',';
-  struct stat space {};
-  word_to_try = 1 | ticks();
-  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  const Introduction own{
-      .machine = std::hash<std::string>()(boot),
-      .cpus = std::hash<std::string>()(cpus),
-      .numbering = ::stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0,
-      .address = reinterpret_cast<std::uint64_t>(&word_to_try),
-      .word = word_to_try,
-      .leader = ranks_of_job(node, world).front(),
-      .program = program_of_this_rank(),
-      .pid = ::getpid(),
-      .asks_network = asks_network() ? 1 : 0,
-  };
-  int size = 1;
-  real::Comm_size(world.internal_comm, &size);
-  Introductions all(static_cast<std::size_t>(size));
-  real::Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE,
-                  world.internal_comm);
-  return all;
-}
-
-// The ranks of each node, by leader.
-std::map<int, std::vector<int>> nodes_of(const Introductions& all) {
-  std::map<int, std::vector<int>> nodes;
-  for (std::size_t r = 0; r < all.size(); ++r) nodes[all[r].leader].push_back(static_cast<int>(r));
-  return nodes;
 }
 
 // Before anything is divided: whether the settings leave a rank for the program everywhere.
@@ -171,16 +85,6 @@ void look_at_machine(const Introductions& all, GhostWorld& world) {
   };
   share(alike, world.hardware_threads);
   share(here, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
-}
-
-// Which of the job's programs each rank runs, of all ranks; empty where it is one.
-std::vector<int> programs_of_ranks(const Introductions& all) {
-  std::vector<int> programs;
-  programs.reserve(all.size());
-  for (const Introduction& each : all) programs.push_back(each.program);
-  const bool one = std::all_of(programs.begin(), programs.end(),
-                               [&](int each) { return each == programs.front(); });
-  return one ? std::vector<int>{} : programs;
 }
 
 // Whether the processes of this node have to share hardware threads with one another: then true;
@@ -245,17 +149,6 @@ ghost::Placement plan(const Node& node, const std::vector<std::vector<int>>& all
 bool are_seen(const std::vector<int>& pids) {
   return std::all_of(pids.begin(), pids.end(),
                      [](int peer) { return ::kill(peer, 0) == 0 || errno == EPERM; });
-}
-
-// Whether the system lets this process read and write the memory of the node's first one: tried,
-// since it depends on much. In a container its number may mean another process, which may be this
-// one: the word tells them apart.
-bool kernel_moves_memory(const Introductions& all, const GhostWorld& world) {
-  const int leader = all[static_cast<std::size_t>(world.rank)].leader;
-  const Introduction& first = all[static_cast<std::size_t>(leader)];
-  std::uint64_t seen = 0;
-  return os::read_from(first.pid, first.address, &seen, sizeof seen) && seen == first.word &&
-         os::write_to(first.pid, first.address, &seen, sizeof seen);
 }
 
 /// What a process does in the job, and what it shows the others.
