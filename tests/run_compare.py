@@ -181,7 +181,6 @@ SETTINGS = {
 GHOSTS = re.compile(
     r"ghosts(\d+)-(rank|segment|random|operations|bytes)"
     r"(-cache|-ahead|-counted|-validate(?:-tiny|-ahead|-counted|-verify|-off)?|-promised(?:-counted)?)?"
-    r"(-native|-mixed)?"  # puts and gets go natively: all that may, or in turn
 )
 
 # Where the ranks are on two nodes.
@@ -191,7 +190,7 @@ TWO_NODES = ("nodes", "direct")
 def setting(name, remote):
     """The settings of this name, and how many ranks more than the program's they need."""
     if ghosts := GHOSTS.fullmatch(name):
-        count, binding, cache, way = ghosts.groups()
+        count, binding, cache = ghosts.groups()
         own = {
             None: {**WORK, "HOB_CACHE": "off"},
             "-cache": WORK,
@@ -200,8 +199,6 @@ def setting(name, remote):
         }
         more = own[cache] if cache in own else SETTINGS[cache[1:]]
         nodes = 2 if remote in TWO_NODES else 1
-        ways = {"-native": {"HOB_GHOST_NATIVE": "on"}, "-mixed": {"HOB_GHOST_NATIVE": "mixed"}}
-        more = {**more, **ways.get(way, {})}
         return {**more, "HOB_GHOSTS": count, "HOB_GHOST_BINDING": binding}, int(count) * nodes
     return SETTINGS[name], 0
 
@@ -426,7 +423,7 @@ def main():
         default="auto",
         help="comma-separated: "
         + " ".join(SETTINGS)
-        + ", ghosts<N>-<binding>[-cache|-ahead|-counted|-validate...|-promised...][-native|-mixed]",
+        + ", ghosts<N>-<binding>[-cache|-ahead|-counted|-validate...|-promised...]",
     )
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
     parser.add_argument(

@@ -21,7 +21,7 @@ set(hob_quick_on_intel "rma_(corners|requests)" "p2p_requests")
 # under one more setting, network or number of ranks; settings that are no longer advised; what takes long.
 set(hob_full_only_mpi
     ".*\\.plain(_.*)?"
-    "ghost_(native_.*|many_windows|rma_three|rma_operations|rma_random|sums_(rank|random|operations)|fence_three_nodes)"
+    "ghost_(many_windows|rma_three|rma_operations|rma_random|sums_(rank|random|operations)|fence_three_nodes)"
     "ghost_network_(rma|fence|sums|asserts|failures)" "ghost_(own_numbers_created|memory_mapped)"
     "p2p_deadline_threads\\.auto" "p2p_deadline\\.auto" "p2p_(flood|counts)_report" "p2p_patterns\\.auto"
     "overlap_computing\\..*_(attributes|errors|types)(_multiple)?"
@@ -42,7 +42,7 @@ set(hob_full_only_real "mpi4py")
 set(hob_full_only_fuzz
     ".*\\.plain(_.*)?"
     "rma_(settings|ahead_read_only|validate_(threads|tcp|callbacks|ghosts_threads|ghosts_aliases)|batch_(messages|callbacks))"
-    "rma_(read_only_threads|phases_tcp|fork|fork_ghosts|messages|four|match|ghosts_(native|native_callbacks|network|four|node|long))"
+    "rma_(read_only_threads|phases_tcp|fork|fork_ghosts|messages|four|match|ghosts_(network|network_callbacks|four|node|long))"
     "rma_(share_read_only|share_threads|callbacks_ghosts|aliases_(tcp|share|ghosts)|bursts|spawn|spawn_bare|long)"
     "p2p_(spawn_bare|fuzz\\.auto_three|fuzz\\.always_three)" "p2p_fuzz\\.auto_overlap_computing_threads")
 

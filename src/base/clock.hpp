@@ -84,10 +84,28 @@ inline void relax() {
 #endif
 }
 
-/// Measured at the first call, which takes about a millisecond. Thread safe.
+namespace clocks {
+
+inline TickRate& only_rate() {
+  static TickRate rate;
+  return rate;
+}
+
+}  // namespace clocks
+
+/// When the library is loaded: what the first call of tick_rate() waits for passes while the
+/// program and MPI start.
+inline void begin_clock() {
+  ticks();
+  if (clocks::counter_is_sure.load(std::memory_order_relaxed))
+    clocks::only_rate().begin(processor_ticks, monotonic_nanoseconds);
+}
+
+/// Measured at the first call, which takes about a millisecond, or what is left of it since
+/// begin_clock(). Thread safe.
 inline TickRate& tick_rate() {
   static TickRate& rate = []() -> TickRate& {
-    static TickRate measured;
+    TickRate& measured = clocks::only_rate();
     ticks();
     if (clocks::counter_is_sure.load(std::memory_order_relaxed))
       measured.calibrate(processor_ticks, monotonic_nanoseconds);

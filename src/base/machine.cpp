@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <hwloc.h>
-#include <unistd.h>
 
 #include <map>
 
@@ -18,11 +17,8 @@ struct Hwloc {
   decltype(&hwloc_topology_destroy) destroy = find<decltype(destroy)>("hwloc_topology_destroy");
   decltype(&hwloc_get_type_depth) type_depth = find<decltype(type_depth)>("hwloc_get_type_depth");
   decltype(&hwloc_get_obj_by_depth) by_depth = find<decltype(by_depth)>("hwloc_get_obj_by_depth");
-  decltype(&hwloc_bitmap_next) next_bit = find<decltype(next_bit)>("hwloc_bitmap_next");
 
-  bool usable() const {
-    return init && set_synthetic && load && destroy && type_depth && by_depth && next_bit;
-  }
+  bool usable() const { return init && set_synthetic && load && destroy && type_depth && by_depth; }
 
  private:
   template <class Function>
@@ -33,14 +29,6 @@ struct Hwloc {
 
 bool is_cache(hwloc_obj_t object) {
   return object->type >= HWLOC_OBJ_L1CACHE && object->type <= HWLOC_OBJ_L5CACHE;
-}
-
-std::vector<int> cpus_of(const Hwloc& hwloc, hwloc_obj_t object) {
-  std::vector<int> cpus;
-  for (int cpu = hwloc.next_bit(object->cpuset, -1); cpu >= 0;
-       cpu = hwloc.next_bit(object->cpuset, cpu))
-    cpus.push_back(cpu);
-  return cpus;
 }
 
 void add_processors(const Hwloc& hwloc, hwloc_topology_t topology, Machine& machine) {
@@ -65,14 +53,6 @@ void add_processors(const Hwloc& hwloc, hwloc_topology_t topology, Machine& mach
   }
 }
 
-void add_domains(const Hwloc& hwloc, hwloc_topology_t topology, Machine& machine) {
-  for (unsigned i = 0;; ++i) {
-    const hwloc_obj_t node = hwloc.by_depth(topology, HWLOC_TYPE_DEPTH_NUMANODE, i);
-    if (node == nullptr) break;
-    if (auto cpus = cpus_of(hwloc, node); !cpus.empty()) machine.domains.push_back(std::move(cpus));
-  }
-}
-
 Machine learn(const char* synthetic) {
   static const Hwloc hwloc;
   Machine machine;
@@ -83,12 +63,10 @@ Machine learn(const char* synthetic) {
     machine.problem = "hwloc does not start";
   } else {
     const bool described = synthetic == nullptr || hwloc.set_synthetic(topology, synthetic) == 0;
-    if (described && hwloc.load(topology) == 0) {
+    if (described && hwloc.load(topology) == 0)
       add_processors(hwloc, topology, machine);
-      add_domains(hwloc, topology, machine);
-    } else {
+    else
       machine.problem = "hwloc cannot read the machine's topology";
-    }
     hwloc.destroy(topology);
   }
   return machine;
@@ -96,15 +74,7 @@ Machine learn(const char* synthetic) {
 
 }  // namespace
 
-Machine Machine::here() {
-  Machine machine = learn(nullptr);
-  if (!machine.domains.empty()) return machine;
-  std::vector<int> all;
-  const long cpus = ::sysconf(_SC_NPROCESSORS_CONF);
-  for (int cpu = 0; cpu < cpus; ++cpu) all.push_back(cpu);
-  machine.domains.push_back(std::move(all));
-  return machine;
-}
+Machine Machine::here() { return learn(nullptr); }
 
 Machine Machine::synthetic(const std::string& description) { return learn(description.c_str()); }
 

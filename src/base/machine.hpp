@@ -1,4 +1,4 @@
-// What the processors of a machine share: caches and memory.
+// What the processors of a machine share: caches.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,9 @@ struct Machine {
   };
   std::vector<Processor> processors;  ///< empty without hwloc
   std::vector<Cache> caches;
-  std::vector<std::vector<int>> domains;  ///< NUMA: the processors (cpu) of each, at least one
-  std::string problem;                    ///< why hwloc did not help; empty if it did
+  std::string problem;  ///< why hwloc did not help; empty if it did
 
-  /// This one. Without hwloc, one domain with all processors, and no more. Thread safe.
+  /// This one. Takes some 15 ms. Thread safe.
   static Machine here();
   /// One in hwloc's synthetic notation, e.g. "pack:2 numa:2 core:12 pu:1"; for tests. Empty, with a
   /// problem, for a bad description.

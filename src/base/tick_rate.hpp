@@ -38,19 +38,28 @@ ClockReading read_clocks(Counter counter, Clock clock) {
   return closest;
 }
 
-/// Thread safe, but for calibrate(), which comes first.
+/// Thread safe, but for begin() and calibrate(), which come first.
 class TickRate {
  public:
   /// Of a counter that counts the clock's nanoseconds.
   constexpr TickRate() = default;
 
-  /// Takes a millisecond, and several where the core is lost in all looks at the clocks.
+  /// A first look at the clocks. The millisecond for which calibrate() waits begins here. Nothing
+  /// after calibrate().
+  template <class Counter, class Clock>
+  void begin(Counter counter, Clock clock) {
+    if (counts_nanoseconds_) begin_ = read_clocks(counter, clock);
+  }
+
+  /// Takes a millisecond, or what is left of it since begin(), and several where the core is lost
+  /// in all looks at the clocks.
   template <class Counter, class Clock>
   void calibrate(Counter counter, Clock clock) {
     constexpr int kAttempts = 5;
     constexpr double kGood = 1e-3;
     for (int i = 0; i < kAttempts && uncertainty_ > kGood; ++i) {
-      const ClockReading first = read_clocks(counter, clock);
+      const bool begun = i == 0 && begin_.ticks != 0;
+      const ClockReading first = begun ? begin_ : read_clocks(counter, clock);
       while (clock() - first.nanoseconds < kShortest) {
       }
       const ClockReading last = read_clocks(counter, clock);

@@ -14,7 +14,7 @@ struct Placement {
       home;  ///< for each rank of the node: index of its ghost (application ranks)
 };
 
-/// `domains`: the CPUs of each NUMA domain (Machine::domains). `allowed`: for each rank of the
+/// `domains`: the CPUs of each NUMA domain (os::numa_domains). `allowed`: for each rank of the
 /// node, the CPUs that it may run on (as its launcher bound it). 1 <= ghosts < ranks. The same on
 /// every rank, for equal arguments.
 Placement place(const std::vector<std::vector<int>>& domains,

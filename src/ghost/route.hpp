@@ -7,23 +7,18 @@
 
 namespace hob::ghost {
 
-/// Who applies puts and gets: a setting.
-/// `measured`: by what a Route has measured. `network`: by that, too, where the network needs no
-/// target's processor, and only what it does so: contiguous data.
-enum class RoutePolicy : std::uint8_t { ghosts, native, in_turn, measured, network };
-
 /// Measured by completions: a flush and the operations that it completes. Begins with the ghost, of
 /// which it learns what a completion takes. Now and then the caller makes a trial: it gets a few
 /// bytes natively, for nobody, beside an operation of the ghost's. A trial never makes anybody
-/// wait. A target that waits in MPI answers it before the ghost answers, one that computes does
-/// not. After some trials won, operations go natively, and each completion is compared with the
-/// ghost's: one that took far longer has waited for a target that computes, and the next ones are
-/// the ghost's. Trials that lose become ever more rare. Not thread safe.
+/// wait. A network that needs no processor of the target answers it before the ghost answers, one
+/// that does need it waits for a target that computes. After a trial that won, operations go
+/// natively, and each completion is compared with the ghost's: one that took far longer has waited
+/// for a target that computes, and the next ones are the ghost's. Trials that lose become ever more
+/// rare. Not thread safe.
 class Route {
  public:
   struct Config {
-    std::uint32_t trials_won = 3;           ///< in a row, before operations go natively
-    std::uint32_t first_trial_after = 2;    ///< completions; doubled by each trial that is lost
+    std::uint32_t first_trial_after = 1;    ///< completions; doubled by each trial that is lost
     std::uint32_t last_trial_after = 1024;  ///< at most
     double stall = 4;                       ///< times a ghost's completion
     std::uint64_t least_stall_ns = 50'000;
@@ -48,13 +43,11 @@ class Route {
   void tried(bool won) {
     since_ = 0;
     if (!won) {
-      won_ = 0;
       interval_ =
           std::min(std::max(2 * interval_, config_->first_trial_after), config_->last_trial_after);
       return;
     }
     interval_ = 1;
-    if (++won_ < config_->trials_won) return;
     native_ = true;
     native_ns_ = 0;
     good_ = 0;
@@ -91,7 +84,7 @@ class Route {
 
   void go_back() {
     native_ = false;
-    won_ = since_ = 0;
+    since_ = 0;
     stalls_ = std::min(stalls_ + 1, kMostStalls);
     interval_ = std::min(config_->first_trial_after << stalls_, config_->last_trial_after);
   }
@@ -101,7 +94,6 @@ class Route {
   double native_ns_ = 0;  ///< since operations go natively
   std::uint32_t interval_;
   std::uint32_t since_ = 0;  ///< completions by the ghost since the last trial
-  std::uint32_t won_ = 0;
   std::uint32_t good_ = 0;
   std::uint32_t stalls_ = 0;
   bool native_ = false;

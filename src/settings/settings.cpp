@@ -29,6 +29,18 @@ constexpr std::array kAliases = {
 #undef HOB_SETTING
 };
 
+struct OldWord {
+  std::string_view key, old_word, word;
+};
+
+constexpr std::array kOldWords = {
+#define HOB_SETTING(member, key, kind, fallback, allowed, help)
+#define HOB_SETTING_OLD_WORD(key, old_word, word) OldWord{key, old_word, word},
+#include "settings/settings.def"
+#undef HOB_SETTING_OLD_WORD
+#undef HOB_SETTING
+};
+
 constexpr std::array kTable = {
 #define HOB_SETTING(member, key, kind, fallback, allowed, help) \
   Setting{key, Type::kind, fallback, allowed, help},
@@ -232,6 +244,13 @@ std::string_view present_key(std::string_view key) {
   return key;
 }
 
+/// The word that stands for one which the setting had before; null for any other.
+const OldWord* find_old_word(std::string_view key, std::string_view word) {
+  for (const auto& old : kOldWords)
+    if (old.key == key && old.old_word == word) return &old;
+  return nullptr;
+}
+
 /// The values of a Choice that promise nothing, as in a sentence.
 std::string promising_nothing(std::string_view key) {
   std::string words;
@@ -302,6 +321,11 @@ std::string Settings::set(std::string_view key, std::string_view given, Source s
       return error;
     }
   const std::string_view text = trim(given);
+  if (const OldWord* old = find_old_word(key, text)) {
+    warnings_.push_back(fmt::format("{} = {} ({}) is no longer there; {} is used", key, text,
+                                    environment_name(key), old->word));
+    return set(key, old->word, source);
+  }
   std::size_t row = 0;
   const auto refuse = [&] {
     return fmt::format("'{}' is not allowed for {} ({}): {}", text, key, environment_name(key),

@@ -82,7 +82,8 @@ class Settings {
 #undef HOB_SETTING
 
   /// Sets one value. Returns "" or a message that names the value, the key and what is allowed;
-  /// then nothing changed. A name that the setting had before is taken, and is in warnings().
+  /// then nothing changed. A name or a word that the setting had before is taken, and is in
+  /// warnings().
   std::string set(std::string_view key, std::string_view value, Source source);
 
   /// Reads `key = value` lines ('#' starts a comment). Errors name file and line. Only a regular
@@ -97,7 +98,7 @@ class Settings {
   /// File (HOB_CONFIG or ./hob.conf), then environment: all errors of both.
   std::vector<std::string> load(const char* const* environment);
 
-  /// What was not used, or has another name by now, one sentence each.
+  /// What was not used, or has another name or word by now, one sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   std::string value(std::string_view key) const;  ///< as text; "" for an unknown key

@@ -179,15 +179,6 @@ endif()
 foreach(binding segment random operations bytes)
   hob_ghost_test(rma_${binding} rma mpich5 RANKS 2 GHOSTS 2 NODES 2 BINDING ${binding})
 endforeach()
-# Puts and gets that the library carries out in turn with ghosts, or wherever it may.
-foreach(way on mixed)
-  foreach(program rma fence sums memory)
-    hob_ghost_test(native_${way}_${program} ${program} mpich5 RANKS 4 GHOSTS 1 NODES 2 ENV "HOB_GHOST_NATIVE=${way}")
-  endforeach()
-  hob_ghost_test(native_${way}_late asserts mpich5 RANKS 2 GHOSTS 1 NODES 2 ENV "HOB_GHOST_NATIVE=${way}" ARGS late)
-  # A third process, told by a message, gets what was put, by way of a ghost or natively.
-  hob_ghost_test(native_${way}_visible rma_put_flush mpich5 RANKS 3 GHOSTS 1 NODES 3 SAYS PASS ENV "HOB_GHOST_NATIVE=${way}")
-endforeach()
 set(direct_network "MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=cma,sysv,self")
 # To a target that stays outside MPI: natively over a network that moves data without it (here: UCX by the kernel's
 # process_vm_readv), by ghosts over one that does not, nor over one that does but for its flushes.

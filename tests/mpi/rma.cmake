@@ -215,12 +215,12 @@ if("mpich5" IN_LIST HOB_MPIS)
   hob_compare_test(mpi.mpich5.rma_validate_ghosts mpich5 REMOTE nodes RANKS 4 LABELS mpi
     SETTINGS ghosts1-rank-validate-counted,ghosts2-segment-validate-counted,ghosts1-rank-validate-ahead,ghosts1-rank-cache
     COMMAND rma_validate)
-  hob_compare_test(mpi.mpich5.rma_validate_native mpich5 REMOTE nodes RANKS 4 LABELS mpi
-    SETTINGS ghosts1-rank-validate-counted-native,ghosts2-segment-validate-counted-mixed
-    COMMAND rma_validate)
+  # The same where puts and gets go natively.
+  hob_compare_test(mpi.mpich5.rma_validate_native mpich5 REMOTE direct RANKS 4 LABELS mpi
+    SETTINGS ghosts1-rank-validate-counted,ghosts2-segment-validate-counted COMMAND rma_validate)
   foreach(program locks corners traps)
-    hob_compare_test(mpi.mpich5.rma_${program}_native mpich5 REMOTE nodes RANKS 2 LABELS mpi
-      SETTINGS ghosts1-rank-native,ghosts1-rank-mixed COMMAND rma_${program})
+    hob_compare_test(mpi.mpich5.rma_${program}_native mpich5 REMOTE direct RANKS 2 LABELS mpi
+      SETTINGS ghosts1-rank COMMAND rma_${program})
   endforeach()
   hob_compare_test(mpi.mpich5.rma_memory mpich5 RANKS 2 LABELS mpi SETTINGS validate-counted COMMAND rma_memory)
   hob_compare_test(mpi.mpich5.rma_incoming_ghosts mpich5 REMOTE nodes RANKS 3 LABELS mpi

@@ -104,6 +104,28 @@ def case_constructor():
         assert os.path.exists(json), "no report from a destructor"
 
 
+def case_calls():
+    """In each collective call all processes wait for all, which takes a time slice where they share cores."""
+    with tempfile.TemporaryDirectory() as folder:
+        library, program = f"{folder}/libcalls.so", f"{folder}/program"
+        source = HERE / "calls.c"
+        words = [args.cc, "-DLIBRARY", "-shared", "-fPIC", source, "-ldl", "-o", library]
+        subprocess.run(words, check=True)
+        # Open MPI's compiler wrapper names its own library first: Hob is to find this one before it.
+        words = [
+            args.cc,
+            "-Wl,--no-as-needed",
+            source,
+            library,
+            f"-Wl,-rpath,{folder}",
+            "-o",
+            program,
+        ]
+        subprocess.run(words, check=True)
+        passes(launch((2, EXEC, program, "3", "3")), silent=False)
+        passes(launch((3, EXEC, "--ghosts", "1", program, "13", "4")), silent=False)
+
+
 def case_plugin():
     """Opened with RTLD_DEEPBIND, a shared library sees the program's world, too; and whoever opens it is the
     program, whose RUNPATH says where it is."""

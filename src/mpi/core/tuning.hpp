@@ -232,18 +232,12 @@ inline constexpr unsigned kTurnsPerWatch = 64;
 /// lives.
 inline constexpr int kLongestSessionSleepMs = 100;
 
-/// Which way puts and gets go (ghost/route.hpp). Trials in a row in which the target answered
-/// before its ghost did; completions between two trials at first, and at most, doubled by each one
-/// that is lost. Chosen: a trial takes about 4 us, so those that lose take less than a hundredth of
-/// the time in which ghosts complete.
-inline constexpr std::uint32_t kTrialsWon = 3;
-inline constexpr std::uint32_t kFirstTrialAfter = 2;
+/// Which way puts and gets go where the network needs no target's processor (ghost/route.hpp).
+/// Completions between two trials at first (one by the ghost is to compare with), and at most,
+/// doubled by each trial that is lost. Chosen: a trial takes about 4 us, so those that lose take
+/// less than a hundredth of the time in which ghosts complete.
+inline constexpr std::uint32_t kFirstTrialAfter = 1;
 inline constexpr std::uint32_t kLastTrialAfter = 1024;
-
-/// The same where the network needs no target's processor: its target cannot have answered by
-/// chance. One completion by the ghost is to compare with.
-inline constexpr std::uint32_t kNetworkTrialsWon = 1;
-inline constexpr std::uint32_t kFirstNetworkTrialAfter = 1;
 
 /// Times what a ghost takes, and ns, from which on a native completion says that the target
 /// computes. An interrupt is as long: what it costs is some operations by ghosts.

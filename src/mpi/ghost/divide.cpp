@@ -4,20 +4,15 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
 #include <optional>
 #include <set>
 
-#include "base/clock.hpp"
-#include "base/machine.hpp"
 #include "ghost/placement.hpp"
 #include "ghost/wakeup.hpp"
 #include "mpi/core/context.hpp"
@@ -26,15 +21,16 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/attributes.hpp"
 #include "mpi/ghost/departure.hpp"
+#include "mpi/ghost/introduction.hpp"
 #include "mpi/ghost/network.hpp"
 #include "mpi/ghost/service.hpp"
 #include "mpi/ghost/variables.hpp"
 #include "mpi/ghost/world.hpp"
-#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/yielding.hpp"
 #include "os/affinity.hpp"
 #include "os/memory.hpp"
+#include "os/numa.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -51,39 +47,17 @@ constexpr std::uint64_t kLeastArena = 16 * kControlBytes;
     std::fprintf(stderr, "hob: %s\n", why.c_str());
     std::fflush(stderr);
   }
+  yielding::end();
   real::Barrier(MPI_COMM_WORLD);
   finalize_library();
   exit_as_ghost(2);
 }
 
-// Whether the system lets processes of the node read and write each other's memory: tried, since it
-// depends on much. Ghosts then serve memory that the program allocated itself, too.
-bool kernel_moves_memory(const Node& node) {
-  // Only the first process has it: in a container its number may mean another one, which this may
-  // be.
-  static std::uint64_t word = 0;
-  struct {
-    std::uint64_t address;
-    std::uint64_t word;
-    std::int64_t pid;
-  } first{reinterpret_cast<std::uint64_t>(&word), 1 | ticks(), ::getpid()};
-  if (node.rank() == 0) word = first.word;
-  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  real::Bcast(&first, sizeof first, MPI_BYTE, 0, node.comm());
-  std::uint64_t seen = 0;
-  const auto pid = static_cast<pid_t>(first.pid);
-  int good = os::read_from(pid, first.address, &seen, sizeof seen) && seen == first.word &&
-             os::write_to(pid, first.address, &seen, sizeof seen);
-  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node.comm());
-  if (good == 0) ::prctl(PR_SET_PTRACER, 0);  // then nobody needs it
-  return good != 0;
-}
-
 // Before anything is divided: whether the settings leave a rank for the program everywhere.
-void check_numbers(MPI_Comm all, int node_size, int ghosts) {
-  int fewest = node_size;
-  real::Allreduce(MPI_IN_PLACE, &fewest, 1, MPI_INT, MPI_MIN, all);
-  if (fewest <= ghosts) {
+void check_numbers(const Introductions& all, int ghosts) {
+  std::size_t fewest = all.size();
+  for (const auto& [leader, ranks] : nodes_of(all)) fewest = std::min(fewest, ranks.size());
+  if (fewest <= static_cast<std::size_t>(ghosts)) {
     refuse(fmt::format(
         "{} ghost{} per node (HOB_GHOSTS) leave no rank for the program where a node has {} "
         "rank{}: start more ranks per node, or fewer ghosts",
@@ -95,24 +69,10 @@ void check_numbers(MPI_Comm all, int node_size, int ghosts) {
 
 // Nodes that are one machine (pretended ones, or containers) may have enough hardware threads each,
 // and too few together: where all may use the same ones, or where all its processors do not do.
-// Collective.
-void look_at_machine(const std::set<int>& usable, GhostWorld& world) {
-  struct Where {
-    std::uint64_t machine = 0;
-    std::uint64_t cpus = 0;
-  } own;
-  std::string boot, cpus;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  for (const int cpu : usable) cpus += std::to_string(cpu) + ',';
-  own.machine = std::hash<std::string>()(boot);
-  own.cpus = std::hash<std::string>()(cpus);
-  int size = 1;
-  real::Comm_size(world.internal_comm, &size);
-  std::vector<Where> all(static_cast<std::size_t>(size));
-  real::Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE,
-                  world.internal_comm);
+void look_at_machine(const Introductions& all, GhostWorld& world) {
+  const Introduction& own = all[static_cast<std::size_t>(world.rank)];
   int here = 0, alike = 0;
-  for (const Where& each : all) {
+  for (const Introduction& each : all) {
     if (each.machine != own.machine) continue;
     ++here;
     if (each.cpus == own.cpus) ++alike;
@@ -127,86 +87,63 @@ void look_at_machine(const std::set<int>& usable, GhostWorld& world) {
   share(here, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-// Which of the job's programs each rank runs (MPI_APPNUM), of all ranks; empty where it is one.
-std::vector<int> programs_of_ranks(MPI_Comm all) {
-  int own = 0, found = 0, size = 1;
-  int* number = nullptr;
-  real::Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &found);
-  if (found && number) own = *number;
-  real::Comm_size(all, &size);
-  std::vector<int> programs(static_cast<std::size_t>(size));
-  real::Allgather(&own, 1, MPI_INT, programs.data(), 1, MPI_INT, all);
-  const bool one = std::all_of(programs.begin(), programs.end(),
-                               [&](int each) { return each == programs.front(); });
-  return one ? std::vector<int>{} : programs;
-}
-
-// The ranks of the job that a node has, by their ranks in the node. Collective.
-std::vector<int> ranks_of_job(const Node& node, int own) {
-  std::vector<int> ranks(static_cast<std::size_t>(node.size()));
-  real::Allgather(&own, 1, MPI_INT, ranks.data(), 1, MPI_INT, node.comm());
-  return ranks;
-}
-
 // Whether the processes of this node have to share hardware threads with one another: then true;
-// or, as GhostWorld says, with those of others. `allowed`: CPUs by rank. Collective.
-bool count_cores(const Node& node, const std::vector<std::vector<int>>& allowed,
+// or, as GhostWorld says, with those of others.
+bool count_cores(const Node& node, const std::set<int>& usable, const Introductions& all,
                  GhostWorld& world) {
-  std::set<int> usable;
-  for (const auto& each : allowed) usable.insert(each.begin(), each.end());
   world.processes = node.size();
   world.hardware_threads = static_cast<int>(usable.size());
   const bool alone = world.processes > world.hardware_threads;
   world.oversubscribed = alone;
-  look_at_machine(usable, world);
+  look_at_machine(all, world);
   return alone;
 }
 
+// Whether the ghosts of each node leave a rank of each of the job's programs.
+void check_programs(const Introductions& all, const std::vector<int>& programs, int ghosts) {
+  for (const auto& [leader, ranks] : nodes_of(all)) {
+    const std::vector<bool> kept = ghost::kept_ranks(ranks, programs);
+    if (std::count(kept.begin(), kept.end(), false) < ghosts)
+      refuse(
+          "the ghosts of a node (HOB_GHOSTS) would leave no rank of one of the job's programs: "
+          "start more ranks of it, or fewer ghosts");
+  }
+}
+
 // Who becomes a ghost, where it runs and whom it serves. One process decides for its node: others
-// may see another machine.
+// may see another machine. Collective.
 ghost::Placement plan(const Node& node, const std::vector<std::vector<int>>& allowed, int ghosts,
-                      GhostWorld& world) {
+                      const std::vector<int>& programs, const GhostWorld& world) {
   const auto ranks = static_cast<std::size_t>(node.size());
   const auto count = static_cast<std::size_t>(ghosts);
   ghost::Placement placed;
-  const std::vector<int> programs = programs_of_ranks(world.internal_comm);
-  const std::vector<bool> kept = ghost::kept_ranks(ranks_of_job(node, world.rank), programs);
-  int good = static_cast<int>(std::count(kept.begin(), kept.end(), false)) >= ghosts;
-  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.internal_comm);
-  if (good == 0)
-    refuse(
-        "the ghosts of a node (HOB_GHOSTS) would leave no rank of one of the job's programs: "
-        "start more ranks of it, or fewer ghosts");
-  if (node.rank() == 0) placed = ghost::place(Machine::here().domains, allowed, ghosts);
-  if (node.rank() == 0 && !programs.empty()) ghost::spare(kept, placed);
+  if (node.rank() == 0) {
+    placed = ghost::place(os::numa_domains(), allowed, ghosts);
+    if (!programs.empty())
+      ghost::spare(ghost::kept_ranks(ranks_of_job(node, world), programs), placed);
+  }
   placed.ghosts.resize(count);
   placed.domains.resize(count);
   placed.home.resize(ranks);
   placed.cpus.resize(count);
-  const auto share = [&](void* data, std::size_t numbers) {
-    real::Bcast(data, static_cast<int>(numbers), MPI_INT, 0, node.comm());
-  };
-  static_assert(sizeof(unsigned) == sizeof(int));
-  share(placed.ghosts.data(), count);
-  share(placed.domains.data(), count);
-  share(placed.home.data(), ranks);
-  for (auto& cpus : placed.cpus) {
-    int numbers = static_cast<int>(cpus.size());
-    share(&numbers, 1);
-    cpus.resize(static_cast<std::size_t>(numbers));
-    share(cpus.data(), cpus.size());
+  // Their numbers first.
+  std::vector<int> numbers;
+  for (std::size_t g = 0; g < count; ++g)
+    numbers.insert(numbers.end(),
+                   {placed.ghosts[g], placed.domains[g], static_cast<int>(placed.cpus[g].size())});
+  for (const unsigned home : placed.home) numbers.push_back(static_cast<int>(home));
+  real::Bcast(numbers.data(), static_cast<int>(numbers.size()), MPI_INT, 0, node.comm());
+  const int* next = numbers.data();
+  for (std::size_t g = 0; g < count; ++g) {
+    placed.ghosts[g] = *next++;
+    placed.domains[g] = *next++;
+    placed.cpus[g].resize(static_cast<std::size_t>(*next++));
   }
+  for (unsigned& home : placed.home) home = static_cast<unsigned>(*next++);
+  for (auto& cpus : placed.cpus)
+    if (!cpus.empty())
+      real::Bcast(cpus.data(), static_cast<int>(cpus.size()), MPI_INT, 0, node.comm());
   return placed;
-}
-
-// Whether a number means the same process to all processes of the node: containers may number
-// theirs themselves. Collective.
-bool numbered_alike(const Node& node) {
-  struct stat space {};
-  const std::uint64_t own = ::stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(node.size()));
-  real::Allgather(&own, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, node.comm());
-  return std::all_of(all.begin(), all.end(), [&](std::uint64_t each) { return each == own; });
 }
 
 bool are_seen(const std::vector<int>& pids) {
@@ -214,63 +151,74 @@ bool are_seen(const std::vector<int>& pids) {
                      [](int peer) { return ::kill(peer, 0) == 0 || errno == EPERM; });
 }
 
-// Everybody learns who everybody is.
-void agree(const Node& node, const ghost::Placement& placed, GhostWorld& world) {
-  int leader = world.rank;
-  real::Bcast(&leader, 1, MPI_INT, 0, node.comm());
-  ProcessPlace own;
-  own.node = leader;  // becomes a number below
-  if (ghost::is_ghost(placed, node.rank()))
-    own.ghost = static_cast<int>(
-        std::find(placed.ghosts.begin(), placed.ghosts.end(), node.rank()) - placed.ghosts.begin());
-  own.home = static_cast<int>(placed.home[static_cast<std::size_t>(node.rank())]);
-  int size = 1;
-  real::Comm_size(world.internal_comm, &size);
-  world.ranks.resize(static_cast<std::size_t>(size));
-  real::Allgather(&own, sizeof own, MPI_BYTE, world.ranks.data(), sizeof own, MPI_BYTE,
-                  world.internal_comm);
+/// What a process does in the job, and what it shows the others.
+struct Part {
+  std::int32_t ghost;           ///< as ProcessPlace
+  std::int32_t home;            ///< as ProcessPlace
+  std::uint64_t slice_begin;    ///< as GhostWorld
+  std::uint32_t moves_memory;   ///< of its node's first process
+  std::uint32_t shares_memory;  ///< with all of its node
+};
 
+// Everybody learns who everybody is. Collective. Whether all nodes share memory.
+bool agree(const Part& own, const Introductions& all, GhostWorld& world) {
+  std::vector<Part> parts(all.size());
+  real::Allgather(&own, sizeof own, MPI_BYTE, parts.data(), sizeof own, MPI_BYTE,
+                  world.internal_comm);
   std::vector<int> leaders;
-  for (const ProcessPlace& each : world.ranks)
-    if (std::find(leaders.begin(), leaders.end(), each.node) == leaders.end())
-      leaders.push_back(each.node);
-  world.ghosts.assign(leaders.size(), std::vector<int>(placed.ghosts.size()));
+  for (const Introduction& each : all)
+    if (std::find(leaders.begin(), leaders.end(), each.leader) == leaders.end())
+      leaders.push_back(each.leader);
+  world.ghosts.assign(leaders.size(), std::vector<int>(context().settings.ghosts));
   int application_ranks = 0;
-  for (std::size_t r = 0; r < world.ranks.size(); ++r) {
-    ProcessPlace& each = world.ranks[r];
-    each.node =
-        static_cast<int>(std::find(leaders.begin(), leaders.end(), each.node) - leaders.begin());
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    ProcessPlace each;
+    each.node = static_cast<int>(std::find(leaders.begin(), leaders.end(), all[r].leader) -
+                                 leaders.begin());
+    each.ghost = parts[r].ghost;
+    each.home = parts[r].home;
     if (each.ghost < 0)
       each.application_rank = application_ranks++;
     else
       world.ghosts[static_cast<std::size_t>(each.node)][static_cast<std::size_t>(each.ghost)] =
           static_cast<int>(r);
+    world.ranks.push_back(each);
+    world.slice_begins.push_back(parts[r].slice_begin);
   }
   world.own_node = world.own().node;
+  // Ghosts then serve memory that the program allocated itself, too.
+  world.kernel_moves = true;
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (world.ranks[r].node == world.own_node && parts[r].moves_memory == 0)
+      world.kernel_moves = false;
+  if (!world.kernel_moves) ::prctl(PR_SET_PTRACER, 0);  // then nobody needs it
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const Part& each) { return each.shares_memory != 0; });
+}
 
-  const int pid = ::getpid();
-  std::vector<int> pids(static_cast<std::size_t>(node.size()));
-  real::Allgather(&pid, 1, MPI_INT, pids.data(), 1, MPI_INT, node.comm());
-  for (int r = 0; r < node.size(); ++r)
-    if (!ghost::is_ghost(placed, r)) world.pids.push_back(pids[static_cast<std::size_t>(r)]);
-  world.numbered_alike = numbered_alike(node);
+// The processes of this node. A number may not mean the same process to all of them.
+void look_at_peers(const Introductions& all, GhostWorld& world) {
+  const Introduction& own = all[static_cast<std::size_t>(world.rank)];
+  std::vector<int> pids;
+  world.numbered_alike = true;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (all[r].leader != own.leader) continue;
+    pids.push_back(all[r].pid);
+    if (world.ranks[r].ghost < 0) world.pids.push_back(all[r].pid);
+    world.numbered_alike = world.numbered_alike && all[r].numbering == own.numbering;
+  }
   world.sees_peers = world.numbered_alike && are_seen(pids);
 }
 
-// The memory that the node shares, with the statuses in it.
-void map(const Node& node, GhostWorld& world) {
-  const std::uint64_t page = os::page_bytes();
-  const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page;
-  world.arena_bytes =
-      std::max(tuning::ghost::kTimesMemory * memory, tuning::ghost::kSmallestFullArena);
-  std::string why_not;
-  world.arena = share_memory(node, world.arena_bytes, kLeastArena, why_not);
-  int good = world.arena != nullptr ? 1 : 0;
-  real::Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, world.internal_comm);
-  if (good == 0)
-    refuse("the processes of a node cannot share memory, which ghosts need" +
-           (why_not.empty() ? "" : ": " + why_not));
-  world.kernel_moves = kernel_moves_memory(node);
+// The memory that the node shares. Collective. Null, and why, if it cannot.
+std::byte* share_arena(const Node& node, std::uint64_t& bytes, std::string& why_not) {
+  const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * os::page_bytes();
+  bytes = std::max(tuning::ghost::kTimesMemory * memory, tuning::ghost::kSmallestFullArena);
+  return share_memory(node, bytes, kLeastArena, why_not);
+}
+
+// The statuses are in it.
+void find_statuses(GhostWorld& world) {
   world.node_status = reinterpret_cast<NodeStatus*>(world.arena);
   auto* statuses = reinterpret_cast<GhostStatus*>(world.arena + sizeof(NodeStatus));
   for (std::size_t g = 0; g < world.own_ghosts().size(); ++g)
@@ -295,17 +243,29 @@ OwnGhost assign_ghost(const ghost::Placement& placed, GhostWorld& world) {
   return {status, pipe[0], static_cast<unsigned>(world.pids.size())};
 }
 
-// In an application rank: takes its slice of the arena. Returns where it begins.
-std::uint64_t assign_application_rank(const Node& node, const ghost::Placement& placed,
-                                      GhostWorld& world) {
+// What this process does, and, as an application rank, its slice of the arena.
+Part take_part(const Node& node, const ghost::Placement& placed, const Introductions& all,
+               GhostWorld& world) {
+  Part own{.ghost = -1,
+           .home = static_cast<int>(placed.home[static_cast<std::size_t>(node.rank())]),
+           .slice_begin = 0,
+           .moves_memory = kernel_moves_memory(all, world) ? 1U : 0U,
+           .shares_memory = world.arena != nullptr ? 1U : 0U};
+  if (ghost::is_ghost(placed, node.rank())) {
+    own.ghost = static_cast<int>(
+        std::find(placed.ghosts.begin(), placed.ghosts.end(), node.rank()) - placed.ghosts.begin());
+    return own;
+  }
+  if (world.arena == nullptr) return own;
   std::uint64_t before = 0;
   for (int r = 0; r < node.rank(); ++r) before += !ghost::is_ghost(placed, r);
   const std::uint64_t page = os::page_bytes();
-  const std::uint64_t share = (world.arena_bytes - kControlBytes) / world.pids.size() / page * page;
-  const std::uint64_t begin = kControlBytes + before * share;
-  world.slices = std::make_unique<ghost::Slices>(begin, begin + share);
-  world.slice_end = begin + share;
-  return begin;
+  const std::uint64_t ranks = static_cast<std::uint64_t>(node.size()) - placed.ghosts.size();
+  const std::uint64_t share = (world.arena_bytes - kControlBytes) / ranks / page * page;
+  own.slice_begin = kControlBytes + before * share;
+  world.slices = std::make_unique<ghost::Slices>(own.slice_begin, own.slice_begin + share);
+  world.slice_end = own.slice_begin + share;
+  return own;
 }
 
 // In an application rank: the launcher's variables say what MPI says.
@@ -327,7 +287,7 @@ void translate(const Node& node, const ghost::Placement& placed, const GhostWorl
 // In an application rank whose machine has more processes than hardware threads; `alone`: its node
 // has. Elsewhere those who take the core may belong to another node, and wait for nothing here.
 void share_cores(const GhostWorld& world, bool alone) {
-  yielding::start(alone);
+  yielding::change(alone);
   note(fmt::format(
       "Ghosts share cores with the program: {} processes of a machine have {} hardware threads.",
       world.processes, world.hardware_threads));
@@ -351,31 +311,40 @@ MPI_Comm divide_world() {
   world->cliques = settings.ghost_cliques > 1;
   MPI_Comm program = MPI_COMM_NULL;
   std::optional<OwnGhost> own_ghost;
-  bool node_is_crowded = false;
+  bool node_is_crowded = false, all_ask = false;
+  // Until it is known whether processes share cores: then each of these calls, in which all wait
+  // for all, would take a time slice.
+  yielding::start(true);
   {
     const Node node(world->internal_comm, static_cast<int>(settings.ghost_cliques));
-    check_numbers(world->internal_comm, node.size(), ghosts);
     const std::vector<std::vector<int>> allowed = node.allowed_cpus();
-    node_is_crowded = count_cores(node, allowed, *world);
-    const ghost::Placement placed = plan(node, allowed, ghosts, *world);
-    agree(node, placed, *world);
-    map(node, *world);
+    std::set<int> usable;
+    for (const auto& each : allowed) usable.insert(each.begin(), each.end());
+    const Introductions introductions = introduce(node, usable, *world);
+    check_numbers(introductions, ghosts);
+    node_is_crowded = count_cores(node, usable, introductions, *world);
+    const std::vector<int> programs = programs_of_ranks(introductions);
+    check_programs(introductions, programs, ghosts);
+    const ghost::Placement placed = plan(node, allowed, ghosts, programs, *world);
+    std::string why_not;
+    world->arena = share_arena(node, world->arena_bytes, why_not);
+    if (!agree(take_part(node, placed, introductions, *world), introductions, *world))
+      refuse("the processes of a node cannot share memory, which ghosts need" +
+             (why_not.empty() ? "" : ": " + why_not));
+    look_at_peers(introductions, *world);
+    find_statuses(*world);
     const bool in_program = world->own().ghost < 0;
-    real::Comm_split(MPI_COMM_WORLD, in_program ? 0 : MPI_UNDEFINED, world->rank, &program);
-    std::uint64_t begin = 0;
-    if (in_program) {
-      begin = assign_application_rank(node, placed, *world);
+    if (in_program)
       translate(node, placed, *world);
-    } else {
+    else
       own_ghost.emplace(assign_ghost(placed, *world));
-    }
-    world->slice_begins.resize(world->ranks.size());
-    real::Allgather(&begin, 1, MPI_UINT64_T, world->slice_begins.data(), 1, MPI_UINT64_T,
-                    world->internal_comm);
-    real::Barrier(node.comm());  // the statuses are there
+    // Nobody leaves this before all have come, hence before all statuses are there.
+    real::Comm_split(MPI_COMM_WORLD, in_program ? 0 : MPI_UNDEFINED, world->rank, &program);
+    all_ask = std::all_of(introductions.begin(), introductions.end(),
+                          [](const Introduction& each) { return each.asks_network != 0; });
   }
-  if (library::kTraits.keeps_epochs_locally && settings.ghost_native == "auto")
-    world->network_moves = network_moves_data(*world);
+  if (all_ask) world->network_moves = network_moves_data(*world);
+  if (own_ghost || !world->oversubscribed) yielding::end();
   set_launched_world(world);
   if (own_ghost) live_as_ghost(*world, *own_ghost);
   real::Comm_set_name(program, "MPI_COMM_WORLD");

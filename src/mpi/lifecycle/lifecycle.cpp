@@ -20,6 +20,7 @@
 #include "mpi/core/node.hpp"
 #include "mpi/core/program_world.hpp"
 #include "mpi/ghost/divide.hpp"
+#include "mpi/ghost/world.hpp"
 #include "mpi/lifecycle/launcher.hpp"
 #include "mpi/lifecycle/parts.hpp"
 #include "mpi/lifecycle/presence.hpp"
@@ -185,6 +186,21 @@ static void end_where_nothing_can_be_written(bool world) {
   _exit(2);
 }
 
+/// With ghosts, the division of the world has told. Else collective.
+static void look_at_nodes() {
+  Context& process = context();
+  int here = 0;
+  if (const GhostWorld* divided = ghost_world(); divided && !divided->cliques) {
+    here = static_cast<int>(divided->pids.size());
+  } else {
+    const Node node(process.comm);
+    if (node.known()) here = node.size();
+    if (here > 1 && here < process.size) process.node_ranks = node.ranks_in(process.comm);
+  }
+  process.one_node = here == process.size || process.size == 1;
+  process.alone_on_node = here == 1;
+}
+
 void start(int thread_level, bool world, bool any_thread) {
   Context& process = context();
   char host[256] = {};
@@ -215,10 +231,7 @@ void start(int thread_level, bool world, bool any_thread) {
     if (!process.settings.off) {  // else others may have no Hob, and would not make these calls
       real::Comm_dup(all, &process.comm);
       real::Comm_set_errhandler(process.comm, MPI_ERRORS_RETURN);
-      const Node node(process.comm);
-      process.one_node = node.size() == process.size;
-      process.alone_on_node = node.known() && node.size() == 1;
-      if (!process.one_node) process.node_ranks = node.ranks_in(process.comm);
+      look_at_nodes();
     }
   } else {
     process.rank = std::max(launcher_rank(), 0);

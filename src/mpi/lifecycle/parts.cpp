@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/datatype/freeing.hpp"
 #include "mpi/ghost/departure.hpp"
@@ -83,7 +84,10 @@ constexpr auto kParts = std::to_array<Part>({
 });
 
 /// Tools ask for the variables of MPI_T before MPI_Init.
-[[gnu::constructor]] void before_the_program() { register_parts(); }
+[[gnu::constructor]] void before_the_program() {
+  begin_clock();
+  register_parts();
+}
 
 }  // namespace
 

@@ -20,6 +20,7 @@ struct Waits {
   unsigned looks = 0;         // in a row that found nothing
   bool suspended = false;
   bool always = false;
+  bool ended = false;
 };
 
 Waits& waits() {
@@ -50,7 +51,7 @@ unsigned from_ucx(void* worker) {
 }
 
 int from_mpich(void*) {
-  if (polling_ended()) return library::kAsyncDone;
+  if (polling_ended() || waits().ended) return library::kAsyncDone;
   looked();
   return library::kAsyncNoProgress;
 }
@@ -66,6 +67,13 @@ bool start(bool always) {
   }
   const library::AsyncStart add = library::async_start();
   return add && add(from_mpich, nullptr, library::kNoStream) == 0;
+}
+
+void change(bool always) { waits().always = always; }
+
+void end() {
+  waits().ended = true;
+  if (!many_threads && ucx::serves()) ucx::redirect_progress(ucx::library_progress());
 }
 
 std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now) {

@@ -19,6 +19,12 @@ namespace hob::mpi::yielding {
 /// it does.
 bool start(bool always);
 
+/// After start(): otherwise from now on.
+void change(bool always);
+
+/// No longer, for good.
+void end();
+
 /// Gives the core to others for once, at this moment (nanoseconds). Returns when it came back.
 std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now);
 

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -20,30 +20,29 @@
 namespace hob::mpi {
 namespace {
 
-/// What one rank gives in one round: the root's counts and displacements are of type int.
+/// What one rank gives in one round.
 constexpr std::size_t kSlice = 16384;  // B
 
-/// Every rank's text at rank 0 of Hob's communicator; there only. In rounds of one slice of each.
+/// Every rank's text, which has no zeros, at rank 0 of Hob's communicator; there only. In rounds of
+/// one slice of each, all equally long: nobody has to tell the length of its own.
 std::vector<std::string> gather(const std::string& text) {
   const Context& process = context();
   const auto ranks = static_cast<std::size_t>(process.size);
-  const std::size_t slice = std::min<std::size_t>(kSlice, INT_MAX / ranks);
   const std::uint64_t bytes = text.size();
   std::uint64_t most = 0;
   real::Allreduce(&bytes, &most, 1, MPI_UINT64_T, MPI_MAX, process.comm);
   std::vector<std::string> texts(process.rank == 0 ? ranks : 0);
-  std::vector<int> lengths(texts.size()), starts(texts.size());
-  for (std::size_t i = 0; i < starts.size(); ++i) starts[i] = static_cast<int>(i * slice);
-  std::string all(texts.size() * slice, '\0');
-  for (std::uint64_t from = 0; from < most; from += slice) {
-    const std::size_t begin = std::min<std::size_t>(from, text.size());
-    const int length = static_cast<int>(std::min(slice, text.size() - begin));
-    real::Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, process.comm);
-    real::Gatherv(text.data() + begin, length, MPI_CHAR, all.data(), lengths.data(), starts.data(),
-                  MPI_CHAR, 0, process.comm);
-    for (std::size_t i = 0; i < texts.size(); ++i)
-      texts[i].append(all, static_cast<std::size_t>(starts[i]),
-                      static_cast<std::size_t>(lengths[i]));
+  for (std::size_t from = 0; from < most; from += kSlice) {
+    const std::size_t length = std::min<std::size_t>(kSlice, most - from);
+    std::string own = text.substr(std::min(from, text.size()), length);
+    own.resize(length);
+    std::string all(texts.size() * length, '\0');
+    const int count = static_cast<int>(length);
+    real::Gather(own.data(), count, MPI_CHAR, all.data(), count, MPI_CHAR, 0, process.comm);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const char* const part = all.data() + i * length;
+      texts[i].append(part, strnlen(part, length));
+    }
   }
   return texts;
 }
@@ -104,9 +103,16 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
   real::Reduce(values.data(), sums.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM,
                0, process.comm);
   const auto peaks = peaks_of(values);
-  const auto hosts = gather(process.host + '\n');
-  const auto notes = distinct_lines(gather(joined(facts.notes)));
-  const auto run = run_facts(static_cast<int>(distinct_lines(hosts).size()));
+  // The host is the first line.
+  auto texts = gather(process.host + '\n' + joined(facts.notes));
+  std::set<std::string> hosts;
+  for (std::string& text : texts) {
+    const std::size_t end = text.find('\n');
+    hosts.insert(text.substr(0, end));
+    text.erase(0, end + 1);
+  }
+  const auto notes = distinct_lines(texts);
+  const auto run = run_facts(static_cast<int>(hosts.size()));
   if (json) {
     const auto ranks = gather(report::rank_json(facts));
     if (process.rank == 0) json = save_json(path, report::run_json(run, ranks));

@@ -67,6 +67,33 @@ TEST(TickRate, IsRightWhereTheCoreIsLostBeforeAnyLook) {
   }
 }
 
+TEST(TickRate, WhatPassesAfterAnEarlyLookNeedsNoWait) {
+  Machine machine;
+  TickRate measured;
+  measured.begin(machine.counter(), machine.clock());
+  machine.pass(7e7);
+  const double before = machine.now;
+  machine.calibrate(measured);
+  EXPECT_LT(machine.now - before, 5'000) << "a few looks at the clocks";
+  EXPECT_LT(error_of(measured, 2.1), 1e-6);
+  measured.begin(machine.counter(), machine.clock());
+  machine.pass(3e8);
+  machine.correct(measured);
+  EXPECT_LT(error_of(measured, 2.1), 1e-6) << "a second beginning is none";
+}
+
+TEST(TickRate, WhatIsLeftOfTheWaitAfterAnEarlyLookIsWaited) {
+  Machine machine;
+  TickRate measured;
+  const double before = machine.now;
+  measured.begin(machine.counter(), machine.clock());
+  machine.pass(3e5);
+  machine.calibrate(measured);
+  EXPECT_GT(machine.now - before, 1e6);
+  EXPECT_LT(machine.now - before, 1.1e6);
+  EXPECT_LT(error_of(measured, 2.1), 1e-4);
+}
+
 TEST(TickRate, IsRightWhereTheCoreIsLostAgainAndAgain) {
   for (const int every : {4, 5, 7, 11, 1000}) {
     Machine machine{.away = 4e6, .every = every};

@@ -45,10 +45,7 @@ class GhostJob : public testing::Test {
     near_->target.address = far_->target.address = offsetof(Part, words);
     client_ = std::make_unique<GhostClient>(world_, false);
     ghost_client = client_.get();
-    fake::reset();
-    fake::on_send([this](int to, int tag, MPI_Comm, const std::byte* bytes, std::size_t size) {
-      sent(to, static_cast<std::uint32_t>(tag), bytes, size);
-    });
+    forget_calls();
   }
   void TearDown() override {
     backend_.reset();
@@ -59,12 +56,18 @@ class GhostJob : public testing::Test {
     real::Comm_free(&world_.internal_comm);
   }
 
-  /// A window of both application ranks, of which this one is rank 0. `native`: the setting.
-  GhostBackend& window(std::uint64_t serial = 7, const char* native = "off") {
-    return window_of(serial, native, false);
+  /// fake::calls() counts from here.
+  void forget_calls() {
+    fake::reset();
+    fake::on_send([this](int to, int tag, MPI_Comm, const std::byte* bytes, std::size_t size) {
+      sent(to, static_cast<std::uint32_t>(tag), bytes, size);
+    });
   }
+
+  /// A window of both application ranks, of which this one is rank 0.
+  GhostBackend& window(std::uint64_t serial = 7) { return window_of(serial, false); }
   /// The same with memory that ghosts never fail to reach: operations may be counted.
-  GhostBackend& counting_window() { return window_of(7, "off", true); }
+  GhostBackend& counting_window() { return window_of(7, true); }
   std::int64_t& word_here(std::size_t i) { return near_->words[i]; }
   std::int64_t& word_there(std::size_t i) { return far_->words[i]; }
   ghost::Target& target_here() { return near_->target; }
@@ -93,8 +96,7 @@ class GhostJob : public testing::Test {
   ghost::Server& server() { return server_; }
 
  private:
-  GhostBackend& window_of(std::uint64_t serial, const char* native, bool in_arena) {
-    context().settings.ghost_native = native;
+  GhostBackend& window_of(std::uint64_t serial, bool in_arena) {
     const ExposedMemory memory{PerRank(0), PerRank(sizeof near_->words), PerRank(8), serial,
                                in_arena};
     backend_ = std::make_unique<GhostBackend>(

@@ -82,6 +82,25 @@ TEST(Settings, AnOldNameIsTakenWithAWarningAndThePresentOneWins) {
   EXPECT_NE(settings.set("match_few", "many", Source::File), "");
 }
 
+TEST(Settings, AnOldWordIsTakenForThePresentOneWithAWarning) {
+  for (const char* old :
+       {"HOB_GHOST_NATIVE=measured", "HOB_GHOST_NATIVE= on ", "HOB_GHOST_NATIVE=mixed"}) {
+    Settings settings;
+    const char* environment[] = {old, nullptr};
+    EXPECT_TRUE(settings.load(environment).empty()) << old;
+    EXPECT_EQ(settings.ghost_native, "auto");
+    EXPECT_EQ(settings.value("ghost_native"), "auto");
+    EXPECT_EQ(settings.source("ghost_native"), Source::Environment);
+    ASSERT_EQ(settings.warnings().size(), 1U) << old;
+    EXPECT_NE(settings.warnings()[0].find("HOB_GHOST_NATIVE"), std::string::npos);
+    EXPECT_NE(settings.warnings()[0].find("auto is used"), std::string::npos);
+  }
+  Settings settings;
+  EXPECT_NE(settings.set("ghost_native", "always", Source::File), "");
+  EXPECT_NE(settings.set("cache_validate", "measured", Source::File), "") << "another setting's";
+  EXPECT_TRUE(settings.warnings().empty());
+}
+
 TEST(Settings, WordsWithANumberTakePowersOfTwo) {
   Settings settings;
   for (auto good : {"default", "lla-8", "hash", "hash-1", "hash-1024", "hash-1048576"})

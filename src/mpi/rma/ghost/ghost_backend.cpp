@@ -73,7 +73,7 @@ GhostTargets::Target& GhostBackend::at(int target) {
 void GhostBackend::join_epoch(GhostTargets::Target& to) {
   if (HOB_LIKELY(!pscw_.accessing())) return;
   pscw_.wait_for_post(targets_.rank(to.rank));
-  to.peer.counts = targets_.all_in_arena() && !native_.wanted();
+  to.peer.counts = targets_.all_in_arena() && !NativeWay::wanted();
 }
 
 // Locks of the same node and posts of others are waited for by the first operation.
@@ -125,11 +125,8 @@ int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
                    !data_blocks(place.type, place.count, start_of(place), blocks.target))) {
     return fail(MPI_ERR_TYPE);
   }
-  if (request == nullptr && native_.possible()) {
-    if (!native_.moves_bytes()) return move_either_way(get, origin, place);
-    TypedBuffer bytes = origin;
-    Place there = place;
-    if (as_bytes(bytes, there)) return move_either_way(get, bytes, there);
+  if (request == nullptr && NativeWay::possible()) {
+    if (const auto move = as_bytes(origin, place)) return move_either_way(get, place.target, *move);
   }
   const Local local{static_cast<std::byte*>(origin.address), blocks.origin};
   return issue(place.target, request, false, [&](Peer& peer, Completion* extra) {
@@ -138,40 +135,40 @@ int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
   });
 }
 
-// Of one block at each end, and where the window's units can say where. The blocks are those of
-// this thread: the same with both datatypes.
-bool GhostBackend::as_bytes(TypedBuffer& origin, Place& place) const {
+// Libraries move other data by messages, which their target has to take. The window's units have to
+// be able to say where the block is.
+std::optional<NativeWay::Move> GhostBackend::as_bytes(const TypedBuffer& origin,
+                                                      const Place& place) const {
   Blocks& blocks = own_blocks();
-  if (blocks.origin.size() != 1 || blocks.target.size() != 1) return false;
-  const ghost::Block &here = blocks.origin.front(), &there = blocks.target.front();
+  if (blocks.origin.size() != 1 || blocks.target.size() != 1) return {};
+  ghost::Block& here = blocks.origin.front();
+  const ghost::Block& there = blocks.target.front();
   const MPI_Aint unit = targets_.unit(place.target);
-  if (here.length != there.length || there.offset % unit != 0) return false;
-  const auto bytes = static_cast<MPI_Count>(here.length);
-  origin = {static_cast<std::byte*>(origin.address) + here.offset, bytes, MPI_BYTE};
-  place = {place.target, there.offset / unit, bytes, MPI_BYTE};
-  // Offsets count from the address and from the window's start again.
-  blocks.origin.front().offset = 0;
-  return true;
+  if (here.length != there.length || there.offset % unit != 0) return {};
+  // From here on, offsets count from the move's address.
+  std::byte* const address = static_cast<std::byte*>(origin.address) + here.offset;
+  here.offset = 0;
+  return NativeWay::Move{address, there.offset / unit, static_cast<MPI_Count>(here.length)};
 }
 
 // The blocks are those of this thread.
-int GhostBackend::move_either_way(bool get, const TypedBuffer& origin, const Place& place) {
+int GhostBackend::move_either_way(bool get, int target, const NativeWay::Move& move) {
   const Blocks& blocks = own_blocks();
   int told = MPI_SUCCESS;  // by the library, to its error handler
   const int result = held([&]() -> int {
-    GhostTargets::Target& to = at(place.target);
+    GhostTargets::Target& to = at(target);
     join_epoch(to);
     ghost::Origin& ghosts = ghost_client->origin;
-    const Local local{static_cast<std::byte*>(origin.address), blocks.origin};
-    const std::uint64_t bytes = to.peer.direct == nullptr ? ghost::total_bytes(blocks.target) : 0;
-    if (bytes == 0) {
+    const Local local{static_cast<std::byte*>(move.origin), blocks.origin};
+    const auto bytes = static_cast<std::uint64_t>(move.bytes);
+    if (to.peer.direct != nullptr || bytes == 0) {
       const bool good = get ? ghosts.get(to.peer, local, blocks.target)
                             : ghosts.put(to.peer, local, blocks.target);
       return good ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     }
-    if (native_.takes(to)) {
+    if (NativeWay::takes(to)) {
       if (!ghosts.inside(to.peer, blocks.target)) return MPI_ERR_RMA_RANGE;
-      told = native_.issue(handle, to, get, origin, {place.disp, place.count, place.type}, bytes);
+      told = native_.issue(handle, to, get, move);
       return MPI_SUCCESS;
     }
     const std::uint64_t start = tick_nanoseconds();

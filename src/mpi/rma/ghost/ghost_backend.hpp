@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "mpi/pmpi/mpi.hpp"
@@ -77,10 +78,10 @@ class GhostBackend final : public Backend {
   int check(const Place& place, MPI_Count count) const;
   std::int64_t start_of(const Place& place) const;
   int move(bool get, const TypedBuffer& origin, const Place& place, MPI_Request* request);
-  /// Makes it a move of MPI_BYTE, if it is contiguous.
-  bool as_bytes(TypedBuffer& origin, Place& place) const;
+  /// The blocks of this thread as one move of bytes, if they lie together at both ends.
+  std::optional<NativeWay::Move> as_bytes(const TypedBuffer& origin, const Place& place) const;
   /// Without a request: natively, or by a ghost.
-  int move_either_way(bool get, const TypedBuffer& origin, const Place& place);
+  int move_either_way(bool get, int target, const NativeWay::Move& move);
   /// `result`: null for MPI_Accumulate.
   int combine_at(const TypedBuffer& origin, const TypedBuffer* result, const Place& place,
                  MPI_Op op, MPI_Request* request);

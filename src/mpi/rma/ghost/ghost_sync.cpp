@@ -86,7 +86,7 @@ int GhostBackend::fence(int assertion) {
   }
   if (!ends) return MPI_SUCCESS;
   // An epoch of locks may follow, which a fence's excludes.
-  const int result = real::Win_fence(native_.wanted() ? MPI_MODE_NOSUCCEED : 0, handle);
+  const int result = real::Win_fence(NativeWay::wanted() ? MPI_MODE_NOSUCCEED : 0, handle);
   memory_fence();
   return failure != MPI_SUCCESS ? fail(failure) : result;
 }
@@ -167,7 +167,7 @@ int GhostBackend::unlock(int target) {
     // Before others get the lock.
     const int natively = native_.complete(handle, to);
     memory_fence();
-    const bool measured = native_.possible() && to.peer.lock_is_certain();
+    const bool measured = NativeWay::possible() && to.peer.lock_is_certain();
     const std::uint64_t start = measured ? tick_nanoseconds() : 0;
     ghost_client->origin.unlock(to.peer);
     if (measured)
@@ -213,7 +213,7 @@ int GhostBackend::flush(int target) {
   return held([&]() -> int {
     GhostTargets::Target& to = at(target);
     const int natively = native_.complete(handle, to);
-    const bool measured = native_.possible();
+    const bool measured = NativeWay::possible();
     const std::uint64_t start = measured ? tick_nanoseconds() : 0;
     ghost_client->origin.flush(to.peer);
     if (measured) native_.completed_by_ghost(to, tick_nanoseconds() - start);
@@ -249,7 +249,7 @@ int GhostBackend::flush_local_all() {
 
 // Who waits for a put by loads alone calls this: what others put natively needs the library.
 int GhostBackend::sync() {
-  if (native_.wanted()) requests::drive_progress();
+  if (NativeWay::wanted()) requests::drive_progress();
   const GhostHold hold;
   ghost_client->origin.progress();
   memory_fence();

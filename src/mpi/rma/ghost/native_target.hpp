@@ -6,20 +6,26 @@
 #include <cstdint>
 
 #include "ghost/route.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi {
 
-/// By what the ways to a target are judged, as the setting and the network want it (NativeWay).
-const ghost::Route::Config& route_config();
+/// By what the ways to a target are judged.
+inline constexpr ghost::Route::Config kRoute{
+    .first_trial_after = tuning::ghost::kFirstTrialAfter,
+    .last_trial_after = tuning::ghost::kLastTrialAfter,
+    .stall = tuning::ghost::kNativeStall,
+    .least_stall_ns = tuning::ghost::kLeastNativeStallNs,
+    .stall_forgotten = tuning::ghost::kStallForgotten,
+};
 
 /// Operations since the last completion.
 struct NativeTarget {
-  ghost::Route route{route_config()};
+  ghost::Route route{kRoute};
   std::uint32_t native = 0;  ///< puts and gets that went natively
   std::uint32_t ghosts = 0;  ///< puts and gets that went to ghosts
   bool others = false;       ///< other operations, which only ghosts do, went there as well
-  bool turn = false;         ///< where both ways are taken in turn: this one's is the native one
   std::uint64_t bytes = 0;
   std::uint64_t issued_ns = 0;  ///< spent on issuing them
   /// A get of the first bytes of the target's memory that nobody waits for, and whether it is older

@@ -1,48 +1,16 @@
 #include "mpi/rma/ghost/native_way.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/clock.hpp"
-#include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/call.hpp"
-#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/backend/complete_puts.hpp"
 #include "mpi/rma/ghost/client.hpp"
-#include "mpi/rma/ghost/host_image.hpp"
 
 namespace hob::mpi {
 namespace {
-
-using ghost::RoutePolicy;
-
-RoutePolicy policy_of(std::string_view word, bool network_moves) {
-  if (word == "on") return RoutePolicy::native;
-  if (word == "mixed") return RoutePolicy::in_turn;
-  if (word == "measured" && library::kTraits.keeps_epochs_locally) return RoutePolicy::measured;
-  if (word == "auto" && network_moves) return RoutePolicy::network;
-  return RoutePolicy::ghosts;
-}
-
-RoutePolicy policy() {
-  return policy_of(context().settings.ghost_native, ghost_client->world.network_moves);
-}
-
-constexpr ghost::Route::Config config(std::uint32_t trials_won, std::uint32_t first_trial_after) {
-  return {
-      .trials_won = trials_won,
-      .first_trial_after = first_trial_after,
-      .last_trial_after = tuning::ghost::kLastTrialAfter,
-      .stall = tuning::ghost::kNativeStall,
-      .least_stall_ns = tuning::ghost::kLeastNativeStallNs,
-      .stall_forgotten = tuning::ghost::kStallForgotten,
-  };
-}
-constexpr auto kMeasured = config(tuning::ghost::kTrialsWon, tuning::ghost::kFirstTrialAfter);
-constexpr auto kNetwork =
-    config(tuning::ghost::kNetworkTrialsWon, tuning::ghost::kFirstNetworkTrialAfter);
 
 ghost::Route::Completed completed(std::uint64_t ns, std::uint32_t operations, std::uint64_t bytes) {
   return {ns, operations + static_cast<double>(bytes) / tuning::ghost::kBytesOfAnOperation};
@@ -50,32 +18,14 @@ ghost::Route::Completed completed(std::uint64_t ns, std::uint32_t operations, st
 
 }  // namespace
 
-const ghost::Route::Config& route_config() {
-  return policy() == RoutePolicy::network ? kNetwork : kMeasured;
-}
+bool NativeWay::wanted() { return ghost_client->world.network_moves; }
 
-NativeWay::NativeWay() : policy_(policy()) {}
+bool NativeWay::possible() { return wanted() && !ghost_client->many_threads; }
 
-bool NativeWay::possible() const {
-  return policy_ != RoutePolicy::ghosts && !ghost_client->many_threads;
-}
-
-bool NativeWay::takes(const Target& to) const {
+bool NativeWay::takes(const Target& to) {
   if (to.peer.direct || !to.peer.lock_is_certain()) return false;
   if (to.native.native != 0) return true;
-  if (to.peer.completion.pending != 0) return false;
-  switch (policy_) {
-    case RoutePolicy::measured:
-    case RoutePolicy::network:
-      return to.native.route.native();
-    case RoutePolicy::in_turn:
-      return to.native.turn;
-    case RoutePolicy::native:
-      return true;
-    case RoutePolicy::ghosts:
-      break;
-  }
-  return false;
+  return to.peer.completion.pending == 0 && to.native.route.native();
 }
 
 // All of Hob's epochs are Hob's own; the library only has to be told that there is one. With this
@@ -85,16 +35,16 @@ void NativeWay::open(MPI_Win window) {
   open_ = real::Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS;
 }
 
-int NativeWay::issue(MPI_Win window, Target& to, bool get, const TypedBuffer& origin,
-                     const Place& place, std::uint64_t bytes) {
+int NativeWay::issue(MPI_Win window, Target& to, bool get, const Move& move) {
   open(window);
   if (to.native.native == 0) active_.push_back(&to);
   const std::uint64_t start = tick_nanoseconds();
-  const int result = get ? call::Get(origin.address, origin.count, origin.type, to.rank, place.disp,
-                                     place.count, place.type, window)
-                         : put_at_target(origin.address, origin.count, origin.type, to.rank,
-                                         place.disp, place.count, place.type, window);
+  const int result = get ? call::Get(move.origin, move.bytes, MPI_BYTE, to.rank, move.disp,
+                                     move.bytes, MPI_BYTE, window)
+                         : put_at_target(move.origin, move.bytes, MPI_BYTE, to.rank, move.disp,
+                                         move.bytes, MPI_BYTE, window);
   to.native.issued_ns += tick_nanoseconds() - start;
+  const auto bytes = static_cast<std::uint64_t>(move.bytes);
   ++to.native.native;
   to.native.bytes += bytes;
   ++ghost_client->natively.operations;
@@ -107,8 +57,8 @@ void NativeWay::by_ghost(MPI_Win window, Target& to, std::uint64_t bytes, std::u
   ++to.native.ghosts;
   to.native.bytes += bytes;
   to.native.issued_ns += ns;
-  if (policy_ >= RoutePolicy::measured && to.native.route.trial_due() &&
-      to.native.trial == MPI_REQUEST_NULL && to.peer.lock_is_certain())
+  if (to.native.route.trial_due() && to.native.trial == MPI_REQUEST_NULL &&
+      to.peer.lock_is_certain())
     try_natively(window, to);
 }
 
@@ -132,7 +82,6 @@ void NativeWay::completed_by_ghost(Target& to, std::uint64_t ns) {
   // A trial beside them makes the ghost's operations longer than they are.
   if (its.ghosts != 0 && !its.others && its.trial == MPI_REQUEST_NULL)
     its.route.by_ghost(completed(its.issued_ns + ns, its.ghosts, its.bytes));
-  if (its.ghosts != 0) its.turn = !its.turn;
   its.begin_anew();
   if (its.trial == MPI_REQUEST_NULL) return;
   int answered = 0;
@@ -152,7 +101,6 @@ int NativeWay::complete(MPI_Win window, Target& to) {
   const int result = real::Win_flush(to.rank, window);
   its.route.natively(
       completed(its.issued_ns + (tick_nanoseconds() - start), its.native, its.bytes));
-  its.turn = !its.turn;
   its.begin_anew();
   std::erase(active_, &to);
   ++ghost_client->natively.flushes;

@@ -1,48 +1,42 @@
-// Puts and gets of one ghost window that the MPI library carries out itself, to targets of other
-// nodes that are inside MPI (docs/developers/ghosts.md, "Natively").
+// Contiguous puts and gets of one ghost window that the MPI library carries out itself, to targets
+// of other nodes, where the network needs no processor of theirs (docs/developers/ghosts.md,
+// "Natively").
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "ghost/route.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/ghost/targets.hpp"
 
 namespace hob::mpi {
-
-struct TypedBuffer;
 
 /// Every call holds the client. Programs of one thread only: native calls block without giving the
 /// client away.
 class NativeWay {
  public:
   using Target = GhostTargets::Target;
-  /// Where at the target.
-  struct Place {
-    MPI_Aint disp;
-    MPI_Count count;
-    MPI_Datatype type;
+  /// Of bytes that lie together at both ends.
+  struct Move {
+    void* origin;
+    MPI_Aint disp;  ///< at the target
+    MPI_Count bytes;
   };
 
-  NativeWay();
+  NativeWay() = default;
   NativeWay(const NativeWay&) = delete;
   NativeWay& operator=(const NativeWay&) = delete;
 
-  /// Whether the setting lets any process's operations go natively: the same in all processes.
-  bool wanted() const { return policy_ != ghost::RoutePolicy::ghosts; }
+  /// Whether the network lets any process's operations go natively: the same in all processes.
+  static bool wanted();
   /// Whether anything of this process may go natively at all.
-  bool possible() const;
-  /// Whether only contiguous data do: a library moves others by messages, which their target has to
-  /// take.
-  bool moves_bytes() const { return policy_ == ghost::RoutePolicy::network; }
+  static bool possible();
   /// Whether the next put or get to this target goes natively. Not beside operations of a ghost
   /// that are under way, nor before a lock is known to be held.
-  bool takes(const Target& to) const;
+  static bool takes(const Target& to);
   /// Issues it, inside the exposed memory. An error is the library's, and its error handler has
   /// been told.
-  int issue(MPI_Win window, Target& to, bool get, const TypedBuffer& origin, const Place& place,
-            std::uint64_t bytes);
+  int issue(MPI_Win window, Target& to, bool get, const Move& move);
 
   /// A put or get of so many bytes that took `ns` to issue went to the ghost. Begins a trial, if
   /// one is due.
@@ -64,7 +58,6 @@ class NativeWay {
   void open(MPI_Win window);
   void try_natively(MPI_Win window, Target& to);
 
-  ghost::RoutePolicy policy_;
   bool open_ = false;
   bool to_be_judged_ = false;
   std::vector<Target*> active_;  ///< those with native operations under way
