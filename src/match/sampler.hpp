@@ -42,7 +42,9 @@ class Sampler {
   enum class Metering { no, fully, sentinel };
 
   Sampler() : Sampler(Config{}) {}
-  explicit Sampler(const Config& config) : config_(config), per_look_({.first = config.per_look, .longest = config.per_sentinel / 2}) {}
+  explicit Sampler(const Config& config)
+      : config_(config),
+        per_look_({.first = config.per_look, .longest = config.per_sentinel / 2}) {}
 
   /// One more nonblocking receive goes to the library.
   Metering next() {

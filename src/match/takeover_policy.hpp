@@ -112,7 +112,7 @@ class TakeoverPolicy {
 
   Config config_;
   const MatchCosts* costs_;
-  pay::Budget budget_;  ///< what trials may lose
+  pay::Budget budget_;       ///< what trials may lose
   std::uint64_t threshold_;  ///< more than the configured one after it was refused a trial
   double search_debt_ = 0;   ///< entries that the library passed since the last trial
   bool long_phase_ = false;

@@ -33,9 +33,7 @@ class Backoff {
 
   constexpr void lengthen() { lengthen(config_.longest); }
   /// To `most` at most: the limit of the moment, which may be shorter than the present interval.
-  constexpr void lengthen(T most) {
-    now_ = std::min<T>(config_.times * now_ + config_.plus, most);
-  }
+  constexpr void lengthen(T most) { now_ = std::min<T>(config_.times * now_ + config_.plus, most); }
 
   constexpr void reset() { now_ = config_.first; }
   constexpr bool is_first() const { return now_ == config_.first; }

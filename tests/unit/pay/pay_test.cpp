@@ -114,7 +114,7 @@ TEST(Price, DeviationsOfShortTransfersAreNotTakenForTheBytes) {
   std::uniform_real_distribution<double> latency(8000, 16000);
   const auto get = [&](std::uint64_t bytes) {
     price.add(bytes,
-             static_cast<std::uint64_t>(latency(random) + kPerByte * static_cast<double>(bytes)));
+              static_cast<std::uint64_t>(latency(random) + kPerByte * static_cast<double>(bytes)));
   };
   for (int i = 0; i < 2000; ++i) get(i % 2 == 0 ? 64 : 8192);
   double least = price.per_byte(), most = least;
@@ -142,7 +142,8 @@ TEST(Price, WhatALoadedMachineAddsIsNotThePrice) {
 }
 
 TEST(Trial, RestsEverLongerUntilItHasPaid) {
-  Trial trial({.tries = {.first = 2, .longest = 4}, .rests = {.first = 3, .longest = 9, .times = 3}});
+  Trial trial(
+      {.tries = {.first = 2, .longest = 4}, .rests = {.first = 3, .longest = 9, .times = 3}});
   const auto lasts = [&](Trial::Step step) {
     int occasions = 0;
     for (; trial.step() == step; ++occasions) EXPECT_FALSE(trial.passed());
@@ -162,7 +163,8 @@ TEST(Trial, RestsEverLongerUntilItHasPaid) {
 }
 
 TEST(Trial, ComparesBeforeItRests) {
-  Trial trial({.tries = {.first = 1, .longest = 1}, .rests = {.first = 5, .longest = 5}, .compares = 2});
+  Trial trial(
+      {.tries = {.first = 1, .longest = 1}, .rests = {.first = 5, .longest = 5}, .compares = 2});
   EXPECT_FALSE(trial.passed());
   ASSERT_EQ(trial.step(), Trial::Step::comparing);
   EXPECT_FALSE(trial.passed());

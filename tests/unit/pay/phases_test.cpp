@@ -53,8 +53,7 @@ Judge of_all_four() {
     double now = 0;
   };
   return [all = All{}](const Costs& costs) mutable {
-    const bool does =
-        all.trial.trying() && all.budget.affords(static_cast<std::uint64_t>(all.now));
+    const bool does = all.trial.trying() && all.budget.affords(static_cast<std::uint64_t>(all.now));
     (does ? all.with : all.without).add(does ? costs.with : costs.without);
     all.now += does ? costs.with : costs.without;
     if (does && !all.without.empty()) {
@@ -172,14 +171,13 @@ TEST_P(Phases, WhatNeverPaysHardlyCosts) {
   EXPECT_LT(play(judge, false, 200'000, false), 10'000);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Judges, Phases,
-    ::testing::Values(Judged{"AllFour", of_all_four, 150, 4096 + 64},
-                      Judged{"Batches", of_batches, 100, (1 << 16) + 64},
-                      Judged{"Overlap", of_overlap, 1500, 1 << 20, true},
-                      Judged{"KeptCopies", of_kept_copies, 700, 768 + 64},
-                      Judged{"Matching", of_matching, 1000, 30'000}),
-    [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(Judges, Phases,
+                         ::testing::Values(Judged{"AllFour", of_all_four, 150, 4096 + 64},
+                                           Judged{"Batches", of_batches, 100, (1 << 16) + 64},
+                                           Judged{"Overlap", of_overlap, 1500, 1 << 20, true},
+                                           Judged{"KeptCopies", of_kept_copies, 700, 768 + 64},
+                                           Judged{"Matching", of_matching, 1000, 30'000}),
+                         [](const auto& each) { return each.param.name; });
 
 }  // namespace
 }  // namespace hob::pay
