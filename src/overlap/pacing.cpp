@@ -33,7 +33,7 @@ std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t n
   if (!exhausted()) return rest;
   // So long that the share is kept; with none at all, as long as can be.
   if (config_.share <= 0) return config_.longest_ns;
-  return std::max(rest, static_cast<std::uint64_t>(budget_.time_owed()));
+  return std::max(rest, budget_.time_owed());
 }
 
 bool PollMeter::moved(std::uint64_t took_ns) {

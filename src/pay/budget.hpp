@@ -45,12 +45,14 @@ class Budget {
     left_ = std::min(left_, most);
   }
 
-  /// The time of which `cost` is the share; infinity where nothing may be spent.
-  static double time_for(double cost, double share) {
-    return share > 0 ? cost / share : std::numeric_limits<double>::infinity();
+  /// The time of which `cost` is the share; without a share, for ever.
+  static std::uint64_t time_for(double cost, double share) {
+    constexpr double kMost = 0x1p63;
+    return cost < kMost * share ? static_cast<std::uint64_t>(cost / share) : kForEver;
   }
   /// The time after which nothing is owed.
-  double time_owed() const { return left_ < 0 ? time_for(-left_, config_.share) : 0; }
+  std::uint64_t time_owed() const { return left_ < 0 ? time_for(-left_, config_.share) : 0; }
+  static constexpr std::uint64_t kForEver = ~std::uint64_t{0};
 
  private:
   Config config_;
