@@ -19,8 +19,10 @@ class Trial {
   /// Bursts in a row that are too dear before the library is compared with, and bursts that are
   /// compared before a verdict.
   static constexpr std::uint32_t kBursts = 4;
-  /// Bursts that are left to the library after a verdict against gathering.
-  static constexpr std::uint32_t kPause = 64, kLongestPause = 1 << 16;
+  /// Bursts are left to the library after a verdict against gathering.
+  static constexpr pay::Trial::Config kTrial{.tries = {.first = kBursts, .longest = kBursts},
+                                             .rests = {.first = 64, .longest = 1 << 16},
+                                             .compares = kBursts};
 
   /// Whether the next burst is gathered.
   bool gathers() const { return trial_.trying(); }
@@ -43,6 +45,7 @@ class Trial {
     const double price = static_cast<double>(ticks) / static_cast<double>(operations);
     if (gathered) {
       batch_.add(price);
+      price_ = batch_.median();
       // Each burst for itself: one that the machine held up would spoil an average for long.
       if (price <= certain()) return trial_.paid();
       trial_.passed();
@@ -56,17 +59,18 @@ class Trial {
     else
       trial_.rest();
     batch_.clear();
+    price_ = 0;
   }
 
   /// Ticks that an operation takes in a batch, its share of the completion included; 0: nobody
   /// knows.
-  double batch_price() const { return batch_.median(); }
+  double batch_price() const { return price_; }
 
   /// Ticks that an operation costs less in a batch; 0: nobody knows.
   double gain() const {
     const double native = native_ != kUnknown ? native_ : native_issue_;
     if (batch_.empty() || native == kUnknown) return 0;
-    return std::max(0.0, native - batch_price());
+    return std::max(0.0, native - price_);
   }
 
  private:
@@ -80,12 +84,11 @@ class Trial {
                     native_ == kUnknown ? 0 : kMargin * native_);
   }
 
-  pay::Trial trial_{{.tries = {.first = kBursts, .longest = kBursts},
-                     .rests = {.first = kPause, .longest = kLongestPause},
-                     .compares = kBursts}};
+  pay::Trial trial_{kTrial};
   double native_issue_ = kUnknown;  ///< the least that issuing one took
   double native_ = kUnknown;        ///< completion included
   pay::Recent<8> batch_;            ///< since the last verdict
+  double price_ = 0;                ///< their median
 };
 
 }  // namespace hob::batch

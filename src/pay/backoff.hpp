@@ -18,6 +18,9 @@ class Backoff {
     /// Added each time. With 1, intervals are odd after the first: programs that repeat themselves
     /// in even numbers are not always seen at the same place.
     T plus = 0;
+
+    /// The interval after `now`, for those who keep theirs elsewhere.
+    constexpr T after(T now) const { return std::min<T>(times * now + plus, longest); }
   };
 
   constexpr explicit Backoff(const Config& config) : config_(config), now_(config.first) {}
@@ -31,9 +34,12 @@ class Backoff {
     return present;
   }
 
-  constexpr void lengthen() { lengthen(config_.longest); }
+  constexpr void lengthen() { now_ = config_.after(now_); }
   /// To `most` at most: the limit of the moment, which may be shorter than the present interval.
-  constexpr void lengthen(T most) { now_ = std::min<T>(config_.times * now_ + config_.plus, most); }
+  constexpr void lengthen(T most) {
+    config_.longest = most;
+    lengthen();
+  }
 
   constexpr void reset() { now_ = config_.first; }
   constexpr bool is_first() const { return now_ == config_.first; }

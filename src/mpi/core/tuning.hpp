@@ -6,6 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pay/backoff.hpp"
+#include "pay/price.hpp"
+
 namespace hob::mpi::tuning {
 
 /// progress. Looks in vain, one after another, before a waiting thread gives its core away between
@@ -127,8 +130,9 @@ inline constexpr double kWrapperNs = 25;
 /// full has some room again after each eviction, and that is for what the process fetches itself.
 inline constexpr std::uint64_t kRoomForOwn = 4;
 
-/// While Hob sleeps, one in so many waits at least is timed.
-inline constexpr int kLongestWaitInterval = 255;
+/// While Hob sleeps, one in so many waits is timed: all after a long one, fewer while they are
+/// short. Odd intervals, since programs repeat themselves.
+inline constexpr pay::Backoff<int>::Config kWaitIntervals{.first = 1, .longest = 255, .plus = 1};
 
 }  // namespace gets
 
@@ -369,8 +373,7 @@ inline constexpr double kStepsPerEntry = 1.5;
 inline constexpr std::uint64_t kDequeuesPerTiming = 16;
 /// A new timing counts for so much of the estimate, and for no more than so many times it: now and
 /// then the processor was elsewhere.
-inline constexpr double kTimingWeight = 0.125;
-inline constexpr double kTimingMost = 4;
+inline constexpr pay::Weights kTimings{.down = 0.125, .up = 0.125, .most = 4};
 /// Hob's own part of a dequeue, and the whole before it has been timed, in steps of a search.
 inline constexpr double kOwnSteps = 8;
 inline constexpr double kUntimedSteps = 20;
