@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 namespace hob::pay {
 
@@ -34,16 +33,15 @@ class Recent {
   void clear() { next_ = seen_ = 0; }
   bool empty() const { return seen_ == 0; }
 
-  double median() const { return quantile(0.5); }
-  double least() const { return quantile(0); }
-  /// The sample than which `share` of them are less, 0 <= share < 1; 0: there is none.
-  double quantile(double share) const {
-    if (seen_ == 0) return 0;
+  /// 0 where there is none.
+  double median() const {
     std::array<double, kSamples> sorted = samples_;
-    const auto place = static_cast<std::ptrdiff_t>(share * static_cast<double>(seen_));
-    std::nth_element(sorted.begin(), sorted.begin() + place,
-                     sorted.begin() + static_cast<std::ptrdiff_t>(seen_));
-    return sorted[static_cast<std::size_t>(place)];
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(seen_ / 2);
+    std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(seen_));
+    return seen_ == 0 ? 0 : *middle;
+  }
+  double least() const {
+    return seen_ == 0 ? 0 : *std::min_element(samples_.begin(), samples_.begin() + seen_);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include "batch/trial.hpp"
 #include "match/takeover_policy.hpp"
 #include "overlap/judge.hpp"
+#include "overlap/start_history.hpp"
 #include "pay/budget.hpp"
 #include "pay/price.hpp"
 #include "pay/trial.hpp"
@@ -88,6 +89,19 @@ Judge of_overlap() {
     judge.end({.outside_ns = 1'000'000,
                .waited_ns = static_cast<std::uint64_t>(helps ? costs.with : costs.without)});
     return helps;
+  };
+}
+
+/// Starts that are left to the helper, which makes them beside the program or has to take the core
+/// from it.
+Judge of_starts() {
+  return [history = overlap::StartHistory(1000)](const Costs& costs) mutable {
+    using End = overlap::StartHistory::End;
+    const overlap::Start start{.function = 1, .count = 1};
+    const bool postponed = history.worth_postponing(start);
+    if (postponed) history.ended(start, costs.gain ? End::beside : End::in_turns);
+    history.took(start, 1000);
+    return postponed;
   };
 }
 
@@ -175,6 +189,7 @@ INSTANTIATE_TEST_SUITE_P(Judges, Phases,
                          ::testing::Values(Judged{"AllFour", of_all_four, 150, 4096 + 64},
                                            Judged{"Batches", of_batches, 100, (1 << 16) + 64},
                                            Judged{"Overlap", of_overlap, 1500, 1 << 20, true},
+                                           Judged{"Starts", of_starts, 200, 64},
                                            Judged{"KeptCopies", of_kept_copies, 700, 768 + 64},
                                            Judged{"Matching", of_matching, 1000, 30'000}),
                          [](const auto& each) { return each.param.name; });
