@@ -36,10 +36,7 @@ class Backoff {
 
   constexpr void lengthen() { now_ = config_.after(now_); }
   /// To `most` at most: the limit of the moment, which may be shorter than the present interval.
-  constexpr void lengthen(T most) {
-    config_.longest = most;
-    lengthen();
-  }
+  constexpr void lengthen(T most) { now_ = std::min<T>(config_.times * now_ + config_.plus, most); }
 
   constexpr void reset() { now_ = config_.first; }
   constexpr bool is_first() const { return now_ == config_.first; }

@@ -36,6 +36,10 @@ TEST(Backoff, MayHaveALimitOfTheMoment) {
   EXPECT_EQ(wait.now(), 20u);
   wait.lengthen(8);
   EXPECT_EQ(wait.now(), 8u);
+  for (const std::uint64_t expected : {16, 32, 64, 64}) {
+    wait.lengthen();
+    EXPECT_EQ(wait.now(), expected);
+  }
 }
 
 TEST(Budget, IsAShareOfTheTimeAndWhatWasEarned) {
