@@ -22,7 +22,7 @@ TakeoverPolicy::TakeoverPolicy(const Config& config, const MatchCosts& costs)
 bool TakeoverPolicy::begin_trial(std::uint64_t length) {
   const double trial = config_.trial * costs_->dequeue;
   budget_.passed(config_.now());
-  // A phase in which nothing was lost is no reason to lose for long in the next one.
+  // Time in which nothing was lost is no reason to lose for long at once.
   budget_.limit(trial * config_.most_caution);
   // So many receives say more than all trials that failed in shorter queues.
   if (budget_.left() < (length >= config_.threshold ? trial : trial * caution_.now())) {

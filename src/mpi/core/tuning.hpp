@@ -173,10 +173,10 @@ inline constexpr std::size_t kInboxSlots = 32;
 
 /// ns. Sleeps of a ghost that nothing wakes: a wake-up takes about as long, so a shorter one costs
 /// more processor time than it sleeps. After each `kTimedSleepsAlike` sleeps without a message they
-/// are twice as long, `kTimedSleepDoublings` times.
+/// are twice as long, up to the longest.
 inline constexpr long kFirstTimedSleepNs = 60'000;
 inline constexpr unsigned kTimedSleepsAlike = 64;
-inline constexpr unsigned kTimedSleepDoublings = 3;
+inline constexpr long kLongestTimedSleepNs = 480'000;
 
 /// ns. First sleep of a ghost after a message; doubled while no message comes. If a message was
 /// missed (a network without sockets), it lies so long: a time slice at most.
