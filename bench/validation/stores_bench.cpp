@@ -31,7 +31,7 @@ constexpr const char* usage =
 
 constexpr std::size_t kMib = std::size_t{1} << 20;
 constexpr std::size_t kPage = 4096;
-constexpr double kShare = validation::TrackingBudget::Config{}.share;
+constexpr double kShare = validation::kTrackingBudget.share;
 
 /// Small pages, all of them present.
 class Memory {

@@ -16,9 +16,8 @@ constexpr std::uint32_t kStreamShift = 12;
 /// Gets that may be watched without a trip in between; and when watching begins again.
 constexpr std::uint32_t kMostCredit = 8192;
 constexpr std::uint32_t kEnoughCredit = 512;
-/// After so many decisions in a row that changed nothing, gets are watched ever more rarely: the
-/// pause is twice as long as a look at first, and is doubled up to 1 << kMostDoublings looks.
-constexpr std::uint32_t kUnchanged = 8, kMostDoublings = 4;
+/// Decisions in a row that changed nothing, after which there is a pause.
+constexpr std::uint32_t kUnchanged = 8;
 /// Gets in a row that may be watched while all of them are hits: a program that gains by what was
 /// decided is not to pay for having decided it.
 constexpr std::uint32_t kMostHits = 512;
@@ -63,9 +62,11 @@ constexpr double kForgetBias = 0.02;
 Readahead::Readahead(const Config& config)
     : config_(config),
       credit_(kEnoughCredit),
-      look_(config.first_look),
+      look_({.first = config.first_look, .longest = config.longest_look}),
       until_look_(config.first_look),
-      budget_(config.first_budget * config.latency) {
+      budget_({.share = config.budget_share,
+               .first = config.first_budget * config.latency,
+               .most = config.most_budget * config.latency}) {
   bias_.fill(1);
   if (config_.fixed_bytes == 0) return;
   shift_ = std::clamp(static_cast<std::uint32_t>(std::bit_width(config_.fixed_bytes)) - 1,
@@ -80,7 +81,7 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
   if (credit_ == 0) {
     recording_ = false;
     // A program that hits nearly always makes few trips in all: it would never be decided.
-    if (until_look_ <= look_ / 2) decide();
+    if (until_look_ <= look_.now() / 2) decide();
     return;
   }
   if (++since_trip_ > kMostHits) recording_ = false;
@@ -143,22 +144,21 @@ double Readahead::modelled(std::size_t choice) const {
 }
 
 void Readahead::on_hits(std::uint64_t total) noexcept {
-  const auto most = config_.most_budget * config_.latency;
-  budget_ = std::min(budget_ + static_cast<double>(total - hits_) * config_.latency, most);
+  budget_.earned(static_cast<double>(total - hits_) * config_.latency);
   hits_ = total;
 }
 
 /// Whether so many blocks of the size of a choice may be lost.
 bool Readahead::affordable(std::size_t choice, double blocks) const {
   const auto block = static_cast<double>(std::uint64_t{1} << MissShadow::kShifts[choice]);
-  return choice == 0 || blocks * (block - mean_size_) * config_.per_byte <= budget_;
+  return choice == 0 || blocks * (block - mean_size_) * config_.per_byte <= budget_.left();
 }
 
 void Readahead::on_trip(std::uint64_t bytes, std::uint64_t asked) noexcept {
   if (!config_.enabled || config_.fixed_bytes != 0) return;
   since_trip_ = 0;
-  budget_ += config_.budget_share * cost_of(1, static_cast<double>(asked));
-  budget_ -= std::min(budget_, static_cast<double>(bytes - asked) * config_.per_byte);
+  budget_.earned(config_.budget_share * cost_of(1, static_cast<double>(asked)));
+  budget_.spent(std::min(budget_.left(), static_cast<double>(bytes - asked) * config_.per_byte));
   const bool filled = fetched_ < most_storage_ && fetched_ + bytes >= most_storage_;
   fetched_ += bytes;
   if (filled) look_anew();
@@ -192,8 +192,9 @@ void Readahead::look_anew() {
       std::min(kGetsForEachEntry * entries, static_cast<double>(kMostCredit)));
   credit_ = std::max(credit_, gets);
   pause_ = unchanged_ = 0;
+  pauses_.reset();
   forget_costs();
-  until_look_ = look_;
+  until_look_ = look_.now();
   warming_ = std::max(credit_ / 4, kWarmUp);
   recording_ = size_shadow();
 }
@@ -223,7 +224,7 @@ void Readahead::decide() {
     best = c;
     limit = cost;
   }
-  look_ = std::min(2 * look_, config_.longest_look);
+  look_.lengthen();
   if (best != choice_) {
     choose(best);
   } else {
@@ -233,12 +234,12 @@ void Readahead::decide() {
     looked_at_ /= 2;
     ++unchanged_;
   }
-  until_look_ = look_;
+  until_look_ = look_.now();
   ++decisions_;
   size_shadow();
   // What is recorded stays: what a pause leaves out, later looks add.
   if (unchanged_ < kUnchanged) return;
-  pause_ = look_ << std::min(unchanged_ - kUnchanged + 1, kMostDoublings);
+  pause_ = look_.now() * pauses_.next();
   recording_ = false;
 }
 
@@ -248,6 +249,7 @@ void Readahead::choose(std::size_t choice) {
   ++changes_;
   fetched_ = 0;
   unchanged_ = 0;
+  pauses_.reset();
   forget_costs();
 }
 
@@ -311,7 +313,7 @@ Readahead::Plan Readahead::on_miss(std::uint32_t target, std::uint64_t displacem
   ++stream.length;
   if (!affordable(choice_, 1)) {
     choose(0);
-    until_look_ = look_;
+    until_look_ = look_.now();
   }
   std::uint32_t shift = shift_;
   std::uint64_t wish = 0;

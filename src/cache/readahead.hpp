@@ -31,6 +31,8 @@
 #include <cstdint>
 
 #include "cache/miss_shadow.hpp"
+#include "pay/backoff.hpp"
+#include "pay/budget.hpp"
 
 namespace hob::cache {
 
@@ -107,7 +109,7 @@ class Readahead {
     config_.latency = latency;
     config_.per_byte = per_byte;
     // What was spared while trips were dear is no budget for blocks once they are cheap.
-    budget_ = std::min(budget_, config_.most_budget * latency);
+    budget_.limit(config_.most_budget * latency);
   }
 
   /// For good: nothing is widened any more.
@@ -162,11 +164,11 @@ class Readahead {
   std::uint64_t storage_ = 0;       ///< now
   std::uint64_t most_storage_ = 0;  ///< it is taken to grow to
   bool recording_ = false;
-  std::uint32_t credit_;          ///< gets that may be watched, long ones counting as several
-  std::uint32_t warming_ = 0;     ///< as many are watched, but do not count yet
-  std::uint32_t since_trip_ = 0;  ///< gets that were watched
-  std::uint32_t drops_ = 0;       ///< ranges dropped since a get was watched
-  std::uint32_t look_;
+  std::uint32_t credit_;              ///< gets that may be watched, long ones counting as several
+  std::uint32_t warming_ = 0;         ///< as many are watched, but do not count yet
+  std::uint32_t since_trip_ = 0;      ///< gets that were watched
+  std::uint32_t drops_ = 0;           ///< ranges dropped since a get was watched
+  pay::Backoff<std::uint32_t> look_;  ///< trips between two decisions
   std::uint32_t until_look_;
   std::uint64_t trips_ = 0;
   std::uint64_t changes_ = 0;
@@ -174,8 +176,11 @@ class Readahead {
   std::uint32_t decisions_ = 0;
   std::uint32_t unchanged_ = 0;  ///< decisions in a row
   std::uint32_t pause_ = 0;      ///< trips until gets are watched again
-  double budget_;                ///< time that may be lost on blocks
-  std::uint64_t hits_ = 0;       ///< that the budget knows of
+  /// Looks that a pause is as long as: where decisions change nothing, gets are watched ever more
+  /// rarely.
+  pay::Backoff<std::uint32_t> pauses_{{.first = 2, .longest = 16}};
+  pay::Budget budget_;      ///< time that may be lost on blocks
+  std::uint64_t hits_ = 0;  ///< that the budget knows of
 };
 
 }  // namespace hob::cache

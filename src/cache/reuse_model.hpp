@@ -13,6 +13,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "pay/backoff.hpp"
+
 namespace hob::cache {
 
 class ReuseModel {
@@ -65,7 +67,6 @@ class ReuseModel {
   static constexpr std::uint32_t kClasses = kLasts * kSteps;
   static constexpr std::uint32_t kAges = 26;          ///< by powers of two
   static constexpr std::uint16_t kMostIntervals = 5;  ///< that History::mean looks back
-  static constexpr std::int32_t kLongestPeriod = 8192;
   static constexpr float kPriorWeight = 0.3f;  ///< of what is usual for the size, in intervals
   static constexpr float kPooledWeight = 4;    ///< of all sizes in what is usual for one, in uses
   static constexpr float kPseudo = 4;  ///< observations that the assumption made beforehand counts
@@ -133,8 +134,8 @@ class ReuseModel {
     touched_[c] = true;
     if (--until_update_ > 0) return;
     update();
-    period_ = std::min(2 * period_, kLongestPeriod);
-    until_update_ = period_;
+    period_.lengthen();
+    until_update_ = period_.now();
   }
 
   /// The interval that is usual for a size, drawn towards that of all sizes.
@@ -194,7 +195,7 @@ class ReuseModel {
   std::array<Usual, kSizes> usual_{};
   float pooled_ = 1000;
   std::array<bool, kClasses> touched_;  ///< since the last update
-  std::int32_t period_ = 256;
+  pay::Backoff<std::int32_t> period_{{.first = 256, .longest = 8192}};
   std::int32_t until_update_ = 256;
 };
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "pay/budget.hpp"
+
 namespace hob::gets {
 
 /// Decides which hits are fetched again, within a share of the run time. Times are ticks of one
@@ -47,9 +49,7 @@ class PollGuard {
 
   /// A fetch takes `spent`: the next one by age waits so long that the share is kept.
   void cost(std::uint64_t spent) {
-    pause_ = config_.share > 0
-                 ? static_cast<std::uint64_t>(static_cast<double>(spent) / config_.share)
-                 : ~std::uint64_t{0};
+    pause_ = pay::Budget::time_for(static_cast<double>(spent), config_.share);
   }
 
  private:

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "pay/backoff.hpp"
+
 namespace hob::ghost {
 
 /// eager: automatic, on a core of its own; shared: automatic, on a core that others want.
@@ -54,18 +56,22 @@ class Patience {
     std::uint64_t first_ns;     ///< after a message
     std::uint64_t unproven_ns;  ///< at most, while no socket has announced one
   };
-  explicit Patience(Config config) : config_(config), next_ns_(config.first_ns) {}
+  explicit Patience(Config config)
+      : config_(config), next_ns_({.first = config.first_ns, .longest = config.unproven_ns}) {}
 
   /// At most `longest_ns`.
   std::uint64_t next(std::uint64_t longest_ns) const {
-    return std::min(next_ns_, proven_ ? longest_ns : std::min(longest_ns, config_.unproven_ns));
+    return std::min(next_ns_.now(), most(longest_ns));
   }
 
   /// A sleep is over. `woken`: something ended it; `by_socket`: not only what neighbours on this
   /// node wake it with.
   void slept(std::uint64_t longest_ns, bool woken, bool by_socket) {
     by_socket_ = by_socket;
-    next_ns_ = woken ? config_.first_ns : 2 * next(longest_ns);
+    if (woken)
+      next_ns_.reset();
+    else
+      next_ns_.lengthen(most(longest_ns));
   }
   /// A sleep begins, unless something is there already.
   void begin() { by_socket_ = false; }
@@ -73,8 +79,12 @@ class Patience {
   void message() { proven_ = proven_ || by_socket_; }
 
  private:
+  std::uint64_t most(std::uint64_t longest_ns) const {
+    return proven_ ? longest_ns : std::min(longest_ns, config_.unproven_ns);
+  }
+
   Config config_;
-  std::uint64_t next_ns_;
+  pay::Backoff<> next_ns_;
   bool by_socket_ = false;  // the last sleep was ended by a socket
   bool proven_ = false;
 };

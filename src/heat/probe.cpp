@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "heat/heater.hpp"
+#include "pay/price.hpp"
 
 namespace hob::heat {
 
@@ -18,12 +19,6 @@ constexpr std::size_t kLine = 64;
 
 /// Of this thread: what other programs do on its processor does not count.
 double now_ns() { return static_cast<double>(thread_nanoseconds()); }
-
-double median(std::vector<double> values) {
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// A list whose nodes are lines of one block, linked in random order.
 class ScatteredList {
@@ -100,18 +95,18 @@ Verdict probe(const HeaterPlacement& placement, const ProbeConfig& config) {
     return verdict;
   }
   sweep_ns(memory);
-  std::vector<double> cold, heated, sweep_alone, sweep_beside;
+  pay::Recent<15> cold, heated, sweep_alone, sweep_beside;
   for (unsigned round = 0; round < config.rounds; ++round) {
     heater.pause();
-    sweep_alone.push_back(sweep_ns(memory));
-    cold.push_back(list.walk_ns());
+    sweep_alone.add(sweep_ns(memory));
+    cold.add(list.walk_ns());
     heater.resume();
-    sweep_beside.push_back(sweep_ns(memory));
-    heated.push_back(list.walk_ns());
+    sweep_beside.add(sweep_ns(memory));
+    heated.add(list.walk_ns());
   }
-  verdict.cold_ns = median(cold);
-  verdict.heated_ns = median(heated);
-  verdict.interference = median(sweep_beside) / median(sweep_alone);
+  verdict.cold_ns = cold.median();
+  verdict.heated_ns = heated.median();
+  verdict.interference = sweep_beside.median() / sweep_alone.median();
   std::string found = found_by(verdict);
   if (verdict.cold_ns < config.least_gain * verdict.heated_ns) {
     verdict.reason = "heater off, it gains too little: " + found;

@@ -14,7 +14,7 @@ struct ProbeConfig {
   std::size_t list_bytes = 64 << 10;   ///< of the list that is searched: 1024 lines
   std::size_t sweep_bytes = 0;         ///< of the memory that "the program" computes on; 0: 2 x
                                        ///< the shared cache, at least 16 MiB, at most 256 MiB
-  unsigned rounds = 7;                 ///< with and without the heater, in turn
+  unsigned rounds = 7;                 ///< with and without the heater, in turn; the last 15 count
   double least_gain = 1.1;             ///< search without / with heater, to be worth it
   double most_interference = 1.03;     ///< computing with / without heater, to be harmless
 };

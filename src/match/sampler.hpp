@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "pay/backoff.hpp"
 
 namespace hob::match {
 
@@ -41,13 +42,15 @@ class Sampler {
   enum class Metering { no, fully, sentinel };
 
   Sampler() : Sampler(Config{}) {}
-  explicit Sampler(const Config& config) : config_(config), per_look_(config.per_look) {}
+  explicit Sampler(const Config& config)
+      : config_(config),
+        per_look_({.first = config.per_look, .longest = config.per_sentinel / 2}) {}
 
   /// One more nonblocking receive goes to the library.
   Metering next() {
     if (unwatched_ == 0) return Metering::fully;
     --unwatched_;
-    if (unwatched_ % per_look_ == 0 && pause_is_long()) unwatched_ = 0;
+    if (unwatched_ % per_look_.now() == 0 && pause_is_long()) unwatched_ = 0;
     return unwatched_ % config_.per_sentinel == config_.per_sentinel / 2 ? Metering::sentinel
                                                                          : Metering::no;
   }
@@ -125,7 +128,7 @@ class Sampler {
   static constexpr std::uint64_t kFrequent = 64, kRare = 16;
 
   std::uint32_t look_distance() const {
-    return config_.longest_pause != 0 ? per_look_ : config_.per_sentinel / 2;
+    return config_.longest_pause != 0 ? per_look_.now() : config_.per_sentinel / 2;
   }
 
   bool pause_is_long() {
@@ -133,9 +136,9 @@ class Sampler {
     const std::uint64_t now = config_.now();
     const std::uint64_t since_look = now - std::exchange(looked_at_, now);
     if (since_look < config_.longest_pause / kFrequent)
-      per_look_ = std::min(2 * per_look_, config_.per_sentinel / 2);
+      per_look_.lengthen();
     else if (since_look > config_.longest_pause / kRare)
-      per_look_ = config_.per_look;
+      per_look_.reset();
     return now - paused_at_ > config_.longest_pause;
   }
 
@@ -162,7 +165,7 @@ class Sampler {
   std::uint32_t watched_in_stretch_ = 0;
   std::uint64_t least_in_stretch_ = 0, least_before_ = 0;  ///< of waiting receives
   std::uint64_t paused_at_ = 0, looked_at_ = 0;
-  std::uint32_t per_look_;
+  pay::Backoff<std::uint32_t> per_look_;
   std::uint32_t sentinels_ = 0;  ///< at the library
   Random random_{1};
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "pay/backoff.hpp"
+
 namespace hob::match {
 
 /// Finds out, from how long it takes to post receives, that the MPI library searches a long queue
@@ -38,7 +40,9 @@ class SearchTimer {
       : config_(config),
         one_in_(config.at_first),
         untimed_(config.at_first - 1),
-        patience_(config.patience) {}
+        patience_({.first = config.patience,
+                   .longest = config.most_patience,
+                   .times = config.discouraged}) {}
 
   /// The next receive is to be timed.
   bool due() const { return untimed_ == 0; }
@@ -68,15 +72,16 @@ class SearchTimer {
   bool was_slow() {
     one_in_ = config_.while_slow;
     untimed_ = one_in_ - 1;
-    if (++slow_ < patience_) return false;
+    if (++slow_ < patience_.now()) return false;
     slow_ = 0;
     return true;
   }
 
   void emptied(std::uint64_t messages) {
-    patience_ = messages >= config_.worth_dequeuing
-                    ? config_.patience
-                    : std::min(config_.most_patience, config_.discouraged * patience_);
+    if (messages >= config_.worth_dequeuing)
+      patience_.reset();
+    else
+      patience_.lengthen();
   }
 
  private:
@@ -84,7 +89,7 @@ class SearchTimer {
   std::uint32_t one_in_;
   std::uint32_t untimed_;
   std::uint32_t slow_ = 0;  ///< of those timed, slow ones lately
-  std::uint32_t patience_;
+  pay::Backoff<std::uint32_t> patience_;
 };
 
 }  // namespace hob::match

@@ -14,26 +14,25 @@ namespace hob::match {
 TakeoverPolicy::TakeoverPolicy(const Config& config, const MatchCosts& costs)
     : config_(config),
       costs_(&costs),
-      since_(config.now ? config.now() : 0),
-      threshold_(config.threshold) {}
-
-double TakeoverPolicy::budget() const {
-  return config_.share * static_cast<double>(config_.now() - since_) +
-         config_.first_budget * costs_->dequeue - lost_;
-}
+      budget_({.share = config.share, .first = config.first_budget * costs.dequeue},
+              config.now ? config.now() : 0),
+      threshold_(config.threshold),
+      caution_({.first = 1, .longest = config.most_caution}) {}
 
 bool TakeoverPolicy::begin_trial(std::uint64_t length) {
-  const double available = budget();
+  const double trial = config_.trial * costs_->dequeue;
+  budget_.passed(config_.now());
+  // Time in which nothing was lost is no reason to lose for long at once.
+  budget_.limit(trial * config_.most_caution);
   // So many receives say more than all trials that failed in shorter queues.
-  const double caution = length >= config_.threshold ? 1 : caution_;
-  if (available < config_.trial * caution * costs_->dequeue) {
+  if (budget_.left() < (length >= config_.threshold ? trial : trial * caution_.now())) {
     // Whoever has evidence asks at each receive, which costs. So it is to be found again.
     search_debt_ = 0;
     long_phase_ = false;
     if (length >= threshold_) threshold_ = 2 * length;
     return false;
   }
-  allowance_ = available / 2;
+  allowance_ = budget_.left() / 2;
   balance_ = 0;
   return true;
 }
@@ -46,21 +45,21 @@ void TakeoverPolicy::ended() {
   }
   paying_ = true;
   allowance_ = config_.trial * costs_->dequeue;  // and what was gained may be lost again
-  caution_ = 1;
+  caution_.reset();
 }
 
 void TakeoverPolicy::reposted(std::uint64_t receives) {
   if (config_.fixed) return;
-  lost_ += static_cast<double>(receives) * costs_->dequeue;
+  budget_.spent(static_cast<double>(receives) * costs_->dequeue);
   failed();
 }
 
 void TakeoverPolicy::failed() {
-  lost_ += std::max(0.0, -balance_);
+  budget_.spent(std::max(0.0, -balance_));
   balance_ = 0;
   paying_ = long_phase_ = false;
   search_debt_ = 0;
-  caution_ = std::min(2 * caution_, config_.most_caution);
+  caution_.lengthen();
 }
 
 namespace {

@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pay/backoff.hpp"
+#include "pay/budget.hpp"
+
 namespace hob::match {
 
 /// What matching costs in this process, in ticks of one clock. Measured (takeover_policy.cpp,
@@ -45,7 +48,7 @@ class TakeoverPolicy {
     /// have paid for as many are the evidence for the next one. Where `threshold` receives wait,
     /// trials that failed in shorter queues do not count.
     double trial = 64;
-    double most_caution = 1024;
+    double most_caution = 1024;  ///< as many trials' dequeues are saved up at most
     /// What was gained counts up to so many dequeues: a program that changes is followed as soon.
     double most_credit = 256;
     std::uint64_t (*now)() = nullptr;  ///< the clock of MatchCosts
@@ -72,7 +75,7 @@ class TakeoverPolicy {
     if (length >= threshold_) return true;
     return !config_.fixed &&
            (paying_ || long_phase_ ||
-            search_debt_ * costs_->step >= config_.trial * caution_ * costs_->dequeue);
+            search_debt_ * costs_->step >= config_.trial * caution_.now() * costs_->dequeue);
   }
 
   /// A nonblocking receive is posted, the PRQ is empty, and `length` receives wait at the library.
@@ -106,19 +109,17 @@ class TakeoverPolicy {
  private:
   bool begin_trial(std::uint64_t length);
   void failed();
-  double budget() const;
 
   Config config_;
   const MatchCosts* costs_;
-  std::uint64_t since_;
+  pay::Budget budget_;       ///< what trials may lose
   std::uint64_t threshold_;  ///< more than the configured one after it was refused a trial
   double search_debt_ = 0;   ///< entries that the library passed since the last trial
   bool long_phase_ = false;
   bool paying_ = false;
   double balance_ = 0;    ///< gained, or lost, since the trial began
   double allowance_ = 0;  ///< what this trial may lose
-  double lost_ = 0;       ///< by trials before
-  double caution_ = 1;
+  pay::Backoff<double> caution_;
 };
 
 /// Nanoseconds that a search takes for an entry of a linked list as MPI libraries keep them:

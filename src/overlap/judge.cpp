@@ -6,13 +6,6 @@
 namespace hob::overlap {
 namespace {
 
-/// One phase in so many is left alone in the first trial, chosen by chance, so that nothing
-/// periodic in the program meets it; and after each trial that paid, so many times as many are
-/// helped. Powers of two: those left alone later are among those left alone before.
-constexpr std::uint64_t kFirstAloneOneIn = 2;
-constexpr std::uint64_t kAloneFactor = 4;
-constexpr std::uint64_t kLastAloneOneIn = 128;
-
 /// A trial is decided when so many of each kind were seen: waits differ from each other by a few
 /// times their length, so fewer tell nothing.
 constexpr double kPhasesOfEach = 8;
@@ -24,12 +17,6 @@ constexpr double kPays = 0.97;
 /// if these are longer by so many standard errors of the difference: waits have long tails.
 constexpr double kMovedShare = 0.125;
 constexpr double kBeyondChance = 3;
-
-/// Phases without help after a trial that did not pay; four times as many after the next one. Rests
-/// end at multiples of them, so that ranks which began to rest one after the other end together.
-constexpr std::uint64_t kFirstRest = 256;
-constexpr std::uint64_t kRestFactor = 4;
-constexpr std::uint64_t kLongestRest = 1 << 20;
 
 /// Of a rest, so many phases together are compared with the trial before it, and waits that are
 /// longer by this factor are a reason to try again, at a multiple of so many phases.
@@ -48,8 +35,7 @@ std::uint64_t next_multiple(std::uint64_t of, std::uint64_t from) { return (from
 
 }  // namespace
 
-Judge::Judge(bool always, std::uint64_t seed)
-    : always_(always), seed_(seed), alone_one_in_(kFirstAloneOneIn) {}
+Judge::Judge(bool always, std::uint64_t seed) : always_(always), seed_(seed) {}
 
 void Judge::Waits::add(const Phase& phase) {
   phases += 1;
@@ -72,7 +58,7 @@ double Judge::Waits::whole_error() const {
 }
 
 bool Judge::left_alone(std::uint64_t phase) const {
-  return (scramble(scramble(seed_) + phase) & (alone_one_in_ - 1)) == 0;
+  return (scramble(scramble(seed_) + phase) & (alone_one_in_.now() - 1)) == 0;
 }
 
 bool Judge::begin() {
@@ -108,10 +94,11 @@ void Judge::decide() {
   saved_ns_ += with_.phases * (paid ? shorter : std::min(0.0, shorter));
   saved_squares_ += with_.phases * with_.phases * (without_.error() + with_.error());
   if (paid) {
-    last_rest_ = early_until_ = 0;
-    alone_one_in_ = std::min(alone_one_in_ * kAloneFactor, kLastAloneOneIn);
+    rests_.reset();
+    early_until_ = 0;
+    alone_one_in_.lengthen();
   } else {
-    alone_one_in_ = kFirstAloneOneIn;
+    alone_one_in_.reset();
     rest();
   }
   with_ = without_ = {};
@@ -125,8 +112,8 @@ void Judge::rest() {
     return;
   }
   early_until_ = 0;
-  last_rest_ = std::clamp(last_rest_ * kRestFactor, kFirstRest, kLongestRest);
-  rest_ends_ = next_multiple(last_rest_, begun_ + last_rest_ / 2);
+  const std::uint64_t rest = rests_.next();
+  rest_ends_ = next_multiple(rest, begun_ + rest / 2);
 }
 
 void Judge::watch_rest(const Phase& phase) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/price_range.hpp"
+#include "pay/backoff.hpp"
 
 namespace hob::overlap {
 
@@ -73,11 +74,16 @@ class Judge {
   std::uint64_t seed_;
   std::uint64_t begun_ = 0;  // phases, the present one included
   bool helps_ = false;
-  std::uint64_t alone_one_in_;
-  Waits with_;                     // of this trial
-  Waits without_;                  // of this trial
-  std::uint64_t rest_ends_ = 0;    // the next trial begins with this phase
-  std::uint64_t last_rest_ = 0;    // how many phases it had, about
+  /// One phase in so many is left alone, chosen by chance, so that nothing periodic in the program
+  /// meets it; fewer after each trial that paid. Powers of two: those left alone later are among
+  /// those left alone before.
+  pay::Backoff<> alone_one_in_{{.first = 2, .longest = 128, .times = 4}};
+  Waits with_;                   // of this trial
+  Waits without_;                // of this trial
+  std::uint64_t rest_ends_ = 0;  // the next trial begins with this phase
+  /// Phases without help after a trial that did not pay. Rests end at multiples of them, so that
+  /// ranks which began to rest one after the other end together.
+  pay::Backoff<> rests_{{.first = 256, .longest = 1 << 20, .times = 4}};
   Waits resting_;                  // of the last phases of this rest
   double tried_ns_ = 0;            // the mean wait of the trial before
   std::uint64_t early_until_ = 0;  // a trial before the end of a rest, which goes on until then

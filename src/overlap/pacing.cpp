@@ -17,22 +17,23 @@ constexpr double kForgets = 0.02;
 
 std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns,
                              bool announced) {
-  const auto allowance = static_cast<double>(config_.allowance_ns);
-  credit_ns_ += config_.share * static_cast<double>(now_ns - last_ns_);
-  credit_ns_ = std::min(credit_ns_, allowance);
-  last_ns_ = now_ns;
+  budget_.passed(now_ns);
   if (useful) {
-    rest_ns_ = config_.shortest_ns;
-    return rest_ns_;
+    rest_ns_.reset();
+    return rest_ns_.now();
   }
-  credit_ns_ -= static_cast<double>(cost_ns);
-  const std::uint64_t rest = std::max(rest_ns_, least_rest());
-  rest_ns_ = announced ? std::min(rest_ns_ * 4, config_.longest_announced_ns)
-                       : std::min(rest_ns_ * 2, config_.longest_ns);
-  if (credit_ns_ >= 0) return rest;
+  budget_.spent(static_cast<double>(cost_ns));
+  const std::uint64_t rest = std::max(rest_ns_.now(), inside_ns_.now());
+  if (announced) {
+    rest_ns_.lengthen(config_.longest_announced_ns);
+    rest_ns_.lengthen(config_.longest_announced_ns);
+  } else {
+    rest_ns_.lengthen();
+  }
+  if (!exhausted()) return rest;
   // So long that the share is kept; with none at all, as long as can be.
   if (config_.share <= 0) return config_.longest_ns;
-  return std::max(rest, static_cast<std::uint64_t>(-credit_ns_ / config_.share));
+  return std::max(rest, budget_.time_owed());
 }
 
 bool PollMeter::moved(std::uint64_t took_ns) {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "pay/backoff.hpp"
+#include "pay/budget.hpp"
+
 namespace hob::overlap {
 
 /// Set once. Times in nanoseconds.
@@ -25,9 +28,9 @@ class Pacing {
  public:
   explicit Pacing(const PacingConfig& config, std::uint64_t now_ns)
       : config_(config),
-        rest_ns_(config.shortest_ns),
-        credit_ns_(static_cast<double>(config.allowance_ns)),
-        last_ns_(now_ns) {}
+        rest_ns_({.first = config.shortest_ns, .longest = config.longest_ns}),
+        inside_ns_({.first = config.shortest_ns, .longest = config.longest_inside_ns}),
+        budget_({.share = config.share, .first = allowance(), .most = allowance()}, now_ns) {}
 
   /// After a look that took `cost_ns` and found `useful` work or none. Looks that moved something
   /// do what the program's wait would have done, and cost nothing here. Returns how long to rest.
@@ -36,32 +39,36 @@ class Pacing {
                        bool announced = false);
 
   /// Something new is under way: the next rest is the shortest one.
-  void begin() { rest_ns_ = config_.shortest_ns; }
+  void begin() { rest_ns_.reset(); }
 
   /// A look found the program inside the library, in another call than the look before it. From
   /// the third in a row on, rests are at least twice as long each time.
-  void inside_again() { inside_ = std::min(inside_ + 1, kMostInside); }
+  void inside_again() {
+    if (inside_ < kFewInside)
+      ++inside_;
+    else
+      inside_ns_.lengthen();
+  }
 
   /// A look found that the program stays outside while something is under way.
-  void outside() { inside_ = 0; }
+  void outside() {
+    inside_ = 0;
+    inside_ns_.reset();
+  }
 
   /// Whether the budget is used up.
-  bool exhausted() const { return credit_ns_ < 0; }
+  bool exhausted() const { return budget_.left() < 0; }
 
  private:
   static constexpr unsigned kFewInside = 2;
-  static constexpr unsigned kMostInside = 32;
 
-  std::uint64_t least_rest() const {
-    if (inside_ <= kFewInside) return 0;
-    return std::min(config_.shortest_ns << (inside_ - kFewInside), config_.longest_inside_ns);
-  }
+  double allowance() const { return static_cast<double>(config_.allowance_ns); }
 
   PacingConfig config_;
-  unsigned inside_ = 0;  // looks in a row
-  std::uint64_t rest_ns_;
-  double credit_ns_;
-  std::uint64_t last_ns_;
+  pay::Backoff<> rest_ns_;
+  pay::Backoff<> inside_ns_;  // the least rest, by looks that found the program inside
+  unsigned inside_ = 0;       // such looks in a row, up to kFewInside
+  pay::Budget budget_;        // ns that looks in vain may take
 };
 
 /// How long to rest while the program is inside the library and does everything itself, where

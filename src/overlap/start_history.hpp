@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pay/backoff.hpp"
+
 namespace hob::overlap {
 
 /// A call that starts a communication. What makes it valid is in here, but for the tag and for
@@ -81,10 +83,11 @@ class StartHistory {
     Entry& entry = at(start);
     if (!entry.start.like(start)) return;
     const unsigned most = end == End::came ? 7 : 63;
-    entry.in_vain = end == End::beside      ? 0
-                    : entry.in_vain >= most ? entry.in_vain
-                                            : 2 * entry.in_vain + 1;
-    entry.left_alone = entry.in_vain;
+    if (end == End::beside)
+      entry.in_vain.reset();
+    else if (entry.in_vain.now() < most)
+      entry.in_vain.lengthen();
+    entry.left_alone = entry.in_vain.now();
   }
 
   /// This communicator, or this datatype, ends: its handle may be given to another one.
@@ -109,7 +112,7 @@ class StartHistory {
   struct Entry {
     Start start;
     std::uint64_t ns = 0;
-    unsigned in_vain = 0;     // 2^n - 1: n in succession
+    pay::Backoff<unsigned> in_vain{{.first = 0, .longest = 63, .plus = 1}};
     unsigned left_alone = 0;  // starts that are the program's own
     std::uint64_t used = 0;   // counts them all
   };

@@ -1,8 +1,9 @@
 // Which collective calls on a communicator tell who wrote, and in how many words. Pure.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+
+#include "pay/backoff.hpp"
 
 namespace hob::validation {
 
@@ -32,16 +33,21 @@ class Schedule {
   void told(bool asked, bool changed) {
     details_ = asked && changed;
     in_vain_ = asked ? 0 : in_vain_ + 1;
-    interval_ = asked ? 0 : std::min(2 * interval_ + 1, kLongest);
-    skip_ = interval_;
-    if (asked) patience_ = kPatience;
+    if (asked) {
+      interval_.reset();
+      patience_ = kPatience;
+    } else {
+      interval_.lengthen();
+    }
+    skip_ = interval_.now();
     asked_ = asked_ || asked;
   }
 
   /// There is another window: who asked for copies of the others may ask for its, or will not.
   void begin_window() {
     if (asked_ || !any_window_) {
-      interval_ = skip_ = 0;
+      interval_.reset();
+      skip_ = 0;
       patience_ = kPatience;
     } else {
       patience_ /= 2;
@@ -53,7 +59,7 @@ class Schedule {
 
  private:
   std::uint32_t in_vain_ = 0;
-  std::uint32_t interval_ = 0;
+  pay::Backoff<std::uint32_t> interval_{{.first = 0, .longest = kLongest, .plus = 1}};
   std::uint32_t skip_ = 0;
   std::uint32_t patience_ = kPatience;
   bool details_ = false;

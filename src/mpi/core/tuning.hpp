@@ -6,6 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pay/backoff.hpp"
+#include "pay/price.hpp"
+
 namespace hob::mpi::tuning {
 
 /// progress. Looks in vain, one after another, before a waiting thread gives its core away between
@@ -130,8 +133,9 @@ inline constexpr double kWrapperNs = 25;
 /// full has some room again after each eviction, and that is for what the process fetches itself.
 inline constexpr std::uint64_t kRoomForOwn = 4;
 
-/// While Hob sleeps, one in so many waits at least is timed.
-inline constexpr int kLongestWaitInterval = 255;
+/// While Hob sleeps, one in so many waits is timed: all after a long one, fewer while they are
+/// short. Odd intervals, since programs repeat themselves.
+inline constexpr pay::Backoff<int>::Config kWaitIntervals{.first = 1, .longest = 255, .plus = 1};
 
 }  // namespace gets
 
@@ -172,10 +176,10 @@ inline constexpr std::size_t kInboxSlots = 32;
 
 /// ns. Sleeps of a ghost that nothing wakes: a wake-up takes about as long, so a shorter one costs
 /// more processor time than it sleeps. After each `kTimedSleepsAlike` sleeps without a message they
-/// are twice as long, `kTimedSleepDoublings` times.
+/// are twice as long, up to the longest.
 inline constexpr long kFirstTimedSleepNs = 60'000;
 inline constexpr unsigned kTimedSleepsAlike = 64;
-inline constexpr unsigned kTimedSleepDoublings = 3;
+inline constexpr long kLongestTimedSleepNs = 480'000;
 
 /// ns. First sleep of a ghost after a message; doubled while no message comes. If a message was
 /// missed (a network without sockets), it lies so long: a time slice at most.
@@ -371,8 +375,7 @@ inline constexpr double kStepsPerEntry = 1.5;
 inline constexpr std::uint64_t kDequeuesPerTiming = 16;
 /// A new timing counts for so much of the estimate, and for no more than so many times it: now and
 /// then the processor was elsewhere.
-inline constexpr double kTimingWeight = 0.125;
-inline constexpr double kTimingMost = 4;
+inline constexpr pay::Weights kTimings{.down = 0.125, .up = 0.125, .most = 4};
 /// Hob's own part of a dequeue, and the whole before it has been timed, in steps of a search.
 inline constexpr double kOwnSteps = 8;
 inline constexpr double kUntimedSteps = 20;

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -21,8 +20,8 @@ bool IdleWaiter::sleep_announced(std::uint64_t longest_ns) {
 }
 
 void IdleWaiter::sleep_for() {
-  const long ns = kFirstTimedSleepNs
-                  << std::min(timed_sleeps_++ / kTimedSleepsAlike, kTimedSleepDoublings);
+  const long ns = timed_sleep_ns_.now();
+  if (++timed_sleeps_ % kTimedSleepsAlike == 0) timed_sleep_ns_.lengthen();
   if (trusted_ && rest(static_cast<std::uint64_t>(ns)) >= 0) return;
   timespec pause{0, ns};
   ::nanosleep(&pause, nullptr);
@@ -31,6 +30,7 @@ void IdleWaiter::sleep_for() {
 void IdleWaiter::worked() {
   useless_ = 0;
   timed_sleeps_ = 0;
+  timed_sleep_ns_.reset();
   if (slept_) patience_.message();
   if (slept_ && trusted_ && !announced_ && !sockets_.look_again() &&
       ++unannounced_ >= kMostUnannounced)

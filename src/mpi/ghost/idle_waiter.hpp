@@ -7,6 +7,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/world.hpp"
 #include "os/sockets.hpp"
+#include "pay/backoff.hpp"
 
 namespace hob::mpi {
 
@@ -55,6 +56,8 @@ class IdleWaiter {
   unsigned unannounced_ = 0;
   unsigned useless_ = 0;
   unsigned timed_sleeps_ = 0;
+  pay::Backoff<long> timed_sleep_ns_{
+      {.first = tuning::ghost::kFirstTimedSleepNs, .longest = tuning::ghost::kLongestTimedSleepNs}};
   ghost::Patience patience_{
       {.first_ns = tuning::ghost::kFirstSleepNs, .unproven_ns = tuning::ghost::kUnprovenSleepNs}};
   os::Sockets sockets_{{.first_pause_ns = tuning::ghost::kFirstScanPauseNs,

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "base/yield_predictor.hpp"
 #include "ghost/server.hpp"
 #include "ghost/waiting.hpp"
 #include "mpi/core/context.hpp"
@@ -24,6 +23,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
 #include "mpi/progress/yielding.hpp"
+#include "pay/yield_predictor.hpp"
 
 namespace hob::mpi {
 namespace {

@@ -74,7 +74,7 @@ std::uint64_t GhostTransport::waits(bool begin) {
   asked_to_share_ = throttle(!begin);
   if (lock_ == nullptr) yielding::suspend(begin);
   if (!begin) overtaken_ = false;
-  nap_ns_ = tuning::ghost::kFirstTimedSleepNs;
+  nap_ns_.reset();
   return tick_nanoseconds();
 }
 
@@ -91,9 +91,9 @@ void GhostTransport::check_ghosts() {
 // Where no socket announces messages, the answer would lie for as long as a sleep takes.
 bool GhostTransport::sleep() {
   using namespace tuning::ghost;
-  const int woken = sockets_.wait(-1, heard_ ? kOriginSleepNs : nap_ns_);
+  const int woken = sockets_.wait(-1, heard_ ? kOriginSleepNs : nap_ns_.now());
   heard_ = heard_ || woken > 0;
-  nap_ns_ = std::min(2 * nap_ns_, kOriginSleepNs);
+  nap_ns_.lengthen();
   return woken >= 0;
 }
 

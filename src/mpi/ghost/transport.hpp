@@ -5,12 +5,13 @@
 #include <mutex>
 #include <optional>
 
-#include "base/yield_predictor.hpp"
 #include "ghost/transport.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/peers_watch.hpp"
 #include "mpi/ghost/world.hpp"
 #include "os/sockets.hpp"
+#include "pay/backoff.hpp"
+#include "pay/yield_predictor.hpp"
 
 namespace hob::mpi {
 
@@ -37,7 +38,9 @@ class GhostTransport final : public ghost::Transport {
   std::optional<os::ProcessMonitor> ghosts_;  ///< of this node
   std::uint64_t watched_ = 0;
   YieldPredictor predictor_;
-  std::uint64_t nap_ns_ = tuning::ghost::kFirstTimedSleepNs;  ///< the next one of this wait
+  /// The next sleep of this wait.
+  pay::Backoff<> nap_ns_{
+      {.first = tuning::ghost::kFirstTimedSleepNs, .longest = tuning::ghost::kOriginSleepNs}};
   bool heard_ = false;  ///< a socket has ended a sleep of this process's
   bool overtaken_ =
       false;  ///< since the last wait, somebody else had the core while a message was sent

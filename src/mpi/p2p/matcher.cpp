@@ -17,6 +17,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/request.hpp"
+#include "pay/price.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -153,8 +154,7 @@ bool improbe_any(Channel& channel, UnexpectedMessage& next) {
 }
 
 void follow(double& estimate, double timing) {
-  const double most = tuning::matching::kTimingMost * estimate;
-  estimate += tuning::matching::kTimingWeight * (std::min(timing, most) - estimate);
+  estimate = pay::towards(estimate, timing, tuning::matching::kTimings);
 }
 
 /// As improbe_any(), and its time is part of what dequeues cost: what it takes more than a look in

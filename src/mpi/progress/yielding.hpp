@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "base/yield_predictor.hpp"
+#include "pay/yield_predictor.hpp"
 
 namespace hob::mpi::yielding {
 

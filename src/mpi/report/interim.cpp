@@ -14,6 +14,7 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/facts.hpp"
 #include "mpi/report/registry.hpp"
+#include "pay/backoff.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {
@@ -21,16 +22,17 @@ namespace {
 
 pid_t writer = 0;  // not its children, which inherit the handler of the exit
 
-constexpr double kFirst = 1;     // s
-constexpr double kLeast = 0.01;  // s: writing takes a millisecond
+constexpr double kFirst = 1, kLongest = 1e6;  // s
+constexpr double kLeast = 0.01;               // s: writing takes a millisecond
 
 /// Soon at first, since many jobs are short; each time twice as long after, up to what is set.
 void set_next() {
-  static double wait = kFirst;
+  static pay::Backoff<double> wait({.first = kFirst, .longest = kLongest});
   if (context().settings.json_every <= 0) return;
   const double most = std::max(context().settings.json_every, kLeast);
-  timed_work().due.store(ticks() + ticks_in(std::min(wait, most) * 1e9), std::memory_order_relaxed);
-  wait = std::min(2 * wait, most);
+  timed_work().due.store(ticks() + ticks_in(std::min(wait.now(), most) * 1e9),
+                         std::memory_order_relaxed);
+  wait.lengthen(most);
 }
 
 // In the middle of a call, locks of Hob's may be held.

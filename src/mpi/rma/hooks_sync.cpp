@@ -34,10 +34,10 @@ bool complete_by(Window& window, int target, bool local, int& result, Call call)
   return window.atomic_results.arrived(target, atomics);
 }
 
-/// After a wait was timed while Hob sleeps: the next one is timed too if this was a long one, and
-/// ever fewer while they are short. Odd intervals, since programs repeat themselves.
+/// After a wait was timed while Hob sleeps.
 void choose_next_timed(bool was_long, int interval) {
-  const int next = was_long ? 1 : std::min(2 * interval + 1, tuning::gets::kLongestWaitInterval);
+  constexpr auto kIntervals = tuning::gets::kWaitIntervals;
+  const int next = was_long ? kIntervals.first : kIntervals.after(interval);
   wait_interval.store(next, std::memory_order_relaxed);
   untimed_waits.store(next, std::memory_order_relaxed);
 }

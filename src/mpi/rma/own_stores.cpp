@@ -14,9 +14,7 @@ namespace {
 
 using validation::Owner;
 using validation::Tracking;
-using validation::TrackingBudget;
 
-constexpr std::uint32_t kLongestPause = 1024;  ///< calls
 constexpr std::uint32_t kUnwantedCalls = 16;
 constexpr double kNanosecondsForMib = 5e3;  ///< to protect small pages
 
@@ -29,24 +27,23 @@ double price_of(std::uint64_t bytes) {
 /// Counts what its scope takes.
 class Spending {
  public:
-  Spending(TrackingBudget& budget, double& last) : budget_(budget), last_(last) {}
+  Spending(pay::Budget& budget, double& last) : budget_(budget), last_(last) {}
   ~Spending() {
-    const std::uint64_t spent = thread_nanoseconds() - start_;
-    budget_.spent(spent);
-    last_ = static_cast<double>(spent);
+    last_ = static_cast<double>(thread_nanoseconds() - start_);
+    budget_.spent(last_);
   }
   Spending(const Spending&) = delete;
   Spending& operator=(const Spending&) = delete;
 
  private:
-  TrackingBudget& budget_;
+  pay::Budget& budget_;
   double& last_;
   std::uint64_t start_ = thread_nanoseconds();
 };
 
 }  // namespace
 
-StoreWatch::StoreWatch() : budget_({}, monotonic_nanoseconds()) {}
+StoreWatch::StoreWatch() : budget_(validation::kTrackingBudget, monotonic_nanoseconds()) {}
 
 void StoreWatch::begin_call() {
   ++moment_;
@@ -61,12 +58,11 @@ void StoreWatch::end_call() {
   const Spending spending(budget_, took);
   const std::string who = validation::who_stores_unseen(validation::has_device_that_writes());
   if (who.empty()) {
-    pause_ = 1;
+    pause_.reset();
   } else {
     log::line(log::Level::debug, "stores may pass the page tables ({}): nothing is kept", who);
     for (OwnStores* each : begun_) each->tracker_.stop();
-    paused_ = pause_;
-    pause_ = std::min(2 * pause_, kLongestPause);
+    paused_ = pause_.next();
   }
   begun_.clear();
 }
@@ -85,7 +81,7 @@ bool OwnStores::may_have_changed(StoreWatch& watch, bool always) {
   return true;
 }
 
-bool OwnStores::changed(TrackingBudget& budget, bool always) {
+bool OwnStores::changed(pay::Budget& budget, bool always) {
   if (!tracker_.active()) {
     reason_ = "stores to its memory are not tracked yet";
   } else if (!always && !budget.affords(monotonic_nanoseconds(), look_)) {
@@ -96,7 +92,7 @@ bool OwnStores::changed(TrackingBudget& budget, bool always) {
       reason_ = "children may store to its memory";
     } else if (tracker_.written()) {
       reason_ = tracker_.found();
-      budget.faulted(tracker_.take_faults());
+      budget.spent(validation::kFaultNs * static_cast<double>(tracker_.take_faults()));
     } else {
       return false;
     }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "pay/backoff.hpp"
+#include "pay/budget.hpp"
 #include "validation/store_tracker.hpp"
 #include "validation/tracking_budget.hpp"
 
@@ -24,11 +26,12 @@ class StoreWatch {
   friend class OwnStores;
 
   /// What looking for stores may cost, in all windows together.
-  validation::TrackingBudget budget_;
+  pay::Budget budget_;
   std::uint64_t moment_ = 0;       ///< counts these calls
   std::vector<OwnStores*> begun_;  ///< windows whose memory is watched since this call
   std::uint32_t paused_ = 0;       ///< calls in which no watch begins
-  std::uint32_t pause_ = 1;        ///< after the next time that one was in vain
+  /// Such calls after the next time that one was in vain.
+  pay::Backoff<std::uint32_t> pause_{{.first = 1, .longest = 1024}};
 };
 
 /// Of one window. Guarded by the lock of validation.cpp.
@@ -59,7 +62,7 @@ class OwnStores {
 
  private:
   friend class StoreWatch;
-  bool changed(validation::TrackingBudget& budget, bool always);
+  bool changed(pay::Budget& budget, bool always);
   void track(StoreWatch& watch, bool always);
 
   validation::StoreTracker tracker_;

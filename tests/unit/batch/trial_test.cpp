@@ -72,5 +72,15 @@ TEST(Trial, BurstsThatTheMachineHeldUpAreNoReasonToCompare) {
   }
 }
 
+TEST(Trial, WhatALoadedMachineAddsIsNoPriceOfABatch) {
+  Trial trial;
+  trial.issued_natively(1000);
+  for (int i = 0; i < 100; ++i) {
+    trial.complete(true, 10, i % 4 == 3 ? 10 * 1'000'000 : 10 * 100);
+    EXPECT_EQ(trial.batch_price(), 100);
+    EXPECT_EQ(trial.gain(), 900);
+  }
+}
+
 }  // namespace
 }  // namespace hob::batch

@@ -12,7 +12,6 @@
 #include "cache/block_fetch.hpp"
 #include "cache/cache.hpp"
 #include "cache/miss_shadow.hpp"
-#include "cache/trip_cost.hpp"
 
 namespace hob::cache {
 namespace {
@@ -573,75 +572,6 @@ TEST(Readahead, ManyDroppedRangesAreForgottenTogether) {
   }
   EXPECT_EQ(world.ahead().block_bytes(), 0u);
   EXPECT_LE(world.take_bytes(), 1000u * 64 * 11 / 10);
-}
-
-TEST(TripCost, LearnsLatencyAndBytes) {
-  TripCost cost(1000, 0.5);
-  cost.add(65536, 100000);
-  EXPECT_EQ(cost.per_byte(), 0.5) << "without a latency, it says nothing";
-  for (int i = 0; i < 100; ++i) {
-    cost.add(64, 8000);
-    cost.add(65536, 8000 + 16384);
-  }
-  EXPECT_NEAR(cost.latency(), 8000, 100);
-  EXPECT_NEAR(cost.per_byte(), 0.25, 0.01);
-  EXPECT_NEAR(static_cast<double>(cost.latency_bytes()), 32000, 2000);
-  cost.add(64, 80000000);  // the process slept
-  EXPECT_LT(cost.latency(), 10000);
-}
-
-TEST(TripCost, AnyGetSaysThatLatencyIsLessThanAssumed) {
-  TripCost cost(8000, 0.25);
-  cost.add(4096, 10000);
-  EXPECT_EQ(cost.latency(), 8000);
-  cost.add(4096, 435);
-  EXPECT_LT(cost.latency(), 435);
-}
-
-// A program that fetches nothing small: half of the time may be the bytes', until another size is
-// seen.
-TEST(TripCost, TwoSizesOfLargeGetsTellLatencyFromBytes) {
-  constexpr double kLatency = 9000, kPerByte = 0.125;
-  TripCost cost(8000, 0.25);
-  const auto get = [&](std::uint64_t bytes) {
-    cost.add(bytes, static_cast<std::uint64_t>(kLatency + kPerByte * static_cast<double>(bytes)));
-  };
-  for (int i = 0; i < 20; ++i) get(65536);
-  EXPECT_NEAR(cost.latency(), 8600, 700);
-  EXPECT_NEAR(cost.latency() + 65536 * cost.per_byte(), 17200, 1500);
-  for (int i = 0; i < 20; ++i) get(i % 2 == 0 ? 262144 : 65536);
-  EXPECT_NEAR(cost.latency(), kLatency, 100);
-  EXPECT_NEAR(cost.per_byte(), kPerByte, 0.01);
-}
-
-TEST(TripCost, LongGetsWhoseTimeIsTheBytesHaveNoLatency) {
-  TripCost cost(8000, 0.25);
-  for (int i = 0; i < 20; ++i) {
-    cost.add(65536, 16384);
-    cost.add(262144, 65536);
-  }
-  EXPECT_LT(cost.latency(), 2000);
-}
-
-// What others do at the same time makes any get take longer or shorter.
-TEST(TripCost, DeviationsOfShortGetsAreNotTakenForTheBytes) {
-  constexpr double kPerByte = 0.1;
-  TripCost cost(8000, 0.25);
-  std::mt19937 random(1);
-  std::uniform_real_distribution<double> latency(8000, 16000);
-  const auto get = [&](std::uint64_t bytes) {
-    cost.add(bytes,
-             static_cast<std::uint64_t>(latency(random) + kPerByte * static_cast<double>(bytes)));
-  };
-  for (int i = 0; i < 2000; ++i) get(i % 2 == 0 ? 64 : 8192);
-  double least = cost.per_byte(), most = least;
-  for (int i = 0; i < 2000; ++i) {
-    get(i % 2 == 0 ? 64 : 8192);
-    least = std::min(least, cost.per_byte());
-    most = std::max(most, cost.per_byte());
-  }
-  EXPECT_GT(least, kPerByte / 2);
-  EXPECT_LT(most, kPerByte * 2.5);
 }
 
 TEST(Readahead, AFullCacheMakesRoomForBlocksThatPay) {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "base/yield_predictor.hpp"
 #include "ghost/timeline.hpp"
+#include "pay/yield_predictor.hpp"
 
 namespace hob::ghost {
 namespace {

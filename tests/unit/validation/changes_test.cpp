@@ -9,7 +9,6 @@
 #include "validation/edge_pacing.hpp"
 #include "validation/gain.hpp"
 #include "validation/schedule.hpp"
-#include "validation/tracking_budget.hpp"
 #include "validation/write_marks.hpp"
 
 namespace hob::validation {
@@ -205,29 +204,6 @@ TEST(Gain, FindsBytesThatAreAskedForNowAndThen) {
   EXPECT_GT(first, 0);
   EXPECT_LT(first, 128);
   EXPECT_GT(hits, 800u) << "found, it goes on";
-}
-
-TEST(TrackingBudget, SpendsAShareOfTheTime) {
-  TrackingBudget budget({.allowance = 1000, .share = 0.01, .fault = 100}, 0);
-  EXPECT_TRUE(budget.affords(0));
-  budget.faulted(15);                    // 1,500 of 1,000
-  EXPECT_FALSE(budget.affords(10'000));  // -500 + 100
-  EXPECT_FALSE(budget.affords(50'000));  // -400 + 400 = 0
-  EXPECT_TRUE(budget.affords(50'100));
-  EXPECT_TRUE(budget.affords(1'000'000'000));
-  budget.spent(1001);  // no more than the allowance was saved up
-  EXPECT_FALSE(budget.affords(1'000'000'000));
-}
-
-TEST(TrackingBudget, WhatCostsMoreThanTheAllowanceIsSavedFor) {
-  TrackingBudget budget({.allowance = 1000, .share = 0.01, .fault = 100}, 0);
-  EXPECT_TRUE(budget.affords(0, 900));
-  EXPECT_FALSE(budget.affords(0, 5000));
-  EXPECT_TRUE(budget.affords(0, 900)) << "what costs less goes on";
-  EXPECT_FALSE(budget.affords(399'000, 5000));
-  EXPECT_TRUE(budget.affords(400'000, 5000));
-  budget.spent(5000);
-  EXPECT_FALSE(budget.affords(400'000));
 }
 
 TEST(WriteMarks, WhatWasUnderWayIsToldAgain) {

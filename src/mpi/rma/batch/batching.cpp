@@ -75,8 +75,7 @@ void Batching::step_aside() {
   awake_.set(false);
   rest();
   idle_intervals_ = 0;
-  until_look_.set(next_look_);
-  next_look_ = std::min(2 * next_look_, tuning::batching::kLongestPause);
+  until_look_.set(next_look_.next());
   aside_.set(true);
 }
 

@@ -22,6 +22,7 @@
 #include "mpi/rma/batch/batched_get.hpp"
 #include "mpi/rma/batch/gathered.hpp"
 #include "mpi/rma/batch/operation.hpp"
+#include "pay/backoff.hpp"
 
 namespace hob::mpi {
 
@@ -270,7 +271,8 @@ class Batching final : public Backend, public BatchOwner {
   Published<bool> awake_;  ///< this is a reason not to sleep: synchronisation is seen
   gets::BatchedGets batched_gets_;
   Published<std::uint64_t> until_look_;
-  std::uint64_t next_look_ = tuning::batching::kFirstPause;
+  pay::Backoff<> next_look_{
+      {.first = tuning::batching::kFirstPause, .longest = tuning::batching::kLongestPause}};
   std::uint64_t seen_operations_ = 0;  ///< look_again()
   std::uint32_t idle_intervals_ = 0;
 
@@ -300,7 +302,8 @@ class Batching final : public Backend, public BatchOwner {
   BatchStats stats_;
   /// Gets with requests that are not gathered any more, since the program tests them.
   std::uint64_t requests_left_alone_ = 0;
-  std::uint64_t next_left_alone_ = tuning::batching::kLeftAloneAfterTest;
+  pay::Backoff<> next_left_alone_{
+      {.first = tuning::batching::kLeftAloneAfterTest, .longest = tuning::batching::kLongestPause}};
 };
 
 }  // namespace hob::mpi

@@ -218,8 +218,7 @@ void Batching::issue_alone(BatchedGet& get) {
   const auto bytes = static_cast<MPI_Count>(lane.length_of(get.number()));
   std::byte* const place = lane.place_of(get.number());
   discard(t, get);
-  requests_left_alone_ = next_left_alone_;
-  next_left_alone_ = std::min(2 * next_left_alone_, tuning::batching::kLongestPause);
+  requests_left_alone_ = next_left_alone_.next();
   t.clean = false;
   t.brings = true;
   ++t.outstanding;
@@ -299,7 +298,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
   batched_gets_.ticks_each.set(trials_[static_cast<std::size_t>(BatchKind::get)].batch_price());
   if (gathered != 0) {
     idle_intervals_ = 0;
-    next_look_ = tuning::batching::kFirstPause;
+    next_look_.reset();
   } else if (++idle_intervals_ >= tuning::batching::kIdleIntervals) {
     idle_intervals_ = 0;
     step_aside();

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "pay/backoff.hpp"
+
 namespace hob {
 
 /// Among processes that wait for each other the core comes back within microseconds, sooner than a
@@ -40,7 +42,9 @@ class YieldPredictor {
 
   YieldPredictor() : YieldPredictor(Config()) {}
   explicit YieldPredictor(const Config& config)
-      : config_(config), since_look_(config.unknown), pause_ns_(config.first_pause_ns) {}
+      : config_(config),
+        since_look_(config.unknown),
+        pause_ns_({.first = config.first_pause_ns, .longest = config.longest_pause_ns}) {}
 
   /// Whether to yield on turn `turn` of a loop of looks. Where nobody takes the core, most yields
   /// would be wasted.
@@ -78,11 +82,10 @@ class YieldPredictor {
     const bool outlier = soon_in_a_row_ == config_.tolerated_outliers;
     soon_in_a_row_ = 0;
     if (outlier) {
-      pause_ns_ = config_.first_pause_ns;
+      pause_ns_.reset();
       return;
     }
-    trust_from_ = end + pause_ns_;
-    if (pause_ns_ < config_.longest_pause_ns) pause_ns_ *= 2;
+    trust_from_ = end + pause_ns_.next();
   }
 
  private:
@@ -106,7 +109,7 @@ class YieldPredictor {
   unsigned since_look_;         // yields since a corunner only looked
   unsigned soon_in_a_row_ = 0;  // yields that came back soon
   std::uint64_t trust_from_ = 0;
-  std::uint64_t pause_ns_;
+  pay::Backoff<> pause_ns_;
 };
 
 }  // namespace hob
