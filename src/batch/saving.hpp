@@ -86,7 +86,7 @@ class Saving {
 /// takes: within a share of the time. Not thread safe; a race costs one look more.
 class LookBudget {
  public:
-  explicit LookBudget(double share) : share_(share) {}
+  explicit constexpr LookBudget(double share) : share_(share) {}
 
   /// `lived`: ticks since the beginning. The first look is free.
   bool allows(std::uint64_t lived) const {

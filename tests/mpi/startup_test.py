@@ -122,8 +122,8 @@ def case_calls():
             program,
         ]
         subprocess.run(words, check=True)
-        passes(launch((2, EXEC, program, "3", "3")), silent=False)
-        passes(launch((3, EXEC, "--ghosts", "1", program, "13", "4")), silent=False)
+        passes(launch((2, EXEC, program, "3", "4")), silent=False)
+        passes(launch((3, EXEC, "--ghosts", "1", program, "13", "5")), silent=False)
 
 
 def case_plugin():

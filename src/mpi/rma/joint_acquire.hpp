@@ -2,14 +2,12 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/state.hpp"
 #include "validation/changes.hpp"
-#include "validation/edges.hpp"
 
 namespace hob::mpi {
 
@@ -49,7 +47,6 @@ class JointAcquire {
   int error_ = MPI_SUCCESS;
   std::optional<validation::Changes> changes_;  ///< where members told
   const LargeChanges* large_ = nullptr;
-  std::vector<validation::ShownEdges> edges_;  ///< of members that have shown them in this call
 };
 
 }  // namespace hob::mpi

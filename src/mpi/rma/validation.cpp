@@ -45,6 +45,8 @@ struct Communicator {
   std::vector<Window*> windows;         ///< those that have the same members
   std::uint64_t newest = 0;             ///< the largest number that one of them has had
   std::unique_ptr<LargeChanges> large;  ///< once there were so many targets
+  /// Of members that have shown them in the call under way: one thread at a time makes such calls.
+  std::vector<validation::ShownEdges> edges;
 
   /// All members know the same number, for all take the same form of message. Where threads may end
   /// a window while another one is in a call on its communicator, they do not know which windows
@@ -295,6 +297,7 @@ void JointAcquire::begin(bool is_barrier) {
     always = comm.always();
     details = comm.schedule.details() || always;
     members = comm.members();
+    comm.edges.clear();
     changes_.emplace().begin(members, comm.targets());
     if (changes_->large() && !comm.large) comm.large = std::make_unique<LargeChanges>();
     large_ = comm.large.get();
@@ -350,9 +353,12 @@ void JointAcquire::show_edges(std::uint64_t members) {
   for (std::uint64_t places = changes_->edges_to_show(); places != 0; places &= places - 1) {
     const auto place = static_cast<unsigned>(std::countr_zero(places));
     ShownEdges own{};
+    std::vector<ShownEdges>* edges = nullptr;
     {
       const std::lock_guard guard(all().lock);
-      for (const Window* window : look_up(comm_).windows) {
+      Communicator& comm = look_up(comm_);
+      edges = &comm.edges;
+      for (const Window* window : comm.windows) {
         const Validation& v = *window->validation;
         if (Changes::edge_place(v.number) != place) continue;
         own.rank = window->rank;
@@ -360,10 +366,9 @@ void JointAcquire::show_edges(std::uint64_t members) {
         break;
       }
     }
-    const std::size_t before = edges_.size();
-    edges_.resize(before + members);
-    error_ =
-        real::Allgather(&own, sizeof own, MPI_BYTE, &edges_[before], sizeof own, MPI_BYTE, comm_);
+    edges->resize(edges->size() + members);
+    ShownEdges* const shown = &edges->back() - (members - 1);
+    error_ = real::Allgather(&own, sizeof own, MPI_BYTE, shown, sizeof own, MPI_BYTE, comm_);
     if (error_ != MPI_SUCCESS) return;
   }
 }
@@ -372,9 +377,10 @@ void JointAcquire::keep(const char* call) {
   const std::uint64_t before = count_acquire(call);
   if (error_ != MPI_SUCCESS || unserved_callback) return;
   const std::lock_guard guard(all().lock);
-  for (Window* window : look_up(comm_).windows)
+  const Communicator& comm = look_up(comm_);
+  for (Window* window : comm.windows)
     if (window->cached)
-      window->cached->keep_unchanged(window->validation->number, *changes_, edges_, before);
+      window->cached->keep_unchanged(window->validation->number, *changes_, comm.edges, before);
 }
 
 int JointAcquire::barrier(MPI_Comm comm) {

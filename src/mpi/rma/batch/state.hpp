@@ -8,6 +8,6 @@ namespace hob::mpi {
 
 /// For looks at what operations take natively. Global, since a program may make many windows, and
 /// the time of all of them is the process's.
-inline batch::LookBudget look_budget{tuning::batching::kLookShare};
+inline constinit batch::LookBudget look_budget{tuning::batching::kLookShare};
 
 }  // namespace hob::mpi
