@@ -364,13 +364,17 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   const auto bytes = [&](const char* name) {
     return report::bytes_text(static_cast<double>(sums[name]));
   };
+  const std::uint64_t near = sums["own_rank"] + sums["bypassed"];
+  const std::uint64_t remote = gets - std::min(near, gets);
   const auto percent = [&](std::uint64_t part) {
-    return 100.0 * static_cast<double>(part) / static_cast<double>(gets);
+    return 100.0 * static_cast<double>(part) / static_cast<double>(remote);
   };
-  lines.push_back(
-      fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
-                  number("gets"), percent(sums["hits_full"] + sums["hits_pending"]),
-                  bytes("bytes_from_cache"), number("native_gets")));
+  if (remote != 0)
+    lines.push_back(
+        fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
+                    report::count_text(remote), percent(sums["hits_full"] + sums["hits_pending"]),
+                    bytes("bytes_from_cache"),
+                    report::count_text(sums["native_gets"] - std::min(near, sums["native_gets"]))));
   if (sums["shared_hits"] != 0)
     lines.push_back(fmt::format("{:.1f}% served from what other ranks of the node had fetched ({})",
                                 percent(sums["shared_hits"]), bytes("shared_bytes")));
@@ -384,6 +388,9 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   if (sums["bypassed"] != 0)
     lines.push_back(
         fmt::format("{} gets left alone: their targets are as fast as a hit", number("bypassed")));
+  if (sums["own_rank"] != 0)
+    lines.push_back(
+        fmt::format("{} gets left alone: they read the process's own memory", number("own_rank")));
   if (sums["short_lived"] != 0)
     lines.push_back(
         fmt::format("{} gets left alone: copies were dropped before they were asked for again",

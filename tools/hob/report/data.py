@@ -275,6 +275,12 @@ class Run:
         )
 
     @property
+    def remote_gets(self):
+        """Those that may have needed the network: neither of the own memory nor of targets as near as that."""
+        near = self.cache.get("own_rank", 0) + self.cache.get("bypassed", 0)
+        return max(self.cache.get("gets", 0) - near, 0)
+
+    @property
     def hits(self):
         return sum(
             self.cache.get(name, 0)

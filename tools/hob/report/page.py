@@ -127,7 +127,7 @@ def _tile(value, what):
 
 def _tiles(run):
     tiles = [_tile(seconds(run.seconds), "run time"), _tile(f"{run.rank_count}", "ranks")]
-    gets = run.cache.get("gets", 0)
+    gets = run.remote_gets
     for mechanism, saved in run.savings.items():
         if saved.usual >= WORTH_TELLING:
             what = f"of {SAVED_BY[mechanism][0]} saved on each rank (estimate)"

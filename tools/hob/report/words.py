@@ -117,7 +117,7 @@ def cache_findings(run):
         return ["The program's windows saw no remote gets, so there was nothing to cache."]
     out = []
     out += [
-        f"Of {quantity(gets)} remote gets, {quantity(run.hits)} ({share(run.hits, gets)}) "
+        f"Of {quantity(run.remote_gets)} remote gets, {quantity(run.hits)} ({share(run.hits, run.remote_gets)}) "
         f"were answered by the cache; {size(counters.get('bytes_from_cache', 0))} did not cross "
         f"the network, {size(counters.get('bytes_from_network', 0))} did."
     ]
