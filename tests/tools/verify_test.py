@@ -170,13 +170,15 @@ class FirstRun(unittest.TestCase):
         words = ("-n", 2, "--remote", "--json", file, self.directory / "threads")
         status, out, err = hob("advise", *words)
         self.assertEqual(status, 0, err)
-        # From twice as fast on, the advice names the factor.
-        self.assertRegex(out, "^Hob (saved each rank|made this run) about")
-        self.assertIn("cached gets: helps", out)
+        # From twice as fast on, the advice names the factor; on a loaded machine too few waits may have a price.
+        self.assertRegex(out, "^(Hob (saved each rank|made this run) about|What .* cannot be told)")
+        self.assertRegex(out, "cached gets: (helps|may help)")
         report = json.loads(file.read_text())
         self.assertEqual(report["program"]["threads"], "multiple")
         for rank in report["ranks"]:
-            self.assertGreater(rank["windows"][0]["counters"]["saved_ns"], 0)
+            counters = rank["windows"][0]["counters"]
+            self.assertGreater(counters["waits"], 0)
+            self.assertGreater(counters["saved_ns"] + counters["unpriced_hits"], 0)
 
     def test_modes_of_the_public_clampi(self):
         plain = [mpis()["mpich5"]["exec"], "-n", 2, self.directory / "clampi", 1]
