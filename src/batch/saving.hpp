@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/price_range.hpp"
-#include "base/sampled.hpp"
+#include "pay/price_range.hpp"
+#include "pay/sampled.hpp"
 
 namespace hob::batch {
 
@@ -49,9 +49,9 @@ class Saving {
   void gathered(std::uint64_t operations) { gathered_ += operations; }
 
   /// `most` is 0 where only issuing was timed: more was saved, and nobody knows how much.
-  SavedRange estimate() const {
-    const PriceRange batch = ends(batch_);
-    PriceRange native = ends(native_);
+  pay::SavedRange estimate() const {
+    const pay::PriceRange batch = ends(batch_);
+    pay::PriceRange native = ends(native_);
     if (!native.known && issue_ != 0) native = {issue_, issue_, 0, true};
     if (!batch.known || !native.known) return {};
     const auto saved = [&](double natively) {
@@ -62,16 +62,16 @@ class Saving {
 
  private:
   static constexpr std::size_t kSamples = 31;
-  using Prices = Sampled<double, kSamples>;
+  using Prices = pay::Sampled<double, kSamples>;
 
   /// Each sample is the average of many operations: one is enough.
-  static PriceRange ends(const Prices& prices) {
+  static pay::PriceRange ends(const Prices& prices) {
     const auto kept = prices.kept();
     if (kept.empty()) return {};
     std::array<double, kSamples> sorted{};
     std::copy(kept.begin(), kept.end(), sorted.begin());
     const auto some = std::span(sorted).first(kept.size());
-    if (const PriceRange range = price_range(some); range.known) return range;
+    if (const pay::PriceRange range = pay::price_range(some); range.known) return range;
     std::sort(some.begin(), some.end());
     return {some.front(), some[(some.size() - 1) / 2], some.back(), true};
   }

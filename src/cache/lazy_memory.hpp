@@ -35,8 +35,9 @@ class LazyMemory {
   /// writes take no page fault. Grows by half of what is there at least, to stay rare.
   bool commit(std::uint64_t bytes) noexcept;
 
-  /// Ranges that ended are kept up to so many, if this much of each is backed at most.
-  static constexpr std::uint64_t kMostKept = 8, kMostKeptBytes = std::uint64_t{1} << 20;
+  /// Ranges that ended are kept up to so many, if this much of each is backed at most: a cache has
+  /// nine.
+  static constexpr std::uint64_t kMostKept = 12, kMostKeptBytes = std::uint64_t{1} << 20;
 
   /// Gives the memory behind the first `bytes` bytes back to the system.
   void trim(std::uint64_t bytes) noexcept;

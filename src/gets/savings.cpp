@@ -22,21 +22,21 @@ void Savings::waited(const Wait& wait) noexcept {
 
 /// What `ticks(wait)` is in those waits that were not late.
 template <class Ticks>
-PriceRange Savings::price(const Waits& waits, Ticks ticks) const {
+pay::PriceRange Savings::price(const Waits& waits, Ticks ticks) const {
   std::array<double, kSamples> samples{};
   std::size_t count = 0;
   for (const Wait& wait : waits.kept())
     if (!late(wait)) samples[count++] = ticks(wait);
-  return price_range(std::span(samples).first(count));
+  return pay::price_range(std::span(samples).first(count));
 }
 
-PriceRange Savings::lone_price() const {
+pay::PriceRange Savings::lone_price() const {
   return price(lone_, [](const Wait& wait) { return static_cast<double>(wait.spent); });
 }
 
 /// Of one get more among many. Where bursts were not measured, issuing it is the least.
-PriceRange Savings::burst_price(const PriceRange& lone) const {
-  const PriceRange measured = price(bursts_, [&](const Wait& wait) {
+pay::PriceRange Savings::burst_price(const pay::PriceRange& lone) const {
+  const pay::PriceRange measured = price(bursts_, [&](const Wait& wait) {
     const auto spent = static_cast<double>(wait.spent);
     const auto gets = static_cast<double>(wait.gets);
     return lone.known ? std::max(0.0, spent - lone.usual) / (gets - 1) : spent / gets;
@@ -46,17 +46,17 @@ PriceRange Savings::burst_price(const PriceRange& lone) const {
 }
 
 /// Of one byte of large gets. Where no wait for a small get was measured, it includes the latency.
-PriceRange Savings::byte_price(const PriceRange& lone) const {
+pay::PriceRange Savings::byte_price(const pay::PriceRange& lone) const {
   return price(large_, [&](const Wait& wait) {
     return std::max(0.0, static_cast<double>(wait.spent) - lone.usual) /
            static_cast<double>(wait.bytes);
   });
 }
 
-SavedRange Savings::estimate(const Counts& counts) const {
-  PriceRange lone = lone_price();
-  PriceRange more = burst_price(lone);
-  PriceRange byte = byte_price(lone);
+pay::SavedRange Savings::estimate(const Counts& counts) const {
+  pay::PriceRange lone = lone_price();
+  pay::PriceRange more = burst_price(lone);
+  pay::PriceRange byte = byte_price(lone);
   if (counts.native_each != 0)
     more = {counts.native_each, counts.native_each, counts.native_each, true};
   const bool of_bytes = counts.bytes > kSmall * counts.hits;
@@ -74,10 +74,11 @@ SavedRange Savings::estimate(const Counts& counts) const {
   const auto bytes = static_cast<double>(counts.bytes);
   const double spent = static_cast<double>(counts.hits) * hit.ticks + bytes * hit.ticks_per_byte +
                        static_cast<double>(counts.ahead_bytes) * byte.usual;
-  const auto saved = [&](double PriceRange::*which) {
+  const auto saved = [&](double pay::PriceRange::*which) {
     return std::max(0.0, trips * lone.*which + others * more.*which + bytes * byte.*which - spent);
   };
-  return {saved(&PriceRange::least), saved(&PriceRange::usual), saved(&PriceRange::most), true};
+  return {saved(&pay::PriceRange::least), saved(&pay::PriceRange::usual),
+          saved(&pay::PriceRange::most), true};
 }
 
 }  // namespace hob::gets

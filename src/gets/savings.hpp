@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <functional>
 
-#include "base/price_range.hpp"
-#include "base/sampled.hpp"
 #include "gets/hit_cost.hpp"
+#include "pay/price_range.hpp"
+#include "pay/sampled.hpp"
 
 namespace hob::gets {
 
@@ -59,20 +59,20 @@ class Savings {
   /// before a wait that was spared, one counts as a wait, and each of the others as what one more
   /// takes among many.
   /// Unknown where too few waits were measured.
-  SavedRange estimate(const Counts& counts) const;
+  pay::SavedRange estimate(const Counts& counts) const;
 
  private:
   static constexpr std::size_t kSamples = 31;
   static constexpr double kNear = 4;  ///< hits that a get takes from a near target, at most
 
-  using Waits = Sampled<Wait, kSamples>;
+  using Waits = pay::Sampled<Wait, kSamples>;
 
   bool late(const Wait& wait) const;
   template <class Ticks>
-  PriceRange price(const Waits& waits, Ticks ticks) const;
-  PriceRange lone_price() const;
-  PriceRange burst_price(const PriceRange& lone) const;
-  PriceRange byte_price(const PriceRange& lone) const;
+  pay::PriceRange price(const Waits& waits, Ticks ticks) const;
+  pay::PriceRange lone_price() const;
+  pay::PriceRange burst_price(const pay::PriceRange& lone) const;
+  pay::PriceRange byte_price(const pay::PriceRange& lone) const;
 
   static constexpr std::uint64_t kEnough = 8;
 

@@ -50,7 +50,7 @@ void TripMeter::measure_block_cost(const TargetState& target, std::uint64_t flus
     if (batched) return;
     // Less than one alone takes, and no more is spared where it is a hit.
     sample_burst(target, 1 + gets / config_.burst_samples, [&](const PendingGet& pending) {
-      if (pending.bytes <= cache::TripCost::kSmall)
+      if (pending.bytes <= pay::Price::kSmall)
         blocks_->add(pending.bytes, pending.issue_ticks + flush_ticks / gets);
     });
     return;

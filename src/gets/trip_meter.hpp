@@ -6,13 +6,13 @@
 #include <cstdint>
 
 #include "cache/cache.hpp"
-#include "cache/trip_cost.hpp"
 #include "gets/gets_under_way.hpp"
 #include "gets/hit_cost.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/savings.hpp"
 #include "gets/target_profile.hpp"
 #include "gets/target_state.hpp"
+#include "pay/price.hpp"
 
 namespace hob::gets {
 
@@ -45,7 +45,7 @@ class TripMeter {
         savings_(config.savings, hit) {}
 
   /// From now on, blocks may be fetched, which has this price.
-  void set_block_cost(cache::TripCost& cost) { blocks_ = &cost; }
+  void set_block_cost(pay::Price& cost) { blocks_ = &cost; }
 
   /// The gets under way to a target took `waited` to arrive, after the program began to wait.
   /// `batched`: gets go out in batches. `whole`: nobody has waited for any of them before.
@@ -85,7 +85,7 @@ class TripMeter {
   const GetsUnderWay& under_way_;
   PollGuard& guard_;
   cache::Cache& cache_;
-  cache::TripCost* blocks_ = nullptr;  ///< null: nothing is fetched ahead
+  pay::Price* blocks_ = nullptr;  ///< null: nothing is fetched ahead
   Savings savings_;
 };
 

@@ -127,7 +127,7 @@ void Judge::watch_rest(const Phase& phase) {
   rest_ends_ = early;
 }
 
-SavedRange Judge::saved() const {
+pay::SavedRange Judge::saved() const {
   const double error = std::sqrt(saved_squares_);
   const auto at_least_nothing = [](double ns) { return std::max(0.0, ns); };
   return {at_least_nothing(saved_ns_ - error), at_least_nothing(saved_ns_),

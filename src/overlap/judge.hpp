@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/price_range.hpp"
 #include "pay/backoff.hpp"
+#include "pay/price_range.hpp"
 
 namespace hob::overlap {
 
@@ -36,7 +36,7 @@ class Judge {
 
   /// By how many ns all waits together were shorter than without help, as phases without it tell:
   /// with the standard error on either side.
-  SavedRange saved() const;
+  pay::SavedRange saved() const;
 
   /// Phases that were helped, and those that were left alone to compare with or since help did not
   /// pay.

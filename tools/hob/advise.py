@@ -46,7 +46,7 @@ ENTRY_NS, LONG_ENTRY_NS, LONG_LIST = 3.4, 9.0, 8192
 MANY = 32
 # Mean depth from which taking over pays (docs/developers/measuring.md).
 DEEP = 32
-# Gets up to this many bytes are what trips are measured by (src/cache/trip_cost.hpp).
+# Gets up to this many bytes are what trips are measured by (src/pay/price.hpp).
 TIMED_BYTES = 1024
 # The cache was dropped often where it was more often than this, and once for so many gets.
 FEW_DROPS, DROPS_PER_GET = 10, 0.01

@@ -24,6 +24,19 @@ bool contains(MPI_Group all, MPI_Group some) {
 
 }  // namespace
 
+std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Comm to) {
+  std::vector<int> theirs(ranks.size(), MPI_UNDEFINED);
+  MPI_Group group = MPI_GROUP_NULL, others = MPI_GROUP_NULL;
+  if (real::Comm_group(from, &group) != MPI_SUCCESS) return theirs;
+  if (real::Comm_group(to, &others) == MPI_SUCCESS) {
+    real::Group_translate_ranks(group, static_cast<int>(ranks.size()), ranks.data(), others,
+                                theirs.data());
+    real::Group_free(&others);
+  }
+  real::Group_free(&group);
+  return theirs;
+}
+
 bool all_run_hob(MPI_Comm comm) {
   // A program of sessions alone meets nobody else: it has no parent, and no ports.
   if (context().comm == MPI_COMM_NULL || comm == MPI_COMM_SELF ||

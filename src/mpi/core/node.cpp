@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "mpi/core/members.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "os/affinity.hpp"
 
@@ -27,15 +28,9 @@ Node::~Node() {
 }
 
 std::vector<int> Node::ranks_in(MPI_Comm all) const {
-  std::vector<int> own(static_cast<std::size_t>(size_)), theirs(own.size());
+  std::vector<int> own(static_cast<std::size_t>(size_));
   std::iota(own.begin(), own.end(), 0);
-  MPI_Group node = MPI_GROUP_NULL, others = MPI_GROUP_NULL;
-  real::Comm_group(comm(), &node);
-  real::Comm_group(all, &others);
-  real::Group_translate_ranks(node, size_, own.data(), others, theirs.data());
-  real::Group_free(&node);
-  real::Group_free(&others);
-  return theirs;
+  return translated(comm(), own, all);
 }
 
 std::vector<std::vector<int>> Node::allowed_cpus() const {

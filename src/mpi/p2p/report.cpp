@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/price_range.hpp"
 #include "match/meters.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
@@ -23,6 +22,7 @@
 #include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/report/registry.hpp"
+#include "pay/price_range.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi::p2p {
@@ -75,7 +75,7 @@ ordered_json json_of(const match::Log2Histogram& histogram) {
 /// Ticks of one step of a search in a queue of the library's that grew so long. Its entries lie
 /// neither in order nor at random, and only a part of them is passed again and again: `least`, as
 /// if they lay in order; `most`, of long ones half of them at random. The gate is held.
-PriceRange long_step(double longest) {
+pay::PriceRange long_step(double longest) {
   constexpr int kShortest = 9, kLongest = 14;  // log2; MatchCosts knows shorter ones
   struct Steps {
     double ordered = 0, scattered = 0;
@@ -104,10 +104,10 @@ PriceRange long_step(double longest) {
 /// Nanoseconds that the library's searches would have taken, had it matched these messages, less
 /// what dequeuing them took, with the looks that find nothing; all as measured in this process. The
 /// gate is held.
-SavedRange saved_by(const match::QueueStats& stats) {
+pay::SavedRange saved_by(const match::QueueStats& stats) {
   const auto entries = static_cast<double>(stats.counters.passed + stats.arrived.depth_sum);
   if (entries == 0) return {};
-  const PriceRange step =
+  const pay::PriceRange step =
       long_step(static_cast<double>(std::max(stats.counters.longest, stats.arrived.max_length)));
   const double spent = static_cast<double>(stats.counters.dequeued) *
                        (takeover().costs.dequeue + takeover().vain_look);
@@ -121,7 +121,7 @@ std::uint64_t whole_ns(double ns) { return static_cast<std::uint64_t>(ns); }
 
 ordered_json json_of(const Queues& q) {
   const match::QueueCounters& c = q.stats.counters;
-  const SavedRange saved = saved_by(q.stats);
+  const pay::SavedRange saved = saved_by(q.stats);
   return {{"comm", q.name},
           {"counters",
            {{"communicators", q.communicators},

@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <string>
 
-#include "base/price_range.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/state.hpp"
+#include "pay/price_range.hpp"
 
 namespace hob::mpi::overlap_thread {
 
@@ -45,7 +45,7 @@ struct Stats {
   std::uint64_t taken_ns = 0;   ///< processor time of the thread
   std::uint64_t waited_ns = 0;  ///< of the program, for the thread to leave the library
   std::uint64_t started = 0;    ///< starts that it made in the program's place
-  SavedRange saved{};           ///< ns by which waits were shorter, as far as is known
+  pay::SavedRange saved{};      ///< ns by which waits were shorter, as far as is known
   std::uint64_t helped = 0;     ///< phases in which it could help
   std::uint64_t alone = 0;  ///< phases that were left alone, to compare or since help did not pay
   std::uint64_t alone_outside_ns = 0;  ///< in these, the program was outside the library

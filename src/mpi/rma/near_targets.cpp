@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mpi/core/context.hpp"
-#include "mpi/pmpi/real.hpp"
+#include "mpi/core/members.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "os/mapped.hpp"
 
@@ -32,15 +32,7 @@ bool in_shared_memory(const Window& window, MPI_Info info) {
 
 /// Ranks of the communicator that are on this node.
 std::vector<int> ranks_on_node(MPI_Comm comm) {
-  const std::vector<int>& neighbours = context().node_ranks;
-  std::vector<int> ranks(neighbours.size(), MPI_UNDEFINED);
-  MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
-  if (real::Comm_group(comm, &members) != MPI_SUCCESS) return {};
-  real::Comm_group(context().comm, &world);
-  real::Group_translate_ranks(world, static_cast<int>(neighbours.size()), neighbours.data(),
-                              members, ranks.data());
-  real::Group_free(&members);
-  real::Group_free(&world);
+  std::vector<int> ranks = translated(context().comm, context().node_ranks, comm);
   std::erase(ranks, MPI_UNDEFINED);
   return ranks;
 }

@@ -44,8 +44,8 @@ std::uint64_t locks_skipped(const Window& window) {
   return window.deferred_locks ? window.deferred_locks->skipped() : 0;
 }
 
-SavedRange saved_by_hits(const Window& window) {
-  return window.cached ? window.cached->saved(locks_skipped(window)) : SavedRange{};
+pay::SavedRange saved_by_hits(const Window& window) {
+  return window.cached ? window.cached->saved(locks_skipped(window)) : pay::SavedRange{};
 }
 
 /// The counters of a window: name, unit, meaning, and where the value is found.

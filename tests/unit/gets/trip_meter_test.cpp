@@ -55,7 +55,7 @@ TEST_F(Trips, ATargetOfANetworkIsCachedAndItsTripsPaceTheGuard) {
 
 TEST_F(Trips, AFirstTargetThatIsLateDoesNotStopTheGuardForLong) {
   TripMeter meter = this->meter();
-  cache::TripCost cost(1e9, 1);
+  pay::Price cost(1e9, 1);
   meter.set_block_cost(cost);
   issue(8);
   flushed(meter, 1'000'000);
@@ -132,7 +132,7 @@ TEST_F(Trips, OneWaitForSeveralTargets) {
 
 TEST_F(Trips, BlocksCostWhatSingleGetsAndBlocksTook) {
   TripMeter meter = this->meter();
-  cache::TripCost cost(1e9, 1);
+  pay::Price cost(1e9, 1);
   meter.set_block_cost(cost);
   issue(64);
   flushed(meter, 990);
@@ -150,7 +150,7 @@ TEST_F(Trips, BlocksCostWhatSingleGetsAndBlocksTook) {
 
 TEST_F(Trips, OfABurstSomeSmallGetsCountUnlessTheyWentInABatch) {
   TripMeter meter = this->meter();
-  cache::TripCost cost(1e9, 1);
+  pay::Price cost(1e9, 1);
   meter.set_block_cost(cost);
   for (int i = 0; i < 10; ++i) issue(8);
   flushed(meter, 10'000, true);

@@ -45,7 +45,7 @@ BatchStats Batching::stats() {
   BatchStats all = stats_;
   bool bounded = true;
   for (const batch::Saving& each : savings_) {
-    const SavedRange saved = each.estimate();
+    const pay::SavedRange saved = each.estimate();
     all.saved.least += saved.least;
     all.saved.usual += saved.usual;
     all.saved.most += saved.most;

@@ -8,7 +8,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/price_range.hpp"
 #include "base/published.hpp"
 #include "batch/saving.hpp"
 #include "batch/trial.hpp"
@@ -23,6 +22,7 @@
 #include "mpi/rma/batch/gathered.hpp"
 #include "mpi/rma/batch/operation.hpp"
 #include "pay/backoff.hpp"
+#include "pay/price_range.hpp"
 
 namespace hob::mpi {
 
@@ -33,7 +33,7 @@ struct BatchStats {
   std::uint64_t batches = 0;      ///< operations of the library that they became
   std::uint64_t closed = 0;       ///< batches that went out for the sake of a location or a type
   std::uint64_t completions = 0;  ///< flushes of Hob's own, for the bounds
-  SavedRange saved{};             ///< ticks
+  pay::SavedRange saved{};        ///< ticks
 };
 
 /// A backend in front of another one, which it owns: gathers small operations and gives them on as
@@ -197,6 +197,7 @@ class Batching final : public Backend, public BatchOwner {
   bool looks_at(const SmallOperation& op) const {
     return look_.on && look_.target == op.target && look_.kind == op.kind;
   }
+  bool looks() const;
   bool may_look() const;
   void learn_native(BatchKind kind, std::uint64_t operations, std::uint64_t ticks);
   void look_in_flush(int target);

@@ -14,8 +14,10 @@
 
 namespace hob::mpi {
 
+/// With several threads, others issue and complete operations meanwhile.
+bool Batching::looks() const { return options_.looks && !options_.forced && !many_threads; }
+
 bool Batching::may_look() const {
-  if (!options_.looks || options_.forced || many_threads) return false;
   return look_budget.allows(ticks_in(1e9 * (seconds_since_epoch() - context().started)));
 }
 
@@ -27,6 +29,7 @@ void Batching::learn_native(BatchKind kind, std::uint64_t operations, std::uint6
 
 /// The first operation of a burst. Nothing else may be under way, and a flush must be allowed.
 void Batching::begin_look(BatchTarget& t, const SmallOperation& op) {
+  if (!looks()) return;
   look_ = {};
   if (op.requested || !is_locked(t) || !t.sent.empty() || open_.get() != 0) return;
   for (const Interval& each : interval_)
@@ -86,7 +89,7 @@ bool Batching::is_worth_a_look(const BatchTarget& t, const OpenBatch& open, int 
 /// begin natively: the first operations of its last batch go out natively, after what was sent
 /// before is complete.
 void Batching::look_in_flush(int target) {
-  if (HOB_LIKELY(!awake_.get() || open_.get() != 1)) return;
+  if (HOB_LIKELY(!awake_.get() || open_.get() != 1) || !looks()) return;
   BatchTarget* const found = at(target);
   if (!found) return;
   BatchTarget& t = *found;

@@ -405,7 +405,8 @@ int Batching::complete_all(bool local, bool timed, Call call) {
   return HOB_UNLIKELY(unheard) ? tell(result) : result;
 }
 
-/// A flush of the program is allowed only where the target is locked, whether that was seen or not.
+/// After a lock of the program, or a flush, which is allowed only where the target is locked,
+/// whether that was seen or not.
 int Batching::shows_lock(int target, int result) {
   if (result != MPI_SUCCESS || !awake_.get()) return result;
   const std::lock_guard guard(lock_);
@@ -488,14 +489,7 @@ int Batching::start(MPI_Group group, int assertion) {
 }
 
 int Batching::lock(int type, int target, int assertion) {
-  const int result = next_->lock(type, target, assertion);
-  if (result != MPI_SUCCESS || !awake_.get()) return result;
-  const std::lock_guard guard(lock_);
-  if (BatchTarget* const t = at(target)) {
-    t->epoch = epoch_;
-    t->locked = true;
-  }
-  return result;
+  return shows_lock(target, next_->lock(type, target, assertion));
 }
 
 int Batching::lock_all(int assertion) {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cache/readahead.hpp"
-#include "cache/trip_cost.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/rma/backend/exposed_sizes.hpp"
 #include "mpi/rma/cache/terms.hpp"
+#include "pay/price.hpp"
 
 namespace hob::mpi {
 
@@ -42,7 +42,7 @@ struct Ahead {
   /// Blocks of so many bytes were taken into the cache in `spent` ticks, after the flush that
   /// brought them: time that its end does not include.
   void taken_in(std::uint64_t bytes, std::uint64_t spent) {
-    if (bytes < cache::TripCost::kLarge) return;
+    if (bytes < pay::Price::kLarge) return;
     const double rate = static_cast<double>(spent) / static_cast<double>(bytes);
     const double most = copying_per_byte == 0 ? rate : tuning::gets::kCopyMost * copying_per_byte;
     copying_per_byte += (std::min(rate, most) - copying_per_byte) * tuning::gets::kCopyWeight;
@@ -59,7 +59,7 @@ struct Ahead {
   cache::Readahead readahead;
   std::unique_ptr<ExposedSizes> exposed;
   PollGuard guard;  ///< of bytes that were fetched ahead and are asked for the first time
-  cache::TripCost cost;
+  pay::Price cost;
   double copying_per_byte = 0;  ///< ticks
   AheadPool pool;
   std::vector<BlockChange> changes;  ///< the first ones

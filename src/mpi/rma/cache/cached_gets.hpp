@@ -142,7 +142,7 @@ class CachedGets final : private RequestOwner {
 
   /// Ticks that hits have saved, and `locks` that were not sent: an estimate from waits that were
   /// measured.
-  SavedRange saved(std::uint64_t locks) const;
+  pay::SavedRange saved(std::uint64_t locks) const;
 
   /// A put, accumulate or atomic of this process is about to be issued to these bytes; in programs
   /// with several threads also after it was (`issued`).

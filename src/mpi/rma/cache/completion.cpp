@@ -115,7 +115,7 @@ bool CachedGets::waited_alone(const TargetState& t, std::uint32_t last) const {
          static_cast<std::int32_t>(youngest - last) <= 0;
 }
 
-SavedRange CachedGets::saved(std::uint64_t locks) const {
+pay::SavedRange CachedGets::saved(std::uint64_t locks) const {
   const cache::Stats& cached = cache_->stats();
   return meter_.savings().estimate(
       {.trips = stats_.flushes_skipped + locks + request_groups_.spared(),

@@ -35,7 +35,6 @@ std::unique_ptr<NodeLog> NodeLog::open(MPI_Comm comm, std::uint64_t bytes, std::
     if (std::byte* memory = share_memory(node, bytes, bytes, unshared)) {
       if (node.rank() == 0) cache::SharedLog::format(memory, bytes, writers);
       real::Barrier(node.comm());
-      std::sort(near.begin(), near.end());
       result.reset(
           new NodeLog(memory, bytes, static_cast<std::uint32_t>(node.rank()), std::move(near)));
     } else {

@@ -2,7 +2,6 @@
 // (docs/developers/cache.md, "Sharing on a node").
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "cache/shared_log.hpp"
 #include "mpi/pmpi/mpi.hpp"
+#include "mpi/rma/backend/near_targets.hpp"
 
 namespace hob::mpi {
 
@@ -25,7 +25,7 @@ class NodeLog {
   NodeLog& operator=(const NodeLog&) = delete;
 
   /// Whether this rank of the window is on this node, where nothing of it needs to be shared.
-  bool near(int rank) const { return std::binary_search(near_.begin(), near_.end(), rank); }
+  bool near(int rank) const { return near_.contains(rank); }
 
   cache::SharedLog log;
 
@@ -34,7 +34,7 @@ class NodeLog {
 
   std::byte* memory_;
   std::uint64_t bytes_;
-  std::vector<int> near_;
+  NearTargets near_;
 };
 
 }  // namespace hob::mpi

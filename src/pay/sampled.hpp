@@ -9,7 +9,7 @@
 
 #include "base/random.hpp"
 
-namespace hob {
+namespace hob::pay {
 
 /// Keeps `most` of the values that it is given, each as likely as the others. Not thread safe.
 template <class Value, std::size_t most>
@@ -31,4 +31,4 @@ class Sampled {
   Random random_{1};
 };
 
-}  // namespace hob
+}  // namespace hob::pay

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-namespace hob {
+namespace hob::pay {
 
 /// Half of the samples lie between `least` and `most`.
 struct PriceRange {
@@ -35,4 +35,4 @@ struct SavedRange {
   bool known = false;
 };
 
-}  // namespace hob
+}  // namespace hob::pay
