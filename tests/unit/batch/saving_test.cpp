@@ -33,7 +33,7 @@ TEST(BatchSaving, SamplesThatDifferAreARange) {
   saving.gathered(100);
   saving.in_batches(100, 10'000);
   for (const unsigned each : {600, 1100}) saving.natively(16, 16 * each);
-  const SavedRange saved = saving.estimate();
+  const pay::SavedRange saved = saving.estimate();
   EXPECT_EQ(saved.least, 50'000);
   EXPECT_EQ(saved.usual, 50'000);
   EXPECT_EQ(saved.most, 100'000);

@@ -45,7 +45,7 @@ TEST_F(Saved, NorOfFewThatAreFarApart) {
 
 TEST_F(Saved, AWaitForEachThatWasSparedWithoutWhatHitsTook) {
   lone(30, 1000);
-  const SavedRange saved = savings.estimate({.trips = 100, .hits = 100});
+  const pay::SavedRange saved = savings.estimate({.trips = 100, .hits = 100});
   EXPECT_EQ(saved.usual, 95'000);
   EXPECT_EQ(saved.least, 95'000);
   EXPECT_EQ(saved.most, 95'000);
@@ -88,7 +88,7 @@ TEST_F(Saved, ASpreadBecomesARange) {
     lone(1, 2000);
     lone(1, 4000);
   }
-  const SavedRange saved = savings.estimate({.trips = 100, .hits = 100});
+  const pay::SavedRange saved = savings.estimate({.trips = 100, .hits = 100});
   EXPECT_EQ(saved.least, 95'000);
   EXPECT_EQ(saved.usual, 195'000);
   EXPECT_EQ(saved.most, 395'000);
@@ -136,7 +136,7 @@ TEST_F(Saved, LargeGetsAloneAreTheirBytes) {
 TEST_F(Saved, NothingIsSaidOfNearTargets) {
   lone(30, 300);
   lone(10, 150);  // of bytes that had been touched before
-  const SavedRange saved = savings.estimate({.trips = 100, .hits = 100});
+  const pay::SavedRange saved = savings.estimate({.trips = 100, .hits = 100});
   EXPECT_TRUE(saved.known);
   EXPECT_EQ(saved.most, 0);
   hit.ticks = 10;
