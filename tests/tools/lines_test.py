@@ -21,6 +21,7 @@ CHANGES = (
     (r"--depth 8192\b", "--depth 1024"),
     (r"^mpirun\b", "mpiexec"),
     (r"\binput\b", ""),
+    (r"\bnumactl --localalloc\b", "taskset -c 0"),  # a wrapper as well, and installed everywhere
 )
 
 # Lines that are not run here: (pattern, reason).
@@ -93,6 +94,8 @@ class Lines(unittest.TestCase):
         (cls.home / "app.c").write_text(PROGRAM)
         subprocess.run([cls.mpi["cc"], cls.home / "app.c", "-o", cls.home / "app"], check=True)
         (cls.home / "app.py").write_text("from mpi4py import MPI\n\nprint(MPI.COMM_WORLD.size)\n")
+        (cls.home / "job-step.sh").write_text("#!/bin/sh\nexec ./app\n")
+        (cls.home / "job-step.sh").chmod(0o755)
         (cls.home / "graph.txt").write_text("0 1\n1 2\n2 0\n2 3\n3 0\n")
 
     @classmethod
@@ -101,7 +104,7 @@ class Lines(unittest.TestCase):
 
     def prepare(self, directory):
         """A directory as the user's: ./hob, ./app, and what an earlier line of the page left."""
-        for name in ("app", "app.py", "graph.txt"):
+        for name in ("app", "app.py", "job-step.sh", "graph.txt"):
             if not (directory / name).exists():
                 shutil.copy(self.home / name, directory / name)
         if not (directory / "hob").exists():

@@ -192,6 +192,23 @@ ROWS = {
         "put to a sleeper",
     ),
     "lcc": (APPLICATION, "budget"),
+    "map": (
+        [
+            {
+                "op": "get",
+                "completion": "flush",
+                "order": "random",
+                "reuse": "once",
+                "depth": 0,
+                "threads": "single",
+                "place": "tcp",
+                "size": 4096,
+                "first": 1.1,
+                "late": 1.0,
+            }
+        ],
+        "another node, TCP",
+    ),
     "match": (
         [
             {"queue": "posted", "pattern": "tail", "depth": 1024, "list": 4e3, "flat": 15.0},

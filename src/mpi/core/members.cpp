@@ -26,6 +26,8 @@ bool contains(MPI_Group all, MPI_Group some) {
 
 std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Comm to) {
   std::vector<int> theirs(ranks.size(), MPI_UNDEFINED);
+  // A program of sessions alone has no world, and nobody asked its node.
+  if (from == MPI_COMM_NULL || ranks.empty()) return theirs;
   MPI_Group group = MPI_GROUP_NULL, others = MPI_GROUP_NULL;
   if (real::Comm_group(from, &group) != MPI_SUCCESS) return theirs;
   if (real::Comm_group(to, &others) == MPI_SUCCESS) {
