@@ -54,8 +54,17 @@ struct Kernel {
     uffdio_api api{};
     api.api = UFFD_API;
     api.features = kFeatures;
-    if (control(faults.get(), UFFDIO_API, &api) != 0) return;
-    pages = os::OwnDescriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    if (control(faults.get(), UFFDIO_API, &api) == 0)
+      pages = os::OwnDescriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    else
+      close();
+  }
+
+  /// Where the kernel cannot do what is needed: an open descriptor of this kind that nobody uses
+  /// looks as if the program had it (unseen_stores.hpp).
+  void close() {
+    faults = {};
+    pages = {};
   }
 
   /// A program may close all descriptors that it knows nothing of, and open others.
@@ -106,8 +115,10 @@ bool WatchedPages::available() {
   static const bool can = [] {
     const auto page = os::page_bytes();
     const auto here = reinterpret_cast<std::uintptr_t>(&kernel()) / page * page;
-    return kernel().pages.get() >= 0 &&
-           scan(here, here + page, 0, 0, page_is::kWatched, [](const auto&) {});
+    const bool scans = kernel().pages.get() >= 0 &&
+                       scan(here, here + page, 0, 0, page_is::kWatched, [](const auto&) {});
+    if (!scans) kernel().close();
+    return scans;
   }();
   return can && kernel().owner == ::getpid();
 }

@@ -280,7 +280,8 @@ TEST_P(StoreTrackerTest, HugePagesAreWatchedToo) {
   StoreTracker tracker(base + kHuge / 2, kHuge, tracking());
   for (const std::size_t at : {kHuge / 2, kHuge - 1, kHuge, 3 * kHuge / 2 - 1}) {
     ASSERT_TRUE(tracker.track());
-    base[kHuge / 4] = base[7 * kHuge / 4] = 2;
+    // Of a huge page there may be one bit: a store to another part of it shows as well.
+    if (tracking() == Tracking::write_protection) base[kHuge / 4] = base[7 * kHuge / 4] = 2;
     EXPECT_FALSE(tracker.written());
     base[at] = 3;
     EXPECT_TRUE(tracker.written()) << at;
