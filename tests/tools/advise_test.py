@@ -239,7 +239,9 @@ class Overlap(unittest.TestCase):
             self.skipTest("MPICH 5 was not set up")
         with tempfile.TemporaryDirectory() as scratch:
             file = f"{scratch}/run.json"
-            status, out, err = hob("advise", "-n", 2, "--json", file, program, "watched")
+            status, out, err = hob(
+                "advise", "-n", 2, "--json", file, "--set", "overlap=off", program, "watched"
+            )
             self.assertEqual(status, 0, err)
             with open(file) as written:
                 ranks = [rank["counters"] for rank in json.load(written)["ranks"]]

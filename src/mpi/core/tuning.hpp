@@ -25,6 +25,10 @@ inline constexpr long kHelperRest = 50'000;
 /// (rendezvous): the libraries here begin between 8 KiB and 128 KiB. Chosen.
 inline constexpr std::int64_t kOverlapBytes = std::int64_t{16} * 1024;
 
+/// progress, overlap. The same where ranks are on several nodes: what fits into a socket moves
+/// without anybody. Chosen.
+inline constexpr std::int64_t kOverlapFarBytes = std::int64_t{64} * 1024;
+
 /// progress, overlap. ns between a start and its wait from which on there was time to compute: two
 /// rests of the thread. Shorter ones tell nothing about its help.
 inline constexpr std::uint64_t kOverlapOutsideNs = 100'000;

@@ -77,6 +77,9 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   const std::uint64_t helped = sums["overlap_helped"];
   if (context().settings.overlap == "off") return unhelped(sums);
   if (helped == 0 && sums["overlap_useful"] == 0) return {};
+  const bool by_default = context().settings.overlap == "auto";
+  if (by_default && static_cast<double>(sums["overlap_saved"]) <= kWorthTelling * ranks_summed())
+    return {};
   if (helped == 0)
     return {
         fmt::format("Overlap: {} of {} looks, while the program computed, moved what others wanted "

@@ -1,5 +1,7 @@
 #include "mpi/progress/overlap.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -15,6 +17,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/overlap_worker.hpp"
 #include "os/thread_state.hpp"
+#include "overlap/attention.hpp"
 #include "overlap/judge.hpp"
 #include "overlap/outstanding.hpp"
 
@@ -39,6 +42,8 @@ struct Program {
   overlap::Outstanding persistent;  ///< large messages and collectives that may be started
   overlap::Outstanding windows;     ///< that other nodes may reach
   overlap::Judge judge{false, 1};
+  overlap::Attention attention;
+  bool always = false;        ///< every phase is helped
   bool only_watches = false;  ///< there is no thread, and never will be
   bool stays_out = false;     ///< for good: functions of the program's may run in whatever advances
   bool in_phase = false;
@@ -151,6 +156,7 @@ void end_phase() {
   own.in_phase = false;
   const std::uint64_t outside_ns = nanoseconds_in(own.outside),
                       waited_ns = nanoseconds_in(own.waited);
+  if (!own.always) own.attention.ended(outside_ns != 0);
   if (!own.helps && outside_ns != 0) note_alone(outside_ns, waited_ns);
   if (!own.only_watches) {
     own.judge.end({.outside_ns = outside_ns,
@@ -199,6 +205,7 @@ void count_tracked(MPI_Request request, int more) {
 void track(MPI_Request request, bool forbids) {
   if (request == MPI_REQUEST_NULL) return;
   Program& own = program();
+  if (!own.in_phase && !forbids && !own.attention.begins()) return;
   worker::drop(request);  // one with this handle whose end was not seen
   if (!own.outstanding.contains(handle_bits(request))) count_tracked(request, 1);
   own.outstanding.add(handle_bits(request), forbids);
@@ -258,10 +265,24 @@ bool large(std::int64_t count, MPI_Datatype datatype) {
     if (real::Type_size(datatype, &known.bytes) != MPI_SUCCESS || known.bytes < 0)
       known.bytes = INT_MAX;
   }
-  return count * known.bytes >= tuning::kOverlapBytes;
+  return count * known.bytes >= large_bytes;
+}
+
+/// The same of a collective operation.
+bool large(std::int64_t count, MPI_Datatype datatype, MPI_Comm comm) {
+  if (count < 0) return true;
+  int processes = 1;
+  if (comm != MPI_COMM_NULL) real::Comm_size(comm, &processes);
+  return large(count * processes, datatype);
 }
 
 bool of_program(MPI_Op op) { return !operation_number(op); }
+
+/// Where ranks wait for processors, what the thread takes is another rank's.
+bool shares_cores() {
+  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return processors > 0 && context().node_ranks.size() > static_cast<std::size_t>(processors);
+}
 
 /// Why there is no overlap, or "".
 std::string obstacle() {
@@ -292,8 +313,18 @@ int level_to_tell(int level) {
 void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool beside)) {
   if (!wanted() && !watch_wanted()) return;
   Program& own = program();
+  own.always = context().settings.overlap == "on";
+  large_bytes = own.always || context().one_node ? tuning::kOverlapBytes : tuning::kOverlapFarBytes;
   own.reason = obstacle();
-  if (!own.reason.empty()) return note("Overlap is " + own.reason + ".");
+  if (!own.reason.empty()) {
+    // Where nobody asked for it, the report's file says it, and no more.
+    if (context().settings.overlap != "auto") note("Overlap is " + own.reason + ".");
+    return;
+  }
+  if (wanted() && !own.always && shares_cores()) {
+    own.reason = "off: the node has more ranks than processors";
+    return;
+  }
   if (!wanted()) {
     own.only_watches = true;
     own.reason = "off: waits are measured";
@@ -304,7 +335,7 @@ void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool bes
   is_complete = complete;
   postponed::make = make;
   worker::prepare(context().settings.progress_share, drive, look_for_end);
-  own.judge = overlap::Judge(context().settings.overlap == "on", 1);
+  own.judge = overlap::Judge(own.always, 1);
   starts_tracked = true;
 }
 
@@ -342,6 +373,7 @@ const std::string& reason() { return program().reason; }
 bool takes_starts() {
   Program& own = program();
   if (own.only_watches || own.stays_out || own.outstanding.forbidding()) return false;
+  if (!own.in_phase && !own.attention.looks()) return false;
   if (!own.in_phase) begin_phase();
   return own.helps && starts_tracked;  // not without a thread, after all
 }
@@ -367,14 +399,19 @@ void forget_size(MPI_Datatype datatype) {
   if (known_size.datatype == datatype) known_size = {};
 }
 
-void started_collective(MPI_Request request) {
+void started_collective(MPI_Request request, std::int64_t count, MPI_Datatype datatype,
+                        MPI_Comm comm) {
+  if (!large(count, datatype, comm)) return;
   const Locked locked;
   track(request, false);
 }
 
-void started_reduction(MPI_Request request, MPI_Op op) {
+void started_reduction(MPI_Request request, MPI_Op op, std::int64_t count, MPI_Datatype datatype,
+                       MPI_Comm comm) {
+  const bool forbids = of_program(op);
+  if (!forbids && !large(count, datatype, comm)) return;
   const Locked locked;
-  track(request, of_program(op));
+  track(request, forbids);
 }
 
 void started_file(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
@@ -402,15 +439,19 @@ void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype
   program().persistent.add(handle_bits(request));
 }
 
-void made_collective(MPI_Request request) {
+void made_collective(MPI_Request request, std::int64_t count, MPI_Datatype datatype,
+                     MPI_Comm comm) {
+  if (request == MPI_REQUEST_NULL || !large(count, datatype, comm)) return;
   const Locked locked;
-  if (request != MPI_REQUEST_NULL) program().persistent.add(handle_bits(request));
+  program().persistent.add(handle_bits(request));
 }
 
-void made_reduction(MPI_Request request, MPI_Op op) {
+void made_reduction(MPI_Request request, MPI_Op op, std::int64_t count, MPI_Datatype datatype,
+                    MPI_Comm comm) {
+  const bool forbids = of_program(op);
+  if (request == MPI_REQUEST_NULL || (!forbids && !large(count, datatype, comm))) return;
   const Locked locked;
-  if (request == MPI_REQUEST_NULL) return;
-  program().persistent.add(handle_bits(request), of_program(op));
+  program().persistent.add(handle_bits(request), forbids);
 }
 
 void freed_request(MPI_Request request) {
@@ -437,7 +478,8 @@ void freed_object(FreedKind kind) {
 
 void exposed_window(MPI_Win win) {
   const Locked locked;
-  if (context().one_node || context().settings.ghosts != 0 || program().only_watches) return;
+  const bool serves = context().settings.overlap == "windows" || program().always;
+  if (!serves || context().one_node || context().settings.ghosts != 0) return;
   program().windows.add(handle_bits(win));
   tell_worker();
 }

@@ -116,7 +116,7 @@ inline bool from_outside() { return depth == 0 && !inside(); }
 /// library: a wrong datatype is to fail in the program's call.
 inline bool may_be_large(std::int64_t count, MPI_Datatype datatype) {
   const KnownSize& known = known_size;
-  return datatype != known.datatype || count * known.bytes >= tuning::kOverlapBytes;
+  return datatype != known.datatype || count * known.bytes >= large_bytes;
 }
 
 /// For wrappers of calls that start a message: whether there is anything to say. A small one while
@@ -149,10 +149,13 @@ inline void started_message(MPI_Request request, std::int64_t count, MPI_Datatyp
   if (may_be_large(count, datatype)) started_large_message(request, count, datatype);
 }
 
-/// A nonblocking collective operation: with an operation of the program's, nobody but the program
-/// may advance anything until it is complete, since it would run in the thread.
-void started_collective(MPI_Request request);
-void started_reduction(MPI_Request request, MPI_Op op);
+/// A nonblocking collective operation: `count` elements of a type, less than 0 if that is not
+/// known; of each process of `comm`, if that is given. With an operation of the program's, nobody
+/// but the program may advance anything until it is complete, since it would run in the thread.
+void started_collective(MPI_Request request, std::int64_t count, MPI_Datatype datatype,
+                        MPI_Comm comm = MPI_COMM_NULL);
+void started_reduction(MPI_Request request, MPI_Op op, std::int64_t count, MPI_Datatype datatype,
+                       MPI_Comm comm = MPI_COMM_NULL);
 
 /// MPI_Type_free of this type has succeeded: another one may be given its handle.
 void forget_size(MPI_Datatype datatype);
@@ -167,8 +170,10 @@ void started_task();
 
 /// The same for what MPI_Send_init and the like have made, which starts later.
 void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype);
-void made_collective(MPI_Request request);
-void made_reduction(MPI_Request request, MPI_Op op);
+void made_collective(MPI_Request request, std::int64_t count, MPI_Datatype datatype,
+                     MPI_Comm comm = MPI_COMM_NULL);
+void made_reduction(MPI_Request request, MPI_Op op, std::int64_t count, MPI_Datatype datatype,
+                    MPI_Comm comm = MPI_COMM_NULL);
 void started_persistent(int count, const MPI_Request* requests);
 
 /// MPI_Request_free of this request has succeeded.

@@ -66,6 +66,9 @@ struct KnownSize {
 };
 inline constinit thread_local KnownSize known_size __attribute__((tls_model("initial-exec")));
 
+/// Bytes from which on an operation is looked after. Written while MPI starts.
+inline std::int64_t large_bytes = 0;
+
 /// How many requests with this hash are looked after; at most 255, and these are never counted
 /// down. So most waits find out by a load or two that they concern none.
 inline constexpr int kTrackedBits = 8;

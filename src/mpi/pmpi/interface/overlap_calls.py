@@ -25,6 +25,33 @@ def bytes_started(call):
     return None
 
 
+# What each process of a communicator gets or gives is as long as this: count and datatype are significant everywhere.
+EACH = frozenset(
+    "Iallgather Ialltoall Ineighbor_allgather Ineighbor_alltoall Ireduce_scatter_block".split()
+)
+# The side that is significant in all processes of an intracommunicator, and the buffer which says that it is not.
+SIDES = {"Igather": ("send", "recv"), "Iscatter": ("recv", "send")}
+
+
+def collective_bytes(call):
+    """C++ of what a collective operation moves, where its arguments say it: "count, datatype[, comm]"."""
+    base = call.base if call.base.startswith("I") else "I" + call.base[:-5].lower()
+    names = [p[1] for p in call.parameters]
+    if base in SIDES:
+        here, there = SIDES[base]
+        elsewhere = f"{here}buf == MPI_IN_PLACE"
+        # Of an intercommunicator, one side names a root, and gives nothing else.
+        return (
+            f"root < 0 ? -1 : {elsewhere} ? {there}count : {here}count, "
+            f"{elsewhere} ? {there}type : {here}type"
+        )
+    if base in EACH:
+        return f"recvcount, {'recvtype' if 'recvtype' in names else 'datatype'}, comm"
+    if "count" in names:
+        return f"{'root < 0 ? -1 : count' if 'root' in names else 'count'}, datatype"
+    return "-1, MPI_DATATYPE_NULL"  # a count for each process, or none
+
+
 def noted_for_overlap(call):
     """C++ that tells overlap what the call has started or made, or ""."""
     made = call.base in plan.OVERLAP_MADE
@@ -38,8 +65,8 @@ def noted_for_overlap(call):
     if call.base not in plan.OVERLAP_COLLECTIVES and not made:
         return ""
     if "op" in [p[1] for p in call.parameters]:
-        return f"{verb}_reduction(*request, op);"
-    return f"{verb}_collective(*request);"
+        return f"{verb}_reduction(*request, op, {collective_bytes(call)});"
+    return f"{verb}_collective(*request, {collective_bytes(call)});"
 
 
 COMPLETED = {
@@ -62,12 +89,11 @@ def is_watched_start(call):
 
 
 def is_concerned(call):
-    """C++ that says, where overlap watches, whether there is anything to do for this call."""
-    test = "overlap_thread::from_outside()"
+    """C++ that says, where overlap watches, whether there may be anything to do for this call; "" if always."""
     if call.base in plan.OVERLAP_MESSAGES and bytes_started(call):
         # A small one while nothing is under way is what it is without overlap.
-        return f"overlap_thread::concerned({bytes_started(call)}) && {test}"
-    return test
+        return f" && overlap_thread::concerned({bytes_started(call)})"
+    return ""
 
 
 def postponed(call, now):
@@ -132,7 +158,7 @@ def watched(call, is_short):
     cold = "" if is_short else ", gnu::cold"
     lines = [f"[[gnu::noinline{cold}]] static {call.returns} watched_{name}({call.declaration}) {{"]
     if is_short:
-        lines.append(f"  if (!({is_concerned(call)})) return {bare};")
+        lines.append(f"  if (!overlap_thread::from_outside()) return {bare};")
     can_wait = call.base in plan.OVERLAP_POSTPONED
     # A receive may pass what is to be sent.
     passes = can_wait or call.base in ("Irecv", "Imrecv")
@@ -184,7 +210,8 @@ def guarded(call, body, is_short=False):
         return [
             f"static {call.returns} watched_{name}({call.declaration});",
             f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
-            f"  if (HOB_UNLIKELY({test}) && {is_concerned(call)}) return watched_{name}({call.arguments});",
+            f"  if (HOB_UNLIKELY({test}){is_concerned(call)} && overlap_thread::from_outside())",
+            f"    return watched_{name}({call.arguments});",
             *sends_batches(call),
             *body,
             "}",
@@ -199,7 +226,7 @@ def guarded(call, body, is_short=False):
         "}",
         *watched(call, is_short),
         f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
-        f"  if (HOB_UNLIKELY({test})) return watched_{name}({call.arguments});",
+        f"  if (HOB_UNLIKELY({test}{is_concerned(call)})) return watched_{name}({call.arguments});",
         f"  return bare_{name}({call.arguments});",
         "}",
     ]

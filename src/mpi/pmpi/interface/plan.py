@@ -411,7 +411,7 @@ PEERS = {"source", "dest"}
 OVERLAP_MESSAGES = frozenset("Isend Issend Irsend Irecv Imrecv Isendrecv Isendrecv_replace".split())
 OVERLAP_COLLECTIVES = frozenset(
     """
-    Iallgather Iallgatherv Iallreduce Ialltoall Ialltoallv Ialltoallw Ibarrier Ibcast Iexscan Igather
+    Iallgather Iallgatherv Iallreduce Ialltoall Ialltoallv Ialltoallw Ibcast Iexscan Igather
     Igatherv Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv
     Ineighbor_alltoallw Ireduce Ireduce_scatter Ireduce_scatter_block Iscan Iscatter Iscatterv
     """.split()

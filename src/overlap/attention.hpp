@@ -1,0 +1,42 @@
+// Whether large operations that start are looked at: programs that start one and wait for it at
+// once, or ask for its end again and again, leave nothing to help with.
+#pragma once
+
+#include <cstdint>
+
+#include "pay/backoff.hpp"
+
+namespace hob::overlap {
+
+/// Of the phases of a process (judge.hpp): those that leave time to compute are all looked at;
+/// after some that leave none, ever more starts are passed over. Looking costs some 0.1 us a start.
+class Attention {
+ public:
+  static constexpr int kVainPhases = 32;
+
+  /// An operation starts with nothing under way: whether a phase begins with it.
+  bool begins() {
+    if (looks()) return true;
+    --passed_over_;
+    return false;
+  }
+  bool looks() const { return passed_over_ == 0; }
+
+  /// A phase has ended; `computed`: it left time for that.
+  void ended(bool computed) {
+    if (computed) {
+      vain_ = 0;
+      pauses_.reset();
+    } else if (++vain_ == kVainPhases) {
+      vain_ = 0;
+      passed_over_ = pauses_.next();
+    }
+  }
+
+ private:
+  int vain_ = 0;
+  std::uint64_t passed_over_ = 0;  ///< starts, from now on
+  pay::Backoff<> pauses_{{.first = 128, .longest = 1 << 15, .times = 4}};
+};
+
+}  // namespace hob::overlap

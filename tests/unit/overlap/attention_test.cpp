@@ -1,0 +1,49 @@
+#include "overlap/attention.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hob::overlap {
+namespace {
+
+TEST(AttentionTest, PhasesThatLeaveTimeAreAllLookedAt) {
+  Attention attention;
+  for (int phase = 0; phase < 1000; ++phase) {
+    ASSERT_TRUE(attention.begins());
+    attention.ended(true);
+  }
+}
+
+/// Starts with nothing under way that were looked at, of so many.
+int looked_at(Attention& attention, int starts) {
+  int looked = 0;
+  for (int start = 0; start < starts; ++start) {
+    if (!attention.begins()) continue;
+    ++looked;
+    attention.ended(false);
+  }
+  return looked;
+}
+
+TEST(AttentionTest, OfThoseThatLeaveNoneEverFewer) {
+  Attention attention;
+  EXPECT_EQ(looked_at(attention, Attention::kVainPhases), Attention::kVainPhases);
+  EXPECT_FALSE(attention.looks());
+  EXPECT_EQ(looked_at(attention, 128), 0);
+  EXPECT_TRUE(attention.looks());
+  looked_at(attention, 100'000);
+  EXPECT_LT(looked_at(attention, 100'000), 200);
+}
+
+TEST(AttentionTest, OneThatLeavesTimeBringsItBack) {
+  Attention attention;
+  looked_at(attention, 100'000);
+  while (!attention.begins()) {
+  }
+  attention.ended(true);
+  EXPECT_EQ(looked_at(attention, Attention::kVainPhases), Attention::kVainPhases);
+  EXPECT_EQ(looked_at(attention, 128), 0);
+  EXPECT_TRUE(attention.begins());
+}
+
+}  // namespace
+}  // namespace hob::overlap
