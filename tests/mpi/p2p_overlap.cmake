@@ -6,6 +6,7 @@ hob_mpi_program(overlap_batch SOURCES overlap_batch.c)
 hob_mpi_program(overlap_peer SOURCES overlap_peer.c)
 hob_mpi_program(overlap_threads SOURCES overlap_threads.c FLAGS -pthread)
 hob_mpi_program(overlap_events SOURCES overlap_events.c)
+hob_mpi_program(overlap_small SOURCES overlap_small.c)
 hob_mpi_program(overlap_start SOURCES overlap_start.c)
 hob_mpi_program(overlap_pipeline SOURCES overlap_pipeline.c)
 # Other libraries do not promise to survive exceptions.
@@ -102,11 +103,17 @@ foreach(mpi IN ITEMS mpich5 openmpi5)
     hob_overlap_test("" overlap_pipeline ${mpi} LABEL mpi SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03)
   endif()
 endforeach()
+# What is too small.
+foreach(mpi IN LISTS HOB_MPIS)
+  hob_overlap_test("" overlap_small ${mpi} LABEL mpi SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03)
+endforeach()
 # Windows that other nodes reach.
 foreach(mpi IN ITEMS mpich5 abi5)
   if(mpi IN_LIST HOB_MPIS)
     hob_overlap_test(_exposed overlap_computing ${mpi} LABEL mpi
       SETTINGS ${tcp} ARGS exposed)
+    hob_overlap_test(_exposed_windows overlap_computing ${mpi} LABEL mpi
+      SETTINGS HOB_OVERLAP=windows ${tcp} ARGS exposed)
   endif()
 endforeach()
 # Batches.
