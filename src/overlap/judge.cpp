@@ -1,6 +1,7 @@
 #include "overlap/judge.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace hob::overlap {
@@ -40,21 +41,26 @@ Judge::Judge(bool always, std::uint64_t seed) : always_(always), seed_(seed) {}
 void Judge::Waits::add(const Phase& phase) {
   phases += 1;
   moved += phase.moved;
-  const auto waited = static_cast<double>(phase.waited_ns);
-  ns += waited;
-  squares += waited * waited;
-  const auto whole = static_cast<double>(phase.outside_ns + phase.waited_ns);
-  whole_ns += whole;
-  whole_squares += whole * whole;
+  const auto wait = static_cast<double>(phase.waited_ns);
+  ns += wait;
+  waited.add(wait);
+  whole.add(static_cast<double>(phase.outside_ns + phase.waited_ns));
 }
 
-double Judge::Waits::error() const {
-  return std::max(0.0, squares / phases - mean() * mean()) / (phases - 1);
-}
-
-double Judge::Waits::whole_error() const {
-  const double mean = whole_mean();
-  return std::max(0.0, whole_squares / phases - mean * mean) / (phases - 1);
+/// The longest quarter is left out: in some phases others had the processor.
+Judge::Mean Judge::mean_of(std::span<const double> lengths) {
+  std::array<double, Waits::kKept> sorted{};
+  const auto begin = sorted.begin();
+  std::sort(begin, std::copy(lengths.begin(), lengths.end(), begin));
+  const std::size_t count = lengths.size() - lengths.size() / 4;
+  double sum = 0, squares = 0;
+  for (const double length : std::span(sorted).first(count)) {
+    sum += length;
+    squares += length * length;
+  }
+  const auto number = static_cast<double>(count);
+  const double mean = sum / number;
+  return {mean, std::max(0.0, squares / number - mean * mean) / (number - 1)};
 }
 
 bool Judge::left_alone(std::uint64_t phase) const {
@@ -77,22 +83,24 @@ void Judge::end(const Phase& phase) {
 }
 
 bool Judge::phases_got_longer() const {
-  const double longer = with_.whole_mean() - without_.whole_mean();
-  return longer > kBeyondChance * std::sqrt(with_.whole_error() + without_.whole_error());
+  const Mean with = mean_of(with_.whole.kept()), without = mean_of(without_.whole.kept());
+  return with.ns - without.ns > kBeyondChance * std::sqrt(with.error + without.error);
 }
 
 bool Judge::pays() const {
   // What waiting saves, computing may have paid: where no core is free, both are the same one.
   if (phases_got_longer()) return false;
-  return with_.mean() <= kPays * without_.mean() || with_.moved >= kMovedShare * with_.phases;
+  const double with = mean_of(with_.waited.kept()).ns, without = mean_of(without_.waited.kept()).ns;
+  return with <= kPays * without || with_.moved >= kMovedShare * with_.phases;
 }
 
 void Judge::decide() {
   const bool paid = pays();
   // What chance seems to take in one trial it seems to give in another: only all together tell.
-  const double shorter = without_.mean() - with_.mean();
+  const Mean with = mean_of(with_.waited.kept()), without = mean_of(without_.waited.kept());
+  const double shorter = without.ns - with.ns;
   saved_ns_ += with_.phases * (paid ? shorter : std::min(0.0, shorter));
-  saved_squares_ += with_.phases * with_.phases * (without_.error() + with_.error());
+  saved_squares_ += with_.phases * with_.phases * (without.error + with.error);
   if (paid) {
     rests_.reset();
     early_until_ = 0;

@@ -2,10 +2,13 @@
 // what help moved is looked at, since others may have waited for it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "pay/backoff.hpp"
 #include "pay/price_range.hpp"
+#include "pay/sampled.hpp"
 
 namespace hob::overlap {
 
@@ -48,20 +51,22 @@ class Judge {
   bool resting() const { return begun_ < rest_ends_; }
 
  private:
+  /// Of lengths in ns.
+  struct Mean {
+    double ns = 0;
+    double error = 0;  // the square of its standard error
+  };
   struct Waits {
+    static constexpr std::size_t kKept = 32;
     double phases = 0;
     double moved = 0;  // phases
     double ns = 0;
-    double squares = 0;
-    double whole_ns = 0;  // of the phases, computing included
-    double whole_squares = 0;
+    pay::Sampled<double, kKept> waited;
+    pay::Sampled<double, kKept> whole;  // the phases, computing included
     double mean() const { return phases > 0 ? ns / phases : 0; }
-    double whole_mean() const { return whole_ns / phases; }
-    // The squares of the means' standard errors.
-    double error() const;
-    double whole_error() const;
     void add(const Phase& phase);
   };
+  static Mean mean_of(std::span<const double> lengths);
 
   bool left_alone(std::uint64_t phase) const;
   bool pays() const;

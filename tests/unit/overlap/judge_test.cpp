@@ -48,6 +48,30 @@ TEST(Judge, WhatChanceGivesIsNoSaving) {
   EXPECT_LE(judge.saved().usual, judge.saved().most);
 }
 
+/// As play(), while one phase in 16 takes thirty times as long since the machine is busy.
+int play_busy(Judge& judge, int phases, std::uint64_t with, std::uint64_t without) {
+  Random random{11};
+  int helped = 0;
+  for (int i = 0; i < phases; ++i) {
+    const bool helps = judge.begin();
+    helped += helps;
+    const std::uint64_t times = random.below(16) == 0 ? 30 : 1;
+    judge.end({.outside_ns = 1'000'000, .waited_ns = times * (helps ? with : without)});
+  }
+  return helped;
+}
+
+TEST(Judge, ABusyMachineHardlyMakesItErr) {
+  int gained = 0, vain = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Judge gains(false, seed), not_so(false, seed);
+    gained += play_busy(gains, 10'000, 100'000, 1'000'000);
+    vain += play_busy(not_so, 10'000, 1'000'000, 1'000'000);
+  }
+  EXPECT_GT(gained, 20 * 9'500);
+  EXPECT_LT(vain, 20 * 1'500);
+}
+
 TEST(Judge, ATrialTakesSomeDozenPhases) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Judge judge(false, seed);
