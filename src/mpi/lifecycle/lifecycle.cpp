@@ -192,9 +192,11 @@ static void look_at_nodes() {
   int here = 0;
   if (const GhostWorld* divided = ghost_world(); divided && !divided->cliques) {
     here = static_cast<int>(divided->pids.size());
+    process.first_on_node = divided->pids.front() == getpid();
   } else {
     const Node node(process.comm);
     if (node.known()) here = node.size();
+    process.first_on_node = node.rank() == 0;
     if (here > 1 && here < process.size) process.node_ranks = node.ranks_in(process.comm);
   }
   process.one_node = here == process.size || process.size == 1;
