@@ -144,6 +144,13 @@ void report_alone(report::RankFacts facts) {
 
 }  // namespace
 
+void write_time_alone() try {
+  const std::string path = output_path(context().settings.json);
+  if (!path.empty()) save_json(path, report::run_json(run_facts(0), {}));
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "hob: no report: %s\n", error.what());
+}
+
 void write_reports() try {
   const std::vector<std::uint64_t> values = counter_values();
   const report::RankFacts facts = rank_facts(values, true);
