@@ -11,7 +11,8 @@ from support import ROOT  # noqa: F401  the path of hob
 from hob.report import charts, plain
 from hob.report.page import page
 from hob.report.data import Run
-from hob.report.words import findings, saved_on_each, verdict
+from hob.report.sentences import findings, verdict
+from hob.report.words import saved_on_each
 
 
 def run_of(**counters):

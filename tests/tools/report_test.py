@@ -14,7 +14,8 @@ from support import hob, write_json
 from hob.report import charts
 from hob.report.data import Run, access_counts, load, merge_counts
 from hob.report.page import page
-from hob.report.words import brief, findings, number, quantity, seconds, share, size
+from hob.report.sentences import findings
+from hob.report.words import brief, number, quantity, seconds, share, size
 from hob.where import HobError
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -118,7 +119,7 @@ class Page(unittest.TestCase):
             rank["windows"][0]["series"] = {}
         text = page(Run(document))
         checked(text)
-        self.assertIn("no remote gets", text)
+        self.assertIn("issued no gets", text)
 
     def test_without_matplotlib_says_so(self):
         kept, charts.matplotlib = charts.matplotlib, None

@@ -28,6 +28,10 @@ ACCESS_TYPES = (
 )
 
 
+# Seconds on each rank: less is no gain to speak of.
+WORTH_TELLING = 1e-3
+
+
 def merge_counts(histograms):
     """The sum of log2 histograms of possibly different lengths."""
     total = []
@@ -150,6 +154,9 @@ class Run:
         self.ranks = document.get("ranks") or []
         self.rank_count = self.program.get("ranks", len(self.ranks))
         self.seconds = self.program.get("seconds")
+        # What the MPI library takes for nodes may be more than machines.
+        self.pretended = self.program.get("pretended_nodes", 0)
+        self.nodes = max(self.program.get("nodes", 1), self.pretended)
         # Else it had not ended when rank 0 wrote what it alone knew.
         self.complete = self.program.get("complete", True)
         self.counters = add_counters(rank.get("counters") for rank in self.ranks)
@@ -224,6 +231,12 @@ class Run:
         }
 
     @property
+    def gains(self):
+        """[(mechanism, Saved)] of those worth telling, the greatest first."""
+        told = [each for each in self.savings.items() if each[1].usual >= WORTH_TELLING]
+        return sorted(told, key=lambda each: -each[1].usual)
+
+    @property
     def saved_seconds(self):
         """What a rank saved by gets answered from the cache."""
         return self.savings["cached gets"].usual
@@ -275,10 +288,30 @@ class Run:
         )
 
     @property
+    def off(self):
+        """Whether Hob passed every call on: then nothing but the time was written."""
+        return self.setting("off") == "on"
+
+    @property
+    def near_gets(self):
+        """(of the own memory, of targets as near as that)."""
+        return self.cache.get("own_rank", 0), self.cache.get("bypassed", 0)
+
+    @property
     def remote_gets(self):
-        """Those that may have needed the network: neither of the own memory nor of targets as near as that."""
-        near = self.cache.get("own_rank", 0) + self.cache.get("bypassed", 0)
-        return max(self.cache.get("gets", 0) - near, 0)
+        """Those that may have needed the network."""
+        return max(self.cache.get("gets", 0) - sum(self.near_gets), 0)
+
+    @property
+    def mostly_batched(self):
+        """Whether waits are those for batches: they are long since a target applies many operations."""
+        names = ("puts", "accumulates", "atomics", "native_gets")
+        return self.cache.get("batched", 0) > sum(self.cache.get(name, 0) for name in names) / 2
+
+    @property
+    def redirected(self):
+        """Operations that ranks gave to ghosts."""
+        return sum(origin.get("redirected", 0) for origin in self.origins)
 
     @property
     def hits(self):

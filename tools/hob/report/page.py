@@ -3,18 +3,16 @@
 from html import escape
 
 from hob.report import charts
-from hob.report.data import ACCESS_TYPES, access_counts, add_counters, spread
+from hob.report.data import ACCESS_TYPES, WORTH_TELLING, access_counts, add_counters, spread
+from hob.report.sentences import findings, verdict
 from hob.report.words import (
     SAVED_BY,
-    WORTH_TELLING,
     brief,
-    findings,
     quantity,
     saved_amount,
     seconds,
     share,
     size,
-    verdict,
 )
 
 MOST_WINDOWS = 6  # with pictures of their own
