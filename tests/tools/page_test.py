@@ -10,7 +10,7 @@ from support import ROOT  # noqa: F401  the path of hob
 
 from hob.report import charts, plain
 from hob.report.page import page
-from hob.report.data import Run
+from hob.report.data import ACCESS_TYPES, Run, access_counts
 from hob.report.sentences import findings, verdict
 from hob.report.words import saved_on_each
 
@@ -93,6 +93,63 @@ class Header(Words):
         self.assertIn("n2.0", page(Run(document)))
 
 
+class Order(Words):
+    def body(self, document):
+        text = page(Run(document))
+        return text[text.index("</header>") :]
+
+    def test_what_to_do_next_comes_after_the_verdict(self):
+        body = self.body(sample.report())
+        places = [
+            body.index(part)
+            for part in (
+                "card verdict",
+                "What to do next",
+                "<code>hob advise -n 4 --nodes 4",
+                '"tiles"',
+                "<h2>Advice</h2>",
+                "<h2>Cached gets</h2>",
+                "Adaptations of adjacency 0",
+                "<i>Transparent Caching",
+            )
+        ]
+        self.assertEqual(places, sorted(places))
+
+    def test_captions_name_their_paper(self):
+        body = self.body(sample.report())
+        self.assertIn("(caching paper: Figs. 13, 16, 18)", body)
+        self.assertNotIn("(paper", body)
+
+    def test_gets_that_were_left_alone_say_why(self):
+        document = sample.report(ranks=2, windows=1, queues=False, ghosts=0)
+        for rank in document["ranks"]:
+            rank["windows"][0]["counters"] = {
+                "gets": 100,
+                "own_rank": 50,
+                "uncacheable": 60,
+                "bypassed": 40,
+            }
+        body = self.body(document)
+        for part in ("own memory", "near", "left alone"):
+            self.assertIn(part, body)
+        kinds = dict(
+            zip(
+                [kind for kind, _, _ in ACCESS_TYPES],
+                access_counts(document["ranks"][0]["windows"][0]["counters"]),
+            )
+        )
+        self.assertEqual((kinds["own memory"], kinds["near"], kinds["left alone"]), (50, 40, 10))
+
+    def test_ghosts_of_nodes_that_are_one_machine_have_names(self):
+        document = sample.report(ranks=2, queues=False)
+        document["ranks"][1]["ghost"]["node"] = 1
+        document["ranks"][1]["ghost"]["ghosts"] = document["ranks"][0]["ghost"]["ghosts"]
+        document["program"].update(nodes=1, pretended_nodes=2)
+        body = page(Run(document))
+        for part in ("node 0.0", "node 1.0", "2 pretended nodes"):
+            self.assertIn(part, body)
+
+
 class Pictures(unittest.TestCase):
     def pages(self):
         with mock.patch.object(charts, "available", lambda: False):
@@ -130,6 +187,16 @@ class Pictures(unittest.TestCase):
         heights = [float(bar.get("height")) for bar in bars]
         self.assertAlmostEqual(heights[2] / heights[0], 4, places=1)
         self.assertEqual(heights[0], heights[1])
+
+    def test_text_and_lines_take_the_pages_colours(self):
+        for text in (page(Run(sample.report())), self.pages()[0]):
+            pictures = " ".join(re.findall(r"<svg.*?</svg>", text, re.S))
+            for colour in (charts.INK, charts.LINE, charts.BLUE):
+                self.assertIn(f", {colour})", pictures)
+                self.assertEqual(pictures.count(colour), pictures.count(f", {colour})"))
+            # No text is left in the black that pictures have by default.
+            for label in re.findall(r"<g id=.text_\d+.>.*?</g>", pictures, re.S):
+                self.assertIn("var(--ink", label)
 
     @unittest.skipUnless(charts.available(), "no matplotlib here")
     def test_have_alternative_text(self):

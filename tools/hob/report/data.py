@@ -20,10 +20,17 @@ ACCESS_TYPES = (
     ("conflicting", ("conflicting",), "kept after its index slot was freed: the index is small"),
     ("capacity", ("capacity",), "kept after other data was dropped: the storage is small"),
     ("failing", ("failing",), "fetched and not kept"),
+    ("own memory", ("own_rank",), "left to the MPI library: from the process's own memory"),
+    (
+        "near",
+        ("bypassed",),
+        "left to the MPI library: the target is as fast as a hit, mostly a rank of the same node",
+    ),
     (
         "left alone",
-        ("bypassed", "short_lived", "uncacheable"),
-        "given straight to the MPI library: a hit would not be cheaper, or must not be",
+        ("short_lived", "uncacheable"),
+        "left to the MPI library: what was kept was dropped too early, or may not be kept (atomic "
+        "reads, types, an accelerator's memory)",
     ),
 )
 
@@ -56,10 +63,13 @@ def add_counters(groups):
 
 
 def access_counts(counters):
-    """[count for each of ACCESS_TYPES]. An extended partial hit was counted as direct as well."""
+    """[count for each of ACCESS_TYPES]. An extended partial hit was counted as direct as well, and a get
+    of the own memory as uncacheable."""
     counts = [sum(counters.get(name, 0) for name in names) for _, names, _ in ACCESS_TYPES]
-    direct = [name for name, _, _ in ACCESS_TYPES].index("direct")
-    counts[direct] = max(0, counts[direct] - counters.get("extended", 0))
+    kinds = [name for name, _, _ in ACCESS_TYPES]
+    for kind, twice in (("direct", "extended"), ("left alone", "own_rank")):
+        at = kinds.index(kind)
+        counts[at] = max(0, counts[at] - counters.get(twice, 0))
     return counts
 
 
