@@ -53,9 +53,9 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-siz
   color: var(--bad); font-weight: 650; }
 /* The last row is filled; four are two and two. */
 .figures { display: flex; flex-wrap: wrap; gap: 14px; }
-figure { flex: 1 1 320px; margin: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
+figure { flex: 1 1 345px; margin: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
   padding: 12px 14px; }
-.pairs figure { flex-basis: 40%; min-width: 320px; }
+.pairs figure { flex-basis: 40%; min-width: 345px; }
 figure svg { width: 100%; max-width: 560px; height: auto; display: block; margin: 0 auto; }
 figcaption { margin-bottom: 6px; }
 figcaption b { color: var(--ink); display: block; font-size: 14.5px; }
@@ -67,7 +67,7 @@ thead th { border-top: 0; background: var(--shade); font-weight: 600; white-spac
 th:first-child, td:first-child, .text { text-align: left; }
 td.text { white-space: normal; overflow-wrap: anywhere; min-width: 7em; }
 .next code { display: block; margin-top: 6px; overflow-wrap: anywhere; }
-summary { cursor: pointer; font-weight: 600; padding: 4px 0; }
+summary { cursor: pointer; overflow-wrap: anywhere; font-weight: 600; padding: 4px 0; }
 @media (max-width: 560px) {
   figure, .pairs figure { flex-basis: 100%; min-width: 0; } main { padding: 16px 12px; } figure { padding: 12px 8px; }
   /* Each row is a list, so that a table of many columns is no wider than a phone. */
@@ -292,7 +292,7 @@ def _adaptations(run):
             for change in changes[1]
         ]
         out.append(
-            f"<details><summary>Adaptations of {escape(brief(window.name))} on rank {changes[0]}</summary>"
+            f"<details><summary>Adaptations of {escape(brief(window.name, 30))} on rank {changes[0]}</summary>"
             + html_table(["after gets", "what", "from", "to", "why"], rows, (1, 4))
             + "</details>"
         )
