@@ -56,6 +56,43 @@ class Verdict(Words):
         run = run_of(gets=9000, hits_full=8000, saved_ns=3_600_000_000, late_ns=98_600_000)
         self.assertIn("saved each rank about 3.6 s of waiting", findings(run)[0])
 
+    def test_names_the_greatest_gain_first(self):
+        run = run_of(gets=9000, hits_full=8000, saved_ns=5e8, batched=9000, batch_saved_ns=3e9)
+        sentence = verdict(run)[1]
+        self.assertIn("3 s of communication, by small operations", sentence)
+        self.assertLess(sentence.index("small operations"), sentence.index("the cache answered"))
+        run = run_of(gets=9000, hits_full=8000, saved_ns=5e9, batched=9000, batch_saved_ns=9e10)
+        self.assertIn("mostly by small operations", verdict(run)[1])
+
+    def test_batches_are_told_before_ghosts_are_advised(self):
+        run = run_of(puts=60_000, batched=40_000, batches=90, late_ns=5_000_000_000)
+        kind, sentence = verdict(run)
+        self.assertEqual(kind, "perhaps")
+        self.assertIn("80,000 small operations that went out together saved cannot", sentence)
+        said = " ".join(findings(run))
+        self.assertIn("80,000 small operations went out as 180", said)
+        self.assertNotIn("ghost", said)
+
+    def test_findings_tell_of_overlap(self):
+        document = sample.report(ranks=2, windows=0, queues=False, ghosts=0)
+        for rank in document["ranks"]:
+            rank["counters"].update(overlap_helped=50, overlap_alone=4, overlap_saved=2e9)
+        said = " ".join(findings(Run(document)))
+        self.assertIn("moved during 100 phases of computing (8 were left alone), which saved", said)
+
+    def test_a_run_without_hob_says_so(self):
+        document = {**sample.report(), "ranks": []}
+        document["settings"] = {"off": {"value": "on", "from": "environment"}}
+        kind, sentence = verdict(Run(document))
+        self.assertEqual(
+            (kind, sentence), ("nothing", "Hob was off in this run, which took 12.3 s.")
+        )
+        page(Run(document))
+
+    def test_gets_that_were_not_remote_are_told(self):
+        sentence = verdict(run_of(gets=40, own_rank=20, uncacheable=20, bypassed=20))[1]
+        self.assertIn("None of its gets was remote", sentence)
+
     def test_tells_a_range_and_the_rank_that_gained_most(self):
         run = run_of(saved_ns=4e8, saved_least_ns=3e8, saved_most_ns=6e8)
         self.assertEqual(saved_on_each(run.savings["cached gets"]), "300 to 600 ms on each rank")

@@ -4,6 +4,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from hob import run as runner
@@ -143,8 +144,17 @@ def _measure(args, advices, scratch):
         quiet = {"quiet": True, "json": report, "verify": None, "trace": None, **changes}
         plans[name] = runner.plan(type(args)(**{**vars(args), **quiet}))
 
+    start = time.monotonic()
+
     def progress(turn):
-        print(f"hob: turn {turn} of {args.turns}: {len(plans)} runs", file=sys.stderr, flush=True)
+        done = turn - 1
+        left = (time.monotonic() - start) / done * (args.turns - done) if done else None
+        print(
+            f"hob: turn {turn} of {args.turns}: {len(plans)} runs"
+            + (f" (about {seconds(left)} left)" if left else ""),
+            file=sys.stderr,
+            flush=True,
+        )
 
     taken = turns.take(
         {name: turns.runner(*plan, report) for name, plan in plans.items()}, args.turns, progress

@@ -69,7 +69,8 @@ def cache_findings(run):
         out.append(
             f"{quantity(counters['ahead_gets'])} gets fetched blocks, "
             f"{size(counters.get('ahead_bytes', 0))} more than was asked for; "
-            f"{size(counters.get('ahead_used_bytes', 0))} of that was asked for later, which "
+            f"{size(min(counters.get('ahead_used_bytes', 0), counters.get('ahead_bytes', 0)))} "
+            "of that was asked for later, which "
             f"spared {quantity(counters.get('ahead_hits', 0))} trips."
         )
     if counters.get("ahead_changed", 0):
