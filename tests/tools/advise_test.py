@@ -541,6 +541,16 @@ class Command(unittest.TestCase):
         self.assertEqual((said["cached gets"], said["ghosts"]), ("helps", "in use"))
         self.assertIn("--measure", document["next"]["command"])
 
+    def test_gets_that_were_not_remote_are_told_with_a_rehearsal(self):
+        program = BIN / "mpich5" / "lcc"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        for more, said in (((), True), (("--remote",), False)):
+            status, _, err = hob("run", "-n", 2, *more, program, "--rmat", 8, 8)
+            self.assertEqual(status, 0, err)
+            self.assertEqual("gets was remote (with MPICH, hob run --remote" in err, said, err)
+            self.assertEqual(" remote gets, " in err, not said, err)
+
     def test_measures_the_programs_own_time(self):
         program = BIN / "mpich5" / "fds-proxy"
         if not program.exists():
