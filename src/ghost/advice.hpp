@@ -18,7 +18,7 @@ struct GhostUse {
   std::uint64_t windows = 0;  ///< that ghosts could serve
   std::uint64_t direct = 0;   ///< operations of one rank that went through shared memory
   std::vector<Ghost> ghosts;
-  std::string host{};        ///< the name of the node
+  std::string host{};        ///< the name of the node, for people
   std::uint64_t native = 0;  ///< operations of one rank that the network did by itself
 };
 

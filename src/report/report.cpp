@@ -122,6 +122,7 @@ std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks)
                      {"nodes", run.nodes},     {"start", iso_time(run.started)},
                      {"seconds", run.seconds}, {"complete", run.complete}};
   if (run.nodes == 0) json["program"].erase("nodes");
+  if (run.pretended_nodes != 0) json["program"]["pretended_nodes"] = run.pretended_nodes;
   json["program"]["threads"] = run.many_threads ? "multiple" : "serialized or less";
   if (!run.job.empty()) json["program"]["job"] = run.job;
   ordered_json settings = ordered_json::object();

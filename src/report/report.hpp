@@ -76,7 +76,9 @@ struct RunFacts {
   bool many_threads = false;  ///< the program has MPI_THREAD_MULTIPLE
   std::vector<std::string> command;
   int ranks = 0;
-  int nodes = 0;         ///< 0: not known
+  int nodes = 0;  ///< machines; 0: not known
+  /// Nodes that the MPI library sees on these machines, where they are more; else 0.
+  int pretended_nodes = 0;
   bool complete = true;  ///< false: the run had not ended, and other ranks were not asked
   double started = 0;    ///< seconds since the Unix epoch
   double seconds = 0;

@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "report/report.hpp"
 
@@ -34,6 +37,14 @@ std::string amount_text(const Saved& saved) {
 }
 
 }  // namespace
+
+std::vector<std::string> texts_of(std::vector<Verdict> verdicts) {
+  std::stable_sort(verdicts.begin(), verdicts.end(),
+                   [](const Verdict& a, const Verdict& b) { return a.saved > b.saved; });
+  std::vector<std::string> texts;
+  for (Verdict& verdict : verdicts) texts.push_back(std::move(verdict.text));
+  return texts;
+}
 
 std::string saved_text(const Saved& saved) {
   std::string text = amount_text(saved) + " saved on each rank";

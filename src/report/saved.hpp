@@ -1,7 +1,9 @@
 // How the time that something saved is told, whatever saved it.
 #pragma once
 
+#include <limits>
 #include <string>
+#include <vector>
 
 namespace hob::report {
 
@@ -13,6 +15,18 @@ struct Saved {
   int rank = -1;       ///< that gained most; -1: nobody knows
   double on_rank = 0;  ///< what was saved there
 };
+
+/// A sentence that comes before all others of a summary: what was gained, or is wrong.
+struct Verdict {
+  std::string text;
+  /// Nanoseconds on each rank. kWrong: not a gain but a fault, which comes first. 0: something was
+  /// done, and what it saved cannot be told.
+  double saved = 0;
+};
+inline constexpr double kWrong = std::numeric_limits<double>::infinity();
+
+/// What verdicts say, with faults and the greatest gain first.
+std::vector<std::string> texts_of(std::vector<Verdict> verdicts);
 
 /// "about 148 ms saved on each rank", "310 to 620 ms saved on each rank (rank 3 gained most: about
 /// 1.2 s)".

@@ -56,6 +56,9 @@ def check_ghosts(args):
     assert report["program"]["complete"] is True, report["program"]
     ghosts = [ghost for rank in report["ranks"] for ghost in rank["ghost"].get("ghosts", [])]
     assert len(ghosts) == 2, ghosts
+    # Ghosts and ranks of two nodes are on one machine.
+    assert report["program"]["nodes"] == 1, report["program"]
+    assert report["program"]["pretended_nodes"] == 2, report["program"]
     assert all(ghost["operations"] > 0 for ghost in ghosts), ghosts
     assert not [note for note in report["notes"] if "did nothing" in note], report["notes"]
 
@@ -108,6 +111,11 @@ def main():
         pipe = os.path.join(folder, "pipe")  # without a reader: nobody waits for one
         os.mkfifo(pipe)
         run(args, "exit", HOB_JSON=pipe)
+    # A run that Hob stands aside in tells its time.
+    status, report, others = run(args, "finish", HOB_OFF="on")
+    assert status == 0 and others == [], (status, others)
+    assert report["program"]["complete"] and report["program"]["seconds"] > 0, report["program"]
+    assert report["ranks"] == [] and report["settings"]["off"]["value"] == "on", report
     # Now and then is never; at the end of its own it still does.
     for end, written in (("abort", True), ("exit", True)):
         _, report, _ = run(args, end, HOB_JSON_EVERY="0")

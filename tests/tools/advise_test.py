@@ -10,10 +10,13 @@ import sample
 from support import BIN, ROOT, hob, write_json
 
 from advice.twenty import PROGRAMS
-from hob.advise import advise, text
+from hob.advise import text
 from hob import turns
+from hob.report.advice import advise
+from hob.report.facts import facts_of
+from hob.report.next_step import Step, next_step, ranked
 from hob.report.data import Run
-from hob.report.words import findings
+from hob.report.sentences import findings
 
 
 def with_counters(queues=False, kind="create", **counters):
@@ -61,9 +64,35 @@ class Cache(unittest.TestCase):
             ahead_used_bytes=6144,
         )
         text = " ".join(advice.reasons)
-        for part in ("spared 1,400 trips (70% of the gets)", "16 KiB more", "75% was used"):
+        for part in ("spared 1,400 trips (70% of the remote gets)", "16 KiB more", "75% was used"):
             self.assertIn(part, text)
         self.assertNotIn("readahead=off", text)
+
+    def test_no_more_is_used_than_was_fetched(self):
+        advice = self.of(
+            gets=1000, hits_full=990, ahead_gets=8, ahead_bytes=8000, ahead_used_bytes=8192
+        )
+        self.assertIn("of which 100% was used", " ".join(advice.reasons))
+
+    def test_shares_are_those_of_remote_gets(self):
+        counters = {"gets": 2000, "own_rank": 900, "bypassed": 100, "hits_full": 990, "direct": 10}
+        advice = self.of(**counters, uncacheable=900)
+        self.assertEqual(advice.verdict, "helps")
+        self.assertIn("99% of 2,000 remote gets", advice.reasons[0])
+        said = " ".join(findings(with_counters(**counters, uncacheable=900)))
+        self.assertIn("1,800 read the process's own memory and 200 read targets", said)
+        self.assertIn("Of 2,000 remote gets, 1,980 (99%) were answered", said)
+
+    def test_says_which_gets_were_not_remote(self):
+        counters = {"gets": 1000, "own_rank": 500, "uncacheable": 500, "bypassed": 500}
+        run = with_counters(**counters)
+        run.nodes = 1
+        advice = advise(run)[0]
+        self.assertEqual(advice.verdict, "no use")
+        for part in ("50% the process's own memory", "50% targets", "--remote"):
+            self.assertIn(part, advice.reasons[0])
+        run.nodes = 2
+        self.assertNotIn("--remote", advise(run)[0].reasons[0])
 
     def test_says_where_others_write(self):
         advice = self.of(gets=1000, hits_full=500, ahead_gets=8, ahead_bytes=64, ahead_changed=1)
@@ -120,11 +149,25 @@ class Batches(unittest.TestCase):
         (advice,) = self.of(batch="auto", puts=1000, batched=900, batches=9, batch_saved_ns=2e9)
         self.assertEqual((advice.verdict, advice.saves), ("helps", 4))
 
+    def test_without_a_price_are_not_measured(self):
+        (advice,) = self.of(batch="auto", puts=1000, batched=900, batches=9)
+        self.assertEqual((advice.verdict, advice.saves), ("not measured", 0))
+        (advice,) = self.of(batch="auto", puts=1000, batched=900, batches=9, batch_saved_ns=1e5)
+        self.assertEqual(advice.verdict, "no use")
+
+    def test_are_waited_for_without_ghosts(self):
+        counters = {"puts": 1000, "batches": 9, "waits": 100, "late_ns": 800_000_000}
+        for batched, verdict in ((900, "no use"), (100, "may help")):
+            run = with_counters(kind="allocate", batched=batched, **counters)
+            run.seconds = 4.0
+            self.assertEqual(advise(run)[1].verdict, verdict)
+            self.assertEqual("ghosts" in " ".join(findings(run)), verdict == "may help")
+
 
 class Ghosts(unittest.TestCase):
-    def test_may_help_where_targets_are_needed(self):
+    def test_are_not_judged_where_waits_were_not_measured(self):
         advice = advise(with_counters(kind="allocate", accumulates=100))[1]
-        self.assertEqual((advice.verdict, advice.settings), ("may help", ["ghosts=1"]))
+        self.assertEqual((advice.verdict, advice.settings), ("not measured", ["ghosts=1"]))
 
     def test_may_save_what_was_waited_for_computing_targets(self):
         counters = {"accumulates": 100, "waits": 100, "late_waits": 50, "late_ns": 800_000_000}
@@ -147,7 +190,7 @@ class Ghosts(unittest.TestCase):
     def test_waits_by_requests_were_not_measured(self):
         run = with_counters(kind="allocate", puts=100, requested=100, waits=0, late_ns=0)
         advice = advise(run)[1]
-        self.assertEqual((advice.verdict, advice.saves), ("may help", 0))
+        self.assertEqual((advice.verdict, advice.saves), ("not measured", 0))
 
     def test_is_no_use_for_gets_of_the_own_rank(self):
         counters = {"gets": 100, "native_gets": 100, "uncacheable": 100, "own_rank": 100}
@@ -168,7 +211,7 @@ class Ghosts(unittest.TestCase):
 
     def test_serve_created_windows(self):
         advice = advise(with_counters(kind="create", accumulates=100))[1]
-        self.assertEqual((advice.verdict, advice.settings), ("may help", ["ghosts=1"]))
+        self.assertEqual((advice.verdict, advice.settings), ("not measured", ["ghosts=1"]))
 
     def test_that_were_there_are_not_advised_again(self):
         document = sample.report(ranks=2, windows=1, queues=False, ghosts=1)
@@ -176,6 +219,16 @@ class Ghosts(unittest.TestCase):
             rank["windows"][0].update(counters={"accumulates": 100}, kind="allocate")
         advice = advise(Run(document))[1]
         self.assertEqual((advice.verdict, advice.settings), ("in use", []))
+
+    def test_that_did_nothing_say_so(self):
+        document = sample.report(ranks=2, windows=1, queues=False, ghosts=1)
+        for rank in document["ranks"]:
+            rank["windows"][0].update(counters={"accumulates": 100}, kind="allocate")
+            rank["ghost"].update(redirected=0, direct=60)
+        advice = advise(Run(document))[1]
+        self.assertEqual(advice.verdict, "no use")
+        self.assertIn("did none of them: 120 went straight", " ".join(advice.reasons))
+        self.assertNotIn("0 ", advice.reasons[1].replace("120 ", ""))
 
     def test_that_would_share_a_core_promise_nothing(self):
         counters = {"accumulates": 100, "waits": 100, "late_waits": 50, "late_ns": 800_000_000}
@@ -277,9 +330,28 @@ class Matching(unittest.TestCase):
 
     def test_says_where_receives_were_not_counted(self):
         run = with_counters(gets=1)
-        self.assertIn("receives no messages", " ".join(advise(run)[2].reasons))
+        self.assertIn("counted no receives", " ".join(advise(run)[2].reasons))
         run.notes = ["Receives were left to the MPI library, for a reason."]
-        self.assertEqual(advise(run)[2].reasons, run.notes)
+        advice = advise(run)[2]
+        self.assertEqual((advice.verdict, advice.reasons), ("not measured", run.notes))
+        self.assertEqual(advice.settings, [])
+        run.notes = ["Receives were left to the MPI library (match=always takes them over)."]
+        self.assertEqual(advise(run)[2].settings, ["match=always"])
+
+    def test_tries_all_receives_where_depth_costs_and_none_was_taken_over(self):
+        run = with_counters(queues=True)
+        for queue in run.queues:
+            for part in queue.parts:
+                part["histograms"]["prq_depth"]["counts"] = [0] * 12 + [5000]
+            queue.counters.update(in_prq=0, dequeued=0)
+        for word, verdict, settings in (
+            ("auto", "may help", ["match=always"]),
+            ("always", "no use", []),
+            ("never", "may help", ["match=auto"]),
+        ):
+            run.settings["match"] = {"value": word, "from": "environment"}
+            advice = advise(run)[2]
+            self.assertEqual((advice.verdict, advice.settings), (verdict, settings))
 
     def test_over_libfabric_receives_are_counted_however_many_messages_its_provider_keeps(self):
         program = BIN / "mpich5" / "fds-proxy"
@@ -291,7 +363,55 @@ class Matching(unittest.TestCase):
                 status, out, err = hob("advise", *words)
                 self.assertEqual(status, 0, err)
                 self.assertNotIn("Receives were left to the MPI library", out)
-                self.assertNotIn("receives no messages", out)
+                self.assertNotIn("counted no receives", out)
+
+
+class NextStep(unittest.TestCase):
+    def of(self, run):
+        return next_step(run) or Step("")
+
+    def test_is_one_for_every_run(self):
+        for counters, part, command in (
+            ({"gets": 9, "verified": 9, "verify_failures": 1}, "cache=off", ""),
+            ({"gets": 9000, "hits_full": 8000, "saved_ns": 5e9}, "Check what", "--measure"),
+            ({"puts": 5000, "waits": 9, "late_ns": 9e9}, "Try --ghosts 1, which may", "--measure"),
+            ({"puts": 9000, "waits": 9, "late_ns": 0, "batched": 8000}, "Check what", "--measure"),
+            ({"gets": 9000, "bypassed": 9000}, "on several nodes", "--remote"),
+            ({}, "without Hob", ""),
+        ):
+            run = with_counters(**counters)
+            run.nodes = 1
+            step = self.of(run)
+            self.assertIn(part, step.sentence, counters)
+            self.assertIn(command, step.command)
+            self.assertEqual(bool(command), bool(step.command))
+
+    def test_has_the_command_that_checks_it(self):
+        document = sample.report(ranks=2, windows=1, ghosts=0)
+        document["program"].update(nodes=1, pretended_nodes=2, command=["./app", "a b"])
+        step = self.of(Run(document))
+        self.assertEqual(
+            step.command, "hob advise -n 2 --remote --set cache_size=4M --measure ./app 'a b'"
+        )
+        document["program"].update(nodes=2, pretended_nodes=0)
+        self.assertIn("-n 2 --nodes 2 --set", self.of(Run(document)).command)
+
+    def test_tells_a_rehearsal(self):
+        document = sample.report(ranks=2, windows=1, ghosts=0)
+        document["program"].update(nodes=1, pretended_nodes=2)
+        run = Run(document)
+        said = text(run, advise(run))
+        self.assertIn("2 ranks on 2 pretended nodes", said)
+        self.assertIn("rehearsal", said)
+        self.assertIn("2 ranks on 2 nodes (pretended, on 1 machine)", " ".join(findings(run)))
+
+    def test_advice_is_in_the_order_of_what_it_saved(self):
+        run = with_counters(
+            queues=True, gets=9000, hits_full=8000, saved_ns=5e8, batched=9, batch_saved_ns=3e9
+        )
+        told = [one.mechanism for one in ranked(advise(run))]
+        self.assertEqual(told[:2], ["batches", "cached gets"])
+        self.assertIn("batches", facts_of(run)["gains"][0]["mechanism"])
 
 
 class Twenty(unittest.TestCase):
@@ -324,6 +444,46 @@ class Turns(unittest.TestCase):
         times = turns.take(trials, 3)
         self.assertEqual("".join(order), "abccbaabc")
         self.assertEqual(times, {name: [1.0] * 3 for name in "abc"})
+
+    def test_end_in_one_sentence(self):
+        plain, fast, faster, slow = [1.0] * 3, [0.5] * 3, [0.25] * 3, [2.0] * 3
+        for times, said in (
+            ({"with Hob": fast}, "2 times as fast with Hob."),
+            ({"with Hob": slow}, "Slower with Hob: 2 times the time. Run it without Hob."),
+            ({"with Hob": plain}, "No difference beyond noise with Hob."),
+            (
+                {"with Hob": fast, "with --ghosts 1": faster},
+                "4 times as fast with --ghosts 1; 2 times with Hob alone.",
+            ),
+            ({"with Hob": fast, "with --ghosts 1": slow}, "2 times as fast with Hob."),
+            (
+                {"with Hob": [None] * 3, "with --ghosts 1": fast},
+                "2 times as fast with --ghosts 1; with Hob it failed.",
+            ),
+            ({"with Hob": [None] * 3}, "A run with Hob failed."),
+        ):
+            sentence = turns.verdict({"without Hob": plain, **times}, "without Hob", "with Hob")
+            self.assertTrue(sentence.startswith(said), sentence)
+        times = {"without Hob": plain[:1], "with Hob": fast[:1]}
+        self.assertIn("Too few", turns.verdict(times, "without Hob", "with Hob"))
+
+    def test_compare_the_programs_own_time_where_each_run_tells_it(self):
+        whole = {"a": [(1.0, 3.0), (None, None)], "b": [(2.0, 3.0)]}
+        self.assertEqual(turns.comparable(whole), ({"a": [1.0, None], "b": [2.0]}, True))
+        torn = {"a": [(1.0, 3.0)], "b": [(None, 4.0)]}
+        self.assertEqual(turns.comparable(torn), ({"a": [3.0], "b": [4.0]}, False))
+
+    def test_a_run_tells_its_own_time(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            file = f"{scratch}/turn.json"
+            write = f"""echo '{{"program": {{"seconds": 0.25, "complete": %s}}}}' > {file}"""
+            for complete, own in (("true", 0.25), ("false", None)):
+                told = turns.runner(["sh", "-c", write % complete], None, file)()
+                self.assertEqual(told[0], own)
+                self.assertGreater(told[1], 0)
+            # What an earlier run wrote is not told again.
+            self.assertIsNone(turns.runner(["true"], None, file)()[0])
+            self.assertEqual(turns.runner(["false"], None, file)(), (None, None))
 
     def test_table_says_when_it_is_noise(self):
         times = {"without": [1.05, 0.79, 1.2], "with": [1.0, 1.0, 1.0], "other": [0.1, 0.1, 0.1]}
@@ -369,9 +529,41 @@ class Command(unittest.TestCase):
     def test_reads_a_report(self):
         with tempfile.TemporaryDirectory() as scratch:
             status, out, err = hob("advise", "--from", write_json(scratch, sample.report()))
+            self.assertEqual(status, 0, err)
+            for part in ("cached gets: helps", "message matching: helps", "ghosts: ", "Next: "):
+                self.assertIn(part, out)
+            status, out, err = hob(
+                "advise", "--json", "-", "--from", write_json(scratch, sample.report())
+            )
         self.assertEqual(status, 0, err)
-        for part in ("cached gets: helps", "message matching: helps", "ghosts: "):
-            self.assertIn(part, out)
+        document = json.loads(out)
+        said = {one["mechanism"]: one["verdict"] for one in document["advice"]}
+        self.assertEqual((said["cached gets"], said["ghosts"]), ("helps", "in use"))
+        self.assertIn("--measure", document["next"]["command"])
+
+    def test_gets_that_were_not_remote_are_told_with_a_rehearsal(self):
+        program = BIN / "mpich5" / "lcc"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        for more, said in (((), True), (("--remote",), False)):
+            status, _, err = hob("run", "-n", 2, *more, program, "--rmat", 8, 8)
+            self.assertEqual(status, 0, err)
+            self.assertEqual("gets was remote (with MPICH, hob run --remote" in err, said, err)
+            self.assertEqual(" remote gets, " in err, not said, err)
+
+    def test_measures_the_programs_own_time(self):
+        program = BIN / "mpich5" / "fds-proxy"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        words = ("advise", "-n", 2, "--measure", "--turns", 1, "--json", "-", program)
+        status, out, err = hob(*words, "--depth", 8, "--steps", 1)
+        self.assertEqual(status, 0, err)
+        self.assertIn("turn 1 of 1", err)
+        measured = json.loads(out)["measured"]
+        self.assertEqual((measured["times"], measured["turns"]), ("program", 1))
+        names = [trial["name"] for trial in measured["trials"]]
+        self.assertEqual(names[:2], ["without Hob", "with Hob"])
+        self.assertIn("Too few turns", measured["verdict"])
 
     def test_sees_who_waits_for_a_rank_that_computes(self):
         program = BIN / "mpich5" / "task-counter"

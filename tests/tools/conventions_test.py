@@ -144,16 +144,33 @@ class Compare(unittest.TestCase):
         second["settings"]["cache_size"]["value"] = "8M"
         for rank in second["ranks"]:
             rank["counters"]["acquires"] = 34
-        rows = {row[0]: row[1:] for row in compare.rows(Run(first), Run(second))}
-        self.assertEqual(rows["run time"], ("12.3 s", "6.17 s", "0.50 x"))
-        self.assertEqual(rows["cache_size"][:2], ("4M", "8M"))
-        self.assertEqual(rows["acquires"], ("68", "136", "2.00 x"))
+        rows = {row[0]: row[1:] for row in compare.differences(Run(first), Run(second))}
+        self.assertEqual(rows["run time"], (12.34, 6.17))
+        self.assertEqual(rows["cache_size"], ("4M", "8M"))
+        self.assertEqual(rows["acquires"], (68, 136))
         self.assertNotIn("messages_sent", rows)
         with tempfile.TemporaryDirectory() as scratch:
             files = [write_json(scratch, d, n) for d, n in ((first, "a"), (second, "b"))]
             status, out, err = hob("compare", *files)
+            self.assertEqual(status, 0, err)
+            self.assertRegex(out, r"run time +12.3 s +6.17 s +0.50 x")
+            self.assertRegex(out, r"acquires +68 +136 +2.00 x")
+            status, out, err = hob("compare", *files, "--json", "-")
         self.assertEqual(status, 0, err)
-        self.assertIn("0.50 x", out)
+        document = json.loads(out)
+        self.assertEqual(document["a"]["verdict"]["kind"], "nothing")
+        rows = {row["what"]: row for row in document["differences"]}
+        self.assertEqual(
+            rows["run time"], {"what": "run time", "a": 12.34, "b": 6.17, "b_to_a": 0.5}
+        )
+        self.assertIsNone(rows["cache_size"]["b_to_a"])
+
+    def test_counters_are_not_compared_with_a_run_without_hob(self):
+        first = sample.report(ghosts=0)
+        second = {**first, "ranks": [], "settings": {"off": {"value": "on", "from": "environment"}}}
+        rows = [row[0] for row in compare.differences(Run(first), Run(second))]
+        self.assertIn("off", rows)
+        self.assertNotIn("acquires", rows)
 
 
 class Doctor(unittest.TestCase):

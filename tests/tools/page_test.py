@@ -10,8 +10,9 @@ from support import ROOT  # noqa: F401  the path of hob
 
 from hob.report import charts, plain
 from hob.report.page import page
-from hob.report.data import Run
-from hob.report.words import findings, saved_on_each, verdict
+from hob.report.data import ACCESS_TYPES, Run, access_counts
+from hob.report.sentences import findings, verdict
+from hob.report.words import saved_on_each
 
 
 def run_of(**counters):
@@ -55,6 +56,43 @@ class Verdict(Words):
         run = run_of(gets=9000, hits_full=8000, saved_ns=3_600_000_000, late_ns=98_600_000)
         self.assertIn("saved each rank about 3.6 s of waiting", findings(run)[0])
 
+    def test_names_the_greatest_gain_first(self):
+        run = run_of(gets=9000, hits_full=8000, saved_ns=5e8, batched=9000, batch_saved_ns=3e9)
+        sentence = verdict(run)[1]
+        self.assertIn("3 s of communication, by small operations", sentence)
+        self.assertLess(sentence.index("small operations"), sentence.index("the cache answered"))
+        run = run_of(gets=9000, hits_full=8000, saved_ns=5e9, batched=9000, batch_saved_ns=9e10)
+        self.assertIn("mostly by small operations", verdict(run)[1])
+
+    def test_batches_are_told_before_ghosts_are_advised(self):
+        run = run_of(puts=60_000, batched=40_000, batches=90, late_ns=5_000_000_000)
+        kind, sentence = verdict(run)
+        self.assertEqual(kind, "perhaps")
+        self.assertIn("80,000 small operations that went out together saved cannot", sentence)
+        said = " ".join(findings(run))
+        self.assertIn("80,000 small operations went out as 180", said)
+        self.assertNotIn("ghost", said)
+
+    def test_findings_tell_of_overlap(self):
+        document = sample.report(ranks=2, windows=0, queues=False, ghosts=0)
+        for rank in document["ranks"]:
+            rank["counters"].update(overlap_helped=50, overlap_alone=4, overlap_saved=2e9)
+        said = " ".join(findings(Run(document)))
+        self.assertIn("moved during 100 phases of computing (8 were left alone), which saved", said)
+
+    def test_a_run_without_hob_says_so(self):
+        document = {**sample.report(), "ranks": []}
+        document["settings"] = {"off": {"value": "on", "from": "environment"}}
+        kind, sentence = verdict(Run(document))
+        self.assertEqual(
+            (kind, sentence), ("nothing", "Hob was off in this run, which took 12.3 s.")
+        )
+        page(Run(document))
+
+    def test_gets_that_were_not_remote_are_told(self):
+        sentence = verdict(run_of(gets=40, own_rank=20, uncacheable=20, bypassed=20))[1]
+        self.assertIn("None of its gets was remote", sentence)
+
     def test_tells_a_range_and_the_rank_that_gained_most(self):
         run = run_of(saved_ns=4e8, saved_least_ns=3e8, saved_most_ns=6e8)
         self.assertEqual(saved_on_each(run.savings["cached gets"]), "300 to 600 ms on each rank")
@@ -90,6 +128,63 @@ class Header(Words):
         document["ranks"][1]["host"] = "n2"
         document["ranks"][1]["ghost"]["ghosts"] = document["ranks"][0]["ghost"]["ghosts"]
         self.assertIn("n2.0", page(Run(document)))
+
+
+class Order(Words):
+    def body(self, document):
+        text = page(Run(document))
+        return text[text.index("</header>") :]
+
+    def test_what_to_do_next_comes_after_the_verdict(self):
+        body = self.body(sample.report())
+        places = [
+            body.index(part)
+            for part in (
+                "card verdict",
+                "What to do next",
+                "<code>hob advise -n 4 --nodes 4",
+                '"tiles"',
+                "<h2>Advice</h2>",
+                "<h2>Cached gets</h2>",
+                "Adaptations of adjacency 0",
+                "<i>Transparent Caching",
+            )
+        ]
+        self.assertEqual(places, sorted(places))
+
+    def test_captions_name_their_paper(self):
+        body = self.body(sample.report())
+        self.assertIn("(caching paper: Figs. 13, 16, 18)", body)
+        self.assertNotIn("(paper", body)
+
+    def test_gets_that_were_left_alone_say_why(self):
+        document = sample.report(ranks=2, windows=1, queues=False, ghosts=0)
+        for rank in document["ranks"]:
+            rank["windows"][0]["counters"] = {
+                "gets": 100,
+                "own_rank": 50,
+                "uncacheable": 60,
+                "bypassed": 40,
+            }
+        body = self.body(document)
+        for part in ("own memory", "near", "left alone"):
+            self.assertIn(part, body)
+        kinds = dict(
+            zip(
+                [kind for kind, _, _ in ACCESS_TYPES],
+                access_counts(document["ranks"][0]["windows"][0]["counters"]),
+            )
+        )
+        self.assertEqual((kinds["own memory"], kinds["near"], kinds["left alone"]), (50, 40, 10))
+
+    def test_ghosts_of_nodes_that_are_one_machine_have_names(self):
+        document = sample.report(ranks=2, queues=False)
+        document["ranks"][1]["ghost"]["node"] = 1
+        document["ranks"][1]["ghost"]["ghosts"] = document["ranks"][0]["ghost"]["ghosts"]
+        document["program"].update(nodes=1, pretended_nodes=2)
+        body = page(Run(document))
+        for part in ("node 0.0", "node 1.0", "2 pretended nodes"):
+            self.assertIn(part, body)
 
 
 class Pictures(unittest.TestCase):
@@ -129,6 +224,16 @@ class Pictures(unittest.TestCase):
         heights = [float(bar.get("height")) for bar in bars]
         self.assertAlmostEqual(heights[2] / heights[0], 4, places=1)
         self.assertEqual(heights[0], heights[1])
+
+    def test_text_and_lines_take_the_pages_colours(self):
+        for text in (page(Run(sample.report())), self.pages()[0]):
+            pictures = " ".join(re.findall(r"<svg.*?</svg>", text, re.S))
+            for colour in (charts.INK, charts.LINE, charts.BLUE):
+                self.assertIn(f", {colour})", pictures)
+                self.assertEqual(pictures.count(colour), pictures.count(f", {colour})"))
+            # No text is left in the black that pictures have by default.
+            for label in re.findall(r"<g id=.text_\d+.>.*?</g>", pictures, re.S):
+                self.assertIn("var(--ink", label)
 
     @unittest.skipUnless(charts.available(), "no matplotlib here")
     def test_have_alternative_text(self):

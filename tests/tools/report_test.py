@@ -14,7 +14,8 @@ from support import hob, write_json
 from hob.report import charts
 from hob.report.data import Run, access_counts, load, merge_counts
 from hob.report.page import page
-from hob.report.words import brief, findings, number, quantity, seconds, share, size
+from hob.report.sentences import findings
+from hob.report.words import brief, number, quantity, seconds, share, size
 from hob.where import HobError
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -118,7 +119,7 @@ class Page(unittest.TestCase):
             rank["windows"][0]["series"] = {}
         text = page(Run(document))
         checked(text)
-        self.assertIn("no remote gets", text)
+        self.assertIn("issued no gets", text)
 
     def test_without_matplotlib_says_so(self):
         kept, charts.matplotlib = charts.matplotlib, None
@@ -142,6 +143,29 @@ class Command(unittest.TestCase):
         target = source.with_suffix(".html")
         self.assertEqual(out.strip(), str(target))
         checked(target.read_text())
+
+    def test_prints_for_scripts_and_writes_no_file(self):
+        source = write_json(self.scratch.name, sample.report())
+        status, out, err = hob("report", source, "--json", "-", cwd=self.scratch.name)
+        self.assertEqual(status, 0, err)
+        document = json.loads(out)
+        self.assertEqual(document["verdict"]["kind"], "perhaps")
+        self.assertEqual(document["program"]["ranks"], 4)
+        self.assertTrue(document["next"]["command"].startswith("hob advise -n 4"))
+        status, out, err = hob("report", source, "-o", "-", cwd=self.scratch.name)
+        self.assertEqual(status, 0, err)
+        checked(out)
+        self.assertEqual([each.name for each in Path(self.scratch.name).iterdir()], ["run.json"])
+        status, _, err = hob("report", source, "--json", "found.json", cwd=self.scratch.name)
+        self.assertEqual(status, 0, err)
+        found = json.loads(Path(self.scratch.name, "found.json").read_text())
+        self.assertEqual(found, document)
+
+    def test_text_ends_in_what_to_do_next(self):
+        status, out, err = hob("report", write_json(self.scratch.name, sample.report()), "--text")
+        self.assertEqual(status, 0, err)
+        self.assertTrue(out.splitlines()[-2].startswith("Next: "), out)
+        self.assertIn("hob advise -n 4", out.splitlines()[-1])
 
     def test_refuses_what_is_nested_too_deeply(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -125,7 +125,7 @@ class EndToEnd(unittest.TestCase):
             self.assertIn(part, page)
         status, out, err = hob("advise", "--from", source)
         self.assertEqual(status, 0, err)
-        self.assertIn("of 200 gets were answered by the cache", out)
+        self.assertIn("of 200 remote gets were answered by the cache", out)
 
     def test_advise_runs_the_program(self):
         status, out, err = hob("advise", "-n", RANKS, self.programs[next(iter(mpis()))], **AS_ROOT)

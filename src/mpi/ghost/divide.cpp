@@ -77,6 +77,7 @@ void look_at_machine(const Introductions& all, GhostWorld& world) {
     ++here;
     if (each.cpus == own.cpus) ++alike;
   }
+  world.shares_machine = here > world.processes;
   const auto share = [&](int processes, int threads) {
     if (world.oversubscribed || processes <= world.processes || processes <= threads) return;
     world.oversubscribed = true;

@@ -63,6 +63,7 @@ struct GhostWorld {
                                   ///< nodes together that are this machine
   int processes = 0;              ///< of this node, or machine, ghosts included
   int hardware_threads = 0;       ///< that they may run on, all in all
+  bool shares_machine = false;    ///< other nodes are on this node's machine
   bool cliques = false;           ///< nodes are pretended (setting ghost_cliques)
   bool kernel_moves = false;      ///< processes of a node may read each other's memory
   bool network_moves = false;     ///< the network does puts and gets without their target's

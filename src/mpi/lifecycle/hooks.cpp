@@ -27,6 +27,7 @@
 #include "mpi/progress/progress.hpp"
 #include "mpi/progress/ucx_closing.hpp"
 #include "mpi/report/interim.hpp"
+#include "mpi/report/report.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -120,11 +121,16 @@ int end_with_self(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
+/// Calls pass Hob by.
+int tell_time_with_self(MPI_Comm, int, void*, void*) {
+  write_time_alone();
+  return MPI_SUCCESS;
+}
+
 /// After the library's MPI_Init, before the program can set attributes of its own.
-bool set_first_attribute_of_self() {
+bool set_first_attribute_of_self(MPI_Comm_delete_attr_function* at_end) {
   int key = MPI_KEYVAL_INVALID;
-  if (real::Comm_create_keyval(copy_nothing, end_with_self, &key, nullptr) != MPI_SUCCESS)
-    return false;
+  if (real::Comm_create_keyval(copy_nothing, at_end, &key, nullptr) != MPI_SUCCESS) return false;
   const bool set = real::Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS;
   real::Comm_free_keyval(&key);
   return set;
@@ -138,7 +144,10 @@ void start_with_world(int level) {
   // Ghosts end before: MPICH waits for all processes, them included, ahead of deleting attributes.
   finishes_with_self = !context().settings.off && !world_is_smaller &&
                        !(library::kTraits.locks_attributes && many_threads) &&
-                       set_first_attribute_of_self();
+                       set_first_attribute_of_self(end_with_self);
+  const Context& process = context();
+  if (process.settings.off && !process.settings.json.empty() && process.rank == 0)
+    set_first_attribute_of_self(tell_time_with_self);
 }
 
 /// For the program's MPI_Init.

@@ -139,11 +139,12 @@ static bool is_child() {
   return inside || parent != MPI_COMM_NULL;
 }
 
-/// Files of a child are told apart by the process id of its first rank.
+/// Files of a child are told apart by the process id of its first rank. Without Hob, rank 0 alone
+/// writes one.
 static void name_files() {
   Context& process = context();
   int first[] = {getpid(), is_child() ? 1 : 0};
-  if (process.world) real::Bcast(first, 2, MPI_INT, 0, process.comm);
+  if (process.world && !process.settings.off) real::Bcast(first, 2, MPI_INT, 0, process.comm);
   process.first_pid = first[0];
   if (first[1] != 0) process.suffix = fmt::format(".child-{}", first[0]);
 }
@@ -192,9 +193,11 @@ static void look_at_nodes() {
   int here = 0;
   if (const GhostWorld* divided = ghost_world(); divided && !divided->cliques) {
     here = static_cast<int>(divided->pids.size());
+    process.first_on_node = divided->pids.front() == getpid();
   } else {
     const Node node(process.comm);
     if (node.known()) here = node.size();
+    process.first_on_node = node.rank() == 0;
     if (here > 1 && here < process.size) process.node_ranks = node.ranks_in(process.comm);
   }
   process.one_node = here == process.size || process.size == 1;
@@ -236,7 +239,7 @@ void start(int thread_level, bool world, bool any_thread) {
   } else {
     process.rank = std::max(launcher_rank(), 0);
   }
-  if (!process.settings.off) name_files();
+  if (!process.settings.off || !process.settings.json.empty()) name_files();
   if (!process.settings.off) process.longest_get = longest_unbroken_get();
   log::set_rank(process.rank);
   if (const auto level = log::parse_level(process.settings.log)) log::limit = *level;

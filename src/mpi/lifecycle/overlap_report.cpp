@@ -91,9 +91,9 @@ std::vector<std::string> sentences(const report::Counters& sums) {
       helped, sums["overlap_alone"], sums["overlap_useful"], sums["overlap_polls"])};
 }
 
-std::vector<std::string> verdicts(const report::Counters& sums) {
-  return saved_sentence(sums, {"overlap_saved", "overlap_saved_least", "overlap_saved_most"},
-                        "waits for what moved while the program computed");
+std::vector<report::Verdict> verdicts(const report::Counters& sums) {
+  return saved_verdict(sums, {"overlap_saved", "overlap_saved_least", "overlap_saved_most"},
+                       "waits for what moved while the program computed");
 }
 
 }  // namespace

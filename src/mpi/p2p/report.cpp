@@ -206,9 +206,9 @@ void count(std::span<std::uint64_t> values) {
   for (const Queues& queues : all_queues()) report::add_values(kCounters, queues.stats, values);
 }
 
-std::vector<std::string> verdicts(const report::Counters& sums) {
-  return saved_sentence(sums, {"match_saved_ns", "match_saved_least_ns", "match_saved_most_ns"},
-                        "searches of long queues");
+std::vector<report::Verdict> verdicts(const report::Counters& sums) {
+  return saved_verdict(sums, {"match_saved_ns", "match_saved_least_ns", "match_saved_most_ns"},
+                       "searches of long queues");
 }
 
 std::vector<std::string> sentences(const report::Counters& sums) {

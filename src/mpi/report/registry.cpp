@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "mpi/core/context.hpp"
 
 namespace hob::mpi {
@@ -22,20 +24,33 @@ ReportRegistry& report_registry() {
 
 int ranks_summed() { return context().world ? context().size : 1; }
 
-std::vector<std::string> saved_sentence(const report::Counters& sums, const SavedCounters& counters,
-                                        std::string_view by) {
+std::vector<report::Verdict> saved_verdict(const report::Counters& sums,
+                                           const SavedCounters& counters, std::string_view by) {
   const double ranks = ranks_summed();
   const auto each = [&](std::string_view name) { return static_cast<double>(sums[name]) / ranks; };
   if (each(counters.usual) < kWorthTelling) return {};
   const report::Counters::Peak peak = sums.peak(counters.usual);
-  return {fmt::format("{}: {} (estimated from what was measured in this run)",
-                      report::saved_text({.least = each(counters.least),
-                                          .usual = each(counters.usual),
-                                          .most = each(counters.most),
-                                          .ranks = ranks_summed(),
-                                          .rank = peak.rank,
-                                          .on_rank = peak.value}),
-                      by)};
+  return {{fmt::format("{}: {} (estimated from what was measured in this run)",
+                       report::saved_text({.least = each(counters.least),
+                                           .usual = each(counters.usual),
+                                           .most = each(counters.most),
+                                           .ranks = ranks_summed(),
+                                           .rank = peak.rank,
+                                           .on_rank = peak.value}),
+                       by),
+           each(counters.usual)}};
+}
+
+std::vector<std::string> summary_sentences(const report::Counters& sums) {
+  std::vector<report::Verdict> verdicts;
+  for (const ReportPart& part : report_parts())
+    if (part.verdicts)
+      for (report::Verdict& verdict : part.verdicts(sums)) verdicts.push_back(std::move(verdict));
+  std::vector<std::string> all = report::texts_of(std::move(verdicts));
+  for (const ReportPart& part : report_parts())
+    if (part.sentences)
+      for (std::string& sentence : part.sentences(sums)) all.push_back(std::move(sentence));
+  return all;
 }
 
 void add_report_part(const ReportPart& part) {

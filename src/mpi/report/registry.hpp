@@ -26,9 +26,8 @@ struct ReportPart {
   const char* name = nullptr;
   nlohmann::ordered_json (*section)() = nullptr;
 
-  /// Sentences for the summary from the sums over all ranks: what was gained or is wrong, which
-  /// come before those of all parts, and the others.
-  std::vector<std::string> (*verdicts)(const report::Counters& sums) = nullptr;
+  /// Sentences for the summary from the sums over all ranks: verdicts and the others.
+  std::vector<report::Verdict> (*verdicts)(const report::Counters& sums) = nullptr;
   std::vector<std::string> (*sentences)(const report::Counters& sums) = nullptr;
 };
 
@@ -46,8 +45,11 @@ struct SavedCounters {
 
 /// What a mechanism saved, as a sentence: how much, and `by` what. None where it is not worth
 /// telling.
-std::vector<std::string> saved_sentence(const report::Counters& sums, const SavedCounters& counters,
-                                        std::string_view by);
+std::vector<report::Verdict> saved_verdict(const report::Counters& sums,
+                                           const SavedCounters& counters, std::string_view by);
+
+/// The verdicts of all parts with the greatest saving first, and then their other sentences.
+std::vector<std::string> summary_sentences(const report::Counters& sums);
 
 /// Adds a part, for good. Before MPI and its tool interface start (lifecycle/parts.cpp).
 void add_report_part(const ReportPart& part);

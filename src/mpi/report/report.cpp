@@ -67,15 +67,6 @@ std::vector<std::string> distinct_lines(const std::vector<std::string>& texts) {
   return lines;
 }
 
-std::vector<std::string> sentences(const report::Counters& sums) {
-  std::vector<std::string> all;
-  for (const auto sort : {&ReportPart::verdicts, &ReportPart::sentences})
-    for (const ReportPart& part : report_parts())
-      if (part.*sort)
-        for (std::string& sentence : (part.*sort)(sums)) all.push_back(std::move(sentence));
-  return all;
-}
-
 /// The greatest value of each counter, and whose it is, at rank 0.
 std::vector<report::Counters::Peak> peaks_of(const std::vector<std::uint64_t>& values) {
   const Context& process = context();
@@ -103,16 +94,22 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
   real::Reduce(values.data(), sums.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM,
                0, process.comm);
   const auto peaks = peaks_of(values);
-  // The host is the first line.
-  auto texts = gather(process.host + '\n' + joined(facts.notes));
+  // The first line is the host, marked where the rank is the first of its node.
+  constexpr char first = '*';
+  auto texts = gather((process.first_on_node ? first + process.host : process.host) + '\n' +
+                      joined(facts.notes));
   std::set<std::string> hosts;
+  int nodes = 0;
   for (std::string& text : texts) {
+    const bool marked = text.starts_with(first);
+    nodes += marked ? 1 : 0;
     const std::size_t end = text.find('\n');
-    hosts.insert(text.substr(0, end));
+    hosts.insert(text.substr(marked ? 1 : 0, end - (marked ? 1 : 0)));
     text.erase(0, end + 1);
   }
   const auto notes = distinct_lines(texts);
-  const auto run = run_facts(static_cast<int>(hosts.size()));
+  auto run = run_facts(static_cast<int>(hosts.size()));
+  if (nodes > run.nodes) run.pretended_nodes = nodes;
   if (json) {
     const auto ranks = gather(report::rank_json(facts));
     if (process.rank == 0) json = save_json(path, report::run_json(run, ranks));
@@ -120,7 +117,7 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
   if (!summary || process.rank != 0) return;
   report::Counters all = named(sums);
   all.peaks = peaks;
-  std::fputs(report::summary(run, sentences(all), notes).c_str(), stderr);
+  std::fputs(report::summary(run, summary_sentences(all), notes).c_str(), stderr);
   if (json)
     std::fprintf(stderr, "hob: the details are in %s (hob report makes a page of it)\n",
                  path.c_str());
@@ -140,11 +137,19 @@ void report_alone(report::RankFacts facts) {
   if (process.settings.report == "summary" && process.rank == 0) {
     facts.notes.emplace(facts.notes.begin(),
                         "this program uses sessions only: the numbers are those of one process");
-    std::fputs(report::summary(run, sentences(facts.counters), facts.notes).c_str(), stderr);
+    std::fputs(report::summary(run, summary_sentences(facts.counters), facts.notes).c_str(),
+               stderr);
   }
 }
 
 }  // namespace
+
+void write_time_alone() try {
+  const std::string path = output_path(context().settings.json);
+  if (!path.empty()) save_json(path, report::run_json(run_facts(0), {}));
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "hob: no report: %s\n", error.what());
+}
 
 void write_reports() try {
   const std::vector<std::uint64_t> values = counter_values();

@@ -7,4 +7,8 @@ namespace hob::mpi {
 /// communicator.
 void write_reports();
 
+/// The JSON of a run that Hob stood aside in: the program's time, to compare others with. Of rank 0
+/// alone; calls nothing of MPI.
+void write_time_alone();
+
 }  // namespace hob::mpi

@@ -318,11 +318,20 @@ ordered_json section() {
 /// Of the time that a run took: less is not worth an advice.
 constexpr double kWorthAdvising = 0.02;
 
+/// Whether waits are those for batches: they are long since a target applies many operations, not
+/// since it does not attend.
+bool mostly_batched(const report::Counters& sums) {
+  const std::uint64_t issued =
+      sums["puts"] + sums["accumulates"] + sums["atomics"] + sums["native_gets"];
+  return sums["batched"] > issued / 2;
+}
+
 /// What waits without ghosts say for them.
 std::vector<std::string> late_sentences(const report::Counters& sums) {
   const double late = static_cast<double>(sums["late_ns"]) / ranks_summed();
   const double lived = 1e9 * (seconds_since_epoch() - context().started);
-  if (context().settings.ghosts != 0 || late < std::max(kWorthTelling, kWorthAdvising * lived))
+  if (context().settings.ghosts != 0 || mostly_batched(sums) ||
+      late < std::max(kWorthTelling, kWorthAdvising * lived))
     return {};
   return {fmt::format(
       "about {} on each rank was waiting for targets that computed, held a lock, or had no core: "
@@ -332,23 +341,39 @@ std::vector<std::string> late_sentences(const report::Counters& sums) {
 
 /// At 10 us each they would have saved a millisecond.
 constexpr std::uint64_t kHitsWorthTelling = 100;
+/// At 1 us each they would have saved a millisecond.
+constexpr std::uint64_t kOperationsWorthTelling = 1000;
 
-std::vector<std::string> verdicts(const report::Counters& sums) {
-  std::vector<std::string> lines;
+/// Small operations that went out together, where that is known to have saved nothing to speak of.
+std::vector<report::Verdict> batch_verdict(const report::Counters& sums) {
+  std::vector<report::Verdict> saved =
+      saved_verdict(sums, {"batch_saved_ns", "batch_saved_least_ns", "batch_saved_most_ns"},
+                    "small operations that went out together");
+  if (saved.empty() && sums["batched"] >= kOperationsWorthTelling && sums["batch_saved_ns"] == 0)
+    saved.push_back(
+        {fmt::format("what {} small operations that went out together saved cannot be told: no "
+                     "price was measured",
+                     report::count_text(sums["batched"])),
+         0});
+  return saved;
+}
+
+std::vector<report::Verdict> verdicts(const report::Counters& sums) {
+  std::vector<report::Verdict> lines;
   if (sums["verify_failures"] != 0)
-    lines.push_back(fmt::format(
-        "verify FAILED: {} of {} hits that were compared differed from their targets' memory: "
-        "results of this run may be wrong",
-        report::count_text(sums["verify_failures"]), report::count_text(sums["verified"])));
-  for (const auto& saved :
-       {saved_sentence(sums, {"saved_ns", "saved_least_ns", "saved_most_ns"},
-                       "waits for gets that were served from the cache"),
-        saved_sentence(sums, {"batch_saved_ns", "batch_saved_least_ns", "batch_saved_most_ns"},
-                       "small operations that went out together")})
+    lines.push_back({fmt::format("verify FAILED: {} of {} hits that were compared differed from "
+                                 "their targets' memory: results of this run may be wrong",
+                                 report::count_text(sums["verify_failures"]),
+                                 report::count_text(sums["verified"])),
+                     report::kWrong});
+  for (const auto& saved : {saved_verdict(sums, {"saved_ns", "saved_least_ns", "saved_most_ns"},
+                                          "waits for gets that were served from the cache"),
+                            batch_verdict(sums)})
     lines.insert(lines.end(), saved.begin(), saved.end());
   if (const std::uint64_t hits = sums["unpriced_hits"]; hits >= kHitsWorthTelling)
-    lines.push_back(fmt::format("what {} hits saved cannot be told: too few waits were measured",
-                                report::count_text(hits)));
+    lines.push_back({fmt::format("what {} hits saved cannot be told: too few waits were measured",
+                                 report::count_text(hits)),
+                     0});
   return lines;
 }
 
@@ -369,7 +394,12 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   const auto percent = [&](std::uint64_t part) {
     return 100.0 * static_cast<double>(part) / static_cast<double>(remote);
   };
-  if (remote != 0)
+  if (remote == 0)
+    lines.push_back(fmt::format("none of {} gets was remote{}", report::count_text(gets),
+                                context().one_node && context().size > 1
+                                    ? " (with MPICH, hob run --remote takes each rank for a node)"
+                                    : ""));
+  else
     lines.push_back(
         fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
                     report::count_text(remote), percent(sums["hits_full"] + sums["hits_pending"]),

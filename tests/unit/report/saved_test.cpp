@@ -41,5 +41,10 @@ TEST(Peaks, AreFoundByTheirCountersNames) {
   EXPECT_EQ(counters.peak("c").rank, -1);
 }
 
+TEST(Verdicts, TheGreatestGainComesAfterFaults) {
+  EXPECT_EQ(texts_of({{"unpriced", 0}, {"hits", 2e6}, {"stale bytes", kWrong}, {"batches", 3e9}}),
+            (std::vector<std::string>{"stale bytes", "batches", "hits", "unpriced"}));
+}
+
 }  // namespace
 }  // namespace hob::report

@@ -54,6 +54,14 @@ TEST(Summary, IsWhatThePartsSayAndThenNotes) {
   EXPECT_EQ(summary({}, {"a", "b"}, {"c"}), "hob: a\nhob: b\nhob: c\n");
 }
 
+TEST(RunJson, NodesThatAreOneMachineAreToldApart) {
+  RunFacts run;
+  run.nodes = 1;
+  EXPECT_FALSE(nlohmann::json::parse(run_json(run, {}))["program"].contains("pretended_nodes"));
+  run.pretended_nodes = 4;
+  EXPECT_EQ(nlohmann::json::parse(run_json(run, {}))["program"]["pretended_nodes"], 4);
+}
+
 TEST(RankJson, NamesThatAreNotUtf8LoseNothingElse) {
   RankFacts facts;
   facts.sections.emplace_back("queues", nlohmann::ordered_json{{"comm", "caf\xe9"}, {"held", 3}});

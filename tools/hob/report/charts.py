@@ -12,6 +12,7 @@ try:
     import matplotlib
 
     matplotlib.use("Agg")
+    from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
     from matplotlib.textpath import TextPath
     from matplotlib.ticker import FuncFormatter, MultipleLocator, PercentFormatter
@@ -28,9 +29,13 @@ COLOURS = (
     "#f0c36d",
     "#e08e45",
     "#c0453a",
+    "#dfd6c8",
+    "#c3b8a6",
     "#9a9fa8",
 )
 INK, LINE, BLUE = "#1f2933", "#d5dbe3", "#2f6f9f"
+# What a page that knows these names may replace, for dark paper.
+NAMED = {INK: "ink", LINE: "line", BLUE: "bars"}
 MOST_BARS = 64
 SHARES = (0, 0.25, 0.5, 0.75, 1)
 MOST_ROWS = 24  # of a timeline, with names and of full height
@@ -54,6 +59,13 @@ def _picture(instead=None):
         return wrapped
 
     return decorate
+
+
+def themed(picture):
+    """The picture with colours that the page around it may choose."""
+    for colour, name in NAMED.items():
+        picture = picture.replace(colour, f"var(--{name}, {colour})")
+    return picture
 
 
 def _per_cent(value):
@@ -163,7 +175,7 @@ def _labels(axes, x, y):
 
 @_picture(_plain_access_types)
 def access_types(bars, name):
-    """Stacked shares of access types (paper: Figs. 13, 16, 18). bars: [(label, counters)]."""
+    """Stacked shares of access types (caching paper: Figs. 13, 16, 18). bars: [(label, counters)]."""
     counts = _grouped_counts(bars)
     if not counts:
         return None
@@ -187,7 +199,12 @@ def access_types(bars, name):
     _labels(axes, "rank", "gets")
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(
-        handles[::-1], labels[::-1], loc="outside right upper", frameon=False, fontsize=FONT
+        handles[::-1],
+        labels[::-1],
+        loc="outside right upper",
+        frameon=False,
+        fontsize=FONT,
+        labelcolor=INK,
     )
     _name_bars(axes, [label for label, _ in counts], part=0.55)
     return _svg(figure, name)
@@ -214,7 +231,7 @@ def _name_classes(axes, first, count, unit):
 
 @_picture(_plain_histogram)
 def histogram(counts, name, x, y, unit="", colour=BLUE, log=False):
-    """A log2 histogram as bars (paper: Figs. 2 and 3, matching: Fig. 1)."""
+    """A log2 histogram as bars (caching paper: Figs. 2 and 3; matching paper: Fig. 1)."""
     if not sum(counts):
         return None
     first = next(k for k, count in enumerate(counts) if count)
@@ -241,7 +258,7 @@ def _short(value, _position=None):
 
 @_picture(_plain_cumulative)
 def cumulative(counts, name, x, unit="B"):
-    """The share of gets up to a size (paper: Fig. 3)."""
+    """The share of gets up to a size (caching paper: Fig. 3)."""
     total = sum(counts)
     if not total:
         return None
@@ -266,7 +283,7 @@ def cumulative(counts, name, x, unit="B"):
     axes.set_xlim(first - 0.6, max(len(counts), first + 5) - 0.4)
     axes.set_ylim(0, 1.03)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.legend(frameon=False, fontsize=FONT)
+    axes.legend(frameon=False, fontsize=FONT, labelcolor=INK)
     _labels(axes, x, "")
     _name_classes(axes, first, len(counts), unit)
     return _svg(figure, name)
@@ -274,7 +291,7 @@ def cumulative(counts, name, x, unit="B"):
 
 @_picture()
 def occupancy(points, adaptations, name):
-    """Storage and index in use over the gets (paper: Fig. 10), adaptations as lines."""
+    """Storage and index in use over the gets (caching paper: Fig. 10), adaptations as lines."""
     if len(points) < 2:
         return None
     figure, axes = _figure(height=2.8)
@@ -317,7 +334,7 @@ def occupancy(points, adaptations, name):
     other.set_ylim(0, 1.03)
     other.yaxis.set_major_formatter(PercentFormatter(1))
     _labels(axes, "gets so far", "")
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=FONT)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=FONT, labelcolor=INK)
     return _svg(figure, name)
 
 
@@ -357,7 +374,7 @@ def timeline(rows, name):
     picture = axes.imshow(
         [shares[:length] for shares in shades],
         aspect="auto",
-        cmap="Greens",
+        cmap=LinearSegmentedColormap.from_list("busy", [f"{COLOURS[0]}00", COLOURS[0]]),
         vmin=0,
         vmax=1,
         interpolation="nearest",
@@ -365,6 +382,9 @@ def timeline(rows, name):
     )
     every = math.ceil(len(rows) / MOST_ROWS)
     axes.set_yticks(range(0, len(rows), every), [label for label, _, _ in rows][::every])
-    figure.colorbar(picture, ax=axes, format=PercentFormatter(1), shrink=0.9, label="busy")
+    scale = figure.colorbar(picture, ax=axes, format=PercentFormatter(1), shrink=0.9)
+    scale.set_label("busy", color=INK)
+    scale.ax.tick_params(colors=INK)
+    scale.outline.set_edgecolor(LINE)
     _labels(axes, "seconds", "ghost")
     return _svg(figure, name)

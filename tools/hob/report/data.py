@@ -20,12 +20,23 @@ ACCESS_TYPES = (
     ("conflicting", ("conflicting",), "kept after its index slot was freed: the index is small"),
     ("capacity", ("capacity",), "kept after other data was dropped: the storage is small"),
     ("failing", ("failing",), "fetched and not kept"),
+    ("own memory", ("own_rank",), "left to the MPI library: from the process's own memory"),
+    (
+        "near",
+        ("bypassed",),
+        "left to the MPI library: the target is as fast as a hit, mostly a rank of the same node",
+    ),
     (
         "left alone",
-        ("bypassed", "short_lived", "uncacheable"),
-        "given straight to the MPI library: a hit would not be cheaper, or must not be",
+        ("short_lived", "uncacheable"),
+        "left to the MPI library: what was kept was dropped too early, or may not be kept (atomic "
+        "reads, types, an accelerator's memory)",
     ),
 )
+
+
+# Seconds on each rank: less is no gain to speak of.
+WORTH_TELLING = 1e-3
 
 
 def merge_counts(histograms):
@@ -52,10 +63,13 @@ def add_counters(groups):
 
 
 def access_counts(counters):
-    """[count for each of ACCESS_TYPES]. An extended partial hit was counted as direct as well."""
+    """[count for each of ACCESS_TYPES]. An extended partial hit was counted as direct as well, and a get
+    of the own memory as uncacheable."""
     counts = [sum(counters.get(name, 0) for name in names) for _, names, _ in ACCESS_TYPES]
-    direct = [name for name, _, _ in ACCESS_TYPES].index("direct")
-    counts[direct] = max(0, counts[direct] - counters.get("extended", 0))
+    kinds = [name for name, _, _ in ACCESS_TYPES]
+    for kind, twice in (("direct", "extended"), ("left alone", "own_rank")):
+        at = kinds.index(kind)
+        counts[at] = max(0, counts[at] - counters.get(twice, 0))
     return counts
 
 
@@ -150,6 +164,9 @@ class Run:
         self.ranks = document.get("ranks") or []
         self.rank_count = self.program.get("ranks", len(self.ranks))
         self.seconds = self.program.get("seconds")
+        # What the MPI library takes for nodes may be more than machines.
+        self.pretended = self.program.get("pretended_nodes", 0)
+        self.nodes = max(self.program.get("nodes", 1), self.pretended)
         # Else it had not ended when rank 0 wrote what it alone knew.
         self.complete = self.program.get("complete", True)
         self.counters = add_counters(rank.get("counters") for rank in self.ranks)
@@ -224,6 +241,12 @@ class Run:
         }
 
     @property
+    def gains(self):
+        """[(mechanism, Saved)] of those worth telling, the greatest first."""
+        told = [each for each in self.savings.items() if each[1].usual >= WORTH_TELLING]
+        return sorted(told, key=lambda each: -each[1].usual)
+
+    @property
     def saved_seconds(self):
         """What a rank saved by gets answered from the cache."""
         return self.savings["cached gets"].usual
@@ -275,10 +298,30 @@ class Run:
         )
 
     @property
+    def off(self):
+        """Whether Hob passed every call on: then nothing but the time was written."""
+        return self.setting("off") == "on"
+
+    @property
+    def near_gets(self):
+        """(of the own memory, of targets as near as that)."""
+        return self.cache.get("own_rank", 0), self.cache.get("bypassed", 0)
+
+    @property
     def remote_gets(self):
-        """Those that may have needed the network: neither of the own memory nor of targets as near as that."""
-        near = self.cache.get("own_rank", 0) + self.cache.get("bypassed", 0)
-        return max(self.cache.get("gets", 0) - near, 0)
+        """Those that may have needed the network."""
+        return max(self.cache.get("gets", 0) - sum(self.near_gets), 0)
+
+    @property
+    def mostly_batched(self):
+        """Whether waits are those for batches: they are long since a target applies many operations."""
+        names = ("puts", "accumulates", "atomics", "native_gets")
+        return self.cache.get("batched", 0) > sum(self.cache.get(name, 0) for name in names) / 2
+
+    @property
+    def redirected(self):
+        """Operations that ranks gave to ghosts."""
+        return sum(origin.get("redirected", 0) for origin in self.origins)
 
     @property
     def hits(self):

@@ -3,18 +3,18 @@
 from html import escape
 
 from hob.report import charts
+from hob.report.advice import advise
 from hob.report.data import ACCESS_TYPES, access_counts, add_counters, spread
+from hob.report.next_step import as_option, next_step, ranked
+from hob.report.sentences import findings, verdict
 from hob.report.words import (
     SAVED_BY,
-    WORTH_TELLING,
     brief,
-    findings,
     quantity,
     saved_amount,
     seconds,
     share,
     size,
-    verdict,
 )
 
 MOST_WINDOWS = 6  # with pictures of their own
@@ -24,7 +24,8 @@ TIMES = {"_ns": 1e-9, "_us": 1e-6, "_ms": 1e-3}
 
 STYLE = """
 :root { color-scheme: light; --ink: #1f2933; --soft: #5b6775; --line: #d5dbe3; --paper: #fff;
-  --shade: #f5f7f9; --accent: #1a7f5a; --warn: #b7791f; --bad: #b3261e; --bad-paper: #fdecea; }
+  --shade: #f5f7f9; --accent: #1a7f5a; --warn: #b7791f; --bad: #b3261e; --bad-paper: #fdecea;
+  --bars: #2f6f9f; }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--shade); color: var(--ink);
   font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
@@ -39,8 +40,8 @@ p { margin: 6px 0; max-width: 76ch; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .92em; }
 .bad { color: var(--bad); }
 .soft, figcaption { color: var(--soft); font-size: 13.5px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px; }
-.tile { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; }
+.tiles { display: flex; flex-wrap: wrap; gap: 12px; }
+.tile { flex: 1 1 128px; background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; }
 .tile b { display: block; font-size: 20px; font-weight: 650; line-height: 1.25; }
 .card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
   padding: 14px 18px; margin: 14px 0; }
@@ -50,9 +51,11 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-siz
 .verdict.perhaps, .verdict.cut { border-left-color: var(--warn); }
 .verdict.failed { border-color: var(--bad); border-left-color: var(--bad); background: var(--bad-paper);
   color: var(--bad); font-weight: 650; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 14px; }
-figure { margin: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
+/* The last row is filled; four are two and two. */
+.figures { display: flex; flex-wrap: wrap; gap: 14px; }
+figure { flex: 1 1 345px; margin: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
   padding: 12px 14px; }
+.pairs figure { flex-basis: 40%; min-width: 345px; }
 figure svg { width: 100%; max-width: 560px; height: auto; display: block; margin: 0 auto; }
 figcaption { margin-bottom: 6px; }
 figcaption b { color: var(--ink); display: block; font-size: 14.5px; }
@@ -63,9 +66,10 @@ th, td { padding: 5px 12px; text-align: right; white-space: nowrap; border-top: 
 thead th { border-top: 0; background: var(--shade); font-weight: 600; white-space: normal; }
 th:first-child, td:first-child, .text { text-align: left; }
 td.text { white-space: normal; overflow-wrap: anywhere; min-width: 7em; }
-summary { cursor: pointer; font-weight: 600; padding: 4px 0; }
+.next code { display: block; margin-top: 6px; overflow-wrap: anywhere; }
+summary { cursor: pointer; overflow-wrap: anywhere; font-weight: 600; padding: 4px 0; }
 @media (max-width: 560px) {
-  .figures { grid-template-columns: 1fr; } main { padding: 16px 12px; } figure { padding: 12px 8px; }
+  figure, .pairs figure { flex-basis: 100%; min-width: 0; } main { padding: 16px 12px; } figure { padding: 12px 8px; }
   /* Each row is a list, so that a table of many columns is no wider than a phone. */
   table, tbody, tr, td { display: block; } thead { display: none; }
   tr { padding: 8px 12px; border-top: 1px solid var(--line); } tr:first-child { border-top: 0; }
@@ -76,12 +80,18 @@ summary { cursor: pointer; font-weight: 600; padding: 4px 0; }
 }
 @media (prefers-color-scheme: dark) {
   :root { color-scheme: dark; --ink: #e6eaef; --soft: #a3adba; --line: #3a434e; --paper: #1d232b;
-    --shade: #14191f; --accent: #4fb98d; --warn: #e0a84a; --bad: #ff8f87; --bad-paper: #3a1d1c; }
-  /* Pictures are drawn on light paper. */
-  figure { background: #f5f7f9; } figcaption { color: #5b6775; } figcaption b { color: #1f2933; }
+    --shade: #14191f; --accent: #4fb98d; --warn: #e0a84a; --bad: #ff8f87; --bad-paper: #3a1d1c;
+    --bars: #5b9fd0; }
 }
 @media print { body { background: #fff; } figure, .card { break-inside: avoid; } }
 """
+
+
+# Which papers the captions mean.
+PAPERS = (
+    '<p class="soft">Caching paper: <i>Transparent Caching for RMA Systems</i> (CLaMPI). Ghosts paper: <i>Casper: An '
+    "Asynchronous Progress Model for MPI RMA</i>. Matching paper: <i>Semi-Permanent Cache Occupancy</i>.</p>"
+)
 
 
 def html_table(head, rows, text_columns=(0,)):
@@ -112,13 +122,14 @@ def _figure(picture, title, caption):
         )
     return (
         f"<figure><figcaption><b>{escape(title)}</b>{escape(caption)}</figcaption>\n"
-        f"{picture}</figure>"
+        f"{charts.themed(picture)}</figure>"
     )
 
 
 def _figures(*figures):
     shown = [figure for figure in figures if figure]
-    return '<div class="figures">' + "\n".join(shown) + "</div>" if shown else ""
+    kind = "figures pairs" if len(shown) in (2, 4) else "figures"
+    return f'<div class="{kind}">' + "\n".join(shown) + "</div>" if shown else ""
 
 
 def _tile(value, what):
@@ -128,10 +139,9 @@ def _tile(value, what):
 def _tiles(run):
     tiles = [_tile(seconds(run.seconds), "run time"), _tile(f"{run.rank_count}", "ranks")]
     gets = run.remote_gets
-    for mechanism, saved in run.savings.items():
-        if saved.usual >= WORTH_TELLING:
-            what = f"of {SAVED_BY[mechanism][0]} saved on each rank (estimate)"
-            tiles.append(_tile(saved_amount(saved).removeprefix("about "), what))
+    for mechanism, saved in run.gains:
+        what = f"of {SAVED_BY[mechanism][0]} saved on each rank (estimate)"
+        tiles.append(_tile(saved_amount(saved).removeprefix("about "), what))
     if gets:
         tiles += [
             _tile(quantity(gets), "remote gets"),
@@ -151,6 +161,34 @@ def _tiles(run):
 def _verdict(run):
     kind, sentence = verdict(run)
     return f'<div class="card verdict {kind}" role="status">{escape(sentence)}</div>'
+
+
+def _next(run):
+    step = next_step(run)
+    if not step:
+        return ""
+    command = f"<code>{escape(step.command)}</code>" if step.command else ""
+    return f'<div class="card next"><b>What to do next.</b> {escape(step.sentence)}{command}</div>'
+
+
+def _advice(run):
+    """What each mechanism does for this program."""
+    rows = [
+        [
+            one.mechanism,
+            one.verdict,
+            " ".join(one.reasons),
+            " ".join(map(as_option, one.settings)),
+        ]
+        for one in ranked(advise(run))
+    ]
+    if not rows:
+        return ""
+    columns = 4 if any(row[3] for row in rows) else 3
+    head = ["mechanism", "verdict", "why", "try"]
+    return "<h2>Advice</h2>" + html_table(
+        head[:columns], [row[:columns] for row in rows], range(columns)
+    )
 
 
 def _summary(run):
@@ -199,7 +237,7 @@ def _window(window, several):
                 [(str(r), part.get("counters", {})) for r, part in window.parts], key + "access"
             ),
             "How gets were answered",
-            "Share of each rank's gets (paper: Figs. 13, 16, 18).",
+            "Share of each rank's gets (caching paper: Figs. 13, 16, 18).",
         ),
         _figure(
             charts.histogram(
@@ -210,20 +248,20 @@ def _window(window, several):
                 log=True,
             ),
             "Reuse",
-            "How many entries were asked for how often (paper: Fig. 2).",
+            "How many entries were asked for how often (caching paper: Fig. 2).",
         ),
         _figure(
             charts.cumulative(
                 window.histogram("get_size"), key + "size", "size of a get: from this to twice this"
             ),
             "Sizes of gets",
-            "Share of gets by size (paper: Fig. 3).",
+            "Share of gets by size (caching paper: Fig. 3).",
         ),
         _figure(
             charts.occupancy(points, own_changes, key + "occupancy"),
             "Occupancy",
             f"Storage and index in use on rank {rank}, the one with the most gets "
-            "(paper: Fig. 10).",
+            "(caching paper: Fig. 10).",
         ),
     )
     out = []
@@ -233,7 +271,16 @@ def _window(window, several):
     details += [f"mode {mode}" for mode in window.modes] + window.reasons
     out.append(f'<p class="soft">{escape("; ".join(details))}</p>')
     out.append(figures)
-    if changes:
+    return "\n".join(out)
+
+
+def _adaptations(run):
+    """How the caches of the windows adapted, on the rank of each with the most gets."""
+    out = []
+    for window in run.windows[:MOST_WINDOWS]:
+        changes = window.busiest("adaptations")
+        if not changes:
+            continue
         rows = [
             [
                 quantity(change.get("get", 0)),
@@ -245,8 +292,9 @@ def _window(window, several):
             for change in changes[1]
         ]
         out.append(
-            f"<h4>Adaptations on rank {changes[0]}</h4>"
+            f"<details><summary>Adaptations of {escape(brief(window.name, 30))} on rank {changes[0]}</summary>"
             + html_table(["after gets", "what", "from", "to", "why"], rows, (1, 4))
+            + "</details>"
         )
     return "\n".join(out)
 
@@ -308,7 +356,7 @@ def _matching(run):
                     (
                         "prq_length",
                         "Posted receives: length",
-                        "Length after each change (paper: Fig. 1).",
+                        "Length after each change (matching paper: Fig. 1).",
                         "receives in the queue",
                         "changes",
                     ),
@@ -322,7 +370,7 @@ def _matching(run):
                     (
                         "umq_length",
                         "Unexpected messages: length",
-                        "Length after each change (paper: Fig. 1).",
+                        "Length after each change (matching paper: Fig. 1).",
                         "messages in the queue",
                         "changes",
                     ),
@@ -346,9 +394,10 @@ def _ghosts(run):
     if not run.ghosts:
         return ""
     nodes = len({ghost.node for ghost in run.ghosts})
+    alike = len({ghost.host for ghost in run.ghosts}) < nodes
 
     def label(ghost):
-        where = ghost.host or ghost.node
+        where = f"node {ghost.node}" if alike or not ghost.host else ghost.host
         return f"{where}.{ghost.number}" if nodes > 1 else str(ghost.number)
 
     def of(name):
@@ -362,7 +411,7 @@ def _ghosts(run):
         _figure(
             charts.bars(of("operations"), "ghostops", "ghost", "operations"),
             "Operations per ghost",
-            "How evenly the binding spread them (paper: Figs. 6, 7).",
+            "How evenly the binding spread them (ghosts paper: Figs. 6, 7).",
         ),
         _figure(
             charts.bars(of("bytes"), "ghostbytes", "ghost", "bytes"),
@@ -474,17 +523,21 @@ def content(run):
     """What there is to say about a run, below a heading."""
     parts = [
         _verdict(run),
+        _next(run),
         _tiles(run),
         "<h2>In plain words</h2>",
         _summary(run),
+        _advice(run),
         _cache(run),
         _matching(run),
         _ghosts(run),
         _counters(run),
+        _adaptations(run),
+        PAPERS if run.ranks else "",
     ]
     if not charts.available():
         parts.insert(
-            2,
+            3,
             '<p class="soft">Pictures of occupancy and of when ghosts were busy need matplotlib '
             "(pip install matplotlib). Every number is in the tables below.</p>",
         )
@@ -508,12 +561,14 @@ def page(run):
     hosts = list(dict.fromkeys(rank.get("host", "") for rank in run.ranks if rank.get("host")))
     threads = str(run.program.get("threads", ""))
     changed = run.changed_settings()
+    places = f"{run.nodes} pretended nodes" if run.pretended else ""
     facts = [
         f"Hob {run.hob.get('version', '')}".strip(),
         run.mpi,
         start,
         f"job {run.program['job']}" if run.program.get("job") else "",
         ", ".join(hosts[:3]) + (f" and {len(hosts) - 3} more hosts" if len(hosts) > 3 else ""),
+        places,
         f"threads: {threads}" if threads else "",
         ", ".join(f"{key}={value}" for key, value, _ in changed[:4])
         + (f" and {len(changed) - 4} more settings" if len(changed) > 4 else "")

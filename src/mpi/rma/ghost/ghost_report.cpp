@@ -93,7 +93,8 @@ ordered_json own_json() {
 
 void note_advice(const GhostWorld& world) {
   ghost::GhostUse use;
-  use.host = context().host;
+  use.host = world.shares_machine ? fmt::format("node {} of {}", world.own_node, context().host)
+                                  : context().host;
   {
     const GhostHold hold;
     use.nodes = static_cast<unsigned>(world.ghosts.size());

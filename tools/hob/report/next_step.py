@@ -1,0 +1,86 @@
+"""The one thing to try after a run, with the command that checks it."""
+
+import shlex
+from dataclasses import dataclass
+
+from hob.report.advice import ORDER, advise
+from hob.report.sentences import stale_sentence
+from hob.report.words import seconds
+
+# Settings that say where a run writes, or belong to one kind of run.
+NOT_REPEATED = ("json", "json_command", "report", "ghosts", "off", "trace", "overlap_watch")
+
+
+@dataclass
+class Step:
+    sentence: str
+    command: str = ""
+
+
+def ranked(advices):
+    """The most important verdict first; of one verdict, the greatest saving."""
+    return sorted(advices, key=lambda one: (ORDER.index(one.verdict), -one.saves))
+
+
+def as_option(setting):
+    """As it is typed after `hob run`."""
+    return f"--ghosts {setting[7:]}" if setting.startswith("ghosts=") else f"--set {setting}"
+
+
+def _again(run, *more):
+    """`hob advise` of the same program, at the same places and with the same settings."""
+    words = ["hob", "advise", "-n", str(run.rank_count)]
+    if run.pretended and run.pretended == run.rank_count:
+        words.append("--remote")
+    elif run.nodes > 1 and not run.pretended:
+        words += ["--nodes", str(run.nodes)]
+    if run.setting("ghosts") not in (None, "0"):
+        words += ["--ghosts", str(run.setting("ghosts"))]
+    for key, value, _ in run.changed_settings():
+        if key not in NOT_REPEATED:
+            words += ["--set", f"{key}={value}"]
+    program = run.program.get("command") or ["./app"]
+    return shlex.join([*words, *more, *([program] if isinstance(program, str) else program)])
+
+
+def next_step(run, advices=None):
+    """The Step after a run; None where there is none."""
+    if stale_sentence(run):
+        mode = run.setting("cache")
+        if mode in ("always", "user"):
+            return Step(f"Leave cache={mode} out: its promise does not hold for this program.")
+        return Step("Set cache=off, and report this: no legal MPI program may see it.")
+    if run.off:
+        return None
+    if not run.ranks:
+        program = (run.command or "./app").split(" ")[0]
+        return Step("Look whether Hob can work for this program:", f"hob doctor {program}")
+    advices = ranked(advise(run) if advices is None else advices)
+    trials = [one for one in advices if one.settings]
+    if trials:
+        best = max(trials, key=lambda one: one.saves)
+        gain = (
+            f", which may save up to {seconds(best.saves / run.rank_count)} on each rank"
+            if best.saves and best.verdict == "may help" and run.rank_count
+            else ""
+        )
+        return Step(
+            f"Try {' '.join(map(as_option, best.settings))}{gain}. This compares it with runs without "
+            "Hob and with Hob, in turns:",
+            _again(run, "--measure"),
+        )
+    if any(
+        one.verdict in ("helps", "in use")
+        or (one.verdict == "not measured" and one.mechanism != "message matching")
+        for one in advices
+    ):
+        return Step(
+            "Check what the program as a whole gains. This runs it without Hob and with it, in turns:",
+            _again(run, "--measure"),
+        )
+    if run.nodes == 1 and run.near_gets[1] and not run.remote_gets:
+        return Step(
+            "Ask again on several nodes. With MPICH, this takes each rank for a node, on one machine:",
+            _again(run, "--remote"),
+        )
+    return Step("Nothing to try: run this program without Hob.")
