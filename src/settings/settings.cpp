@@ -41,6 +41,18 @@ constexpr std::array kOldWords = {
 #undef HOB_SETTING
 };
 
+struct Synonym {
+  std::string_view key, word, meant;
+};
+
+constexpr std::array kSynonyms = {
+#define HOB_SETTING(member, key, kind, fallback, allowed, help)
+#define HOB_SETTING_SYNONYM(key, word, meant) Synonym{key, word, meant},
+#include "settings/settings.def"
+#undef HOB_SETTING_SYNONYM
+#undef HOB_SETTING
+};
+
 constexpr std::array kTable = {
 #define HOB_SETTING(member, key, kind, fallback, allowed, help) \
   Setting{key, Type::kind, fallback, allowed, help},
@@ -326,6 +338,8 @@ std::string Settings::set(std::string_view key, std::string_view given, Source s
                                     environment_name(key), old->word));
     return set(key, old->word, source);
   }
+  for (const auto& synonym : kSynonyms)
+    if (synonym.key == key && synonym.word == text) return set(key, synonym.meant, source);
   std::size_t row = 0;
   const auto refuse = [&] {
     return fmt::format("'{}' is not allowed for {} ({}): {}", text, key, environment_name(key),

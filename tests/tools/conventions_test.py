@@ -23,6 +23,7 @@ PYTHON = [*(ROOT / "tools").rglob("*.py"), *(ROOT / "packaging" / "pip").rglob("
 
 class Words(unittest.TestCase):
     def test_version_is_one_everywhere(self):
+        self.assertEqual(hob("-v"), (0, f"hob {__version__}\n", ""))
         for word in ("--version", "-V"):
             self.assertEqual(hob(word), (0, f"hob {__version__}\n", ""))
             self.assertEqual(hob_exec(word), (0, f"hob {__version__}\n", ""))

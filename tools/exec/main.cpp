@@ -182,6 +182,24 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Options& opti
   return result;
 }
 
+// Options that do nothing beside others are said once: whoever gave them expects something of them.
+void say_what_has_no_effect(const Options& options) {
+  const std::pair<const char*, bool> given[] = {
+      {"--set", !options.set.empty()},       {"--cache", !options.cache.empty()},
+      {"--ghosts", !options.ghosts.empty()}, {"--match", !options.match.empty()},
+      {"--json", !options.json.empty()},     {"--trace", !options.trace.empty()},
+      {"--verify", !options.verify.empty()}};
+  std::string words;
+  if (options.off) {
+    for (const auto& [name, is_given] : given)
+      if (is_given) words += (words.empty() ? "" : ", ") + std::string(name);
+    if (!words.empty()) words += " has no effect: --off loads nothing";
+  } else if (options.cache == "off" && !options.verify.empty()) {
+    words = "--verify has no effect: with --cache off there are no hits to compare";
+  }
+  if (!words.empty() && launch_rank() == 0) std::fprintf(stderr, "hob: %s\n", words.c_str());
+}
+
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--set", options.set,
                  "A setting, as key=value; may be repeated (`hob config` lists them)")
@@ -193,7 +211,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--ghosts", options.ghosts,
                  "Ranks of each node that work for the others instead of the program")
       ->type_name("N");
-  app.add_option("--match", options.match, "Who matches messages: auto, always (Hob), never (MPI)")
+  app.add_option("--match", options.match, "Who matches messages: auto, always (Hob), off (MPI)")
       ->type_name("MODE");
   app.add_option("--json", options.json, "Write every counter to this file, for `hob report`")
       ->type_name("FILE");
@@ -352,6 +370,7 @@ int run(int argc, char** argv) {
     std::puts(describe(use, program).dump(1).c_str());
     return 0;
   }
+  say_what_has_no_effect(options);
   if (!options.off) {
     apply_settings(settings_of(options));
     name_launch();

@@ -3,6 +3,7 @@
 import json
 import textwrap
 
+from hob.mechanisms import heading
 from hob.where import HobError, run_binary
 
 DESCRIPTION = """Lists every setting: its default, what is allowed, what it means.
@@ -57,6 +58,8 @@ def _wrap(text, width, indent):
 def _text(rows):
     out = ["# Every setting with its default. The file ./hob.conf may hold such lines."]
     for row in rows:
+        title = heading(row["key"])
+        out += ["", f"# {title}", f"# {'-' * len(title)}"] if title else []
         out += [
             "",
             _wrap(row["help"], 96, "# "),
@@ -94,10 +97,17 @@ def _markdown(rows):
         "exit status 2 and one message from rank 0. A `HOB_...` variable that is no setting may be a module system's "
         "(`HOB_ROOT`): it is ignored, with a warning that names the setting most like it.",
         "",
-        "| key | environment | default | allowed | meaning |",
-        "| --- | --- | --- | --- | --- |",
     ]
     for row in rows:
+        title = heading(row["key"])
+        if title:
+            out += [
+                *([""] if out[-1] else []),
+                f"## {title}",
+                "",
+                "| key | environment | default | allowed | meaning |",
+                "| --- | --- | --- | --- | --- |",
+            ]
         default = f"`{row['default']}`" if row["default"] else "(none)"
         out.append(
             f"| `{row['key']}` | `{row['environment']}` | {default} | {cell(allowed(row))} "

@@ -82,6 +82,14 @@ TEST(Settings, AnOldNameIsTakenWithAWarningAndThePresentOneWins) {
   EXPECT_NE(settings.set("match_few", "many", Source::File), "");
 }
 
+TEST(Settings, ASynonymIsTakenForTheWordThatItMeans) {
+  Settings settings;
+  EXPECT_EQ(settings.set("match", "off", Source::File), "");
+  EXPECT_EQ(settings.match, "never");
+  EXPECT_EQ(settings.value("match"), "never");
+  EXPECT_TRUE(settings.warnings().empty());
+}
+
 TEST(Settings, AnOldWordIsTakenForThePresentOneWithAWarning) {
   for (const char* old :
        {"HOB_GHOST_NATIVE=measured", "HOB_GHOST_NATIVE= on ", "HOB_GHOST_NATIVE=mixed"}) {
