@@ -57,8 +57,31 @@ class Manual(unittest.TestCase):
         self.assertEqual(set(pages), {"hob.1", *(f"hob-{name}.1" for name in cli.COMMANDS)})
         self.assertIn("\\-\\-ghosts", pages["hob-run.1"])
         self.assertIn("\\-\\-verify", pages["hob-exec.1"])
+        wanted = [
+            "NAME",
+            "SYNOPSIS",
+            "DESCRIPTION",
+            "OPTIONS",
+            "EXAMPLES",
+            "EXIT STATUS",
+            "SEE ALSO",
+        ]
         for name, text in pages.items():
-            self.assertIn(".SH EXIT STATUS", text, name)
+            found = re.findall(r"(?m)^\.SH (.*)", text)
+            self.assertEqual([one for one in found if one in wanted], wanted, name)
+
+    def test_a_help_text_becomes_sections(self):
+        text = "usage: hob x A\n       hob x B\n\nDoes x.\n\noptions:\n  -a  b\n\nwords:\n  c\n\nexamples:\n  hob x\n\nMore.\n"
+        self.assertEqual(
+            list(manual.sections_of(text).items()),
+            [
+                ("SYNOPSIS", ["hob x A", "hob x B"]),
+                ("DESCRIPTION", ["Does x.", "", "More."]),
+                ("OPTIONS", ["  -a  b"]),
+                ("WORDS", ["  c"]),
+                ("EXAMPLES", ["  hob x"]),
+            ],
+        )
 
     @unittest.skipUnless(shutil.which("groff"), "no groff here")
     def test_is_legal(self):
@@ -80,6 +103,11 @@ class Manual(unittest.TestCase):
                 ("help comp", 2, "compare completion"),
                 ("run --gh", 2, "--ghosts"),
                 ("exec --verif", 2, "--verify"),
+                ("exec --no-c", 2, "--no-command"),
+                ("replay --pol", 2, "--policy"),
+                ("bench mat", 2, "match-mpi"),
+                ("bench a", 2, "advise all"),
+                ("completion z", 2, "zsh"),
             ):
                 out = run(["bash", "-c", ask % (words, at)])[1].split()
                 for each in wanted.split():

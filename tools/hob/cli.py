@@ -44,6 +44,10 @@ STATUSES = (
 
 INTRODUCTION = "Hob makes unmodified MPI programs faster. It is loaded in front of the MPI library."
 
+OPTIONS = """options:
+  -h, --help     this text
+  -v, --version  which Hob this is"""
+
 EXAMPLES = """examples:
   hob run -n 4 ./app                    4 ranks, with Hob
   mpiexec -n 4 hob exec ./app           the same, in a job script that has its own launcher line
@@ -51,7 +55,7 @@ EXAMPLES = """examples:
   hob run mpiexec -n 4 ./app            the same for a whole launch line
   hob advise -n 4 ./app                 which of these helps this program
 
-`hob help COMMAND` explains each command, `hob --version` says which Hob this is."""
+`hob help COMMAND` explains each command."""
 
 
 def overview():
@@ -60,7 +64,19 @@ def overview():
     lines = [f"  {name:{width}}  {what}" for name, (_, what) in COMMANDS.items()]
     does = ["what it does (setting):", *mechanisms.lines()]
     return "\n".join(
-        ["usage: hob COMMAND ...", "", INTRODUCTION, "", *lines, "", *does, "", EXAMPLES]
+        [
+            "usage: hob COMMAND ...",
+            "",
+            INTRODUCTION,
+            "",
+            *lines,
+            "",
+            *does,
+            "",
+            OPTIONS,
+            "",
+            EXAMPLES,
+        ]
     )
 
 

@@ -26,7 +26,11 @@ that was not written for Hob: on 4 ranks, each its own node over TCP, first plai
 preloaded and nothing else changed. Checks that every coefficient is the same, prints what was
 gained, and writes a page that shows where it came from."""
 
-EPILOG = """The graphs are the dependencies between the packages that this Debian-like machine knows, and an
+EPILOG = """examples:
+  hob demo
+  hob demo --ranks 2 --seconds 5            a short one
+
+The graphs are the dependencies between the packages that this Debian-like machine knows, and an
 R-MAT graph. Where all vertices would take the plain program longer than --seconds, every rank
 takes an even sample of its vertices, the same in both runs.
 
