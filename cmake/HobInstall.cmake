@@ -1,6 +1,14 @@
 # What `cmake --install` puts where, besides the libraries (lib/hob) and programs (bin) that each
 # directory installs itself.
 
+# Everything of it that is compiled: `make install` and `make wheel` build this and no tests.
+add_custom_target(shipped DEPENDS hob-exec hob-replay)
+foreach(family IN ITEMS mpich openmpi abi)
+  if(TARGET hob_${family})
+    add_dependencies(shipped hob_${family})
+  endif()
+endforeach()
+
 install(DIRECTORY include/hob DESTINATION include)
 install(PROGRAMS hob DESTINATION bin)
 install(DIRECTORY tools/hob DESTINATION share/hob/python

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -338,6 +339,56 @@ class Bench(unittest.TestCase):
         status, _, err = hob("bench", "no-such-bench")
         self.assertEqual(status, 2)
         self.assertIn("no-such-bench", err)
+
+    def test_what_is_not_built_says_the_one_command(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            (Path(scratch) / "mpis.cmake").write_text(
+                "set(HOB_MPIS mpich5)\nset(HOB_MPI_mpich5_EXEC /nowhere/mpiexec)\n"
+            )
+            nothing = {"_HOB_BIN": scratch, "HOB_BUILD_DIR": scratch}
+            command = [sys.executable, "-I", "-B", ROOT / "tools" / "hob" / "__main__.py"]
+            for words, told in (
+                (["bench", "hit"], f"run `make bench-programs` in {ROOT}"),
+                (["bench", "cache"], f"run `make bench-programs` in {ROOT}"),
+                (["replay", "--list"], f"run `make` in {ROOT}"),
+                (["config"], f"run `make` in {ROOT}"),
+            ):
+                with self.subTest(words):
+                    status, _, err = run([*command, *words], HOB_DEPS=scratch, **nothing)
+                    self.assertEqual(status, 2, err)
+                    self.assertIn(told, err)
+            shutil.copy(ROOT / "hob", scratch)
+            (Path(scratch) / "tools" / "hob").mkdir(parents=True)
+            status, _, err = run([Path(scratch, "hob"), "exec", "./app"])
+            self.assertEqual(status, 2)
+            self.assertIn(f"run `make` in {scratch}", err)
+
+    def test_what_benchmarks_start_is_built_by_the_one_command(self):
+        started = set()
+        for path in (ROOT / "tools/hob/benches").glob("*.py"):
+            started |= set(re.findall(r'\bprogram\("([\w-]+)"', path.read_text()))
+            started |= set(re.findall(r'\btool\("([\w-]+)"', path.read_text()))
+        self.assertGreater(len(started), 8)
+        target = (ROOT / "bench/CMakeLists.txt").read_text().partition("bench-programs")[2]
+        for name in started:
+            self.assertIn(name.removeprefix("hob-bench-"), target)
+        makefile = (ROOT / "Makefile").read_text()
+        for name in ("bench-programs", "shipped"):
+            self.assertRegex(makefile, rf"(?m)^{name}: (.*\n)+.*--target {name}$")
+        demo = (ROOT / "apps/CMakeLists.txt").read_text().partition("(demo-programs")[2]
+        self.assertIn("hob-replay", demo)
+
+    def test_what_is_installed_is_built_without_the_tests(self):
+        makefile = (ROOT / "Makefile").read_text()
+        for name in ("install", "wheel"):
+            self.assertRegex(makefile, rf"(?m)^{name}: shipped$")
+        installed = set()
+        for path in ROOT.glob("[st]*/**/CMakeLists.txt"):
+            for name in re.findall(r"install\(TARGETS ([^ ]+)", path.read_text()):
+                installed.add(name)
+        target = (ROOT / "cmake/HobInstall.cmake").read_text()
+        for name in installed:
+            self.assertIn(name.replace("${library}", "hob_${family}"), target)
 
     class Own:
         """A benchmark with one row and one limit, which then fails with `fault` if that is set."""

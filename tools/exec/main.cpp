@@ -274,13 +274,23 @@ std::string any_family() {
   return "mpich";
 }
 
+// What to do where a family's library is missing.
+std::string how_to_build() {
+  const auto prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  const auto source = prefix.parent_path().parent_path();
+  if (fs::exists(prefix / "CMakeCache.txt") && fs::exists(source / "Makefile"))
+    return "run `make` in " + source.string();
+  return "install Hob with a build for it: cmake -B build -DHOB_MPICC=/path/to/its/mpicc "
+         "(docs/cluster.md)";
+}
+
 // Why Hob cannot be loaded; "" if it can.
 std::string why_not_loaded(const MpiUse& use) {
   if (use.family.empty()) return use.why;
   const auto hob = hob_library(use.family);
   if (!fs::exists(hob))
     return use.why + " (" + use.family + "), and Hob was not built for that MPI: " + hob +
-           " does not exist";
+           " does not exist; " + how_to_build();
   if (hob.find_first_of(": ") != std::string::npos)
     return "the dynamic linker cannot load a library whose path has a space or a colon: " + hob;
   return {};

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hob import benches, benchpicture
 from hob.benchlib import Bench, BenchError, machine, table
-from hob.where import BIN, HobError, need_source
+from hob.where import BIN, HobError, in_source, need_source, to_build
 
 DESCRIPTION = """Measures what Hob claims, and says for each claim whether this run held it."""
 
@@ -186,7 +186,8 @@ def _one(name, words):
         return run_module(name, known[name], words)
     if name in programs():
         return run_program(name, programs()[name], words)
-    raise HobError(f"no benchmark '{name}': {', '.join(names())}")
+    unbuilt = "" if programs() or not in_source() else f"; for more, {to_build('bench-programs')}"
+    raise HobError(f"no benchmark '{name}': {', '.join(names())}{unbuilt}")
 
 
 def _all(words):

@@ -35,6 +35,7 @@ STATUSES = (
     ("0", "done"),
     ("1", "hob bench: a limit was missed; hob doctor: something should be changed"),
     ("2", "a wrong option, setting, file or state: one line says which"),
+    ("3", "hob doctor: Hob has nothing to do for this program"),
     ("86", "verify found stale bytes (setting verify_action)"),
     ("126", "hob exec: the program is there and cannot be started"),
     ("127", "hob exec: there is no such program"),

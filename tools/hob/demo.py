@@ -105,8 +105,8 @@ class Built:
     def __init__(self):
         if "mpich5" not in mpis():
             raise HobError(
-                "the demo needs MPICH 5, which is what `make` sets up; HOB_DEPS names the "
-                "directory where it was set up"
+                "the demo needs MPICH 5, which `make demo` sets up; HOB_DEPS names the directory "
+                "where it was set up"
             )
 
     def run(self, words, ranks, hob, timeout):

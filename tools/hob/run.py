@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hob import launchline
 from hob.launchline import is_launcher
-from hob.options import at_least
+from hob.options import at_least, split
 from hob.where import HobError, binary, mpis
 
 DESCRIPTION = """Starts an MPI program with Hob in front of its MPI library. The launcher is srun inside
@@ -93,20 +93,12 @@ def add_arguments(parser):
 
 def parse(parser, words):
     """Options end where the program begins; what follows is the program's own."""
-    valued = {
-        option
-        for action in parser.added
-        if action.nargs is None and action.option_strings
-        for option in action.option_strings
-    }
-    at = 0
-    while at < len(words) and words[at].startswith("-") and words[at] != "--":
-        at += 2 if words[at] in valued else 1
-    args = parser.parse_args(words[:at])
-    args.program = words[at + 1 :] if words[at : at + 1] == ["--"] else words[at:]
+    options, program = split(parser, words)
+    args = parser.parse_args(options)
+    args.program = program
     if not args.program:
         raise HobError(f"no program to start; see {parser.prog} --help")
-    given = {word.partition("=")[0] for word in words[:at]}
+    given = {word.partition("=")[0] for word in options}
     _check_places(args, given)
     _take_ghosts(args)
     return args
