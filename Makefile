@@ -37,7 +37,7 @@ help:
 	@echo 'make soak MINUTES=N  random programs with new seeds, over all MPI libraries (now $(MINUTES))'
 	@echo 'make format          clang-format and ruff, in place'
 	@echo 'make lint            layers, formatting, comments, ruff, sizes, documentation, clang-tidy: reports'
-	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code, docs/gain.svg from README.md'
+	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code, docs/measured.md and docs/gain.svg from one file'
 	@echo 'make site            out/site: the documentation as web pages with search (MkDocs)'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
 	@echo 'make wheel           dist/*.whl, which pip installs without a compiler or an MPI'
@@ -146,6 +146,7 @@ lint-sizes:
 
 lint-docs: build-config
 	@./hob config --markdown | diff -u docs/configuration.md - || { echo 'docs/configuration.md: run make docs'; exit 1; }
+	@scripts/numbers --check
 	@scripts/draw-gain --check
 	@scripts/check-docs
 	@scripts/setup --lint
@@ -158,6 +159,7 @@ site:
 
 docs: build
 	@./hob config --markdown >docs/configuration.md
+	@scripts/numbers
 	@scripts/draw-gain
 	@scripts/check-includes --picture docs/layers.svg
 
