@@ -172,7 +172,6 @@ std::string write_all(int file, std::string_view text) {
   return "";
 }
 
-/// A new file of a name that nobody knows before, beside `path`. -1, or its descriptor.
 /// A number that others cannot easily foresee. Not std::random_device, which asks for glibc 2.36
 /// where the compiler has it.
 std::uint32_t random_number() {
@@ -183,6 +182,7 @@ std::uint32_t random_number() {
   return static_cast<std::uint32_t>(now.tv_nsec ^ ::getpid());
 }
 
+/// A new file of a name that nobody knows before, beside `path`. -1, or its descriptor.
 int new_file_beside(const std::string& path, std::string& name) {
   for (int attempt = 0; attempt < 16; ++attempt) {
     name = fmt::format("{}.{:08x}.part", path, random_number());

@@ -96,6 +96,13 @@ std::string hob_library(const std::string& family) {
   return library_directory() + "/libhob_" + family + ".so";
 }
 
+// The site's file that turns Hob off for its users; "" where none does.
+std::string site_turns_off() {
+  settings::Settings check;
+  check.load(environ);
+  return check.off && check.source("off") == settings::Source::Site ? check.site() : "";
+}
+
 // Settings given on the command line become environment variables of the program.
 void apply_settings(const std::vector<std::pair<std::string, std::string>>& given) {
   settings::Settings check;
@@ -240,11 +247,19 @@ class Formatter : public CLI::Formatter {
   }
 };
 
-nlohmann::ordered_json describe(const MpiUse& use, const std::string& program) {
+nlohmann::ordered_json describe(const MpiUse& use, const std::string& program,
+                                const std::string& off) {
   const auto hob = use.family.empty() ? "" : hob_library(use.family);
-  return {{"program", program},     {"family", use.family},   {"mpi", use.library},
-          {"late", use.late},       {"tools", use.tools},     {"why", use.why},
-          {"wrapper", use.wrapper}, {"refused", use.refused}, {"hob", fs::exists(hob) ? hob : ""}};
+  return {{"program", program},
+          {"family", use.family},
+          {"mpi", use.library},
+          {"late", use.late},
+          {"tools", use.tools},
+          {"why", use.why},
+          {"wrapper", use.wrapper},
+          {"refused", use.refused},
+          {"hob", fs::exists(hob) ? hob : ""},
+          {"off", off}};
 }
 
 // For a program that is no MPI program, and for one that may start others: Hob's library looks in
@@ -377,15 +392,21 @@ int run(int argc, char** argv) {
   }
   const auto use = options.off ? MpiUse{} : find_mpi(command, options.mpi);
   if (options.which) {
-    std::puts(describe(use, program).dump(1).c_str());
+    std::puts(describe(use, program, site_turns_off()).dump(1).c_str());
     return 0;
   }
   say_what_has_no_effect(options);
-  if (!options.off) {
-    apply_settings(settings_of(options));
-    name_launch();
-    load_hob(use, program, options.mpi);
+  if (options.off) start(program, command);
+  apply_settings(settings_of(options));
+  // A site that turns Hob off may do so because a library of Hob's does not start any more.
+  if (const std::string site = site_turns_off(); !site.empty()) {
+    if (launch_rank() == 0 && !options.quiet)
+      std::fprintf(stderr, "hob: without Hob: %s turns it off%s\n", site.c_str(),
+                   options.ghosts.empty() ? "" : "; the program gets all ranks, ghosts included");
+    start(program, command);
   }
+  name_launch();
+  load_hob(use, program, options.mpi);
   start(program, command);
 }
 

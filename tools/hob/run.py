@@ -296,7 +296,7 @@ def _environment(args, use):
     }
     if args.remote:
         environment.update(REMOTE)
-        if args.ghosts and not args.off:
+        if args.ghosts and not (is_off(args) or use["off"]):
             if is_launcher(args.program[0]):
                 raise HobError(
                     "--remote with --ghosts makes nodes of -n ranks: say hob run -n N, without a launcher"
@@ -319,7 +319,7 @@ def plan(args):
         return launchline.with_words(args.program, exec_arguments(args)), environment
     launcher = args.launcher.split() if args.launcher else find_launcher(use)
     nodes = args.nodes or int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
-    ghosts = 0 if args.off else args.ghosts
+    ghosts = 0 if is_off(args) or use["off"] else args.ghosts
     ranks = args.n + ghosts * (args.n if args.remote else nodes)
     if Path(launcher[0]).name == "srun":
         environment.update(intel_pmi(use, environment))
