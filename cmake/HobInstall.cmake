@@ -63,6 +63,12 @@ install(FILES "${PROJECT_BINARY_DIR}/hob.tcl" DESTINATION share/modulefiles/hob 
 set(CPACK_PACKAGE_NAME hob-mpi)
 set(CPACK_PACKAGE_VENDOR "The Hob project")
 set(CPACK_PACKAGE_CONTACT "The Hob project <nobody@localhost>")
+# The one place that knows where Hob is to be had.
+file(READ "${PROJECT_SOURCE_DIR}/packaging/address" hob_address)
+string(STRIP "${hob_address}" hob_address)
+if(NOT hob_address STREQUAL "none")
+  set(CPACK_PACKAGE_HOMEPAGE_URL "${hob_address}")
+endif()
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Makes unmodified MPI programs faster")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)

@@ -318,6 +318,8 @@ def of_program(command, mpi=None, environment=os.environ):
     if use["refused"]:
         return [Finding("program", use["program"], use["why"])]
     found = [Finding("MPI of the program", use["mpi"] or use["why"])]
+    if use["off"]:
+        found.append(Finding("Hob here", f"off: {use['off']} says so"))
     if not use["family"]:
         found = [Finding("MPI of the program", "not known", use["why"])]
     elif not use["hob"]:
