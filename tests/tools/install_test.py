@@ -34,6 +34,23 @@ int main(int c, char** v) {
 }
 """
 
+# It asks for a mode of its own for its window.
+ASKING = """#include <mpi.h>
+int main(void) {
+  int* memory;
+  MPI_Info info;
+  MPI_Win win;
+  MPI_Init(0, 0);
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "hob_cache", "always");
+  MPI_Win_allocate(64, 1, info, MPI_COMM_WORLD, &memory, &win);
+  MPI_Win_free(&win);
+  MPI_Info_free(&info);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(user C)
 find_package(hob REQUIRED)
@@ -113,6 +130,17 @@ class Installation(unittest.TestCase):
             log.read_text(),
             rf"^hob=\S+ uid={os.getuid()} host=\S+ program=p ranks=2 nodes=1 mpi=\w+ seconds=[\d.]+ saved_seconds=[\d.]+\n$",
         )
+        # Nor does an info key change it.
+        asking, out_file = self.directory / "asking", self.directory / "asking.json"
+        (self.directory / "asking.c").write_text(ASKING)
+        compile_it = [self.mpi["cc"], self.directory / "asking.c", "-o", asking]
+        subprocess.run(compile_it, check=True, capture_output=True)
+        for text, mode in (("lock cache = strict\n", "strict"), ("cache = strict\n", "always")):
+            conf.write_text(text)
+            words = ["run", "-n", "2", "--remote", "--json", out_file, asking]
+            self.assertEqual(run([prefix / "bin" / "hob", *words], **AS_ROOT)[0], 0)
+            (window,) = json.loads(out_file.read_text())["ranks"][0]["windows"]
+            self.assertEqual(window["mode"], mode)
         # Off for all: nothing is loaded, and ghosts are not asked for.
         out, err, report = start("lock off = on\n", "--ghosts", "1", HOB_OFF="off")
         self.assertEqual(out.count("hob loaded: 0"), 2, out)
