@@ -18,7 +18,7 @@ PYTHON = tools tests apps src packaging $(shell grep -l '^\#!.*python' scripts/*
 # left, and refuses to run if asked to.
 ninja = $(or $(shell sed -n 's/^CMAKE_MAKE_PROGRAM:.*=//p' build/default/CMakeCache.txt 2>/dev/null),ninja)
 estimates = $(shell printf '1.12\n%s\n' "$$(PATH='$(PATH)' $(ninja) --version)" | sort -VC && echo yes)
-build demo: export NINJA_STATUS ?= [%f of %t, $(if $(estimates),%w so far$(comma) %W left,%es so far)] 
+build shipped demo bench-programs: export NINJA_STATUS ?= [%f of %t, $(if $(estimates),%w so far$(comma) %W left,%es so far)] 
 
 comma := ,
 
@@ -32,11 +32,12 @@ help:
 	@echo 'make test            every kind of test: 15 minutes from a fresh clone on 2 cores, 7 on a built tree'
 	@echo 'make test-full       everything that there is: an hour and more'
 	@echo 'make check           unit tests and layers, for the work at hand: a minute or two'
+	@echo 'make bench-programs  what hob bench starts, without the tests'
 	@echo 'make bench           the benchmarks, each against its limits (takes a while)'
 	@echo 'make soak MINUTES=N  random programs with new seeds, over all MPI libraries (now $(MINUTES))'
 	@echo 'make format          clang-format and ruff, in place'
 	@echo 'make lint            layers, formatting, comments, ruff, sizes, documentation, clang-tidy: reports'
-	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code, docs/gain.svg from README.md'
+	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code, docs/measured.md and docs/gain.svg from one file'
 	@echo 'make site            out/site: the documentation as web pages with search (MkDocs)'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
 	@echo 'make wheel           dist/*.whl, which pip installs without a compiler or an MPI'
@@ -64,6 +65,12 @@ demo: setup-demo
 	@[ -f build/default/build.ninja ] || cmake --preset default $(HOB_ALL:%=%=OFF) >build/demo.log || { cat build/demo.log; exit 1; }
 	@cmake --build --preset default -j $(JOBS) --target demo-programs
 	@./hob demo $(DEMO)
+
+# What `hob bench` starts, for the MPI libraries that are set up: after `make demo`, one.
+bench-programs: setup-demo
+	@mkdir -p build
+	@grep -qs 'HOB_BUILD_BENCH:BOOL=ON' build/default/CMakeCache.txt || cmake --preset default $(if $(wildcard build/default/CMakeCache.txt),,-DHOB_BUILD_TESTS=OFF) -DHOB_BUILD_BENCH=ON >build/bench.log || { cat build/bench.log; exit 1; }
+	@cmake --build --preset default -j $(JOBS) --target bench-programs
 
 HOB_ALL = -DHOB_BUILD_TESTS -DHOB_BUILD_BENCH
 
@@ -139,6 +146,7 @@ lint-sizes:
 
 lint-docs: build-config
 	@./hob config --markdown | diff -u docs/configuration.md - || { echo 'docs/configuration.md: run make docs'; exit 1; }
+	@scripts/numbers --check
 	@scripts/draw-gain --check
 	@scripts/check-docs
 	@scripts/setup --lint
@@ -151,14 +159,19 @@ site:
 
 docs: build
 	@./hob config --markdown >docs/configuration.md
+	@scripts/numbers
 	@scripts/draw-gain
 	@scripts/check-includes --picture docs/layers.svg
 
-install: build
+# What is installed is built, and no test.
+shipped: configure
+	@cmake --build --preset default -j $(JOBS) --target shipped
+
+install: shipped
 	@cmake --install build/default --prefix '$(PREFIX)'
 
 # For other machines, whose glibc may not be older than the wheel's name says.
-wheel: build
+wheel: shipped
 	@scripts/wheel build/default dist
 
 clean:

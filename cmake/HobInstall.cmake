@@ -1,6 +1,14 @@
 # What `cmake --install` puts where, besides the libraries (lib/hob) and programs (bin) that each
 # directory installs itself.
 
+# Everything of it that is compiled: `make install` and `make wheel` build this and no tests.
+add_custom_target(shipped DEPENDS hob-exec hob-replay)
+foreach(family IN ITEMS mpich openmpi abi)
+  if(TARGET hob_${family})
+    add_dependencies(shipped hob_${family})
+  endif()
+endforeach()
+
 install(DIRECTORY include/hob DESTINATION include)
 install(PROGRAMS hob DESTINATION bin)
 install(DIRECTORY tools/hob DESTINATION share/hob/python
@@ -55,6 +63,12 @@ install(FILES "${PROJECT_BINARY_DIR}/hob.tcl" DESTINATION share/modulefiles/hob 
 set(CPACK_PACKAGE_NAME hob-mpi)
 set(CPACK_PACKAGE_VENDOR "The Hob project")
 set(CPACK_PACKAGE_CONTACT "The Hob project <nobody@localhost>")
+# The one place that knows where Hob is to be had.
+file(READ "${PROJECT_SOURCE_DIR}/packaging/address" hob_address)
+string(STRIP "${hob_address}" hob_address)
+if(NOT hob_address STREQUAL "none")
+  set(CPACK_PACKAGE_HOMEPAGE_URL "${hob_address}")
+endif()
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Makes unmodified MPI programs faster")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)

@@ -27,7 +27,7 @@ endif()
 add_compile_options(-Wall -Wextra -Wshadow -Werror)
 
 # Of the C++ library, which is linked in, only what is used: the rest would ask for a newer C library than
-# clusters have (arc4random, glibc 2.36, for a random device that nobody opens).
+# clusters have (arc4random, glibc 2.36, for std::random_device, which nothing here uses: scripts/check-glibc).
 add_link_options(-Wl,--gc-sections)
 
 set(HOB_SANITIZE "" CACHE STRING "Sanitizers for the pure parts: address, undefined, thread (comma separated)")

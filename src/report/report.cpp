@@ -2,17 +2,18 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string_view>
 
 namespace hob::report {
@@ -172,11 +173,20 @@ std::string write_all(int file, std::string_view text) {
   return "";
 }
 
+/// A number that others cannot easily foresee. Not std::random_device, which asks for glibc 2.36
+/// where the compiler has it.
+std::uint32_t random_number() {
+  std::uint32_t number = 0;
+  if (::getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint32_t>(now.tv_nsec ^ ::getpid());
+}
+
 /// A new file of a name that nobody knows before, beside `path`. -1, or its descriptor.
 int new_file_beside(const std::string& path, std::string& name) {
-  std::random_device random;
   for (int attempt = 0; attempt < 16; ++attempt) {
-    name = fmt::format("{}.{:08x}.part", path, random());
+    name = fmt::format("{}.{:08x}.part", path, random_number());
     const int file =
         ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file >= 0 || errno != EEXIST) return file;

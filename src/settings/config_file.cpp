@@ -31,6 +31,29 @@ std::string mistrust(int file, std::string_view what, const std::string& path) {
       status.st_uid, path);
 }
 
+/// The same of what binds all users of a site.
+std::string mistrust_of_site(const struct stat& status, std::string_view what, unsigned owner) {
+  if (status.st_uid != 0 && status.st_uid != owner)
+    return fmt::format("{} belongs to the user with the number {}", what, status.st_uid);
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return fmt::format("others than its owner may write to {}", what);
+  return {};
+}
+
+/// A file of the site.
+int open_site(const std::string& path, unsigned owner, std::string& why_not) {
+  const auto slash = path.rfind('/');
+  struct stat status {};
+  if (::stat(slash == 0 ? "/" : path.substr(0, slash).c_str(), &status) != 0)
+    why_not = std::strerror(errno);
+  else
+    why_not = mistrust_of_site(status, "its directory", owner);
+  if (!why_not.empty()) return -1;
+  const int file = ::open(path.c_str(), kForReading);
+  if (file < 0) why_not = std::strerror(errno);
+  return file;
+}
+
 /// The file that the link leads to, where its owner may be trusted; else -1, and why not.
 int open_behind_link(const std::string& path, std::string& why_not) {
   const int link = ::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -61,12 +84,15 @@ int open_found(const std::string& path, std::string& why_not) {
   return -1;
 }
 
-ConfigFile read_open(int file, const std::string& path, Trust trust) {
+ConfigFile read_open(int file, const std::string& path, Trust trust, unsigned owner) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return refuse(path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return refuse(path, "it is no regular file");
   if (trust == Trust::found)
     if (const std::string why = mistrust(file, "it", path); !why.empty()) return refuse(path, why);
+  if (trust == Trust::site)
+    if (const std::string why = mistrust_of_site(status, "it", owner); !why.empty())
+      return refuse(path, why);
   if (status.st_size > kLargest) return refuse(path, "it has more than 1 MiB");
   ConfigFile result;
   result.text.resize(static_cast<std::size_t>(status.st_size));
@@ -84,12 +110,13 @@ ConfigFile read_open(int file, const std::string& path, Trust trust) {
 
 }  // namespace
 
-ConfigFile read_config_file(const std::string& path, Trust trust) {
+ConfigFile read_config_file(const std::string& path, Trust trust, unsigned owner) {
   std::string why_not;
-  const int file =
-      trust == Trust::found ? open_found(path, why_not) : ::open(path.c_str(), kForReading);
+  const int file = trust == Trust::found  ? open_found(path, why_not)
+                   : trust == Trust::site ? open_site(path, owner, why_not)
+                                          : ::open(path.c_str(), kForReading);
   if (file < 0) return refuse(path, why_not.empty() ? std::strerror(errno) : why_not);
-  ConfigFile result = read_open(file, path, trust);
+  ConfigFile result = read_open(file, path, trust, owner);
   ::close(file);
   return result;
 }

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "settings/config_file.hpp"
+#include "settings/site_file.hpp"
 
 namespace hob::settings {
 namespace {
@@ -38,6 +39,18 @@ constexpr std::array kOldWords = {
 #define HOB_SETTING_OLD_WORD(key, old_word, word) OldWord{key, old_word, word},
 #include "settings/settings.def"
 #undef HOB_SETTING_OLD_WORD
+#undef HOB_SETTING
+};
+
+struct Synonym {
+  std::string_view key, word, meant;
+};
+
+constexpr std::array kSynonyms = {
+#define HOB_SETTING(member, key, kind, fallback, allowed, help)
+#define HOB_SETTING_SYNONYM(key, word, meant) Synonym{key, word, meant},
+#include "settings/settings.def"
+#undef HOB_SETTING_SYNONYM
 #undef HOB_SETTING
 };
 
@@ -298,7 +311,7 @@ std::string environment_name(std::string_view key) {
 }
 
 std::string_view name_of(Source source) {
-  constexpr std::string_view names[] = {"default", "file", "environment"};
+  constexpr std::string_view names[] = {"default", "site", "file", "environment"};
   return names[static_cast<int>(source)];
 }
 
@@ -307,7 +320,10 @@ std::string_view name_of(Type type) {
   return names[static_cast<int>(type)];
 }
 
-Settings::Settings() : text_(kTable.size()), sources_(kTable.size(), Source::Default) {
+Settings::Settings()
+    : text_(kTable.size()),
+      sources_(kTable.size(), Source::Default),
+      locked_(kTable.size(), false) {
   for (const auto& setting : kTable) set(setting.key, setting.fallback, Source::Default);
 }
 
@@ -325,6 +341,14 @@ std::string Settings::set(std::string_view key, std::string_view given, Source s
     warnings_.push_back(fmt::format("{} = {} ({}) is no longer there; {} is used", key, text,
                                     environment_name(key), old->word));
     return set(key, old->word, source);
+  }
+  for (const auto& synonym : kSynonyms)
+    if (synonym.key == key && synonym.word == text) return set(key, synonym.meant, source);
+  if (source > Source::Site && locked(key)) {
+    if (text != value(key))
+      warnings_.push_back(
+          fmt::format("{} = {} is not used: {} locks it at '{}'", key, text, site_, value(key)));
+    return {};
   }
   std::size_t row = 0;
   const auto refuse = [&] {
@@ -400,6 +424,47 @@ std::vector<std::string> Settings::read_file(const std::string& path, Trust trus
   return errors;
 }
 
+void Settings::read_site(const std::string& path, unsigned owner) {
+  const ConfigFile file = read_config_file(path, Trust::site, owner);
+  if (!file.error.empty()) {
+    warnings_.push_back(file.error + "; it is not used");
+    return;
+  }
+  site_ = path;
+  std::string_view rest = file.text;
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const std::string_view content = trim(line.substr(0, line.find('#')));
+    if (content.empty()) continue;
+    if (const std::string error = read_site_line(content); !error.empty())
+      warnings_.push_back(fmt::format("{}:{}: {}; the line is not used", path, number, error));
+  }
+}
+
+std::string Settings::read_site_line(std::string_view line) {
+  constexpr std::string_view kLock = "lock";
+  const bool locks = line.starts_with(kLock) && line.size() > kLock.size() &&
+                     (line[kLock.size()] == ' ' || line[kLock.size()] == '\t');
+  if (locks) line = trim(line.substr(kLock.size()));
+  const auto equals = line.find('=');
+  const std::string_view key = present_key(trim(line.substr(0, equals)));
+  if (!locks && equals == std::string_view::npos)
+    return fmt::format("'{}' is not of the form key = value, lock key, or lock key = value", line);
+  if (!is_setting(key)) return unknown_key(key);
+  std::string error;
+  if (equals != std::string_view::npos) error = set(key, line.substr(equals + 1), Source::Site);
+  for (std::size_t i = 0; i < kTable.size() && error.empty(); ++i)
+    if (locks && kTable[i].key == key) locked_[i] = true;
+  return error;
+}
+
+bool Settings::locked(std::string_view key) const {
+  for (std::size_t i = 0; i < kTable.size(); ++i)
+    if (kTable[i].key == key) return locked_[i];
+  return false;
+}
+
 std::vector<std::string> Settings::read_environment(const char* const* environment) {
   std::vector<std::string> errors;
   // Old names first: where both are set, the present one counts.
@@ -438,6 +503,7 @@ void Settings::read_variables(const char* const* environment, bool old,
 }
 
 std::vector<std::string> Settings::load(const char* const* environment) {
+  if (const SiteFile site = site_file(); !site.path.empty()) read_site(site.path, site.owner);
   std::string path;
   for (auto variable = environment; variable && *variable; ++variable)
     if (std::string_view(*variable).starts_with("HOB_CONFIG="))

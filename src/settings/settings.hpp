@@ -13,8 +13,9 @@ namespace hob::settings {
 
 enum class Type { Choice, Flag, Size, Count, Real, Text, Path };
 
-/// Where a value came from; a later one overrides an earlier one. Info keys override per window.
-enum class Source { Default, File, Environment };
+/// Where a value came from; a later one overrides an earlier one, but where the site locks a
+/// setting. Info keys override per window.
+enum class Source { Default, Site, File, Environment };
 
 /// One row of the table.
 struct Setting {
@@ -95,8 +96,21 @@ class Settings {
   /// may be another program's: it is ignored, and in warnings() with the setting most like it.
   std::vector<std::string> read_environment(const char* const* environment);
 
-  /// File (HOB_CONFIG or ./hob.conf), then environment: all errors of both.
+  /// Reads the file of a site (site_file.hpp): `key = value`, and `lock key` or `lock key = value`
+  /// for what users may not change. What is wrong in it is in warnings(), and the rest counts: it
+  /// is not the users' to mend. One that somebody else than root or `owner` may write to is not
+  /// used.
+  void read_site(const std::string& path, unsigned owner);
+
+  /// The site's file, then that of the user (HOB_CONFIG or ./hob.conf), then environment: all
+  /// errors of the user's.
   std::vector<std::string> load(const char* const* environment);
+
+  /// Whether the site has said that nobody else sets this.
+  bool locked(std::string_view key) const;
+
+  /// The file of the site that was read; "" if none was.
+  const std::string& site() const { return site_; }
 
   /// What was not used, or has another name or word by now, one sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -105,10 +119,13 @@ class Settings {
   Source source(std::string_view key) const;
 
  private:
+  std::string read_site_line(std::string_view line);
   void read_variables(const char* const* environment, bool old, std::vector<std::string>& errors);
 
   std::vector<std::string> text_;
   std::vector<Source> sources_;
+  std::vector<bool> locked_;
+  std::string site_;
   std::vector<std::string> warnings_;
 };
 

@@ -1,17 +1,22 @@
 """What README and docs promise: nothing that was measured otherwise, where Hob loses, and the words that people search for."""
 
 import re
+import shutil
+import tempfile
 import unittest
+from pathlib import Path
 
-from support import ROOT
+from support import ROOT, run
 
 from hob import bench
+from hob.mechanisms import MECHANISMS
 
 PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if "measurements" not in page.parts),
 ]
 README = (ROOT / "README.md").read_text()
+MEASURED = (ROOT / "docs/measured.md").read_text()
 HEADER = (ROOT / "include/hob/hob.h").read_text()
 
 # Each was said once, and rows of the same pages said otherwise.
@@ -36,8 +41,8 @@ SEARCHED = (
 
 
 def rows_of(title):
-    """[[cell, ...], ...] of README's table below the line of `title`."""
-    below = README.partition(title)[2]
+    """[[cell, ...], ...] of the table of docs/measured.md below the line of `title`."""
+    below = MEASURED.partition(title)[2]
     table = re.search(r"(?:^\|.*\n)+", below, re.MULTILINE)[0]
     return [[cell.strip() for cell in line.strip("|\n").split("|")] for line in table.splitlines()]
 
@@ -72,7 +77,48 @@ class Promises(unittest.TestCase):
         self.assertGreaterEqual(len(lost), 3, lost)
         for what in lost:
             self.assertIn("nothing to gain", what)
-        self.assertIn("Where Hob loses:", README)
+        self.assertIn("Where Hob loses:", MEASURED)
+        self.assertIn("that is not free", README.lower())
+
+    def test_numbers_are_those_of_one_file(self):
+        script = ROOT / "scripts" / "numbers"
+        self.assertEqual(run([script, "--check"]), (0, "", ""))
+        self.assertEqual(run([ROOT / "scripts" / "draw-gain", "--check"]), (0, "", ""))
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = Path(scratch)
+            for name in ("README.md", "docs", "scripts"):
+                (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(
+                    ROOT / name, copy / name
+                )
+            source = copy / "docs/measurements/2026-11-headline.json"
+            source.write_text(source.read_text().replace('"0.15 us"', '"0.25 us"'))
+            status, _, err = run([copy / "scripts" / "numbers", "--check"])
+            self.assertEqual(status, 1)
+            for part in (
+                "README.md does not say 'a get fetched before takes 0.25 us in place of 20.3 us'",
+                "docs/caching.md does not say '0.25 us for 8 bytes",
+                "docs/measured.md has another table",
+            ):
+                self.assertIn(part, err)
+
+    def test_the_readme_shows_a_run_of_the_tutorial(self):
+        tutorial = (ROOT / "docs/tutorial.md").read_text()
+        shown = [line for line in README.splitlines() if re.match("    (sum |hob: )", line)]
+        self.assertGreater(len(shown), 3)
+        for line in shown:
+            self.assertIn(line, tutorial)
+        for line in re.findall(r"`(sum [\d., ]+ s)`", README):
+            self.assertIn(line, tutorial)
+
+    def test_the_readme_is_one_screen_and_has_one_list(self):
+        first, _, rest = README.partition("## On a cluster")
+        self.assertLess(len(first), 4500)
+        self.assertTrue(rest)
+        self.assertLess(first.index("hob exec ./app"), 400)
+        typed = re.findall(r"(?m)^    (make \w+)", first)
+        self.assertEqual(typed[:2], ["make demo", "make test"])
+        named = re.findall(r"(?m)^- \*\*\[([^]]+)\]", first)
+        self.assertEqual([one.lower() for one in named], [one.name for one in MECHANISMS])
 
     def test_programs_that_lose_are_counted(self):
         page = (ROOT / "docs/real-programs.md").read_text()
@@ -85,7 +131,9 @@ class Promises(unittest.TestCase):
             for number, word in enumerate("two three four five six seven eight".split(), 2)
         }
         low, high = round(100 * (1 - max(losing))), round(100 * (1 - min(losing)))
-        self.assertIn(f"{words[len(losing)]} that lose {low} to {high}%", README)
+        self.assertIn(
+            f"{words[len(losing)]} of {len(ratios)} real programs lose {low} to {high}%", README
+        )
 
     def test_calls_of_the_header_are_there(self):
         named = re.findall(r"\bHOB_[A-Z][a-z]+(?:_[a-z]+)*\b", (ROOT / "docs/api.md").read_text())

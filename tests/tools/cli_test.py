@@ -3,7 +3,9 @@
 import argparse
 import json
 import os
+import re
 import shutil
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,6 +14,7 @@ from unittest import mock
 from support import BIN, ROOT, hob, mpis, run
 
 from hob import cli
+from hob.mechanisms import MECHANISMS
 from hob.run import find_launcher, intel_pmi, launch_command
 
 
@@ -22,6 +25,27 @@ class Help(unittest.TestCase):
         for name in cli.COMMANDS:
             self.assertIn(f"\n  {name} ", out)
         self.assertIn("mpiexec -n 4 hob exec ./app", out)
+
+    def test_every_list_of_mechanisms_is_the_same(self):
+        names = [one.name for one in MECHANISMS]
+        table = (ROOT / "src/settings/settings.def").read_text()
+        keys = re.findall(r'^HOB_SETTING\(\w+, "(\w+)"', table, re.MULTILINE)
+        groups = re.findall(r'^// ([A-Z].*)\nHOB_SETTING\(\w+, "(\w+)"', table, re.MULTILINE)
+        self.assertEqual(
+            groups, [("General", "off"), *((one.name.capitalize(), one.key) for one in MECHANISMS)]
+        )
+        self.assertLessEqual({one.key for one in MECHANISMS}, set(keys))
+        for page, form in (
+            (hob("--help")[1], r"(?m)^  ({}) "),
+            (hob("config")[1], r"(?mi)^# ({})$"),
+            (hob("config", "--markdown")[1], r"(?mi)^## ({})$"),
+        ):
+            found = re.findall(form.format("|".join(names)), page)
+            self.assertEqual([one.lower() for one in found], names)
+        for row in json.loads(hob("config", "--json")[1]):
+            for one in MECHANISMS:
+                if row["key"] == one.key:
+                    self.assertEqual(row["default"] not in ("off", "0"), one.by_default)
 
     def test_each_command_explains_itself(self):
         for name in ("run", "config", "report", "advise", "bench", "demo"):
@@ -36,6 +60,19 @@ class Help(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("'rnu'", err)
         self.assertIn("run", err)
+
+    def test_a_program_instead_of_a_command(self):
+        for words, told in (
+            (["./app", "a b"], "hob run -n 4 ./app 'a b'"),
+            (["/bin/true"], "mpiexec -n 4 hob exec /bin/true"),
+            (["env"], "hob run -n 4 env"),
+            (["mpiexec", "-n", "2", "./app"], "hob run mpiexec -n 2 ./app"),
+        ):
+            with self.subTest(words):
+                status, out, err = hob(*words)
+                self.assertEqual((status, out), (2, ""))
+                self.assertIn(told, err)
+                self.assertEqual(len(err.splitlines()), 1)
 
     def test_nothing_said(self):
         status, out, _ = hob()
@@ -161,6 +198,71 @@ int main(int c, char** v) {
         self.assertIn("--set cache=always --ghosts 1", out)
         self.assertTrue(out.strip().endswith(f"{program} x"))
 
+    def test_dry_run_shows_variables(self):
+        out = hob("run", "-n", "2", "--remote", "--dry-run", "--launcher", "mpiexec", "env")[1]
+        self.assertIn("FI_PROVIDER=tcp", out.partition("mpiexec")[0])
+        out = hob("run", "-n", "2", "--dry-run", "--launcher", "mpiexec", "env")[1]
+        self.assertTrue(out.startswith("mpiexec -n 2"), out)
+
+    def test_a_whole_launch_line(self):
+        started = f"{BIN / 'hob-exec'} --quiet"
+        for line, wanted in (
+            ("mpiexec -n 2 /bin/true 1", f"mpiexec -n 2 {started} /bin/true 1"),
+            ("srun --mpi=pmi2 -n 2 env A=1", f"srun --mpi=pmi2 -n 2 {started} env A=1"),
+            ("mpirun -launcher ssh /bin/true", f"mpirun -launcher ssh {started} /bin/true"),
+            (
+                "mpiexec.hydra -n 1 /bin/true : -n 1 /bin/echo x",
+                f"mpiexec.hydra -n 1 {started} /bin/true : -n 1 {started} /bin/echo x",
+            ),
+        ):
+            with self.subTest(line):
+                status, out, err = hob("run", "--quiet", "--dry-run", *line.split())
+                self.assertEqual((status, out), (0, wanted + "\n"), err)
+        for words, told in (
+            (["-n", "2", "mpiexec", "-n", "2", "/bin/true"], "-n starts a launcher"),
+            (["--nodes", "2", "mpiexec", "/bin/true"], "--nodes starts a launcher"),
+            (["mpiexec", "-n", "2", "./none"], "no program found in 'mpiexec -n 2 ./none'"),
+        ):
+            with self.subTest(words):
+                status, _, err = hob("run", *words)
+                self.assertEqual(status, 2)
+                self.assertIn(told, err)
+
+    def test_a_launch_line_runs(self):
+        name, mpi = next(iter(mpis().items()))
+        with tempfile.TemporaryDirectory() as scratch:
+            source = Path(scratch) / "p.c"
+            source.write_text(
+                "#include <mpi.h>\n#include <stdlib.h>\n"
+                'int main(void) { MPI_Init(0, 0); MPI_Finalize(); return getenv("LD_PRELOAD") == 0; }\n'
+            )
+            self.assertEqual(run([mpi["cc"], source, "-o", source.with_suffix("")])[0], 0, name)
+            words = ["run", mpi["exec"], "-n", "2", source.with_suffix("")]
+            status, _, err = hob(*words, cwd=scratch)
+        self.assertEqual(status, 0, err)
+        self.assertIn("hob: 2 ranks", err)
+
+    def test_says_what_has_no_effect(self):
+        for words, told in (
+            (["--off", "--json", "x.json", "--cache", "auto"], "--cache, --json has no effect"),
+            (["--cache", "off", "--verify", "0.5"], "--verify has no effect"),
+        ):
+            with self.subTest(words):
+                status, _, err = run([BIN / "hob-exec", *words, "/bin/true"])
+                self.assertEqual(status, 0)
+                self.assertIn(told, err)
+                self.assertEqual(run([BIN / "hob-exec", *words, "true"], PMI_RANK="1")[2], "")
+        launcher = ["--launcher", "mpiexec", "--dry-run"]
+        self.assertIn(
+            "--nodes has no effect",
+            hob("run", *launcher, "--remote", "--nodes", "2", "env")[2],
+        )
+        self.assertIn("-n stands behind the program", hob("run", *launcher, "env", "-n", "4")[2])
+        self.assertEqual(hob("run", *launcher, "-n", "2", "env", "-n", "4")[2], "")
+        status, _, err = hob("run", "4", "env")
+        self.assertEqual(status, 2)
+        self.assertIn("did you mean `hob run -n 4 env`?", err)
+
     def test_ranks_over_nodes(self):
         self.assertEqual(
             launch_command(["mpiexec"], "mpich", 10, 2), ["mpiexec", "-n", "10", "-ppn", "5"]
@@ -237,6 +339,56 @@ class Bench(unittest.TestCase):
         status, _, err = hob("bench", "no-such-bench")
         self.assertEqual(status, 2)
         self.assertIn("no-such-bench", err)
+
+    def test_what_is_not_built_says_the_one_command(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            (Path(scratch) / "mpis.cmake").write_text(
+                "set(HOB_MPIS mpich5)\nset(HOB_MPI_mpich5_EXEC /nowhere/mpiexec)\n"
+            )
+            nothing = {"_HOB_BIN": scratch, "HOB_BUILD_DIR": scratch}
+            command = [sys.executable, "-I", "-B", ROOT / "tools" / "hob" / "__main__.py"]
+            for words, told in (
+                (["bench", "hit"], f"run `make bench-programs` in {ROOT}"),
+                (["bench", "cache"], f"run `make bench-programs` in {ROOT}"),
+                (["replay", "--list"], f"run `make` in {ROOT}"),
+                (["config"], f"run `make` in {ROOT}"),
+            ):
+                with self.subTest(words):
+                    status, _, err = run([*command, *words], HOB_DEPS=scratch, **nothing)
+                    self.assertEqual(status, 2, err)
+                    self.assertIn(told, err)
+            shutil.copy(ROOT / "hob", scratch)
+            (Path(scratch) / "tools" / "hob").mkdir(parents=True)
+            status, _, err = run([Path(scratch, "hob"), "exec", "./app"])
+            self.assertEqual(status, 2)
+            self.assertIn(f"run `make` in {scratch}", err)
+
+    def test_what_benchmarks_start_is_built_by_the_one_command(self):
+        started = set()
+        for path in (ROOT / "tools/hob/benches").glob("*.py"):
+            started |= set(re.findall(r'\bprogram\("([\w-]+)"', path.read_text()))
+            started |= set(re.findall(r'\btool\("([\w-]+)"', path.read_text()))
+        self.assertGreater(len(started), 8)
+        target = (ROOT / "bench/CMakeLists.txt").read_text().partition("bench-programs")[2]
+        for name in started:
+            self.assertIn(name.removeprefix("hob-bench-"), target)
+        makefile = (ROOT / "Makefile").read_text()
+        for name in ("bench-programs", "shipped"):
+            self.assertRegex(makefile, rf"(?m)^{name}: (.*\n)+.*--target {name}$")
+        demo = (ROOT / "apps/CMakeLists.txt").read_text().partition("(demo-programs")[2]
+        self.assertIn("hob-replay", demo)
+
+    def test_what_is_installed_is_built_without_the_tests(self):
+        makefile = (ROOT / "Makefile").read_text()
+        for name in ("install", "wheel"):
+            self.assertRegex(makefile, rf"(?m)^{name}: shipped$")
+        installed = set()
+        for path in ROOT.glob("[st]*/**/CMakeLists.txt"):
+            for name in re.findall(r"install\(TARGETS ([^ ]+)", path.read_text()):
+                installed.add(name)
+        target = (ROOT / "cmake/HobInstall.cmake").read_text()
+        for name in installed:
+            self.assertIn(name.replace("${library}", "hob_${family}"), target)
 
     class Own:
         """A benchmark with one row and one limit, which then fails with `fault` if that is set."""

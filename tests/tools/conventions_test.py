@@ -7,13 +7,14 @@ import re
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
 import sample
-from support import BIN, ROOT, hob, hob_exec, run, write_json
+from support import BIN, ROOT, hob, hob_exec, mpis, run, write_json
 
 from hob import __version__, cli, compare, doctor, manual
 from hob.report.data import Run
@@ -23,6 +24,7 @@ PYTHON = [*(ROOT / "tools").rglob("*.py"), *(ROOT / "packaging" / "pip").rglob("
 
 class Words(unittest.TestCase):
     def test_version_is_one_everywhere(self):
+        self.assertEqual(hob("-v"), (0, f"hob {__version__}\n", ""))
         for word in ("--version", "-V"):
             self.assertEqual(hob(word), (0, f"hob {__version__}\n", ""))
             self.assertEqual(hob_exec(word), (0, f"hob {__version__}\n", ""))
@@ -56,8 +58,31 @@ class Manual(unittest.TestCase):
         self.assertEqual(set(pages), {"hob.1", *(f"hob-{name}.1" for name in cli.COMMANDS)})
         self.assertIn("\\-\\-ghosts", pages["hob-run.1"])
         self.assertIn("\\-\\-verify", pages["hob-exec.1"])
+        wanted = [
+            "NAME",
+            "SYNOPSIS",
+            "DESCRIPTION",
+            "OPTIONS",
+            "EXAMPLES",
+            "EXIT STATUS",
+            "SEE ALSO",
+        ]
         for name, text in pages.items():
-            self.assertIn(".SH EXIT STATUS", text, name)
+            found = re.findall(r"(?m)^\.SH (.*)", text)
+            self.assertEqual([one for one in found if one in wanted], wanted, name)
+
+    def test_a_help_text_becomes_sections(self):
+        text = "usage: hob x A\n       hob x B\n\nDoes x.\n\noptions:\n  -a  b\n\nwords:\n  c\n\nexamples:\n  hob x\n\nMore.\n"
+        self.assertEqual(
+            list(manual.sections_of(text).items()),
+            [
+                ("SYNOPSIS", ["hob x A", "hob x B"]),
+                ("DESCRIPTION", ["Does x.", "", "More."]),
+                ("OPTIONS", ["  -a  b"]),
+                ("WORDS", ["  c"]),
+                ("EXAMPLES", ["  hob x"]),
+            ],
+        )
 
     @unittest.skipUnless(shutil.which("groff"), "no groff here")
     def test_is_legal(self):
@@ -79,6 +104,11 @@ class Manual(unittest.TestCase):
                 ("help comp", 2, "compare completion"),
                 ("run --gh", 2, "--ghosts"),
                 ("exec --verif", 2, "--verify"),
+                ("exec --no-c", 2, "--no-command"),
+                ("replay --pol", 2, "--policy"),
+                ("bench mat", 2, "match-mpi"),
+                ("bench a", 2, "advise all"),
+                ("completion z", 2, "zsh"),
             ):
                 out = run(["bash", "-c", ask % (words, at)])[1].split()
                 for each in wanted.split():
@@ -238,12 +268,61 @@ class Doctor(unittest.TestCase):
         if not program.exists():
             self.skipTest("MPICH 5 was not set up")
         self.assertEqual(doctor.one_sided(program), [])
-        self.assertIn("none: the cache and ghosts", hob("doctor", program)[1])
+        out = hob("doctor", program)[1]
+        self.assertIn("none: the cache and ghosts", out)
+        self.assertRegex(out, "receives +MPI_.*: Hob searches their queues")
+        self.assertNotIn("nothing to do here", out)
         self.assertEqual(doctor.one_sided(BIN / "mpich5" / "lcc"), ["MPI_Get"])
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory, "fortran")
             path.write_bytes(b"\0mpi_accumulate_\0PMPI_Rget_c\0mpi_get_f08_\0MPI_Get_count\0")
             self.assertEqual(doctor.one_sided(path), ["MPI_Accumulate", "MPI_Get"])
+
+    def test_of_a_program_that_hob_cannot_help(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            here = Path(scratch)
+            (here / "p.c").write_text(
+                "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); return MPI_Finalize(); }\n"
+            )
+            (here / "s.c").write_text("int main(void) { return 0; }\n")
+            (here / "directory").mkdir()
+            (here / "step.sh").write_text("#!/bin/sh\nexec ./app\n")
+            (here / "step.sh").chmod(0o755)
+            mpi = next(iter(mpis().values()))
+            self.assertEqual(run([mpi["cc"], "p.c", "-o", "app"], cwd=here)[0], 0)
+            status, out, err = hob("doctor", "./app", cwd=here)
+            self.assertIn("Hob has nothing to do here.", out)
+            # 1 where this machine has something to change besides.
+            self.assertEqual(status, 1 if "Change: " in out else doctor.NOTHING_TO_DO, out)
+            with mock.patch.object(
+                doctor, "examine", lambda *_: {"": doctor.of_program([f"{here}/app"])}
+            ):
+                self.assertEqual(doctor.main(mock.Mock(json=True)), doctor.NOTHING_TO_DO)
+            # A script may start others: what it calls is not known.
+            self.assertNotIn("nothing to do", hob("doctor", "./step.sh", cwd=here)[1])
+            for words, told in (
+                (["app"], "did you mean ./app?"),
+                (["./none"], "./none: no such program"),
+                (["./directory"], "is a directory"),
+                (["./p.c"], "is not executable"),
+                (["--mpi", "lam", "./app"], "'lam' is not allowed for --mpi"),
+            ):
+                with self.subTest(words):
+                    status, out, err = hob("doctor", *words, cwd=here)
+                    self.assertEqual(status, 1, err)
+                    self.assertRegex(out, f"(?m)^Change: .*{re.escape(told)}")
+            if run(["cc", "-static", "s.c", "-o", "s"], cwd=here)[0] == 0:
+                status, out, _ = hob("doctor", "./s", cwd=here)
+                self.assertEqual(status, 1)
+                self.assertIn("linked statically", out)
+
+    def test_takes_a_whole_command(self):
+        words = ["--mpi", "mpich", "--json", sys.executable, "app.py", "--json"]
+        status, out, err = hob("doctor", *words)
+        self.assertIn(status, (0, 1), err)
+        found = {one["what"]: one for one in json.loads(out)["Hob and MPI"]}
+        self.assertIn("hob advise", found["its calls"]["value"])
+        self.assertIn("libmpi", found["MPI of the program"]["value"])
 
     def test_knows_the_library_of_a_program(self):
         program = BIN / "mpich5" / "fds-proxy"

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, hob, hob_exec, mpis, run
+from support import BIN, BUILD, ROOT, hob, hob_exec, mpis, run
 
 # It may load an MPI library while it runs.
 LATE = """#include <dlfcn.h>
@@ -54,6 +54,19 @@ class Family(unittest.TestCase):
                 self.assertEqual(found["family"], mpi["family"])
                 self.assertFalse(found["late"])
                 self.assertTrue(Path(found["mpi"]).is_file())
+
+    def test_that_is_not_built_says_how_to_build_it(self):
+        name, mpi = next(iter(mpis().items()))
+        program = self.directory / f"{name}-alone"
+        subprocess.run([mpi["cc"], self.directory / "p.c", "-o", program], check=True)
+        status, _, err = hob_exec(program, HOB_LIBDIR=str(self.directory))
+        self.assertEqual(status, 2)
+        self.assertIn(f"libhob_{mpi['family']}.so does not exist; ", err)
+        in_source = BUILD == ROOT / "build" / "default"
+        self.assertIn(f"run `make` in {ROOT}" if in_source else "", err)
+        copy = shutil.copy(BIN / "hob-exec", self.directory / "hob-exec")
+        status, _, err = run([copy, program])
+        self.assertIn("-DHOB_MPICC=", err)
 
     def test_through_a_library_of_the_program(self):
         mpi = next(iter(mpis().values()))

@@ -34,6 +34,23 @@ int main(int c, char** v) {
 }
 """
 
+# It asks for a mode of its own for its window.
+ASKING = """#include <mpi.h>
+int main(void) {
+  int* memory;
+  MPI_Info info;
+  MPI_Win win;
+  MPI_Init(0, 0);
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "hob_cache", "always");
+  MPI_Win_allocate(64, 1, info, MPI_COMM_WORLD, &memory, &win);
+  MPI_Win_free(&win);
+  MPI_Info_free(&info);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(user C)
 find_package(hob REQUIRED)
@@ -83,6 +100,68 @@ class Installation(unittest.TestCase):
         self.assertEqual((status, out), (0, "hob loaded: 1\n"), err)
         found = json.loads(run([hob, "exec", "--which", self.program])[1])
         self.assertTrue(found["hob"].startswith(str(self.prefix)), found)
+
+    def test_what_the_site_says_holds(self):
+        prefix = self.directory / "site"
+        shutil.copytree(self.prefix, prefix, symlinks=True)
+        (prefix / "etc").mkdir(mode=0o755)
+        conf, log = prefix / "etc" / "hob.conf", self.directory / "jobs.log"
+
+        def start(text, *words, **environment):
+            conf.write_text(text)
+            conf.chmod(0o644)
+            out_file = self.directory / "site.json"
+            words = ["run", "-n", "2", "--json", out_file, *words, self.program]
+            status, out, err = run([prefix / "bin" / "hob", *words], **AS_ROOT, **environment)
+            self.assertEqual(status, 0, err)
+            report = json.loads(out_file.read_text()) if out_file.exists() else None
+            out_file.unlink(missing_ok=True)
+            return out, err, report
+
+        lines = f"lock cache = strict\ncache_size = 1M\nlock job_log = {log}\n"
+        out, err, report = start(lines, "--cache", "always", HOB_CACHE_SIZE="2M", HOB_JOB_LOG="x")
+        self.assertEqual(out.count("hob loaded: 1"), 2)
+        settings = report["settings"]
+        self.assertEqual(settings["cache"], {"value": "strict", "from": "site"})
+        self.assertEqual(settings["cache_size"], {"value": "2M", "from": "environment"})
+        self.assertIn(f"hob: cache = always is not used: {conf} locks it at 'strict'", err)
+        self.assertEqual(err.count("is not used"), 2, err)
+        self.assertRegex(
+            log.read_text(),
+            rf"^hob=\S+ uid={os.getuid()} host=\S+ program=p ranks=2 nodes=1 mpi=\w+ seconds=[\d.]+ saved_seconds=[\d.]+\n$",
+        )
+        # Nor does an info key change it.
+        asking, out_file = self.directory / "asking", self.directory / "asking.json"
+        (self.directory / "asking.c").write_text(ASKING)
+        compile_it = [self.mpi["cc"], self.directory / "asking.c", "-o", asking]
+        subprocess.run(compile_it, check=True, capture_output=True)
+        for text, mode in (("lock cache = strict\n", "strict"), ("cache = strict\n", "always")):
+            conf.write_text(text)
+            words = ["run", "-n", "2", "--remote", "--json", out_file, asking]
+            self.assertEqual(run([prefix / "bin" / "hob", *words], **AS_ROOT)[0], 0)
+            (window,) = json.loads(out_file.read_text())["ranks"][0]["windows"]
+            self.assertEqual(window["mode"], mode)
+        # Off for all: nothing is loaded, and ghosts are not asked for.
+        out, err, report = start("lock off = on\n", "--ghosts", "1", HOB_OFF="off")
+        self.assertEqual(out.count("hob loaded: 0"), 2, out)
+        self.assertIn(f"hob: without Hob: {conf} turns it off", err)
+        self.assertIsNone(report)
+        # Not locked, a user may turn it on again.
+        self.assertEqual(start("off = on\n", "--set", "off=off")[0].count("hob loaded: 1"), 2)
+        # A library that is loaded by itself obeys, too.
+        conf.write_text("off = on\n")
+        library = prefix / "lib" / "hob" / f"libhob_{self.mpi['family']}.so"
+        start_plain = [self.mpi["exec"], "-n", "1", "env", f"LD_PRELOAD={library}", self.program]
+        status, out, err = run(start_plain, **AS_ROOT)
+        self.assertEqual((status, out), (0, "hob loaded: 1\n"), err)
+        self.assertNotIn("hob:", err)
+        # A file that others may write to says nothing.
+        conf.write_text("lock off = on\n")
+        conf.chmod(0o666)
+        words = ["run", "-n", "1", self.program]
+        status, out, err = run([prefix / "bin" / "hob", *words], **AS_ROOT)
+        self.assertEqual((status, out), (0, "hob loaded: 1\n"), err)
+        self.assertIn("others than its owner may write to it; it is not used", err)
 
     def test_hob_run_starts_it(self):
         hob = self.prefix / "bin" / "hob"

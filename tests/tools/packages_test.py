@@ -18,6 +18,57 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 SETTINGS = r"(?:setenv|set-env|export)\W+HOB_"
 
 
+class Address(unittest.TestCase):
+    def test_is_in_one_place(self):
+        address = (PACKAGING / "address").read_text().strip()
+        said = [path for path in ROOT.glob("*.md")] + [*(ROOT / "docs").glob("*.md")]
+        readme = (ROOT / "README.md").read_text()
+        if address == "none":
+            self.assertIn("Hob has no public address yet", readme)
+        else:
+            self.assertIn(address, readme)
+        for path in said:
+            if path.name not in ("README.md", "CHANGELOG.md"):
+                self.assertNotIn("no public address", path.read_text(), path)
+        for path in ("spack/packages/hob/package.py", "../cmake/HobInstall.cmake"):
+            self.assertRegex((PACKAGING / path).read_text(), "packaging.*address")
+
+
+@unittest.skipUnless(shutil.which("ssh-keygen"), "no ssh-keygen here")
+class Checksums(unittest.TestCase):
+    def test_are_signed_and_verified(self):
+        script = ROOT / "scripts" / "checksums"
+        with tempfile.TemporaryDirectory() as scratch:
+            here = Path(scratch)
+            dist = here / "dist"
+            dist.mkdir()
+            for name in ("key", "other"):
+                words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", here / name]
+                self.assertEqual(run(words)[0], 0)
+                signers = "hob " + (here / f"{name}.pub").read_text()
+                (here / f"{name}.signers").write_text(signers)
+            self.assertEqual(run([script, dist, here / "key"])[0], 2)
+            (dist / "a wheel.whl").write_text("1")
+            (dist / "b.deb").write_text("2")
+            self.assertEqual(run([script, dist, here / "key"])[::2], (0, ""))
+            self.assertEqual(len((dist / "SHA256SUMS").read_text().splitlines()), 2)
+
+            def check(signers="key"):
+                return run([script, "--check", dist, here / f"{signers}.signers"])[::2]
+
+            self.assertEqual(check(), (0, ""))
+            self.assertIn("is of no key", check("other")[1])
+            (dist / "c").write_text("3")
+            self.assertEqual(check(), (1, "checksums: c is not in SHA256SUMS\n"))
+            (dist / "c").unlink()
+            (dist / "b.deb").write_text("4")
+            self.assertEqual(check()[0], 1)
+            sums = dist / "SHA256SUMS"
+            sums.write_text(sums.read_text().replace("0", "1"))
+            self.assertIn("is of no key", check()[1])
+            self.assertEqual(run([script, dist])[0], 2)
+
+
 class Installed(unittest.TestCase):
     """What `cmake --install` leaves."""
 

@@ -16,6 +16,8 @@ COMMANDS = r"""
 set -eu
 make demo JOBS=2 DEMO='--ranks 2 --seconds 1'
 test -s out/demo/demo.html
+./hob replay --help >/dev/null
+./hob bench hit 2>&1 | grep -q 'run `make bench-programs` in'
 echo "DEMO DONE"
 ls .deps
 echo "FOR THE TESTS"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,8 @@ from install_test import AS_ROOT, PROGRAM
 
 sys.path.insert(0, str(ROOT / "tests"))
 import installed_wheel  # noqa: E402
+
+CHECK = ROOT / "scripts" / "check-glibc"
 
 
 class Wheel(unittest.TestCase):
@@ -39,7 +42,32 @@ class Wheel(unittest.TestCase):
         cls.scratch.cleanup()
 
     def test_its_name_says_which_glibc_it_needs(self):
-        self.assertRegex(self.wheel.name, r"^hob_mpi-[\d.]+-py3-none-manylinux_2_\d+_\w+\.whl$")
+        self.assertRegex(self.wheel.name, r"^hob_mpi-[\d.]+-py3-none-manylinux_2_34_\w+\.whl$")
+        status, out, err = run([CHECK, "2.34", self.there])
+        self.assertEqual(status, 0, out + err)
+        self.assertEqual(
+            re.match(r"\d+", out)[0], str(2 + len({m["family"] for m in mpis().values()}))
+        )
+
+    def test_it_is_as_large_as_pages_say(self):
+        families = {mpi["family"] for mpi in mpis().values()}
+        if len(families) < 3:
+            self.skipTest("pages speak of a wheel with every family")
+        said = json.loads((ROOT / "docs/measurements/2026-11-headline.json").read_text())
+        self.assertAlmostEqual(self.wheel.stat().st_size / 1e6, said["wheel_mb"], delta=1)
+
+    def test_a_newer_symbol_is_named(self):
+        source, library = self.directory / "new.c", self.directory / "libnew.so"
+        source.write_text(
+            "#include <pthread.h>\nint f(void) { return pthread_join(pthread_self(), 0); }\n"
+        )
+        subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
+        status, out, err = run([CHECK, "2.2", self.directory / "libnew.so"])
+        self.assertEqual(status, 1)
+        self.assertIn(f"{library}: pthread_join needs glibc 2.", out)
+        self.assertIn("newer than glibc 2.2", err)
+        # Nothing to look at is no good news.
+        self.assertEqual(run([CHECK, "2.34", source])[0], 1)
 
     def test_it_has_every_family_and_no_sources_but_the_demos(self):
         names = zipfile.ZipFile(self.wheel).namelist()

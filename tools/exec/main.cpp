@@ -96,6 +96,13 @@ std::string hob_library(const std::string& family) {
   return library_directory() + "/libhob_" + family + ".so";
 }
 
+// The site's file that turns Hob off for its users; "" where none does.
+std::string site_turns_off() {
+  settings::Settings check;
+  check.load(environ);
+  return check.off && check.source("off") == settings::Source::Site ? check.site() : "";
+}
+
 // Settings given on the command line become environment variables of the program.
 void apply_settings(const std::vector<std::pair<std::string, std::string>>& given) {
   settings::Settings check;
@@ -182,6 +189,24 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Options& opti
   return result;
 }
 
+// Options that do nothing beside others are said once: whoever gave them expects something of them.
+void say_what_has_no_effect(const Options& options) {
+  const std::pair<const char*, bool> given[] = {
+      {"--set", !options.set.empty()},       {"--cache", !options.cache.empty()},
+      {"--ghosts", !options.ghosts.empty()}, {"--match", !options.match.empty()},
+      {"--json", !options.json.empty()},     {"--trace", !options.trace.empty()},
+      {"--verify", !options.verify.empty()}};
+  std::string words;
+  if (options.off) {
+    for (const auto& [name, is_given] : given)
+      if (is_given) words += (words.empty() ? "" : ", ") + std::string(name);
+    if (!words.empty()) words += " has no effect: --off loads nothing";
+  } else if (options.cache == "off" && !options.verify.empty()) {
+    words = "--verify has no effect: with --cache off there are no hits to compare";
+  }
+  if (!words.empty() && launch_rank() == 0) std::fprintf(stderr, "hob: %s\n", words.c_str());
+}
+
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--set", options.set,
                  "A setting, as key=value; may be repeated (`hob config` lists them)")
@@ -193,7 +218,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--ghosts", options.ghosts,
                  "Ranks of each node that work for the others instead of the program")
       ->type_name("N");
-  app.add_option("--match", options.match, "Who matches messages: auto, always (Hob), never (MPI)")
+  app.add_option("--match", options.match, "Who matches messages: auto, always (Hob), off (MPI)")
       ->type_name("MODE");
   app.add_option("--json", options.json, "Write every counter to this file, for `hob report`")
       ->type_name("FILE");
@@ -222,11 +247,19 @@ class Formatter : public CLI::Formatter {
   }
 };
 
-nlohmann::ordered_json describe(const MpiUse& use, const std::string& program) {
+nlohmann::ordered_json describe(const MpiUse& use, const std::string& program,
+                                const std::string& off) {
   const auto hob = use.family.empty() ? "" : hob_library(use.family);
-  return {{"program", program},     {"family", use.family},   {"mpi", use.library},
-          {"late", use.late},       {"tools", use.tools},     {"why", use.why},
-          {"wrapper", use.wrapper}, {"refused", use.refused}, {"hob", fs::exists(hob) ? hob : ""}};
+  return {{"program", program},
+          {"family", use.family},
+          {"mpi", use.library},
+          {"late", use.late},
+          {"tools", use.tools},
+          {"why", use.why},
+          {"wrapper", use.wrapper},
+          {"refused", use.refused},
+          {"hob", fs::exists(hob) ? hob : ""},
+          {"off", off}};
 }
 
 // For a program that is no MPI program, and for one that may start others: Hob's library looks in
@@ -256,13 +289,23 @@ std::string any_family() {
   return "mpich";
 }
 
+// What to do where a family's library is missing.
+std::string how_to_build() {
+  const auto prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  const auto source = prefix.parent_path().parent_path();
+  if (fs::exists(prefix / "CMakeCache.txt") && fs::exists(source / "Makefile"))
+    return "run `make` in " + source.string();
+  return "install Hob with a build for it: cmake -B build -DHOB_MPICC=/path/to/its/mpicc "
+         "(docs/cluster.md)";
+}
+
 // Why Hob cannot be loaded; "" if it can.
 std::string why_not_loaded(const MpiUse& use) {
   if (use.family.empty()) return use.why;
   const auto hob = hob_library(use.family);
   if (!fs::exists(hob))
     return use.why + " (" + use.family + "), and Hob was not built for that MPI: " + hob +
-           " does not exist";
+           " does not exist; " + how_to_build();
   if (hob.find_first_of(": ") != std::string::npos)
     return "the dynamic linker cannot load a library whose path has a space or a colon: " + hob;
   return {};
@@ -349,14 +392,21 @@ int run(int argc, char** argv) {
   }
   const auto use = options.off ? MpiUse{} : find_mpi(command, options.mpi);
   if (options.which) {
-    std::puts(describe(use, program).dump(1).c_str());
+    std::puts(describe(use, program, site_turns_off()).dump(1).c_str());
     return 0;
   }
-  if (!options.off) {
-    apply_settings(settings_of(options));
-    name_launch();
-    load_hob(use, program, options.mpi);
+  say_what_has_no_effect(options);
+  if (options.off) start(program, command);
+  apply_settings(settings_of(options));
+  // A site that turns Hob off may do so because a library of Hob's does not start any more.
+  if (const std::string site = site_turns_off(); !site.empty()) {
+    if (launch_rank() == 0 && !options.quiet)
+      std::fprintf(stderr, "hob: without Hob: %s turns it off%s\n", site.c_str(),
+                   options.ghosts.empty() ? "" : "; the program gets all ranks, ghosts included");
+    start(program, command);
   }
+  name_launch();
+  load_hob(use, program, options.mpi);
   start(program, command);
 }
 

@@ -16,11 +16,16 @@ from pathlib import Path
 
 from hob import benches, benchpicture
 from hob.benchlib import Bench, BenchError, machine, table
-from hob.where import BIN, HobError, need_source
+from hob.where import BIN, HobError, in_source, need_source, to_build
 
 DESCRIPTION = """Measures what Hob claims, and says for each claim whether this run held it."""
 
-EPILOG = """Exit status: 0 if every limit was met, 1 if one was not, 2 if it could not be run to its end.
+EPILOG = """examples:
+  hob bench hit                             its table, and whether its limits were met
+  hob bench miss --quick                    whether it runs; its numbers mean little
+  hob bench match-mpi --json depth.json --picture depth.svg
+
+Exit status: 0 if every limit was met, 1 if one was not, 2 if it could not be run to its end.
 A benchmark that is interrupted, or fails, still prints and writes what it has measured.
 Numbers are medians of runs with and without Hob in turn; ratios within one run are what counts,
 since absolute times differ from machine to machine and from day to day."""
@@ -43,6 +48,11 @@ def programs():
         for path in sorted(BIN.glob("hob-bench-*"))
         if path.is_file()
     }
+
+
+def names():
+    """Every benchmark's name, sorted."""
+    return sorted({*modules(), *programs()})
 
 
 def add_arguments(parser):
@@ -176,7 +186,8 @@ def _one(name, words):
         return run_module(name, known[name], words)
     if name in programs():
         return run_program(name, programs()[name], words)
-    raise HobError(f"no benchmark '{name}': {', '.join(sorted({*known, *programs()}))}")
+    unbuilt = "" if programs() or not in_source() else f"; for more, {to_build('bench-programs')}"
+    raise HobError(f"no benchmark '{name}': {', '.join(names())}{unbuilt}")
 
 
 def _all(words):

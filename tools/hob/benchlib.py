@@ -22,6 +22,7 @@ from pathlib import Path
 
 from hob.namespaces import Namespaces, NoNamespaces
 from hob.run import REMOTE
+from hob.where import to_build
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -81,7 +82,7 @@ def mpis():
     are compiled for."""
     path = _deps_dir() / "mpis.cmake"
     if not path.exists():
-        raise BenchError(f"{path} is missing: run scripts/setup first (or `make`)")
+        raise BenchError(f"{path} is not there: {to_build('bench-programs')}")
     out = {}
     compiled_for = []
     for line in path.read_text().splitlines():
@@ -118,7 +119,7 @@ def tool(name):
     """Path of a program of Hob's own that needs no MPI."""
     path = build_dir() / "bin" / name
     if not path.exists():
-        raise BenchError(f"{path} is missing: build it with `make`")
+        raise BenchError(f"{path} is not there: {to_build('bench-programs')}")
     return path
 
 
@@ -126,7 +127,7 @@ def program(name, mpi="mpich5"):
     """Path of a program that hob_mpi_program built."""
     path = build_dir() / "bin" / mpi / name
     if not path.exists():
-        raise BenchError(f"{path} is missing: build it with `cmake --build --preset default`")
+        raise BenchError(f"{path} is not there: {to_build('bench-programs')}")
     return path
 
 
@@ -135,7 +136,9 @@ def _command(path, args, ranks, setup, hob, mpi, json_file, launch=()):
     launcher that place the ranks."""
     known = mpis()
     if mpi not in known:
-        raise BenchError(f"the MPI library {mpi} was not set up; there are: {', '.join(known)}")
+        raise BenchError(
+            f"the MPI library {mpi} is not set up; there are: {', '.join(known)} ({to_build()} for all)"
+        )
     command = [known[mpi]["exec"], *launch, "-n", str(ranks)]
     if mpi == "openmpi4":
         command.append("--oversubscribe")
@@ -151,7 +154,7 @@ def _command(path, args, ranks, setup, hob, mpi, json_file, launch=()):
     if hob is not None:
         library = build_dir() / "lib" / LIBRARIES[known[mpi]["family"]]
         if not library.exists():
-            raise BenchError(f"{library} is missing: build it with `make`")
+            raise BenchError(f"{library} is not there: {to_build()}")
         settings = {"report": "silent", **hob}
         if json_file:
             settings["json"] = json_file

@@ -3,17 +3,21 @@
 import argparse
 import difflib
 import importlib
+import os
+import shlex
+import shutil
 import subprocess
 import sys
 
-from hob import __version__
+from hob import __version__, mechanisms
+from hob.launchline import is_launcher
 from hob.options import Parser
 from hob.where import HobError, binary
 
 # name: (module, what it does). A module has DESCRIPTION, EPILOG, add_arguments and main(args).
 COMMANDS = {
     "run": ("hob.run", "start a program under its MPI's launcher, with Hob"),
-    "exec": (None, "inside any launcher: start the program with Hob (one per rank, no Python)"),
+    "exec": (None, "between a launcher and the program: starts it with Hob, without Python"),
     "config": ("hob.config", "every setting with its default and meaning"),
     "report": ("hob.report", "turn the JSON of a run into one HTML page"),
     "advise": ("hob.advise", "run a program once and say what would help it"),
@@ -31,6 +35,7 @@ STATUSES = (
     ("0", "done"),
     ("1", "hob bench: a limit was missed; hob doctor: something should be changed"),
     ("2", "a wrong option, setting, file or state: one line says which"),
+    ("3", "hob doctor: Hob has nothing to do for this program"),
     ("86", "verify found stale bytes (setting verify_action)"),
     ("126", "hob exec: the program is there and cannot be started"),
     ("127", "hob exec: there is no such program"),
@@ -38,23 +43,42 @@ STATUSES = (
     ("others", "of the program, of its launcher, or 128 and the number of a signal"),
 )
 
-INTRODUCTION = """Hob makes unmodified MPI programs faster: it caches remote gets, works for ranks
-that are busy, and searches deep message queues. It is loaded in front of the MPI library."""
+INTRODUCTION = "Hob makes unmodified MPI programs faster. It is loaded in front of the MPI library."
+
+OPTIONS = """options:
+  -h, --help     this text
+  -v, --version  which Hob this is"""
 
 EXAMPLES = """examples:
   hob run -n 4 ./app                    4 ranks, with Hob
   mpiexec -n 4 hob exec ./app           the same, in a job script that has its own launcher line
   hob run -n 4 --json out.json ./app    and all counters;  hob report out.json  makes a page of them
-  hob advise -n 4 ./app                 which of Hob's three mechanisms helps this program
+  hob run mpiexec -n 4 ./app            the same for a whole launch line
+  hob advise -n 4 ./app                 which of these helps this program
 
-`hob help COMMAND` explains each command, `hob --version` says which Hob this is."""
+`hob help COMMAND` explains each command."""
 
 
 def overview():
     """What `hob --help` says."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:{width}}  {what}" for name, (_, what) in COMMANDS.items()]
-    return "\n".join(["usage: hob COMMAND ...", "", INTRODUCTION, "", *lines, "", EXAMPLES])
+    does = ["what it does (setting):", *mechanisms.lines()]
+    return "\n".join(
+        [
+            "usage: hob COMMAND ...",
+            "",
+            INTRODUCTION,
+            "",
+            *lines,
+            "",
+            *does,
+            "",
+            OPTIONS,
+            "",
+            EXAMPLES,
+        ]
+    )
 
 
 def statuses():
@@ -80,21 +104,42 @@ def parser_of(name):
     return module, parser
 
 
-def _check(name):
-    if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, 1)
-        hint = f" (did you mean '{near[0]}'?)" if near else ""
-        raise HobError(f"'{name}' is no command of hob{hint}: {', '.join(COMMANDS)}")
+def _check(words):
+    """Raises where the first word is no command."""
+    name = words[0]
+    if name in COMMANDS:
+        return
+    if os.sep in name or is_launcher(name):
+        raise HobError(_for_a_program(words))
+    near = difflib.get_close_matches(name, COMMANDS, 1)
+    if near:
+        raise HobError(
+            f"'{name}' is no command of hob (did you mean '{near[0]}'?): {', '.join(COMMANDS)}"
+        )
+    if os.path.exists(name) or shutil.which(name):
+        raise HobError(_for_a_program(words))
+    raise HobError(f"'{name}' is no command of hob: {', '.join(COMMANDS)}")
+
+
+def _for_a_program(words):
+    """What to type instead of `hob PROGRAM ...`."""
+    program = shlex.join(words)
+    if is_launcher(words[0]):
+        return f"'{words[0]}' is no command of hob; to start the line with Hob: hob run {program}"
+    return (
+        f"'{words[0]}' is no command of hob; to start it with Hob: hob run -n 4 {program}, "
+        f"or in a job script mpiexec -n 4 hob exec {program}"
+    )
 
 
 def main(words=None):
     words = sys.argv[1:] if words is None else words
-    if words and words[0] in ("-V", "--version", "version"):
+    if words and words[0] in ("-V", "-v", "--version", "version"):
         print(f"hob {__version__}")
         sys.exit(0)
     try:
         if words[:1] == ["help"] and words[1:] not in ([], ["help"]):
-            _check(words[1])
+            _check(words[1:2])
             # Each benchmark has options of its own.
             more = words[2:3] if words[1] == "bench" else []
             words = [words[1], *more, "--help"]
@@ -103,7 +148,7 @@ def main(words=None):
             print("\n" + statuses())
             sys.exit(0 if words else 2)
         name = words[0]
-        _check(name)
+        _check(words)
         if name == "exec":  # only `hob help exec` comes here
             sys.exit(subprocess.run([binary("hob-exec"), *words[1:]], check=False).returncode)
         module, parser = parser_of(name)

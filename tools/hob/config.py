@@ -3,12 +3,13 @@
 import json
 import textwrap
 
+from hob.mechanisms import heading
 from hob.where import HobError, run_binary
 
 DESCRIPTION = """Lists every setting: its default, what is allowed, what it means.
 
-Where a value comes from, later ones winning: the default; the file named by HOB_CONFIG, or
-./hob.conf (lines `key = value`); the environment (HOB_ + the key in capitals); for settings of
+Where a value comes from, later ones winning: the default; the site's file (/etc/hob.conf, or etc/hob.conf
+in the prefix), which may lock settings; the file named by HOB_CONFIG, or ./hob.conf (lines `key = value`); the environment (HOB_ + the key in capitals); for settings of
 one window, the info keys given to MPI_Win_create and its kin. ./hob.conf is read only where it,
 its directory, and the link if it is one, belong to you or to root; it may neither name files that Hob
 writes (json, trace) nor promise anything of the program (cache = always)."""
@@ -57,6 +58,8 @@ def _wrap(text, width, indent):
 def _text(rows):
     out = ["# Every setting with its default. The file ./hob.conf may hold such lines."]
     for row in rows:
+        title = heading(row["key"])
+        out += ["", f"# {title}", f"# {'-' * len(title)}"] if title else []
         out += [
             "",
             _wrap(row["help"], 96, "# "),
@@ -82,8 +85,8 @@ def _markdown(rows):
         "Made by `hob config --markdown` (or `make docs`) from the one table in "
         "`src/settings/settings.def`.",
         "",
-        "Where a value comes from, later ones winning: the default; the file named by `HOB_CONFIG`, "
-        "or `./hob.conf`; the environment; for one window, its info keys.",
+        "Where a value comes from, later ones winning: the default; the [site's file](cluster.md#for-all-users-of-a-site), which "
+        "may lock settings; the file named by `HOB_CONFIG`, or `./hob.conf`; the environment; for one window, its info keys.",
         "",
         "`./hob.conf` may have come with the directory. It must belong to the user or to root, and so must the directory and, where it is a symbolic link, the link. It "
         "may not name what Hob writes to (`json`, `trace`), nor promise anything of the program in the user's name: "
@@ -94,10 +97,17 @@ def _markdown(rows):
         "exit status 2 and one message from rank 0. A `HOB_...` variable that is no setting may be a module system's "
         "(`HOB_ROOT`): it is ignored, with a warning that names the setting most like it.",
         "",
-        "| key | environment | default | allowed | meaning |",
-        "| --- | --- | --- | --- | --- |",
     ]
     for row in rows:
+        title = heading(row["key"])
+        if title:
+            out += [
+                *([""] if out[-1] else []),
+                f"## {title}",
+                "",
+                "| key | environment | default | allowed | meaning |",
+                "| --- | --- | --- | --- | --- |",
+            ]
         default = f"`{row['default']}`" if row["default"] else "(none)"
         out.append(
             f"| `{row['key']}` | `{row['environment']}` | {default} | {cell(allowed(row))} "

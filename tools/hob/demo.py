@@ -26,7 +26,11 @@ that was not written for Hob: on 4 ranks, each its own node over TCP, first plai
 preloaded and nothing else changed. Checks that every coefficient is the same, prints what was
 gained, and writes a page that shows where it came from."""
 
-EPILOG = """The graphs are the dependencies between the packages that this Debian-like machine knows, and an
+EPILOG = """examples:
+  hob demo
+  hob demo --ranks 2 --seconds 5            a short one
+
+The graphs are the dependencies between the packages that this Debian-like machine knows, and an
 R-MAT graph. Where all vertices would take the plain program longer than --seconds, every rank
 takes an even sample of its vertices, the same in both runs.
 
@@ -101,8 +105,8 @@ class Built:
     def __init__(self):
         if "mpich5" not in mpis():
             raise HobError(
-                "the demo needs MPICH 5, which is what `make` sets up; HOB_DEPS names the "
-                "directory where it was set up"
+                "the demo needs MPICH 5, which `make demo` sets up; HOB_DEPS names the directory "
+                "where it was set up"
             )
 
     def run(self, words, ranks, hob, timeout):

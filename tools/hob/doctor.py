@@ -14,19 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hob import __version__
+from hob.options import split
 from hob.report.words import quantity, size
-from hob.where import BIN, HobError, binary, mpis
+from hob.where import BIN, HobError, binary, in_source, mpis, to_build
 
 DESCRIPTION = """Prints what matters to Hob on this machine, and what should be changed: kernel, processors,
 memory, network adapters, page tracking, limits, batch system, MPI library and provider. With a program:
-also which MPI library that one uses. Run it on a compute node, in a job: login nodes differ."""
+also which MPI library that one uses, and whether Hob has anything to do for it. Run it on a compute node,
+in a job: login nodes differ."""
 
 EPILOG = """examples:
   hob doctor
   srun -n 1 hob doctor ./app
+  hob doctor python3 app.py
+  hob doctor --mpi mpich ./job-step.sh
   hob doctor --json >node.json
 
-Exit status: 0, or 1 where something should be changed."""
+Exit status: 0; 1 where something should be changed; 3 where Hob has nothing to do for the program."""
 
 # A locked-memory limit from which adapters that register memory work, bytes.
 ENOUGH_LOCKED = 64 << 20
@@ -53,11 +57,27 @@ class Finding:
     what: str
     value: str
     change: str = None
+    nothing_to_do: bool = False
+
+
+# The exit status for a program that Hob can do nothing for.
+NOTHING_TO_DO = 3
 
 
 def add_arguments(parser):
-    parser.add_argument("program", nargs="?", metavar="PROGRAM", help="an MPI program")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--mpi", metavar="WHICH", help="the MPI of a program that loads it while it runs (Python)"
+    )
+    parser.usage = "hob doctor [options] [PROGRAM [ARGUMENTS...]]"
+
+
+def parse(parser, words):
+    """Options end where the program begins, as of hob run."""
+    options, program = split(parser, words)
+    args = parser.parse_args(options)
+    args.program = program
+    return args
 
 
 def _read(path):
@@ -265,8 +285,8 @@ def incomplete_flush(version, environment):
     )
 
 
-def library(program, environment=os.environ):
-    """The MPI library of a program, else those that this Hob was built for."""
+def library(program, mpi=None, environment=os.environ):
+    """The MPI library of a program (a command), else those that this Hob was built for."""
     found = [Finding("Hob", f"{__version__}, programs in {BIN}")]
     for family in ("mpich", "openmpi", "abi"):
         places = [
@@ -276,26 +296,10 @@ def library(program, environment=os.environ):
         if there:
             found.append(Finding(f"Hob for {family}", str(there[0])))
     if program:
-        from hob.run import which_mpi
-
-        path = shutil.which(program)
-        if not path:
-            return [*found, Finding("program", program, "no such program")]
-        use = which_mpi([path])
-        found.append(Finding("MPI of the program", use["mpi"] or use["why"]))
-        if not use["hob"]:
-            found.append(
-                Finding("Hob for it", "none", f"build Hob for {use['family'] or 'its MPI'}")
-            )
-        if use["mpi"]:
-            version = _version_of(use["mpi"])
-            found.append(Finding("its version", version or "unknown"))
-            found += [*matching(version), *_known_faults(version, environment)]
-        if use["mpi"] and not use["late"]:
-            found.append(_one_sided(path))
+        found += of_program(program, mpi, environment)
     else:
-        for name, mpi in mpis().items():
-            found.append(Finding(f"MPI library {name}", mpi.get("exec", "")))
+        for name, known in mpis().items():
+            found.append(Finding(f"MPI library {name}", known.get("exec", "")))
         found += _known_faults("MPICH 5." if "mpich5" in mpis() else "", environment)
     for name in ("FI_PROVIDER", "MPIR_CVAR_CH4_NETMOD", "UCX_TLS", "I_MPI_FABRICS", "OMPI_MCA_pml"):
         if name in environment:
@@ -303,16 +307,59 @@ def library(program, environment=os.environ):
     return found
 
 
+def of_program(command, mpi=None, environment=os.environ):
+    """What Hob meets in a program: why it cannot be loaded, else its MPI library and its calls."""
+    from hob.run import which_mpi
+
+    try:
+        use = which_mpi(command, mpi)
+    except HobError as error:
+        return [Finding("program", command[0], str(error))]
+    if use["refused"]:
+        return [Finding("program", use["program"], use["why"])]
+    found = [Finding("MPI of the program", use["mpi"] or use["why"])]
+    if use["off"]:
+        found.append(Finding("Hob here", f"off: {use['off']} says so"))
+    if not use["family"]:
+        found = [Finding("MPI of the program", "not known", use["why"])]
+    elif not use["hob"]:
+        found.append(Finding("Hob for it", "none", _build_for(use["family"])))
+    version = _version_of(use["mpi"]) if use["mpi"] else ""
+    if use["mpi"]:
+        found.append(Finding("its version", version or "unknown"))
+        found += [*matching(version), *_known_faults(version, environment)]
+    if use["mpi"] and not use["late"] and not use["wrapper"]:
+        found += _calls(use["program"], version)
+    elif use["mpi"]:
+        found.append(
+            Finding("its calls", "not known before it runs: hob advise counts them in one run")
+        )
+    return found
+
+
+def _build_for(family):
+    return (
+        to_build()
+        if in_source()
+        else f"install Hob with a build for {family}: cmake -B build -DHOB_MPICC=/path/to/its/mpicc"
+    )
+
+
 # Entries of a file's table of names, as C and Fortran spell them.
-ONE_SIDED = re.compile(
-    rb"\0P?MPI_((?:R?get|r?put|r?accumulate|get_accumulate|fetch_and_op|compare_and_swap)"
-    rb"(?:_c|_f08|_f08ts)?_{0,2})\0",
-    re.IGNORECASE,
-)
+def _names(calls):
+    return re.compile(rb"\0P?MPI_((?:" + calls + rb")(?:_c|_f08|_f08ts)?_{0,2})\0", re.IGNORECASE)
+
+
+ONE_SIDED = _names(rb"R?get|r?put|r?accumulate|get_accumulate|fetch_and_op|compare_and_swap")
+RECEIVES = _names(rb"i?recv|recv_init|i?mrecv|sendrecv|sendrecv_replace|isendrecv")
 
 
 def one_sided(program):
     """The one-sided calls that a program and its own libraries name, sorted, in C's spelling."""
+    return _named(program, ONE_SIDED)
+
+
+def _named(program, pattern):
     done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
     libraries = re.findall(r"=> (/\S+)", done.stdout) if done.returncode == 0 else []
     found = set()
@@ -323,24 +370,45 @@ def one_sided(program):
             text = Path(path).read_bytes()
         except OSError:
             continue
-        found |= {name.decode() for name in ONE_SIDED.findall(text)}
+        found |= {name.decode() for name in pattern.findall(text)}
     plain = {re.sub(r"(_c|_f08|_f08ts)?_*$", "", name.lower()) for name in found}
     return sorted(f"MPI_{name.capitalize()}" for name in plain)
 
 
-def _one_sided(program):
-    calls = one_sided(program)
-    return Finding(
-        "one-sided calls",
-        ", ".join(calls)
-        if calls
-        else "none: the cache and ghosts have nothing to do (Global Arrays over MPI-PR and its like has none)",
-    )
+def _calls(program, version):
+    """What Hob could serve of a program, by the calls that it names."""
+    calls, receives = one_sided(program), _named(program, RECEIVES)
+    found = [
+        Finding(
+            "one-sided calls",
+            ", ".join(calls)
+            if calls
+            else "none: the cache and ghosts have nothing to do (Global Arrays over MPI-PR and its like has none)",
+        ),
+        Finding(
+            "receives",
+            f"{', '.join(receives)}: Hob searches their queues where these get deep"
+            if receives and _may_match(version)
+            else f"{', '.join(receives)}: left to the library"
+            if receives
+            else "none: message matching has nothing to do",
+        ),
+    ]
+    if not calls and not (receives and _may_match(version)):
+        found.append(
+            Finding("Hob for it", "has nothing to do: the program makes no call that it serves")
+        )
+        found[-1].nothing_to_do = True
+    return found
+
+
+def _may_match(version):
+    return "Intel" not in version
 
 
 def matching(version):
     """Which receives `match=auto` may take over with this library, if that is known."""
-    if "Intel" in version:
+    if not _may_match(version):
         return [Finding("matching", "left to the library: it has no callback for Hob's queues")]
     if "MPICH" in version:
         text = "deep queues over UCX, very deep ones over libfabric's tcp, else none"
@@ -397,26 +465,28 @@ def preload():
     ]
 
 
-def examine(program=None):
-    """All findings, by their heading."""
+def examine(program=None, mpi=None):
+    """All findings, by their heading. program: a command."""
     return {
         "Machine": [*kernel(), *machine(), *adapters()],
         "Limits": limits(),
         "Job": [*manager(), *variables()],
-        "Hob and MPI": [*preload(), *library(program)],
+        "Hob and MPI": [*preload(), *library(program, mpi)],
     }
 
 
 def main(args):
-    found = examine(args.program)
+    found = examine(args.program, args.mpi)
     wrong = [one for group in found.values() for one in group if one.change]
+    idle = any(one.nothing_to_do for group in found.values() for one in group)
+    status = 1 if wrong else NOTHING_TO_DO if idle else 0
     if args.json:
         print(
             json.dumps(
                 {head: [vars(one) for one in group] for head, group in found.items()}, indent=1
             )
         )
-        return 1 if wrong else 0
+        return status
     width = max(len(one.what) for group in found.values() for one in group)
     for head, group in found.items():
         print(f"{head}")
@@ -425,9 +495,11 @@ def main(args):
     print()
     for one in wrong:
         print(f"Change: {one.what}: {one.change}")
+    if idle:
+        print("Hob has nothing to do here.")
     print(
         f"{len(wrong)} {'thing' if len(wrong) == 1 else 'things'} to change."
         if wrong
         else "Nothing to change."
     )
-    return 1 if wrong else 0
+    return status

@@ -30,6 +30,20 @@ class Parser(argparse.ArgumentParser):
         return group
 
 
+def split(parser, words):
+    """(options, program and its arguments): options end where the program begins."""
+    valued = {
+        option
+        for action in parser.added
+        if action.nargs is None and action.option_strings
+        for option in action.option_strings
+    }
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        at += 2 if words[at] in valued else 1
+    return words[:at], words[at + 1 :] if words[at : at + 1] == ["--"] else words[at:]
+
+
 def at_least(least):
     """For argparse: integers from `least` on."""
 

@@ -8,6 +8,11 @@ from hob.where import binary
 
 DESCRIPTION = "Replays recorded gets (HOB_TRACE=DIR) against cache policies and sizes."
 
+EPILOG = """examples:
+  hob run -n 4 --trace gets ./app
+  hob replay gets                           each policy at several budgets
+  hob replay gets --policy default,lru --size 4M,10%"""
+
 
 def add_arguments(parser):
     parser.add_argument("arguments", nargs="*", help="see hob-replay --help")

@@ -10,7 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hob.options import at_least
+from hob import launchline
+from hob.launchline import is_launcher
+from hob.options import at_least, split
 from hob.where import HobError, binary, mpis
 
 DESCRIPTION = """Starts an MPI program with Hob in front of its MPI library. The launcher is srun inside
@@ -24,9 +26,10 @@ EPILOG = """examples:
   hob run -n 4 --remote ./app              every rank its own node over TCP, on this machine (MPICH)
   hob run -n 4 --launcher "mpiexec -hosts a,b" ./app
   hob run -n 4 taskset -c 0-3 ./app        a program that another one starts
+  hob run mpiexec -n 4 ./app               a whole launch line: as mpiexec -n 4 hob exec ./app
 
-In a job script that has a launcher line of its own, put `hob exec` between launcher and program
-instead:  mpiexec -n 4 hob exec ./app"""
+In a job script that has a launcher line of its own, put `hob exec` between launcher and program,
+or `hob run` in front of the line."""
 
 # Every rank its own node over TCP: on one machine, what communication between nodes costs.
 REMOTE = {
@@ -39,7 +42,7 @@ REMOTE = {
 # Options that go to `hob exec` as they are: (name, metavar or None for a switch, help).
 EXEC_OPTIONS = (
     ("--cache", "MODE", "when cached gets may be reused: auto, strict, always, user, off"),
-    ("--match", "MODE", "who matches messages: auto, always (Hob), never (MPI)"),
+    ("--match", "MODE", "who matches messages: auto, always (Hob), off (MPI)"),
     ("--trace", "DIR", "record the gets of each rank there, for hob replay"),
     ("--verify", "SHARE", "fetch this share of hits (0 to 1) again and compare"),
     ("--mpi", "WHICH", "the MPI of a program that loads it while it runs (Python)"),
@@ -64,7 +67,9 @@ def add_arguments(parser):
         action="store_true",
         help="every rank its own node over TCP (MPICH), to see network costs on one machine",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the command, start nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the command and its variables, start nothing"
+    )
     group = parser.add_argument_group("what Hob does (as in hob exec)")
     group.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated"
@@ -88,21 +93,45 @@ def add_arguments(parser):
 
 def parse(parser, words):
     """Options end where the program begins; what follows is the program's own."""
-    valued = {
-        option
-        for action in parser.added
-        if action.nargs is None and action.option_strings
-        for option in action.option_strings
-    }
-    at = 0
-    while at < len(words) and words[at].startswith("-") and words[at] != "--":
-        at += 2 if words[at] in valued else 1
-    args = parser.parse_args(words[:at])
-    args.program = words[at + 1 :] if words[at : at + 1] == ["--"] else words[at:]
+    options, program = split(parser, words)
+    args = parser.parse_args(options)
+    args.program = program
     if not args.program:
         raise HobError(f"no program to start; see {parser.prog} --help")
+    given = {word.partition("=")[0] for word in options}
+    _check_places(args, given)
     _take_ghosts(args)
     return args
+
+
+def _check_places(args, given):
+    """Raises where words stand in places where they do not do what they say."""
+    ranks = any(re.match(r"-np?\d*$", option) for option in given)
+    first = args.program[0]
+    if first.isdigit() and not ranks and not shutil.which(first):
+        program = shlex.join(args.program[1:]) or "PROGRAM"
+        raise HobError(f"{first}: no such program (did you mean `hob run -n {first} {program}`?)")
+    if is_launcher(first):
+        of_launcher = [option for option in ("--nodes", "--launcher") if option in given]
+        if ranks or of_launcher:
+            option = of_launcher[0] if of_launcher else "-n"
+            raise HobError(
+                f"{option} starts a launcher, and the line has its own ({first}): say it there"
+            )
+
+
+def notes(args):
+    """Of options that have no effect together, a sentence each."""
+    said = []
+    if args.remote and args.nodes:
+        said.append("--nodes has no effect: with --remote, each rank is a node of its own")
+    behind = [word for word in args.program[1:3] if re.fullmatch(r"-np?", word)]
+    if behind and args.n == 1 and not is_launcher(args.program[0]):
+        said.append(
+            f"{behind[0]} stands behind the program, which gets it; 1 rank is started "
+            f"(hob run -n N {args.program[0]})"
+        )
+    return said
 
 
 def _take_ghosts(args):
@@ -253,20 +282,12 @@ def launch_command(launcher, family, ranks, nodes=1):
     return words
 
 
-def plan(args):
-    """(command, environment) of a run."""
-    use = which_mpi(args.program, args.mpi)
-    if use["refused"] and not is_off(args):
-        raise HobError(use["why"])
-    program = use["program"]
-    launcher = args.launcher.split() if args.launcher else find_launcher(use)
-    nodes = args.nodes or int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
+def _environment(args, use):
+    """The variables of a run, those of its launcher aside."""
     if args.remote and use["family"] == "openmpi":
         raise HobError(
             "--remote needs MPICH: with Open MPI, say e.g. OMPI_MCA_btl=tcp,self instead"
         )
-    ghosts = 0 if args.off else args.ghosts
-    ranks = args.n + ghosts * (args.n if args.remote else nodes)
     # What the variable says of ghosts is an option by now.
     environment = {
         name: value
@@ -275,19 +296,44 @@ def plan(args):
     }
     if args.remote:
         environment.update(REMOTE)
-        if ghosts:  # a rank and its ghosts share memory: nodes that the library pretends
+        if args.ghosts and not (is_off(args) or use["off"]):
+            if is_launcher(args.program[0]):
+                raise HobError(
+                    "--remote with --ghosts makes nodes of -n ranks: say hob run -n N, without a launcher"
+                )
+            # A rank and its ghosts share memory: nodes that the library pretends.
             del environment["MPIR_CVAR_NOLOCAL"]
             environment["MPIR_CVAR_NUM_CLIQUES"] = str(args.n)
+    return environment
+
+
+def plan(args):
+    """(command, environment) of a run."""
+    line = is_launcher(args.program[0])
+    program = launchline.programs(args.program)[0] if line else args.program
+    use = which_mpi(program, args.mpi)
+    if use["refused"] and not is_off(args):
+        raise HobError(use["why"])
+    environment = _environment(args, use)
+    if line:
+        return launchline.with_words(args.program, exec_arguments(args)), environment
+    launcher = args.launcher.split() if args.launcher else find_launcher(use)
+    nodes = args.nodes or int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
+    ghosts = 0 if is_off(args) or use["off"] else args.ghosts
+    ranks = args.n + ghosts * (args.n if args.remote else nodes)
     if Path(launcher[0]).name == "srun":
         environment.update(intel_pmi(use, environment))
     command = launch_command(launcher, use["family"], ranks, nodes)
-    return command + exec_arguments(args) + [program, *args.program[1:]], environment
+    return command + exec_arguments(args) + [use["program"], *args.program[1:]], environment
 
 
 def main(args):
     command, environment = plan(args)
+    for note in notes(args):
+        print(f"hob: {note}", file=sys.stderr)
     if args.dry_run:
-        print(shlex.join(command))
+        changed = {n: v for n, v in environment.items() if os.environ.get(n) != v}
+        print(shlex.join([*(f"{name}={value}" for name, value in changed.items()), *command]))
         return 0
     sys.stdout.flush()
     try:

@@ -26,15 +26,22 @@ def need_source(command):
     if not in_source():
         raise HobError(
             f"{command} runs programs of Hob's source, which is not here ({ROOT}): "
-            f"run `make`, then `./{command}`, in the source directory"
+            f"run `make bench-programs`, then `./{command}`, in the source directory"
         )
+
+
+def to_build(target=""):
+    """What to do where something that is built is not there: one command."""
+    if in_source():
+        return f"run `{' '.join(['make', target]).strip()}` in {ROOT}"
+    return "this installation is not complete: install Hob again"
 
 
 def binary(name):
     """The path of one of Hob's own programs."""
     path = BIN / name
     if not path.exists():
-        raise HobError(f"{path} does not exist: build it first (make)")
+        raise HobError(f"{path} is not there: {to_build()}")
     return path
 
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -11,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/report/facts.hpp"
 #include "mpi/report/registry.hpp"
+#include "report/job_log.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {
@@ -84,12 +87,23 @@ std::vector<report::Counters::Peak> peaks_of(const std::vector<std::uint64_t>& v
   return peaks;
 }
 
+/// For those who run the site. A log that cannot be written to is not the user's to mend.
+void log_this_job(const report::RunFacts& run, const report::Counters& sums) {
+  const Context& process = context();
+  const std::string& path = process.settings.job_log;
+  if (path.empty() || process.rank != 0) return;
+  report::RunFacts told = run;
+  if (told.command.empty()) told.command = {program_invocation_short_name};
+  const std::string error = report::log_job(path, report::job_line(told, process.host, sums));
+  if (!error.empty()) log::line(log::Level::debug, "job_log: cannot write to {}: {}", path, error);
+}
+
 void report_world(const report::RankFacts& facts, const std::vector<std::uint64_t>& values) {
   const Context& process = context();
   const std::string path = output_path(process.settings.json);
   bool json = !path.empty();
   const bool summary = process.settings.report == "summary";
-  if (!json && !summary) return;
+  if (!json && !summary && process.settings.job_log.empty()) return;
   std::vector<std::uint64_t> sums(values.size());
   real::Reduce(values.data(), sums.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM,
                0, process.comm);
@@ -114,6 +128,7 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
     const auto ranks = gather(report::rank_json(facts));
     if (process.rank == 0) json = save_json(path, report::run_json(run, ranks));
   }
+  log_this_job(run, named(sums));
   if (!summary || process.rank != 0) return;
   report::Counters all = named(sums);
   all.peaks = peaks;
@@ -134,6 +149,7 @@ void report_alone(report::RankFacts facts) {
   if (!path.empty())
     save_json(process.rank == 0 ? path : fmt::format("{}.{}", path, process.rank),
               report::run_json(run, {report::rank_json(facts)}));
+  log_this_job(run, facts.counters);
   if (process.settings.report == "summary" && process.rank == 0) {
     facts.notes.emplace(facts.notes.begin(),
                         "this program uses sessions only: the numbers are those of one process");

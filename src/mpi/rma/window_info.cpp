@@ -55,7 +55,9 @@ std::optional<Mode> parse_mode(const std::string& word) {
 }
 
 AskedMode mode_for(MPI_Info info) {
-  AskedMode asked{cache_word(info).value_or(context().settings.cache), {}};
+  const settings::Settings& process = context().settings;
+  AskedMode asked{
+      process.locked("cache") ? process.cache : cache_word(info).value_or(process.cache), {}};
   asked.mode = parse_mode(asked.word);
   return asked;
 }

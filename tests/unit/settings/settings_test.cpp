@@ -8,6 +8,8 @@
 #include <fstream>
 #include <set>
 
+#include "settings/site_file.hpp"
+
 namespace hob::settings {
 namespace {
 
@@ -80,6 +82,14 @@ TEST(Settings, AnOldNameIsTakenWithAWarningAndThePresentOneWins) {
   EXPECT_TRUE(settings.load(both).empty());
   EXPECT_EQ(settings.match_repost, 9u);
   EXPECT_NE(settings.set("match_few", "many", Source::File), "");
+}
+
+TEST(Settings, ASynonymIsTakenForTheWordThatItMeans) {
+  Settings settings;
+  EXPECT_EQ(settings.set("match", "off", Source::File), "");
+  EXPECT_EQ(settings.match, "never");
+  EXPECT_EQ(settings.value("match"), "never");
+  EXPECT_TRUE(settings.warnings().empty());
 }
 
 TEST(Settings, AnOldWordIsTakenForThePresentOneWithAWarning) {
@@ -363,6 +373,94 @@ TEST(Settings, AnyValueCanBeReadAsText) {
   EXPECT_EQ(settings.value("no such key"), "");
   EXPECT_EQ(name_of(Source::Default), "default");
   EXPECT_EQ(name_of(Type::Path), "path");
+}
+
+/// What a site's file of this text, which its owner alone may write to, made of settings.
+Settings of_site(const std::string& text) {
+  EXPECT_EQ(chmod(".", 0755), 0);
+  std::ofstream("site.conf") << text;
+  EXPECT_EQ(chmod("site.conf", 0644), 0);
+  Settings settings;
+  settings.read_site("./site.conf", geteuid());
+  return settings;
+}
+
+TEST(SiteFile, ItsValuesAreDefaultsThatUsersChange) {
+  const WorkingDirectory here;
+  Settings settings = of_site("cache_size = 1M  # small nodes\n\nmatch = off\n");
+  EXPECT_TRUE(settings.warnings().empty());
+  EXPECT_EQ(settings.site(), "./site.conf");
+  EXPECT_EQ(settings.cache_size, 1u << 20);
+  EXPECT_EQ(settings.source("cache_size"), Source::Site);
+  EXPECT_EQ(settings.match, "never");
+  EXPECT_EQ(settings.set("cache_size", "2M", Source::File), "");
+  EXPECT_EQ(settings.cache_size, 2u << 20);
+  EXPECT_EQ(settings.source("cache_size"), Source::File);
+}
+
+TEST(SiteFile, WhatItLocksUsersDoNotChange) {
+  const WorkingDirectory here;
+  Settings settings = of_site("lock cache = strict\nlock ghosts\nmatch_few = 7\nlock\tmatch_few\n");
+  EXPECT_TRUE(settings.locked("cache"));
+  EXPECT_TRUE(settings.locked("ghosts"));
+  EXPECT_TRUE(settings.locked("match_repost"));
+  EXPECT_FALSE(settings.locked("match"));
+  const std::size_t before = settings.warnings().size();
+  const char* environment[] = {"HOB_CACHE=always", "HOB_GHOSTS=0", "HOB_MATCH_REPOST=8", nullptr};
+  EXPECT_TRUE(settings.read_environment(environment).empty());
+  EXPECT_EQ(settings.cache, "strict");
+  EXPECT_EQ(settings.source("cache"), Source::Site);
+  EXPECT_EQ(settings.match_repost, 7u);
+  // The same value is no conflict.
+  ASSERT_EQ(settings.warnings().size(), before + 2);
+  EXPECT_EQ(settings.warnings()[before],
+            "cache = always is not used: ./site.conf locks it at 'strict'");
+}
+
+TEST(SiteFile, WhatIsWrongInItEndsNobodysJob) {
+  const WorkingDirectory here;
+  Settings settings = of_site("cash = auto\nlock cache = sometimes\nwords\nlock \nheat = auto\n");
+  EXPECT_EQ(settings.heat, "auto");
+  EXPECT_EQ(settings.cache, "auto");
+  EXPECT_FALSE(settings.locked("cache"));
+  ASSERT_EQ(settings.warnings().size(), 4u);
+  EXPECT_NE(settings.warnings()[0].find("./site.conf:1: unknown setting 'cash'"),
+            std::string::npos);
+  EXPECT_NE(settings.warnings()[1].find("'sometimes'"), std::string::npos);
+}
+
+TEST(SiteFile, OneThatOthersMayWriteToIsNotUsed) {
+  const WorkingDirectory here;
+  const auto warning = [](mode_t file, mode_t directory, unsigned owner) {
+    std::ofstream("site.conf") << "cache = strict\n";
+    EXPECT_EQ(chmod("site.conf", file), 0);
+    EXPECT_EQ(chmod(".", directory), 0);
+    Settings settings;
+    settings.read_site("./site.conf", owner);
+    EXPECT_EQ(settings.cache, settings.warnings().empty() ? "strict" : "auto");
+    return settings.warnings().empty() ? "" : settings.warnings()[0];
+  };
+  EXPECT_EQ(warning(0644, 0755, geteuid()), "");
+  EXPECT_NE(warning(0664, 0755, geteuid()).find("others than its owner may write to it"),
+            std::string::npos);
+  EXPECT_NE(warning(0646, 0755, geteuid()).find("may write to it"), std::string::npos);
+  EXPECT_NE(warning(0644, 0777, geteuid()).find("may write to its directory"), std::string::npos);
+  if (geteuid() != 0) {
+    EXPECT_NE(warning(0644, 0755, 4321).find("belongs to the user"), std::string::npos);
+    return;
+  }
+  EXPECT_EQ(chown("site.conf", 4321, 4321), 0);
+  EXPECT_NE(warning(0644, 0755, 0).find("it belongs to the user with the number 4321"),
+            std::string::npos);
+  EXPECT_EQ(warning(0644, 0755, 4321), "");
+}
+
+TEST(SiteFile, LiesInThePrefixOfALibraryOrProgram) {
+  EXPECT_EQ(prefix_of("/opt/hob/lib/hob/libhob_mpich.so"), "/opt/hob");
+  EXPECT_EQ(prefix_of("/opt/hob/lib64/hob/libhob_abi.so"), "/opt/hob");
+  EXPECT_EQ(prefix_of("/opt/hob/bin/hob-exec"), "/opt/hob");
+  EXPECT_EQ(prefix_of("/build/lib/libhob_mpich.so"), "/build");
+  EXPECT_EQ(prefix_of("hob-exec"), "");
 }
 
 }  // namespace

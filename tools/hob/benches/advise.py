@@ -7,7 +7,7 @@ from hob.benchpicture import View
 from hob.report.data import Run
 
 NAME = "advise"
-HELP = "savings that hob advise estimates against measured ones, of all three mechanisms"
+HELP = "savings that hob advise estimates against measured ones, of each mechanism"
 
 # Estimated and measured savings: at most so many times one another.
 FACTOR = 1.5

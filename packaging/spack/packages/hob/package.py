@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spack recipe. Hob has no public address: what is fetched is the clone that this file lies in, as its
-branch main has it. In the clone:
+"""Spack recipe. What is fetched is the branch main of the address in packaging/address; while that says none, of
+the clone that this file lies in. In the clone:
 
     spack repo add packaging/spack
     spack install hob
@@ -15,7 +15,9 @@ from spack.package import *
 class Hob(CMakePackage):
     """Makes unmodified MPI programs faster: cached remote gets, ghost processes, message matching."""
 
-    git = pathlib.Path(__file__).resolve().parents[4].as_uri()
+    _clone = pathlib.Path(__file__).resolve().parents[4]
+    _address = (_clone / "packaging" / "address").read_text().strip()
+    git = _clone.as_uri() if _address == "none" else _address
 
     license("BSD-3-Clause")
 

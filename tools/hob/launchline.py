@@ -1,0 +1,51 @@
+"""Whole launch lines, as `mpiexec -n 4 ./app`: where in them the program begins."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from hob.where import HobError
+
+# Launchers, and the variants of their names: mpiexec.hydra, mpirun.openmpi.
+LAUNCHERS = ("mpiexec", "mpirun", "srun", "prun", "prterun", "orterun", "aprun", "jsrun", "ibrun")
+
+
+def is_launcher(word):
+    """Whether a word names a launcher of MPI programs."""
+    return Path(word).name.partition(".")[0] in LAUNCHERS
+
+
+def _segments(words):
+    """The parts of a line that start programs of their own, each with the colon before it (MPMD)."""
+    begins = [0, *(at for at, word in enumerate(words) if word == ":"), len(words)]
+    return [words[begin:end] for begin, end in zip(begins, begins[1:])]
+
+
+def _program_at(words):
+    """Where the program stands behind a launcher or a colon; raises where that is not clear."""
+    for at in range(1, len(words)):
+        word = words[at]
+        if not shutil.which(word):
+            continue
+        # A bare word behind an option may be the option's value: -launcher ssh.
+        after_option = re.match("-[^=]*$", words[at - 1])
+        if os.sep in word or not after_option:
+            return at
+    raise HobError(
+        f"no program found in '{' '.join(words)}': put `hob exec` before it, and start the line without `hob run`"
+    )
+
+
+def programs(words):
+    """The programs of a line, each with its arguments."""
+    return [segment[_program_at(segment) :] for segment in _segments(words)]
+
+
+def with_words(words, inserted):
+    """The line with `inserted` in front of each of its programs."""
+    line = []
+    for segment in _segments(words):
+        at = _program_at(segment)
+        line += [*segment[:at], *inserted, *segment[at:]]
+    return line
