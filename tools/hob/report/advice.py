@@ -341,9 +341,9 @@ def advise_ghosts(run):
         "take: these computed, held a lock, or had no core. A ghost on each node serves those that "
         "compute. The run as a whole gets shorter only where others wait for the ranks that waited."
     )
-    if run.nodes > 1 and run.setting("overlap") == "off":
+    if run.nodes > 1 and run.setting("overlap") in ("off", "auto"):
         reasons.append(
-            "overlap=auto serves them with a thread of the rank that computes: it needs no core of its own."
+            "overlap=windows serves them with a thread of the rank that computes: it needs no core of its own."
         )
     full = run.full_hosts()
     if full:
@@ -400,6 +400,8 @@ def advise_overlap(run):
     counters = run.counters
     if counters.get("overlap_helped", 0):
         saves, saved = _measured(run, "overlap")
+        if not saves:
+            return None
         reason = f"{quantity(counters['overlap_helped'])} phases of computing were helped."
         return Advice("overlap", "helps", [reason], [], saves, saved)
     computed, waited = (
