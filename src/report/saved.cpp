@@ -47,8 +47,11 @@ std::vector<std::string> texts_of(std::vector<Verdict> verdicts) {
 }
 
 std::string saved_text(const Saved& saved) {
-  std::string text = amount_text(saved) + " saved on each rank";
-  if (saved.ranks > 1 && saved.rank >= 0 && saved.on_rank > kMore * saved.usual)
+  const std::string amount = amount_text(saved);
+  std::string text = amount + " saved on each rank";
+  // Beside a bound, an estimate for one rank reads as if it contradicted it.
+  if (!amount.starts_with("up to") && saved.ranks > 1 && saved.rank >= 0 &&
+      saved.on_rank > kMore * saved.usual)
     text += fmt::format(" (rank {} gained most: about {})", saved.rank, time_text(saved.on_rank));
   return text;
 }

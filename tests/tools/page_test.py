@@ -100,6 +100,11 @@ class Verdict(Words):
         window["counters"] = {name: 10 * value for name, value in window["counters"].items()}
         self.assertIn("(rank 0 gained most: about 4 s)", saved_on_each(run.savings["cached gets"]))
 
+    def test_a_bound_has_no_estimate_of_one_rank_beside_it(self):
+        run = run_of(saved_ns=2e6, saved_least_ns=0, saved_most_ns=9e6)
+        run.ranks[1]["windows"][0]["counters"] = {}
+        self.assertEqual(saved_on_each(run.savings["cached gets"]), "up to 4.5 ms on each rank")
+
     def test_says_where_too_few_waits_were_measured(self):
         kind, sentence = verdict(run_of(gets=9000, hits_full=8000, unpriced_hits=8000))
         self.assertEqual(kind, "perhaps")

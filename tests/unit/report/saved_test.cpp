@@ -21,6 +21,9 @@ TEST(SavedText, IsARangeWhereTheyAreNot) {
   EXPECT_EQ(saved_text({.least = 5e6, .usual = 5e6, .most = 0}),
             "at least 5 ms saved on each rank");
   EXPECT_EQ(saved_text({.least = 0, .usual = 1e6, .most = 3e6}), "up to 3 ms saved on each rank");
+  EXPECT_EQ(
+      saved_text({.least = 0, .usual = 1e6, .most = 3e6, .ranks = 2, .rank = 1, .on_rank = 2e6}),
+      "up to 3 ms saved on each rank");
 }
 
 TEST(SavedText, NamesTheRankThatGainedMost) {

@@ -78,7 +78,8 @@ def saved_on_each(saved):
     """'about 148 ms on each rank (rank 0 gained most: about 296 ms)'."""
     text = f"{saved_amount(saved)} on each rank"
     most = max(saved.by_rank, default=0)
-    if most > MORE * saved.usual:
+    # Beside a bound, an estimate for one rank reads as if it contradicted it.
+    if most > MORE * saved.usual and not text.startswith("up to"):
         text += f" (rank {saved.by_rank.index(most)} gained most: about {seconds(most)})"
     return text
 
