@@ -29,7 +29,11 @@ void report_stale_bytes(const std::string& sentence) {
                sentence.c_str());
   std::fflush(stderr);
   const std::string& action = context().settings.verify_action;
-  if (action == "abort") real::Abort(MPI_COMM_WORLD, kStaleStatus);
+  if (action == "abort") {
+    real::Abort(MPI_COMM_WORLD, kStaleStatus);
+    // MPICH 5 returns, and the program would go on until its launcher kills it.
+    std::_Exit(kStaleStatus);
+  }
   if (action == "status")
     on_exit(change_status, reinterpret_cast<void*>(static_cast<std::intptr_t>(getpid())));
 }
