@@ -19,7 +19,7 @@ MECHANISMS = (
     Mechanism("ghosts", "ghosts", False, "processes set aside serve ranks that compute"),
     Mechanism("message matching", "match", True, "deep message queues are searched quickly"),
     Mechanism("heating", "heat", False, "a thread keeps queues and indexes in a shared CPU cache"),
-    Mechanism("overlap", "overlap", False, "messages go on while the program computes"),
+    Mechanism("overlap", "overlap", True, "messages go on while the program computes"),
 )
 
 
