@@ -51,6 +51,11 @@ VERIFY = {"HOB_VERIFY": "1", "HOB_VERIFY_ACTION": "report"}
 SETTINGS = {
     "default": {"HOB_REPORT": "silent"},
     "auto": WORK,
+    "recall": {**WORK, "HOB_RECALL": "auto"},
+    "recall-tiny": {**WORK, **TINY, "HOB_RECALL": "auto"},
+    "recall-ahead": {**WORK, "HOB_RECALL": "auto", "HOB_READAHEAD": "1K"},
+    "recall-verify": {**WORK, "HOB_RECALL": "auto", "HOB_VERIFY": "1"},
+    "recall-old": {**WORK, "HOB_RECALL": "auto", "HOB_POLL_MS": "0.001", "HOB_POLL_SHARE": "1"},
     "strict": {**WORK, "HOB_CACHE": "strict"},
     "off": {**WORK, "HOB_CACHE": "off"},
     "cuda": {**WORK, "STAND_IN": "cuda"},

@@ -2,6 +2,8 @@
 
 // Looking for an entry, and what a hit counts.
 
+#include <utility>
+
 #include "cache/engine.hpp"
 
 namespace hob::cache {
@@ -178,6 +180,10 @@ inline Lookup CacheEngine<Index, Store, Policy>::hit(std::uint32_t e, std::uint6
   }
   found.fetched = entry.fetched;
   found.cookie = entry.cookie;
+  if (entry.touched != 0 && !is_block(entry.layout)) [[unlikely]] {
+    found.tag = std::exchange(entry.touched, 0);
+    found.first = true;
+  }
   return found;
 }
 

@@ -32,6 +32,7 @@ std::unique_ptr<AheadFetch> AheadPool::take(std::uint64_t bytes) noexcept {
 void AheadPool::give_back(std::unique_ptr<AheadFetch> fetch) noexcept {
   if (!fetch) return;
   fetch->blocks = {};
+  fetch->recalled.clear();
   fetch->again = fetch->aged = false;
   const std::uint64_t capacity = fetch->capacity;
   try {

@@ -14,6 +14,7 @@ namespace hob::recall {
 struct Prices {
   double latency = 8000;   ///< of a get that is waited for
   double issue = 700;      ///< of one more before the same wait
+  double batch = 1000;     ///< of issuing what is recalled
   double per_byte = 0.25;  ///< of copies that a recalled byte takes and another does not
 };
 
@@ -45,9 +46,10 @@ class Policy {
   /// large ones are copied more often.
   static bool pays(const Prices& price, std::uint32_t places, std::uint32_t waits,
                    std::uint64_t bytes) {
-    const double trips = std::max<double>(std::min(waits, places), 1) - 1;
-    const double spared = trips * price.latency + (places - 1.0) * price.issue;
-    return spared > kClearly * static_cast<double>(bytes) * price.per_byte + price.issue;
+    const double trips = std::min(places, waits != 0 ? waits - 1 : 0);
+    const double spared = trips * price.latency + places * price.issue;
+    const double copies = static_cast<double>(bytes) * price.per_byte;
+    return spared > kClearly * (copies + price.batch);
   }
 
  private:

@@ -19,7 +19,11 @@ constexpr std::size_t kSample = 16;
 /// Finds the record that the phase is like. False: none, or not this get.
 bool Recall::match(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes) {
   if (current_ != kNone) {
-    if (records_[current_].find(target, displacement, bytes) != kNone) return true;
+    if (const std::uint32_t at = records_[current_].find(target, displacement, bytes);
+        at != kNone) {
+      read(at, bytes);
+      return true;
+    }
     if (++foreign_ < kForeign || used_ >= foreign_ || attempts_ >= kAttempts) return false;
     leave_wrong_one();
   }
@@ -40,7 +44,14 @@ bool Recall::match(std::uint32_t target, std::uint64_t displacement, std::uint64
   amount_ = Policy::kPlaces.first;
   foreign_ = 0;
   recalled_ = used_ = 0;
+  read(records_[current_].find(target, displacement, bytes), bytes);
   return true;
+}
+
+/// The program fetches these bytes of a place itself.
+void Recall::read(std::uint32_t index, std::uint64_t bytes) {
+  Place& place = records_[current_][index];
+  if (place.bytes() == bytes) place.set(Place::kAsked);
 }
 
 void Recall::leave_wrong_one() {
@@ -200,7 +211,10 @@ void Recall::settle(Record& record, const Record::Outcome& outcome) {
   // A record that is new has nothing but newcomers: they say little of those that come later.
   if (outcome.known != 0 && outcome.fresh != 0)
     record.newcomers_return = 2 * outcome.fresh_asked >= outcome.fresh;
-  record.completions = completions_;
+  // What was served at once need not have been waited for.
+  record.completions = 2 * used_ < outcome.asked + outcome.fresh_asked
+                           ? completions_
+                           : std::max(record.completions, completions_);
 }
 
 void Recall::add_record(std::span<const Place> places) {

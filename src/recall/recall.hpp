@@ -80,6 +80,7 @@ class Recall {
   static constexpr std::uint32_t kNone = Record::kNone;
 
   bool match(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes);
+  void read(std::uint32_t index, std::uint64_t bytes);
   void leave_wrong_one();
   std::uint32_t alike(std::span<const Place> log) const;
   void close_phase();

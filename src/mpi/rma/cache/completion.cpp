@@ -52,6 +52,8 @@ void CachedGets::finish(PendingGet& pending) {
       return finish_verify(pending);
     case Purpose::ahead:
       return finish_ahead(pending);
+    case Purpose::recall:
+      return finish_recall(pending);
   }
 }
 
@@ -71,7 +73,7 @@ void CachedGets::finish_fetch(PendingGet& pending) {
 }
 
 void CachedGets::finish_refetch(PendingGet& pending) {
-  poll_guard_.arrived(ticks());
+  (pending.speculative && recalling_ ? recalling_->guard : poll_guard_).arrived(ticks());
   const std::byte* packed = pending.first_byte();
   std::unique_ptr<std::byte[]> copy;
   if (!pending.whole()) {
@@ -85,6 +87,7 @@ void CachedGets::finish_refetch(PendingGet& pending) {
           ? std::memcmp(pending.served.get(), packed, pending.bytes) != 0
           : cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when);
   if (!changed) return;
+  if (pending.speculative) return end_recall();
   ++stats_.refetches_changed;
   note_acquire("bytes that changed");
   coherence_.set_mode(
@@ -150,6 +153,7 @@ bool CachedGets::skip_flush_all() {
 bool CachedGets::flush_skipped(int rank) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
+  completed_something();
   // What the program issues to a window that rests is not seen while Hob sleeps.
   if (!wakefulness_.awake()) return false;
   if (!(rank >= 0 ? skip_flush(target(rank)) : skip_flush_all())) return false;
@@ -205,7 +209,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
       TargetState* last = nullptr;
       targets_.each([&](TargetState& t) {
         if (t.pending.empty()) return;
-        alone = alone && waited_alone(t, token.last_get);
+        alone = alone && t.recalls == 0 && waited_alone(t, token.last_get);
         ++awaited;
         last = &t;
         meter_.add(together, t);
@@ -235,6 +239,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
     meter_.learn(target(rank), waited, in_batch());
   request_groups_.complete();
+  completed_something();
   const bool closed = succeeded && !opens;
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);

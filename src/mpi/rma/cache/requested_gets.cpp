@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
@@ -49,6 +50,10 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
     if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer(get, t, wanted, hit, made);
+    if (recalling_) {
+      recalling_->requested = true;
+      after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, true);
+    }
     request_groups_.add(get.buffer, made.served);
     if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   }
@@ -182,6 +187,7 @@ PendingGet* CachedGets::requested(std::uint64_t cookie) {
 /// It has arrived, after the program waited for it, if it did. Those that were under way beside it
 /// took part of that time, and what is waited for them later is no price.
 void CachedGets::measure_request(TargetState& t, const PendingGet& pending) {
+  if (recalling_ && std::exchange(recalling_->requested, false)) completed_something();
   if (pending.asked == 0 || many_threads) return;
   const std::uint64_t now = ticks();
   const std::uint64_t waited = now - pending.asked;
