@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double start = now();
     if (fences) {
+      MPI_Win_fence(0, p.win);
       for (int k = 0; k < 50; ++k) {
         if (rank == 0)
           for (int row = 0; row < 2; ++row)
