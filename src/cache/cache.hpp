@@ -136,6 +136,10 @@ class Cache {
   /// The entry of exactly this key, a block for example; empty if there is none. Not counted.
   virtual EntryId entry_of(const Key& key) noexcept = 0;
 
+  /// Whether a block, or two side by side, has all of these bytes or will bring them. Not counted.
+  virtual bool in_blocks(std::uint32_t target, std::uint64_t displacement,
+                         std::uint64_t size) noexcept = 0;
+
   // -- Insertion ---------------------------------------------------------------------------------
 
   /// A place for `size` bytes that find() just said are missing; PENDING until fill() or

@@ -19,6 +19,9 @@ struct RecalledPlace {
   std::uint64_t offset;  ///< in the staging memory
 };
 
+/// Sorts places whose bytes arrive one after the other, in this order.
+void sort_by_displacement(std::vector<RecalledPlace>& places);
+
 /// A get of blocks, or of places that are recalled, under way, and where its bytes arrive. They do
 /// not arrive in the cache itself: an acquire may drop the blocks, and their room be given away,
 /// while the network still writes.

@@ -65,7 +65,7 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
                                               const Prices& prices) noexcept {
   if (records_.empty()) [[likely]]
     return {};
-  if (!match(target, displacement, bytes)) return {};
+  if (!policy_.recalls() || !match(target, displacement, bytes)) return {};
   Record& record = records_[current_];
   const bool everything = record.trusted && !cautious_;
   if (!everything) {
@@ -151,7 +151,7 @@ std::uint32_t Recall::alike(std::span<const Place> log) const {
 
 void Recall::close_phase() {
   if (!recording_) {
-    policy_.closed(0, 0, 0, 0);
+    policy_.closed({});
     recording_ = policy_.records();
     return;
   }
@@ -187,7 +187,11 @@ void Recall::close_phase() {
       }
     }
   }
-  policy_.closed(asked_bytes, asked, used_, vain);
+  policy_.closed({.asked_bytes = asked_bytes,
+                  .places = asked,
+                  .used = used_,
+                  .vain_bytes = vain,
+                  .spent = spent_});
   recording_ = policy_.records();
   if (recording_) return;
   records_.clear();
@@ -246,6 +250,7 @@ void Recall::begin_phase() {
   current_ = kNone;
   attempts_ = foreign_ = completions_ = 0;
   recalled_ = used_ = vain_elsewhere_ = 0;
+  spent_ = 0;
   log_.clear();
 }
 

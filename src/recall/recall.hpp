@@ -43,6 +43,8 @@ class Recall {
 
   /// The program waited for what it asked for, or would have had to.
   void completed() { ++completions_; }
+  /// Time, in the unit of Prices: waits of the program, and what recalling takes.
+  void spent(double time) { spent_ += time; }
 
   /// A get of these bytes is missing: which places are fetched now. Of its target, or of `all`
   /// targets; no more bytes than `most`. Valid until the next call.
@@ -105,6 +107,7 @@ class Recall {
   std::uint32_t attempts_ = 0, foreign_ = 0, completions_ = 0;
   std::uint32_t amount_ = Policy::kPlaces.first;
   std::uint64_t recalled_ = 0, used_ = 0;
+  double spent_ = 0;
   std::uint64_t vain_elsewhere_ = 0;  ///< bytes, recalled for a record that it was not like
 };
 

@@ -220,11 +220,11 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   }
   const bool others = rank >= 0 && rank < window->size && rank != window->rank;
   const bool nocheck = (assert& MPI_MODE_NOCHECK) != 0;
+  if (window->cached) window->cached->reaches_all(false);
   if (others && lock_type == MPI_LOCK_SHARED && defers_lock(*window, nocheck)) {
     const auto hits = window->cached->hits_if_closed(rank);
     if (hits && window->deferred_locks->defer(rank, assert, *hits)) return MPI_SUCCESS;
   }
-  if (window->cached) window->cached->reaches_all(false);
   const int result = window->backend->lock(lock_type, rank, assert);
   if (window->cached && others) window->cached->epoch_opened(rank);
   // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told

@@ -64,6 +64,7 @@ class Program {
         recalled_bytes += place.bytes();
       }
     }
+    recall.spent(result.trips == result.reads ? takes_without : takes_with);
     recall.phase_ended();
     return result;
   }
@@ -75,6 +76,7 @@ class Program {
   Room room{std::uint64_t{1} << 26};
   Recall recall{{}, room};
   std::uint64_t asked_bytes = 0, recalled_bytes = 0, used_bytes = 0;
+  double takes_with = 0, takes_without = 0;  ///< each phase
 };
 
 class Phases : public testing::Test {
@@ -261,6 +263,30 @@ TEST_F(Phases, GetsThatAreWaitedForTogetherAreLeftAlone) {
   EXPECT_TRUE(Policy::pays(prices, 64, 64, 64 * 8192));
   EXPECT_TRUE(Policy::pays(prices, 4, 5, 32));
   EXPECT_FALSE(Policy::pays(prices, 1, 1, 8));
+}
+
+/// As in a program whose places one block of readahead brings.
+TEST_F(Phases, WhatTakesLongerThanWithoutEnds) {
+  const Phase phase = places(5);
+  program.takes_with = 30;
+  program.takes_without = 20;
+  int with = 0;
+  for (int i = 0; i < 20'000; ++i) with += program.play(phase).trips == 1;
+  EXPECT_GT(with, 10);
+  EXPECT_LT(with, 300);
+}
+
+TEST_F(Phases, WhatIsClearlyQuickerIsNeverComparedAndWhatIsHardlySoSeldom) {
+  const Phase phase = places(5);
+  program.takes_with = 5;
+  program.takes_without = 20;
+  program.play(phase);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(program.play(phase).trips, 1u);
+  program.takes_with = 15;
+  int without = 0;
+  for (int i = 0; i < 2000; ++i) without += program.play(phase).trips != 1;
+  EXPECT_GT(without, 0);
+  EXPECT_LT(without, 100);
 }
 
 TEST_F(Phases, BeyondTheRoomNothingIsRecalled) {

@@ -307,7 +307,7 @@ void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wante
 /// A hit that is fetched again, in case the program polls.
 int CachedGets::refetch_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
                             const cache::Lookup& hit, std::uint64_t now) {
-  (hit.tag != 0 && recalling_ ? recalling_->guard : poll_guard_).begin(now);
+  guard_of(hit.tag != 0).begin(now);
   return refetch(get, t,
                  {.entry = hit.entry,
                   .layout = wanted.origin,

@@ -328,12 +328,17 @@ class CachedGets final : private RequestOwner {
                      const cache::Lookup& hit, bool issued, bool requested);
   void recall_like(const Get& get, TargetState& t, const CacheableGet& wanted, bool requested);
   std::uint32_t reserve_recalled(AheadFetch& fetch, std::span<const std::uint32_t> places,
-                                 const CacheableGet& wanted, std::uint32_t cookie);
+                                 const CacheableGet& wanted, std::uint32_t cookie,
+                                 std::uint64_t most_bytes);
   std::size_t issue_recall(int rank, std::span<const std::uint32_t> places,
                            const CacheableGet& wanted, bool requested);
   int issue_places(int rank, const AheadFetch& fetch, MPI_Request* request);
   const gets::RecalledPlace* recalled_place(std::uint32_t index, const CacheableGet& wanted,
                                             const cache::Lookup& hit) const;
+  /// Of hits that are fetched again; `recalled`: nobody had asked for them before.
+  PollGuard& guard_of(bool recalled) {
+    return recalled && recalling_ ? recalling_->guard : poll_guard_;
+  }
   void finish_recall(PendingGet& pending);
   void end_recall();
   void finish_old_recalls(TargetState& t);
@@ -343,6 +348,10 @@ class CachedGets final : private RequestOwner {
   void completed_something() {
     if (recalling_) recalling_->memory.completed();
   }
+  void waited_in_phase(std::uint64_t waited) {
+    if (recalling_) recalling_->memory.spent(static_cast<double>(waited));
+  }
+  bool times_waits() const { return ahead_ || recalling_; }
 
   // completion.cpp: flushes, epochs, arrival of bytes
   void complete(TargetState& t, std::uint32_t last, bool succeeded);

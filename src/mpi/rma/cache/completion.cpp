@@ -73,7 +73,7 @@ void CachedGets::finish_fetch(PendingGet& pending) {
 }
 
 void CachedGets::finish_refetch(PendingGet& pending) {
-  (pending.speculative && recalling_ ? recalling_->guard : poll_guard_).arrived(ticks());
+  guard_of(pending.speculative).arrived(ticks());
   const std::byte* packed = pending.first_byte();
   std::unique_ptr<std::byte[]> copy;
   if (!pending.whole()) {
@@ -177,12 +177,13 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   if (one) {
     ++one->completing;
     leave(*one);
-    if (one->profile.sampling() || (ahead_ && !one->pending.empty())) token.started = ticks();
+    if (one->profile.sampling() || (times_waits() && !one->pending.empty()))
+      token.started = ticks();
   } else {
     ++completing_all_;
     passed_by_.store(false, std::memory_order_relaxed);
     targets_.each(leave);
-    if (ahead_) token.started = ticks();
+    if (times_waits()) token.started = ticks();
   }
   return token;
 }
@@ -190,6 +191,7 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
 void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) {
   const std::lock_guard guard(lock_);
   last_mpi_ = ticks();
+  if (token.started != 0) waited_in_phase(last_mpi_ - token.started);
   const auto settle = [&](TargetState& t) {
     if (!token.local) t.settled = std::max(t.settled, token.last_write);
     complete(t, token.last_get, succeeded);
@@ -240,6 +242,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
     meter_.learn(target(rank), waited, in_batch());
   request_groups_.complete();
   completed_something();
+  waited_in_phase(waited);
   const bool closed = succeeded && !opens;
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);

@@ -56,6 +56,7 @@ void CachedGets::after_look_up(const Get& get, TargetState& t, const CacheableGe
   if (HOB_LIKELY(!missing && !partly && !ahead) || !memory.recording() || !may_recall(get, wanted))
     return;
   memory.missed(wanted.key.target, wanted.key.displacement, wanted.size);
+  if (issued) memory.spent(recalling_->issue);
   if (!missing || !issued || t.writing()) return;
   if (t.profile.too_quick_for_blocks(meter_.profile(), hit_cost().of(wanted.size),
                                      context().one_node))
@@ -72,8 +73,8 @@ void CachedGets::recall_like(const Get& get, TargetState& t, const CacheableGet&
   const double tick = ticks_per_nanosecond();
   const recall::Prices prices{
       .latency = ahead_ ? ahead_->cost.latency() : tuning::gets::kFirstLatencyNs * tick,
-      .issue = in_batch() ? 0 : tuning::gets::kIssueNs * tick,
-      .batch = 2 * tuning::gets::kIssueNs * tick,
+      .issue = in_batch() ? 0 : r.issue,
+      .batch = 2 * r.issue,
       .per_byte = tuning::gets::kFirstNsPerByte * tick};
   const std::uint64_t room =
       std::min(cache_->most_storage_bytes() / 2, tuning::gets::kMostRecalled);
@@ -81,6 +82,7 @@ void CachedGets::recall_like(const Get& get, TargetState& t, const CacheableGet&
   std::span<const std::uint32_t> places =
       r.memory.choose(wanted.key.target, wanted.key.displacement, wanted.size, all, room, prices);
   if (places.empty()) return;
+  const std::uint64_t start = ticks();
   finish_old_recalls(t);
   while (!places.empty()) {
     const auto rank = static_cast<int>(r.memory.place(places[0]).target());
@@ -95,12 +97,14 @@ void CachedGets::recall_like(const Get& get, TargetState& t, const CacheableGet&
     }
     places = places.subspan(end);
   }
+  r.memory.spent(static_cast<double>(ticks() - start));
 }
 
-/// Gives the first of these places entries that `cookie` will bring. Returns how many were looked
-/// at.
+/// Gives the first of these places, of no more than `most_bytes`, entries that `cookie` will bring.
+/// Returns how many were looked at.
 std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const std::uint32_t> places,
-                                           const CacheableGet& wanted, std::uint32_t cookie) {
+                                           const CacheableGet& wanted, std::uint32_t cookie,
+                                           std::uint64_t most_bytes) {
   recall::Recall& memory = recalling_->memory;
   const auto unit = static_cast<std::uint64_t>(
       std::max<std::int64_t>(units_->of(static_cast<int>(memory.place(places[0]).target())), 1));
@@ -108,17 +112,18 @@ std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const st
       recalling_->indexed ? tuning::gets::kMostRecalledPlaces : tuning::gets::kMostRecalledSingly;
   std::uint64_t bytes = 0;
   std::uint32_t done = 0;
+  bool sorted = true;
   for (const std::uint32_t index : places) {
     const recall::Place& place = memory.place(index);
     std::uint64_t begin = place.displacement();
-    if (fetch.recalled.size() == most || bytes + place.bytes() > fetch.capacity) break;
+    if (fetch.recalled.size() == most || bytes + place.bytes() > most_bytes) break;
     ++done;
     const bool has_it = place.contains(wanted.key.target, wanted.key.displacement, wanted.size);
     // Its first bytes are under way already, for the program.
     if (has_it && begin == wanted.key.displacement && place.bytes() > wanted.size)
       begin += wanted.size;
     const cache::Key key{place.target(), begin, 0};
-    if (cache_->entry_of(key)) {
+    if (cache_->entry_of(key) || cache_->in_blocks(place.target(), begin, place.end() - begin)) {
       memory.present(index);
       continue;
     }
@@ -127,12 +132,14 @@ std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const st
         cache_->reserve(key, place.end() - begin, {.cookie = cookie, .tag = memory.tag(index)})
             .entry;
     if (!entry) continue;
+    sorted = sorted && (fetch.recalled.empty() || fetch.recalled.back().displacement < begin);
     fetch.recalled.push_back({entry, begin, place.end() - begin, bytes});
     bytes += place.end() - begin;
     memory.fetched(index);
     ++stats_.recalled;
     stats_.recall_bytes += place.bytes();
   }
+  if (!sorted) gets::sort_by_displacement(fetch.recalled);
   return done;
 }
 
@@ -150,20 +157,19 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
   const std::uint64_t most = std::min(context().longest_get, tuning::batching::kMostBytes);
   std::unique_ptr<AheadFetch> fetch = r.pool.take(std::min(bytes, most));
   if (!fetch) return 0;
-  fetch->capacity = std::min(fetch->capacity, most);
-  std::uint32_t index = 0;
+  std::uint32_t index = PendingGet::kNone;
   std::size_t done = 0;
   try {
     index = under_way_.add(t.pending, rank, {.purpose = Purpose::recall});
     fetch->recalled.reserve(std::min(places.size(), tuning::gets::kMostRecalledPlaces));
-    done = reserve_recalled(*fetch, places, wanted, index);
+    done = reserve_recalled(*fetch, places, wanted, index, std::min(fetch->capacity, most));
   } catch (const std::bad_alloc&) {
     done = 0;
   }
   const auto drop = [&] {
     for (const gets::RecalledPlace& place : fetch->recalled) cache_->drop(place.entry);
     r.pool.give_back(std::move(fetch));
-    if (index != 0 || under_way_.has(0)) under_way_.remove(t.pending, index);
+    if (index != PendingGet::kNone) under_way_.remove(t.pending, index);
   };
   if (done == 0 || fetch->recalled.empty()) return drop(), done;
   PendingGet& pending = under_way_[index];

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
+#include "base/clock.hpp"
 #include "batch/lane.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/rma/backend/backend.hpp"
 #include "mpi/rma/cache/terms.hpp"
 #include "recall/recall.hpp"
@@ -23,6 +25,7 @@ struct Recalling {
 
   recall::Recall memory;
   Backend& carrier;
+  double issue = tuning::gets::kIssueNs * ticks_per_nanosecond();  ///< of a get, without its wait
   bool indexed;              ///< as few gets with indexed datatypes
   bool ended = false;        ///< for good
   bool reaches_all = false;  ///< an epoch is open for all targets

@@ -150,7 +150,8 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
     PendingGet& pending = under_way_[index];
     if (again) {
       ++stats_.refetches;
-      poll_guard_.begin(now);
+      pending.speculative = hit.tag != 0;
+      guard_of(pending.speculative).begin(now);
       pending.entry = hit.entry;
       pending.offset = hit.offset;
     } else {
@@ -193,6 +194,7 @@ void CachedGets::measure_request(TargetState& t, const PendingGet& pending) {
   const std::uint64_t waited = now - pending.asked;
   const bool whole = pending.when > last_arrival_;
   last_arrival_ = now;
+  waited_in_phase(waited);
   if (waits_) waits_->waited(waited, now, 1, [&] { return cache_->stats().ahead_bytes; });
   meter_.learn(t, waited, in_batch(), whole);
 }
