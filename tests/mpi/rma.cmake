@@ -208,9 +208,13 @@ if("mpich5" IN_LIST HOB_MPIS)
     SETTINGS default,ahead-1M,ghosts1-rank-ahead COMMAND rma_strange_memory)
   hob_compare_test(mpi.mpich5.rma_address_limit mpich5 REMOTE nodes RANKS 2 LABELS mpi
     SETTINGS default,ghosts1-rank-cache COMMAND rma_address_limit)
-  # Through ghosts: what is fetched ahead, and requests whose gets Hob carries out.
+  # Phases that read the same places again: from other nodes, with ghosts, and where ranks of a node share.
   hob_compare_test(mpi.mpich5.rma_recall mpich5 REMOTE nodes RANKS 3 LABELS mpi
-    SETTINGS recall,recall-tiny,recall-ahead,recall-verify,recall-old COMMAND rma_recall)
+    SETTINGS recall,recall-tiny,recall-ahead,recall-verify,recall-old,recall-batch,recall-validate,recall-share
+    COMMAND rma_recall)
+  hob_compare_test(mpi.mpich5.rma_recall_ghosts mpich5 REMOTE nodes RANKS 3 LABELS mpi
+    SETTINGS ghosts1-rank-recall,ghosts2-segment-recall COMMAND rma_recall)
+  # Through ghosts: what is fetched ahead, and requests whose gets Hob carries out.
   hob_compare_test(mpi.mpich5.rma_ahead_ghosts mpich5 REMOTE nodes RANKS 2 LABELS mpi
     SETTINGS ghosts1-rank-counted,ghosts1-rank-ahead COMMAND rma_ahead)
   # What outlives barriers, too: targets with neighbours that write to them directly, and through ghosts.

@@ -126,11 +126,11 @@ static void own_writes(int version) {
 
 static void by_fences(int version) {
   int got[PLACES];
-  MPI_Win_fence(0, win);
+  MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
   if (my_rank == 0)
     for (int i = 0; i < PLACES; i++)
       MPI_Get(&got[i], 1, MPI_INT, rank_of(i), places[i], 1, MPI_INT, win);
-  MPI_Win_fence(0, win);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
   if (my_rank == 0)
     for (int i = 0; i < PLACES; i++) seen("fence", got[i], rank_of(i), version, places[i]);
 }
