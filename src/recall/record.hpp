@@ -57,7 +57,7 @@ class Record {
   /// Forgets which were recalled, and asked for, in this phase. Bytes that were recalled in vain.
   std::uint64_t abandon();
 
-  // What is known of it. The owner's.
+  /// What is known of it. The owner's.
   std::uint64_t last_phase = 0;   ///< the number of the last phase of this kind
   std::uint32_t next = kNone;     ///< the record that came after it last
   bool trusted = false;           ///< phases of this kind do read its places
