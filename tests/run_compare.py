@@ -29,7 +29,7 @@ SKIP = 77
 # MPICH 5's own post-start-complete-wait hangs now and then where ranks share cores: plainly, 3 of 8 runs
 # of 300 programs of rma_fuzz with little else, all in MPI_Win_start and MPI_Win_wait.
 HANGS_PLAINLY = ("mpich5", "abi5")
-WITH_PSCW = ("rma_fuzz",)
+WITH_PSCW = ("rma_fuzz", "rma_recall")
 
 # What MPICH's launcher ends with where it kills the ranks because of one that ended badly, and takes
 # the status of a killed one for the program's (seldom; pmodels/mpich 7057 is of the same kind).
@@ -51,6 +51,14 @@ VERIFY = {"HOB_VERIFY": "1", "HOB_VERIFY_ACTION": "report"}
 SETTINGS = {
     "default": {"HOB_REPORT": "silent"},
     "auto": WORK,
+    "recall": {**WORK, "HOB_RECALL": "auto"},
+    "recall-tiny": {**WORK, **TINY, "HOB_RECALL": "auto"},
+    "recall-ahead": {**WORK, "HOB_RECALL": "auto", "HOB_READAHEAD": "1K"},
+    "recall-verify": {**WORK, "HOB_RECALL": "auto", **VERIFY},
+    "recall-batch": {**WORK, "HOB_RECALL": "auto", "HOB_BATCH": "16"},
+    "recall-validate": {**WORK, "HOB_RECALL": "auto", "HOB_CACHE_VALIDATE": "on"},
+    "recall-share": {**SHARE, "HOB_RECALL": "auto"},
+    "recall-old": {**WORK, "HOB_RECALL": "auto", "HOB_POLL_MS": "0.001", "HOB_POLL_SHARE": "1"},
     "strict": {**WORK, "HOB_CACHE": "strict"},
     "off": {**WORK, "HOB_CACHE": "off"},
     "cuda": {**WORK, "STAND_IN": "cuda"},
@@ -180,7 +188,7 @@ SETTINGS = {
 
 GHOSTS = re.compile(
     r"ghosts(\d+)-(rank|segment|random|operations|bytes)"
-    r"(-cache|-ahead|-counted|-validate(?:-tiny|-ahead|-counted|-verify|-off)?|-promised(?:-counted)?)?"
+    r"(-cache|-ahead|-recall|-counted|-validate(?:-tiny|-ahead|-counted|-verify|-off)?|-promised(?:-counted)?)?"
 )
 
 # Where the ranks are on two nodes.
@@ -195,6 +203,7 @@ def setting(name, remote):
             None: {**WORK, "HOB_CACHE": "off"},
             "-cache": WORK,
             "-ahead": {**WORK, "HOB_READAHEAD": "1K"},
+            "-recall": {**WORK, "HOB_RECALL": "auto"},
             "-counted": {**WORK, "HOB_READAHEAD": "1K", **AGELESS},
         }
         more = own[cache] if cache in own else SETTINGS[cache[1:]]
@@ -423,7 +432,7 @@ def main():
         default="auto",
         help="comma-separated: "
         + " ".join(SETTINGS)
-        + ", ghosts<N>-<binding>[-cache|-ahead|-counted|-validate...|-promised...]",
+        + ", ghosts<N>-<binding>[-cache|-ahead|-recall|-counted|-validate...|-promised...]",
     )
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
     parser.add_argument(

@@ -42,7 +42,7 @@ set(hob_full_only_real "mpi4py")
 set(hob_full_only_fuzz
     ".*\\.plain(_.*)?"
     "rma_(settings|ahead_read_only|validate_(threads|tcp|callbacks|ghosts_threads|ghosts_aliases)|batch_(messages|callbacks))"
-    "rma_(read_only_threads|phases_tcp|fork|fork_ghosts|messages|four|match|ghosts_(network|network_callbacks|four|node|long))"
+    "rma_(read_only_threads|phases_tcp|recall_(tcp|threads|callbacks|ghosts|share)|fork|fork_ghosts|messages|four|match|ghosts_(network|network_callbacks|four|node|long))"
     "rma_(share_read_only|share_threads|callbacks_ghosts|aliases_(tcp|share|ghosts)|bursts|spawn|spawn_bare|long)"
     "p2p_(spawn_bare|fuzz\\.auto_three|fuzz\\.always_three)" "p2p_fuzz\\.auto_overlap_computing_threads")
 

@@ -66,7 +66,7 @@ struct Lookup {
   Hit kind = Hit::missing;
   bool contained = false;   ///< found inside an entry that starts at a lower displacement
   std::uint32_t block = 0;  ///< found inside a block of 1 << block bytes, if not 0
-  bool first = false;       ///< in a block, and nobody had asked for all of these bytes before
+  bool first = false;       ///< speculative: nobody had asked for all of these bytes before
   /// Hits one after the other on these bytes of this entry, this one included, with no other find()
   /// in between.
   std::uint32_t consecutive = 0;
@@ -76,6 +76,7 @@ struct Lookup {
   std::uint64_t offset = 0;   ///< where in the entry the requested bytes begin (0 unless contained)
   std::uint64_t fetched = 0;  ///< the ticks given to fill() or refresh() last; 0 while pending
   std::uint32_t cookie = 0;   ///< what the caller gave to reserve() or extend() last
+  std::uint64_t tag = 0;      ///< of a speculative entry that is asked for the first time
 };
 
 /// Where the bytes are that a get wants from one of the two blocks it lies in.
@@ -105,6 +106,9 @@ struct Fetch {
   /// speculative.
   std::uint64_t asked = 0;
   std::uint64_t asked_bytes = 0;
+  /// Not 0: nobody asked for this entry yet. The first find() that hits it says so, and this. Not
+  /// for blocks.
+  std::uint64_t tag = 0;
 };
 
 /// One cache. Made by create(); the concrete type depends on Config::policy.
@@ -131,6 +135,10 @@ class Cache {
 
   /// The entry of exactly this key, a block for example; empty if there is none. Not counted.
   virtual EntryId entry_of(const Key& key) noexcept = 0;
+
+  /// Whether a block, or two side by side, has all of these bytes or will bring them. Not counted.
+  virtual bool in_blocks(std::uint32_t target, std::uint64_t displacement,
+                         std::uint64_t size) noexcept = 0;
 
   // -- Insertion ---------------------------------------------------------------------------------
 

@@ -46,6 +46,9 @@ class CacheEngine final : public Cache {
     return e == kNone ? EntryId{} : EntryId{e, entries_[e].birth};
   }
 
+  bool in_blocks(std::uint32_t target, std::uint64_t displacement,
+                 std::uint64_t size) noexcept override;
+
   // -- Insertion ---------------------------------------------------------------------------------
 
   Reservation reserve(const Key& key, std::uint64_t size, Fetch fetch) noexcept override;

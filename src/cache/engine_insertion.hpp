@@ -61,7 +61,7 @@ inline Reservation CacheEngine<Index, Store, Policy>::reserve(const Key& key, st
   entry.cookie = fetch.cookie;
   entry.extent =
       std::max(fetch.extent, key.layout == 0 || is_block(key.layout) ? size : std::uint64_t{1});
-  entry.touched = 0;
+  entry.touched = is_block(key.layout) ? 0 : fetch.tag;
   if (is_block(key.layout)) note_block(entry, fetch);
   entry.region = region;
   entry.consecutive = 0;

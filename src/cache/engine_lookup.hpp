@@ -2,6 +2,9 @@
 
 // Looking for an entry, and what a hit counts.
 
+#include <bit>
+#include <utility>
+
 #include "cache/engine.hpp"
 
 namespace hob::cache {
@@ -63,6 +66,24 @@ inline std::array<Fragment, 2> CacheEngine<Index, Store, Policy>::fragments(
     if (!entry.pending()) fragment.data = entry.data + (fragment.displacement - entry.displacement);
   }
   return result;
+}
+
+template <class Index, class Store, class Policy>
+inline bool CacheEngine<Index, Store, Policy>::in_blocks(std::uint32_t target,
+                                                         std::uint64_t displacement,
+                                                         std::uint64_t size) noexcept {
+  const std::uint64_t last = displacement + size - 1;
+  if (!ready_ || size == 0 || last < displacement) return false;
+  for (std::uint32_t mask = sizes_.mask(); mask != 0; mask &= mask - 1) {
+    const auto shift = static_cast<std::uint32_t>(std::countr_zero(mask));
+    const std::uint64_t begin = block_begin(last, shift);
+    if (begin - block_begin(displacement, shift) > std::uint64_t{1} << shift) continue;
+    const std::uint32_t e = block_at(target, last, shift);
+    if (e != kNone && last - begin < entries_[e].size &&
+        (begin <= displacement || block_at(target, displacement, shift) != kNone))
+      return true;
+  }
+  return false;
 }
 
 template <class Index, class Store, class Policy>
@@ -178,6 +199,10 @@ inline Lookup CacheEngine<Index, Store, Policy>::hit(std::uint32_t e, std::uint6
   }
   found.fetched = entry.fetched;
   found.cookie = entry.cookie;
+  if (entry.touched != 0 && !is_block(entry.layout)) [[unlikely]] {
+    found.tag = std::exchange(entry.touched, 0);
+    found.first = true;
+  }
   return found;
 }
 

@@ -26,7 +26,8 @@ struct alignas(128) Entry {
   std::uint32_t generation;  ///< of the cache when it was reserved, see CacheEngine::drop_target
 
   std::uint64_t fetched;  ///< the caller's clock
-  std::uint64_t touched;  ///< blocks: the parts that were asked for, see block_parts()
+  std::uint64_t
+      touched;  ///< blocks: the parts that were asked for; others: Fetch::tag, 0 once asked for
   std::uint64_t extent;
   std::uint32_t cookie;
   std::uint32_t slot;                    ///< where the index keeps it

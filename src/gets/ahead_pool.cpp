@@ -1,10 +1,22 @@
 #include "gets/ahead_pool.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
 
 namespace hob::gets {
+
+void sort_by_displacement(std::vector<RecalledPlace>& places) {
+  std::sort(places.begin(), places.end(), [](const RecalledPlace& a, const RecalledPlace& b) {
+    return a.displacement < b.displacement;
+  });
+  std::uint64_t offset = 0;
+  for (RecalledPlace& place : places) {
+    place.offset = offset;
+    offset += place.bytes;
+  }
+}
 
 std::unique_ptr<AheadFetch> AheadPool::take(std::uint64_t bytes) noexcept {
   for (std::unique_ptr<AheadFetch>& fetch : free_) {
@@ -32,6 +44,7 @@ std::unique_ptr<AheadFetch> AheadPool::take(std::uint64_t bytes) noexcept {
 void AheadPool::give_back(std::unique_ptr<AheadFetch> fetch) noexcept {
   if (!fetch) return;
   fetch->blocks = {};
+  fetch->recalled.clear();
   fetch->again = fetch->aged = false;
   const std::uint64_t capacity = fetch->capacity;
   try {

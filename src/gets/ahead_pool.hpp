@@ -7,17 +7,31 @@
 #include <vector>
 
 #include "cache/block_fetch.hpp"
+#include "cache/cache.hpp"
 
 namespace hob::gets {
 
-/// A get of blocks under way, and where its bytes arrive. They do not arrive in the cache itself:
-/// an acquire may drop the blocks, and their room be given away, while the network still writes.
+/// A place that is fetched again (src/recall), and where its bytes arrive.
+struct RecalledPlace {
+  cache::EntryId entry;
+  std::uint64_t displacement;
+  std::uint64_t bytes;
+  std::uint64_t offset;  ///< in the staging memory
+};
+
+/// Sorts places whose bytes arrive one after the other, in this order.
+void sort_by_displacement(std::vector<RecalledPlace>& places);
+
+/// A get of blocks, or of places that are recalled, under way, and where its bytes arrive. They do
+/// not arrive in the cache itself: an acquire may drop the blocks, and their room be given away,
+/// while the network still writes.
 struct AheadFetch {
   std::unique_ptr<std::byte[]> staging;
   std::uint64_t capacity = 0;
   cache::BlockFetch blocks;
-  bool again = false;  ///< a block that is here was fetched again, to compare
-  bool aged = false;   ///< what there was is too old: the guard of bytes fetched ahead waits for it
+  std::vector<RecalledPlace> recalled;  ///< by their displacements
+  bool again = false;                   ///< a block that is here was fetched again, to compare
+  bool aged = false;  ///< what there was is too old: the guard of bytes fetched ahead waits for it
 };
 
 /// Staging memory that is used again and again. Not thread safe.

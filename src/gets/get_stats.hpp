@@ -31,6 +31,11 @@ struct GetStats {
   std::uint64_t ahead_gets = 0;         ///< gets of blocks
   std::uint64_t ahead_refetches = 0;    ///< of these, blocks that were old when first asked for
   std::uint64_t ahead_changed = 0;      ///< of these, the bytes had changed
+  std::uint64_t recalled = 0;           ///< places fetched again before they were asked for
+  std::uint64_t recall_used = 0;        ///< of these, asked for
+  std::uint64_t recall_bytes = 0;       ///< in such places
+  std::uint64_t recall_used_bytes = 0;  ///< of these, in places that were asked for
+  std::uint64_t recall_changed = 0;     ///< places that were old when first asked for, and changed
   std::uint64_t progress_calls = 0;     ///< times that MPI was entered for progress' sake
   std::uint64_t kept = 0;               ///< acquires after which copies were kept
   std::uint64_t kept_hits = 0;          ///< hits on copies fetched before such an acquire

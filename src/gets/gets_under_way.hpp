@@ -20,8 +20,8 @@ struct PendingGet {
 
   /// fetch: missing. requested: likewise, with a request. tail: the end of what was partly there.
   /// refetch: a hit, fetched again to see whether it changed. verify: a hit, fetched as well.
-  /// ahead: blocks; the program's get waits for them.
-  enum class Purpose : std::uint8_t { fetch, requested, tail, refetch, verify, ahead };
+  /// ahead: blocks; the program's get waits for them. recall: places of a record, unasked.
+  enum class Purpose : std::uint8_t { fetch, requested, tail, refetch, verify, ahead, recall };
 
   cache::EntryId entry{};
   void* buffer = nullptr;
@@ -35,17 +35,18 @@ struct PendingGet {
   std::uint32_t birth = 0;  ///< numbers gets in the order of issue
   std::uint32_t place = 0;  ///< in its target's list
   Purpose purpose = Purpose::fetch;
+  bool speculative = false;        ///< purpose refetch: nobody had asked for the bytes before
   std::uint64_t displacement = 0;  ///< purposes verify and ahead, or where `issued` is set
   /// Purpose verify: fetched bytes, then served ones. Purpose refetch without an entry: those
   /// that the node's log had.
   std::unique_ptr<std::byte[]> served{};
   std::uint64_t issued = 0;  ///< what the node's clock said before; 0: not for the node's log
   std::uint64_t doubts = 0;  ///< Doubts::now() when it was issued
-  /// Purposes requested and ahead: the bits of the request that Hob itself asks whether they have
-  /// arrived; 0: the program has it, or there is none.
+  /// Purposes requested, ahead and recall: the bits of the request that Hob itself asks whether
+  /// they have arrived; 0: the program has it, or there is none.
   std::uint64_t request = 0;
   std::uint64_t asked = 0;  ///< when the program first asked whether they have; 0: not yet
-  std::unique_ptr<AheadFetch> ahead{};  ///< purpose ahead
+  std::unique_ptr<AheadFetch> ahead{};  ///< purposes ahead and recall
 
   /// What the program asked for, no more and no less.
   bool misses() const { return purpose == Purpose::fetch || purpose == Purpose::requested; }

@@ -18,6 +18,7 @@ struct TargetState : validation::WriteMarks {
   std::uint64_t hits = 0;              ///< served from the cache
   std::uint64_t flushed_hits = 0;      ///< of these, before the last flush
   std::uint32_t completing = 0;        ///< threads between before_flush and after_flush of it
+  std::uint32_t recalls = 0;           ///< gets under way of places that are recalled
   bool near = false;                   ///< on this node
   bool closed = false;                 ///< no epoch is open there: the end of the last was seen
   /// First or last bytes: 2 since the members told last, 1 since the time before (edges.hpp).

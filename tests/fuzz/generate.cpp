@@ -51,6 +51,7 @@ const Name kNames[] = {
     {"finalize", &Features::finalize},
     {"aliases", &Features::aliases},
     {"phases", &Features::phases},
+    {"recurring", &Features::recurring},
     {"fork", &Features::fork},
     {"mapped", &Features::mapped},
     {"holes", &Features::holes},
@@ -221,6 +222,10 @@ Script Generator::run() {
       }
       if (on_.phases && random_.chance(e == 0 ? 80 : 8)) {
         stretches();
+        continue;
+      }
+      if (on_.recurring && random_.chance(e == 0 ? 80 : 15)) {
+        recurring_phases();
         continue;
       }
       if (strange() && random_.chance(25)) {

@@ -44,6 +44,7 @@ struct Features {
   bool finalize = false;    ///< the last program ends inside MPI_Finalize
   bool aliases = false;     ///< several windows over one memory
   bool phases = false;      ///< long stretches of one kind of call
+  bool recurring = false;   ///< the same places again and again, written anew before each time
   bool fork = false;        ///< ranks fork children that read and write their copy of the memory
   /// What windows of MPI_Win_create lie over, and how their owner changes it.
   bool mapped = false;   ///< shared memory and files
@@ -160,6 +161,8 @@ class Generator {
 
   // stretches of one kind of call
   void stretches();
+  std::vector<int> settled_windows();
+  void recurring_phases();
   void repeated_reads(int rank, int window);
   void reads_and_collectives(int window);
   void scattered_reads(int rank, int window);

@@ -261,8 +261,8 @@ void Generator::queue_of_receives() {
   inform(to, from);
 }
 
-/// Two to five stretches. Nothing is under way at their start.
-void Generator::stretches() {
+/// The windows that are open for all targets. Nothing is under way in them from here on.
+std::vector<int> Generator::settled_windows() {
   for (int r = 0; r < size_; ++r) {
     wait_requests(r, true);
     for (int w : open_) {
@@ -278,6 +278,54 @@ void Generator::stretches() {
   for (int w : open_) {
     if (windows_[static_cast<std::size_t>(w)]->regime == Regime::kLockAll) all.push_back(w);
   }
+  return all;
+}
+
+/// One to three kinds of phases in turn: each reads its places, most of whose bytes are written
+/// anew before it, by all ways that there are to read. Now and then a phase is left out, or is
+/// shorter.
+void Generator::recurring_phases() {
+  const std::vector<int> all = settled_windows();
+  if (all.empty()) return global_sync();
+  const int id = random_.pick(all);
+  struct Kind {
+    std::vector<Random> places;  // of each rank
+    std::vector<int> reads;
+  };
+  std::vector<Kind> kinds(static_cast<std::size_t>(1 + random_.below(3)));
+  for (Kind& kind : kinds)
+    for (int r = 0; r < size_; ++r) {
+      kind.places.emplace_back(random_.next());
+      kind.reads.push_back(random_.chance(30) ? 0 : 2 + random_.below(12));
+    }
+  for (int round = 3 + random_.below(5); round > 0; --round)
+    for (const Kind& kind : kinds) {
+      if (random_.chance(10)) continue;
+      const int writer = random_.below(size_);
+      for (int i = on_.write ? random_.below(12) : 0; i > 0; --i)
+        operation(writer, id, everybody(), false, false);
+      if (on_.write && random_.chance(30)) store(writer, id);
+      flush_all(writer, id, "w" + std::to_string(id));
+      global_sync();
+      for (int r = 0; r < size_; ++r) {
+        const auto place = static_cast<std::size_t>(r);
+        const int reads = random_.chance(10) ? kind.reads[place] / 2 : kind.reads[place];
+        const Random outer = random_;
+        random_ = kind.places[place];
+        reading_ = true;
+        for (int i = 0; i < reads; ++i) {
+          operation(r, id, everybody(), true, false);
+          if (random_.chance(50)) completion_event(r, id);
+        }
+        reading_ = false;
+        random_ = outer;
+      }
+    }
+}
+
+/// Two to five stretches. Nothing is under way at their start.
+void Generator::stretches() {
+  const std::vector<int> all = settled_windows();
   std::vector<int> locked;
   for (int w : open_) {
     if (windows_[static_cast<std::size_t>(w)]->regime == Regime::kLock) locked.push_back(w);

@@ -277,6 +277,19 @@ ROWS = {
         [{"paper": "ghosts", "figure": "Fig. 3a", "state": "measured"}],
         "figures and tables of the paper",
     ),
+    "iterate": (
+        [
+            {
+                "program": "nine tenths the same",
+                **{
+                    f"{variant}_{which}_us": 900.0
+                    for variant in ("native", "off", "hob")
+                    for which in ("second", "later")
+                },
+            }
+        ],
+        "nine tenths the same",
+    ),
     "phases": (
         [
             {

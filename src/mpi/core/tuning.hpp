@@ -129,6 +129,13 @@ inline constexpr std::uint64_t kPrefetched = 65536;
 /// Gets of a burst that are looked at for what a trip costs. Chosen.
 inline constexpr std::size_t kBurstSamples = 4;
 
+/// ns. What issuing a get takes that is not waited for alone. Chosen.
+inline constexpr double kIssueNs = 700;
+/// Recalled for one get that is missing, at most: bytes in all, places in one get of an indexed
+/// type, and places that are fetched one by one. Chosen.
+inline constexpr std::uint64_t kMostRecalled = std::uint64_t{16} << 20;
+inline constexpr std::size_t kMostRecalledPlaces = 4096, kMostRecalledSingly = 256;
+
 /// ns. A hit's way through the wrappers and the window, besides look-up and copy: measured with
 /// `hob bench micro` (docs/measurements/2026-11-cache.md).
 inline constexpr double kWrapperNs = 25;

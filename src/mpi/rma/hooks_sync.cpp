@@ -147,23 +147,33 @@ void note_open(MPI_Win win) {
     window->cached->epoch_opened(kAll);
 }
 
+/// Whether an access epoch is open from now on in which all targets may be read.
+void note_reach(MPI_Win win, bool all) {
+  if (Window* const window = find_window(win); window && window->cached)
+    window->cached->reaches_all(all);
+}
+
 }  // namespace
 
 int on_Win_fence(int assert, MPI_Win win) {
-  return acquire_and_close(
+  const int result = acquire_and_close(
       "MPI_Win_fence", win, true, [&](Backend& backend) { return backend.fence(assert); },
       [&] { return real::Win_fence(assert, win); });
+  note_reach(win, result == MPI_SUCCESS && (assert& MPI_MODE_NOSUCCEED) == 0);
+  return result;
 }
 
 int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
   const int result = acquire(
       "MPI_Win_start", win, [&](Backend& backend) { return backend.start(group, assert); },
       [&] { return real::Win_start(group, assert, win); });
+  note_reach(win, false);
   note_open(win);
   return result;
 }
 
 int on_Win_complete(MPI_Win win) {
+  note_reach(win, false);
   return acquire_and_close(
       "MPI_Win_complete", win, false, [](Backend& backend) { return backend.complete(); },
       [&] { return real::Win_complete(win); });
@@ -210,6 +220,7 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   }
   const bool others = rank >= 0 && rank < window->size && rank != window->rank;
   const bool nocheck = (assert& MPI_MODE_NOCHECK) != 0;
+  if (window->cached) window->cached->reaches_all(false);
   if (others && lock_type == MPI_LOCK_SHARED && defers_lock(*window, nocheck)) {
     const auto hits = window->cached->hits_if_closed(rank);
     if (hits && window->deferred_locks->defer(rank, assert, *hits)) return MPI_SUCCESS;
@@ -244,11 +255,13 @@ int on_Win_lock_all(int assert, MPI_Win win) {
   const int result = acquire(
       "MPI_Win_lock_all", win, [&](Backend& backend) { return backend.lock_all(assert); },
       [&] { return real::Win_lock_all(assert, win); });
+  note_reach(win, result == MPI_SUCCESS);
   note_open(win);
   return result;
 }
 
 int on_Win_unlock_all(MPI_Win win) {
+  note_reach(win, false);
   return unlock(
       "MPI_Win_unlock_all", win, kAll, [](Backend& backend) { return backend.unlock_all(); },
       [&] { return real::Win_unlock_all(win); });

@@ -84,14 +84,35 @@ CachedGets::Options get_options(Mode mode) {
 
 /// Whether a get may read bytes that the program did not ask for: they are there as long as the
 /// window is, and reading them does not touch what others hold of them.
-bool may_fetch_ahead(const Window& window) {
-  if (context().settings.readahead == "off" || window.kind == WindowKind::dynamic) return false;
-  const std::string& policy = context().settings.cache_policy;
-  if (context().settings.readahead == "auto" && policy == "paper") return false;
-  return has_unified_memory(window.handle);
+bool may_read_unasked(const Window& window) {
+  return window.kind != WindowKind::dynamic && has_unified_memory(window.handle);
 }
 
-void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits> units,
+bool may_fetch_ahead(const Window& window) {
+  if (context().settings.readahead == "off") return false;
+  const std::string& policy = context().settings.cache_policy;
+  if (context().settings.readahead == "auto" && policy == "paper") return false;
+  return may_read_unasked(window);
+}
+
+/// What the records of all windows may take.
+recall::Room& recall_room() {
+  static auto* const room = new recall::Room(context().settings.recall_memory);
+  return *room;
+}
+
+/// Gets with indexed datatypes are right and cheap where batches are. Ghosts get one message of
+/// many anyway.
+void start_recall(Window& window, Mode mode, bool ghosts) {
+  const settings::Settings& s = context().settings;
+  if (s.recall == "off" || mode != Mode::automatic || s.cache_policy == "paper" ||
+      context().one_node || !may_read_unasked(window))
+    return;
+  const bool indexed = !ghosts && library::indexed_operations_are_right(context().mpi_version);
+  window.cached->recall(window.carrier(), indexed, recall_room());
+}
+
+void start_caching(Window& window, Mode mode, bool ghosts, std::unique_ptr<DisplacementUnits> units,
                    std::unique_ptr<ExposedSizes> exposed) {
   auto locks = std::make_unique<DeferredLocks>(std::move(window.backend));
   window.deferred_locks = locks.get();
@@ -107,6 +128,7 @@ void start_caching(Window& window, Mode mode, std::unique_ptr<DisplacementUnits>
     window.why_not_cached = "no memory for the cache";
   if (cached && window.batching) window.cached->know_batches(window.batching->batched_gets());
   if (cached) window.cached->set_wait_meter(window.waits);
+  if (cached) start_recall(window, mode, ghosts);
   if (!cached || !may_fetch_ahead(window)) return;
   if (const std::uint64_t most = context().longest_get;
       most != std::numeric_limits<std::uint64_t>::max())
@@ -278,7 +300,9 @@ void register_window(const WindowSpec& spec) {
   const ExposedSizes sizes = *exposed;
   if (answers.aliased) expect_aliases();
   start_batching(*window, spec, *units, *exposed);
-  if (caches) start_caching(*window, *asked.mode, std::move(units), std::move(exposed));
+  if (caches)
+    start_caching(*window, *asked.mode, spec.ghosts != nullptr, std::move(units),
+                  std::move(exposed));
   if (answers.share) share_with_node(*window, spec.comm);
   Window& added = *add_window(std::move(window));
   if (answers.validate && !answers.share) start_validation(added, answers, sizes, spec.comm);

@@ -150,6 +150,23 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->block_bytes() : 0; }},
     {{"ahead_changes", "changes", "Changes of the size of these blocks."},
      [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->block_changes() : 0; }},
+    {{"recalled", "places",
+      "Fetched at the beginning of a phase, since phases like it read them; places that touch "
+      "count "
+      "as one."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).recalled; }},
+    {{"recall_used", "places", "Of these, asked for."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).recall_used; }},
+    {{"recall_bytes", "B", "Fetched so."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).recall_bytes; }},
+    {{"recall_bytes_unused", "B", "Of these, in places that were not asked for."},
+     [](const Window& w) -> std::uint64_t {
+       return gets_of(w).recall_bytes - gets_of(w).recall_used_bytes;
+     }},
+    {{"recall_changed", "places",
+      "Mode auto: places that were old when first asked for, and had changed: nothing is recalled "
+      "in this window any more."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).recall_changed; }},
     {{"refetches", "gets", "Mode auto: hits fetched again to see whether they changed."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).refetches; }},
     {{"refetches_changed", "gets", "Of these, bytes that had changed."},
@@ -412,6 +429,11 @@ std::vector<std::string> sentences(const report::Counters& sums) {
     lines.push_back(fmt::format(
         "{} hits of bytes fetched before a barrier or its like: nobody had written them",
         number("kept_hits")));
+  if (sums["recalled"] != 0)
+    lines.push_back(fmt::format(
+        "{} places were fetched before they were asked for, since earlier phases had read them: {} "
+        "of them were asked for, {} were not",
+        number("recalled"), number("recall_used"), bytes("recall_bytes_unused")));
   if (sums["flushes_skipped"] != 0)
     lines.push_back(fmt::format("{} of {} flushes had nothing to complete",
                                 number("flushes_skipped"), number("flushes")));

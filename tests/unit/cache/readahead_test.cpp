@@ -288,6 +288,22 @@ TEST(Blocks, ServeWhatLiesInThemAndBetweenThem) {
   EXPECT_EQ(cache->find({1, 100, 0}, 8).kind, Hit::missing);
 }
 
+TEST(Blocks, TellWhichBytesTheyHaveOrWillBring) {
+  const auto cache = Cache::create(fixed(kMega));
+  EXPECT_FALSE(cache->in_blocks(1, 900, 50));
+  const Readahead::Plan plan{0, 2500, 10};  // the exposed memory ends at 2500
+  ASSERT_EQ(reserve_blocks(*cache, plan, {1, 900, 0}, 50, 7).count, 3u);
+  EXPECT_TRUE(cache->in_blocks(1, 900, 50));
+  EXPECT_TRUE(cache->in_blocks(1, 1000, 100)) << "in two of them";
+  EXPECT_TRUE(cache->in_blocks(1, 2400, 100));
+  EXPECT_FALSE(cache->in_blocks(1, 2400, 101));
+  EXPECT_FALSE(cache->in_blocks(1, 0, 2500)) << "in more than two";
+  EXPECT_FALSE(cache->in_blocks(2, 900, 50));
+  EXPECT_FALSE(cache->in_blocks(1, 4096, 8));
+  EXPECT_FALSE(cache->in_blocks(1, 900, 0));
+  EXPECT_EQ(cache->stats().gets, 0u);
+}
+
 TEST(Blocks, SpeculativeBytesAreCounted) {
   World world(kMega, kMega, {.fixed_bytes = 4 * kKilo});
   world.get(0, 64);

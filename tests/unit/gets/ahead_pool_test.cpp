@@ -36,6 +36,16 @@ TEST(AheadPool, MoreThanItsShareIsRefusedWhileItIsUnderWay) {
   EXPECT_NE(pool.take(16 * kMiB), nullptr);
 }
 
+TEST(AheadPool, PlacesAreSortedWithTheirBytes) {
+  std::vector<RecalledPlace> places{{{}, 60, 40, 0}, {{}, 50, 100, 40}, {{}, 700, 8, 140}};
+  sort_by_displacement(places);
+  EXPECT_EQ(places[0].displacement, 50u);
+  EXPECT_EQ(places[0].offset, 0u);
+  EXPECT_EQ(places[1].displacement, 60u);
+  EXPECT_EQ(places[1].offset, 100u);
+  EXPECT_EQ(places[2].offset, 140u);
+}
+
 TEST(AheadPool, WhatLiesUnusedMakesRoom) {
   AheadPool pool;
   pool.give_back(pool.take(kMiB));

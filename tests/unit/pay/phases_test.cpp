@@ -16,6 +16,7 @@
 #include "pay/budget.hpp"
 #include "pay/price.hpp"
 #include "pay/trial.hpp"
+#include "recall/policy.hpp"
 #include "validation/gain.hpp"
 
 namespace hob::pay {
@@ -121,6 +122,19 @@ Judge of_kept_copies() {
   };
 }
 
+/// Phases of places that all recur.
+Judge of_recalling() {
+  return [policy = recall::Policy()](const Costs& costs) mutable {
+    constexpr std::uint64_t kPlaces = 16;
+    const bool does = policy.records() && policy.recalls();
+    policy.closed({.asked_bytes = 8 * kPlaces,
+                   .places = kPlaces,
+                   .used = does ? kPlaces - 1 : 0,
+                   .spent = kPlaces * (does ? costs.with : costs.without)});
+    return does;
+  };
+}
+
 constexpr match::MatchCosts kMatchCosts{.step = 4, .dequeue = 100};
 std::uint64_t matching_time = 0;
 
@@ -191,6 +205,7 @@ INSTANTIATE_TEST_SUITE_P(Judges, Phases,
                                            Judged{"Overlap", of_overlap, 1500, 1 << 20, true},
                                            Judged{"Starts", of_starts, 200, 64},
                                            Judged{"KeptCopies", of_kept_copies, 700, 768 + 64},
+                                           Judged{"Recalling", of_recalling, 700, 8192 + 64},
                                            Judged{"Matching", of_matching, 1000, 30'000}),
                          [](const auto& each) { return each.param.name; });
 

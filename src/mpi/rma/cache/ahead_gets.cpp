@@ -13,6 +13,7 @@
 #include "mpi/rma/cache/ahead.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
+#include "mpi/rma/cache/recalling.hpp"
 
 namespace hob::mpi {
 
@@ -69,14 +70,16 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
 
 /// Whether bytes that were fetched ahead are too old to be asked for the first time.
 bool CachedGets::old_ahead(const cache::Lookup& hit) const {
-  return ahead_ && mode() == Mode::automatic && ahead_->guard.due(1, known_at(hit), ticks());
+  if (mode() != Mode::automatic) return false;
+  if (hit.tag != 0) return recalling_ && recalling_->guard.due(1, known_at(hit), ticks());
+  return ahead_ && ahead_->guard.due(1, known_at(hit), ticks());
 }
 
 /// Fetches the block of a hit again, since it is old and these bytes of it were not asked for
 /// before. False if nothing was issued.
 bool CachedGets::issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
                              const cache::Lookup& hit, MPI_Request* request) {
-  if (!may_fetch_ahead(get, t, wanted)) return false;
+  if (hit.block == 0 || !may_fetch_ahead(get, t, wanted)) return false;
   cache::BlockFetch block{.shift = hit.block, .count = 1};
   block.begin = wanted.key.displacement - hit.offset;
   block.end =

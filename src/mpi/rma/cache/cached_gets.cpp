@@ -226,6 +226,7 @@ int CachedGets::get(const Get& get) {
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
     if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer(get, t, wanted, hit);
+    if (recalling_) after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, false);
     // While the get is under way, if one is.
     if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   }
@@ -262,6 +263,7 @@ bool CachedGets::will_bring(const Get& get, const CacheableGet& wanted, const ca
   if (hit.block != 0 && brings(hit.cookie, get.target, wanted.key.displacement, wanted.size))
     return true;
   const PendingGet& pending = under_way_[hit.cookie];
+  if (pending.purpose == Purpose::recall) return recalled_place(hit.cookie, wanted, hit) != nullptr;
   return pending.entry == hit.entry &&
          (pending.purpose == Purpose::fetch ||
           (pending.purpose == Purpose::requested && pending.request != 0));
@@ -274,6 +276,8 @@ bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGe
   PendingGet& pending = under_way_[hit.cookie];
   const std::uint64_t offset = pending.purpose == Purpose::ahead
                                    ? wanted.key.displacement - pending.displacement
+                               : pending.purpose == Purpose::recall
+                                   ? recalled_place(hit.cookie, wanted, hit)->offset + hit.offset
                                    : hit.offset;
   try {
     under_way_.wait_for(pending, get.buffer, wanted.origin, wanted.size, offset);
@@ -303,10 +307,13 @@ void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wante
 /// A hit that is fetched again, in case the program polls.
 int CachedGets::refetch_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
                             const cache::Lookup& hit, std::uint64_t now) {
-  poll_guard_.begin(now);
-  return refetch(
-      get, t,
-      {.entry = hit.entry, .layout = wanted.origin, .bytes = wanted.size, .offset = hit.offset});
+  guard_of(hit.tag != 0).begin(now);
+  return refetch(get, t,
+                 {.entry = hit.entry,
+                  .layout = wanted.origin,
+                  .bytes = wanted.size,
+                  .offset = hit.offset,
+                  .speculative = hit.tag != 0});
 }
 
 /// A process that lives on hits never enters the MPI library, and many libraries let others'
@@ -438,7 +445,8 @@ void CachedGets::verify_hit(const Get& get, TargetState& t, const CacheableGet& 
 
 std::uint64_t CachedGets::memory_bytes() const {
   return cache_->memory_bytes() + under_way_.memory_bytes() + targets_.memory_bytes() +
-         units_->memory_bytes() + (ahead_ ? ahead_->memory_bytes() : 0);
+         units_->memory_bytes() + (ahead_ ? ahead_->memory_bytes() : 0) +
+         (recalling_ ? recalling_->memory_bytes() : 0);
 }
 
 }  // namespace hob::mpi

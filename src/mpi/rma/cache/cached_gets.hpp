@@ -32,6 +32,7 @@
 #include "mpi/rma/cache/get.hpp"
 #include "mpi/rma/cache/node_sharing.hpp"
 #include "mpi/rma/cache/own_epoch.hpp"
+#include "mpi/rma/cache/recalling.hpp"
 #include "mpi/rma/cache/request_watch.hpp"
 #include "mpi/rma/cache/terms.hpp"
 #include "report/trace.hpp"
@@ -83,6 +84,12 @@ class CachedGets final : private RequestOwner {
 
   /// From now on, may fetch more than was asked for, within these sizes. Before the first get.
   void fetch_ahead(std::unique_ptr<ExposedSizes> exposed);
+  /// From now on, what was read in the last phases is fetched at once when one like them begins, by
+  /// `carrier`, which is behind everything that holds operations back and outlives the object.
+  /// `indexed`: as few gets with indexed datatypes. Before the first get.
+  void recall(Backend& carrier, bool indexed, recall::Room& room);
+  /// Whether an epoch that this process has opened reaches all targets.
+  void reaches_all(bool all);
   /// The memory of all targets may be read as a whole, whatever was known of it before.
   void may_read_all();
 
@@ -208,7 +215,7 @@ class CachedGets final : private RequestOwner {
   /// Fetched in this window without being asked for. Thread safe.
   std::uint64_t ahead_bytes() {
     const std::lock_guard guard(lock_);
-    return cache_->stats().ahead_bytes;
+    return cache_->stats().ahead_bytes + stats_.recall_bytes;
   }
   std::uint64_t memory_bytes() const;
 
@@ -315,6 +322,37 @@ class CachedGets final : private RequestOwner {
   void finish_ahead(PendingGet& pending);
   void end_readahead();
 
+  // recall_gets.cpp: fetching again what was read in phases like this one
+  bool may_recall(const Get& get, const CacheableGet& wanted) const;
+  void after_look_up(const Get& get, TargetState& t, const CacheableGet& wanted,
+                     const cache::Lookup& hit, bool issued, bool requested);
+  void recall_like(const Get& get, TargetState& t, const CacheableGet& wanted, bool requested);
+  std::uint32_t reserve_recalled(AheadFetch& fetch, std::span<const std::uint32_t> places,
+                                 const CacheableGet& wanted, std::uint32_t cookie,
+                                 std::uint64_t most_bytes);
+  std::size_t issue_recall(int rank, std::span<const std::uint32_t> places,
+                           const CacheableGet& wanted, bool requested);
+  int issue_places(int rank, const AheadFetch& fetch, MPI_Request* request);
+  const gets::RecalledPlace* recalled_place(std::uint32_t index, const CacheableGet& wanted,
+                                            const cache::Lookup& hit) const;
+  /// Of hits that are fetched again; `recalled`: nobody had asked for them before.
+  PollGuard& guard_of(bool recalled) {
+    return recalled && recalling_ ? recalling_->guard : poll_guard_;
+  }
+  void finish_recall(PendingGet& pending);
+  void end_recall();
+  void finish_old_recalls(TargetState& t);
+  void phase_ended() {
+    if (recalling_) recalling_->memory.phase_ended();
+  }
+  void completed_something() {
+    if (recalling_) recalling_->memory.completed();
+  }
+  void waited_in_phase(std::uint64_t waited) {
+    if (recalling_) recalling_->memory.spent(static_cast<double>(waited));
+  }
+  bool times_waits() const { return ahead_ || recalling_; }
+
   // completion.cpp: flushes, epochs, arrival of bytes
   void complete(TargetState& t, std::uint32_t last, bool succeeded);
   void finish(PendingGet& pending);
@@ -385,8 +423,9 @@ class CachedGets final : private RequestOwner {
   std::uint64_t last_mpi_;  ///< when the library was entered last, as far as is known
   NodeSharing sharing_;
   Verifier verifier_;
-  std::unique_ptr<Ahead> ahead_;  ///< null: nothing is fetched ahead
-  RequestWatch* watch_;           ///< deletes itself
+  std::unique_ptr<Ahead> ahead_;          ///< null: nothing is fetched ahead
+  std::unique_ptr<Recalling> recalling_;  ///< null: nothing is recalled
+  RequestWatch* watch_;                   ///< deletes itself
   gets::WaitMeter* waits_ = nullptr;
   /// Requests whose gets failed: what they were called, and the error. The first ones.
   std::vector<std::pair<std::uint64_t, int>> failed_requests_;

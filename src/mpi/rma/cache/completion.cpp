@@ -52,6 +52,8 @@ void CachedGets::finish(PendingGet& pending) {
       return finish_verify(pending);
     case Purpose::ahead:
       return finish_ahead(pending);
+    case Purpose::recall:
+      return finish_recall(pending);
   }
 }
 
@@ -71,7 +73,7 @@ void CachedGets::finish_fetch(PendingGet& pending) {
 }
 
 void CachedGets::finish_refetch(PendingGet& pending) {
-  poll_guard_.arrived(ticks());
+  guard_of(pending.speculative).arrived(ticks());
   const std::byte* packed = pending.first_byte();
   std::unique_ptr<std::byte[]> copy;
   if (!pending.whole()) {
@@ -85,6 +87,7 @@ void CachedGets::finish_refetch(PendingGet& pending) {
           ? std::memcmp(pending.served.get(), packed, pending.bytes) != 0
           : cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when);
   if (!changed) return;
+  if (pending.speculative) return end_recall();
   ++stats_.refetches_changed;
   note_acquire("bytes that changed");
   coherence_.set_mode(
@@ -150,6 +153,7 @@ bool CachedGets::skip_flush_all() {
 bool CachedGets::flush_skipped(int rank) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
+  completed_something();
   // What the program issues to a window that rests is not seen while Hob sleeps.
   if (!wakefulness_.awake()) return false;
   if (!(rank >= 0 ? skip_flush(target(rank)) : skip_flush_all())) return false;
@@ -173,12 +177,13 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   if (one) {
     ++one->completing;
     leave(*one);
-    if (one->profile.sampling() || (ahead_ && !one->pending.empty())) token.started = ticks();
+    if (one->profile.sampling() || (times_waits() && !one->pending.empty()))
+      token.started = ticks();
   } else {
     ++completing_all_;
     passed_by_.store(false, std::memory_order_relaxed);
     targets_.each(leave);
-    if (ahead_) token.started = ticks();
+    if (times_waits()) token.started = ticks();
   }
   return token;
 }
@@ -186,6 +191,7 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
 void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) {
   const std::lock_guard guard(lock_);
   last_mpi_ = ticks();
+  if (token.started != 0) waited_in_phase(last_mpi_ - token.started);
   const auto settle = [&](TargetState& t) {
     if (!token.local) t.settled = std::max(t.settled, token.last_write);
     complete(t, token.last_get, succeeded);
@@ -205,7 +211,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
       TargetState* last = nullptr;
       targets_.each([&](TargetState& t) {
         if (t.pending.empty()) return;
-        alone = alone && waited_alone(t, token.last_get);
+        alone = alone && t.recalls == 0 && waited_alone(t, token.last_get);
         ++awaited;
         last = &t;
         meter_.add(together, t);
@@ -235,6 +241,8 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
     meter_.learn(target(rank), waited, in_batch());
   request_groups_.complete();
+  completed_something();
+  waited_in_phase(waited);
   const bool closed = succeeded && !opens;
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);

@@ -73,7 +73,8 @@ bool CachedGets::own_epoch_ends() {
 
 void CachedGets::drop_for_acquire() {
   const cache::Stats& stats = cache_->stats();
-  const std::uint64_t fetched = stats.bytes_from_network + stats.ahead_bytes;
+  phase_ended();
+  const std::uint64_t fetched = stats.bytes_from_network + stats.ahead_bytes + stats_.recall_bytes;
   if (fetched != dropped_bytes_) {
     const char* const call = last_acquire.load(std::memory_order_relaxed);
     drop_causes_.add(call, fetched - dropped_bytes_);

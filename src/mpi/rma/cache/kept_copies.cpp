@@ -80,10 +80,11 @@ void CachedGets::keep_unchanged(std::uint64_t window, const validation::Changes&
   });
   if (unchanged == 0) return;
   const bool doubted = changes.edges_doubted(window);
-  bool fetched = false;
+  bool fetched = false, dropped = false;
   targets_.each_used([&](int rank, TargetState& t) {
     if (changes.may_have_changed(window, rank)) {
       drop_copies(rank, t);
+      dropped = true;
     } else if (doubted && t.edges_fetched != 0) {
       fetched = true;
       const auto its = std::find_if(shown.begin(), shown.end(), [&](const auto& each) {
@@ -98,6 +99,7 @@ void CachedGets::keep_unchanged(std::uint64_t window, const validation::Changes&
     else if (t.pending.empty())
       --t.edges_fetched;
   });
+  if (dropped) phase_ended();
   if (doubted) edge_pacing_.told(fetched, !shown.empty());
   coherence_.pass_over(before);
   kept_at_ = ticks();

@@ -14,6 +14,8 @@ class CachedGets::Facts {
   bool writing() const { return target.writing(); }
   bool polled() const {
     now_ = ticks();
+    // Old bytes that were recalled: what could not be renewed with its block is fetched by itself.
+    if (HOB_UNLIKELY(hit.tag != 0) && window_.old_ahead(hit)) return true;
     return window_.mode() == Mode::automatic &&
            HOB_UNLIKELY(window_.poll_guard_.due(hit.consecutive, window_.known_at(hit), now_));
   }

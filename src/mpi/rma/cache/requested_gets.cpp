@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
@@ -49,6 +50,10 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
     if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer(get, t, wanted, hit, made);
+    if (recalling_) {
+      recalling_->requested = true;
+      after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, true);
+    }
     request_groups_.add(get.buffer, made.served);
     if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   }
@@ -145,7 +150,8 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
     PendingGet& pending = under_way_[index];
     if (again) {
       ++stats_.refetches;
-      poll_guard_.begin(now);
+      pending.speculative = hit.tag != 0;
+      guard_of(pending.speculative).begin(now);
       pending.entry = hit.entry;
       pending.offset = hit.offset;
     } else {
@@ -182,11 +188,13 @@ PendingGet* CachedGets::requested(std::uint64_t cookie) {
 /// It has arrived, after the program waited for it, if it did. Those that were under way beside it
 /// took part of that time, and what is waited for them later is no price.
 void CachedGets::measure_request(TargetState& t, const PendingGet& pending) {
+  if (recalling_ && std::exchange(recalling_->requested, false)) completed_something();
   if (pending.asked == 0 || many_threads) return;
   const std::uint64_t now = ticks();
   const std::uint64_t waited = now - pending.asked;
   const bool whole = pending.when > last_arrival_;
   last_arrival_ = now;
+  waited_in_phase(waited);
   if (waits_) waits_->waited(waited, now, 1, [&] { return cache_->stats().ahead_bytes; });
   meter_.learn(t, waited, in_batch(), whole);
 }

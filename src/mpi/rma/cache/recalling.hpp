@@ -1,0 +1,38 @@
+// Fetching again what was read before: what one window needs for it (docs/consistency.md,
+// "Recalled").
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "batch/lane.hpp"
+#include "mpi/core/tuning.hpp"
+#include "mpi/rma/backend/backend.hpp"
+#include "mpi/rma/cache/terms.hpp"
+#include "recall/recall.hpp"
+#include "recall/room.hpp"
+
+namespace hob::mpi {
+
+/// Of one window. Not thread safe.
+struct Recalling {
+  Recalling(Backend& way, bool with_types, recall::Room& room, const PollGuard::Config& age)
+      : memory({}, room), carrier(way), indexed(with_types), guard(age) {}
+
+  std::uint64_t memory_bytes() const {
+    return sizeof(*this) + memory.memory_bytes() + pool.memory_bytes() + lane.memory_bytes();
+  }
+
+  recall::Recall memory;
+  Backend& carrier;
+  double issue = tuning::gets::kIssueNs * ticks_per_nanosecond();  ///< of a get, without its wait
+  bool indexed;              ///< as few gets with indexed datatypes
+  bool ended = false;        ///< for good
+  bool reaches_all = false;  ///< an epoch is open for all targets
+  bool requested = false;    ///< a get with a request came since one was waited for last
+  PollGuard guard;           ///< of places that are asked for the first time
+  AheadPool pool;
+  batch::Lane lane;  ///< of the get that is being made
+};
+
+}  // namespace hob::mpi

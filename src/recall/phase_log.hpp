@@ -1,0 +1,54 @@
+// What the present phase had to fetch. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "recall/place.hpp"
+#include "recall/room.hpp"
+
+namespace hob::recall {
+
+/// One store for each get that was missing. Not thread safe; nothing throws.
+class PhaseLog {
+ public:
+  PhaseLog(Room& room, std::size_t most) : log_(room), most_(most) {}
+
+  void add(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes) {
+    if (log_.places.size() == log_.places.capacity() && !grow()) [[unlikely]] {
+      overflowed_ = true;
+      return;
+    }
+    if (!Place::fits(displacement, bytes)) [[unlikely]]
+      return;
+    log_.places.push_back(Place(target, displacement, bytes, log_.places.size()));
+  }
+
+  /// There were more than may be kept: what is here is no phase.
+  bool overflowed() const { return overflowed_; }
+  std::size_t size() const { return log_.places.size(); }
+
+  /// In the order of records; of those that are contained in one before them, nothing is left.
+  std::span<const Place> sorted();
+
+  void clear() {
+    log_.places.clear();
+    overflowed_ = false;
+  }
+  void free() {
+    log_.free();
+    overflowed_ = false;
+  }
+  std::uint64_t memory_bytes() const { return log_.memory_bytes(); }
+
+ private:
+  bool grow();
+
+  Roomy<std::vector<Place>> log_;
+  std::size_t most_;
+  bool overflowed_ = false;
+};
+
+}  // namespace hob::recall

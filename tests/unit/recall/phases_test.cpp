@@ -1,0 +1,318 @@
+// Programs with phases, played against the record: how many gets are trips, and what is fetched in
+// vain.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "recall/recall.hpp"
+
+namespace hob::recall {
+namespace {
+
+struct Read {
+  std::uint32_t target = 1;
+  std::uint64_t displacement = 0, bytes = 8;
+};
+using Phase = std::vector<Read>;
+
+/// A cache that keeps what was fetched until the phase ends; each get is waited for alone.
+class Program {
+ public:
+  struct Result {
+    std::uint64_t trips = 0, reads = 0;
+  };
+
+  Result play(const Phase& phase) {
+    Result result;
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>> here;
+    for (const Read& read : phase) {
+      ++result.reads;
+      asked_bytes += read.bytes;
+      recall.completed();
+      auto found = here.upper_bound({read.target, read.displacement});
+      if (found != here.begin()) {
+        --found;
+        if (found->first.first == read.target &&
+            found->first.second + found->second.first >= read.displacement + read.bytes) {
+          const std::uint64_t bytes = recall.used(found->second.second);
+          used_bytes += bytes;
+          continue;
+        }
+      }
+      ++result.trips;
+      here[{read.target, read.displacement}] = {read.bytes, 0};
+      if (!recall.recording()) continue;
+      recall.missed(read.target, read.displacement, read.bytes);
+      for (const std::uint32_t index : recall.choose(read.target, read.displacement, read.bytes,
+                                                     true, std::uint64_t{1} << 30, {})) {
+        const Place& place = recall.place(index);
+        std::uint64_t begin = place.displacement();
+        if (begin == read.displacement && place.bytes() > read.bytes) {
+          begin += read.bytes;  // its first bytes are under way
+        } else if (here.contains({place.target(), begin})) {
+          recall.present(index);
+          continue;
+        }
+        here[{place.target(), begin}] = {place.end() - begin, recall.tag(index)};
+        recall.fetched(index);
+        recalled_bytes += place.bytes();
+      }
+    }
+    recall.spent(result.trips == result.reads ? takes_without : takes_with);
+    recall.phase_ended();
+    return result;
+  }
+
+  double vain() const {
+    return static_cast<double>(recalled_bytes - used_bytes) / static_cast<double>(asked_bytes);
+  }
+
+  Room room{std::uint64_t{1} << 26};
+  Recall recall{{}, room};
+  std::uint64_t asked_bytes = 0, recalled_bytes = 0, used_bytes = 0;
+  double takes_with = 0, takes_without = 0;  ///< each phase
+};
+
+class Phases : public testing::Test {
+ protected:
+  Phase places(std::size_t count, std::uint32_t targets = 1) {
+    Phase phase;
+    for (std::size_t i = 0; i < count; ++i)
+      phase.push_back({static_cast<std::uint32_t>(1 + i % targets), 8 * (random() >> 20), 8});
+    return phase;
+  }
+
+  std::mt19937_64 random{7};
+  Program program;
+};
+
+TEST_F(Phases, TheSamePlacesAreOneTripFromTheThirdOn) {
+  const Phase phase = places(1000);
+  EXPECT_EQ(program.play(phase).trips, 1000u);
+  EXPECT_LT(program.play(phase).trips, 20u);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(program.play(phase).trips, 1u);
+  EXPECT_EQ(program.vain(), 0);
+}
+
+TEST_F(Phases, InAnyOrder) {
+  Phase phase = places(1000);
+  program.play(phase);
+  for (int i = 0; i < 20; ++i) {
+    std::shuffle(phase.begin(), phase.end(), random);
+    const std::uint64_t trips = program.play(phase).trips;
+    if (i > 0) {
+      EXPECT_EQ(trips, 1u);
+    }
+  }
+  EXPECT_EQ(program.vain(), 0);
+}
+
+TEST_F(Phases, OfSeveralTargets) {
+  const Phase phase = places(1000, 50);
+  program.play(phase);
+  program.play(phase);
+  EXPECT_EQ(program.play(phase).trips, 1u);
+}
+
+TEST_F(Phases, FewPlacesOverAndOver) {
+  const Phase phase = places(5);
+  program.play(phase);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(program.play(phase).trips, 1u);
+}
+
+TEST_F(Phases, ThreeKindsInTurn) {
+  const Phase kinds[] = {places(300), places(200), places(400)};
+  for (int i = 0; i < 30; ++i)
+    for (const Phase& phase : kinds) {
+      const std::uint64_t trips = program.play(phase).trips;
+      if (i >= 2) {
+        EXPECT_EQ(trips, 1u) << i;
+      }
+    }
+  EXPECT_EQ(program.recall.records(), 3u);
+}
+
+TEST_F(Phases, KindsThatBeginAlikeAreToldByWhatCameBefore) {
+  Phase a = places(100), b = places(100), c = places(100);
+  b[0] = c[0] = a[0];
+  for (int i = 0; i < 30; ++i)
+    for (const Phase* phase : {&a, &b, &c}) {
+      const std::uint64_t trips = program.play(*phase).trips;
+      if (i >= 6) {
+        EXPECT_LE(trips, 8u) << i;
+      }
+    }
+  EXPECT_LT(program.vain(), 0.1);
+}
+
+TEST_F(Phases, AnOddOneNowAndThenChangesNothing) {
+  const Phase phase = places(300);
+  for (int i = 0; i < 50; ++i) {
+    if (i % 7 == 5) program.play(places(300));
+    const std::uint64_t trips = program.play(phase).trips;
+    if (i >= 2) {
+      EXPECT_EQ(trips, 1u) << i;
+    }
+  }
+}
+
+TEST_F(Phases, ATenthThatChangesCostsATenth) {
+  Phase phase = places(1000);
+  for (int i = 0; i < 30; ++i) {
+    for (std::size_t k = 900; k < 1000; ++k) phase[k].displacement = 8 * (random() >> 20);
+    std::shuffle(phase.begin(), phase.begin() + 900, random);
+    const std::uint64_t trips = program.play(phase).trips;
+    if (i >= 2) {
+      EXPECT_LE(trips, 101u) << i;
+    }
+  }
+  EXPECT_LT(program.vain(), 0.1);
+}
+
+TEST_F(Phases, ATenthThatGoesForGood) {
+  Phase phase = places(1000);
+  std::uint64_t trips = 0;
+  for (int i = 0; i < 60; ++i) {
+    for (int k = 0; k < 100; ++k) phase[random() % 1000].displacement = 8 * (random() >> 20);
+    const std::uint64_t its = program.play(phase).trips;
+    if (i >= 10) trips += its;
+  }
+  EXPECT_LT(trips / 50, 250u);
+  EXPECT_LT(program.vain(), 0.2);  // at first; then the budget's tenth
+}
+
+TEST_F(Phases, AHaloThatMovesByARowIsFollowed) {
+  const auto halo = [](std::uint64_t first) {
+    Phase phase;
+    for (std::uint64_t row = first; row < first + 64; ++row) phase.push_back({1, row * 8192, 8192});
+    return phase;
+  };
+  std::uint64_t trips = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    program.play(halo(i));
+    trips = 0;
+    for (int k = 0; k < 3; ++k) trips += program.play(halo(i)).trips;
+    if (i > 2) {
+      EXPECT_LE(trips, 5u) << i;
+    }
+  }
+  EXPECT_LT(program.vain(), 0.1);
+}
+
+TEST_F(Phases, AMeshThatIsRefinedIsFollowedWithinTwo) {
+  Phase phase = places(500);
+  for (int i = 0; i < 5; ++i) program.play(phase);
+  const Phase more = places(500);
+  phase.insert(phase.end(), more.begin(), more.end());
+  program.play(phase);
+  program.play(phase);
+  EXPECT_LE(program.play(phase).trips, 10u);
+}
+
+TEST_F(Phases, OtherPlacesEachTimeCostNothing) {
+  for (int i = 0; i < 500; ++i) {
+    const Phase phase = places(200);
+    EXPECT_EQ(program.play(phase).trips, 200u);
+  }
+  EXPECT_EQ(program.recalled_bytes, 0u);
+  EXPECT_LE(program.recall.records(), Recall::kMostRecords);
+}
+
+TEST_F(Phases, WhatNeverRecursIsSoonNotRecorded) {
+  int recorded = 0;
+  for (int i = 0; i < 2000; ++i) {
+    recorded += program.recall.recording();
+    program.play(places(50));
+  }
+  EXPECT_LT(recorded, 500);
+}
+
+TEST_F(Phases, AfterLongNothingAGainIsFoundAgain) {
+  for (int i = 0; i < 2000; ++i) program.play(places(20));
+  const Phase phase = places(100);
+  int until = 0;
+  while (program.play(phase).trips != 1) ASSERT_LT(++until, 10'000);
+}
+
+TEST_F(Phases, PlacesThatLieApartEachTimeButBeginAlikeStayCheap) {
+  for (int i = 0; i < 300; ++i) {
+    Phase phase = places(200);
+    phase[0].displacement = 64;
+    program.play(phase);
+  }
+  EXPECT_LT(program.vain(), 0.1);
+}
+
+TEST_F(Phases, ARunOfWordsIsFewPlaces) {
+  Phase phase;
+  for (std::uint64_t i = 0; i < 100'000; ++i) phase.push_back({1, 8 * i, 8});
+  for (int i = 0; i < 3; ++i) program.play(phase);
+  EXPECT_LE(program.play(phase).trips, 2u);
+  EXPECT_LT(program.recall.places(), 1000u);
+}
+
+TEST_F(Phases, GetsThatAreWaitedForTogetherAreLeftAlone) {
+  const Prices prices{};
+  EXPECT_FALSE(Policy::pays(prices, 2, 1, 16'384));
+  EXPECT_TRUE(Policy::pays(prices, 64, 64, 64 * 8192));
+  EXPECT_TRUE(Policy::pays(prices, 4, 5, 32));
+  EXPECT_FALSE(Policy::pays(prices, 1, 1, 8));
+}
+
+/// As in a program whose places one block of readahead brings.
+TEST_F(Phases, WhatTakesLongerThanWithoutEnds) {
+  const Phase phase = places(5);
+  program.takes_with = 30;
+  program.takes_without = 20;
+  int with = 0;
+  for (int i = 0; i < 20'000; ++i) with += program.play(phase).trips == 1;
+  EXPECT_GT(with, 10);
+  EXPECT_LT(with, 300);
+}
+
+TEST_F(Phases, WhatIsClearlyQuickerIsNeverComparedAndWhatIsHardlySoSeldom) {
+  const Phase phase = places(5);
+  program.takes_with = 5;
+  program.takes_without = 20;
+  program.play(phase);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(program.play(phase).trips, 1u);
+  program.takes_with = 15;
+  int without = 0;
+  for (int i = 0; i < 2000; ++i) without += program.play(phase).trips != 1;
+  EXPECT_GT(without, 0);
+  EXPECT_LT(without, 100);
+}
+
+TEST_F(Phases, BeyondTheRoomNothingIsRecalled) {
+  Room small(4096);
+  Recall recall({}, small);
+  for (int i = 0; i < 5; ++i) {
+    for (std::uint64_t k = 0; k < 1000; ++k) {
+      recall.missed(1, 16 * k, 8);
+      EXPECT_TRUE(recall.choose(1, 16 * k, 8, true, 1 << 20, {}).empty());
+    }
+    recall.phase_ended();
+  }
+  EXPECT_LE(small.taken(), 4096u);
+}
+
+TEST_F(Phases, ATagOfAnEarlierPhaseIsNothing) {
+  const Phase phase = places(10);
+  program.play(phase);
+  program.recall.missed(1, phase[0].displacement, 8);
+  const auto chosen = program.recall.choose(1, phase[0].displacement, 8, true, 1 << 20, {});
+  ASSERT_FALSE(chosen.empty());
+  const std::uint64_t tag = program.recall.tag(chosen[0]);
+  program.recall.fetched(chosen[0]);
+  program.recall.phase_ended();
+  EXPECT_EQ(program.recall.used(tag), 0u);
+}
+
+}  // namespace
+}  // namespace hob::recall

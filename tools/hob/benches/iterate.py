@@ -1,0 +1,88 @@
+"""Places that are read again in each iteration, their bytes written anew before it (bench/mpi/rma_iterate.cpp)."""
+
+from hob.benchlib import Progress, alternate, median, plot, program, ratio, run_mpi
+
+NAME = "iterate"
+HELP = "places that are read again when their bytes have changed: native, with recall=off and recall=auto"
+
+# Of each program: what it reads, and the speed against native from the fourth iteration on.
+CASES = {
+    "same": ("1,000 places, get and flush each", 40),
+    "shuffled": ("the same, in another order each time", 40),
+    "tenth": ("nine tenths the same", 8),
+    "requests": ("MPI_Rget and MPI_Wait each", 25),
+    "phases": ("three kinds of phases in turn", 30),
+    "rows": ("64 rows of 8 KiB", 3),
+    "locks": ("lock, five gets and flushes, unlock", 2),
+    "fences": ("two rows between two fences", 1.5),
+    "other": ("other places each time", 0.97),
+}
+# The second iteration, and what is not recalled.
+LEAST = 0.97
+
+
+def add_arguments(parser):
+    parser.add_argument("--repeats", type=int, default=7, help="runs of each (default: 7)")
+    parser.add_argument("--only", default="", help=f"only one of {', '.join(CASES)}")
+
+
+def run(args, bench):
+    repeats = 3 if args.quick else args.repeats
+    path = program("rma_iterate")
+    cases = {what: of for what, of in CASES.items() if args.only in ("", what)}
+    progress = Progress(NAME, 3 * repeats * len(cases))
+    for what, (words, limit) in cases.items():
+
+        def start(recall, what=what):
+            hob = {"recall": recall} if recall else None
+            return run_mpi(path, [f"what={what}"], hob=hob).rows[-1]
+
+        found = alternate(
+            {
+                "native": lambda: start(None),
+                "off": lambda: start("off"),
+                "hob": lambda: start("auto"),
+            },
+            repeats,
+            progress,
+        )
+
+        def times(variant, which, found=found):
+            return [row[f"{which}_us"] for row in found[variant]]
+
+        speed = {
+            f"{which}_{variant}": ratio(times("native", which), times(variant, which))
+            for which in ("second", "later")
+            for variant in ("off", "hob")
+        }
+        bench.row(
+            program=words,
+            **{
+                f"{variant}_{which}_us": median(times(variant, which))
+                for which in ("second", "later")
+                for variant in found
+            },
+            **speed,
+        )
+        bench.at_least(f"{words}: speed against native", speed["later_hob"], limit)
+        bench.at_least(f"{words}: the second iteration", speed["second_hob"], LEAST)
+    progress.done()
+
+
+def draw(result, path):
+    def figure(pyplot):
+        rows = result["rows"]
+        names = [row["program"] for row in rows]
+        for variant, marker in (("off", "s"), ("hob", "o")):
+            speed = [row["native_later_us"] / row[f"{variant}_later_us"] for row in rows]
+            pyplot.plot(
+                speed, names, marker, label="recall=" + {"off": "off", "hob": "auto"}[variant]
+            )
+        pyplot.axvline(1.0, color="black")
+        pyplot.xscale("log")
+        pyplot.gca().invert_yaxis()
+        pyplot.xlabel("speed with Hob / without, from the fourth iteration on")
+        pyplot.title("Places that are read again in each iteration")
+        pyplot.figlegend(loc="outside right upper")
+
+    plot(path, figure)
