@@ -149,6 +149,7 @@ void note_open(MPI_Win win) {
 
 /// Whether an access epoch is open from now on in which all targets may be read.
 void note_reach(MPI_Win win, bool all) {
+  if (HOB_LIKELY(!phases_recalled.load(std::memory_order_relaxed))) return;
   if (Window* const window = find_window(win); window && window->cached)
     window->cached->reaches_all(all);
 }

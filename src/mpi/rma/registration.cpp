@@ -25,6 +25,7 @@
 #include "mpi/rma/cache/node_log.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/near_targets.hpp"
+#include "mpi/rma/state.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window_info.hpp"
 
@@ -110,6 +111,7 @@ void start_recall(Window& window, Mode mode, bool ghosts) {
     return;
   const bool indexed = !ghosts && library::indexed_operations_are_right(context().mpi_version);
   window.cached->recall(window.carrier(), indexed, recall_room());
+  phases_recalled.store(true, std::memory_order_relaxed);
 }
 
 void start_caching(Window& window, Mode mode, bool ghosts, std::unique_ptr<DisplacementUnits> units,

@@ -25,6 +25,10 @@ inline std::atomic<int> validated_windows{0};
 /// Global, since most of these calls name no window.
 inline std::atomic<int> incoming_compared{0};
 
+/// There is, or was, a window whose phases are recalled (cache/recalling.hpp): what its epochs
+/// reach is noted. Global, so that programs without one do not look their windows up for it.
+inline std::atomic<bool> phases_recalled{false};
+
 /// While Hob sleeps, one in so many calls that wait for targets is timed, and how many go by until
 /// the next one (gets/wait_meter.hpp). All are, once long ones are seen.
 inline std::atomic<int> wait_interval{1};
