@@ -104,7 +104,9 @@ foreach(mpi IN ITEMS mpich5 openmpi5)
   endif()
 endforeach()
 # What is too small.
-foreach(mpi IN LISTS HOB_MPIS)
+set(by_default ${HOB_MPIS})
+list(REMOVE_ITEM by_default openmpi4)
+foreach(mpi IN LISTS by_default)
   hob_overlap_test("" overlap_small ${mpi} LABEL mpi SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03)
 endforeach()
 # Windows that other nodes reach.

@@ -319,7 +319,7 @@ class Slurm(unittest.TestCase):
                     out = err = (home / "job.out").read_text()
                 answer(out)
                 # One summary. With all ranks on one node, no get is remote.
-                counts = [err.count(" remote gets,"), err.count(" gets left alone:")]
+                counts = [err.count(" remote gets,"), err.count(" gets was remote")]
                 self.assertEqual(max(counts), 1, err)
                 if "--ghosts" in line:
                     self.assertRegex(out, r"\b4 ranks")

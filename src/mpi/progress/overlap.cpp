@@ -14,6 +14,7 @@
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/elements.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/overlap_worker.hpp"
 #include "os/thread_state.hpp"
@@ -94,7 +95,11 @@ bool level_is_configured() {
   return std::getenv("OMPI_MPI_THREAD_LEVEL") || std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
 }
 
-bool wanted() { return !context().settings.off && context().settings.overlap != "off"; }
+bool wanted() {
+  const settings::Settings& s = context().settings;
+  if (s.off || s.overlap == "off") return false;
+  return s.overlap != "auto" || library::serialized_is_right();
+}
 
 bool watch_wanted() { return !context().settings.off && context().settings.overlap_watch; }
 

@@ -29,6 +29,16 @@ bool waits_sooner(std::string_view version) {
 
 bool indexed_operations_are_right(std::string_view version) { return mpich_version(version) >= 5; }
 
+bool serialized_is_right() {
+  static const bool is = [] {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    return real::Get_library_version(version, &length) == MPI_SUCCESS &&
+           !std::string_view(version).starts_with("Open MPI v4");
+  }();
+  return is;
+}
+
 bool is_complete(MPI_Request request) {
   if constexpr (kTraits.status_is_a_look) {
     int complete = 0;
