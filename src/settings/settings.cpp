@@ -30,25 +30,22 @@ constexpr std::array kAliases = {
 #undef HOB_SETTING
 };
 
-struct OldWord {
-  std::string_view key, old_word, word;
+/// A word that is taken for another one of the same setting.
+struct OtherWord {
+  std::string_view key, word, meant;
 };
 
 constexpr std::array kOldWords = {
 #define HOB_SETTING(member, key, kind, fallback, allowed, help)
-#define HOB_SETTING_OLD_WORD(key, old_word, word) OldWord{key, old_word, word},
+#define HOB_SETTING_OLD_WORD(key, old_word, word) OtherWord{key, old_word, word},
 #include "settings/settings.def"
 #undef HOB_SETTING_OLD_WORD
 #undef HOB_SETTING
 };
 
-struct Synonym {
-  std::string_view key, word, meant;
-};
-
 constexpr std::array kSynonyms = {
 #define HOB_SETTING(member, key, kind, fallback, allowed, help)
-#define HOB_SETTING_SYNONYM(key, word, meant) Synonym{key, word, meant},
+#define HOB_SETTING_SYNONYM(key, word, meant) OtherWord{key, word, meant},
 #include "settings/settings.def"
 #undef HOB_SETTING_SYNONYM
 #undef HOB_SETTING
@@ -73,6 +70,24 @@ std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+/// Calls visit() with the number and the text of each line that says something.
+template <class Visit>
+void each_line(std::string_view text, Visit visit) {
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::string_view content = trim(line.substr(0, line.find('#')));
+    if (!content.empty()) visit(number, content);
+  }
+}
+
+/// Where a setting stands in the table.
+std::optional<std::size_t> row_of(std::string_view key) {
+  for (std::size_t row = 0; row < kTable.size(); ++row)
+    if (kTable[row].key == key) return row;
+  return {};
 }
 
 std::optional<double> parse_real(std::string_view text) {
@@ -219,10 +234,7 @@ std::string unknown_key(std::string_view key) {
                      best ? fmt::format(" (did you mean '{}'?)", best->key) : "");
 }
 
-bool is_setting(std::string_view key) {
-  return std::any_of(kTable.begin(), kTable.end(),
-                     [&](const Setting& setting) { return setting.key == key; });
-}
+bool is_setting(std::string_view key) { return row_of(key).has_value(); }
 
 bool is_alias(std::string_view key) {
   return std::any_of(kAliases.begin(), kAliases.end(),
@@ -232,22 +244,18 @@ bool is_alias(std::string_view key) {
 // Whether a text is some other program's: it has a line that is no `key = value`, and no setting of
 // Hob's.
 bool is_foreign(std::string_view text) {
-  bool other_form = false;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::string_view content = trim(line.substr(0, line.find('#')));
+  bool other_form = false, own = false;
+  each_line(text, [&](int, std::string_view content) {
     const auto equals = content.find('=');
-    if (is_setting(trim(content.substr(0, equals)))) return false;
-    other_form |= !content.empty() && equals == std::string_view::npos;
-  }
-  return other_form;
+    own |= is_setting(trim(content.substr(0, equals)));
+    other_form |= equals == std::string_view::npos;
+  });
+  return other_form && !own;
 }
 
 bool names_output(std::string_view key) {
-  for (const auto& setting : kTable)
-    if (setting.key == key) return setting.type == Type::Path;
-  return false;
+  const auto row = row_of(key);
+  return row && kTable[*row].type == Type::Path;
 }
 
 /// The key that a name stands for, which may be one that the setting had before.
@@ -257,10 +265,11 @@ std::string_view present_key(std::string_view key) {
   return key;
 }
 
-/// The word that stands for one which the setting had before; null for any other.
-const OldWord* find_old_word(std::string_view key, std::string_view word) {
-  for (const auto& old : kOldWords)
-    if (old.key == key && old.old_word == word) return &old;
+/// The row of one of these tables with this word; null if there is none.
+const OtherWord* find_word(std::span<const OtherWord> words, std::string_view key,
+                           std::string_view word) {
+  for (const OtherWord& other : words)
+    if (other.key == key && other.word == word) return &other;
   return nullptr;
 }
 
@@ -337,13 +346,13 @@ std::string Settings::set(std::string_view key, std::string_view given, Source s
       return error;
     }
   const std::string_view text = trim(given);
-  if (const OldWord* old = find_old_word(key, text)) {
+  if (const OtherWord* old = find_word(kOldWords, key, text)) {
     warnings_.push_back(fmt::format("{} = {} ({}) is no longer there; {} is used", key, text,
-                                    environment_name(key), old->word));
-    return set(key, old->word, source);
+                                    environment_name(key), old->meant));
+    return set(key, old->meant, source);
   }
-  for (const auto& synonym : kSynonyms)
-    if (synonym.key == key && synonym.word == text) return set(key, synonym.meant, source);
+  if (const OtherWord* synonym = find_word(kSynonyms, key, text))
+    return set(key, synonym->meant, source);
   if (source > Source::Site && locked(key)) {
     if (text != value(key))
       warnings_.push_back(
@@ -403,12 +412,7 @@ std::vector<std::string> Settings::read_file(const std::string& path, Trust trus
     return {};
   }
   std::vector<std::string> errors;
-  std::string_view rest = file.text;
-  for (int number = 1; !rest.empty(); ++number) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    const std::string_view content = trim(line.substr(0, line.find('#')));
-    if (content.empty()) continue;
+  each_line(file.text, [&](int number, std::string_view content) {
     const auto equals = content.find('=');
     const std::string_view key = trim(content.substr(0, equals));
     std::string error;
@@ -420,7 +424,7 @@ std::vector<std::string> Settings::read_file(const std::string& path, Trust trus
       if (error.empty()) error = set(key, value, Source::File);
     }
     if (!error.empty()) errors.push_back(fmt::format("{}:{}: {}", path, number, error));
-  }
+  });
   return errors;
 }
 
@@ -431,15 +435,10 @@ void Settings::read_site(const std::string& path, unsigned owner) {
     return;
   }
   site_ = path;
-  std::string_view rest = file.text;
-  for (int number = 1; !rest.empty(); ++number) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    const std::string_view content = trim(line.substr(0, line.find('#')));
-    if (content.empty()) continue;
+  each_line(file.text, [&](int number, std::string_view content) {
     if (const std::string error = read_site_line(content); !error.empty())
       warnings_.push_back(fmt::format("{}:{}: {}; the line is not used", path, number, error));
-  }
+  });
 }
 
 std::string Settings::read_site_line(std::string_view line) {
@@ -451,18 +450,17 @@ std::string Settings::read_site_line(std::string_view line) {
   const std::string_view key = present_key(trim(line.substr(0, equals)));
   if (!locks && equals == std::string_view::npos)
     return fmt::format("'{}' is not of the form key = value, lock key, or lock key = value", line);
-  if (!is_setting(key)) return unknown_key(key);
+  const auto row = row_of(key);
+  if (!row) return unknown_key(key);
   std::string error;
   if (equals != std::string_view::npos) error = set(key, line.substr(equals + 1), Source::Site);
-  for (std::size_t i = 0; i < kTable.size() && error.empty(); ++i)
-    if (locks && kTable[i].key == key) locked_[i] = true;
+  if (locks && error.empty()) locked_[*row] = true;
   return error;
 }
 
 bool Settings::locked(std::string_view key) const {
-  for (std::size_t i = 0; i < kTable.size(); ++i)
-    if (kTable[i].key == key) return locked_[i];
-  return false;
+  const auto row = row_of(key);
+  return row && locked_[*row];
 }
 
 std::vector<std::string> Settings::read_environment(const char* const* environment) {
@@ -518,15 +516,13 @@ std::vector<std::string> Settings::load(const char* const* environment) {
 }
 
 std::string Settings::value(std::string_view key) const {
-  for (std::size_t i = 0; i < kTable.size(); ++i)
-    if (kTable[i].key == key) return text_[i];
-  return {};
+  const auto row = row_of(key);
+  return row ? text_[*row] : std::string();
 }
 
 Source Settings::source(std::string_view key) const {
-  for (std::size_t i = 0; i < kTable.size(); ++i)
-    if (kTable[i].key == key) return sources_[i];
-  return Source::Default;
+  const auto row = row_of(key);
+  return row ? sources_[*row] : Source::Default;
 }
 
 }  // namespace hob::settings
