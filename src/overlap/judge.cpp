@@ -87,17 +87,16 @@ bool Judge::phases_got_longer() const {
   return with.ns - without.ns > kBeyondChance * std::sqrt(with.error + without.error);
 }
 
-bool Judge::pays() const {
+bool Judge::pays(const Mean& with, const Mean& without) const {
   // What waiting saves, computing may have paid: where no core is free, both are the same one.
   if (phases_got_longer()) return false;
-  const double with = mean_of(with_.waited.kept()).ns, without = mean_of(without_.waited.kept()).ns;
-  return with <= kPays * without || with_.moved >= kMovedShare * with_.phases;
+  return with.ns <= kPays * without.ns || with_.moved >= kMovedShare * with_.phases;
 }
 
 void Judge::decide() {
-  const bool paid = pays();
-  // What chance seems to take in one trial it seems to give in another: only all together tell.
   const Mean with = mean_of(with_.waited.kept()), without = mean_of(without_.waited.kept());
+  const bool paid = pays(with, without);
+  // What chance seems to take in one trial it seems to give in another: only all together tell.
   const double shorter = without.ns - with.ns;
   saved_ns_ += with_.phases * (paid ? shorter : std::min(0.0, shorter));
   saved_squares_ += with_.phases * with_.phases * (without.error + with.error);

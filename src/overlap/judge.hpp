@@ -69,7 +69,7 @@ class Judge {
   static Mean mean_of(std::span<const double> lengths);
 
   bool left_alone(std::uint64_t phase) const;
-  bool pays() const;
+  bool pays(const Mean& with, const Mean& without) const;  ///< the waits of this trial
   bool phases_got_longer() const;
   void decide();
   void rest();
