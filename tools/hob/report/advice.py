@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hob.report.data import ACCESS_TYPES, WORTH_TELLING, Saved, access_counts
-from hob.report.sentences import receives_left, stale_sentence
+from hob.report.sentences import near_parts, receives_left, stale_sentence
 from hob.report.words import (
     WORTH_ADVISING,
     quantity,
@@ -42,16 +42,14 @@ class Advice:
 
 
 def _near_gets(run):
-    own, near = run.near_gets
-    parts = [
-        f"{share(count, own + near)} {what}"
-        for count, what in (
-            (own, "the process's own memory"),
-            (near, "targets where fetching is as cheap as a cache (ranks of the same node)"),
-        )
-        if count
-    ]
-    return f"None of its gets is remote: they read {' and '.join(parts)}." + (
+    near = run.near_gets[1]
+    parts = near_parts(
+        run,
+        lambda count: share(count, sum(run.near_gets)),
+        "the process's own memory",
+        "targets where fetching is as cheap as a cache (ranks of the same node)",
+    )
+    return f"None of its gets is remote: they read {parts}." + (
         " On more nodes this may differ: ask again there, or with --remote, which takes each rank for a "
         "node (MPICH)."
         if run.nodes == 1 and near

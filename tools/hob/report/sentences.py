@@ -21,20 +21,22 @@ WORTH_SAYING = 0.05
 BATCHED_WORTH_SAYING = 1000
 
 
+def near_parts(run, amount, own_memory, near_targets):
+    """The kinds of gets that needed no network, of those that there were: amount(count) and what they did."""
+    kinds = zip(run.near_gets, (own_memory, near_targets))
+    return " and ".join(f"{amount(count)} {what}" for count, what in kinds if count)
+
+
 def near_sentence(run):
     """Where gets went that needed no network; "" where all did."""
-    own, near = run.near_gets
-    if not own + near:
-        return ""
-    parts = [
-        f"{quantity(count)} {what}"
-        for count, what in (
-            (own, "read the process's own memory"),
-            (near, "read targets that are as near as a cache (ranks of the same node)"),
-        )
-        if count
-    ]
-    return f"Of {quantity(run.cache.get('gets', 0))} gets, {' and '.join(parts)}: these are left to the MPI library."
+    parts = near_parts(
+        run,
+        quantity,
+        "read the process's own memory",
+        "read targets that are as near as a cache (ranks of the same node)",
+    )
+    gets = quantity(run.cache.get("gets", 0))
+    return f"Of {gets} gets, {parts}: these are left to the MPI library." if parts else ""
 
 
 def cache_findings(run):
