@@ -244,12 +244,12 @@ const gets::RecalledPlace* CachedGets::recalled_place(std::uint32_t index,
 /// Recalled places have arrived.
 void CachedGets::finish_recall(PendingGet& pending) {
   --targets_.used(pending.rank).recalls;
-  const std::unique_ptr<AheadFetch> fetch = std::move(pending.ahead);
+  std::unique_ptr<AheadFetch> fetch = std::move(pending.ahead);
   const std::byte* const staging = fetch->staging.get();
   under_way_.serve_waiters(pending, staging);
   for (const gets::RecalledPlace& place : fetch->recalled)
     cache_->fill(place.entry, staging + place.offset, place.bytes, 0, pending.when);
-  recalling_->pool.give_back(std::move(const_cast<std::unique_ptr<AheadFetch>&>(fetch)));
+  recalling_->pool.give_back(std::move(fetch));
 }
 
 /// A program that waits for requests alone never flushes: what was recalled for it and that it
@@ -259,14 +259,17 @@ void CachedGets::finish_old_recalls(TargetState& t) {
   for (std::size_t i = 0; i < t.pending.size();) {
     const std::uint32_t index = t.pending[i];
     PendingGet& pending = under_way_[index];
-    ++i;
-    if (pending.purpose != Purpose::recall || pending.request == 0) continue;
-    auto handle = handle_of<MPI_Request>(pending.request);
-    int flag = 0;
-    if (requests::test(&handle, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || !flag) continue;
+    const auto arrived = [&] {
+      auto handle = handle_of<MPI_Request>(pending.request);
+      int flag = 0;
+      return requests::test(&handle, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag;
+    };
+    if (pending.purpose != Purpose::recall || pending.request == 0 || !arrived()) {
+      ++i;
+      continue;
+    }
     finish(pending);
     under_way_.remove(t.pending, index);
-    --i;
   }
 }
 
