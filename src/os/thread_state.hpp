@@ -39,6 +39,14 @@ class PerThread {
     return record->state;
   }
 
+  /// Calls act(State&) for that of each thread that has one, and of those that threads to come will
+  /// use again. From any thread, while theirs go on.
+  template <class Act>
+  static void each(Act act) {
+    for (Record* one = all().load(std::memory_order_acquire); one != nullptr; one = one->next)
+      act(one->state);
+  }
+
  private:
   struct Record : detail::Lent {
     State state;

@@ -29,6 +29,8 @@ bool prepare_asymmetric() {
   return there;
 }
 
+void fence_all_threads() { membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED); }
+
 Presence::Slot* Presence::take_slot() noexcept {
   for (Slot* slot = slots_.load(std::memory_order_acquire); slot; slot = slot->next)
     if (!slot->taken.exchange(true, std::memory_order_acquire)) return slot;
@@ -62,7 +64,7 @@ bool Presence::try_claim() {
   if (inside()) return false;
   claimed_.exchange(1, std::memory_order_seq_cst);
   // Now every other thread's store of its slot is visible here, or its next load finds the claim.
-  if (asymmetric_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  if (asymmetric_) fence_all_threads();
   if (!any_inside(std::memory_order_seq_cst)) return true;
   release();
   return false;

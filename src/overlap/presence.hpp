@@ -102,4 +102,9 @@ class Presence {
 /// false where there is none: then both sides need fences.
 bool prepare_asymmetric();
 
+/// After prepare_asymmetric() has returned true: a fence of all threads of the process, some
+/// microseconds. What each has stored before is visible here, and what was stored here before is
+/// visible to each of its loads from now on.
+void fence_all_threads();
+
 }  // namespace hob::overlap

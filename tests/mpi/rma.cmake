@@ -5,6 +5,7 @@ foreach(program recall acquires address_limit ahead aliases batch device device_
 endforeach()
 
 hob_mpi_program(rma_mixed_threads SOURCES rma_mixed_threads.c MPIS mpich5)
+hob_mpi_program(rma_direct_threads SOURCES rma_direct_threads.c MPIS mpich5)
 hob_mpi_program(rma_edges SOURCES rma_edges.c MPIS mpich5)
 
 # MPI 4: large counts, and sessions.
@@ -128,6 +129,7 @@ foreach(mpi IN LISTS HOB_MPIS)
   if(mpi STREQUAL "mpich5")
     hob_compare_test(mpi.${mpi}.rma_lock_threads ${mpi} LABELS mpi SETTINGS auto,always,user COMMAND rma_lock_threads)
     hob_compare_test(mpi.${mpi}.rma_mixed_threads ${mpi} LABELS mpi REMOTE nodes SETTINGS auto,always COMMAND rma_mixed_threads 20)
+    hob_compare_test(mpi.${mpi}.rma_direct_threads ${mpi} LABELS mpi SETTINGS default,auto COMMAND rma_direct_threads)
   endif()
   hob_compare_test(mpi.${mpi}.rma_requests ${mpi} LABELS mpi SETTINGS counted,default,auto,strict,tiny COMMAND rma_requests)
   hob_compare_test(mpi.${mpi}.rma_request_threads ${mpi} LABELS mpi SETTINGS default,auto,tiny,ahead-1K

@@ -10,20 +10,44 @@
 #include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/pollers.hpp"
+#include "os/thread_state.hpp"
+#include "overlap/presence.hpp"
 
 namespace hob::mpi::helper {
 namespace {
 
-std::atomic<int> blocked{0};
 std::atomic<bool> ending{false};
 std::atomic<int> asleep{0};  // 1 while the helper sleeps until it is called
 std::atomic<bool> running{false};
 pthread_t thread;
 
-bool needed() {
-  return blocked.load(std::memory_order_seq_cst) != 0 &&
-         parts_under_way.load(std::memory_order_seq_cst) != 0;
+/// How many calls of one thread are blocked inside the library, one in another. The thread writes
+/// it, and others read it: a line of its own.
+struct alignas(64) BlockedCalls {
+  std::atomic<int> number{0};
+  static void thread_ended();
+};
+using AllCalls = os::PerThread<BlockedCalls>;
+
+/// Of this thread; null before its first such call.
+thread_local std::atomic<int>* own_calls __attribute__((tls_model("initial-exec"))) = nullptr;
+
+/// Something has been under way that only Hob can advance. Until then, a thread that blocks pays
+/// for no fence: whoever sets this pays for all threads.
+std::atomic<bool> was_called{false};
+
+void BlockedCalls::thread_ended() { own_calls = nullptr; }
+
+/// Whether a thread is blocked. Exact once was_called is set and fenced.
+bool any_blocked() {
+  bool any = false;
+  AllCalls::each([&](const BlockedCalls& calls) {
+    any = any || calls.number.load(std::memory_order_seq_cst) != 0;
+  });
+  return any;
 }
+
+bool needed() { return parts_under_way.load(std::memory_order_seq_cst) != 0 && any_blocked(); }
 
 void* work(void*) {
   const DepthGuard guard;
@@ -59,15 +83,39 @@ void rouse() {
 
 }  // namespace
 
-void enter() {
-  blocked.fetch_add(1, std::memory_order_seq_cst);
+void prepare() {
+  if (!overlap::prepare_asymmetric()) was_called.store(true, std::memory_order_relaxed);
+}
+
+namespace {
+
+[[gnu::noinline, gnu::cold]] void enter_first() {
+  own_calls = &AllCalls::here().number;
+  enter();
+}
+
+[[gnu::noinline]] void call_if_under_way() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (parts_under_way.load(std::memory_order_seq_cst) != 0) call();
 }
 
-void leave() { blocked.fetch_sub(1, std::memory_order_relaxed); }
+}  // namespace
+
+void enter() noexcept {
+  std::atomic<int>* const calls = own_calls;
+  if (HOB_UNLIKELY(!calls)) return enter_first();
+  calls->store(calls->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (HOB_UNLIKELY(was_called.load(std::memory_order_relaxed))) call_if_under_way();
+}
+
+void leave() noexcept {
+  own_calls->store(own_calls->load(std::memory_order_relaxed) - 1, std::memory_order_release);
+}
 
 void call() {
-  if (blocked.load(std::memory_order_seq_cst) == 0) return;
+  if (!was_called.exchange(true, std::memory_order_seq_cst)) overlap::fence_all_threads();
+  if (!any_blocked()) return;
   if (!running.load(std::memory_order_acquire)) make();
   rouse();
 }

@@ -4,12 +4,16 @@
 
 namespace hob::mpi::helper {
 
-/// A thread of the program is about to block inside the library, or no longer.
-void enter();
-void leave();
+/// Before the first blocked call. Not thread safe: called while MPI starts.
+void prepare();
 
 /// Something is under way: if a thread is blocked, the helper works. It is made at its first use.
 void call();
+
+/// A thread of the program is about to block inside the library, or no longer. Without memory for a
+/// thread's first call, the process ends: what is under way might wait for ever.
+void enter() noexcept;
+void leave() noexcept;
 
 /// Ends it. MPI is still there.
 void end();

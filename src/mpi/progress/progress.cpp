@@ -56,6 +56,7 @@ void prepare_progress(bool any_thread, bool callbacks) {
   // Open MPI's registration is not safe while other threads are in its progress.
   install_callback();
   has_helper = any_thread && !library_calls_back;
+  if (has_helper) helper::prepare();
 }
 
 void under_way() {
@@ -69,9 +70,6 @@ void none_under_way() {
   rest();
   count(parts_under_way, -1);
 }
-
-void Blocking::enter() { helper::enter(); }
-void Blocking::leave() { helper::leave(); }
 
 void end_library_callbacks() {
   end_library_polling();

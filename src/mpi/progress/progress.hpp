@@ -9,6 +9,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/state.hpp"
+#include "mpi/progress/helper.hpp"
 #include "mpi/progress/pollers.hpp"
 #include "mpi/progress/state.hpp"
 
@@ -33,17 +34,15 @@ inline bool blocking_needs_care() {
 class Blocking {
  public:
   Blocking() : noted_(has_helper) {
-    if (HOB_UNLIKELY(noted_)) enter();
+    if (HOB_UNLIKELY(noted_)) helper::enter();
   }
   ~Blocking() {
-    if (HOB_UNLIKELY(noted_)) leave();
+    if (HOB_UNLIKELY(noted_)) helper::leave();
   }
   Blocking(const Blocking&) = delete;
   Blocking& operator=(const Blocking&) = delete;
 
  private:
-  static void enter();
-  static void leave();
   bool noted_;
 };
 

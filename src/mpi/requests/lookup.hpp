@@ -17,6 +17,12 @@ inline bool none_alive() { return HOB_LIKELY(alive.load(std::memory_order_relaxe
 /// Waits and tests are the library's own, and tell nothing.
 inline bool all_native() { return none_alive() && idle(); }
 
+/// The same with several threads, as long as none of them changes it: whatever the call tells is
+/// noted once it has returned.
+inline bool all_native_now() {
+  return none_alive() && ignores_acquires() && parts_under_way.load(std::memory_order_relaxed) == 0;
+}
+
 /// Waits and tests of these are, too: there are none, or all are null.
 inline bool none_given(int count, const MPI_Request* handles) {
   constexpr int kMost = 8;  // more are not looked through twice

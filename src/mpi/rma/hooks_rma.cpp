@@ -39,6 +39,11 @@ void measure_wait(Window& window, MPI_Count count, MPI_Datatype type) {
   window.waits.issued(static_cast<std::uint64_t>(count * bytes));
 }
 
+/// From now on, calls on the window are only counted, where they may be.
+void count_only(Window& window) {
+  if (sleeping() || HOB_UNLIKELY(many_threads)) remember_quiet(window);
+}
+
 /// The completion of a write's request says that the origin's buffer is free, and of a plain get's
 /// that bytes are there: neither is an acquire (docs/consistency.md).
 int no_acquire(int result, MPI_Request* request) {
@@ -64,7 +69,7 @@ int get_past_cache(void* origin, MPI_Count count, MPI_Datatype type, int target,
     window.cached->pass_by(target);
   else
     tally(target == window.rank ? window.uncached_own_gets : window.uncached_gets);
-  if (sleeping()) remember_quiet(window);
+  count_only(window);
   const int result = window.way_to(target).get(origin, count, type, target, disp, target_count,
                                                target_type, request);
   return no_acquire(result, request);
@@ -75,7 +80,7 @@ int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_
   tally(window.issued.puts);
   if (request) tally(window.issued.requested);
   measure_wait(window, count, type);
-  if (sleeping()) remember_quiet(window);
+  count_only(window);
   const int result = write(window, target, disp, target_count, target_type, [&] {
     return window.way_to(target).put(origin, count, type, target, disp, target_count, target_type,
                                      request);
@@ -89,7 +94,7 @@ int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int targe
   tally(window.issued.accumulates);
   if (request) tally(window.issued.requested);
   measure_wait(window, count, type);
-  if (sleeping()) remember_quiet(window);
+  count_only(window);
   const int result = write(window, target, disp, target_count, target_type, [&] {
     return window.way_to(target).accumulate(origin, count, type, target, disp, target_count,
                                             target_type, op, request);
@@ -233,7 +238,7 @@ int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype dat
     return real::Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
                               win);
   tally(window->issued.atomics);
-  if (sleeping()) remember_quiet(*window);
+  count_only(*window);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
     return window->way_to(target_rank)
         .fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op);
@@ -249,7 +254,7 @@ int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
     return real::Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
                                   target_disp, win);
   tally(window->issued.atomics);
-  if (sleeping()) remember_quiet(*window);
+  count_only(*window);
   const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
     return window->way_to(target_rank)
         .compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,

@@ -10,6 +10,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/interim.hpp"
+#include "mpi/rma/direct.hpp"
 #include "mpi/rma/joint_acquire.hpp"
 #include "mpi/rma/state.hpp"
 #include "mpi/rma/validation.hpp"
@@ -54,7 +55,8 @@ Wait wait_for_targets(Window& window, int target, bool local, int& result, Call 
   const bool told = complete_by(window, target, local, result, call);
   const std::uint64_t now = ticks();
   const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
-  const bool sampled = sleeping();
+  const bool sampled =
+      sleeping() || (many_threads && window.direct.get() && !window.waits.measuring());
   if (HOB_UNLIKELY(window.batching && sampled) &&
       window.batching->look_again(
           window.issued.writes(),
@@ -64,6 +66,7 @@ Wait wait_for_targets(Window& window, int target, bool local, int& result, Call 
   const auto alike = static_cast<std::uint64_t>(interval);
   if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_quiet(window);
   if (sampled) choose_next_timed(window.waits.is_long(now - start), interval);
+  direct::time_next(wait_interval.load(std::memory_order_relaxed));
   return {told, now - start};
 }
 

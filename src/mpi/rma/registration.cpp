@@ -306,6 +306,7 @@ void register_window(const WindowSpec& spec) {
     start_caching(*window, *asked.mode, spec.ghosts != nullptr, std::move(units),
                   std::move(exposed));
   if (answers.share) share_with_node(*window, spec.comm);
+  window->direct.set(!spec.ghosts && !window->cached && !window->batching && !tracing);
   Window& added = *add_window(std::move(window));
   if (answers.validate && !answers.share) start_validation(added, answers, sizes, spec.comm);
 }

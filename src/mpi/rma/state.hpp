@@ -2,6 +2,7 @@
 // here.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +52,42 @@ struct QuietWindow {
 /// done after one load and one comparison.
 inline constexpr int kQuietWindowBits = 4;
 inline QuietWindow quiet_windows[std::size_t{1} << kQuietWindowBits];
+
+/// Calls that the library alone serves in programs with several threads (direct.hpp).
+namespace direct {
+
+/// What is counted.
+enum Kind : std::uint8_t { kGets, kOwnGets, kPuts, kAccumulates, kAtomics, kRequested };
+inline constexpr std::size_t kKinds = 6;
+
+/// A few windows have a slot each, from the first operation that their hooks see until they are
+/// freed. While a window is alive, a slot with its handle is its own.
+struct Slot {
+  std::atomic<std::uint64_t> handle{0};  ///< its bits; 0: free
+  std::atomic<bool> open{false};         ///< nothing of Hob needs to see these calls
+  std::atomic<Outstanding*> results{};   ///< of its atomics
+  std::atomic<int> rank{-1};             ///< of this process in the window's group
+  std::atomic<int> size{0};              ///< of the group
+};
+inline constexpr int kSlotBits = 4;
+inline constexpr std::size_t kSlots = std::size_t{1} << kSlotBits;
+inline std::array<Slot, kSlots> slots;
+
+/// What one thread has counted, for each slot. Others read it.
+struct ThreadCounts {
+  using Row = std::array<std::atomic<std::uint64_t>, kKinds>;
+  std::array<Row, kSlots> rows{};
+  /// Calls that wait for targets until the next one that is timed (timed_waits.hpp).
+  int untimed = 0;
+
+  void add(std::size_t slot, Kind kind) {
+    auto& counter = rows[slot][kind];
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+};
+/// Of this thread; null until its first operation that a hook sees.
+inline thread_local ThreadCounts* own_counts __attribute__((tls_model("initial-exec"))) = nullptr;
+
+}  // namespace direct
 
 }  // namespace hob::mpi

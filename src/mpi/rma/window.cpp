@@ -9,6 +9,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/rma/direct.hpp"
 #include "mpi/rma/quiet_windows.hpp"
 #include "mpi/rma/window_validation.hpp"
 
@@ -135,7 +136,26 @@ int next_window_id() { return windows().next_id.fetch_add(1, std::memory_order_r
 
 Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handle); }
 
+namespace {
+
+/// With several threads: the wrappers count calls on this window, if the library alone serves them.
+void remember_direct(Window& window) {
+  if (!window.direct.get()) return;
+  // In the order of direct::Kind.
+  direct::remember(
+      window.handle,
+      {.counters = {&window.uncached_gets, &window.uncached_own_gets, &window.issued.puts,
+                    &window.issued.accumulates, &window.issued.atomics, &window.issued.requested},
+       .results = &window.atomic_results,
+       .rank = window.rank,
+       .size = window.size},
+      [&] { return !windows_alias.get() && !window.waits.measuring(); });
+}
+
+}  // namespace
+
 void remember_quiet(Window& window) {
+  if (many_threads) return remember_direct(window);
   if (windows_alias.get() || window.waits.measuring()) return;
   std::uint64_t* gets = &window.uncached_gets;
   std::uint64_t* own_gets = &window.uncached_own_gets;
@@ -147,7 +167,7 @@ void remember_quiet(Window& window) {
                                .puts = &window.issued.puts,
                                .accumulates = &window.issued.accumulates,
                                .atomics = &window.issued.atomics,
-                               .results = many_threads ? nullptr : &window.atomic_results,
+                               .results = &window.atomic_results,
                                .gets = gets,
                                .own_gets = own_gets,
                                .requested = &window.issued.requested,
@@ -155,7 +175,7 @@ void remember_quiet(Window& window) {
 }
 
 void forget_quiet(const Window& window) {
-  if (many_threads) return;  // nothing is only counted
+  if (many_threads) return direct::forget(window.handle);
   if (QuietWindow& slot = quiet_slot(window.handle); slot.window == window.handle) slot = {};
 }
 
@@ -176,12 +196,16 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
   all.table.clear(handle);
   std::erase(all.alive, window.get());
   forget_quiet(*window);
+  direct::release(window->handle);
   return window;
 }
 
 void expect_aliases() {
+  if (windows_alias.get()) return;
   windows_alias.set(true);
-  if (many_threads) return;
+  // What was issued until now was not noted.
+  each_window([](Window& window, void*) { window.aliased_writes.add_all(); }, nullptr);
+  if (many_threads) return direct::forget_all();
   for (QuietWindow& slot : quiet_windows) slot = {};
 }
 

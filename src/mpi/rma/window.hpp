@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/published.hpp"
 #include "gets/wait_meter.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/backend/backend.hpp"
@@ -51,6 +52,9 @@ class Window {
   std::unique_ptr<CachedGets> cached;       ///< null: nothing of this window is cached
   std::string why_not_cached;
   NearTargets near;
+  /// Nothing of Hob stands between this window and the library: no cache, no batches, no ghosts.
+  /// Known since the window was made.
+  Published<bool> direct{false};
 
   std::unique_ptr<Validation> validation;  ///< null: nothing of it outlives an acquire
   const void* base = nullptr;              ///< of this process's memory; null for dynamic windows
@@ -76,7 +80,8 @@ class Window {
 /// nanoseconds.
 Window* find_window(MPI_Win handle) noexcept;
 
-/// Lets the wrappers count calls on this window by themselves while Hob sleeps.
+/// Lets the wrappers count calls on this window by themselves while Hob sleeps, and, with several
+/// threads, of a window that the library alone serves.
 void remember_quiet(Window& window);
 /// Its calls come to the hooks again.
 void forget_quiet(const Window& window);

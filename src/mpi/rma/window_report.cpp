@@ -16,6 +16,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/registry.hpp"
+#include "mpi/rma/direct.hpp"
 #include "mpi/rma/incoming.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window.hpp"
@@ -302,6 +303,7 @@ void count_windows(std::span<std::uint64_t> values) {
   }
   each_window(
       [](Window& window, void* to) {
+        direct::collect(window.handle);
         report::add_values(kWindowCounters, window, *static_cast<std::span<std::uint64_t>*>(to));
       },
       &values);
@@ -316,6 +318,7 @@ ordered_json section() {
   }
   each_window(
       [](Window& window, void* list) {
+        direct::collect(window.handle);
         static_cast<std::vector<report::WindowFacts>*>(list)->push_back(window_facts(window));
       },
       &windows);

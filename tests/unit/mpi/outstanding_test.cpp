@@ -35,6 +35,16 @@ TEST(OutstandingOperations, OfSeveralTargetsOneFlushCompletesOnlyItsOwn) {
   EXPECT_FALSE(operations.before(2).any);
 }
 
+TEST(OutstandingOperations, ThoseThatWereNotNotedMayBeAtEveryTarget) {
+  Outstanding operations;
+  operations.add_all();
+  EXPECT_FALSE(operations.none());
+  EXPECT_TRUE(operations.arrived(1, operations.before(1)));
+  EXPECT_TRUE(operations.before(2).any);
+  EXPECT_TRUE(operations.arrived(kAll, operations.before(kAll)));
+  EXPECT_TRUE(operations.none());
+}
+
 TEST(OutstandingOperations, OneThatIsIssuedDuringTheCallIsNotCompletedByIt) {
   Outstanding operations;
   operations.add(1);

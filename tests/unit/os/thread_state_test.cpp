@@ -53,6 +53,29 @@ TEST(ThreadState, OfThreadsThatLiveTogetherIsNotShared) {
   for (auto& each : threads) each.join();
 }
 
+TEST(ThreadState, OfAllThreadsIsSeenAlsoOfThoseThatEnded) {
+  struct State {
+    int number = 0;
+  };
+  PerThread<State>::here().number = 1;
+  std::latch has_own(1), seen(1);
+  std::thread other([&] {
+    PerThread<State>::here().number = 2;
+    has_own.count_down();
+    seen.wait();
+  });
+  has_own.wait();
+  const auto sum = [] {
+    int all = 0;
+    PerThread<State>::each([&](const State& each) { all += each.number; });
+    return all;
+  };
+  EXPECT_EQ(sum(), 3);
+  seen.count_down();
+  other.join();
+  EXPECT_EQ(sum(), 3);
+}
+
 struct Counted {
   int uses = 0, ended = 0;
   void thread_ended() { ++ended; }

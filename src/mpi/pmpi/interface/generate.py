@@ -134,6 +134,63 @@ def step_aside(call):
     return f"  if (HOB_LIKELY({test})) return {native};"
 
 
+def direct(call):
+    """What tells, in a program with several threads, that the library alone serves a call, or ""."""
+    row = call.row
+    names = [name for _declaration, name, *_kind in call.parameters]
+    request = str("request" in names).lower()
+    if row.counted == "gets":
+        return f"direct::counted_get(win, target_rank, {request})"
+    if row.counted in ("puts", "accumulates"):
+        return f"direct::counted(win, direct::k{row.counted.capitalize()}, {request})"
+    if row.timed:
+        return f"direct::completes(win, {'rank' if 'rank' in names else 'direct::kAll'})"
+    return ""
+
+
+def alone_among_threads(call):
+    """C++ that has the library alone serve a call in a program with several threads, where it may."""
+    if direct(call):
+        return [f"  if (HOB_LIKELY({direct(call)})) return {call.native};"]
+    if not (call.row.completes and call.row.asleep is not None):
+        return []
+    return [
+        "  if (HOB_LIKELY(requests::all_native_now())) {",
+        *(["  const Blocking blocking;"] if "wait" in call.base.lower() else []),
+        "  AcquireIfUnwound acquire;",
+        f"  const int hob_result = {call.native};",
+        "  acquire.returned = true;",
+        f'  note_acquire("{call.name}");',
+        "  return hob_result;",
+        "  }",
+    ]
+
+
+def direct_with_results(call):
+    """C++ that serves a fetching atomic likewise, or a call that completes some."""
+    row = call.row
+    if row.counted == "atomics":
+        found, after = "direct::counted_atomic(win)", "results->add(target_rank);"
+        before = []
+    elif row.timed:
+        target = direct(call).split(", ")[1].rstrip(")")
+        found = f"direct::completes_results(win, {target})"
+        before = [f"  const Outstanding::Seen seen = results->before({target});"]
+        after = f'if (results->arrived({target}, seen)) note_acquire("{call.name}");'
+    else:
+        return []
+    return [
+        "  if (HOB_UNLIKELY(many_threads)) {",
+        f"  if (Outstanding* const results = {found}) {{",
+        *before,
+        f"  const int hob_result = {call.native};",
+        f"  {after}",
+        "  return hob_result;",
+        "  }",
+        "  }",
+    ]
+
+
 def before_hob(call):
     """C++ of what comes before Hob's own part, as cheap as can be."""
     row, lines = call.row, []
@@ -262,14 +319,24 @@ def wrapper(call):
     if row.asleep is not None or row.express or row.counted or row.sleeper:
         # Hob's part is a function of its own: no registers are saved for it in the wrapper.
         rest = f"static {call.returns} long_{short(call.name)}({call.declaration})"
+        go_on = f"  return long_{short(call.name)}({call.arguments});"
+        declared, among_threads = [f"{rest};"], []
+        if alone := alone_among_threads(call):
+            threads = f"threads_{short(call.name)}"
+            declared += [
+                f"[[gnu::noinline]] static {call.returns} {threads}({call.declaration}) {{",
+                *alone,
+                go_on,
+                "}",
+            ]
+            among_threads = [
+                f"  if (HOB_UNLIKELY(many_threads)) return {threads}({call.arguments});"
+            ]
         lines = [
-            f"{rest};",
-            *guarded(
-                call,
-                [*before_hob(call), f"  return long_{short(call.name)}({call.arguments});"],
-                True,
-            ),
+            *declared,
+            *guarded(call, [*before_hob(call), *among_threads, go_on], True),
             f"[[gnu::noinline]] {rest} {{",
+            *direct_with_results(call),
             *with_hob(call),
             "}",
         ]

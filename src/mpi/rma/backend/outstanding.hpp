@@ -27,14 +27,21 @@ class Outstanding {
     const int now = target_.load(std::memory_order_relaxed);
     if (now != target) target_.store(now == kNobody ? target : kMany, std::memory_order_relaxed);
   }
+  /// There may be some to every target: they were not noted.
+  void add_all() {
+    const std::lock_guard guard(lock_);
+    ++issued_;
+    target_.store(kMany, std::memory_order_relaxed);
+  }
   /// Whether one more to `target` would change nothing, while the program has one thread.
   bool covers(int target) const {
     const int now = target_.load(std::memory_order_relaxed);
     return now == target || now == kMany;
   }
+  bool none() const { return target_.load(std::memory_order_relaxed) == kNobody; }
   /// Before a call that completes the operations to `target` (all: < 0).
   Seen before(int target) {
-    if (HOB_LIKELY(target_.load(std::memory_order_relaxed) == kNobody)) return {};
+    if (HOB_LIKELY(none())) return {};
     const std::lock_guard guard(lock_);
     const int now = target_.load(std::memory_order_relaxed);
     return {now != kNobody && (target < 0 || now == target || now == kMany), issued_};

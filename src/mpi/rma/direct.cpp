@@ -1,0 +1,84 @@
+#include "mpi/rma/direct.hpp"
+
+#include <new>
+
+#include "mpi/pmpi/wrapper.hpp"
+#include "os/thread_state.hpp"
+
+namespace hob::mpi::direct {
+namespace {
+
+/// The counts of one thread after another, and how much of them windows have been given.
+struct Block {
+  ThreadCounts counts;
+  std::array<std::array<std::uint64_t, kKinds>, kSlots> collected{};
+
+  static void thread_ended() { own_counts = nullptr; }
+};
+using Blocks = os::PerThread<Block>;
+
+/// Of the windows that hold the slots.
+std::array<std::array<std::uint64_t*, kKinds>, kSlots> counters;
+
+}  // namespace
+
+std::mutex& slots_lock() {
+  static constinit std::mutex only;
+  return only;
+}
+
+void give_counts() {
+  try {
+    own_counts = &Blocks::here().counts;
+  } catch (const std::bad_alloc&) {
+    own_counts = nullptr;
+  }
+}
+
+bool holds_slot(MPI_Win window) {
+  return slots[slot_of(window)].handle.load(std::memory_order_relaxed) == handle_bits(window);
+}
+
+void take_slot(MPI_Win window, const Counted& counted) {
+  Slot& slot = slots[slot_of(window)];
+  if (slot.handle.load(std::memory_order_relaxed) != 0) return;
+  counters[slot_of(window)] = counted.counters;
+  slot.results.store(counted.results, std::memory_order_relaxed);
+  slot.rank.store(counted.rank, std::memory_order_relaxed);
+  slot.size.store(counted.size, std::memory_order_relaxed);
+  slot.open.store(true, std::memory_order_relaxed);
+  slot.handle.store(handle_bits(window), std::memory_order_release);
+}
+
+void forget(MPI_Win window) {
+  const std::lock_guard guard(slots_lock());
+  if (holds_slot(window)) slots[slot_of(window)].open.store(false, std::memory_order_relaxed);
+}
+
+void forget_all() {
+  const std::lock_guard guard(slots_lock());
+  for (Slot& slot : slots) slot.open.store(false, std::memory_order_relaxed);
+}
+
+void collect(MPI_Win window) {
+  if (!many_threads) return;
+  const std::lock_guard guard(slots_lock());
+  if (!holds_slot(window)) return;
+  const std::size_t slot = slot_of(window);
+  Blocks::each([&](Block& block) {
+    for (std::size_t kind = 0; kind < kKinds; ++kind) {
+      const std::uint64_t now = block.counts.rows[slot][kind].load(std::memory_order_relaxed);
+      std::uint64_t& before = block.collected[slot][kind];
+      std::atomic_ref(*counters[slot][kind]).fetch_add(now - before, std::memory_order_relaxed);
+      before = now;
+    }
+  });
+}
+
+void release(MPI_Win window) {
+  collect(window);
+  if (many_threads && holds_slot(window))
+    slots[slot_of(window)].handle.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace hob::mpi::direct
