@@ -1,12 +1,15 @@
 """The cells of `hob bench map`, and its picture, without measuring anything."""
 
+import argparse
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from support import hob
 
 from hob import mapcells, mappicture
+from hob.benchlib import Progress
 from hob.benches import map as bench_map
 
 
@@ -50,6 +53,33 @@ class Cells(unittest.TestCase):
     def test_each_kind_has_settings_to_compare_with(self):
         for cell in mapcells.cells():
             self.assertGreaterEqual(len(bench_map._variants(cell, True)), 4)
+
+
+class Again(unittest.TestCase):
+    """A cell beyond a limit is measured again, and what was measured before still counts."""
+
+    def starts_of(self, hob_ns):
+        taken = iter(hob_ns)
+
+        def run_mpi(_path, _words, hob, **_):
+            ns = 100.0 if hob is None else next(taken)
+            line = {"first_ns": ns, "early_ns": ns, "late_ns": ns}
+            return mock.Mock(rows=[line])
+
+        cell = mapcells.cells()[0]
+        args = argparse.Namespace(mpi="mpich5", settings=False)
+        with mock.patch.multiple(bench_map, run_mpi=run_mpi, program=mock.Mock()):
+            found = bench_map._measure(cell, args, 2, 0.1, Progress("map", 4))
+        return [line["late_ns"] for line in found["hob"]]
+
+    def test_one_within_its_limits_is_measured_once(self):
+        self.assertEqual(self.starts_of([100, 102]), [100, 102])
+
+    def test_one_that_the_machine_disturbed_comes_within_them(self):
+        self.assertEqual(self.starts_of([150, 100, 100, 100]), [150, 100, 100, 100])
+
+    def test_a_loss_stays_one(self):
+        self.assertEqual(self.starts_of([120] * 6), [120] * 6)
 
 
 class Picture(unittest.TestCase):

@@ -16,6 +16,8 @@ IN_ALL = False  # takes an hour and more
 # Time with Hob against time without, in the last half of a cell and in its first thousand operations; and time with
 # the default against time with the best setting.
 LATE, FIRST, BEST = 1.03, 1.10, 1.05
+# A machine that others use, or that changes its speed, shows one cell in four beyond a limit in few starts.
+ROUNDS = 3
 PLAIN, DEFAULT = "native", "hob"
 
 
@@ -47,7 +49,10 @@ def add_arguments(parser):
         help="only these cells, e.g. op=get,place=node+tcp,size=4096",
     )
     parser.add_argument(
-        "--starts", type=int, default=5, help="how often each program is started (default: 5)"
+        "--starts",
+        type=int,
+        default=5,
+        help=f"how often each program is started; {ROUNDS} times as often where a limit is missed (default: 5)",
     )
     parser.add_argument(
         "--seconds", type=float, default=0.2, help="of operations in each start (default: 0.2)"
@@ -70,8 +75,22 @@ def _variants(cell, with_settings):
     return out
 
 
+def _beyond(found):
+    """Whether a limit is missed, as far as these starts show."""
+    return (
+        _compare(found, DEFAULT, PLAIN, "late_ns") > LATE
+        or _compare(found, DEFAULT, PLAIN, "first_ns") > FIRST
+        or any(
+            _compare(found, DEFAULT, name, "late_ns") > BEST
+            for name in found
+            if name not in (PLAIN, DEFAULT)
+        )
+    )
+
+
 def _measure(cell, args, starts, seconds, progress):
-    """{variant: [{"first_ns", "early_ns", "late_ns"} of each start]}."""
+    """{variant: [{"first_ns", "early_ns", "late_ns"} of each start]}. A cell beyond a limit is measured again, as often
+    as ROUNDS says in all; all starts count."""
     path = program(cell.program(), args.mpi)
     variants = {
         name: lambda hob=hob: run_mpi(
@@ -84,7 +103,14 @@ def _measure(cell, args, starts, seconds, progress):
         ).rows[-1]
         for name, hob in _variants(cell, args.settings).items()
     }
-    return alternate(variants, starts, progress)
+    found = alternate(variants, starts, progress)
+    for _ in range(ROUNDS - 1):
+        if not _beyond(found):
+            break
+        progress.steps += starts * len(variants)
+        for name, again in alternate(variants, starts, progress).items():
+            found[name] += again
+    return found
 
 
 def _compare(found, one, other, what):
@@ -113,6 +139,7 @@ def run(args, bench):
             "first": first,
             "early": _compare(found, DEFAULT, PLAIN, "early_ns"),
             "late": late,
+            "starts": len(found[PLAIN]),
         }
         bench.at_most(f"{cell.name()}: last half", late, LATE)
         bench.at_most(f"{cell.name()}: first thousand", first, FIRST)
