@@ -18,7 +18,7 @@ endforeach()
 # The thread of Hob's while the program computes.
 foreach(what message allreduce user_op exit)
   hob_mpi_test(mpi.intel.overlap_computing.${what} intel LABELS mpi
-    COMMAND ${run} -genv HOB_OVERLAP on -genv HOB_PROGRESS_SHARE 1 -n 2
+    COMMAND ${run} -genv HOB_OVERLAP on -n 2
             "${PROJECT_BINARY_DIR}/bin/mpich5/overlap_computing" ${what})
 endforeach()
 hob_compare_test(fuzz.intel.rma intel LABELS fuzz SETTINGS default,auto,tiny,strict

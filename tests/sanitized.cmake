@@ -44,11 +44,11 @@ hob_sanitized_test(match_always ENVIRONMENT HOB_MATCH=always
 hob_sanitized_test(match_auto ENVIRONMENT HOB_MATCH=auto
   COMMAND p2p_fuzz --seed 6 --programs 10 --threads 3
           --without isendrecv_status,isendrecv_types,partitioned_mixed,truncate_late,truncate_persistent)
-hob_sanitized_test(overlap ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 COMMAND overlap_computing message)
-hob_sanitized_test(overlap_types ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 COMMAND overlap_computing types)
-hob_sanitized_test(overlap_start ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 HOB_OVERLAP_STARTS=always COMMAND overlap_start order)
-hob_sanitized_test(overlap_threads ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 COMMAND overlap_threads 3 10)
-hob_sanitized_test(overlap_fuzz ENVIRONMENT HOB_OVERLAP=on HOB_PROGRESS_SHARE=1
+hob_sanitized_test(overlap ENVIRONMENT HOB_OVERLAP=on COMMAND overlap_computing message)
+hob_sanitized_test(overlap_types ENVIRONMENT HOB_OVERLAP=on COMMAND overlap_computing types)
+hob_sanitized_test(overlap_start ENVIRONMENT HOB_OVERLAP=on HOB_OVERLAP_STARTS=always COMMAND overlap_start order)
+hob_sanitized_test(overlap_threads ENVIRONMENT HOB_OVERLAP=on COMMAND overlap_threads 3 10)
+hob_sanitized_test(overlap_fuzz ENVIRONMENT HOB_OVERLAP=on
   COMMAND p2p_fuzz --seed 7 --programs 3 --threads 3 --with computing
           --without isendrecv_status,isendrecv_types,partitioned_mixed,truncate_late,truncate_persistent)
 hob_sanitized_test(ghosts GHOSTS COMMAND ghost_threads 10)

@@ -186,15 +186,19 @@ void active(const Cell& cell, Origin& origin, MPI_Win win, int rank) {
   MPI_Group all = MPI_GROUP_NULL;
   MPI_Group other = MPI_GROUP_NULL;
   MPI_Comm_group(MPI_COMM_WORLD, &all);
-  const int peer = 1 - rank;
-  MPI_Group_incl(all, 1, &peer, &other);
+  const int other_rank = cell.target == 0 ? 0 : 1 - rank;
+  MPI_Group_incl(all, 1, &other_rank, &other);
   map::measure_both(rank, cell.count, epoch, [&] {
+    const bool exposes = rank == cell.target;
+    if (exposes) {
+      MPI_Win_post(other, 0, win);
+    }
     if (rank == 0) {
       MPI_Win_start(other, 0, win);
       issue();
       MPI_Win_complete(win);
-    } else {
-      MPI_Win_post(other, 0, win);
+    }
+    if (exposes) {
       MPI_Win_wait(win);
     }
   });

@@ -19,7 +19,7 @@ function(hob_overlap_test name program mpi)
     set(arg_MATCH auto)
   endif()
   hob_p2p_test(_overlap${name} ${program} ${mpi} RANKS 2 MATCH ${arg_MATCH} LABEL ${arg_LABEL}
-    SETTINGS HOB_OVERLAP=on HOB_PROGRESS_SHARE=1 ${arg_SETTINGS} ARGS ${arg_ARGS})
+    SETTINGS HOB_OVERLAP=on ${arg_SETTINGS} ARGS ${arg_ARGS})
 endfunction()
 
 foreach(mpi IN LISTS HOB_MPIS)
@@ -94,20 +94,20 @@ endif()
 # which does not tell what is complete: whether the thread moved anything is then known by the time alone.)
 if("mpich5" IN_LIST HOB_MPIS)
   hob_overlap_test("" overlap_peer mpich5 LABEL mpi
-    SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03
+    SETTINGS HOB_OVERLAP=auto
              ${tcp})
 endif()
 # Something is under way all the time.
 foreach(mpi IN ITEMS mpich5 openmpi5)
   if(mpi IN_LIST HOB_MPIS)
-    hob_overlap_test("" overlap_pipeline ${mpi} LABEL mpi SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03)
+    hob_overlap_test("" overlap_pipeline ${mpi} LABEL mpi SETTINGS HOB_OVERLAP=auto)
   endif()
 endforeach()
 # What is too small.
 set(by_default ${HOB_MPIS})
 list(REMOVE_ITEM by_default openmpi4)
 foreach(mpi IN LISTS by_default)
-  hob_overlap_test("" overlap_small ${mpi} LABEL mpi SETTINGS HOB_OVERLAP=auto HOB_PROGRESS_SHARE=0.03)
+  hob_overlap_test("" overlap_small ${mpi} LABEL mpi SETTINGS HOB_OVERLAP=auto)
 endforeach()
 # Windows that other nodes reach.
 foreach(mpi IN ITEMS mpich5 abi5)

@@ -293,7 +293,7 @@ class Overlap(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             file = f"{scratch}/run.json"
             status, out, err = hob(
-                "advise", "-n", 2, "--json", file, "--set", "overlap=off", program, "watched"
+                "advise", "-n", 2, "--json", file, "--set", "overlap=watch", program, "watched"
             )
             self.assertEqual(status, 0, err)
             with open(file) as written:

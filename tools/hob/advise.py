@@ -182,14 +182,9 @@ def _measure(args, advices, scratch):
     return "\n".join(lines), document
 
 
-def _watching(args):
-    """For the run that advice comes from: what costs a little and is measured for advice alone."""
-    return type(args)(**{**vars(args), "set": ["overlap_watch=on", *args.set]})
-
-
 def _run_once(args, json_file, output):
     """The Run of the program, which prints on `output`; None where only the command was to be shown."""
-    once = _watching(args)
+    once = type(args)(**vars(args))
     once.json, once.quiet = json_file, True
     command, environment = runner.plan(once)
     if args.dry_run:

@@ -29,6 +29,10 @@ inline constexpr std::int64_t kOverlapBytes = std::int64_t{16} * 1024;
 /// without anybody. Chosen.
 inline constexpr std::int64_t kOverlapFarBytes = std::int64_t{64} * 1024;
 
+/// progress, overlap. The share of a processor that the thread may take for looks that move
+/// nothing. Chosen.
+inline constexpr double kOverlapShare = 0.03;
+
 /// progress, overlap. ns between a start and its wait from which on there was time to compute: two
 /// rests of the thread. Shorter ones tell nothing about its help.
 inline constexpr std::uint64_t kOverlapOutsideNs = 100'000;

@@ -43,7 +43,7 @@ constexpr report::CounterRows<Stats, 14> kRows{{
     {{"overlap_alone_outside", "ns", "in phases without help, time outside MPI before the wait"},
      [](const Stats& s) { return s.alone_outside_ns; }},
     {{"overlap_alone_unused", "ns",
-      "of that, processor time that the program did not use (measured with overlap_watch)"},
+      "of that, processor time that the program did not use (measured with overlap=watch)"},
      [](const Stats& s) { return s.alone_unused_ns; }},
     {{"overlap_alone_waited", "ns", "in phases without help, the waits, and starts that took long"},
      [](const Stats& s) { return s.alone_waited_ns; }},
@@ -58,7 +58,7 @@ void count(std::span<std::uint64_t> values) {
 }
 
 nlohmann::ordered_json section() {
-  if (context().settings.overlap == "off" && !context().settings.overlap_watch) return {};
+  if (context().settings.overlap == "off") return {};
   const std::string& reason = overlap_thread::reason();
   return {{"on", reason.empty()}, {"reason", reason}};
 }

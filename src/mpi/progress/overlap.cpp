@@ -97,11 +97,11 @@ bool level_is_configured() {
 
 bool wanted() {
   const settings::Settings& s = context().settings;
-  if (s.off || s.overlap == "off") return false;
+  if (s.off || s.overlap == "off" || s.overlap == "watch") return false;
   return s.overlap != "auto" || library::serialized_is_right();
 }
 
-bool watch_wanted() { return !context().settings.off && context().settings.overlap_watch; }
+bool watch_wanted() { return !context().settings.off && context().settings.overlap == "watch"; }
 
 /// What there is to do for the thread has changed.
 void tell_worker() {
@@ -339,7 +339,7 @@ void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool bes
   }
   is_complete = complete;
   postponed::make = make;
-  worker::prepare(context().settings.progress_share, drive, look_for_end);
+  worker::prepare(own.always ? 1 : tuning::kOverlapShare, drive, look_for_end);
   own.judge = overlap::Judge(own.always, 1);
   starts_tracked = true;
 }

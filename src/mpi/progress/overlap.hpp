@@ -2,7 +2,7 @@
 // only while the program is outside it and something is under way. docs/overlap.md.
 //
 // The generated wrappers call what is here. With `overlap = off` they look at two variables that
-// never change. With `overlap_watch = on` there is no thread, but waits are measured as with one.
+// never change. With `overlap = watch` there is no thread, but waits are measured as with one.
 #pragma once
 
 #include <atomic>

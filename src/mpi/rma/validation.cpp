@@ -226,7 +226,7 @@ void start_validation(Window& window, const WindowAnswers& answers, const Expose
   std::uint64_t last = all().last_number.load(std::memory_order_relaxed);
   while (last < number && !all().last_number.compare_exchange_weak(last, number)) {
   }
-  if (window.cached) window.cached->track_writes(exposed);
+  if (window.cached) window.cached->expect_kept(exposed, answers.validate_always);
   const bool allocated =
       window.kind == WindowKind::allocate || in_own_arena(window.base, window.bytes);
   const auto owner = allocated ? validation::Owner::library : validation::Owner::process;

@@ -72,8 +72,6 @@ MORE = (
 )
 
 KEPT = ("cache", "ghosts", "match", "readahead")
-# As hob advise runs a program.
-WATCHING = ("--set", "overlap_watch=on")
 
 
 def trimmed(document):
@@ -123,7 +121,7 @@ def run_one(name, *words):
 def record(program, file):
     records = {}
     for name, which, options, _ in PROGRAMS:
-        run_one(name, *options, *WATCHING, "--quiet", "--json", file, program, which)
+        run_one(name, *options, "--quiet", "--json", file, program, which)
         records[name] = trimmed(json.loads(file.read_text()))
     (HERE / "twenty.json").write_text(json.dumps(records, separators=(",", ":"), sort_keys=True))
 
@@ -176,7 +174,7 @@ def savings(program, file, args):
                 out = run_one(name, *options, "--off", program, which, "time")
                 plain.append(float(out))
                 words = (*options, "--quiet", "--json", file, program, which, "time")
-                hob.append(float(run_one(name, *WATCHING, *words)))
+                hob.append(float(run_one(name, *words)))
                 said.append(claimed(file))
                 if "overlap" in right:
                     hob[-1] = float(run_one(name, "--set", "overlap=auto", *words))

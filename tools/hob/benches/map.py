@@ -128,8 +128,13 @@ def run(args, bench):
     starts, seconds = (3, 0.06) if args.quick else (args.starts, args.seconds)
     runs = sum(len(_variants(cell, args.settings)) for cell in selected)
     progress = Progress(NAME, starts * runs)
+    failed = []
     for cell in selected:
-        found = _measure(cell, args, starts, seconds, progress)
+        try:
+            found = _measure(cell, args, starts, seconds, progress)
+        except BenchError as error:
+            failed.append(f"{cell.name()}: {error}")
+            continue
         late = _compare(found, DEFAULT, PLAIN, "late_ns")
         first = _compare(found, DEFAULT, PLAIN, "first_ns")
         row = {
@@ -152,6 +157,8 @@ def run(args, bench):
             bench.at_most(f"{cell.name()}: default over {row['best']}", row["over_best"], BEST)
         bench.row(**row)
     progress.done()
+    if failed:
+        raise BenchError("\n".join([f"{len(failed)} cells were not measured:", *failed]))
 
 
 def draw(result, path):

@@ -8,7 +8,7 @@ from hob.report.sentences import stale_sentence
 from hob.report.words import seconds
 
 # Settings that say where a run writes, or belong to one kind of run.
-NOT_REPEATED = ("json", "json_command", "report", "ghosts", "off", "trace", "overlap_watch")
+NOT_REPEATED = ("json", "json_command", "report", "ghosts", "off", "trace")
 
 
 @dataclass

@@ -160,9 +160,11 @@ class CachedGets final : private RequestOwner {
 
   // kept_copies.cpp: copies that outlive a collective call, since nobody wrote
 
-  /// From now on, all writes of this process to the window are seen, until it rests. Before its
-  /// first operation. `exposed`: what its targets show.
-  void track_writes(const ExposedSizes& exposed);
+  /// Copies may outlive collective calls. Before the window's first operation. `exposed`: what its
+  /// targets show. Writes of this process are seen `from_the_start`, or from its first get or from
+  /// when some process asks for copies to be kept: a process that only reaches its own memory pays
+  /// for nothing.
+  void expect_kept(const ExposedSizes& exposed, bool from_the_start);
 
   /// Adds to `changes` what this process has written to the window, known to its members as
   /// `window`, since the last call, and what may be under way. Before a call that tells others.

@@ -10,10 +10,10 @@
 
 namespace hob::mpi {
 
-void CachedGets::track_writes(const ExposedSizes& exposed) {
+void CachedGets::expect_kept(const ExposedSizes& exposed, bool from_the_start) {
   const std::lock_guard guard(lock_);
   exposed_ = exposed;
-  if (wakefulness_.awake()) return;
+  if (!from_the_start || wakefulness_.awake()) return;
   wake_up();
   if (!wakefulness_.unseen_writes()) wakefulness_.completed();
 }
