@@ -2,41 +2,45 @@
 #include <new>
 
 #include "mpi/core/acquires.hpp"
-#include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/requests/request.hpp"
+#include "mpi/rma/backend/native_backend.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
 namespace {
 
-/// This process writes to a window: what is cached of those bytes is dropped, also where another
-/// window shows the same memory. With several threads, another one may have fetched the old bytes,
-/// or flushed, between the note and the write: hence it is made again afterwards.
-template <class Issue>
-int write(Window& window, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
-          Issue issue) {
-  const auto note = [&](bool issued) {
-    if (window.cached) window.cached->own_write(target, disp, count, type, issued);
-    if (HOB_LIKELY(!windows_alias.get())) return;
-    drop_aliased_copies(window);
-    if (issued) window.aliased_writes.add(target);
-  };
-  note(false);
-  const int result = issue();
-  if (HOB_UNLIKELY(many_threads || windows_alias.get())) note(true);
+using rma::Op;
+
+/// This process writes to a window, or has: what is cached of those bytes is dropped, also where
+/// another window shows the same memory.
+[[gnu::noinline]] void note_write(const Op& op, Window& window, bool issued) {
+  if (window.cached)
+    window.cached->own_write(op.target, op.disp, op.target_count, op.target_type, issued);
+  if (HOB_LIKELY(!windows_alias.get())) return;
+  drop_aliased_copies(window);
+  if (issued) window.aliased_writes.add(op.target);
+}
+
+/// Issues a write. With several threads, another one may have fetched the old bytes, or flushed,
+/// between the note and the write: hence it is made again afterwards.
+[[gnu::always_inline]] inline int write(const Op& op, Window& window) {
+  if (window.cached || windows_alias.get()) note_write(op, window, false);
+  const int result = window.way_to(op.target).issue(op);
+  if (HOB_UNLIKELY((window.cached && many_threads) || windows_alias.get()))
+    note_write(op, window, true);
   return result;
 }
 
 /// An operation is about to be issued, where waits for it are to be judged by its bytes.
-void measure_wait(Window& window, MPI_Count count, MPI_Datatype type) {
+void measure_wait(Window& window, const TypedBuffer& buffer) {
   // A null type is the library's to report, with the window's error handler.
-  if (HOB_LIKELY(!window.waits.measuring()) || type == MPI_DATATYPE_NULL) return;
+  if (HOB_LIKELY(!window.waits.measuring()) || buffer.type == MPI_DATATYPE_NULL) return;
   int bytes = 0;
-  real::Type_size(type, &bytes);
-  window.waits.issued(static_cast<std::uint64_t>(count * bytes));
+  real::Type_size(buffer.type, &bytes);
+  window.waits.issued(static_cast<std::uint64_t>(buffer.count * bytes));
 }
 
 /// From now on, calls on the window are only counted, where they may be.
@@ -62,70 +66,63 @@ bool is_never_looked_up(const Window& window, int target) {
 }
 
 /// Such a get, or one of a window without a cache.
-int get_past_cache(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                   MPI_Count target_count, MPI_Datatype target_type, Window& window,
-                   MPI_Request* request) {
+int get_past_cache(const Op& op, Window& window) {
   if (window.cached)
-    window.cached->pass_by(target);
+    window.cached->pass_by(op.target);
   else
-    tally(target == window.rank ? window.uncached_own_gets : window.uncached_gets);
+    tally(op.target == window.rank ? window.uncached_own_gets : window.uncached_gets);
   count_only(window);
-  const int result = window.way_to(target).get(origin, count, type, target, disp, target_count,
-                                               target_type, request);
-  return no_acquire(result, request);
+  return no_acquire(window.way_to(op.target).issue(op), op.request);
 }
 
-int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-        MPI_Count target_count, MPI_Datatype target_type, Window& window, MPI_Request* request) {
-  tally(window.issued.puts);
-  if (request) tally(window.issued.requested);
-  measure_wait(window, count, type);
-  count_only(window);
-  const int result = write(window, target, disp, target_count, target_type, [&] {
-    return window.way_to(target).put(origin, count, type, target, disp, target_count, target_type,
-                                     request);
-  });
-  return no_acquire(result, request);
+int get(const Op& op, MPI_Win win) {
+  Window* const window = find_window(win);
+  if (HOB_UNLIKELY(!window)) return issue_natively(op, win);
+  if (op.request) tally(window->issued.requested);
+  measure_wait(*window, op.result);
+  if (!window->cached || is_never_looked_up(*window, op.target)) return get_past_cache(op, *window);
+  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
+  return op.request ? window->cached->rget(op) : window->cached->get(op);
 }
 
-int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-               MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window,
-               MPI_Request* request) {
-  tally(window.issued.accumulates);
-  if (request) tally(window.issued.requested);
-  measure_wait(window, count, type);
-  count_only(window);
-  const int result = write(window, target, disp, target_count, target_type, [&] {
-    return window.way_to(target).accumulate(origin, count, type, target, disp, target_count,
-                                            target_type, op, request);
-  });
-  return no_acquire(result, request);
+int put_or_accumulate(const Op& op, MPI_Win win) {
+  Window* const window = find_window(win);
+  if (HOB_UNLIKELY(!window)) return issue_natively(op, win);
+  tally(op.kind == Op::Kind::put ? window->issued.puts : window->issued.accumulates);
+  if (op.request) tally(window->issued.requested);
+  measure_wait(*window, op.origin);
+  count_only(*window);
+  return no_acquire(write(op, *window), op.request);
 }
 
-int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
-                   MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
-                   MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, Window& window,
-                   MPI_Request* request) {
-  if (op == MPI_NO_OP && window.cached && !request)
-    return window.cached->get(
-        {result, result_count, result_type, target, disp, target_count, target_type, true});
-  tally(window.issued.atomics);
-  if (request) tally(window.issued.requested);
-  measure_wait(window, result_count, result_type);
-  const auto issue = [&] {
-    return window.way_to(target).get_accumulate(origin, count, type, result, result_count,
-                                                result_type, target, disp, target_count,
-                                                target_type, op, request);
-  };
+int get_accumulate(const Op& op, MPI_Win win) {
+  Window* const window = find_window(win);
+  if (HOB_UNLIKELY(!window)) return issue_natively(op, win);
+  const bool only_reads = op.operation == MPI_NO_OP;
+  if (only_reads && window->cached && !op.request) return window->cached->get(op);
+  tally(window->issued.atomics);
+  if (op.request) tally(window->issued.requested);
+  measure_wait(*window, op.result);
   int error = MPI_SUCCESS;
-  if (op == MPI_NO_OP) {
-    error = issue();
-    if (window.cached) window.cached->note_write(target);
+  if (only_reads) {
+    error = window->way_to(op.target).issue(op);
+    if (window->cached) window->cached->note_write(op.target);
   } else {
-    error = write(window, target, disp, target_count, target_type, issue);
+    error = write(op, *window);
   }
-  window.atomic_results.add(target);
+  window->atomic_results.add(op.target);
   return error;
+}
+
+/// MPI_Fetch_and_op or MPI_Compare_and_swap.
+int fetch(const Op& op, MPI_Win win) {
+  Window* const window = find_window(win);
+  if (HOB_UNLIKELY(!window)) return issue_natively(op, win);
+  tally(window->issued.atomics);
+  count_only(*window);
+  const int result = write(op, *window);
+  window->atomic_results.add(op.target);
+  return result;
 }
 
 }  // namespace
@@ -133,88 +130,59 @@ int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void*
 int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
            MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype,
            MPI_Win win) {
-  Window* window = find_window(win);
-  if (HOB_UNLIKELY(!window))
-    return call::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                     target_count, target_datatype, win);
-  measure_wait(*window, origin_count, origin_datatype);
-  if (!window->cached || is_never_looked_up(*window, target_rank))
-    return get_past_cache(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, *window, nullptr);
-  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
-  return window->cached->get({origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                              target_count, target_datatype});
+  return get(Op::get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                     target_count, target_datatype),
+             win);
 }
 
 int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
             int target_rank, MPI_Aint target_disp, MPI_Count target_count,
             MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  Window* window = find_window(win);
-  if (!window)
-    return call::Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                      target_count, target_datatype, win, request);
-  tally(window->issued.requested);
-  measure_wait(*window, origin_count, origin_datatype);
-  if (!window->cached || is_never_looked_up(*window, target_rank))
-    return get_past_cache(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, *window, request);
-  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
-  return window->cached->rget({origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                               target_count, target_datatype},
-                              request);
+  return get(Op::get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                     target_count, target_datatype, request),
+             win);
 }
 
 int on_Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
            int target_rank, MPI_Aint target_disp, MPI_Count target_count,
            MPI_Datatype target_datatype, MPI_Win win) {
-  if (Window* window = find_window(win))
-    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-               target_datatype, *window, nullptr);
-  return call::Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, win);
+  return put_or_accumulate(Op::put(origin_addr, origin_count, origin_datatype, target_rank,
+                                   target_disp, target_count, target_datatype),
+                           win);
 }
 
 int on_Rput(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
             int target_rank, MPI_Aint target_disp, MPI_Count target_count,
             MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  if (Window* window = find_window(win))
-    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-               target_datatype, *window, request);
-  return call::Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                    target_count, target_datatype, win, request);
+  return put_or_accumulate(Op::put(origin_addr, origin_count, origin_datatype, target_rank,
+                                   target_disp, target_count, target_datatype, request),
+                           win);
 }
 
 int on_Accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                   int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                   MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  if (Window* window = find_window(win))
-    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                      target_count, target_datatype, op, *window, nullptr);
-  return call::Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, op, win);
+  return put_or_accumulate(Op::accumulate(origin_addr, origin_count, origin_datatype, target_rank,
+                                          target_disp, target_count, target_datatype, op),
+                           win);
 }
 
 int on_Raccumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                    int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  if (Window* window = find_window(win))
-    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                      target_count, target_datatype, op, *window, request);
-  return call::Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, op, win, request);
+  return put_or_accumulate(Op::accumulate(origin_addr, origin_count, origin_datatype, target_rank,
+                                          target_disp, target_count, target_datatype, op, request),
+                           win);
 }
 
 int on_Get_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                       void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype,
                       int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                       MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  if (Window* window = find_window(win))
-    return get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
-                          result_datatype, target_rank, target_disp, target_count, target_datatype,
-                          op, *window, nullptr);
-  return call::Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
-                              result_datatype, target_rank, target_disp, target_count,
-                              target_datatype, op, win);
+  return get_accumulate(Op::get_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
+                                           result_count, result_datatype, target_rank, target_disp,
+                                           target_count, target_datatype, op),
+                        win);
 }
 
 int on_Rget_accumulate(const void* origin_addr, MPI_Count origin_count,
@@ -222,46 +190,23 @@ int on_Rget_accumulate(const void* origin_addr, MPI_Count origin_count,
                        MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
                        MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
                        MPI_Request* request) {
-  if (Window* window = find_window(win))
-    return get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
-                          result_datatype, target_rank, target_disp, target_count, target_datatype,
-                          op, *window, request);
-  return call::Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
-                               result_count, result_datatype, target_rank, target_disp,
-                               target_count, target_datatype, op, win, request);
+  return get_accumulate(Op::get_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
+                                           result_count, result_datatype, target_rank, target_disp,
+                                           target_count, target_datatype, op, request),
+                        win);
 }
 
 int on_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype,
                     int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
-  Window* window = find_window(win);
-  if (!window)
-    return real::Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
-                              win);
-  tally(window->issued.atomics);
-  count_only(*window);
-  const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
-    return window->way_to(target_rank)
-        .fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op);
-  });
-  window->atomic_results.add(target_rank);
-  return result;
+  return fetch(Op::fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op),
+               win);
 }
 
 int on_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr,
                         MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
-  Window* window = find_window(win);
-  if (!window)
-    return real::Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
-                                  target_disp, win);
-  tally(window->issued.atomics);
-  count_only(*window);
-  const int result = write(*window, target_rank, target_disp, 1, datatype, [&] {
-    return window->way_to(target_rank)
-        .compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
-                          target_disp);
-  });
-  window->atomic_results.add(target_rank);
-  return result;
+  return fetch(Op::compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
+                                    target_disp),
+               win);
 }
 
 }  // namespace hob::mpi

@@ -1,15 +1,14 @@
 // Synchronisation of windows. The order of Hob's work and the library's is what makes cached bytes
 // true: docs/developers/cache.md, "When is a cached byte still true".
 #include <algorithm>
-#include <limits>
 
 #include "base/clock.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/hooks.hpp"
-#include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/interim.hpp"
+#include "mpi/rma/backend/native_backend.hpp"
 #include "mpi/rma/direct.hpp"
 #include "mpi/rma/joint_acquire.hpp"
 #include "mpi/rma/state.hpp"
@@ -19,20 +18,38 @@
 namespace hob::mpi {
 namespace {
 
-/// No rank, and not MPI_PROC_NULL.
-constexpr int kAll = std::numeric_limits<int>::min();
+using rma::kAllTargets;
+using rma::Sync;
 
-/// Operations of this process on the window, to `target` or to all, are complete after `call`;
-/// tells whether results of atomics may be among them.
-template <class Call>
-bool complete_by(Window& window, int target, bool local, int& result, Call call) {
-  const Outstanding::Seen atomics = window.atomic_results.before(target);
+int synchronise(const Sync& sync, Window* window, MPI_Win win) {
+  return window ? window->backend->synchronise(sync) : synchronise_natively(sync, win);
+}
+
+/// Makes the call; what another window shows may have been fetched before the writes of this one
+/// were there that it completes.
+[[gnu::noinline]] int complete_aliased(const Sync& sync, Window& window) {
   const Outstanding::Seen writes =
-      local ? Outstanding::Seen{} : window.aliased_writes.before(target);
-  result = call(*window.backend);
-  // What another window shows may have been fetched before these writes were there.
-  if (window.aliased_writes.arrived(target, writes)) drop_aliased_copies(window);
-  return window.atomic_results.arrived(target, atomics);
+      sync.local ? Outstanding::Seen{} : window.aliased_writes.before(sync.target);
+  const int result = window.backend->synchronise(sync);
+  if (window.aliased_writes.arrived(sync.target, writes)) drop_aliased_copies(window);
+  return result;
+}
+
+/// complete_by() where operations are noted.
+[[gnu::noinline]] bool complete_noted(const Sync& sync, Window& window, int& result) {
+  const Outstanding::Seen atomics = window.atomic_results.before(sync.target);
+  result = HOB_UNLIKELY(!window.aliased_writes.none()) ? complete_aliased(sync, window)
+                                                       : window.backend->synchronise(sync);
+  return window.atomic_results.arrived(sync.target, atomics);
+}
+
+/// Operations of this process on the window, to the target or to all, are complete after the call;
+/// tells whether results of atomics may be among them.
+bool complete_by(const Sync& sync, Window& window, int& result) {
+  if (HOB_UNLIKELY(!window.atomic_results.none() || !window.aliased_writes.none()))
+    return complete_noted(sync, window, result);
+  result = window.backend->synchronise(sync);
+  return false;
 }
 
 /// After a wait was timed while Hob sleeps.
@@ -49,10 +66,9 @@ struct Wait {
   bool told;            ///< results of atomics may have arrived
   std::uint64_t ticks;  ///< what it took
 };
-template <class Call>
-Wait wait_for_targets(Window& window, int target, bool local, int& result, Call call) {
+Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   const std::uint64_t start = ticks();
-  const bool told = complete_by(window, target, local, result, call);
+  const bool told = complete_by(sync, window, result);
   const std::uint64_t now = ticks();
   const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
   const bool sampled =
@@ -70,68 +86,59 @@ Wait wait_for_targets(Window& window, int target, bool local, int& result, Call 
   return {told, now - start};
 }
 
+/// The process may have learned of others' writes by this call.
+void learned(const Sync& sync) {
+  if (!ignores_acquires()) count_acquire(sync.name());
+}
+
 /// A call from which the process may learn of others' writes.
-template <class Call, class Otherwise>
-int acquire(const char* name, MPI_Win win, Call call, Otherwise otherwise) {
-  Window* window = find_window(win);
-  const int result = window ? call(*window->backend) : otherwise();
-  note_acquire(name);
+int acquire(const Sync& sync, MPI_Win win) {
+  const int result = synchronise(sync, find_window(win), win);
+  learned(sync);
   return result;
 }
 
 /// The same, which also completes all operations that this process issued on the window; `opens`:
 /// it may open an epoch, too.
-template <class Call, class Otherwise>
-int acquire_and_close(const char* name, MPI_Win win, bool opens, Call call, Otherwise otherwise) {
+int acquire_and_close(const Sync& sync, MPI_Win win, bool opens) {
   Window* window = find_window(win);
   int result = MPI_SUCCESS;
   if (window)
-    complete_by(*window, kAll, false, result, call);
+    complete_by(sync, *window, result);
   else
-    result = otherwise();
-  note_acquire(name);
-  if (window && window->cached) window->cached->epoch_closed(kAll, result == MPI_SUCCESS, 0, opens);
+    result = synchronise_natively(sync, win);
+  learned(sync);
+  if (window && window->cached)
+    window->cached->epoch_closed(kAllTargets, result == MPI_SUCCESS, 0, opens);
   report_if_due();
   return result;
 }
 
 /// MPI_PROC_NULL, or a wrong rank, of which the library tells: nothing is complete.
-bool is_no_target(const Window& window, int target) {
-  return target != kAll && (target < 0 || target >= window.size);
+bool is_no_target(const Window& window, const Sync& sync) {
+  return !sync.all && static_cast<unsigned>(sync.target) >= static_cast<unsigned>(window.size);
 }
 
-/// The end of a passive epoch: completes this process's own operations to `target` and tells
-/// nothing else.
-template <class Call, class Otherwise>
-int unlock(const char* name, MPI_Win win, int target, Call call, Otherwise otherwise) {
-  Window* window = find_window(win);
-  if (!window) return otherwise();
-  if (is_no_target(*window, target)) return call(*window->backend);
-  int result = MPI_SUCCESS;
-  const Wait wait = wait_for_targets(*window, target, false, result, call);
-  if (wait.told) note_acquire(name);
-  if (window->cached) window->cached->epoch_closed(target, result == MPI_SUCCESS, wait.ticks);
-  report_if_due();
-  return result;
-}
-
-/// A flush of any kind, likewise.
-template <class Call, class Otherwise>
-int flush(const char* name, MPI_Win win, int target, bool local, Call call, Otherwise otherwise) {
-  Window* window = find_window(win);
-  if (HOB_UNLIKELY(!window)) return otherwise();
+/// A flush of any kind, or the end of a passive epoch: completes this process's own operations to
+/// the target and tells nothing else.
+int complete_at_target(Sync&& sync, MPI_Win win) {
+  Window* const window = find_window(win);
+  if (HOB_UNLIKELY(!window) || is_no_target(*window, sync)) return synchronise(sync, window, win);
+  const bool flushes = sync.kind == Sync::Kind::flush;
   CachedGets* const cached = window->cached.get();
-  if (is_no_target(*window, target)) return call(*window->backend, local);
-  CachedGets::FlushToken token{.local = local};
-  if (cached) {
-    if (cached->flush_skipped(target)) return MPI_SUCCESS;
-    token = cached->before_flush(target, local);
+  CachedGets::FlushToken token{};
+  if (cached && flushes) {
+    if (cached->flush_skipped(sync.target)) return MPI_SUCCESS;
+    token = cached->before_flush(sync.target, sync.local);
+    sync.local = token.local;
   }
   int result = MPI_SUCCESS;
-  const Wait wait = wait_for_targets(*window, target, token.local, result,
-                                     [&](Backend& backend) { return call(backend, token.local); });
-  if (wait.told) note_acquire(name);
-  if (cached) cached->after_flush(target, token, result == MPI_SUCCESS);
+  const Wait wait = wait_for_targets(sync, *window, result);
+  if (wait.told) learned(sync);
+  if (cached && flushes)
+    cached->after_flush(sync.target, token, result == MPI_SUCCESS);
+  else if (cached)
+    cached->epoch_closed(sync.target, result == MPI_SUCCESS, wait.ticks);
   report_if_due();
   return result;
 }
@@ -147,7 +154,7 @@ bool defers_lock(const Window& window, bool nocheck) {
 /// An epoch may be open now for all targets of a window: a lock inside it is an error.
 void note_open(MPI_Win win) {
   if (Window* const window = find_window(win); window && window->cached && window->deferred_locks)
-    window->cached->epoch_opened(kAll);
+    window->cached->epoch_opened(kAllTargets);
 }
 
 /// Whether an access epoch is open from now on in which all targets may be read.
@@ -160,17 +167,13 @@ void note_reach(MPI_Win win, bool all) {
 }  // namespace
 
 int on_Win_fence(int assert, MPI_Win win) {
-  const int result = acquire_and_close(
-      "MPI_Win_fence", win, true, [&](Backend& backend) { return backend.fence(assert); },
-      [&] { return real::Win_fence(assert, win); });
+  const int result = acquire_and_close(Sync::fence(assert), win, true);
   note_reach(win, result == MPI_SUCCESS && (assert& MPI_MODE_NOSUCCEED) == 0);
   return result;
 }
 
 int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
-  const int result = acquire(
-      "MPI_Win_start", win, [&](Backend& backend) { return backend.start(group, assert); },
-      [&] { return real::Win_start(group, assert, win); });
+  const int result = acquire(Sync::start(group, assert), win);
   note_reach(win, false);
   note_open(win);
   return result;
@@ -178,36 +181,25 @@ int on_Win_start(MPI_Group group, int assert, MPI_Win win) {
 
 int on_Win_complete(MPI_Win win) {
   note_reach(win, false);
-  return acquire_and_close(
-      "MPI_Win_complete", win, false, [](Backend& backend) { return backend.complete(); },
-      [&] { return real::Win_complete(win); });
+  return acquire_and_close(Sync::complete(), win, false);
 }
 
 int on_Win_post(MPI_Group group, int assert, MPI_Win win) {
-  return acquire(
-      "MPI_Win_post", win,
-      [&](Backend& backend) {
-        if (Window* window = find_window(win)) note_exposure(*window, true);
-        return backend.post(group, assert);
-      },
-      [&] { return real::Win_post(group, assert, win); });
+  if (Window* window = find_window(win)) note_exposure(*window, true);
+  return acquire(Sync::post(group, assert), win);
 }
 
 int on_Win_wait(MPI_Win win) {
-  return acquire(
-      "MPI_Win_wait", win,
-      [&](Backend& backend) {
-        const int result = backend.wait();
-        Window* window = find_window(win);
-        if (window && result == MPI_SUCCESS) note_exposure(*window, false);
-        return result;
-      },
-      [&] { return real::Win_wait(win); });
+  Window* window = find_window(win);
+  const int result = synchronise(Sync::wait(), window, win);
+  if (window && result == MPI_SUCCESS) note_exposure(*window, false);
+  note_acquire("MPI_Win_wait");
+  return result;
 }
 
 int on_Win_test(MPI_Win win, int* flag) {
   Window* window = find_window(win);
-  const int result = window ? window->backend->test(flag) : real::Win_test(win, flag);
+  const int result = synchronise(Sync::test(flag), window, win);
   // After an error, nothing says whether the epoch is over.
   if (result == MPI_SUCCESS && *flag == 0) return result;
   if (window && result == MPI_SUCCESS) note_exposure(*window, false);
@@ -216,12 +208,9 @@ int on_Win_test(MPI_Win win, int* flag) {
 }
 
 int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+  const Sync sync = Sync::lock(lock_type, rank, assert);
   Window* window = find_window(win);
-  if (!window) {
-    const int result = real::Win_lock(lock_type, rank, assert, win);
-    note_acquire("MPI_Win_lock");
-    return result;
-  }
+  if (!window) return acquire(sync, win);
   const bool others = rank >= 0 && rank < window->size && rank != window->rank;
   const bool nocheck = (assert& MPI_MODE_NOCHECK) != 0;
   if (window->cached) window->cached->reaches_all(false);
@@ -229,7 +218,7 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     const auto hits = window->cached->hits_if_closed(rank);
     if (hits && window->deferred_locks->defer(rank, assert, *hits)) return MPI_SUCCESS;
   }
-  const int result = window->backend->lock(lock_type, rank, assert);
+  const int result = window->backend->synchronise(sync);
   if (window->cached && others) window->cached->epoch_opened(rank);
   // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told
   // otherwise, or by loads of its own memory.
@@ -250,15 +239,11 @@ int on_Win_unlock(int rank, MPI_Win win) {
   }
   if (window && window->cached && rank == window->rank && window->cached->own_epoch_ends())
     note_acquire("MPI_Win_lock");
-  return unlock(
-      "MPI_Win_unlock", win, rank, [&](Backend& backend) { return backend.unlock(rank); },
-      [&] { return real::Win_unlock(rank, win); });
+  return complete_at_target(Sync::unlock(rank), win);
 }
 
 int on_Win_lock_all(int assert, MPI_Win win) {
-  const int result = acquire(
-      "MPI_Win_lock_all", win, [&](Backend& backend) { return backend.lock_all(assert); },
-      [&] { return real::Win_lock_all(assert, win); });
+  const int result = acquire(Sync::lock_all(assert), win);
   note_reach(win, result == MPI_SUCCESS);
   note_open(win);
   return result;
@@ -266,48 +251,20 @@ int on_Win_lock_all(int assert, MPI_Win win) {
 
 int on_Win_unlock_all(MPI_Win win) {
   note_reach(win, false);
-  return unlock(
-      "MPI_Win_unlock_all", win, kAll, [](Backend& backend) { return backend.unlock_all(); },
-      [&] { return real::Win_unlock_all(win); });
+  return complete_at_target(Sync::unlock_all(), win);
 }
 
-int on_Win_flush(int rank, MPI_Win win) {
-  return flush(
-      "MPI_Win_flush", win, rank, false,
-      [&](Backend& backend, bool) { return backend.flush(rank); },
-      [&] { return real::Win_flush(rank, win); });
-}
+int on_Win_flush(int rank, MPI_Win win) { return complete_at_target(Sync::flush(rank), win); }
 
-int on_Win_flush_all(MPI_Win win) {
-  return flush(
-      "MPI_Win_flush_all", win, kAll, false,
-      [](Backend& backend, bool) { return backend.flush_all(); },
-      [&] { return real::Win_flush_all(win); });
-}
+int on_Win_flush_all(MPI_Win win) { return complete_at_target(Sync::flush_all(), win); }
 
 int on_Win_flush_local(int rank, MPI_Win win) {
-  return flush(
-      "MPI_Win_flush_local", win, rank, true,
-      [&](Backend& backend, bool local) {
-        return local ? backend.flush_local(rank) : backend.flush(rank);
-      },
-      [&] { return real::Win_flush_local(rank, win); });
+  return complete_at_target(Sync::flush_local(rank), win);
 }
 
-int on_Win_flush_local_all(MPI_Win win) {
-  return flush(
-      "MPI_Win_flush_local_all", win, kAll, true,
-      [](Backend& backend, bool local) {
-        return local ? backend.flush_local_all() : backend.flush_all();
-      },
-      [&] { return real::Win_flush_local_all(win); });
-}
+int on_Win_flush_local_all(MPI_Win win) { return complete_at_target(Sync::flush_local_all(), win); }
 
-int on_Win_sync(MPI_Win win) {
-  return acquire(
-      "MPI_Win_sync", win, [](Backend& backend) { return backend.sync(); },
-      [&] { return real::Win_sync(win); });
-}
+int on_Win_sync(MPI_Win win) { return acquire(Sync::sync(), win); }
 
 int on_Barrier(MPI_Comm comm) { return JointAcquire::barrier(comm); }
 

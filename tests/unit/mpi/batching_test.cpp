@@ -48,8 +48,8 @@ class Batches : public testing::Test {
     into_.fill(-1);
     // The first operation finds out that there is something to see; the lock is seen after it.
     EXPECT_EQ(get(1, 0, 0), MPI_SUCCESS);
-    EXPECT_EQ(batches_->lock_all(0), MPI_SUCCESS);
-    EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+    EXPECT_EQ(batches_->synchronise(rma::Sync::lock_all(0)), MPI_SUCCESS);
+    EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);
     into_.fill(-1);
     fake::reset();
   }
@@ -69,14 +69,15 @@ class Batches : public testing::Test {
     return value;
   }
   int get(int rank, int place, std::size_t into) {
-    return batches_->get(&into_[into], 1, MPI_INT64_T, rank, place, 1, MPI_INT64_T, nullptr);
+    return batches_->issue(rma::Op::get(&into_[into], 1, MPI_INT64_T, rank, place, 1, MPI_INT64_T));
   }
   int put(int rank, int place, std::int64_t value) {
-    return batches_->put(&value, 1, MPI_INT64_T, rank, place, 1, MPI_INT64_T, nullptr);
+    return batches_->issue(rma::Op::put(&value, 1, MPI_INT64_T, rank, place, 1, MPI_INT64_T));
   }
   MPI_Request request_get(int rank, int place, std::size_t into) {
     MPI_Request request = MPI_REQUEST_NULL;
-    EXPECT_EQ(batches_->get(&into_[into], 1, MPI_INT64_T, rank, place, 1, MPI_INT64_T, &request),
+    EXPECT_EQ(batches_->issue(rma::Op::get(&into_[into], 1, MPI_INT64_T, rank, place, 1,
+                                           MPI_INT64_T, &request)),
               MPI_SUCCESS);
     return request;
   }
@@ -101,7 +102,7 @@ TEST_F(Batches, ManyGetsBecomeOne) {
   get_some(1, 10);
   EXPECT_EQ(fake::calls("Get"), 0U);
   EXPECT_EQ(into_[0], -1);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Get"), 1U);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(into_[static_cast<std::size_t>(i)], initial(1, 2 * i));
   EXPECT_EQ(batches_->stats().operations, 10U);
@@ -111,9 +112,11 @@ TEST_F(Batches, ManyGetsBecomeOne) {
 TEST_F(Batches, EachCompletingCallSendsThem) {
   using Call = int (*)(Batching&);
   const std::array<Call, 5> calls{
-      [](Batching& b) { return b.flush(1); }, [](Batching& b) { return b.flush_all(); },
-      [](Batching& b) { return b.flush_local(1); }, [](Batching& b) { return b.flush_local_all(); },
-      [](Batching& b) { return b.fence(0); }};
+      [](Batching& b) { return b.synchronise(rma::Sync::flush(1)); },
+      [](Batching& b) { return b.synchronise(rma::Sync::flush_all()); },
+      [](Batching& b) { return b.synchronise(rma::Sync::flush_local(1)); },
+      [](Batching& b) { return b.synchronise(rma::Sync::flush_local_all()); },
+      [](Batching& b) { return b.synchronise(rma::Sync::fence(0)); }};
   for (std::size_t k = 0; k < calls.size(); ++k) {
     into_.fill(-1);
     get_some(1, 5);
@@ -126,7 +129,7 @@ TEST_F(Batches, EachCompletingCallSendsThem) {
 TEST_F(Batches, AFlushOfAllTargetsFlushesEachWhoseBatchesBringSomething) {
   get_some(1, 5);
   EXPECT_EQ(put(2, 0, 7), MPI_SUCCESS);
-  EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Win_flush"), 1U);
   EXPECT_EQ(fake::calls("Win_flush_all"), 1U);
 }
@@ -168,12 +171,12 @@ TEST_F(Batches, AnErrorOfABatchIsWhatTheNextCompletionAtItsTargetReturns) {
   fake::fail("Get", MPI_ERR_RMA_RANGE);
   get_some(1, 5);
   EXPECT_EQ(put(2, 0, 7), MPI_SUCCESS);
-  EXPECT_EQ(batches_->flush(2), MPI_SUCCESS) << "another target's";
-  EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(2)), MPI_SUCCESS) << "another target's";
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_ERR_RMA_RANGE);
   EXPECT_EQ(into_[0], -1) << "nothing has come";
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS) << "it is told once";
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS) << "it is told once";
   get_some(1, 5);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(into_[4], initial(1, 8));
 }
 
@@ -181,9 +184,9 @@ TEST_F(Batches, ACompletionOfAllTargetsReturnsTheErrorOfOne) {
   fake::fail("Get", MPI_ERR_RMA_RANGE);
   get_some(1, 5);
   EXPECT_EQ(put(2, 0, 7), MPI_SUCCESS);
-  EXPECT_EQ(batches_->flush_all(), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_ERR_RMA_RANGE);
   EXPECT_EQ(at(2, 0), 7) << "the others' are complete";
-  EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);
 }
 
 TEST_F(Batches, ABatchThatFailsBeforeItsCompletionIsToldByIt) {
@@ -192,26 +195,26 @@ TEST_F(Batches, ABatchThatFailsBeforeItsCompletionIsToldByIt) {
   batches_->send_waiting(true);
   EXPECT_EQ(fake::calls("Put"), 1U);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(put(1, 2 * i, i), MPI_SUCCESS);
-  EXPECT_EQ(batches_->unlock_all(), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_ERR_RMA_RANGE);
   EXPECT_EQ(at(1, 2), 1) << "the second batch arrived";
 }
 
 TEST_F(Batches, ATypeThatCannotBeMadeIsAnError) {
   fake::fail("Type_create_hindexed_block", MPI_ERR_OTHER);
   get_some(1, 5);
-  EXPECT_EQ(batches_->flush(1), MPI_ERR_INTERN);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_ERR_INTERN);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
 }
 
 TEST_F(Batches, AFlushThatFailsBringsNothing) {
   for (std::size_t i = 0; i < 5; ++i)
     EXPECT_EQ(get(1, static_cast<int>(2 * i), 10 - i), MPI_SUCCESS);  // no one block at the origin
   fake::fail("Win_flush", MPI_ERR_RMA_SYNC);
-  EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_ERR_RMA_SYNC);
   EXPECT_EQ(into_[10], -1);
   EXPECT_EQ(put(1, 20, 5), MPI_SUCCESS);
   EXPECT_EQ(put(1, 30, 5), MPI_SUCCESS);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(into_[10], initial(1, 0)) << "the library had it";
 }
 
@@ -220,7 +223,8 @@ TEST_F(Batches, LocalFlushesEnterTheLibraryNowAndThen) {
   end();
   begin({.forced = true, .progress_ns = 0});
   EXPECT_EQ(put(1, 0, 5), MPI_SUCCESS);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(batches_->flush_local(1), MPI_SUCCESS);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(batches_->synchronise(rma::Sync::flush_local(1)), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Win_flush_local"), 3U);
   EXPECT_EQ(fake::calls("Put"), 0U);
 }
@@ -230,7 +234,7 @@ TEST_F(Batches, AnOperationOnALocationOfAnotherKindGoesAfterIt) {
   EXPECT_EQ(put(1, 5, 78), MPI_SUCCESS);
   EXPECT_EQ(get(1, 5, 0), MPI_SUCCESS);
   EXPECT_EQ(get(1, 9, 1), MPI_SUCCESS);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(into_[0], 78);
   EXPECT_EQ(into_[1], initial(1, 9));
   EXPECT_EQ(batches_->stats().closed, 1U);
@@ -239,7 +243,7 @@ TEST_F(Batches, AnOperationOnALocationOfAnotherKindGoesAfterIt) {
 TEST_F(Batches, TheLaterPutToOnePlaceStays) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(put(1, 3, i), MPI_SUCCESS);
   EXPECT_EQ(put(1, 6, 9), MPI_SUCCESS);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(at(1, 3), 4);
   EXPECT_EQ(fake::calls("Put"), 1U);
   EXPECT_EQ(batches_->stats().combined, 4U);
@@ -248,12 +252,12 @@ TEST_F(Batches, TheLaterPutToOnePlaceStays) {
 TEST_F(Batches, ABufferMayBeUsedAgainAfterALocalFlushThatSendsNothing) {
   std::int64_t value = 5;
   for (int i = 0; i < 4; ++i) {
-    batches_->put(&value, 1, MPI_INT64_T, 1, 2 * i, 1, MPI_INT64_T, nullptr);
-    EXPECT_EQ(batches_->flush_local(1), MPI_SUCCESS);
+    batches_->issue(rma::Op::put(&value, 1, MPI_INT64_T, 1, 2 * i, 1, MPI_INT64_T));
+    EXPECT_EQ(batches_->synchronise(rma::Sync::flush_local(1)), MPI_SUCCESS);
     value = 99;
   }
   EXPECT_EQ(fake::calls("Put"), 0U);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(at(1, 0), 5);
   EXPECT_EQ(at(1, 2), 99);
 }
@@ -264,7 +268,7 @@ TEST_F(Batches, WhatTheLibraryMightRefuseGoesOutAtOnce) {
 }
 
 TEST_F(Batches, NothingIsGatheredWhereNoEpochIsKnown) {
-  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
   get_some(1, 3);
   EXPECT_EQ(fake::calls("Get"), 1U) << "the library says whether there is one";
 }
@@ -302,8 +306,8 @@ class Looks : public Batches {
   void puts(int count) {
     for (int i = 0; i < count; ++i) {
       values_[static_cast<std::size_t>(i)] = 100 + i;
-      EXPECT_EQ(batches_->put(&values_[static_cast<std::size_t>(i)], 1, MPI_INT64_T, 1, i, 1,
-                              MPI_INT64_T, nullptr),
+      EXPECT_EQ(batches_->issue(rma::Op::put(&values_[static_cast<std::size_t>(i)], 1, MPI_INT64_T,
+                                             1, i, 1, MPI_INT64_T)),
                 MPI_SUCCESS);
     }
   }
@@ -318,7 +322,7 @@ TEST_F(Looks, TheFirstOfABurstAreCompletedByThemselves) {
   EXPECT_EQ(fake::calls("Win_flush"), 1U);
   puts(2 * kLeast);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast}) << "the others are gathered";
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast + 1});
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
   for (int i = 0; i < 2 * kLeast; ++i) EXPECT_EQ(at(1, i), 100 + i);
@@ -330,20 +334,20 @@ TEST_F(Looks, TheFirstOfABurstAreCompletedByThemselves) {
 TEST_F(Looks, NotWhereNobodyAsks) {
   start(false);
   puts(2 * kLeast);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   puts(2 * kLeast);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast + 2});
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
 }
 
 TEST_F(Looks, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
   start(true);
-  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
   MPI_Win_lock_all(0, win_);  // while Hob sleeps
   puts(2 * kLeast);
   EXPECT_EQ(fake::calls("Win_flush"), 0U);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   const std::uint64_t before = fake::calls("Win_flush");
   puts(kLeast);
   EXPECT_EQ(fake::calls("Win_flush"), before + 1) << "the program's has shown that it is locked";
@@ -351,11 +355,11 @@ TEST_F(Looks, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
 
 TEST_F(Looks, InTheFirstFlushWhereNothingIsKnownBefore) {
   start(true);
-  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
   MPI_Win_lock_all(0, win_);  // while Hob sleeps
   puts(kWords);               // some at first, since nobody knows that there are many, and a batch
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1});
   EXPECT_EQ(fake::calls("Win_flush"), 3U) << "before the look, its own, and the program's";
   for (int i = 0; i < kWords; ++i) EXPECT_EQ(at(1, i), 100 + i);
@@ -363,12 +367,12 @@ TEST_F(Looks, InTheFirstFlushWhereNothingIsKnownBefore) {
 
 TEST_F(Looks, InAFlushTheLibrarysErrorsAreTheProgramsToHear) {
   start(true);
-  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
   MPI_Win_lock_all(0, win_);
   puts(kWords);
   fake::fail("Put", MPI_ERR_RMA_RANGE);
-  EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_RANGE);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
 }
 
 TEST_F(Looks, NotBesideAnythingElse) {
@@ -383,8 +387,8 @@ TEST_F(Looks, TheirErrorIsThatOfTheNextCompletion) {
   fake::fail("Win_flush", MPI_ERR_RMA_RANGE);
   puts(kLeast);
   EXPECT_EQ(fake::calls("Win_flush"), 1U);
-  EXPECT_EQ(batches_->flush(1), MPI_ERR_RMA_RANGE);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
 }
 
 TEST_F(Batches, BatchesCountInTheBoundToo) {
@@ -416,15 +420,17 @@ TEST_F(Batches, WhatIsHeldIsBoundedWhateverTheOperation) {
   repeat([&](int at) { return get(1, at, 0); });
   repeat([&](int at) { return put(1, at, value); });
   repeat([&](int at) {
-    return batches_->put(&value, 1, MPI_INT64_T, 1, at, 1, MPI_INT64_T, &request);
+    return batches_->issue(rma::Op::put(&value, 1, MPI_INT64_T, 1, at, 1, MPI_INT64_T, &request));
   });
   repeat([&](int at) {
-    return batches_->accumulate(&value, 1, MPI_INT64_T, 1, at, 1, MPI_INT64_T, MPI_SUM, &request);
+    return batches_->issue(
+        rma::Op::accumulate(&value, 1, MPI_INT64_T, 1, at, 1, MPI_INT64_T, MPI_SUM, &request));
   });
-  repeat(
-      [&](int at) { return batches_->fetch_and_op(&value, &result, MPI_INT64_T, 1, at, MPI_SUM); });
+  repeat([&](int at) {
+    return batches_->issue(rma::Op::fetch_and_op(&value, &result, MPI_INT64_T, 1, at, MPI_SUM));
+  });
   EXPECT_LT(held, tuning::batching::kMostHeld + (1 << 16));
-  EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);
   EXPECT_EQ(batches_->held_bytes(), 0U);
   EXPECT_EQ(batches_->waiting_bytes(), 0U);
 }
@@ -441,12 +447,12 @@ TEST_F(Batches, WhatIsHeldOfSeveralTargetsIsBoundedTogether) {
 TEST_F(Batches, WhereNothingCanBeCompletedNothingMoreIsGathered) {
   end();
   begin({.forced = true, .most = 32});
-  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
-  EXPECT_EQ(batches_->fence(0), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::fence(0)), MPI_SUCCESS);
   for (int i = 0; i < kVeryMany; ++i) ASSERT_EQ(get(1, i % kWords, 0), MPI_SUCCESS);
   EXPECT_LT(batches_->held_bytes(), tuning::batching::kMostHeld + (1 << 16));
   EXPECT_EQ(fake::calls("Win_flush"), 0U);
-  EXPECT_EQ(batches_->fence(0), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::fence(0)), MPI_SUCCESS);
   EXPECT_EQ(batches_->held_bytes(), 0U);
 }
 
@@ -466,10 +472,11 @@ TEST_F(Batches, NothingWaitsForTheOwnRank) {
   std::int64_t result = 0;
   EXPECT_EQ(put(0, 0, value), MPI_SUCCESS);
   EXPECT_EQ(get(0, 0, 0), MPI_SUCCESS);
-  EXPECT_EQ(
-      batches_->accumulate(&value, 1, MPI_INT64_T, 0, 1, 1, MPI_INT64_T, MPI_REPLACE, nullptr),
-      MPI_SUCCESS);
-  EXPECT_EQ(batches_->fetch_and_op(&value, &result, MPI_INT64_T, 0, 2, MPI_SUM), MPI_SUCCESS);
+  EXPECT_EQ(batches_->issue(
+                rma::Op::accumulate(&value, 1, MPI_INT64_T, 0, 1, 1, MPI_INT64_T, MPI_REPLACE)),
+            MPI_SUCCESS);
+  EXPECT_EQ(batches_->issue(rma::Op::fetch_and_op(&value, &result, MPI_INT64_T, 0, 2, MPI_SUM)),
+            MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Put"), 1U);
   EXPECT_EQ(fake::calls("Get"), 1U);
   EXPECT_EQ(fake::calls("Accumulate"), 1U);
@@ -507,7 +514,7 @@ TEST_F(Batches, AWaitForAGetCompletesItsBatch) {
 TEST_F(Batches, AFlushCompletesRequestsToo) {
   std::array<MPI_Request, 5> all{};
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = request_get(1, static_cast<int>(2 * i), i);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(into_[4], initial(1, 8));
   for (MPI_Request& request : all) EXPECT_TRUE(is_complete(&request));
   EXPECT_EQ(fake::calls("Rget"), 0U);
@@ -539,7 +546,7 @@ TEST_F(Batches, AnOpenBatchDoesNotFetchWhatWasTested) {
   while (!is_complete(all.data())) {
   }
   into_[0] = 77;
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(into_[0], 77);
   EXPECT_EQ(into_[1], initial(1, 2));
   EXPECT_EQ(requests::wait(&all[1], MPI_STATUS_IGNORE), MPI_SUCCESS);
@@ -549,7 +556,7 @@ TEST_F(Batches, ARequestThatIsFreedBringsItsBytes) {
   std::array<MPI_Request, 5> all{};
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = request_get(1, static_cast<int>(2 * i), i);
   for (MPI_Request& request : all) requests::find(request)->abandon(), requests::withdraw(request);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(into_[4], initial(1, 8));
 }
 
@@ -560,7 +567,7 @@ TEST_F(Batches, AWaitReturnsTheErrorOfItsBatch) {
   EXPECT_EQ(requests::wait(&request, MPI_STATUS_IGNORE), MPI_ERR_RMA_SYNC);
   EXPECT_EQ(request, MPI_REQUEST_NULL);
   into_[6] = 77;
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(into_[6], 77) << "its buffer is the program's again";
   EXPECT_EQ(into_[10], initial(1, 0));
 }
@@ -569,20 +576,20 @@ TEST_F(Batches, TheRequestOfAPutIsCompleteAtOnce) {
   std::int64_t value = 5;
   for (int i = 0; i < 4; ++i) {
     MPI_Request request = MPI_REQUEST_NULL;
-    batches_->put(&value, 1, MPI_INT64_T, 1, 2 * i, 1, MPI_INT64_T, &request);
+    batches_->issue(rma::Op::put(&value, 1, MPI_INT64_T, 1, 2 * i, 1, MPI_INT64_T, &request));
     EXPECT_TRUE(requests::all_served(1, &request));
     EXPECT_EQ(requests::wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     value = 99;
   }
   EXPECT_EQ(fake::calls("Put") + fake::calls("Rput"), 0U);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(at(1, 0), 5);
   EXPECT_EQ(at(1, 6), 99);
 }
 
 TEST_F(Batches, OperationsWithRequestsAreGatheredInLockedEpochsOnly) {
-  EXPECT_EQ(batches_->unlock_all(), MPI_SUCCESS);
-  EXPECT_EQ(batches_->fence(0), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::fence(0)), MPI_SUCCESS);
   EXPECT_EQ(get(1, 0, 0), MPI_SUCCESS);
   MPI_Request request = request_get(1, 2, 1);
   EXPECT_EQ(fake::calls("Rget"), 1U) << "the library says that this is wrong";
@@ -619,7 +626,7 @@ TEST_F(Batches, AThreadBesideTheProgramSendsWhatIsOld) {
   let_it_become_old();
   batches_->send_quietly();
   EXPECT_EQ(fake::calls("Get"), 1U);
-  EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);
   EXPECT_EQ(into_[4], initial(1, 8));
   EXPECT_EQ(fake::calls("Win_call_errhandler"), 0U);
 }
@@ -634,18 +641,18 @@ TEST_F(Batches, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
   fake::during("Get", {});
   EXPECT_EQ(handler_of(win_), kOwnHandler);
   EXPECT_EQ(put(2, 0, 7), MPI_SUCCESS);
-  EXPECT_EQ(batches_->flush(2), MPI_SUCCESS) << "another target's";
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(2)), MPI_SUCCESS) << "another target's";
   EXPECT_EQ(fake::calls("Win_call_errhandler"), 0U);
-  batches_->flush(1);
+  batches_->synchronise(rma::Sync::flush(1));
   EXPECT_EQ(fake::calls("Win_call_errhandler"), 1U);
-  EXPECT_EQ(batches_->flush(1), MPI_SUCCESS) << "it is told once";
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS) << "it is told once";
   fake::fail("Get", MPI_ERR_RMA_RANGE);
   get_some(1, 5);
   let_it_become_old();
   batches_->send_quietly();
-  batches_->flush_all();
+  batches_->synchronise(rma::Sync::flush_all());
   EXPECT_EQ(fake::calls("Win_call_errhandler"), 2U);
-  EXPECT_EQ(batches_->flush_all(), MPI_SUCCESS);
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class DeferredLocksAmongThreads : public testing::Test {
       made = true;
     });
     EXPECT_TRUE(locks_->defer(1, MPI_MODE_NOCHECK, 0));
-    EXPECT_EQ(locks_->flush_local(1), MPI_SUCCESS);
+    EXPECT_EQ(locks_->synchronise(rma::Sync::flush_local(1)), MPI_SUCCESS);
     second.join();
     return after;
   }
@@ -67,16 +67,17 @@ TEST_F(DeferredLocksAmongThreads, AnotherThreadsOperationWaitsForTheLockThatIsBe
 }
 
 TEST_F(DeferredLocksAmongThreads, AHandlerInTheLockMayUseTheWindow) {
-  fake::during("Win_lock", [&] { EXPECT_EQ(locks_->flush_local(1), MPI_SUCCESS); });
+  fake::during("Win_lock",
+               [&] { EXPECT_EQ(locks_->synchronise(rma::Sync::flush_local(1)), MPI_SUCCESS); });
   EXPECT_TRUE(locks_->defer(1, MPI_MODE_NOCHECK, 0));
-  EXPECT_EQ(locks_->flush_all(), MPI_SUCCESS);
+  EXPECT_EQ(locks_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Win_lock"), 1U);
 }
 
 TEST_F(DeferredLocksAmongThreads, ALockThatFailedIsNotSentAgain) {
   fake::fail("Win_lock", MPI_ERR_RMA_SYNC);
   EXPECT_TRUE(locks_->defer(1, MPI_MODE_NOCHECK, 0));
-  EXPECT_EQ(locks_->flush(1), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(locks_->synchronise(rma::Sync::flush(1)), MPI_ERR_RMA_SYNC);
   EXPECT_FALSE(locks_->any());
   EXPECT_EQ(fake::calls("Win_lock"), 1U);
 }

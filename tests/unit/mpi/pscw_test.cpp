@@ -36,59 +36,60 @@ class PostStart : public test::GhostJob {
 
 TEST_F(PostStart, AnAccessEpochWaitsForThePostAndTellsItsEnd) {
   GhostBackend& window = this->window();
-  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS) << "start itself waits for nobody";
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS)
+      << "start itself waits for nobody";
   EXPECT_EQ(fake::calls("Iprobe"), 0U);
   while_it_waits([&] { tell(test::kThere, kPost); });
   const std::int64_t value = 4;
-  EXPECT_EQ(window.put(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(window.issue(rma::Op::put(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG)), MPI_SUCCESS);
   EXPECT_GE(waits_, 3) << "an operation waits until its target has posted";
-  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_EQ(word_there(0), 4) << "complete at the target before it is told";
   EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
 }
 
 TEST_F(PostStart, AnEpochWithoutOperationsWaitsForItsPostAtTheEnd) {
   GhostBackend& window = this->window();
-  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   while_it_waits([&] {
     EXPECT_TRUE(take_told().empty());
     tell(test::kThere, kPost);
   });
-  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3);
   EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
 }
 
 TEST_F(PostStart, WithNocheckNobodyPostsAndCompletesAreToldAllTheSame) {
   GhostBackend& window = this->window();
-  EXPECT_EQ(window.start(other_, MPI_MODE_NOCHECK), MPI_SUCCESS);
-  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, MPI_MODE_NOCHECK)), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
-  EXPECT_EQ(window.post(other_, MPI_MODE_NOCHECK), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::post(other_, MPI_MODE_NOCHECK)), MPI_SUCCESS);
   EXPECT_TRUE(take_told().empty());
   tell(test::kThere, kComplete);
-  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_SUCCESS);
 }
 
 TEST_F(PostStart, AnExposureEpochPostsAndWaitsForTheCompletes) {
   GhostBackend& window = this->window();
-  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_SUCCESS);
   EXPECT_EQ(take_told(), (Told{{test::kThere, kPost}}));
   while_it_waits([&] { tell(test::kThere, kComplete); });
-  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3);
 }
 
 TEST_F(PostStart, ATestIsTrueOnceAllHaveCompleted) {
   GhostBackend& window = this->window();
-  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_SUCCESS);
   int flag = -1;
-  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 0);
   tell(test::kThere, kComplete);
-  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 1);
-  EXPECT_EQ(window.test(&flag), MPI_ERR_RMA_SYNC) << "the epoch has ended";
+  EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_ERR_RMA_SYNC) << "the epoch has ended";
 }
 
 TEST_F(PostStart, PostsThatComeEarlyServeOneEpochEach) {
@@ -96,32 +97,32 @@ TEST_F(PostStart, PostsThatComeEarlyServeOneEpochEach) {
   tell(test::kThere, kPost);
   tell(test::kThere, kPost);
   for (int epoch = 0; epoch < 2; ++epoch) {
-    EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
-    EXPECT_EQ(window.complete(), MPI_SUCCESS);
+    EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
+    EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   }
-  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   while_it_waits([&] { tell(test::kThere, kPost); });
-  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3) << "the third epoch has a post of its own";
 }
 
 TEST_F(PostStart, MessagesOfOtherWindowsCountForThese) {
   GhostBackend& window = this->window(7);
   tell(test::kThere, kPost, 8);
-  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   while_it_waits([&] { tell(test::kThere, kPost, 7); });
-  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3);
 }
 
 TEST_F(PostStart, TheProcessItselfIsToldWithoutMessages) {
   GhostBackend& window = this->window();
-  EXPECT_EQ(window.post(self_, 0), MPI_SUCCESS);
-  EXPECT_EQ(window.start(self_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::post(self_, 0)), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(self_, 0)), MPI_SUCCESS);
   const std::int64_t value = 2;
-  EXPECT_EQ(window.put(&value, 1, MPI_LONG, 0, 1, 1, MPI_LONG, nullptr), MPI_SUCCESS);
-  EXPECT_EQ(window.complete(), MPI_SUCCESS);
-  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+  EXPECT_EQ(window.issue(rma::Op::put(&value, 1, MPI_LONG, 0, 1, 1, MPI_LONG)), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_SUCCESS);
   EXPECT_EQ(word_here(1), 2);
   EXPECT_EQ(fake::calls("Send"), 0U);
 }
@@ -130,14 +131,14 @@ TEST_F(PostStart, TheTargetWaitsForTheLastOperationsSoTheyNeedNoAnswer) {
   GhostBackend& window = counting_window();
   keep_answers();  // none is waited for
   tell(test::kThere, kPost);
-  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   const std::int64_t value = 3;
   for (MPI_Aint at = 0; at < 5; ++at)
-    EXPECT_EQ(window.put(&value, 1, MPI_LONG, 1, at, 1, MPI_LONG, nullptr), MPI_SUCCESS);
-  EXPECT_EQ(window.accumulate(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, nullptr),
+    EXPECT_EQ(window.issue(rma::Op::put(&value, 1, MPI_LONG, 1, at, 1, MPI_LONG)), MPI_SUCCESS);
+  EXPECT_EQ(window.issue(rma::Op::accumulate(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM)),
             MPI_SUCCESS);
   EXPECT_EQ(server().stats().messages, 0U) << "one message for all of them";
-  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_EQ(server().stats().messages, 1U);
   EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
   EXPECT_EQ(take_operations(), 6U);
@@ -149,15 +150,15 @@ TEST_F(PostStart, WhatFetchesOrDoesNotFitIsAnswered) {
   GhostBackend& window = counting_window();
   word_there(7) = 70;
   tell(test::kThere, kPost);
-  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   std::int64_t fetched = 0;
   const std::int64_t value = 3;
   const std::vector<std::int64_t> many(kWords, 9);
-  EXPECT_EQ(window.put(many.data(), kWords, MPI_LONG, 1, 0, kWords, MPI_LONG, nullptr),
+  EXPECT_EQ(window.issue(rma::Op::put(many.data(), kWords, MPI_LONG, 1, 0, kWords, MPI_LONG)),
             MPI_SUCCESS);
-  EXPECT_EQ(window.put(&value, 1, MPI_LONG, 1, 5, 1, MPI_LONG, nullptr), MPI_SUCCESS);
-  EXPECT_EQ(window.get(&fetched, 1, MPI_LONG, 1, 7, 1, MPI_LONG, nullptr), MPI_SUCCESS);
-  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(window.issue(rma::Op::put(&value, 1, MPI_LONG, 1, 5, 1, MPI_LONG)), MPI_SUCCESS);
+  EXPECT_EQ(window.issue(rma::Op::get(&fetched, 1, MPI_LONG, 1, 7, 1, MPI_LONG)), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_EQ(fetched, 9);
   EXPECT_EQ(word_there(kWords - 1), 9);
   EXPECT_EQ(take_operations(), target_there().counted.load());
@@ -166,49 +167,50 @@ TEST_F(PostStart, WhatFetchesOrDoesNotFitIsAnswered) {
 TEST_F(PostStart, AnExposureEpochEndsWhenAllThatItWasToldOfIsThere) {
   GhostBackend& window = counting_window();
   int flag = -1;
-  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_SUCCESS);
   tell(test::kThere, kComplete, 7, 2);
-  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 0);
   target_here().counted = 1;
-  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 0);
   while_it_waits([&] { target_here().counted = 2; });
-  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3);
-  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_SUCCESS);
   tell(test::kThere, kComplete, 7, 1);
-  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 0) << "each epoch has operations of its own";
   target_here().counted = 3;
-  EXPECT_EQ(window.test(&flag), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 1);
 }
 
 TEST_F(PostStart, MemoryThatGhostsMayFailToReachIsAnswered) {
   GhostBackend& window = this->window();
   tell(test::kThere, kPost);
-  EXPECT_EQ(window.start(other_, 0), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   target_there().size = 0;
   const std::int64_t value = 3;
-  EXPECT_EQ(window.put(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG, nullptr), MPI_SUCCESS);
-  EXPECT_EQ(window.complete(), MPI_ERR_OTHER);
+  EXPECT_EQ(window.issue(rma::Op::put(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG)), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_ERR_OTHER);
   EXPECT_EQ(take_operations(), 0U);
 }
 
 TEST_F(PostStart, EpochsThatAreOpenOrAreNotAreErrors) {
   GhostBackend& window = this->window();
   int flag = 0;
-  EXPECT_EQ(window.complete(), MPI_ERR_RMA_SYNC);
-  EXPECT_EQ(window.wait(), MPI_ERR_RMA_SYNC);
-  EXPECT_EQ(window.test(&flag), MPI_ERR_RMA_SYNC);
-  EXPECT_EQ(window.start(other_, MPI_MODE_NOCHECK), MPI_SUCCESS);
-  EXPECT_EQ(window.start(other_, MPI_MODE_NOCHECK), MPI_ERR_RMA_SYNC);
-  EXPECT_EQ(window.post(other_, 0), MPI_SUCCESS) << "both kinds of epochs may be open at once";
-  EXPECT_EQ(window.post(other_, 0), MPI_ERR_RMA_SYNC);
-  EXPECT_EQ(window.complete(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, MPI_MODE_NOCHECK)), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::start(other_, MPI_MODE_NOCHECK)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_SUCCESS)
+      << "both kinds of epochs may be open at once";
+  EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   tell(test::kThere, kComplete);
-  EXPECT_EQ(window.wait(), MPI_SUCCESS);
+  EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_SUCCESS);
 }
 
 }  // namespace

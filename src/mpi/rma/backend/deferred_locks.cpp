@@ -76,6 +76,28 @@ bool DeferredLocks::end(int target, std::uint64_t hits) {
   return false;
 }
 
+/// What reaches no target, or ends epochs of other kinds, needs no lock.
+int DeferredLocks::ready_for(const rma::Sync& sync) {
+  using Kind = rma::Sync::Kind;
+  switch (sync.kind) {
+    case Kind::fence:
+    case Kind::start:
+      return send_all();
+    case Kind::lock:
+    case Kind::flush:
+      return sync.all ? send_all() : send(sync.target);
+    case Kind::unlock:
+      return sync.all ? MPI_SUCCESS : send(sync.target);
+    case Kind::complete:
+    case Kind::post:
+    case Kind::wait:
+    case Kind::test:
+    case Kind::sync:
+      break;
+  }
+  return MPI_SUCCESS;
+}
+
 int DeferredLocks::send(int target) {
   std::unique_lock guard(lock_);
   auto place = held_back(target);
@@ -91,7 +113,7 @@ int DeferredLocks::send(int target) {
   const int assertion = place->assertion;
   guard.unlock();
   const Sent sent{*this, target};
-  const int error = next_->lock(MPI_LOCK_SHARED, target, assertion);
+  const int error = next_->synchronise(rma::Sync::lock(MPI_LOCK_SHARED, target, assertion));
   // The acquire that the program's own call was not.
   if ((assertion & MPI_MODE_NOCHECK) == 0) note_acquire("MPI_Win_lock");
   return error;

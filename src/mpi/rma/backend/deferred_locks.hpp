@@ -40,84 +40,15 @@ class DeferredLocks final : public Backend {
   /// The backend behind.
   Backend& next() { return *next_; }
 
-  int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override {
-    if (const int error = ready(target)) return error;
-    return next_->get(origin, count, type, target, disp, target_count, target_type, request);
+  int issue(const rma::Op& op) override {
+    if (const int error = ready(op.target)) return error;
+    return next_->issue(op);
   }
-  int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override {
-    if (const int error = ready(target)) return error;
-    return next_->put(origin, count, type, target, disp, target_count, target_type, request);
+  int synchronise(const rma::Sync& sync) override {
+    if (HOB_UNLIKELY(any()))
+      if (const int error = ready_for(sync)) return error;
+    return next_->synchronise(sync);
   }
-  int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                 MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
-                 MPI_Request* request) override {
-    if (const int error = ready(target)) return error;
-    return next_->accumulate(origin, count, type, target, disp, target_count, target_type, op,
-                             request);
-  }
-  int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
-                     MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
-                     MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
-                     MPI_Request* request) override {
-    if (const int error = ready(target)) return error;
-    return next_->get_accumulate(origin, count, type, result, result_count, result_type, target,
-                                 disp, target_count, target_type, op, request);
-  }
-  int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint disp,
-                   MPI_Op op) override {
-    if (const int error = ready(target)) return error;
-    return next_->fetch_and_op(origin, result, type, target, disp, op);
-  }
-  int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
-                       int target, MPI_Aint disp) override {
-    if (const int error = ready(target)) return error;
-    return next_->compare_and_swap(origin, compare, result, type, target, disp);
-  }
-
-  int fence(int assertion) override {
-    if (const int error = ready_all()) return error;
-    return next_->fence(assertion);
-  }
-  int start(MPI_Group group, int assertion) override {
-    if (const int error = ready_all()) return error;
-    return next_->start(group, assertion);
-  }
-  int complete() override { return next_->complete(); }
-  int post(MPI_Group group, int assertion) override { return next_->post(group, assertion); }
-  int wait() override { return next_->wait(); }
-  int test(int* flag) override { return next_->test(flag); }
-  int lock(int type, int target, int assertion) override {
-    if (const int error = ready(target)) return error;
-    return next_->lock(type, target, assertion);
-  }
-  int unlock(int target) override {
-    if (const int error = ready(target)) return error;
-    return next_->unlock(target);
-  }
-  int lock_all(int assertion) override {
-    if (const int error = ready_all()) return error;
-    return next_->lock_all(assertion);
-  }
-  int unlock_all() override { return next_->unlock_all(); }
-  int flush(int target) override {
-    if (const int error = ready(target)) return error;
-    return next_->flush(target);
-  }
-  int flush_all() override {
-    if (const int error = ready_all()) return error;
-    return next_->flush_all();
-  }
-  int flush_local(int target) override {
-    if (const int error = ready(target)) return error;
-    return next_->flush_local(target);
-  }
-  int flush_local_all() override {
-    if (const int error = ready_all()) return error;
-    return next_->flush_local_all();
-  }
-  int sync() override { return next_->sync(); }
   void closing() override { next_->closing(); }
   void staying() override { next_->staying(); }
   bool holds_back(int target) override;
@@ -135,10 +66,10 @@ class DeferredLocks final : public Backend {
     const void* sender;  ///< the thread that sends it, or null
   };
 
-  /// Something goes to `target`, or to all: locks that are held back go before. Returns an MPI
-  /// error.
+  /// Something goes to `target`: a lock of it that is held back goes before. Returns an MPI error.
   int ready(int target) { return any() ? send(target) : MPI_SUCCESS; }
-  int ready_all() { return any() ? send_all() : MPI_SUCCESS; }
+  /// The same, of a synchronisation.
+  int ready_for(const rma::Sync& sync);
   /// The lock of `target` was sent, even if an error handler threw.
   struct Sent {
     DeferredLocks& locks;

@@ -140,17 +140,23 @@ bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
 }
 
 /// The fast way into a batch: one operation more of the kind that came last. False: ask at length.
-bool Batching::joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp, MPI_Op mpi_op,
-                     std::byte* place, const std::byte* data, MPI_Request* request) {
-  BatchTarget* const t = at(target);
+bool Batching::joins(const rma::Op& op) {
+  BatchTarget* const t = at(op.target);
   if (!t || !t->alike.joins) return false;
-  if (request && (kind == BatchKind::get || !is_locked(*t))) return false;
+  const BatchKind kind = batch_kind_of(op.kind);
+  if (op.kind == rma::Op::Kind::get_accumulate || op.kind == rma::Op::Kind::compare_and_swap ||
+      (op.request && (kind == BatchKind::get || !is_locked(*t))))
+    return false;
+  auto* const place = static_cast<std::byte*>(op.result.address);
+  const auto* const data = static_cast<const std::byte*>(op.origin.address);
+  if ((op.brings() && !place) || (kind != BatchKind::get && !data)) return false;
   const AlikeOperations& alike = t->alike;
-  if (alike.kind != kind || alike.type != ends.type || alike.type != ends.target_type ||
-      alike.count != ends.count || alike.count != ends.target_count || alike.mpi_op != mpi_op)
+  const TypedBuffer& here = op.here();
+  if (alike.kind != kind || alike.type != here.type || alike.type != op.target_type ||
+      alike.count != here.count || alike.count != op.target_count || alike.mpi_op != op.operation)
     return false;
   OpenBatch& open = *alike.open;
-  const auto begin = static_cast<std::uint64_t>(static_cast<std::int64_t>(disp) * alike.unit);
+  const auto begin = static_cast<std::uint64_t>(static_cast<std::int64_t>(op.disp) * alike.unit);
   if (begin > alike.shown || alike.bytes > alike.shown - begin) return false;
   const std::size_t length = open.lane->operations() + 1;
   if (length >= options_.most || length % kLookAtClock == 0 || !is_open(*t) ||
@@ -168,13 +174,13 @@ bool Batching::joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp
     append(open, begin, alike.bytes, place, data);
   } catch (const std::bad_alloc&) {
     // Its location may be there without it.
-    if (open.tracked) send(*t, target, slot);
+    if (open.tracked) send(*t, op.target, slot);
     return false;
   }
-  lower(open, begin, disp, 0);
+  lower(open, begin, op.disp, 0);
   static_cast<void>(t->bursts[slot].gathers(tuning::batching::kLeast));
-  note_gathered(kind, request != nullptr);
-  if (request) *request = requests::served();
+  note_gathered(kind, op.request != nullptr);
+  if (op.request) *op.request = requests::served();
   return true;
 }
 
@@ -187,22 +193,23 @@ void Batching::note_gathered(BatchKind kind, bool requested) {
 }
 
 /// After an operation was gathered: the next one may be like it.
-void Batching::expect_more(const SmallOperation& op, const Ends& ends) {
+void Batching::expect_more(const SmallOperation& small, const rma::Op& op) {
   BatchTarget& t = *at(op.target);
-  OpenBatch& open = t.open[slot_of(op.kind)];
+  OpenBatch& open = t.open[slot_of(small.kind)];
   AlikeOperations& alike = t.alike;
+  const TypedBuffer& here = op.here();
   alike.joins = false;
-  if (!open.lane || op.low != 0 || !window_.bounded || ends.type != ends.target_type ||
-      ends.count != ends.target_count || (op.kind != BatchKind::get && !op.data))
+  if (!open.lane || small.low != 0 || !window_.bounded || here.type != op.target_type ||
+      here.count != op.target_count || (small.kind != BatchKind::get && !small.data))
     return;
-  if (alike.type != ends.type && !TypeContents(ends.type).predefined()) return;
+  if (alike.type != here.type && !TypeContents(here.type).predefined()) return;
   alike = {.open = &open,
            .joins = true,
-           .kind = op.kind,
-           .type = ends.type,
-           .count = ends.count,
-           .mpi_op = op.mpi_op,
-           .bytes = op.range.bytes,
+           .kind = small.kind,
+           .type = here.type,
+           .count = here.count,
+           .mpi_op = op.operation,
+           .bytes = small.range.bytes,
            .unit = units_.of(op.target),
            .shown = exposed_.of(op.target)};
 }
@@ -238,47 +245,48 @@ bool Batching::may_have_request(const BatchTarget& t, const SmallOperation& op) 
   return false;
 }
 
-bool Batching::gather(const SmallOperation& op, const Ends& ends, MPI_Request* request) {
+bool Batching::gather(const SmallOperation& small, const rma::Op& op) {
   BatchTarget* const t = at(op.target);
   if (!t) return false;
   become_awake();
   // Outside of an epoch, the library says what is wrong.
-  if (!worthwhile(*t, op) || !is_open(*t) || (request && !may_have_request(*t, op))) return false;
+  if (!worthwhile(*t, small) || !is_open(*t) || (op.request && !may_have_request(*t, small)))
+    return false;
   // Where no flush is allowed, batches stay in memory until the epoch ends.
   if (HOB_UNLIKELY(held_ > tuning::batching::kMostHeld) && !is_locked(*t)) return false;
-  OpenBatch& open = t->open[slot_of(op.kind)];
+  OpenBatch& open = t->open[slot_of(small.kind)];
   BatchedGet* requested = nullptr;
   try {
-    if (request && op.kind == BatchKind::get)
-      requested = &BatchedGet::begin(*this, op.target, *request);
+    if (op.request && small.kind == BatchKind::get)
+      requested = &BatchedGet::begin(*this, op.target, *op.request);
     bool combined = false;
-    make_room(*t, op, combined);
+    make_room(*t, small, combined);
     if (combined) {
       ++stats_.combined;
     } else {
       if (requested) open.requested.push_back(requested);
-      add(*t, op);
+      add(*t, small);
     }
   } catch (const std::bad_alloc&) {
     if (!requested) return false;
     if (!open.requested.empty() && open.requested.back() == requested) open.requested.pop_back();
-    requested->withdraw(*request);
+    requested->withdraw(*op.request);
     return false;
   }
   if (requested)
     requested->joined(*open.lane, static_cast<std::uint32_t>(open.lane->operations() - 1));
-  else if (request)
-    *request = requests::served();
-  if (op.kind == BatchKind::get && !options_.forced) batched_gets_.gathered.set(true);
-  note_gathered(op.kind, request != nullptr);
-  const std::size_t slot = slot_of(op.kind);
+  else if (op.request)
+    *op.request = requests::served();
+  if (small.kind == BatchKind::get && !options_.forced) batched_gets_.gathered.set(true);
+  note_gathered(small.kind, small.requested);
+  const std::size_t slot = slot_of(small.kind);
   const std::size_t length = open.lane->operations();
   if (length >= options_.most ||
       (length % kLookAtClock == 0 && ticks() - open.born > ticks_in(tuning::batching::kOldNs) &&
        !options_.forced))
     send(*t, op.target, slot);
   if (HOB_UNLIKELY(waiting_ > tuning::batching::kMostWaiting)) send_everything();
-  expect_more(op, ends);
+  expect_more(small, op);
   ask_for_completion(*t);
   return true;
 }
@@ -394,23 +402,22 @@ void Batching::order(BatchTarget& t, const SmallOperation& op, bool joins) {
 }
 
 /// An operation that is not gathered.
-template <class Call>
-int Batching::native(const SmallOperation& op, Call call) {
+int Batching::native(const SmallOperation& small, const rma::Op& op) {
   BatchTarget* const t = at(op.target);
-  if (!t) return call();
+  if (!t) return next_->issue(op);
   become_awake();
-  order(*t, op, false);
-  const std::size_t slot = slot_of(op.kind);
-  const auto kind = static_cast<std::size_t>(op.kind);
+  order(*t, small, false);
+  const std::size_t slot = slot_of(small.kind);
+  const auto kind = static_cast<std::size_t>(small.kind);
   t->clean = false;
-  if (op.kind == BatchKind::get || op.kind == BatchKind::fetch) t->brings = true;
+  if (small.kind == BatchKind::get || small.kind == BatchKind::fetch) t->brings = true;
   const bool timed =
-      !options_.forced && op.gathers &&
+      !options_.forced && small.gathers &&
       (t->bursts[slot].length() <= tuning::batching::kLeast || trials_[kind].timing());
   const std::uint64_t start = timed ? ticks() : 0;
-  const int result = call();
+  const int result = next_->issue(op);
   Interval& interval = interval_[kind];
-  if (timed && op.requested && interval.requested == 0) interval.requested = start;
+  if (timed && small.requested && interval.requested == 0) interval.requested = start;
   ++interval.operations;
   if (timed) {
     const std::uint64_t spent = ticks() - start;
@@ -421,140 +428,25 @@ int Batching::native(const SmallOperation& op, Call call) {
     savings_[kind].issued(spent);
   }
   if (result != MPI_SUCCESS) return result;
-  if (op.range.bytes != 0 && t->epoch != epoch_) {
+  if (small.range.bytes != 0 && t->epoch != epoch_) {
     t->epoch = epoch_;
     t->locked = false;
   }
   // Requests are for targets that are locked, says MPI.
-  if (op.range.bytes != 0 && op.requested) t->locked = true;
+  if (small.range.bytes != 0 && small.requested) t->locked = true;
   ++t->outstanding;
   ask_for_completion(*t);
-  if (HOB_UNLIKELY(looks_at(op))) look_on(*t, op);
+  if (HOB_UNLIKELY(looks_at(small))) look_on(*t, small);
   return result;
 }
 
-int Batching::get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                  MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) {
-  const auto issue = [&] {
-    return next_->get(origin, count, type, target, disp, target_count, target_type, request);
-  };
-  if (HOB_LIKELY(stepped_aside())) return issue();
-  const Bounded guard(*this, target);
-  const Ends ends{count, type, target_count, target_type};
-  if (origin && joins(BatchKind::get, target, ends, disp, MPI_OP_NULL,
-                      static_cast<std::byte*>(origin), nullptr, request))
-    return MPI_SUCCESS;
-  SmallOperation op{.kind = BatchKind::get, .target = target, .requested = request != nullptr};
-  if (describe(origin, ends, disp, op)) {
-    op.place = const_cast<std::byte*>(op.data);
-    op.data = nullptr;
-    op.gathers = true;
-    if (gather(op, ends, request)) return MPI_SUCCESS;
-  }
-  return native(op, issue);
-}
-
-int Batching::put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                  MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) {
-  const auto issue = [&] {
-    return next_->put(origin, count, type, target, disp, target_count, target_type, request);
-  };
-  if (HOB_LIKELY(stepped_aside())) return issue();
-  const Bounded guard(*this, target);
-  const Ends ends{count, type, target_count, target_type};
-  if (origin && joins(BatchKind::put, target, ends, disp, MPI_OP_NULL, nullptr,
-                      static_cast<const std::byte*>(origin), request))
-    return MPI_SUCCESS;
-  SmallOperation op{.kind = BatchKind::put, .target = target, .requested = request != nullptr};
-  if (describe(origin, ends, disp, op)) {
-    op.gathers = true;
-    if (gather(op, ends, request)) return MPI_SUCCESS;
-  }
-  return native(op, issue);
-}
-
-int Batching::accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target,
-                         MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
-                         MPI_Op op_handle, MPI_Request* request) {
-  const auto issue = [&] {
-    return next_->accumulate(origin, count, type, target, disp, target_count, target_type,
-                             op_handle, request);
-  };
-  if (HOB_LIKELY(stepped_aside())) return issue();
-  const Bounded guard(*this, target);
-  const Ends ends{count, type, target_count, target_type};
-  if (origin && joins(BatchKind::accumulate, target, ends, disp, op_handle, nullptr,
-                      static_cast<const std::byte*>(origin), request))
-    return MPI_SUCCESS;
-  SmallOperation op{
-      .kind = BatchKind::accumulate, .target = target, .requested = request != nullptr};
-  if (describe(origin, ends, disp, op) && describe_atomic(ends, op_handle, op)) {
-    op.gathers = true;
-    if (gather(op, ends, request)) return MPI_SUCCESS;
-  }
-  return native(op, issue);
-}
-
-int Batching::get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
-                             MPI_Count result_count, MPI_Datatype result_type, int target,
-                             MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
-                             MPI_Op op_handle, MPI_Request* request) {
-  const auto issue = [&] {
-    return next_->get_accumulate(origin, count, type, result, result_count, result_type, target,
-                                 disp, target_count, target_type, op_handle, request);
-  };
-  if (HOB_LIKELY(stepped_aside())) return issue();
-  const Bounded guard(*this, target);
-  SmallOperation op{.kind = BatchKind::fetch, .target = target, .requested = request != nullptr};
-  const Ends ends{result_count, result_type, target_count, target_type};
-  if (describe(result, ends, disp, op) && !request && describe_atomic(ends, op_handle, op)) {
-    op.place = const_cast<std::byte*>(op.data);
-    op.data = nullptr;
-    SmallOperation out = op;
-    const Ends outgoing{count, type, target_count, target_type};
-    if (op.op == kNoOp ||
-        (describe(origin, outgoing, disp, out) && describe_atomic(outgoing, op_handle, out))) {
-      op.data = out.data;
-      op.gathers = true;
-      if (gather(op, ends, nullptr)) return MPI_SUCCESS;
-    }
-  }
-  return native(op, issue);
-}
-
-int Batching::fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target,
-                           MPI_Aint disp, MPI_Op op_handle) {
-  const auto issue = [&] {
-    return next_->fetch_and_op(origin, result, type, target, disp, op_handle);
-  };
-  if (HOB_LIKELY(stepped_aside())) return issue();
-  const Bounded guard(*this, target);
-  const Ends ends{1, type, 1, type};
-  if (origin && result &&
-      joins(BatchKind::fetch, target, ends, disp, op_handle, static_cast<std::byte*>(result),
-            static_cast<const std::byte*>(origin), nullptr))
-    return MPI_SUCCESS;
-  SmallOperation op{.kind = BatchKind::fetch, .target = target};
-  if (describe(result, ends, disp, op) && describe_atomic(ends, op_handle, op) &&
-      op.range.bytes == op.element.bytes && (origin || op.op == kNoOp) && !on_accelerator(origin)) {
-    op.place = const_cast<std::byte*>(op.data);
-    op.data = op.op == kNoOp ? nullptr : static_cast<const std::byte*>(origin) + op.low;
-    op.gathers = true;
-    if (gather(op, ends, nullptr)) return MPI_SUCCESS;
-  }
-  return native(op, issue);
-}
-
-int Batching::compare_and_swap(const void* origin, const void* compare, void* result,
-                               MPI_Datatype type, int target, MPI_Aint disp) {
-  const auto issue = [&] {
-    return next_->compare_and_swap(origin, compare, result, type, target, disp);
-  };
-  if (HOB_LIKELY(stepped_aside())) return issue();
-  const Bounded guard(*this, target);
-  SmallOperation op{.kind = BatchKind::fetch, .target = target};
-  static_cast<void>(describe(result, {1, type, 1, type}, disp, op));
-  return native(op, issue);
+int Batching::issue(const rma::Op& op) {
+  if (HOB_LIKELY(stepped_aside())) return next_->issue(op);
+  const Bounded guard(*this, op.target);
+  if (joins(op)) return MPI_SUCCESS;
+  const SmallOperation small = described(op);
+  if (small.gathers && gather(small, op)) return MPI_SUCCESS;
+  return native(small, op);
 }
 
 }  // namespace hob::mpi

@@ -101,37 +101,8 @@ class Batching final : public Backend, public BatchOwner {
   int complete_batch_of(BatchedGet& get) override;
   void issue_alone(BatchedGet& get) override;
 
-  int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
-  int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
-  int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                 MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
-                 MPI_Request* request) override;
-  int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
-                     MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
-                     MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
-                     MPI_Request* request) override;
-  int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint disp,
-                   MPI_Op op) override;
-  int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
-                       int target, MPI_Aint disp) override;
-
-  int fence(int assertion) override;
-  int start(MPI_Group group, int assertion) override;
-  int complete() override;
-  int post(MPI_Group group, int assertion) override;
-  int wait() override;
-  int test(int* flag) override;
-  int lock(int type, int target, int assertion) override;
-  int unlock(int target) override;
-  int lock_all(int assertion) override;
-  int unlock_all() override;
-  int flush(int target) override;
-  int flush_all() override;
-  int flush_local(int target) override;
-  int flush_local_all() override;
-  int sync() override;
+  int issue(const rma::Op& op) override;
+  int synchronise(const rma::Sync& sync) override;
   void closing() override;
   void staying() override { next_->staying(); }
   void keep_bounds(int target) override;
@@ -155,13 +126,6 @@ class Batching final : public Backend, public BatchOwner {
    private:
     Batching& batches_;
     int target_;
-  };
-
-  struct Ends {
-    MPI_Count count;
-    MPI_Datatype type;
-    MPI_Count target_count;
-    MPI_Datatype target_type;
   };
 
   /// What was done since the last completion, by kind.
@@ -191,8 +155,8 @@ class Batching final : public Backend, public BatchOwner {
   bool is_locked(const BatchTarget& t) const {
     return all_locked_ || (t.locked && t.epoch == epoch_);
   }
-  bool describe(const void* origin, const Ends& ends, MPI_Aint disp, SmallOperation& op) const;
-  bool describe_atomic(const Ends& ends, MPI_Op mpi_op, SmallOperation& op) const;
+  SmallOperation described(const rma::Op& op) const;
+  std::byte* describe(const TypedBuffer& buffer, const rma::Op& op, SmallOperation& small) const;
   bool worthwhile(BatchTarget& t, const SmallOperation& op);
   bool looks_at(const SmallOperation& op) const {
     return look_.on && look_.target == op.target && look_.kind == op.kind;
@@ -205,28 +169,26 @@ class Batching final : public Backend, public BatchOwner {
   void begin_look(BatchTarget& t, const SmallOperation& op);
   void look_on(BatchTarget& t, const SmallOperation& op);
   void complete_look();
-  bool joins(BatchKind kind, int target, const Ends& ends, MPI_Aint disp, MPI_Op mpi_op,
-             std::byte* place, const std::byte* data, MPI_Request* request);
+  bool joins(const rma::Op& op);
   void note_gathered(BatchKind kind, bool requested);
-  void expect_more(const SmallOperation& op, const Ends& ends);
+  void expect_more(const SmallOperation& small, const rma::Op& op);
   void append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
               const std::byte* data);
   static void lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::int64_t low);
   bool may_have_request(const BatchTarget& t, const SmallOperation& op);
-  bool gather(const SmallOperation& op, const Ends& ends, MPI_Request* request);
+  bool gather(const SmallOperation& small, const rma::Op& op);
   bool has_room(const OpenBatch& open, std::size_t slot, std::uint64_t bytes) const;
   void make_room(BatchTarget& t, const SmallOperation& op, bool& combined);
   void add(BatchTarget& t, const SmallOperation& op);
   static bool combine_with(OpenBatch& open, std::uint32_t number, const SmallOperation& op);
   void order(BatchTarget& t, const SmallOperation& op, bool joins);
   void track(OpenBatch& open);
-  template <class Call>
-  int native(const SmallOperation& op, Call call);
+  int native(const SmallOperation& small, const rma::Op& op);
 
   void send(BatchTarget& t, int target, std::size_t slot);
   void send_all_of(BatchTarget& t, int target);
   void send_everything();
-  int issue(const OpenBatch& open, SentBatch& sent, int target);
+  int issue_batch(const OpenBatch& open, SentBatch& sent, int target);
   int issue_indexed(const OpenBatch& open, SentBatch& sent, int target);
   static BatchedGet** requested_as(SentBatch& sent, std::uint32_t number);
   static void discard(BatchTarget& t, BatchedGet& get);
@@ -242,13 +204,12 @@ class Batching final : public Backend, public BatchOwner {
   void send_old(BatchTarget& t, int target, std::uint64_t now);
   int tell(int error) const;
   int shows_lock(int target, int result);
-  template <class Call>
-  int free_buffers(BatchTarget& t, int target, Call call);
+  int free_buffers(BatchTarget& t, const rma::Sync& sync);
   int flush_each_and_all();
-  template <class Call>
-  int complete_one(int target, bool local, Call call);
-  template <class Call>
-  int complete_all(bool local, bool timed, Call call);
+  int complete_one(const rma::Sync& sync);
+  int complete_all(const rma::Sync& sync);
+  int unlock(const rma::Sync& sync);
+  int lock_all(const rma::Sync& sync);
   void finish(BatchTarget& t, std::uint64_t last, bool succeeded);
   struct KeptError {
     int error;

@@ -38,51 +38,75 @@ std::optional<Contiguous> contiguous(MPI_Datatype type, MPI_Count count) {
   return Contiguous{layout->low, layout->size * static_cast<std::uint64_t>(count)};
 }
 
-}  // namespace
-
-/// False: it is nothing that can be gathered. Where the target's bytes are known, they are filled
-/// in nevertheless.
-bool Batching::describe(const void* origin, const Ends& ends, MPI_Aint disp,
-                        SmallOperation& op) const {
-  if (op.target < 0 || op.target >= window_.size) return false;
-  const auto there = contiguous(ends.target_type, ends.target_count);
-  if (!there) return false;
-  const auto first = static_cast<std::uint64_t>(
-      static_cast<std::int64_t>(disp) * units_.of(op.target) + there->low);
-  op.range = {first, there->bytes};
-  op.disp = disp;
-  op.low = there->low;
-  const auto here = ends.type == ends.target_type && ends.count == ends.target_count
-                        ? there
-                        : contiguous(ends.type, ends.count);
-  if (!here || here->bytes != there->bytes) return false;
-  if (there->bytes == 0 || there->bytes > tuning::batching::kSmallBytes) return false;
-  if (window_.bounded) {
-    const std::uint64_t shown = exposed_.of(op.target);
-    if (first > shown || there->bytes > shown - first) return false;
+/// The element and the operation of an atomic one. False: they are no batch's.
+bool describe_element(MPI_Datatype type, const rma::Op& op, SmallOperation& small) {
+  const auto element = element_of(op.target_type);
+  const auto number = operation_number(op.operation);
+  if (!element || !number || type_of(*element) == MPI_DATATYPE_NULL) return false;
+  if (type != op.target_type) {
+    const auto other = element_of(type);
+    if (!other || other->type != element->type) return false;
   }
-  const auto* bytes = static_cast<const std::byte*>(origin) + here->low;
-  if (bytes == nullptr || on_accelerator(bytes)) return false;
-  op.data = bytes;
+  if (data_bytes_of(*element) != element->bytes || small.range.bytes % element->bytes != 0)
+    return false;
+  if (!allowed(*number, class_of(*element), small.kind == BatchKind::fetch)) return false;
+  small.element = *element;
+  small.op = *number;
   return true;
 }
 
-/// The element and the operation of one that describe() knows.
-bool Batching::describe_atomic(const Ends& ends, MPI_Op mpi_op, SmallOperation& op) const {
-  const auto element = element_of(ends.target_type);
-  const auto number = operation_number(mpi_op);
-  if (!element || !number || type_of(*element) == MPI_DATATYPE_NULL) return false;
-  if (ends.type != ends.target_type) {
-    const auto other = element_of(ends.type);
-    if (!other || other->type != element->type) return false;
+}  // namespace
+
+/// The first byte of `buffer`, whose elements are the target's, or null: then it cannot be in a
+/// batch. Where the target's bytes are known, they are filled in nevertheless.
+std::byte* Batching::describe(const TypedBuffer& buffer, const rma::Op& op,
+                              SmallOperation& small) const {
+  if (op.target < 0 || op.target >= window_.size) return nullptr;
+  const auto there = contiguous(op.target_type, op.target_count);
+  if (!there) return nullptr;
+  const auto first = static_cast<std::uint64_t>(
+      static_cast<std::int64_t>(op.disp) * units_.of(op.target) + there->low);
+  small.range = {first, there->bytes};
+  small.disp = op.disp;
+  small.low = there->low;
+  const auto here = buffer.type == op.target_type && buffer.count == op.target_count
+                        ? there
+                        : contiguous(buffer.type, buffer.count);
+  if (!here || here->bytes != there->bytes) return nullptr;
+  if (there->bytes == 0 || there->bytes > tuning::batching::kSmallBytes) return nullptr;
+  if (window_.bounded) {
+    const std::uint64_t shown = exposed_.of(op.target);
+    if (first > shown || there->bytes > shown - first) return nullptr;
   }
-  if (data_bytes_of(*element) != element->bytes || op.range.bytes % element->bytes != 0)
-    return false;
-  if (!allowed(*number, class_of(*element), op.kind == BatchKind::fetch)) return false;
-  op.element = *element;
-  op.op = *number;
-  op.mpi_op = mpi_op;
-  return true;
+  auto* const bytes = static_cast<std::byte*>(buffer.address) + here->low;
+  return on_accelerator(bytes) ? nullptr : bytes;
+}
+
+/// What an operation is for batches. `gathers`: it may be in one.
+SmallOperation Batching::described(const rma::Op& op) const {
+  SmallOperation small{.kind = batch_kind_of(op.kind),
+                       .target = op.target,
+                       .requested = op.request != nullptr,
+                       .mpi_op = op.operation};
+  std::byte* const first = describe(op.here(), op, small);
+  if (!first || op.kind == rma::Op::Kind::compare_and_swap) return small;
+  if (op.brings())
+    small.place = first;
+  else
+    small.data = first;
+  const bool atomic = small.kind == BatchKind::accumulate || small.kind == BatchKind::fetch;
+  if (atomic && !describe_element(op.here().type, op, small)) return small;
+  if (small.kind == BatchKind::fetch) {
+    if (op.request ||
+        (op.kind == rma::Op::Kind::fetch_and_op && small.range.bytes != small.element.bytes))
+      return small;
+    if (small.op != kNoOp) {
+      small.data = describe(op.origin, op, small);
+      if (!small.data || !describe_element(op.origin.type, op, small)) return small;
+    }
+  }
+  small.gathers = true;
+  return small;
 }
 
 }  // namespace hob::mpi

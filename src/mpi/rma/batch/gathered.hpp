@@ -25,7 +25,7 @@ struct OpenBatch {
   BatchKind kind = BatchKind::get;
   ghost::Element element{};
   unsigned op = 0;
-  MPI_Op mpi_op = MPI_OP_NULL;
+  MPI_Op mpi_op{};
   std::uint64_t lowest = 0;  ///< the lowest range, and how the program named it
   MPI_Aint lowest_disp = 0;
   std::int64_t lowest_low = 0;
@@ -57,7 +57,7 @@ struct AlikeOperations {
   BatchKind kind = BatchKind::get;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Count count = 0;
-  MPI_Op mpi_op = MPI_OP_NULL;
+  MPI_Op mpi_op{};
   std::uint64_t bytes = 0;
   std::int64_t unit = 1;    ///< the target's displacement unit
   std::uint64_t shown = 0;  ///< bytes that the target exposes

@@ -5,12 +5,24 @@
 #include <cstdint>
 
 #include "ghost/memory.hpp"
-#include "mpi/pmpi/mpi.hpp"
+#include "mpi/rma/backend/op.hpp"
 
 namespace hob::mpi {
 
 enum class BatchKind : std::uint8_t { get, put, accumulate, fetch };
 inline constexpr std::size_t kBatchKinds = 4;
+
+inline BatchKind batch_kind_of(rma::Op::Kind kind) {
+  constexpr BatchKind kinds[] = {BatchKind::get,   BatchKind::put,   BatchKind::accumulate,
+                                 BatchKind::fetch, BatchKind::fetch, BatchKind::fetch};
+  return kinds[static_cast<std::size_t>(kind)];
+}
+/// What a batch is issued as.
+inline rma::Op::Kind op_kind_of(BatchKind kind) {
+  constexpr rma::Op::Kind kinds[] = {rma::Op::Kind::get, rma::Op::Kind::put,
+                                     rma::Op::Kind::accumulate, rma::Op::Kind::get_accumulate};
+  return kinds[static_cast<std::size_t>(kind)];
+}
 
 /// The numbers of operation_number() (datatype/elements.hpp).
 enum : unsigned {
@@ -46,7 +58,7 @@ struct SmallOperation {
   const std::byte* data = nullptr;  ///< what goes out; null where MPI_NO_OP says so
   ghost::Element element{};         ///< of accumulates and fetching operations
   unsigned op = 0;                  ///< operation_number()
-  MPI_Op mpi_op = MPI_OP_NULL;
+  MPI_Op mpi_op{};
   bool gathers = false;  ///< it may be gathered
 };
 

@@ -33,14 +33,14 @@ void Ahead::trip(std::uint64_t bytes, std::uint64_t asked, std::uint64_t get) no
 /// Whether more than this get may be fetched: see docs/consistency.md for each condition.
 bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
                                  const CacheableGet& wanted) const {
-  return ahead_ && ahead_->readahead.enabled() && wanted.contiguous && !get.atomic &&
+  return ahead_ && ahead_->readahead.enabled() && wanted.contiguous && !get.is_atomic() &&
          mode() != Mode::strict && mode() != Mode::off && !t.writing();
 }
 
 /// A get that is missing: issues one of the blocks around it, if that is allowed and worthwhile.
-/// `aged`: what there was is too old. `request`: of MPI_Rget. False if nothing was issued.
-bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged,
-                             MPI_Request* request) {
+/// `aged`: what there was is too old. False if nothing was issued.
+bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted,
+                             bool aged) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
   // What a block brings is found by a hit for each get, which costs about as much.
   if (in_batch() && batches_->ticks_each.get() < static_cast<double>(meter_.profile().worthwhile *
@@ -63,7 +63,7 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
       ahead_->pool.take(plan.end - plan.begin + tuning::gets::kLargestUnit);
   if (!fetch) return false;
   fetch->aged = aged;
-  return issue_blocks(get, t, wanted, std::move(fetch), request, [&](std::uint32_t index) {
+  return issue_blocks(get, t, wanted, std::move(fetch), [&](std::uint32_t index) {
     return cache::reserve_blocks(*cache_, plan, wanted.key, wanted.size, index);
   });
 }
@@ -78,7 +78,7 @@ bool CachedGets::old_ahead(const cache::Lookup& hit) const {
 /// Fetches the block of a hit again, since it is old and these bytes of it were not asked for
 /// before. False if nothing was issued.
 bool CachedGets::issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
-                             const cache::Lookup& hit, MPI_Request* request) {
+                             const cache::Lookup& hit) {
   if (hit.block == 0 || !may_fetch_ahead(get, t, wanted)) return false;
   cache::BlockFetch block{.shift = hit.block, .count = 1};
   block.begin = wanted.key.displacement - hit.offset;
@@ -89,8 +89,7 @@ bool CachedGets::issue_again(const Get& get, TargetState& t, const CacheableGet&
   if (!fetch) return false;
   fetch->again = fetch->aged = true;
   ahead_->guard.begin(ticks());
-  if (!issue_blocks(get, t, wanted, std::move(fetch), request,
-                    [&](std::uint32_t) { return block; }))
+  if (!issue_blocks(get, t, wanted, std::move(fetch), [&](std::uint32_t) { return block; }))
     return false;
   ++stats_.ahead_refetches;
   return true;
@@ -101,8 +100,7 @@ bool CachedGets::issue_again(const Get& get, TargetState& t, const CacheableGet&
 /// its `request`.
 template <class Reserve>
 bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted,
-                              std::unique_ptr<AheadFetch> fetch, MPI_Request* request,
-                              Reserve reserve) {
+                              std::unique_ptr<AheadFetch> fetch, Reserve reserve) {
   const auto unit = static_cast<std::uint64_t>(units_->of(get.target));
   if (unit == 0 || unit > tuning::gets::kLargestUnit || under_way_.full() ||
       under_way_.waiters_full()) {
@@ -140,11 +138,11 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   RequestedGet* operation = nullptr;
   try {
     under_way_.room_for_waiters(1);
-    if (request) operation = &RequestedGet::begin(*watch_, {cookie_of(index), 0}, *request);
+    if (get.request) operation = &RequestedGet::begin(*watch_, {cookie_of(index), 0}, *get.request);
   } catch (const std::bad_alloc&) {
     return abandon();
   }
-  under_way_.wait_for(pending, get.buffer, wanted.origin, wanted.size,
+  under_way_.wait_for(pending, get.result.address, wanted.origin, wanted.size,
                       wanted.key.displacement - pending.displacement);
   // Before the get, as for any other (docs/consistency.md, "What the ranks of a node share").
   pending.issued = sharing(get, wanted, t) ? sharing_.now() : 0;
@@ -152,17 +150,18 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   const std::uint64_t start = ticks();
   const auto bytes = static_cast<MPI_Count>(pending.bytes);
   MPI_Request own = MPI_REQUEST_NULL;
-  const int result = native({pending.buffer, bytes, MPI_BYTE, get.target,
-                             static_cast<MPI_Aint>(pending.displacement / unit), bytes, MPI_BYTE},
-                            t, request ? &own : nullptr);
+  const int result = native(Get::get(pending.buffer, bytes, MPI_BYTE, get.target,
+                                     static_cast<MPI_Aint>(pending.displacement / unit), bytes,
+                                     MPI_BYTE, get.request ? &own : nullptr),
+                            t);
   if (result != MPI_SUCCESS) {
-    if (operation) operation->withdraw(*request);
+    if (operation) operation->withdraw(*get.request);
     // The program's own get may still be right, and its error is the one to report.
     ahead_->readahead.end();
     under_way_.forget_waiters(pending);
     return abandon();
   }
-  if (request) pending.request = handle_bits(own);
+  if (get.request) pending.request = handle_bits(own);
   pending.when = ticks();
   pending.issue_ticks = pending.when - start;
   ahead_->trip(pending.bytes, wanted.size, cache_->stats().gets);
@@ -175,7 +174,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
 /// A hit between two blocks, both of which are here or under way: with a `request`, if there is
 /// one. False if the get must be issued.
 bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
-                             const cache::Lookup& hit, MPI_Request* request) {
+                             const cache::Lookup& hit) {
   if (!wanted.contiguous_at_origin(get) || under_way_.waiters_full()) return false;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic && hit.available == wanted.size &&
@@ -188,7 +187,7 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
     if (!fragment.entry) return false;
     if (fragment.data != nullptr) continue;
     if (!brings(fragment.cookie, get.target, fragment.displacement, fragment.bytes)) return false;
-    if (request && under_way_[fragment.cookie].request == 0) return false;
+    if (get.request && under_way_[fragment.cookie].request == 0) return false;
     awaited[i] = cookie_of(fragment.cookie);
   }
   try {
@@ -196,7 +195,7 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
   } catch (const std::bad_alloc&) {
     return false;
   }
-  if (request && !begin_request(awaited, *request)) return false;
+  if (get.request && !begin_request(awaited, *get.request)) return false;
   std::byte* to = wanted.first_byte(get);
   for (const cache::Fragment& fragment : fragments) {
     if (fragment.data != nullptr) {

@@ -23,9 +23,9 @@ struct CacheableGet {
   std::uint64_t extent(const Get& get) const {
     return static_cast<std::uint64_t>(remote->highest(get.target_count) - remote->low);
   }
-  bool contiguous_at_origin(const Get& get) const { return one_block(*origin, get.count); }
+  bool contiguous_at_origin(const Get& get) const { return one_block(*origin, get.result.count); }
   std::byte* first_byte(const Get& get) const {
-    return static_cast<std::byte*>(get.buffer) + origin->low;
+    return static_cast<std::byte*>(get.result.address) + origin->low;
   }
 };
 

@@ -109,26 +109,18 @@ int CachedGets::look_again(const Get& get, TargetState& t, const CacheableGet& w
   return MPI_SUCCESS;
 }
 
-/// Gives a get to the library. A request: for MPI_Rget.
-int CachedGets::native(const Get& get, TargetState& t, MPI_Request* request) {
+/// Gives a get to the library.
+int CachedGets::native(const Get& get, TargetState& t) {
   ++t.gets;
   ++stats_.native_gets;
   if (get.target == window_.rank) own_epoch_.end();
   t.profile.count_get(meter_.profile());
-  const int result = issue_natively(get, request);
+  const int result = backend_.issue(get);
   // What an atomic read returns may tell that other memory was written too.
-  if (get.atomic && mode() != Mode::always && !options_.atomic_reads_are_gets && get.target >= 0)
+  if (get.is_atomic() && mode() != Mode::always && !options_.atomic_reads_are_gets &&
+      get.target >= 0)
     atomic_results_.add(get.target);
   return result;
-}
-
-int CachedGets::issue_natively(const Get& get, MPI_Request* request) {
-  if (get.atomic)
-    return backend_.get_accumulate(nullptr, 0, get.target_type, get.buffer, get.count, get.type,
-                                   get.target, get.disp, get.target_count, get.target_type,
-                                   MPI_NO_OP, nullptr);
-  return backend_.get(get.buffer, get.count, get.type, get.target, get.disp, get.target_count,
-                      get.target_type, request);
 }
 
 /// Decides whether a get may be looked up at all, and by which key.
@@ -147,24 +139,26 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
   }
   if (HOB_UNLIKELY(!wakefulness_.awake())) wake_up();
   const Layout* const there = layout_or_none(get.target_type);
-  const Layout* const here = get.type == get.target_type ? there : layout_or_none(get.type);
+  const Layout* const here =
+      get.result.type == get.target_type ? there : layout_or_none(get.result.type);
   if (HOB_UNLIKELY(!there || !here || mode() == Mode::off)) {
     ++stats_.uncacheable;
     return left(get, mode() == Mode::off ? Leave::off : Leave::no_memory);
   }
   const Layout& remote = *there;
   const Layout& origin = *here;
-  if (HOB_UNLIKELY(on_accelerator(static_cast<std::byte*>(get.buffer) + origin.low))) {
+  if (HOB_UNLIKELY(on_accelerator(static_cast<std::byte*>(get.result.address) + origin.low))) {
     ++stats_.uncacheable;
     ++stats_.device_buffers;
     return left(get, Leave::device);
   }
   const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
-  const bool plain = remote.usable && origin.usable && get.count >= 0 && get.target_count >= 0 &&
-                     size == origin.size * static_cast<std::uint64_t>(get.count) && size != 0 &&
-                     (remote.extent >= 0 || get.target_count == 1);
-  if (HOB_UNLIKELY(!plain ||
-                   (get.atomic && mode() == Mode::automatic && !options_.atomic_reads_are_gets))) {
+  const bool plain = remote.usable && origin.usable && get.result.count >= 0 &&
+                     get.target_count >= 0 &&
+                     size == origin.size * static_cast<std::uint64_t>(get.result.count) &&
+                     size != 0 && (remote.extent >= 0 || get.target_count == 1);
+  if (HOB_UNLIKELY(!plain || (get.is_atomic() && mode() == Mode::automatic &&
+                              !options_.atomic_reads_are_gets))) {
     ++stats_.uncacheable;
     return left(get, plain ? Leave::atomic : Leave::irregular);
   }
@@ -213,7 +207,7 @@ int CachedGets::get(const Get& get) {
     // MPI_PROC_NULL, or an error, whose handler may call MPI.
     ++stats_.native_gets;
     guard.unlock();
-    return issue_natively(get, nullptr);
+    return backend_.issue(get);
   }
   TargetState& t = target(get.target);
   const CacheableGet wanted = cacheable(get, t);
@@ -280,7 +274,7 @@ bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGe
                                    ? recalled_place(hit.cookie, wanted, hit)->offset + hit.offset
                                    : hit.offset;
   try {
-    under_way_.wait_for(pending, get.buffer, wanted.origin, wanted.size, offset);
+    under_way_.wait_for(pending, get.result.address, wanted.origin, wanted.size, offset);
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -294,9 +288,9 @@ void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wante
                        const cache::Lookup& hit, std::uint64_t now) {
   const Layout& origin = *wanted.origin;
   if (HOB_LIKELY(origin.dense))
-    std::memcpy(static_cast<std::byte*>(get.buffer) + origin.low, hit.data, wanted.size);
+    std::memcpy(static_cast<std::byte*>(get.result.address) + origin.low, hit.data, wanted.size);
   else
-    unpack(origin, get.buffer, hit.data, wanted.size);
+    unpack(origin, get.result.address, hit.data, wanted.size);
   ++t.hits;
   reuse_trial_.served(cheap(t));
   if (hit.fetched < kept_at_) ++stats_.kept_hits;
@@ -336,7 +330,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   const std::uint64_t now = ticks();
   try {
     const std::uint32_t index = under_way_.add(t.pending, get.target,
-                                               {.buffer = get.buffer,
+                                               {.buffer = get.result.address,
                                                 .layout = wanted.origin,
                                                 .bytes = wanted.size,
                                                 .issue_ticks = start != 0 ? now - start : 0,
@@ -370,19 +364,15 @@ bool CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& 
   std::byte* buffer = wanted.first_byte(get);
   const std::uint64_t missing = wanted.size - hit.available;
   std::memcpy(buffer, hit.data, hit.available);
-  const Get rest{buffer + hit.available,
-                 static_cast<MPI_Count>(missing),
-                 MPI_BYTE,
-                 get.target,
-                 static_cast<MPI_Aint>(tail / unit),
-                 static_cast<MPI_Count>(missing),
-                 MPI_BYTE};
-  result = native(rest, t);
+  const auto count = static_cast<MPI_Count>(missing);
+  result = native(Get::get(buffer + hit.available, count, MPI_BYTE, get.target,
+                           static_cast<MPI_Aint>(tail / unit), count, MPI_BYTE),
+                  t);
   if (result != MPI_SUCCESS) return true;
   fetches(get.target, t, wanted.key.displacement, wanted.size);
   try {
     const std::uint32_t index = under_way_.add(t.pending, get.target,
-                                               {.buffer = rest.buffer,
+                                               {.buffer = buffer + hit.available,
                                                 .layout = &layout_of(MPI_BYTE),
                                                 .bytes = missing,
                                                 .offset = hit.available,
@@ -403,7 +393,7 @@ int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
   const std::uint64_t start = ticks();
   const int result = native(get, t);
   if (result != MPI_SUCCESS) return result;
-  pending.buffer = get.buffer;
+  pending.buffer = get.result.address;
   pending.when = ticks();
   pending.issue_ticks = pending.when - start;
   pending.purpose = Purpose::refetch;
@@ -420,15 +410,14 @@ int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
 /// Fetches a hit as well, to compare.
 void CachedGets::verify_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
                             const cache::Lookup& hit) {
-  if (!verifier_.chosen() || get.atomic || under_way_.full()) return;
+  if (!verifier_.chosen() || get.is_atomic() || under_way_.full()) return;
   const std::uint64_t size = wanted.size;
   try {
     std::unique_ptr<std::byte[]> bytes(new std::byte[2 * size]);
     std::memcpy(bytes.get() + size, hit.data, size);
     Get again = get;
-    again.buffer = bytes.get();
-    again.count = static_cast<MPI_Count>(size);
-    again.type = MPI_BYTE;
+    again.result = {bytes.get(), static_cast<MPI_Count>(size), MPI_BYTE};
+    again.request = nullptr;
     if (native(again, t) != MPI_SUCCESS) return;
     ++stats_.verified;
     under_way_.add(t.pending, get.target,

@@ -98,7 +98,7 @@ class CachedGets final : private RequestOwner {
 
   /// The whole of MPI_Rget. The program's buffer has the bytes when the request completes, and is
   /// left alone from then on.
-  int rget(const Get& get, MPI_Request* request);
+  int rget(const Get& get);
 
   /// A get from a target that is never looked up, which the caller issues. Thread safe.
   void pass_by(int target);
@@ -241,8 +241,7 @@ class CachedGets final : private RequestOwner {
   // cached_gets.cpp, shared_gets.cpp: serving and issuing
   TargetState& target(int rank);
   CacheableGet cacheable(const Get& get, TargetState& t);
-  int native(const Get& get, TargetState& t, MPI_Request* request = nullptr);
-  int issue_natively(const Get& get, MPI_Request* request);
+  int native(const Get& get, TargetState& t);
   int issue(const Get& get, TargetState& t, const CacheableGet& wanted);
   bool issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
                   const cache::Lookup& hit, int& result);
@@ -308,18 +307,17 @@ class CachedGets final : private RequestOwner {
 
   // ahead_gets.cpp: fetching more than was asked for
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
-  bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false,
-                   MPI_Request* request = nullptr);
+  bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false);
   bool old_ahead(const cache::Lookup& hit) const;
   /// When bytes were fetched, or the members of the window last said that nobody had written them.
   std::uint64_t known_at(const cache::Lookup& hit) const { return std::max(hit.fetched, kept_at_); }
   bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
-                   const cache::Lookup& hit, MPI_Request* request = nullptr);
+                   const cache::Lookup& hit);
   template <class Reserve>
   bool issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted,
-                    std::unique_ptr<AheadFetch> fetch, MPI_Request* request, Reserve reserve);
+                    std::unique_ptr<AheadFetch> fetch, Reserve reserve);
   bool serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
-                   const cache::Lookup& hit, MPI_Request* request = nullptr);
+                   const cache::Lookup& hit);
   bool brings(std::uint32_t index, int rank, std::uint64_t displacement, std::uint64_t bytes);
   void finish_ahead(PendingGet& pending);
   void end_readahead();

@@ -26,7 +26,8 @@ class NodeSharing {
   /// Whether a get is one of those that ranks of a node share: of contiguous bytes on another node,
   /// into contiguous ones.
   bool covers(const Get& get, const CacheableGet& wanted, const TargetState& target) const {
-    return !target.near && wanted.contiguous && !get.atomic && wanted.contiguous_at_origin(get);
+    return !target.near && wanted.contiguous && !get.is_atomic() &&
+           wanted.contiguous_at_origin(get);
   }
 
   /// The node's clock, for a get that is about to be issued.

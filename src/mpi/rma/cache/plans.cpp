@@ -21,7 +21,7 @@ class CachedGets::Facts {
   }
   bool aged() const { return HOB_UNLIKELY(hit.first) && window_.old_ahead(hit); }
   bool divisible() const {
-    return wanted.contiguous && wanted.contiguous_at_origin(get) && !get.atomic;
+    return wanted.contiguous && wanted.contiguous_at_origin(get) && !get.is_atomic();
   }
   bool shared() const { return window_.sharing(get, wanted, target); }
   bool readahead() const { return window_.ahead_ != nullptr; }
@@ -163,13 +163,13 @@ bool CachedGets::carry_out(Plan plan, const FactsOfRequest& facts, int& result) 
     case Plan::hit:
       return serve_request(get, t, wanted, hit, facts.now(), made);
     case Plan::renew:
-      return issue_again(get, t, wanted, hit, made.request);
+      return issue_again(get, t, wanted, hit);
     case Plan::join:
       return join(get, wanted, hit, t, made);
     case Plan::fragments:
-      return serve_split(get, t, wanted, hit, made.request);
+      return serve_split(get, t, wanted, hit);
     case Plan::blocks:
-      return issue_ahead(get, t, wanted, false, made.request);
+      return issue_ahead(get, t, wanted);
     case Plan::replace:
       cache_->drop(hit.entry);
       plan = Plan::exact;

@@ -34,7 +34,7 @@ void CachedGets::reaches_all(bool all) {
 
 /// Whether a get may be one of a phase: see docs/consistency.md for each condition.
 bool CachedGets::may_recall(const Get& get, const CacheableGet& wanted) const {
-  return !recalling_->ended && mode() == Mode::automatic && wanted.contiguous && !get.atomic &&
+  return !recalling_->ended && mode() == Mode::automatic && wanted.contiguous && !get.is_atomic() &&
          !sharing_.on();
 }
 
@@ -206,9 +206,9 @@ int CachedGets::issue_places(int rank, const AheadFetch& fetch, MPI_Request* req
   if (!r.indexed) {
     for (const gets::RecalledPlace& place : fetch.recalled) {
       const auto count = static_cast<MPI_Count>(place.bytes);
-      const int error =
-          r.carrier.get(fetch.staging.get() + place.offset, count, MPI_BYTE, rank,
-                        static_cast<MPI_Aint>(place.displacement / unit), count, MPI_BYTE, nullptr);
+      const int error = r.carrier.issue(
+          Get::get(fetch.staging.get() + place.offset, count, MPI_BYTE, rank,
+                   static_cast<MPI_Aint>(place.displacement / unit), count, MPI_BYTE));
       if (error != MPI_SUCCESS) return error;
     }
     return MPI_SUCCESS;
@@ -220,8 +220,9 @@ int CachedGets::issue_places(int rank, const AheadFetch& fetch, MPI_Request* req
   const Unit element = widest_unit(r.lane);
   const IndexedType there(r.lane, disp * unit, element.type, element.bytes);
   if (!there.good()) return MPI_ERR_INTERN;
-  return r.carrier.get(fetch.staging.get(), static_cast<MPI_Count>(r.lane.bytes() / element.bytes),
-                       element.type, rank, static_cast<MPI_Aint>(disp), 1, there.get(), request);
+  return r.carrier.issue(
+      Get::get(fetch.staging.get(), static_cast<MPI_Count>(r.lane.bytes() / element.bytes),
+               element.type, rank, static_cast<MPI_Aint>(disp), 1, there.get(), request));
 }
 
 /// What of that get under way brings the bytes of a hit on a pending entry, or null: it brings

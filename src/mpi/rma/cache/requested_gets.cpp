@@ -23,8 +23,8 @@ bool is_complete(MPI_Request request) {
 
 }  // namespace
 
-int CachedGets::rget(const Get& get, MPI_Request* request) {
-  Requested made{request};
+int CachedGets::rget(const Get& get) {
+  Requested made{get.request};
   int result = MPI_SUCCESS;
   {
     std::unique_lock guard(lock_);
@@ -35,12 +35,12 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
     TargetState& t = somewhere ? target(get.target) : nowhere;
     const CacheableGet wanted = somewhere ? cacheable(get, t) : CacheableGet{};
     if (!wanted.remote) {
-      request_groups_.add(get.buffer, false);
+      request_groups_.add(get.result.address, false);
       if (waits_for_lock(get.target)) result = let_in(get.target, guard);
-      if (result == MPI_SUCCESS) result = native(get, t, request);
+      if (result == MPI_SUCCESS) result = native(get, t);
       if (result != MPI_SUCCESS || sleeping()) return result;
       try {
-        requests::mark_no_acquire(*request);
+        requests::mark_no_acquire(*get.request);
       } catch (const std::bad_alloc&) {
         // One acquire more.
       }
@@ -54,12 +54,12 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
       recalling_->requested = true;
       after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, true);
     }
-    request_groups_.add(get.buffer, made.served);
+    request_groups_.add(get.result.address, made.served);
     if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
   }
   // Without the lock: the request layer may call back at once, and a flush block.
   if (HOB_UNLIKELY(batches_->full.get())) backend_.keep_bounds(get.target);
-  if (made.watch != 0) watch_->watch(*request, made.watch);
+  if (made.watch != 0) watch_->watch(*get.request, made.watch);
   return result;
 }
 
@@ -67,7 +67,7 @@ int CachedGets::rget(const Get& get, MPI_Request* request) {
 /// in the way for good: they are completed here, as may be done wherever MPI_Rget is allowed.
 void CachedGets::settle_assumed_writes(int rank, TargetState& t) {
   if (!t.writing() || t.written != t.assumed || many_threads) return;
-  if (backend_.flush(rank) == MPI_SUCCESS) t.settled = t.written;
+  if (backend_.synchronise(rma::Sync::flush(rank)) == MPI_SUCCESS) t.settled = t.written;
 }
 
 /// A hit that is not due to be fetched again. False if there is no memory for its request.
@@ -113,8 +113,10 @@ bool CachedGets::join(const Get& get, const CacheableGet& wanted, const cache::L
 /// first touch makes near memory look far.
 std::uint64_t CachedGets::time_again(const Get& get, std::uint64_t first) {
   MPI_Request request = MPI_REQUEST_NULL;
+  Get again = get;
+  again.request = &request;
   const std::uint64_t start = ticks();
-  if (issue_natively(get, &request) != MPI_SUCCESS) return first;
+  if (backend_.issue(again) != MPI_SUCCESS) return first;
   const std::uint64_t spent = ticks() - start;
   requests::wait(&request, MPI_STATUS_IGNORE);
   return std::min(first, spent);
@@ -125,7 +127,7 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
                                 const cache::Lookup& hit, Plan plan, Requested& made) {
   const bool again = plan == Plan::refetch;
   const std::uint64_t start = ahead_ || HOB_UNLIKELY(t.profile.sampling()) ? ticks() : 0;
-  const int result = native(get, t, made.request);
+  const int result = native(get, t);
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t now = ticks();
   // On one node a library may copy the bytes in the call. Waits for requests alone say little
@@ -141,7 +143,7 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
     }
     const std::uint32_t index =
         under_way_.add(t.pending, get.target,
-                       {.buffer = get.buffer,
+                       {.buffer = get.result.address,
                         .layout = wanted.origin,
                         .bytes = wanted.size,
                         .issue_ticks = start != 0 ? now - start : 0,

@@ -23,6 +23,11 @@ struct Blocks {
 };
 Blocks& own_blocks() { return os::PerThread<Blocks>::here(); }
 
+/// Results of an atomic operation may tell of others' writes.
+bool tells_of_writes(const rma::Op& op) { return op.kind == rma::Op::Kind::get_accumulate; }
+
+bool is_get(const rma::Op& op) { return op.kind == rma::Op::Kind::get; }
+
 }  // namespace
 
 GhostBackend::GhostBackend(GhostTargets targets, ArenaMemory memory, int self)
@@ -33,10 +38,10 @@ GhostBackend::GhostBackend(GhostTargets targets, ArenaMemory memory, int self)
   may_hold_back_.set(true);
 }
 
-int GhostBackend::already_complete(MPI_Request* request, bool fetches) {
-  if (request == nullptr) return MPI_SUCCESS;
+int GhostBackend::already_complete(const rma::Op& op, bool fetches) {
+  if (op.request == nullptr) return MPI_SUCCESS;
   const GhostHold hold;
-  *request = requests::add(ghost_client->begin_operation(fetches));
+  *op.request = requests::add(ghost_client->begin_operation(fetches));
   return MPI_SUCCESS;
 }
 
@@ -45,14 +50,15 @@ int GhostBackend::fail(int code) const {
   return after_handler(handle, code);
 }
 
-int GhostBackend::check(const Place& place, MPI_Count count) const {
-  if (HOB_UNLIKELY(!targets_.exists(place.target))) return MPI_ERR_RANK;
-  if (HOB_UNLIKELY(count < 0 || place.count < 0)) return MPI_ERR_COUNT;
+int GhostBackend::check(const rma::Op& op) const {
+  const MPI_Count count = is_get(op) ? op.result.count : op.origin.count;
+  if (HOB_UNLIKELY(!targets_.exists(op.target))) return MPI_ERR_RANK;
+  if (HOB_UNLIKELY(count < 0 || op.target_count < 0)) return MPI_ERR_COUNT;
   return MPI_SUCCESS;
 }
 
-std::int64_t GhostBackend::start_of(const Place& place) const {
-  return place.disp * targets_.unit(place.target);
+std::int64_t GhostBackend::start_of(const rma::Op& op) const {
+  return op.disp * targets_.unit(op.target);
 }
 
 // A target that is used for the first time joins the epoch that is open.
@@ -94,10 +100,28 @@ int GhostBackend::let_in(int target) {
   });
 }
 
-template <class Issue>
-int GhostBackend::issue(int target, MPI_Request* request, bool fetches, Issue operation) {
+int GhostBackend::issue(const rma::Op& op) {
+  using Kind = rma::Op::Kind;
+  if (op.target == MPI_PROC_NULL) return already_complete(op, false);
+  if (const int wrong = check(op)) return fail(wrong);
+  switch (op.kind) {
+    case Kind::get:
+    case Kind::put:
+      return move(op);
+    case Kind::accumulate:
+    case Kind::get_accumulate:
+    case Kind::fetch_and_op:
+      return combine_at(op);
+    case Kind::compare_and_swap:
+      return compare_and_swap(op);
+  }
+  return fail(MPI_ERR_INTERN);
+}
+
+template <class Act>
+int GhostBackend::by_ghost(const rma::Op& op, Act act) {
   return held([&]() -> int {
-    GhostTargets::Target& to = at(target);
+    GhostTargets::Target& to = at(op.target);
     Peer& peer = to.peer;
     join_epoch(to);
     // What was issued before keeps its place.
@@ -105,167 +129,120 @@ int GhostBackend::issue(int target, MPI_Request* request, bool fetches, Issue op
     if (HOB_UNLIKELY(to.native.native != 0)) {
       if (const int wrong = native_.complete(handle, to)) return wrong;
     }
-    if (request == nullptr) return operation(peer, nullptr) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
-    GhostOperation& mine = ghost_client->begin_operation(fetches);
+    if (op.request == nullptr) return act(peer, nullptr) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+    GhostOperation& mine = ghost_client->begin_operation(tells_of_writes(op));
     mine.window = handle;
-    const bool good = operation(peer, &mine.completion);
+    const bool good = act(peer, &mine.completion);
     ghost_client->origin.push(peer);
-    *request = requests::add(mine);
+    *op.request = requests::add(mine);
     return good ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
   });
 }
 
-int GhostBackend::move(bool get, const TypedBuffer& origin, const Place& place,
-                       MPI_Request* request) {
-  if (place.target == MPI_PROC_NULL) return already_complete(request, false);
-  if (const int wrong = check(place, origin.count)) return fail(wrong);
-  if (HOB_UNLIKELY(is_on_accelerator(origin))) return move_staged(get, origin, place, request);
+int GhostBackend::move(const rma::Op& op) {
+  const TypedBuffer& here = op.here();
+  if (HOB_UNLIKELY(is_on_accelerator(here))) return issue_staged(op);
   Blocks& blocks = own_blocks();
-  if (HOB_UNLIKELY(!data_blocks(origin.type, origin.count, 0, blocks.origin) ||
-                   !data_blocks(place.type, place.count, start_of(place), blocks.target))) {
+  if (HOB_UNLIKELY(!data_blocks(here.type, here.count, 0, blocks.origin) ||
+                   !data_blocks(op.target_type, op.target_count, start_of(op), blocks.target))) {
     return fail(MPI_ERR_TYPE);
   }
-  if (request == nullptr && NativeWay::possible()) {
-    if (const auto move = as_bytes(origin, place)) return move_either_way(get, place.target, *move);
+  if (op.request == nullptr && NativeWay::possible()) {
+    if (const auto move = as_bytes(op)) return move_either_way(op, *move);
   }
-  const Local local{static_cast<std::byte*>(origin.address), blocks.origin};
-  return issue(place.target, request, false, [&](Peer& peer, Completion* extra) {
-    return get ? ghost_client->origin.get(peer, local, blocks.target, extra)
-               : ghost_client->origin.put(peer, local, blocks.target, extra);
+  const Local local{static_cast<std::byte*>(here.address), blocks.origin};
+  return by_ghost(op, [&](Peer& peer, Completion* extra) {
+    return is_get(op) ? ghost_client->origin.get(peer, local, blocks.target, extra)
+                      : ghost_client->origin.put(peer, local, blocks.target, extra);
   });
 }
 
 // Libraries move other data by messages, which their target has to take. The window's units have to
 // be able to say where the block is.
-std::optional<NativeWay::Move> GhostBackend::as_bytes(const TypedBuffer& origin,
-                                                      const Place& place) const {
+std::optional<NativeWay::Move> GhostBackend::as_bytes(const rma::Op& op) const {
   Blocks& blocks = own_blocks();
   if (blocks.origin.size() != 1 || blocks.target.size() != 1) return {};
   ghost::Block& here = blocks.origin.front();
   const ghost::Block& there = blocks.target.front();
-  const MPI_Aint unit = targets_.unit(place.target);
+  const MPI_Aint unit = targets_.unit(op.target);
   if (here.length != there.length || there.offset % unit != 0) return {};
   // From here on, offsets count from the move's address.
-  std::byte* const address = static_cast<std::byte*>(origin.address) + here.offset;
+  std::byte* const address = static_cast<std::byte*>(op.here().address) + here.offset;
   here.offset = 0;
   return NativeWay::Move{address, there.offset / unit, static_cast<MPI_Count>(here.length)};
 }
 
 // The blocks are those of this thread.
-int GhostBackend::move_either_way(bool get, int target, const NativeWay::Move& move) {
+int GhostBackend::move_either_way(const rma::Op& op, const NativeWay::Move& move) {
   const Blocks& blocks = own_blocks();
   int told = MPI_SUCCESS;  // by the library, to its error handler
   const int result = held([&]() -> int {
-    GhostTargets::Target& to = at(target);
+    GhostTargets::Target& to = at(op.target);
     join_epoch(to);
     ghost::Origin& ghosts = ghost_client->origin;
     const Local local{static_cast<std::byte*>(move.origin), blocks.origin};
     const auto bytes = static_cast<std::uint64_t>(move.bytes);
-    if (to.peer.direct != nullptr || bytes == 0) {
-      const bool good = get ? ghosts.get(to.peer, local, blocks.target)
-                            : ghosts.put(to.peer, local, blocks.target);
-      return good ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
-    }
+    const auto redirect = [&] {
+      return is_get(op) ? ghosts.get(to.peer, local, blocks.target)
+                        : ghosts.put(to.peer, local, blocks.target);
+    };
+    if (to.peer.direct != nullptr || bytes == 0)
+      return redirect() ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     if (NativeWay::takes(to)) {
       if (!ghosts.inside(to.peer, blocks.target)) return MPI_ERR_RMA_RANGE;
-      told = native_.issue(handle, to, get, move);
+      told = native_.issue(handle, to, is_get(op), move);
       return MPI_SUCCESS;
     }
     const std::uint64_t start = tick_nanoseconds();
-    const bool good =
-        get ? ghosts.get(to.peer, local, blocks.target) : ghosts.put(to.peer, local, blocks.target);
-    if (!good) return MPI_ERR_RMA_RANGE;
+    if (!redirect()) return MPI_ERR_RMA_RANGE;
     native_.by_ghost(handle, to, bytes, tick_nanoseconds() - start);
     return MPI_SUCCESS;
   });
   return told != MPI_SUCCESS ? told : result;
 }
 
-int GhostBackend::combine_at(const TypedBuffer& origin, const TypedBuffer* result,
-                             const Place& place, MPI_Op op, MPI_Request* request) {
-  if (place.target == MPI_PROC_NULL) return already_complete(request, false);
-  if (const int wrong = check(place, origin.count)) return fail(wrong);
-  const auto operation = operation_number(op);
+int GhostBackend::combine_at(const rma::Op& op) {
+  const bool fetches = op.brings();
+  const auto operation = operation_number(op.operation);
   if (HOB_UNLIKELY(!operation)) return fail(MPI_ERR_OP);
-  const auto element = element_of(place.type);
+  const auto element = element_of(op.target_type);
   if (HOB_UNLIKELY(!element)) return fail(MPI_ERR_TYPE);
   if (HOB_UNLIKELY(!combines(*element, *operation))) return fail(MPI_ERR_OP);
-  if (HOB_UNLIKELY(is_on_accelerator(origin) || (result != nullptr && is_on_accelerator(*result))))
-    return combine_staged(origin, result, place, op, request);
   const bool reads = *operation != ghost::kOperationNoOp;
+  if (HOB_UNLIKELY((reads && is_on_accelerator(op.origin)) ||
+                   (fetches && is_on_accelerator(op.result))))
+    return issue_staged(op);
   Blocks& blocks = own_blocks();
   blocks.origin.clear();
   blocks.result.clear();
   if (HOB_UNLIKELY(
-          !element_blocks(place.type, place.count, *element, start_of(place), blocks.target) ||
-          (reads && !element_blocks(origin.type, origin.count, *element, 0, blocks.origin)) ||
-          (result != nullptr &&
-           !element_blocks(result->type, result->count, *element, 0, blocks.result)))) {
+          !element_blocks(op.target_type, op.target_count, *element, start_of(op), blocks.target) ||
+          (reads && !element_blocks(op.origin.type, op.origin.count, *element, 0, blocks.origin)) ||
+          (fetches &&
+           !element_blocks(op.result.type, op.result.count, *element, 0, blocks.result)))) {
     return fail(MPI_ERR_TYPE);
   }
-  const Local from{static_cast<std::byte*>(origin.address), blocks.origin};
-  const Local into{result == nullptr ? nullptr : static_cast<std::byte*>(result->address),
-                   blocks.result};
-  return issue(place.target, request, result != nullptr, [&](Peer& peer, Completion* extra) {
-    return result == nullptr ? ghost_client->origin.accumulate(peer, from, blocks.target, *element,
-                                                               *operation, extra)
-                             : ghost_client->origin.get_accumulate(peer, from, into, blocks.target,
-                                                                   *element, *operation, extra);
+  const Local from{static_cast<std::byte*>(op.origin.address), blocks.origin};
+  const Local into{static_cast<std::byte*>(op.result.address), blocks.result};
+  return by_ghost(op, [&](Peer& peer, Completion* extra) {
+    return fetches ? ghost_client->origin.get_accumulate(peer, from, into, blocks.target, *element,
+                                                         *operation, extra)
+                   : ghost_client->origin.accumulate(peer, from, blocks.target, *element,
+                                                     *operation, extra);
   });
 }
 
-int GhostBackend::get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                      MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) {
-  return move(true, {origin, count, type}, {target, disp, target_count, target_type}, request);
-}
-
-int GhostBackend::put(const void* origin, MPI_Count count, MPI_Datatype type, int target,
-                      MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
-                      MPI_Request* request) {
-  return move(false, {const_cast<void*>(origin), count, type},
-              {target, disp, target_count, target_type}, request);
-}
-
-int GhostBackend::accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target,
-                             MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type,
-                             MPI_Op op, MPI_Request* request) {
-  return combine_at({const_cast<void*>(origin), count, type}, nullptr,
-                    {target, disp, target_count, target_type}, op, request);
-}
-
-int GhostBackend::get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type,
-                                 void* result, MPI_Count result_count, MPI_Datatype result_type,
-                                 int target, MPI_Aint disp, MPI_Count target_count,
-                                 MPI_Datatype target_type, MPI_Op op, MPI_Request* request) {
-  const TypedBuffer into{result, result_count, result_type};
-  return combine_at({const_cast<void*>(origin), count, type}, &into,
-                    {target, disp, target_count, target_type}, op, request);
-}
-
-int GhostBackend::fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target,
-                               MPI_Aint disp, MPI_Op op) {
-  const TypedBuffer into{result, 1, type};
-  return combine_at({const_cast<void*>(origin), 1, type}, &into, {target, disp, 1, type}, op,
-                    nullptr);
-}
-
-int GhostBackend::compare_and_swap(const void* origin, const void* compare, void* result,
-                                   MPI_Datatype type, int target, MPI_Aint disp) {
-  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
-  const Place place{target, disp, 1, type};
-  if (const int wrong = check(place, 1)) return fail(wrong);
-  const auto element = element_of(type);
+int GhostBackend::compare_and_swap(const rma::Op& op) {
+  const auto element = element_of(op.target_type);
   if (HOB_UNLIKELY(!element)) return fail(MPI_ERR_TYPE);
-  const TypedBuffer from{const_cast<void*>(origin), 1, type}, into{result, 1, type};
-  const TypedBuffer expected{const_cast<void*>(compare), 1, type};
-  if (HOB_UNLIKELY(is_on_accelerator(from) || is_on_accelerator(expected) ||
-                   is_on_accelerator(into))) {
-    return swap_staged(from, expected, into, place);
-  }
-  return issue(target, nullptr, false, [&](Peer& peer, Completion*) {
-    return ghost_client->origin.compare_and_swap(
-        peer, static_cast<const std::byte*>(compare), static_cast<const std::byte*>(origin),
-        static_cast<std::byte*>(result), start_of(place), element->bytes);
+  if (HOB_UNLIKELY(is_on_accelerator(op.origin) || is_on_accelerator(compared_by(op)) ||
+                   is_on_accelerator(op.result)))
+    return issue_staged(op);
+  return by_ghost(op, [&](Peer& peer, Completion*) {
+    return ghost_client->origin.compare_and_swap(peer, static_cast<const std::byte*>(op.compare),
+                                                 static_cast<const std::byte*>(op.origin.address),
+                                                 static_cast<std::byte*>(op.result.address),
+                                                 start_of(op), element->bytes);
   });
 }
 

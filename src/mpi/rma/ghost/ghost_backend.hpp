@@ -24,37 +24,8 @@ class GhostBackend final : public Backend {
   /// The native window over the same memory.
   MPI_Win handle{};
 
-  int get(void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
-  int put(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-          MPI_Count target_count, MPI_Datatype target_type, MPI_Request* request) override;
-  int accumulate(const void* origin, MPI_Count count, MPI_Datatype type, int target, MPI_Aint disp,
-                 MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
-                 MPI_Request* request) override;
-  int get_accumulate(const void* origin, MPI_Count count, MPI_Datatype type, void* result,
-                     MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint disp,
-                     MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
-                     MPI_Request* request) override;
-  int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint disp,
-                   MPI_Op op) override;
-  int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
-                       int target, MPI_Aint disp) override;
-
-  int fence(int assertion) override;
-  int start(MPI_Group group, int assertion) override;
-  int complete() override;
-  int post(MPI_Group group, int assertion) override;
-  int wait() override;
-  int test(int* flag) override;
-  int lock(int type, int target, int assertion) override;
-  int unlock(int target) override;
-  int lock_all(int assertion) override;
-  int unlock_all() override;
-  int flush(int target) override;
-  int flush_all() override;
-  int flush_local(int target) override;
-  int flush_local_all() override;
-  int sync() override;
+  int issue(const rma::Op& op) override;
+  int synchronise(const rma::Sync& sync) override;
   void closing() override;
   void staying() override;
   bool holds_back(int target) override;
@@ -64,38 +35,43 @@ class GhostBackend final : public Backend {
   bool query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) const;
 
  private:
-  /// Where at the target.
-  struct Place {
-    int target;
-    MPI_Aint disp;
-    MPI_Count count;
-    MPI_Datatype type;
-  };
-
   int fail(int code) const;
   /// The request, if one is asked for, of an operation of which nothing is left to do.
-  static int already_complete(MPI_Request* request, bool fetches);
-  int check(const Place& place, MPI_Count count) const;
-  std::int64_t start_of(const Place& place) const;
-  int move(bool get, const TypedBuffer& origin, const Place& place, MPI_Request* request);
+  static int already_complete(const rma::Op& op, bool fetches);
+  int check(const rma::Op& op) const;
+  std::int64_t start_of(const rma::Op& op) const;
+  int move(const rma::Op& op);
   /// The blocks of this thread as one move of bytes, if they lie together at both ends.
-  std::optional<NativeWay::Move> as_bytes(const TypedBuffer& origin, const Place& place) const;
+  std::optional<NativeWay::Move> as_bytes(const rma::Op& op) const;
   /// Without a request: natively, or by a ghost.
-  int move_either_way(bool get, int target, const NativeWay::Move& move);
-  /// `result`: null for MPI_Accumulate.
-  int combine_at(const TypedBuffer& origin, const TypedBuffer* result, const Place& place,
-                 MPI_Op op, MPI_Request* request);
+  int move_either_way(const rma::Op& op, const NativeWay::Move& move);
+  int combine_at(const rma::Op& op);
+  int compare_and_swap(const rma::Op& op);
+  static TypedBuffer compared_by(const rma::Op& op) {
+    return {const_cast<void*>(op.compare), 1, op.target_type};
+  }
   /// The same with buffers in an accelerator's memory, by way of host memory: complete on return.
-  int move_staged(bool get, const TypedBuffer& origin, const Place& place, MPI_Request* request);
-  int combine_staged(const TypedBuffer& origin, const TypedBuffer* result, const Place& place,
-                     MPI_Op op, MPI_Request* request);
-  int swap_staged(const TypedBuffer& origin, const TypedBuffer& compare, const TypedBuffer& result,
-                  const Place& place);
-  /// `fetches`: results of an atomic operation, which may tell of others' writes.
-  template <class Issue>
-  int issue(int target, MPI_Request* request, bool fetches, Issue operation);
+  int issue_staged(const rma::Op& op);
+  /// Has a ghost do it: `act(peer, completion)`.
+  template <class Act>
+  int by_ghost(const rma::Op& op, Act act);
   template <class Act>
   int held(Act act) const;
+
+  int fence(int assertion);
+  int start(MPI_Group group, int assertion);
+  int complete();
+  int post(MPI_Group group, int assertion);
+  int wait();
+  int test(int* flag);
+  int lock(int type, int target, int assertion);
+  int lock_all(int assertion);
+  int unlock(int target);
+  int unlock_all();
+  int flush(int target);
+  int flush_local(int target);
+  int flush_local_all();
+  int make_progress();
 
   // Holding the client:
   GhostTargets::Target& at(int target);

@@ -8,46 +8,28 @@
 
 namespace hob::mpi {
 
-int GhostBackend::move_staged(bool get, const TypedBuffer& origin, const Place& place,
-                              MPI_Request* request) {
-  const HostImage image(origin);
-  int error = get ? MPI_SUCCESS : image.read();
-  if (error != MPI_SUCCESS) return fail(error);
-  error = move(get, image.buffer(), place, nullptr);
-  if (error == MPI_SUCCESS) error = flush(place.target);
-  if (error != MPI_SUCCESS) return error;
-  if (get) error = image.write();
-  return error != MPI_SUCCESS ? fail(error) : already_complete(request, false);
-}
-
-int GhostBackend::combine_staged(const TypedBuffer& origin, const TypedBuffer* result,
-                                 const Place& place, MPI_Op op, MPI_Request* request) {
-  const HostImage image(origin);
-  std::optional<HostImage> result_image;
-  if (result != nullptr) result_image.emplace(*result);
+int GhostBackend::issue_staged(const rma::Op& op) {
+  rma::Op staged = op;
+  staged.request = nullptr;
+  std::optional<HostImage> origin, compare, result;
+  int error = MPI_SUCCESS;
   // With MPI_NO_OP nobody reads the origin, which may be anything.
-  int error = op == MPI_NO_OP ? MPI_SUCCESS : image.read();
+  if (op.kind != rma::Op::Kind::get && op.operation != MPI_NO_OP) {
+    staged.origin = origin.emplace(op.origin).buffer();
+    error = origin->read();
+  }
+  if (op.compare != nullptr && error == MPI_SUCCESS) {
+    staged.compare = compare.emplace(compared_by(op)).address();
+    error = compare->read();
+  }
   if (error != MPI_SUCCESS) return fail(error);
-  const TypedBuffer into = result_image ? result_image->buffer() : TypedBuffer{};
-  error = combine_at(image.buffer(), result_image ? &into : nullptr, place, op, nullptr);
-  if (error == MPI_SUCCESS) error = flush(place.target);
+  if (op.brings()) staged.result = result.emplace(op.result).buffer();
+  error = issue(staged);
+  if (error == MPI_SUCCESS) error = flush(op.target);
   if (error != MPI_SUCCESS) return error;
-  if (result_image) error = result_image->write();
-  return error != MPI_SUCCESS ? fail(error) : already_complete(request, result != nullptr);
-}
-
-int GhostBackend::swap_staged(const TypedBuffer& origin, const TypedBuffer& compare,
-                              const TypedBuffer& result, const Place& place) {
-  const HostImage image(origin), compare_image(compare), result_image(result);
-  int error = image.read();
-  if (error == MPI_SUCCESS) error = compare_image.read();
-  if (error != MPI_SUCCESS) return fail(error);
-  error = compare_and_swap(image.address(), compare_image.address(), result_image.address(),
-                           place.type, place.target, place.disp);
-  if (error == MPI_SUCCESS) error = flush(place.target);
-  if (error != MPI_SUCCESS) return error;
-  error = result_image.write();
-  return error != MPI_SUCCESS ? fail(error) : MPI_SUCCESS;
+  if (result) error = result->write();
+  return error != MPI_SUCCESS ? fail(error)
+                              : already_complete(op, op.kind == rma::Op::Kind::get_accumulate);
 }
 
 }  // namespace hob::mpi

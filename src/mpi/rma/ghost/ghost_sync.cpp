@@ -26,6 +26,35 @@ int of_both(int by_ghosts, int natively) { return by_ghosts != MPI_SUCCESS ? by_
 
 }  // namespace
 
+int GhostBackend::synchronise(const rma::Sync& sync) {
+  using Kind = rma::Sync::Kind;
+  switch (sync.kind) {
+    case Kind::fence:
+      return fence(sync.assertion);
+    case Kind::start:
+      return start(sync.group, sync.assertion);
+    case Kind::complete:
+      return complete();
+    case Kind::post:
+      return post(sync.group, sync.assertion);
+    case Kind::wait:
+      return wait();
+    case Kind::test:
+      return test(sync.flag);
+    case Kind::lock:
+      return sync.all ? lock_all(sync.assertion)
+                      : lock(sync.lock_type, sync.target, sync.assertion);
+    case Kind::unlock:
+      return sync.all ? unlock_all() : unlock(sync.target);
+    case Kind::flush:
+      if (sync.all) return sync.local ? flush_local_all() : held([&] { return complete_all(); });
+      return sync.local ? flush_local(sync.target) : flush(sync.target);
+    case Kind::sync:
+      return make_progress();
+  }
+  return fail(MPI_ERR_INTERN);
+}
+
 int GhostBackend::outcome_of_all() {
   int code = MPI_SUCCESS;
   targets_.each([&](Peer& peer) {
@@ -222,10 +251,6 @@ int GhostBackend::flush(int target) {
   });
 }
 
-int GhostBackend::flush_all() {
-  return held([&]() -> int { return complete_all(); });
-}
-
 int GhostBackend::flush_local(int target) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (HOB_UNLIKELY(!targets_.exists(target))) return fail(MPI_ERR_RANK);
@@ -248,7 +273,7 @@ int GhostBackend::flush_local_all() {
 }
 
 // Who waits for a put by loads alone calls this: what others put natively needs the library.
-int GhostBackend::sync() {
+int GhostBackend::make_progress() {
   if (NativeWay::wanted()) requests::drive_progress();
   const GhostHold hold;
   ghost_client->origin.progress();

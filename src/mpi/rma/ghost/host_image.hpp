@@ -5,16 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "mpi/pmpi/mpi.hpp"
+#include "mpi/rma/backend/op.hpp"
 
 namespace hob::mpi {
-
-/// A buffer of the program's and its type.
-struct TypedBuffer {
-  void* address;
-  MPI_Count count;
-  MPI_Datatype type;
-};
 
 /// Whether its data are in an accelerator's memory. One branch where no runtime is loaded.
 bool is_on_accelerator(const TypedBuffer& buffer);
