@@ -309,6 +309,7 @@ class CachedGets final : private RequestOwner {
   bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false,
                    MPI_Request* request = nullptr);
   bool old_ahead(const cache::Lookup& hit) const;
+  void watch(const CacheableGet& wanted, const cache::Lookup& hit);
   /// When bytes were fetched, or the members of the window last said that nobody had written them.
   std::uint64_t known_at(const cache::Lookup& hit) const { return std::max(hit.fetched, kept_at_); }
   bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
