@@ -85,12 +85,16 @@ template <class Call, class Otherwise>
 int acquire_and_close(const char* name, MPI_Win win, bool opens, Call call, Otherwise otherwise) {
   Window* window = find_window(win);
   int result = MPI_SUCCESS;
+  // It waits for others, too: phases are compared by it, and no prices learned.
+  const bool timed = phases_recalled.load(std::memory_order_relaxed);
+  const std::uint64_t start = timed ? ticks() : 0;
   if (window)
     complete_by(*window, kAll, false, result, call);
   else
     result = otherwise();
   note_acquire(name);
-  if (window && window->cached) window->cached->epoch_closed(kAll, result == MPI_SUCCESS, 0, opens);
+  if (window && window->cached)
+    window->cached->epoch_closed(kAll, result == MPI_SUCCESS, timed ? ticks() - start : 0, opens);
   report_if_due();
   return result;
 }
