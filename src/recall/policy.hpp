@@ -22,6 +22,7 @@ struct Prices {
   double scattered = 20000;  ///< of a get of places with others between them, and its wait
   double each = 0;           ///< of each of these places
   bool spans = false;        ///< what lies between them may be fetched, too
+  bool measured = true;      ///< false: nothing is known of gets that are waited for together
 
   /// Of recalling places of a target, of so many bytes in a stretch of `from_to` bytes, without
   /// what the bytes themselves take: as one get of all of the stretch, or of the places alone.
@@ -89,12 +90,14 @@ class Policy {
     const double trips = std::min(places, waits != 0 ? waits - 1 : 0);
     const double spared = trips * price.latency + (places - trips) * price.issue;
     const double copies = static_cast<double>(bytes) * price.per_byte;
-    return spared > kClearly * (copies + price.batch + added);
+    return spared > (price.measured ? kClearly : kPerhaps) * (copies + price.batch + added);
   }
 
  private:
   static constexpr double kShare = 0.1;     ///< of the bytes asked for
   static constexpr double kClearly = 1.25;  ///< chosen
+  /// Where prices are not measured: phases with and without are compared.
+  static constexpr double kPerhaps = 0.5;
   static constexpr double kFirst = 16'384, kMost = 1 << 20;
   /// Phases without, to compare. Of the first ones nothing is known: readahead, which has learned
   /// nothing meanwhile, learns again.

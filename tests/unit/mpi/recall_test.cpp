@@ -272,18 +272,20 @@ TEST_F(Recalled, RowsBetweenTwoFencesAreOneGetOfTheStretch) {
   MPI_Win_free(&win_);
   make_window();
   MPI_Win_fence(0, win_);
-  std::vector<int> rows(256, -1);
+  constexpr int kRow = 512;
+  std::vector<int> rows(std::size_t{2} * kRow, -1);
   for (int phase = 0; phase < 8; ++phase) {
     write_all(version_ + 1);
     MPI_Win_fence(0, win_);
     fake::reset();
-    for (int row = 0; row < 2; ++row) get(1, 1000 * row, 128, rows.data() + 128 * row);
+    for (int row = 0; row < 2; ++row) get(1, 3000 * row, kRow, rows.data() + kRow * row);
     MPI_Win_fence(0, win_);
     if (phase >= 2) {
       EXPECT_EQ(fake::calls("Get"), 1U) << phase;
     }
-    for (int i = 0; i < 256; ++i)
-      EXPECT_EQ(rows[static_cast<std::size_t>(i)], value(1, version_, 1000 * (i / 128) + i % 128));
+    for (int i = 0; i < 2 * kRow; ++i)
+      EXPECT_EQ(rows[static_cast<std::size_t>(i)],
+                value(1, version_, 3000 * (i / kRow) + i % kRow));
   }
   EXPECT_GT(stats().recall_used, 4U);
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win_);

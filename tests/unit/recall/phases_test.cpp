@@ -276,6 +276,10 @@ TEST_F(Phases, GetsThatAreWaitedForTogetherAreLeftAlone) {
   // Where a get of scattered places takes as long as those that it spares.
   EXPECT_FALSE(Policy::pays(prices, 4, 5, 32, 4 * prices.latency));
   EXPECT_FALSE(Policy::pays(prices, 1, 1, 8, 0));
+  Prices unknown{.latency = 9000, .issue = 9000, .measured = false};
+  EXPECT_TRUE(Policy::pays(unknown, 1, 1, 4096, 7000)) << "a comparison will tell";
+  unknown.measured = true;
+  EXPECT_FALSE(Policy::pays(unknown, 1, 1, 4096, 7000));
 }
 
 /// As in a program whose places one block of readahead brings.

@@ -90,10 +90,12 @@ recall::Prices CachedGets::recall_prices() const {
       .issue = r.in_burst,
       .batch = 2 * r.issue,
       .per_byte = tuning::gets::kFirstNsPerByte * tick};
-  if (in_batch())
+  if (in_batch()) {
     prices.issue = 0;
-  else if (r.in_burst == 0)
-    prices.issue = prices.latency;  // as over TCP; phases with and without are compared
+  } else if (r.in_burst == 0) {
+    prices.issue = prices.latency;  // as over TCP
+    prices.measured = false;
+  }
   prices.scattered = r.indexed ? std::max(r.scattered, prices.latency) : prices.latency;
   prices.each = r.indexed ? 0 : r.issue;
   if (!ahead_) return prices;
