@@ -212,6 +212,10 @@ TEST_F(Recalled, NothingIsWhileOwnWritesAreUnderWay) {
   fake::reset();
   get(1, 0, 1, &first);
   EXPECT_EQ(fake::calls("Get"), 1U);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Rget(&first, 1, MPI_INT, 1, 200, 1, MPI_INT, win_, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(fake::calls("Get") + fake::calls("Rget"), 2U);
   MPI_Win_flush(1, win_);
   MPI_Win_unlock_all(win_);
 }
