@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const rma::Args args(argc, argv);
   const std::string what = args.text("what", "same");
-  const int iterations = static_cast<int>(args.number("iterations", 20));
+  const int iterations = std::max(static_cast<int>(args.number("iterations", 20)), 2);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   Program p;
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
   }
   if (!fences && !locks && rank == 0) MPI_Win_unlock_all(p.win);
   if (rank == 0) {
-    std::vector<double> later(times.begin() + 3, times.end());
+    std::vector<double> later(times.begin() + std::min(3, iterations - 1), times.end());
     std::sort(later.begin(), later.end());
     std::printf("{\"second_us\": %.1f, \"later_us\": %.1f, \"wrong\": %ld}\n", times[1],
                 later[later.size() / 2], p.wrong);

@@ -131,6 +131,11 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
   if (until_look_ == 0) decide();
 }
 
+void Readahead::on_other_hit(std::uint32_t target, std::uint64_t displacement) noexcept {
+  // From now on they are here.
+  if (recording_) shadow_.note(0, target, displacement);
+}
+
 /// Bytes that may be fetched around a get of `size` bytes, at most `most`.
 std::uint64_t Readahead::longest_trip(double size, std::uint64_t most) const {
   if (static_cast<double>(most) >= kManyGets * size) return most;

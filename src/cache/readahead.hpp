@@ -99,6 +99,9 @@ class Readahead {
   /// that it makes, if any, since that takes long enough to do it meanwhile.
   bool recording() const { return recording_; }
   void on_get(std::uint32_t target, std::uint64_t displacement, std::uint64_t size) noexcept;
+  /// In place of that, for a get whose bytes were here for another reason than that a get like it
+  /// came before, as they would have been without blocks: no trip that blocks could spare.
+  void on_other_hit(std::uint32_t target, std::uint64_t displacement) noexcept;
 
   /// The cache was dropped: all of it, or what overlaps these bytes of a target.
   void on_drop() noexcept;

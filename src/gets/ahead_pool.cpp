@@ -7,13 +7,16 @@
 
 namespace hob::gets {
 
-void sort_by_displacement(std::vector<RecalledPlace>& places) {
-  std::sort(places.begin(), places.end(), [](const RecalledPlace& a, const RecalledPlace& b) {
+void lay_out(AheadFetch& fetch, std::uint64_t begin) {
+  const auto before = [](const RecalledPlace& a, const RecalledPlace& b) {
     return a.displacement < b.displacement;
-  });
+  };
+  std::vector<RecalledPlace>& places = fetch.recalled;
+  if (!std::is_sorted(places.begin(), places.end(), before))
+    std::sort(places.begin(), places.end(), before);
   std::uint64_t offset = 0;
   for (RecalledPlace& place : places) {
-    place.offset = offset;
+    place.offset = fetch.spans ? place.displacement - begin : offset;
     offset += place.bytes;
   }
 }
@@ -45,7 +48,7 @@ void AheadPool::give_back(std::unique_ptr<AheadFetch> fetch) noexcept {
   if (!fetch) return;
   fetch->blocks = {};
   fetch->recalled.clear();
-  fetch->again = fetch->aged = false;
+  fetch->again = fetch->aged = fetch->spans = false;
   const std::uint64_t capacity = fetch->capacity;
   try {
     free_.push_back(std::move(fetch));

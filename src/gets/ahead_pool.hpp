@@ -16,11 +16,8 @@ struct RecalledPlace {
   cache::EntryId entry;
   std::uint64_t displacement;
   std::uint64_t bytes;
-  std::uint64_t offset;  ///< in the staging memory
+  std::uint64_t offset = 0;  ///< in the staging memory
 };
-
-/// Sorts places whose bytes arrive one after the other, in this order.
-void sort_by_displacement(std::vector<RecalledPlace>& places);
 
 /// A get of blocks, or of places that are recalled, under way, and where its bytes arrive. They do
 /// not arrive in the cache itself: an acquire may drop the blocks, and their room be given away,
@@ -30,9 +27,14 @@ struct AheadFetch {
   std::uint64_t capacity = 0;
   cache::BlockFetch blocks;
   std::vector<RecalledPlace> recalled;  ///< by their displacements
+  bool spans = false;                   ///< what lies between these places is fetched, too
   bool again = false;                   ///< a block that is here was fetched again, to compare
   bool aged = false;  ///< what there was is too old: the guard of bytes fetched ahead waits for it
 };
+
+/// Sorts the places of a fetch, and says where in the staging memory their bytes arrive: one after
+/// the other, or as they lie from displacement `begin` on if it `spans` them.
+void lay_out(AheadFetch& fetch, std::uint64_t begin);
 
 /// Staging memory that is used again and again. Not thread safe.
 class AheadPool {

@@ -13,10 +13,28 @@ namespace hob::recall {
 
 /// What things cost at present, in any unit of time.
 struct Prices {
-  double latency = 8000;   ///< of a get that is waited for
-  double issue = 700;      ///< of one more before the same wait
-  double batch = 1000;     ///< of issuing what is recalled
+  double latency = 8000;  ///< of a get that is waited for
+  double issue = 700;     ///< of one more get before the same wait, with what the wait lasts longer
+  double batch = 1000;    ///< of issuing what is recalled
   double per_byte = 0.25;  ///< of copies that a recalled byte takes and another does not
+  /// Of each byte that a get brings and nobody has asked for.
+  double far_byte = 0.25;
+  double scattered = 20000;  ///< of a get of places with others between them, and its wait
+  double each = 0;           ///< of each of these places
+  bool spans = false;        ///< what lies between them may be fetched, too
+  bool measured = true;      ///< false: nothing is known of gets that are waited for together
+
+  /// Of recalling places of a target, of so many bytes in a stretch of `from_to` bytes, without
+  /// what the bytes themselves take: as one get of all of the stretch, or of the places alone.
+  double span(std::uint64_t bytes, std::uint64_t from_to) const {
+    return latency + static_cast<double>(from_to - std::min(bytes, from_to)) * far_byte;
+  }
+  double scatter(std::uint64_t places) const {
+    return scattered + static_cast<double>(places) * each;
+  }
+  bool span_is_cheaper(std::uint64_t places, std::uint64_t bytes, std::uint64_t from_to) const {
+    return spans && span(bytes, from_to) <= scatter(places);
+  }
 };
 
 /// What a phase was.
@@ -65,18 +83,21 @@ class Policy {
 
   /// Whether recalling so many places of a phase with so many waits of the program takes clearly
   /// less than the program's own gets. Of those between two waits, only the issue is spared, and
-  /// large ones are copied more often.
+  /// large ones are copied more often. `added`: what recalling them takes longer than the get that
+  /// it goes with.
   static bool pays(const Prices& price, std::uint32_t places, std::uint32_t waits,
-                   std::uint64_t bytes) {
+                   std::uint64_t bytes, double added) {
     const double trips = std::min(places, waits != 0 ? waits - 1 : 0);
-    const double spared = trips * price.latency + places * price.issue;
+    const double spared = trips * price.latency + (places - trips) * price.issue;
     const double copies = static_cast<double>(bytes) * price.per_byte;
-    return spared > kClearly * (copies + price.batch);
+    return spared > (price.measured ? kClearly : kPerhaps) * (copies + price.batch + added);
   }
 
  private:
   static constexpr double kShare = 0.1;     ///< of the bytes asked for
   static constexpr double kClearly = 1.25;  ///< chosen
+  /// Where prices are not measured: phases with and without are compared.
+  static constexpr double kPerhaps = 0.5;
   static constexpr double kFirst = 16'384, kMost = 1 << 20;
   /// Phases without, to compare. Of the first ones nothing is known: readahead, which has learned
   /// nothing meanwhile, learns again.

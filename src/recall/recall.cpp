@@ -90,7 +90,8 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
   } catch (const std::bad_alloc&) {
     return {};
   }
-  if (!policy_.pays(prices, static_cast<std::uint32_t>(chosen_.size()), record.completions, sum))
+  if (!Policy::pays(prices, static_cast<std::uint32_t>(chosen_.size()), record.completions, sum,
+                    added(target, displacement, bytes, prices)))
     return {};
   std::size_t count = chosen_.size();
   if (!everything && count > amount_) {
@@ -111,6 +112,31 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
     if (sum > most) count = i;
   }
   return {chosen_.data(), count};
+}
+
+/// What the chosen places take longer than the get of these bytes, which goes with those of its
+/// target.
+double Recall::added(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes,
+                     const Prices& prices) const {
+  const Record& record = records_[current_];
+  double sum = 0;
+  for (std::size_t first = 0; first < chosen_.size();) {
+    const Place& begin = record[chosen_[first]];
+    std::size_t end = first + 1;
+    while (end < chosen_.size() && record[chosen_[end]].target() == begin.target()) ++end;
+    std::uint64_t low = begin.displacement(), high = record[chosen_[end - 1]].end(), its = 0;
+    for (std::size_t i = first; i < end; ++i) its += record[chosen_[i]].bytes();
+    if (begin.target() == target) {
+      its += bytes;
+      low = std::min(low, displacement);
+      high = std::max(high, displacement + bytes);
+      sum -= prices.latency;
+    }
+    sum += prices.span_is_cheaper(end - first, its, high - low) ? prices.span(its, high - low)
+                                                                : prices.scatter(end - first);
+    first = end;
+  }
+  return std::max(sum, 0.0);
 }
 
 std::uint64_t Recall::used(std::uint64_t tag) {

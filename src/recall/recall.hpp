@@ -84,6 +84,8 @@ class Recall {
   bool match(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes);
   void read(std::uint32_t index, std::uint64_t bytes);
   void leave_wrong_one();
+  double added(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes,
+               const Prices& prices) const;
   std::uint32_t alike(std::span<const Place> log) const;
   void close_phase();
   void settle(Record& record, const Record::Outcome& outcome);

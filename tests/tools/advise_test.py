@@ -105,6 +105,18 @@ class Cache(unittest.TestCase):
         run.settings["readahead"] = {"value": "auto", "from": "default"}
         self.assertNotIn("readahead=auto", advise(run)[0].settings)
 
+    def test_names_recall_where_phases_may_recur(self):
+        run = with_counters(gets=10_000, hits_full=100, direct=9_900, invalidations=20)
+        run.settings["recall"] = {"value": "off", "from": "default"}
+        advice = advise(run)[0]
+        self.assertEqual((advice.verdict, advice.settings), ("may help", ["recall=auto"]))
+        self.assertIn("about 495 each time", " ".join(advice.reasons))
+        run = with_counters(gets=10_000, hits_full=9_900, direct=100, invalidations=20)
+        run.settings["recall"] = {"value": "off", "from": "default"}
+        self.assertNotIn("recall=auto", advise(run)[0].settings)
+        run = with_counters(gets=10_000, hits_full=9_000, direct=100, recalled=400, recall_used=300)
+        self.assertIn("800 places were fetched again", " ".join(advise(run)[0].reasons))
+
     def test_says_what_validation_costs(self):
         for kept, settings in ((0, ["cache_validate=off"]), (400, [])):
             run = with_counters(gets=1000, hits_full=500, validation_ns=10**9, kept_hits=kept)

@@ -36,12 +36,13 @@ struct Options {
   std::uint64_t block = 0;
   std::uint64_t index = 0;
   std::string readahead = "auto";
+  bool recall = false;
   Latency latency;
 
   /// Of every policy but the paper's.
   Ahead ahead() const {
-    if (readahead == "off") return {};
-    return {true, readahead == "auto" ? 0 : std::stoull(readahead)};
+    if (readahead == "off") return {.recall = recall};
+    return {true, readahead == "auto" ? 0 : std::stoull(readahead), recall};
   }
 };
 
@@ -282,6 +283,8 @@ int replay_all(const Options& options) {
                         {"bytes", outcome.bytes},
                         {"ahead_bytes", outcome.ahead_bytes},
                         {"ahead_used_bytes", outcome.ahead_used_bytes},
+                        {"recalled", outcome.recalled},
+                        {"recall_used", outcome.recall_used},
                         {"network_us", outcome.network_us},
                         {"native_us", outcome.native_us},
                         {"time_saved", outcome.saved()}});
@@ -379,6 +382,8 @@ int run(int argc, char** argv) {
                             word.find_first_not_of("0123456789") == std::string::npos);
         return known ? std::string() : "auto, off, or a number of bytes";
       });
+  app.add_flag("--recall", options.recall,
+               "such policies also fetch again what phases read before (setting recall)");
   app.add_option("--json", options.json, "write rows and limits there");
   try {
     app.parse(argc, argv);

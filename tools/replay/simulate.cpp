@@ -12,6 +12,8 @@
 #include "cache/block_fetch.hpp"
 #include "cache/hash.hpp"
 #include "cache/readahead.hpp"
+#include "recall/recall.hpp"
+#include "recall/room.hpp"
 
 namespace hob::replay {
 namespace {
@@ -74,6 +76,7 @@ struct Subject {
   std::unique_ptr<cache::Cache> cache;
   std::unique_ptr<cache::Readahead> ahead;      ///< null: never more than was asked for
   std::map<std::uint32_t, std::uint64_t> ends;  ///< of what is ever read, by target
+  std::unique_ptr<recall::Recall> recall;       ///< null: nothing is fetched again
 };
 
 class Run {
@@ -112,12 +115,14 @@ class Run {
   }
 
   static void drop(Subject& subject, const TraceRecord& r) {
-    if (r.kind == TraceKind::drop_all)
+    if (r.kind == TraceKind::drop_all) {
       subject.cache->drop_all();
-    else if (r.kind == TraceKind::drop_target)
+      if (subject.recall) subject.recall->phase_ended();
+    } else if (r.kind == TraceKind::drop_target) {
       subject.cache->drop_target(r.target);
-    else
+    } else {
       subject.cache->drop_range(r.target, r.displacement, r.size);
+    }
     if (!subject.ahead) return;
     if (r.kind == TraceKind::drop_range)
       subject.ahead->on_drop(r.target, r.displacement, r.size);
@@ -131,35 +136,116 @@ class Run {
     ++outcome_.gets;
     outcome_.native_us += latency_.of(r.size);
     const bool watched = subject.ahead && subject.ahead->recording() && key.layout == 0;
-    answer(subject, key, r);
-    if (watched) subject.ahead->on_get(r.target, r.displacement, r.size);
+    if (subject.recall) subject.recall->completed();
+    const bool recalled = answer(subject, key, r);
+    if (watched && recalled)
+      subject.ahead->on_other_hit(r.target, r.displacement);
+    else if (watched)
+      subject.ahead->on_get(r.target, r.displacement, r.size);
   }
 
-  void answer(Subject& subject, const cache::Key& key, const TraceRecord& r) {
+  /// Whether it is a hit because it was recalled.
+  bool answer(Subject& subject, const cache::Key& key, const TraceRecord& r) {
     cache::Cache& cache = *subject.cache;
     const cache::Lookup found = cache.find(key, r.size);
+    if (found.tag != 0 && subject.recall->used(found.tag) != 0) ++outcome_.recall_used;
+    const bool first_of_block = found.block != 0 && found.consecutive <= 1;
+    if (subject.recall && key.layout == 0 && found.tag == 0 && subject.recall->recording() &&
+        (found.kind == cache::Hit::missing || found.kind == cache::Hit::partial || first_of_block))
+      subject.recall->missed(r.target, r.displacement, r.size);
     switch (found.kind) {
       case cache::Hit::full:
       case cache::Hit::pending_full:
         ++outcome_.hits;
-        return;
+        return found.tag != 0;
       case cache::Hit::partial:
         trip(subject, r.size - found.available, r.size - found.available);
         if (cache.extend(found.entry, r.size, {.extent = r.extent})) cache.complete(found.entry);
-        return;
+        return false;
       case cache::Hit::split:
         if (found.available == r.size) {
           ++outcome_.hits;
-          return;
+          return false;
         }
         break;
       default:
+        if (recall(subject, key, r)) return false;
         break;
     }
-    if (fetch_blocks(subject, key, r.size)) return;
+    if (fetch_blocks(subject, key, r.size)) return false;
     trip(subject, r.size, r.size);
-    const cache::Reservation place = cache.reserve(key, r.size, {.extent = r.extent});
+    keep(cache, key, r.size, {.extent = r.extent});
+    return false;
+  }
+
+  static bool keep(cache::Cache& cache, const cache::Key& key, std::uint64_t size,
+                   const cache::Fetch& fetch) {
+    const cache::Reservation place = cache.reserve(key, size, fetch);
     if (place.entry) cache.complete(place.entry);
+    return static_cast<bool>(place.entry);
+  }
+
+  recall::Prices prices(const Subject& subject) const {
+    constexpr double kScattered = 2.5;  // latencies, as the library assumes at first
+    return {.latency = latency_.fixed_us,
+            .issue = latency_.fixed_us,
+            .batch = latency_.fixed_us / 10,
+            .per_byte = 1 / latency_.bytes_per_us,
+            .far_byte = 1 / latency_.bytes_per_us,
+            .scattered = kScattered * latency_.fixed_us,
+            .spans = subject.ahead != nullptr};
+  }
+
+  /// A get that is missing, with what phases that began with it have read: one get for each target.
+  bool recall(Subject& subject, const cache::Key& key, const TraceRecord& r) {
+    if (!subject.recall || key.layout != 0 || !subject.recall->recording()) return false;
+    recall::Recall& memory = *subject.recall;
+    cache::Cache& cache = *subject.cache;
+    const recall::Prices price = prices(subject);
+    const auto chosen = memory.choose(r.target, r.displacement, r.size, true,
+                                      cache.most_storage_bytes() / 2, price);
+    if (chosen.empty()) return false;
+    struct Stretch {
+      std::uint64_t begin, end, bytes, places;
+    };
+    std::map<std::uint32_t, Stretch> stretches{
+        {r.target, {r.displacement, r.displacement + r.size, r.size, 1}}};
+    keep(cache, key, r.size, {.extent = r.extent});
+    for (const std::uint32_t index : chosen) {
+      const recall::Place& place = memory.place(index);
+      std::uint64_t begin = place.displacement();
+      if (place.contains(r.target, r.displacement, r.size) && begin == r.displacement)
+        begin += std::min(r.size, place.bytes() - 1);
+      const std::uint64_t bytes = place.end() - begin;
+      const cache::Key its{place.target(), begin, 0};
+      if (cache.entry_of(its) || cache.in_blocks(place.target(), begin, bytes)) {
+        memory.present(index);
+        continue;
+      }
+      if (!keep(cache, its, bytes, {.tag = memory.tag(index)})) continue;
+      memory.fetched(index);
+      ++outcome_.recalled;
+      const auto [at, added] =
+          stretches.try_emplace(place.target(), Stretch{begin, place.end(), 0, 0});
+      Stretch& stretch = at->second;
+      stretch.begin = std::min(stretch.begin, begin);
+      stretch.end = std::max(stretch.end, place.end());
+      stretch.bytes += bytes;
+      ++stretch.places;
+    }
+    for (const auto& [target, s] : stretches) {
+      const bool spans = price.span_is_cheaper(s.places, s.bytes, s.end - s.begin);
+      const double fixed = s.places == 1 ? latency_.fixed_us
+                           : spans       ? price.span(s.bytes, s.end - s.begin)
+                                         : price.scatter(s.places);
+      const double cost = fixed + static_cast<double>(s.bytes) / latency_.bytes_per_us;
+      if (subject.ahead && target == r.target) subject.ahead->on_trip(r.size, r.size);
+      memory.spent(cost);
+      ++outcome_.trips;
+      outcome_.bytes += spans ? s.end - s.begin : s.bytes;
+      outcome_.network_us += cost;
+    }
+    return true;
   }
 
   bool fetch_blocks(Subject& subject, const cache::Key& key, std::uint64_t size) {
@@ -183,6 +269,7 @@ class Run {
     ++outcome_.trips;
     outcome_.bytes += bytes;
     outcome_.network_us += latency_.of(bytes);
+    if (subject.recall) subject.recall->spent(latency_.of(bytes));
   }
 
   std::map<std::uint16_t, Subject>& subjects_;
@@ -207,6 +294,7 @@ Outcome replay_with(const std::vector<TraceRecord>& records, cache::Config confi
   const auto parts = footprints(records);
   std::uint64_t whole = 0;
   for (const auto& [window, f] : parts) whole += f.bytes;
+  recall::Room room(std::uint64_t{32} << 20);  // as HOB_RECALL_MEMORY
   std::map<std::uint16_t, Subject> subjects;
   for (const auto& [window, f] : parts) {
     config.adaptation.enabled = false;
@@ -222,6 +310,8 @@ Outcome replay_with(const std::vector<TraceRecord>& records, cache::Config confi
           cache::Readahead::Config{.fixed_bytes = ahead.fixed_bytes,
                                    .latency = latency.fixed_us,
                                    .per_byte = 1 / latency.bytes_per_us});
+    if (ahead.recall)
+      subject.recall = std::make_unique<recall::Recall>(recall::Recall::Config{}, room);
   }
   for (const TraceRecord& r : records)
     if (const auto found = subjects.find(r.window); found != subjects.end()) {

@@ -32,6 +32,8 @@ struct Outcome {
   std::uint64_t bytes = 0;             ///< fetched
   std::uint64_t ahead_bytes = 0;       ///< of these, asked for by nobody when they were fetched
   std::uint64_t ahead_used_bytes = 0;  ///< of these, asked for later
+  std::uint64_t recalled = 0;          ///< places fetched again at the beginning of a phase
+  std::uint64_t recall_used = 0;       ///< of these, asked for
   std::uint64_t selections = 0;        ///< searches for a victim
   std::uint64_t visited = 0;           ///< by these: slots of the index, or entries
   std::uint64_t visited_nonempty = 0;  ///< of these, with an entry
@@ -64,10 +66,11 @@ struct Shape {
 };
 Shape shape_of(const std::vector<report::TraceRecord>& records);
 
-/// How much more than was asked for is fetched, see cache::Readahead.
+/// How much more than was asked for is fetched, see cache::Readahead and recall::Recall.
 struct Ahead {
   bool enabled = false;
   std::uint64_t fixed_bytes = 0;  ///< 0: measured
+  bool recall = false;  ///< phases end where everything was dropped; each get is waited for alone
 };
 
 /// Runs a trace through caches of that configuration, one for each window, each with its share of

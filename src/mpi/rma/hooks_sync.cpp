@@ -103,13 +103,17 @@ int acquire(const Sync& sync, MPI_Win win) {
 int acquire_and_close(const Sync& sync, MPI_Win win, bool opens) {
   Window* window = find_window(win);
   int result = MPI_SUCCESS;
+  // It waits for others, too: phases are compared by it, and no prices learned.
+  const bool timed = phases_recalled.load(std::memory_order_relaxed);
+  const std::uint64_t start = timed ? ticks() : 0;
   if (window)
     complete_by(sync, *window, result);
   else
     result = synchronise_natively(sync, win);
   learned(sync);
   if (window && window->cached)
-    window->cached->epoch_closed(kAllTargets, result == MPI_SUCCESS, 0, opens);
+    window->cached->epoch_closed(kAllTargets, result == MPI_SUCCESS, timed ? ticks() - start : 0,
+                                 opens);
   report_if_due();
   return result;
 }

@@ -37,13 +37,20 @@ TEST(AheadPool, MoreThanItsShareIsRefusedWhileItIsUnderWay) {
 }
 
 TEST(AheadPool, PlacesAreSortedWithTheirBytes) {
-  std::vector<RecalledPlace> places{{{}, 60, 40, 0}, {{}, 50, 100, 40}, {{}, 700, 8, 140}};
-  sort_by_displacement(places);
+  AheadFetch fetch;
+  std::vector<RecalledPlace>& places = fetch.recalled;
+  places = {{{}, 60, 40}, {{}, 50, 100}, {{}, 700, 8}};
+  lay_out(fetch, 48);
   EXPECT_EQ(places[0].displacement, 50u);
   EXPECT_EQ(places[0].offset, 0u);
   EXPECT_EQ(places[1].displacement, 60u);
   EXPECT_EQ(places[1].offset, 100u);
   EXPECT_EQ(places[2].offset, 140u);
+  fetch.spans = true;
+  lay_out(fetch, 48);
+  EXPECT_EQ(places[0].offset, 2u);
+  EXPECT_EQ(places[1].offset, 12u);
+  EXPECT_EQ(places[2].offset, 652u);
 }
 
 TEST(AheadPool, WhatLiesUnusedMakesRoom) {

@@ -100,6 +100,17 @@ TEST_F(Phases, TheSamePlacesAreOneTripFromTheThirdOn) {
   EXPECT_EQ(program.vain(), 0);
 }
 
+/// All bytes between a few places cost less than that they are left out.
+TEST(RecallPrices, WhatLiesTogetherIsOneGetOfAllOfIt) {
+  const Prices prices{.latency = 9000, .far_byte = 0.1, .scattered = 22'000, .spans = true};
+  EXPECT_TRUE(prices.span_is_cheaper(5, 40, 32 << 10));
+  EXPECT_FALSE(prices.span_is_cheaper(5, 40, 1 << 20));
+  EXPECT_TRUE(prices.span_is_cheaper(200, 1 << 20, 1 << 20));
+  Prices alone = prices;
+  alone.spans = false;
+  EXPECT_FALSE(alone.span_is_cheaper(5, 40, 40));
+}
+
 TEST_F(Phases, InAnyOrder) {
   Phase phase = places(1000);
   program.play(phase);
@@ -259,10 +270,16 @@ TEST_F(Phases, ARunOfWordsIsFewPlaces) {
 
 TEST_F(Phases, GetsThatAreWaitedForTogetherAreLeftAlone) {
   const Prices prices{};
-  EXPECT_FALSE(Policy::pays(prices, 2, 1, 16'384));
-  EXPECT_TRUE(Policy::pays(prices, 64, 64, 64 * 8192));
-  EXPECT_TRUE(Policy::pays(prices, 4, 5, 32));
-  EXPECT_FALSE(Policy::pays(prices, 1, 1, 8));
+  EXPECT_FALSE(Policy::pays(prices, 2, 1, 16'384, 0));
+  EXPECT_TRUE(Policy::pays(prices, 64, 64, 64 * 8192, 0));
+  EXPECT_TRUE(Policy::pays(prices, 4, 5, 32, 0));
+  // Where a get of scattered places takes as long as those that it spares.
+  EXPECT_FALSE(Policy::pays(prices, 4, 5, 32, 4 * prices.latency));
+  EXPECT_FALSE(Policy::pays(prices, 1, 1, 8, 0));
+  Prices unknown{.latency = 9000, .issue = 9000, .measured = false};
+  EXPECT_TRUE(Policy::pays(unknown, 1, 1, 4096, 7000)) << "a comparison will tell";
+  unknown.measured = true;
+  EXPECT_FALSE(Policy::pays(unknown, 1, 1, 4096, 7000));
 }
 
 /// As in a program whose places one block of readahead brings.

@@ -50,6 +50,24 @@ TEST(Replay, IndexesHaveTheSizeThatIsAskedFor) {
   EXPECT_LT(small.occupied(), 0.8);
 }
 
+/// Each round reads what the one before did, when all of it was dropped.
+TEST(Replay, WhatRecursIsRecalled) {
+  Records records;
+  report::TraceRecord drop;
+  drop.kind = report::TraceKind::drop_all;
+  for (int round = 0; round < 10; ++round) {
+    for (std::uint64_t i = 0; i < 100; ++i) get(records, 1, i * 40'960, 8);
+    records.push_back(drop);
+  }
+  const Outcome off = replay(records, {}, 1 << 20, latency);
+  EXPECT_EQ(off.hits, 0u);
+  EXPECT_EQ(off.recalled, 0u);
+  const Outcome on = replay(records, {}, 1 << 20, latency, {.recall = true});
+  EXPECT_LT(on.trips, 100u + 10 + 8);
+  EXPECT_GT(on.saved(), 0.8);
+  EXPECT_EQ(on.recall_used, on.recalled);
+}
+
 TEST(Replay, DropsAreReplayed) {
   Records records;
   get(records, 1, 0, 100);

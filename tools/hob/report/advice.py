@@ -25,6 +25,8 @@ DEEP = 32
 TIMED_BYTES = 1024
 # The cache was dropped often where it was more often than this, and once for so many gets.
 FEW_DROPS, DROPS_PER_GET = 10, 0.01
+# Gets between two drops, from which on it may be worth it to fetch them at once.
+GETS_PER_PHASE = 8
 # Verdicts, the most important first. Not measured: it was at work, or may help, and one run does not tell.
 ORDER = ("FAILED", "helps", "may help", "in use", "not measured", "no use")
 
@@ -83,6 +85,32 @@ def _advise_readahead(run, advice):
         )
 
 
+def _advise_recall(run, advice):
+    """Places fetched again in phases that read what earlier ones did: what that brought, or that there may
+    be such phases. Whether it is the setting to try."""
+    counters = run.cache
+    recalled, dropped = counters.get("recalled", 0), counters.get("invalidations", 0)
+    missing = run.remote_gets - run.hits
+    if recalled:
+        advice.reasons.append(
+            f"{quantity(recalled)} places were fetched again at the beginning of a phase, of which "
+            f"{share(counters.get('recall_used', 0), recalled)} were asked for."
+        )
+    elif (
+        run.setting("recall") == "off"
+        and dropped > FEW_DROPS
+        and missing > max(GETS_PER_PHASE * dropped, 0.05 * run.remote_gets)
+    ):
+        advice.settings.append("recall=auto")
+        advice.reasons.append(
+            f"{quantity(missing)} gets went to the network, about {quantity(round(missing / dropped))} each time "
+            "that the cache had been dropped. Where they read the same places each time, recall=auto "
+            "fetches these at once (hob replay --recall tells, on a trace)."
+        )
+        return True
+    return False
+
+
 def _advise_validation(run, advice):
     """Collectives in which processes told each other who wrote, where they cost more than they bring."""
     counters = run.cache
@@ -136,6 +164,7 @@ def advise_cache(run, get_us=None):
     else:
         advice.saves = run.hits * get_us * 1e-6
     _advise_readahead(run, advice)
+    may_recur = _advise_recall(run, advice)
     _advise_validation(run, advice)
     if kinds["capacity"] + kinds["failing"] > 0.05 * remote:
         largest = max(
@@ -174,6 +203,8 @@ def advise_cache(run, get_us=None):
                 + ", since the program may have learned of others' writes. If nobody writes to the windows after the first get, say so; "
                 "--verify 0.1 checks it."
             )
+        elif may_recur:
+            advice.verdict, advice.saves, advice.settings = "may help", 0, ["recall=auto"]
         else:
             advice.reasons.append("Nearly every get asks for something new.")
             advice.settings.clear()

@@ -222,13 +222,22 @@ int CachedGets::get(const Get& get) {
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer(get, t, wanted, hit);
     if (recalling_) after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, false);
     // While the get is under way, if one is.
-    if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
+    if (watched) watch(wanted, hit);
   }
   if (HOB_UNLIKELY(batches_->full.get())) {
     guard.unlock();
     backend_.keep_bounds(get.target);
   }
   return result;
+}
+
+/// Readahead learns from gets that it could have spared a trip.
+void CachedGets::watch(const CacheableGet& wanted, const cache::Lookup& hit) {
+  cache::Readahead& readahead = ahead_->readahead;
+  if (HOB_UNLIKELY(hit.tag != 0))
+    readahead.on_other_hit(wanted.key.target, wanted.key.displacement);
+  else
+    readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
 }
 
 void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {

@@ -309,6 +309,7 @@ class CachedGets final : private RequestOwner {
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
   bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false);
   bool old_ahead(const cache::Lookup& hit) const;
+  void watch(const CacheableGet& wanted, const cache::Lookup& hit);
   /// When bytes were fetched, or the members of the window last said that nobody had written them.
   std::uint64_t known_at(const cache::Lookup& hit) const { return std::max(hit.fetched, kept_at_); }
   bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
@@ -326,13 +327,23 @@ class CachedGets final : private RequestOwner {
   bool may_recall(const Get& get, const CacheableGet& wanted) const;
   void after_look_up(const Get& get, TargetState& t, const CacheableGet& wanted,
                      const cache::Lookup& hit, bool issued, bool requested);
-  void recall_like(const Get& get, TargetState& t, const CacheableGet& wanted, bool requested);
+  bool may_recall_beside(const Get& get, TargetState& t, const CacheableGet& wanted);
+  bool issue_recalling(const Get& get, TargetState& t, const CacheableGet& wanted,
+                       const cache::Lookup& hit);
+  recall::Prices recall_prices() const;
+  void recall_like(Recalling::Cause& cause, TargetState& t);
   std::uint32_t reserve_recalled(AheadFetch& fetch, std::span<const std::uint32_t> places,
                                  const CacheableGet& wanted, std::uint32_t cookie,
                                  std::uint64_t most_bytes);
-  std::size_t issue_recall(int rank, std::span<const std::uint32_t> places,
-                           const CacheableGet& wanted, bool requested);
-  int issue_places(int rank, const AheadFetch& fetch, MPI_Request* request);
+  cache::Readahead::Range hull_of(std::span<const std::uint32_t> places,
+                                  const CacheableGet* own) const;
+  bool may_span(int rank, const recall::Place& first, const cache::Readahead::Range& range,
+                std::uint64_t most) const;
+  std::size_t issue_recall(int rank, std::span<const std::uint32_t> places, Recalling::Cause& cause,
+                           const recall::Prices& prices);
+  int issue_places(int rank, const AheadFetch& fetch, const cache::Readahead::Range& range,
+                   MPI_Request* request);
+  void learn_prices(const TargetState& t, std::uint64_t waited);
   const gets::RecalledPlace* recalled_place(std::uint32_t index, const CacheableGet& wanted,
                                             const cache::Lookup& hit) const;
   /// Of hits that are fetched again; `recalled`: nobody had asked for them before.

@@ -199,8 +199,10 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   if (rank >= 0) {
     TargetState& t = target(rank);
     --t.completing;
-    if (HOB_UNLIKELY(token.started != 0) && waited_alone(t, token.last_get))
+    if (HOB_UNLIKELY(token.started != 0) && waited_alone(t, token.last_get)) {
       meter_.learn(t, last_mpi_ - token.started, in_batch());
+      if (recalling_) learn_prices(t, last_mpi_ - token.started);
+    }
     settle(t);
   } else {
     --completing_all_;

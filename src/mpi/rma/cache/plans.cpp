@@ -24,7 +24,7 @@ class CachedGets::Facts {
     return wanted.contiguous && wanted.contiguous_at_origin(get) && !get.is_atomic();
   }
   bool shared() const { return window_.sharing(get, wanted, target); }
-  bool readahead() const { return window_.ahead_ != nullptr; }
+  bool readahead() const { return window_.ahead_ || window_.recalling_; }
 
   /// When polled() was asked.
   std::uint64_t now() const { return now_; }
@@ -137,7 +137,7 @@ bool CachedGets::carry_out(Plan plan, const Facts& facts, int& result) {
     case Plan::from_node:
       return serve_shared(get, t, wanted, result);
     case Plan::blocks:
-      return issue_ahead(get, t, wanted);
+      return issue_recalling(get, t, wanted, hit) || issue_ahead(get, t, wanted);
     case Plan::replace:
       cache_->drop(hit.entry);
       result = issue(get, t, wanted);

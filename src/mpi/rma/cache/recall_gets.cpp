@@ -38,8 +38,15 @@ bool CachedGets::may_recall(const Get& get, const CacheableGet& wanted) const {
          !sharing_.on();
 }
 
+/// A get that is missing: whether places may be recalled beside it.
+bool CachedGets::may_recall_beside(const Get& get, TargetState& t, const CacheableGet& wanted) {
+  return recalling_->memory.recording() && may_recall(get, wanted) && !t.writing() &&
+         !t.profile.too_quick_for_blocks(meter_.profile(), hit_cost().of(wanted.size),
+                                         context().one_node);
+}
+
 /// After a get was looked up and answered: what the record has to know of it, and what is fetched
-/// beside it.
+/// beside one with a request.
 void CachedGets::after_look_up(const Get& get, TargetState& t, const CacheableGet& wanted,
                                const cache::Lookup& hit, bool issued, bool requested) {
   recall::Recall& memory = recalling_->memory;
@@ -56,29 +63,57 @@ void CachedGets::after_look_up(const Get& get, TargetState& t, const CacheableGe
   if (HOB_LIKELY(!missing && !partly && !ahead) || !memory.recording() || !may_recall(get, wanted))
     return;
   memory.missed(wanted.key.target, wanted.key.displacement, wanted.size);
-  if (issued) memory.spent(recalling_->issue);
-  if (!missing || !issued || t.writing()) return;
-  if (t.profile.too_quick_for_blocks(meter_.profile(), hit_cost().of(wanted.size),
-                                     context().one_node))
-    return;
-  recall_like(get, t, wanted, requested);
+  if (!issued) return;
+  memory.spent(recalling_->issue);
+  if (!missing || !requested || !may_recall_beside(get, t, wanted)) return;
+  Recalling::Cause cause{get, wanted, true};
+  recall_like(cause, t);
 }
 
-/// A get is missing, and was issued: an epoch is open at its target.
-void CachedGets::recall_like(const Get& get, TargetState& t, const CacheableGet& wanted,
-                             bool requested) {
-  Recalling& r = *recalling_;
-  // Of those that go one by one, no request tells that all of them have arrived.
-  if (requested && !r.indexed) return;
+/// A get that is missing: issues it together with places of its target that are recalled. False:
+/// it was not issued, though others may have been.
+bool CachedGets::issue_recalling(const Get& get, TargetState& t, const CacheableGet& wanted,
+                                 const cache::Lookup& hit) {
+  if (!recalling_ || hit.kind != cache::Hit::missing || !may_recall_beside(get, t, wanted))
+    return false;
+  Recalling::Cause cause{get, wanted, false};
+  recall_like(cause, t);
+  return cause.carried;
+}
+
+/// What things cost at present.
+recall::Prices CachedGets::recall_prices() const {
+  const Recalling& r = *recalling_;
   const double tick = ticks_per_nanosecond();
-  const recall::Prices prices{
+  recall::Prices prices{
       .latency = ahead_ ? ahead_->cost.latency() : tuning::gets::kFirstLatencyNs * tick,
-      .issue = in_batch() ? 0 : r.issue,
+      .issue = r.in_burst,
       .batch = 2 * r.issue,
       .per_byte = tuning::gets::kFirstNsPerByte * tick};
+  if (in_batch()) {
+    prices.issue = 0;
+  } else if (r.in_burst == 0) {
+    prices.issue = prices.latency;  // as over TCP
+    prices.measured = false;
+  }
+  prices.scattered = r.indexed ? std::max(r.scattered, prices.latency) : prices.latency;
+  prices.each = r.indexed ? 0 : r.issue;
+  if (!ahead_) return prices;
+  prices.far_byte = ahead_->cost.per_byte();
+  prices.spans = ahead_->readahead.enabled();
+  return prices;
+}
+
+/// An epoch is open at the target of a get that is missing.
+void CachedGets::recall_like(Recalling::Cause& cause, TargetState& t) {
+  Recalling& r = *recalling_;
+  const CacheableGet& wanted = cause.wanted;
+  // Of those that go one by one, no request tells that all of them have arrived.
+  if (cause.requested && !r.indexed) return;
   const std::uint64_t room =
       std::min(cache_->most_storage_bytes() / 2, tuning::gets::kMostRecalled);
-  const bool all = r.reaches_all && !requested;
+  const bool all = r.reaches_all && !cause.requested;
+  const recall::Prices prices = recall_prices();
   std::span<const std::uint32_t> places =
       r.memory.choose(wanted.key.target, wanted.key.displacement, wanted.size, all, room, prices);
   if (places.empty()) return;
@@ -91,7 +126,7 @@ void CachedGets::recall_like(const Get& get, TargetState& t, const CacheableGet&
            r.memory.place(places[end]).target() == static_cast<std::uint32_t>(rank))
       ++end;
     for (std::span<const std::uint32_t> its = places.first(end); !its.empty();) {
-      const std::size_t done = issue_recall(rank, its, wanted, requested && rank == get.target);
+      const std::size_t done = issue_recall(rank, its, cause, prices);
       if (done == 0) break;
       its = its.subspan(done);
     }
@@ -112,14 +147,13 @@ std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const st
       recalling_->indexed ? tuning::gets::kMostRecalledPlaces : tuning::gets::kMostRecalledSingly;
   std::uint64_t bytes = 0;
   std::uint32_t done = 0;
-  bool sorted = true;
   for (const std::uint32_t index : places) {
     const recall::Place& place = memory.place(index);
     std::uint64_t begin = place.displacement();
     if (fetch.recalled.size() == most || bytes + place.bytes() > most_bytes) break;
     ++done;
     const bool has_it = place.contains(wanted.key.target, wanted.key.displacement, wanted.size);
-    // Its first bytes are under way already, for the program.
+    // The program's get brings its first bytes.
     if (has_it && begin == wanted.key.displacement && place.bytes() > wanted.size)
       begin += wanted.size;
     const cache::Key key{place.target(), begin, 0};
@@ -127,90 +161,166 @@ std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const st
       memory.present(index);
       continue;
     }
-    if (!recalling_->indexed && begin % unit != 0) continue;
+    if (!recalling_->indexed && !fetch.spans && begin % unit != 0) continue;
     const cache::EntryId entry =
         cache_->reserve(key, place.end() - begin, {.cookie = cookie, .tag = memory.tag(index)})
             .entry;
     if (!entry) continue;
-    sorted = sorted && (fetch.recalled.empty() || fetch.recalled.back().displacement < begin);
-    fetch.recalled.push_back({entry, begin, place.end() - begin, bytes});
+    fetch.recalled.push_back({entry, begin, place.end() - begin});
     bytes += place.end() - begin;
     memory.fetched(index);
     ++stats_.recalled;
     stats_.recall_bytes += place.bytes();
   }
-  if (!sorted) gets::sort_by_displacement(fetch.recalled);
   return done;
 }
 
-/// Fetches the first of these places of a target, as many as go at once. Returns how many these
-/// are; 0: no more.
+/// The bytes from the first of these places of a target to the last.
+cache::Readahead::Range CachedGets::hull_of(std::span<const std::uint32_t> places,
+                                            const CacheableGet* own) const {
+  const recall::Recall& memory = recalling_->memory;
+  cache::Readahead::Range range{memory.place(places[0]).displacement(), 0};
+  for (const std::uint32_t index : places)
+    range.end = std::max(range.end, memory.place(index).end());
+  if (!own) return range;
+  return {std::min(range.begin, own->key.displacement),
+          std::max(range.end, own->key.displacement + own->size)};
+}
+
+/// Whether these bytes may all be fetched, as a block might be.
+bool CachedGets::may_span(int rank, const recall::Place& first,
+                          const cache::Readahead::Range& range, std::uint64_t most) const {
+  if (!ahead_) return false;
+  const ExposedSizes& exposed = *ahead_->exposed;
+  const cache::Readahead::Range readable =
+      exposed.around(rank, first.displacement(), first.bytes(),
+                     static_cast<std::uint64_t>(std::max<std::int64_t>(units_->of(rank), 1)));
+  return range.end - range.begin <= std::min(most, options_.readahead.longest_fetch) &&
+         range.end <= exposed.of(rank) && readable.begin <= range.begin &&
+         range.end <= readable.end;
+}
+
+/// Fetches the first of these places of a target, as many as go at once, with what the program
+/// asked for where it is of this target and was not issued yet. Returns how many these are; 0: no
+/// more.
 std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> places,
-                                     const CacheableGet& wanted, bool requested) {
+                                     Recalling::Cause& cause, const recall::Prices& prices) {
   Recalling& r = *recalling_;
   TargetState& t = target(rank);
   if (rank == window_.rank || t.profile.bypassed() || t.writing() || left_alone() ||
       waits_for_lock(rank) || under_way_.full() || units_->of(rank) <= 0)
     return 0;
-  std::uint64_t bytes = 0;
+  const auto unit = static_cast<std::uint64_t>(units_->of(rank));
+  const CacheableGet& wanted = cause.wanted;
+  const bool carries =
+      !cause.requested && !cause.carried && rank == cause.get.target && !under_way_.waiters_full();
+  std::uint64_t bytes = carries ? wanted.size : 0;
   for (const std::uint32_t index : places) bytes += r.memory.place(index).bytes();
   const std::uint64_t most = std::min(context().longest_get, tuning::batching::kMostBytes);
-  std::unique_ptr<AheadFetch> fetch = r.pool.take(std::min(bytes, most));
+  if (carries && wanted.size > most) return 0;
+  // The way that this goes does not pass where locks are held back.
+  if (carries && backend_.may_hold_back() && backend_.holds_back(rank) &&
+      backend_.let_in(rank) != MPI_SUCCESS)
+    return 0;
+  cache::Readahead::Range range = hull_of(places, carries ? &wanted : nullptr);
+  range.begin -= range.begin % unit;
+  const bool spans = prices.span_is_cheaper(places.size(), bytes, range.end - range.begin) &&
+                     may_span(rank, r.memory.place(places[0]), range, most);
+  std::unique_ptr<AheadFetch> fetch =
+      r.pool.take(spans ? range.end - range.begin : std::min(bytes, most));
   if (!fetch) return 0;
+  fetch->spans = spans;
   std::uint32_t index = PendingGet::kNone;
   std::size_t done = 0;
+  cache::EntryId own{};
   try {
     index = under_way_.add(t.pending, rank, {.purpose = Purpose::recall});
-    fetch->recalled.reserve(std::min(places.size(), tuning::gets::kMostRecalledPlaces));
-    done = reserve_recalled(*fetch, places, wanted, index, std::min(fetch->capacity, most));
+    fetch->recalled.reserve(1 + std::min(places.size(), tuning::gets::kMostRecalledPlaces));
+    if (carries) {
+      under_way_.room_for_waiters(1);
+      own = cache_->reserve(wanted.key, wanted.size, {.cookie = index}).entry;
+    }
+    done = reserve_recalled(*fetch, places, wanted, index,
+                            std::min(fetch->capacity, most) - (carries ? wanted.size : 0));
   } catch (const std::bad_alloc&) {
     done = 0;
   }
-  const auto drop = [&] {
-    for (const gets::RecalledPlace& place : fetch->recalled) cache_->drop(place.entry);
+  const auto drop_entries = [&] {
+    if (own) cache_->drop(own);
+    for (const gets::RecalledPlace& place : fetch->recalled)
+      if (place.entry != own) cache_->drop(place.entry);
+    fetch->recalled.clear();
+  };
+  if (done == 0 || fetch->recalled.empty()) {
+    drop_entries();
     r.pool.give_back(std::move(fetch));
     if (index != PendingGet::kNone) under_way_.remove(t.pending, index);
-  };
-  if (done == 0 || fetch->recalled.empty()) return drop(), done;
+    return done;
+  }
+  if (carries) {
+    const auto after = std::find_if(
+        fetch->recalled.begin(), fetch->recalled.end(),
+        [&](const gets::RecalledPlace& p) { return p.displacement > wanted.key.displacement; });
+    fetch->recalled.insert(after, {own, wanted.key.displacement, wanted.size});
+  }
+  gets::lay_out(*fetch, range.begin);
   PendingGet& pending = under_way_[index];
   pending.doubts = coherence_.doubts.now();
   const auto [first, last] = std::pair(fetch->recalled.front(), fetch->recalled.back());
-  fetches(rank, t, first.displacement, last.displacement + last.bytes - first.displacement);
-  MPI_Request own = MPI_REQUEST_NULL;
+  fetches(rank, t, first.displacement, range.end - first.displacement);
+  if (carries) {
+    const auto at = std::find_if(
+        fetch->recalled.begin(), fetch->recalled.end(),
+        [&](const gets::RecalledPlace& p) { return p.displacement == wanted.key.displacement; });
+    under_way_.wait_for(pending, cause.get.result.address, wanted.origin, wanted.size, at->offset);
+  }
+  const std::uint64_t start = ticks();
+  MPI_Request request = MPI_REQUEST_NULL;
+  const bool requested = cause.requested && rank == cause.get.target;
   ++t.gets;
   ++stats_.native_gets;
   int result = MPI_SUCCESS;
   try {
-    result = issue_places(rank, *fetch, requested ? &own : nullptr);
+    result = issue_places(rank, *fetch, range, requested ? &request : nullptr);
   } catch (const std::bad_alloc&) {
     result = MPI_ERR_NO_MEM;
   }
   if (result != MPI_SUCCESS) {
     // Some of it may be under way: its memory stays until nobody writes there any more.
-    for (const gets::RecalledPlace& place : fetch->recalled) cache_->drop(place.entry);
-    fetch->recalled.clear();
+    under_way_.forget_waiters(pending);
+    drop_entries();
     r.ended = true;
   }
-  pending.bytes = bytes;
+  pending.bytes = spans ? range.end - range.begin : bytes;
   pending.when = ticks();
-  if (requested) pending.request = handle_bits(own);
+  pending.issue_ticks = pending.when - start;
+  if (requested) pending.request = handle_bits(request);
   pending.ahead = std::move(fetch);
   ++t.recalls;
-  return result == MPI_SUCCESS ? done : 0;
+  if (result != MPI_SUCCESS) return 0;
+  if (carries) {
+    cause.carried = true;
+    t.profile.count_get(meter_.profile());
+    reuse_trial_.missed(cheap(t));
+    if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
+  }
+  return done;
 }
 
-/// As one get with an indexed datatype, or one get for each place.
-int CachedGets::issue_places(int rank, const AheadFetch& fetch, MPI_Request* request) {
+/// As one get of all bytes between, as one with an indexed datatype, or one for each place.
+int CachedGets::issue_places(int rank, const AheadFetch& fetch,
+                             const cache::Readahead::Range& range, MPI_Request* request) {
   Recalling& r = *recalling_;
   const auto unit = static_cast<std::uint64_t>(units_->of(rank));
+  const auto get = [&](std::uint64_t offset, std::uint64_t begin, std::uint64_t bytes) {
+    const auto count = static_cast<MPI_Count>(bytes);
+    return r.carrier.issue(Get::get(fetch.staging.get() + offset, count, MPI_BYTE, rank,
+                                    static_cast<MPI_Aint>(begin / unit), count, MPI_BYTE, request));
+  };
+  if (fetch.spans) return get(0, range.begin, range.end - range.begin);
   if (!r.indexed) {
-    for (const gets::RecalledPlace& place : fetch.recalled) {
-      const auto count = static_cast<MPI_Count>(place.bytes);
-      const int error = r.carrier.issue(
-          Get::get(fetch.staging.get() + place.offset, count, MPI_BYTE, rank,
-                   static_cast<MPI_Aint>(place.displacement / unit), count, MPI_BYTE));
-      if (error != MPI_SUCCESS) return error;
-    }
+    for (const gets::RecalledPlace& place : fetch.recalled)
+      if (const int error = get(place.offset, place.displacement, place.bytes)) return error;
     return MPI_SUCCESS;
   }
   r.lane.clear();
@@ -223,6 +333,26 @@ int CachedGets::issue_places(int rank, const AheadFetch& fetch, MPI_Request* req
   return r.carrier.issue(
       Get::get(fetch.staging.get(), static_cast<MPI_Count>(r.lane.bytes() / element.bytes),
                element.type, rank, static_cast<MPI_Aint>(disp), 1, there.get(), request));
+}
+
+/// A wait for the gets of a target, and for nothing else, has taken so long.
+void CachedGets::learn_prices(const TargetState& t, std::uint64_t waited) {
+  constexpr pay::Weights kFollows{.down = 1.0 / 4, .up = 1.0 / 16};
+  const std::size_t gets = t.pending.size();
+  if (gets > 1 && t.recalls == 0 && !in_batch()) {
+    double& price = recalling_->in_burst;
+    const double each = static_cast<double>(waited) / static_cast<double>(gets) + recalling_->issue;
+    price = price == 0 ? each : pay::towards(price, each, kFollows);
+  }
+  if (t.recalls != 1 || gets != 1) return;
+  const PendingGet& pending = under_way_[t.pending[0]];
+  if (!pending.ahead || pending.request != 0) return;
+  const std::uint64_t spent = pending.issue_ticks + waited;
+  if (pending.ahead->spans) return ahead_->cost.add(pending.bytes, spent);
+  const double for_bytes = static_cast<double>(pending.bytes) * recall_prices().far_byte;
+  Recalling& r = *recalling_;
+  r.scattered = pay::towards(
+      r.scattered, std::max(static_cast<double>(spent) - for_bytes, r.scattered / 4), kFollows);
 }
 
 /// What of that get under way brings the bytes of a hit on a pending entry, or null: it brings
@@ -249,7 +379,8 @@ void CachedGets::finish_recall(PendingGet& pending) {
   const std::byte* const staging = fetch->staging.get();
   under_way_.serve_waiters(pending, staging);
   for (const gets::RecalledPlace& place : fetch->recalled)
-    cache_->fill(place.entry, staging + place.offset, place.bytes, 0, pending.when);
+    if (place.entry)
+      cache_->fill(place.entry, staging + place.offset, place.bytes, 0, pending.when);
   recalling_->pool.give_back(std::move(fetch));
 }
 

@@ -8,6 +8,8 @@
 #include "batch/lane.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/rma/backend/backend.hpp"
+#include "mpi/rma/cache/cacheable_get.hpp"
+#include "mpi/rma/cache/get.hpp"
 #include "mpi/rma/cache/terms.hpp"
 #include "recall/recall.hpp"
 #include "recall/room.hpp"
@@ -19,6 +21,14 @@ struct Recalling {
   Recalling(Backend& way, bool with_types, recall::Room& room, const PollGuard::Config& age)
       : memory({}, room), carrier(way), indexed(with_types), guard(age) {}
 
+  /// A get that is missing, because of which places are recalled.
+  struct Cause {
+    const Get& get;
+    const CacheableGet& wanted;
+    bool requested;        ///< with a request; it was issued before
+    bool carried = false;  ///< it was issued, with places of its target
+  };
+
   std::uint64_t memory_bytes() const {
     return sizeof(*this) + memory.memory_bytes() + pool.memory_bytes() + lane.memory_bytes();
   }
@@ -26,6 +36,10 @@ struct Recalling {
   recall::Recall memory;
   Backend& carrier;
   double issue = tuning::gets::kIssueNs * ticks_per_nanosecond();  ///< of a get, without its wait
+  double in_burst = 0;  ///< of a get of several with one wait, its share of this; 0: not measured
+  /// Of one with an indexed datatype, and its wait, without what its bytes take.
+  double scattered =
+      tuning::gets::kScatteredLatencies * tuning::gets::kFirstLatencyNs * ticks_per_nanosecond();
   bool indexed;              ///< as few gets with indexed datatypes
   bool ended = false;        ///< for good
   bool reaches_all = false;  ///< an epoch is open for all targets

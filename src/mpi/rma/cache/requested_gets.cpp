@@ -55,7 +55,7 @@ int CachedGets::rget(const Get& get) {
       after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, true);
     }
     request_groups_.add(get.result.address, made.served);
-    if (watched) ahead_->readahead.on_get(wanted.key.target, wanted.key.displacement, wanted.size);
+    if (watched) watch(wanted, hit);
   }
   // Without the lock: the request layer may call back at once, and a flush block.
   if (HOB_UNLIKELY(batches_->full.get())) backend_.keep_bounds(get.target);
