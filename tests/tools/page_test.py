@@ -147,7 +147,7 @@ class Order(Words):
             for part in (
                 "card verdict",
                 "What to do next",
-                "<code>hob advise -n 4 --nodes 4",
+                "<code>hob run -n 4 --nodes 4",
                 '"tiles"',
                 "<h2>Advice</h2>",
                 "<h2>Cached gets</h2>",
@@ -156,6 +156,13 @@ class Order(Words):
             )
         ]
         self.assertEqual(places, sorted(places))
+
+    def test_sentences_are_read_from_the_left_on_a_phone_and_in_columns_on_a_desk(self):
+        body = self.body(sample.report())
+        self.assertIn('<td class="text words" data-name="why">', body)
+        self.assertIn('<td class="text" data-name="verdict">', body)
+        self.assertIn('<div class="card told">', body)
+        self.assertNotIn('"card told"', self.body(sample.report(windows=0, ghosts=0, queues=False)))
 
     def test_captions_name_their_paper(self):
         body = self.body(sample.report())

@@ -198,7 +198,9 @@ def _judge_unmeasured_hits(run, advice):
         unseen = f"gets of more than {size(TIMED_BYTES)} are not timed for this"
     if unseen:
         advice.verdict = "not measured"
-        advice.reasons.append(f"What they saved was not measured: {unseen}. --measure tells.")
+        advice.reasons.append(
+            f"What they saved was not measured: {unseen}. hob run --measure tells."
+        )
         return
     advice.verdict = "no use"
     advice.saves = 0
@@ -227,7 +229,7 @@ def _not_taken_over(run, reason, spent):
     reasons = [
         reason,
         "Hob took none over, since it did not see that this would pay. match=always takes over all "
-        "receives; only a trial tells (--measure).",
+        "receives; only a trial tells (hob run --measure).",
     ]
     return Advice("message matching", "may help", reasons, ["match=always"], spent)
 
@@ -301,7 +303,7 @@ def advise_ghosts(run):
     if done:
         reasons.append(
             f"{quantity(done)} operations were done by the ghosts of this run. What that saved cannot be told "
-            "from one run: compare with a run without ghosts (--measure)."
+            "from one run: compare with a run without ghosts (hob run --measure)."
         )
         return Advice("ghosts", "in use", reasons)
     if run.ghosts or run.setting("ghosts") not in (None, "0"):
@@ -320,7 +322,7 @@ def advise_ghosts(run):
         reasons.append(
             "Waits for them were not measured (it waits by requests). Where targets compute for long "
             "without calling MPI, a ghost on each node serves them meanwhile. Only a trial tells: "
-            "--measure."
+            "hob run --measure."
         )
         return Advice("ghosts", "not measured", reasons, ["ghosts=1"])
     if run.mostly_batched:
@@ -349,7 +351,7 @@ def advise_ghosts(run):
         reasons.append(
             f"But {host} has no core left for a ghost ({ranks} ranks on {processors} cores"
             + (f", and {len(full) - 1} other hosts likewise" if len(full) > 1 else "")
-            + "): it would take time from the ranks. Only a trial tells (--measure)."
+            + "): it would take time from the ranks. Only a trial tells (hob run --measure)."
         )
         return Advice("ghosts", "may help", reasons, ["ghosts=1"])
     return Advice("ghosts", "may help", reasons, ["ghosts=1"], run.late_seconds * run.rank_count)
@@ -363,7 +365,7 @@ def advise_batches(run):
         saves, saved = _measured(run, "batches")
         reason = f"{quantity(batched)} small operations went out as {quantity(counters.get('batches', 0))}."
         if not saves:
-            reason += " What that saved was not measured: --measure tells."
+            reason += " What that saved was not measured: hob run --measure tells."
             return Advice("batches", "not measured", [reason])
         if saves < WORTH_TELLING * run.rank_count:
             reason += f" That saved less than {seconds(WORTH_TELLING)} on each rank."
@@ -429,7 +431,7 @@ def advise_overlap(run):
         advice.saves = 0
         advice.reasons.append(
             "But no core is free to move them while it computes: what is then hidden is seldom more than "
-            "what moving them takes from computing. Only a trial tells (--measure)."
+            "what moving them takes from computing. Only a trial tells (hob run --measure)."
         )
     elif own:
         advice.reasons.append(
