@@ -20,7 +20,7 @@ struct Saved {
 struct Verdict {
   std::string text;
   /// Nanoseconds on each rank. kWrong: not a gain but a fault, which comes first. 0: something was
-  /// done, and what it saved cannot be told.
+  /// done, and what it saved is unknown.
   double saved = 0;
 };
 inline constexpr double kWrong = std::numeric_limits<double>::infinity();

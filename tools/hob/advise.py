@@ -28,7 +28,7 @@ EPILOG = """examples:
 
 Savings are estimates: the trips and list entries that a run did not have to pay for, times what one
 costs. What a trip costs is measured in the run, unless --get-us says it. What the program as a whole
-gains, --measure tells, and `hob run --measure` without advice.
+gains, --measure shows, and `hob run --measure` without advice.
 
 Exit status: 0; 2: no advice, one line says why; 86: --verify found stale bytes."""
 
@@ -62,7 +62,7 @@ def _places(run):
 
 
 def text(run, advices, measured=False):
-    """All of it for the terminal: what was gained comes first, the next step last, unless that is what
+    """All of it for the terminal: the gain comes first, the next step last, unless that is what
     follows (`measured`)."""
     out = [
         verdict(run)[1],

@@ -164,6 +164,6 @@ def main(words=None):
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output has left (`hob config | head`): nothing to say, and nobody to.
+        # The reader of our output has left (`hob config | head`): nothing is left to print.
         sys.stderr.close()
         sys.exit(141)

@@ -35,7 +35,7 @@ or `hob run` in front of the line.
 --measure compares the program's time from MPI_Init to MPI_Finalize, and says whether the difference is
 more than the runs differ by themselves. What the program prints is left out. The runs without Hob load
 it, and have it pass every call on. With options for Hob (--ghosts 1, --set ...) it starts the program
-without Hob, with Hob alone and with these options. --json writes what was measured.
+without Hob, with Hob alone and with these options. --json writes the times.
 Exit status: 0; 2: a run failed."""
 
 # Every rank its own node over TCP: on one machine, what communication between nodes costs.
@@ -157,7 +157,24 @@ def notes(args):
             f"{behind[0]} stands behind the program, which gets it; 1 rank is started "
             f"(hob run -n N {args.program[0]})"
         )
+    if is_launcher(args.program[0]):
+        said += _other_launcher(args.program, args.mpi)
     return said
+
+
+def _other_launcher(line, mpi):
+    """A sentence where a line's launcher belongs to another MPI library than its program: each rank would then be a
+    job of its own, or end in MPI_Init."""
+    program = launchline.programs(line)[0]
+    use, family = which_mpi(program, mpi), launchline.family_of(line[0])
+    wanted = "mpich" if use["family"] == "abi" else use["family"]
+    if not family or not wanted or family == wanted:
+        return []
+    names = {"openmpi": "Open MPI", "mpich": "MPICH"}
+    return [
+        f"{shutil.which(line[0]) or line[0]} starts ranks of {names[family]}, and {program[0]} is linked with "
+        f"{names[wanted]}: hob run -n N {program[0]} finds the launcher that fits"
+    ]
 
 
 def _take_ghosts(args):
@@ -247,7 +264,7 @@ def slurm_mpi(use):
     return [f"--mpi={protocol}"] if protocol in offered else []
 
 
-# Where Slurm's own PMI-2 library lies, which Intel MPI wants to be told.
+# Where Slurm's own PMI-2 library lies, whose path Intel MPI needs.
 PMI_DIRECTORIES = (
     "/usr/lib64",
     "/usr/lib/x86_64-linux-gnu",

@@ -157,7 +157,7 @@ static void end_job() {
   real::Abort(MPI_COMM_WORLD, 2);
 }
 
-/// Where not all ranks run Hob, none may call what needs the others to: Hob stands aside, where all
+/// Where not all ranks run Hob, none may call what needs the others to: Hob is off, where all
 /// ranks see that, and ends the job, with one line, where they do not. After MPI_Init, in which all
 /// ranks meet.
 static void look_for_others() {
@@ -171,7 +171,7 @@ static void look_for_others() {
     std::fprintf(stderr,
                  "hob: %d of the %d ranks of this node run Hob, and the others do not: %s\n",
                  node.with_hob, node.ranks,
-                 ends ? "the job ends here (start all ranks with it, or none)" : "it stands aside");
+                 ends ? "the job ends here (start all ranks with it, or none)" : "it does nothing here");
   if (ends) end_job();
   process.settings.off = true;
 }

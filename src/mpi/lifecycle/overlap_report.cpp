@@ -86,7 +86,7 @@ std::vector<std::string> sentences(const report::Counters& sums) {
                     "of its windows.",
                     sums["overlap_useful"], sums["overlap_polls"])};
   return {fmt::format(
-      "Overlap: {} phases of computing with messages under way were helped, {} were left alone; {} "
+      "Overlap: {} phases of computing with messages under way were helped, {} were not; {} "
       "of {} looks moved something.",
       helped, sums["overlap_alone"], sums["overlap_useful"], sums["overlap_polls"])};
 }

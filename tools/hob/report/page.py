@@ -46,7 +46,7 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-siz
 .card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
   padding: 14px 18px; margin: 14px 0; }
 .card > h3:first-child { margin-top: 4px; }
-.told { columns: 2 24em; column-gap: 36px; } .told p, .told li { break-inside: avoid; } .told > p { margin: 0 0 8px; }
+.findings { columns: 2 24em; column-gap: 36px; } .findings p, .findings li { break-inside: avoid; } .findings > p { margin: 0 0 8px; }
 .verdict { border-left: 6px solid var(--soft); font-size: 16px; }
 .verdict.gained { border-left-color: var(--accent); }
 .verdict.perhaps, .verdict.cut { border-left-color: var(--warn); }
@@ -213,10 +213,10 @@ def _summary(run):
         lines.append("</ul>")
     aside = [note for note in run.notes if note not in stale]
     if aside:
-        lines.append("<p><b>Where Hob stepped aside, and why</b></p><ul>")
+        lines.append("<p><b>What Hob left to the MPI library, and why</b></p><ul>")
         lines += [f"<li>{escape(note)}</li>" for note in aside]
         lines.append("</ul>")
-    kind = "card told" if several else "card"
+    kind = "card findings" if several else "card"
     return f'<div class="{kind}">' + "\n".join(lines) + "</div>"
 
 
