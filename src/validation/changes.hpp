@@ -1,5 +1,5 @@
 // What the processes of a communicator tell each other in a collective call: which targets of which
-// windows may have changed (docs/consistency.md, "What nobody wrote"). Pure.
+// windows may have changed (docs/consistency.md, "What no process wrote"). Pure.
 #pragma once
 
 #include <array>
