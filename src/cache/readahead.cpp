@@ -34,7 +34,7 @@ constexpr std::uint32_t kWarmUp = 128;
 constexpr std::uint64_t kMostPieces = 16;
 
 /// A cache of fewer bytes is taken to grow to this if it may. A larger one may find no reason to:
-/// blocks that nobody asks for twice would be fetched into it for nothing.
+/// blocks that are not asked for twice would be fetched into it without use.
 constexpr std::uint64_t kSmallStorage = std::uint64_t{16} << 20;
 
 /// The least that a trip for blocks adds: one part in so many of the get.
@@ -53,7 +53,7 @@ constexpr double kManyGets = 128;
 constexpr double kLeastBlocks = 16;
 
 constexpr double kLeastBias = 0.2;
-/// Programs have phases: what was learned of a choice is forgotten by and by. What is known of the
+/// Programs have phases: the knowledge of a choice is forgotten by and by. What is known of the
 /// present one is then the best guess.
 constexpr double kForgetBias = 0.02;
 

@@ -20,7 +20,7 @@ enum class LockMode : std::uint8_t { none, shared, exclusive };
 struct alignas(64) Target {
   std::atomic<std::uint32_t> lock;             ///< writer bit | number of shared holders
   std::atomic<std::uint32_t> writers_waiting;  ///< origins that wait for exclusive access here
-  std::atomic<std::uint32_t> accumulating;     ///< 1 while somebody applies an accumulate
+  std::atomic<std::uint32_t> accumulating;     ///< 1 while a process applies an accumulate
   std::int32_t pid;  ///< 0: the memory is mapped together with this header; else it is memory
                      ///< of this process
   std::uint64_t

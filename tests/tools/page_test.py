@@ -68,7 +68,7 @@ class Verdict(Words):
         run = run_of(puts=60_000, batched=40_000, batches=90, late_ns=5_000_000_000)
         kind, sentence = verdict(run)
         self.assertEqual(kind, "perhaps")
-        self.assertIn("80,000 small operations that went out together saved cannot", sentence)
+        self.assertIn("80,000 small operations that went out together saved is unknown", sentence)
         said = " ".join(findings(run))
         self.assertIn("80,000 small operations went out as 180", said)
         self.assertNotIn("ghost", said)

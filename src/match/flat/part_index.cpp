@@ -80,7 +80,7 @@ void PartIndex::list_all(OfPart& of, std::uint32_t now) {
   since_ = now;
 }
 
-/// From now on only messages that somebody has searched for are in these parts' lists, where that
+/// From now on only messages that a receive has searched for are in these parts' lists, where that
 /// is worth it.
 void PartIndex::choose(std::uint32_t parts, std::uint32_t now) {
   choosing_ = false;
