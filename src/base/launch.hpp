@@ -1,5 +1,5 @@
-// Which launch started this process, by what its launcher left in the environment. It tells the
-// ranks of a job from programs that they start, which inherit their settings.
+// Which launch started this process, by what its launcher left in the environment. It distinguishes
+// the ranks of a job from programs that they start, which inherit their settings.
 #pragma once
 
 #include <string>

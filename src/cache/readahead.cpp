@@ -18,8 +18,8 @@ constexpr std::uint32_t kMostCredit = 8192;
 constexpr std::uint32_t kEnoughCredit = 512;
 /// Decisions in a row that changed nothing, after which there is a pause.
 constexpr std::uint32_t kUnchanged = 8;
-/// Gets in a row that may be watched while all of them are hits: a program that gains by what was
-/// decided is not to pay for having decided it.
+/// Gets in a row that may be watched while all of them are hits: a program that gains by a
+/// decision is not to pay for having made it.
 constexpr std::uint32_t kMostHits = 512;
 /// Decisions with a short record.
 constexpr std::uint32_t kSmallDecisions = 2;

@@ -10,7 +10,7 @@
 // or the cache has become full, and at growing intervals where nothing changes; and models what
 // each block size, and no blocks at all, would make of them in a cache of this size, or of the size
 // that a small one is taken to grow to (MissShadow): trips times their latency, bytes times theirs.
-// What was paid for the same gets says how far the model is off for what is done now. The cheapest
+// The real cost of the same gets says how far the model is off for what is done now. The cheapest
 // is taken if it is clearly cheaper than what is done now. So nothing is widened before the gets
 // have shown that it pays, and what does not pay shrinks and stops.
 //

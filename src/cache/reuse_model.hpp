@@ -41,7 +41,7 @@ class ReuseModel {
   }
 
   /// Learns from a key of that size and history that was used again after `age` gets. A caller who
-  /// tells of one such use in n only, chosen at random, gives n as `weight`.
+  /// reports one such use in n only, chosen at random, gives n as `weight`.
   void learn_use(const History& before, std::uint64_t size, std::uint64_t age, float weight = 1) {
     observe(before, size, age, weight, weight);
   }

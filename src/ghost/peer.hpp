@@ -43,7 +43,7 @@ struct Peer {
   std::uint64_t released = 0;  ///< bit g: a release to ghost g has not been seen to arrive
   unsigned turn = 0;           ///< of the random binding
   /// The epoch ends by a message to the target's owner, which waits for as many operations as that
-  /// tells. So the last ones need no answer: they are collected, and sent when the epoch ends.
+  /// says. So the last ones need no answer: they are collected, and sent when the epoch ends.
   bool counts = false;
   std::uint32_t counted =
       0;  ///< sent without wanting an answer, of which the owner is to be notified

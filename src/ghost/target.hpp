@@ -14,8 +14,8 @@ namespace hob::ghost {
 enum class LockMode : std::uint8_t { none, shared, exclusive };
 
 /// Lives in memory shared by all processes of the node, with the window memory that it describes
-/// (or alone, for memory that the program allocated itself), but not on its pages: these tell by
-/// the page tables whether the owner stored there. All zero but for the description is a valid
+/// (or alone, for memory that the program allocated itself), but not on its pages: whether the
+/// owner stored there shows in their page tables. All zero but for the description is a valid
 /// start.
 struct alignas(64) Target {
   std::atomic<std::uint32_t> lock;             ///< writer bit | number of shared holders

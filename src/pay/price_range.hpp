@@ -18,7 +18,7 @@ struct PriceRange {
 /// few and far apart.
 inline PriceRange price_range(std::span<double> samples) {
   constexpr std::size_t kFewest = 3, kEnough = 8;
-  constexpr double kAgree = 2;  // of few, the median is no more than so many times the fastest
+  constexpr double kAgree = 2;  // of few, the median is at most this multiple of the fastest
   const std::size_t count = samples.size();
   if (count < kFewest) return {};
   std::sort(samples.begin(), samples.end());

@@ -12,8 +12,8 @@ constexpr std::size_t kLeastMessages = 32;
 constexpr std::size_t kBitsPerMessage = 4;
 constexpr std::size_t kMostBits = std::size_t{1} << 31;
 
-// Messages are left out of the lists when four have come for each that was there and nobody has
-// searched for anything new meanwhile, and if it is worth it: if at least three in four values of
+// Messages are left out of the lists when four have come for each that was there and no search
+// was for anything new meanwhile, and if it is worth it: if at least three in four values of
 // the part are not searched for.
 constexpr std::uint64_t kMessagesEach = 4;
 constexpr std::size_t kMostSearched = 4;

@@ -286,7 +286,7 @@ void translate(const Node& node, const ghost::Placement& placed, const GhostWorl
 }
 
 // In an application rank whose machine has more processes than hardware threads; `alone`: its node
-// has. Elsewhere those who take the core may belong to another node, and wait for nothing here.
+// has. Elsewhere those who take the core may belong to another node, and do not wait here.
 void share_cores(const GhostWorld& world, bool alone) {
   yielding::change(alone);
   note(fmt::format(

@@ -17,7 +17,7 @@ inline bool none_alive() { return HOB_LIKELY(alive.load(std::memory_order_relaxe
 /// Waits and tests are the library's own, and show nothing.
 inline bool all_native() { return none_alive() && idle(); }
 
-/// The same with several threads, as long as none of them changes it: whatever the call tells is
+/// The same with several threads, as long as none of them changes it: whatever the call says is
 /// noted once it has returned.
 inline bool all_native_now() {
   return none_alive() && ignores_acquires() && parts_under_way.load(std::memory_order_relaxed) == 0;
