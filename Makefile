@@ -22,7 +22,7 @@ build shipped demo bench-programs: export NINJA_STATUS ?= [%f of %t, $(if $(esti
 
 comma := ,
 
-.PHONY: all setup setup-demo configure build build-config demo test test-full test-rest check bench format lint lint-includes lint-format lint-comments lint-python lint-sizes lint-cpp lint-docs lint-faults soak install wheel docs site clean help
+.PHONY: all setup setup-demo configure build build-config demo test test-full test-rest check bench format lint lint-includes lint-format lint-comments lint-words lint-python lint-sizes lint-cpp lint-docs lint-faults soak install wheel docs site clean help
 
 all: build
 
@@ -36,7 +36,7 @@ help:
 	@echo 'make bench           the benchmarks, each against its limits (takes a while)'
 	@echo 'make soak MINUTES=N  random programs with new seeds, over all MPI libraries (now $(MINUTES))'
 	@echo 'make format          clang-format and ruff, in place'
-	@echo 'make lint            layers, formatting, comments, ruff, sizes, documentation, clang-tidy: reports'
+	@echo 'make lint            layers, formatting, comments, words, ruff, sizes, documentation, clang-tidy: reports'
 	@echo 'make docs            docs/configuration.md and docs/layers.svg from the code, docs/measured.md and docs/gain.svg from one file'
 	@echo 'make site            out/site: the documentation as web pages with search (MkDocs)'
 	@echo 'make install PREFIX=/where    the library, hob and its Python part'
@@ -114,7 +114,7 @@ format:
 	@ruff format --quiet $(PYTHON) && ruff check --quiet --fix $(PYTHON)
 
 # What CI runs; most of its minutes are clang-tidy's.
-lint: lint-includes lint-format lint-comments lint-python lint-sizes lint-docs lint-faults lint-cpp
+lint: lint-includes lint-format lint-comments lint-words lint-python lint-sizes lint-docs lint-faults lint-cpp
 
 # The layers of src/ (docs/architecture.md), by its includes.
 lint-includes:
@@ -130,6 +130,10 @@ lint-python:
 
 lint-comments:
 	@scripts/check-comments
+
+# Sentences in pages, comments and messages.
+lint-words:
+	@scripts/check-words
 
 # make lint-cpp ANALYZER=--analyzer: the static analyzer, too, which takes four times as long. CHANGED=--changed: what
 # changed against the main branch, and what includes it. A tree of its own has the command of each file, and the

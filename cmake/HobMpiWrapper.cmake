@@ -9,6 +9,7 @@ macro(hob_describe_mpi mpicc)
 hob_family abi
 #elif defined(OMPI_MAJOR_VERSION)
 hob_family openmpi
+hob_openmpi OMPI_MAJOR_VERSION
 #elif defined(MPICH_VERSION) || defined(MPICH_NAME) || defined(I_MPI_VERSION)
 hob_family mpich
 #endif
@@ -18,6 +19,11 @@ hob_family mpich
     message(FATAL_ERROR "${hob_mpicc}: not an MPICH, Open MPI or MPI-5 standard ABI compiler wrapper")
   endif()
   set(hob_family "${CMAKE_MATCH_1}")
+  # Hob serves these programs, but builds on calls of MPI 4 (sessions, MPI_Isendrecv) that their header lacks.
+  if(hob_text MATCHES "hob_openmpi ([0-9]+)" AND CMAKE_MATCH_1 LESS 5)
+    message(FATAL_ERROR "${hob_mpicc} belongs to Open MPI ${CMAKE_MATCH_1}: name the mpicc of Open MPI 5, or carry a wheel "
+                        "(docs/cluster.md). Both serve programs of Open MPI ${CMAKE_MATCH_1}, too.")
+  endif()
   if(NOT hob_text MATCHES "# [0-9]+ \"([^\"]*)/(mpi|mpi_abi)\\.h\"")
     message(FATAL_ERROR "${hob_mpicc}: cannot tell where its mpi.h is")
   endif()

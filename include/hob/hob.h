@@ -45,7 +45,7 @@ extern "C" {
 HOB_API int HOB_Invalidate(MPI_Win win);
 
 /**
- * The same for what was fetched from one target. Constant time.
+ * The same for the copies from one target. Constant time.
  *
  * @param target rank in the window's group
  * @return MPI_SUCCESS, or MPI_ERR_RANK if the group has no such rank

@@ -1,4 +1,4 @@
-// The clocks of Hob. Everything that tells the time does it here.
+// The clocks of Hob. All times are taken here.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Which launch started this process, by what its launcher left in the environment. It tells the
-// ranks of a job from programs that they start, which inherit their settings.
+// Which launch started this process, by what its launcher left in the environment. It distinguishes
+// the ranks of a job from programs that they start, which inherit their settings.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Launch {
 };
 
 /// Whether this process sees all ranks of its launch on this node, and all of them are in its
-/// network namespace, so that a name that it does not find there is one that nobody has. Reads of
+/// network namespace, so that a name that it does not find there is one that no host has. Reads of
 /// each process of the user what it was started with.
 bool sees_all_of_launch(const Launch& launch);
 

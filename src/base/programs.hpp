@@ -54,7 +54,7 @@ inline constexpr const char* kStarterVariable = "_HOB_EXEC";
 inline constexpr const char* kChosenVariable = "_HOB_CHOSEN";
 /// Path of the MPI library that it preloads for a program that loads one while it runs.
 inline constexpr const char* kLateVariable = "_HOB_LATE";
-/// What was said with --mpi.
+/// The value of --mpi.
 inline constexpr const char* kWantedVariable = "_HOB_MPI";
 
 }  // namespace hob

@@ -97,7 +97,7 @@ class TickRate {
   static constexpr std::uint64_t kShortest = 1'000'000;  // ns
   /// What the system itself changes its clock's rate by at most, to follow others' clocks.
   static constexpr double kSlewed = 1e-3;
-  /// A new rate holds from a moment that nobody can have read yet: whoever reads the ticks first
+  /// A new rate holds from a moment that no thread can have read yet: whoever reads the ticks first
   /// and the rate then knows all rates that hold for them.
   static constexpr double kAhead = 1e5;  // ns
 
@@ -138,7 +138,7 @@ class TickRate {
     const double known = ticks_per_nanosecond();
     const Measured measured = rate_between(begin_, now);
     const double differs = std::abs(measured.rate / known - 1);
-    // The counter has another rate, or one of the two stood still: what was before tells nothing.
+    // The counter has another rate, or one of the two stood still: earlier readings are of no use.
     if (begun_anew_ ? measured.uncertainty > kSlewed
                     : differs > uncertainty_ + measured.uncertainty + kSlewed) {
       begin_ = now;

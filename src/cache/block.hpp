@@ -2,7 +2,7 @@
 
 // Blocks: entries that hold more than one get asked for. A block covers the bytes [n << shift,
 // (n + 1) << shift) of a target, or fewer where the exposed memory ends, so that whatever lies in
-// it is found by its number, without a search. Blocks are told from exact entries, and from blocks
+// it is found by its number, without a search. Blocks differ from exact entries, and from blocks
 // of other sizes, by their layout. The engine marks which 64ths of a block were asked for.
 
 #include <array>

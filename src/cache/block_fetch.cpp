@@ -31,7 +31,7 @@ BlockFetch reserve_blocks(Cache& cache, const Readahead::Plan& plan, const Key& 
                             .asked = asked_bytes != 0 ? asked - begin : 0,
                             .asked_bytes = asked_bytes})
                   .entry;
-    if (!entry && beyond) {  // what nobody asked for ends at the first block without a place
+    if (!entry && beyond) {  // bytes that were not asked for end at the first block without a place
       fetch.end = begin;
       break;
     }

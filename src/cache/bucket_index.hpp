@@ -86,7 +86,7 @@ class BucketIndex {
   }
 
   /// Inserts `entry` where prepare() found a place, or where an erased candidate was.
-  /// `set_slot(entry, slot)` is told where every entry concerned is now.
+  /// `set_slot(entry, slot)` gets the place of every entry concerned.
   template <class HashOf, class SetSlot>
   bool commit(std::uint64_t, std::uint32_t entry, HashOf&&, SetSlot&& set_slot) {
     if (place_ == kNoneFree) {

@@ -4,7 +4,7 @@
 //
 // A get is looked up with find(). What is missing is fetched by the caller, who first asks
 // reserve() for a place and later, when the fetched bytes may be read, hands them over with fill().
-// In between the entry is PENDING: it is never evicted, and later gets for it are told so.
+// In between the entry is PENDING: it is never evicted, and later gets for it learn that.
 //
 //     Lookup hit = cache->find(key, size);
 //     if (hit.kind == Hit::full) copy(hit.data, size);
@@ -66,7 +66,7 @@ struct Lookup {
   Hit kind = Hit::missing;
   bool contained = false;   ///< found inside an entry that starts at a lower displacement
   std::uint32_t block = 0;  ///< found inside a block of 1 << block bytes, if not 0
-  bool first = false;       ///< speculative: nobody had asked for all of these bytes before
+  bool first = false;       ///< speculative: not all of these bytes were asked for before
   /// Hits one after the other on these bytes of this entry, this one included, with no other find()
   /// in between.
   std::uint32_t consecutive = 0;
@@ -106,7 +106,7 @@ struct Fetch {
   /// speculative.
   std::uint64_t asked = 0;
   std::uint64_t asked_bytes = 0;
-  /// Not 0: nobody asked for this entry yet. The first find() that hits it says so, and this. Not
+  /// Not 0: this entry was not asked for yet. The first find() that hits it says so, and this. Not
   /// for blocks.
   std::uint64_t tag = 0;
 };
@@ -156,7 +156,7 @@ class Cache {
   virtual bool fill(EntryId entry, const void* data, std::uint64_t bytes, std::uint64_t offset = 0,
                     std::uint64_t ticks = 0) noexcept = 0;
 
-  /// Where a pending entry's bytes go, for callers who gather them themselves; then complete().
+  /// Where a pending entry's bytes go, for callers who collect them themselves; then complete().
   /// Null if the entry is gone or not pending. Valid until the next call that is not const.
   virtual std::byte* writable(EntryId entry) noexcept = 0;
 

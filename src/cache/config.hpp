@@ -49,7 +49,7 @@ struct Adaptation {
   std::uint64_t max_storage_bytes = std::uint64_t{1} << 30;
 };
 
-/// Everything that one cache is told when it is made. Defaults are those of settings.def
+/// The settings of one cache. Defaults are those of settings.def
 /// (tests/unit/mpi/defaults_test.cpp).
 struct Config {
   Policy policy = Policy::standard;

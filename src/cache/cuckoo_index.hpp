@@ -67,7 +67,7 @@ class CuckooIndex {
   }
 
   /// Moves the elements of the path up to its first free slot one step on and inserts `entry` in
-  /// front. `set_slot(entry, slot)` is told where every entry concerned is now. False if nothing is
+  /// front. `set_slot(entry, slot)` gets the place of every entry concerned. False if nothing is
   /// free.
   template <class HashOf, class SetSlot>
   bool commit(std::uint64_t, std::uint32_t entry, HashOf&&, SetSlot&& set_slot) {

@@ -220,7 +220,7 @@ class CacheEngine final : public Cache {
     return found;
   }
 
-  /// True if nobody had asked for some of it.
+  /// True if some of it was not asked for before.
   bool touch(Entry& entry, std::uint64_t offset, std::uint64_t bytes) {
     const std::uint32_t shift = block_shift(entry.layout);
     const std::uint64_t fresh = block_parts(shift, offset, bytes) & ~entry.touched;

@@ -42,7 +42,8 @@ class LazyMemory {
   /// Gives the memory behind the first `bytes` bytes back to the system.
   void trim(std::uint64_t bytes) noexcept;
 
-  /// Tells the watcher, if there is one, of what is backed now. Not to be trimmed afterwards.
+  /// Notifies the watcher, if there is one, of the memory that is backed now. Not to be trimmed
+  /// afterwards.
   void observe() noexcept;
 
   std::byte* data() const { return base_; }

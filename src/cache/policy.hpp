@@ -55,11 +55,11 @@ concept EvictionPolicy = PolicyEngine<E> && std::constructible_from<P, const Con
 
   /// Whether a newcomer of so many bytes is kept at all.
   { policy.admits(engine, number) } -> std::same_as<bool>;
-  /// Evicts for so many bytes. False if nobody can, or should, go.
+  /// Evicts for so many bytes. False if no entry can, or should, go.
   { policy.make_room(engine, number) } -> std::same_as<bool>;
   /// Which of the candidates goes for a newcomer, or `kNone`. Never one that is pending.
   { policy.choose(engine, candidates) } -> std::same_as<std::uint32_t>;
-  /// Whether a larger storage could serve more gets, by what was seen since the last call.
+  /// Whether a larger storage could serve more gets, by the gets since the last call.
   { policy.wants_room() } -> std::same_as<bool>;
   /// Trips that a larger storage would have spared, for the key that came last.
   { policy.trips(number) } -> std::same_as<std::uint64_t>;
@@ -67,7 +67,7 @@ concept EvictionPolicy = PolicyEngine<E> && std::constructible_from<P, const Con
   { watched.reuse_since(number) } -> std::same_as<bool>;
 };
 
-/// What a policy has that admits everybody and remembers nobody.
+/// The base of a policy that admits every entry and remembers none.
 struct PolicyDefaults {
   static constexpr bool kKnowsReuse = false;
 

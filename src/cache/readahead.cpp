@@ -18,8 +18,8 @@ constexpr std::uint32_t kMostCredit = 8192;
 constexpr std::uint32_t kEnoughCredit = 512;
 /// Decisions in a row that changed nothing, after which there is a pause.
 constexpr std::uint32_t kUnchanged = 8;
-/// Gets in a row that may be watched while all of them are hits: a program that gains by what was
-/// decided is not to pay for having decided it.
+/// Gets in a row that may be watched while all of them are hits: a program that gains by a
+/// decision is not to pay for having made it.
 constexpr std::uint32_t kMostHits = 512;
 /// Decisions with a short record.
 constexpr std::uint32_t kSmallDecisions = 2;
@@ -34,7 +34,7 @@ constexpr std::uint32_t kWarmUp = 128;
 constexpr std::uint64_t kMostPieces = 16;
 
 /// A cache of fewer bytes is taken to grow to this if it may. A larger one may find no reason to:
-/// blocks that nobody asks for twice would be fetched into it for nothing.
+/// blocks that are not asked for twice would be fetched into it without use.
 constexpr std::uint64_t kSmallStorage = std::uint64_t{16} << 20;
 
 /// The least that a trip for blocks adds: one part in so many of the get.
@@ -53,7 +53,7 @@ constexpr double kManyGets = 128;
 constexpr double kLeastBlocks = 16;
 
 constexpr double kLeastBias = 0.2;
-/// Programs have phases: what was learned of a choice is forgotten by and by. What is known of the
+/// Programs have phases: the knowledge of a choice is forgotten by and by. What is known of the
 /// present one is then the best guess.
 constexpr double kForgetBias = 0.02;
 

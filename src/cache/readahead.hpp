@@ -7,12 +7,12 @@
 //     ...); if (plan) ... fetch [plan.begin, plan.end) as blocks of 1 << plan.shift bytes ...
 //
 // It watches the program's gets, all of them for a while, then none until trips have paid for more
-// or the cache has become full, and ever more rarely where nothing changes; and models what each
-// block size, and no blocks at all, would make of them in a cache of this size, or of the size that
-// a small one is taken to grow to (MissShadow): trips times their latency, bytes times theirs. What
-// was paid for the same gets says how far the model is off for what is done now. The cheapest is
-// taken if it is clearly cheaper than what is done now. So nothing is widened before the gets have
-// shown that it pays, and what does not pay shrinks and stops.
+// or the cache has become full, and at growing intervals where nothing changes; and models what
+// each block size, and no blocks at all, would make of them in a cache of this size, or of the size
+// that a small one is taken to grow to (MissShadow): trips times their latency, bytes times theirs.
+// The real cost of the same gets says how far the model is off for what is done now. The cheapest
+// is taken if it is clearly cheaper than what is done now. So nothing is widened before the gets
+// have shown that it pays, and what does not pay shrinks and stops.
 //
 // Beside that, streams: a trip that begins where the last one of a stream ended doubles the
 // stream's window.
@@ -63,9 +63,9 @@ class Readahead {
   struct Plan {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    std::uint32_t shift = 0;  ///< 0: fetch what was asked for, and no more
-    /// Only where nothing has to be evicted for it: bytes that nobody asked for yet are worth less
-    /// than what the cache holds. Not where the user set the block size.
+    std::uint32_t shift = 0;  ///< 0: fetch the bytes asked for, and no more
+    /// Only where nothing has to be evicted for it: bytes that were not asked for yet are worth
+    /// less than what the cache holds. Not where the user set the block size.
     bool into_free_room = true;
     explicit operator bool() const { return shift != 0; }
   };
@@ -91,7 +91,7 @@ class Readahead {
   /// A trip was made for `bytes`: what on_miss() said, or less. The program asked for `asked`.
   void on_trip(std::uint64_t bytes, std::uint64_t asked) noexcept;
 
-  /// So many gets in all found bytes that nobody had asked for before. To be called before
+  /// The number of gets in all that found bytes not asked for before. To be called before
   /// on_miss().
   void on_hits(std::uint64_t total) noexcept;
 
@@ -111,7 +111,7 @@ class Readahead {
   void set_cost(double latency, double per_byte) noexcept {
     config_.latency = latency;
     config_.per_byte = per_byte;
-    // What was spared while trips were dear is no budget for blocks once they are cheap.
+    // The saving from the time when trips were dear is no budget for blocks once they are cheap.
     budget_.limit(config_.most_budget * latency);
   }
 
@@ -158,7 +158,7 @@ class Readahead {
   std::array<double, kChoices> seen_{};   ///< how many these were
   double looked_at_ = 0;                  ///< gets, all of them
   double paid_ = 0;
-  /// What was paid by what the model said, when that was the choice.
+  /// The real cost over that of the model, when that was the choice.
   std::array<double, kChoices> bias_;
   double mean_size_ = 64;  ///< of gets that missed, in bytes
   std::array<Stream, 8> streams_{};

@@ -136,7 +136,7 @@ class RegionStore {
   }
 
   /// Changes the capacity. Shrinking below what is used is refused. If the buffer must become
-  /// shorter, all regions are moved to its front; `moved(owner, data)` is told where each one is
+  /// shorter, all regions are moved to its front; `moved(owner, data)` gets the place of each one
   /// now.
   template <class Moved>
   bool set_capacity(std::uint64_t bytes, Moved&& moved) noexcept {

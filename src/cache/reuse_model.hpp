@@ -41,7 +41,7 @@ class ReuseModel {
   }
 
   /// Learns from a key of that size and history that was used again after `age` gets. A caller who
-  /// tells of one such use in n only, chosen at random, gives n as `weight`.
+  /// reports one such use in n only, chosen at random, gives n as `weight`.
   void learn_use(const History& before, std::uint64_t size, std::uint64_t age, float weight = 1) {
     observe(before, size, age, weight, weight);
   }
@@ -108,7 +108,7 @@ class ReuseModel {
   }
   static float width_of(std::uint32_t a) { return a == 0 ? 1 : begin_of(a); }
 
-  /// The interval to expect: what was observed, and what is usual for the size.
+  /// The interval to expect: from those observed, and from those usual for the size.
   float expected(const History& history, std::uint64_t size) const {
     const auto k = static_cast<float>(history.intervals);
     const float usual = usual_[size_of(size)].interval;

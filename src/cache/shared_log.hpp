@@ -16,12 +16,12 @@ namespace hob::cache {
 /// returns is whole:
 ///
 /// - A writer first moves `head` past its room and then writes there. A reader copies first and
-///   then looks whether `head` has come round to the record: if it has not, nobody had begun to
+///   then looks whether `head` has come round to the record: if it has not, no writer had begun to
 ///   overwrite it.
 /// - A writer announces, before it takes room, from where on it may be writing. Another one that
-///   would come round to a place where somebody is still writing drops what it has instead.
+///   would come round to a place where another process is still writing drops what it has instead.
 ///
-/// When a record may be used is told by a clock that all processes share (docs/consistency.md): a
+/// When a record may be used follows from a clock that all processes share (docs/consistency.md): a
 /// record carries what it said before its get was issued.
 ///
 /// One object per process (or thread) and log; its calls are serialised by the caller, except
@@ -48,9 +48,9 @@ class SharedLog {
   /// issued after this call began.
   std::uint64_t advance() { return clock_->fetch_add(1, std::memory_order_seq_cst) + 1; }
 
-  /// Appends what was fetched from `key` (of contiguous bytes: its layout is 0, or that of a block)
-  /// by a get that was issued when now() said `issued`. `ticks` is handed on to who finds it.
-  /// False: not kept.
+  /// Appends the bytes fetched from `key` (of contiguous bytes: its layout is 0, or that of a
+  /// block) by a get that was issued when now() said `issued`. `ticks` is handed on to who finds
+  /// it. False: not kept.
   bool insert(const Key& key, const void* data, std::uint64_t bytes, std::uint64_t issued,
               std::uint64_t ticks);
 
@@ -89,13 +89,13 @@ class SharedLog {
   Word& at(std::uint64_t position) const { return ring_[position % capacity_]; }
 
   Word* head_;  ///< where the next record begins; never 0
-  /// Bit `shift` is set if somebody has put blocks of 1 << shift bytes. Beside the head, which is
+  /// Bit `shift` is set if a process has put blocks of 1 << shift bytes. Beside the head, which is
   /// read anyway.
   Word* block_sizes_;
   Word* clock_;
   Word* writing_;  ///< of each writer, a line each: nothing before it is being written; 0: nothing
   /// A bit for each cell of the index, set for good when something is put there: most lookups are
-  /// of what nobody has put, and a page of the index that is touched for nothing costs a
+  /// of the keys that no process has put, and a page of the index touched without a result costs a
   /// microsecond.
   Word* summary_;
   Word* index_;
@@ -105,7 +105,7 @@ class SharedLog {
   std::uint32_t writers_;
   std::uint32_t writer_;
   std::uint32_t last_shift_ = 0;  ///< of the blocks that served last
-  std::uint64_t safe_until_ = 0;  ///< nobody is writing where a record that ends here would be
+  std::uint64_t safe_until_ = 0;  ///< no process is writing where a record that ends here would be
 };
 
 }  // namespace hob::cache

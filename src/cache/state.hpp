@@ -1,4 +1,4 @@
-// Who is told of the memory of all caches of the process. Global, since caches are made in many
+// The observer of the memory of all caches of the process. Global, since caches are made in many
 // places and one heater serves all. All mutable globals of this part are here.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace hob::cache {
 
-/// Told of the memory of indexes, so that a heater can keep it warm. Called from within the cache's
-/// calls.
+/// Notified of the memory of indexes, so that a heater can keep it warm. Called from within the
+/// cache's calls.
 struct IndexObserver {
   void (*added)(const void* address, std::size_t bytes) noexcept;
   /// The cache no longer uses it; release(address) is to be called once, now or later.

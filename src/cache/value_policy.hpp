@@ -143,15 +143,15 @@ class ValuePolicy : public PolicyDefaults {
     if (evicted) remember(engine, hash_key(entry.key()), entry.last, entry.size, history_of(entry));
   }
 
-  /// Whether a larger storage could serve more gets: some of what was missing since the last call
-  /// had been here, or had been asked for, before. A stream that is read once needs no room.
+  /// Whether a larger storage could serve more gets: some of the gets that missed since the last
+  /// call had been here, or had been asked for, before. A stream that is read once needs no room.
   bool wants_room() {
     const bool wants = returned_ * 50 > asked_;
     asked_ = returned_ = 0;
     return wants;
   }
 
-  /// Evicts neighbours whose room, merged, holds `bytes`; false if nobody is worth less per byte
+  /// Evicts neighbours whose room, merged, holds `bytes`; false if no entry is worth less per byte
   /// than the newcomer.
   template <class CacheEngine>
   bool make_room(CacheEngine& engine, std::uint64_t bytes) {

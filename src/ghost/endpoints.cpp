@@ -27,7 +27,7 @@ struct Endpoints::Message {
   bool answered = false;  // wants a reply
   bool uses_buffers = false;
   bool countable = true;  // all records are operations that their targets' owners wait for
-  Peer* sole = nullptr;   // its lock is not known to be held: nobody else travels along
+  Peer* sole = nullptr;   // its lock is not known to be held: no other request travels along
   Handle sent = 0;
   Handle reply_arrived = 0;
   std::vector<Handle> data;                    // large data under way

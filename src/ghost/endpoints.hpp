@@ -1,7 +1,7 @@
 // The request messages of one origin: collected for each ghost, sent, and completed by its replies.
 //
 // Batching: the first operation for an idle ghost leaves at once; those that follow collect until
-// its reply arrives, the message is full, or somebody waits for them.
+// its reply arrives, the message is full, or a thread waits for them.
 //
 // Threads: whoever calls holds the lock that Transport::relax() gives away. So after each wait
 // anything may have changed: a wait ends with what it waited for true, and nothing else that was
@@ -60,7 +60,7 @@ class Endpoints {
   /// learns of its end as well as the peer's own completion does.
   void submit(Peer& peer, unsigned ghost, const Transfer& transfer, Completion* extra);
   /// Sends a record that gives back a lock, behind everything for this peer that the ghost was
-  /// sent before. With mode none it only tells, by its answer, that all that is done.
+  /// sent before. With mode none it only confirms, by its answer, that all that is done.
   void release(Peer& peer, unsigned ghost, LockMode mode, bool answered);
 
   /// Sends what is collected for this peer, so that it is under way (before a wait for several).
@@ -68,7 +68,7 @@ class Endpoints {
   /// Of a peer whose operations are counted: sends what is collected, without wanting an answer
   /// where all that travels along can do without (Peer::counted).
   void push_counted(Peer& peer);
-  /// Waits for what was submitted for this peer before the call; `local`: until the program's
+  /// Waits for the requests submitted for this peer before the call; `local`: until the program's
   /// buffers are free. What other threads submit meanwhile is not waited for.
   void complete(Peer& peer, bool local);
   /// Waits for everything that an operation's own completion counts.

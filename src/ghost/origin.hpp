@@ -70,7 +70,7 @@ class Origin {
   /// Completes everything and gives the lock back.
   void unlock(Peer& peer);
   /// Opens an access epoch between fences: operations wait for the target's owner to enter its
-  /// fence of this number, nobody else does.
+  /// fence of this number, no other thread does.
   void enter(Peer& peer, std::uint32_t fence);
   /// After flush: closes it.
   void leave(Peer& peer);

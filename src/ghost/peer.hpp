@@ -12,7 +12,7 @@
 
 namespace hob::ghost {
 
-/// Messages under way that somebody wants to know the end of.
+/// Messages under way for whose end a thread waits.
 struct Completion {
   std::uint32_t pending = 0;  ///< messages whose reply or data are missing
   std::uint32_t local = 0;    ///< those of them that still use the program's buffers
@@ -43,9 +43,10 @@ struct Peer {
   std::uint64_t released = 0;  ///< bit g: a release to ghost g has not been seen to arrive
   unsigned turn = 0;           ///< of the random binding
   /// The epoch ends by a message to the target's owner, which waits for as many operations as that
-  /// tells. So the last ones need no answer: they are collected, and sent when the epoch ends.
+  /// says. So the last ones need no answer: they are collected, and sent when the epoch ends.
   bool counts = false;
-  std::uint32_t counted = 0;  ///< sent without wanting an answer, of which the owner is to be told
+  std::uint32_t counted =
+      0;  ///< sent without wanting an answer, of which the owner is to be notified
   Completion completion;
 
   /// No lock is needed, or it is known to be held.

@@ -9,7 +9,7 @@ namespace hob::ghost {
 
 /// Measured by completions: a flush and the operations that it completes. Begins with the ghost, of
 /// which it learns what a completion takes. Now and then the caller makes a trial: it gets a few
-/// bytes natively, for nobody, beside an operation of the ghost's. A trial never makes anybody
+/// bytes natively, unused, beside an operation of the ghost's. A trial never makes any rank
 /// wait. A network that needs no processor of the target answers it before the ghost answers, one
 /// that does need it waits for a target that computes. After a trial that won, operations go
 /// natively, and each completion is compared with the ghost's: one that took far longer has waited
@@ -77,7 +77,7 @@ class Route {
   static constexpr double kTolerance = 1.1;
   static constexpr unsigned kMostStalls = 16;
 
-  /// A single completion, in which somebody else had the core, counts for as much as four.
+  /// A single completion, in which another process had the core, counts for as much as four.
   static void learn(double& mean, double each) {
     mean = mean == 0 ? each : mean + (std::min(each, 4 * mean) - mean) / 8;
   }

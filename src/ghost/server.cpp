@@ -94,7 +94,7 @@ void Server::apply(const Record& record, const std::vector<Block>& blocks, const
   if (record.kind != Kind::unlock && record.kind != Kind::shutdown) {
     ++stats_.operations;
     stats_.bytes += record.bytes;
-    // Its origin has told the target's owner to wait for it.
+    // Its origin has notified the target's owner to wait for it.
     if (answer.tag == 0 && target != nullptr)
       target->counted.fetch_add(1, std::memory_order_release);
   }

@@ -1,5 +1,5 @@
 // What a ghost does with requests: it applies them to memory shared with the application ranks of
-// its node, and never blocks. A request that cannot be done yet (its lock is held by somebody else,
+// its node, and never blocks. A request that cannot be done yet (its lock is held by another rank,
 // its data are still on the way) waits in a queue of its (origin, target); requests of other
 // origins and for other targets pass it.
 #pragma once

@@ -8,7 +8,7 @@
 namespace hob::ghost {
 
 /// Best fit with merging of neighbours. Each process has a slice of its own, so that allocation
-/// asks nobody. Not thread safe.
+/// asks no other process. Not thread safe.
 class Slices {
  public:
   /// Manages [begin, end).

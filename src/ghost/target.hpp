@@ -14,13 +14,13 @@ namespace hob::ghost {
 enum class LockMode : std::uint8_t { none, shared, exclusive };
 
 /// Lives in memory shared by all processes of the node, with the window memory that it describes
-/// (or alone, for memory that the program allocated itself), but not on its pages: these tell by
-/// the page tables whether the owner stored there. All zero but for the description is a valid
+/// (or alone, for memory that the program allocated itself), but not on its pages: whether the
+/// owner stored there shows in their page tables. All zero but for the description is a valid
 /// start.
 struct alignas(64) Target {
   std::atomic<std::uint32_t> lock;             ///< writer bit | number of shared holders
   std::atomic<std::uint32_t> writers_waiting;  ///< origins that wait for exclusive access here
-  std::atomic<std::uint32_t> accumulating;     ///< 1 while somebody applies an accumulate
+  std::atomic<std::uint32_t> accumulating;     ///< 1 while a process applies an accumulate
   std::int32_t pid;  ///< 0: the memory is mapped together with this header; else it is memory
                      ///< of this process
   std::uint64_t

@@ -19,7 +19,7 @@ class Transport {
   /// Whether it is complete; then the handle becomes 0. Done for 0.
   virtual bool done(Handle& handle) = 0;
   /// One turn of a loop that waits for something that others must do: send a message, or else (a
-  /// lock in shared memory) something that nobody announces. `turn` counts from 0.
+  /// lock in shared memory) something without a notification. `turn` counts from 0.
   virtual void relax(unsigned turn, bool for_message) = 0;
   /// Before such a loop (begin) and after it. Nanoseconds of a steady clock.
   virtual std::uint64_t waits(bool begin) = 0;

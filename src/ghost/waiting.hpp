@@ -39,7 +39,7 @@ class Waiting {
     return Step::block;
   }
   std::uint64_t block_ns() const { return config_.block_ns; }
-  /// Whether, among idle corunners, it may stay awake at this moment.
+  /// Whether, among idle corunners, it may go on polling at this moment.
   bool may_stay_awake(std::uint64_t now) const { return now - last_ < config_.corunners_idle_ns; }
 
  private:
@@ -47,8 +47,8 @@ class Waiting {
   std::uint64_t last_ = 0;
 };
 
-/// How long to sleep at a time until a socket announces a message: ever longer while none comes.
-/// Until a socket has announced one, not for long: messages may come over a network without
+/// How long to sleep at a time until a socket signals a message: at growing intervals while none
+/// comes. Until a socket has announced one, not for long: messages may come over a network without
 /// sockets. Not thread safe.
 class Patience {
  public:
@@ -110,7 +110,7 @@ inline Waiting::Config Waiting::config_for(WaitStyle style) {
       break;
   }
   // Others want the core: never spin. A burst of requests has pauses of tens of microseconds; among
-  // idle corunners staying awake is free, for as long as a phase of a program may pause (50 ms).
+  // idle corunners polling is free, for as long as a phase of a program may pause (50 ms).
   return {0, 200 * us, longest_sleep, 50 * ms};
 }
 

@@ -97,7 +97,7 @@ struct Stride {
 
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-/// Whether blocks can be told as one Stride.
+/// Whether one Stride describes the blocks.
 inline bool is_strided(std::span<const Block> blocks) {
   if (blocks.size() < 2) return false;
   const std::int64_t distance = blocks[1].offset - blocks[0].offset;

@@ -60,7 +60,7 @@ double sweep_ns(std::vector<std::uint64_t>& memory) {
   return now_ns() - begin;
 }
 
-/// What was measured, in words.
+/// The measurements, in words.
 std::string found_by(const Verdict& verdict) {
   char buffer[200];
   std::snprintf(

@@ -23,7 +23,7 @@ struct DepthStats {
   void add(const DepthStats& other);
 };
 
-/// Follows one queue and tells how long it is and how deep a plain linked list would have been
+/// Follows one queue: how long it is and how deep a plain linked list would have been
 /// searched, whatever really holds the queue: the depth of a match is the number of entries queued
 /// before it and still there, plus one. Exact up to `limit` entries; beyond, the depth of the
 /// entries that came too late is estimated as the middle of their range, and counted as such.

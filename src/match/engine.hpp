@@ -54,8 +54,8 @@ enum class Strategy {
   hash_bins,     ///< a fixed number of hashed lists and one ordered list of wildcards
 };
 
-/// Told of the blocks of memory that searches walk through, so that a heater can keep them warm.
-/// Called from within the engine's calls, never concurrently.
+/// Notified of the blocks of memory that searches walk through, so that a heater can keep them
+/// warm. Called from within the engine's calls, never concurrently.
 class MemoryObserver {
  public:
   virtual ~MemoryObserver() = default;
@@ -64,7 +64,7 @@ class MemoryObserver {
   virtual void added(const void* address, std::size_t bytes) noexcept = 0;
 
   /// The engine no longer uses a block; the observer calls release(address) once, at once or when
-  /// nobody looks at it any more, from any thread.
+  /// no thread looks at it any more.
   virtual void removed(void* address, std::size_t bytes, void (*release)(void*)) noexcept = 0;
 };
 
@@ -76,7 +76,7 @@ struct Config {
   unsigned entries_per_array = 8;
   /// hash_bins: number of bins of each queue; a power of two.
   unsigned bins = 256;
-  /// Not owned; must outlive the engine. Null: nobody is told.
+  /// Not owned; must outlive the engine. Null: no notification.
   MemoryObserver* observer = nullptr;
 };
 

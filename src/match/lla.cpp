@@ -184,7 +184,7 @@ class LlaQueue {
   static_assert(sizeof(Head) == 16);
 
   static std::uint64_t key_of(std::uint32_t context, const Envelope& envelope) {
-    // A rank that has no room is nobody's: only receives from any source take its messages.
+    // A rank that has no room has no receives: only receives from any source take its messages.
     auto source = static_cast<std::uint32_t>(envelope.source);
     if (source > kNoSource) source = kNoSource;
     return std::uint64_t{context << kSourceBits | source} << 32 |

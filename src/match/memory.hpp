@@ -11,7 +11,7 @@
 namespace hob::match {
 
 /// Where the queues get their memory: blocks aligned to cache lines, of which the observer (if
-/// any) is told. Not thread safe.
+/// any) is notified. Not thread safe.
 class Memory {
  public:
   explicit Memory(MemoryObserver* observer) : observer_(observer) {}

@@ -38,7 +38,7 @@ struct QueueCounters {
   std::uint64_t receives() const { return native + in_prq + immediate - reposted; }
 };
 
-/// What the report tells of one communicator's queues.
+/// What the report has of one communicator's queues.
 struct QueueStats {
   QueueCounters counters;
   DepthStats posted;   ///< receives, of those that are watched

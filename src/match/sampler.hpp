@@ -116,7 +116,7 @@ class Sampler {
   void sentinel_posted() { ++sentinels_; }
   void sentinel_completed() { --sentinels_; }
 
-  /// Receives that wait at the library though nobody watches them, estimated. One sentinel tells
+  /// Receives that wait at the library without being watched, estimated. One sentinel shows
   /// nothing: it may be any of those that it stands for.
   std::uint64_t unseen() const {
     return sentinels_ > 1 ? std::uint64_t{config_.per_sentinel} * sentinels_ : 0;

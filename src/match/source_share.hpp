@@ -10,7 +10,7 @@ namespace hob::match {
 
 /// Which share of a communicator's posted receives a library would search for a message that keeps
 /// a queue for each source, and one for receives from any (Open MPI). Sources share a few counters,
-/// so it may be told too high. Not thread safe.
+/// so it may come out too high. Not thread safe.
 class SourceShare {
  public:
   void add(std::int32_t source) { ++of(source); }

@@ -44,7 +44,7 @@ void TakeoverPolicy::ended() {
     return;
   }
   paying_ = true;
-  allowance_ = config_.trial * costs_->dequeue;  // and what was gained may be lost again
+  allowance_ = config_.trial * costs_->dequeue;  // and the gain may be lost again
   caution_.reset();
 }
 

@@ -20,7 +20,7 @@ struct MatchCosts {
 ///
 /// A search of the library's queue costs `step` for each entry that it passes, Hob's PRQ costs
 /// `dequeue` for each message, whatever its length. While receives are in Hob's PRQ, the depth of
-/// each match is known, and so what was gained or lost. While they are at the library, only lengths
+/// each match is known, and so the gain or loss. While they are at the library, only lengths
 /// are known, not in which order messages find their receives; so evidence of long queues leads to
 /// a trial. What trials lose altogether is bounded by a share of the elapsed time.
 ///
@@ -49,7 +49,7 @@ class TakeoverPolicy {
     /// trials that failed in shorter queues do not count.
     double trial = 64;
     double most_caution = 1024;  ///< as many trials' dequeues are saved up at most
-    /// What was gained counts up to so many dequeues: a program that changes is followed as soon.
+    /// The gain counts up to this many dequeues: a program that changes is followed as soon.
     double most_credit = 256;
     std::uint64_t (*now)() = nullptr;  ///< the clock of MatchCosts
   };

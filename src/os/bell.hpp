@@ -14,7 +14,7 @@ class Bell {
   /// last one. -1 where the system gives none.
   int listen();
 
-  /// Does nothing if nobody listens, or if the program has closed what is listened to.
+  /// Does nothing if no process listens, or if the program has closed what is listened to.
   void ring();
 
   /// Not rung any more.

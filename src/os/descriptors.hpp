@@ -8,7 +8,7 @@
 
 namespace hob::os {
 
-/// Tells a file from all others of the machine. Plain bytes: processes send it to each other.
+/// Identifies a file among all of the machine. Plain bytes: processes send it to each other.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0;
   std::uint64_t bytes = 0;  ///< its size

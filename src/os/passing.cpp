@@ -117,7 +117,7 @@ class Callers {
   Callers& operator=(const Callers&) = delete;
 
   /// Until another one connects, or one that has connected says something. False: neither happened
-  /// in so many milliseconds, or nobody is left.
+  /// in so many milliseconds, or no process is left.
   bool wait(int ms) {
     if (left_ == 0 && unproven_.empty()) return false;
     std::vector<pollfd> watched{{left_ > 0 ? listening_ : -1, POLLIN, 0}};

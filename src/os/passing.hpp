@@ -28,7 +28,7 @@ class DescriptorGiver {
 
   /// Gives `fd` to so many processes of this user, which have connected. Waits at most
   /// `patience_ms` (> 0) in all, and for no process alone: strangers that connect and say nothing
-  /// delay nobody. Returns how many have got it.
+  /// delay no process. Returns how many have got it.
   int give(int fd, int takers, int patience_ms);
 
  private:

@@ -61,7 +61,7 @@ void Sockets::scan(int extra) {
   extra_ = extra;
   looked_ = monotonic_nanoseconds();
   if (!marker_.whole()) marker_ = OwnPipe::make();
-  if (!marker_.whole()) return;  // it could not be told later
+  if (!marker_.whole()) return;  // it could not be identified later
   epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
   epoll_event nothing{};
   ::epoll_ctl(epoll_, EPOLL_CTL_ADD, marker_.from.get(), &nothing);

@@ -47,7 +47,7 @@ class Sockets {
 
   Config config_;
   int epoll_ = -1;
-  OwnPipe marker_;  ///< in this set and in no other: tells whether the number still is the set
+  OwnPipe marker_;  ///< in this set and in no other: shows whether the number still is the set
   std::vector<int> watched_;
   std::vector<int> readable_;
   std::vector<FileIdentity> noisy_;

@@ -8,13 +8,13 @@ namespace hob::overlap {
 namespace {
 
 /// A trial is decided when so many of each kind were seen: waits differ from each other by a few
-/// times their length, so fewer tell nothing.
+/// times their length, so fewer show nothing.
 constexpr double kPhasesOfEach = 8;
 
 /// Help pays if it makes waits shorter by this factor.
 constexpr double kPays = 0.97;
 
-/// Where its own waits tell nothing, help goes on if it moved something in so many phases. It ends
+/// Where its own waits show nothing, help goes on if it moved something in so many phases. It ends
 /// if these are longer by so many standard errors of the difference: waits have long tails.
 constexpr double kMovedShare = 0.125;
 constexpr double kBeyondChance = 3;
@@ -96,7 +96,7 @@ bool Judge::pays(const Mean& with, const Mean& without) const {
 void Judge::decide() {
   const Mean with = mean_of(with_.waited.kept()), without = mean_of(without_.waited.kept());
   const bool paid = pays(with, without);
-  // What chance seems to take in one trial it seems to give in another: only all together tell.
+  // What chance seems to take in one trial it seems to give in another: only all together count.
   const double shorter = without.ns - with.ns;
   saved_ns_ += with_.phases * (paid ? shorter : std::min(0.0, shorter));
   saved_squares_ += with_.phases * with_.phases * (without.error + with.error);

@@ -37,17 +37,17 @@ class Judge {
   /// It has ended. Phases that left no time to compute say nothing and are not counted.
   void end(const Phase& phase);
 
-  /// By how many ns all waits together were shorter than without help, as phases without it tell:
+  /// By how many ns all waits together were shorter than without help, as phases without it show:
   /// with the standard error on either side.
   pay::SavedRange saved() const;
 
-  /// Phases that were helped, and those that were left alone to compare with or since help did not
+  /// Phases that were helped, and those without help, to compare with or since help did not
   /// pay.
   std::uint64_t helped() const { return helped_; }
   std::uint64_t alone() const { return alone_; }
 
-  /// Help has been found not to pay; it is tried again ever more rarely, and once before that if
-  /// waits get longer.
+  /// Help has been found not to pay; it is tried again at growing intervals, and once before that
+  /// if waits get longer.
   bool resting() const { return begun_ < rest_ends_; }
 
  private:
@@ -79,9 +79,9 @@ class Judge {
   std::uint64_t seed_;
   std::uint64_t begun_ = 0;  // phases, the present one included
   bool helps_ = false;
-  /// One phase in so many is left alone, chosen by chance, so that nothing periodic in the program
-  /// meets it; fewer after each trial that paid. Powers of two: those left alone later are among
-  /// those left alone before.
+  /// One phase in so many has no help, chosen by chance, so that nothing periodic in the program
+  /// meets it; fewer after each trial that paid. Powers of two: those without help later are among
+  /// those without help before.
   pay::Backoff<> alone_one_in_{{.first = 2, .longest = 128, .times = 4}};
   Waits with_;                   // of this trial
   Waits without_;                // of this trial

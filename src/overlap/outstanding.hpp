@@ -11,8 +11,8 @@ namespace hob::overlap {
 /// the program's threads, one at a time. May throw std::bad_alloc in add().
 class Outstanding {
  public:
-  /// `forbids`: nobody but the program may advance anything while this one is under way. A handle
-  /// that is there already (its end was not seen, or is being told) is replaced.
+  /// `forbids`: only the program may advance anything while this one is under way. A handle
+  /// that is there already (its end was not seen, or is being reported) is replaced.
   void add(std::uintptr_t handle, bool forbids = false);
 
   /// Returns whether it was there.

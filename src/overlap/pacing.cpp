@@ -5,8 +5,8 @@
 namespace hob::overlap {
 namespace {
 
-/// A poll that took so many times an empty one's time, and so much more, moved something: clocks
-/// and cache misses alone make a poll of some hundred nanoseconds twice as long.
+/// A poll that took this multiple of an empty one's time, and this much more, moved something:
+/// clocks and cache misses alone make a poll of some hundred nanoseconds twice as long.
 constexpr double kLonger = 3;
 constexpr double kLongerNs = 3000;
 

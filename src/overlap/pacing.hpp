@@ -1,5 +1,5 @@
 // How often a helper looks: sooner while its polls move something, ever later while they do not,
-// and never for more than a share of the processor in vain.
+// and never for more than a share of the processor without a result.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class Pacing {
   pay::Backoff<> rest_ns_;
   pay::Backoff<> inside_ns_;  // the least rest, by looks that found the program inside
   unsigned inside_ = 0;       // such looks in a row, up to kFewInside
-  pay::Budget budget_;        // ns that looks in vain may take
+  pay::Budget budget_;        // ns that polls without a result may take
 };
 
 /// How long to rest while the program is inside the library and does everything itself, where
@@ -90,7 +90,7 @@ class InsidePacing {
     const std::uint64_t stayed = now_ns - since_ns_;
     return left ? config_.left_rest : std::clamp(stayed / 4, config_.rest, config_.longest);
   }
-  /// A look found that it has been outside since the last one, or that nobody wants anything.
+  /// A look found that it has been outside since the last one, or that no rank waits for anything.
   std::uint64_t outside() {
     since_ns_ = 0;
     return config_.rest;
@@ -101,7 +101,7 @@ class InsidePacing {
   std::uint64_t since_ns_ = 0;  ///< 0: it was outside
 };
 
-/// Tells polls that moved something from those that found nothing by the time they took: a poll
+/// Distinguishes polls that moved something from those that found nothing by their time: a poll
 /// that finds nothing always takes the same, and moving bytes takes longer.
 class PollMeter {
  public:

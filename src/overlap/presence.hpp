@@ -103,7 +103,7 @@ class Presence {
 bool prepare_asymmetric();
 
 /// After prepare_asymmetric() has returned true: a fence of all threads of the process, some
-/// microseconds. What each has stored before is visible here, and what was stored here before is
+/// microseconds. What each has stored before is visible here, and earlier stores here are
 /// visible to each of its loads from now on.
 void fence_all_threads();
 

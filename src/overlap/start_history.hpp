@@ -42,13 +42,13 @@ struct Start {
 /// Remembers the last start of each kind. Constant time, no memory. Used by one thread at a time.
 class StartHistory {
  public:
-  /// A start takes long from `long_ns` on. `always`: all do, and nothing is ever left alone.
+  /// A start takes long from `long_ns` on. `always`: all do, and none is left to the program.
   explicit constexpr StartHistory(std::uint64_t long_ns, bool always = false)
       : long_ns_(always ? 0 : long_ns), always_(always) {}
 
   /// Whether the helper is to make this one: one like it has succeeded, and would take long with so
-  /// many elements. After one in vain, starts like it are the program's own: one, then three, and
-  /// so on, up to 7 where the program came, up to 63 where no core is free.
+  /// many elements. After one without a gain, starts like it are the program's own: one, then
+  /// three, and so on, up to 7 where the program came, up to 63 where no core is free.
   bool worth_postponing(const Start& start) {
     Entry& entry = at(start);
     if (start.count <= 0 || !entry.start.like(start) || !start.in_proportion_to(entry.start) ||

@@ -7,8 +7,8 @@
 
 namespace hob::pay {
 
-/// A share of the time that goes by may be spent, and what was gained. The unit is the caller's:
-/// ticks, nanoseconds, bytes. What was overspent is owed. Not thread safe.
+/// A share of the time that goes by may be spent, and the gain. The unit is the caller's:
+/// ticks, nanoseconds, bytes. An overdraft is owed. Not thread safe.
 class Budget {
  public:
   struct Config {

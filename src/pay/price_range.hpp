@@ -13,12 +13,12 @@ struct PriceRange {
   bool known = false;
 };
 
-/// The price that samples tell, which are sorted for it. Of few, the fast ones count: the first
+/// The price by samples, which are sorted for it. Of few, the fast ones count: the first
 /// ones find cold caches, and targets that are not there yet. Unknown where they are too few, or
 /// few and far apart.
 inline PriceRange price_range(std::span<double> samples) {
   constexpr std::size_t kFewest = 3, kEnough = 8;
-  constexpr double kAgree = 2;  // of few, the median is no more than so many times the fastest
+  constexpr double kAgree = 2;  // of few, the median is at most this multiple of the fastest
   const std::size_t count = samples.size();
   if (count < kFewest) return {};
   std::sort(samples.begin(), samples.end());
@@ -28,7 +28,7 @@ inline PriceRange price_range(std::span<double> samples) {
   return {samples[0], samples[count / 4], median, true};
 }
 
-/// What was saved, likewise, in the unit of the prices. Where `most` is less than `usual`, that is
+/// The saving, likewise, in the unit of the prices. Where `most` is less than `usual`, that is
 /// a bound from below.
 struct SavedRange {
   double least = 0, usual = 0, most = 0;

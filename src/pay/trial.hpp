@@ -8,7 +8,7 @@
 namespace hob::pay {
 
 /// Counts occasions (calls, bursts, phases). Something is tried for some of them. If it has not
-/// paid by then, it is left alone for some to compare, where the caller asks for that, and then
+/// paid by then, some occasions go without it to compare, where the caller asks for that, and then
 /// rests. After each rest it is tried again, and each rest is longer than the one before, until it
 /// has paid. Not thread safe.
 class Trial {
@@ -17,7 +17,8 @@ class Trial {
   using Occasions = Backoff<std::uint32_t>;
 
   struct Config {
-    Occasions::Config tries;     ///< occasions of a trial, at least 1; longer after each in vain
+    Occasions::Config
+        tries;  ///< occasions of a trial, at least 1; longer after each without a gain
     Occasions::Config rests;     ///< occasions of a rest, at least 1; likewise
     std::uint32_t compares = 0;  ///< occasions to compare; 0: who has not paid rests at once
   };
@@ -62,7 +63,7 @@ class Trial {
     left_ = tries_.now();
   }
 
-  /// It was in vain.
+  /// It gained nothing.
   void rest() {
     step_ = Step::resting;
     left_ = rests_.next();

@@ -15,10 +15,10 @@ namespace hob {
 class YieldPredictor {
  public:
   struct Config {
-    /// ns. A yield that returned sooner found nobody else who wanted the core: two switches take
-    /// longer. One that took longer than `taken_ns` found somebody. In between lie vain yields on
-    /// slow machines (0.7 to 1.6 us) and those that were taken on fast ones: the system's count of
-    /// the thread's lost turns decides.
+    /// ns. A yield that returned sooner found no other process that wanted the core: two switches
+    /// take longer. One that took longer than `taken_ns` found one. In between lie yields without a
+    /// taker on slow machines (0.7 to 1.6 us) and those that were taken on fast ones: the system's
+    /// count of the thread's lost turns decides.
     std::uint64_t nobody_ns = 400;
     std::uint64_t taken_ns = 3'000;
     /// ns. Up to here, the other process only looked for something to do and gave the core back.
@@ -33,7 +33,7 @@ class YieldPredictor {
     /// Yields. After so many in a row that came back soon, one lost time slice is an outlier (an
     /// interrupt) and starts no pause.
     unsigned tolerated_outliers = 1000;
-    /// Yields. After so many in a row that nobody took, only one turn in `sparse` yields.
+    /// Yields. After so many in a row that no process took, only one turn in `sparse` yields.
     unsigned untaken = 16;
     unsigned sparse = 8;
     /// Yields. Corunners count as idle until so many in a row showed nothing of it.
@@ -46,15 +46,15 @@ class YieldPredictor {
         since_look_(config.unknown),
         pause_ns_({.first = config.first_pause_ns, .longest = config.longest_pause_ns}) {}
 
-  /// Whether to yield on turn `turn` of a loop of looks. Where nobody takes the core, most yields
-  /// would be wasted.
+  /// Whether to yield on turn `turn` of a loop of looks. Where no process takes the core, most
+  /// yields would be wasted.
   bool due(unsigned turn) const { return untaken_ < config_.untaken || turn % config_.sparse == 0; }
 
   /// Whether another process took the core at the last yield.
   bool taken() const { return untaken_ == 0; }
 
-  /// Whether the processes that share the core merely wait, too: then staying awake costs nobody
-  /// anything. An interrupt in between, or a yield that nobody took, does not end that; a time
+  /// Whether the processes that share the core merely wait, too: then polling costs them
+  /// nothing. An interrupt in between, or a yield that no process took, does not end that; a time
   /// slice does.
   bool corunners_idle() const { return since_look_ < config_.unknown; }
 

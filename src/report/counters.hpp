@@ -12,7 +12,7 @@ namespace hob::report {
 
 enum class Kind { count, level };  ///< a level goes up and down; a count only goes up
 
-/// What is told of a counter; `unit` is "B" or what is counted.
+/// The description of a counter; `unit` is "B" or what is counted.
 struct CounterInfo {
   std::string_view name;
   std::string_view unit;
@@ -54,7 +54,7 @@ struct Counters {
   std::vector<Value> values;
 
   /// Of sums over ranks: the greatest value of a rank, and which has it, in the same order. Empty
-  /// where nobody has asked.
+  /// where none was asked for.
   struct Peak {
     double value = 0;
     int rank = -1;

@@ -183,7 +183,7 @@ std::uint32_t random_number() {
   return static_cast<std::uint32_t>(now.tv_nsec ^ ::getpid());
 }
 
-/// A new file of a name that nobody knows before, beside `path`. -1, or its descriptor.
+/// A new file of a name that no process knows before, beside `path`. -1, or its descriptor.
 int new_file_beside(const std::string& path, std::string& name) {
   for (int attempt = 0; attempt < 16; ++attempt) {
     name = fmt::format("{}.{:08x}.part", path, random_number());
@@ -214,7 +214,7 @@ std::string save(const std::string& path, const std::string& text) {
     if (std::string why = refusal(there); !why.empty()) return why;
   const bool in_place = exists && is_written_to(path, there);
   std::string name = path;
-  // A pipe that nobody reads is an error, and no reason to wait.
+  // A pipe without a reader is an error, and no reason to wait.
   const int file = in_place ? ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
                             : new_file_beside(path, name);
   if (file < 0) return std::strerror(errno);

@@ -30,7 +30,8 @@ struct Adaptation {
   std::string why;
 };
 
-/// Everything that a cache held was dropped, since `call` may have told of others' writes.
+/// Everything that a cache held was dropped, since the process may have learned of others' writes
+/// by `call`.
 struct Drops {
   std::string call;
   std::uint64_t times, bytes;
@@ -44,7 +45,7 @@ struct WindowFacts {
   std::uint64_t bytes = 0;  ///< exposed by this process
   int ranks = 0;
   std::string mode;         ///< auto, strict, always, user, off
-  std::string mode_reason;  ///< why it is not what was asked for; may be empty
+  std::string mode_reason;  ///< why it is another one than was asked for; may be empty
   Counters counters;
   std::vector<Histogram> histograms;
   std::vector<OccupancyPoint> occupancy;
@@ -104,10 +105,10 @@ std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks)
 std::string summary(const RunFacts& run, const std::vector<std::string>& lines,
                     const std::vector<std::string>& notes);
 
-/// Writes a file in place of `path`, so that nobody sees half of it: beside it first, under a name
-/// that nobody knows before, then renamed. A link is replaced, and not what it names; a file of
-/// another user's stays. What is not a regular file (a pipe, a terminal) is written to. "" or what
-/// went wrong; nothing is left behind then.
+/// Writes a file in place of `path`, so that no reader sees half of it: beside it first, under a
+/// name that no process knows before, then renamed. A link is replaced, and not what it names; a
+/// file of another user's stays. What is not a regular file (a pipe, a terminal) is written to. ""
+/// or what went wrong; nothing is left behind then.
 std::string save(const std::string& path, const std::string& text);
 
 /// Why save() would fail there now; "" if it would not. Leaves nothing behind.

@@ -16,7 +16,7 @@ namespace {
 /// Ends of a range that are closer than this are one number, and a least that is a smaller part of
 /// the most is left out.
 constexpr double kClose = 1.5, kNothing = 0.1;
-/// One rank is named where it gained so many times as much as the average one.
+/// One rank is named where it gained this many times as much as the average one.
 constexpr double kMore = 1.5;
 
 /// "310 to 620 ms".

@@ -1,4 +1,4 @@
-// How the time that something saved is told, whatever saved it.
+// The words for a saving of time, whatever saved it.
 #pragma once
 
 #include <limits>
@@ -12,15 +12,15 @@ namespace hob::report {
 struct Saved {
   double least = 0, usual = 0, most = 0;
   int ranks = 1;
-  int rank = -1;       ///< that gained most; -1: nobody knows
-  double on_rank = 0;  ///< what was saved there
+  int rank = -1;       ///< that gained most; -1: unknown
+  double on_rank = 0;  ///< the saving there
 };
 
-/// A sentence that comes before all others of a summary: what was gained, or is wrong.
+/// A sentence that comes before all others of a summary: a gain, or a fault.
 struct Verdict {
   std::string text;
   /// Nanoseconds on each rank. kWrong: not a gain but a fault, which comes first. 0: something was
-  /// done, and what it saved cannot be told.
+  /// done, and what it saved is unknown.
   double saved = 0;
 };
 inline constexpr double kWrong = std::numeric_limits<double>::infinity();

@@ -49,7 +49,7 @@ int close_own(void* file) {
   return lost ? -1 : 0;
 }
 
-/// An empty regular file of this user's: neither what a link names, nor a file of somebody else's.
+/// An empty regular file of this user's: neither what a link names, nor a file of another user's.
 std::FILE* open_own(const char* path) {
   const int file =
       ::open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);

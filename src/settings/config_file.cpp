@@ -21,7 +21,7 @@ ConfigFile refuse(const std::string& path, std::string_view why) {
 }
 
 /// Why the owner of what is open makes a file that was found one that is not used; "" if not. What
-/// is looked at is what was opened: the name may mean another file by now.
+/// is checked is the file that is open: the name may mean another one by now.
 std::string mistrust(int file, std::string_view what, const std::string& path) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return std::strerror(errno);

@@ -7,10 +7,10 @@ namespace hob::settings {
 
 /// How a configuration file came to be read.
 enum class Trust {
-  site,   ///< of whoever installed Hob for others: it must be root's or `owner`'s, and nobody else
-          ///< may write to it or to its directory
+  site,  ///< of whoever installed Hob for others: it must be root's or `owner`'s, and no other user
+         ///< may write to it or to its directory
   named,  ///< the user named it (HOB_CONFIG)
-  found   ///< ./hob.conf: it may have come with a directory that somebody else filled, so the file,
+  found   ///< ./hob.conf: it may have come with a directory that another user filled, so the file,
           ///< the directory and a link in it must belong to the user or to root, and it may neither
           ///< name files to write nor promise anything
 };

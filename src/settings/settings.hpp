@@ -89,7 +89,7 @@ class Settings {
 
   /// Reads `key = value` lines ('#' starts a comment). Errors name file and line. Only a regular
   /// file is read. `trust` says who named it: one that was found and cannot be read, or belongs to
-  /// somebody else, is not used, and is in warnings().
+  /// another user, is not used, and is in warnings().
   std::vector<std::string> read_file(const std::string& path, Trust trust = Trust::named);
 
   /// Reads every HOB_* variable of an environment block (as in environ). One that is no setting
@@ -98,7 +98,7 @@ class Settings {
 
   /// Reads the file of a site (site_file.hpp): `key = value`, and `lock key` or `lock key = value`
   /// for what users may not change. What is wrong in it is in warnings(), and the rest counts: it
-  /// is not the users' to mend. One that somebody else than root or `owner` may write to is not
+  /// is not the users' to mend. One that another user than root or `owner` may write to is not
   /// used.
   void read_site(const std::string& path, unsigned owner);
 
@@ -106,13 +106,13 @@ class Settings {
   /// errors of the user's.
   std::vector<std::string> load(const char* const* environment);
 
-  /// Whether the site has said that nobody else sets this.
+  /// Whether the site has locked this.
   bool locked(std::string_view key) const;
 
   /// The file of the site that was read; "" if none was.
   const std::string& site() const { return site_; }
 
-  /// What was not used, or has another name or word by now, one sentence each.
+  /// Settings that were not used, or have another name or word by now, one sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   std::string value(std::string_view key) const;  ///< as text; "" for an unknown key

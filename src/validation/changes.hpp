@@ -1,5 +1,5 @@
-// What the processes of a communicator tell each other in a collective call: which targets of which
-// windows may have changed (docs/consistency.md, "What nobody wrote"). Pure.
+// What the processes of a communicator report to each other in a collective call: which targets of
+// which windows may have changed (docs/consistency.md, "What no process wrote"). Pure.
 #pragma once
 
 #include <array>
@@ -20,13 +20,13 @@ class Changes {
  public:
   static constexpr std::size_t kTargetWords = 8;
   static constexpr std::size_t kTargets = kTargetWords * 64;
-  /// The first word alone says whether somebody asks, whether anything may have changed, how far
-  /// may be read ahead, and what is asked and told of edges. MPI libraries send one word as fast as
-  /// a barrier, and some of them two half as fast.
+  /// The first word alone says whether a member asks, whether anything may have changed, how far
+  /// may be read ahead, and what is asked and reported of edges. MPI libraries send one word as
+  /// fast as a barrier, and some of them two half as fast.
   static constexpr std::size_t kSummaryWords = 1;
   static constexpr std::size_t kWords = kTargetWords + 2;
 
-  /// What is told, where a bit for each does not do.
+  /// The report, where a bit for each does not do.
   struct Large {
     std::uint64_t summary = 0;
     std::uint64_t windows = 0;

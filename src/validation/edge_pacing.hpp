@@ -7,8 +7,8 @@
 namespace hob::validation {
 
 /// What is fetched from edges once and read again and again is in doubt once. A process that
-/// fetches other bytes of them all the time asks ever more rarely. Counts calls in which edges were
-/// doubted. Not thread safe.
+/// fetches other bytes of them all the time asks at growing intervals. Counts calls in which edges
+/// were doubted. Not thread safe.
 class EdgePacing {
  public:
   bool due() const { return left_ == 0; }

@@ -20,7 +20,7 @@ inline bool touches_edges(std::uint64_t window_bytes, std::uint64_t first, std::
          first + bytes > window_bytes - kEdgeBytes;
 }
 
-/// What a target shows the other members of a window: its edges when it told last.
+/// What a target shows the other members of a window: its edges at its last report.
 struct ShownEdges {
   std::uint64_t window = 0;  ///< the number that its members know it by; 0: nothing is shown
   std::uint64_t bytes = 0;   ///< that the target exposes

@@ -14,7 +14,7 @@ class Gain {
  public:
   struct Config {
     double memory = 0.875;  ///< of gain and cost, from one call with gets to the next
-    /// What one process saves has to be so many times what it spends: all members spend the same.
+    /// A process must save this many times the time that it spends: all members spend the same.
     double margin = 2;
     /// Calls with gets in which a process asks though nothing was gained yet, and between two such
     /// trials. Bytes that were kept must be asked for again before there is a gain, and the same
@@ -30,8 +30,8 @@ class Gain {
   explicit Gain(const Config& config) : config_(config), trial_(config.trial) {}
   Gain() : Gain(Config{}) {}
 
-  /// Before a call that may tell: the window's `gets` and `kept_hits` so far, what a `trip` takes,
-  /// and what telling takes (`cost`). Whether this process asks for copies to be kept.
+  /// Before a call that may report: the window's `gets` and `kept_hits` so far, what a `trip`
+  /// takes, and what telling takes (`cost`). Whether this process asks for copies to be kept.
   bool asks(std::uint64_t gets, std::uint64_t kept_hits, double trip, double cost) {
     const std::uint64_t hits = kept_hits - std::exchange(kept_hits_, kept_hits);
     const bool read = std::exchange(gets_, gets) != gets;

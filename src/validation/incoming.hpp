@@ -11,7 +11,7 @@ namespace hob::validation {
 
 /// An adapter may store what is received behind the processor's page tables, where StoreTracker
 /// does not see it. So every buffer that the program gives the library to fill is compared with the
-/// memory that windows expose: what overlaps counts as written, from the call until it is told
+/// memory that windows expose: what overlaps counts as written, from the call until it is reported
 /// after the call has completed. Not thread safe.
 class Incoming {
  public:

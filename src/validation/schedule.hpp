@@ -1,4 +1,4 @@
-// Which collective calls on a communicator tell who wrote, and in how many words. Pure.
+// Which collective calls on a communicator report who wrote, and in how many words. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace hob::validation {
 class Schedule {
  public:
   static constexpr std::uint32_t kLongest = 127;  ///< calls without telling, in a row
-  static constexpr std::uint32_t kPatience = 8;   ///< barriers that tell though nobody asks
+  static constexpr std::uint32_t kPatience = 8;   ///< barriers that report though no member asks
 
-  /// Whether the next collective call tells. `costs_little`: telling takes the place of the call (a
-  /// barrier) instead of coming before it.
+  /// Whether the next collective call reports. `costs_little`: the report takes the place of the
+  /// call (a barrier) instead of coming before it.
   bool due(bool costs_little) {
     if (costs_little && in_vain_ < patience_) return true;
     if (skip_ == 0) return true;
@@ -24,11 +24,11 @@ class Schedule {
     return false;
   }
 
-  /// Whether the members tell all details at once. Else they tell in one word whether anything may
-  /// have changed, and the details follow if so and if somebody asks.
+  /// Whether the members report all details at once. Else one word says whether anything may
+  /// have changed, and the details follow if so and if a member asks.
   bool details() const { return details_; }
 
-  /// The call told; `asked`: some member gains by it, or would like to find out; `changed`:
+  /// The call reported; `asked`: some member gains by it, or would like to find out; `changed`:
   /// something may have changed.
   void told(bool asked, bool changed) {
     details_ = asked && changed;

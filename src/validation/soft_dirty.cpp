@@ -60,7 +60,8 @@ bool SoftDirty::usable() const {
   return owner_ == ::getpid() && mark_ != nullptr && pagemap_.get() >= 0 && clear_refs_.get() >= 0;
 }
 
-/// The process stores to its own page after each clearing: without the bit, somebody else cleared.
+/// The process stores to its own page after each clearing: without the bit, another program
+/// cleared.
 bool SoftDirty::cleared_by_others() const {
   std::uint64_t entry = 0;
   const auto at = reinterpret_cast<std::uintptr_t>(mark_) / os::page_bytes() * sizeof entry;

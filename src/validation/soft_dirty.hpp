@@ -12,8 +12,8 @@ namespace hob::validation {
 /// Linux 3.11 and later, where it was built with CONFIG_MEM_SOFT_DIRTY (as RHEL, SLES and Debian
 /// are). One bit for each page of the process says whether it was stored to since the bits were
 /// cleared, which is done for the whole process at once. So clearing walks all of its page tables,
-/// and the first store to each page afterwards costs a fault, in whatever memory. Where somebody
-/// else clears them, too, every page counts as written.
+/// and the first store to each page afterwards costs a fault, in whatever memory. Where another
+/// program clears them, too, every page counts as written.
 ///
 /// Not thread safe, and only for processes in which no other thread stores meanwhile: a store
 /// between reading the bits and clearing them would be lost.

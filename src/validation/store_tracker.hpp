@@ -21,7 +21,7 @@ enum class Tracking {
   write_protection,
   /// SoftDirty: no other thread of the process may store while a watch begins or is asked.
   soft_dirty,
-  /// Nothing is watched: somebody promises that no stores come.
+  /// Nothing is watched: the user or the program promises that no stores come.
   promised,
 };
 
@@ -65,7 +65,7 @@ class StoreTracker {
   /// they were in track(), though they may have been others in between.
   bool compares_edges() const { return compares_edges_; }
 
-  /// The bytes that are compared, or would be, as they were in track(). False if nobody knows.
+  /// The bytes that are compared, or would be, as they were in track(). False if unknown.
   bool show_edges(ShownEdges& to) const { return active_ && (!edges_.any() || edges_.show(to)); }
 
   /// Whether stores are noticed through the page tables, so that it matters who passes them.

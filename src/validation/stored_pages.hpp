@@ -23,7 +23,7 @@ struct PageRange {
 
 struct StoredPages {
   std::int64_t count = 0;  ///< -1: the kernel does not say
-  bool inside = false;     ///< some of them hold no other data, or nobody knows which they are
+  bool inside = false;     ///< some of them hold no other data, or it is unknown which they are
 };
 
 }  // namespace hob::validation

@@ -57,7 +57,7 @@ bool is_harmless_socket(int fd) {
   return domain == AF_UNIX || domain == AF_INET || domain == AF_INET6 || domain == AF_NETLINK;
 }
 
-/// What the descriptor is, if somebody may store unseen through it.
+/// What the descriptor is, if a device or process may store unseen through it.
 std::string danger_of(int fd, bool adapter) {
   struct stat about {};
   if (::fstat(fd, &about) != 0) return "";  // closed meanwhile

@@ -60,7 +60,7 @@ struct Kernel {
       close();
   }
 
-  /// Where the kernel cannot do what is needed: an open descriptor of this kind that nobody uses
+  /// Where the kernel cannot do what is needed: an open descriptor of this kind that is not used
   /// looks as if the program had it (unseen_stores.hpp).
   void close() {
     faults = {};
@@ -228,7 +228,7 @@ StoredPages WatchedPages::changed() const {
                            }
                          });
   if (!done) return {-1, true};
-  // What was protected and is not there any more is gone.
+  // Pages that were protected and are not there any more are gone.
   const bool gone = kept != protected_ || watched != range_.end - range_.begin;
   const bool gone_inside =
       kept_inside != protected_inside_ || watched_inside != range_.inside(range_.begin, range_.end);

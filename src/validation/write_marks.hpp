@@ -9,12 +9,12 @@ namespace hob::validation {
 struct WriteMarks {
   std::uint64_t written = 0;  ///< number of the last one given to the target
   std::uint64_t settled = 0;  ///< up to this number they are complete there
-  std::uint64_t told = 0;     ///< up to this number they were complete when others were told
+  std::uint64_t told = 0;     ///< up to this number they were complete at the last report
 
   bool writing() const { return written > settled; }
 
-  /// Before others are told: whether the target's memory may have changed since the last time. What
-  /// was under way then may have arrived since, so it is told again.
+  /// Before a report: whether the target's memory may have changed since the last time. What
+  /// was under way then may have arrived since, so it is reported again.
   bool tell() {
     const bool changed = written > told;
     if (!writing()) told = written;

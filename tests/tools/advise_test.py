@@ -403,10 +403,16 @@ class NextStep(unittest.TestCase):
         document["program"].update(nodes=1, pretended_nodes=2, command=["./app", "a b"])
         step = self.of(Run(document))
         self.assertEqual(
-            step.command, "hob advise -n 2 --remote --set cache_size=4M --measure ./app 'a b'"
+            step.command,
+            "hob run -n 2 --remote --set cache_size=4M --ghosts 1 --measure ./app 'a b'",
         )
         document["program"].update(nodes=2, pretended_nodes=0)
         self.assertIn("-n 2 --nodes 2 --set", self.of(Run(document)).command)
+
+    def test_has_what_is_to_be_tried_in_its_command(self):
+        command = self.of(with_counters(puts=5000, waits=9, late_ns=9e9)).command
+        self.assertTrue(command.startswith("hob run -n 2 "), command)
+        self.assertIn("--ghosts 1 --measure ", command)
 
     def test_tells_a_rehearsal(self):
         document = sample.report(ranks=2, windows=1, ghosts=0)

@@ -1,12 +1,13 @@
 """What README and docs promise: nothing that was measured otherwise, where Hob loses, and the words that people search for."""
 
+import json
 import re
 import shutil
 import tempfile
 import unittest
 from pathlib import Path
 
-from support import ROOT, run
+from support import ROOT, run, write_json
 
 from hob import bench
 from hob.mechanisms import MECHANISMS
@@ -100,6 +101,52 @@ class Promises(unittest.TestCase):
                 "docs/measured.md has another table",
             ):
                 self.assertIn(part, err)
+
+    def test_that_file_is_filled_from_runs(self):
+        file = "docs/measurements/2026-11-headline.json"
+        rows = {row["id"]: row for row in json.loads((ROOT / file).read_text())["rows"]}
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = Path(scratch)
+            for name in (file, "scripts/headline"):
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, copy / name)
+            hit = {"bytes": 8, "native_remote_ns": 20340.0, "auto_ns": 57.3}
+            more = {"bytes": 4096, "native_remote_ns": 123456.0, "auto_ns": 1040.0}
+            result = {"bench": "hit", "quick": False, "rows": [hit, more]}
+            write_json(copy, result, "hit.json")
+            write_json(copy, {**result, "quick": True}, "quick.json")
+            overlap = {"what": "exchange", "bytes": 8388608, "how": "sleep"}
+            overlap |= {"native_start_ns": 1e6, "native_wait_ns": 5e6}
+            overlap |= {"hob_start_ns": 30e3, "hob_wait_ns": 20e3}
+            accumulate = {
+                "what": "accumulate",
+                "how": "sleep",
+                "native_total_ns": 2e7,
+                "hob_total_ns": 1e5,
+            }
+            write_json(copy, {"bench": "overlap", "rows": [overlap, accumulate]}, "overlap.json")
+            demo = copy / "demo"
+            demo.mkdir()
+            for which, seconds in (("plain", 11.06), ("hob", 0.294)):
+                write_json(demo, {"totals": {"phase_seconds": seconds}}, f"rmat.{which}.run.json")
+            (copy / "hob.whl").write_bytes(b" " * 6_900_000)
+            script = copy / "scripts/headline"
+            given = ("hit.json", "overlap.json", "demo", "hob.whl")
+            self.assertEqual(run([script, *(copy / name for name in given)]), (0, "", ""))
+            filled = json.loads((copy / file).read_text())
+            self.assertEqual(run([script, copy / "quick.json"])[0], 1)
+        self.assertEqual(filled["wheel_mb"], 7)
+        found = {row["id"]: (row["without"], row["with"]) for row in filled["rows"]}
+        self.assertEqual(found["hit"], ("20.3 us", "0.06 us"))
+        self.assertEqual(found["hit-4k"], ("123 us", "1.04 us"))
+        self.assertEqual(found["overlap-exchange"], ("6 ms", "0.05 ms"))
+        self.assertEqual(found["overlap-accumulate"], ("20 ms", "0.1 ms"))
+        self.assertEqual(found["lcc"], ("11.1 s", "0.29 s"))
+        # Not given, not changed.
+        self.assertEqual(found["queue"], (rows["queue"]["without"], rows["queue"]["with"]))
+        source = (ROOT / "scripts/headline").read_text()
+        for row in rows:
+            self.assertIn(f'    "{row}": of(', source)
 
     def test_the_readme_shows_a_run_of_the_tutorial(self):
         tutorial = (ROOT / "docs/tutorial.md").read_text()

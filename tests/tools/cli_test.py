@@ -313,6 +313,26 @@ int main(int c, char** v) {
         self.assertIn("./none", err)
 
 
+class LaunchLine(unittest.TestCase):
+    def test_a_launcher_of_another_library_is_said(self):
+        program = BIN / "mpich5" / "lcc"
+        if not program.exists():
+            self.skipTest("MPICH 5 was not set up")
+        for says, noted in (
+            ("mpiexec (OpenRTE) 5.0.11", True),
+            ("HYDRA build details:", False),
+            ("Intel(R) MPI Library for Linux* OS", False),
+            ("a launcher that nobody knows", False),
+        ):
+            with tempfile.TemporaryDirectory() as scratch:
+                launcher = Path(scratch) / "mpiexec"
+                launcher.write_text(f"#!/bin/sh\necho '{says}'\n")
+                launcher.chmod(0o755)
+                status, _, err = hob("run", "--dry-run", launcher, "-n", 2, program)
+            self.assertEqual(status, 0, err)
+            self.assertEqual("starts ranks of Open MPI" in err, noted, err)
+
+
 class Script(unittest.TestCase):
     """The shell script `hob`, started in the ways that users start it."""
 

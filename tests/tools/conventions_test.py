@@ -278,6 +278,24 @@ class Doctor(unittest.TestCase):
             path.write_bytes(b"\0mpi_accumulate_\0PMPI_Rget_c\0mpi_get_f08_\0MPI_Get_count\0")
             self.assertEqual(doctor.one_sided(path), ["MPI_Accumulate", "MPI_Get"])
 
+    def test_knows_what_receives_and_nonblocking_calls_gain(self):
+        def of(*names):
+            with tempfile.TemporaryDirectory() as directory:
+                path = Path(directory, "program")
+                path.write_bytes(b"\0".join([b"", *names, b""]).replace(b"\0", b"\0\0"))
+                found = doctor._calls(path, "MPICH 5.0.2")
+            return {one.what: one.value for one in found}, found[-1].nothing_to_do
+
+        said, nothing = of(b"MPI_Sendrecv", b"MPI_Init")
+        self.assertEqual(said["receives"], "MPI_Sendrecv: left to the library")
+        self.assertTrue(nothing)
+        said, nothing = of(b"MPI_Sendrecv", b"MPI_Recv")
+        self.assertIn("Hob searches their queues", said["receives"])
+        self.assertFalse(nothing)
+        said, nothing = of(b"mpi_iallreduce_", b"MPI_File_iwrite_at_all", b"MPI_Init_thread")
+        self.assertIn("MPI_File_iwrite_at_all, MPI_Iallreduce: large", said["nonblocking calls"])
+        self.assertFalse(nothing)
+
     def test_of_a_program_that_hob_cannot_help(self):
         with tempfile.TemporaryDirectory() as scratch:
             here = Path(scratch)

@@ -68,7 +68,7 @@ class Verdict(Words):
         run = run_of(puts=60_000, batched=40_000, batches=90, late_ns=5_000_000_000)
         kind, sentence = verdict(run)
         self.assertEqual(kind, "perhaps")
-        self.assertIn("80,000 small operations that went out together saved cannot", sentence)
+        self.assertIn("80,000 small operations that went out together saved is unknown", sentence)
         said = " ".join(findings(run))
         self.assertIn("80,000 small operations went out as 180", said)
         self.assertNotIn("ghost", said)
@@ -78,7 +78,7 @@ class Verdict(Words):
         for rank in document["ranks"]:
             rank["counters"].update(overlap_helped=50, overlap_alone=4, overlap_saved=2e9)
         said = " ".join(findings(Run(document)))
-        self.assertIn("moved during 100 phases of computing (8 were left alone), which saved", said)
+        self.assertIn("moved during 100 phases of computing (8 were not helped), which saved", said)
 
     def test_a_run_without_hob_says_so(self):
         document = {**sample.report(), "ranks": []}
@@ -114,7 +114,7 @@ class Verdict(Words):
         run = run_of(gets=9, verified=9, verify_failures=1)
         run.notes = ["verify: rank 0 served 8 stale bytes", "window 0 runs in mode strict"]
         text = page(run)
-        aside = text[text.index("Where Hob stepped aside") :]
+        aside = text[text.index("What Hob left to the MPI library") :]
         self.assertNotIn("stale bytes", aside[: aside.index("</ul>")])
 
 
@@ -147,7 +147,7 @@ class Order(Words):
             for part in (
                 "card verdict",
                 "What to do next",
-                "<code>hob advise -n 4 --nodes 4",
+                "<code>hob run -n 4 --nodes 4",
                 '"tiles"',
                 "<h2>Advice</h2>",
                 "<h2>Cached gets</h2>",
@@ -156,6 +156,15 @@ class Order(Words):
             )
         ]
         self.assertEqual(places, sorted(places))
+
+    def test_sentences_are_read_from_the_left_on_a_phone_and_in_columns_on_a_desk(self):
+        body = self.body(sample.report())
+        self.assertIn('<td class="text words" data-name="why">', body)
+        self.assertIn('<td class="text" data-name="verdict">', body)
+        self.assertIn('<div class="card findings">', body)
+        self.assertNotIn(
+            '"card findings"', self.body(sample.report(windows=0, ghosts=0, queues=False))
+        )
 
     def test_captions_name_their_paper(self):
         body = self.body(sample.report())
@@ -172,7 +181,7 @@ class Order(Words):
                 "bypassed": 40,
             }
         body = self.body(document)
-        for part in ("own memory", "near", "left alone"):
+        for part in ("own memory", "near", "not cached"):
             self.assertIn(part, body)
         kinds = dict(
             zip(
@@ -180,7 +189,7 @@ class Order(Words):
                 access_counts(document["ranks"][0]["windows"][0]["counters"]),
             )
         )
-        self.assertEqual((kinds["own memory"], kinds["near"], kinds["left alone"]), (50, 40, 10))
+        self.assertEqual((kinds["own memory"], kinds["near"], kinds["not cached"]), (50, 40, 10))
 
     def test_ghosts_of_nodes_that_are_one_machine_have_names(self):
         document = sample.report(ranks=2, queues=False)

@@ -151,7 +151,7 @@ class Command(unittest.TestCase):
         document = json.loads(out)
         self.assertEqual(document["verdict"]["kind"], "perhaps")
         self.assertEqual(document["program"]["ranks"], 4)
-        self.assertTrue(document["next"]["command"].startswith("hob advise -n 4"))
+        self.assertTrue(document["next"]["command"].startswith("hob run -n 4"))
         status, out, err = hob("report", source, "-o", "-", cwd=self.scratch.name)
         self.assertEqual(status, 0, err)
         checked(out)
@@ -165,7 +165,7 @@ class Command(unittest.TestCase):
         status, out, err = hob("report", write_json(self.scratch.name, sample.report()), "--text")
         self.assertEqual(status, 0, err)
         self.assertTrue(out.splitlines()[-2].startswith("Next: "), out)
-        self.assertIn("hob advise -n 4", out.splitlines()[-1])
+        self.assertIn("hob run -n 4", out.splitlines()[-1])
 
     def test_refuses_what_is_nested_too_deeply(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -106,7 +106,7 @@ def report(ranks=4, windows=2, queues=True, ghosts=2):
             }
             for rank in range(ranks)
         ],
-        "notes": ["window 3 was left alone: a get from shared memory is as cheap as a hit"],
+        "notes": ["window 3 is not cached: a get from shared memory is as cheap as a hit"],
     }
     for i, rank in enumerate(out["ranks"] if ghosts else []):
         rank["ghost"] = {

@@ -133,7 +133,7 @@ std::vector<std::pair<std::string, std::string>> preloaded() {
 // Sanitizers' runtimes are first of all, and end the program where they are not. What the user
 // preloads himself keeps its place in front of the rest: allocators and other interposers may want
 // to be first, too. PMPI tools go in front of Hob as well: their PMPI_ calls then come to Hob,
-// which serves both names; behind it nobody would call them. Only MPI libraries, and what is not
+// which serves both names; behind it nothing would call them. Only MPI libraries, and what is not
 // found, which may be one, go behind.
 void preload(const std::string& hob, const MpiUse& use) {
   std::vector<std::string> first = use.sanitizers, before, behind;

@@ -86,7 +86,7 @@ std::vector<fs::path> extensions(const std::vector<fs::path>& directories) {
   return result;
 }
 
-// The family of a file that may be named libmpi.so, as the wheel tells it.
+// The family of a file that may be named libmpi.so, by the wheel's name.
 std::string family_of_file(const fs::path& library) {
   std::error_code error;
   const auto real = fs::canonical(library, error);

@@ -4,11 +4,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from hob import run as runner
-from hob import turns
+from hob.measure import measure
 from hob.report.advice import advise
 from hob.report.data import Saved, load
 from hob.report.facts import facts_of, write_json
@@ -23,14 +22,13 @@ this program, with which settings, and about what it saves."""
 
 EPILOG = """examples:
   hob advise -n 4 ./app            one run
-  hob advise -n 4 --measure ./app  and runs without Hob, with it, and with each advice, in turns
+  hob advise -n 4 --measure ./app  and hob run --measure, for each advice too
   hob advise --from out.json       no run: what an earlier one wrote (hob run --json)
   hob advise -n 4 --json - ./app   for scripts: the advice as JSON; the program prints on standard error
 
 Savings are estimates: the trips and list entries that a run did not have to pay for, times what one
-costs. What a trip costs is measured in the run, unless --get-us says it. Only --measure tells what
-the program as a whole gains, and whether that is more than its runs differ by themselves: it compares
-the time from MPI_Init to MPI_Finalize. Its runs without Hob load it, and have it pass every call on.
+costs. What a trip costs is measured in the run, unless --get-us says it. What the program as a whole
+gains, --measure shows, and `hob run --measure` without advice.
 
 Exit status: 0; 2: no advice, one line says why; 86: --verify found stale bytes."""
 
@@ -44,18 +42,6 @@ def add_arguments(parser):
         "hob advise -n N [options] PROGRAM [ARGUMENTS...]\n       hob advise --from FILE.json"
     )
     parser.add_argument("--from", dest="source", metavar="FILE", help="read this, run nothing")
-    parser.add_argument(
-        "--measure",
-        action="store_true",
-        help="also run without Hob and with the advice, in turns, and compare their times",
-    )
-    parser.add_argument(
-        "--turns",
-        type=runner.at_least(1),
-        default=5,
-        metavar="N",
-        help="how often --measure runs each (default: 5)",
-    )
     parser.add_argument(
         "--get-us",
         type=float,
@@ -76,7 +62,7 @@ def _places(run):
 
 
 def text(run, advices, measured=False):
-    """All of it for the terminal: what was gained comes first, the next step last, unless that is what
+    """All of it for the terminal: the gain comes first, the next step last, unless that is what
     follows (`measured`)."""
     out = [
         verdict(run)[1],
@@ -117,69 +103,6 @@ def _saves(run, advice):
     if most >= (MUCH_FASTER - 1) * run.seconds:
         return f"About {number((run.seconds + most) / run.seconds)} times faster (estimate)."
     return f"{verb} {saved_on_each(saved)}, of {seconds(run.seconds)}."
-
-
-BASE, USUAL = "without Hob", "with Hob"
-
-
-def _trials(args, advices):
-    """{name: what changes in the arguments}: without Hob, as it is, and with each piece of advice."""
-    trials = {BASE: {"set": [*args.set, "off=on"], "ghosts": 0}, USUAL: {}}
-    if args.ghosts:
-        trials["without ghosts"] = {"ghosts": 0}
-    for setting in dict.fromkeys(one for advice in advices for one in advice.settings):
-        changes = {"set": [*args.set, setting]}
-        if setting.startswith("ghosts="):
-            changes = {"ghosts": int(setting[7:])}
-        trials[f"with {as_option(setting)}"] = changes
-    return trials
-
-
-def _measure(args, advices, scratch):
-    """Times the program without Hob, with it and with each piece of advice, in turns: what is said of
-    that, as text and for scripts."""
-    report = str(Path(scratch) / "turn.json")
-    plans = {}
-    for name, changes in _trials(args, advices).items():
-        quiet = {"quiet": True, "json": report, "verify": None, "trace": None, **changes}
-        plans[name] = runner.plan(type(args)(**{**vars(args), **quiet}))
-
-    start = time.monotonic()
-
-    def progress(turn):
-        done = turn - 1
-        left = (time.monotonic() - start) / done * (args.turns - done) if done else None
-        print(
-            f"hob: turn {turn} of {args.turns}: {len(plans)} runs"
-            + (f" (about {seconds(left)} left)" if left else ""),
-            file=sys.stderr,
-            flush=True,
-        )
-
-    taken = turns.take(
-        {name: turns.runner(*plan, report) for name, plan in plans.items()}, args.turns, progress
-    )
-    times, own = turns.comparable(taken)
-    what = "from MPI_Init to MPI_Finalize" if own else "start and end of the job included"
-    sentence = turns.verdict(times, BASE, USUAL)
-    head = f"Measured in {args.turns} turns, {what} (median, range):"
-    lines = ["", head, *turns.table(times, BASE), f"Measured: {sentence}"]
-    document = {
-        "turns": args.turns,
-        "times": "program" if own else "job",
-        "verdict": sentence,
-        "trials": [
-            {
-                "name": name,
-                "seconds": times[name],
-                "against_without_hob": dict(
-                    zip(("kind", "ratio"), turns.judge(times[BASE], times[name]))
-                ),
-            }
-            for name in times
-        ],
-    }
-    return "\n".join(lines), document
 
 
 def _run_once(args, json_file, output):
@@ -229,9 +152,10 @@ def main(args):
             sys.stdout.flush()
         stale = stale_sentence(run)
         if args.measure and not stale:
-            told, document["measured"] = _measure(args, advices, scratch)
+            settings = dict.fromkeys(one for advice in advices for one in advice.settings)
+            told, document["measured"] = measure(args, runner.plan, settings)
             if not for_scripts:
-                print(told)
+                print(f"\n{told}")
     if for_scripts:
         write_json(document, "-")
     return STALE if stale else 0

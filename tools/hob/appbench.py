@@ -119,7 +119,7 @@ def compare(
     progress = Progress(name, repeats * len(variants))
     runs = alternate(variants, repeats, progress)
     progress.done()
-    # What is over in a moment is told apart only by many runs, and these are cheap.
+    # Short runs differ clearly only where there are many, and these are cheap.
 
     def times_of(key):
         return [time_of(own) for own, _ in runs[key]]

@@ -59,7 +59,7 @@ def add_arguments(parser):
     known = modules()
     names = [f"  {name:16} {module.HELP}" for name, module in known.items()]
     names += [
-        f"  {name:16} {path.name} --help tells"
+        f"  {name:16} see {path.name} --help"
         for name, path in programs().items()
         if name not in known
     ]

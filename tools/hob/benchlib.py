@@ -39,7 +39,7 @@ SAME_NODE = {}
 # The like of REMOTE for other MPI libraries.
 OPENMPI_TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
 UCX_TCP = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
-# Network namespaces (namespaces.py), the ranks dealt out evenly; TCP between them. UCX must be told to
+# Network namespaces (namespaces.py), the ranks dealt out evenly; TCP between them. UCX needs a setting to
 # leave out shared memory, which it finds between them.
 NAMESPACES = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_MAX_SAVED": "1000000"}
 NAMESPACES_UCX = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}

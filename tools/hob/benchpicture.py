@@ -31,7 +31,7 @@ class View:
     line: float | None = None  # a value to compare with, such as 1 of ratios
 
     def has(self, row, column):
-        """Whether there is something to draw; a logarithmic axis has no place for nothing."""
+        """Whether there is something to draw; a logarithmic axis has no place for zero."""
         value = row.get(column)
         return isinstance(value, int | float) and (value > 0 or not self.log)
 

@@ -54,6 +54,7 @@ EXAMPLES = """examples:
   mpiexec -n 4 hob exec ./app           the same, in a job script that has its own launcher line
   hob run -n 4 --json out.json ./app    and all counters;  hob report out.json  makes a page of them
   hob run mpiexec -n 4 ./app            the same for a whole launch line
+  hob run -n 4 --measure ./app          is it faster? without Hob and with it, in turns
   hob advise -n 4 ./app                 which of these helps this program
 
 `hob help COMMAND` explains each command."""
@@ -163,6 +164,6 @@ def main(words=None):
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output has left (`hob config | head`): nothing to say, and nobody to.
+        # The reader of our output has left (`hob config | head`): nothing is left to print.
         sys.stderr.close()
         sys.exit(141)

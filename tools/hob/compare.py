@@ -5,8 +5,8 @@ from hob.report.facts import SCHEMA, write_json
 from hob.report.sentences import verdict
 from hob.report.words import quantity, seconds, size
 
-DESCRIPTION = """Puts two runs beside each other: time, what was gained, settings and counters that differ.
-Counters are sums over ranks. One run each says little about time: `hob advise --measure` takes turns."""
+DESCRIPTION = """Puts two runs beside each other: time, gains, settings and counters that differ.
+Counters are sums over ranks. One run each says little about time: `hob run --measure` takes turns."""
 
 EPILOG = """examples:
   hob compare without-ghosts.json with-ghosts.json

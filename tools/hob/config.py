@@ -91,7 +91,7 @@ def _markdown(rows):
         "`./hob.conf` may have come with the directory. It must belong to the user or to root, and so must the directory and, where it is a symbolic link, the link. It "
         "may not name what Hob writes to (`json`, `trace`), nor promise anything of the program in the user's name: "
         f"{_promises(rows)}. Either ends the program with exit status 2 and a message. The environment, `--set` and a file that `HOB_CONFIG` names may. "
-        "A `./hob.conf` that belongs to somebody else, cannot be read, or has lines of another form and no setting of Hob's is not used, with a warning.",
+        "A `./hob.conf` that belongs to another user, cannot be read, or has lines of another form and no setting of Hob's is not used, with a warning.",
         "",
         "A value that is not allowed, a key of a file or of `--set` that does not exist, and a `json` or `trace` that cannot be written end the program at `MPI_Init` with "
         "exit status 2 and one message from rank 0. A `HOB_...` variable that is no setting may be a module system's "

@@ -23,8 +23,8 @@ from hob.where import BIN, ROOT, HobError, in_source
 
 DESCRIPTION = """Computes the local clustering coefficients of two graphs with apps/lcc, an MPI program
 that was not written for Hob: on 4 ranks, each its own node over TCP, first plainly, then with Hob
-preloaded and nothing else changed. Checks that every coefficient is the same, prints what was
-gained, and writes a page that shows where it came from."""
+preloaded and nothing else changed. Checks that every coefficient is the same, prints the
+gain, and writes a page that shows where it came from."""
 
 EPILOG = """examples:
   hob demo

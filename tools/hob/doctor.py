@@ -52,7 +52,7 @@ WRITING_FILES = (
 
 @dataclass
 class Finding:
-    """One line: what was looked at, what it is, and what to do (None: fine)."""
+    """One line: what is checked, its state, and what to do (None: fine)."""
 
     what: str
     value: str
@@ -88,7 +88,7 @@ def _read(path):
 
 
 def kernel(release=None):
-    """The kernel, and whether it can tell which pages a process wrote."""
+    """The kernel, and whether it knows which pages a process wrote."""
     release = release or platform.release()
     version = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
     if version >= TRACKING_KERNEL:
@@ -352,6 +352,12 @@ def _names(calls):
 
 ONE_SIDED = _names(rb"R?get|r?put|r?accumulate|get_accumulate|fetch_and_op|compare_and_swap")
 RECEIVES = _names(rb"i?recv|recv_init|i?mrecv|sendrecv|sendrecv_replace|isendrecv")
+NONBLOCKING = _names(
+    rb"i[sr]?send|irecv|imrecv|isendrecv|isendrecv_replace|ibcast|iscan|iexscan|i(?:all)?reduce|ireduce_scatter\w*"
+    rb"|i(?:all)?gatherv?|iscatterv?|ialltoall[vw]?|ineighbor_\w+?|file_i\w+?"
+)
+# They wait at once: alone, they make no queue long.
+ONE_BY_ONE = {"MPI_Sendrecv", "MPI_Sendrecv_replace"}
 
 
 def one_sided(program):
@@ -378,6 +384,8 @@ def _named(program, pattern):
 def _calls(program, version):
     """What Hob could serve of a program, by the calls that it names."""
     calls, receives = one_sided(program), _named(program, RECEIVES)
+    nonblocking = _named(program, NONBLOCKING)
+    matched = _may_match(version) and set(receives) - ONE_BY_ONE
     found = [
         Finding(
             "one-sided calls",
@@ -388,13 +396,19 @@ def _calls(program, version):
         Finding(
             "receives",
             f"{', '.join(receives)}: Hob searches their queues where these get deep"
-            if receives and _may_match(version)
+            if matched
             else f"{', '.join(receives)}: left to the library"
             if receives
             else "none: message matching has nothing to do",
         ),
+        Finding(
+            "nonblocking calls",
+            f"{', '.join(nonblocking)}: large ones go on while the program computes"
+            if nonblocking
+            else "none: overlap has nothing to do",
+        ),
     ]
-    if not calls and not (receives and _may_match(version)):
+    if not calls and not matched and not nonblocking:
         found.append(
             Finding("Hob for it", "has nothing to do: the program makes no call that it serves")
         )

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 from hob.where import HobError
@@ -14,6 +15,25 @@ LAUNCHERS = ("mpiexec", "mpirun", "srun", "prun", "prterun", "orterun", "aprun",
 def is_launcher(word):
     """Whether a word names a launcher of MPI programs."""
     return Path(word).name.partition(".")[0] in LAUNCHERS
+
+
+# What `mpiexec --version` says, by the MPI library that the launcher belongs to.
+OF_LIBRARY = (("openmpi", r"Open MPI|OpenRTE|PRRTE|prte"), ("mpich", r"HYDRA|Intel\(R\) MPI"))
+
+
+def family_of(launcher):
+    """Which MPI libraries' ranks a launcher starts: openmpi, mpich, or None where that is not known. The launchers of
+    batch systems start those of any."""
+    if not Path(launcher).name.startswith(("mpi", "orterun")):
+        return None
+    try:
+        done = subprocess.run(
+            [launcher, "--version"], capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = done.stdout + done.stderr
+    return next((family for family, words in OF_LIBRARY if re.search(words, said)), None)
 
 
 def _segments(words):

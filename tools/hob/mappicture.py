@@ -30,7 +30,7 @@ def _tables(rows):
 
 
 def shade(ratio):
-    """-1 for the largest loss that colours tell apart, 0 for none, 1 for the largest gain."""
+    """-1 for the largest loss that has a colour of its own, 0 for none, 1 for the largest gain."""
     if ratio >= 1:
         return -min(1.0, math.log(ratio) / math.log(LOSS))
     return min(1.0, -math.log(ratio) / math.log(GAIN))

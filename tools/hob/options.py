@@ -1,11 +1,11 @@
-"""A parser that knows its own options: for who must tell words of the command line apart, and for
+"""A parser that knows its own options: for parsing where the program's words begin, and for
 completion. Nothing but argparse's public interface."""
 
 import argparse
 
 
 class Parser(argparse.ArgumentParser):
-    """As ArgumentParser; what was added, in groups too, is in `added`."""
+    """As ArgumentParser; every option, in groups too, is in `added`."""
 
     def __init__(self, *args, **keywords):
         self.added = []

@@ -170,7 +170,7 @@ def _product(rows):
         for row in rows
     ]
     return (
-        f"A matrix product of {rows[0]['busy_us'] / 1000:.0f} ms on the target takes so many times its time alone, natively, with "
+        f"A matrix product of {rows[0]['busy_us'] / 1000:.0f} ms on the target: its time as a multiple of its time alone, natively, with "
         f"the library's thread, with a ghost, and its core serves so many interrupts, by accumulates: {'; '.join(parts)}. TCP on one machine "
         "interrupts the core that sends; what slows the product is the thread, which takes its core."
     )

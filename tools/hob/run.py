@@ -23,13 +23,20 @@ EPILOG = """examples:
   hob run -n 4 --json out.json ./app       then: hob report out.json
   hob run -n 4 --ghosts 1 ./app            a fifth process works for the other four
   hob run -n 4 --set cache_size=256M ./app any setting of `hob config`
+  hob run -n 4 --measure ./app             is it faster? without Hob and with it, in turns
   hob run -n 4 --remote ./app              every rank its own node over TCP, on this machine (MPICH)
   hob run -n 4 --launcher "mpiexec -hosts a,b" ./app
   hob run -n 4 taskset -c 0-3 ./app        a program that another one starts
   hob run mpiexec -n 4 ./app               a whole launch line: as mpiexec -n 4 hob exec ./app
 
 In a job script that has a launcher line of its own, put `hob exec` between launcher and program,
-or `hob run` in front of the line."""
+or `hob run` in front of the line.
+
+--measure compares the program's time from MPI_Init to MPI_Finalize, and says whether the difference is
+more than the runs differ by themselves. What the program prints is left out. The runs without Hob load
+it, and have it pass every call on. With options for Hob (--ghosts 1, --set ...) it starts the program
+without Hob, with Hob alone and with these options. --json writes the times.
+Exit status: 0; 2: a run failed."""
 
 # Every rank its own node over TCP: on one machine, what communication between nodes costs.
 REMOTE = {
@@ -38,6 +45,9 @@ REMOTE = {
     "FI_PROVIDER": "tcp",
     "I_MPI_FABRICS": "ofi",  # Intel MPI's word for the same
 }
+
+# How often --measure starts each, unless --turns says it.
+TURNS = 5
 
 # Options that go to `hob exec` as they are: (name, metavar or None for a switch, help).
 EXEC_OPTIONS = (
@@ -87,6 +97,18 @@ def add_arguments(parser):
             group.add_argument(name, metavar=metavar, help=text)
         else:
             group.add_argument(name, action="store_true", help=text)
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="start the program without Hob and with it, in turns, and compare its times",
+    )
+    parser.add_argument(
+        "--turns",
+        type=at_least(1),
+        default=TURNS,
+        metavar="N",
+        help="how often --measure starts each (default: %(default)s)",
+    )
     # Not argparse.REMAINDER: it would take options that stand before the program as well.
     parser.usage = "hob run -n N [options] PROGRAM [ARGUMENTS...]"
 
@@ -125,13 +147,34 @@ def notes(args):
     said = []
     if args.remote and args.nodes:
         said.append("--nodes has no effect: with --remote, each rank is a node of its own")
+    if args.measure and (args.trace or args.verify):
+        said.append("--trace and --verify have no effect with --measure: they would cost time")
+    if not args.measure and args.turns != TURNS:
+        said.append("--turns has no effect without --measure")
     behind = [word for word in args.program[1:3] if re.fullmatch(r"-np?", word)]
     if behind and args.n == 1 and not is_launcher(args.program[0]):
         said.append(
             f"{behind[0]} stands behind the program, which gets it; 1 rank is started "
             f"(hob run -n N {args.program[0]})"
         )
+    if is_launcher(args.program[0]):
+        said += _other_launcher(args.program, args.mpi)
     return said
+
+
+def _other_launcher(line, mpi):
+    """A sentence where a line's launcher belongs to another MPI library than its program: each rank would then be a
+    job of its own, or end in MPI_Init."""
+    program = launchline.programs(line)[0]
+    use, family = which_mpi(program, mpi), launchline.family_of(line[0])
+    wanted = "mpich" if use["family"] == "abi" else use["family"]
+    if not family or not wanted or family == wanted:
+        return []
+    names = {"openmpi": "Open MPI", "mpich": "MPICH"}
+    return [
+        f"{shutil.which(line[0]) or line[0]} starts ranks of {names[family]}, and {program[0]} is linked with "
+        f"{names[wanted]}: hob run -n N {program[0]} finds the launcher that fits"
+    ]
 
 
 def _take_ghosts(args):
@@ -221,7 +264,7 @@ def slurm_mpi(use):
     return [f"--mpi={protocol}"] if protocol in offered else []
 
 
-# Where Slurm's own PMI-2 library lies, which Intel MPI wants to be told.
+# Where Slurm's own PMI-2 library lies, whose path Intel MPI needs.
 PMI_DIRECTORIES = (
     "/usr/lib64",
     "/usr/lib/x86_64-linux-gnu",
@@ -327,10 +370,35 @@ def plan(args):
     return command + exec_arguments(args) + [use["program"], *args.program[1:]], environment
 
 
+def _measure(args):
+    # Here, since what it builds on takes longer to load than a launcher.
+    from hob import measure
+    from hob.report.facts import write_json
+
+    if is_off(args):
+        raise HobError(
+            "--measure starts the program without Hob by itself: leave --off (HOB_OFF) out"
+        )
+    if args.dry_run:
+        print(measure.shown(args, plan))
+        return 0
+    told, document = measure.measure(args, plan)
+    if args.json == "-":
+        write_json(document, "-")
+    else:
+        print(told)
+        if args.json:
+            write_json(document, args.json)
+    kinds = [trial["against_without_hob"]["kind"] for trial in document["trials"]]
+    return 2 if "failed" in kinds else 0
+
+
 def main(args):
-    command, environment = plan(args)
     for note in notes(args):
         print(f"hob: {note}", file=sys.stderr)
+    if args.measure:
+        return _measure(args)
+    command, environment = plan(args)
     if args.dry_run:
         changed = {n: v for n, v in environment.items() if os.environ.get(n) != v}
         print(shlex.join([*(f"{name}={value}" for name, value in changed.items()), *command]))

@@ -11,7 +11,7 @@ from hob.report.words import number, seconds
 
 # Differences of medians that are not worth a word, whatever the runs say.
 LEAST = 0.02
-# Fewer turns tell nothing.
+# Fewer turns show nothing.
 FEWEST = 3
 
 
@@ -78,7 +78,7 @@ def verdict(times, base, usual):
     faster = {name: ratio for name, (kind, ratio) in judged.items() if kind == "faster"}
     kind, ratio = judged[usual]
     if len(times[base]) < FEWEST:
-        return f"Too few turns to tell: take {FEWEST} or more (--turns)."
+        return f"Too few turns for a verdict: take {FEWEST} or more (--turns)."
     best = max(faster, key=faster.get, default=None)
     if best not in (None, usual) and (
         kind != "faster" or judge(times[usual], times[best])[0] == "faster"
@@ -98,7 +98,7 @@ def verdict(times, base, usual):
         return f"A run {usual} failed."
     if kind == "slower":
         return f"Slower {usual}: {number(1 / ratio)} times the time. Run it {base}."
-    return f"No difference beyond noise {usual}. More turns tell smaller differences (--turns)."
+    return f"No difference beyond noise {usual}. More turns show smaller differences (--turns)."
 
 
 def table(times, base):
@@ -125,6 +125,6 @@ def table(times, base):
 
 def _noise(plain, other):
     if len(plain) < FEWEST:
-        return "too few turns to tell"
+        return "too few turns for a verdict"
     ratios = [a / b for a, b in zip(plain, other)]
     return f"no difference beyond noise ({number(min(ratios))} to {number(max(ratios))} in single turns)"

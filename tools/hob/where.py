@@ -5,7 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-# The `hob` script tells; started as `python -m hob`, the source tree is assumed.
+# The `hob` script says; started as `python -m hob`, the source tree is assumed.
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("_HOB_BIN", ROOT / "build" / "default" / "bin"))
 COMMAND = os.environ.get("_HOB_COMMAND", str(ROOT / "hob"))

@@ -39,7 +39,7 @@ Records triangles(std::uint64_t seed) {
   return records;
 }
 
-/// Rows of a sparse matrix gather blocks of a vector, several times over (power iteration).
+/// Rows of a sparse matrix read blocks of a vector, several times over (power iteration).
 Records gather(std::uint64_t seed) {
   Engine random(seed);
   const Zipf column(30000, 0.75);
@@ -190,7 +190,7 @@ Records patches(std::uint64_t seed) {
   return records;
 }
 
-/// Everything as likely as everything else, sizes from 8 bytes to 64 KiB: only sizes tell.
+/// Everything as likely as everything else, sizes from 8 bytes to 64 KiB: only sizes matter.
 Records even(std::uint64_t seed) {
   Engine random(seed);
   std::vector<std::uint64_t> sizes(1500);

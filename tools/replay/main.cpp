@@ -207,7 +207,7 @@ Outcome outcome_of(const std::string& policy, const Subject& subject, std::uint6
                   : replay(subject.records, config, bytes, options.latency, options.ahead());
 }
 
-/// Default against the paper's policy, over all cells where there is anything to tell apart.
+/// Default against the paper's policy, over all cells where they differ.
 struct Comparison {
   std::uint64_t cells = 0;
   std::uint64_t ahead = 0;

@@ -30,7 +30,7 @@ struct Outcome {
   std::uint64_t slots = 0;             ///< |I_w| that was used
   std::uint64_t trips = 0;             ///< gets given to the network
   std::uint64_t bytes = 0;             ///< fetched
-  std::uint64_t ahead_bytes = 0;       ///< of these, asked for by nobody when they were fetched
+  std::uint64_t ahead_bytes = 0;       ///< of these, not asked for when they were fetched
   std::uint64_t ahead_used_bytes = 0;  ///< of these, asked for later
   std::uint64_t recalled = 0;          ///< places fetched again at the beginning of a phase
   std::uint64_t recall_used = 0;       ///< of these, asked for
@@ -49,7 +49,7 @@ struct Outcome {
   double visits() const {
     return selections == 0 ? 0 : static_cast<double>(visited) / static_cast<double>(selections);
   }
-  /// Share of what was visited.
+  /// Share of the entries visited.
   double empty() const {
     return visited == 0 ? 0
                         : 1 - static_cast<double>(visited_nonempty) / static_cast<double>(visited);

@@ -25,10 +25,10 @@ enum class Side { receives, messages };
 ///
 /// A few entries are a short queue. Beyond, and until it is empty again,
 /// entries are found by key. A receive's key is its envelope, wildcards as they stand, so that
-/// there are four classes of keys; a message looks up its own four keys (those that nobody has cost
-/// next to nothing) and takes the entry with the lowest sequence number. A message is indexed by
-/// its full envelope and, once a receive with a wildcard has searched a deep queue, by the part of
-/// the envelope that such receives want.
+/// there are four classes of keys; a message looks up its own four keys (those that no receive has
+/// cost next to nothing) and takes the entry with the lowest sequence number. A message is indexed
+/// by its full envelope and, once a receive with a wildcard has searched a deep queue, by the part
+/// of the envelope that such receives want.
 ///
 /// Everything that matching does happens in amortised O(1). Not thread safe.
 ///

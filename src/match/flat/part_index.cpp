@@ -12,8 +12,8 @@ constexpr std::size_t kLeastMessages = 32;
 constexpr std::size_t kBitsPerMessage = 4;
 constexpr std::size_t kMostBits = std::size_t{1} << 31;
 
-// Messages are left out of the lists when four have come for each that was there and nobody has
-// searched for anything new meanwhile, and if it is worth it: if at least three in four values of
+// Messages are left out of the lists when four have come for each that was there and no search
+// was for anything new meanwhile, and if it is worth it: if at least three in four values of
 // the part are not searched for.
 constexpr std::uint64_t kMessagesEach = 4;
 constexpr std::size_t kMostSearched = 4;
@@ -80,7 +80,7 @@ void PartIndex::list_all(OfPart& of, std::uint32_t now) {
   since_ = now;
 }
 
-/// From now on only messages that somebody has searched for are in these parts' lists, where that
+/// From now on only messages that a receive has searched for are in these parts' lists, where that
 /// is worth it.
 void PartIndex::choose(std::uint32_t parts, std::uint32_t now) {
   choosing_ = false;

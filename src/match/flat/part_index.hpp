@@ -17,9 +17,9 @@ namespace hob::match::flat {
 /// on average, whatever the parts are.
 ///
 /// At first every message is in a list for each part in use. After a while, the lists are made anew
-/// of those messages whose part somebody has searched for, and others are left out from then on: a
-/// bit, chosen by a hash of the part, tells. Once a search finds its bit not set, the lists are
-/// made of all messages again, and the while gets twice as long: so what making them costs is
+/// of those messages whose part a receive has searched for, and others are left out from then on: a
+/// bit, chosen by a hash of the part, says which. Once a search finds its bit not set, the lists
+/// are made of all messages again, and the while gets twice as long: so what making them costs is
 /// spread over ever more messages.
 class PartIndex {
  public:
@@ -105,7 +105,7 @@ class PartIndex {
 
     PartLists lists;  // chosen by bits
     Bits kept;        // messages with these are in the lists
-    Bits searched;    // somebody has searched for these
+    Bits searched;    // a receive has searched for these
     bool all = true;  // every message is in the lists
   };
 

@@ -9,7 +9,7 @@
 
 namespace hob::match::flat {
 
-/// Tells of almost every message that no receive from any source and none with any tag wants it:
+/// Knows of almost every message that no receive from any source and none with any tag wants it:
 /// in a third of the instructions of two searches, and in a part of their memory.
 ///
 /// Each such receive sets a bit, chosen by a hash of what it does ask for. Bits of receives that

@@ -3,7 +3,7 @@
 // requests have an extra state, which Hob replaces; error handlers have none, so each has a
 // function of its own from a pool.
 //
-// What the Fortran bindings register has other arguments: they tell the library so after the call,
+// What the Fortran bindings register has other arguments: they notify the library after the call,
 // and their functions are left as they are. Error handlers have the same in both languages but for
 // the handle. Functions of MPI_Op_create must not call MPI.
 #include <dlfcn.h>

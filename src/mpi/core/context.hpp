@@ -40,7 +40,7 @@ Context& context();
 /// Adds a sentence to the report, once. Thread safe.
 void note(std::string sentence);
 
-/// What was noted until now. Thread safe.
+/// The notes so far. Thread safe.
 std::vector<std::string> all_notes();
 
 /// Where this job writes what the settings name: a job that another one began (MPI_Comm_spawn, or a

@@ -8,7 +8,7 @@
 
 namespace hob::mpi {
 
-/// An error that the library has told Hob's function in place of the program's handler.
+/// An error that the library has reported to Hob's function in place of the program's handler.
 struct UnheardError {
   /// Calls the program's handler.
   void (*tell)(const UnheardError&);
@@ -18,13 +18,13 @@ struct UnheardError {
 };
 
 /// An error handler may end in longjmp, which runs no destructors, so it must not run in the midst
-/// of Hob's own work. True: the call of the program's that is under way in this thread tells the
+/// of Hob's own work. True: the call of the program's that is under way in this thread notifies the
 /// handler at its end. False: nothing of Hob's is under way, or there is no such call; then it is
-/// to be told at once.
+/// to be reported at once.
 bool hear_later(const UnheardError& error);
 
-/// Before a call of the program's ends an object: tells what waits, from here. The caller holds no
-/// lock, and what it leaves behind, should the handler not return, is consistent.
+/// Before a call of the program's ends an object: reports what waits, from here. The caller holds
+/// no lock, and what it leaves behind, should the handler not return, is consistent.
 void hear_errors_now();
 
 }  // namespace hob::mpi

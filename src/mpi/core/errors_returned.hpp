@@ -7,7 +7,7 @@ namespace hob::mpi {
 
 /// While it lives, the library calls no error handler of the program's for errors on this
 /// communicator or window: it returns their codes. Handlers of MPI's own are left as they are.
-/// Nobody else sets the object's error handler meanwhile.
+/// No other thread sets the object's error handler meanwhile.
 class ErrorsReturned {
  public:
   /// One of both is null: in MPICH handles of both kinds are of one type.

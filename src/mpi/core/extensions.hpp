@@ -1,4 +1,4 @@
-// What programs ask of MPI that Hob cannot serve, and for which it steps aside.
+// What programs ask of MPI that Hob cannot serve, and for which it is off.
 #pragma once
 
 #include "mpi/pmpi/mpi.hpp"

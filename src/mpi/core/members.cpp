@@ -26,7 +26,7 @@ bool contains(MPI_Group all, MPI_Group some) {
 
 std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Comm to) {
   std::vector<int> theirs(ranks.size(), MPI_UNDEFINED);
-  // A program of sessions alone has no world, and nobody asked its node.
+  // A program of sessions alone has no world, and its node was never asked for.
   if (from == MPI_COMM_NULL || ranks.empty()) return theirs;
   MPI_Group group = MPI_GROUP_NULL, others = MPI_GROUP_NULL;
   if (real::Comm_group(from, &group) != MPI_SUCCESS) return theirs;
@@ -40,7 +40,7 @@ std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Co
 }
 
 bool all_run_hob(MPI_Comm comm) {
-  // A program of sessions alone meets nobody else: it has no parent, and no ports.
+  // A program of sessions alone meets no other job: it has no parent, and no ports.
   if (context().comm == MPI_COMM_NULL || comm == MPI_COMM_SELF ||
       comm == as_program_sees(MPI_COMM_WORLD))
     return true;

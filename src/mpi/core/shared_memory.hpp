@@ -18,10 +18,10 @@ namespace hob::mpi {
 /// Files without a name (memfd_create) are used, or, where the size of files is limited
 /// (RLIMIT_FSIZE, ulimit -f: growing such a file would end the process), a System V segment.
 ///
-/// What rank 0 has made is found by the number of its descriptor, and told from other files: in
-/// containers that number processes themselves it may be any file of the user's. Those that do not
-/// find it get it through a Unix socket, where they are in one network namespace. `why_not`: set in
-/// all processes where null is returned.
+/// What rank 0 has made is found by the number of its descriptor, and distinguished from other
+/// files: in containers that number processes themselves it may be any file of the user's. Those
+/// that do not find it get it through a Unix socket, where they are in one network namespace.
+/// `why_not`: set in all processes where null is returned.
 std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t least,
                         std::string& why_not);
 

@@ -11,10 +11,10 @@
 
 namespace hob::mpi::tuning {
 
-/// progress. Looks in vain, one after another, before a waiting thread gives its core away between
-/// two: about a millisecond. A yield on a machine with more processes than processors costs a time
-/// slice (2 to 4 ms), so whoever is served within a millisecond does not pay it. Chosen from these
-/// two times; not swept.
+/// progress. Polls without a result, one after another, before a waiting thread gives its core away
+/// between two: about a millisecond. A yield on a machine with more processes than processors costs
+/// a time slice (2 to 4 ms), so whoever is served within a millisecond does not pay it. Chosen from
+/// these two times; not swept.
 inline constexpr int kLooksBeforeYield = 10'000;
 
 /// progress. ns between two looks of the helper thread: long against a look, short against what a
@@ -34,7 +34,7 @@ inline constexpr std::int64_t kOverlapFarBytes = std::int64_t{64} * 1024;
 inline constexpr double kOverlapShare = 0.03;
 
 /// progress, overlap. ns between a start and its wait from which on there was time to compute: two
-/// rests of the thread. Shorter ones tell nothing about its help.
+/// rests of the thread. Shorter ones show nothing about its help.
 inline constexpr std::uint64_t kOverlapOutsideNs = 100'000;
 
 /// progress, overlap. ns of a phase after which the next wait ends it, though something is under
@@ -89,8 +89,8 @@ inline constexpr int kOverlapIdleLooks = 6;
 /// Chosen.
 inline constexpr std::size_t kManyMissing = 8;
 
-/// requests. ns: a look in vain that takes longer has asked the kernel. Between the looks of shared
-/// memory and of sockets on the machine of docs/measurements.
+/// requests. ns: a poll without a result that takes longer has asked the kernel. Between the looks
+/// of shared memory and of sockets on the machine of docs/measurements.
 inline constexpr double kKernelLook = 300;
 
 /// requests. ns of rest between two such looks: the messages that come meanwhile are cheaper to
@@ -104,16 +104,16 @@ namespace gets {
 /// gigabytes a second. Chosen.
 inline constexpr double kFirstLatencyNs = 8000, kFirstNsPerByte = 0.25;
 
-/// All bytes get old so many times sooner until enough waits were measured to say what hits save,
+/// All bytes get old this many times sooner until enough waits were measured to say what hits save,
 /// within the same share of the time. Chosen.
 inline constexpr std::uint64_t kUnpricedAgesFaster = 20;
-/// Bytes that nobody asked for yet get old so many times sooner than others. Chosen.
+/// Bytes that were not asked for yet get old this many times sooner than others. Chosen.
 inline constexpr std::uint64_t kAheadAgesFaster = 10;
 
 /// Copies that a byte fetched ahead takes: one here, after the flush, and two by the target's
 /// process, whose time is the program's, too.
 inline constexpr double kCopiesAhead = 3;
-/// A new sample counts for so much of what a copy takes, and for no more than so many times it: at
+/// A new sample counts for so much of what a copy takes, and for no more than a multiple of it: at
 /// times the processor was elsewhere.
 inline constexpr double kCopyWeight = 1.0 / 16, kCopyMost = 4;
 
@@ -232,7 +232,7 @@ inline constexpr unsigned kSpinTurns = 2000;
 inline constexpr unsigned kSpinTurnsAsked = 16;
 
 /// Turns, where there are more processes than cores: looks before the first sleep, and yields
-/// (about 1 us each where nobody takes the core) before sleeping at all.
+/// (about 1 us each where no process takes the core) before sleeping at all.
 inline constexpr unsigned kLooksBeforeSleep = 3;
 inline constexpr unsigned kYieldTurns = 200;
 
@@ -270,7 +270,7 @@ inline constexpr std::uint64_t kLeastNativeStallNs = 50'000;
 inline constexpr std::uint32_t kStallForgotten = 64;
 
 /// ns. How long a ghost stays outside MPI at start, while it is tried whether the network does puts
-/// and gets meanwhile (ghost/network.hpp): so many times what a put and a get took before, at least
+/// and gets meanwhile (ghost/network.hpp): a multiple of what a put and a get took before, at least
 /// the first, or the second where processes share cores and may not run for some time slices. Where
 /// it fails, each start takes so long.
 inline constexpr std::uint64_t kAbsenceTimes = 16;
@@ -285,7 +285,7 @@ inline constexpr std::uint64_t kBytesOfAnOperation = 16'384;
 inline constexpr std::uint64_t kWorthGivingBack = 1 << 20;
 
 /// Address space is sparse. Windows of a node may overlap in time, and freed ones leave holes: the
-/// arena is so many times the memory that there is, and of at least so many bytes.
+/// arena is a multiple of the memory that there is, and of at least so many bytes.
 inline constexpr std::uint64_t kTimesMemory = 4;
 inline constexpr std::uint64_t kSmallestFullArena = std::uint64_t{64} << 30;
 
@@ -308,7 +308,7 @@ inline constexpr unsigned kLooks = 4;
 /// to 35 us, an operation in it 30 ns, one that goes alone 5 to 10 us.
 namespace batching {
 
-/// Operations of one kind to one target between two completions, from which on they are gathered.
+/// Operations of one kind to one target between two completions, from which on they are batched.
 inline constexpr std::uint32_t kLeast = 16;
 /// Fewer operations than this go out one by one at the end.
 inline constexpr std::size_t kFewest = 4;
@@ -321,11 +321,11 @@ inline constexpr std::uint64_t kCheapNs = 300;
 inline constexpr double kLateNs = 100'000;
 /// Share of the time that looks at what operations take natively may take.
 inline constexpr double kLookShare = 0.003;
-/// ns. What gathering one takes, for the comparison with others.
+/// ns. What batching one takes, for the comparison with others.
 inline constexpr std::uint64_t kGatherNs = 30;
 /// ns. A batch that is older goes out at the next operation.
 inline constexpr std::uint64_t kOldNs = 1'000'000;
-/// Completions without anything gathered after which operations are not looked at, and operations
+/// Completions without a batch after which operations are not looked at, and operations
 /// after which they are again; doubled up to the longest.
 inline constexpr std::uint32_t kIdleIntervals = 64;
 inline constexpr std::uint64_t kFirstPause = 4096, kLongestPause = std::uint64_t{1} << 20;
@@ -344,7 +344,7 @@ inline constexpr std::uint64_t kMostWaiting = std::uint64_t{8} << 20;
 inline constexpr std::uint64_t kMostHeld = std::uint64_t{8} << 20;
 /// What an operation takes in a batch beside its data.
 inline constexpr std::uint64_t kBytesOfOperation = 16;
-/// Gets with requests that are left to the library after a test of one that was gathered, which
+/// Gets with requests that are left to the library after a test of one that was batched, which
 /// issues it twice; doubled with each such test.
 inline constexpr std::uint64_t kLeftAloneAfterTest = 1024;
 
@@ -391,7 +391,7 @@ inline constexpr double kStepsPerEntry = 1.5;
 
 /// One in so many messages that are dequeued is timed (a power of two): a timing costs some 20 ns.
 inline constexpr std::uint64_t kDequeuesPerTiming = 16;
-/// A new timing counts for so much of the estimate, and for no more than so many times it: now and
+/// A new timing counts for so much of the estimate, and for no more than a multiple of it: now and
 /// then the processor was elsewhere.
 inline constexpr pay::Weights kTimings{.down = 0.125, .up = 0.125, .most = 4};
 /// Hob's own part of a dequeue, and the whole before it has been timed, in steps of a search.

@@ -8,7 +8,7 @@
 namespace hob::mpi {
 namespace {
 
-/// What MPI_Type_get_envelope tells.
+/// The answer of MPI_Type_get_envelope.
 struct Envelope {
   bool good = false;
   bool large = false;  ///< counts are arguments of their own

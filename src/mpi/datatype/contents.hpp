@@ -19,7 +19,7 @@ class TypeContents {
   TypeContents& operator=(const TypeContents&) = delete;
 
   int combiner = MPI_COMBINER_NAMED;
-  bool good = false;  ///< the library could tell
+  bool good = false;  ///< the library gave them
   std::vector<std::int64_t> integers, addresses, counts;
   std::vector<MPI_Datatype> types;
 

@@ -294,7 +294,7 @@ bool add_numbers(const void* in, void* inout, std::size_t count) {
 
 void combine(const void* in, void* inout, std::size_t count, unsigned type, unsigned operation) {
   static const auto& ops = *new std::vector<MPI_Op>(operations());
-  if (type >= predefined().types.size()) return;  // nobody who asked combines() sends it
+  if (type >= predefined().types.size()) return;  // no caller that asked combines() sends it
   const MPI_Datatype which = predefined().types[type];
   // The commonest sums without the way into the MPI library.
   if (operation == kSum && count < 64) {

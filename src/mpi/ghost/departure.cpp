@@ -91,7 +91,7 @@ void await_end(const GhostWorld& world, GhostStatus& status) {
     wake(status);
     int flag = 0;
     real::Iprobe(0, 0, world.internal_comm, &flag,
-                 MPI_STATUS_IGNORE);  // what was sent may need a push
+                 MPI_STATUS_IGNORE);  // the messages sent may need a push
     ::nanosleep(&pause, nullptr);
   }
 }
@@ -129,7 +129,7 @@ void leave_ghosts() {
   end_opening();
   GhostWorld* world = ghost_world();
   if (world == nullptr) return;
-  if (world->kernel_moves) ::prctl(PR_SET_PTRACER, 0);  // nobody needs this process's memory now
+  if (world->kernel_moves) ::prctl(PR_SET_PTRACER, 0);  // no ghost needs this process's memory now
   real::Group_free(&world->internal_group);
   real::Comm_free(&world->internal_comm);
   end_ghost_world();

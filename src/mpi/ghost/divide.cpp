@@ -192,7 +192,7 @@ bool agree(const Part& own, const Introductions& all, GhostWorld& world) {
   for (std::size_t r = 0; r < all.size(); ++r)
     if (world.ranks[r].node == world.own_node && parts[r].moves_memory == 0)
       world.kernel_moves = false;
-  if (!world.kernel_moves) ::prctl(PR_SET_PTRACER, 0);  // then nobody needs it
+  if (!world.kernel_moves) ::prctl(PR_SET_PTRACER, 0);  // then no ghost needs it
   return std::all_of(parts.begin(), parts.end(),
                      [](const Part& each) { return each.shares_memory != 0; });
 }
@@ -286,7 +286,7 @@ void translate(const Node& node, const ghost::Placement& placed, const GhostWorl
 }
 
 // In an application rank whose machine has more processes than hardware threads; `alone`: its node
-// has. Elsewhere those who take the core may belong to another node, and wait for nothing here.
+// has. Elsewhere those who take the core may belong to another node, and do not wait here.
 void share_cores(const GhostWorld& world, bool alone) {
   yielding::change(alone);
   note(fmt::format(
@@ -339,7 +339,7 @@ MPI_Comm divide_world() {
       translate(node, placed, *world);
     else
       own_ghost.emplace(assign_ghost(placed, *world));
-    // Nobody leaves this before all have come, hence before all statuses are there.
+    // No rank leaves this before all have come, hence before all statuses are there.
     real::Comm_split(MPI_COMM_WORLD, in_program ? 0 : MPI_UNDEFINED, world->rank, &program);
     all_ask = std::all_of(introductions.begin(), introductions.end(),
                           [](const Introduction& each) { return each.asks_network != 0; });

@@ -45,7 +45,7 @@ int IdleWaiter::rest(std::uint64_t ns) {
          ::read(wakeup_fd_, drained.data(), drained.size()) > 0) {
   }
   // A socket that is always readable and never brings a message (one that the launcher reads, say)
-  // would keep the ghost awake.
+  // would keep the ghost polling.
   if (woken > 0 && ++useless_ >= kMostUseless) {
     useless_ = 0;
     sockets_.ignore_readable(wakeup_fd_);

@@ -40,7 +40,7 @@ class IdleWaiter {
   /// A timed sleep with exponential back-off since something was done last. A message wakes it.
   void sleep_for();
 
-  /// Told of messages.
+  /// Notified of messages.
   void worked();
 
  private:

@@ -49,7 +49,7 @@ class Inbox {
     next_ = (next_ + 1) % slots_.size();
     return true;
   }
-  /// Posts the receives that were used up; later than their messages were answered, since somebody
+  /// Posts the receives that were used up; later than their messages were answered, since a rank
   /// waits for the answers.
   void refill() {
     for (; used_ > 0; --used_) post(slots_[(next_ + slots_.size() - used_) % slots_.size()]);

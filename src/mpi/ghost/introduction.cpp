@@ -95,7 +95,7 @@ std::vector<int> ranks_of_job(const Node& node, const GhostWorld& world) {
 }
 
 // In a container the first one's number may mean another process, which may be this one: the word
-// tells them apart.
+// distinguishes them.
 bool kernel_moves_memory(const Introductions& all, const GhostWorld& world) {
   const int leader = all[static_cast<std::size_t>(world.rank)].leader;
   const Introduction& first = all[static_cast<std::size_t>(leader)];

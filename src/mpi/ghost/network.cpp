@@ -115,7 +115,7 @@ class ProbeOrigin {
     return real::Win_flush(target_, window_.handle()) == MPI_SUCCESS && good;
   }
 
-  // The target leaves MPI some time after it was told to: until then gets return an older number.
+  // The target leaves MPI some time after it was asked to: until then gets return an older number.
   // A flush may need the target though what it completes does not: then it returns when the target
   // shows the number no longer. The put that the target waits for is the last one.
   bool try_absent(const Round& round) {

@@ -12,8 +12,8 @@
 
 namespace hob::mpi {
 
-/// In an application rank, before a partitioned request is made: the ghosts of its node are told
-/// once.
+/// In an application rank, before a partitioned request is made: the ghosts of its node are
+/// notified once.
 void partitioned_begins();
 
 /// In a ghost: a transfer of its own, to itself, which takes it into the duplication.

@@ -12,7 +12,7 @@ namespace hob::mpi {
 void end_job(const std::string& why) {
   std::fprintf(stderr, "hob: %s; ending the job\n", why.c_str());
   std::fflush(stderr);
-  ::usleep(200'000);  // launchers forward what was said; some drop it when the job is aborted
+  ::usleep(200'000);  // launchers forward the message; some drop it when the job is aborted
   real::Abort(MPI_COMM_WORLD, 1);
   ::_exit(1);
 }

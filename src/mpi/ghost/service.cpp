@@ -91,7 +91,7 @@ class Service {
     bool worked = false;
     for (int burst = 0; burst < tuning::ghost::kBurst; ++burst) {
       const bool more = inbox_.poll([&](int origin, std::span<const std::byte> bytes) {
-        // While all start, nobody gives the core back soon.
+        // While all start, no process gives the core back soon.
         if (server_.stats().messages == 0) predictor_ = YieldPredictor();
         server_.message(origin, bytes);
       });

@@ -1,7 +1,7 @@
 // Sessions that a program opens after MPI_Finalize, when ghosts have left.
 //
 // An MPI library may have to bring all processes of the launch together again before the first
-// communicator of such a session (MPICH does so). Ghosts are among them: they stay, asleep, until
+// communicator of such a session (MPICH does so). Ghosts are among them: they stay, sleeping, until
 // the processes of the program have ended, and take part. They serve no windows then.
 #pragma once
 

@@ -43,7 +43,7 @@ class GhostTransport final : public ghost::Transport {
       {.first = tuning::ghost::kFirstTimedSleepNs, .longest = tuning::ghost::kOriginSleepNs}};
   bool heard_ = false;  ///< a socket has ended a sleep of this process's
   bool overtaken_ =
-      false;  ///< since the last wait, somebody else had the core while a message was sent
+      false;  ///< since the last wait, another process had the core while a message was sent
   bool asked_to_share_ = false;  ///< the user wants the MPI library to give the core away
 };
 

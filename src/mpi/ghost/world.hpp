@@ -67,7 +67,7 @@ struct GhostWorld {
   bool cliques = false;           ///< nodes are pretended (setting ghost_cliques)
   bool kernel_moves = false;      ///< processes of a node may read each other's memory
   bool network_moves = false;     ///< the network does puts and gets without their target's
-                                  ///< processor; false where nobody asked
+                                  ///< processor; false where that was not asked
   std::byte* arena = nullptr;     ///< this node's shared memory
   std::uint64_t arena_bytes = 0;  ///< a multiple of the page
   std::unique_ptr<ghost::Slices> slices;  ///< application ranks: this process's part of it

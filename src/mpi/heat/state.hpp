@@ -1,4 +1,4 @@
-// The heater. Global: there is one of a process, which every call that communicates tells so. All
+// The heater. Global: there is one of a process, which every call that communicates notifies. All
 // mutable globals of this layer that others see are here.
 #pragma once
 

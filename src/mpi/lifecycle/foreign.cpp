@@ -153,7 +153,7 @@ bool has_late_library() {
   return !late.empty() && inherited_variable("LD_PRELOAD").find(late) != late.npos;
 }
 
-/// Whether Hob, and what was loaded with it, is what `hob exec` would choose for this program.
+/// Whether Hob, and the library loaded with it, is what `hob exec` would choose for this program.
 bool fits_this_program(std::string_view needed) {
   if (!needed.empty()) return needed == HOB_FAMILY && !has_late_library() && !has_tool_behind();
   if (object_with("PMPI_Init")) return !loaded_family().empty();  // else no Hob serves it

@@ -227,7 +227,7 @@ int on_Finalize() {
   if (--openings == 0 && !finishes_with_self) finish();
   if (finishes_with_self) {
     end_library_callbacks();
-    repost_all_natively();  // nobody would match them while the library waits for others
+    repost_all_natively();  // no thread would match them while the library waits for others
   }
   const ucx::Finalizing closing;
   return real::Finalize();

@@ -139,8 +139,8 @@ static bool is_child() {
   return inside || parent != MPI_COMM_NULL;
 }
 
-/// Files of a child are told apart by the process id of its first rank. Without Hob, rank 0 alone
-/// writes one.
+/// Files of a child are distinguished by the process id of its first rank. Without Hob, rank 0
+/// alone writes one.
 static void name_files() {
   Context& process = context();
   int first[] = {getpid(), is_child() ? 1 : 0};
@@ -149,7 +149,7 @@ static void name_files() {
   if (first[1] != 0) process.suffix = fmt::format(".child-{}", first[0]);
 }
 
-/// Ends the job, after what was said on standard error: MPICH's launcher may throw away what it has
+/// Ends the job, after a message on standard error: MPICH's launcher may throw away what it has
 /// not read yet when it hears of the end.
 static void end_job() {
   std::fflush(stderr);
@@ -157,7 +157,7 @@ static void end_job() {
   real::Abort(MPI_COMM_WORLD, 2);
 }
 
-/// Where not all ranks run Hob, none may call what needs the others to: Hob stands aside, where all
+/// Where not all ranks run Hob, none may call what needs the others to: Hob is off, where all
 /// ranks see that, and ends the job, with one line, where they do not. After MPI_Init, in which all
 /// ranks meet.
 static void look_for_others() {
@@ -168,10 +168,10 @@ static void look_for_others() {
   real::Comm_size(MPI_COMM_WORLD, &size);
   const bool ends = size > node.ranks || process.settings.ghosts > 0;
   if (node.first)
-    std::fprintf(stderr,
-                 "hob: %d of the %d ranks of this node run Hob, and the others do not: %s\n",
-                 node.with_hob, node.ranks,
-                 ends ? "the job ends here (start all ranks with it, or none)" : "it stands aside");
+    std::fprintf(
+        stderr, "hob: %d of the %d ranks of this node run Hob, and the others do not: %s\n",
+        node.with_hob, node.ranks,
+        ends ? "the job ends here (start all ranks with it, or none)" : "it does nothing here");
   if (ends) end_job();
   process.settings.off = true;
 }
@@ -187,7 +187,7 @@ static void end_where_nothing_can_be_written(bool world) {
   _exit(2);
 }
 
-/// With ghosts, the division of the world has told. Else collective.
+/// With ghosts, known from the division of the world. Else collective.
 static void look_at_nodes() {
   Context& process = context();
   int here = 0;

@@ -18,7 +18,7 @@ bool is_in_another_job();
 /// that threads of Hob's own may call the library, too.
 void start(int thread_level, bool world, bool any_thread);
 
-/// A session came with more threads than what was opened before it: from now on, threads of the
+/// A session came with more threads than the sessions opened before it: from now on, threads of the
 /// program may be inside MPI together.
 void expect_threads();
 

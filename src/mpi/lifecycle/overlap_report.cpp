@@ -30,7 +30,7 @@ constexpr report::CounterRows<Stats, 14> kRows{{
      [](const Stats& s) { return s.waited_ns; }},
     {{"overlap_started", "starts", "calls that start messages or collectives, made by the thread"},
      [](const Stats& s) { return s.started; }},
-    {{"overlap_saved", "ns", "time by which waits were shorter, as waits without help tell"},
+    {{"overlap_saved", "ns", "time by which waits were shorter, as waits without help show"},
      [](const Stats& s) { return whole(s.saved.usual); }},
     {{"overlap_saved_least", "ns", "the same, less its standard error"},
      [](const Stats& s) { return whole(s.saved.least); }},
@@ -63,7 +63,7 @@ nlohmann::ordered_json section() {
   return {{"on", reason.empty()}, {"reason", reason}};
 }
 
-/// What was measured where there is no thread.
+/// Measurements where there is no thread.
 std::vector<std::string> unhelped(const report::Counters& sums) {
   const auto waited = static_cast<double>(sums["overlap_alone_waited"]);
   if (waited <= kWorthTelling * ranks_summed()) return {};
@@ -86,7 +86,7 @@ std::vector<std::string> sentences(const report::Counters& sums) {
                     "of its windows.",
                     sums["overlap_useful"], sums["overlap_polls"])};
   return {fmt::format(
-      "Overlap: {} phases of computing with messages under way were helped, {} were left alone; {} "
+      "Overlap: {} phases of computing with messages under way were helped, {} were not; {} "
       "of {} looks moved something.",
       helped, sums["overlap_alone"], sums["overlap_useful"], sums["overlap_polls"])};
 }

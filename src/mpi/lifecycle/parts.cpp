@@ -28,7 +28,7 @@ namespace hob::mpi {
 namespace {
 
 constexpr auto kParts = std::to_array<Part>({
-    // First, since queues and caches are made in memory that it is told of.
+    // First, since it is notified of the memory in which queues and caches are made.
     {.name = "heater",
      .report = heating::register_report,
      .start = heating::start,

@@ -20,8 +20,8 @@ struct Part {
   /// From now on, the wrappers come to Hob.
   void (*serve)() = nullptr;
 
-  /// A session came with more threads than what was opened before it: from now on, threads of the
-  /// program may be inside MPI together. The last part first.
+  /// A session came with more threads than the sessions opened before it: from now on, threads of
+  /// the program may be inside MPI together. The last part first.
   void (*expect_threads)() = nullptr;
 
   /// MPI is about to end: what runs by itself stops. Whether Hob is switched off or not, as all

@@ -9,7 +9,7 @@ void announce_presence();
 
 /// What announce_presence() of this node's ranks showed.
 struct Presence {
-  int ranks = 0;      ///< of the job on this node; 0: nobody says
+  int ranks = 0;      ///< of the job on this node; 0: unknown
   int with_hob = 0;   ///< of which run Hob
   bool first = true;  ///< no rank of a smaller number on this node does
 

@@ -36,7 +36,7 @@ struct Last {
   Channel* channel = nullptr;
 } last;
 
-/// The highest tag that messages may have. Open MPI tells it of MPI_COMM_WORLD alone.
+/// The highest tag that messages may have. Open MPI gives it for MPI_COMM_WORLD alone.
 int highest_tag_of(MPI_Comm comm) {
   void* highest = nullptr;
   int known = 0;
@@ -88,7 +88,8 @@ bool has_foreign_processes(MPI_Comm comm, bool inter) {
   return std::find(known.begin(), known.end(), MPI_UNDEFINED) != known.end();
 }
 
-/// Once in a process: nobody is to conclude from missing counts that the program receives nothing.
+/// Once in a process: the user is not to conclude from missing counts that the program receives
+/// nothing.
 void note_left_alone() {
   static std::atomic<bool> noted{false};
   if (noted.exchange(true)) return;

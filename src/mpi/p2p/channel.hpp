@@ -33,7 +33,7 @@ class Channel final : public CompletionObserver {
   bool takes_over() const;
 
   /// Whether a receive is timed, since the library may search many unexpected messages. libfabric's
-  /// tcp provider searches what was dequeued, too, so that nothing is gained there.
+  /// tcp provider searches dequeued messages, too, so that nothing is gained there.
   bool times_receives() { return timer.due() && !native_only && !asks_source; }
 
   /// So many unexpected messages were dequeued that receiving them costs more than is gained.
@@ -149,7 +149,7 @@ void grant_express(Channel& channel);
 /// counts or queues. The gate is held.
 void settle_express();
 
-/// Takes down what an ending channel has to tell. The gate is held.
+/// Records the report of an ending channel. The gate is held.
 void remember(const Channel& channel);
 
 }  // namespace hob::mpi::p2p

@@ -90,7 +90,7 @@ class SendAndReceive final : public Operation {
   }
   void retire() override { delete this; }
   void abandon() override {
-    // The buffer of a replace stays until the send is complete, which nobody will hear of.
+    // The buffer of a replace stays until the send is complete, of which no caller learns.
     if (packed && send != MPI_REQUEST_NULL) packed = nullptr;
     if (send != MPI_REQUEST_NULL) real::Request_free(&send);
     if (receive != MPI_REQUEST_NULL) on_Request_free(&receive);
@@ -119,7 +119,7 @@ int receive_too(SendAndReceive* both, int error, const p2p::Buffer& target,
 
 int on_Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
             MPI_Status* status) {
-  // Asleep, the wrapper has asked already.
+  // While Hob is off, the wrapper has asked already.
   if (!sleeping() && !blocking_needs_care() && p2p::express.receive(count, source, comm))
     return call::Recv(buf, count, datatype, source, tag, comm, status);
   return p2p::receive({buf, count, datatype}, {source, tag, comm}, status);

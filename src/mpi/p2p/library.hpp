@@ -28,8 +28,8 @@ bool too_long(const Buffer& buffer, const MPI_Status& status);
 Buffer discarding(const MPI_Status& status);
 
 /// Whether the library would refuse this receive at once, which Hob is about to post to its PRQ,
-/// and with what error: it looks at the same buffer and type, of a receive from nobody. The gate is
-/// held.
+/// and with what error: it looks at the same buffer and type, of a receive from no rank. The gate
+/// is held.
 bool refused(const Buffer& buffer, Wanted wanted, int& error);
 
 /// Whose messages come on a communicator: of an intercommunicator, the remote group. To be freed.

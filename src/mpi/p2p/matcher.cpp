@@ -86,7 +86,7 @@ std::unique_ptr<UnexpectedMessage> new_message() {
   return message;
 }
 
-/// What the library keeps of a message that nobody has received: the whole of a short one.
+/// What the library keeps of a message that is not received yet: the whole of a short one.
 std::uint64_t kept_bytes(const MPI_Status& status) {
   int bytes = 0;
   const int error = real::Get_count(&status, MPI_BYTE, &bytes);
@@ -123,7 +123,7 @@ bool improbe_asking(Channel& channel, UnexpectedMessage& next) {
 }
 
 /// Open MPI 5 announces partitioned transfers on the program's communicator, with its tag, for an
-/// MPI_Precv_init that is still to come. Nothing but the length tells such a message, and it cannot
+/// MPI_Precv_init that is still to come. Nothing but the length shows such a message, and it cannot
 /// be given back: so nothing is drawn here any more before one is.
 bool improbe_wary(Channel& channel, UnexpectedMessage& next) {
   constexpr MPI_Count kAnnouncement = 40;  // bytes

@@ -15,7 +15,7 @@
 
 namespace hob::mpi::p2p {
 
-/// A message that was dequeued and that nobody has received.
+/// A message that was dequeued and is not received yet.
 struct UnexpectedMessage {
   MPI_Message handle;
   MPI_Status status;

@@ -27,7 +27,7 @@ struct Call {
   Channel* channel;
 };
 
-/// Posts a nonblocking receive with the library. Its time, or that of a probe before it, tells how
+/// Posts a nonblocking receive with the library. Its time, or that of a probe before it, shows how
 /// many unexpected messages the library searches (match::SearchTimer).
 int start_with_library(const Call& call, MPI_Request* request) {
   Channel& channel = *call.channel;
@@ -165,7 +165,7 @@ int receive_through_prq(Call& call, MPI_Status* status) {
   return wait_for(*receive, call.guard, status);
 }
 
-/// The message is there, and nobody else's.
+/// The message is there, and no other receive's.
 int receive_message(Call& call, const UnexpectedMessage& message, MPI_Status* status) {
   MPI_Message handle = message.handle;
   if (too_long(call.buffer, message.status)) {
@@ -326,7 +326,7 @@ int start_natively(Call& call, MPI_Request* request) {
       channel.meters.wait(channel.at_library());
     }
   } catch (const std::bad_alloc&) {
-    // Nobody will hear of its end.
+    // No caller learns of its end.
     if (metering == Metering::fully)
       channel.completed(ticket, true);
     else

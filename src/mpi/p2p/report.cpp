@@ -30,7 +30,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Ended communicators that are told of one by one; later ones are summed up.
+/// Ended communicators that are reported one by one; later ones are summed up.
 constexpr std::size_t kMaxEnded = 64;
 
 struct Queues {
@@ -228,7 +228,7 @@ void remember(const Channel& channel) {
       ended().queues.push_back(queues);
       return;
     } catch (const std::bad_alloc&) {
-      // It is told with the others.
+      // It is reported with the others.
     }
   ++ended().others.communicators;
   ended().others.stats.add(queues.stats);

@@ -53,7 +53,7 @@ bool look_beside() {
     Channel& channel = *active[i];
     const ErrorsReturned errors(channel.comm, MPI_WIN_NULL);
     channel.is_silent = true;
-    ++channel.references;  // the last receive may be one that nobody waits for
+    ++channel.references;  // the last receive may be one for which no thread waits
     dequeue(channel);
     channel.is_silent = false;
     drop_reference(channel);

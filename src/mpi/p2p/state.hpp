@@ -14,7 +14,7 @@ namespace hob::mpi::p2p {
 /// The one gate of a process.
 inline Gate gate;
 
-/// Messages that Hob has dequeued and that nobody has received (its UMQ). Written under the gate.
+/// Messages that Hob has dequeued and that are not received yet (its UMQ). Written under the gate.
 inline std::atomic<std::uint64_t> queued{0};
 
 /// Bytes of these that the library keeps here. Written under the gate.

@@ -1,4 +1,4 @@
-// What every generated wrapper needs: when to step aside, and what the process may have learned.
+// What every generated wrapper needs: when Hob is off, and what the process may have learned.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ inline void count(std::atomic<int>& counter, int more) {
 inline void wake() { count(parts_awake, 1); }
 inline void rest() { count(parts_awake, -1); }
 
-/// For parts that, once they have had something to do, stay awake.
+/// For parts that, once they have had something to do, stay on.
 inline void stay_awake() {
   static const bool once = (wake(), true);
   (void)once;
@@ -36,7 +36,7 @@ inline bool is_no_status(const MPI_Status* status) {
   return !status && MPI_STATUS_IGNORE != static_cast<MPI_Status*>(nullptr);
 }
 
-/// At the end of a call of the program's: its error handlers are told what waits for them
+/// At the end of a call of the program's: its error handlers get what waits for them
 /// (core/errors_heard.hpp), unless this call is part of another one.
 [[gnu::noinline, gnu::cold]] void hear_errors();
 

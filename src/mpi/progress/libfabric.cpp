@@ -22,7 +22,7 @@ bool libfabric_uses_tcp() {
   if (const char* netmod = std::getenv("MPIR_CVAR_CH4_NETMOD");
       netmod && std::string_view(netmod) != "ofi")
     return false;
-  // Where nobody says it, MPICH takes tcp on machines without an adapter.
+  // Where no variable says it, MPICH takes tcp on machines without an adapter.
   const char* provider = std::getenv("FI_PROVIDER");
   return provider ? std::string_view(provider).starts_with("tcp")
                   : !validation::has_device_that_writes();

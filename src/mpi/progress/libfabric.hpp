@@ -3,7 +3,7 @@
 
 namespace hob::mpi {
 
-/// Whether that is, as far as can be told, its tcp provider. After MPI has started.
+/// Whether that is, as far as is known, its tcp provider. After MPI has started.
 bool libfabric_uses_tcp();
 
 /// Asks the tcp provider to keep a million unexpected messages of a peer, unless the user asks for

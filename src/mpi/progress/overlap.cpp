@@ -29,14 +29,14 @@ namespace {
 struct Row {
   int index;
   MPI_Request handle;
-  std::uint64_t serial;  ///< another thread may get the handle before the end is told
+  std::uint64_t serial;  ///< another thread may get the handle before the end is reported
 };
 
 /// Of the program's threads, which are inside the library one at a time; with many threads, under
 /// its mutex (Locked).
 struct Program {
   std::mutex mutex;
-  int told_level = -1;  ///< what MPI_Query_thread tells; -1: what the library says
+  int told_level = -1;  ///< what MPI_Query_thread returns; -1: as the library
   int provided = MPI_THREAD_SINGLE;
   std::string reason = "off";
   overlap::Outstanding outstanding;
@@ -55,7 +55,7 @@ struct Program {
   bool left_a_wait = false;
   std::uint64_t outside = 0;
   std::uint64_t waited = 0;
-  std::uint64_t long_start = 0;  ///< of the start that is told next
+  std::uint64_t long_start = 0;  ///< of the start that is reported next
   bool helps = false;
   std::uint64_t useful_before = 0;
   // While only watching, processor time of the process: when it left, and not used outside.
@@ -146,7 +146,7 @@ bool look_for_end() {
   return any;
 }
 
-/// A phase that nobody advanced and that left time for it.
+/// A phase that did not advance and that left time for it.
 void note_alone(std::uint64_t outside_ns, std::uint64_t waited_ns) {
   Program& own = program();
   own.alone.alone += own.only_watches;  // else the judge counts it
@@ -172,7 +172,7 @@ void end_phase() {
 }
 
 /// After a wait: where something is under way all the time, as a receive for later is, or what
-/// other threads have started, what was computed and waited is judged even so.
+/// other threads have started, times of computing and waiting are judged even so.
 void cut_long_phase() {
   const Program& own = program();
   if (!own.in_phase || own.outside == 0) return;
@@ -322,7 +322,7 @@ void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool bes
   large_bytes = own.always || context().one_node ? tuning::kOverlapBytes : tuning::kOverlapFarBytes;
   own.reason = obstacle();
   if (!own.reason.empty()) {
-    // Where nobody asked for it, the report's file says it, and no more.
+    // Where the user did not ask for it, the report's file says it, and no more.
     if (context().settings.overlap != "auto") note("Overlap is " + own.reason + ".");
     return;
   }
@@ -429,7 +429,7 @@ void started_collective_file(MPI_Request request) {
   const Locked locked;
   track(request, false);
   // Not those of one process: ROMIO completes each of them as often as it is asked for after its
-  // end, so that MPI_Test after MPI_Request_get_status frees it twice. They need nobody to ask.
+  // end, so that MPI_Test after MPI_Request_get_status frees it twice. They need no poll.
   if (request != MPI_REQUEST_NULL && !program().only_watches) worker::ask(request);
 }
 

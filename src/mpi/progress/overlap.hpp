@@ -26,11 +26,11 @@ int level_to_ask_for(int required);
 /// What the library gave for it, and what it would have given the program. Before start().
 void asked(int required, int provided);
 
-/// What MPI_Query_thread tells the program, where the library says `level`.
+/// What MPI_Query_thread returns to the program, where the library says `level`.
 int level_to_tell(int level);
 
 /// After MPI has started, before the program can do anything. `drive` lets the library advance
-/// without a communicator of Hob's, which a program of sessions does not have. `complete` tells
+/// without a communicator of Hob's, which a program of sessions does not have. `complete` says
 /// whether a request is complete, as far as that is known. `make` makes postponed starts
 /// (state.hpp). Any thread calls them.
 void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool beside));
@@ -47,11 +47,11 @@ struct Stats {
   std::uint64_t started = 0;    ///< starts that it made in the program's place
   pay::SavedRange saved{};      ///< ns by which waits were shorter, as far as is known
   std::uint64_t helped = 0;     ///< phases in which it could help
-  std::uint64_t alone = 0;  ///< phases that were left alone, to compare or since help did not pay
+  std::uint64_t alone = 0;      ///< phases without help, to compare or since help did not pay
   std::uint64_t alone_outside_ns = 0;  ///< in these, the program was outside the library
   std::uint64_t alone_unused_ns = 0;   ///< of that, processor time that it did not use (watching)
   std::uint64_t alone_waited_ns = 0;   ///< the waits that followed, and long starts
-  std::uint64_t alone_within_ns = 0;   ///< the same, each up to what was computed before
+  std::uint64_t alone_within_ns = 0;   ///< the same, each up to the computing before
 };
 
 /// From any thread.
@@ -60,7 +60,7 @@ Stats stats();
 /// Why there is no overlap, or "" if there is.
 const std::string& reason();
 
-/// In a call of the program's: makes all starts that are left, and tells errors of those that the
+/// In a call of the program's: makes all starts that are left, and reports errors of those that the
 /// thread has made.
 inline void make_pending() {
   if (HOB_UNLIKELY(postponed::pending.load(std::memory_order_relaxed) != 0)) postponed::make(false);
@@ -73,12 +73,13 @@ bool takes_starts();
 /// A start is left to the thread: it looks soon, whatever it had planned.
 void hurry();
 
-/// The start that is told next took the program so many ticks, which the thread could have spared.
+/// The start that is reported next took the program so many ticks, which the thread could have
+/// spared.
 void note_long_start(std::uint64_t ticks);
 
 /// A call of the program's begins and ends in which it is inside. The thread waits meanwhile, and
-/// if it is inside, the program waits for one poll. The end tells error handlers what they have not
-/// heard.
+/// if it is inside, the program waits for one poll. The end notifies error handlers of what they
+/// have not heard.
 inline void begin_call() {
   enter();
   call_announced = true;
@@ -150,8 +151,9 @@ inline void started_message(MPI_Request request, std::int64_t count, MPI_Datatyp
 }
 
 /// A nonblocking collective operation: `count` elements of a type, less than 0 if that is not
-/// known; of each process of `comm`, if that is given. With an operation of the program's, nobody
-/// but the program may advance anything until it is complete, since it would run in the thread.
+/// known; of each process of `comm`, if that is given. With an operation of the program's, no other
+/// thread but the program may advance anything until it is complete, since it would run in the
+/// thread.
 void started_collective(MPI_Request request, std::int64_t count, MPI_Datatype datatype,
                         MPI_Comm comm = MPI_COMM_NULL);
 void started_reduction(MPI_Request request, MPI_Op op, std::int64_t count, MPI_Datatype datatype,
@@ -185,7 +187,7 @@ void freed_request(MPI_Request request);
 void freed_object(FreedKind kind);
 
 /// A window was made: as long as there is one whose memory other nodes may reach, the thread serves
-/// their operations while the program computes. Windows that ghosts serve need nobody.
+/// their operations while the program computes. Windows that ghosts serve need no thread.
 void exposed_window(MPI_Win win);
 
 /// MPI_Win_free of it has succeeded. Does what freed_object() does, too.
@@ -238,7 +240,7 @@ class Completing {
   bool any_ = false;  ///< are tracked
   bool told_ = false;
   std::uint64_t began_ = 0;  // ticks; 0: not measured
-  std::size_t first_ = 0;    // of its rows in the table of what was tracked: this thread's
+  std::size_t first_ = 0;    // of its rows in the table of tracked operations: this thread's
 };
 
 }  // namespace hob::mpi::overlap_thread

@@ -188,7 +188,7 @@ bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
 /// What a look found.
 enum class Found { kProgramInside, kProgramInsideAgain, kProgramWasInside, kNothing, kMoved };
 
-/// One look of the thread; `seen` is where the program was before. `announced`: somebody wants
+/// One look of the thread; `seen` is where the program was before. `announced`: a rank wants
 /// something; `silent`: nothing was announced, and all would be.
 Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience, bool announced,
            bool silent) {
@@ -287,7 +287,7 @@ void* run(void*) {
   return nullptr;
 }
 
-/// In a child of fork(): there is no thread, and nobody is inside the library.
+/// In a child of fork(): there is no thread, and none is inside the library.
 void in_child() {
   running = false;
   starts_tracked = false;
@@ -297,8 +297,8 @@ void in_child() {
 }
 
 /// The process ends with the thread about: it must not be in a library that is being taken down.
-/// Exit handlers and destructors that come later may still use MPI, and may wait for what was left
-/// to the thread: that is made here, and nothing is left to it any more.
+/// Exit handlers and destructors that come later may still use MPI, and may wait for starts that
+/// were left to the thread: that is made here, and nothing is left to it any more.
 void at_exit() {
   if (!running) return;
   ending.store(true, std::memory_order_seq_cst);

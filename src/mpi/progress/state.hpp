@@ -87,7 +87,7 @@ inline std::atomic<void (*)(bool all)> send{nullptr};
 /// Sends those that are old, and calls no error handler of the program's. Set with `send`.
 inline std::atomic<void (*)()> send_quietly{nullptr};
 
-/// Called when the first batch begins to wait. Set where there is somebody to send it meanwhile.
+/// Called when the first batch begins to wait. Set where there is a thread to send it meanwhile.
 inline void (*begins)() = nullptr;
 
 }  // namespace gathered
@@ -96,7 +96,7 @@ inline void (*begins)() = nullptr;
 /// `presence`.
 namespace postponed {
 
-/// Those that nobody has made yet; and with them those whose errors the program has not heard of.
+/// Those that are not made yet; and with them those whose errors the program has not heard of.
 inline std::atomic<int> unmade{0};
 inline std::atomic<int> pending{0};
 

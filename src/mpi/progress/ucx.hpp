@@ -34,7 +34,7 @@ class Standstill {
   Standstill& operator=(const Standstill&) = delete;
 
  private:
-  [[maybe_unused]] Progress before_;  // without UCX, nobody reads it
+  [[maybe_unused]] Progress before_;  // without UCX, it is not read
 };
 
 /// Whether UCX is in the process at all, so that the library may use it.

@@ -15,7 +15,7 @@ report::Counters named(const std::vector<std::uint64_t>& values);
 /// `sections`: also what the parts say beside their counters. While no other thread is inside MPI.
 report::RankFacts rank_facts(const std::vector<std::uint64_t>& values, bool sections);
 
-/// `nodes`: 0 if nobody has asked the other processes.
+/// `nodes`: 0 if the other processes were not asked.
 report::RunFacts run_facts(int nodes);
 
 /// Whether the JSON is there; says so if not.

@@ -16,7 +16,7 @@ void begin_interim_reports();
 /// The run has ended: the last report follows.
 void end_interim_reports();
 
-/// What this process alone knows, as the JSON of the run. Nobody else takes part.
+/// What this process alone knows, as the JSON of the run. No other process takes part.
 void write_interim_report();
 
 /// The same in a process that writes reports and now leaves without MPI_Finalize.

@@ -49,7 +49,7 @@ int initialised() {
   return HOB_LIBRARY(MPI_T_pvar_get_num)(&count);
 }
 
-/// As MPI returns strings: `length` is the buffer's size, and then the length of what was written
+/// As MPI returns strings: `length` is the buffer's size, and then the length of the text
 /// with its final 0, or, without a buffer, what is needed.
 void give(std::string_view text, char* buffer, int* length) {
   if (!length) return;

@@ -30,7 +30,7 @@ std::vector<report::Verdict> saved_verdict(const report::Counters& sums,
   const auto each = [&](std::string_view name) { return static_cast<double>(sums[name]) / ranks; };
   if (each(counters.usual) < kWorthTelling) return {};
   const report::Counters::Peak peak = sums.peak(counters.usual);
-  return {{fmt::format("{}: {} (estimated from what was measured in this run)",
+  return {{fmt::format("{}: {} (an estimate)",
                        report::saved_text({.least = each(counters.least),
                                            .usual = each(counters.usual),
                                            .most = each(counters.most),

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kSlice = 16384;  // B
 
 /// Every rank's text, which has no zeros, at rank 0 of Hob's communicator; there only. In rounds of
-/// one slice of each, all equally long: nobody has to tell the length of its own.
+/// one slice of each, all equally long: no rank has to send the length of its own.
 std::vector<std::string> gather(const std::string& text) {
   const Context& process = context();
   const auto ranks = static_cast<std::size_t>(process.size);
@@ -175,7 +175,7 @@ void write_reports() try {
   else
     report_alone(facts);
 } catch (const std::exception& error) {
-  // Out of memory, or a text that nobody thought of: the program goes on.
+  // Out of memory, or a text in an unforeseen form: the program goes on.
   std::fprintf(stderr, "hob: no report: %s\n", error.what());
 }
 

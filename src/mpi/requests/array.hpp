@@ -211,7 +211,7 @@ class MixedRequests {
 /// advance(), again and again, while all of Hob's requests are waited for. Where a look asks the
 /// kernel, it also holds up the senders that share the machine, and the messages that come
 /// meanwhile are cheaper to fetch together: while many are missing, Hob lets some time pass between
-/// looks in vain (docs/developers/takeover.md).
+/// polls without a result (docs/developers/takeover.md).
 class PollPacing {
  public:
   explicit PollPacing(MixedRequests& mix) : mix_(mix), told_(mix.awaited()) {}

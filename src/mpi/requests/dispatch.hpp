@@ -45,7 +45,7 @@ void notify_some(const Seen& seen, int number, const int* which) {
 }
 
 /// After the library's call. What it has completed before an error is not the program's to read:
-/// only the handles tell, which are replaced.
+/// only the handles show it, which are replaced.
 template <class Call, class Seen>
 void notify_seen(const Call& call, const Seen& seen, int error) {
   if (HOB_LIKELY(error == MPI_SUCCESS)) return call.notify(seen);
@@ -53,7 +53,7 @@ void notify_seen(const Call& call, const Seen& seen, int error) {
     if (seen.replaced(i)) seen.failed(i);
 }
 
-/// A request that is complete, and still there: waiting for it tells nothing either.
+/// A request that is complete, and still there: waiting for it shows nothing either.
 inline void still_tells_nothing(MPI_Request request) {
   try {
     mark_no_acquire(request);

@@ -71,7 +71,7 @@ class Followed {
   std::uint64_t last_watch_ = 0;      ///< before the call
   bool in_use_ = false;
 
-  /// What was announced and has not ended, in that order, and how often one has ended.
+  /// Those announced that have not ended, in that order, and how often one has ended.
   boost::intrusive::list<
       Operation,
       boost::intrusive::member_hook<Operation, boost::intrusive::list_member_hook<>,

@@ -8,7 +8,7 @@
 namespace hob::mpi::requests {
 
 /// Persistent requests of the library's that were waited for and not started since: complete, and
-/// waiting for them tells nothing. The last ones; a library does not say which ones are inactive.
+/// waiting for them shows nothing. The last ones; a library does not say which ones are inactive.
 /// Only while the program has one thread.
 class Inactive {
  public:

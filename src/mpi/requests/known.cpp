@@ -118,7 +118,7 @@ void put_back(Watch& watch, bool unwound) {
         return;
       }
     } catch (const std::bad_alloc&) {
-      // Nobody hears of it, then.
+      // No observer learns of it, then.
     }
   observer->completed(watch.cookie, true);
 }

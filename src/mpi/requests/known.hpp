@@ -60,10 +60,10 @@ inline void forget(MPI_Request handle, Operation& operation) {
 void end_watch(KnownHandle& entry, MPI_Request handle);
 
 /// Under the lock: one of the requests with this handle is complete or gone. True if it was the
-/// last; else the others are left, and nobody hears of them.
+/// last; else the others are left, and no observer learns of them.
 bool last_of(KnownHandle& entry);
 
-/// Stands for no observer: nothing is learned from the completion, and nobody wants to hear of it.
+/// Stands for no observer: nothing is learned from the completion, and no part needs it.
 CompletionObserver& no_observer();
 
 /// The watch of a request that a call of the program may complete. With several threads the call
@@ -71,7 +71,7 @@ CompletionObserver& no_observer();
 /// its request is complete, and what is known of it must not be taken for another thread's request.
 struct Watch {
   MPI_Request handle;
-  std::uint64_t number;          ///< 0: nobody watches
+  std::uint64_t number;          ///< 0: not watched
   CompletionObserver* observer;  ///< taken out of the table; null: it is still there
   std::uint64_t cookie;
 };
@@ -89,7 +89,7 @@ void notify_complete(Watch& watch, bool failed = false);
 void notify_complete(MPI_Request handle, std::uint64_t last, bool failed = false);
 
 /// The call ends: a request that is not complete is watched as before. `unwound`: by an exception,
-/// so that nobody knows which ones are complete.
+/// so that it is unknown which ones are complete.
 void put_back(Watch& watch, bool unwound);
 
 }  // namespace hob::mpi::requests

@@ -14,10 +14,10 @@ namespace hob::mpi::requests {
 
 inline bool none_alive() { return HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0); }
 
-/// Waits and tests are the library's own, and tell nothing.
+/// Waits and tests are the library's own, and show nothing.
 inline bool all_native() { return none_alive() && idle(); }
 
-/// The same with several threads, as long as none of them changes it: whatever the call tells is
+/// The same with several threads, as long as none of them changes it: whatever the call says is
 /// noted once it has returned.
 inline bool all_native_now() {
   return none_alive() && ignores_acquires() && parts_under_way.load(std::memory_order_relaxed) == 0;
@@ -38,7 +38,7 @@ inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
   return known_handles[handle_hash(handle_bits(handle), kHandleHashBits)];
 }
 
-/// True: Hob knows nothing of this request. False tells nothing.
+/// True: Hob knows nothing of this request. False means nothing.
 inline bool unknown(MPI_Request handle) {
   return none_alive() || known_handle(handle).load(std::memory_order_relaxed) == 0;
 }

@@ -1,4 +1,5 @@
-// What a call that completes requests may tell of other processes' writes (docs/consistency.md).
+// What the process may learn of others' writes by a call that completes requests
+// (docs/consistency.md).
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ class Operation {
   /// communicator's error handler has been called already). May be called more than once.
   virtual int result(MPI_Status* status) = 0;
 
-  /// The program has been told that it is complete. A persistent operation becomes inactive; any
+  /// The program knows that it is complete. A persistent operation becomes inactive; any
   /// other deletes itself.
   virtual void retire() = 0;
 
@@ -92,7 +92,8 @@ class Operation {
 class CompletionObserver {
  public:
   /// A wait, test or request_get_status has found the request complete, and is about to say so to
-  /// the program; or the program freed it (`freed`), and nobody knows. Called once per watch().
+  /// the program; or the program freed it (`freed`), and its end is unknown. Called once per
+  /// watch().
   virtual void completed(std::uint64_t cookie, bool freed) = 0;
 
   /// The program asks for this one request whether it is complete, and may wait for it. Only while

@@ -21,13 +21,13 @@ namespace {
 
 class PostponedStart;
 
-/// A start that has failed, where its call would have told so.
+/// A start that has failed, where its call would have returned the error.
 struct Failure {
   MPI_Comm comm;
   int error;
 };
 
-/// The highest tag that messages may have. Open MPI tells it of MPI_COMM_WORLD alone.
+/// The highest tag that messages may have. Open MPI gives it for MPI_COMM_WORLD alone.
 int highest_tag() {
   void* highest = nullptr;
   int known = 0;
@@ -129,7 +129,7 @@ class PostponedStart final : public Operation {
   /// both waited for the other's otherwise.
   void note_end() const {
     if (!made_beside_) return;
-    // One that sleeps or waits elsewhere needs no core: that is told sooner than what the system
+    // One that sleeps or waits elsewhere needs no core: that is known sooner than what the system
     // says.
     const bool computes = 2 * (thread_nanoseconds() - used_) > nanoseconds_in(ticks() - since_);
     const std::uint64_t waited = computes ? os::waited_for_core(program_) : 0;
@@ -173,8 +173,8 @@ bool leaves_to_thread(const overlap::Start& start, int tag) {
   const DepthGuard guard;
   Postponed& own = all();
   if (tag < 0 || tag > own.most_tag) return false;
-  // Awake parts of Hob have more to do in the call than to make it; and runtimes of accelerators
-  // keep for each thread which of them it uses.
+  // Parts of Hob that are on have more to do in the call than to make it; and runtimes of
+  // accelerators keep for each thread which of them it uses.
   if (own.off || !sleeping() || accelerator_loaded.load(std::memory_order_relaxed) ||
       !own.history.worth_postponing(start))
     return false;

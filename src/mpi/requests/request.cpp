@@ -73,7 +73,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
     }
   }
   // A library may give all requests that are complete from the start one handle (MPICH does). Whose
-  // completion is heard then could not be told apart, so these end here.
+  // completion comes then could not be distinguished, so these end here.
   if (many_threads || look_up(handle).watch != 0) {
     int flag = 0;
     real::Request_get_status(handle, &flag, MPI_STATUS_IGNORE);
@@ -98,7 +98,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
     }
   }
   // Without the lock: observers have locks of their own, under which they come here.
-  if (before.operation)  // served by ghosts: Hob's own, and nobody is told of its end
+  if (before.operation)  // served by ghosts: Hob's own, and no observer learns of its end
     observer.completed(cookie, true);
   else if (before.observer)  // it was completed by a call that Hob did not see
     before.observer->completed(before.cookie, true);

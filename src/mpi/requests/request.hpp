@@ -30,11 +30,11 @@ void now_inactive(const Operation& operation);
 /// the program frees it. Hob frees the library's request then, too.
 void stand_behind(MPI_Request handle, Operation& operation);
 
-/// Tells `observer` when this request of the library's is complete. One observer per request.
+/// Notifies `observer` when this request of the library's is complete. One observer per request.
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie);
 
-/// Says of a request that the library has just made that its completion tells nothing of other
-/// processes' writes. Throws std::bad_alloc.
+/// Says of a request that the library has just made that by its completion nothing is learned of
+/// other processes' writes. Throws std::bad_alloc.
 void mark_no_acquire(MPI_Request handle);
 
 /// The operation behind a handle, or null.
@@ -65,7 +65,7 @@ inline void copy_status(const MPI_Status& from, MPI_Status* to) {
 void drive_progress();
 
 /// Whether a request that the program has started is complete, without any other effect on it.
-/// False: it is not, or more than the library's part is missing, or the library does not tell.
+/// False: it is not, or more than the library's part is missing, or the library does not say.
 bool seen_complete(MPI_Request request);
 
 /// Before MPI ends: gives the pool's handles back.

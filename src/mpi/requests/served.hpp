@@ -7,8 +7,8 @@
 namespace hob::mpi::requests {
 
 /// The handle of such a request: complete from the start. All have the same one. MPI_REQUEST_NULL,
-/// which is complete, too, if there is no memory for it. Its completion tells nothing of other
-/// processes' writes. Thread safe.
+/// which is complete, too, if there is no memory for it. By its completion nothing is learned of
+/// other processes' writes. Thread safe.
 MPI_Request served();
 
 /// Whether the program waits for such requests only, or null ones, so that it does not block.

@@ -15,11 +15,11 @@ namespace hob::mpi::requests {
 inline std::atomic<std::int64_t> alive{0};
 
 /// Operations alone. With none, the library itself serves every wait and test, and those who watch
-/// are told of its results.
+/// get its results.
 inline std::atomic<std::int64_t> operations{0};
 
 /// How many handles with this hash are alive; at most 255, and these are never counted down. So
-/// most requests that Hob does not know are told by one load. Written under the table's lock.
+/// most requests that Hob does not know are found by one load. Written under the table's lock.
 inline constexpr int kHandleHashBits = 12;
 inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
 

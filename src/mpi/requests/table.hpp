@@ -22,7 +22,7 @@ struct KnownHandle {
   Operation* operation = nullptr;          ///< Hob's own, or null
   CompletionObserver* observer = nullptr;  ///< of a request of the library's, or null
   std::uint64_t cookie = 0;                ///< the observer's
-  std::uint64_t watch = 0;                 ///< numbers the watches; 0: nobody watches
+  std::uint64_t watch = 0;                 ///< numbers the watches; 0: not watched
   bool pooled = false;                     ///< the handle belongs to Hob's pool
   /// Further requests alive with this handle, from whose completion nothing is learned: libraries
   /// give all requests that are complete from the start one handle.

@@ -1,5 +1,5 @@
 // Windows whose copies outlive collective calls: their members find out, and tell each other, who
-// was written to (docs/consistency.md, "What nobody wrote").
+// was written to (docs/consistency.md, "What no process wrote").
 #pragma once
 
 #include <atomic>

@@ -371,7 +371,7 @@ std::vector<report::Verdict> batch_verdict(const report::Counters& sums) {
                     "small operations that went out together");
   if (saved.empty() && sums["batched"] >= kOperationsWorthTelling && sums["batch_saved_ns"] == 0)
     saved.push_back(
-        {fmt::format("what {} small operations that went out together saved cannot be told: no "
+        {fmt::format("what {} small operations that went out together saved is unknown: no "
                      "price was measured",
                      report::count_text(sums["batched"])),
          0});
@@ -391,7 +391,7 @@ std::vector<report::Verdict> verdicts(const report::Counters& sums) {
                             batch_verdict(sums)})
     lines.insert(lines.end(), saved.begin(), saved.end());
   if (const std::uint64_t hits = sums["unpriced_hits"]; hits >= kHitsWorthTelling)
-    lines.push_back({fmt::format("what {} hits saved cannot be told: too few waits were measured",
+    lines.push_back({fmt::format("what {} hits saved is unknown: too few waits were measured",
                                  report::count_text(hits)),
                      0});
   return lines;
@@ -442,13 +442,13 @@ std::vector<std::string> sentences(const report::Counters& sums) {
                                 number("flushes_skipped"), number("flushes")));
   if (sums["bypassed"] != 0)
     lines.push_back(
-        fmt::format("{} gets left alone: their targets are as fast as a hit", number("bypassed")));
+        fmt::format("{} gets not cached: their targets are as fast as a hit", number("bypassed")));
   if (sums["own_rank"] != 0)
     lines.push_back(
-        fmt::format("{} gets left alone: they read the process's own memory", number("own_rank")));
+        fmt::format("{} gets not cached: they read the process's own memory", number("own_rank")));
   if (sums["short_lived"] != 0)
     lines.push_back(
-        fmt::format("{} gets left alone: copies were dropped before they were asked for again",
+        fmt::format("{} gets not cached: copies were dropped before they were asked for again",
                     number("short_lived")));
   if (sums["verified"] != 0 && sums["verify_failures"] == 0)
     lines.push_back(fmt::format("verify: {} hits compared, none differed", number("verified")));

@@ -1,7 +1,7 @@
 // Every interleaving of a small program is tried: an origin that keeps copies, a process that
 // writes to their target, the target's own stores, collective calls in which they tell each other,
 // and a message. No hit may be older than what the origin must see by MPI's rules
-// (docs/consistency.md, "What nobody wrote"). Each rule is also left out once: then some
+// (docs/consistency.md, "What no process wrote"). Each rule is also left out once: then some
 // interleaving is wrong, or the rule would not be needed.
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@ from hob.report.data import Run
 NAME = "advise"
 HELP = "savings that hob advise estimates against measured ones, of each mechanism"
 
-# Estimated and measured savings: at most so many times one another.
+# Estimated and measured savings: neither may be more than this many times the other.
 FACTOR = 1.5
 # Of the time of a program that has nothing to gain: what an estimate may promise.
 NOTHING = 0.05

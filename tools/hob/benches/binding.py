@@ -56,7 +56,7 @@ def _real(binding, counter, words):
         if rank["ghost"]["node"] == node and "ghosts" in rank["ghost"]:
             loads = [ghost[counter] for ghost in rank["ghost"]["ghosts"]]
             return max(loads) * len(loads) / sum(loads)
-    raise BenchError("the report tells nothing of the targets' ghosts")
+    raise BenchError("the report has nothing about the targets' ghosts")
 
 
 def _simulated():

@@ -109,7 +109,7 @@ def run(args, bench):
     wake = asleep["us"] - awake["us"]
     bench.row(what="processor share of an idle ghost", value=max(shares))
     bench.row(what="put to a ghost that just worked, us", value=rows[0]["us"])
-    bench.row(what="put to one that stayed awake for as long, us", value=awake["us"])
+    bench.row(what="put to one that kept polling for as long, us", value=awake["us"])
     bench.row(what="put to a sleeping ghost, us", value=asleep["us"])
     bench.row(what="slow-down of the computing target", value=asleep["slowdown"])
     bench.at_most("processor share of an idle ghost", max(shares), 0.01)

@@ -22,9 +22,9 @@ DEPTHS = (0, 64, 1024, 4096, 16384)
 SIZES = (1, 4096, 65536, 1048576)
 # Never slower by itself; at these depths so much faster, wherever the library is not flat already.
 NOT_BELOW, DEEP, VERY_DEEP = 0.97, (1024, 3), (16384, 100)
-# A cell that misses a limit is measured again, so many times as often as before, and judged by all
+# A cell that misses a limit is measured again, this many times as often as before, and judged by all
 # its runs: of some hundred cells, a few miss by the luck of a run. Native runs are then compared
-# with native ones, too, which tells how much luck there is.
+# with native ones, too, which shows how much is chance.
 AGAIN = (2, 4)
 # Seconds. One job in twenty of MPICH 4 over TCP never comes back from MPI_Finalize, without Hob
 # too: a job that does not end is tried once more.
@@ -191,7 +191,7 @@ def draw(result, path):
         return row["what"], row["bytes"], row["setup"] == "node"
 
     def figure(pyplot):
-        # Of what was asked for, the first: receives posted, one byte, one node, if nothing else was.
+        # The first cell that was asked for: by default receives posted, one byte, one node.
         what, size, node = kind(result["rows"][0])
         rows = [r for r in result["rows"] if kind(r) == (what, size, node)]
         for mpi in sorted({r["mpi"] for r in rows}):

@@ -112,7 +112,7 @@ def _words(text):
 
 
 def draw(result, path):
-    """How many of each paper's figures are in which state; the page tells what."""
+    """How many of each paper's figures are in which state; the page says which."""
 
     def figure(pyplot):
         left = [0] * len(PAPERS)

@@ -17,7 +17,7 @@ from hob.real.page import page
 from hob.report.data import Run
 
 NAME = "real"
-HELP = "programs that nobody wrote for Hob, where they are installed: answers compared, ratios"
+HELP = "programs that were not written for Hob, where they are installed: answers compared, ratios"
 
 # Settings of each mode.
 MODES = {

@@ -1,4 +1,4 @@
-"""Programs that nobody wrote for Hob: what they are, how they are run, and how their answers and
+"""Programs that were not written for Hob: what they are, how they are run, and how their answers and
 times are read. `hob bench real` runs those whose executables it finds, and writes the page about them.
 
 Hob fetches and builds none of them. `origin` names the public source and the revision that was

@@ -30,7 +30,7 @@ PROGRAMS = [
         repeats=5,
         at_least=0.97,
         unbatched=0.97,
-        reason="each operation is completed before the next one, and what was read is written at once: nothing to gather, "
+        reason="each operation is completed before the next one, and a value that was read is written at once: nothing to batch, "
         "nothing to keep",
     ),
     Program(
@@ -44,6 +44,6 @@ PROGRAMS = [
         at_least=0.97,
         unbatched=0.97,
         reason="the counter is completed before each insert, and an insert of 1 kB is no small operation: nothing to "
-        "gather",
+        "batch",
     ),
 ]

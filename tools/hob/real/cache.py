@@ -102,7 +102,7 @@ PROGRAMS = [
         "ddstore",
         (),
         1.2,
-        "a checked lock may follow somebody's exclusive one, and locks of the own rank are among them",
+        "a checked lock may follow another rank's exclusive one, and locks of the own rank are among them",
     ),
     _ddstore(
         "ddstore-nocheck",
@@ -137,6 +137,6 @@ PROGRAMS = [
         setup="ucx-tcp",
         answers=r"^ *(?:OK|Test passed\.?).*$",
         at_least=0.97,
-        reason="each read is between a lock and an unlock, and a lock ends what was kept",
+        reason="each read is between a lock and an unlock, and a lock drops all copies",
     ),
 ]

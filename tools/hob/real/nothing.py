@@ -3,7 +3,7 @@
 from hob.real import inputs
 from hob.real.program import Program
 
-# What is to be told apart is less than a run differs from the next.
+# The difference to be seen is less than a run differs from the next.
 REPEATS = 9
 
 

@@ -2,7 +2,7 @@
 
 HEAD = """# Other people's programs
 
-What Hob gains, or costs, in programs that nobody here wrote, unmodified, with default settings but for the number of
+What Hob gains, or costs, in programs that others wrote, unmodified, with default settings but for the number of
 ghosts; *unbatched* is with `HOB_BATCH=off`. Written by
 
     hob bench real --programs DIR --results DIR --page docs/real-programs.md
@@ -15,7 +15,7 @@ itself reports it, else of the whole job. The answers that it prints must be the
 exit status is compared, and a tenth of the cache's hits with their targets' memory. *Limit* is what `hob bench real` holds the ratio against. Set-ups: *remote* is every rank a
 node of its own, over TCP; *node* is one node; *namespaces* are two nodes made of network namespaces. Measured on {cpu}, {cores}
 cores, with other work in the background at a lower priority: ratios count, times do not, and what needs every core of the machine,
-as ghosts and rates of messages do here, is told too low.
+as ghosts and rates of messages do here, comes out too low.
 """
 
 MECHANISMS = {
@@ -138,7 +138,7 @@ def _origins(programs):
 
 
 def _first_line(text):
-    return text.strip().splitlines()[0] if text.strip() else "no reason told"
+    return text.strip().splitlines()[0] if text.strip() else "no reason given"
 
 
 def _cells(words):

@@ -10,8 +10,8 @@ from hob.report.page import page
 from hob.report.sentences import findings
 from hob.where import HobError
 
-DESCRIPTION = """Makes one HTML page from what a run wrote with --json (HOB_JSON): what was gained and what to do
-next, how gets were answered, what was reused, how large gets were, how the cache filled and adapted, how
+DESCRIPTION = """Makes one HTML page from what a run wrote with --json (HOB_JSON): the gain and what to do
+next, how gets were answered and reused, how large they were, how the cache filled and adapted, how
 deep the message queues were, what ghosts did. The page loads nothing from elsewhere: it can be mailed or archived."""
 
 EPILOG = """examples:

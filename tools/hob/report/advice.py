@@ -27,7 +27,7 @@ TIMED_BYTES = 1024
 FEW_DROPS, DROPS_PER_GET = 10, 0.01
 # Gets between two drops, from which on it may be worth it to fetch them at once.
 GETS_PER_PHASE = 8
-# Verdicts, the most important first. Not measured: it was at work, or may help, and one run does not tell.
+# Verdicts, the most important first. Not measured: it was at work, or may help, and one run does not show it.
 ORDER = ("FAILED", "helps", "may help", "in use", "not measured", "no use")
 
 
@@ -81,7 +81,7 @@ def _advise_readahead(run, advice):
         advice.reasons.append(
             f"{quantity(remote - run.hits)} gets went to the network. Fetching ahead was off: where "
             "gets lie near each other, blocks spare most of these trips (hob replay "
-            "--readahead auto tells, on a trace)."
+            "--readahead auto shows it, on a trace)."
         )
 
 
@@ -105,14 +105,14 @@ def _advise_recall(run, advice):
         advice.reasons.append(
             f"{quantity(missing)} gets went to the network, about {quantity(round(missing / dropped))} each time "
             "that the cache had been dropped. Where they read the same places each time, recall=auto "
-            "fetches these at once (hob replay --recall tells, on a trace)."
+            "fetches these at once (hob replay --recall shows it on a trace)."
         )
         return True
     return False
 
 
 def _advise_validation(run, advice):
-    """Collectives in which processes told each other who wrote, where they cost more than they bring."""
+    """Collectives in which processes exchanged which targets were written to, where they cost more than they bring."""
     counters = run.cache
     spent = counters.get("validation_ns", 0) * 1e-9 / max(1, run.rank_count)
     if spent < WORTH_ADVISING * run.seconds:
@@ -200,7 +200,7 @@ def advise_cache(run, get_us=None):
             advice.reasons.append(
                 f"The cache was dropped {quantity(dropped)} times"
                 + (f", mostly by {run.drops[0][0]}" if run.drops else "")
-                + ", since the program may have learned of others' writes. If nobody writes to the windows after the first get, say so; "
+                + ", since the program may have learned of others' writes. If no process writes to the windows after the first get, say so; "
                 "--verify 0.1 checks it."
             )
         elif may_recur:
@@ -229,7 +229,9 @@ def _judge_unmeasured_hits(run, advice):
         unseen = f"gets of more than {size(TIMED_BYTES)} are not timed for this"
     if unseen:
         advice.verdict = "not measured"
-        advice.reasons.append(f"What they saved was not measured: {unseen}. --measure tells.")
+        advice.reasons.append(
+            f"What they saved was not measured: {unseen}. hob run --measure shows the whole program's gain."
+        )
         return
     advice.verdict = "no use"
     advice.saves = 0
@@ -258,7 +260,7 @@ def _not_taken_over(run, reason, spent):
     reasons = [
         reason,
         "Hob took none over, since it did not see that this would pay. match=always takes over all "
-        "receives; only a trial tells (--measure).",
+        "receives; only a trial shows it (hob run --measure).",
     ]
     return Advice("message matching", "may help", reasons, ["match=always"], spent)
 
@@ -331,8 +333,8 @@ def advise_ghosts(run):
     done = run.redirected
     if done:
         reasons.append(
-            f"{quantity(done)} operations were done by the ghosts of this run. What that saved cannot be told "
-            "from one run: compare with a run without ghosts (--measure)."
+            f"{quantity(done)} operations were done by the ghosts of this run. One run does not show what "
+            "that saved: compare with a run without ghosts (hob run --measure)."
         )
         return Advice("ghosts", "in use", reasons)
     if run.ghosts or run.setting("ghosts") not in (None, "0"):
@@ -350,8 +352,8 @@ def advise_ghosts(run):
     if "late_ns" not in counters or (unseen > total / 2 and counters.get("waits", 0) < total / 100):
         reasons.append(
             "Waits for them were not measured (it waits by requests). Where targets compute for long "
-            "without calling MPI, a ghost on each node serves them meanwhile. Only a trial tells: "
-            "--measure."
+            "without calling MPI, a ghost on each node serves them meanwhile. Only a trial shows it: "
+            "hob run --measure."
         )
         return Advice("ghosts", "not measured", reasons, ["ghosts=1"])
     if run.mostly_batched:
@@ -380,7 +382,7 @@ def advise_ghosts(run):
         reasons.append(
             f"But {host} has no core left for a ghost ({ranks} ranks on {processors} cores"
             + (f", and {len(full) - 1} other hosts likewise" if len(full) > 1 else "")
-            + "): it would take time from the ranks. Only a trial tells (--measure)."
+            + "): it would take time from the ranks. Only a trial shows which is more (hob run --measure)."
         )
         return Advice("ghosts", "may help", reasons, ["ghosts=1"])
     return Advice("ghosts", "may help", reasons, ["ghosts=1"], run.late_seconds * run.rank_count)
@@ -394,7 +396,7 @@ def advise_batches(run):
         saves, saved = _measured(run, "batches")
         reason = f"{quantity(batched)} small operations went out as {quantity(counters.get('batches', 0))}."
         if not saves:
-            reason += " What that saved was not measured: --measure tells."
+            reason += " What that saved was not measured: hob run --measure shows the whole program's gain."
             return Advice("batches", "not measured", [reason])
         if saves < WORTH_TELLING * run.rank_count:
             reason += f" That saved less than {seconds(WORTH_TELLING)} on each rank."
@@ -460,7 +462,7 @@ def advise_overlap(run):
         advice.saves = 0
         advice.reasons.append(
             "But no core is free to move them while it computes: what is then hidden is seldom more than "
-            "what moving them takes from computing. Only a trial tells (--measure)."
+            "what moving them takes from computing. Only a trial shows which is more (hob run --measure)."
         )
     elif own:
         advice.reasons.append(

@@ -27,9 +27,9 @@ ACCESS_TYPES = (
         "left to the MPI library: the target is as fast as a hit, mostly a rank of the same node",
     ),
     (
-        "left alone",
+        "not cached",
         ("short_lived", "uncacheable"),
-        "left to the MPI library: what was kept was dropped too early, or may not be kept (atomic "
+        "left to the MPI library: copies were dropped too early, or may not be kept (atomic "
         "reads, types, an accelerator's memory)",
     ),
 )
@@ -67,7 +67,7 @@ def access_counts(counters):
     of the own memory as uncacheable."""
     counts = [sum(counters.get(name, 0) for name in names) for _, names, _ in ACCESS_TYPES]
     kinds = [name for name, _, _ in ACCESS_TYPES]
-    for kind, twice in (("direct", "extended"), ("left alone", "own_rank")):
+    for kind, twice in (("direct", "extended"), ("not cached", "own_rank")):
         at = kinds.index(kind)
         counts[at] = max(0, counts[at] - counters.get(twice, 0))
     return counts
@@ -180,7 +180,7 @@ class Run:
         self.windows = self._windows()
         self.queues = self._queues()
         self.cache = add_counters(window.counters for window in self.windows)
-        # What each rank had done by ghosts, and the ghosts, told by one rank of each node.
+        # What each rank had done by ghosts, and the ghosts, as one rank of each node reports them.
         self.origins = [rank.get("ghost") or {} for rank in self.ranks]
         self.ghosts = [
             Ghost(origin.get("node", 0), rank.get("host", ""), entry)
@@ -344,7 +344,7 @@ class Run:
 
 
 class Ghost:
-    """One ghost, as a rank of its node tells."""
+    """One ghost, as a rank of its node reports it."""
 
     def __init__(self, node, host, entry):
         self.node, self.host = node, host

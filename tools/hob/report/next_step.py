@@ -27,9 +27,9 @@ def as_option(setting):
     return f"--ghosts {setting[7:]}" if setting.startswith("ghosts=") else f"--set {setting}"
 
 
-def _again(run, *more):
-    """`hob advise` of the same program, at the same places and with the same settings."""
-    words = ["hob", "advise", "-n", str(run.rank_count)]
+def _again(run, command, *more):
+    """A command of hob for the same program, at the same places and with the same settings."""
+    words = ["hob", command, "-n", str(run.rank_count)]
     if run.pretended and run.pretended == run.rank_count:
         words.append("--remote")
     elif run.nodes > 1 and not run.pretended:
@@ -67,7 +67,7 @@ def next_step(run, advices=None):
         return Step(
             f"Try {' '.join(map(as_option, best.settings))}{gain}. This compares it with runs without "
             "Hob and with Hob, in turns:",
-            _again(run, "--measure"),
+            _again(run, "run", *" ".join(map(as_option, best.settings)).split(), "--measure"),
         )
     if any(
         one.verdict in ("helps", "in use")
@@ -76,11 +76,11 @@ def next_step(run, advices=None):
     ):
         return Step(
             "Check what the program as a whole gains. This runs it without Hob and with it, in turns:",
-            _again(run, "--measure"),
+            _again(run, "run", "--measure"),
         )
     if run.nodes == 1 and run.near_gets[1] and not run.remote_gets:
         return Step(
             "Ask again on several nodes. With MPICH, this takes each rank for a node, on one machine:",
-            _again(run, "--remote"),
+            _again(run, "advise", "--remote"),
         )
     return Step("Nothing to try: run this program without Hob.")

@@ -46,6 +46,7 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-siz
 .card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
   padding: 14px 18px; margin: 14px 0; }
 .card > h3:first-child { margin-top: 4px; }
+.findings { columns: 2 24em; column-gap: 36px; } .findings p, .findings li { break-inside: avoid; } .findings > p { margin: 0 0 8px; }
 .verdict { border-left: 6px solid var(--soft); font-size: 16px; }
 .verdict.gained { border-left-color: var(--accent); }
 .verdict.perhaps, .verdict.cut { border-left-color: var(--warn); }
@@ -76,6 +77,7 @@ summary { cursor: pointer; overflow-wrap: anywhere; font-weight: 600; padding: 4
   td, td.text { display: flex; justify-content: space-between; gap: 16px; padding: 1px 0; border: 0;
     white-space: normal; text-align: right; }
   td::before { content: attr(data-name); color: var(--soft); white-space: nowrap; }
+  td.words { display: block; text-align: left; } td.words::before { display: block; }
   td:first-child { font-weight: 600; } td:empty { display: none; }
 }
 @media (prefers-color-scheme: dark) {
@@ -94,11 +96,17 @@ PAPERS = (
 )
 
 
+# Of a phone's page, about: longer cells are sentences.
+A_LINE = 30
+
+
 def html_table(head, rows, text_columns=(0,)):
     """A table that a narrow window shows as a list for each row."""
 
     def cell(tag, i, value):
         kind = ' class="text"' if i in text_columns else ""
+        if kind and len(str(value)) > A_LINE:
+            kind = ' class="text words"'
         name = f' data-name="{escape(head[i])}"' if tag == "td" and head[i] else ""
         return f"<{tag}{kind}{name}>{escape(str(value))}</{tag}>"
 
@@ -191,8 +199,13 @@ def _advice(run):
     )
 
 
+# Sentences that fill two columns; fewer are read in one.
+FOR_COLUMNS = 4
+
+
 def _summary(run):
     lines = [f"<p>{escape(line)}</p>" for line in findings(run)[1:]]
+    several = len(lines) + len(run.notes) >= FOR_COLUMNS
     stale = [note for note in run.notes if note.startswith("verify:")]
     if stale:
         lines.append('<p class="bad"><b>Cached bytes that differed</b></p><ul>')
@@ -200,10 +213,11 @@ def _summary(run):
         lines.append("</ul>")
     aside = [note for note in run.notes if note not in stale]
     if aside:
-        lines.append("<p><b>Where Hob stepped aside, and why</b></p><ul>")
+        lines.append("<p><b>What Hob left to the MPI library, and why</b></p><ul>")
         lines += [f"<li>{escape(note)}</li>" for note in aside]
         lines.append("</ul>")
-    return '<div class="card">' + "\n".join(lines) + "</div>"
+    kind = "card findings" if several else "card"
+    return f'<div class="{kind}">' + "\n".join(lines) + "</div>"
 
 
 def _access_table(windows):

@@ -1,4 +1,4 @@
-"""What a run showed, in sentences: the verdict, which comes first wherever a run is told of, and the
+"""What a run showed, in sentences: the verdict, which comes first wherever a run is described, and the
 findings behind it."""
 
 from hob.report.data import WORTH_TELLING, mean_of_log2, spread
@@ -60,7 +60,7 @@ def cache_findings(run):
     )
     if run.drops:
         out.append(
-            "What was cached was dropped where the program may have learned of others' writes: "
+            "Copies were dropped where the program may have learned of others' writes: "
             + ", ".join(
                 f"{call} ({quantity(times)} times, {size(lost)})"
                 for call, times, lost in run.drops[:3]
@@ -163,7 +163,7 @@ def batch_findings(run):
         f"{quantity(batched)} small operations went out as {quantity(run.cache.get('batches', 0))}"
     )
     if not saved.usual:
-        return [f"{out}. What that saved cannot be told: no price was measured."]
+        return [f"{out}. What that saved is unknown: no price was measured."]
     return [f"{out}, which saved {saved_on_each(saved)}."]
 
 
@@ -174,7 +174,7 @@ def overlap_findings(run):
         return []
     out = (
         f"Messages moved during {quantity(helped)} phases of computing "
-        f"({quantity(run.counters.get('overlap_alone', 0))} were left alone)"
+        f"({quantity(run.counters.get('overlap_alone', 0))} were not helped)"
     )
     return [out + (f", which saved {saved_on_each(saved)}." if saved.usual else ".")]
 
@@ -211,7 +211,7 @@ def _nothing(run):
         return "None of its gets was remote: they read the process's own memory, or ranks of the same node."
     if run.hits >= WORTH_SAYING * remote > 0:
         return (
-            "Its hits saved less than can be told: they were few, or fetching was as cheap, or no "
+            "Its hits saved too little to show: they were few, or fetching was as cheap, or no "
             "wait for a get was measured."
         )
     if remote:
@@ -222,24 +222,24 @@ def _nothing(run):
 
 
 def _untold(run):
-    """What Hob did whose saving one run cannot tell, in a sentence for each."""
+    """What Hob did whose saving one run does not show, in a sentence for each."""
     out = []
     unpriced = run.cache.get("unpriced_hits", 0)
     if unpriced >= WORTH_SAYING * run.remote_gets > 0:
         out.append(
-            f"What {quantity(unpriced)} gets that the cache answered saved cannot be told: "
+            f"What {quantity(unpriced)} gets that the cache answered saved is unknown: "
             "too few waits were measured."
         )
     batched = run.cache.get("batched", 0)
     if batched >= BATCHED_WORTH_SAYING and not run.savings["batches"].usual:
         out.append(
-            f"What {quantity(batched)} small operations that went out together saved cannot be told: "
+            f"What {quantity(batched)} small operations that went out together saved is unknown: "
             "no price was measured."
         )
     if run.redirected:
         out.append(
             f"Ghosts did {quantity(run.redirected)} operations for ranks that may have computed "
-            "meanwhile. What that saved cannot be told from one run."
+            "meanwhile. One run does not show what that saved."
         )
     return out
 

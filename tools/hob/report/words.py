@@ -4,9 +4,9 @@ import math
 
 # Share of the time that waiting for computing targets takes before ghosts are advised.
 WORTH_ADVISING = 0.02
-# A saving that is as long as the run, or longer, is told as so many times faster.
+# A saving that is as long as the run, or longer, is given as a factor: 3 times faster.
 MUCH_FASTER = 2.0
-# What was saved, and by what.
+# Savings, and their causes.
 SAVED_BY = {
     "cached gets": ("waiting", "gets that the cache answered"),
     "batches": ("communication", "small operations that went out together"),

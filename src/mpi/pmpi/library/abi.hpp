@@ -22,7 +22,7 @@ inline constexpr Traits kTraits{.has_progress_callbacks = false,
                                 // MPICH has 262,144 requests in all.
                                 .most_unexpected = std::uint64_t{1} << 17};
 
-/// Bytes of the message that this status tells of.
+/// Bytes of the message of this status.
 inline MPI_Count message_bytes(const MPI_Status& status) {
   int bytes = 0;
   real::Get_count(&status, MPI_BYTE, &bytes);

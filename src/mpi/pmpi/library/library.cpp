@@ -22,7 +22,7 @@ int mpich_version(std::string_view version) {
 bool waits_sooner(std::string_view version) {
   if (kTraits.has_progress_callbacks) return true;
   // The waits of MPICH 5 do more between looks, unless it is libfabric that is looked at, twice for
-  // each message: that is told by the channel (asks_source).
+  // each message: the channel says that (asks_source).
   const int major = mpich_version(version);
   return major > 0 && major < 5;
 }

@@ -16,8 +16,8 @@
 namespace hob::mpi::library {
 
 /// A blocking receive with nothing else posted waits sooner within the library than in Hob's loop
-/// of probes. `version` is what MPI_Get_library_version says: versions of MPICH cannot be told
-/// apart otherwise, since Intel MPI has the same functions.
+/// of probes. `version` is what MPI_Get_library_version says: versions of MPICH cannot be
+/// distinguished apart otherwise, since Intel MPI has the same functions.
 bool waits_sooner(std::string_view version);
 
 /// One-sided operations with indexed datatypes do what MPI says, as far as random programs show: in
@@ -30,7 +30,7 @@ bool indexed_operations_are_right(std::string_view version);
 bool serialized_is_right();
 
 /// Whether a request of the library's is complete, without any other effect. False: it is not, or
-/// the library does not tell.
+/// the library does not say.
 bool is_complete(MPI_Request request);
 
 /// MPIX_Async_start(poll, state, stream) of MPICH 4.3 and later, which makes the library's progress

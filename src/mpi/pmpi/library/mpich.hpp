@@ -21,7 +21,7 @@ inline constexpr Traits kTraits{.has_progress_callbacks = false,
                                 // MPICH has 262,144 requests in all.
                                 .most_unexpected = std::uint64_t{1} << 17};
 
-/// Bytes of the message that this status tells of.
+/// Bytes of the message of this status.
 inline MPI_Count message_bytes(const MPI_Status& status) {
   return static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_lo)) |
          static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1)

@@ -20,7 +20,7 @@ inline constexpr Traits kTraits{.has_progress_callbacks = true,
                                 .passes_error_texts = true,
                                 .most_unexpected = UINT64_MAX};
 
-/// Bytes of the message that this status tells of.
+/// Bytes of the message of this status.
 inline MPI_Count message_bytes(const MPI_Status& status) {
   return static_cast<MPI_Count>(status._ucount);
 }

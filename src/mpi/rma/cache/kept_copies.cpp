@@ -1,5 +1,5 @@
 // Copies that outlive a collective call, since its members told each other who wrote
-// (docs/consistency.md, "What nobody wrote").
+// (docs/consistency.md, "What no process wrote").
 #include <algorithm>
 #include <mutex>
 
