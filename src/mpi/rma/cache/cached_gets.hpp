@@ -341,6 +341,10 @@ class CachedGets final : private RequestOwner {
                 std::uint64_t most) const;
   std::size_t issue_recall(int rank, std::span<const std::uint32_t> places, Recalling::Cause& cause,
                            const recall::Prices& prices);
+  bool send_recall(TargetState& t, PendingGet& pending, std::unique_ptr<AheadFetch> fetch,
+                   const cache::Readahead::Range& range, const Recalling::Cause& cause);
+  void drop_recalled(AheadFetch& fetch, cache::EntryId own);
+  void count_carried(Recalling::Cause& cause, TargetState& t);
   int issue_places(int rank, const AheadFetch& fetch, const cache::Readahead::Range& range,
                    MPI_Request* request);
   void learn_prices(const TargetState& t, std::uint64_t waited);

@@ -200,6 +200,18 @@ bool CachedGets::may_span(int rank, const recall::Place& first,
          range.end <= readable.end;
 }
 
+namespace {
+
+/// What the program asked for, among the places that are fetched with it, by displacement.
+void insert_own(AheadFetch& fetch, const gets::RecalledPlace& own) {
+  const auto after =
+      std::find_if(fetch.recalled.begin(), fetch.recalled.end(),
+                   [&](const auto& place) { return place.displacement > own.displacement; });
+  fetch.recalled.insert(after, own);
+}
+
+}  // namespace
+
 /// Fetches the first of these places of a target, as many as go at once, with what the program
 /// asked for where it is of this target and was not issued yet. Returns how many these are; 0: no
 /// more.
@@ -245,24 +257,13 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
   } catch (const std::bad_alloc&) {
     done = 0;
   }
-  const auto drop_entries = [&] {
-    if (own) cache_->drop(own);
-    for (const gets::RecalledPlace& place : fetch->recalled)
-      if (place.entry != own) cache_->drop(place.entry);
-    fetch->recalled.clear();
-  };
   if (done == 0 || fetch->recalled.empty()) {
-    drop_entries();
+    drop_recalled(*fetch, own);
     r.pool.give_back(std::move(fetch));
     if (index != PendingGet::kNone) under_way_.remove(t.pending, index);
     return done;
   }
-  if (carries) {
-    const auto after = std::find_if(
-        fetch->recalled.begin(), fetch->recalled.end(),
-        [&](const gets::RecalledPlace& p) { return p.displacement > wanted.key.displacement; });
-    fetch->recalled.insert(after, {own, wanted.key.displacement, wanted.size});
-  }
+  if (carries) insert_own(*fetch, {own, wanted.key.displacement, wanted.size});
   gets::lay_out(*fetch, range.begin);
   PendingGet& pending = under_way_[index];
   pending.doubts = coherence_.doubts.now();
@@ -274,7 +275,16 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
         [&](const gets::RecalledPlace& p) { return p.displacement == wanted.key.displacement; });
     under_way_.wait_for(pending, cause.get.result.address, wanted.origin, wanted.size, at->offset);
   }
+  if (!send_recall(t, pending, std::move(fetch), range, cause)) return 0;
+  if (carries) count_carried(cause, t);
+  return done;
+}
+
+/// Gives a fetch to the library, whose bytes `pending` waits for. False: it refused.
+bool CachedGets::send_recall(TargetState& t, PendingGet& pending, std::unique_ptr<AheadFetch> fetch,
+                             const cache::Readahead::Range& range, const Recalling::Cause& cause) {
   const std::uint64_t start = ticks();
+  const int rank = pending.rank;
   MPI_Request request = MPI_REQUEST_NULL;
   const bool requested = cause.requested && rank == cause.get.target;
   ++t.gets;
@@ -285,26 +295,38 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
   } catch (const std::bad_alloc&) {
     result = MPI_ERR_NO_MEM;
   }
+  pending.bytes = 0;
+  for (const gets::RecalledPlace& place : fetch->recalled) pending.bytes += place.bytes;
+  if (fetch->spans) pending.bytes = range.end - range.begin;
   if (result != MPI_SUCCESS) {
-    // Some of it may be under way: its memory stays until nobody writes there any more.
+    // Some of it may be under way: its memory stays until no process writes there any more.
     under_way_.forget_waiters(pending);
-    drop_entries();
-    r.ended = true;
+    drop_recalled(*fetch, {});
+    recalling_->ended = true;
   }
-  pending.bytes = spans ? range.end - range.begin : bytes;
   pending.when = ticks();
   pending.issue_ticks = pending.when - start;
   if (requested) pending.request = handle_bits(request);
   pending.ahead = std::move(fetch);
   ++t.recalls;
-  if (result != MPI_SUCCESS) return 0;
-  if (carries) {
-    cause.carried = true;
-    t.profile.count_get(meter_.profile());
-    reuse_trial_.missed(cheap(t));
-    if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
-  }
-  return done;
+  return result == MPI_SUCCESS;
+}
+
+/// The entries of a fetch that will not bring them, and of the program's own get.
+void CachedGets::drop_recalled(AheadFetch& fetch, cache::EntryId own) {
+  if (own) cache_->drop(own);
+  for (const gets::RecalledPlace& place : fetch.recalled)
+    if (place.entry != own) cache_->drop(place.entry);
+  fetch.recalled.clear();
+}
+
+/// The program's get went with places that are recalled.
+void CachedGets::count_carried(Recalling::Cause& cause, TargetState& t) {
+  const std::uint64_t bytes = cause.wanted.size;
+  cause.carried = true;
+  t.profile.count_get(meter_.profile());
+  reuse_trial_.missed(cheap(t));
+  if (ahead_) ahead_->trip(bytes, bytes, cache_->stats().gets);
 }
 
 /// As one get of all bytes between, as one with an indexed datatype, or one for each place.
