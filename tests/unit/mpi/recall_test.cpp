@@ -295,6 +295,28 @@ TEST_F(Recalled, RowsBetweenTwoFencesAreOneGetOfTheStretch) {
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win_);
 }
 
+/// Also where what the program asks for first is the beginning of a run of places.
+TEST_F(Recalled, ARunOfPlacesIsOneGet) {
+  context().settings.readahead = "auto";
+  MPI_Win_free(&win_);
+  make_window();
+  MPI_Win_fence(0, win_);
+  std::vector<int> run(1024, -1);
+  for (int phase = 0; phase < 2; ++phase) {
+    write_all(version_ + 1);
+    MPI_Win_fence(0, win_);
+    fake::reset();
+    for (int at = 0; at < 1024; at += 128) get(1, at, 128, run.data() + at);
+    MPI_Win_fence(0, win_);
+    if (phase == 1) {
+      EXPECT_EQ(fake::calls("Get"), 1U);
+    }
+    for (int i = 0; i < 1024; ++i)
+      EXPECT_EQ(run[static_cast<std::size_t>(i)], value(1, version_, i));
+  }
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, win_);
+}
+
 /// A lock that is held back goes before the get that recalls.
 TEST_F(Recalled, InsideALockTheGroupIsOneGet) {
   for (int phase = 0; phase < 6; ++phase) {

@@ -238,8 +238,9 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
   range.begin -= range.begin % unit;
   const bool spans = prices.span_is_cheaper(places.size(), bytes, range.end - range.begin) &&
                      may_span(rank, r.memory.place(places[0]), range, most);
+  // What the program asked for may lie in a place, and is counted twice then.
   std::unique_ptr<AheadFetch> fetch =
-      r.pool.take(spans ? range.end - range.begin : std::min(bytes, most));
+      r.pool.take(std::max(spans ? range.end - range.begin : 0, std::min(bytes, most)));
   if (!fetch) return 0;
   fetch->spans = spans;
   std::uint32_t index = PendingGet::kNone;
@@ -267,8 +268,8 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
   gets::lay_out(*fetch, range.begin);
   PendingGet& pending = under_way_[index];
   pending.doubts = coherence_.doubts.now();
-  const auto [first, last] = std::pair(fetch->recalled.front(), fetch->recalled.back());
-  fetches(rank, t, first.displacement, range.end - first.displacement);
+  const std::uint64_t first = fetch->recalled.front().displacement;
+  fetches(rank, t, first, range.end - first);
   if (carries) {
     const auto at = std::find_if(
         fetch->recalled.begin(), fetch->recalled.end(),
