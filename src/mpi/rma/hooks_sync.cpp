@@ -22,7 +22,7 @@ using rma::kAllTargets;
 using rma::Sync;
 
 int synchronise(const Sync& sync, Window* window, MPI_Win win) {
-  return window ? window->backend->synchronise(sync) : synchronise_natively(sync, win);
+  return window ? window->stages.first().synchronise(sync) : synchronise_natively(sync, win);
 }
 
 /// Makes the call; what another window shows may have been fetched before the writes of this one
@@ -30,7 +30,7 @@ int synchronise(const Sync& sync, Window* window, MPI_Win win) {
 [[gnu::noinline]] int complete_aliased(const Sync& sync, Window& window) {
   const Outstanding::Seen writes =
       sync.local ? Outstanding::Seen{} : window.aliased_writes.before(sync.target);
-  const int result = window.backend->synchronise(sync);
+  const int result = window.stages.first().synchronise(sync);
   if (window.aliased_writes.arrived(sync.target, writes)) drop_aliased_copies(window);
   return result;
 }
@@ -39,7 +39,7 @@ int synchronise(const Sync& sync, Window* window, MPI_Win win) {
 [[gnu::noinline]] bool complete_noted(const Sync& sync, Window& window, int& result) {
   const Outstanding::Seen atomics = window.atomic_results.before(sync.target);
   result = HOB_UNLIKELY(!window.aliased_writes.none()) ? complete_aliased(sync, window)
-                                                       : window.backend->synchronise(sync);
+                                                       : window.stages.first().synchronise(sync);
   return window.atomic_results.arrived(sync.target, atomics);
 }
 
@@ -48,7 +48,7 @@ int synchronise(const Sync& sync, Window* window, MPI_Win win) {
 bool complete_by(const Sync& sync, Window& window, int& result) {
   if (HOB_UNLIKELY(!window.atomic_results.none() || !window.aliased_writes.none()))
     return complete_noted(sync, window, result);
-  result = window.backend->synchronise(sync);
+  result = window.stages.first().synchronise(sync);
   return false;
 }
 
@@ -73,8 +73,8 @@ Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
   const bool sampled =
       sleeping() || (many_threads && window.direct.get() && !window.waits.measuring());
-  if (HOB_UNLIKELY(window.batching && sampled) &&
-      window.batching->look_again(
+  if (HOB_UNLIKELY(window.stages.batches() && sampled) &&
+      window.stages.batches()->look_again(
           window.issued.writes(),
           static_cast<std::uint64_t>(wait_interval.load(std::memory_order_relaxed))))
     forget_quiet(window);
@@ -150,14 +150,14 @@ int complete_at_target(Sync&& sync, MPI_Win win) {
 /// Whether a shared lock of another process may be held back: where cached bytes may outlive it,
 /// since it excludes nobody (`nocheck`) or the user has promised so.
 bool defers_lock(const Window& window, bool nocheck) {
-  return window.deferred_locks && window.cached && !window.cached->left_alone() &&
+  return window.stages.locks() && window.cached && !window.cached->left_alone() &&
          window.cached->mode() != Mode::off &&
          (nocheck || outlives_acquires(window.cached->mode()));
 }
 
 /// An epoch may be open now for all targets of a window: a lock inside it is an error.
 void note_open(MPI_Win win) {
-  if (Window* const window = find_window(win); window && window->cached && window->deferred_locks)
+  if (Window* const window = find_window(win); window && window->cached && window->stages.locks())
     window->cached->epoch_opened(kAllTargets);
 }
 
@@ -220,9 +220,9 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   if (window->cached) window->cached->reaches_all(false);
   if (others && lock_type == MPI_LOCK_SHARED && defers_lock(*window, nocheck)) {
     const auto hits = window->cached->hits_if_closed(rank);
-    if (hits && window->deferred_locks->defer(rank, assert, *hits)) return MPI_SUCCESS;
+    if (hits && window->stages.locks()->defer(rank, assert, *hits)) return MPI_SUCCESS;
   }
-  const int result = window->backend->synchronise(sync);
+  const int result = window->stages.first().synchronise(sync);
   if (window->cached && others) window->cached->epoch_opened(rank);
   // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told
   // otherwise, or by loads of its own memory.
@@ -236,8 +236,8 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
 
 int on_Win_unlock(int rank, MPI_Win win) {
   Window* window = find_window(win);
-  if (window && window->cached && window->deferred_locks->any() && rank >= 0 &&
-      rank < window->size && window->deferred_locks->end(rank, window->cached->hits(rank))) {
+  if (window && window->cached && window->stages.locks()->any() && rank >= 0 &&
+      rank < window->size && window->stages.locks()->end(rank, window->cached->hits(rank))) {
     window->cached->epoch_closed(rank, true);
     return MPI_SUCCESS;
   }

@@ -100,7 +100,7 @@ int on_Win_free(MPI_Win* win) {
   // Before the library gives the handle to another window.
   std::unique_ptr<Window> window = remove_window(*win);
   if (!window) return real::Win_free(win);
-  window->backend->closing();
+  window->stages.first().closing();
   hear_errors_now();  // of the window, while there is one
   end_validation(*window);
   char name[MPI_MAX_OBJECT_NAME] = {};
@@ -113,7 +113,7 @@ int on_Win_free(MPI_Win* win) {
   } else {
     // It stays as it was, but that its copies do not outlive barriers: the other processes, which
     // would have to take part in that, may have freed it.
-    window->backend->staying();
+    window->stages.first().staying();
     add_window(std::move(window));
   }
   return result;
@@ -123,7 +123,7 @@ int on_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag) {
   const int result = real::Win_get_attr(win, keyval, value, flag);
   if (keyval != MPI_WIN_CREATE_FLAVOR || result != MPI_SUCCESS) return result;
   const Window* window = find_window(win);
-  if (window && window->kind == WindowKind::allocate && is_ghost_backend(&window->carrier())) {
+  if (window && window->kind == WindowKind::allocate && window->stages.ghosts()) {
     static int flavor = MPI_WIN_FLAVOR_ALLOCATE;
     *static_cast<int**>(value) = &flavor;
   }
@@ -136,13 +136,13 @@ namespace {
 /// from now on. Windows that ghosts serve have no batches.
 void may_be_reached(MPI_Win win, int rank, bool is_known) {
   Window* const window = is_known ? find_window(win) : nullptr;
-  if (window && window->batching) window->batching->reached_by_stores(rank);
+  if (window && window->stages.batches()) window->stages.batches()->reached_by_stores(rank);
 }
 
 bool shared_query(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* unit, void* base) {
   const Window* window = find_window(win);
-  return window && window->kind == WindowKind::allocate && is_ghost_backend(&window->carrier()) &&
-         ghost_shared_query(&window->carrier(), rank, size, unit, static_cast<void**>(base));
+  return window && window->kind == WindowKind::allocate && window->stages.ghosts() &&
+         ghost_shared_query(*window->stages.ghosts(), rank, size, unit, static_cast<void**>(base));
 }
 
 }  // namespace

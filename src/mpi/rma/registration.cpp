@@ -110,25 +110,24 @@ void start_recall(Window& window, Mode mode, bool ghosts) {
       context().one_node || !may_read_unasked(window))
     return;
   const bool indexed = !ghosts && library::indexed_operations_are_right(context().mpi_version);
-  window.cached->recall(window.carrier(), indexed, recall_room());
+  window.cached->recall(window.stages.carrier(), indexed, recall_room());
   phases_recalled.store(true, std::memory_order_relaxed);
 }
 
 void start_caching(Window& window, Mode mode, bool ghosts, std::unique_ptr<DisplacementUnits> units,
                    std::unique_ptr<ExposedSizes> exposed) {
-  auto locks = std::make_unique<DeferredLocks>(std::move(window.backend));
-  window.deferred_locks = locks.get();
-  window.backend = std::move(locks);
+  window.stages.add(std::make_unique<DeferredLocks>(window.stages.first()));
   auto cache = cache::Cache::create(cache_config());
   const bool cached = cache != nullptr;
   if (cached)
     window.cached = std::make_unique<CachedGets>(
-        CachedGets::WindowFacts{window.id, window.rank, window.size, &window.near}, *window.backend,
-        window.atomic_results, window.issued, get_options(mode), std::move(cache),
-        std::move(units));
+        CachedGets::WindowFacts{window.id, window.rank, window.size, &window.near},
+        window.stages.first(), window.atomic_results, window.issued, get_options(mode),
+        std::move(cache), std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
-  if (cached && window.batching) window.cached->know_batches(window.batching->batched_gets());
+  if (cached && window.stages.batches())
+    window.cached->know_batches(window.stages.batches()->batched_gets());
   if (cached) window.cached->set_wait_meter(window.waits);
   if (cached) start_recall(window, mode, ghosts);
   if (!cached || !may_fetch_ahead(window)) return;
@@ -185,7 +184,7 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
 void send_old_quietly() {
   each_window(
       [](Window& each, void*) {
-        if (each.batching) each.batching->send_quietly();
+        if (each.stages.batches()) each.stages.batches()->send_quietly();
       },
       nullptr);
 }
@@ -193,7 +192,8 @@ void send_old_quietly() {
 void send_waiting(bool all) {
   each_window(
       [](Window& each, void* everything) {
-        if (each.batching) each.batching->send_waiting(*static_cast<bool*>(everything));
+        if (each.stages.batches())
+          each.stages.batches()->send_waiting(*static_cast<bool*>(everything));
       },
       &all);
 }
@@ -221,19 +221,18 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
     options.most_bytes = options.most_atomic_bytes;
   const Batching::WindowFacts facts{window.handle, window.rank, window.size,
                                     window.kind != WindowKind::dynamic};
-  auto batching =
-      std::make_unique<Batching>(std::move(window.backend), facts, units, exposed, options);
-  window.batching = batching.get();
+  window.stages.add(
+      std::make_unique<Batching>(window.stages.first(), facts, units, exposed, options));
   gathered::send_quietly.store(send_old_quietly, std::memory_order_relaxed);
   gathered::send.store(send_waiting, std::memory_order_relaxed);
-  window.backend = std::move(batching);
 }
 
-std::unique_ptr<Backend> backend_for(const WindowSpec& spec) {
-  if (spec.ghosts) return std::move(spec.ghosts->backend);
+/// The last stage.
+Stages carrier_for(const WindowSpec& spec) {
+  if (spec.ghosts) return Stages(std::move(spec.ghosts->backend), spec.ghosts->ghosts);
   if (ghost_world())
     note(fmt::format("Ghosts do not serve windows of the kind {}.", name_of(spec.kind)));
-  return std::make_unique<NativeBackend>(spec.handle);
+  return Stages(std::make_unique<NativeBackend>(spec.handle));
 }
 
 }  // namespace
@@ -281,7 +280,7 @@ WindowAnswers own_answers(const WindowSpec& spec) {
 void register_window(const WindowSpec& spec) {
   correct_clock();
   look_for_accelerators();
-  auto window = std::make_unique<Window>(spec.handle, spec.kind, spec.comm, backend_for(spec));
+  auto window = std::make_unique<Window>(spec.handle, spec.kind, spec.comm, carrier_for(spec));
   window->base = spec.base;
   window->bytes = static_cast<std::uint64_t>(spec.bytes);
   if (!spec.ghosts && !all_run_hob(spec.comm)) return register_native(spec, std::move(window));
@@ -306,7 +305,7 @@ void register_window(const WindowSpec& spec) {
     start_caching(*window, *asked.mode, spec.ghosts != nullptr, std::move(units),
                   std::move(exposed));
   if (answers.share) share_with_node(*window, spec.comm);
-  window->direct.set(!spec.ghosts && !window->cached && !window->batching && !tracing);
+  window->direct.set(!spec.ghosts && !window->cached && !window->stages.batches() && !tracing);
   Window& added = *add_window(std::move(window));
   if (answers.validate && !answers.share) start_validation(added, answers, sizes, spec.comm);
 }

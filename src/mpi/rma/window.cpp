@@ -114,11 +114,8 @@ const char* name_of(WindowKind kind) {
   return names[static_cast<int>(kind)];
 }
 
-Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, std::unique_ptr<Backend> to_target)
-    : handle(win),
-      kind(how),
-      backend(std::move(to_target)),
-      waits(ticks(), ticks_per_nanosecond()) {
+Window::Window(MPI_Win win, WindowKind how, MPI_Comm comm, Stages to_target)
+    : handle(win), kind(how), stages(std::move(to_target)), waits(ticks(), ticks_per_nanosecond()) {
   real::Comm_rank(comm, &rank);
   real::Comm_size(comm, &size);
 }

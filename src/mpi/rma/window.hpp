@@ -12,13 +12,11 @@
 #include "base/published.hpp"
 #include "gets/wait_meter.hpp"
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/rma/backend/backend.hpp"
-#include "mpi/rma/backend/deferred_locks.hpp"
 #include "mpi/rma/backend/near_targets.hpp"
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
-#include "mpi/rma/batch/batching.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
+#include "mpi/rma/stages.hpp"
 #include "mpi/rma/state.hpp"
 
 namespace hob::mpi {
@@ -37,7 +35,7 @@ int next_window_id();
 /// One MPI window of the program. Made when the program makes the window, ended with it.
 class Window {
  public:
-  Window(MPI_Win handle, WindowKind kind, MPI_Comm comm, std::unique_ptr<Backend> backend);
+  Window(MPI_Win handle, WindowKind kind, MPI_Comm comm, Stages stages);
   ~Window();
 
   MPI_Win handle;
@@ -46,10 +44,8 @@ class Window {
   int rank = 0;               ///< of this process in the window's group
   int size = 0;               ///< of the group
   std::uint64_t bytes = 0;    ///< exposed by this process
-  std::unique_ptr<Backend> backend;
-  DeferredLocks* deferred_locks = nullptr;  ///< it is one; null: no lock is held back
-  Batching* batching = nullptr;             ///< behind the locks, or the backend itself; null: none
-  std::unique_ptr<CachedGets> cached;       ///< null: nothing of this window is cached
+  Stages stages;
+  std::unique_ptr<CachedGets> cached;  ///< null: nothing of this window is cached
   std::string why_not_cached;
   NearTargets near;
   /// Nothing of Hob stands between this window and the library: no cache, no batches, no ghosts.
@@ -64,14 +60,9 @@ class Window {
 
   OperationCounts issued;
   gets::WaitMeter waits;
-  /// The backend behind locks that are held back, and behind batches.
-  Backend& carrier() const {
-    if (batching) return batching->next();
-    return deferred_locks ? deferred_locks->next() : *backend;
-  }
   /// The way to a target. What goes to the own rank waits for nothing: neither locks of it nor
   /// operations on it are held back.
-  Backend& way_to(int target) const { return target == rank ? carrier() : *backend; }
+  Backend& way_to(int target) const { return target == rank ? stages.carrier() : stages.first(); }
   std::uint64_t uncached_gets = 0;      ///< of a window without a cache
   std::uint64_t uncached_own_gets = 0;  ///< likewise, from the own rank
 };

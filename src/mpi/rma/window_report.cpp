@@ -38,11 +38,11 @@ const cache::Stats& cache_of(const Window& window) {
 }
 
 BatchStats batches_of(const Window& window) {
-  return window.batching ? window.batching->stats() : BatchStats{};
+  return window.stages.batches() ? window.stages.batches()->stats() : BatchStats{};
 }
 
 std::uint64_t locks_skipped(const Window& window) {
-  return window.deferred_locks ? window.deferred_locks->skipped() : 0;
+  return window.stages.locks() ? window.stages.locks()->skipped() : 0;
 }
 
 pay::SavedRange saved_by_hits(const Window& window) {

@@ -41,10 +41,10 @@ class Batches : public testing::Test {
     exposed.assign(PerRank(kWords * sizeof(std::int64_t)));
     for (int rank = 1; rank < fake::kWorldSize; ++rank)
       for (int i = 0; i < kWords; ++i) store(rank, i, initial(rank, i));
+    library_ = std::make_unique<NativeBackend>(win_);
     batches_ = std::make_unique<Batching>(
-        std::make_unique<NativeBackend>(win_),
-        Batching::WindowFacts{.handle = win_, .rank = 0, .size = fake::kWorldSize}, units, exposed,
-        options);
+        *library_, Batching::WindowFacts{.handle = win_, .rank = 0, .size = fake::kWorldSize},
+        units, exposed, options);
     into_.fill(-1);
     // The first operation finds out that there is something to see; the lock is seen after it.
     EXPECT_EQ(get(1, 0, 0), MPI_SUCCESS);
@@ -94,6 +94,7 @@ class Batches : public testing::Test {
 
   void* base_ = nullptr;
   MPI_Win win_ = MPI_WIN_NULL;
+  std::unique_ptr<NativeBackend> library_;
   std::unique_ptr<Batching> batches_;
   std::array<std::int64_t, kWords> into_{};
 };

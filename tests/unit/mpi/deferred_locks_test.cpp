@@ -18,7 +18,8 @@ class DeferredLocksAmongThreads : public testing::Test {
  protected:
   void SetUp() override {
     MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base_, &win_);
-    locks_ = std::make_unique<DeferredLocks>(std::make_unique<NativeBackend>(win_));
+    library_ = std::make_unique<NativeBackend>(win_);
+    locks_ = std::make_unique<DeferredLocks>(*library_);
     fake::reset();
     many_threads = true;
   }
@@ -53,6 +54,7 @@ class DeferredLocksAmongThreads : public testing::Test {
 
   void* base_ = nullptr;
   MPI_Win win_ = MPI_WIN_NULL;
+  std::unique_ptr<NativeBackend> library_;
   std::unique_ptr<DeferredLocks> locks_;
 };
 

@@ -44,7 +44,7 @@ bool DeferredLocks::holds_back(int target) {
     const auto place = held_back(target);
     if (place != held_back_.end() && place->sender != this_thread()) return true;
   }
-  return next_->holds_back(target);
+  return next_.holds_back(target);
 }
 
 /// Under the lock.
@@ -53,7 +53,7 @@ void DeferredLocks::forget(std::vector<Lock>::iterator place) {
   held_back_.pop_back();
   if (count_.fetch_sub(1, std::memory_order_release) != 1) return;
   rest();
-  may_hold_back_.set(next_->may_hold_back());
+  may_hold_back_.set(next_.may_hold_back());
 }
 
 DeferredLocks::Sent::~Sent() {
@@ -113,7 +113,7 @@ int DeferredLocks::send(int target) {
   const int assertion = place->assertion;
   guard.unlock();
   const Sent sent{*this, target};
-  const int error = next_->synchronise(rma::Sync::lock(MPI_LOCK_SHARED, target, assertion));
+  const int error = next_.synchronise(rma::Sync::lock(MPI_LOCK_SHARED, target, assertion));
   // The acquire that the program's own call was not.
   if ((assertion & MPI_MODE_NOCHECK) == 0) note_acquire("MPI_Win_lock");
   return error;

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -13,14 +12,12 @@
 
 namespace hob::mpi {
 
-/// A backend in front of another one, which it owns: holds back the locks that it is told to, and
+/// A backend in front of another one: holds back the locks that it is told to, and
 /// gives everything else on. Before anything goes to a target whose lock is held back, the lock
 /// goes. Thread safe: a lock that one thread is sending holds the others up until it is made.
 class DeferredLocks final : public Backend {
  public:
-  explicit DeferredLocks(std::unique_ptr<Backend> next) : next_(std::move(next)) {
-    may_hold_back_.set(next_->may_hold_back());
-  }
+  explicit DeferredLocks(Backend& next) : next_(next) { may_hold_back_.set(next_.may_hold_back()); }
 
   /// MPI_Win_lock(MPI_LOCK_SHARED): from here on held back. `hits`: see end(). False, and nothing
   /// done, if this lock cannot be held back: the caller then locks.
@@ -37,26 +34,23 @@ class DeferredLocks final : public Backend {
   /// Locks that were never sent.
   std::uint64_t skipped() const { return skipped_; }
 
-  /// The backend behind.
-  Backend& next() { return *next_; }
-
   int issue(const rma::Op& op) override {
     if (const int error = ready(op.target)) return error;
-    return next_->issue(op);
+    return next_.issue(op);
   }
   int synchronise(const rma::Sync& sync) override {
     if (HOB_UNLIKELY(any()))
       if (const int error = ready_for(sync)) return error;
-    return next_->synchronise(sync);
+    return next_.synchronise(sync);
   }
-  void closing() override { next_->closing(); }
-  void staying() override { next_->staying(); }
+  void closing() override { next_.closing(); }
+  void staying() override { next_.staying(); }
   bool holds_back(int target) override;
   int let_in(int target) override {
     if (const int error = ready(target)) return error;
-    return next_->let_in(target);
+    return next_.let_in(target);
   }
-  void keep_bounds(int target) override { next_->keep_bounds(target); }
+  void keep_bounds(int target) override { next_.keep_bounds(target); }
 
  private:
   struct Lock {
@@ -82,7 +76,7 @@ class DeferredLocks final : public Backend {
   int send(int target);
   int send_all();
 
-  std::unique_ptr<Backend> next_;
+  Backend& next_;
   Spin lock_;
   std::vector<Lock> held_back_;  ///< those that are being sent, too
   std::atomic<int> count_{0};    ///< of them

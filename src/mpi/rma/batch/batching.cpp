@@ -404,7 +404,7 @@ void Batching::order(BatchTarget& t, const SmallOperation& op, bool joins) {
 /// An operation that is not gathered.
 int Batching::native(const SmallOperation& small, const rma::Op& op) {
   BatchTarget* const t = at(op.target);
-  if (!t) return next_->issue(op);
+  if (!t) return next_.issue(op);
   become_awake();
   order(*t, small, false);
   const std::size_t slot = slot_of(small.kind);
@@ -415,7 +415,7 @@ int Batching::native(const SmallOperation& small, const rma::Op& op) {
       !options_.forced && small.gathers &&
       (t->bursts[slot].length() <= tuning::batching::kLeast || trials_[kind].timing());
   const std::uint64_t start = timed ? ticks() : 0;
-  const int result = next_->issue(op);
+  const int result = next_.issue(op);
   Interval& interval = interval_[kind];
   if (timed && small.requested && interval.requested == 0) interval.requested = start;
   ++interval.operations;
@@ -441,7 +441,7 @@ int Batching::native(const SmallOperation& small, const rma::Op& op) {
 }
 
 int Batching::issue(const rma::Op& op) {
-  if (HOB_LIKELY(stepped_aside())) return next_->issue(op);
+  if (HOB_LIKELY(stepped_aside())) return next_.issue(op);
   const Bounded guard(*this, op.target);
   if (joins(op)) return MPI_SUCCESS;
   const SmallOperation small = described(op);

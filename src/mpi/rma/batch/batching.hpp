@@ -36,7 +36,7 @@ struct BatchStats {
   pay::SavedRange saved{};        ///< ticks
 };
 
-/// A backend in front of another one, which it owns: gathers small operations and gives them on as
+/// A backend in front of another one: gathers small operations and gives them on as
 /// few, before whatever completes them. Thread safe.
 class Batching final : public Backend, public BatchOwner {
  public:
@@ -61,9 +61,9 @@ class Batching final : public Backend, public BatchOwner {
     bool bounded = true;  ///< `exposed` says what the targets show
   };
 
-  Batching(std::unique_ptr<Backend> next, const WindowFacts& window, DisplacementUnits units,
-           ExposedSizes exposed, const Options& options)
-      : next_(std::move(next)),
+  Batching(Backend& next, const WindowFacts& window, DisplacementUnits units, ExposedSizes exposed,
+           const Options& options)
+      : next_(next),
         window_(window),
         units_(std::move(units)),
         exposed_(std::move(exposed)),
@@ -71,9 +71,6 @@ class Batching final : public Backend, public BatchOwner {
     savings_.fill(batch::Saving({.late = ticks_in(tuning::batching::kLateNs)}));
   }
   ~Batching() override;
-
-  /// The backend behind.
-  Backend& next() { return *next_; }
 
   const gets::BatchedGets& batched_gets() const { return batched_gets_; }
 
@@ -104,7 +101,7 @@ class Batching final : public Backend, public BatchOwner {
   int issue(const rma::Op& op) override;
   int synchronise(const rma::Sync& sync) override;
   void closing() override;
-  void staying() override { next_->staying(); }
+  void staying() override { next_.staying(); }
   void keep_bounds(int target) override;
 
  private:
@@ -222,7 +219,7 @@ class Batching final : public Backend, public BatchOwner {
   void ask_for_completion(const BatchTarget& t);
   void complete_for_bound(int target);
 
-  std::unique_ptr<Backend> next_;
+  Backend& next_;
   WindowFacts window_;
   DisplacementUnits units_;
   ExposedSizes exposed_;

@@ -49,7 +49,7 @@ void Batching::complete_for_bound(int target) {
     send_all_of(targets_.at(target), target);
     last = sent_;
   }
-  const int result = next_->synchronise(rma::Sync::flush(target));
+  const int result = next_.synchronise(rma::Sync::flush(target));
   const std::lock_guard guard(lock_);
   BatchTarget& t = targets_.at(target);
   if (result != MPI_SUCCESS) {

@@ -104,7 +104,7 @@ int Batching::free_buffers(BatchTarget& t, const rma::Sync& sync) {
   const std::uint64_t start = ticks();
   if (!options_.forced) send_old(t, sync.target, start);
   if (t.clean && start - entered_ < ticks_in(options_.progress_ns)) return MPI_SUCCESS;
-  const int result = next_->synchronise(sync);
+  const int result = next_.synchronise(sync);
   entered_ = ticks();
   const std::uint64_t waited = entered_ - start;
   if (result != MPI_SUCCESS) return result;
@@ -119,7 +119,7 @@ int Batching::free_buffers(BatchTarget& t, const rma::Sync& sync) {
 int Batching::complete_one(const rma::Sync& sync) {
   const int target = sync.target;
   // Operations on the own rank are neither batched nor seen (Window::way_to()).
-  if (HOB_LIKELY(!awake_.get()) || target == window_.rank) return next_->synchronise(sync);
+  if (HOB_LIKELY(!awake_.get()) || target == window_.rank) return next_.synchronise(sync);
   bool local = sync.local;
   std::uint64_t last = 0;
   {
@@ -133,7 +133,7 @@ int Batching::complete_one(const rma::Sync& sync) {
     last = sent_;
   }
   const std::uint64_t start = ticks();
-  int result = next_->synchronise(sync.with_local(local));
+  int result = next_.synchronise(sync.with_local(local));
   const std::uint64_t waited = ticks() - start;
   bool unheard = false;
   {
@@ -158,15 +158,15 @@ int Batching::flush_each_and_all() {
       if (any_brings(t)) targets.push_back(target);
   }
   for (const int target : targets)
-    if (const int error = next_->synchronise(rma::Sync::flush(target)); error != MPI_SUCCESS)
+    if (const int error = next_.synchronise(rma::Sync::flush(target)); error != MPI_SUCCESS)
       return error;
-  return next_->synchronise(rma::Sync::flush_all());
+  return next_.synchronise(rma::Sync::flush_all());
 }
 
 /// A call that completes the operations to all targets.
 int Batching::complete_all(const rma::Sync& sync) {
   using Kind = rma::Sync::Kind;
-  if (HOB_LIKELY(!awake_.get())) return next_->synchronise(sync);
+  if (HOB_LIKELY(!awake_.get())) return next_.synchronise(sync);
   bool local = sync.local;
   std::uint64_t last = 0;
   {
@@ -176,7 +176,7 @@ int Batching::complete_all(const rma::Sync& sync) {
     last = sent_;
   }
   const std::uint64_t start = ticks();
-  int result = sync.kind == Kind::flush && !local ? flush_each_and_all() : next_->synchronise(sync);
+  int result = sync.kind == Kind::flush && !local ? flush_each_and_all() : next_.synchronise(sync);
   const std::uint64_t waited = ticks() - start;
   bool unheard = false;
   {
@@ -217,7 +217,7 @@ int Batching::unlock(const rma::Sync& sync) {
 }
 
 int Batching::lock_all(const rma::Sync& sync) {
-  const int result = next_->synchronise(sync);
+  const int result = next_.synchronise(sync);
   if (result != MPI_SUCCESS || !awake_.get()) return result;
   const std::lock_guard guard(lock_);
   ++epoch_;
@@ -235,7 +235,7 @@ int Batching::synchronise(const rma::Sync& sync) {
       return shows_lock(sync.target, complete_one(sync));
     case Kind::lock:
       if (sync.all) return lock_all(sync);
-      return shows_lock(sync.target, next_->synchronise(sync));
+      return shows_lock(sync.target, next_.synchronise(sync));
     case Kind::unlock:
       if (!sync.all) return unlock(sync);
       [[fallthrough]];
@@ -244,14 +244,14 @@ int Batching::synchronise(const rma::Sync& sync) {
       result = complete_all(sync);
       break;
     case Kind::start:
-      result = next_->synchronise(sync);
+      result = next_.synchronise(sync);
       break;
     case Kind::post:
     case Kind::wait:
     case Kind::test:
     case Kind::sync:
       send_waiting(true);
-      return next_->synchronise(sync);
+      return next_.synchronise(sync);
   }
   const std::lock_guard guard(lock_);
   ++epoch_;
@@ -261,7 +261,7 @@ int Batching::synchronise(const rma::Sync& sync) {
 
 void Batching::closing() {
   send_waiting(true);
-  next_->closing();
+  next_.closing();
 }
 
 }  // namespace hob::mpi

@@ -56,7 +56,7 @@ void Batching::complete_look() {
     look_.issued = false;
   }
   const std::uint64_t start = ticks();
-  const int result = next_->synchronise(rma::Sync::flush(look_.target));
+  const int result = next_.synchronise(rma::Sync::flush(look_.target));
   const std::uint64_t waited = ticks() - start;
   const std::lock_guard guard(lock_);
   BatchTarget& t = targets_.at(look_.target);
@@ -96,7 +96,7 @@ void Batching::look_in_flush(int target) {
   OpenBatch& open = t.open[t.open[kPuts].lane ? kPuts : kAtomics];
   if (!is_worth_a_look(t, open, target) || !may_look()) return;
   std::uint64_t start = ticks();
-  if (next_->synchronise(rma::Sync::flush(target)) != MPI_SUCCESS)
+  if (next_.synchronise(rma::Sync::flush(target)) != MPI_SUCCESS)
     return;  // the program's own flush tells of it
   finish(t, sent_, true);
   interval_[static_cast<std::size_t>(open.kind)].ticks += ticks() - start;
@@ -121,7 +121,7 @@ void Batching::look_in_flush(int target) {
   const std::uint64_t operations = t.sent.back().lane->operations();
   start = ticks();
   int result = issue_singly(open, t.sent.back(), target);
-  if (result == MPI_SUCCESS) result = next_->synchronise(rma::Sync::flush(target));
+  if (result == MPI_SUCCESS) result = next_.synchronise(rma::Sync::flush(target));
   const std::uint64_t spent = ticks() - start;
   if (result != MPI_SUCCESS) {
     t.error = result;

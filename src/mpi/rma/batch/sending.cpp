@@ -48,15 +48,15 @@ int Batching::issue_singly(const OpenBatch& open, SentBatch& sent, int target) {
     BatchedGet** const get = requested_as(sent, i);
     const auto count = static_cast<MPI_Count>(lane.length_of(i) / of.bytes);
     MPI_Request request = MPI_REQUEST_NULL;
-    const int error = next_->issue({.kind = op_kind_of(open.kind),
-                                    .target = target,
-                                    .disp = static_cast<MPI_Aint>(lane.begins()[i] / unit),
-                                    .target_count = count,
-                                    .target_type = of.type,
-                                    .result = {place, count, of.type},
-                                    .request = get ? &request : nullptr,
-                                    .origin = outgoing(open, lane, i, count, of.type),
-                                    .operation = open.mpi_op});
+    const int error = next_.issue({.kind = op_kind_of(open.kind),
+                                   .target = target,
+                                   .disp = static_cast<MPI_Aint>(lane.begins()[i] / unit),
+                                   .target_count = count,
+                                   .target_type = of.type,
+                                   .result = {place, count, of.type},
+                                   .request = get ? &request : nullptr,
+                                   .origin = outgoing(open, lane, i, count, of.type),
+                                   .operation = open.mpi_op});
     if (get && error == MPI_SUCCESS) std::exchange(*get, nullptr)->issued_alone(request);
     if (error != MPI_SUCCESS && first_error == MPI_SUCCESS) first_error = error;
     ++stats_.batches;
@@ -87,14 +87,14 @@ int Batching::issue_indexed(const OpenBatch& open, SentBatch& sent, int target) 
   std::byte* const results = !brings         ? nullptr
                              : sent.delivers ? lane.results()
                                              : lane.first_place();
-  return next_->issue({.kind = op_kind_of(open.kind),
-                       .target = target,
-                       .disp = open.lowest_disp,
-                       .target_count = 1,
-                       .target_type = there.get(),
-                       .result = {results, count, unit.type},
-                       .origin = outgoing(open, lane, 0, count, unit.type),
-                       .operation = open.mpi_op});
+  return next_.issue({.kind = op_kind_of(open.kind),
+                      .target = target,
+                      .disp = open.lowest_disp,
+                      .target_count = 1,
+                      .target_type = there.get(),
+                      .result = {results, count, unit.type},
+                      .origin = outgoing(open, lane, 0, count, unit.type),
+                      .operation = open.mpi_op});
 }
 
 int Batching::issue_batch(const OpenBatch& open, SentBatch& sent, int target) {
@@ -223,7 +223,7 @@ void Batching::issue_alone(BatchedGet& get) {
   t.brings = true;
   ++t.outstanding;
   MPI_Request request = MPI_REQUEST_NULL;
-  const int error = next_->issue(
+  const int error = next_.issue(
       rma::Op::get(place, bytes, MPI_BYTE, get.target(), disp, bytes, MPI_BYTE, &request));
   if (error == MPI_SUCCESS)
     get.issued_alone(request);

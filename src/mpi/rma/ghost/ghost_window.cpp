@@ -227,6 +227,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   }
   backend->handle = window.handle;
   window.base = base;
+  window.ghosts = backend.get();
   window.backend = std::move(backend);
   return true;
 }
@@ -240,13 +241,9 @@ bool in_own_arena(const void* base, std::uint64_t bytes) {
   return offset >= begin && offset <= world.slice_end && bytes <= world.slice_end - offset;
 }
 
-bool is_ghost_backend(const Backend* backend) {
-  return dynamic_cast<const GhostBackend*>(backend) != nullptr;
-}
-
-bool ghost_shared_query(const Backend* backend, int rank, MPI_Aint* size, MPI_Aint* unit,
+bool ghost_shared_query(const GhostBackend& backend, int rank, MPI_Aint* size, MPI_Aint* unit,
                         void** base) {
-  return dynamic_cast<const GhostBackend*>(backend)->query(rank, size, unit, base);
+  return backend.query(rank, size, unit, base);
 }
 
 }  // namespace hob::mpi

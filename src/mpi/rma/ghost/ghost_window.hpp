@@ -11,14 +11,17 @@
 
 namespace hob::mpi {
 
+class GhostBackend;
+
 /// A window made by ghost_window: which memory it is given back to, and when.
 struct GhostWindow {
   MPI_Win handle;
   void* base = nullptr;
   std::unique_ptr<Backend> backend;
-  PerRank units;     ///< displacement units of all targets
-  PerRank sizes;     ///< bytes that each rank shows
-  PerRank readable;  ///< of these, as ExposedSizes has it
+  const GhostBackend* ghosts = nullptr;  ///< it is this one
+  PerRank units;                         ///< displacement units of all targets
+  PerRank sizes;                         ///< bytes that each rank shows
+  PerRank readable;                      ///< of these, as ExposedSizes has it
   /// What this process says of the window; then what all members say. Bytes and rejections stay as
   /// they were.
   WindowAnswers answers;
@@ -35,11 +38,8 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
 /// processes store there by one-sided operations only. False without ghosts.
 bool in_own_arena(const void* base, std::uint64_t bytes);
 
-/// Whether a backend is that of such a window.
-bool is_ghost_backend(const Backend* backend);
-
 /// The memory of a process of this node in such a window, as MPI_Win_shared_query tells it.
-bool ghost_shared_query(const Backend* backend, int rank, MPI_Aint* size, MPI_Aint* unit,
+bool ghost_shared_query(const GhostBackend& backend, int rank, MPI_Aint* size, MPI_Aint* unit,
                         void** base);
 
 }  // namespace hob::mpi
