@@ -6,6 +6,7 @@
 #include <atomic>
 #include <ctime>
 
+#include "mpi/core/memory_fence.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -95,7 +96,7 @@ namespace {
 }
 
 [[gnu::noinline]] void call_if_under_way() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  memory_fence();
   if (parts_under_way.load(std::memory_order_seq_cst) != 0) call();
 }
 
