@@ -108,6 +108,10 @@ def may_block(call):
     return not (row.local or row.patient or row.polls or plan.is_start(call.parameters))
 
 
+def has_parameter(call, wanted):
+    return any(name == wanted for _declaration, name, *_kind in call.parameters)
+
+
 def step_aside(call):
     """C++ that returns the library's own call where Hob has nothing to do with this one."""
     row, native = call.row, call.native
@@ -117,7 +121,7 @@ def step_aside(call):
         counted = f"only_counted(win, &QuietWindow::{row.counted})"
         if row.counted in ("gets", "atomics"):
             counted = f"only_counted_{row.counted[:-1]}(win, target_rank)"
-        if any(name == "request" for _declaration, name, *_kind in call.parameters):
+        if has_parameter(call, "request"):
             counted = f"only_counted_request(win, {counted})"
         test = f"{counted} || pass_through()"
     elif row.everywhere:
@@ -134,24 +138,28 @@ def step_aside(call):
     return f"  if (HOB_LIKELY({test})) return {native};"
 
 
+def awaited(call):
+    """The target of a call that waits for operations, or all of them (rma/direct.hpp)."""
+    return "rank" if has_parameter(call, "rank") else "direct::kAll"
+
+
 def direct(call):
-    """What tells, in a program with several threads, that the library alone serves a call, or ""."""
+    """The C++ condition under which, with several threads, the library alone serves a call; "" if there is none."""
     row = call.row
-    names = [name for _declaration, name, *_kind in call.parameters]
-    request = str("request" in names).lower()
+    request = str(has_parameter(call, "request")).lower()
     if row.counted == "gets":
         return f"direct::counted_get(win, target_rank, {request})"
     if row.counted in ("puts", "accumulates"):
         return f"direct::counted(win, direct::k{row.counted.capitalize()}, {request})"
     if row.timed:
-        return f"direct::completes(win, {'rank' if 'rank' in names else 'direct::kAll'})"
+        return f"direct::completes(win, {awaited(call)})"
     return ""
 
 
 def alone_among_threads(call):
     """C++ that has the library alone serve a call in a program with several threads, where it may."""
-    if direct(call):
-        return [f"  if (HOB_LIKELY({direct(call)})) return {call.native};"]
+    if test := direct(call):
+        return [f"  if (HOB_LIKELY({test})) return {call.native};"]
     if not (call.row.completes and call.row.asleep is not None):
         return []
     return [
@@ -173,7 +181,7 @@ def direct_with_results(call):
         found, after = "direct::counted_atomic(win)", "results->add(target_rank);"
         before = []
     elif row.timed:
-        target = direct(call).split(", ")[1].rstrip(")")
+        target = awaited(call)
         found = f"direct::completes_results(win, {target})"
         before = [f"  const Outstanding::Seen seen = results->before({target});"]
         after = f'if (results->arrived({target}, seen)) note_acquire("{call.name}");'

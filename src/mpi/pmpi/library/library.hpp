@@ -17,7 +17,7 @@ namespace hob::mpi::library {
 
 /// A blocking receive with nothing else posted waits sooner within the library than in Hob's loop
 /// of probes. `version` is what MPI_Get_library_version says: versions of MPICH cannot be
-/// distinguished apart otherwise, since Intel MPI has the same functions.
+/// distinguished otherwise, since Intel MPI has the same functions.
 bool waits_sooner(std::string_view version);
 
 /// One-sided operations with indexed datatypes do what MPI says, as far as random programs show: in
