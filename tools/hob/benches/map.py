@@ -4,7 +4,7 @@ costs nothing, and where it costs something."""
 import argparse
 
 from hob import mappicture
-from hob.benchlib import BenchError, Progress, alternate, median, program, ratio, run_mpi
+from hob.benchlib import Bench, BenchError, Progress, alternate, median, program, ratio, run_mpi
 from hob.mapcells import KEYS, SETTINGS, cells, chosen, quick
 
 NAME = "map"
@@ -75,19 +75,6 @@ def _variants(cell, with_settings):
     return out
 
 
-def _beyond(found):
-    """Whether a limit is missed, as far as these starts show."""
-    return (
-        _compare(found, DEFAULT, PLAIN, "late_ns") > LATE
-        or _compare(found, DEFAULT, PLAIN, "first_ns") > FIRST
-        or any(
-            _compare(found, DEFAULT, name, "late_ns") > BEST
-            for name in found
-            if name not in (PLAIN, DEFAULT)
-        )
-    )
-
-
 def _measure(cell, args, starts, seconds, progress):
     """{variant: [{"first_ns", "early_ns", "late_ns"} of each start]}. A cell beyond a limit is measured again, as often
     as ROUNDS says in all; all starts count."""
@@ -105,7 +92,7 @@ def _measure(cell, args, starts, seconds, progress):
     }
     found = alternate(variants, starts, progress)
     for _ in range(ROUNDS - 1):
-        if not _beyond(found):
+        if _judge(Bench(), cell, found):
             break
         progress.steps += starts * len(variants)
         for name, again in alternate(variants, starts, progress).items():
@@ -115,6 +102,31 @@ def _measure(cell, args, starts, seconds, progress):
 
 def _compare(found, one, other, what):
     return ratio([line[what] for line in found[one]], [line[what] for line in found[other]])
+
+
+def _judge(bench, cell, found):
+    """The limits and the row of a cell. Whether all of its limits hold."""
+    before = len(bench.limits)
+    late = _compare(found, DEFAULT, PLAIN, "late_ns")
+    first = _compare(found, DEFAULT, PLAIN, "first_ns")
+    row = {
+        **cell.values(),
+        "native_ns": median(line["late_ns"] for line in found[PLAIN]),
+        "hob_ns": median(line["late_ns"] for line in found[DEFAULT]),
+        "first": first,
+        "early": _compare(found, DEFAULT, PLAIN, "early_ns"),
+        "late": late,
+        "starts": len(found[PLAIN]),
+    }
+    bench.at_most(f"{cell.name()}: last half", late, LATE)
+    bench.at_most(f"{cell.name()}: first thousand", first, FIRST)
+    others = [name for name in found if name not in (PLAIN, DEFAULT)]
+    if others:
+        row["best"] = min(others, key=lambda name: median(line["late_ns"] for line in found[name]))
+        row["over_best"] = _compare(found, DEFAULT, row["best"], "late_ns")
+        bench.at_most(f"{cell.name()}: default over {row['best']}", row["over_best"], BEST)
+    bench.row(**row)
+    return all(limit["ok"] for limit in bench.limits[before:])
 
 
 def run(args, bench):
@@ -135,27 +147,7 @@ def run(args, bench):
         except BenchError as error:
             failed.append(f"{cell.name()}: {error}")
             continue
-        late = _compare(found, DEFAULT, PLAIN, "late_ns")
-        first = _compare(found, DEFAULT, PLAIN, "first_ns")
-        row = {
-            **cell.values(),
-            "native_ns": median(line["late_ns"] for line in found[PLAIN]),
-            "hob_ns": median(line["late_ns"] for line in found[DEFAULT]),
-            "first": first,
-            "early": _compare(found, DEFAULT, PLAIN, "early_ns"),
-            "late": late,
-            "starts": len(found[PLAIN]),
-        }
-        bench.at_most(f"{cell.name()}: last half", late, LATE)
-        bench.at_most(f"{cell.name()}: first thousand", first, FIRST)
-        others = [name for name in found if name not in (PLAIN, DEFAULT)]
-        if others:
-            row["best"] = min(
-                others, key=lambda name: median(line["late_ns"] for line in found[name])
-            )
-            row["over_best"] = _compare(found, DEFAULT, row["best"], "late_ns")
-            bench.at_most(f"{cell.name()}: default over {row['best']}", row["over_best"], BEST)
-        bench.row(**row)
+        _judge(bench, cell, found)
     progress.done()
     if failed:
         raise BenchError("\n".join([f"{len(failed)} cells were not measured:", *failed]))
