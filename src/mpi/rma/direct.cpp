@@ -44,20 +44,21 @@ void take_slot(MPI_Win window, const Counted& counted) {
   if (slot.handle.load(std::memory_order_relaxed) != 0) return;
   counters[slot_of(window)] = counted.counters;
   slot.results.store(counted.results, std::memory_order_relaxed);
+  slot.own.store(counted.own, std::memory_order_relaxed);
   slot.rank.store(counted.rank, std::memory_order_relaxed);
   slot.size.store(counted.size, std::memory_order_relaxed);
-  slot.open.store(true, std::memory_order_relaxed);
+  slot.open.store(counted.open, std::memory_order_relaxed);
   slot.handle.store(handle_bits(window), std::memory_order_release);
 }
 
 void forget(MPI_Win window) {
   const std::lock_guard guard(slots_lock());
-  if (holds_slot(window)) slots[slot_of(window)].open.store(false, std::memory_order_relaxed);
+  if (holds_slot(window)) slots[slot_of(window)].open.store(Open::none, std::memory_order_relaxed);
 }
 
 void forget_all() {
   const std::lock_guard guard(slots_lock());
-  for (Slot& slot : slots) slot.open.store(false, std::memory_order_relaxed);
+  for (Slot& slot : slots) slot.open.store(Open::none, std::memory_order_relaxed);
 }
 
 void collect(MPI_Win window) {
