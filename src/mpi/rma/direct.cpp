@@ -2,7 +2,10 @@
 
 #include <new>
 
+#include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/requests/prebuilt.hpp"
+#include "mpi/requests/request.hpp"
 #include "os/thread_state.hpp"
 
 namespace hob::mpi::direct {
@@ -33,6 +36,15 @@ void give_counts() {
   } catch (const std::bad_alloc&) {
     own_counts = nullptr;
   }
+}
+
+void note_request(MPI_Request request, const Place& place) {
+  // An empty operation shows whether all have the same.
+  MPI_Request second = MPI_REQUEST_NULL;
+  if (requests::seeks_prebuilt() && real::Rget(&second, 0, MPI_BYTE, place.target, place.disp, 0,
+                                               MPI_BYTE, place.window, &second) == MPI_SUCCESS)
+    requests::settle_prebuilt(request, second);
+  requests::note_no_acquire(request);
 }
 
 bool holds_slot(MPI_Win window) {

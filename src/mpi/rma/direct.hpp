@@ -96,10 +96,17 @@ inline validation::OwnMarks* flushes_own(MPI_Win window, int target) {
 }
 
 /// The library alone has served a get or a write with a request: its completion is no acquire.
-[[gnu::always_inline]] inline void made_request(int result, const MPI_Request* request) {
+struct Place {
+  MPI_Win window;
+  int target;
+  MPI_Aint disp;
+};
+void note_request(MPI_Request request, const Place& place);
+[[gnu::always_inline]] inline void made_request(int result, const MPI_Request* request,
+                                                const Place& place) {
   if (HOB_LIKELY(ignores_acquires()) || result != MPI_SUCCESS || requests::is_prebuilt(*request))
     return;
-  requests::note_no_acquire(*request);
+  note_request(*request, place);
 }
 
 /// The same, of a fetching atomic. Returns where the caller adds its target after the library's

@@ -4,9 +4,9 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/requests/lookup.hpp"
-#include "mpi/requests/prebuilt.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
+#include "mpi/rma/direct.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
@@ -48,22 +48,14 @@ void count_only(Window& window) {
   if (sleeping() || HOB_UNLIKELY(many_threads)) remember_quiet(window);
 }
 
-/// The library alone has served an operation with a request: an empty one shows whether all have
-/// the same.
-[[gnu::noinline]] void seek_prebuilt(const Op& op, MPI_Win win) {
-  MPI_Request second = MPI_REQUEST_NULL;
-  const Op empty = Op::get(op.request, 0, MPI_BYTE, op.target, op.disp, 0, MPI_BYTE, &second);
-  if (issue_natively(empty, win) == MPI_SUCCESS) requests::settle_prebuilt(*op.request, second);
-}
-
 /// The completion of a write's request says that the origin's buffer is free, and of a plain get's
 /// that bytes are there: neither is an acquire (docs/consistency.md).
 int no_acquire(int result, const Op& op, const Window& window) {
   if (!op.request || result != MPI_SUCCESS || sleeping() || ignores_acquires()) return result;
-  if (HOB_UNLIKELY(many_threads) && op.target == window.rank &&
-      window.direct.get() != direct::Open::none && requests::seeks_prebuilt())
-    seek_prebuilt(op, window.handle);
-  requests::note_no_acquire(*op.request);
+  if (many_threads && op.target == window.rank && window.direct.get() != direct::Open::none)
+    direct::note_request(*op.request, {window.handle, op.target, op.disp});
+  else
+    requests::note_no_acquire(*op.request);
   return result;
 }
 

@@ -165,7 +165,7 @@ def alone_among_threads(call):
         return [
             f"  if (HOB_LIKELY({test})) {{",
             f"  const int hob_result = {call.native};",
-            "  direct::made_request(hob_result, request);",
+            "  direct::made_request(hob_result, request, {win, target_rank, target_disp});",
             "  return hob_result;",
             "  }",
         ]
@@ -194,7 +194,11 @@ def noted_calls(call):
         request = has_parameter(call, "request")
         kind = f"direct::k{row.counted.capitalize()}"
         found = f"direct::counted_own_write(win, target_rank, {kind}, {str(request).lower()})"
-        made = " direct::made_request(hob_result, request);" if request else ""
+        made = (
+            " direct::made_request(hob_result, request, {win, target_rank, target_disp});"
+            if request
+            else ""
+        )
         return [(found, "", "noted->note();" + made)]
     if not row.timed:
         return []
