@@ -22,7 +22,7 @@ class OwnMarks {
 
   /// A flush begins; what it returns is for settle(), after it.
   std::uint64_t begin_flush() { return epoch_.fetch_add(1); }
-  /// What was issued before that flush began is complete.
+  /// The writes issued before that flush began are complete.
   void settle(std::uint64_t flush) {
     std::uint64_t before = settled_.load(std::memory_order_relaxed);
     while (before < flush && !settled_.compare_exchange_weak(before, flush)) {

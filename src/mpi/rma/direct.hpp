@@ -104,9 +104,8 @@ struct Place {
 void note_request(MPI_Request request, const Place& place);
 [[gnu::always_inline]] inline void made_request(int result, const MPI_Request* request,
                                                 const Place& place) {
-  if (HOB_LIKELY(ignores_acquires()) || result != MPI_SUCCESS || requests::is_prebuilt(*request))
-    return;
-  note_request(*request, place);
+  if (HOB_LIKELY(result == MPI_SUCCESS) && !requests::is_prebuilt(*request))
+    note_request(*request, place);
 }
 
 /// The same, of a fetching atomic. Returns where the caller adds its target after the library's

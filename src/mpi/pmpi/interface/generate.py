@@ -164,6 +164,7 @@ def alone_among_threads(call):
     if test:
         return [
             f"  if (HOB_LIKELY({test})) {{",
+            f"  if (HOB_LIKELY(ignores_acquires())) return {call.native};",
             f"  const int hob_result = {call.native};",
             "  direct::made_request(hob_result, request, {win, target_rank, target_disp});",
             "  return hob_result;",
