@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "match/engine_of.hpp"
-#include "match/pool.hpp"
+#include "match/paper/pool.hpp"
 #include "match/strategies.hpp"
 
 namespace hob::match {

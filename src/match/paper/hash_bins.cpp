@@ -2,7 +2,7 @@
 // with wildcards; sequence numbers decide between the two (Flajslik, Dinan and Underwood 2016, the
 // paper's reference 13). Messages are also linked in order of arrival, for receives with wildcards.
 
-#include "match/chain.hpp"
+#include "match/paper/chain.hpp"
 #include "match/strategies.hpp"
 
 namespace hob::match {

@@ -4,7 +4,7 @@
 
 #include <unordered_map>
 
-#include "match/chain.hpp"
+#include "match/paper/chain.hpp"
 #include "match/strategies.hpp"
 
 namespace hob::match {

@@ -7,7 +7,7 @@
 
 #include "match/engine_of.hpp"
 #include "match/envelope.hpp"
-#include "match/pool.hpp"
+#include "match/paper/pool.hpp"
 
 namespace hob::match {
 

@@ -1,6 +1,6 @@
 // The plain linked list: the baseline that the paper compares with.
 
-#include "match/chain.hpp"
+#include "match/paper/chain.hpp"
 #include "match/strategies.hpp"
 
 namespace hob::match {
