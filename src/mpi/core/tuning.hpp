@@ -157,7 +157,7 @@ inline constexpr pay::Backoff<int>::Config kWaitIntervals{.first = 1, .longest =
 
 }  // namespace gets
 
-/// Short puts over libfabric's tcp provider (rma/backend/complete_puts.hpp): one of so many is
+/// Short puts over libfabric's tcp provider (workarounds/complete_puts.hpp): one of so many is
 /// waited for, since MPICH has a limited number of requests. Chosen.
 inline constexpr std::uint32_t kOnePutWaitedFor = 1024;
 
@@ -330,8 +330,8 @@ inline constexpr std::uint64_t kOldNs = 1'000'000;
 inline constexpr std::uint32_t kIdleIntervals = 64;
 inline constexpr std::uint64_t kFirstPause = 4096, kLongestPause = std::uint64_t{1} << 20;
 /// Bytes of a batch, with those of its datatype on the wire, about so many for each operation.
-/// Accumulates travel as messages, and MPICH breaks long ones (core/long_replies.hpp): it cuts them
-/// from 16 KiB on.
+/// Accumulates travel as messages, and MPICH breaks long ones (workarounds/long_replies.hpp): it
+/// cuts them from 16 KiB on.
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 10, kMostMessageBytes = 15'000;
 inline constexpr std::uint64_t kTypeBytes = 16;
 /// The same where all operations have the same length.

@@ -13,13 +13,13 @@
 
 #include "ghost/wire.hpp"
 #include "mpi/core/context.hpp"
-#include "mpi/ghost/peers_watch.hpp"
-#include "mpi/ghost/sessions.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/peers_watch.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/ucx_closing.hpp"
+#include "mpi/workarounds/sessions.hpp"
+#include "mpi/workarounds/ucx_closing.hpp"
 
 namespace hob::mpi {
 namespace {

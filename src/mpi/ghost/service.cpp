@@ -16,13 +16,13 @@
 #include "mpi/ghost/departure.hpp"
 #include "mpi/ghost/idle_waiter.hpp"
 #include "mpi/ghost/inbox.hpp"
-#include "mpi/ghost/partitioned.hpp"
-#include "mpi/ghost/peers_watch.hpp"
-#include "mpi/ghost/sessions.hpp"
+#include "mpi/ghost/job/peers_watch.hpp"
 #include "mpi/ghost/transport.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
 #include "mpi/progress/yielding.hpp"
+#include "mpi/workarounds/partitioned.hpp"
+#include "mpi/workarounds/sessions.hpp"
 #include "pay/yield_predictor.hpp"
 
 namespace hob::mpi {

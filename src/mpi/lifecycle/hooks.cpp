@@ -25,9 +25,9 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/overlap.hpp"
 #include "mpi/progress/progress.hpp"
-#include "mpi/progress/ucx_closing.hpp"
 #include "mpi/report/interim.hpp"
 #include "mpi/report/report.hpp"
+#include "mpi/workarounds/ucx_closing.hpp"
 
 namespace hob::mpi {
 namespace {

@@ -16,11 +16,10 @@
 #include "base/launch.hpp"
 #include "base/log.hpp"
 #include "mpi/core/context.hpp"
-#include "mpi/core/long_replies.hpp"
 #include "mpi/core/node.hpp"
 #include "mpi/core/program_world.hpp"
 #include "mpi/ghost/divide.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/lifecycle/launcher.hpp"
 #include "mpi/lifecycle/parts.hpp"
 #include "mpi/lifecycle/presence.hpp"
@@ -33,6 +32,7 @@
 #include "mpi/report/report.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/ghost/client.hpp"
+#include "mpi/workarounds/long_replies.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {

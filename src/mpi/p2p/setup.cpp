@@ -19,11 +19,11 @@
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/library/library.hpp"
-#include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/libfabric.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/progress/ucx.hpp"
+#include "mpi/workarounds/partitioned_announcements.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -81,14 +81,6 @@ void stay_out_of_failures() {
   note(
       "All receives were left to the MPI library: the job is to survive the failure of processes "
       "(--with-ft).");
-}
-
-/// Open MPI 5, and a program that may use partitioned communication. One that refers to no function
-/// of MPI's finds all of them by name, these too.
-bool may_see_announcements() {
-  return library::kTraits.announces_partitioned && real::find("PMPI_Psend_init") &&
-         (program_refers_to("psend_init") || program_refers_to("precv_init") ||
-          !program_refers_to("mpi_init"));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "mpi/core/errors_heard.hpp"
 #include "mpi/core/members.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"

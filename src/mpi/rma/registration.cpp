@@ -16,8 +16,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/members.hpp"
-#include "mpi/ghost/world.hpp"
-#include "mpi/pmpi/library/library.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/gathered.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
@@ -28,6 +27,7 @@
 #include "mpi/rma/state.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window_info.hpp"
+#include "mpi/workarounds/indexed_operations.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -109,7 +109,7 @@ void start_recall(Window& window, Mode mode, bool ghosts) {
   if (s.recall == "off" || mode != Mode::automatic || s.cache_policy == "paper" ||
       context().one_node || !may_read_unasked(window))
     return;
-  const bool indexed = !ghosts && library::indexed_operations_are_right(context().mpi_version);
+  const bool indexed = !ghosts && indexed_operations_are_right(context().mpi_version);
   window.cached->recall(window.stages.carrier(), indexed, recall_room());
   phases_recalled.store(true, std::memory_order_relaxed);
 }
@@ -213,7 +213,7 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
     options.forced = true;
     options.most = static_cast<std::uint32_t>(std::stoul(word));
   } else if (context().one_node || window.size == 1 ||
-             !library::indexed_operations_are_right(context().mpi_version)) {
+             !indexed_operations_are_right(context().mpi_version)) {
     return;
   }
   // Gets and puts travel as messages, too.

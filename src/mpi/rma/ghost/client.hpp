@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ghost/origin.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/ghost/transport.hpp"
-#include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/ghost/native_counts.hpp"

@@ -6,8 +6,8 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/rma/backend/complete_puts.hpp"
 #include "mpi/rma/ghost/client.hpp"
+#include "mpi/workarounds/complete_puts.hpp"
 
 namespace hob::mpi {
 namespace {

@@ -1,4 +1,4 @@
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 
 #include <unistd.h>
 

@@ -1,11 +1,12 @@
 // Sessions that a program opens after MPI_Finalize, when ghosts have left.
 //
 // An MPI library may have to bring all processes of the launch together again before the first
-// communicator of such a session (MPICH does so). Ghosts are among them: they stay, sleeping, until
-// the processes of the program have ended, and take part. They serve no windows then.
+// communicator of such a session (MPICH 5.0.2 does so, whatever the group). Ghosts are among them:
+// they stay, sleeping, until the processes of the program have ended, and take part. They serve no
+// windows then.
 #pragma once
 
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 
 namespace hob::mpi {
 

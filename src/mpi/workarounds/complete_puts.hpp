@@ -1,4 +1,5 @@
-// Puts that are at their target when a flush returns, where the network does not see to it.
+// Puts that are at their target when a flush returns, where the network does not see to it: MPICH
+// 5.0.2 over libfabric's tcp provider (pmodels/mpich, pull request 6310).
 #pragma once
 
 #include "mpi/pmpi/mpi.hpp"
@@ -6,7 +7,7 @@
 namespace hob::mpi {
 
 /// libfabric's tcp provider counts short writes as complete when they are sent, and MPICH returns
-/// from MPI_Win_flush then: a third process may read what was there before. A put with a request is
+/// from MPI_Win_flush then: a third process may read the old bytes. A put with a request is
 /// no such write. From now on, short puts of this process are made so, where the setting
 /// complete_puts says so, processes of several nodes are at least three, and nothing says that the
 /// network is another one. Between two processes the connection keeps the order. After MPI_Init,

@@ -1,4 +1,4 @@
-#include "mpi/ghost/partitioned.hpp"
+#include "mpi/workarounds/partitioned.hpp"
 
 #include <atomic>
 

@@ -1,4 +1,4 @@
-#include "mpi/progress/ucx_closing.hpp"
+#include "mpi/workarounds/ucx_closing.hpp"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "mpi/ghost/sessions.hpp"
+#include "mpi/workarounds/sessions.hpp"
 
 #include <poll.h>
 #include <unistd.h>
@@ -7,10 +7,10 @@
 
 #include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
-#include "mpi/ghost/peers_watch.hpp"
+#include "mpi/ghost/job/peers_watch.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
-#include "mpi/progress/ucx_closing.hpp"
+#include "mpi/workarounds/ucx_closing.hpp"
 
 namespace hob::mpi {
 namespace {

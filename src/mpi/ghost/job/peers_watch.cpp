@@ -1,4 +1,4 @@
-#include "mpi/ghost/peers_watch.hpp"
+#include "mpi/ghost/job/peers_watch.hpp"
 
 #include <unistd.h>
 

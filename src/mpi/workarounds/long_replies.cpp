@@ -1,4 +1,4 @@
-#include "mpi/core/long_replies.hpp"
+#include "mpi/workarounds/long_replies.hpp"
 
 #include <limits>
 

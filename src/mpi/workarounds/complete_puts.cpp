@@ -1,4 +1,4 @@
-#include "mpi/rma/backend/complete_puts.hpp"
+#include "mpi/workarounds/complete_puts.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -43,7 +43,7 @@ bool is_short(MPI_Count count, MPI_Datatype type, MPI_Count target_count,
   }
 }
 
-/// Nobody waits for the request; the flush does.
+/// No caller waits for the request; the flush does.
 int leave(int error, MPI_Request request) {
   const std::uint32_t number = made.load(std::memory_order_relaxed) + 1;
   made.store(number, std::memory_order_relaxed);

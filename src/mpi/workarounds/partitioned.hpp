@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi {

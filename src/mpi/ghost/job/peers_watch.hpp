@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "os/process_monitor.hpp"
 
 namespace hob::mpi {
