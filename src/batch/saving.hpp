@@ -46,7 +46,7 @@ class Saving {
   double native_price() const { return ends(native_).usual; }
 
   /// So many went out in batches, whether that was timed or not.
-  void gathered(std::uint64_t operations) { gathered_ += operations; }
+  void batched(std::uint64_t operations) { batched_ += operations; }
 
   /// `most` is 0 where only issuing was timed: more was saved, and nobody knows how much.
   pay::SavedRange estimate() const {
@@ -55,7 +55,7 @@ class Saving {
     if (!native.known && issue_ != 0) native = {issue_, issue_, 0, true};
     if (!batch.known || !native.known) return {};
     const auto saved = [&](double natively) {
-      return std::max(0.0, natively - batch.usual) * static_cast<double>(gathered_);
+      return std::max(0.0, natively - batch.usual) * static_cast<double>(batched_);
     };
     return {saved(native.least), saved(native.usual), saved(native.most), true};
   }
@@ -79,7 +79,7 @@ class Saving {
   Config config_;
   double issue_ = 0;  ///< the least; 0: nobody knows
   Prices native_, batch_;
-  std::uint64_t gathered_ = 0;
+  std::uint64_t batched_ = 0;
 };
 
 /// When operations that would go out in a batch are issued natively instead, to learn what that

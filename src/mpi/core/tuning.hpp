@@ -64,7 +64,7 @@ inline constexpr std::uint64_t kOverlapStartNs = 50'000;
 
 /// progress, overlap. ns. What sockets bring within this time of a look waits for one more look;
 /// and from one search for sockets to the next.
-inline constexpr std::uint64_t kOverlapGatherNs = 50'000;
+inline constexpr std::uint64_t kOverlapCollectNs = 50'000;
 inline constexpr std::uint64_t kOverlapScanNs = 5'000'000;
 inline constexpr std::uint64_t kOverlapLongestScanNs = 1'000'000'000;
 
@@ -322,7 +322,7 @@ inline constexpr double kLateNs = 100'000;
 /// Share of the time that looks at what operations take natively may take.
 inline constexpr double kLookShare = 0.003;
 /// ns. What batching one takes, for the comparison with others.
-inline constexpr std::uint64_t kGatherNs = 30;
+inline constexpr std::uint64_t kBatchingNs = 30;
 /// ns. A batch that is older goes out at the next operation.
 inline constexpr std::uint64_t kOldNs = 1'000'000;
 /// Completions without a batch after which operations are not looked at, and operations

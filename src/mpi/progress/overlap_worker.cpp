@@ -20,7 +20,7 @@
 #include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/progress/pollers.hpp"
 #include "mpi/progress/state.hpp"
 #include "os/bell.hpp"
@@ -148,7 +148,7 @@ bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - used_b
 /// whether anything moved. `silent`: all that can move is announced, and nothing was.
 bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
   std::uint64_t before = ticks(), last_moved = before;
-  bool any = gathered::send_beside();
+  bool any = batched::send_by_thread();
   if (postponed::unmade.load(std::memory_order_relaxed) != 0) {
     postponed::make(true);
     polls.fetch_add(1, std::memory_order_relaxed);
@@ -271,7 +271,7 @@ void* run(void*) {
     // What comes then is worth a look, but not each piece of it.
     if (exhausted) sleep_for(std::min(rest, tuning::kOverlapExhaustedNs), kShort);
     // No socket says when a batch is old.
-    const bool batches = gathered::any();
+    const bool batches = batched::any();
     if (batches) rest = std::min(rest, tuning::kOverlapInsideNs);
     const bool by_sockets = waits_for_others && patience.linger_ns == 0 && !batches;
     if (by_sockets) rest = tuning::kOverlapPatientNs;
@@ -281,8 +281,8 @@ void* run(void*) {
     silent = context().alone_on_node && news == 0;
     // What else comes within this time is moved by the same look. Who wants something waits for it.
     const std::uint64_t slept = monotonic_nanoseconds() - now;
-    if (!by_sockets && slept < tuning::kOverlapGatherNs)
-      sleep_for(tuning::kOverlapGatherNs - slept, kShort);
+    if (!by_sockets && slept < tuning::kOverlapCollectNs)
+      sleep_for(tuning::kOverlapCollectNs - slept, kShort);
   }
   return nullptr;
 }
@@ -341,7 +341,7 @@ void prepare(double wanted_share, void (*wanted_drive)(), bool (*wanted_polled)(
   share = wanted_share;
   drive = wanted_drive;
   polled = wanted_polled;
-  gathered::begins = batch_begins;
+  batched::begins = batch_begins;
   presence.set_asymmetric(overlap::prepare_asymmetric());
 }
 

@@ -76,21 +76,21 @@ inline std::atomic<std::uint8_t> tracked[std::size_t{1} << kTrackedBits];
 
 }  // namespace overlap_thread
 
-namespace gathered {
+namespace batched {
 
-/// Batches that wait, of all windows (gathered.hpp). Written by count() (wrapper.hpp).
+/// Batches that wait, of all windows (batched.hpp). Written by count() (wrapper.hpp).
 inline std::atomic<int> waiting{0};
 
 /// Sends those that are old, or all of them. Set with the first window that has batches.
 inline std::atomic<void (*)(bool all)> send{nullptr};
 
 /// Sends those that are old, and calls no error handler of the program's. Set with `send`.
-inline std::atomic<void (*)()> send_quietly{nullptr};
+inline std::atomic<void (*)()> send_without_handlers{nullptr};
 
 /// Called when the first batch begins to wait. Set where there is a thread to send it meanwhile.
 inline void (*begins)() = nullptr;
 
-}  // namespace gathered
+}  // namespace batched
 
 /// Starts that the program has left to the thread of overlap (requests/postponed_start.hpp). Inside
 /// `presence`.

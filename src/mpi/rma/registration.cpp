@@ -18,7 +18,7 @@
 #include "mpi/core/members.hpp"
 #include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
 #include "mpi/rma/cache/node_log.hpp"
@@ -181,10 +181,10 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   return units;
 }
 
-void send_old_quietly() {
+void send_old_without_handlers() {
   each_window(
       [](Window& each, void*) {
-        if (each.stages.batches()) each.stages.batches()->send_quietly();
+        if (each.stages.batches()) each.stages.batches()->send_without_handlers();
       },
       nullptr);
 }
@@ -198,7 +198,7 @@ void send_waiting(bool all) {
       &all);
 }
 
-/// Gathers small operations of a window from now on, if it is to.
+/// Batches small operations of a window from now on, if it is to.
 void start_batching(Window& window, const WindowSpec& spec, const DisplacementUnits& units,
                     const ExposedSizes& exposed) {
   const std::string word = batch_word(spec.info);
@@ -223,8 +223,8 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
                                     window.kind != WindowKind::dynamic};
   window.stages.add(
       std::make_unique<Batching>(window.stages.first(), facts, units, exposed, options));
-  gathered::send_quietly.store(send_old_quietly, std::memory_order_relaxed);
-  gathered::send.store(send_waiting, std::memory_order_relaxed);
+  batched::send_without_handlers.store(send_old_without_handlers, std::memory_order_relaxed);
+  batched::send.store(send_waiting, std::memory_order_relaxed);
 }
 
 /// The last stage.

@@ -16,7 +16,7 @@
 #include "fake_mpi.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/layouts.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/served.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
@@ -138,12 +138,12 @@ TEST_F(Batches, AFlushOfAllTargetsFlushesEachWhoseBatchesBringSomething) {
 TEST_F(Batches, ACallThatBlocksLeavesNoneWaiting) {
   static Batching* waiting = nullptr;
   waiting = batches_.get();
-  auto* const before = gathered::send.exchange([](bool all) { waiting->send_waiting(all); });
+  auto* const before = batched::send.exchange([](bool all) { waiting->send_waiting(all); });
   EXPECT_EQ(put(1, 0, 7), MPI_SUCCESS);
   EXPECT_EQ(put(1, 2, 8), MPI_SUCCESS);
-  gathered::before_call(true);
+  batched::before_call(true);
   EXPECT_EQ(fake::calls("Put"), 1U);
-  gathered::send = before;
+  batched::send = before;
 }
 
 // Whoever is given the type may look it up, as short puts over TCP do.
@@ -275,19 +275,19 @@ TEST_F(Batches, NothingIsGatheredWhereNoEpochIsKnown) {
 }
 
 TEST_F(Batches, BatchesThatWaitAreCountedUntilTheyAreSent) {
-  const int before = gathered::waiting.load();
+  const int before = batched::waiting.load();
   get_some(1, 3);
   EXPECT_EQ(put(2, 0, 1), MPI_SUCCESS);
-  EXPECT_EQ(gathered::waiting.load(), before + 2);
+  EXPECT_EQ(batched::waiting.load(), before + 2);
   batches_->send_waiting(true);
-  EXPECT_EQ(gathered::waiting.load(), before);
+  EXPECT_EQ(batched::waiting.load(), before);
   EXPECT_EQ(fake::calls("Put") + fake::calls("Get"), 2U);
 }
 
 TEST_F(Batches, MoreThanTheBoundAreCompleted) {
   end();
   begin({.outstanding = 4});
-  for (int i = 0; i < 12; ++i) EXPECT_EQ(get(1, i, 0), MPI_SUCCESS);  // so few are not gathered
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(get(1, i, 0), MPI_SUCCESS);  // so few are not batched
   EXPECT_EQ(fake::calls("Get"), 12U);
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
   EXPECT_EQ(batches_->stats().completions, fake::calls("Win_flush"));
@@ -322,13 +322,13 @@ TEST_F(Looks, TheFirstOfABurstAreCompletedByThemselves) {
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
   EXPECT_EQ(fake::calls("Win_flush"), 1U);
   puts(2 * kLeast);
-  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast}) << "the others are gathered";
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast}) << "the others are batched";
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast + 1});
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
   for (int i = 0; i < 2 * kLeast; ++i) EXPECT_EQ(at(1, i), 100 + i);
   puts(2 * kLeast);
-  EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1}) << "a burst that would be gathered";
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1}) << "a burst that would be batched";
   EXPECT_EQ(batches_->stats().completions, 0U);
 }
 
@@ -617,7 +617,7 @@ TEST_F(Batches, AThreadBesideTheProgramSendsWhatIsOld) {
   let_it_become_old();
   const std::uint64_t begun = ticks();
   EXPECT_EQ(put(2, 0, 9), MPI_SUCCESS);
-  batches_->send_quietly();
+  batches_->send_without_handlers();
   // On a busy machine it may be.
   if (ticks() - begun < ticks_in(tuning::batching::kOldNs))
     EXPECT_EQ(fake::calls("Put"), 1U) << "that to rank 2 is not old";
@@ -625,7 +625,7 @@ TEST_F(Batches, AThreadBesideTheProgramSendsWhatIsOld) {
     EXPECT_GE(fake::calls("Put"), 1U);
   get_some(1, 5);
   let_it_become_old();
-  batches_->send_quietly();
+  batches_->send_without_handlers();
   EXPECT_EQ(fake::calls("Get"), 1U);
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);
   EXPECT_EQ(into_[4], initial(1, 8));
@@ -638,7 +638,7 @@ TEST_F(Batches, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
   fake::during("Get", [&] { EXPECT_EQ(handler_of(win_), MPI_ERRORS_RETURN); });
   get_some(1, 5);
   let_it_become_old();
-  batches_->send_quietly();
+  batches_->send_without_handlers();
   fake::during("Get", {});
   EXPECT_EQ(handler_of(win_), kOwnHandler);
   EXPECT_EQ(put(2, 0, 7), MPI_SUCCESS);
@@ -650,7 +650,7 @@ TEST_F(Batches, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
   fake::fail("Get", MPI_ERR_RMA_RANGE);
   get_some(1, 5);
   let_it_become_old();
-  batches_->send_quietly();
+  batches_->send_without_handlers();
   batches_->synchronise(rma::Sync::flush_all());
   EXPECT_EQ(fake::calls("Win_call_errhandler"), 2U);
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);

@@ -44,7 +44,7 @@ void throws(MPI_Win* win, int* code, ...) {
   throw std::runtime_error("an error");
 }
 
-/// Hob is awake, and gathers what goes to the window.
+/// Hob is awake, and batches what goes to the window.
 class ErrorHandlers : public testing::Test {
  protected:
   void SetUp() override {
@@ -77,7 +77,7 @@ class ErrorHandlers : public testing::Test {
       inside_library = false;
     });
   }
-  /// Of more bytes than are gathered, so that it reaches the library at once.
+  /// Of more bytes than are batched, so that it reaches the library at once.
   int put_wrongly() {
     fails_ = true;
     return MPI_Put(large_.data(), kWords, MPI_INT64_T, 2, 0, kWords, MPI_INT64_T, win_);

@@ -1,5 +1,5 @@
 """What the generated wrappers have for the thread of overlap (src/mpi/progress/overlap.hpp), and for
-operations that wait in a batch (src/mpi/progress/gathered.hpp)."""
+operations that wait in a batch (src/mpi/progress/batched.hpp)."""
 
 import re
 
@@ -191,7 +191,7 @@ def sends_batches(call):
     blocks = str(not at_once).lower()
     if call.base in ("Wait", "Waitall"):
         blocks = f"!requests::all_served({call.row.completes or '1, request'})"
-    return [f"  if (HOB_UNLIKELY(gathered::any())) gathered::before_call({blocks});"]
+    return [f"  if (HOB_UNLIKELY(batched::any())) batched::before_call({blocks});"]
 
 
 def guarded(call, body, is_short=False):

@@ -91,7 +91,7 @@ def row(name):
 HEADERS = """
     mpi/pmpi/hooks.hpp mpi/pmpi/real.hpp mpi/pmpi/memory.hpp mpi/pmpi/call_guard.hpp mpi/pmpi/wrapper.hpp
     mpi/core/acquires.hpp mpi/core/program_world.hpp mpi/datatype/elements.hpp
-    mpi/progress/gathered.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
+    mpi/progress/batched.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
     mpi/requests/may_tell.hpp mpi/requests/postponed_start.hpp mpi/requests/request.hpp mpi/requests/served.hpp
     mpi/rma/direct.hpp mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/quiet_windows.hpp mpi/rma/timed_waits.hpp
     mpi/p2p/p2p.hpp

@@ -34,7 +34,7 @@ class BatchedGet final : public Operation {
   /// Makes it, and its handle. Throws std::bad_alloc.
   static BatchedGet& begin(BatchOwner& owner, int target, MPI_Request& request);
 
-  /// The get was not gathered: there is no such request.
+  /// The get was not batched: there is no such request.
   void withdraw(MPI_Request& request);
 
   /// It is operation `number` of `lane`, which waits for the target, and will be sent there.

@@ -11,7 +11,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/contents.hpp"
 #include "mpi/datatype/elements.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/requests/served.hpp"
 #include "mpi/rma/batch/indexed.hpp"
 
@@ -32,7 +32,7 @@ constexpr std::size_t kLookAtClock = 16;
 }  // namespace
 
 Batching::~Batching() {
-  count(gathered::waiting, -static_cast<int>(open_.get()));  // its last call may have been unwound
+  count(batched::waiting, -static_cast<int>(open_.get()));  // its last call may have been unwound
   for (auto& [_, t] : targets_) {
     all_arrived(t.open[kGets].requested, MPI_ERR_OTHER);
     for (SentBatch& sent : t.sent) all_arrived(sent.requested, MPI_ERR_OTHER);
@@ -67,7 +67,7 @@ std::uint64_t Batching::held_bytes() {
 
 // Whether operations are looked at
 
-/// Nothing was gathered for long.
+/// Nothing was batched for long.
 void Batching::step_aside() {
   if (options_.forced || many_threads || open_.get() != 0 || !awake_.get()) return;
   for (const auto& [_, t] : targets_)
@@ -101,7 +101,7 @@ bool Batching::look_again(std::uint64_t operations, std::uint64_t waits) {
 void Batching::reached_by_stores(int target) {
   const std::lock_guard guard(lock_);
   send_everything();
-  // Without memory for a target, nothing is gathered for it.
+  // Without memory for a target, nothing is batched for it.
   if (target < 0)
     all_reached_ = true;
   else if (BatchTarget* const t = at(target))
@@ -120,21 +120,21 @@ BatchTarget* Batching::at(int target) {
   }
 }
 
-// Gathering
+// Batching
 
-/// Whether an operation of such a kind is gathered now.
+/// Whether an operation of such a kind is batched now.
 bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
   // The program reaches that memory by loads and stores, too, and others' operations on it may
   // follow from what they read elsewhere: where it was issued, it is done, with every library.
   if (op.target == window_.rank || all_reached_ || t.reached) return false;
   if (options_.forced) return true;
   const std::size_t slot = slot_of(op.kind);
-  const bool is_long = t.bursts[slot].gathers(tuning::batching::kLeast);
+  const bool is_long = t.bursts[slot].batches(tuning::batching::kLeast);
   if (HOB_UNLIKELY(t.bursts[slot].length() == 1)) begin_look(t, op);
   if (HOB_UNLIKELY(looks_at(op)) && t.bursts[slot].length() <= tuning::batching::kLeast)
     return false;
-  if (!is_long || !trials_[static_cast<std::size_t>(op.kind)].gathers()) return false;
-  // Hardware, or memory, does what gathering alone would cost.
+  if (!is_long || !trials_[static_cast<std::size_t>(op.kind)].batches()) return false;
+  // Hardware, or memory, does what batching alone would cost.
   const std::uint64_t issue = t.issue[slot];
   return issue != ~std::uint64_t{0} && issue >= ticks_in(tuning::batching::kCheapNs);
 }
@@ -178,21 +178,21 @@ bool Batching::joins(const rma::Op& op) {
     return false;
   }
   lower(open, begin, op.disp, 0);
-  static_cast<void>(t->bursts[slot].gathers(tuning::batching::kLeast));
-  note_gathered(kind, op.request != nullptr);
+  static_cast<void>(t->bursts[slot].batches(tuning::batching::kLeast));
+  note_batched(kind, op.request != nullptr);
   if (op.request) *op.request = requests::served();
   return true;
 }
 
-void Batching::note_gathered(BatchKind kind, bool requested) {
+void Batching::note_batched(BatchKind kind, bool requested) {
   Interval& interval = interval_[static_cast<std::size_t>(kind)];
   if (requested && interval.requested == 0) interval.requested = ticks();
   ++interval.operations;
-  ++interval.gathered;
+  ++interval.batched;
   ++stats_.operations;
 }
 
-/// After an operation was gathered: the next one may be like it.
+/// After an operation was batched: the next one may be like it.
 void Batching::expect_more(const SmallOperation& small, const rma::Op& op) {
   BatchTarget& t = *at(op.target);
   OpenBatch& open = t.open[slot_of(small.kind)];
@@ -234,7 +234,7 @@ void Batching::lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::i
   open.lowest_low = low;
 }
 
-/// Whether an operation with a request may be gathered. Of a put or an accumulate, the request is
+/// Whether an operation with a request may be batched. Of a put or an accumulate, the request is
 /// complete at once: the data are copied. A get's is complete with the batch.
 bool Batching::may_have_request(const BatchTarget& t, const SmallOperation& op) {
   if (!is_locked(t) || op.kind == BatchKind::fetch) return false;
@@ -245,7 +245,7 @@ bool Batching::may_have_request(const BatchTarget& t, const SmallOperation& op) 
   return false;
 }
 
-bool Batching::gather(const SmallOperation& small, const rma::Op& op) {
+bool Batching::add_to_batch(const SmallOperation& small, const rma::Op& op) {
   BatchTarget* const t = at(op.target);
   if (!t) return false;
   become_awake();
@@ -278,7 +278,7 @@ bool Batching::gather(const SmallOperation& small, const rma::Op& op) {
   else if (op.request)
     *op.request = requests::served();
   if (small.kind == BatchKind::get && !options_.forced) batched_gets_.gathered.set(true);
-  note_gathered(small.kind, small.requested);
+  note_batched(small.kind, small.requested);
   const std::size_t slot = slot_of(small.kind);
   const std::size_t length = open.lane->operations();
   if (length >= options_.most ||
@@ -300,7 +300,7 @@ bool Batching::has_room(const OpenBatch& open, std::size_t slot, std::uint64_t b
   return wire <= (slot == kAtomics ? options_.most_atomic_bytes : options_.most_bytes);
 }
 
-/// Sends what must go before an operation that is gathered. `combined`: it is part of another one
+/// Sends what must go before an operation that is batched. `combined`: it is part of another one
 /// now.
 void Batching::make_room(BatchTarget& t, const SmallOperation& op, bool& combined) {
   order(t, op, true);
@@ -355,9 +355,9 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
     open.mpi_op = op.mpi_op;
     open.lowest = ~std::uint64_t{0};
     open.born = ticks();
-    gathered::opened(open.born, ticks_in(tuning::batching::kOldNs));
+    batched::opened(open.born, ticks_in(tuning::batching::kOldNs));
     open_.add(1);
-    count(gathered::waiting, 1);
+    count(batched::waiting, 1);
   }
   const auto bytes = static_cast<std::uint32_t>(op.range.bytes);
   // Two gets may read the same location: it is there once. Of the others, make_room() has asked.
@@ -368,7 +368,7 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
   lower(open, op.range.begin, op.disp, op.low);
 }
 
-/// From now on, the locations of gathered gets are known.
+/// From now on, the locations of batched gets are known.
 void Batching::track(OpenBatch& open) {
   if (open.tracked) return;
   open.locations->clear();
@@ -401,7 +401,7 @@ void Batching::order(BatchTarget& t, const SmallOperation& op, bool joins) {
   }
 }
 
-/// An operation that is not gathered.
+/// An operation that is not batched.
 int Batching::native(const SmallOperation& small, const rma::Op& op) {
   BatchTarget* const t = at(op.target);
   if (!t) return next_.issue(op);
@@ -412,7 +412,7 @@ int Batching::native(const SmallOperation& small, const rma::Op& op) {
   t->clean = false;
   if (small.kind == BatchKind::get || small.kind == BatchKind::fetch) t->brings = true;
   const bool timed =
-      !options_.forced && small.gathers &&
+      !options_.forced && small.batchable &&
       (t->bursts[slot].length() <= tuning::batching::kLeast || trials_[kind].timing());
   const std::uint64_t start = timed ? ticks() : 0;
   const int result = next_.issue(op);
@@ -445,7 +445,7 @@ int Batching::issue(const rma::Op& op) {
   const Bounded guard(*this, op.target);
   if (joins(op)) return MPI_SUCCESS;
   const SmallOperation small = described(op);
-  if (small.gathers && gather(small, op)) return MPI_SUCCESS;
+  if (small.batchable && add_to_batch(small, op)) return MPI_SUCCESS;
   return native(small, op);
 }
 

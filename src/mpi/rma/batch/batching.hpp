@@ -19,7 +19,7 @@
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/backend/exposed_sizes.hpp"
 #include "mpi/rma/batch/batched_get.hpp"
-#include "mpi/rma/batch/gathered.hpp"
+#include "mpi/rma/batch/batches.hpp"
 #include "mpi/rma/batch/operation.hpp"
 #include "pay/backoff.hpp"
 #include "pay/price_range.hpp"
@@ -28,7 +28,7 @@ namespace hob::mpi {
 
 /// What the report says about the batches of one window.
 struct BatchStats {
-  std::uint64_t operations = 0;   ///< gathered
+  std::uint64_t operations = 0;   ///< batched
   std::uint64_t combined = 0;     ///< of these, part of another one
   std::uint64_t batches = 0;      ///< operations of the library that they became
   std::uint64_t closed = 0;       ///< batches that went out for the sake of a location or a type
@@ -36,12 +36,12 @@ struct BatchStats {
   pay::SavedRange saved{};        ///< ticks
 };
 
-/// A backend in front of another one: gathers small operations and gives them on as
+/// A backend in front of another one: batches small operations and gives them on as
 /// few, before whatever completes them. Thread safe.
 class Batching final : public Backend, public BatchOwner {
  public:
   struct Options {
-    /// Always gathers, whatever it costs, and batches of no more than `most`.
+    /// Always batches, whatever it costs, and batches of no more than `most`.
     bool forced = false;
     std::uint32_t most = 4096;
     /// Of a batch, with its datatype: of gets and puts; of accumulates and fetching operations.
@@ -93,7 +93,7 @@ class Batching final : public Backend, public BatchOwner {
 
   /// Sends batches that are old. The library's errors reach the window's error handler in the
   /// program's next call that completes operations to the same target.
-  void send_quietly();
+  void send_without_handlers();
 
   int complete_batch_of(BatchedGet& get) override;
   void issue_alone(BatchedGet& get) override;
@@ -127,7 +127,7 @@ class Batching final : public Backend, public BatchOwner {
 
   /// What was done since the last completion, by kind.
   struct Interval {
-    std::uint64_t operations = 0, gathered = 0, timed = 0;
+    std::uint64_t operations = 0, batched = 0, timed = 0;
     std::uint64_t ticks = 0;  ///< in the library's calls
     /// The time of the first one with a request, which the program may wait for anywhere; 0: none.
     std::uint64_t requested = 0;
@@ -167,13 +167,13 @@ class Batching final : public Backend, public BatchOwner {
   void look_on(BatchTarget& t, const SmallOperation& op);
   void complete_look();
   bool joins(const rma::Op& op);
-  void note_gathered(BatchKind kind, bool requested);
+  void note_batched(BatchKind kind, bool requested);
   void expect_more(const SmallOperation& small, const rma::Op& op);
   void append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
               const std::byte* data);
   static void lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::int64_t low);
   bool may_have_request(const BatchTarget& t, const SmallOperation& op);
-  bool gather(const SmallOperation& small, const rma::Op& op);
+  bool add_to_batch(const SmallOperation& small, const rma::Op& op);
   bool has_room(const OpenBatch& open, std::size_t slot, std::uint64_t bytes) const;
   void make_room(BatchTarget& t, const SmallOperation& op, bool& combined);
   void add(BatchTarget& t, const SmallOperation& op);
@@ -226,7 +226,7 @@ class Batching final : public Backend, public BatchOwner {
   Options options_;
 
   ExclusiveSpin lock_;
-  Published<bool> aside_;  ///< nothing is gathered, and nothing looked at
+  Published<bool> aside_;  ///< nothing is batched, and nothing looked at
   Published<bool> awake_;  ///< this is a reason not to sleep: synchronisation is seen
   gets::BatchedGets batched_gets_;
   Published<std::uint64_t> until_look_;
@@ -259,7 +259,7 @@ class Batching final : public Backend, public BatchOwner {
   };
   Look look_;
   BatchStats stats_;
-  /// Gets with requests that are not gathered any more, since the program tests them.
+  /// Gets with requests that are not batched any more, since the program tests them.
   std::uint64_t requests_left_alone_ = 0;
   pay::Backoff<> next_left_alone_{
       {.first = tuning::batching::kLeftAloneAfterTest, .longest = tuning::batching::kLongestPause}};

@@ -44,38 +44,38 @@ Batching::KeptError Batching::settle(BatchTarget& t, std::uint64_t last, bool su
 /// The operations since the last completion are complete, which took `waited`.
 void Batching::account(std::uint64_t waited, bool timed) {
   constexpr std::uint64_t kMost = 8;  // all but an eighth
-  std::uint64_t all = 0, gathered = 0;
+  std::uint64_t all = 0, batched = 0;
   for (const Interval& each : interval_) {
     all += each.operations;
-    gathered += each.gathered;
+    batched += each.batched;
   }
   if (all == 0) return;
   const Interval& gets = interval_[static_cast<std::size_t>(BatchKind::get)];
-  if (gets.operations != 0 && gets.gathered == 0) batched_gets_.gathered.set(false);
+  if (gets.operations != 0 && gets.batched == 0) batched_gets_.gathered.set(false);
   for (std::size_t kind = 0; kind < kBatchKinds; ++kind) {
     Interval& each = interval_[kind];
     const bool alone = each.operations * kMost >= all * (kMost - 1);
     if (alone && each.operations >= tuning::batching::kLeast && !options_.forced) {
-      const bool in_batches = each.gathered * kMost >= each.operations * (kMost - 1);
-      const std::uint64_t gathering = ticks_in(each.gathered * tuning::batching::kGatherNs);
+      const bool in_batches = each.batched * kMost >= each.operations * (kMost - 1);
+      const std::uint64_t batching = ticks_in(each.batched * tuning::batching::kBatchingNs);
       // With requests, waits are elsewhere: all that passed counts, in batches and without.
       const std::uint64_t spent = each.requested != 0
                                       ? ticks() - each.requested
-                                      : each.ticks + gathering + (timed ? waited : 0);
+                                      : each.ticks + batching + (timed ? waited : 0);
       if (in_batches)
         trials_[kind].complete(true, each.operations, spent);
-      else if (each.gathered == 0)
+      else if (each.batched == 0)
         trials_[kind].complete(false, each.operations, each.timed == each.operations ? spent : 0);
       if (in_batches)
         savings_[kind].in_batches(each.operations, spent);
-      else if (each.gathered == 0 && each.timed == each.operations)
+      else if (each.batched == 0 && each.timed == each.operations)
         learn_native(static_cast<BatchKind>(kind), each.operations, spent);
     }
-    savings_[kind].gathered(each.gathered);
+    savings_[kind].batched(each.batched);
     each = {};
   }
   batched_gets_.ticks_each.set(trials_[static_cast<std::size_t>(BatchKind::get)].batch_price());
-  if (gathered != 0) {
+  if (batched != 0) {
     idle_intervals_ = 0;
     next_look_.reset();
   } else if (++idle_intervals_ >= tuning::batching::kIdleIntervals) {

@@ -59,7 +59,7 @@ struct SmallOperation {
   ghost::Element element{};         ///< of accumulates and fetching operations
   unsigned op = 0;                  ///< operation_number()
   MPI_Op mpi_op{};
-  bool gathers = false;  ///< it may be gathered
+  bool batchable = false;  ///< it may be batched
 };
 
 }  // namespace hob::mpi

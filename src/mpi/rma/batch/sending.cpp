@@ -11,7 +11,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/rma/batch/batching.hpp"
 #include "mpi/rma/batch/indexed.hpp"
 
@@ -120,7 +120,7 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   sent.brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
   pool_.give_back(std::move(open.locations));
   open_.add(std::size_t(-1));
-  count(gathered::waiting, -1);
+  count(batched::waiting, -1);
   t.outstanding += tuning::batching::kPriceOfBatch;
   const auto hold = [&] {
     sent.held = sizeof sent + sent.lane->memory_bytes();
@@ -172,7 +172,7 @@ void Batching::send_waiting(bool all) {
   for (auto& [target, t] : targets_) send_old(t, target, now);
 }
 
-void Batching::send_quietly() {
+void Batching::send_without_handlers() {
   if (open_.get() == 0) return;
   const std::lock_guard guard(lock_);
   const ErrorsReturned errors(MPI_COMM_NULL, window_.handle);

@@ -1,4 +1,4 @@
-// What is gathered for one target, and what was sent and is not complete.
+// What is batched for one target, and what was sent and is not complete.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class BatchedGet;
 /// One batch that is still open: its operations, and the locations that they touch.
 struct OpenBatch {
   std::vector<BatchedGet*> requested;  ///< of its gets; null: issued alone since
-  std::unique_ptr<batch::Lane> lane;   ///< null: nothing is gathered
+  std::unique_ptr<batch::Lane> lane;   ///< null: nothing is batched
   std::unique_ptr<batch::LocationSet> locations;
   bool tracked = false;  ///< locations holds all of them; gets are only tracked beside writes
   BatchKind kind = BatchKind::get;
@@ -49,7 +49,7 @@ struct SentBatch {
   std::uint64_t number = 0;  ///< in the order of issue on this window
 };
 
-/// What the last operation was that was gathered for a target: one more of its kind needs no
+/// What the last operation was that was batched for a target: one more of its kind needs no
 /// questions. Of a predefined datatype, which nobody frees.
 struct AlikeOperations {
   OpenBatch* open = nullptr;  ///< where they are; null: there is no such batch

@@ -1,10 +1,9 @@
-#include "mpi/progress/gathered.hpp"
-
 #include "base/clock.hpp"
 #include "mpi/pmpi/call_guard.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/batched.hpp"
 
-namespace hob::mpi::gathered {
+namespace hob::mpi::batched {
 namespace {
 
 /// In ticks. Nothing is old before the first, which says again when the second have passed.
@@ -19,9 +18,9 @@ void opened(std::uint64_t now, std::uint64_t ticks_until_old) {
   if (begins) begins();
 }
 
-bool send_beside() {
+bool send_by_thread() {
   // With many threads, one of them may be setting the window's error handler.
-  auto* const send_old = send_quietly.load(std::memory_order_relaxed);
+  auto* const send_old = send_without_handlers.load(std::memory_order_relaxed);
   if (!any() || many_threads || !send_old) return false;
   const int before = waiting.load(std::memory_order_relaxed);
   send_old();
@@ -40,4 +39,4 @@ void before_call(bool blocks) {
   send_some(blocks);
 }
 
-}  // namespace hob::mpi::gathered
+}  // namespace hob::mpi::batched

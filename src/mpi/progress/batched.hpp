@@ -8,7 +8,7 @@
 
 #include "mpi/progress/state.hpp"
 
-namespace hob::mpi::gathered {
+namespace hob::mpi::batched {
 
 /// A batch begins to wait, at this time, and so long may it wait at least before it is old.
 void opened(std::uint64_t now, std::uint64_t ticks_until_old);
@@ -17,10 +17,10 @@ inline bool any() { return waiting.load(std::memory_order_relaxed) != 0; }
 
 /// By the thread of overlap, while the program is outside: sends what is old. Errors are kept for
 /// the program's next call. Returns whether anything was sent.
-bool send_beside();
+bool send_by_thread();
 
 /// Before a call of the program's that `blocks`, or may: nothing waits meanwhile. Before any other
 /// one, what is old goes out.
 [[gnu::noinline, gnu::cold]] void before_call(bool blocks);
 
-}  // namespace hob::mpi::gathered
+}  // namespace hob::mpi::batched

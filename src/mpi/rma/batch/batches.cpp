@@ -1,7 +1,7 @@
-#include "mpi/rma/batch/gathered.hpp"
-
 #include <new>
 #include <utility>
+
+#include "mpi/rma/batch/batches.hpp"
 
 namespace hob::mpi {
 namespace {
