@@ -148,13 +148,13 @@ TEST_F(Batches, ACallThatBlocksLeavesNoneWaiting) {
 
 // Whoever is given the type may look it up, as short puts over TCP do.
 TEST_F(Batches, NothingIsKnownOfATypeWhoseHandleIsFree) {
-  batch::Lane lane;
+  batch::OperationBuffer buffer;
   auto* const place = reinterpret_cast<std::byte*>(into_.data());
-  lane.add(0, sizeof(std::int64_t), place);
-  lane.add(24, sizeof(std::int64_t), place + sizeof(std::int64_t));
+  buffer.add(0, sizeof(std::int64_t), place);
+  buffer.add(24, sizeof(std::int64_t), place + sizeof(std::int64_t));
   MPI_Datatype handle = MPI_DATATYPE_NULL;
   {
-    const IndexedType type(lane, 0, MPI_INT64_T, sizeof(std::int64_t));
+    const IndexedType type(buffer, 0, MPI_INT64_T, sizeof(std::int64_t));
     handle = type.get();
     fake::fail("Type_get_contents", MPI_ERR_TYPE);  // the fake does not say how it was made
     layout_of(handle);

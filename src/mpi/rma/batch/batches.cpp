@@ -1,7 +1,7 @@
+#include "mpi/rma/batch/batches.hpp"
+
 #include <new>
 #include <utility>
-
-#include "mpi/rma/batch/batches.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -28,11 +28,11 @@ void keep(std::vector<std::unique_ptr<Object>>& kept, std::unique_ptr<Object> ob
 
 }  // namespace
 
-std::unique_ptr<batch::Lane> BatchPool::lane() { return take(lanes_); }
+std::unique_ptr<batch::OperationBuffer> BatchPool::buffer() { return take(buffers_); }
 std::unique_ptr<batch::LocationSet> BatchPool::locations() { return take(locations_); }
 
-void BatchPool::give_back(std::unique_ptr<batch::Lane> lane) noexcept {
-  keep(lanes_, std::move(lane), kKept);
+void BatchPool::give_back(std::unique_ptr<batch::OperationBuffer> buffer) noexcept {
+  keep(buffers_, std::move(buffer), kKept);
 }
 void BatchPool::give_back(std::unique_ptr<batch::LocationSet> locations) noexcept {
   keep(locations_, std::move(locations), kKept);

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "batch/operation_buffer.hpp"
 #include "batch/burst.hpp"
-#include "batch/lane.hpp"
 #include "batch/location_set.hpp"
 #include "mpi/rma/batch/operation.hpp"
 
@@ -18,8 +18,8 @@ class BatchedGet;
 
 /// One batch that is still open: its operations, and the locations that they touch.
 struct OpenBatch {
-  std::vector<BatchedGet*> requested;  ///< of its gets; null: issued alone since
-  std::unique_ptr<batch::Lane> lane;   ///< null: nothing is batched
+  std::vector<BatchedGet*> requested;              ///< of its gets; null: issued alone since
+  std::unique_ptr<batch::OperationBuffer> buffer;  ///< null: nothing is batched
   std::unique_ptr<batch::LocationSet> locations;
   bool tracked = false;  ///< locations holds all of them; gets are only tracked beside writes
   BatchKind kind = BatchKind::get;
@@ -40,10 +40,10 @@ inline std::size_t slot_of(BatchKind kind) {
 
 /// A batch that the library has: its memory is in use.
 struct SentBatch {
-  std::unique_ptr<batch::Lane> lane;
+  std::unique_ptr<batch::OperationBuffer> buffer;
   std::vector<BatchedGet*> requested;
   int error = MPI_SUCCESS;   ///< the library refused it
-  bool delivers = false;     ///< what came back lies in the lane
+  bool delivers = false;     ///< what came back lies in the operation buffer
   bool brings = false;       ///< it brings something, wherever it goes
   std::uint64_t held = 0;    ///< bytes of its memory
   std::uint64_t number = 0;  ///< in the order of issue on this window
@@ -81,17 +81,18 @@ struct BatchTarget {
   bool unheard = false;           ///< no error handler has been called for it
 };
 
-/// Lanes and sets of locations that are not in use, for the next batches. Not thread safe.
+/// Operation buffers and sets of locations that are not in use, for the next batches. Not thread
+/// safe.
 class BatchPool {
  public:
-  std::unique_ptr<batch::Lane> lane();
+  std::unique_ptr<batch::OperationBuffer> buffer();
   std::unique_ptr<batch::LocationSet> locations();
-  void give_back(std::unique_ptr<batch::Lane> lane) noexcept;
+  void give_back(std::unique_ptr<batch::OperationBuffer> buffer) noexcept;
   void give_back(std::unique_ptr<batch::LocationSet> locations) noexcept;
 
  private:
   static constexpr std::size_t kKept = 16;
-  std::vector<std::unique_ptr<batch::Lane>> lanes_;
+  std::vector<std::unique_ptr<batch::OperationBuffer>> buffers_;
   std::vector<std::unique_ptr<batch::LocationSet>> locations_;
 };
 

@@ -158,13 +158,13 @@ bool Batching::joins(const rma::Op& op) {
   OpenBatch& open = *alike.open;
   const auto begin = static_cast<std::uint64_t>(static_cast<std::int64_t>(op.disp) * alike.unit);
   if (begin > alike.shown || alike.bytes > alike.shown - begin) return false;
-  const std::size_t length = open.lane->operations() + 1;
+  const std::size_t length = open.buffer->operations() + 1;
   if (length >= options_.most || length % kLookAtClock == 0 || !is_open(*t) ||
       on_accelerator(place) || on_accelerator(data))
     return false;
   const std::size_t slot = slot_of(kind);
   for (std::size_t other = 0; other < kSlots; ++other)
-    if (other != slot && t->open[other].lane) return false;
+    if (other != slot && t->open[other].buffer) return false;
   if (!has_room(open, slot, alike.bytes)) return false;
   if (open.tracked && (kind == BatchKind::get || !open.locations->accepts(alike.bytes) ||
                        open.locations->find(begin, alike.bytes) != batch::LocationSet::kNone))
@@ -199,7 +199,7 @@ void Batching::expect_more(const SmallOperation& small, const rma::Op& op) {
   AlikeOperations& alike = t.alike;
   const TypedBuffer& here = op.here();
   alike.joins = false;
-  if (!open.lane || small.low != 0 || !window_.bounded || here.type != op.target_type ||
+  if (!open.buffer || small.low != 0 || !window_.bounded || here.type != op.target_type ||
       here.count != op.target_count || (small.kind != BatchKind::get && !small.data))
     return;
   if (alike.type != here.type && !TypeContents(here.type).predefined()) return;
@@ -214,15 +214,15 @@ void Batching::expect_more(const SmallOperation& small, const rma::Op& op) {
            .shown = exposed_.of(op.target)};
 }
 
-/// To the lane of an open batch. Of a get, there are no data.
+/// To the operation buffer of an open batch. Of a get, there are no data.
 void Batching::append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
                       const std::byte* data) {
   if (open.kind == BatchKind::get)
-    open.lane->add(begin, static_cast<std::uint32_t>(bytes), place);
+    open.buffer->add(begin, static_cast<std::uint32_t>(bytes), place);
   else if (data && bytes == sizeof(std::uint64_t))
-    open.lane->add_word(begin, place, data);
+    open.buffer->add_word(begin, place, data);
   else
-    open.lane->add(begin, static_cast<std::uint32_t>(bytes), place, data);
+    open.buffer->add(begin, static_cast<std::uint32_t>(bytes), place, data);
   waiting_ += bytes + tuning::batching::kBytesOfOperation;
 }
 
@@ -274,13 +274,13 @@ bool Batching::add_to_batch(const SmallOperation& small, const rma::Op& op) {
     return false;
   }
   if (requested)
-    requested->joined(*open.lane, static_cast<std::uint32_t>(open.lane->operations() - 1));
+    requested->joined(*open.buffer, static_cast<std::uint32_t>(open.buffer->operations() - 1));
   else if (op.request)
     *op.request = requests::served();
   if (small.kind == BatchKind::get && !options_.forced) batched_gets_.gathered.set(true);
   note_batched(small.kind, small.requested);
   const std::size_t slot = slot_of(small.kind);
-  const std::size_t length = open.lane->operations();
+  const std::size_t length = open.buffer->operations();
   if (length >= options_.most ||
       (length % kLookAtClock == 0 && ticks() - open.born > ticks_in(tuning::batching::kOldNs) &&
        !options_.forced))
@@ -293,10 +293,10 @@ bool Batching::add_to_batch(const SmallOperation& small, const rma::Op& op) {
 
 /// Whether a batch stays short enough with one operation more.
 bool Batching::has_room(const OpenBatch& open, std::size_t slot, std::uint64_t bytes) const {
-  const bool uniform = open.lane->uniform() && bytes == open.lane->length_of(0);
+  const bool uniform = open.buffer->uniform() && bytes == open.buffer->length_of(0);
   const std::uint64_t each =
       uniform ? tuning::batching::kUniformTypeBytes : tuning::batching::kTypeBytes;
-  const std::uint64_t wire = open.lane->bytes() + bytes + (open.lane->operations() + 1) * each;
+  const std::uint64_t wire = open.buffer->bytes() + bytes + (open.buffer->operations() + 1) * each;
   return wire <= (slot == kAtomics ? options_.most_atomic_bytes : options_.most_bytes);
 }
 
@@ -306,7 +306,7 @@ void Batching::make_room(BatchTarget& t, const SmallOperation& op, bool& combine
   order(t, op, true);
   const std::size_t slot = slot_of(op.kind);
   OpenBatch& open = t.open[slot];
-  if (!open.lane) return;
+  if (!open.buffer) return;
   const auto close = [&] {
     ++stats_.closed;
     send(t, op.target, slot);
@@ -331,7 +331,7 @@ bool Batching::combine_with(OpenBatch& open, std::uint32_t number, const SmallOp
   if (open.locations->begin_of(number) != op.range.begin ||
       open.locations->end_of(number) != op.range.begin + op.range.bytes)
     return false;
-  std::byte* const data = open.lane->data_of(number);
+  std::byte* const data = open.buffer->data_of(number);
   if (op.kind == BatchKind::put || (op.kind == BatchKind::accumulate && op.op == kReplace)) {
     std::memcpy(data, op.data, op.range.bytes);
     return true;
@@ -344,9 +344,9 @@ bool Batching::combine_with(OpenBatch& open, std::uint32_t number, const SmallOp
 
 void Batching::add(BatchTarget& t, const SmallOperation& op) {
   OpenBatch& open = t.open[slot_of(op.kind)];
-  if (!open.lane) {
+  if (!open.buffer) {
     auto locations = pool_.locations();
-    open.lane = pool_.lane();
+    open.buffer = pool_.buffer();
     open.locations = std::move(locations);
     open.tracked = op.kind != BatchKind::get;
     open.kind = op.kind;
@@ -372,9 +372,9 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
 void Batching::track(OpenBatch& open) {
   if (open.tracked) return;
   open.locations->clear();
-  const auto& begins = open.lane->begins();
+  const auto& begins = open.buffer->begins();
   for (std::size_t i = 0; i < begins.size(); ++i) {
-    const std::uint32_t bytes = open.lane->length_of(static_cast<std::uint32_t>(i));
+    const std::uint32_t bytes = open.buffer->length_of(static_cast<std::uint32_t>(i));
     if (open.locations->find(begins[i], bytes) != batch::LocationSet::kNone) continue;
     open.locations->add(begins[i], bytes);
   }
@@ -388,7 +388,7 @@ void Batching::order(BatchTarget& t, const SmallOperation& op, bool joins) {
   const std::size_t own = slot_of(op.kind);
   for (std::size_t slot = 0; slot < kSlots; ++slot) {
     OpenBatch& open = t.open[slot];
-    if (!open.lane) continue;
+    if (!open.buffer) continue;
     if (op.range.bytes != 0) {
       if (slot == own && joins) continue;
       if (slot == kGets && op.kind == BatchKind::get) continue;

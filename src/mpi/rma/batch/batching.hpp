@@ -190,7 +190,7 @@ class Batching final : public Backend, public BatchOwner {
   static BatchedGet** requested_as(SentBatch& sent, std::uint32_t number);
   static void discard(BatchTarget& t, BatchedGet& get);
   int issue_singly(const OpenBatch& open, SentBatch& sent, int target);
-  bool singly(const OpenBatch& open, const batch::Lane& lane, int target) const;
+  bool singly(const OpenBatch& open, const batch::OperationBuffer& buffer, int target) const;
 
   /// Whether a batch that was sent to a target brings something.
   static bool any_brings(const BatchTarget& t);

@@ -21,11 +21,11 @@ void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
       ++kept;
       continue;
     }
-    if (sent.delivers) sent.lane->deliver();
+    if (sent.delivers) sent.buffer->deliver();
     all_arrived(sent.requested, sent.error);
     t.held -= sent.held;
     held_ -= sent.held;
-    pool_.give_back(std::move(sent.lane));
+    pool_.give_back(std::move(sent.buffer));
   }
   t.sent.resize(kept);
   t.outstanding = 0;
@@ -92,8 +92,9 @@ bool Batching::any_brings(const BatchTarget& t) {
 bool Batching::only_writes(const BatchTarget& t) {
   constexpr std::size_t kMostSent = 16;  // beyond, their memory is wanted back
   const OpenBatch& atomics = t.open[kAtomics];
-  return t.sent.size() <= kMostSent && !t.brings && t.error == MPI_SUCCESS && !t.open[kGets].lane &&
-         !(atomics.lane && atomics.kind == BatchKind::fetch) && !any_brings(t);
+  return t.sent.size() <= kMostSent && !t.brings && t.error == MPI_SUCCESS &&
+         !t.open[kGets].buffer && !(atomics.buffer && atomics.kind == BatchKind::fetch) &&
+         !any_brings(t);
 }
 
 /// A local flush where only_writes(): what a batch sends was copied, so that nothing need be sent

@@ -74,14 +74,14 @@ void Batching::complete_look() {
 /// Whether some operations of a batch that is the only one may go out one by one, and nobody knows
 /// yet what that takes.
 bool Batching::is_worth_a_look(const BatchTarget& t, const OpenBatch& open, int target) const {
-  if (!open.lane || open.lowest_low != 0 || t.error != MPI_SUCCESS ||
+  if (!open.buffer || open.lowest_low != 0 || t.error != MPI_SUCCESS ||
       (open.kind != BatchKind::put && open.kind != BatchKind::accumulate) ||
-      open.lane->operations() < tuning::batching::kLeast)
+      open.buffer->operations() < tuning::batching::kLeast)
     return false;
   const auto kind = static_cast<std::size_t>(open.kind);
   const auto unit = static_cast<std::uint64_t>(units_.of(target));
   return savings_[kind].native_price() == 0 && interval_[kind].requested == 0 && unit != 0 &&
-         std::all_of(open.lane->begins().begin(), open.lane->begins().end(),
+         std::all_of(open.buffer->begins().begin(), open.buffer->begins().end(),
                      [unit](std::uint64_t begin) { return begin % unit == 0; });
 }
 
@@ -93,7 +93,7 @@ void Batching::look_in_flush(int target) {
   BatchTarget* const found = at(target);
   if (!found) return;
   BatchTarget& t = *found;
-  OpenBatch& open = t.open[t.open[kPuts].lane ? kPuts : kAtomics];
+  OpenBatch& open = t.open[t.open[kPuts].buffer ? kPuts : kAtomics];
   if (!is_worth_a_look(t, open, target) || !may_look()) return;
   std::uint64_t start = ticks();
   if (next_.synchronise(rma::Sync::flush(target)) != MPI_SUCCESS)
@@ -101,8 +101,8 @@ void Batching::look_in_flush(int target) {
   finish(t, sent_, true);
   interval_[static_cast<std::size_t>(open.kind)].ticks += ticks() - start;
   try {
-    std::unique_ptr<batch::Lane> first = pool_.lane(), rest = pool_.lane();
-    batch::Lane& all = *open.lane;
+    std::unique_ptr<batch::OperationBuffer> first = pool_.buffer(), rest = pool_.buffer();
+    batch::OperationBuffer& all = *open.buffer;
     const std::size_t natively =
         std::min<std::size_t>(tuning::batching::kLeast, all.operations() / 2);
     for (std::uint32_t i = 0; i < all.operations(); ++i)
@@ -111,14 +111,14 @@ void Batching::look_in_flush(int target) {
     t.sent.emplace_back();
     t.sent.back().number = ++sent_;
     waiting_ -= first->bytes() + first->operations() * tuning::batching::kBytesOfOperation;
-    t.sent.back().lane = std::move(first);
-    std::swap(open.lane, rest);
+    t.sent.back().buffer = std::move(first);
+    std::swap(open.buffer, rest);
     pool_.give_back(std::move(rest));
   } catch (const std::bad_alloc&) {
     return;
   }
   t.alike.joins = false;
-  const std::uint64_t operations = t.sent.back().lane->operations();
+  const std::uint64_t operations = t.sent.back().buffer->operations();
   start = ticks();
   int result = issue_singly(open, t.sent.back(), target);
   if (result == MPI_SUCCESS) result = next_.synchronise(rma::Sync::flush(target));

@@ -12,7 +12,7 @@ namespace hob::batch {
 /// Operations on contiguous bytes: where they lie at the target, where at the origin, and the
 /// origin's data where these go out. Used again after clear(). Not thread safe; functions that add
 /// may throw std::bad_alloc, and have then changed nothing.
-class Lane {
+class OperationBuffer {
  public:
   /// An operation that brings `bytes` to `place` (null: nothing comes back).
   void add(std::uint64_t begin, std::uint32_t bytes, std::byte* place) {
@@ -20,7 +20,7 @@ class Lane {
     if (begins_.empty()) {
       first_length_ = bytes;
     } else {
-      if (bytes != first_length_ && uniform_) tell_lengths_apart();
+      if (bytes != first_length_ && uniform_) keep_lengths();
       consecutive_ = consecutive_ && place == end_of_place_;
     }
     if (!uniform_) {
@@ -94,7 +94,7 @@ class Lane {
  private:
   void grow();
   void grow_data(std::uint64_t wanted);
-  void tell_lengths_apart();
+  void keep_lengths();
 
   std::vector<std::uint64_t> begins_;
   std::vector<std::byte*> places_;

@@ -1,4 +1,4 @@
-#include "batch/lane.hpp"
+#include "batch/operation_buffer.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -6,7 +6,7 @@
 
 namespace hob::batch {
 
-void Lane::grow() {
+void OperationBuffer::grow() {
   const std::size_t more = std::max<std::size_t>(64, 2 * room_);
   places_.reserve(more);
   lengths_.reserve(more);
@@ -15,7 +15,7 @@ void Lane::grow() {
   room_ = more;
 }
 
-void Lane::tell_lengths_apart() {
+void OperationBuffer::keep_lengths() {
   for (std::size_t i = 0; i < begins_.size(); ++i) {
     lengths_.push_back(first_length_);
     offsets_.push_back(i * first_length_);
@@ -23,7 +23,7 @@ void Lane::tell_lengths_apart() {
   uniform_ = false;
 }
 
-void Lane::grow_data(std::uint64_t wanted) {
+void OperationBuffer::grow_data(std::uint64_t wanted) {
   constexpr std::uint64_t kFewest = 1024;
   const std::uint64_t room = std::bit_ceil(std::max(wanted, kFewest));
   std::unique_ptr<std::byte[]> bigger(new std::byte[room]);
@@ -32,7 +32,7 @@ void Lane::grow_data(std::uint64_t wanted) {
   data_room_ = room;
 }
 
-std::byte* Lane::results() {
+std::byte* OperationBuffer::results() {
   if (bytes_ > result_room_) {
     const std::uint64_t room = std::bit_ceil(bytes_);
     results_.reset(new std::byte[room]);
@@ -41,7 +41,7 @@ std::byte* Lane::results() {
   return results_.get();
 }
 
-void Lane::deliver() const {
+void OperationBuffer::deliver() const {
   const std::byte* from = results_.get();
   const std::size_t count = places_.size();
   if (uniform_ && first_length_ == sizeof(std::uint64_t)) {
@@ -56,7 +56,7 @@ void Lane::deliver() const {
   }
 }
 
-void Lane::clear() {
+void OperationBuffer::clear() {
   begins_.clear();
   offsets_.clear();
   lengths_.clear();
@@ -65,7 +65,7 @@ void Lane::clear() {
   uniform_ = consecutive_ = true;
 }
 
-std::uint64_t Lane::memory_bytes() const {
+std::uint64_t OperationBuffer::memory_bytes() const {
   return begins_.capacity() * sizeof begins_[0] + offsets_.capacity() * sizeof offsets_[0] +
          lengths_.capacity() * sizeof lengths_[0] + places_.capacity() * sizeof places_[0] +
          data_room_ + result_room_;
