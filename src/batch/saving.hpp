@@ -83,12 +83,12 @@ class Saving {
 };
 
 /// When operations that would go out in a batch are issued natively instead, to learn what that
-/// takes: within a share of the time. Not thread safe; a race costs one look more.
-class LookBudget {
+/// takes: within a share of the time. Not thread safe; a race costs one sample more.
+class SampleBudget {
  public:
-  explicit constexpr LookBudget(double share) : share_(share) {}
+  explicit constexpr SampleBudget(double share) : share_(share) {}
 
-  /// `lived`: ticks since the beginning. The first look is free.
+  /// `lived`: ticks since the beginning. The first sample is free.
   bool allows(std::uint64_t lived) const {
     return static_cast<double>(spent_) <= share_ * static_cast<double>(lived);
   }

@@ -320,7 +320,7 @@ inline constexpr std::uint64_t kCheapNs = 300;
 /// target that computes, or has no core.
 inline constexpr double kLateNs = 100'000;
 /// Share of the time that looks at what operations take natively may take.
-inline constexpr double kLookShare = 0.003;
+inline constexpr double kSampleShare = 0.003;
 /// ns. What batching one takes, for the comparison with others.
 inline constexpr std::uint64_t kBatchingNs = 30;
 /// ns. A batch that is older goes out at the next operation.

@@ -74,7 +74,7 @@ Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   const bool sampled =
       sleeping() || (many_threads && window.direct.get() && !window.waits.measuring());
   if (HOB_UNLIKELY(window.stages.batches() && sampled) &&
-      window.stages.batches()->look_again(
+      window.stages.batches()->retry(
           window.issued.writes(),
           static_cast<std::uint64_t>(wait_interval.load(std::memory_order_relaxed))))
     forget_quiet(window);

@@ -57,8 +57,8 @@ TEST(BatchSaving, NothingWhereBatchesAreDearer) {
   EXPECT_EQ(saving.estimate().most, 0);
 }
 
-TEST(LookBudget, TheFirstIsFreeAndTheOthersWithinAShare) {
-  LookBudget budget(0.01);
+TEST(SampleBudget, TheFirstIsFreeAndTheOthersWithinAShare) {
+  SampleBudget budget(0.01);
   EXPECT_TRUE(budget.allows(0));
   budget.spend(100);
   EXPECT_FALSE(budget.allows(9'999));

@@ -293,12 +293,12 @@ TEST_F(Batches, MoreThanTheBoundAreCompleted) {
   EXPECT_EQ(batches_->stats().completions, fake::calls("Win_flush"));
 }
 
-/// Puts that are not cheap, on a window that looks what they take natively, if `looks`.
-class Looks : public Batches {
+/// Puts that are not cheap, on a window that samples what they take natively, if `samples`.
+class NativeSamples : public Batches {
  protected:
-  void start(bool looks) {
+  void start(bool samples) {
     end();
-    begin({.looks = looks});
+    begin({.samples = samples});
     fake::during("Put", [] {
       const std::uint64_t end = ticks() + ticks_in(2 * tuning::batching::kCheapNs);
       while (ticks() < end) relax();
@@ -316,7 +316,7 @@ class Looks : public Batches {
   static constexpr int kLeast = static_cast<int>(tuning::batching::kLeast);
 };
 
-TEST_F(Looks, TheFirstOfABurstAreCompletedByThemselves) {
+TEST_F(NativeSamples, TheFirstOfABurstAreCompletedByThemselves) {
   start(true);
   puts(kLeast);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
@@ -332,7 +332,7 @@ TEST_F(Looks, TheFirstOfABurstAreCompletedByThemselves) {
   EXPECT_EQ(batches_->stats().completions, 0U);
 }
 
-TEST_F(Looks, NotWhereNobodyAsks) {
+TEST_F(NativeSamples, NotWhereNobodyAsks) {
   start(false);
   puts(2 * kLeast);
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
@@ -342,7 +342,7 @@ TEST_F(Looks, NotWhereNobodyAsks) {
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
 }
 
-TEST_F(Looks, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
+TEST_F(NativeSamples, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
   start(true);
   EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
   MPI_Win_lock_all(0, win_);  // while Hob sleeps
@@ -354,7 +354,7 @@ TEST_F(Looks, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
   EXPECT_EQ(fake::calls("Win_flush"), before + 1) << "the program's has shown that it is locked";
 }
 
-TEST_F(Looks, InTheFirstFlushWhereNothingIsKnownBefore) {
+TEST_F(NativeSamples, InTheFirstFlushWhereNothingIsKnownBefore) {
   start(true);
   EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
   MPI_Win_lock_all(0, win_);  // while Hob sleeps
@@ -362,11 +362,11 @@ TEST_F(Looks, InTheFirstFlushWhereNothingIsKnownBefore) {
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1});
-  EXPECT_EQ(fake::calls("Win_flush"), 3U) << "before the look, its own, and the program's";
+  EXPECT_EQ(fake::calls("Win_flush"), 3U) << "before the sample, its own, and the program's";
   for (int i = 0; i < kWords; ++i) EXPECT_EQ(at(1, i), 100 + i);
 }
 
-TEST_F(Looks, InAFlushTheLibrarysErrorsAreTheProgramsToHear) {
+TEST_F(NativeSamples, InAFlushTheLibrarysErrorsAreTheProgramsToHear) {
   start(true);
   EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
   MPI_Win_lock_all(0, win_);
@@ -376,14 +376,14 @@ TEST_F(Looks, InAFlushTheLibrarysErrorsAreTheProgramsToHear) {
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
 }
 
-TEST_F(Looks, NotBesideAnythingElse) {
+TEST_F(NativeSamples, NotBesideAnythingElse) {
   start(true);
   EXPECT_EQ(get(1, 0, 0), MPI_SUCCESS);
   puts(2 * kLeast);
   EXPECT_EQ(fake::calls("Win_flush"), 0U);
 }
 
-TEST_F(Looks, TheirErrorIsThatOfTheNextCompletion) {
+TEST_F(NativeSamples, TheirErrorIsThatOfTheNextCompletion) {
   start(true);
   fake::fail("Win_flush", MPI_ERR_RMA_RANGE);
   puts(kLeast);

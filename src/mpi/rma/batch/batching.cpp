@@ -26,8 +26,8 @@ bool combines_exactly(unsigned op, ElementClass element) {
           op == kBitOr || op == kBitXor);
 }
 
-/// Operations of a batch between two looks at the clock.
-constexpr std::size_t kLookAtClock = 16;
+/// Operations of a batch after which the clock is read again.
+constexpr std::size_t kClockInterval = 16;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ std::uint64_t Batching::held_bytes() {
   return held_;
 }
 
-// Whether operations are looked at
+// Whether operations are tracked
 
 /// Nothing was batched for long.
 void Batching::step_aside() {
@@ -75,7 +75,7 @@ void Batching::step_aside() {
   awake_.set(false);
   rest();
   idle_intervals_ = 0;
-  until_look_.set(next_look_.next());
+  until_retry_.set(next_retry_.next());
   aside_.set(true);
 }
 
@@ -89,7 +89,7 @@ void Batching::become_awake() {
   all_locked_ = false;
 }
 
-bool Batching::look_again(std::uint64_t operations, std::uint64_t waits) {
+bool Batching::retry(std::uint64_t operations, std::uint64_t waits) {
   const std::lock_guard guard(lock_);
   const std::uint64_t more = operations - seen_operations_;
   seen_operations_ = operations;
@@ -130,8 +130,8 @@ bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
   if (options_.forced) return true;
   const std::size_t slot = slot_of(op.kind);
   const bool is_long = t.bursts[slot].batches(tuning::batching::kLeast);
-  if (HOB_UNLIKELY(t.bursts[slot].length() == 1)) begin_look(t, op);
-  if (HOB_UNLIKELY(looks_at(op)) && t.bursts[slot].length() <= tuning::batching::kLeast)
+  if (HOB_UNLIKELY(t.bursts[slot].length() == 1)) begin_sample(t, op);
+  if (HOB_UNLIKELY(is_sampled(op)) && t.bursts[slot].length() <= tuning::batching::kLeast)
     return false;
   if (!is_long || !trials_[static_cast<std::size_t>(op.kind)].batches()) return false;
   // Hardware, or memory, does what batching alone would cost.
@@ -159,7 +159,7 @@ bool Batching::joins(const rma::Op& op) {
   const auto begin = static_cast<std::uint64_t>(static_cast<std::int64_t>(op.disp) * alike.unit);
   if (begin > alike.shown || alike.bytes > alike.shown - begin) return false;
   const std::size_t length = open.buffer->operations() + 1;
-  if (length >= options_.most || length % kLookAtClock == 0 || !is_open(*t) ||
+  if (length >= options_.most || length % kClockInterval == 0 || !is_open(*t) ||
       on_accelerator(place) || on_accelerator(data))
     return false;
   const std::size_t slot = slot_of(kind);
@@ -282,7 +282,7 @@ bool Batching::add_to_batch(const SmallOperation& small, const rma::Op& op) {
   const std::size_t slot = slot_of(small.kind);
   const std::size_t length = open.buffer->operations();
   if (length >= options_.most ||
-      (length % kLookAtClock == 0 && ticks() - open.born > ticks_in(tuning::batching::kOldNs) &&
+      (length % kClockInterval == 0 && ticks() - open.born > ticks_in(tuning::batching::kOldNs) &&
        !options_.forced))
     send(*t, op.target, slot);
   if (HOB_UNLIKELY(waiting_ > tuning::batching::kMostWaiting)) send_everything();
@@ -436,7 +436,7 @@ int Batching::native(const SmallOperation& small, const rma::Op& op) {
   if (small.range.bytes != 0 && small.requested) t->locked = true;
   ++t->outstanding;
   ask_for_completion(*t);
-  if (HOB_UNLIKELY(looks_at(small))) look_on(*t, small);
+  if (HOB_UNLIKELY(is_sampled(small))) continue_sample(*t, small);
   return result;
 }
 

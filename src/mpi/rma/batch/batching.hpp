@@ -49,8 +49,8 @@ class Batching final : public Backend, public BatchOwner {
     std::uint64_t most_atomic_bytes = tuning::batching::kMostMessageBytes;
     /// A program that flushes locally enters the library so often at least, in ns.
     double progress_ns = 20'000;
-    /// Looks now and then what operations take natively.
-    bool looks = true;
+    /// Now and then measures what operations take natively.
+    bool samples = true;
     /// Operations to one target that the library may hold; 0: any number.
     std::uint64_t outstanding = 0;
   };
@@ -86,7 +86,7 @@ class Batching final : public Backend, public BatchOwner {
 
   /// A wait was sampled while Hob sleeps, `waits` of which this one stands for; `operations` have
   /// been issued on the window in all. True: from now on, the window's operations must be seen.
-  bool look_again(std::uint64_t operations, std::uint64_t waits);
+  bool retry(std::uint64_t operations, std::uint64_t waits);
 
   /// Sends batches that are old, or all of them.
   void send_waiting(bool all);
@@ -134,12 +134,12 @@ class Batching final : public Backend, public BatchOwner {
   };
 
   bool stepped_aside() {
-    if (HOB_LIKELY(aside_.get())) return !time_to_look();
+    if (HOB_LIKELY(aside_.get())) return !time_to_retry();
     return false;
   }
-  bool time_to_look() {
-    const std::uint64_t left = until_look_.get();
-    until_look_.set(left - 1);
+  bool time_to_retry() {
+    const std::uint64_t left = until_retry_.get();
+    until_retry_.set(left - 1);
     if (HOB_LIKELY(left > 1)) return false;
     aside_.set(false);
     return true;
@@ -155,17 +155,17 @@ class Batching final : public Backend, public BatchOwner {
   SmallOperation described(const rma::Op& op) const;
   std::byte* describe(const TypedBuffer& buffer, const rma::Op& op, SmallOperation& small) const;
   bool worthwhile(BatchTarget& t, const SmallOperation& op);
-  bool looks_at(const SmallOperation& op) const {
-    return look_.on && look_.target == op.target && look_.kind == op.kind;
+  bool is_sampled(const SmallOperation& op) const {
+    return sample_.on && sample_.target == op.target && sample_.kind == op.kind;
   }
-  bool looks() const;
-  bool may_look() const;
+  bool takes_samples() const;
+  bool may_sample() const;
   void learn_native(BatchKind kind, std::uint64_t operations, std::uint64_t ticks);
-  void look_in_flush(int target);
-  bool is_worth_a_look(const BatchTarget& t, const OpenBatch& open, int target) const;
-  void begin_look(BatchTarget& t, const SmallOperation& op);
-  void look_on(BatchTarget& t, const SmallOperation& op);
-  void complete_look();
+  void sample_in_flush(int target);
+  bool is_worth_a_sample(const BatchTarget& t, const OpenBatch& open, int target) const;
+  void begin_sample(BatchTarget& t, const SmallOperation& op);
+  void continue_sample(BatchTarget& t, const SmallOperation& op);
+  void complete_sample();
   bool joins(const rma::Op& op);
   void note_batched(BatchKind kind, bool requested);
   void expect_more(const SmallOperation& small, const rma::Op& op);
@@ -226,13 +226,13 @@ class Batching final : public Backend, public BatchOwner {
   Options options_;
 
   ExclusiveSpin lock_;
-  Published<bool> aside_;  ///< nothing is batched, and nothing looked at
+  Published<bool> aside_;  ///< operations go to the library and are only counted
   Published<bool> awake_;  ///< this is a reason not to sleep: synchronisation is seen
   gets::BatchedGets batched_gets_;
-  Published<std::uint64_t> until_look_;
-  pay::Backoff<> next_look_{
+  Published<std::uint64_t> until_retry_;
+  pay::Backoff<> next_retry_{
       {.first = tuning::batching::kFirstPause, .longest = tuning::batching::kLongestPause}};
-  std::uint64_t seen_operations_ = 0;  ///< look_again()
+  std::uint64_t seen_operations_ = 0;  ///< retry()
   std::uint32_t idle_intervals_ = 0;
 
   std::unordered_map<int, BatchTarget> targets_;
@@ -251,13 +251,13 @@ class Batching final : public Backend, public BatchOwner {
   std::array<batch::Trial, kBatchKinds> trials_{};
   std::array<batch::Saving, kBatchKinds> savings_;
   /// A burst that begins natively, to learn what that takes.
-  struct Look {
+  struct NativeSample {
     int target = 0;
     BatchKind kind = BatchKind::get;
     bool on = false;
     bool issued = false;  ///< all of it, which is to be completed
   };
-  Look look_;
+  NativeSample sample_;
   BatchStats stats_;
   /// Gets with requests that are not batched any more, since the program tests them.
   std::uint64_t requests_left_alone_ = 0;

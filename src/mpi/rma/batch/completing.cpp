@@ -77,7 +77,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
   batched_gets_.ticks_each.set(trials_[static_cast<std::size_t>(BatchKind::get)].batch_price());
   if (batched != 0) {
     idle_intervals_ = 0;
-    next_look_.reset();
+    next_retry_.reset();
   } else if (++idle_intervals_ >= tuning::batching::kIdleIntervals) {
     idle_intervals_ = 0;
     step_aside();
@@ -232,7 +232,7 @@ int Batching::synchronise(const rma::Sync& sync) {
   switch (sync.kind) {
     case Kind::flush:
       if (sync.all) return complete_all(sync);
-      if (!sync.local) look_in_flush(sync.target);
+      if (!sync.local) sample_in_flush(sync.target);
       return shows_lock(sync.target, complete_one(sync));
     case Kind::lock:
       if (sync.all) return lock_all(sync);

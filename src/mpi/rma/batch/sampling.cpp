@@ -15,10 +15,12 @@
 namespace hob::mpi {
 
 /// With several threads, others issue and complete operations meanwhile.
-bool Batching::looks() const { return options_.looks && !options_.forced && !many_threads; }
+bool Batching::takes_samples() const {
+  return options_.samples && !options_.forced && !many_threads;
+}
 
-bool Batching::may_look() const {
-  return look_budget.allows(ticks_in(1e9 * (seconds_since_epoch() - context().started)));
+bool Batching::may_sample() const {
+  return sample_budget.allows(ticks_in(1e9 * (seconds_since_epoch() - context().started)));
 }
 
 void Batching::learn_native(BatchKind kind, std::uint64_t operations, std::uint64_t ticks) {
@@ -28,52 +30,53 @@ void Batching::learn_native(BatchKind kind, std::uint64_t operations, std::uint6
 }
 
 /// The first operation of a burst. Nothing else may be under way, and a flush must be allowed.
-void Batching::begin_look(BatchTarget& t, const SmallOperation& op) {
-  if (!looks()) return;
-  look_ = {};
+void Batching::begin_sample(BatchTarget& t, const SmallOperation& op) {
+  if (!takes_samples()) return;
+  sample_ = {};
   if (op.requested || !is_locked(t) || !t.sent.empty() || open_.get() != 0) return;
   for (const Interval& each : interval_)
     if (each.operations != 0) return;
-  look_ = {.target = op.target, .kind = op.kind, .on = may_look()};
+  sample_ = {.target = op.target, .kind = op.kind, .on = may_sample()};
 }
 
 /// An operation of it was issued: after enough of them, has keep_bounds() called.
-void Batching::look_on(BatchTarget& t, const SmallOperation& op) {
+void Batching::continue_sample(BatchTarget& t, const SmallOperation& op) {
   if (t.bursts[slot_of(op.kind)].length() < tuning::batching::kLeast) return;
   std::uint64_t all = 0;
   for (const Interval& each : interval_) all += each.operations;
   const Interval& its = interval_[static_cast<std::size_t>(op.kind)];
-  look_.on = false;
-  look_.issued = its.timed == tuning::batching::kLeast && its.timed == all && its.requested == 0 &&
-                 t.issue[slot_of(op.kind)] >= ticks_in(tuning::batching::kCheapNs);
-  if (look_.issued) batched_gets_.full.set(true);
+  sample_.on = false;
+  sample_.issued = its.timed == tuning::batching::kLeast && its.timed == all &&
+                   its.requested == 0 &&
+                   t.issue[slot_of(op.kind)] >= ticks_in(tuning::batching::kCheapNs);
+  if (sample_.issued) batched_gets_.full.set(true);
 }
 
-void Batching::complete_look() {
+void Batching::complete_sample() {
   {
     const std::lock_guard guard(lock_);
     batched_gets_.full.set(false);
-    look_.issued = false;
+    sample_.issued = false;
   }
   const std::uint64_t start = ticks();
-  const int result = next_.synchronise(rma::Sync::flush(look_.target));
+  const int result = next_.synchronise(rma::Sync::flush(sample_.target));
   const std::uint64_t waited = ticks() - start;
   const std::lock_guard guard(lock_);
-  BatchTarget& t = targets_.at(look_.target);
+  BatchTarget& t = targets_.at(sample_.target);
   if (result != MPI_SUCCESS) {
     t.error = result;
     return;
   }
   t.outstanding = 0;
-  Interval& its = interval_[static_cast<std::size_t>(look_.kind)];
-  look_budget.spend(its.ticks + waited);
-  learn_native(look_.kind, its.operations, its.ticks + waited);
+  Interval& its = interval_[static_cast<std::size_t>(sample_.kind)];
+  sample_budget.spend(its.ticks + waited);
+  learn_native(sample_.kind, its.operations, its.ticks + waited);
   its = {};
 }
 
 /// Whether some operations of a batch that is the only one may go out one by one, and nobody knows
 /// yet what that takes.
-bool Batching::is_worth_a_look(const BatchTarget& t, const OpenBatch& open, int target) const {
+bool Batching::is_worth_a_sample(const BatchTarget& t, const OpenBatch& open, int target) const {
   if (!open.buffer || open.lowest_low != 0 || t.error != MPI_SUCCESS ||
       (open.kind != BatchKind::put && open.kind != BatchKind::accumulate) ||
       open.buffer->operations() < tuning::batching::kLeast)
@@ -88,13 +91,13 @@ bool Batching::is_worth_a_look(const BatchTarget& t, const OpenBatch& open, int 
 /// The program flushes, so that Hob may, too. A program that flushes once has no burst that could
 /// begin natively: the first operations of its last batch go out natively, after what was sent
 /// before is complete.
-void Batching::look_in_flush(int target) {
-  if (HOB_LIKELY(!awake_.get() || open_.get() != 1) || !looks()) return;
+void Batching::sample_in_flush(int target) {
+  if (HOB_LIKELY(!awake_.get() || open_.get() != 1) || !takes_samples()) return;
   BatchTarget* const found = at(target);
   if (!found) return;
   BatchTarget& t = *found;
   OpenBatch& open = t.open[t.open[kPuts].buffer ? kPuts : kAtomics];
-  if (!is_worth_a_look(t, open, target) || !may_look()) return;
+  if (!is_worth_a_sample(t, open, target) || !may_sample()) return;
   std::uint64_t start = ticks();
   if (next_.synchronise(rma::Sync::flush(target)) != MPI_SUCCESS)
     return;  // the program's own flush tells of it
@@ -128,7 +131,7 @@ void Batching::look_in_flush(int target) {
     return;
   }
   finish(t, sent_, true);
-  look_budget.spend(spent);
+  sample_budget.spend(spent);
   learn_native(open.kind, operations, spent);
 }
 
