@@ -346,7 +346,7 @@ inline constexpr std::uint64_t kMostHeld = std::uint64_t{8} << 20;
 inline constexpr std::uint64_t kBytesOfOperation = 16;
 /// Gets with requests that are left to the library after a test of one that was batched, which
 /// issues it twice; doubled with each such test.
-inline constexpr std::uint64_t kLeftAloneAfterTest = 1024;
+inline constexpr std::uint64_t kSkippedAfterTest = 1024;
 
 }  // namespace batching
 

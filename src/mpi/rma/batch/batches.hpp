@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "batch/operation_buffer.hpp"
 #include "batch/burst.hpp"
 #include "batch/location_set.hpp"
+#include "batch/operation_buffer.hpp"
 #include "mpi/rma/batch/operation.hpp"
 
 namespace hob::mpi {
@@ -78,7 +78,7 @@ struct BatchTarget {
   std::uint64_t held = 0;         ///< bytes of memory of `sent`
   bool reached = false;           ///< the program may load and store its memory: nothing waits
   int error = MPI_SUCCESS;        ///< of a batch; returned by the call that completes it
-  bool unheard = false;           ///< no error handler has been called for it
+  bool unreported = false;        ///< no error handler has been called for it
 };
 
 /// Operation buffers and sets of locations that are not in use, for the next batches. Not thread

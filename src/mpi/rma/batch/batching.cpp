@@ -37,7 +37,7 @@ Batching::~Batching() {
     all_arrived(t.open[kGets].requested, MPI_ERR_OTHER);
     for (SentBatch& sent : t.sent) all_arrived(sent.requested, MPI_ERR_OTHER);
   }
-  if (awake_.get()) rest();
+  if (tracking_.get()) rest();
 }
 
 BatchStats Batching::stats() {
@@ -68,21 +68,21 @@ std::uint64_t Batching::held_bytes() {
 // Whether operations are tracked
 
 /// Nothing was batched for long.
-void Batching::step_aside() {
-  if (options_.forced || many_threads || open_.get() != 0 || !awake_.get()) return;
+void Batching::stop_tracking() {
+  if (options_.forced || many_threads || open_.get() != 0 || !tracking_.get()) return;
   for (const auto& [_, t] : targets_)
     if (!t.sent.empty() || t.error != MPI_SUCCESS) return;
-  awake_.set(false);
+  tracking_.set(false);
   rest();
   idle_intervals_ = 0;
   until_retry_.set(next_retry_.next());
-  aside_.set(true);
+  only_counting_.set(true);
 }
 
 /// What happened before was not seen: no epoch is known to be open.
-void Batching::become_awake() {
-  if (HOB_LIKELY(awake_.get())) return;
-  awake_.set(true);
+void Batching::start_tracking() {
+  if (HOB_LIKELY(tracking_.get())) return;
+  tracking_.set(true);
   wake();
   for (auto& [_, t] : targets_) t.clean = false;
   ++epoch_;
@@ -93,8 +93,8 @@ bool Batching::retry(std::uint64_t operations, std::uint64_t waits) {
   const std::lock_guard guard(lock_);
   const std::uint64_t more = operations - seen_operations_;
   seen_operations_ = operations;
-  if (!aside_.get() || more < waits * tuning::batching::kLeast) return false;
-  aside_.set(false);
+  if (!only_counting_.get() || more < waits * tuning::batching::kLeast) return false;
+  only_counting_.set(false);
   return true;
 }
 
@@ -240,15 +240,15 @@ bool Batching::may_have_request(const BatchTarget& t, const SmallOperation& op) 
   if (!is_locked(t) || op.kind == BatchKind::fetch) return false;
   if (op.kind != BatchKind::get) return true;
   if (many_threads || op.low != 0 || units_.of(op.target) <= 0) return false;
-  if (HOB_LIKELY(requests_left_alone_ == 0)) return true;
-  --requests_left_alone_;
+  if (HOB_LIKELY(requests_skipped_ == 0)) return true;
+  --requests_skipped_;
   return false;
 }
 
 bool Batching::add_to_batch(const SmallOperation& small, const rma::Op& op) {
   BatchTarget* const t = at(op.target);
   if (!t) return false;
-  become_awake();
+  start_tracking();
   // Outside of an epoch, the library says what is wrong.
   if (!worthwhile(*t, small) || !is_open(*t) || (op.request && !may_have_request(*t, small)))
     return false;
@@ -405,7 +405,7 @@ void Batching::order(BatchTarget& t, const SmallOperation& op, bool joins) {
 int Batching::native(const SmallOperation& small, const rma::Op& op) {
   BatchTarget* const t = at(op.target);
   if (!t) return next_.issue(op);
-  become_awake();
+  start_tracking();
   order(*t, small, false);
   const std::size_t slot = slot_of(small.kind);
   const auto kind = static_cast<std::size_t>(small.kind);
@@ -441,7 +441,7 @@ int Batching::native(const SmallOperation& small, const rma::Op& op) {
 }
 
 int Batching::issue(const rma::Op& op) {
-  if (HOB_LIKELY(stepped_aside())) return next_.issue(op);
+  if (HOB_LIKELY(only_counts())) return next_.issue(op);
   const Bounded guard(*this, op.target);
   if (joins(op)) return MPI_SUCCESS;
   const SmallOperation small = described(op);

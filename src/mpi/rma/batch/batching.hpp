@@ -133,19 +133,19 @@ class Batching final : public Backend, public BatchOwner {
     std::uint64_t requested = 0;
   };
 
-  bool stepped_aside() {
-    if (HOB_LIKELY(aside_.get())) return !time_to_retry();
+  bool only_counts() {
+    if (HOB_LIKELY(only_counting_.get())) return !time_to_retry();
     return false;
   }
   bool time_to_retry() {
     const std::uint64_t left = until_retry_.get();
     until_retry_.set(left - 1);
     if (HOB_LIKELY(left > 1)) return false;
-    aside_.set(false);
+    only_counting_.set(false);
     return true;
   }
-  void step_aside();
-  void become_awake();
+  void stop_tracking();
+  void start_tracking();
 
   BatchTarget* at(int target);
   bool is_open(const BatchTarget& t) const { return all_locked_ || t.epoch == epoch_; }
@@ -199,7 +199,7 @@ class Batching final : public Backend, public BatchOwner {
   /// ends nothing but the use of the program's buffers.
   static bool only_writes(const BatchTarget& t);
   void send_old(BatchTarget& t, int target, std::uint64_t now);
-  int tell(int error) const;
+  int report_error(int error) const;
   int shows_lock(int target, int result);
   int free_buffers(BatchTarget& t, const rma::Sync& sync);
   int flush_each_and_all();
@@ -210,7 +210,7 @@ class Batching final : public Backend, public BatchOwner {
   void finish(BatchTarget& t, std::uint64_t last, bool succeeded);
   struct KeptError {
     int error;
-    bool unheard;  ///< by the program's error handler
+    bool unreported;  ///< by the program's error handler
   };
   KeptError settle(BatchTarget& t, std::uint64_t last, bool succeeded);
   void account(std::uint64_t waited, bool timed);
@@ -226,8 +226,8 @@ class Batching final : public Backend, public BatchOwner {
   Options options_;
 
   ExclusiveSpin lock_;
-  Published<bool> aside_;  ///< operations go to the library and are only counted
-  Published<bool> awake_;  ///< this is a reason not to sleep: synchronisation is seen
+  Published<bool> only_counting_;  ///< operations go to the library, counted
+  Published<bool> tracking_;       ///< one of parts_tracking: synchronisation is seen
   gets::BatchedGets batched_gets_;
   Published<std::uint64_t> until_retry_;
   pay::Backoff<> next_retry_{
@@ -260,9 +260,9 @@ class Batching final : public Backend, public BatchOwner {
   NativeSample sample_;
   BatchStats stats_;
   /// Gets with requests that are not batched any more, since the program tests them.
-  std::uint64_t requests_left_alone_ = 0;
-  pay::Backoff<> next_left_alone_{
-      {.first = tuning::batching::kLeftAloneAfterTest, .longest = tuning::batching::kLongestPause}};
+  std::uint64_t requests_skipped_ = 0;
+  pay::Backoff<> next_skipped_{
+      {.first = tuning::batching::kSkippedAfterTest, .longest = tuning::batching::kLongestPause}};
 };
 
 }  // namespace hob::mpi

@@ -38,7 +38,7 @@ Batching::KeptError Batching::settle(BatchTarget& t, std::uint64_t last, bool su
   t.brings = false;
   t.clean = succeeded && !many_threads;
   for (batch::Burst& burst : t.bursts) burst.complete();
-  return {std::exchange(t.error, MPI_SUCCESS), std::exchange(t.unheard, false)};
+  return {std::exchange(t.error, MPI_SUCCESS), std::exchange(t.unreported, false)};
 }
 
 /// The operations since the last completion are complete, which took `waited`.
@@ -80,7 +80,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
     next_retry_.reset();
   } else if (++idle_intervals_ >= tuning::batching::kIdleIntervals) {
     idle_intervals_ = 0;
-    step_aside();
+    stop_tracking();
   }
 }
 
@@ -120,7 +120,7 @@ int Batching::free_buffers(BatchTarget& t, const rma::Sync& sync) {
 int Batching::complete_one(const rma::Sync& sync) {
   const int target = sync.target;
   // Operations on the own rank are neither batched nor seen (Window::way_to()).
-  if (HOB_LIKELY(!awake_.get()) || target == window_.rank) return next_.synchronise(sync);
+  if (HOB_LIKELY(!tracking_.get()) || target == window_.rank) return next_.synchronise(sync);
   bool local = sync.local;
   std::uint64_t last = 0;
   {
@@ -136,17 +136,17 @@ int Batching::complete_one(const rma::Sync& sync) {
   const std::uint64_t start = ticks();
   int result = next_.synchronise(sync.with_local(local));
   const std::uint64_t waited = ticks() - start;
-  bool unheard = false;
+  bool unreported = false;
   {
     const std::lock_guard guard(lock_);
     if (BatchTarget* const t = at(target)) {
       const KeptError kept = settle(*t, last, result == MPI_SUCCESS);
-      unheard = kept.unheard && result == MPI_SUCCESS;
+      unreported = kept.unreported && result == MPI_SUCCESS;
       if (result == MPI_SUCCESS) result = kept.error;
     }
     account(waited, true);
   }
-  return HOB_UNLIKELY(unheard) ? tell(result) : result;
+  return HOB_UNLIKELY(unreported) ? report_error(result) : result;
 }
 
 /// The library's flush of all targets, after one of each whose batches bring something: MPICH 4
@@ -167,7 +167,7 @@ int Batching::flush_each_and_all() {
 /// A call that completes the operations to all targets.
 int Batching::complete_all(const rma::Sync& sync) {
   using Kind = rma::Sync::Kind;
-  if (HOB_LIKELY(!awake_.get())) return next_.synchronise(sync);
+  if (HOB_LIKELY(!tracking_.get())) return next_.synchronise(sync);
   bool local = sync.local;
   std::uint64_t last = 0;
   {
@@ -179,7 +179,7 @@ int Batching::complete_all(const rma::Sync& sync) {
   const std::uint64_t start = ticks();
   int result = sync.kind == Kind::flush && !local ? flush_each_and_all() : next_.synchronise(sync);
   const std::uint64_t waited = ticks() - start;
-  bool unheard = false;
+  bool unreported = false;
   {
     const std::lock_guard guard(lock_);
     int error = MPI_SUCCESS;
@@ -187,20 +187,20 @@ int Batching::complete_all(const rma::Sync& sync) {
       const KeptError its = settle(t, last, result == MPI_SUCCESS);
       if (error != MPI_SUCCESS) continue;
       error = its.error;
-      unheard = its.unheard;
+      unreported = its.unreported;
     }
-    unheard = unheard && result == MPI_SUCCESS;
+    unreported = unreported && result == MPI_SUCCESS;
     if (result == MPI_SUCCESS) result = error;
     // Fences and MPI_Win_complete wait for other processes, too.
     account(waited, sync.kind == Kind::flush || sync.kind == Kind::unlock);
   }
-  return HOB_UNLIKELY(unheard) ? tell(result) : result;
+  return HOB_UNLIKELY(unreported) ? report_error(result) : result;
 }
 
 /// After a lock of the program, or a flush, which is allowed only where the target is locked,
 /// whether that was seen or not.
 int Batching::shows_lock(int target, int result) {
-  if (result != MPI_SUCCESS || !awake_.get()) return result;
+  if (result != MPI_SUCCESS || !tracking_.get()) return result;
   const std::lock_guard guard(lock_);
   if (BatchTarget* const t = at(target)) {
     t->epoch = epoch_;
@@ -211,7 +211,7 @@ int Batching::shows_lock(int target, int result) {
 
 int Batching::unlock(const rma::Sync& sync) {
   const int result = complete_one(sync);
-  if (!awake_.get()) return result;
+  if (!tracking_.get()) return result;
   const std::lock_guard guard(lock_);
   if (BatchTarget* const t = at(sync.target)) t->epoch = 0;
   return result;
@@ -219,7 +219,7 @@ int Batching::unlock(const rma::Sync& sync) {
 
 int Batching::lock_all(const rma::Sync& sync) {
   const int result = next_.synchronise(sync);
-  if (result != MPI_SUCCESS || !awake_.get()) return result;
+  if (result != MPI_SUCCESS || !tracking_.get()) return result;
   const std::lock_guard guard(lock_);
   ++epoch_;
   all_locked_ = true;

@@ -92,7 +92,7 @@ bool Batching::is_worth_a_sample(const BatchTarget& t, const OpenBatch& open, in
 /// begin natively: the first operations of its last batch go out natively, after what was sent
 /// before is complete.
 void Batching::sample_in_flush(int target) {
-  if (HOB_LIKELY(!awake_.get() || open_.get() != 1) || !takes_samples()) return;
+  if (HOB_LIKELY(!tracking_.get() || open_.get() != 1) || !takes_samples()) return;
   BatchTarget* const found = at(target);
   if (!found) return;
   BatchTarget& t = *found;

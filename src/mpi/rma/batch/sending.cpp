@@ -182,12 +182,12 @@ void Batching::send_without_handlers() {
   for (auto& [target, t] : targets_) {
     const bool had_error = t.error != MPI_SUCCESS;
     send_old(t, target, now);
-    if (!had_error && t.error != MPI_SUCCESS) t.unheard = true;
+    if (!had_error && t.error != MPI_SUCCESS) t.unreported = true;
   }
 }
 
 /// An error of send_quietly() reaches the program. What the call that completes returns.
-int Batching::tell(int error) const {
+int Batching::report_error(int error) const {
   real::Win_call_errhandler(window_.handle, error);
   return after_handler(window_.handle, error);
 }
@@ -220,7 +220,7 @@ void Batching::issue_alone(BatchedGet& get) {
   const auto bytes = static_cast<MPI_Count>(buffer.length_of(get.number()));
   std::byte* const place = buffer.place_of(get.number());
   discard(t, get);
-  requests_left_alone_ = next_left_alone_.next();
+  requests_skipped_ = next_skipped_.next();
   t.clean = false;
   t.brings = true;
   ++t.outstanding;
