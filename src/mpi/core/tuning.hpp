@@ -151,7 +151,7 @@ inline constexpr double kWrapperNs = 25;
 /// full has some room again after each eviction, and that is for what the process fetches itself.
 inline constexpr std::uint64_t kRoomForOwn = 4;
 
-/// While Hob sleeps, one in so many waits is timed: all after a long one, fewer while they are
+/// While tracking is off, one in so many waits is timed: all after a long one, fewer while they are
 /// short. Odd intervals, since programs repeat themselves.
 inline constexpr pay::Backoff<int>::Config kWaitIntervals{.first = 1, .longest = 255, .plus = 1};
 

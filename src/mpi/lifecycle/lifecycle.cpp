@@ -249,14 +249,14 @@ void start(int thread_level, bool world, bool any_thread) {
   at(&Part::serve);
   // With several threads inside MPI, one may learn something in a call that began before another
   // one's first get.
-  if (many_threads || tracing || world_is_smaller) stay_awake();
+  if (many_threads || tracing || world_is_smaller) track_for_good();
 }
 
 void expect_threads() {
   if (many_threads) return;
   backwards_at(&Part::expect_threads);
   many_threads = true;
-  if (active) stay_awake();
+  if (active) track_for_good();
 }
 
 void finish() {

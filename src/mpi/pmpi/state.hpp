@@ -53,9 +53,9 @@ inline std::atomic<unsigned> delete_callbacks{0};
 
 /// How many parts of Hob have something to do at synchronisation of windows and at writes: windows
 /// from which something was fetched through a cache, ghosts, receives that Hob holds, and programs
-/// whose threads may be inside MPI together. With none, Hob sleeps: the wrappers of these calls
-/// (plan.py, sleeper) are the library's own.
-inline std::atomic<int> parts_awake{0};
+/// whose threads may be inside MPI together. With none, tracking is off: the wrappers of these
+/// calls (plan.py, only_tracked) are the library's own.
+inline std::atomic<int> parts_tracking{0};
 
 /// How many parts of Hob have something under way that only Hob can advance
 /// (progress/progress.hpp).

@@ -62,12 +62,12 @@ void prepare_progress(bool any_thread, bool callbacks) {
 void under_way() {
   install_callback();
   count(parts_under_way, 1);
-  wake();
+  begin_tracking();
   if (has_helper) helper::call();
 }
 
 void none_under_way() {
-  rest();
+  end_tracking();
   count(parts_under_way, -1);
 }
 

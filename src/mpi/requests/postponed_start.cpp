@@ -175,7 +175,7 @@ bool leaves_to_thread(const overlap::Start& start, int tag) {
   if (tag < 0 || tag > own.most_tag) return false;
   // Parts of Hob that are on have more to do in the call than to make it; and runtimes of
   // accelerators keep for each thread which of them it uses.
-  if (own.off || !sleeping() || accelerator_loaded.load(std::memory_order_relaxed) ||
+  if (own.off || !tracking_off() || accelerator_loaded.load(std::memory_order_relaxed) ||
       !own.history.worth_postponing(start))
     return false;
   if (!own.unmade.empty() &&

@@ -1,4 +1,4 @@
-// Calls that the library alone serves in programs with several threads, where Hob never sleeps.
+// Calls that the library alone serves in programs with several threads, where tracking is always on.
 // Counted in memory of each thread's own: an atomic addition costs a tenth of a small get. All of
 // it is inlined, so that a wrapper saves no registers for it.
 #pragma once

@@ -45,13 +45,13 @@ void measure_wait(Window& window, const TypedBuffer& buffer) {
 
 /// From now on, calls on the window are only counted, where they may be.
 void count_only(Window& window) {
-  if (sleeping() || HOB_UNLIKELY(many_threads)) remember_quiet(window);
+  if (tracking_off() || HOB_UNLIKELY(many_threads)) remember_untracked(window);
 }
 
 /// The completion of a write's request says that the origin's buffer is free, and of a plain get's
 /// that bytes are there: neither is an acquire (docs/consistency.md).
 int no_acquire(int result, MPI_Request* request) {
-  if (!request || result != MPI_SUCCESS || sleeping() || ignores_acquires()) return result;
+  if (!request || result != MPI_SUCCESS || tracking_off() || ignores_acquires()) return result;
   try {
     requests::mark_no_acquire(*request);
   } catch (const std::bad_alloc&) {
@@ -81,7 +81,7 @@ int get(const Op& op, MPI_Win win) {
   if (op.request) tally(window->issued.requested);
   measure_wait(*window, op.result);
   if (!window->cached || is_never_looked_up(*window, op.target)) return get_past_cache(op, *window);
-  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
+  if (tracking_off() && window->cached->left_alone()) remember_untracked(*window);
   return op.request ? window->cached->rget(op) : window->cached->get(op);
 }
 

@@ -52,7 +52,7 @@ bool complete_by(const Sync& sync, Window& window, int& result) {
   return false;
 }
 
-/// After a wait was timed while Hob sleeps.
+/// After a wait was timed while tracking is off.
 void choose_next_timed(bool was_long, int interval) {
   constexpr auto kIntervals = tuning::gets::kWaitIntervals;
   const int next = was_long ? kIntervals.first : kIntervals.after(interval);
@@ -72,15 +72,15 @@ Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   const std::uint64_t now = ticks();
   const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
   const bool sampled =
-      sleeping() || (many_threads && window.direct.get() && !window.waits.measuring());
+      tracking_off() || (many_threads && window.direct.get() && !window.waits.measuring());
   if (HOB_UNLIKELY(window.stages.batches() && sampled) &&
       window.stages.batches()->retry(
           window.issued.writes(),
           static_cast<std::uint64_t>(wait_interval.load(std::memory_order_relaxed))))
-    forget_quiet(window);
+    forget_untracked(window);
   const int interval = sampled ? wait_interval.load(std::memory_order_relaxed) : 1;
   const auto alike = static_cast<std::uint64_t>(interval);
-  if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_quiet(window);
+  if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_untracked(window);
   if (sampled) choose_next_timed(window.waits.is_long(now - start), interval);
   direct::time_next(wait_interval.load(std::memory_order_relaxed));
   return {told, now - start};

@@ -170,7 +170,8 @@ void compare_incoming(std::uint64_t window, const void* base, std::uint64_t byte
   const std::lock_guard guard(r.lock);
   const auto begin = reinterpret_cast<std::uintptr_t>(base);
   if (r.incoming.nothing_exposed()) {
-    wake();  // the wrappers of calls that receive are the library's own while Hob sleeps
+    begin_tracking();  // the wrappers of calls that receive are the library's own while tracking is
+                       // off
     incoming_compared.store(1, std::memory_order_relaxed);
   }
   r.incoming.expose(window, {begin, begin + std::max<std::uint64_t>(bytes, 1)});
@@ -183,7 +184,7 @@ void stop_comparing_incoming(std::uint64_t window) {
   r.incoming.hide(window);
   if (!r.incoming.nothing_exposed()) return;
   incoming_compared.store(0, std::memory_order_relaxed);
-  rest();
+  end_tracking();
 }
 
 bool take_incoming(std::uint64_t window) {

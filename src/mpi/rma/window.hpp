@@ -71,11 +71,11 @@ class Window {
 /// nanoseconds.
 Window* find_window(MPI_Win handle) noexcept;
 
-/// Lets the wrappers count calls on this window by themselves while Hob sleeps, and, with several
-/// threads, of a window that the library alone serves.
-void remember_quiet(Window& window);
+/// Lets the wrappers count calls on this window by themselves while tracking is off, and, with
+/// several threads, of a window that the library alone serves.
+void remember_untracked(Window& window);
 /// Its calls come to the hooks again.
-void forget_quiet(const Window& window);
+void forget_untracked(const Window& window);
 
 /// Takes a new window into the table.
 Window* add_window(std::unique_ptr<Window> window);

@@ -345,7 +345,7 @@ TEST_F(NativeSamples, NotWhereNobodyAsks) {
 TEST_F(NativeSamples, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
   start(true);
   EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
-  MPI_Win_lock_all(0, win_);  // while Hob sleeps
+  MPI_Win_lock_all(0, win_);  // while tracking is off
   puts(2 * kLeast);
   EXPECT_EQ(fake::calls("Win_flush"), 0U);
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
@@ -357,7 +357,7 @@ TEST_F(NativeSamples, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
 TEST_F(NativeSamples, InTheFirstFlushWhereNothingIsKnownBefore) {
   start(true);
   EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
-  MPI_Win_lock_all(0, win_);  // while Hob sleeps
+  MPI_Win_lock_all(0, win_);  // while tracking is off
   puts(kWords);               // some at first, since nobody knows that there are many, and a batch
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);

@@ -44,7 +44,7 @@ void throws(MPI_Win* win, int* code, ...) {
   throw std::runtime_error("an error");
 }
 
-/// Hob is awake, and batches what goes to the window.
+/// Tracking is on, and Hob batches what goes to the window.
 class ErrorHandlers : public testing::Test {
  protected:
   void SetUp() override {

@@ -37,7 +37,7 @@ Batching::~Batching() {
     all_arrived(t.open[kGets].requested, MPI_ERR_OTHER);
     for (SentBatch& sent : t.sent) all_arrived(sent.requested, MPI_ERR_OTHER);
   }
-  if (tracking_.get()) rest();
+  if (tracking_.get()) end_tracking();
 }
 
 BatchStats Batching::stats() {
@@ -73,7 +73,7 @@ void Batching::stop_tracking() {
   for (const auto& [_, t] : targets_)
     if (!t.sent.empty() || t.error != MPI_SUCCESS) return;
   tracking_.set(false);
-  rest();
+  end_tracking();
   idle_intervals_ = 0;
   until_retry_.set(next_retry_.next());
   only_counting_.set(true);
@@ -83,7 +83,7 @@ void Batching::stop_tracking() {
 void Batching::start_tracking() {
   if (HOB_LIKELY(tracking_.get())) return;
   tracking_.set(true);
-  wake();
+  begin_tracking();
   for (auto& [_, t] : targets_) t.clean = false;
   ++epoch_;
   all_locked_ = false;

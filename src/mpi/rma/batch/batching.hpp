@@ -84,8 +84,9 @@ class Batching final : public Backend, public BatchOwner {
   /// by loads and stores, whose order to its operations it may know, so that none waits.
   void reached_by_stores(int target);
 
-  /// A wait was sampled while Hob sleeps, `waits` of which this one stands for; `operations` have
-  /// been issued on the window in all. True: from now on, the window's operations must be seen.
+  /// A wait was sampled while tracking is off, `waits` of which this one stands for; `operations`
+  /// have been issued on the window in all. True: from now on, the window's operations must be
+  /// seen.
   bool retry(std::uint64_t operations, std::uint64_t waits);
 
   /// Sends batches that are old, or all of them.

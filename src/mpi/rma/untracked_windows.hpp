@@ -1,4 +1,4 @@
-// Calls on windows that are only counted while Hob sleeps: writes, atomics whose results are
+// Calls on windows that are only counted while tracking is off: writes, atomics whose results are
 // expected already, and gets of windows that it leaves alone for good.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace hob::mpi {
 
-inline QuietWindow& quiet_slot(MPI_Win window) {
-  return quiet_windows[handle_hash(handle_bits(window), kQuietWindowBits)];
+inline UntrackedWindow& untracked_slot(MPI_Win window) {
+  return untracked_windows[handle_hash(handle_bits(window), kUntrackedWindowBits)];
 }
 
 /// Counts the call and says so, if it is one that is only counted now.
-inline bool only_counted(MPI_Win window, std::uint64_t* QuietWindow::*which) {
-  if (!sleeping()) return false;
-  const QuietWindow& slot = quiet_slot(window);
+inline bool only_counted(MPI_Win window, std::uint64_t* UntrackedWindow::*which) {
+  if (!tracking_off()) return false;
+  const UntrackedWindow& slot = untracked_slot(window);
   if (slot.window != window || !(slot.*which)) return false;
   ++*(slot.*which);
   return true;
@@ -29,8 +29,8 @@ inline bool only_counted(MPI_Win window, std::uint64_t* QuietWindow::*which) {
 /// be after Hob has woken up: so it is noted by the hook, unless an earlier one to that target was,
 /// and nothing that was seen has completed it since.
 inline bool only_counted_atomic(MPI_Win window, int target) {
-  if (!sleeping()) return false;
-  const QuietWindow& slot = quiet_slot(window);
+  if (!tracking_off()) return false;
+  const UntrackedWindow& slot = untracked_slot(window);
   if (slot.window != window || !slot.results || !slot.results->covers(target)) return false;
   ++*slot.atomics;
   return true;
@@ -38,8 +38,8 @@ inline bool only_counted_atomic(MPI_Win window, int target) {
 
 /// The same, of a get.
 inline bool only_counted_get(MPI_Win window, int target) {
-  if (!sleeping()) return false;
-  const QuietWindow& slot = quiet_slot(window);
+  if (!tracking_off()) return false;
+  const UntrackedWindow& slot = untracked_slot(window);
   if (slot.window != window) return false;
   std::uint64_t* const which = target == slot.own_rank ? slot.own_gets : slot.gets;
   if (!which) return false;
@@ -49,7 +49,7 @@ inline bool only_counted_get(MPI_Win window, int target) {
 
 /// One that was counted makes a request.
 inline bool only_counted_request(MPI_Win window, bool counted) {
-  if (counted) ++*quiet_slot(window).requested;
+  if (counted) ++*untracked_slot(window).requested;
   return counted;
 }
 
