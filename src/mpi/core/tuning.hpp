@@ -178,7 +178,7 @@ inline constexpr long kClosingRestNs = 100'000;
 
 /// p2p. Receives that may go to the library unseen at a time, where none is ever to be watched.
 /// Chosen: booking them costs some 50 ns.
-inline constexpr std::uint32_t kExpressAtOnce = 4096;
+inline constexpr std::uint32_t kFastPathAtOnce = 4096;
 
 /// How ghosts, and those who wait for them, share the cores of a node. Found with bench/ghost on a
 /// node of two cores: origin, target and two ghosts, the target computing or waiting.

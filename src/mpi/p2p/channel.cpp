@@ -170,7 +170,7 @@ void Channel::posted_at_library() {
 
 void Channel::completed(std::uint64_t ticket, bool freed) {
   const auto guard = gate.unless_mine();
-  if (--outstanding == 0) settle_express();
+  if (--outstanding == 0) settle_fast_path();
   if (const std::uint64_t longest = sampler.completed(outstanding); longest != 0)
     policy.phase_ended(longest);
   if (freed)
@@ -212,7 +212,7 @@ Channel* known_channel(MPI_Comm comm) {
 }
 
 void forget(Channel& channel) {
-  settle_express();
+  settle_fast_path();
   if (left(channel.comm)) left_comm.store({}, std::memory_order_relaxed);
   channels().erase(handle_bits(channel.comm));
   last = {};

@@ -438,7 +438,7 @@ void repost_natively(Channel& channel) {
 }
 
 void leave_to_library(Channel& channel) {
-  settle_express();
+  settle_fast_path();
   repost_natively(channel);
   channel.is_left = channel.native_only = true;
 }

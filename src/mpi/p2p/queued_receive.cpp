@@ -43,7 +43,7 @@ int PostedReceive::start() {
 }
 
 int PostedReceive::start_receiving() {
-  settle_express();
+  settle_fast_path();
   error = MPI_SUCCESS;
   is_unheard = false;
   native = MPI_REQUEST_NULL;

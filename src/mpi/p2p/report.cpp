@@ -154,7 +154,7 @@ ordered_json json_of(const Queues& q) {
 
 /// All communicators that were used, ended ones too. The gate is held.
 std::vector<Queues> all_queues() {
-  settle_express();
+  settle_fast_path();
   std::vector<Queues> all;
   for (const Channel* channel : all_channels()) all.push_back(queues_of(*channel));
   all.insert(all.end(), ended().queues.begin(), ended().queues.end());

@@ -176,7 +176,7 @@ void forget_communicators() {
 
 void hints_changed(MPI_Comm comm) {
   const std::lock_guard guard(gate);
-  settle_express();
+  settle_fast_path();
   Channel* channel = known_channel(comm);
   if (!channel) return;
   repost_natively(*channel);

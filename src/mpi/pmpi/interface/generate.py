@@ -213,8 +213,8 @@ def before_hob(call):
             lines.append(f"  {name} = as_program_sees({name});")
     if not row.always:
         lines.append(pass_on(call))
-    if row.express:
-        lines.append(f"  if (HOB_LIKELY({row.express})) return {call.native};")
+    if row.native_if:
+        lines.append(f"  if (HOB_LIKELY({row.native_if})) return {call.native};")
     return lines
 
 
@@ -324,7 +324,7 @@ def thin_wrapper(call):
 
 def wrapper(call):
     row = call.row
-    if row.untracked is not None or row.express or row.counted or row.only_tracked:
+    if row.untracked is not None or row.native_if or row.counted or row.only_tracked:
         # Hob's part is a function of its own: no registers are saved for it in the wrapper.
         rest = f"static {call.returns} long_{short(call.name)}({call.declaration})"
         go_on = f"  return long_{short(call.name)}({call.arguments});"

@@ -65,7 +65,7 @@ class Row:
     untracked: str | None = None
     # When this holds, nothing of Hob's is needed, and the call is the library's own, without a frame of
     # Hob's below: after a wait, each return costs more than everything else in a wrapper.
-    express: str | None = None
+    native_if: str | None = None
     # In reentrant calls, the library's own only while Hob has no messages; else this (p2p.hpp, reentrant).
     reentrant: str | None = None
 
@@ -241,7 +241,7 @@ for name in ("Wait", "Test"):
         "hook patient checked",
         completes="1, request",
         untracked="requests::unknown_at(request)",
-        express=f"{ALL_NATIVE} || requests::none_given(1, request)",
+        native_if=f"{ALL_NATIVE} || requests::none_given(1, request)",
     )
 for name in ("Waitall", "Testall", "Waitany", "Testany", "Waitsome", "Testsome"):
     count = "incount" if name.endswith("some") else "count"
@@ -250,28 +250,28 @@ for name in ("Waitall", "Testall", "Waitany", "Testany", "Waitsome", "Testsome")
         "hook patient checked",
         completes=f"{count}, array_of_requests",
         untracked="requests::none_alive()",
-        express=f"{ALL_NATIVE} || requests::none_given({count}, array_of_requests)",
+        native_if=f"{ALL_NATIVE} || requests::none_given({count}, array_of_requests)",
     )
 
 # Point-to-point.
 CALLS.add(
     "Recv",
     "hook patient",
-    untracked="p2p::express.receive(count, source, comm)",
+    untracked="p2p::fast_path.receive(count, source, comm)",
     reentrant=f"receive({RECEIVE}, status)",
 )
 CALLS.add(
     "Irecv",
     "hook patient",
-    untracked="p2p::express.start(count, source, comm)",
-    express="p2p::left(comm) && !compares_incoming()",
+    untracked="p2p::fast_path.start(count, source, comm)",
+    native_if="p2p::left(comm) && !compares_incoming()",
     reentrant=f"start_receive({RECEIVE}, request)",
 )
 CALLS.add("Probe", "hook patient", reentrant="probe({source, tag, comm}, status)")
 CALLS.add(
     "Iprobe",
     "hook patient checked",
-    untracked="p2p::express.probe(comm)",
+    untracked="p2p::fast_path.probe(comm)",
     reentrant="test_probe({source, tag, comm}, flag, status)",
 )
 CALLS.add(
@@ -284,9 +284,9 @@ CALLS.add(
     "hook patient checked",
     reentrant="test_matched_probe({source, tag, comm}, flag, message, status)",
 )
-CALLS.add("Send", "hook patient", untracked="", express="idle()")
-CALLS.add("Ssend", "hook patient", untracked="", express="idle()")
-CALLS.add("Rsend", "hook patient", untracked="", express="idle()")
+CALLS.add("Send", "hook patient", untracked="", native_if="idle()")
+CALLS.add("Ssend", "hook patient", untracked="", native_if="idle()")
+CALLS.add("Rsend", "hook patient", untracked="", native_if="idle()")
 CALLS.add("Bsend", "patient", untracked="")
 CALLS.add("Mrecv Imrecv", "wide")
 CALLS.add("Isend", "wide", untracked="")

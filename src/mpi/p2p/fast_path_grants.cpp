@@ -1,4 +1,4 @@
-// Which receives may take the fast path (express.hpp), and what they count afterwards.
+// Which receives may take the fast path (fast_path.hpp), and what they count afterwards.
 #include <algorithm>
 
 #include "mpi/core/tuning.hpp"
@@ -17,25 +17,25 @@ struct Granted {
 
 }  // namespace
 
-void grant_express(Channel& channel) {
+void grant_fast_path(Channel& channel) {
   if (channel.umq_length != 0 || !channel.blocking_goes_native()) return;
   if (many_threads) {
     if (channel.uncounted) left_comm.store(channel.comm, std::memory_order_relaxed);
     return;
   }
   const std::uint32_t untimed =
-      channel.native_only ? tuning::kExpressAtOnce : channel.timer.untimed();
+      channel.native_only ? tuning::kFastPathAtOnce : channel.timer.untimed();
   const bool lone = channel.outstanding == 0;
   granted = {&channel, channel.takes_over() ? 0 : std::min(channel.sampler.left_alone(), untimed),
              lone ? untimed : std::min(channel.sampler.blocking_left_alone(), untimed), lone};
-  express = {channel.comm, granted.nonblocking, granted.blocking};
+  fast_path = {channel.comm, granted.nonblocking, granted.blocking};
 }
 
-void settle_express() {
+void settle_fast_path() {
   if (!granted.channel) return;
   Channel& channel = *granted.channel;
-  const std::uint32_t nonblocking = granted.nonblocking - express.nonblocking;
-  const std::uint32_t blocking = granted.blocking - express.blocking;
+  const std::uint32_t nonblocking = granted.nonblocking - fast_path.nonblocking;
+  const std::uint32_t blocking = granted.blocking - fast_path.blocking;
   channel.meters.counters.native += nonblocking + blocking;
   channel.sampler.left_out(nonblocking);
   if (granted.lone) {
@@ -46,7 +46,7 @@ void settle_express() {
   }
   channel.timer.started_short(nonblocking + blocking);
   granted = {};
-  express = {};
+  fast_path = {};
 }
 
 }  // namespace hob::mpi::p2p

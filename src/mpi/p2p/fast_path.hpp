@@ -10,7 +10,7 @@ namespace hob::mpi::p2p {
 /// Receives and probes of one communicator that may go to the library unseen: nothing waits in
 /// Hob's queues there, and none of them is to be watched or timed. The long way (receive.cpp)
 /// grants some and books them later; none while threads of the program may be here together.
-struct Express {
+struct FastPath {
   /// Receives of so many elements take so long that the long way costs nothing, and are timed
   /// sooner (match::SearchTimer).
   static constexpr MPI_Count kLong = 65536;
