@@ -51,7 +51,7 @@ void PostedReceive::bind(Channel& to, const Buffer& into, const Wanted& from) {
   wanted = from;
   room = room_of(into);
   error = MPI_SUCCESS;
-  is_unheard = false;
+  is_unreported = false;
   ++to.references;
 }
 
@@ -62,7 +62,7 @@ void PostedReceive::keep_type() {
 }
 
 void PostedReceive::now_at_library() {
-  is_unheard = error != MPI_SUCCESS && channel->is_silent;
+  is_unreported = error != MPI_SUCCESS && channel->is_silent;
   if (is_abandoned) {
     discarded = nullptr;  // it may still be written to
     if (native != MPI_REQUEST_NULL) real::Request_free(&native);
@@ -98,8 +98,8 @@ bool PostedReceive::ready() {
     // Open MPI frees even a persistent request that has failed, so the program's handle ends, too.
     if (was_persistent && native == MPI_REQUEST_NULL) is_persistent = false;
     if (discarded) error = tell(*channel, MPI_ERR_TRUNCATE);
-  } else if (is_unheard) {
-    is_unheard = false;
+  } else if (is_unreported) {
+    is_unreported = false;
     tell(*channel, error);
   }
   state.store(State::complete, std::memory_order_release);

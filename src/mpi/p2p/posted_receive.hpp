@@ -72,7 +72,7 @@ class PostedReceive final : public Operation {
   void* discarded = nullptr;  ///< where a message goes that is too long; Hob's own memory
   MPI_Status status{};
   int error = MPI_SUCCESS;
-  bool is_unheard = false;  ///< no error handler has been called for `error`
+  bool is_unreported = false;  ///< no error handler has been called for `error`
   PostedReceive* next_free = nullptr;
 
  private:

@@ -39,8 +39,9 @@ void look() {
 }
 
 /// The same by the thread of overlap. An error handler of the program's hears of what went wrong in
-/// its next call (PostedReceive::is_unheard). A duplicate of a datatype may end here, and with it
-/// the copies of its attributes. With many threads, one of them may be setting the error handler.
+/// its next call (PostedReceive::is_unreported). A duplicate of a datatype may end here, and with
+/// it the copies of its attributes. With many threads, one of them may be setting the error
+/// handler.
 bool look_beside() {
   const bool alone = parts_under_way.load(std::memory_order_relaxed) == 1;
   if (!alone || many_threads || (delete_callbacks.load(std::memory_order_relaxed) & kDatatypes))

@@ -32,7 +32,7 @@ struct CallGuard {
     if (HOB_UNLIKELY(due != UINT64_MAX) && depth == kCall && ticks() >= due) timed_work().act();
   }
   ~CallGuard() noexcept(false) {
-    if (HOB_UNLIKELY((depth -= kCall) != 0)) hear_errors();
+    if (HOB_UNLIKELY((depth -= kCall) != 0)) report_errors();
   }
   CallGuard(const CallGuard&) = delete;
   CallGuard& operator=(const CallGuard&) = delete;

@@ -37,8 +37,8 @@ inline bool is_no_status(const MPI_Status* status) {
 }
 
 /// At the end of a call of the program's: its error handlers get what waits for them
-/// (core/errors_heard.hpp), unless this call is part of another one.
-[[gnu::noinline, gnu::cold]] void hear_errors();
+/// (core/unreported_errors.hpp), unless this call is part of another one.
+[[gnu::noinline, gnu::cold]] void report_errors();
 
 /// Around Hob's own work and calls of the library: neither comes back into the wrappers.
 struct DepthGuard {

@@ -87,7 +87,7 @@ inline void begin_call() {
 inline void end_call() {
   call_announced = false;
   leave();
-  if (HOB_UNLIKELY(depth == kUnheard)) hear_errors();
+  if (HOB_UNLIKELY(depth == kUnreported)) report_errors();
 }
 
 /// A program's call from outside the library.

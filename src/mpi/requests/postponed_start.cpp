@@ -41,7 +41,7 @@ struct Postponed {
   overlap::StartHistory history{tuning::kOverlapLongStartNs,
                                 context().settings.overlap_starts == "always"};
   std::deque<PostponedStart*> unmade;
-  std::vector<Failure> unheard;  ///< of which the program's error handlers are to hear
+  std::vector<Failure> unreported;  ///< of which the program's error handlers are to hear
   int most_tag = highest_tag();
 };
 
@@ -84,7 +84,7 @@ class PostponedStart final : public Operation {
       beside_.thread_waited = os::waited_for_core(os::thread_number()) - beside_.thread_waited;
     }
     if (error_ != MPI_SUCCESS) {
-      all().unheard.push_back({comm_, error_});
+      all().unreported.push_back({comm_, error_});
       return;
     }
     all().history.took(what_, nanoseconds_in(ticks() - began));
@@ -160,7 +160,7 @@ class PostponedStart final : public Operation {
 
 void count_pending() {
   const Postponed& own = all();
-  postponed::pending.store(static_cast<int>(own.unmade.size() + own.unheard.size()),
+  postponed::pending.store(static_cast<int>(own.unmade.size() + own.unreported.size()),
                            std::memory_order_relaxed);
   // The thread, going to sleep, looks at it after it has said so.
   postponed::unmade.store(static_cast<int>(own.unmade.size()), std::memory_order_seq_cst);
@@ -229,10 +229,10 @@ void make_postponed(bool beside) {
     own.unmade.pop_front();
     first.make(beside);
   }
-  std::vector<Failure> unheard;
-  if (!beside) unheard.swap(own.unheard);
+  std::vector<Failure> unreported;
+  if (!beside) unreported.swap(own.unreported);
   count_pending();
-  for (const Failure& failure : unheard) real::Comm_call_errhandler(failure.comm, failure.error);
+  for (const Failure& failure : unreported) real::Comm_call_errhandler(failure.comm, failure.error);
 }
 
 }  // namespace hob::mpi::requests

@@ -64,7 +64,7 @@ int start(bool large, const overlap::Start& start, int tag, MPI_Comm comm, MPI_R
   if (!large) return now();
   const std::uint64_t began = ticks();
   const int error = now();
-  if (error == MPI_SUCCESS && !error_unheard()) note_start(start, ticks() - began);
+  if (error == MPI_SUCCESS && !error_unreported()) note_start(start, ticks() - began);
   return error;
 }
 

@@ -2,8 +2,8 @@
 #include <memory>
 #include <utility>
 
-#include "mpi/core/errors_heard.hpp"
 #include "mpi/core/members.hpp"
+#include "mpi/core/unreported_errors.hpp"
 #include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
@@ -101,7 +101,7 @@ int on_Win_free(MPI_Win* win) {
   std::unique_ptr<Window> window = remove_window(*win);
   if (!window) return real::Win_free(win);
   window->stages.first().closing();
-  hear_errors_now();  // of the window, while there is one
+  report_errors_now();  // of the window, while there is one
   end_validation(*window);
   char name[MPI_MAX_OBJECT_NAME] = {};
   int length = 0;

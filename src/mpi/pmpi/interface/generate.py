@@ -282,7 +282,7 @@ def with_hob(call):
         lines.append(f"  if (HOB_UNLIKELY({null_pointers(call)})) return {call.native};")
     if row.everywhere:
         lines.append(
-            f"  if (HOB_UNLIKELY(depth > kCall + kUnheard)) return on_{call.base}({call.arguments});"
+            f"  if (HOB_UNLIKELY(depth > kCall + kUnreported)) return on_{call.base}({call.arguments});"
         )
     if may_block(call):
         lines.append(f"  const Blocking{'Window' if row.only_tracked else 'Unknown'} blocking;")

@@ -169,7 +169,7 @@ def watched(call, is_short):
         *lines,
         *([begin] if begin else []),
         *(postponed(call, bare) if can_wait else [f"  const {call.returns} hob_result = {bare};"]),
-        f"  if (hob_result == MPI_SUCCESS && !error_unheard()) {{ {end} }}",
+        f"  if (hob_result == MPI_SUCCESS && !error_unreported()) {{ {end} }}",
         "  return hob_result;",
         "}",
     ]

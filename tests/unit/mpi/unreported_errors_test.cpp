@@ -1,6 +1,6 @@
 // Error handlers of the program's, which may throw or leave by longjmp: where they are called, and
 // what they find.
-#include "mpi/core/errors_heard.hpp"
+#include "mpi/core/unreported_errors.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "mpi/core/errors_heard.hpp"
+#include "mpi/core/unreported_errors.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,40 +11,40 @@ namespace hob::mpi {
 namespace {
 
 /// Of one call of the program's. Most raise one; of very many, these say enough.
-struct UnheardErrors {
-  std::array<UnheardError, 4> errors;
+struct UnreportedErrors {
+  std::array<UnreportedError, 4> errors;
   std::size_t number;
 };
 
 /// Of this thread. Nothing to destroy: handlers run while a thread ends, too.
-constinit thread_local UnheardErrors unheard{};
+constinit thread_local UnreportedErrors unreported{};
 
 /// The last thing that a call does.
-void hear_all() {
-  const UnheardErrors all = std::exchange(unheard, {});
+void report_all() {
+  const UnreportedErrors all = std::exchange(unreported, {});
   for (std::size_t i = 0; i < all.number; ++i) all.errors[i].tell(all.errors[i]);
 }
 
 }  // namespace
 
-bool hear_later(const UnheardError& error) {
+bool report_later(const UnreportedError& error) {
   if (depth < kCall && !call_announced) return false;
-  depth |= kUnheard;
-  if (unheard.number < unheard.errors.size()) unheard.errors[unheard.number++] = error;
+  depth |= kUnreported;
+  if (unreported.number < unreported.errors.size()) unreported.errors[unreported.number++] = error;
   return true;
 }
 
-void hear_errors() {
-  if (depth != kUnheard || call_announced) return;
+void report_errors() {
+  if (depth != kUnreported || call_announced) return;
   depth = 0;
-  hear_all();
+  report_all();
 }
 
-void hear_errors_now() {
-  if ((depth & kUnheard) == 0) return;
-  depth &= ~kUnheard;
+void report_errors_now() {
+  if ((depth & kUnreported) == 0) return;
+  depth &= ~kUnreported;
   const ProgramGuard guard;
-  hear_all();
+  report_all();
 }
 
 }  // namespace hob::mpi
