@@ -89,7 +89,7 @@ class Handlers {
       second = va_arg(more, void*);
       va_end(more);
     }
-    UnreportedError error{tell<place>, 0, *code, {first, second}};
+    UnreportedError error{notify<place>, 0, *code, {first, second}};
     Object handle;
     std::memcpy(&handle, object, sizeof handle);
     error.object = handle_bits(handle);
@@ -100,7 +100,7 @@ class Handlers {
   }
   /// The same later.
   template <std::size_t place>
-  static void tell(const UnreportedError& error) {
+  static void notify(const UnreportedError& error) {
     auto known = shown(handle_of<Object>(error.object));
     int code = error.code;
     handler_at<place>()(&known, &code, error.more[0], error.more[1]);

@@ -25,13 +25,13 @@ struct StatefulHandler {
   static void call(Object object, int code, void* state) {
     const auto* own = static_cast<const StatefulHandler*>(state);
     const UnreportedError error{
-        tell, handle_bits(object), code, {reinterpret_cast<void*>(own->function), own->state}};
+        notify, handle_bits(object), code, {reinterpret_cast<void*>(own->function), own->state}};
     if (report_later(error)) return;
     const ProgramGuard guard;
     own->function(object, code, own->state);
   }
   /// The same later, when the handler may be gone.
-  static void tell(const UnreportedError& error) {
+  static void notify(const UnreportedError& error) {
     const auto its = reinterpret_cast<decltype(function)>(error.more[0]);
     its(handle_of<Object>(error.object), error.code, error.more[1]);
   }

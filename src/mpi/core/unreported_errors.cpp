@@ -22,7 +22,7 @@ constinit thread_local UnreportedErrors unreported{};
 /// The last thing that a call does.
 void report_all() {
   const UnreportedErrors all = std::exchange(unreported, {});
-  for (std::size_t i = 0; i < all.number; ++i) all.errors[i].tell(all.errors[i]);
+  for (std::size_t i = 0; i < all.number; ++i) all.errors[i].notify(all.errors[i]);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace hob::mpi {
 /// An error that the library has reported to Hob's function in place of the program's handler.
 struct UnreportedError {
   /// Calls the program's handler.
-  void (*tell)(const UnreportedError&);
+  void (*notify)(const UnreportedError&);
   std::uint64_t object;  ///< the bits of the handle
   int code;
   std::array<void*, 2> more;  ///< further arguments, or the handler and its state

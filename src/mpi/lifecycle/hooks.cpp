@@ -122,7 +122,7 @@ int end_with_self(MPI_Comm, int, void*, void*) {
 }
 
 /// Calls pass Hob by.
-int tell_time_with_self(MPI_Comm, int, void*, void*) {
+int write_time_with_self(MPI_Comm, int, void*, void*) {
   write_time_alone();
   return MPI_SUCCESS;
 }
@@ -147,7 +147,7 @@ void start_with_world(int level) {
                        set_first_attribute_of_self(end_with_self);
   const Context& process = context();
   if (process.settings.off && !process.settings.json.empty() && process.rank == 0)
-    set_first_attribute_of_self(tell_time_with_self);
+    set_first_attribute_of_self(write_time_with_self);
 }
 
 /// For the program's MPI_Init.
@@ -203,13 +203,13 @@ int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
   if (result != MPI_SUCCESS) return begin_world(result, 0);
   overlap_thread::asked(required, *provided);
   const int got = *provided;
-  *provided = overlap_thread::level_to_tell(got);
+  *provided = overlap_thread::level_to_report(got);
   return begin_world(result, got);
 }
 
 int on_Query_thread(int* provided) {
   const int result = real::Query_thread(provided);
-  if (result == MPI_SUCCESS) *provided = overlap_thread::level_to_tell(*provided);
+  if (result == MPI_SUCCESS) *provided = overlap_thread::level_to_report(*provided);
   return result;
 }
 

@@ -66,7 +66,7 @@ nlohmann::ordered_json section() {
 /// Measurements where there is no thread.
 std::vector<std::string> unhelped(const report::Counters& sums) {
   const auto waited = static_cast<double>(sums["overlap_alone_waited"]);
-  if (waited <= kWorthTelling * ranks_summed()) return {};
+  if (waited <= kWorthReporting * ranks_summed()) return {};
   return {
       fmt::format("Nonblocking messages made no progress during {:.3f} s of computing, and "
                   "waits for them took {:.3f} s: overlap=auto may hide them.",
@@ -78,7 +78,7 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   if (context().settings.overlap == "off") return unhelped(sums);
   if (helped == 0 && sums["overlap_useful"] == 0) return {};
   const bool by_default = context().settings.overlap == "auto";
-  if (by_default && static_cast<double>(sums["overlap_saved"]) <= kWorthTelling * ranks_summed())
+  if (by_default && static_cast<double>(sums["overlap_saved"]) <= kWorthReporting * ranks_summed())
     return {};
   if (helped == 0)
     return {

@@ -87,6 +87,6 @@ PostedReceive* new_receive();
 void destroy(PostedReceive& receive);
 
 /// The program's error handler hears of an error of a receive. Returns it.
-int tell(const Channel& channel, int error);
+int report_error(const Channel& channel, int error);
 
 }  // namespace hob::mpi::p2p

@@ -103,7 +103,7 @@ int wait_for(PostedReceive& receive, std::unique_lock<Gate>& guard, MPI_Status* 
     error = requests::wait(&receive.native, status);
   if (receive.discarded) {
     std::free(std::exchange(receive.discarded, nullptr));
-    error = tell(*receive.channel, MPI_ERR_TRUNCATE);
+    error = report_error(*receive.channel, MPI_ERR_TRUNCATE);
   }
   guard.lock();
   waiting.received = true;

@@ -27,7 +27,7 @@ int level_to_ask_for(int required);
 void asked(int required, int provided);
 
 /// What MPI_Query_thread returns to the program, where the library says `level`.
-int level_to_tell(int level);
+int level_to_report(int level);
 
 /// After MPI has started, before the program can do anything. `drive` lets the library advance
 /// without a communicator of Hob's, which a program of sessions does not have. `complete` says
@@ -238,7 +238,7 @@ class Completing {
 
   const MPI_Request* requests_;
   bool any_ = false;  ///< are tracked
-  bool told_ = false;
+  bool ended_ = false;
   std::uint64_t began_ = 0;  // ticks; 0: not measured
   std::size_t first_ = 0;    // of its rows in the table of tracked operations: this thread's
 };

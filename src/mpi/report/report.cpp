@@ -92,9 +92,9 @@ void log_this_job(const report::RunFacts& run, const report::Counters& sums) {
   const Context& process = context();
   const std::string& path = process.settings.job_log;
   if (path.empty() || process.rank != 0) return;
-  report::RunFacts told = run;
-  if (told.command.empty()) told.command = {program_invocation_short_name};
-  const std::string error = report::log_job(path, report::job_line(told, process.host, sums));
+  report::RunFacts named = run;
+  if (named.command.empty()) named.command = {program_invocation_short_name};
+  const std::string error = report::log_job(path, report::job_line(named, process.host, sums));
   if (!error.empty()) log::line(log::Level::debug, "job_log: cannot write to {}: {}", path, error);
 }
 

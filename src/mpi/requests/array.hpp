@@ -214,10 +214,10 @@ class MixedRequests {
 /// polls without a result (docs/developers/takeover.md).
 class PollPacing {
  public:
-  explicit PollPacing(MixedRequests& mix) : mix_(mix), told_(mix.awaited()) {}
+  explicit PollPacing(MixedRequests& mix) : mix_(mix), awaited_(mix.awaited()) {}
 
   void operator()() {
-    if (!told_ || mix_.unready() < tuning::kManyMissing) return advance();
+    if (!awaited_ || mix_.unready() < tuning::kManyMissing) return advance();
     const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
     const std::uint64_t before = ticks();
     advance();
@@ -233,7 +233,7 @@ class PollPacing {
 
  private:
   MixedRequests& mix_;
-  bool told_;
+  bool awaited_;
   std::uint64_t quickest_ = UINT64_MAX;
 };
 

@@ -54,7 +54,7 @@ void notify_seen(const Call& call, const Seen& seen, int error) {
 }
 
 /// A request that is complete, and still there: waiting for it shows nothing either.
-inline void still_tells_nothing(MPI_Request request) {
+inline void mark_still_no_acquire(MPI_Request request) {
   try {
     mark_no_acquire(request);
   } catch (const std::bad_alloc&) {
@@ -75,11 +75,11 @@ template <class Call>
       if (watched.replaced(0)) watched.failed(0);
       return error;
     }
-    if (!call.told()) return error;
-    const bool tells_nothing = entry.observer && !entry.observer->is_acquire();
+    if (!call.says_complete()) return error;
+    const bool no_acquire = entry.observer && !entry.observer->is_acquire();
     watched.notify(0);
     if constexpr (requires { Call::kOnlyAsks; })
-      if (tells_nothing) still_tells_nothing(*request);
+      if (no_acquire) mark_still_no_acquire(*request);
     return error;
   }
   return entry.operation->active() ? call.own(request, *entry.operation) : call.inactive();

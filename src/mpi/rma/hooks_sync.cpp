@@ -63,12 +63,12 @@ void choose_next_timed(bool was_long, int interval) {
 /// complete_by(), for calls that wait for the targets of this process's own operations and for
 /// nobody else.
 struct Wait {
-  bool told;            ///< results of atomics may have arrived
-  std::uint64_t ticks;  ///< what it took
+  bool results_arrived;  ///< results of atomics may have arrived
+  std::uint64_t ticks;   ///< what it took
 };
 Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   const std::uint64_t start = ticks();
-  const bool told = complete_by(sync, window, result);
+  const bool results_arrived = complete_by(sync, window, result);
   const std::uint64_t now = ticks();
   const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
   const bool sampled =
@@ -83,7 +83,7 @@ Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_untracked(window);
   if (sampled) choose_next_timed(window.waits.is_long(now - start), interval);
   direct::time_next(wait_interval.load(std::memory_order_relaxed));
-  return {told, now - start};
+  return {results_arrived, now - start};
 }
 
 /// The process may have learned of others' writes by this call.
@@ -138,7 +138,7 @@ int complete_at_target(Sync&& sync, MPI_Win win) {
   }
   int result = MPI_SUCCESS;
   const Wait wait = wait_for_targets(sync, *window, result);
-  if (wait.told) learned(sync);
+  if (wait.results_arrived) learned(sync);
   if (cached && flushes)
     cached->after_flush(sync.target, token, result == MPI_SUCCESS);
   else if (cached)

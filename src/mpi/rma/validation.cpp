@@ -135,12 +135,12 @@ void log_reason(const Window& window) {
 
 /// Finds out whether this process's own memory was stored to since the call before, and sees
 /// to it that the next call can tell.
-void tell_stores(Window& window, Changes& changes) {
+void report_stores(Window& window, Changes& changes) {
   Validation& v = *window.validation;
   const std::uint64_t exposures = v.exposures.load(std::memory_order_relaxed);
-  if (v.exposed.load(std::memory_order_relaxed) || exposures != v.told_exposures)
+  if (v.exposed.load(std::memory_order_relaxed) || exposures != v.reported_exposures)
     changes.add(v.number, window.rank);
-  v.told_exposures = exposures;
+  v.reported_exposures = exposures;
   if (take_incoming(v.number)) changes.add(v.number, window.rank);
   const bool changed = v.stores.may_have_changed(all().watch, v.always);
   if (v.stores.compares_edges()) changes.doubt_edges(v.number);
@@ -151,7 +151,7 @@ void tell_stores(Window& window, Changes& changes) {
 
 /// Memory that could not be read as a whole when the window was made may be touched by now: is
 /// looked at again, ever more rarely.
-void tell_readable(const Window& window, Changes& changes) {
+void report_readable(const Window& window, Changes& changes) {
   Validation& v = *window.validation;
   if (!v.readable && std::has_single_bit(++v.looks_at_readable))
     v.readable =
@@ -160,7 +160,7 @@ void tell_readable(const Window& window, Changes& changes) {
 }
 
 /// What this process says of a window. `cost`: ticks that it takes to tell others.
-void tell(Window& window, Changes& changes, bool wanted, double cost) {
+void report_window(Window& window, Changes& changes, bool wanted, double cost) {
   Validation& v = *window.validation;
   if (windows_alias.get() || !window.cached ||
       v.shown_to_neighbours.load(std::memory_order_relaxed)) {
@@ -170,7 +170,7 @@ void tell(Window& window, Changes& changes, bool wanted, double cost) {
   }
   if (wanted) {
     window.cached->tell_writes(v.number, changes);
-    tell_stores(window, changes);
+    report_stores(window, changes);
     if (window.cached->wants_edges(v.always)) changes.want_edges(v.number);
   } else {
     window.cached->tell_nothing();
@@ -181,7 +181,7 @@ void tell(Window& window, Changes& changes, bool wanted, double cost) {
 }
 
 /// For calls out of functions of the program's that Hob cannot serve: nothing can be looked at.
-void tell_nothing(const Communicator& comm, Changes& changes) {
+void report_nothing(const Communicator& comm, Changes& changes) {
   for (const Window* window : comm.windows) changes.add_all(window->validation->number);
   changes.keep_to_pages();
 }
@@ -302,13 +302,13 @@ void JointAcquire::begin(bool is_barrier) {
     if (changes_->large() && !comm.large) comm.large = std::make_unique<LargeChanges>();
     large_ = comm.large.get();
     if (unserved_callback) {
-      tell_nothing(comm, *changes_);
+      report_nothing(comm, *changes_);
     } else {
       const double cost = comm.cost(is_barrier);
       all().watch.begin_call();
       for (Window* window : comm.windows) {
-        tell(*window, *changes_, comm.asked || window->validation->always, cost);
-        tell_readable(*window, *changes_);
+        report_window(*window, *changes_, comm.asked || window->validation->always, cost);
+        report_readable(*window, *changes_);
       }
       all().watch.end_call();
     }
@@ -331,9 +331,9 @@ void JointAcquire::begin(bool is_barrier) {
       if (window->cached && !window->validation->threads) window->cached->may_read_all();
   comm.took(details, answered - called);
   comm.asked = asked;
-  comm.schedule.told(asked, changed);
+  comm.schedule.reported(asked, changed);
   ValidationCosts& costs = validation_costs();
-  costs.told.fetch_add(1, std::memory_order_relaxed);
+  costs.reported.fetch_add(1, std::memory_order_relaxed);
   costs.nanoseconds.fetch_add(nanoseconds_in(spent), std::memory_order_relaxed);
 }
 

@@ -17,7 +17,7 @@ namespace hob::mpi {
 
 /// What this process spent for all windows so far.
 struct ValidationCosts {
-  std::atomic<std::uint64_t> told{0};         ///< collective calls in which members told
+  std::atomic<std::uint64_t> reported{0};     ///< collective calls in which members told
   std::atomic<std::uint64_t> nanoseconds{0};  ///< for these, beyond barriers that they replaced
 };
 ValidationCosts& validation_costs();

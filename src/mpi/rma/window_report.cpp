@@ -351,7 +351,7 @@ std::vector<std::string> late_sentences(const report::Counters& sums) {
   const double late = static_cast<double>(sums["late_ns"]) / ranks_summed();
   const double lived = 1e9 * (seconds_since_epoch() - context().started);
   if (context().settings.ghosts != 0 || mostly_batched(sums) ||
-      late < std::max(kWorthTelling, kWorthAdvising * lived))
+      late < std::max(kWorthReporting, kWorthAdvising * lived))
     return {};
   return {fmt::format(
       "about {} on each rank was waiting for targets that computed, held a lock, or had no core: "
@@ -360,16 +360,16 @@ std::vector<std::string> late_sentences(const report::Counters& sums) {
 }
 
 /// At 10 us each they would have saved a millisecond.
-constexpr std::uint64_t kHitsWorthTelling = 100;
+constexpr std::uint64_t kHitsWorthReporting = 100;
 /// At 1 us each they would have saved a millisecond.
-constexpr std::uint64_t kOperationsWorthTelling = 1000;
+constexpr std::uint64_t kOperationsWorthReporting = 1000;
 
 /// Small operations that went out together, where that is known to have saved nothing to speak of.
 std::vector<report::Verdict> batch_verdict(const report::Counters& sums) {
   std::vector<report::Verdict> saved =
       saved_verdict(sums, {"batch_saved_ns", "batch_saved_least_ns", "batch_saved_most_ns"},
                     "small operations that went out together");
-  if (saved.empty() && sums["batched"] >= kOperationsWorthTelling && sums["batch_saved_ns"] == 0)
+  if (saved.empty() && sums["batched"] >= kOperationsWorthReporting && sums["batch_saved_ns"] == 0)
     saved.push_back(
         {fmt::format("what {} small operations that went out together saved is unknown: no "
                      "price was measured",
@@ -390,7 +390,7 @@ std::vector<report::Verdict> verdicts(const report::Counters& sums) {
                                           "waits for gets that were served from the cache"),
                             batch_verdict(sums)})
     lines.insert(lines.end(), saved.begin(), saved.end());
-  if (const std::uint64_t hits = sums["unpriced_hits"]; hits >= kHitsWorthTelling)
+  if (const std::uint64_t hits = sums["unpriced_hits"]; hits >= kHitsWorthReporting)
     lines.push_back({fmt::format("what {} hits saved is unknown: too few waits were measured",
                                  report::count_text(hits)),
                      0});
@@ -472,7 +472,7 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
      [](const Process&) -> std::uint64_t { return acquires.load(std::memory_order_relaxed); }},
     {{"validations", "calls",
       "Collective calls in which the members of windows told each other who was written to."},
-     [](const Process&) -> std::uint64_t { return validation_costs().told; }},
+     [](const Process&) -> std::uint64_t { return validation_costs().reported; }},
     {{"validation_ns", "ns", "Time that this took beyond barriers, whose place it took."},
      [](const Process&) -> std::uint64_t { return validation_costs().nanoseconds; }},
     {{"incoming", "calls",

@@ -77,16 +77,16 @@ def acquire_after(call):
 def acquire_after_requests(call, outputs, noted):
     """The same of a call that completes the requests `completes`, or asks whether they are complete."""
     if "index" in outputs:
-        told = "*index != MPI_UNDEFINED && tells.at(*index)"
+        learned = "*index != MPI_UNDEFINED && may_learn.at(*index)"
     elif "outcount" in outputs:
-        told = "tells.some(*outcount, array_of_indices)"
+        learned = "may_learn.some(*outcount, array_of_indices)"
     else:
-        told = "tells.all()"
+        learned = "may_learn.all()"
     done = "*flag && " if "flag" in outputs else ""
-    lines = f"if ({FAILED} || ({done}{told})) {noted}"
-    if told == "tells.all()" and not call.base.startswith("Request_get_status"):
+    lines = f"if ({FAILED} || ({done}{learned})) {noted}"
+    if learned == "may_learn.all()" and not call.base.startswith("Request_get_status"):
         again = f"hob_result == MPI_SUCCESS{' && *flag' if done else ''}"
-        lines += f"\n  if ({again}) tells.completed({call.row.completes});"
+        lines += f"\n  if ({again}) may_learn.completed({call.row.completes});"
     return lines
 
 
@@ -292,7 +292,7 @@ def with_hob(call):
     if row.completes:
         one_by_one = any(name in ("index", "outcount") for _, name, _, _ in call.parameters)
         lines.append(
-            f"  const requests::MayTell tells({row.completes}, {str(one_by_one).lower()});"
+            f"  const requests::MayLearn may_learn({row.completes}, {str(one_by_one).lower()});"
         )
     lines += before
     if row.joint and acquire:

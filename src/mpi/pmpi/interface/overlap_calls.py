@@ -53,7 +53,7 @@ def collective_bytes(call):
 
 
 def noted_for_overlap(call):
-    """C++ that tells overlap what the call has started or made, or ""."""
+    """C++ that notifies overlap of what the call has started or made, or ""."""
     made = call.base in plan.OVERLAP_MADE
     verb = "made" if made else "started"
     if call.base in plan.OVERLAP_MESSAGES or call.base in plan.OVERLAP_MADE_MESSAGES:

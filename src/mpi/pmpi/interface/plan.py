@@ -1,4 +1,4 @@
-"""Which calls of the MPI interface Hob steps into, and what each may tell the process.
+"""Which calls of the MPI interface Hob steps into, and what the process may learn by each.
 
 One row a call; a call without a row has a wrapper if it takes a communicator, a window, a request, a
 message, a file or a session (WRAPPED_KINDS), and its completion is an acquire. The wrappers
@@ -39,7 +39,7 @@ class Row:
     everywhere: bool = False
     # Of these, Hob must see it when it is no longer active, too: memory that it gave out is freed.
     always: bool = False
-    # Every member waits for every other: in it, they may tell each other who wrote (rma/validation.hpp).
+    # Every member waits for every other: in it, they may report to each other who wrote (rma/validation.hpp).
     # Hob must see it wherever the program makes it, since all members have to do the same.
     joint: bool = False
     # Its pointers may be null by mistake, which is the library's to say.
@@ -57,7 +57,7 @@ class Row:
     counted: str | None = None
     # Before everything else, wherever the program makes it.
     first: str | None = None
-    # Completes requests (their number, their array), or asks whether they are complete: tells nothing of
+    # Completes requests (their number, their array), or asks whether they are complete: shows nothing of
     # the process's own one-sided operations, nor of requests that are null or inactive.
     completes: str | None = None
     # If this holds while tracking is off, the call goes to the library, whoever makes it. The first thing
@@ -92,7 +92,7 @@ HEADERS = """
     mpi/pmpi/hooks.hpp mpi/pmpi/real.hpp mpi/pmpi/memory.hpp mpi/pmpi/call_guard.hpp mpi/pmpi/wrapper.hpp
     mpi/core/acquires.hpp mpi/core/program_world.hpp mpi/datatype/elements.hpp
     mpi/progress/batched.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
-    mpi/requests/may_tell.hpp mpi/requests/postponed_start.hpp mpi/requests/request.hpp mpi/requests/served.hpp
+    mpi/requests/may_learn.hpp mpi/requests/postponed_start.hpp mpi/requests/request.hpp mpi/requests/served.hpp
     mpi/rma/direct.hpp mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/untracked_windows.hpp mpi/rma/timed_waits.hpp
     mpi/p2p/p2p.hpp
     """.split()
@@ -308,7 +308,7 @@ CALLS.add(
     """,
     "",
 )
-# Processes that agree or go on after others have failed (ULFM), and what they may have been told.
+# Processes that agree or go on after others have failed (ULFM), and what they may have learned.
 CALLS.add("X_Comm_agree X_Comm_shrink X_Comm_iagree X_Comm_ishrink", "")
 CALLS.add(
     """
@@ -317,7 +317,7 @@ CALLS.add(
     """,
     "patient",
 )
-# Operations on windows of Intel MPI's, which no cache sees: what they write, or were told, counts.
+# Operations on windows of Intel MPI's, which no cache sees: what they write, or may have learned, counts.
 CALLS.add(
     "X_Put_notify X_Put_notify_c X_Get_notify X_Get_notify_c X_Win_get_notify_request",
     "patient",

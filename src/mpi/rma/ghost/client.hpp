@@ -104,7 +104,7 @@ class GhostOperation final : public Operation {
   friend struct GhostClient;
   void forget();
   bool is_acquire_ = true;
-  bool told_ = false;  ///< the error handler
+  bool notified_ = false;  ///< the error handler
   GhostOperation* next_free_ = nullptr;
 };
 

@@ -139,11 +139,11 @@ Common agree(const OwnMemory& own, bool on_device, bool reachable, bool inside_a
 // What all tell, where it is not the same. Collective.
 void gather(const OwnMemory& own, std::size_t members, MPI_Comm comm, ExposedMemory& exposed,
             PerRank& readable) {
-  std::vector<OwnMemory> told(members);
-  real::Allgather(&own, sizeof own, MPI_BYTE, told.data(), sizeof own, MPI_BYTE, comm);
+  std::vector<OwnMemory> reports(members);
+  real::Allgather(&own, sizeof own, MPI_BYTE, reports.data(), sizeof own, MPI_BYTE, comm);
   std::vector<std::uint64_t> each(members);
   const auto numbers = [&](std::uint64_t OwnMemory::*member) {
-    std::transform(told.begin(), told.end(), each.begin(),
+    std::transform(reports.begin(), reports.end(), each.begin(),
                    [&](const OwnMemory& memory) { return memory.*member; });
     return numbers_of_ranks(each, comm);
   };

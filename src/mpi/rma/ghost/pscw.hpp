@@ -39,7 +39,7 @@ class PscwEpochs {
   using Kind = PostStartMessages::Kind;
   struct Peer {
     int rank;                      // in the internal communicator
-    bool told;                     // its message has come, or none is needed
+    bool notified;                 // its message has come, or none is needed
     std::uint32_t operations = 0;  // of this process, that it is to wait for
   };
   struct Epoch {
@@ -49,8 +49,8 @@ class PscwEpochs {
   };
 
   static void open(Epoch& epoch, MPI_Group group, int assertion);
-  bool told(Peer& peer, Kind kind);
-  bool all_told(Epoch& epoch, Kind kind);
+  bool notified(Peer& peer, Kind kind);
+  bool all_notified(Epoch& epoch, Kind kind);
   bool ended(const ghost::Target& own);
 
   std::uint64_t window_;

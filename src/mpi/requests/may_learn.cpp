@@ -1,16 +1,15 @@
-#include "mpi/requests/may_tell.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <mutex>
 
 #include "mpi/requests/known.hpp"
+#include "mpi/requests/may_learn.hpp"
 
 namespace hob::mpi::requests {
 namespace {
 
 /// Under the registry's lock.
-bool tells(MPI_Request handle) {
+bool is_acquire(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL || inactive.has(handle)) return false;
   const KnownHandle* const entry = known(handle);
   if (!entry) return true;
@@ -31,16 +30,16 @@ bool Inactive::has(MPI_Request handle) const {
          handles_.begin() + number_;
 }
 
-void MayTell::look(int count, const MPI_Request* handles, bool one_by_one) {
+void MayLearn::look(int count, const MPI_Request* handles, bool one_by_one) {
   const std::lock_guard guard(registry().lock);
   if (one_by_one && count <= 64 && !none_alive()) {
     places_ = std::max(count, 0);
     for (int i = 0; i < places_; ++i)
-      if (tells(handles[i])) tells_ |= std::uint64_t{1} << i;
-    any_ = tells_ != 0;
+      if (is_acquire(handles[i])) bits_ |= std::uint64_t{1} << i;
+    any_ = bits_ != 0;
     return;
   }
-  for (int i = 0; i < count && !any_; ++i) any_ = tells(handles[i]);
+  for (int i = 0; i < count && !any_; ++i) any_ = is_acquire(handles[i]);
 }
 
 }  // namespace hob::mpi::requests

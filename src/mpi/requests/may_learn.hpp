@@ -12,10 +12,10 @@
 namespace hob::mpi::requests {
 
 /// Made before the call, which takes handles away; asked after it.
-class MayTell {
+class MayLearn {
  public:
   /// `one_by_one`: the call may complete some of them.
-  MayTell(int count, const MPI_Request* handles, bool one_by_one) {
+  MayLearn(int count, const MPI_Request* handles, bool one_by_one) {
     if (HOB_UNLIKELY(ignores_acquires()))
       any_ = true;
     else
@@ -26,7 +26,7 @@ class MayTell {
   bool all() const { return any_; }
   /// That one is.
   bool at(int place) const {
-    return place < 0 || place >= places_ ? any_ : (tells_ >> place & 1) != 0;
+    return place < 0 || place >= places_ ? any_ : (bits_ >> place & 1) != 0;
   }
   /// These are; MPI_UNDEFINED: none.
   bool some(int number, const int* places) const {
@@ -47,8 +47,8 @@ class MayTell {
   void look(int count, const MPI_Request* handles, bool one_by_one);
 
   bool any_ = false;
-  int places_ = 0;           ///< of which `tells_` says something
-  std::uint64_t tells_ = 0;  ///< a bit for each
+  int places_ = 0;          ///< of which `bits_` says something
+  std::uint64_t bits_ = 0;  ///< a bit for each
 };
 
 }  // namespace hob::mpi::requests
