@@ -219,10 +219,10 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
   // Gets and puts travel as messages, too.
   if (context().longest_get != std::numeric_limits<std::uint64_t>::max())
     options.most_bytes = options.most_atomic_bytes;
-  const Batching::WindowFacts facts{window.handle, window.rank, window.size,
-                                    window.kind != WindowKind::dynamic};
+  const Batching::WindowContext batched{window.handle, window.rank, window.size,
+                                        window.kind != WindowKind::dynamic};
   window.stages.add(
-      std::make_unique<Batching>(window.stages.first(), facts, units, exposed, options));
+      std::make_unique<Batching>(window.stages.first(), batched, units, exposed, options));
   batched::send_without_handlers.store(send_old_without_handlers, std::memory_order_relaxed);
   batched::send.store(send_waiting, std::memory_order_relaxed);
 }

@@ -247,7 +247,7 @@ constexpr std::size_t kMaxWindows = 256;
 struct Ended {
   std::mutex lock;
   std::array<std::uint64_t, kWindowCounters.size()> sums{};
-  std::vector<report::WindowFacts> windows;
+  std::vector<report::WindowReport> windows;
   std::uint64_t count = 0;
 };
 
@@ -262,38 +262,38 @@ report::Histogram histogram(std::string name, std::string unit, const cache::Log
   return {std::move(name), std::move(unit), {from.counts.begin(), last}};
 }
 
-report::WindowFacts window_facts(const Window& window) {
-  report::WindowFacts facts;
-  facts.id = window.id;
-  facts.name = window.name;
-  facts.kind = name_of(window.kind);
-  facts.bytes = window.bytes;
-  facts.ranks = window.size;
-  facts.counters = report::counters_of(kWindowCounters, window);
+report::WindowReport window_report(const Window& window) {
+  report::WindowReport result;
+  result.id = window.id;
+  result.name = window.name;
+  result.kind = name_of(window.kind);
+  result.bytes = window.bytes;
+  result.ranks = window.size;
+  result.counters = report::counters_of(kWindowCounters, window);
   if (!window.cached) {
-    facts.mode = window.near.all() ? "near" : "off";
-    facts.mode_reason = window.why_not_cached;
-    return facts;
+    result.mode = window.near.all() ? "near" : "off";
+    result.mode_reason = window.why_not_cached;
+    return result;
   }
-  facts.mode = name_of(window.cached->mode());
-  facts.mode_reason = window.cached->mode_reason();
-  facts.failures = window.cached->failures();
+  result.mode = name_of(window.cached->mode());
+  result.mode_reason = window.cached->mode_reason();
+  result.failures = window.cached->failures();
   const cache::Stats& stats = window.cached->cache().stats();
-  facts.histograms.push_back(histogram("get_size", "B", stats.get_size));
-  facts.histograms.push_back(histogram("reuse", "gets", stats.reuse));
+  result.histograms.push_back(histogram("get_size", "B", stats.get_size));
+  result.histograms.push_back(histogram("reuse", "gets", stats.reuse));
   for (const auto& p : stats.occupancy.points())
-    facts.occupancy.push_back({p.get, p.used, p.capacity, p.entries, p.slots});
+    result.occupancy.push_back({p.get, p.used, p.capacity, p.entries, p.slots});
   for (const auto& a : stats.adjustments)
-    facts.adaptations.push_back(
+    result.adaptations.push_back(
         {a.get, a.of_index ? "index" : "storage", a.from, a.to, cache::reason_text(a.reason)});
   for (const DropCauses::Row& row : window.cached->drop_causes().rows())
-    facts.drops.push_back({std::string(row.call), row.times, row.bytes});
+    result.drops.push_back({std::string(row.call), row.times, row.bytes});
   for (const BlockChange& c : window.cached->first_block_changes())
-    facts.adaptations.push_back(
+    result.adaptations.push_back(
         {c.get, "readahead", c.from, c.to, "what measured trips and bytes say pays"});
-  std::stable_sort(facts.adaptations.begin(), facts.adaptations.end(),
+  std::stable_sort(result.adaptations.begin(), result.adaptations.end(),
                    [](const auto& a, const auto& b) { return a.get < b.get; });
-  return facts;
+  return result;
 }
 
 void count_windows(std::span<std::uint64_t> values) {
@@ -311,7 +311,7 @@ void count_windows(std::span<std::uint64_t> values) {
 
 /// Every window of this process, and notes of what is unusual about one.
 ordered_json section() {
-  std::vector<report::WindowFacts> windows;
+  std::vector<report::WindowReport> windows;
   {
     const std::lock_guard guard(ended().lock);
     windows = ended().windows;
@@ -319,7 +319,7 @@ ordered_json section() {
   each_window(
       [](Window& window, void* list) {
         direct::collect(window.handle);
-        static_cast<std::vector<report::WindowFacts>*>(list)->push_back(window_facts(window));
+        static_cast<std::vector<report::WindowReport>*>(list)->push_back(window_report(window));
       },
       &windows);
   std::sort(windows.begin(), windows.end(),
@@ -495,7 +495,7 @@ void remember_window(const Window& window) {
   report::add_values(kWindowCounters, window, all.sums);
   if (all.windows.size() >= kMaxWindows) return;
   try {
-    all.windows.push_back(window_facts(window));
+    all.windows.push_back(window_report(window));
   } catch (const std::bad_alloc&) {
     // One window of the report fewer.
   }

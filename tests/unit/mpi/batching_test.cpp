@@ -43,7 +43,7 @@ class Batches : public testing::Test {
       for (int i = 0; i < kWords; ++i) store(rank, i, initial(rank, i));
     library_ = std::make_unique<NativeBackend>(win_);
     batches_ = std::make_unique<Batching>(
-        *library_, Batching::WindowFacts{.handle = win_, .rank = 0, .size = fake::kWorldSize},
+        *library_, Batching::WindowContext{.handle = win_, .rank = 0, .size = fake::kWorldSize},
         units, exposed, options);
     into_.fill(-1);
     // The first operation finds out that there is something to see; the lock is seen after it.

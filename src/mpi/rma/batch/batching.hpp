@@ -55,14 +55,14 @@ class Batching final : public Backend, public BatchOwner {
     std::uint64_t outstanding = 0;
   };
 
-  struct WindowFacts {
+  struct WindowContext {
     MPI_Win handle = MPI_WIN_NULL;
     int rank = 0, size = 0;
     bool bounded = true;  ///< `exposed` says what the targets show
   };
 
-  Batching(Backend& next, const WindowFacts& window, DisplacementUnits units, ExposedSizes exposed,
-           const Options& options)
+  Batching(Backend& next, const WindowContext& window, DisplacementUnits units,
+           ExposedSizes exposed, const Options& options)
       : next_(next),
         window_(window),
         units_(std::move(units)),
@@ -221,7 +221,7 @@ class Batching final : public Backend, public BatchOwner {
   void complete_for_bound(int target);
 
   Backend& next_;
-  WindowFacts window_;
+  WindowContext window_;
   DisplacementUnits units_;
   ExposedSizes exposed_;
   Options options_;

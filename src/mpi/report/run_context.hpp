@@ -13,10 +13,10 @@ namespace hob::mpi {
 report::Counters named(const std::vector<std::uint64_t>& values);
 
 /// `sections`: also what the parts say beside their counters. While no other thread is inside MPI.
-report::RankFacts rank_facts(const std::vector<std::uint64_t>& values, bool sections);
+report::RankReport rank_report(const std::vector<std::uint64_t>& values, bool sections);
 
 /// `nodes`: 0 if the other processes were not asked.
-report::RunFacts run_facts(int nodes);
+report::RunContext run_context(int nodes);
 
 /// Whether the JSON is there; says so if not.
 bool save_json(const std::string& path, const std::string& text);

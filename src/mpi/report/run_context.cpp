@@ -1,4 +1,4 @@
-#include "mpi/report/facts.hpp"
+#include "mpi/report/run_context.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -54,40 +54,40 @@ report::Counters named(const std::vector<std::uint64_t>& values) {
   return counters;
 }
 
-report::RankFacts rank_facts(const std::vector<std::uint64_t>& values, bool sections) {
+report::RankReport rank_report(const std::vector<std::uint64_t>& values, bool sections) {
   const Context& process = context();
-  report::RankFacts facts;
-  facts.rank = process.rank;
-  facts.host = process.host;
-  facts.memory_bytes = resident_bytes();
-  facts.cpus = allowed_cpus();
-  facts.counters = named(values);
+  report::RankReport result;
+  result.rank = process.rank;
+  result.host = process.host;
+  result.memory_bytes = resident_bytes();
+  result.cpus = allowed_cpus();
+  result.counters = named(values);
   for (const ReportPart& part : report_parts()) {
     if (!sections || !part.section) continue;
     auto section = part.section();
-    if (!section.is_null()) facts.sections.emplace_back(part.name, std::move(section));
+    if (!section.is_null()) result.sections.emplace_back(part.name, std::move(section));
   }
-  facts.notes = all_notes();
-  return facts;
+  result.notes = all_notes();
+  return result;
 }
 
-report::RunFacts run_facts(int nodes) {
+report::RunContext run_context(int nodes) {
   const Context& process = context();
-  report::RunFacts facts;
-  facts.version = HOB_VERSION;
-  facts.abi = HOB_FAMILY;
-  facts.mpi = process.mpi_version;
-  facts.job = job_number();
-  facts.many_threads = many_threads;
-  if (process.settings.json_command) facts.command = command_line();
-  facts.ranks = process.size;
-  facts.nodes = nodes;
-  facts.started = process.started;
-  facts.seconds = seconds_since_epoch() - process.started;
+  report::RunContext result;
+  result.version = HOB_VERSION;
+  result.abi = HOB_FAMILY;
+  result.mpi = process.mpi_version;
+  result.job = job_number();
+  result.many_threads = many_threads;
+  if (process.settings.json_command) result.command = command_line();
+  result.ranks = process.size;
+  result.nodes = nodes;
+  result.started = process.started;
+  result.seconds = seconds_since_epoch() - process.started;
   for (const auto& row : settings::table())
-    facts.settings.push_back({std::string(row.key), process.settings.value(row.key),
-                              std::string(name_of(process.settings.source(row.key)))});
-  return facts;
+    result.settings.push_back({std::string(row.key), process.settings.value(row.key),
+                               std::string(name_of(process.settings.source(row.key)))});
+  return result;
 }
 
 bool save_json(const std::string& path, const std::string& text) {
