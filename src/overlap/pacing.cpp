@@ -15,7 +15,7 @@ constexpr double kForgets = 0.02;
 
 }  // namespace
 
-std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns,
+std::uint64_t Pacing::polled(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns,
                              bool announced) {
   budget_.passed(now_ns);
   if (useful) {

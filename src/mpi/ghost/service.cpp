@@ -60,7 +60,7 @@ class Service {
     while (server_.shutdowns() < application_ranks_ || server_.waiting() || server_.sending()) {
       const std::uint64_t begin = tick_nanoseconds();
       partitioned_.advance();
-      if (look()) {
+      if (poll()) {
         worked(begin);
         continue;
       }
@@ -87,7 +87,7 @@ class Service {
   bool shares_core() const { return style_ == ghost::WaitStyle::shared; }
 
   /// One look at everything. Whether something was done.
-  bool look() {
+  bool poll() {
     bool worked = false;
     for (int burst = 0; burst < tuning::ghost::kBurst; ++burst) {
       const bool more = inbox_.poll([&](int origin, std::span<const std::byte> bytes) {

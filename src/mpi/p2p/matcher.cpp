@@ -164,10 +164,10 @@ bool improbe_timed(Channel& channel, UnexpectedMessage& next) {
   const bool found = improbe_any(channel, next);
   const auto took = static_cast<double>(ticks() - before);
   if (found)
-    follow(takeover().costs.dequeue, std::max(took - takeover().vain_look, 0.0) +
+    follow(takeover().costs.dequeue, std::max(took - takeover().vain_poll, 0.0) +
                                          tuning::matching::kOwnSteps * takeover().costs.step);
   else
-    follow(takeover().vain_look, took);
+    follow(takeover().vain_poll, took);
   return found;
 }
 

@@ -110,7 +110,7 @@ pay::SavedRange saved_by(const match::QueueStats& stats) {
   const pay::PriceRange step =
       long_step(static_cast<double>(std::max(stats.counters.longest, stats.arrived.max_length)));
   const double spent = static_cast<double>(stats.counters.dequeued) *
-                       (takeover().costs.dequeue + takeover().vain_look);
+                       (takeover().costs.dequeue + takeover().vain_poll);
   const auto saved = [&](double each) {
     return std::max(0.0, entries * each - spent) / ticks_per_nanosecond();
   };

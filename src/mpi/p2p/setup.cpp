@@ -32,7 +32,7 @@ namespace {
 constexpr std::uint64_t kFlood = 100000;
 
 /// Part of every wait in MPI.
-void look() {
+void poll() {
   if (!gate.try_lock()) return;
   dequeue_all();
   gate.unlock();
@@ -42,7 +42,7 @@ void look() {
 /// its next call (PostedReceive::is_unreported). A duplicate of a datatype may end here, and with
 /// it the copies of its attributes. With many threads, one of them may be setting the error
 /// handler.
-bool look_beside() {
+bool poll_by_thread() {
   const bool alone = parts_under_way.load(std::memory_order_relaxed) == 1;
   if (!alone || many_threads || (delete_callbacks.load(std::memory_order_relaxed) & kDatatypes))
     return false;
@@ -71,7 +71,7 @@ void measure_costs() {
   match::MatchCosts& costs = takeover().costs;
   costs.step =
       tuning::matching::kStepsPerEntry * match::measure_list_step() * ticks_per_nanosecond();
-  costs.dequeue = takeover().vain_look = tuning::matching::kUntimedSteps * costs.step;
+  costs.dequeue = takeover().vain_poll = tuning::matching::kUntimedSteps * costs.step;
 }
 
 /// A draw from any source fails where the library's own receives do not.
@@ -119,7 +119,7 @@ void start() {
   const bool few_are_sooner = t.mode == Mode::always && t.lone_waits_in_library && !many_threads;
   t.few = few_are_sooner ? settings.match_repost : 0;
   measure_costs();
-  add_poller({look, repost_all, look_beside});
+  add_poller({poll, repost_all, poll_by_thread});
 }
 
 void finish() {

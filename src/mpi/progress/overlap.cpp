@@ -378,7 +378,7 @@ const std::string& reason() { return program().reason; }
 bool takes_starts() {
   Program& own = program();
   if (own.only_watches || own.stays_out || own.outstanding.forbidding()) return false;
-  if (!own.in_phase && !own.attention.looks()) return false;
+  if (!own.in_phase && !own.attention.is_due()) return false;
   if (!own.in_phase) begin_phase();
   return own.helps && starts_tracked;  // not without a thread, after all
 }
@@ -497,7 +497,7 @@ void freed_window(MPI_Win win) {
   freed_object(kWindows);
 }
 
-void Completing::look(int count, bool waits) {
+void Completing::find_tracked(int count, bool waits) {
   std::vector<Row>& tracked_now = rows();
   first_ = tracked_now.size();
   const Locked locked;

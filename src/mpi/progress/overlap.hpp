@@ -70,7 +70,7 @@ inline void make_pending() {
 /// is none. Not with many threads.
 bool takes_starts();
 
-/// A start is left to the thread: it looks soon, whatever it had planned.
+/// A start is left to the thread: it polls soon, whatever it had planned.
 void hurry();
 
 /// The start that is reported next took the program so many ticks, which the thread could have
@@ -207,7 +207,7 @@ class Completing {
     bool any = false;
     for (int i = 0; requests && i < count; ++i)
       any |= tracked_like(requests[i]).load(std::memory_order_relaxed) != 0;
-    if (HOB_UNLIKELY(any)) look(count, waits);
+    if (HOB_UNLIKELY(any)) find_tracked(count, waits);
   }
   ~Completing() {
     if (any_) forget();
@@ -227,7 +227,7 @@ class Completing {
   }
 
  private:
-  void look(int count, bool waits);
+  void find_tracked(int count, bool waits);
   void forget();
   void end_all();
   void end_one(int index);

@@ -130,12 +130,12 @@ void poll() {
   });
 }
 
-/// Processor time of the thread at the end of the last look: ns.
+/// Processor time of the thread at the end of the last poll: ns.
 std::uint64_t used_before = 0;
 
-/// Processor time of the look that has ended, and of the rest before it: on a machine that others
-/// use, a look may be interrupted for long.
-std::uint64_t cost_of_look() {
+/// Processor time of the poll that has ended, and of the rest before it: on a machine that others
+/// use, a poll may be interrupted for long.
+std::uint64_t cost_of_poll() {
   const std::uint64_t used = thread_nanoseconds(), cost = used - std::exchange(used_before, used);
   taken_ns.fetch_add(cost, std::memory_order_relaxed);
   return cost;
@@ -185,13 +185,13 @@ bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
   return any;
 }
 
-/// What a look found.
+/// What a poll found.
 enum class Found { kProgramInside, kProgramInsideAgain, kProgramWasInside, kNothing, kMoved };
 
-/// One look of the thread; `seen` is where the program was before. `announced`: a rank wants
+/// One poll of the thread; `seen` is where the program was before. `announced`: a rank wants
 /// something; `silent`: nothing was announced, and all would be.
-Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience, bool announced,
-           bool silent) {
+Found poll_once(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience,
+                bool announced, bool silent) {
   const std::uint64_t visits = presence.visits();
   // In a call, or between two that follow each other closely: the program does it all itself.
   const bool inside = presence.inside();
@@ -201,7 +201,7 @@ Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patie
   if (again && !announced) return Found::kProgramWasInside;
   if (!presence.try_claim()) return Found::kProgramInside;
   // What the program wrote inside is visible now: whether anything is still under way. What it has
-  // started since the last look moves without being announced.
+  // started since the last poll moves without being announced.
   const bool any =
       allowed.load(std::memory_order_relaxed) && burst(meter, patience, silent && !again);
   presence.release();
@@ -233,12 +233,12 @@ void* run(void*) {
     if (allowed.load(std::memory_order_relaxed)) {
       if (idle > 1) pacing.begin();
       idle = 0;
-    } else if (++idle > tuning::kOverlapIdleLooks) {
+    } else if (++idle > tuning::kOverlapIdlePolls) {
       sleep_for(0, kLong);
       continue;
     }
     const Found found =
-        idle == 0 ? look(meter, seen, patience, announced, silent) : Found::kNothing;
+        idle == 0 ? poll_once(meter, seen, patience, announced, silent) : Found::kNothing;
     const bool inside = found == Found::kProgramInside || found == Found::kProgramInsideAgain ||
                         found == Found::kProgramWasInside;
     // A program that has left may stay outside, or makes one call after another.
@@ -248,11 +248,11 @@ void* run(void*) {
       pacing.inside_again();
     else if (idle == 0 && !inside)
       pacing.outside();
-    const std::uint64_t cost = cost_of_look();
+    const std::uint64_t cost = cost_of_poll();
     const std::uint64_t now = monotonic_nanoseconds();
     // Where no other rank reaches this one but over the network, its sockets announce all.
     const bool all_announced = context().alone_on_node && patience.linger_ns == 0;
-    std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now, all_announced);
+    std::uint64_t rest = pacing.polled(found == Found::kMoved, cost, now, all_announced);
     const bool waits_for_others = patient.load(std::memory_order_relaxed);
     // A program that is inside hears its sockets itself. When it has left, others may want
     // something, and whether it stays outside shows soon.
@@ -268,7 +268,7 @@ void* run(void*) {
       announced = silent = false;
       continue;
     }
-    // What comes then is worth a look, but not each piece of it.
+    // What comes then is worth a poll, but not each piece of it.
     if (exhausted) sleep_for(std::min(rest, tuning::kOverlapExhaustedNs), kShort);
     // No socket says when a batch is old.
     const bool batches = batched::any();
@@ -279,7 +279,7 @@ void* run(void*) {
     patience = news >= 0 ? kWithSockets : kAlone;
     announced = by_sockets && news > 0;
     silent = context().alone_on_node && news == 0;
-    // What else comes within this time is moved by the same look. Who wants something waits for it.
+    // What else comes within this time is moved by the same poll. Who wants something waits for it.
     const std::uint64_t slept = monotonic_nanoseconds() - now;
     if (!by_sockets && slept < tuning::kOverlapCollectNs)
       sleep_for(tuning::kOverlapCollectNs - slept, kShort);

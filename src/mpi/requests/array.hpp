@@ -226,8 +226,8 @@ class PollPacing {
     // Libraries that look at shared memory ask the kernel, too, but only now and then.
     const bool first = quickest_ == UINT64_MAX;
     quickest_ = std::min(quickest_, took);
-    if (first || quickest_ < ticks_in(tuning::kKernelLook)) return;
-    const std::uint64_t until = before + took + ticks_in(tuning::kRestBetweenLooks);
+    if (first || quickest_ < ticks_in(tuning::kKernelPoll)) return;
+    const std::uint64_t until = before + took + ticks_in(tuning::kRestBetweenPolls);
     while (ticks() < until) relax();
   }
 
