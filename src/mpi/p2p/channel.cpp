@@ -90,7 +90,7 @@ bool has_foreign_processes(MPI_Comm comm, bool inter) {
 
 /// Once in a process: the user is not to conclude from missing counts that the program receives
 /// nothing.
-void note_left_alone() {
+void note_not_taken_over() {
   static std::atomic<bool> noted{false};
   if (noted.exchange(true)) return;
   note(
@@ -130,7 +130,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   of_threads = is_left = belongs_to_threads(handle);
   read_hints();
   uncounted = asks_source && left_to_others();
-  if (uncounted && among_others) note_left_alone();
+  if (uncounted && among_others) note_not_taken_over();
 }
 
 bool Channel::takes_over() const {

@@ -26,8 +26,8 @@ void grant_fast_path(Channel& channel) {
   const std::uint32_t untimed =
       channel.native_only ? tuning::kFastPathAtOnce : channel.timer.untimed();
   const bool lone = channel.outstanding == 0;
-  granted = {&channel, channel.takes_over() ? 0 : std::min(channel.sampler.left_alone(), untimed),
-             lone ? untimed : std::min(channel.sampler.blocking_left_alone(), untimed), lone};
+  granted = {&channel, channel.takes_over() ? 0 : std::min(channel.sampler.unsampled(), untimed),
+             lone ? untimed : std::min(channel.sampler.blocking_unsampled(), untimed), lone};
   fast_path = {channel.comm, granted.nonblocking, granted.blocking};
 }
 
