@@ -15,7 +15,7 @@ struct PacingConfig {
   std::uint64_t shortest_ns = 50'000;    ///< from one poll to the next
   std::uint64_t longest_ns = 2'000'000;  ///< the same
   /// The same, where something else wakes the helper as soon as more can move.
-  std::uint64_t longest_announced_ns = 0;
+  std::uint64_t longest_event_driven_ns = 0;
   /// The same, where the program is always found inside the library: it waits for what it starts.
   /// Not longer than `longest_ns`: no difference is made.
   std::uint64_t longest_inside_ns = 0;
@@ -34,9 +34,9 @@ class Pacing {
 
   /// After a poll that took `cost_ns` and found `useful` work or none. Polls that moved something
   /// do what the program's wait would have done, and cost nothing here. Returns how long to rest.
-  /// `announced`: something else wakes the helper as soon as more can move.
+  /// `event_driven`: something else wakes the helper as soon as more can move.
   std::uint64_t polled(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns,
-                       bool announced = false);
+                       bool event_driven = false);
 
   /// Something new is under way: the next rest is the shortest one.
   void begin() { rest_ns_.reset(); }

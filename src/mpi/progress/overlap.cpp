@@ -315,7 +315,7 @@ int level_to_report(int level) {
   return reported >= 0 ? std::min(reported, level) : level;
 }
 
-void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool beside)) {
+void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool by_thread)) {
   if (!wanted() && !watch_wanted()) return;
   Program& own = program();
   own.always = context().settings.overlap == "on";
@@ -365,7 +365,7 @@ Stats stats() {
   all.polls = work.polls;
   all.useful = work.useful;
   all.taken_ns = work.taken_ns;
-  all.started = postponed::made_beside.load(std::memory_order_relaxed);
+  all.started = postponed::made_by_thread.load(std::memory_order_relaxed);
   all.waited_ns = presence.waited_ns();
   all.saved = own.judge.saved();
   all.helped = own.judge.helped();

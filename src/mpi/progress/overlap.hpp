@@ -33,7 +33,7 @@ int level_to_report(int level);
 /// without a communicator of Hob's, which a program of sessions does not have. `complete` says
 /// whether a request is complete, as far as that is known. `make` makes postponed starts
 /// (state.hpp). Any thread calls them.
-void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool beside));
+void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool by_thread));
 
 /// Before MPI ends: no thread, and nothing is watched any more.
 void finish();

@@ -23,8 +23,8 @@
 #include "mpi/progress/batched.hpp"
 #include "mpi/progress/pollers.hpp"
 #include "mpi/progress/state.hpp"
-#include "os/bell.hpp"
 #include "os/sockets.hpp"
+#include "os/wake_pipe.hpp"
 #include "overlap/pacing.hpp"
 
 namespace hob::mpi::overlap_thread::worker {
@@ -53,8 +53,8 @@ std::atomic<std::uint64_t> useful_polls{0};
 std::atomic<std::uint64_t> taken_ns{0};
 
 /// What wakes the thread where it waits for sockets, too.
-os::Bell& bell() {
-  static auto& only = *new os::Bell;  // the process may end with the thread
+os::WakePipe& wake_pipe() {
+  static auto& only = *new os::WakePipe;  // the process may end with the thread
   return only;
 }
 
@@ -71,15 +71,15 @@ void sleep_at_word(std::uint64_t ns, Sleep how) {
   ::syscall(SYS_futex, &sleep_word, FUTEX_WAIT_PRIVATE, how, ns != 0 ? &time : nullptr, nullptr, 0);
 }
 
-/// The same, or until a socket has changed: never for ever, since the program may close the bell.
+/// The same, or until a socket has changed: never for ever, since the program may close the pipe.
 /// Returns how many have; -1, and no sleep, where there are none.
 int sleep_at(os::Sockets& sockets, std::uint64_t ns, Sleep how) {
-  const int rung = bell().listen();
+  const int wakeup = wake_pipe().descriptor();
   at_sockets.store(true, std::memory_order_seq_cst);
   const bool woken = sleep_word.load(std::memory_order_seq_cst) != how;
-  const int changed = sockets.wait(rung, woken ? 0 : ns != 0 ? ns : tuning::kOverlapPatientNs);
+  const int changed = sockets.wait(wakeup, woken ? 0 : ns != 0 ? ns : tuning::kOverlapPatientNs);
   at_sockets.store(false, std::memory_order_relaxed);
-  if (changed > 0 && sockets.readable(rung)) bell().silence();
+  if (changed > 0 && sockets.readable(wakeup)) wake_pipe().drain();
   return changed == 0 && woken ? 1 : changed;
 }
 
@@ -103,7 +103,7 @@ int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
 void wake_thread() {
   sleep_word.store(kAwake, std::memory_order_seq_cst);
   if (at_sockets.load(std::memory_order_seq_cst))
-    bell().ring();
+    wake_pipe().wake();
   else
     ::syscall(SYS_futex, &sleep_word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
@@ -145,8 +145,8 @@ std::uint64_t cost_of_poll() {
 bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - used_before) < took; }
 
 /// Polls until nothing has moved for a while, or the program wants in. Inside the library. Returns
-/// whether anything moved. `silent`: all that can move is announced, and nothing was.
-bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
+/// whether anything moved. `no_event`: every transport signals events, and none did.
+bool burst(overlap::PollMeter& meter, const Patience& patience, bool no_event) {
   std::uint64_t before = ticks(), last_moved = before;
   bool any = batched::send_by_thread();
   if (postponed::unmade.load(std::memory_order_relaxed) != 0) {
@@ -159,11 +159,11 @@ bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
   for (int vain = 0; vain < patience.vain_polls ||
                      (any && nanoseconds_in(before - last_moved) < patience.linger_ns);) {
     const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
-    if (!advance_beside()) break;
+    if (!advance_by_thread()) break;
     poll();
     const std::uint64_t now = ticks();
     const std::uint64_t took = nanoseconds_in(now - before);
-    const bool moved = (meter.moved(took) && !silent && !interrupted(took)) ||
+    const bool moved = (meter.moved(took) && !no_event && !interrupted(took)) ||
                        messages_found.load(std::memory_order_relaxed) != found;
     before = now;
     polls.fetch_add(1, std::memory_order_relaxed);
@@ -188,22 +188,22 @@ bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
 /// What a poll found.
 enum class Found { kProgramInside, kProgramInsideAgain, kProgramWasInside, kNothing, kMoved };
 
-/// One poll of the thread; `seen` is where the program was before. `announced`: a rank wants
-/// something; `silent`: nothing was announced, and all would be.
+/// One poll of the thread; `seen` is where the program was before. `signalled`: a rank wants
+/// something; `no_event`: every transport signals events, and none did.
 Found poll_once(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience,
-                bool announced, bool silent) {
+                bool signalled, bool no_event) {
   const std::uint64_t visits = presence.visits();
-  // In a call, or between two that follow each other closely: the program does it all itself.
+  // The program is in MPI or calls it so often that it makes progress itself.
   const bool inside = presence.inside();
   const bool again = visits != seen;
   seen = visits;
   if (inside) return again ? Found::kProgramInsideAgain : Found::kProgramInside;
-  if (again && !announced) return Found::kProgramWasInside;
+  if (again && !signalled) return Found::kProgramWasInside;
   if (!presence.try_claim()) return Found::kProgramInside;
-  // What the program wrote inside is visible now: whether anything is still under way. What it has
-  // started since the last poll moves without being announced.
+  // What the program wrote inside is visible now: whether anything is still under way. Operations
+  // that it has started since the last poll move without an event.
   const bool any =
-      allowed.load(std::memory_order_relaxed) && burst(meter, patience, silent && !again);
+      allowed.load(std::memory_order_relaxed) && burst(meter, patience, no_event && !again);
   presence.release();
   return any ? Found::kMoved : Found::kNothing;
 }
@@ -214,7 +214,7 @@ void* run(void*) {
   ::pthread_setname_np(::pthread_self(), "hob-overlap");
   ::prctl(PR_SET_TIMERSLACK, tuning::kOverlapSlackNs, 0, 0, 0);
   overlap::PollMeter meter;
-  overlap::Pacing pacing({.longest_announced_ns = tuning::kOverlapPatientNs,
+  overlap::Pacing pacing({.longest_event_driven_ns = tuning::kOverlapPatientNs,
                           .longest_inside_ns = tuning::kOverlapLongestInsideNs,
                           .share = share},
                          monotonic_nanoseconds());
@@ -228,7 +228,7 @@ void* run(void*) {
   used_before = 0;
   std::uint64_t seen = 0;
   int idle = 0;
-  bool left = false, announced = false, silent = false;
+  bool left = false, signalled = false, no_event = false;
   while (!ending.load(std::memory_order_relaxed)) {
     if (allowed.load(std::memory_order_relaxed)) {
       if (idle > 1) pacing.begin();
@@ -238,10 +238,10 @@ void* run(void*) {
       continue;
     }
     const Found found =
-        idle == 0 ? poll_once(meter, seen, patience, announced, silent) : Found::kNothing;
+        idle == 0 ? poll_once(meter, seen, patience, signalled, no_event) : Found::kNothing;
     const bool inside = found == Found::kProgramInside || found == Found::kProgramInsideAgain ||
                         found == Found::kProgramWasInside;
-    // A program that has left may stay outside, or makes one call after another.
+    // A program that left may stay outside or call again at once.
     const bool calls_on = found == Found::kProgramWasInside && left;
     left = found == Found::kProgramWasInside && !left;
     if (found == Found::kProgramInsideAgain || calls_on)
@@ -250,22 +250,22 @@ void* run(void*) {
       pacing.outside();
     const std::uint64_t cost = cost_of_poll();
     const std::uint64_t now = monotonic_nanoseconds();
-    // Where no other rank reaches this one but over the network, its sockets announce all.
-    const bool all_announced = context().alone_on_node && patience.linger_ns == 0;
-    std::uint64_t rest = pacing.polled(found == Found::kMoved, cost, now, all_announced);
+    // Where no other rank reaches this one but over the network, its sockets signal all events.
+    const bool event_driven = context().alone_on_node && patience.linger_ns == 0;
+    std::uint64_t rest = pacing.polled(found == Found::kMoved, cost, now, event_driven);
     const bool waits_for_others = patient.load(std::memory_order_relaxed);
-    // A program that is inside hears its sockets itself. When it has left, others may want
+    // A program inside the library reads its sockets itself. When it has left, others may want
     // something, and whether it stays outside shows soon.
     const std::uint64_t most = inside ? inside_pacing.inside(left, now) : inside_pacing.outside();
     const bool exhausted = pacing.exhausted();
-    if (idle != 0 || inside || (exhausted && !all_announced)) {
+    if (idle != 0 || inside || (exhausted && !event_driven)) {
       if (inside && waits_for_others && !exhausted)
         rest = most;
       else if (left && !exhausted)
         rest = std::min(rest, most);
       const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !exhausted;
       sleep_for(rest, wakes ? kLong : kShort);
-      announced = silent = false;
+      signalled = no_event = false;
       continue;
     }
     // What comes then is worth a poll, but not each piece of it.
@@ -277,8 +277,8 @@ void* run(void*) {
     if (by_sockets) rest = tuning::kOverlapPatientNs;
     const int news = sleep_for(rest, by_sockets ? kLong : kShort, &sockets);
     patience = news >= 0 ? kWithSockets : kAlone;
-    announced = by_sockets && news > 0;
-    silent = context().alone_on_node && news == 0;
+    signalled = by_sockets && news > 0;
+    no_event = context().alone_on_node && news == 0;
     // What else comes within this time is moved by the same poll. Who wants something waits for it.
     const std::uint64_t slept = monotonic_nanoseconds() - now;
     if (!by_sockets && slept < tuning::kOverlapCollectNs)

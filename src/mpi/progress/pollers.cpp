@@ -47,11 +47,11 @@ void advance_from_library() {
 
 void never_advance() { advancing = true; }
 
-bool advance_beside() {
+bool advance_by_thread() {
   if (parts_under_way.load(std::memory_order_relaxed) == 0) return true;
   if (ended) return false;
   return std::any_of(pollers().begin(), pollers().end(), [](const Poller& poller) {
-    return poller.advance_beside && poller.advance_beside();
+    return poller.advance_by_thread && poller.advance_by_thread();
   });
 }
 

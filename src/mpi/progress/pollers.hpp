@@ -13,7 +13,7 @@ namespace hob::mpi {
 struct Poller {
   void (*advance)() = nullptr;
   void (*repost_natively)() = nullptr;
-  bool (*advance_beside)() = nullptr;
+  bool (*advance_by_thread)() = nullptr;
 };
 
 /// Adds a part, for good. Not thread safe: called while MPI starts.
@@ -39,7 +39,7 @@ void never_advance();
 
 /// For the thread of overlap: whether it may advance the library, as far as Hob's parts are
 /// concerned. What it may advance of theirs is advanced.
-bool advance_beside();
+bool advance_by_thread();
 
 /// Every part gives to the library what is under way.
 void repost_all_natively();

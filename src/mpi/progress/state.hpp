@@ -101,11 +101,11 @@ inline std::atomic<int> unmade{0};
 inline std::atomic<int> pending{0};
 
 /// How many the thread has made.
-inline std::atomic<std::uint64_t> made_beside{0};
+inline std::atomic<std::uint64_t> made_by_thread{0};
 
 /// Makes them in their order, all of them; or, `beside` the program, until it comes. Set while MPI
 /// starts.
-inline void (*make)(bool beside) = nullptr;
+inline void (*make)(bool by_thread) = nullptr;
 
 }  // namespace postponed
 

@@ -25,9 +25,9 @@ TEST(Pacing, RestsGrowWhileLooksAreInVainAndShrinkWhenOneIsNot) {
 }
 
 TEST(Pacing, RestsGrowFasterWhereSomethingElseWakes) {
-  PacingConfig announced = config(1);
-  announced.longest_announced_ns = 5000 * kUs;
-  Pacing pacing(announced, 0);
+  PacingConfig event_driven = config(1);
+  event_driven.longest_event_driven_ns = 5000 * kUs;
+  Pacing pacing(event_driven, 0);
   std::uint64_t now = 0;
   for (const std::uint64_t expected : {50, 200, 800, 3200, 5000, 5000})
     EXPECT_EQ(pacing.polled(false, kUs, now += 1000 * kUs, true), expected * kUs);

@@ -100,7 +100,7 @@ Judge of_starts() {
     using End = overlap::StartHistory::End;
     const overlap::Start start{.function = 1, .count = 1};
     const bool postponed = history.worth_postponing(start);
-    if (postponed) history.ended(start, costs.gain ? End::beside : End::in_turns);
+    if (postponed) history.ended(start, costs.gain ? End::by_thread : End::in_turns);
     history.took(start, 1000);
     return postponed;
   };
