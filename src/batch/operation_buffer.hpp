@@ -79,7 +79,7 @@ class OperationBuffer {
   /// Room for what comes back, bytes() long. Throws std::bad_alloc.
   std::byte* results();
 
-  /// Nobody wants the result of operation `number` any more: its place is null.
+  /// The result of operation `number` is no longer wanted: its place is null.
   void discard(std::uint32_t number) {
     places_[number] = nullptr;
     consecutive_ = false;

@@ -42,13 +42,13 @@ class Saving {
     if (operations != 0) batch_.add(static_cast<double>(ticks) / static_cast<double>(operations));
   }
 
-  /// What one takes natively; 0: nobody knows.
+  /// What one takes natively; 0: not known.
   double native_price() const { return ends(native_).usual; }
 
   /// So many went out in batches, whether that was timed or not.
   void batched(std::uint64_t operations) { batched_ += operations; }
 
-  /// `most` is 0 where only issuing was timed: more was saved, and nobody knows how much.
+  /// `most` is 0 where only issuing was timed: more was saved, and it is not known how much.
   pay::SavedRange estimate() const {
     const pay::PriceRange batch = ends(batch_);
     pay::PriceRange native = ends(native_);
@@ -77,7 +77,7 @@ class Saving {
   }
 
   Config config_;
-  double issue_ = 0;  ///< the least; 0: nobody knows
+  double issue_ = 0;  ///< the least; 0: not known
   Prices native_, batch_;
   std::uint64_t batched_ = 0;
 };

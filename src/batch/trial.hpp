@@ -35,7 +35,7 @@ class Trial {
   }
 
   /// A burst of `operations` > 0 is complete that went out natively, or in batches (`batched`):
-  /// `ticks` in all, 0 if nobody knows.
+  /// `ticks` in all, 0 if that is not known.
   void complete(bool batched, std::uint64_t operations, std::uint64_t ticks) {
     if (trial_.step() == Step::resting) {
       trial_.passed();
@@ -62,8 +62,8 @@ class Trial {
     price_ = 0;
   }
 
-  /// Ticks that an operation takes in a batch, its share of the completion included; 0: nobody
-  /// knows.
+  /// Ticks that an operation takes in a batch, its share of the completion included; 0: not
+  /// known.
   double batch_price() const { return price_; }
 
  private:

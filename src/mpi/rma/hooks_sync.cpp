@@ -44,7 +44,7 @@ int synchronise(const Sync& sync, Window* window, MPI_Win win) {
 }
 
 /// Operations of this process on the window, to the target or to all, are complete after the call;
-/// tells whether results of atomics may be among them.
+/// returns whether results of atomics may be among them.
 bool complete_by(const Sync& sync, Window& window, int& result) {
   if (HOB_UNLIKELY(!window.atomic_results.none() || !window.aliased_writes.none()))
     return complete_noted(sync, window, result);
@@ -61,7 +61,7 @@ void choose_next_timed(bool was_long, int interval) {
 }
 
 /// complete_by(), for calls that wait for the targets of this process's own operations and for
-/// nobody else.
+/// no other process.
 struct Wait {
   bool results_arrived;  ///< results of atomics may have arrived
   std::uint64_t ticks;   ///< what it took
@@ -118,13 +118,13 @@ int acquire_and_close(const Sync& sync, MPI_Win win, bool opens) {
   return result;
 }
 
-/// MPI_PROC_NULL, or a wrong rank, of which the library tells: nothing is complete.
+/// MPI_PROC_NULL, or a wrong rank, which the library reports: nothing is complete.
 bool is_no_target(const Window& window, const Sync& sync) {
   return !sync.all && static_cast<unsigned>(sync.target) >= static_cast<unsigned>(window.size);
 }
 
 /// A flush of any kind, or the end of a passive epoch: completes this process's own operations to
-/// the target and tells nothing else.
+/// the target and is no acquire.
 int complete_at_target(Sync&& sync, MPI_Win win) {
   Window* const window = find_window(win);
   if (HOB_UNLIKELY(!window) || is_no_target(*window, sync)) return synchronise(sync, window, win);
@@ -148,7 +148,7 @@ int complete_at_target(Sync&& sync, MPI_Win win) {
 }
 
 /// Whether a shared lock of another process may be held back: where cached bytes may outlive it,
-/// since it excludes nobody (`nocheck`) or the user has promised so.
+/// since it excludes no process (`nocheck`) or the user has promised so.
 bool defers_lock(const Window& window, bool nocheck) {
   return window.stages.locks() && window.cached && !window.cached->left_alone() &&
          window.cached->mode() != Mode::off &&
@@ -224,8 +224,8 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   }
   const int result = window->stages.first().synchronise(sync);
   if (window->cached && others) window->cached->epoch_opened(rank);
-  // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told
-  // otherwise, or by loads of its own memory.
+  // With NOCHECK, no process holds a lock that this one could follow: the program has learned
+  // otherwise what it is to see, or by loads of its own memory.
   if (result == MPI_SUCCESS && nocheck && rank == window->rank && lock_type == MPI_LOCK_SHARED &&
       window->cached)
     window->cached->own_epoch_begins();

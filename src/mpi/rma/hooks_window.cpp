@@ -56,7 +56,7 @@ int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, 
 
 int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                     MPI_Win* win) {
-  // Nobody else has the memory of such a window: it is not aliased.
+  // No other window has the memory of such a window: it is not aliased.
   WindowSpec spec{.kind = WindowKind::allocate,
                   .bytes = size,
                   .displacement_unit = disp_unit,

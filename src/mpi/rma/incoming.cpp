@@ -16,7 +16,7 @@ namespace {
 class Registry final : public CompletionObserver {
  public:
   void completed(std::uint64_t cookie, bool freed) override {
-    if (freed) return;  // nobody will know when it ends
+    if (freed) return;  // its end will not be seen
     const std::lock_guard guard(lock);
     incoming.end(cookie);
   }
@@ -160,7 +160,7 @@ void IncomingBuffer::until(const MPI_Request* request, bool succeeded) {
   if (HOB_LIKELY(fill_ == 0) || !succeeded) return;
   const std::uint64_t fill = fill_;
   fill_ = 0;
-  // Of a request of Hob's own nobody is told; what it fills counts as written for good.
+  // The end of a request of Hob's own is not reported; what it fills counts as written for good.
   if (*request == MPI_REQUEST_NULL || requests::find(*request)) return;
   requests::watch(*request, registry(), fill);
 }

@@ -1,5 +1,5 @@
 // Calls on windows that are only counted while tracking is off: writes, atomics whose results are
-// expected already, and gets of windows that it leaves alone for good.
+// expected already, and gets of windows that are not cached for good.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ inline bool only_counted(MPI_Win window, std::uint64_t* UntrackedWindow::*which)
   return true;
 }
 
-/// The same, of a fetching atomic. Its result may tell of others' writes when it arrives, which may
-/// be after Hob has woken up: so it is noted by the hook, unless an earlier one to that target was,
-/// and nothing that was seen has completed it since.
+/// The same, of a fetching atomic. Its result may arrive after tracking has resumed, and depend on
+/// others' writes: so the hook records it, unless it has recorded an earlier one to that target
+/// that no call has completed since.
 inline bool only_counted_atomic(MPI_Win window, int target) {
   if (!tracking_off()) return false;
   const UntrackedWindow& slot = untracked_slot(window);

@@ -38,8 +38,8 @@ constexpr std::size_t kMostShownBytes = std::size_t{256} << 10;
 /// What is known of a communicator that the program makes joint calls on.
 struct Communicator {
   validation::Schedule schedule;
-  bool asked = false;  ///< somebody did, the last time that its members told
-  /// Ticks that telling takes, in one word and in detail: the fastest so far; 0: not known.
+  bool asked = false;  ///< a member did, the last time that its members reported
+  /// Ticks that reporting takes, in one word and in detail: the fastest so far; 0: not known.
   std::array<double, 2> fastest{};
   std::uint64_t generation = 0;         ///< of All::windows, to which `windows` belongs
   std::vector<Window*> windows;         ///< those that have the same members
@@ -133,8 +133,8 @@ void log_reason(const Window& window) {
   v.logged_reason = v.stores.reason();
 }
 
-/// Finds out whether this process's own memory was stored to since the call before, and sees
-/// to it that the next call can tell.
+/// Finds out whether this process's own memory was stored to since the call before, and prepares
+/// to find out the same at the next call.
 void report_stores(Window& window, Changes& changes) {
   Validation& v = *window.validation;
   const std::uint64_t exposures = v.exposures.load(std::memory_order_relaxed);
@@ -149,8 +149,8 @@ void report_stores(Window& window, Changes& changes) {
   log_reason(window);
 }
 
-/// Memory that could not be read as a whole when the window was made may be touched by now: is
-/// looked at again, ever more rarely.
+/// Memory that could not be read as a whole when the window was made may be touched by now: it is
+/// looked at again, at growing intervals.
 void report_readable(const Window& window, Changes& changes) {
   Validation& v = *window.validation;
   if (!v.readable && std::has_single_bit(++v.looks_at_readable))
@@ -159,7 +159,7 @@ void report_readable(const Window& window, Changes& changes) {
   if (!v.readable) changes.keep_to_pages();
 }
 
-/// What this process says of a window. `cost`: ticks that it takes to tell others.
+/// What this process says of a window. `cost`: ticks that it takes to report it to others.
 void report_window(Window& window, Changes& changes, bool wanted, double cost) {
   Validation& v = *window.validation;
   if (windows_alias.get() || !window.cached ||
@@ -337,7 +337,7 @@ void JointAcquire::begin(bool is_barrier) {
   costs.nanoseconds.fetch_add(nanoseconds_in(spent), std::memory_order_relaxed);
 }
 
-/// Adds up what all members tell: in detail, or only the summary.
+/// Adds up the reports of all members: in detail, or only the summary.
 void JointAcquire::exchange(bool details) {
   const std::size_t words = details ? Changes::kWords : Changes::kSummaryWords;
   error_ = details && changes_->large()

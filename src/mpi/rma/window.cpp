@@ -201,7 +201,7 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
 void expect_aliases() {
   if (windows_alias.get()) return;
   windows_alias.set(true);
-  // What was issued until now was not noted.
+  // Writes that were issued until now are not recorded.
   each_window([](Window& window, void*) { window.aliased_writes.add_all(); }, nullptr);
   if (many_threads) return direct::forget_all();
   for (UntrackedWindow& slot : untracked_windows) slot = {};

@@ -121,8 +121,8 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"invalidations", "times", "Times that the whole cache was dropped."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).invalidations; }},
     {{"kept", "calls",
-      "Collective calls that did not invalidate what was fetched from some or all targets, since "
-      "nobody had written there."},
+      "Collective calls that did not invalidate the bytes fetched from some or all targets, since "
+      "no process had written there."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).kept; }},
     {{"kept_hits", "gets", "Of the hits: of bytes fetched before such a call."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).kept_hits; }},
@@ -186,7 +186,7 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return nanoseconds_in(saved_by_hits(w).least); }},
     {{"saved_most_ns", "ns", "The same, where waits were as long as the slowest quarter."},
      [](const Window& w) -> std::uint64_t { return nanoseconds_in(saved_by_hits(w).most); }},
-    {{"unpriced_hits", "gets", "Hits in windows where too few waits were measured to tell that."},
+    {{"unpriced_hits", "gets", "Hits in windows where too few waits were measured to know that."},
      [](const Window& w) -> std::uint64_t {
        return saved_by_hits(w).known ? 0 : cache_of(w).hits_full + cache_of(w).hits_pending;
      }},
@@ -430,7 +430,7 @@ std::vector<std::string> sentences(const report::Counters& sums) {
                                 percent(sums["shared_hits"]), bytes("shared_bytes")));
   if (sums["kept_hits"] != 0)
     lines.push_back(fmt::format(
-        "{} hits of bytes fetched before a barrier or its like: nobody had written them",
+        "{} hits of bytes fetched before a barrier or its like: no process had written them",
         number("kept_hits")));
   if (sums["recalled"] != 0)
     lines.push_back(fmt::format(
@@ -471,7 +471,8 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
     {{"acquires", "times", "Moments at which the process may have learned of others' writes."},
      [](const Process&) -> std::uint64_t { return acquires.load(std::memory_order_relaxed); }},
     {{"validations", "calls",
-      "Collective calls in which the members of windows told each other who was written to."},
+      "Collective calls in which the members of windows reported to each other who was written "
+      "to."},
      [](const Process&) -> std::uint64_t { return validation_costs().reported; }},
     {{"validation_ns", "ns", "Time that this took beyond barriers, whose place it took."},
      [](const Process&) -> std::uint64_t { return validation_costs().nanoseconds; }},

@@ -1,4 +1,4 @@
-// What the members of a window tell each other of it in collective calls (validation.hpp).
+// What the members of a window report to each other of it in collective calls (validation.hpp).
 #pragma once
 
 #include <atomic>

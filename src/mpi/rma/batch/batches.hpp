@@ -1,4 +1,4 @@
-// What is batched for one target, and what was sent and is not complete.
+// The open batches of one target, and those that were sent and are not complete.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ struct SentBatch {
 };
 
 /// What the last operation was that was batched for a target: one more of its kind needs no
-/// questions. Of a predefined datatype, which nobody frees.
+/// questions. Of a predefined datatype, which is never freed.
 struct AlikeOperations {
   OpenBatch* open = nullptr;  ///< where they are; null: there is no such batch
   bool joins = false;         ///< more of them may come

@@ -126,7 +126,7 @@ class Batching final : public Backend, public BatchOwner {
     int target_;
   };
 
-  /// What was done since the last completion, by kind.
+  /// The operations since the last completion, by kind.
   struct Interval {
     std::uint64_t operations = 0, batched = 0, timed = 0;
     std::uint64_t ticks = 0;  ///< in the library's calls
@@ -196,7 +196,7 @@ class Batching final : public Backend, public BatchOwner {
   /// Whether a batch that was sent to a target brings something.
   static bool any_brings(const BatchTarget& t);
 
-  /// Whether what was done for a target, all that is not complete, only writes: then a local flush
+  /// Whether all operations to a target that are not complete only write: then a local flush
   /// ends nothing but the use of the program's buffers.
   static bool only_writes(const BatchTarget& t);
   void send_old(BatchTarget& t, int target, std::uint64_t now);

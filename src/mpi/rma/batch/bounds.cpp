@@ -1,4 +1,4 @@
-// How much the library may hold of what was given to it, and Hob for it.
+// How many issued operations the library may hold, and how much memory Hob keeps for them.
 #include <cstdint>
 #include <mutex>
 #include <new>

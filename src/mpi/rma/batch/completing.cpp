@@ -10,8 +10,8 @@
 
 namespace hob::mpi {
 
-/// What was sent up to number `last` is complete, if the completing call `succeeded`: else the
-/// library may still use its memory.
+/// Batches up to number `last` are complete, if the completing call `succeeded`: else the
+/// library may still use their memory.
 void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
   if (!succeeded) return;
   std::size_t kept = 0;

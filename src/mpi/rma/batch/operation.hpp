@@ -40,7 +40,7 @@ enum : unsigned {
   kBitXor
 };
 
-/// Bytes of a target, which is where an operation reads or writes. None: nobody knows.
+/// Bytes of a target, which is where an operation reads or writes. None: not known.
 struct TargetRange {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;

@@ -74,8 +74,8 @@ void Batching::complete_sample() {
   its = {};
 }
 
-/// Whether some operations of a batch that is the only one may go out one by one, and nobody knows
-/// yet what that takes.
+/// Whether some operations of a batch that is the only one may go out one by one, and it is not
+/// known yet what that takes.
 bool Batching::is_worth_a_sample(const BatchTarget& t, const OpenBatch& open, int target) const {
   if (!open.buffer || open.lowest_low != 0 || t.error != MPI_SUCCESS ||
       (open.kind != BatchKind::put && open.kind != BatchKind::accumulate) ||
@@ -89,8 +89,8 @@ bool Batching::is_worth_a_sample(const BatchTarget& t, const OpenBatch& open, in
 }
 
 /// The program flushes, so that Hob may, too. A program that flushes once has no burst that could
-/// begin natively: the first operations of its last batch go out natively, after what was sent
-/// before is complete.
+/// begin natively: the first operations of its last batch go out natively, once all that
+/// went out before are complete.
 void Batching::sample_in_flush(int target) {
   if (HOB_LIKELY(!tracking_.get() || open_.get() != 1) || !takes_samples()) return;
   BatchTarget* const found = at(target);
@@ -100,7 +100,7 @@ void Batching::sample_in_flush(int target) {
   if (!is_worth_a_sample(t, open, target) || !may_sample()) return;
   std::uint64_t start = ticks();
   if (next_.synchronise(rma::Sync::flush(target)) != MPI_SUCCESS)
-    return;  // the program's own flush tells of it
+    return;  // the program's own flush reports it
   finish(t, sent_, true);
   interval_[static_cast<std::size_t>(open.kind)].ticks += ticks() - start;
   try {

@@ -23,7 +23,7 @@ struct Blocks {
 };
 Blocks& own_blocks() { return os::PerThread<Blocks>::here(); }
 
-/// Results of an atomic operation may tell of others' writes.
+/// Results of an atomic operation may depend on others' writes.
 bool depends_on_writes(const rma::Op& op) { return op.kind == rma::Op::Kind::get_accumulate; }
 
 bool is_get(const rma::Op& op) { return op.kind == rma::Op::Kind::get; }
@@ -74,8 +74,8 @@ GhostTargets::Target& GhostBackend::at(int target) {
   return added;
 }
 
-// Before an operation. A ghost's failure to reach memory that is not in the arena has to be told to
-// the origin: there, each operation is answered.
+// Before an operation. A ghost has to report to the origin that it failed to reach memory outside
+// the arena: such operations are answered one by one.
 void GhostBackend::join_epoch(GhostTargets::Target& to) {
   if (HOB_LIKELY(!pscw_.accessing())) return;
   pscw_.wait_for_post(targets_.rank(to.rank));
@@ -124,7 +124,7 @@ int GhostBackend::by_ghost(const rma::Op& op, Act act) {
     GhostTargets::Target& to = at(op.target);
     Peer& peer = to.peer;
     join_epoch(to);
-    // What was issued before keeps its place.
+    // Operations that were issued before keep their place.
     to.native.others = true;
     if (HOB_UNLIKELY(to.native.native != 0)) {
       if (const int wrong = native_.complete(handle, to)) return wrong;

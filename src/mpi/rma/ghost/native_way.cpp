@@ -28,8 +28,8 @@ bool NativeWay::takes(const Target& to) {
   return to.peer.completion.pending == 0 && to.native.route.native();
 }
 
-// All of Hob's epochs are Hob's own; the library only has to be told that there is one. With this
-// assertion it sends nothing.
+// All of Hob's epochs are Hob's own; the library only needs one to be open. With this assertion it
+// sends nothing.
 void NativeWay::open(MPI_Win window) {
   if (open_) return;
   open_ = real::Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS;

@@ -53,12 +53,13 @@ void PscwEpochs::complete() {
 void PscwEpochs::post(MPI_Group group, int assertion) {
   open(exposure_, group, assertion);
   for (Peer& each : exposure_.peers) {
-    each.notified = false;  // completes are always told
+    each.notified = false;  // completes are always sent
     if (!exposure_.silent) ghost_client->messages.send(window_, Kind::post, each.rank);
   }
 }
 
-// Whether all origins have said that they are done, and the ghosts have applied what they told of.
+// Whether all origins have said that they are done, and the ghosts have applied the operations that
+// they announced.
 bool PscwEpochs::ended(const ghost::Target& own) {
   return all_notified(exposure_, Kind::complete) && own.applied(expected_);
 }
