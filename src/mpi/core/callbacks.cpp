@@ -114,6 +114,7 @@ class Handlers {
     return {call<places>...};
   }
 
+  /// Of each kind of object, one table: the library knows a handler by its function alone.
   static inline std::mutex lock;
   static inline std::array<std::atomic<Handler<Object>>, kHandlers> of_program{};
   static constexpr std::array<Handler<Object>, kHandlers> kFunctions =

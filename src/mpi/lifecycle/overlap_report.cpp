@@ -20,9 +20,9 @@ using overlap_thread::Stats;
 std::uint64_t whole(double ns) { return static_cast<std::uint64_t>(ns); }
 
 constexpr report::CounterRows<Stats, 14> kRows{{
-    {{"overlap_polls", "polls", "looks at the network while the program was outside MPI"},
+    {{"overlap_polls", "polls", "polls of the network while the program was outside MPI"},
      [](const Stats& s) { return s.polls; }},
-    {{"overlap_useful", "polls", "of these, looks that moved something"},
+    {{"overlap_useful", "polls", "of these, polls that moved something"},
      [](const Stats& s) { return s.useful; }},
     {{"overlap_taken", "ns", "processor time that the overlap thread took"},
      [](const Stats& s) { return s.taken_ns; }},
@@ -82,12 +82,12 @@ std::vector<std::string> sentences(const report::Counters& sums) {
     return {};
   if (helped == 0)
     return {
-        fmt::format("Overlap: {} of {} looks, while the program computed, moved what others wanted "
+        fmt::format("Overlap: {} of {} polls, while the program computed, moved what others wanted "
                     "of its windows.",
                     sums["overlap_useful"], sums["overlap_polls"])};
   return {fmt::format(
       "Overlap: {} phases of computing with messages under way were helped, {} were not; {} "
-      "of {} looks moved something.",
+      "of {} polls moved something.",
       helped, sums["overlap_alone"], sums["overlap_useful"], sums["overlap_polls"])};
 }
 

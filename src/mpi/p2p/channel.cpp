@@ -28,6 +28,7 @@ std::unordered_map<std::uint64_t, Channel*>& channels() {
   return *all;
 }
 
+/// The number of the next channel, which the queues know it by. The gate is held.
 std::uint32_t next_context = 0;
 
 /// The one that was asked for last: most programs use one at a time.

@@ -13,7 +13,10 @@ struct Granted {
   Channel* channel = nullptr;
   std::uint32_t nonblocking = 0, blocking = 0;
   bool lone = false;  ///< the blocking ones have the queue to themselves
-} granted;
+};
+
+/// What the fast path was given last, of which it counts down (state.hpp). The gate is held.
+Granted granted;
 
 }  // namespace
 

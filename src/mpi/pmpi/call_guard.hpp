@@ -24,7 +24,8 @@ inline TimedWork& timed_work() {
 
 /// DepthGuard in a wrapper. Where the program called it, nothing of Hob's is locked: what is due is
 /// done first, and the program's error handlers hear last of all of what went wrong meanwhile
-/// (errors_heard.hpp). They may throw, and leave by longjmp, for which nothing of the call is left.
+/// (unreported_errors.hpp). They may throw, and leave by longjmp, for which nothing of the call is
+/// left.
 struct CallGuard {
   CallGuard() {
     depth += kCall;

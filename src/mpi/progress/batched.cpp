@@ -1,20 +1,24 @@
+#include "mpi/progress/batched.hpp"
+
 #include "base/clock.hpp"
 #include "mpi/pmpi/call_guard.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/batched.hpp"
 
 namespace hob::mpi::batched {
 namespace {
 
-/// In ticks. Nothing is old before the first, which says again when the second have passed.
-std::atomic<std::uint64_t> due{0}, patience{0};
+/// In ticks: no batch is old before `due`; after it, the next one is `patience` later.
+struct Age {
+  std::atomic<std::uint64_t> due{0}, patience{0};
+};
+constinit Age age;
 
 }  // namespace
 
 void opened(std::uint64_t now, std::uint64_t ticks_until_old) {
   if (any()) return;
-  patience.store(ticks_until_old, std::memory_order_relaxed);
-  due.store(now + ticks_until_old, std::memory_order_relaxed);
+  age.patience.store(ticks_until_old, std::memory_order_relaxed);
+  age.due.store(now + ticks_until_old, std::memory_order_relaxed);
   if (begins) begins();
 }
 
@@ -32,8 +36,8 @@ void before_call(bool blocks) {
   if (pass_through() || !send_some) return;
   if (!blocks) {
     const std::uint64_t now = ticks();
-    if (now < due.load(std::memory_order_relaxed)) return;
-    due.store(now + patience.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    if (now < age.due.load(std::memory_order_relaxed)) return;
+    age.due.store(now + age.patience.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
   const CallGuard guard;
   send_some(blocks);

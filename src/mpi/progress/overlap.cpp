@@ -64,6 +64,7 @@ struct Program {
   Stats alone;  ///< what is known of phases without help
 };
 
+/// What start() was given. Written while MPI starts.
 bool (*is_complete)(MPI_Request) = nullptr;
 
 Program& program() {

@@ -64,6 +64,7 @@ struct KnownSize {
   MPI_Datatype datatype{};
   int bytes = 0;  ///< INT_MAX: more, or not known
 };
+/// Of this thread.
 inline constinit thread_local KnownSize known_size __attribute__((tls_model("initial-exec")));
 
 /// Bytes from which on an operation is looked after. Written while MPI starts.
@@ -103,7 +104,7 @@ inline std::atomic<int> pending{0};
 /// How many the thread has made.
 inline std::atomic<std::uint64_t> made_by_thread{0};
 
-/// Makes them in their order, all of them; or, `beside` the program, until it comes. Set while MPI
+/// Makes them in their order, all of them; or, `by_thread`, until the program comes. Set while MPI
 /// starts.
 inline void (*make)(bool by_thread) = nullptr;
 

@@ -17,6 +17,7 @@ namespace hob::mpi {
 namespace requests {
 namespace {
 
+/// What MPI_Testall found unready last: the program asks for the same array again.
 Awaited awaited_by_testall;
 
 struct WaitOne {

@@ -23,6 +23,7 @@ inline std::atomic<std::int64_t> operations{0};
 inline constexpr int kHandleHashBits = 12;
 inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
 
+/// Persistent requests that a call has completed. While the program has one thread.
 inline Inactive inactive;
 
 /// What served() returns (served.hpp), once there was one.

@@ -48,8 +48,8 @@ void count_only(Window& window) {
   if (tracking_off() || HOB_UNLIKELY(many_threads)) remember_untracked(window);
 }
 
-/// The completion of a write's request says that the origin's buffer is free, and of a plain get's
-/// that bytes are there: neither is an acquire (docs/consistency.md).
+/// Completion of an MPI_Rput frees the origin buffer, of an MPI_Rget delivers data: neither is an
+/// acquire (docs/consistency.md).
 int no_acquire(int result, MPI_Request* request) {
   if (!request || result != MPI_SUCCESS || tracking_off() || ignores_acquires()) return result;
   try {

@@ -71,6 +71,7 @@ struct Slot {
 };
 inline constexpr int kSlotBits = 4;
 inline constexpr std::size_t kSlots = std::size_t{1} << kSlotBits;
+/// By the hash of the handle. Global, as the wrappers that read it.
 inline std::array<Slot, kSlots> slots;
 
 /// What one thread has counted, for each slot. Others read it.

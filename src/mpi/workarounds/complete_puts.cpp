@@ -22,9 +22,16 @@ namespace {
 /// libfabric's default for what its tcp provider injects, bytes.
 constexpr MPI_Count kShort = 128;
 
-std::atomic<std::uint32_t> made{0};
-
-decltype(real::Put) library_put = nullptr;
+/// The library's own functions, once real::Put is another one, and how many puts were made
+/// otherwise.
+struct Replaced {
+  std::atomic<std::uint32_t> made{0};
+  decltype(real::Put) put = nullptr;
+#if HOB_HAS_LARGE_COUNT
+  decltype(real::Put_c) put_c = nullptr;
+#endif
+};
+constinit Replaced replaced;
 
 bool is_one_block(MPI_Count count, const Layout& layout) {
   return layout.usable && !layout.blocks.empty() && layout::one_block(layout, count);
@@ -45,8 +52,8 @@ bool is_short(MPI_Count count, MPI_Datatype type, MPI_Count target_count,
 
 /// No caller waits for the request; the flush does.
 int leave(int error, MPI_Request request) {
-  const std::uint32_t number = made.load(std::memory_order_relaxed) + 1;
-  made.store(number, std::memory_order_relaxed);
+  const std::uint32_t number = replaced.made.load(std::memory_order_relaxed) + 1;
+  replaced.made.store(number, std::memory_order_relaxed);
   if (error != MPI_SUCCESS || request == MPI_REQUEST_NULL) return error;
   if (number % tuning::kOnePutWaitedFor == 0) return real::Wait(&request, MPI_STATUS_IGNORE);
   return real::Request_free(&request);
@@ -55,7 +62,7 @@ int leave(int error, MPI_Request request) {
 int put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint displacement,
         int target_count, MPI_Datatype target_type, MPI_Win win) {
   if (!is_short(count, type, target_count, target_type))
-    return library_put(from, count, type, target, displacement, target_count, target_type, win);
+    return replaced.put(from, count, type, target, displacement, target_count, target_type, win);
   MPI_Request request = MPI_REQUEST_NULL;
   const int error =
       real::Rput(from, count, type, target, displacement, target_count, target_type, win, &request);
@@ -63,12 +70,10 @@ int put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint dis
 }
 
 #if HOB_HAS_LARGE_COUNT
-decltype(real::Put_c) library_put_c = nullptr;
-
 int put_c(const void* from, MPI_Count count, MPI_Datatype type, int target, MPI_Aint displacement,
           MPI_Count target_count, MPI_Datatype target_type, MPI_Win win) {
   if (!is_short(count, type, target_count, target_type))
-    return library_put_c(from, count, type, target, displacement, target_count, target_type, win);
+    return replaced.put_c(from, count, type, target, displacement, target_count, target_type, win);
   MPI_Request request = MPI_REQUEST_NULL;
   const int error = real::Rput_c(from, count, type, target, displacement, target_count, target_type,
                                  win, &request);
@@ -95,13 +100,13 @@ bool wanted() {
 }  // namespace
 
 void complete_puts() {
-  if (library_put || !wanted()) return;
-  library_put = reinterpret_cast<decltype(library_put)>(real::find("PMPI_Put"));
-  if (!library_put || !real::find("PMPI_Rput")) return;
+  if (replaced.put || !wanted()) return;
+  replaced.put = reinterpret_cast<decltype(replaced.put)>(real::find("PMPI_Put"));
+  if (!replaced.put || !real::find("PMPI_Rput")) return;
   real::Put = put;
 #if HOB_HAS_LARGE_COUNT
-  library_put_c = reinterpret_cast<decltype(library_put_c)>(real::find("PMPI_Put_c"));
-  if (library_put_c && real::find("PMPI_Rput_c")) real::Put_c = put_c;
+  replaced.put_c = reinterpret_cast<decltype(replaced.put_c)>(real::find("PMPI_Put_c"));
+  if (replaced.put_c && real::find("PMPI_Rput_c")) real::Put_c = put_c;
 #endif
 }
 
@@ -109,7 +114,7 @@ int put_at_target(const void* from, MPI_Count count, MPI_Datatype type, int targ
                   MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_type,
                   MPI_Win win) {
   static const bool needed = sent_counts_as_complete();
-  if (!needed || library_put || !is_short(count, type, target_count, target_type))
+  if (!needed || replaced.put || !is_short(count, type, target_count, target_type))
     return call::Put(from, count, type, target, displacement, target_count, target_type, win);
   MPI_Request request = MPI_REQUEST_NULL;
   const int error =
@@ -118,7 +123,7 @@ int put_at_target(const void* from, MPI_Count count, MPI_Datatype type, int targ
 }
 
 void note_complete_puts() {
-  if (made.load(std::memory_order_relaxed) != 0)
+  if (replaced.made.load(std::memory_order_relaxed) != 0)
     note(
         "Short puts waited until they were at their target (setting complete_puts): over "
         "libfabric's tcp, MPICH returns from a flush before.");

@@ -15,8 +15,13 @@
 namespace hob::mpi {
 namespace {
 
-bool met = false;            // since MPI was last opened
-std::uint32_t openings = 0;  // of this process, after MPI_Finalize
+/// Of this process after MPI_Finalize: how often it has opened MPI again, and whether all have met
+/// since the last time.
+struct Reopened {
+  std::uint32_t times = 0;
+  bool met = false;
+};
+constinit Reopened reopened;
 
 // All processes of the launch make a communicator together.
 void meet() {
@@ -62,25 +67,25 @@ void await_sessions(const GhostWorld& world, const OwnGhost& own) {
 
 void open_again() {
   GhostWorld* world = launched_world();
-  if (world == nullptr || ghost_world() != nullptr || met) return;
-  met = true;
+  if (world == nullptr || ghost_world() != nullptr || reopened.met) return;
+  reopened.met = true;
   if (!world->numbered_alike) {
     note(
         "Ghosts have ended: in containers that number their processes themselves they do not wait "
         "for sessions after MPI_Finalize.");
     return;
   }
-  ++openings;
+  ++reopened.times;
   // Every process of the node comes here; the ghosts count with the first.
   std::uint32_t known = world->node_status->openings.load(std::memory_order_relaxed);
-  while (known < openings && !world->node_status->openings.compare_exchange_weak(
-                                 known, openings, std::memory_order_acq_rel)) {
+  while (known < reopened.times && !world->node_status->openings.compare_exchange_weak(
+                                       known, reopened.times, std::memory_order_acq_rel)) {
   }
   for (GhostStatus* status : world->statuses) wake(*status);
   meet();
   note("Sessions that were opened after MPI_Finalize ran without ghosts.");
 }
 
-void end_opening() { met = false; }
+void end_opening() { reopened.met = false; }
 
 }  // namespace hob::mpi

@@ -18,6 +18,7 @@
 namespace hob::mpi::ucx {
 namespace {
 
+/// A Finalizing lives. Global, since UCX calls have no argument for it.
 bool finalizing = false;
 
 /// What the closing of this process consists of. Everything is under `lock`: UCX workers here

@@ -8,18 +8,22 @@
 namespace hob::mpi {
 namespace {
 
-GhostWorld* launched = nullptr;
-bool ended = false;
+/// The job with ghosts in it. One of a process, there to its end: null without ghosts.
+struct LaunchedWorld {
+  GhostWorld* world = nullptr;
+  bool ended = false;  ///< for the program
+};
+constinit LaunchedWorld launched;
 
 }  // namespace
 
-GhostWorld* launched_world() { return launched; }
+GhostWorld* launched_world() { return launched.world; }
 
-GhostWorld* ghost_world() { return ended ? nullptr : launched; }
+GhostWorld* ghost_world() { return launched.ended ? nullptr : launched.world; }
 
-void set_launched_world(GhostWorld* world) { launched = world; }
+void set_launched_world(GhostWorld* world) { launched.world = world; }
 
-void end_ghost_world() { ended = true; }
+void end_ghost_world() { launched.ended = true; }
 
 void wake(GhostStatus& status) {
   memory_fence();
