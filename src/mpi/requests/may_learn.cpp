@@ -1,9 +1,10 @@
+#include "mpi/requests/may_learn.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <mutex>
 
 #include "mpi/requests/known.hpp"
-#include "mpi/requests/may_learn.hpp"
 
 namespace hob::mpi::requests {
 namespace {
