@@ -11,7 +11,7 @@
 // and of one request:
 //     kOnlyAsks                  the request stays
 //     native(request)            the library's request, while Hob's must advance
-//     told()                     whether the library has completed it, without an error
+//     says_complete()            whether the library has completed it, without an error
 //     inactive()                 a persistent operation of Hob's that is not started
 //     own(request, operation)    an operation of Hob's
 //
@@ -53,15 +53,6 @@ void notify_seen(const Call& call, const Seen& seen, int error) {
     if (seen.replaced(i)) seen.failed(i);
 }
 
-/// A request that is complete, and still there: waiting for it shows nothing either.
-inline void mark_still_no_acquire(MPI_Request request) {
-  try {
-    mark_no_acquire(request);
-  } catch (const std::bad_alloc&) {
-    // One acquire more.
-  }
-}
-
 /// Of a request that Hob knows, or while Hob's things must advance.
 template <class Call>
 [[gnu::noinline]] int dispatch_known(MPI_Request* request, const Call& call) {
@@ -79,7 +70,8 @@ template <class Call>
     const bool no_acquire = entry.observer && !entry.observer->is_acquire();
     watched.notify(0);
     if constexpr (requires { Call::kOnlyAsks; })
-      if (no_acquire) mark_still_no_acquire(*request);
+      // It is complete and still there: waiting for it shows nothing either.
+      if (no_acquire) note_no_acquire(*request);
     return error;
   }
   return entry.operation->active() ? call.own(request, *entry.operation) : call.inactive();

@@ -72,7 +72,8 @@ Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   const std::uint64_t now = ticks();
   const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
   const bool sampled =
-      tracking_off() || (many_threads && window.direct.get() && !window.waits.measuring());
+      tracking_off() ||
+      (many_threads && window.direct.get() == direct::Open::all && !window.waits.measuring());
   if (HOB_UNLIKELY(window.stages.batches() && sampled) &&
       window.stages.batches()->retry(
           window.issued.writes(),

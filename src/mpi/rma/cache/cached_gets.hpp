@@ -32,6 +32,7 @@
 #include "mpi/rma/cache/get.hpp"
 #include "mpi/rma/cache/node_sharing.hpp"
 #include "mpi/rma/cache/own_epoch.hpp"
+#include "mpi/rma/cache/own_rank.hpp"
 #include "mpi/rma/cache/recalling.hpp"
 #include "mpi/rma/cache/request_watch.hpp"
 #include "mpi/rma/cache/terms.hpp"
@@ -111,6 +112,7 @@ class CachedGets final : private RequestOwner {
     bool local = false;
     std::uint32_t last_get = 0;    ///< issued before; younger ones may not be completed by the call
     std::uint64_t last_write = 0;  ///< likewise
+    std::uint64_t own_flush = 0;   ///< of OwnMarks
     std::uint64_t started = 0;     ///< 0: not timed
   };
 
@@ -157,6 +159,9 @@ class CachedGets final : private RequestOwner {
 
   /// A write or atomic was given to the library for this target.
   void note_write(int target);
+
+  /// With several threads, writes to the own rank are noted there in place of both.
+  OwnRank& own_rank() { return own_rank_; }
 
   // kept_copies.cpp: copies that outlive a collective call, since nobody wrote
 
@@ -360,6 +365,14 @@ class CachedGets final : private RequestOwner {
   void phase_ended() {
     if (recalling_) recalling_->memory.phase_ended();
   }
+  /// The mode, or whether phases are recalled, is known or has changed.
+  void settle_own_flushes() {
+    own_rank_.flushes_alone.store(mode() != Mode::strict && !recalling_, std::memory_order_relaxed);
+  }
+  /// All that passed by are complete.
+  void none_passed_by() {
+    if (!many_threads) passed_by_.store(false, std::memory_order_relaxed);
+  }
   void completed_something() {
     if (recalling_) recalling_->memory.completed();
   }
@@ -425,8 +438,10 @@ class CachedGets final : private RequestOwner {
   std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when it rested last
   TargetTable targets_;
   GetsUnderWay under_way_;
-  /// Gets that passed by may be outstanding.
+  /// Gets that passed by may be outstanding: with several threads from the first one on, since
+  /// another one may be issued at any time.
   std::atomic<bool> passed_by_{false};
+  OwnRank own_rank_;
   std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
   PollGuard poll_guard_;
   TripMeter meter_;

@@ -95,6 +95,7 @@ void CachedGets::finish_refetch(PendingGet& pending) {
       fmt::format("the program polls with plain gets: bytes of rank {} changed without "
                   "synchronization",
                   pending.rank));
+  settle_own_flushes();
 }
 
 void CachedGets::finish_verify(const PendingGet& pending) {
@@ -138,8 +139,8 @@ bool CachedGets::skip_flush(TargetState& t) {
 }
 
 bool CachedGets::skip_flush_all() {
-  bool idle =
-      !wakefulness_.slept() && completing_all_ == 0 && !passed_by_.load(std::memory_order_relaxed);
+  bool idle = !wakefulness_.slept() && completing_all_ == 0 && !own_rank_.marks.writing() &&
+              !passed_by_.load(std::memory_order_relaxed);
   bool hits = false;
   targets_.each([&](const TargetState& t) {
     idle = idle && t.gets == 0 && !t.writing() && t.completing == 0;
@@ -169,6 +170,8 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   TargetState* const one = rank >= 0 ? &target(rank) : nullptr;
   FlushToken token{
       .local = local, .last_get = under_way_.last_birth(), .last_write = coherence_.last_write()};
+  if (many_threads && (!one || rank == window_.rank))
+    token.own_flush = own_rank_.marks.begin_flush();
   const auto leave = [&](TargetState& t) {
     if (!t.pending.empty()) token.local = false;
     t.gets = 0;
@@ -181,7 +184,7 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
       token.started = ticks();
   } else {
     ++completing_all_;
-    passed_by_.store(false, std::memory_order_relaxed);
+    none_passed_by();
     targets_.each(leave);
     if (times_waits()) token.started = ticks();
   }
@@ -192,6 +195,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   const std::lock_guard guard(lock_);
   last_mpi_ = ticks();
   if (token.started != 0) waited_in_phase(last_mpi_ - token.started);
+  if (!token.local) own_rank_.marks.settle(token.own_flush);
   const auto settle = [&](TargetState& t) {
     if (!token.local) t.settled = std::max(t.settled, token.last_write);
     complete(t, token.last_get, succeeded);
@@ -245,6 +249,8 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   request_groups_.complete();
   completed_something();
   waited_in_phase(waited);
+  if (many_threads && (rank < 0 || rank == window_.rank))
+    own_rank_.marks.settle(own_rank_.marks.begin_flush());
   const bool closed = succeeded && !opens;
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);
@@ -257,7 +263,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
     close(target(rank));
   } else {
     targets_.each(close);
-    passed_by_.store(false, std::memory_order_relaxed);
+    none_passed_by();
     wakefulness_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
