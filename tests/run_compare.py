@@ -100,7 +100,7 @@ SETTINGS = {
         "HOB_READAHEAD": "1K",
         **AGELESS,
     },
-    # Small operations are gathered, whatever that costs: in batches of two, of some, and of many; beside a
+    # Small operations are batched, whatever that costs: in batches of two, of some, and of many; beside a
     # cache that works, and without one.
     "batch-2": {**WORK, "HOB_BATCH": "2"},
     "batch-16": {**WORK, "HOB_BATCH": "16", "HOB_OUTSTANDING": "100"},

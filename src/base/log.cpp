@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kNames{"off", "warn", "info", "debug", "trace"};
 
+/// Of this process, for the begin of each line; -1: not known yet.
 std::atomic<int> own_rank{-1};
 
 }  // namespace

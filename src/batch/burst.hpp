@@ -1,4 +1,4 @@
-// Whether operations come in bursts that are worth gathering.
+// Whether operations come in bursts that are worth batching.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 namespace hob::batch {
 
 /// Operations of one kind to one target between two completions. A short burst goes out operation
-/// by operation; a long one is gathered, from its first operation on if the one before was long,
+/// by operation; a long one is batched, from its first operation on if the one before was long,
 /// too. Waits for requests of the library's are not seen: what looks like a long burst may be
 /// operations each of which was waited for. So a burst that a wait ends when little of it is
-/// gathered makes the next ones begin later, twice as late each time. Not thread safe.
+/// batched makes the next ones begin later, twice as late each time. Not thread safe.
 class Burst {
  public:
-  /// An operation comes. Whether it is to be gathered, where bursts of `least` are worth it.
-  bool gathers(std::uint32_t least) {
+  /// An operation comes. Whether it is to be batched, where bursts of `least` are worth it.
+  bool batches(std::uint32_t least) {
     const std::uint32_t enough = least << doubled_;
     return ++now_ > enough || before_ >= enough;
   }
@@ -28,10 +28,10 @@ class Burst {
     doubled_ = 0;
   }
 
-  /// The same by a wait for requests, of which `gathered` had been gathered. Whether these were
+  /// The same by a wait for requests, of which `batched` had been batched. Whether these were
   /// worth it.
-  bool complete_by_wait(std::size_t gathered, std::uint32_t least) {
-    const bool worth_it = kLittle * gathered >= least;
+  bool complete_by_wait(std::size_t batched, std::uint32_t least) {
+    const bool worth_it = kLittle * batched >= least;
     const std::uint32_t doubled = worth_it ? 0 : std::min(doubled_ + 1, kMostDoubled);
     complete();
     doubled_ = doubled;

@@ -14,8 +14,8 @@ namespace hob::batch {
 class LocationSet {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  /// A range may be so many times larger or smaller than the first one: beyond, looking it up costs
-  /// too much.
+  /// A range may be larger or smaller than the first one by this factor: beyond, looking it up
+  /// costs too much.
   static constexpr std::uint64_t kSimilar = 8;
   /// Ranges that it can hold.
   static constexpr std::size_t kMost = 65536;

@@ -42,20 +42,20 @@ class Saving {
     if (operations != 0) batch_.add(static_cast<double>(ticks) / static_cast<double>(operations));
   }
 
-  /// What one takes natively; 0: nobody knows.
+  /// What one takes natively; 0: not known.
   double native_price() const { return ends(native_).usual; }
 
   /// So many went out in batches, whether that was timed or not.
-  void gathered(std::uint64_t operations) { gathered_ += operations; }
+  void batched(std::uint64_t operations) { batched_ += operations; }
 
-  /// `most` is 0 where only issuing was timed: more was saved, and nobody knows how much.
+  /// `most` is 0 where only issuing was timed: more was saved, and it is not known how much.
   pay::SavedRange estimate() const {
     const pay::PriceRange batch = ends(batch_);
     pay::PriceRange native = ends(native_);
     if (!native.known && issue_ != 0) native = {issue_, issue_, 0, true};
     if (!batch.known || !native.known) return {};
     const auto saved = [&](double natively) {
-      return std::max(0.0, natively - batch.usual) * static_cast<double>(gathered_);
+      return std::max(0.0, natively - batch.usual) * static_cast<double>(batched_);
     };
     return {saved(native.least), saved(native.usual), saved(native.most), true};
   }
@@ -77,18 +77,18 @@ class Saving {
   }
 
   Config config_;
-  double issue_ = 0;  ///< the least; 0: nobody knows
+  double issue_ = 0;  ///< the least; 0: not known
   Prices native_, batch_;
-  std::uint64_t gathered_ = 0;
+  std::uint64_t batched_ = 0;
 };
 
 /// When operations that would go out in a batch are issued natively instead, to learn what that
-/// takes: within a share of the time. Not thread safe; a race costs one look more.
-class LookBudget {
+/// takes: within a share of the time. Not thread safe; a race costs one sample more.
+class SampleBudget {
  public:
-  explicit constexpr LookBudget(double share) : share_(share) {}
+  explicit constexpr SampleBudget(double share) : share_(share) {}
 
-  /// `lived`: ticks since the beginning. The first look is free.
+  /// `lived`: ticks since the beginning. The first sample is free.
   bool allows(std::uint64_t lived) const {
     return static_cast<double>(spent_) <= share_ * static_cast<double>(lived);
   }

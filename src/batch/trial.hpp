@@ -11,7 +11,7 @@
 namespace hob::batch {
 
 /// The prices of one kind of operation on one window, in ticks for each operation, and what follows
-/// from them. Bursts are gathered first: if one costs less for each operation than issuing alone
+/// from them. Bursts are batched first: if one costs less for each operation than issuing alone
 /// took natively, that is certain to pay. Otherwise some bursts are left to the library to compare.
 /// Not thread safe.
 class Trial {
@@ -19,13 +19,13 @@ class Trial {
   /// Bursts in a row that are too dear before the library is compared with, and bursts that are
   /// compared before a verdict.
   static constexpr std::uint32_t kBursts = 4;
-  /// Bursts are left to the library after a verdict against gathering.
+  /// Bursts are left to the library after a verdict against batching.
   static constexpr pay::Trial::Config kTrial{.tries = {.first = kBursts, .longest = kBursts},
                                              .rests = {.first = 64, .longest = 1 << 16},
                                              .compares = kBursts};
 
-  /// Whether the next burst is gathered.
-  bool gathers() const { return trial_.trying(); }
+  /// Whether the next burst is batched.
+  bool batches() const { return trial_.trying(); }
   /// Whether native operations are timed.
   bool timing() const { return trial_.step() == Step::comparing || native_issue_ == kUnknown; }
 
@@ -34,22 +34,22 @@ class Trial {
     native_issue_ = std::min(native_issue_, static_cast<double>(ticks));
   }
 
-  /// A burst of `operations` > 0 is complete that went out natively, or in batches (`gathered`):
-  /// `ticks` in all, 0 if nobody knows.
-  void complete(bool gathered, std::uint64_t operations, std::uint64_t ticks) {
+  /// A burst of `operations` > 0 is complete that went out natively, or in batches (`batched`):
+  /// `ticks` in all, 0 if that is not known.
+  void complete(bool batched, std::uint64_t operations, std::uint64_t ticks) {
     if (trial_.step() == Step::resting) {
       trial_.passed();
       return;
     }
-    if (ticks == 0 || gathered != gathers()) return;
+    if (ticks == 0 || batched != batches()) return;
     const double price = static_cast<double>(ticks) / static_cast<double>(operations);
-    if (gathered) {
+    if (batched) {
       batch_.add(price);
       price_ = batch_.median();
       // Each burst for itself: one that the machine held up would spoil an average for long.
       if (price <= certain()) return trial_.paid();
       trial_.passed();
-      if (!gathers()) native_ = kUnknown;
+      if (!batches()) native_ = kUnknown;
       return;
     }
     native_ = std::min(native_, price);
@@ -62,8 +62,8 @@ class Trial {
     price_ = 0;
   }
 
-  /// Ticks that an operation takes in a batch, its share of the completion included; 0: nobody
-  /// knows.
+  /// Ticks that an operation takes in a batch, its share of the completion included; 0: not
+  /// known.
   double batch_price() const { return price_; }
 
  private:

@@ -2,17 +2,17 @@
 #include <algorithm>
 #include <new>
 
-#include "cache/best_fit.hpp"
+#include "cache/baselines/queue_policies.hpp"
 #include "cache/bucket_index.hpp"
 #include "cache/cache.hpp"
-#include "cache/cuckoo_index.hpp"
 #include "cache/engine.hpp"
 #include "cache/engine_insertion.hpp"
 #include "cache/engine_lookup.hpp"
 #include "cache/engine_removal.hpp"
 #include "cache/engine_sizes.hpp"
-#include "cache/paper_policy.hpp"
-#include "cache/queue_policies.hpp"
+#include "cache/paper/best_fit.hpp"
+#include "cache/paper/cuckoo_index.hpp"
+#include "cache/paper/paper_policy.hpp"
 #include "cache/region_store.hpp"
 #include "cache/segregated_fit.hpp"
 #include "cache/value_policy.hpp"

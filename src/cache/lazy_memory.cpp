@@ -51,6 +51,8 @@ struct Kept {
   std::atomic_flag busy;
   std::array<Range, LazyMemory::kMostKept> ranges{};  ///< those with a base
 };
+
+/// The process has one, since address space is the process's.
 constinit Kept kept;
 
 class KeptGuard {

@@ -56,7 +56,7 @@ class Sampler {
   }
 
   /// How many nonblocking receives need not ask next() before one must.
-  std::uint32_t left_alone() const {
+  std::uint32_t unsampled() const {
     return unwatched_ == 0 ? 0 : (unwatched_ - 1) % look_distance();
   }
 
@@ -76,7 +76,7 @@ class Sampler {
   }
 
   /// How many blocking ones need not ask next_blocking(), and that so many did not.
-  std::uint32_t blocking_left_alone() const { return blocking_unwatched_; }
+  std::uint32_t blocking_unsampled() const { return blocking_unwatched_; }
   void blocking_left_out(std::uint32_t receives) {
     blocking_unwatched_ -= std::min(blocking_unwatched_, receives);
   }

@@ -10,7 +10,7 @@ namespace hob::os {
 /// A program may close descriptors that it does not know, as daemons do, and be given their numbers
 /// for files of its own: every use of one that is kept asks first whether it still is the same
 /// file. Files differ by their inodes, which eventfds, sets of epoll and, before
-/// Linux 6.9, process descriptors have in common: a Bell is a pipe, and what keeps one of the
+/// Linux 6.9, process descriptors have in common: a WakePipe is a pipe, and what keeps one of the
 /// others looks closer.
 class OwnDescriptor {
  public:

@@ -16,11 +16,11 @@ class Attention {
 
   /// An operation starts with nothing under way: whether a phase begins with it.
   bool begins() {
-    if (looks()) return true;
+    if (is_due()) return true;
     --passed_over_;
     return false;
   }
-  bool looks() const { return passed_over_ == 0; }
+  bool is_due() const { return passed_over_ == 0; }
 
   /// A phase has ended; `computed`: it left time for that.
   void ended(bool computed) {

@@ -63,13 +63,13 @@ Judge::Mean Judge::mean_of(std::span<const double> lengths) {
   return {mean, std::max(0.0, squares / number - mean * mean) / (number - 1)};
 }
 
-bool Judge::left_alone(std::uint64_t phase) const {
+bool Judge::is_skipped(std::uint64_t phase) const {
   return (scramble(scramble(seed_) + phase) & (alone_one_in_.now() - 1)) == 0;
 }
 
 bool Judge::begin() {
   ++begun_;
-  helps_ = always_ || (!resting() && !left_alone(begun_));
+  helps_ = always_ || (!resting() && !is_skipped(begun_));
   return helps_;
 }
 

@@ -68,7 +68,7 @@ class Judge {
   };
   static Mean mean_of(std::span<const double> lengths);
 
-  bool left_alone(std::uint64_t phase) const;
+  bool is_skipped(std::uint64_t phase) const;
   bool pays(const Mean& with, const Mean& without) const;  ///< the waits of this trial
   bool phases_got_longer() const;
   void decide();

@@ -15,8 +15,8 @@ constexpr double kForgets = 0.02;
 
 }  // namespace
 
-std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns,
-                             bool announced) {
+std::uint64_t Pacing::polled(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns,
+                             bool event_driven) {
   budget_.passed(now_ns);
   if (useful) {
     rest_ns_.reset();
@@ -24,9 +24,9 @@ std::uint64_t Pacing::looked(bool useful, std::uint64_t cost_ns, std::uint64_t n
   }
   budget_.spent(static_cast<double>(cost_ns));
   const std::uint64_t rest = std::max(rest_ns_.now(), inside_ns_.now());
-  if (announced) {
-    rest_ns_.lengthen(config_.longest_announced_ns);
-    rest_ns_.lengthen(config_.longest_announced_ns);
+  if (event_driven) {
+    rest_ns_.lengthen(config_.longest_event_driven_ns);
+    rest_ns_.lengthen(config_.longest_event_driven_ns);
   } else {
     rest_ns_.lengthen();
   }

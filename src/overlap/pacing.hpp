@@ -1,4 +1,4 @@
-// How often a helper looks: sooner while its polls move something, ever later while they do not,
+// How often a helper polls: sooner while its polls move something, at growing intervals while not,
 // and never for more than a share of the processor without a result.
 #pragma once
 
@@ -12,10 +12,10 @@ namespace hob::overlap {
 
 /// Set once. Times in nanoseconds.
 struct PacingConfig {
-  std::uint64_t shortest_ns = 50'000;    ///< from one look to the next
+  std::uint64_t shortest_ns = 50'000;    ///< from one poll to the next
   std::uint64_t longest_ns = 2'000'000;  ///< the same
   /// The same, where something else wakes the helper as soon as more can move.
-  std::uint64_t longest_announced_ns = 0;
+  std::uint64_t longest_event_driven_ns = 0;
   /// The same, where the program is always found inside the library: it waits for what it starts.
   /// Not longer than `longest_ns`: no difference is made.
   std::uint64_t longest_inside_ns = 0;
@@ -32,16 +32,16 @@ class Pacing {
         inside_ns_({.first = config.shortest_ns, .longest = config.longest_inside_ns}),
         budget_({.share = config.share, .first = allowance(), .most = allowance()}, now_ns) {}
 
-  /// After a look that took `cost_ns` and found `useful` work or none. Looks that moved something
+  /// After a poll that took `cost_ns` and found `useful` work or none. Polls that moved something
   /// do what the program's wait would have done, and cost nothing here. Returns how long to rest.
-  /// `announced`: something else wakes the helper as soon as more can move.
-  std::uint64_t looked(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns,
-                       bool announced = false);
+  /// `event_driven`: something else wakes the helper as soon as more can move.
+  std::uint64_t polled(bool useful, std::uint64_t cost_ns, std::uint64_t now_ns,
+                       bool event_driven = false);
 
   /// Something new is under way: the next rest is the shortest one.
   void begin() { rest_ns_.reset(); }
 
-  /// A look found the program inside the library, in another call than the look before it. From
+  /// A poll found the program inside the library, in another call than the poll before it. From
   /// the third in a row on, rests are at least twice as long each time.
   void inside_again() {
     if (inside_ < kFewInside)
@@ -50,7 +50,7 @@ class Pacing {
       inside_ns_.lengthen();
   }
 
-  /// A look found that the program stays outside while something is under way.
+  /// A poll found that the program stays outside while something is under way.
   void outside() {
     inside_ = 0;
     inside_ns_.reset();
@@ -66,8 +66,8 @@ class Pacing {
 
   PacingConfig config_;
   pay::Backoff<> rest_ns_;
-  pay::Backoff<> inside_ns_;  // the least rest, by looks that found the program inside
-  unsigned inside_ = 0;       // such looks in a row, up to kFewInside
+  pay::Backoff<> inside_ns_;  // the least rest, by polls that found the program inside
+  unsigned inside_ = 0;       // such polls in a row, up to kFewInside
   pay::Budget budget_;        // ns that polls without a result may take
 };
 
@@ -84,13 +84,13 @@ class InsidePacing {
   };
   explicit InsidePacing(const Config& config) : config_(config) {}
 
-  /// A look found the program inside; `left`: outside, but inside since the last look.
+  /// A poll found the program inside; `left`: outside, but inside since the last poll.
   std::uint64_t inside(bool left, std::uint64_t now_ns) {
     if (since_ns_ == 0) since_ns_ = now_ns;
     const std::uint64_t stayed = now_ns - since_ns_;
     return left ? config_.left_rest : std::clamp(stayed / 4, config_.rest, config_.longest);
   }
-  /// A look found that it has been outside since the last one, or that no rank waits for anything.
+  /// A poll found that it has been outside since the last one, or that no rank waits for anything.
   std::uint64_t outside() {
     since_ns_ = 0;
     return config_.rest;

@@ -16,7 +16,7 @@ namespace {
 long membarrier(int command) { return ::syscall(__NR_membarrier, command, 0, 0); }
 
 /// Of one poll that moves nothing: shorter waits do not give the core away.
-constexpr int kLooksBeforeSleep = 50;
+constexpr int kPollsBeforeSleep = 50;
 
 }  // namespace
 
@@ -77,8 +77,8 @@ void Presence::release() {
 
 void Presence::wait() {
   const std::uint64_t start = monotonic_nanoseconds();
-  for (int looks = 0; claimed_.load(std::memory_order_acquire) != 0; ++looks) {
-    if (looks < kLooksBeforeSleep)
+  for (int polls = 0; claimed_.load(std::memory_order_acquire) != 0; ++polls) {
+    if (polls < kPollsBeforeSleep)
       relax();
     else
       claimed_.wait(1, std::memory_order_acquire);

@@ -54,8 +54,8 @@ class StartHistory {
     if (start.count <= 0 || !entry.start.like(start) || !start.in_proportion_to(entry.start) ||
         expected(entry, start.count) < long_ns_)
       return false;
-    if (always_ || entry.left_alone == 0) return true;
-    --entry.left_alone;
+    if (always_ || entry.skipped == 0) return true;
+    --entry.skipped;
     return false;
   }
 
@@ -75,19 +75,19 @@ class StartHistory {
 
   /// What became of one that was postponed.
   enum class End {
-    beside,   ///< the helper made it
-    came,     ///< the program came, and made it itself
-    in_turns  ///< the helper made it, but had to take the core from the program
+    by_thread,  ///< the helper made it
+    came,       ///< the program came, and made it itself
+    in_turns    ///< the helper made it, but had to take the core from the program
   };
   void ended(const Start& start, End end) {
     Entry& entry = at(start);
     if (!entry.start.like(start)) return;
     const unsigned most = end == End::came ? 7 : 63;
-    if (end == End::beside)
+    if (end == End::by_thread)
       entry.in_vain.reset();
     else if (entry.in_vain.now() < most)
       entry.in_vain.lengthen();
-    entry.left_alone = entry.in_vain.now();
+    entry.skipped = entry.in_vain.now();
   }
 
   /// This communicator, or this datatype, ends: its handle may be given to another one.
@@ -113,8 +113,8 @@ class StartHistory {
     Start start;
     std::uint64_t ns = 0;
     pay::Backoff<unsigned> in_vain{{.first = 0, .longest = 63, .plus = 1}};
-    unsigned left_alone = 0;  // starts that are the program's own
-    std::uint64_t used = 0;   // counts them all
+    unsigned skipped = 0;    // starts that are the program's own
+    std::uint64_t used = 0;  // counts them all
   };
 
   /// In proportion to the elements.

@@ -30,7 +30,7 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-std::string program_of(const RunFacts& run) {
+std::string program_of(const RunContext& run) {
   if (run.command.empty()) return {};
   const std::string& path = run.command.front();
   return plain(std::string_view(path).substr(path.rfind('/') + 1));
@@ -43,7 +43,7 @@ constexpr int kPriority = 14;
 
 }  // namespace
 
-std::string job_line(const RunFacts& run, const std::string& host, const Counters& sums) {
+std::string job_line(const RunContext& run, const std::string& host, const Counters& sums) {
   std::uint64_t saved = 0;
   for (const auto* name : {"saved_ns", "batch_saved_ns", "match_saved_ns", "overlap_saved"})
     saved += sums[name];

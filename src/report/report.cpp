@@ -46,34 +46,34 @@ ordered_json histogram_json(const Histogram& histogram) {
   return {{"unit", histogram.unit}, {"scale", "log2"}, {"counts", histogram.counts}};
 }
 
-ordered_json window_json(const WindowFacts& facts) {
-  ordered_json json = {{"id", facts.id},
-                       {"name", facts.name},
-                       {"kind", facts.kind},
-                       {"bytes", facts.bytes},
-                       {"ranks", facts.ranks},
-                       {"mode", facts.mode},
-                       {"mode_reason", facts.mode_reason}};
-  json["counters"] = counters_json(facts.counters);
+ordered_json window_json(const WindowReport& window) {
+  ordered_json json = {{"id", window.id},
+                       {"name", window.name},
+                       {"kind", window.kind},
+                       {"bytes", window.bytes},
+                       {"ranks", window.ranks},
+                       {"mode", window.mode},
+                       {"mode_reason", window.mode_reason}};
+  json["counters"] = counters_json(window.counters);
   ordered_json histograms = ordered_json::object();
-  for (const auto& h : facts.histograms) histograms[h.name] = histogram_json(h);
+  for (const auto& h : window.histograms) histograms[h.name] = histogram_json(h);
   json["histograms"] = std::move(histograms);
   ordered_json occupancy = ordered_json::array();
-  for (const auto& p : facts.occupancy)
+  for (const auto& p : window.occupancy)
     occupancy.push_back({{"get", p.get},
                          {"used", p.used},
                          {"capacity", p.capacity},
                          {"entries", p.entries},
                          {"slots", p.slots}});
   ordered_json adaptations = ordered_json::array();
-  for (const auto& a : facts.adaptations)
+  for (const auto& a : window.adaptations)
     adaptations.push_back(
         {{"get", a.get}, {"what", a.what}, {"from", a.from}, {"to", a.to}, {"why", a.why}});
   json["series"] = {{"occupancy", std::move(occupancy)}, {"adaptations", std::move(adaptations)}};
   json["drops"] = ordered_json::array();
-  for (const auto& d : facts.drops)
+  for (const auto& d : window.drops)
     json["drops"].push_back({{"call", d.call}, {"times", d.times}, {"bytes", d.bytes}});
-  if (!facts.failures.empty()) json["failures"] = facts.failures;
+  if (!window.failures.empty()) json["failures"] = window.failures;
   return json;
 }
 
@@ -105,17 +105,17 @@ std::string count_text(std::uint64_t count) {
   return text;
 }
 
-std::string rank_json(const RankFacts& facts) {
+std::string rank_json(const RankReport& rank) {
   ordered_json json = {
-      {"rank", facts.rank}, {"host", facts.host}, {"memory_bytes", facts.memory_bytes}};
-  if (!facts.cpus.empty()) json["cpus"] = facts.cpus;
-  json["counters"] = counters_json(facts.counters);
-  for (const auto& [name, section] : facts.sections) json[name] = section;
-  json["notes"] = facts.notes;
+      {"rank", rank.rank}, {"host", rank.host}, {"memory_bytes", rank.memory_bytes}};
+  if (!rank.cpus.empty()) json["cpus"] = rank.cpus;
+  json["counters"] = counters_json(rank.counters);
+  for (const auto& [name, section] : rank.sections) json[name] = section;
+  json["notes"] = rank.notes;
   return dump(json);
 }
 
-std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks) {
+std::string run_json(const RunContext& run, const std::vector<std::string>& ranks) {
   ordered_json json;
   json["schema"] = kSchema;
   json["hob"] = {{"version", run.version}, {"abi", run.abi}, {"mpi", run.mpi}};
@@ -143,7 +143,7 @@ std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks)
   return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string summary(const RunFacts& run, const std::vector<std::string>& lines,
+std::string summary(const RunContext& run, const std::vector<std::string>& lines,
                     const std::vector<std::string>& notes) {
   std::string text;
   for (const auto* each : {&lines, &notes})

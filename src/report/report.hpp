@@ -38,7 +38,7 @@ struct Drops {
 };
 
 /// What one process says about one window.
-struct WindowFacts {
+struct WindowReport {
   int id = 0;
   std::string name;
   std::string kind;         ///< create, allocate, shared, dynamic
@@ -55,7 +55,7 @@ struct WindowFacts {
 };
 
 /// What one process says about itself.
-struct RankFacts {
+struct RankReport {
   int rank = 0;
   std::string host;
   std::uint64_t memory_bytes = 0;  ///< resident memory of the process
@@ -71,7 +71,7 @@ struct RankFacts {
 inline constexpr int kSchema = 1;
 
 /// What rank 0 knows of the run.
-struct RunFacts {
+struct RunContext {
   std::string version, abi, mpi;
   std::string job;            ///< its number in the batch system; "": none
   bool many_threads = false;  ///< the program has MPI_THREAD_MULTIPLE
@@ -91,18 +91,18 @@ struct RunFacts {
 
 nlohmann::ordered_json counters_json(const Counters& counters);
 nlohmann::ordered_json histogram_json(const Histogram& histogram);
-nlohmann::ordered_json window_json(const WindowFacts& facts);
+nlohmann::ordered_json window_json(const WindowReport& window);
 
 /// One rank's part of the JSON. Text that is not UTF-8 (names that programs give) is shown with
 /// replacement characters.
-std::string rank_json(const RankFacts& facts);
+std::string rank_json(const RankReport& rank);
 
 /// The whole JSON: `ranks` are the texts made by rank_json.
-std::string run_json(const RunFacts& run, const std::vector<std::string>& ranks);
+std::string run_json(const RunContext& run, const std::vector<std::string>& ranks);
 
 /// The summary: what the parts of Hob say of all ranks, and notes, in plain words. Each line starts
 /// with "hob: ".
-std::string summary(const RunFacts& run, const std::vector<std::string>& lines,
+std::string summary(const RunContext& run, const std::vector<std::string>& lines,
                     const std::vector<std::string>& notes);
 
 /// Writes a file in place of `path`, so that no reader sees half of it: beside it first, under a

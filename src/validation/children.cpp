@@ -9,6 +9,7 @@
 namespace hob::validation {
 namespace {
 
+/// This process has made a child. Global, since a handler of fork() sets it.
 std::atomic<bool> forked{false};
 
 /// Changes with each child that was waited for.

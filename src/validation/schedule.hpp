@@ -30,7 +30,7 @@ class Schedule {
 
   /// The call reported; `asked`: some member gains by it, or would like to find out; `changed`:
   /// something may have changed.
-  void told(bool asked, bool changed) {
+  void reported(bool asked, bool changed) {
     details_ = asked && changed;
     in_vain_ = asked ? 0 : in_vain_ + 1;
     if (asked) {

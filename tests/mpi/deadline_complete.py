@@ -58,7 +58,7 @@ REASONS = {
 def guard_of(call):
     if call.row.polls:
         return "advance_polling();"
-    if call.row.sleeper:
+    if call.row.only_tracked:
         return "const BlockingWindow blocking;"
     return "const BlockingUnknown blocking;"
 

@@ -19,10 +19,10 @@
 #include <tuple>
 #include <utility>
 
-#include "mpi/core/errors_heard.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/core/program_guard.hpp"
 #include "mpi/core/program_world.hpp"
+#include "mpi/core/unreported_errors.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -89,18 +89,18 @@ class Handlers {
       second = va_arg(more, void*);
       va_end(more);
     }
-    UnheardError error{tell<place>, 0, *code, {first, second}};
+    UnreportedError error{notify<place>, 0, *code, {first, second}};
     Object handle;
     std::memcpy(&handle, object, sizeof handle);
     error.object = handle_bits(handle);
-    if (hear_later(error)) return;
+    if (report_later(error)) return;
     const ProgramGuard guard;
     handler_at<place>()(shown == same<Object> ? object : &(handle = shown(handle)), code, first,
                         second);
   }
   /// The same later.
   template <std::size_t place>
-  static void tell(const UnheardError& error) {
+  static void notify(const UnreportedError& error) {
     auto known = shown(handle_of<Object>(error.object));
     int code = error.code;
     handler_at<place>()(&known, &code, error.more[0], error.more[1]);
@@ -114,6 +114,7 @@ class Handlers {
     return {call<places>...};
   }
 
+  /// Of each kind of object, one table: the library knows a handler by its function alone.
   static inline std::mutex lock;
   static inline std::array<std::atomic<Handler<Object>>, kHandlers> of_program{};
   static constexpr std::array<Handler<Object>, kHandlers> kFunctions =

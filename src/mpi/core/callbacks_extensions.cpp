@@ -2,9 +2,9 @@
 #include <memory>
 #include <utility>
 
-#include "mpi/core/errors_heard.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/core/program_guard.hpp"
+#include "mpi/core/unreported_errors.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -24,14 +24,14 @@ struct StatefulHandler {
 
   static void call(Object object, int code, void* state) {
     const auto* own = static_cast<const StatefulHandler*>(state);
-    const UnheardError error{
-        tell, handle_bits(object), code, {reinterpret_cast<void*>(own->function), own->state}};
-    if (hear_later(error)) return;
+    const UnreportedError error{
+        notify, handle_bits(object), code, {reinterpret_cast<void*>(own->function), own->state}};
+    if (report_later(error)) return;
     const ProgramGuard guard;
     own->function(object, code, own->state);
   }
   /// The same later, when the handler may be gone.
-  static void tell(const UnheardError& error) {
+  static void notify(const UnreportedError& error) {
     const auto its = reinterpret_cast<decltype(function)>(error.more[0]);
     its(handle_of<Object>(error.object), error.code, error.more[1]);
   }

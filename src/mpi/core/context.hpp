@@ -24,7 +24,7 @@ struct Context {
   std::vector<int> node_ranks;    ///< of the program's world, those that share memory with this one
   /// The program asked for a thread level: while one thread is in a call, others may store.
   bool threads_may_store = true;
-  /// Bytes that a get of Hob's own may bring, at most (core/long_replies.hpp).
+  /// Bytes that a get of Hob's own may bring, at most (workarounds/long_replies.hpp).
   std::uint64_t longest_get = std::numeric_limits<std::uint64_t>::max();
   std::string host;
   std::string mpi_version;

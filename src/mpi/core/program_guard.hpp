@@ -4,7 +4,7 @@
 
 namespace hob::mpi {
 
-/// Error handlers are called elsewhere, where they can be (errors_heard.hpp). Around any other
+/// Error handlers are called elsewhere, where they can be (unreported_errors.hpp). Around any other
 /// function of the program's that the library calls, and around those where they cannot, from
 /// within a call that Hob made or passed on: what the program calls there is the program's, as if
 /// no call of Hob's was above it. But a part of Hob that holds a lock (kExclusive) could not serve

@@ -15,9 +15,9 @@ namespace hob::mpi::tuning {
 /// between two: about a millisecond. A yield on a machine with more processes than processors costs
 /// a time slice (2 to 4 ms), so whoever is served within a millisecond does not pay it. Chosen from
 /// these two times; not swept.
-inline constexpr int kLooksBeforeYield = 10'000;
+inline constexpr int kPollsBeforeYield = 10'000;
 
-/// progress. ns between two looks of the helper thread: long against a look, short against what a
+/// progress. ns between two polls of the helper thread: long against a poll, short against what a
 /// program would notice. Chosen; not swept.
 inline constexpr long kHelperRest = 50'000;
 
@@ -29,7 +29,7 @@ inline constexpr std::int64_t kOverlapBytes = std::int64_t{16} * 1024;
 /// without anybody. Chosen.
 inline constexpr std::int64_t kOverlapFarBytes = std::int64_t{64} * 1024;
 
-/// progress, overlap. The share of a processor that the thread may take for looks that move
+/// progress, overlap. The share of a processor that the thread may take for polls that move
 /// nothing. Chosen.
 inline constexpr double kOverlapShare = 0.03;
 
@@ -55,47 +55,47 @@ inline constexpr unsigned long kOverlapSlackNs = 1'000;
 inline constexpr std::uint64_t kOverlapShortNs = 150'000;
 
 /// progress, overlap. ns. A start that took the program so long is left to the thread the next
-/// time: several times what it costs to wake that (20 to 40 us). The thread looks so soon after it
+/// time: several times what it costs to wake that (20 to 40 us). The thread polls so soon after it
 /// was left to it, if the program is outside then; and where one has waited for twice as long when
 /// the next one comes, the program makes both itself: it computes in between, and no processor is
 /// free.
 inline constexpr std::uint64_t kOverlapLongStartNs = 150'000;
 inline constexpr std::uint64_t kOverlapStartNs = 50'000;
 
-/// progress, overlap. ns. What sockets bring within this time of a look waits for one more look;
+/// progress, overlap. ns. What sockets bring within this time of a poll waits for one more poll;
 /// and from one search for sockets to the next.
-inline constexpr std::uint64_t kOverlapGatherNs = 50'000;
+inline constexpr std::uint64_t kOverlapCollectNs = 50'000;
 inline constexpr std::uint64_t kOverlapScanNs = 5'000'000;
 inline constexpr std::uint64_t kOverlapLongestScanNs = 1'000'000'000;
 
-/// progress, overlap. ns. Where only others may want something: from one look to the next while the
-/// program is inside the library, at first and at last; and while sockets would announce it. A look
+/// progress, overlap. ns. Where only others may want something: from one poll to the next while the
+/// program is inside the library, at first and at last; and while sockets would announce it. A poll
 /// takes 20 to 40 us: with one each 0.5 ms puts to a rank that waits took 1.10 to 1.18 times as
 /// long, with one each 2 ms 1.05 to 1.09, each 20 ms 1.03 to 1.04 (`hob bench harm --overlap on`).
 inline constexpr std::uint64_t kOverlapInsideNs = 500'000;
 inline constexpr std::uint64_t kOverlapLongestInsideNs = 20'000'000;
 inline constexpr std::uint64_t kOverlapPatientNs = 20'000'000;
 
-/// progress, overlap. ns for which sockets are not listened to while the budget is used up: a look
+/// progress, overlap. ns for which sockets are not listened to while the budget is used up: a poll
 /// in that time is 3% of a processor.
 inline constexpr std::uint64_t kOverlapExhaustedNs = 1'000'000;
 
-/// progress, overlap. Looks with nothing under way before the thread sleeps until it is woken: some
+/// progress, overlap. Polls with nothing under way before the thread sleeps until it is woken: some
 /// milliseconds.
-inline constexpr int kOverlapIdleLooks = 6;
+inline constexpr int kOverlapIdlePolls = 6;
 
-/// requests. Receives that a wait still misses, from which on it lets time pass between looks in
+/// requests. Receives that a wait still misses, from which on it lets time pass between polls in
 /// vain: with fewer, the next message is likely to be the last one, and a rest only delays it.
 /// Chosen.
 inline constexpr std::size_t kManyMissing = 8;
 
-/// requests. ns: a poll without a result that takes longer has asked the kernel. Between the looks
+/// requests. ns: a poll without a result that takes longer has asked the kernel. Between the polls
 /// of shared memory and of sockets on the machine of docs/measurements.
-inline constexpr double kKernelLook = 300;
+inline constexpr double kKernelPoll = 300;
 
-/// requests. ns of rest between two such looks: the messages that come meanwhile are cheaper to
+/// requests. ns of rest between two such polls: the messages that come meanwhile are cheaper to
 /// fetch together. Measured with bursts over TCP (docs/measurements/2026-11-takeover.md).
-inline constexpr double kRestBetweenLooks = 2000;
+inline constexpr double kRestBetweenPolls = 2000;
 
 /// Cached gets.
 namespace gets {
@@ -151,13 +151,13 @@ inline constexpr double kWrapperNs = 25;
 /// full has some room again after each eviction, and that is for what the process fetches itself.
 inline constexpr std::uint64_t kRoomForOwn = 4;
 
-/// While Hob sleeps, one in so many waits is timed: all after a long one, fewer while they are
+/// While tracking is off, one in so many waits is timed: all after a long one, fewer while they are
 /// short. Odd intervals, since programs repeat themselves.
 inline constexpr pay::Backoff<int>::Config kWaitIntervals{.first = 1, .longest = 255, .plus = 1};
 
 }  // namespace gets
 
-/// Short puts over libfabric's tcp provider (rma/backend/complete_puts.hpp): one of so many is
+/// Short puts over libfabric's tcp provider (workarounds/complete_puts.hpp): one of so many is
 /// waited for, since MPICH has a limited number of requests. Chosen.
 inline constexpr std::uint32_t kOnePutWaitedFor = 1024;
 
@@ -173,12 +173,12 @@ inline constexpr std::size_t kLayoutBytes = std::size_t{64} << 20;
 /// would only cost memory bandwidth.
 inline constexpr std::size_t kHeatedShare = 4;
 
-/// progress. ns that the thread which closes UCX rests after a look that found nothing. Chosen.
+/// progress. ns that the thread which closes UCX rests after a poll that found nothing. Chosen.
 inline constexpr long kClosingRestNs = 100'000;
 
 /// p2p. Receives that may go to the library unseen at a time, where none is ever to be watched.
 /// Chosen: booking them costs some 50 ns.
-inline constexpr std::uint32_t kExpressAtOnce = 4096;
+inline constexpr std::uint32_t kFastPathAtOnce = 4096;
 
 /// How ghosts, and those who wait for them, share the cores of a node. Found with bench/ghost on a
 /// node of two cores: origin, target and two ghosts, the target computing or waiting.
@@ -217,7 +217,7 @@ inline constexpr unsigned kMostUnannounced = 20;
 /// Wake-ups in a row that brought no message, before the sockets that caused them are left out.
 inline constexpr unsigned kMostUseless = 200;
 
-/// ns. Between looks whether the node's processes live: a job that lost one ends within that time
+/// ns. Between checks whether the node's processes live: a job that lost one ends within that time
 /// and what its launcher takes.
 inline constexpr std::uint64_t kWatchPeriodNs = 100'000'000;
 
@@ -231,9 +231,9 @@ inline constexpr std::uint64_t kLongSendNs = 12'000;
 inline constexpr unsigned kSpinTurns = 2000;
 inline constexpr unsigned kSpinTurnsAsked = 16;
 
-/// Turns, where there are more processes than cores: looks before the first sleep, and yields
+/// Turns, where there are more processes than cores: polls before the first sleep, and yields
 /// (about 1 us each where no process takes the core) before sleeping at all.
-inline constexpr unsigned kLooksBeforeSleep = 3;
+inline constexpr unsigned kPollsBeforeSleep = 3;
 inline constexpr unsigned kYieldTurns = 200;
 
 /// ns. Sleep of a waiting origin at a time.
@@ -247,7 +247,7 @@ inline constexpr unsigned kToleratedOutliers = 64;
 inline constexpr std::uint64_t kFirstScanPauseNs = 4'000'000;
 inline constexpr std::uint64_t kLongestScanPauseNs = 4'000'000'000;
 
-/// Turns of a waiting origin between looks whether its ghosts live, a few microseconds.
+/// Turns of a waiting origin between checks whether its ghosts live, a few microseconds.
 inline constexpr unsigned kTurnsPerWatch = 64;
 
 /// ms. Sleeps of a ghost before the program's sessions begin: then it looks whether its launcher
@@ -294,13 +294,13 @@ inline constexpr std::uint64_t kSmallestFullArena = std::uint64_t{64} << 30;
 /// Yields in the waits of the MPI library, where processes share cores.
 namespace yielding {
 
-/// ns. Looks of one wait follow each other within a look's time (0.1 to 1 us); the program's own
+/// ns. Polls of one wait follow each other within a poll's time (0.1 to 1 us); the program's own
 /// polls have its computing in between.
 inline constexpr std::uint64_t kSameWaitNs = 5'000;
 
-/// Looks in a row that found nothing before the first yield: a call that does not wait makes one or
+/// Polls in a row that found nothing before the first yield: a call that does not wait makes one or
 /// two.
-inline constexpr unsigned kLooks = 4;
+inline constexpr unsigned kPolls = 4;
 
 }  // namespace yielding
 
@@ -320,9 +320,9 @@ inline constexpr std::uint64_t kCheapNs = 300;
 /// target that computes, or has no core.
 inline constexpr double kLateNs = 100'000;
 /// Share of the time that looks at what operations take natively may take.
-inline constexpr double kLookShare = 0.003;
+inline constexpr double kSampleShare = 0.003;
 /// ns. What batching one takes, for the comparison with others.
-inline constexpr std::uint64_t kGatherNs = 30;
+inline constexpr std::uint64_t kBatchingNs = 30;
 /// ns. A batch that is older goes out at the next operation.
 inline constexpr std::uint64_t kOldNs = 1'000'000;
 /// Completions without a batch after which operations are not looked at, and operations
@@ -330,8 +330,8 @@ inline constexpr std::uint64_t kOldNs = 1'000'000;
 inline constexpr std::uint32_t kIdleIntervals = 64;
 inline constexpr std::uint64_t kFirstPause = 4096, kLongestPause = std::uint64_t{1} << 20;
 /// Bytes of a batch, with those of its datatype on the wire, about so many for each operation.
-/// Accumulates travel as messages, and MPICH breaks long ones (core/long_replies.hpp): it cuts them
-/// from 16 KiB on.
+/// Accumulates travel as messages, and MPICH breaks long ones (workarounds/long_replies.hpp): it
+/// cuts them from 16 KiB on.
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 10, kMostMessageBytes = 15'000;
 inline constexpr std::uint64_t kTypeBytes = 16;
 /// The same where all operations have the same length.
@@ -346,7 +346,7 @@ inline constexpr std::uint64_t kMostHeld = std::uint64_t{8} << 20;
 inline constexpr std::uint64_t kBytesOfOperation = 16;
 /// Gets with requests that are left to the library after a test of one that was batched, which
 /// issues it twice; doubled with each such test.
-inline constexpr std::uint64_t kLeftAloneAfterTest = 1024;
+inline constexpr std::uint64_t kSkippedAfterTest = 1024;
 
 }  // namespace batching
 

@@ -25,7 +25,9 @@ int delete_with_world(MPI_Comm, int, void*, void*) {
   return world != MPI_COMM_NULL ? on_Comm_free(&world) : MPI_SUCCESS;
 }
 
+/// Of the keys below: threads may set attributes at once.
 std::mutex lock;
+
 /// Keys of attributes that were set on MPI_COMM_SELF, the last one last; some are deleted since.
 /// Never destroyed: MPI may end in a destructor.
 std::vector<int>& keys_of_self() {

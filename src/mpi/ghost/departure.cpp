@@ -13,21 +13,25 @@
 
 #include "ghost/wire.hpp"
 #include "mpi/core/context.hpp"
-#include "mpi/ghost/peers_watch.hpp"
-#include "mpi/ghost/sessions.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/peers_watch.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/ucx_closing.hpp"
+#include "mpi/workarounds/sessions.hpp"
+#include "mpi/workarounds/ucx_closing.hpp"
 
 namespace hob::mpi {
 namespace {
 
-bool finished = false;  // the program has come to MPI_Finalize
-bool watched = false;   // whether it does
-bool is_ghost_that_ends = false;
-pid_t watched_process = 0;  // not its children, which inherit the handler
+/// How this process ends. Global, since handlers of the exit have no argument.
+struct Leaving {
+  bool finished = false;  ///< the program has come to MPI_Finalize
+  bool watched = false;   ///< whether it does
+  bool is_ghost_that_ends = false;
+  pid_t process = 0;  ///< not its children, which inherit the handler
+};
+constinit Leaving leaving;
 
 const void* object_of(const void* address) {
   Dl_info about{};
@@ -56,7 +60,8 @@ bool library_leaves() {
 // Ghosts wait for every rank's shutdown message. A launcher ends the job where one leaves without
 // MPI_Finalize, but not all say why.
 void left_early(int, void*) {
-  if (!watched || finished || ::getpid() != watched_process || depth != 0) return;  // MPI_Abort
+  if (!leaving.watched || leaving.finished || ::getpid() != leaving.process || depth != 0)
+    return;  // MPI_Abort
   if (library_leaves()) return;
   std::fprintf(stderr, "hob: rank %d left without MPI_Finalize; the job ends here\n",
                launched_world()->own().application_rank);
@@ -99,27 +104,27 @@ void await_end(const GhostWorld& world, GhostStatus& status) {
 }  // namespace
 
 void report_early_exit() {
-  watched_process = ::getpid();
-  watched = true;
+  leaving.process = ::getpid();
+  leaving.watched = true;
 }
 
 void end_ghosts_early() {
   ::on_exit(
       [](int status, void*) {
-        if (is_ghost_that_ends) ::_exit(status);
+        if (leaving.is_ghost_that_ends) ::_exit(status);
       },
       nullptr);
 }
 
 void exit_as_ghost(int status) {
-  is_ghost_that_ends = true;
+  leaving.is_ghost_that_ends = true;
   std::exit(status);
 }
 
 void dismiss_ghosts() {
   const GhostWorld* world = ghost_world();
-  if (world == nullptr || finished) return;
-  finished = true;
+  if (world == nullptr || leaving.finished) return;
+  leaving.finished = true;
   real::Barrier(context().comm);
   notify_end(*world);
   for (GhostStatus* status : world->statuses) await_end(*world, *status);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "mpi/core/program_world.hpp"
-#include "mpi/ghost/sessions.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/workarounds/sessions.hpp"
 
 namespace hob::mpi {
 namespace {

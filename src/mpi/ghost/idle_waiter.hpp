@@ -5,7 +5,7 @@
 
 #include "ghost/waiting.hpp"
 #include "mpi/core/tuning.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "os/sockets.hpp"
 #include "pay/backoff.hpp"
 

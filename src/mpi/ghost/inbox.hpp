@@ -12,11 +12,11 @@
 #include "mpi/ghost/transport.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/progress/ucx.hpp"
+#include "mpi/workarounds/receive_from_any.hpp"
 
 namespace hob::mpi {
 
-/// Receives kept posted for requests of anybody, taken in the order in which they were posted, so
+/// Receives kept posted for requests of any rank, taken in the order in which they were posted, so
 /// that messages of one origin are never overtaken.
 class Inbox {
  public:
@@ -67,30 +67,9 @@ class Inbox {
     std::unique_ptr<std::byte[]> buffer = std::make_unique<std::byte[]>(ghost::kMessageBytes);
     MPI_Request request = MPI_REQUEST_NULL;
   };
-  /// MPICH over UCX (4.1 to 5.0.2, whose MPIDI_NM_mpi_irecv connects the two requests of a receive
-  /// from MPI_ANY_SOURCE after UCX has called back) never completes such a receive where UCX has
-  /// its message already. So messages that came before it are probed for, while UCX brings in no
-  /// others.
   void post(Slot& slot) {
-    if (ucx::serves()) {
-      const ucx::Standstill standstill;
-      if (!receive_unexpected(slot)) receive(slot);
-    } else {
-      receive(slot);
-    }
-  }
-  bool receive_unexpected(Slot& slot) {
-    int flag = 0;
-    MPI_Message message = MPI_MESSAGE_NULL;
-    check_transport(real::Improbe(MPI_ANY_SOURCE, kTag, comm_, &flag, &message, MPI_STATUS_IGNORE));
-    if (!flag) return false;
-    check_transport(real::Imrecv(slot.buffer.get(), static_cast<int>(ghost::kMessageBytes),
-                                 MPI_BYTE, &message, &slot.request));
-    return true;
-  }
-  void receive(Slot& slot) {
-    check_transport(real::Irecv(slot.buffer.get(), static_cast<int>(ghost::kMessageBytes), MPI_BYTE,
-                                MPI_ANY_SOURCE, kTag, comm_, &slot.request));
+    check_transport(receive_from_any(slot.buffer.get(), static_cast<int>(ghost::kMessageBytes),
+                                     kTag, comm_, &slot.request));
   }
   MPI_Comm comm_;
   std::array<Slot, tuning::ghost::kInboxSlots> slots_;

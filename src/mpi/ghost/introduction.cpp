@@ -14,7 +14,7 @@
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/node.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"

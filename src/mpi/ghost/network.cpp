@@ -91,7 +91,7 @@ class ProbeOrigin {
     bool good = true;
     for (std::uint64_t number = 1; good && number <= kSizes.size(); ++number)
       good = try_size({number, kSizes[number - 1], 0});
-    tell({});
+    notify({});
     return good;
   }
 
@@ -110,7 +110,7 @@ class ProbeOrigin {
         shares_core_ ? tuning::ghost::kAbsenceSharedNs : tuning::ghost::kAbsenceNs;
     round.wait_ns = std::clamp(tuning::ghost::kAbsenceTimes * (tick_nanoseconds() - begin), least,
                                tuning::ghost::kLongestAbsenceNs);
-    tell(round);
+    notify(round);
     const bool good = try_absent(round);
     return real::Win_flush(target_, window_.handle()) == MPI_SUCCESS && good;
   }
@@ -157,7 +157,7 @@ class ProbeOrigin {
     return done != 0 && tick_nanoseconds() <= end;
   }
 
-  void tell(Round round) const {
+  void notify(Round round) const {
     real::Send(&round, sizeof round, MPI_BYTE, target_, kTag, window_.comm());
   }
 

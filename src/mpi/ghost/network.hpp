@@ -1,7 +1,7 @@
 // Whether the network does puts and gets without their target's processor.
 #pragma once
 
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 
 namespace hob::mpi {
 

@@ -16,13 +16,13 @@
 #include "mpi/ghost/departure.hpp"
 #include "mpi/ghost/idle_waiter.hpp"
 #include "mpi/ghost/inbox.hpp"
-#include "mpi/ghost/partitioned.hpp"
-#include "mpi/ghost/peers_watch.hpp"
-#include "mpi/ghost/sessions.hpp"
+#include "mpi/ghost/job/peers_watch.hpp"
 #include "mpi/ghost/transport.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
 #include "mpi/progress/yielding.hpp"
+#include "mpi/workarounds/partitioned.hpp"
+#include "mpi/workarounds/sessions.hpp"
 #include "pay/yield_predictor.hpp"
 
 namespace hob::mpi {
@@ -60,7 +60,7 @@ class Service {
     while (server_.shutdowns() < application_ranks_ || server_.waiting() || server_.sending()) {
       const std::uint64_t begin = tick_nanoseconds();
       partitioned_.advance();
-      if (look()) {
+      if (poll()) {
         worked(begin);
         continue;
       }
@@ -87,7 +87,7 @@ class Service {
   bool shares_core() const { return style_ == ghost::WaitStyle::shared; }
 
   /// One look at everything. Whether something was done.
-  bool look() {
+  bool poll() {
     bool worked = false;
     for (int burst = 0; burst < tuning::ghost::kBurst; ++burst) {
       const bool more = inbox_.poll([&](int origin, std::span<const std::byte> bytes) {

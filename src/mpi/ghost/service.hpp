@@ -1,7 +1,7 @@
 // The life of a ghost, from the division of the world to the end of the job.
 #pragma once
 
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 
 namespace hob::mpi {
 

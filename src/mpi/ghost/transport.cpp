@@ -118,7 +118,7 @@ void GhostTransport::relax(unsigned turn, bool for_message) {
       } else if (predictor_.due(turn)) {
         yielding::give_core_away(predictor_, now);
       }
-    } else if (!may_sleep || (turn >= tuning::ghost::kLooksBeforeSleep && !sleep())) {
+    } else if (!may_sleep || (turn >= tuning::ghost::kPollsBeforeSleep && !sleep())) {
       sched_yield();
     }
   } else if (world_.oversubscribed || turn > spins) {

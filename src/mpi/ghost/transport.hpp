@@ -7,8 +7,8 @@
 
 #include "ghost/transport.hpp"
 #include "mpi/core/tuning.hpp"
-#include "mpi/ghost/peers_watch.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/peers_watch.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "os/sockets.hpp"
 #include "pay/backoff.hpp"
 #include "pay/yield_predictor.hpp"

@@ -28,23 +28,28 @@ heat::Verdict& verdict() {
   static auto& only = *new heat::Verdict;
   return only;
 }
-std::atomic<std::size_t> heated_bytes{0};
-std::size_t most_bytes = 0;
+
+/// Bytes that the heater reads, and how many it may.
+struct Heated {
+  std::atomic<std::size_t> bytes{0};
+  std::size_t most = 0;
+};
+constinit Heated heated;
 
 void added(const void* address, std::size_t bytes) noexcept {
-  if (heated_bytes.fetch_add(bytes) + bytes > most_bytes) {
-    heated_bytes.fetch_sub(bytes);
+  if (heated.bytes.fetch_add(bytes) + bytes > heated.most) {
+    heated.bytes.fetch_sub(bytes);
     return;  // its removal finds nothing registered, and releases it at once
   }
   try {
     heater->add(address, bytes);
   } catch (const std::bad_alloc&) {
-    heated_bytes.fetch_sub(bytes);
+    heated.bytes.fetch_sub(bytes);
   }
 }
 
 void removed(void* address, std::size_t bytes, void (*release)(void*)) noexcept {
-  if (heater->remove(address, release)) heated_bytes.fetch_sub(bytes);
+  if (heater->remove(address, release)) heated.bytes.fetch_sub(bytes);
 }
 
 class QueueMemory final : public match::MemoryObserver {
@@ -141,7 +146,7 @@ void start() {
     auto* created = new heat::Heater(config);
     if (created->start()) {
       heater = created;
-      most_bytes = verdict().placement.cache_bytes / tuning::kHeatedShare;
+      heated.most = verdict().placement.cache_bytes / tuning::kHeatedShare;
       cache::index_observer = &kIndexObserver;
     } else {
       verdict().on = false;

@@ -25,9 +25,9 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/overlap.hpp"
 #include "mpi/progress/progress.hpp"
-#include "mpi/progress/ucx_closing.hpp"
 #include "mpi/report/interim.hpp"
 #include "mpi/report/report.hpp"
+#include "mpi/workarounds/ucx_closing.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -39,9 +39,15 @@ std::atomic<int> openings{0};
 /// may ask meanwhile (MPI_Initialized). Who has read 0 sees all that start() wrote.
 std::atomic<int> beginning{0};
 
-/// Of the program's own MPI_Init and MPI_Finalize, where Hob begins and ends the world itself.
-std::atomic<bool> program_began{false};
-std::atomic<bool> program_ended{false};
+/// The program has made its own MPI_Init and MPI_Finalize, where Hob begins and ends the world
+/// itself.
+struct ProgramCalls {
+  std::atomic<bool> began{false};
+  std::atomic<bool> ended{false};
+};
+
+/// The process has one world.
+constinit ProgramCalls program;
 
 /// Held while Hob starts: a session may begin in one thread while another one is in MPI_Init.
 std::mutex& starting() {
@@ -82,18 +88,22 @@ void init_once() {
 }
 
 /// MPI_Init is Hob's: ghosts are divided from the others in a world, and a program of sessions has
-/// none.
-bool own_world = false;
-bool own_world_leaves =
-    false;  ///< with the program's last session, which a handler of its may close
-bool own_world_ended = false;
-pid_t own_process = 0;  ///< not its children, which inherit the handler of the exit
+/// none. Global, since a handler of the exit ends it.
+struct OwnWorld {
+  bool exists = false;
+  bool leaves = false;  ///< with the program's last session, which a handler of its may close
+  bool ended = false;
+  pid_t process = 0;  ///< not its children, which inherit the handler of the exit
+};
+
+/// The process has one.
+constinit OwnWorld own_world;
 
 /// The program ends.
 void end_own_world() {
-  if (::getpid() != own_process) return;
-  own_world_leaves = true;
-  if (openings != 0 || std::exchange(own_world_ended, true)) return;
+  if (::getpid() != own_world.process) return;
+  own_world.leaves = true;
+  if (openings != 0 || std::exchange(own_world.ended, true)) return;
   const DepthGuard guard;
   finish();
   const ucx::Finalizing closing;
@@ -105,8 +115,8 @@ void begin_own_world() {
   real::Initialized(&initialised);
   int provided = MPI_THREAD_SINGLE;
   if (initialised || real::Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided)) return;
-  own_world = true;
-  own_process = ::getpid();
+  own_world.exists = true;
+  own_world.process = ::getpid();
   start(provided, true, provided == MPI_THREAD_MULTIPLE);
   std::atexit(end_own_world);  // not in ghosts, which do not come back
 }
@@ -122,7 +132,7 @@ int end_with_self(MPI_Comm, int, void*, void*) {
 }
 
 /// Calls pass Hob by.
-int tell_time_with_self(MPI_Comm, int, void*, void*) {
+int write_time_with_self(MPI_Comm, int, void*, void*) {
   write_time_alone();
   return MPI_SUCCESS;
 }
@@ -147,15 +157,15 @@ void start_with_world(int level) {
                        set_first_attribute_of_self(end_with_self);
   const Context& process = context();
   if (process.settings.off && !process.settings.json.empty() && process.rank == 0)
-    set_first_attribute_of_self(tell_time_with_self);
+    set_first_attribute_of_self(write_time_with_self);
 }
 
 /// For the program's MPI_Init.
 bool begun(int* provided) {
-  if (!own_world) return false;
+  if (!own_world.exists) return false;
   if (provided) *provided = thread_level();
   ++openings;
-  program_began = true;
+  program.began = true;
   return true;
 }
 
@@ -203,20 +213,20 @@ int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
   if (result != MPI_SUCCESS) return begin_world(result, 0);
   overlap_thread::asked(required, *provided);
   const int got = *provided;
-  *provided = overlap_thread::level_to_tell(got);
+  *provided = overlap_thread::level_to_report(got);
   return begin_world(result, got);
 }
 
 int on_Query_thread(int* provided) {
   const int result = real::Query_thread(provided);
-  if (result == MPI_SUCCESS) *provided = overlap_thread::level_to_tell(*provided);
+  if (result == MPI_SUCCESS) *provided = overlap_thread::level_to_report(*provided);
   return result;
 }
 
 int on_Finalize() {
-  if (own_world) {
+  if (own_world.exists) {
     --openings;
-    program_ended = true;
+    program.ended = true;
     return MPI_SUCCESS;
   }
   overlap_thread::finish();
@@ -236,13 +246,13 @@ int on_Finalize() {
 int on_Initialized(int* flag) {
   const int result = real::Initialized(flag);
   if (result != MPI_SUCCESS || !*flag) return result;
-  *flag = own_world ? program_began.load() : beginning.load() == 0;
+  *flag = own_world.exists ? program.began.load() : beginning.load() == 0;
   return result;
 }
 
 int on_Finalized(int* flag) {
   const int result = real::Finalized(flag);
-  if (result == MPI_SUCCESS && own_world) *flag = program_ended.load();
+  if (result == MPI_SUCCESS && own_world.exists) *flag = program.ended.load();
   return result;
 }
 
@@ -254,14 +264,14 @@ int on_Abort(MPI_Comm comm, int errorcode) {
 int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
   init_once();
   const settings::Settings& s = context().settings;
-  if (openings == 0 && !own_world && s.ghosts > 0 && !s.off) begin_own_world();
+  if (openings == 0 && !own_world.exists && s.ghosts > 0 && !s.off) begin_own_world();
   if (openings == 0) restore_variables();  // the library may ask the launcher anew
   const int result = real::Session_init(info, errhandler, session);
   context().threads_may_store = true;
   if (result != MPI_SUCCESS) return result;
   const std::lock_guard guard(starting());
   const int level = thread_level(*session);
-  const bool first = openings++ == 0 && !own_world;
+  const bool first = openings++ == 0 && !own_world.exists;
   if (first) {
     overlap_thread::asked(level, level);
     // Another session may come with another thread level: assume the most.
@@ -274,14 +284,14 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
 
 int on_Session_finalize(MPI_Session* session) {
   const bool last = --openings == 0;
-  if (last && !own_world) finish();
+  if (last && !own_world.exists) finish();
   const int result = [session] {
     const ucx::Finalizing closing;
     return real::Session_finalize(session);
   }();
-  if (result != MPI_SUCCESS && (!last || own_world))
+  if (result != MPI_SUCCESS && (!last || own_world.exists))
     ++openings;  // where Hob has ended with it, the program goes on without
-  else if (last && own_world_leaves)
+  else if (last && own_world.leaves)
     end_own_world();
   return result;
 }

@@ -16,11 +16,10 @@
 #include "base/launch.hpp"
 #include "base/log.hpp"
 #include "mpi/core/context.hpp"
-#include "mpi/core/long_replies.hpp"
 #include "mpi/core/node.hpp"
 #include "mpi/core/program_world.hpp"
 #include "mpi/ghost/divide.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/lifecycle/launcher.hpp"
 #include "mpi/lifecycle/parts.hpp"
 #include "mpi/lifecycle/presence.hpp"
@@ -33,6 +32,7 @@
 #include "mpi/report/report.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/ghost/client.hpp"
+#include "mpi/workarounds/long_replies.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {
@@ -249,14 +249,14 @@ void start(int thread_level, bool world, bool any_thread) {
   at(&Part::serve);
   // With several threads inside MPI, one may learn something in a call that began before another
   // one's first get.
-  if (many_threads || tracing || world_is_smaller) stay_awake();
+  if (many_threads || tracing || world_is_smaller) track_for_good();
 }
 
 void expect_threads() {
   if (many_threads) return;
   backwards_at(&Part::expect_threads);
   many_threads = true;
-  if (active) stay_awake();
+  if (active) track_for_good();
 }
 
 void finish() {

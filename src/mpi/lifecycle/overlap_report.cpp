@@ -20,9 +20,9 @@ using overlap_thread::Stats;
 std::uint64_t whole(double ns) { return static_cast<std::uint64_t>(ns); }
 
 constexpr report::CounterRows<Stats, 14> kRows{{
-    {{"overlap_polls", "polls", "looks at the network while the program was outside MPI"},
+    {{"overlap_polls", "polls", "polls of the network while the program was outside MPI"},
      [](const Stats& s) { return s.polls; }},
-    {{"overlap_useful", "polls", "of these, looks that moved something"},
+    {{"overlap_useful", "polls", "of these, polls that moved something"},
      [](const Stats& s) { return s.useful; }},
     {{"overlap_taken", "ns", "processor time that the overlap thread took"},
      [](const Stats& s) { return s.taken_ns; }},
@@ -66,7 +66,7 @@ nlohmann::ordered_json section() {
 /// Measurements where there is no thread.
 std::vector<std::string> unhelped(const report::Counters& sums) {
   const auto waited = static_cast<double>(sums["overlap_alone_waited"]);
-  if (waited <= kWorthTelling * ranks_summed()) return {};
+  if (waited <= kWorthReporting * ranks_summed()) return {};
   return {
       fmt::format("Nonblocking messages made no progress during {:.3f} s of computing, and "
                   "waits for them took {:.3f} s: overlap=auto may hide them.",
@@ -78,16 +78,16 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   if (context().settings.overlap == "off") return unhelped(sums);
   if (helped == 0 && sums["overlap_useful"] == 0) return {};
   const bool by_default = context().settings.overlap == "auto";
-  if (by_default && static_cast<double>(sums["overlap_saved"]) <= kWorthTelling * ranks_summed())
+  if (by_default && static_cast<double>(sums["overlap_saved"]) <= kWorthReporting * ranks_summed())
     return {};
   if (helped == 0)
     return {
-        fmt::format("Overlap: {} of {} looks, while the program computed, moved what others wanted "
+        fmt::format("Overlap: {} of {} polls, while the program computed, moved what others wanted "
                     "of its windows.",
                     sums["overlap_useful"], sums["overlap_polls"])};
   return {fmt::format(
       "Overlap: {} phases of computing with messages under way were helped, {} were not; {} "
-      "of {} looks moved something.",
+      "of {} polls moved something.",
       helped, sums["overlap_alone"], sums["overlap_useful"], sums["overlap_polls"])};
 }
 

@@ -16,13 +16,13 @@
 #include "mpi/report/interim.hpp"
 #include "mpi/requests/postponed_start.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/rma/backend/complete_puts.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/ghost/client.hpp"
 #include "mpi/rma/ghost/ghost_report.hpp"
 #include "mpi/rma/ghost/host_image.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window_report.hpp"
+#include "mpi/workarounds/complete_puts.hpp"
 
 namespace hob::mpi {
 namespace {

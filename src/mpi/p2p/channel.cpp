@@ -28,6 +28,7 @@ std::unordered_map<std::uint64_t, Channel*>& channels() {
   return *all;
 }
 
+/// The number of the next channel, which the queues know it by. The gate is held.
 std::uint32_t next_context = 0;
 
 /// The one that was asked for last: most programs use one at a time.
@@ -90,7 +91,7 @@ bool has_foreign_processes(MPI_Comm comm, bool inter) {
 
 /// Once in a process: the user is not to conclude from missing counts that the program receives
 /// nothing.
-void note_left_alone() {
+void note_not_taken_over() {
   static std::atomic<bool> noted{false};
   if (noted.exchange(true)) return;
   note(
@@ -130,7 +131,7 @@ Channel::Channel(MPI_Comm handle, std::uint32_t number)
   of_threads = is_left = belongs_to_threads(handle);
   read_hints();
   uncounted = asks_source && left_to_others();
-  if (uncounted && among_others) note_left_alone();
+  if (uncounted && among_others) note_not_taken_over();
 }
 
 bool Channel::takes_over() const {
@@ -170,7 +171,7 @@ void Channel::posted_at_library() {
 
 void Channel::completed(std::uint64_t ticket, bool freed) {
   const auto guard = gate.unless_mine();
-  if (--outstanding == 0) settle_express();
+  if (--outstanding == 0) settle_fast_path();
   if (const std::uint64_t longest = sampler.completed(outstanding); longest != 0)
     policy.phase_ended(longest);
   if (freed)
@@ -212,7 +213,7 @@ Channel* known_channel(MPI_Comm comm) {
 }
 
 void forget(Channel& channel) {
-  settle_express();
+  settle_fast_path();
   if (left(channel.comm)) left_comm.store({}, std::memory_order_relaxed);
   channels().erase(handle_bits(channel.comm));
   last = {};

@@ -140,14 +140,14 @@ void drop_reference(Channel& channel);
 /// All channels whose communicator has not been freed, oldest first. The gate is held.
 std::vector<Channel*> all_channels();
 
-// fast_path.cpp
+// fast_path_grants.cpp
 
-/// Lets the next receives of this channel take the express way, if they may. The gate is held.
-void grant_express(Channel& channel);
+/// Lets the next receives of this channel take the fast path, if they may. The gate is held.
+void grant_fast_path(Channel& channel);
 
 /// Books those that took it, and ends it. Before anything that looks at or changes what a channel
 /// counts or queues. The gate is held.
-void settle_express();
+void settle_fast_path();
 
 /// Records the report of an ending channel. The gate is held.
 void remember(const Channel& channel);

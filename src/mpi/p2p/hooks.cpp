@@ -120,14 +120,14 @@ int receive_too(SendAndReceive* both, int error, const p2p::Buffer& target,
 int on_Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
             MPI_Status* status) {
   // While Hob is off, the wrapper has asked already.
-  if (!sleeping() && !blocking_needs_care() && p2p::express.receive(count, source, comm))
+  if (!tracking_off() && !blocking_needs_care() && p2p::fast_path.receive(count, source, comm))
     return call::Recv(buf, count, datatype, source, tag, comm, status);
   return p2p::receive({buf, count, datatype}, {source, tag, comm}, status);
 }
 
 int on_Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Request* request) {
-  if (!sleeping() && p2p::express.start(count, source, comm))
+  if (!tracking_off() && p2p::fast_path.start(count, source, comm))
     return call::Irecv(buf, count, datatype, source, tag, comm, request);
   return p2p::start_receive({buf, count, datatype}, {source, tag, comm}, request);
 }

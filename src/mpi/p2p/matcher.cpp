@@ -17,6 +17,8 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/request.hpp"
+#include "mpi/workarounds/partitioned_announcements.hpp"
+#include "mpi/workarounds/probe_by_source.hpp"
 #include "pay/price.hpp"
 
 namespace hob::mpi::p2p {
@@ -122,15 +124,13 @@ bool improbe_asking(Channel& channel, UnexpectedMessage& next) {
   return true;
 }
 
-/// Open MPI 5 announces partitioned transfers on the program's communicator, with its tag, for an
-/// MPI_Precv_init that is still to come. Nothing but the length shows such a message, and it cannot
-/// be given back: so nothing is drawn here any more before one is.
+/// The library announces partitioned transfers on the program's communicators: from the first
+/// message that may be such an announcement on, nothing more is dequeued here.
 bool improbe_wary(Channel& channel, UnexpectedMessage& next) {
-  constexpr MPI_Count kAnnouncement = 40;  // bytes
   Wanted wanted{MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm};
   int flag = 0;
   int error = real::Iprobe(wanted.source, wanted.tag, channel.comm, &flag, &next.status);
-  if (error == MPI_SUCCESS && flag && library::message_bytes(next.status) != kAnnouncement) {
+  if (error == MPI_SUCCESS && flag && !looks_like_announcement(next.status)) {
     wanted.source = next.status.MPI_SOURCE;
     wanted.tag = next.status.MPI_TAG;
     error = improbe(channel, wanted, &flag, &next.handle, &next.status);
@@ -164,10 +164,10 @@ bool improbe_timed(Channel& channel, UnexpectedMessage& next) {
   const bool found = improbe_any(channel, next);
   const auto took = static_cast<double>(ticks() - before);
   if (found)
-    follow(takeover().costs.dequeue, std::max(took - takeover().vain_look, 0.0) +
+    follow(takeover().costs.dequeue, std::max(took - takeover().vain_poll, 0.0) +
                                          tuning::matching::kOwnSteps * takeover().costs.step);
   else
-    follow(takeover().vain_look, took);
+    follow(takeover().vain_poll, took);
   return found;
 }
 
@@ -355,15 +355,8 @@ std::uint64_t empty_library(Channel& channel) {
 
 int improbe(const Channel& channel, Wanted wanted, int* flag, MPI_Message* message,
             MPI_Status* status) {
-  if (HOB_UNLIKELY(channel.asks_source) && wanted.source == MPI_ANY_SOURCE) {
-    // MPICH 5 over libfabric crashes when a message that was probed for with MPI_ANY_SOURCE is
-    // received into a datatype with gaps.
-    MPI_Status first;
-    const int error = real::Iprobe(wanted.source, wanted.tag, wanted.comm, flag, &first);
-    if (error != MPI_SUCCESS || !*flag) return error;
-    wanted.source = first.MPI_SOURCE;
-    wanted.tag = first.MPI_TAG;
-  }
+  if (HOB_UNLIKELY(channel.asks_source))
+    return improbe_by_source(wanted.source, wanted.tag, wanted.comm, flag, message, status);
   return real::Improbe(wanted.source, wanted.tag, wanted.comm, flag, message, status);
 }
 
@@ -445,7 +438,7 @@ void repost_natively(Channel& channel) {
 }
 
 void leave_to_library(Channel& channel) {
-  settle_express();
+  settle_fast_path();
   repost_natively(channel);
   channel.is_left = channel.native_only = true;
 }

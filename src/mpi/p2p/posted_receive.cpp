@@ -40,7 +40,7 @@ void destroy(PostedReceive& receive) {
   drop_reference(channel);
 }
 
-int tell(const Channel& channel, int error) {
+int report_error(const Channel& channel, int error) {
   real::Comm_call_errhandler(channel.gone ? MPI_COMM_WORLD : channel.comm, error);
   return error;
 }
@@ -51,7 +51,7 @@ void PostedReceive::bind(Channel& to, const Buffer& into, const Wanted& from) {
   wanted = from;
   room = room_of(into);
   error = MPI_SUCCESS;
-  is_unheard = false;
+  is_unreported = false;
   ++to.references;
 }
 
@@ -62,7 +62,7 @@ void PostedReceive::keep_type() {
 }
 
 void PostedReceive::now_at_library() {
-  is_unheard = error != MPI_SUCCESS && channel->is_silent;
+  is_unreported = error != MPI_SUCCESS && channel->is_silent;
   if (is_abandoned) {
     discarded = nullptr;  // it may still be written to
     if (native != MPI_REQUEST_NULL) real::Request_free(&native);
@@ -97,10 +97,10 @@ bool PostedReceive::ready() {
     rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
     // Open MPI frees even a persistent request that has failed, so the program's handle ends, too.
     if (was_persistent && native == MPI_REQUEST_NULL) is_persistent = false;
-    if (discarded) error = tell(*channel, MPI_ERR_TRUNCATE);
-  } else if (is_unheard) {
-    is_unheard = false;
-    tell(*channel, error);
+    if (discarded) error = report_error(*channel, MPI_ERR_TRUNCATE);
+  } else if (is_unreported) {
+    is_unreported = false;
+    report_error(*channel, error);
   }
   state.store(State::complete, std::memory_order_release);
   return true;

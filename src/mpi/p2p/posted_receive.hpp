@@ -72,7 +72,7 @@ class PostedReceive final : public Operation {
   void* discarded = nullptr;  ///< where a message goes that is too long; Hob's own memory
   MPI_Status status{};
   int error = MPI_SUCCESS;
-  bool is_unheard = false;  ///< no error handler has been called for `error`
+  bool is_unreported = false;  ///< no error handler has been called for `error`
   PostedReceive* next_free = nullptr;
 
  private:
@@ -87,6 +87,6 @@ PostedReceive* new_receive();
 void destroy(PostedReceive& receive);
 
 /// The program's error handler hears of an error of a receive. Returns it.
-int tell(const Channel& channel, int error);
+int report_error(const Channel& channel, int error);
 
 }  // namespace hob::mpi::p2p

@@ -43,9 +43,9 @@ int PostedReceive::start() {
 }
 
 int PostedReceive::start_receiving() {
-  settle_express();
+  settle_fast_path();
   error = MPI_SUCCESS;
-  is_unheard = false;
+  is_unreported = false;
   native = MPI_REQUEST_NULL;
   std::free(discarded);
   discarded = nullptr;

@@ -103,7 +103,7 @@ int wait_for(PostedReceive& receive, std::unique_lock<Gate>& guard, MPI_Status* 
     error = requests::wait(&receive.native, status);
   if (receive.discarded) {
     std::free(std::exchange(receive.discarded, nullptr));
-    error = tell(*receive.channel, MPI_ERR_TRUNCATE);
+    error = report_error(*receive.channel, MPI_ERR_TRUNCATE);
   }
   guard.lock();
   waiting.received = true;
@@ -233,7 +233,7 @@ int receive_natively(Call& call, bool lone, MPI_Status* status) {
     ++channel.meters.counters.lone;
   else
     channel.policy.searched(1, channel.outstanding);
-  grant_express(channel);
+  grant_fast_path(channel);
   call.guard.unlock();
   return native_receive(call.buffer, call.wanted, status);
 }
@@ -307,7 +307,7 @@ int start_natively(Call& call, MPI_Request* request) {
   const int error = start_with_library(call, request);
   if (error != MPI_SUCCESS) return error;
   if (many_threads && channel.uncounted) {
-    grant_express(channel);
+    grant_fast_path(channel);
     return MPI_SUCCESS;
   }
   using Metering = match::Sampler::Metering;
@@ -332,7 +332,7 @@ int start_natively(Call& call, MPI_Request* request) {
     else
       channel.sentinel_completed();
   }
-  grant_express(channel);
+  grant_fast_path(channel);
   return MPI_SUCCESS;
 }
 
@@ -345,7 +345,7 @@ int receive(const Buffer& buffer, const Wanted& wanted, MPI_Status* status) {
     return native_receive(buffer, wanted, status);
   }
   Call call{buffer, wanted, std::unique_lock(gate), nullptr};
-  settle_express();
+  settle_fast_path();
   call.channel = channel_of(wanted.comm);
   std::unique_ptr<UnexpectedMessage> message;
   int error = MPI_SUCCESS;
@@ -375,7 +375,7 @@ int receive(const Buffer& buffer, const Wanted& wanted, MPI_Status* status) {
 int start_receive(const Buffer& buffer, const Wanted& wanted, MPI_Request* request) {
   report_if_due();
   Call call{buffer, wanted, std::unique_lock(gate), nullptr};
-  settle_express();
+  settle_fast_path();
   call.channel = channel_of(wanted.comm);
   if (!call.channel || !request || !call.channel->serves(wanted, buffer))
     return native_start(buffer, wanted, request);

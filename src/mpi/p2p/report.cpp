@@ -110,7 +110,7 @@ pay::SavedRange saved_by(const match::QueueStats& stats) {
   const pay::PriceRange step =
       long_step(static_cast<double>(std::max(stats.counters.longest, stats.arrived.max_length)));
   const double spent = static_cast<double>(stats.counters.dequeued) *
-                       (takeover().costs.dequeue + takeover().vain_look);
+                       (takeover().costs.dequeue + takeover().vain_poll);
   const auto saved = [&](double each) {
     return std::max(0.0, entries * each - spent) / ticks_per_nanosecond();
   };
@@ -154,7 +154,7 @@ ordered_json json_of(const Queues& q) {
 
 /// All communicators that were used, ended ones too. The gate is held.
 std::vector<Queues> all_queues() {
-  settle_express();
+  settle_fast_path();
   std::vector<Queues> all;
   for (const Channel* channel : all_channels()) all.push_back(queues_of(*channel));
   all.insert(all.end(), ended().queues.begin(), ended().queues.end());

@@ -19,11 +19,11 @@
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/library/library.hpp"
-#include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/libfabric.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/progress/ucx.hpp"
+#include "mpi/workarounds/partitioned_announcements.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -32,16 +32,17 @@ namespace {
 constexpr std::uint64_t kFlood = 100000;
 
 /// Part of every wait in MPI.
-void look() {
+void poll() {
   if (!gate.try_lock()) return;
   dequeue_all();
   gate.unlock();
 }
 
 /// The same by the thread of overlap. An error handler of the program's hears of what went wrong in
-/// its next call (PostedReceive::is_unheard). A duplicate of a datatype may end here, and with it
-/// the copies of its attributes. With many threads, one of them may be setting the error handler.
-bool look_beside() {
+/// its next call (PostedReceive::is_unreported). A duplicate of a datatype may end here, and with
+/// it the copies of its attributes. With many threads, one of them may be setting the error
+/// handler.
+bool poll_by_thread() {
   const bool alone = parts_under_way.load(std::memory_order_relaxed) == 1;
   if (!alone || many_threads || (delete_callbacks.load(std::memory_order_relaxed) & kDatatypes))
     return false;
@@ -70,7 +71,7 @@ void measure_costs() {
   match::MatchCosts& costs = takeover().costs;
   costs.step =
       tuning::matching::kStepsPerEntry * match::measure_list_step() * ticks_per_nanosecond();
-  costs.dequeue = takeover().vain_look = tuning::matching::kUntimedSteps * costs.step;
+  costs.dequeue = takeover().vain_poll = tuning::matching::kUntimedSteps * costs.step;
 }
 
 /// A draw from any source fails where the library's own receives do not.
@@ -81,14 +82,6 @@ void stay_out_of_failures() {
   note(
       "All receives were left to the MPI library: the job is to survive the failure of processes "
       "(--with-ft).");
-}
-
-/// Open MPI 5, and a program that may use partitioned communication. One that refers to no function
-/// of MPI's finds all of them by name, these too.
-bool may_see_announcements() {
-  return library::kTraits.announces_partitioned && real::find("PMPI_Psend_init") &&
-         (program_refers_to("psend_init") || program_refers_to("precv_init") ||
-          !program_refers_to("mpi_init"));
 }
 
 }  // namespace
@@ -126,7 +119,7 @@ void start() {
   const bool few_are_sooner = t.mode == Mode::always && t.lone_waits_in_library && !many_threads;
   t.few = few_are_sooner ? settings.match_repost : 0;
   measure_costs();
-  add_poller({look, repost_all, look_beside});
+  add_poller({poll, repost_all, poll_by_thread});
 }
 
 void finish() {
@@ -184,7 +177,7 @@ void forget_communicators() {
 
 void hints_changed(MPI_Comm comm) {
   const std::lock_guard guard(gate);
-  settle_express();
+  settle_fast_path();
   Channel* channel = known_channel(comm);
   if (!channel) return;
   repost_natively(*channel);

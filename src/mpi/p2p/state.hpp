@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "mpi/p2p/express.hpp"
+#include "mpi/p2p/fast_path.hpp"
 #include "mpi/p2p/gate.hpp"
 
 namespace hob::mpi::p2p {
@@ -21,7 +21,7 @@ inline std::atomic<std::uint64_t> queued{0};
 inline std::atomic<std::uint64_t> queued_bytes{0};
 
 /// Receives that may go to the library unseen.
-inline Express express;
+inline FastPath fast_path;
 
 /// With many threads: a communicator on which the library has all receives for good, so that
 /// nothing is to be counted or locked. Written under the gate.

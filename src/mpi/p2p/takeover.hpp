@@ -20,7 +20,7 @@ struct Takeover {
   std::uint64_t few = 0;
   bool lone_waits_in_library = false;  ///< blocking receives with nothing else posted
   match::MatchCosts costs;
-  double vain_look = 0;  ///< ticks that a look at the library takes which finds no message
+  double vain_poll = 0;  ///< ticks that a look at the library takes which finds no message
   /// Among the messages there may be Open MPI's announcements of partitioned transfers.
   bool sees_announcements = false;
   bool foreign_processes_possible = false;  ///< an intercommunicator was merged

@@ -24,7 +24,8 @@ inline TimedWork& timed_work() {
 
 /// DepthGuard in a wrapper. Where the program called it, nothing of Hob's is locked: what is due is
 /// done first, and the program's error handlers hear last of all of what went wrong meanwhile
-/// (errors_heard.hpp). They may throw, and leave by longjmp, for which nothing of the call is left.
+/// (unreported_errors.hpp). They may throw, and leave by longjmp, for which nothing of the call is
+/// left.
 struct CallGuard {
   CallGuard() {
     depth += kCall;
@@ -32,7 +33,7 @@ struct CallGuard {
     if (HOB_UNLIKELY(due != UINT64_MAX) && depth == kCall && ticks() >= due) timed_work().act();
   }
   ~CallGuard() noexcept(false) {
-    if (HOB_UNLIKELY((depth -= kCall) != 0)) hear_errors();
+    if (HOB_UNLIKELY((depth -= kCall) != 0)) report_errors();
   }
   CallGuard(const CallGuard&) = delete;
   CallGuard& operator=(const CallGuard&) = delete;

@@ -20,8 +20,8 @@ inline bool many_threads = false;
 /// it: neither may come back into the wrappers. A sum of what follows.
 inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 
-/// Once: errors wait for the end of the call (core/errors_heard.hpp).
-inline constexpr int kUnheard = 1;
+/// Once: errors wait for the end of the call (core/unreported_errors.hpp).
+inline constexpr int kUnreported = 1;
 /// Work of Hob's own (wrapper.hpp, DepthGuard).
 inline constexpr int kInside = 2;
 /// A call of the program's (call_guard.hpp).
@@ -32,7 +32,7 @@ inline constexpr int kExclusive = 1 << 16;
 
 /// The call under way has raised an error that waits for its end: MPICH says MPI_SUCCESS once a
 /// handler has returned, and what the call was to write is not there.
-inline bool error_unheard() { return (depth & kUnheard) != 0; }
+inline bool error_unreported() { return (depth & kUnreported) != 0; }
 
 /// This thread is in a call that overlap watches (progress/overlap.hpp), and has been announced.
 inline thread_local bool call_announced __attribute__((tls_model("initial-exec"))) = false;
@@ -53,9 +53,9 @@ inline std::atomic<unsigned> delete_callbacks{0};
 
 /// How many parts of Hob have something to do at synchronisation of windows and at writes: windows
 /// from which something was fetched through a cache, ghosts, receives that Hob holds, and programs
-/// whose threads may be inside MPI together. With none, Hob sleeps: the wrappers of these calls
-/// (plan.py, sleeper) are the library's own.
-inline std::atomic<int> parts_awake{0};
+/// whose threads may be inside MPI together. With none, tracking is off: the wrappers of these
+/// calls (plan.py, only_tracked) are the library's own.
+inline std::atomic<int> parts_tracking{0};
 
 /// How many parts of Hob have something under way that only Hob can advance
 /// (progress/progress.hpp).

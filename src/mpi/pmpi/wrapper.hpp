@@ -19,17 +19,17 @@ inline void count(std::atomic<int>& counter, int more) {
     counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
-inline void wake() { count(parts_awake, 1); }
-inline void rest() { count(parts_awake, -1); }
+inline void begin_tracking() { count(parts_tracking, 1); }
+inline void end_tracking() { count(parts_tracking, -1); }
 
 /// For parts that, once they have had something to do, stay on.
-inline void stay_awake() {
-  static const bool once = (wake(), true);
+inline void track_for_good() {
+  static const bool once = (begin_tracking(), true);
   (void)once;
 }
 
-inline bool sleeping() { return parts_awake.load(std::memory_order_relaxed) == 0; }
-inline bool asleep() { return sleeping() || pass_through(); }
+inline bool tracking_off() { return parts_tracking.load(std::memory_order_relaxed) == 0; }
+inline bool untracked() { return tracking_off() || pass_through(); }
 
 /// Neither a status nor the constant that stands for none.
 inline bool is_no_status(const MPI_Status* status) {
@@ -37,8 +37,8 @@ inline bool is_no_status(const MPI_Status* status) {
 }
 
 /// At the end of a call of the program's: its error handlers get what waits for them
-/// (core/errors_heard.hpp), unless this call is part of another one.
-[[gnu::noinline, gnu::cold]] void hear_errors();
+/// (core/unreported_errors.hpp), unless this call is part of another one.
+[[gnu::noinline, gnu::cold]] void report_errors();
 
 /// Around Hob's own work and calls of the library: neither comes back into the wrappers.
 struct DepthGuard {

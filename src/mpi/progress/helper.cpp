@@ -17,10 +17,14 @@
 namespace hob::mpi::helper {
 namespace {
 
-std::atomic<bool> ending{false};
-std::atomic<int> asleep{0};  // 1 while the helper sleeps until it is called
-std::atomic<bool> running{false};
-pthread_t thread;
+/// The thread, and what others ask of it. One of a process.
+struct Helper {
+  std::atomic<bool> ending{false};
+  std::atomic<int> asleep{0};  ///< 1 while the helper sleeps until it is called
+  std::atomic<bool> running{false};
+  pthread_t thread{};
+};
+constinit Helper own;
 
 /// How many calls of one thread are blocked inside the library, one in another. The thread writes
 /// it, and others read it: a line of its own.
@@ -52,34 +56,34 @@ bool needed() { return parts_under_way.load(std::memory_order_seq_cst) != 0 && a
 
 void* work(void*) {
   const DepthGuard guard;
-  while (!ending.load(std::memory_order_relaxed)) {
+  while (!own.ending.load(std::memory_order_relaxed)) {
     if (needed()) {
       advance();
       const timespec rest{0, tuning::kHelperRest};
       nanosleep(&rest, nullptr);
       continue;
     }
-    asleep.store(1, std::memory_order_seq_cst);
-    if (!needed() && !ending.load(std::memory_order_seq_cst))
-      asleep.wait(1, std::memory_order_seq_cst);
-    asleep.store(0, std::memory_order_relaxed);
+    own.asleep.store(1, std::memory_order_seq_cst);
+    if (!needed() && !own.ending.load(std::memory_order_seq_cst))
+      own.asleep.wait(1, std::memory_order_seq_cst);
+    own.asleep.store(0, std::memory_order_relaxed);
   }
   return nullptr;
 }
 
 void make() {
-  if (running.exchange(true)) return;
+  if (own.running.exchange(true)) return;
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
-  if (pthread_create(&thread, nullptr, thread_main<work>, nullptr) != 0) running = false;
+  if (pthread_create(&own.thread, nullptr, thread_main<work>, nullptr) != 0) own.running = false;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void rouse() {
-  if (asleep.load(std::memory_order_seq_cst) == 0) return;
-  asleep.store(0, std::memory_order_seq_cst);
-  asleep.notify_all();
+  if (own.asleep.load(std::memory_order_seq_cst) == 0) return;
+  own.asleep.store(0, std::memory_order_seq_cst);
+  own.asleep.notify_all();
 }
 
 }  // namespace
@@ -117,17 +121,17 @@ void leave() noexcept {
 void call() {
   if (!was_called.exchange(true, std::memory_order_seq_cst)) overlap::fence_all_threads();
   if (!any_blocked()) return;
-  if (!running.load(std::memory_order_acquire)) make();
+  if (!own.running.load(std::memory_order_acquire)) make();
   rouse();
 }
 
 void end() {
-  if (!running.load(std::memory_order_acquire)) return;
-  ending.store(true, std::memory_order_seq_cst);
+  if (!own.running.load(std::memory_order_acquire)) return;
+  own.ending.store(true, std::memory_order_seq_cst);
   rouse();
-  pthread_join(thread, nullptr);
-  running = false;
-  ending = false;
+  pthread_join(own.thread, nullptr);
+  own.running = false;
+  own.ending = false;
 }
 
 }  // namespace hob::mpi::helper

@@ -36,7 +36,7 @@ struct Row {
 /// its mutex (Locked).
 struct Program {
   std::mutex mutex;
-  int told_level = -1;  ///< what MPI_Query_thread returns; -1: as the library
+  int reported_level = -1;  ///< what MPI_Query_thread returns; -1: as the library
   int provided = MPI_THREAD_SINGLE;
   std::string reason = "off";
   overlap::Outstanding outstanding;
@@ -64,6 +64,7 @@ struct Program {
   Stats alone;  ///< what is known of phases without help
 };
 
+/// What start() was given. Written while MPI starts.
 bool (*is_complete)(MPI_Request) = nullptr;
 
 Program& program() {
@@ -104,7 +105,7 @@ bool wanted() {
 bool watch_wanted() { return !context().settings.off && context().settings.overlap == "watch"; }
 
 /// What there is to do for the thread has changed.
-void tell_worker() {
+void notify_worker() {
   const Program& own = program();
   if (own.only_watches) {
     calls_announced.store(own.in_phase, std::memory_order_relaxed);
@@ -126,7 +127,7 @@ void begin_phase() {
   own.helps = !own.only_watches && own.judge.begin();
   own.outside = own.waited = own.unused = 0;
   own.useful_before = worker::work().useful;
-  tell_worker();
+  notify_worker();
 }
 
 /// In the thread, inside: all that the program has under way may be complete, though the program
@@ -142,7 +143,7 @@ bool look_for_end() {
     any |= complete;
     return complete;
   });
-  if (own.all_complete) tell_worker();
+  if (own.all_complete) notify_worker();
   return any;
 }
 
@@ -168,7 +169,7 @@ void end_phase() {
                    .waited_ns = waited_ns,
                    .moved = worker::work().useful != own.useful_before});
   }
-  tell_worker();
+  notify_worker();
 }
 
 /// After a wait: where something is under way all the time, as a receive for later is, or what
@@ -221,7 +222,7 @@ void track(MPI_Request request, bool forbids) {
     // is little else than the calls themselves, which may take milliseconds.
     if (own.left_a_wait) note_computing(ticks());
     const bool was_complete = std::exchange(own.all_complete, false);
-    if (forbids || was_complete) tell_worker();
+    if (forbids || was_complete) notify_worker();
   }
   own.waited += std::exchange(own.long_start, 0);
   leave_for_computing(false);
@@ -236,7 +237,7 @@ void untrack(MPI_Request request) {
   if (own.outstanding.empty())
     end_phase();
   else if (forbade && !own.outstanding.forbidding())
-    tell_worker();
+    notify_worker();
 }
 
 /// The end of a running call's request.
@@ -247,7 +248,7 @@ void untrack(const Row& row) {
 /// From now on the thread does not enter the library any more.
 void stay_out() {
   program().stays_out = true;
-  tell_worker();
+  notify_worker();
 }
 
 /// Gives the thread's slot back when it ends. If it ends inside, it stays inside.
@@ -307,15 +308,15 @@ void asked(int required, int provided) {
   program().provided = provided;
   // Where nothing more was asked for, the library's own answer stands.
   if (level_to_ask_for(required) != required && provided > required)
-    program().told_level = required;
+    program().reported_level = required;
 }
 
-int level_to_tell(int level) {
-  const int told = program().told_level;
-  return told >= 0 ? std::min(told, level) : level;
+int level_to_report(int level) {
+  const int reported = program().reported_level;
+  return reported >= 0 ? std::min(reported, level) : level;
 }
 
-void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool beside)) {
+void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool by_thread)) {
   if (!wanted() && !watch_wanted()) return;
   Program& own = program();
   own.always = context().settings.overlap == "on";
@@ -365,7 +366,7 @@ Stats stats() {
   all.polls = work.polls;
   all.useful = work.useful;
   all.taken_ns = work.taken_ns;
-  all.started = postponed::made_beside.load(std::memory_order_relaxed);
+  all.started = postponed::made_by_thread.load(std::memory_order_relaxed);
   all.waited_ns = presence.waited_ns();
   all.saved = own.judge.saved();
   all.helped = own.judge.helped();
@@ -378,7 +379,7 @@ const std::string& reason() { return program().reason; }
 bool takes_starts() {
   Program& own = program();
   if (own.only_watches || own.stays_out || own.outstanding.forbidding()) return false;
-  if (!own.in_phase && !own.attention.looks()) return false;
+  if (!own.in_phase && !own.attention.is_due()) return false;
   if (!own.in_phase) begin_phase();
   return own.helps && starts_tracked;  // not without a thread, after all
 }
@@ -486,18 +487,18 @@ void exposed_window(MPI_Win win) {
   const bool serves = context().settings.overlap == "windows" || program().always;
   if (!serves || context().one_node || context().settings.ghosts != 0) return;
   program().windows.add(handle_bits(win));
-  tell_worker();
+  notify_worker();
 }
 
 void freed_window(MPI_Win win) {
   {
     const Locked locked;
-    if (program().windows.remove(handle_bits(win))) tell_worker();
+    if (program().windows.remove(handle_bits(win))) notify_worker();
   }
   freed_object(kWindows);
 }
 
-void Completing::look(int count, bool waits) {
+void Completing::find_tracked(int count, bool waits) {
   std::vector<Row>& tracked_now = rows();
   first_ = tracked_now.size();
   const Locked locked;
@@ -513,7 +514,7 @@ void Completing::look(int count, bool waits) {
 
 void Completing::forget() {
   std::vector<Row>& mine = rows();
-  if (!told_)
+  if (!ended_)
     end([&] {
       for (std::size_t i = first_; i < mine.size(); ++i)
         if (requests_[mine[i].index] != mine[i].handle) untrack(mine[i]);
@@ -523,7 +524,7 @@ void Completing::forget() {
 
 template <class Remove>
 void Completing::end(Remove remove) {
-  told_ = true;
+  ended_ = true;
   const Locked locked;
   if (began_ != 0) program().waited += ticks() - began_;
   remove();

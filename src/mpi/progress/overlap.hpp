@@ -27,13 +27,13 @@ int level_to_ask_for(int required);
 void asked(int required, int provided);
 
 /// What MPI_Query_thread returns to the program, where the library says `level`.
-int level_to_tell(int level);
+int level_to_report(int level);
 
 /// After MPI has started, before the program can do anything. `drive` lets the library advance
 /// without a communicator of Hob's, which a program of sessions does not have. `complete` says
 /// whether a request is complete, as far as that is known. `make` makes postponed starts
 /// (state.hpp). Any thread calls them.
-void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool beside));
+void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool by_thread));
 
 /// Before MPI ends: no thread, and nothing is watched any more.
 void finish();
@@ -70,7 +70,7 @@ inline void make_pending() {
 /// is none. Not with many threads.
 bool takes_starts();
 
-/// A start is left to the thread: it looks soon, whatever it had planned.
+/// A start is left to the thread: it polls soon, whatever it had planned.
 void hurry();
 
 /// The start that is reported next took the program so many ticks, which the thread could have
@@ -87,7 +87,7 @@ inline void begin_call() {
 inline void end_call() {
   call_announced = false;
   leave();
-  if (HOB_UNLIKELY(depth == kUnheard)) hear_errors();
+  if (HOB_UNLIKELY(depth == kUnreported)) report_errors();
 }
 
 /// A program's call from outside the library.
@@ -207,7 +207,7 @@ class Completing {
     bool any = false;
     for (int i = 0; requests && i < count; ++i)
       any |= tracked_like(requests[i]).load(std::memory_order_relaxed) != 0;
-    if (HOB_UNLIKELY(any)) look(count, waits);
+    if (HOB_UNLIKELY(any)) find_tracked(count, waits);
   }
   ~Completing() {
     if (any_) forget();
@@ -227,7 +227,7 @@ class Completing {
   }
 
  private:
-  void look(int count, bool waits);
+  void find_tracked(int count, bool waits);
   void forget();
   void end_all();
   void end_one(int index);
@@ -238,7 +238,7 @@ class Completing {
 
   const MPI_Request* requests_;
   bool any_ = false;  ///< are tracked
-  bool told_ = false;
+  bool ended_ = false;
   std::uint64_t began_ = 0;  // ticks; 0: not measured
   std::size_t first_ = 0;    // of its rows in the table of tracked operations: this thread's
 };

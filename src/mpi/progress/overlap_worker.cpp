@@ -20,11 +20,11 @@
 #include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/progress/pollers.hpp"
 #include "mpi/progress/state.hpp"
-#include "os/bell.hpp"
 #include "os/sockets.hpp"
+#include "os/wake_pipe.hpp"
 #include "overlap/pacing.hpp"
 
 namespace hob::mpi::overlap_thread::worker {
@@ -38,23 +38,30 @@ enum Sleep : std::uint32_t { kAwake, kShort, kLonger, kLong };
 /// MPI_Iprobe does not look at the network.
 constexpr int kNoTag = 32'000;
 
-double share = 0;
-void (*drive)() = nullptr;
-bool (*polled)() = nullptr;
-bool running = false;
-pthread_t thread;
-std::atomic<bool> ending{false};
-std::atomic<bool> allowed{false};
-std::atomic<bool> patient{false};
-std::atomic<std::uint32_t> sleep_word{kAwake};
-std::atomic<bool> at_sockets{false};  // it sleeps at descriptors, and not at the word
-std::atomic<std::uint64_t> polls{0};
-std::atomic<std::uint64_t> useful_polls{0};
-std::atomic<std::uint64_t> taken_ns{0};
+/// The thread, and what the program's threads ask of it. One of a process.
+struct Worker {
+  double share = 0;  ///< of a processor, for polls that find nothing
+  void (*drive)() = nullptr;
+  bool (*polled)() = nullptr;
+  bool running = false;
+  pthread_t thread{};
+  std::atomic<bool> ending{false};
+  std::atomic<bool> allowed{false};
+  std::atomic<bool> patient{false};
+  std::atomic<std::uint32_t> sleep_word{kAwake};
+  std::atomic<bool> at_sockets{false};  ///< it sleeps at descriptors, and not at the word
+  std::atomic<std::uint64_t> polls{0};
+  std::atomic<std::uint64_t> useful_polls{0};
+  std::atomic<std::uint64_t> taken_ns{0};
+  std::uint64_t used_before = 0;  ///< processor time of the thread at the end of the last poll: ns
+};
+
+/// Global, since fork and exit handlers have no argument.
+constinit Worker own;
 
 /// What wakes the thread where it waits for sockets, too.
-os::Bell& bell() {
-  static auto& only = *new os::Bell;  // the process may end with the thread
+os::WakePipe& wake_pipe() {
+  static auto& only = *new os::WakePipe;  // the process may end with the thread
   return only;
 }
 
@@ -68,18 +75,19 @@ std::vector<MPI_Request>& asked_for() {
 void sleep_at_word(std::uint64_t ns, Sleep how) {
   const timespec time{static_cast<time_t>(ns / 1'000'000'000),
                       static_cast<long>(ns % 1'000'000'000)};
-  ::syscall(SYS_futex, &sleep_word, FUTEX_WAIT_PRIVATE, how, ns != 0 ? &time : nullptr, nullptr, 0);
+  ::syscall(SYS_futex, &own.sleep_word, FUTEX_WAIT_PRIVATE, how, ns != 0 ? &time : nullptr, nullptr,
+            0);
 }
 
-/// The same, or until a socket has changed: never for ever, since the program may close the bell.
+/// The same, or until a socket has changed: never for ever, since the program may close the pipe.
 /// Returns how many have; -1, and no sleep, where there are none.
 int sleep_at(os::Sockets& sockets, std::uint64_t ns, Sleep how) {
-  const int rung = bell().listen();
-  at_sockets.store(true, std::memory_order_seq_cst);
-  const bool woken = sleep_word.load(std::memory_order_seq_cst) != how;
-  const int changed = sockets.wait(rung, woken ? 0 : ns != 0 ? ns : tuning::kOverlapPatientNs);
-  at_sockets.store(false, std::memory_order_relaxed);
-  if (changed > 0 && sockets.readable(rung)) bell().silence();
+  const int wakeup = wake_pipe().descriptor();
+  own.at_sockets.store(true, std::memory_order_seq_cst);
+  const bool woken = own.sleep_word.load(std::memory_order_seq_cst) != how;
+  const int changed = sockets.wait(wakeup, woken ? 0 : ns != 0 ? ns : tuning::kOverlapPatientNs);
+  own.at_sockets.store(false, std::memory_order_relaxed);
+  if (changed > 0 && sockets.readable(wakeup)) wake_pipe().drain();
   return changed == 0 && woken ? 1 : changed;
 }
 
@@ -87,25 +95,25 @@ int sleep_at(os::Sockets& sockets, std::uint64_t ns, Sleep how) {
 /// Returns how many have; -1 where there are none.
 int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
   if (how == kShort && ns > tuning::kOverlapStartNs) how = kLonger;
-  sleep_word.store(how, std::memory_order_seq_cst);
+  own.sleep_word.store(how, std::memory_order_seq_cst);
   if (postponed::unmade.load(std::memory_order_seq_cst) != 0)
     ns = ns != 0 ? std::min(ns, tuning::kOverlapStartNs) : tuning::kOverlapStartNs;
-  const bool needed = how == kLong && ns == 0 && allowed.load(std::memory_order_seq_cst);
+  const bool needed = how == kLong && ns == 0 && own.allowed.load(std::memory_order_seq_cst);
   int changed = -1;
-  if (needed || ending.load(std::memory_order_seq_cst))
+  if (needed || own.ending.load(std::memory_order_seq_cst))
     changed = 0;
   else if (!sockets || (changed = sleep_at(*sockets, ns, how)) < 0)
     sleep_at_word(ns, how);
-  sleep_word.store(kAwake, std::memory_order_relaxed);
+  own.sleep_word.store(kAwake, std::memory_order_relaxed);
   return changed;
 }
 
 void wake_thread() {
-  sleep_word.store(kAwake, std::memory_order_seq_cst);
-  if (at_sockets.load(std::memory_order_seq_cst))
-    bell().ring();
+  own.sleep_word.store(kAwake, std::memory_order_seq_cst);
+  if (own.at_sockets.load(std::memory_order_seq_cst))
+    wake_pipe().wake();
   else
-    ::syscall(SYS_futex, &sleep_word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    ::syscall(SYS_futex, &own.sleep_word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 /// When the thread leaves the library: after so many polls that moved nothing, and not before so
@@ -122,7 +130,7 @@ void poll() {
   if (context().comm != MPI_COMM_NULL)
     real::Iprobe(MPI_ANY_SOURCE, kNoTag, context().comm, &flag, MPI_STATUS_IGNORE);
   else
-    drive();
+    own.drive();
   std::erase_if(asked_for(), [](MPI_Request request) {
     int complete = 0;
     return real::Request_get_status(request, &complete, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
@@ -130,80 +138,78 @@ void poll() {
   });
 }
 
-/// Processor time of the thread at the end of the last look: ns.
-std::uint64_t used_before = 0;
-
-/// Processor time of the look that has ended, and of the rest before it: on a machine that others
-/// use, a look may be interrupted for long.
-std::uint64_t cost_of_look() {
-  const std::uint64_t used = thread_nanoseconds(), cost = used - std::exchange(used_before, used);
-  taken_ns.fetch_add(cost, std::memory_order_relaxed);
+/// Processor time of the poll that has ended, and of the rest before it: on a machine that others
+/// use, a poll may be interrupted for long.
+std::uint64_t cost_of_poll() {
+  const std::uint64_t used = thread_nanoseconds(),
+                      cost = used - std::exchange(own.used_before, used);
+  own.taken_ns.fetch_add(cost, std::memory_order_relaxed);
   return cost;
 }
 
 /// A poll took so long, ns, since something else had the processor: it may have moved nothing.
-bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - used_before) < took; }
+bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - own.used_before) < took; }
 
 /// Polls until nothing has moved for a while, or the program wants in. Inside the library. Returns
-/// whether anything moved. `silent`: all that can move is announced, and nothing was.
-bool burst(overlap::PollMeter& meter, const Patience& patience, bool silent) {
+/// whether anything moved. `no_event`: every transport signals events, and none did.
+bool burst(overlap::PollMeter& meter, const Patience& patience, bool no_event) {
   std::uint64_t before = ticks(), last_moved = before;
-  bool any = gathered::send_beside();
+  bool any = batched::send_by_thread();
   if (postponed::unmade.load(std::memory_order_relaxed) != 0) {
     postponed::make(true);
-    polls.fetch_add(1, std::memory_order_relaxed);
-    useful_polls.fetch_add(1, std::memory_order_relaxed);
+    own.polls.fetch_add(1, std::memory_order_relaxed);
+    own.useful_polls.fetch_add(1, std::memory_order_relaxed);
     any = true;
     before = last_moved = ticks();
   }
   for (int vain = 0; vain < patience.vain_polls ||
                      (any && nanoseconds_in(before - last_moved) < patience.linger_ns);) {
     const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
-    if (!advance_beside()) break;
+    if (!advance_by_thread()) break;
     poll();
     const std::uint64_t now = ticks();
     const std::uint64_t took = nanoseconds_in(now - before);
-    const bool moved = (meter.moved(took) && !silent && !interrupted(took)) ||
+    const bool moved = (meter.moved(took) && !no_event && !interrupted(took)) ||
                        messages_found.load(std::memory_order_relaxed) != found;
     before = now;
-    polls.fetch_add(1, std::memory_order_relaxed);
+    own.polls.fetch_add(1, std::memory_order_relaxed);
     if (moved) {
-      useful_polls.fetch_add(1, std::memory_order_relaxed);
+      own.useful_polls.fetch_add(1, std::memory_order_relaxed);
       last_moved = now;
       any = true;
       vain = 0;
     } else {
       ++vain;
     }
-    if (presence.inside() || ending.load(std::memory_order_relaxed)) break;
+    if (presence.inside() || own.ending.load(std::memory_order_relaxed)) break;
   }
   // A peer that only asks, and then reads or writes by itself, takes less than a poll may take.
-  if (polled() && !any) {
-    useful_polls.fetch_add(1, std::memory_order_relaxed);
+  if (own.polled() && !any) {
+    own.useful_polls.fetch_add(1, std::memory_order_relaxed);
     any = true;
   }
   return any;
 }
 
-/// What a look found.
+/// What a poll found.
 enum class Found { kProgramInside, kProgramInsideAgain, kProgramWasInside, kNothing, kMoved };
 
-/// One look of the thread; `seen` is where the program was before. `announced`: a rank wants
-/// something; `silent`: nothing was announced, and all would be.
-Found look(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience, bool announced,
-           bool silent) {
+/// One poll of the thread; `seen` is where the program was before. `signalled`: a rank wants
+/// something; `no_event`: every transport signals events, and none did.
+Found poll_once(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& patience,
+                bool signalled, bool no_event) {
   const std::uint64_t visits = presence.visits();
-  // In a call, or between two that follow each other closely: the program does it all itself.
+  // The program is in MPI or calls it so often that it makes progress itself.
   const bool inside = presence.inside();
   const bool again = visits != seen;
   seen = visits;
   if (inside) return again ? Found::kProgramInsideAgain : Found::kProgramInside;
-  if (again && !announced) return Found::kProgramWasInside;
+  if (again && !signalled) return Found::kProgramWasInside;
   if (!presence.try_claim()) return Found::kProgramInside;
-  // What the program wrote inside is visible now: whether anything is still under way. What it has
-  // started since the last look moves without being announced.
+  // What the program wrote inside is visible now: whether anything is still under way. Operations
+  // that it has started since the last poll move without an event.
   const bool any =
-      allowed.load(std::memory_order_relaxed) && burst(meter, patience, silent && !again);
+      own.allowed.load(std::memory_order_relaxed) && burst(meter, patience, no_event && !again);
   presence.release();
   return any ? Found::kMoved : Found::kNothing;
 }
@@ -214,9 +220,9 @@ void* run(void*) {
   ::pthread_setname_np(::pthread_self(), "hob-overlap");
   ::prctl(PR_SET_TIMERSLACK, tuning::kOverlapSlackNs, 0, 0, 0);
   overlap::PollMeter meter;
-  overlap::Pacing pacing({.longest_announced_ns = tuning::kOverlapPatientNs,
+  overlap::Pacing pacing({.longest_event_driven_ns = tuning::kOverlapPatientNs,
                           .longest_inside_ns = tuning::kOverlapLongestInsideNs,
-                          .share = share},
+                          .share = own.share},
                          monotonic_nanoseconds());
   overlap::InsidePacing inside_pacing({.rest = tuning::kOverlapInsideNs,
                                        .left_rest = tuning::kOverlapShortNs,
@@ -225,71 +231,71 @@ void* run(void*) {
                        .longest_pause_ns = tuning::kOverlapLongestScanNs,
                        .changes = true});
   Patience patience = kAlone;
-  used_before = 0;
+  own.used_before = 0;
   std::uint64_t seen = 0;
   int idle = 0;
-  bool left = false, announced = false, silent = false;
-  while (!ending.load(std::memory_order_relaxed)) {
-    if (allowed.load(std::memory_order_relaxed)) {
+  bool left = false, signalled = false, no_event = false;
+  while (!own.ending.load(std::memory_order_relaxed)) {
+    if (own.allowed.load(std::memory_order_relaxed)) {
       if (idle > 1) pacing.begin();
       idle = 0;
-    } else if (++idle > tuning::kOverlapIdleLooks) {
+    } else if (++idle > tuning::kOverlapIdlePolls) {
       sleep_for(0, kLong);
       continue;
     }
     const Found found =
-        idle == 0 ? look(meter, seen, patience, announced, silent) : Found::kNothing;
+        idle == 0 ? poll_once(meter, seen, patience, signalled, no_event) : Found::kNothing;
     const bool inside = found == Found::kProgramInside || found == Found::kProgramInsideAgain ||
                         found == Found::kProgramWasInside;
-    // A program that has left may stay outside, or makes one call after another.
+    // A program that left may stay outside or call again at once.
     const bool calls_on = found == Found::kProgramWasInside && left;
     left = found == Found::kProgramWasInside && !left;
     if (found == Found::kProgramInsideAgain || calls_on)
       pacing.inside_again();
     else if (idle == 0 && !inside)
       pacing.outside();
-    const std::uint64_t cost = cost_of_look();
+    const std::uint64_t cost = cost_of_poll();
     const std::uint64_t now = monotonic_nanoseconds();
-    // Where no other rank reaches this one but over the network, its sockets announce all.
-    const bool all_announced = context().alone_on_node && patience.linger_ns == 0;
-    std::uint64_t rest = pacing.looked(found == Found::kMoved, cost, now, all_announced);
-    const bool waits_for_others = patient.load(std::memory_order_relaxed);
-    // A program that is inside hears its sockets itself. When it has left, others may want
+    // Where no other rank reaches this one but over the network, its sockets signal all events.
+    const bool event_driven = context().alone_on_node && patience.linger_ns == 0;
+    std::uint64_t rest = pacing.polled(found == Found::kMoved, cost, now, event_driven);
+    const bool waits_for_others = own.patient.load(std::memory_order_relaxed);
+    // A program inside the library reads its sockets itself. When it has left, others may want
     // something, and whether it stays outside shows soon.
     const std::uint64_t most = inside ? inside_pacing.inside(left, now) : inside_pacing.outside();
     const bool exhausted = pacing.exhausted();
-    if (idle != 0 || inside || (exhausted && !all_announced)) {
+    if (idle != 0 || inside || (exhausted && !event_driven)) {
       if (inside && waits_for_others && !exhausted)
         rest = most;
       else if (left && !exhausted)
         rest = std::min(rest, most);
       const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !exhausted;
       sleep_for(rest, wakes ? kLong : kShort);
-      announced = silent = false;
+      signalled = no_event = false;
       continue;
     }
-    // What comes then is worth a look, but not each piece of it.
+    // What comes then is worth a poll, but not each piece of it.
     if (exhausted) sleep_for(std::min(rest, tuning::kOverlapExhaustedNs), kShort);
     // No socket says when a batch is old.
-    const bool batches = gathered::any();
+    const bool batches = batched::any();
     if (batches) rest = std::min(rest, tuning::kOverlapInsideNs);
     const bool by_sockets = waits_for_others && patience.linger_ns == 0 && !batches;
     if (by_sockets) rest = tuning::kOverlapPatientNs;
     const int news = sleep_for(rest, by_sockets ? kLong : kShort, &sockets);
     patience = news >= 0 ? kWithSockets : kAlone;
-    announced = by_sockets && news > 0;
-    silent = context().alone_on_node && news == 0;
-    // What else comes within this time is moved by the same look. Who wants something waits for it.
+    signalled = by_sockets && news > 0;
+    no_event = context().alone_on_node && news == 0;
+    // What else comes within this time is moved by the same poll. Who wants something waits for it.
     const std::uint64_t slept = monotonic_nanoseconds() - now;
-    if (!by_sockets && slept < tuning::kOverlapGatherNs)
-      sleep_for(tuning::kOverlapGatherNs - slept, kShort);
+    if (!by_sockets && slept < tuning::kOverlapCollectNs)
+      sleep_for(tuning::kOverlapCollectNs - slept, kShort);
   }
   return nullptr;
 }
 
 /// In a child of fork(): there is no thread, and none is inside the library.
 void in_child() {
-  running = false;
+  own.running = false;
   starts_tracked = false;
   calls_announced.store(false, std::memory_order_relaxed);
   presence.forget_helper();
@@ -300,8 +306,8 @@ void in_child() {
 /// Exit handlers and destructors that come later may still use MPI, and may wait for starts that
 /// were left to the thread: that is made here, and nothing is left to it any more.
 void at_exit() {
-  if (!running) return;
-  ending.store(true, std::memory_order_seq_cst);
+  if (!own.running) return;
+  own.ending.store(true, std::memory_order_seq_cst);
   starts_tracked = false;
   if (!inside()) enter();  // for good
   if (depth == 0 && postponed::pending.load(std::memory_order_relaxed) != 0) postponed::make(false);
@@ -316,63 +322,63 @@ void make() {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
-  ending = false;
-  running = pthread_create(&thread, nullptr, thread_main<run>, nullptr) == 0;
+  own.ending = false;
+  own.running = pthread_create(&own.thread, nullptr, thread_main<run>, nullptr) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!running) starts_tracked = false;
+  if (!own.running) starts_tracked = false;
 }
 
 /// A batch waits: if the thread sleeps for long, it is woken, to look after it in time.
 void batch_begins() {
-  if (running && allowed.load(std::memory_order_relaxed) &&
-      sleep_word.load(std::memory_order_relaxed) == kLong)
+  if (own.running && own.allowed.load(std::memory_order_relaxed) &&
+      own.sleep_word.load(std::memory_order_relaxed) == kLong)
     wake_thread();
 }
 
 /// There is something to do. The thread is made at the first call.
 void rouse() {
-  if (!running) return make();
-  if (sleep_word.load(std::memory_order_seq_cst) == kLong) wake_thread();
+  if (!own.running) return make();
+  if (own.sleep_word.load(std::memory_order_seq_cst) == kLong) wake_thread();
 }
 
 }  // namespace
 
 void prepare(double wanted_share, void (*wanted_drive)(), bool (*wanted_polled)()) {
-  share = wanted_share;
-  drive = wanted_drive;
-  polled = wanted_polled;
-  gathered::begins = batch_begins;
+  own.share = wanted_share;
+  own.drive = wanted_drive;
+  own.polled = wanted_polled;
+  batched::begins = batch_begins;
   presence.set_asymmetric(overlap::prepare_asymmetric());
 }
 
 void allow(bool on) {
-  allowed.store(on, std::memory_order_seq_cst);
+  own.allowed.store(on, std::memory_order_seq_cst);
   if (on) rouse();
 }
 
 void hurry() {
-  if (running && sleep_word.load(std::memory_order_seq_cst) > kShort) wake_thread();
+  if (own.running && own.sleep_word.load(std::memory_order_seq_cst) > kShort) wake_thread();
 }
 
-void set_patient(bool on) { patient.store(on, std::memory_order_relaxed); }
+void set_patient(bool on) { own.patient.store(on, std::memory_order_relaxed); }
 
 void ask(MPI_Request request) { asked_for().push_back(request); }
 
 void drop(MPI_Request request) { std::erase(asked_for(), request); }
 
 void end() {
-  allowed.store(false, std::memory_order_relaxed);  // for a session after the last one
-  if (!running) return;
-  ending.store(true, std::memory_order_seq_cst);
+  own.allowed.store(false, std::memory_order_relaxed);  // for a session after the last one
+  if (!own.running) return;
+  own.ending.store(true, std::memory_order_seq_cst);
   wake_thread();
-  pthread_join(thread, nullptr);
-  running = false;
+  pthread_join(own.thread, nullptr);
+  own.running = false;
 }
 
 Work work() {
-  return {.polls = polls.load(std::memory_order_relaxed),
-          .useful = useful_polls.load(std::memory_order_relaxed),
-          .taken_ns = taken_ns.load(std::memory_order_relaxed)};
+  return {.polls = own.polls.load(std::memory_order_relaxed),
+          .useful = own.useful_polls.load(std::memory_order_relaxed),
+          .taken_ns = own.taken_ns.load(std::memory_order_relaxed)};
 }
 
 }  // namespace hob::mpi::overlap_thread::worker

@@ -1,4 +1,4 @@
-// The thread of overlap.hpp: when it looks, and what it does in the library.
+// The thread of overlap.hpp: when it polls, and what it does in the library.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace hob::mpi::overlap_thread::worker {
 
-/// Asks the system for the fence. `share`: of one processor, for looks that find nothing. `drive`
+/// Asks the system for the fence. `share`: of one processor, for polls that find nothing. `drive`
 /// lets the library advance where Hob has no communicator; `polled` is called inside `presence`
 /// after polls that did, and says whether something is complete that was not before. After MPI has
 /// started.
@@ -26,7 +26,7 @@ void set_patient(bool on);
 void ask(MPI_Request request);
 void drop(MPI_Request request);
 
-/// A start waits for it (state.hpp): it looks within tuning::kOverlapStartNs, and at once if it has
+/// A start waits for it (state.hpp): it polls within tuning::kOverlapStartNs, and at once if it has
 /// rested for longer. Inside `presence`.
 void hurry();
 

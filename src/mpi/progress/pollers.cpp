@@ -14,8 +14,14 @@ std::vector<Poller>& pollers() {
   return *all;
 }
 
-std::atomic<bool> ended{false};
-std::atomic<bool> callbacks_ended{false};  // of the library's alone
+/// Whether pollers are still called. Global, since callbacks of the library have no argument.
+struct Polling {
+  std::atomic<bool> ended{false};
+  std::atomic<bool> callbacks_ended{false};  ///< the library's alone
+};
+constinit Polling polling;
+
+/// This thread advances Hob's things, or never does: it is not to begin once more.
 thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
 
 }  // namespace
@@ -23,16 +29,16 @@ thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
 void add_poller(const Poller& poller) { pollers().push_back(poller); }
 
 void begin_polling() {
-  ended = callbacks_ended = false;
+  polling.ended = polling.callbacks_ended = false;
   pollers().clear();
 }
 
-void end_polling() { ended = true; }
-void end_library_polling() { callbacks_ended = true; }
-bool polling_ended() { return ended || callbacks_ended; }
+void end_polling() { polling.ended = true; }
+void end_library_polling() { polling.callbacks_ended = true; }
+bool polling_ended() { return polling.ended || polling.callbacks_ended; }
 
 void advance() {
-  if (advancing || ended) return;
+  if (advancing || polling.ended) return;
   advancing = true;
   for (const Poller& poller : pollers())
     if (poller.advance) poller.advance();
@@ -47,11 +53,11 @@ void advance_from_library() {
 
 void never_advance() { advancing = true; }
 
-bool advance_beside() {
+bool advance_by_thread() {
   if (parts_under_way.load(std::memory_order_relaxed) == 0) return true;
-  if (ended) return false;
+  if (polling.ended) return false;
   return std::any_of(pollers().begin(), pollers().end(), [](const Poller& poller) {
-    return poller.advance_beside && poller.advance_beside();
+    return poller.advance_by_thread && poller.advance_by_thread();
   });
 }
 

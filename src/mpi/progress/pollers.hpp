@@ -7,13 +7,13 @@ namespace hob::mpi {
 /// gives everything under way to the MPI library, so that it completes without Hob (null if it
 /// cannot). Both may be called from any thread, from within MPI too, and must then do nothing if
 /// they would have to wait for another thread.
-/// `advance_beside` is for the thread of overlap, while the program is outside: if nothing but this
-/// part is under way, and nothing of it may end in functions of the program's, it advances, and
-/// returns true. Else it does nothing, and that thread must stay out of the library.
+/// `advance_by_thread` is for the thread of overlap, while the program is outside: if nothing but
+/// this part is under way, and nothing of it may end in functions of the program's, it advances,
+/// and returns true. Else it does nothing, and that thread must stay out of the library.
 struct Poller {
   void (*advance)() = nullptr;
   void (*repost_natively)() = nullptr;
-  bool (*advance_beside)() = nullptr;
+  bool (*advance_by_thread)() = nullptr;
 };
 
 /// Adds a part, for good. Not thread safe: called while MPI starts.
@@ -39,7 +39,7 @@ void never_advance();
 
 /// For the thread of overlap: whether it may advance the library, as far as Hob's parts are
 /// concerned. What it may advance of theirs is advanced.
-bool advance_beside();
+bool advance_by_thread();
 
 /// Every part gives to the library what is under way.
 void repost_all_natively();

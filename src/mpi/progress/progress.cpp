@@ -12,8 +12,6 @@
 namespace hob::mpi {
 namespace {
 
-bool callbacks_wanted = true;
-
 int from_mpich(void*) {
   return polling_ended() ? library::kAsyncDone
                          : (advance_from_library(), library::kAsyncNoProgress);
@@ -26,12 +24,17 @@ int from_open_mpi() {
   return 0;
 }
 
-std::atomic<bool> installed{false};
-/// MPICH's MPI_Finalize first waits until all that MPIX_Async_start has started is done.
-bool waited_for_at_end = false;
+/// Hob's callback in the library's progress.
+struct LibraryCallback {
+  bool wanted = true;
+  std::atomic<bool> installed{false};
+  /// MPICH's MPI_Finalize first waits until all that MPIX_Async_start has started is done.
+  bool waited_for_at_end = false;
+};
+constinit LibraryCallback callback;
 
 void install_callback() {
-  if (installed.exchange(true) || !callbacks_wanted) return;
+  if (callback.installed.exchange(true) || !callback.wanted) return;
   if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register"))) {
     library_calls_back = windows_call_back = add(from_open_mpi) == 0;
     return;
@@ -41,7 +44,8 @@ void install_callback() {
   if (ucx::serves()) {
     library_calls_back = windows_call_back = true;
   } else if (const library::AsyncStart start = library::async_start()) {
-    library_calls_back = waited_for_at_end = start(from_mpich, nullptr, library::kNoStream) == 0;
+    library_calls_back = callback.waited_for_at_end =
+        start(from_mpich, nullptr, library::kNoStream) == 0;
   }
 }
 
@@ -49,9 +53,9 @@ void install_callback() {
 
 void prepare_progress(bool any_thread, bool callbacks) {
   // The first time, or again in a program that opens sessions one after another.
-  installed = library_calls_back = windows_call_back = has_helper = false;
+  callback.installed = library_calls_back = windows_call_back = has_helper = false;
   begin_polling();
-  callbacks_wanted = callbacks;
+  callback.wanted = callbacks;
   if (!many_threads) return;
   // Open MPI's registration is not safe while other threads are in its progress.
   install_callback();
@@ -62,18 +66,18 @@ void prepare_progress(bool any_thread, bool callbacks) {
 void under_way() {
   install_callback();
   count(parts_under_way, 1);
-  wake();
+  begin_tracking();
   if (has_helper) helper::call();
 }
 
 void none_under_way() {
-  rest();
+  end_tracking();
   count(parts_under_way, -1);
 }
 
 void end_library_callbacks() {
   end_library_polling();
-  if (waited_for_at_end) library_calls_back = false;
+  if (callback.waited_for_at_end) library_calls_back = false;
 }
 
 void end_callbacks() {

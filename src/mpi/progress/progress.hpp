@@ -77,15 +77,15 @@ void end_library_callbacks();
 /// MPI ends: no more calls from within the library, and no helper.
 void end_callbacks();
 
-/// Between looks: at first not at all, then it lets other processes run.
+/// Between polls: at first not at all, then it lets other processes run.
 class Pause {
  public:
   void operator()() {
-    if (++looks_ > tuning::kLooksBeforeYield) sched_yield();
+    if (++polls_ > tuning::kPollsBeforeYield) sched_yield();
   }
 
  private:
-  int looks_ = 0;
+  int polls_ = 0;
 };
 
 }  // namespace hob::mpi

@@ -64,6 +64,7 @@ struct KnownSize {
   MPI_Datatype datatype{};
   int bytes = 0;  ///< INT_MAX: more, or not known
 };
+/// Of this thread.
 inline constinit thread_local KnownSize known_size __attribute__((tls_model("initial-exec")));
 
 /// Bytes from which on an operation is looked after. Written while MPI starts.
@@ -76,21 +77,21 @@ inline std::atomic<std::uint8_t> tracked[std::size_t{1} << kTrackedBits];
 
 }  // namespace overlap_thread
 
-namespace gathered {
+namespace batched {
 
-/// Batches that wait, of all windows (gathered.hpp). Written by count() (wrapper.hpp).
+/// Batches that wait, of all windows (batched.hpp). Written by count() (wrapper.hpp).
 inline std::atomic<int> waiting{0};
 
 /// Sends those that are old, or all of them. Set with the first window that has batches.
 inline std::atomic<void (*)(bool all)> send{nullptr};
 
 /// Sends those that are old, and calls no error handler of the program's. Set with `send`.
-inline std::atomic<void (*)()> send_quietly{nullptr};
+inline std::atomic<void (*)()> send_without_handlers{nullptr};
 
 /// Called when the first batch begins to wait. Set where there is a thread to send it meanwhile.
 inline void (*begins)() = nullptr;
 
-}  // namespace gathered
+}  // namespace batched
 
 /// Starts that the program has left to the thread of overlap (requests/postponed_start.hpp). Inside
 /// `presence`.
@@ -101,11 +102,11 @@ inline std::atomic<int> unmade{0};
 inline std::atomic<int> pending{0};
 
 /// How many the thread has made.
-inline std::atomic<std::uint64_t> made_beside{0};
+inline std::atomic<std::uint64_t> made_by_thread{0};
 
-/// Makes them in their order, all of them; or, `beside` the program, until it comes. Set while MPI
+/// Makes them in their order, all of them; or, `by_thread`, until the program comes. Set while MPI
 /// starts.
-inline void (*make)(bool beside) = nullptr;
+inline void (*make)(bool by_thread) = nullptr;
 
 }  // namespace postponed
 

@@ -1,4 +1,4 @@
-// MPICH's MPIR_CVAR_CH4_PROGRESS_THROTTLE: its progress gives the core away after every look that
+// MPICH's MPIR_CVAR_CH4_PROGRESS_THROTTLE: its progress gives the core away after every poll that
 // completed nothing, which jobs with more processes than cores need. Loops of Hob's own know better
 // when to do so.
 #pragma once

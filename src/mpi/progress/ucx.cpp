@@ -17,11 +17,16 @@ namespace hob::mpi::ucx {
 namespace {
 
 unsigned first(void* worker);
-std::atomic<Progress> next{first};
-std::atomic<bool> has_worker{false};
+
+/// What the library's calls of ucp_worker_progress reach, and whether it has a worker.
+struct Interposed {
+  std::atomic<Progress> next{first};
+  std::atomic<bool> has_worker{false};
+};
+constinit Interposed interposed;
 
 unsigned first(void* worker) {
-  next.store(library_progress(), std::memory_order_relaxed);
+  interposed.next.store(library_progress(), std::memory_order_relaxed);
   return library_progress()(worker);
 }
 
@@ -44,7 +49,7 @@ Progress library_progress() {
   return found;
 }
 
-void redirect_progress(Progress to) { next.store(to, std::memory_order_relaxed); }
+void redirect_progress(Progress to) { interposed.next.store(to, std::memory_order_relaxed); }
 
 bool present() {
   void* const library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
@@ -53,7 +58,7 @@ bool present() {
 }
 
 Standstill::Standstill()
-    : before_(next.exchange([](void*) { return 0U; }, std::memory_order_relaxed)) {}
+    : before_(interposed.next.exchange([](void*) { return 0U; }, std::memory_order_relaxed)) {}
 
 Standstill::~Standstill() { redirect_progress(before_); }
 
@@ -63,16 +68,16 @@ bool is_library(const void* caller) {
          its.dli_fbase == library.dli_fbase;
 }
 
-void library_has_worker(bool has) { has_worker.store(has, std::memory_order_relaxed); }
+void library_has_worker(bool has) { interposed.has_worker.store(has, std::memory_order_relaxed); }
 
-bool serves() { return has_worker.load(std::memory_order_relaxed); }
+bool serves() { return interposed.has_worker.load(std::memory_order_relaxed); }
 
 }  // namespace hob::mpi::ucx
 
 // Nothing is done in a thread that is not in a call of the
 // program's: one of the library's own.
 extern "C" HOB_EXPORT unsigned ucp_worker_progress(void* worker) {
-  const auto next = hob::mpi::ucx::next.load(std::memory_order_relaxed);
+  const auto next = hob::mpi::ucx::interposed.next.load(std::memory_order_relaxed);
   // The library polls: with nothing under way this is a jump, without a frame.
   if (HOB_LIKELY(hob::mpi::parts_under_way.load(std::memory_order_relaxed) == 0))
     return next(worker);

@@ -16,8 +16,8 @@ namespace {
 /// Of the one thread that calls MPI.
 struct Waits {
   YieldPredictor predictor;
-  std::uint64_t last_ns = 0;  // of the last look
-  unsigned looks = 0;         // in a row that found nothing
+  std::uint64_t last_ns = 0;  // of the last poll
+  unsigned polls = 0;         // in a row that found nothing
   bool suspended = false;
   bool always = false;
   bool ended = false;
@@ -28,13 +28,13 @@ Waits& waits() {
   return all;
 }
 
-// A look that may have found nothing. Looks that follow each other at once are a wait.
-void looked() {
+// A poll that may have found nothing. Polls that follow each other at once are a wait.
+void polled() {
   Waits& process = waits();
   if (process.suspended) return;
   std::uint64_t now = tick_nanoseconds();
-  if (now - process.last_ns > tuning::yielding::kSameWaitNs) process.looks = 0;
-  if (++process.looks > tuning::yielding::kLooks && process.predictor.due(process.looks) &&
+  if (now - process.last_ns > tuning::yielding::kSameWaitNs) process.polls = 0;
+  if (++process.polls > tuning::yielding::kPolls && process.predictor.due(process.polls) &&
       (process.always || process.predictor.returns_soon(now))) {
     now = give_core_away(process.predictor, now);
   }
@@ -44,15 +44,15 @@ void looked() {
 unsigned from_ucx(void* worker) {
   const unsigned events = ucx::library_progress()(worker);
   if (events != 0)
-    waits().looks = 0;
+    waits().polls = 0;
   else
-    looked();
+    polled();
   return events;
 }
 
 int from_mpich(void*) {
   if (polling_ended() || waits().ended) return library::kAsyncDone;
-  looked();
+  polled();
   return library::kAsyncNoProgress;
 }
 

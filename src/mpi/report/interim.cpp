@@ -12,8 +12,8 @@
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/report/facts.hpp"
 #include "mpi/report/registry.hpp"
+#include "mpi/report/run_context.hpp"
 #include "pay/backoff.hpp"
 #include "report/report.hpp"
 
@@ -67,12 +67,11 @@ void write_interim_report() try {
   if (!alone) return;  // another thread does
   timed_work().due.store(UINT64_MAX, std::memory_order_relaxed);
   correct_clock();
-  report::RunFacts run = run_facts(context().one_node ? 1 : 0);
+  report::RunContext run = run_context(context().one_node ? 1 : 0);
   run.complete = false;
   // Others may be changing what the parts say beside their counters.
-  const report::RankFacts facts = rank_facts(counter_values(), !many_threads);
-  save_json(output_path(context().settings.json),
-            report::run_json(run, {report::rank_json(facts)}));
+  const report::RankReport own = rank_report(counter_values(), !many_threads);
+  save_json(output_path(context().settings.json), report::run_json(run, {report::rank_json(own)}));
   set_next();
 } catch (const std::exception& error) {
   std::fprintf(stderr, "hob: no report before the end: %s\n", error.what());

@@ -28,7 +28,7 @@ std::vector<report::Verdict> saved_verdict(const report::Counters& sums,
                                            const SavedCounters& counters, std::string_view by) {
   const double ranks = ranks_summed();
   const auto each = [&](std::string_view name) { return static_cast<double>(sums[name]) / ranks; };
-  if (each(counters.usual) < kWorthTelling) return {};
+  if (each(counters.usual) < kWorthReporting) return {};
   const report::Counters::Peak peak = sums.peak(counters.usual);
   return {{fmt::format("{}: {} (an estimate)",
                        report::saved_text({.least = each(counters.least),

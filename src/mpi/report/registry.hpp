@@ -35,7 +35,7 @@ struct ReportPart {
 int ranks_summed();
 
 /// Nanoseconds on each rank: less is no gain to speak of in a summary.
-inline constexpr double kWorthTelling = 1e6;
+inline constexpr double kWorthReporting = 1e6;
 
 /// Counters of what a mechanism saved, in nanoseconds: as far as is known, and the ends of the
 /// range.

@@ -15,8 +15,8 @@
 #include "base/log.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/report/facts.hpp"
 #include "mpi/report/registry.hpp"
+#include "mpi/report/run_context.hpp"
 #include "report/job_log.hpp"
 #include "report/report.hpp"
 
@@ -88,17 +88,17 @@ std::vector<report::Counters::Peak> peaks_of(const std::vector<std::uint64_t>& v
 }
 
 /// For those who run the site. A log that cannot be written to is not the user's to mend.
-void log_this_job(const report::RunFacts& run, const report::Counters& sums) {
+void log_this_job(const report::RunContext& run, const report::Counters& sums) {
   const Context& process = context();
   const std::string& path = process.settings.job_log;
   if (path.empty() || process.rank != 0) return;
-  report::RunFacts told = run;
-  if (told.command.empty()) told.command = {program_invocation_short_name};
-  const std::string error = report::log_job(path, report::job_line(told, process.host, sums));
+  report::RunContext logged = run;
+  if (logged.command.empty()) logged.command = {program_invocation_short_name};
+  const std::string error = report::log_job(path, report::job_line(logged, process.host, sums));
   if (!error.empty()) log::line(log::Level::debug, "job_log: cannot write to {}: {}", path, error);
 }
 
-void report_world(const report::RankFacts& facts, const std::vector<std::uint64_t>& values) {
+void report_world(const report::RankReport& own, const std::vector<std::uint64_t>& values) {
   const Context& process = context();
   const std::string path = output_path(process.settings.json);
   bool json = !path.empty();
@@ -111,7 +111,7 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
   // The first line is the host, marked where the rank is the first of its node.
   constexpr char first = '*';
   auto texts = gather((process.first_on_node ? first + process.host : process.host) + '\n' +
-                      joined(facts.notes));
+                      joined(own.notes));
   std::set<std::string> hosts;
   int nodes = 0;
   for (std::string& text : texts) {
@@ -122,10 +122,10 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
     text.erase(0, end + 1);
   }
   const auto notes = distinct_lines(texts);
-  auto run = run_facts(static_cast<int>(hosts.size()));
+  auto run = run_context(static_cast<int>(hosts.size()));
   if (nodes > run.nodes) run.pretended_nodes = nodes;
   if (json) {
-    const auto ranks = gather(report::rank_json(facts));
+    const auto ranks = gather(report::rank_json(own));
     if (process.rank == 0) json = save_json(path, report::run_json(run, ranks));
   }
   log_this_job(run, named(sums));
@@ -141,20 +141,19 @@ void report_world(const report::RankFacts& facts, const std::vector<std::uint64_
 
 /// Without MPI_Init there is no communicator that all processes are sure to join: each one speaks
 /// for itself.
-void report_alone(report::RankFacts facts) {
+void report_alone(report::RankReport own) {
   const Context& process = context();
-  report::RunFacts run = run_facts(1);
+  report::RunContext run = run_context(1);
   run.ranks = 1;
   const std::string path = output_path(process.settings.json);
   if (!path.empty())
     save_json(process.rank == 0 ? path : fmt::format("{}.{}", path, process.rank),
-              report::run_json(run, {report::rank_json(facts)}));
-  log_this_job(run, facts.counters);
+              report::run_json(run, {report::rank_json(own)}));
+  log_this_job(run, own.counters);
   if (process.settings.report == "summary" && process.rank == 0) {
-    facts.notes.emplace(facts.notes.begin(),
-                        "this program uses sessions only: the numbers are those of one process");
-    std::fputs(report::summary(run, summary_sentences(facts.counters), facts.notes).c_str(),
-               stderr);
+    own.notes.emplace(own.notes.begin(),
+                      "this program uses sessions only: the numbers are those of one process");
+    std::fputs(report::summary(run, summary_sentences(own.counters), own.notes).c_str(), stderr);
   }
 }
 
@@ -162,18 +161,18 @@ void report_alone(report::RankFacts facts) {
 
 void write_time_alone() try {
   const std::string path = output_path(context().settings.json);
-  if (!path.empty()) save_json(path, report::run_json(run_facts(0), {}));
+  if (!path.empty()) save_json(path, report::run_json(run_context(0), {}));
 } catch (const std::exception& error) {
   std::fprintf(stderr, "hob: no report: %s\n", error.what());
 }
 
 void write_reports() try {
   const std::vector<std::uint64_t> values = counter_values();
-  const report::RankFacts facts = rank_facts(values, true);
+  const report::RankReport own = rank_report(values, true);
   if (context().world)
-    report_world(facts, values);
+    report_world(own, values);
   else
-    report_alone(facts);
+    report_alone(own);
 } catch (const std::exception& error) {
   // Out of memory, or a text in an unforeseen form: the program goes on.
   std::fprintf(stderr, "hob: no report: %s\n", error.what());

@@ -214,10 +214,10 @@ class MixedRequests {
 /// polls without a result (docs/developers/takeover.md).
 class PollPacing {
  public:
-  explicit PollPacing(MixedRequests& mix) : mix_(mix), told_(mix.awaited()) {}
+  explicit PollPacing(MixedRequests& mix) : mix_(mix), awaited_(mix.awaited()) {}
 
   void operator()() {
-    if (!told_ || mix_.unready() < tuning::kManyMissing) return advance();
+    if (!awaited_ || mix_.unready() < tuning::kManyMissing) return advance();
     const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
     const std::uint64_t before = ticks();
     advance();
@@ -226,14 +226,14 @@ class PollPacing {
     // Libraries that look at shared memory ask the kernel, too, but only now and then.
     const bool first = quickest_ == UINT64_MAX;
     quickest_ = std::min(quickest_, took);
-    if (first || quickest_ < ticks_in(tuning::kKernelLook)) return;
-    const std::uint64_t until = before + took + ticks_in(tuning::kRestBetweenLooks);
+    if (first || quickest_ < ticks_in(tuning::kKernelPoll)) return;
+    const std::uint64_t until = before + took + ticks_in(tuning::kRestBetweenPolls);
     while (ticks() < until) relax();
   }
 
  private:
   MixedRequests& mix_;
-  bool told_;
+  bool awaited_;
   std::uint64_t quickest_ = UINT64_MAX;
 };
 

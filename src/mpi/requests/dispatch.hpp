@@ -11,7 +11,7 @@
 // and of one request:
 //     kOnlyAsks                  the request stays
 //     native(request)            the library's request, while Hob's must advance
-//     told()                     whether the library has completed it, without an error
+//     says_complete()            whether the library has completed it, without an error
 //     inactive()                 a persistent operation of Hob's that is not started
 //     own(request, operation)    an operation of Hob's
 //
@@ -66,12 +66,12 @@ template <class Call>
       if (watched.replaced(0)) watched.failed(0);
       return error;
     }
-    if (!call.told()) return error;
-    const bool tells_nothing = entry.observer && !entry.observer->is_acquire();
+    if (!call.says_complete()) return error;
+    const bool no_acquire = entry.observer && !entry.observer->is_acquire();
     watched.notify(0);
     if constexpr (requires { Call::kOnlyAsks; })
       // It is complete and still there: waiting for it shows nothing either.
-      if (tells_nothing) note_no_acquire(*request);
+      if (no_acquire) note_no_acquire(*request);
     return error;
   }
   return entry.operation->active() ? call.own(request, *entry.operation) : call.inactive();

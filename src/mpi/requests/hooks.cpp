@@ -17,6 +17,7 @@ namespace hob::mpi {
 namespace requests {
 namespace {
 
+/// What MPI_Testall found unready last: the program asks for the same array again.
 Awaited awaited_by_testall;
 
 struct WaitOne {
@@ -25,7 +26,7 @@ struct WaitOne {
 
   int library(MPI_Request* request) const { return real::Wait(request, status); }
   int native(MPI_Request* request) const { return native_wait(request, status); }
-  bool told() const { return true; }
+  bool says_complete() const { return true; }
   int inactive() const {
     copy_status(empty_status(), status);
     return MPI_SUCCESS;
@@ -54,7 +55,7 @@ struct TestOne {
     if (blocking_needs_care()) advance();
     return library(request);
   }
-  bool told() const { return *flag != 0; }
+  bool says_complete() const { return *flag != 0; }
   int inactive() const {
     *flag = 1;
     copy_status(empty_status(), status);

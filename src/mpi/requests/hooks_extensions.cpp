@@ -3,7 +3,7 @@
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/requests/may_tell.hpp"
+#include "mpi/requests/may_learn.hpp"
 #include "mpi/requests/request.hpp"
 
 #if HOB_HAS_X_REQUEST_IS_COMPLETE
@@ -29,9 +29,9 @@ bool is_complete(MPI_Request request) {
 }  // namespace
 
 int on_X_Request_is_complete(MPI_Request request) {
-  const requests::MayTell tells(1, &request, false);
+  const requests::MayLearn may_learn(1, &request, false);
   const bool complete = is_complete(request);
-  if (complete && tells.all()) note_acquire("MPIX_Request_is_complete");
+  if (complete && may_learn.all()) note_acquire("MPIX_Request_is_complete");
   return complete;
 }
 

@@ -27,7 +27,7 @@ struct StatusOfOne {
     if (blocking_needs_care()) advance();
     return library(request);
   }
-  bool told() const { return *flag != 0; }
+  bool says_complete() const { return *flag != 0; }
   int inactive() const {
     *flag = 1;
     copy_status(empty_status(), status);

@@ -15,6 +15,7 @@ class NoObserver final : public CompletionObserver {
   bool is_acquire() const override { return false; }
 };
 
+/// The one observer of all requests that are marked as no acquire: it has no state.
 NoObserver nobody;
 
 }  // namespace

@@ -41,7 +41,7 @@ struct Postponed {
   overlap::StartHistory history{tuning::kOverlapLongStartNs,
                                 context().settings.overlap_starts == "always"};
   std::deque<PostponedStart*> unmade;
-  std::vector<Failure> unheard;  ///< of which the program's error handlers are to hear
+  std::vector<Failure> unreported;  ///< of which the program's error handlers are to hear
   int most_tag = highest_tag();
 };
 
@@ -62,13 +62,13 @@ class PostponedStart final : public Operation {
       : what_(what), comm_(comm), call_(std::move(call)), program_(os::thread_number()) {}
 
   /// In the thread, `beside` the program, or in the program.
-  void make(bool beside) {
+  void make(bool by_thread) {
     const std::uint64_t began = ticks();
-    if (beside) {
-      postponed::made_beside.fetch_add(1, std::memory_order_relaxed);
-      beside_.program_waited = os::waited_for_core(program_);
-      beside_.thread_waited = os::waited_for_core(os::thread_number());
-      beside_.used = thread_nanoseconds();
+    if (by_thread) {
+      postponed::made_by_thread.fetch_add(1, std::memory_order_relaxed);
+      by_thread_.program_waited = os::waited_for_core(program_);
+      by_thread_.thread_waited = os::waited_for_core(os::thread_number());
+      by_thread_.used = thread_nanoseconds();
     } else {
       all().history.ended(what_, End::came);
     }
@@ -78,13 +78,14 @@ class PostponedStart final : public Operation {
       error_ = call_(&native_);
     }
     made_ = true;
-    if (beside) {
-      made_beside_ = true;
-      beside_.used = thread_nanoseconds() - beside_.used;
-      beside_.thread_waited = os::waited_for_core(os::thread_number()) - beside_.thread_waited;
+    if (by_thread) {
+      made_by_thread_ = true;
+      by_thread_.used = thread_nanoseconds() - by_thread_.used;
+      by_thread_.thread_waited =
+          os::waited_for_core(os::thread_number()) - by_thread_.thread_waited;
     }
     if (error_ != MPI_SUCCESS) {
-      all().unheard.push_back({comm_, error_});
+      all().unreported.push_back({comm_, error_});
       return;
     }
     all().history.took(what_, nanoseconds_in(ticks() - began));
@@ -128,15 +129,15 @@ class PostponedStart final : public Operation {
   /// Whether the thread had a core to make it. While it made it, and until the program came, one of
   /// both waited for the other's otherwise.
   void note_end() const {
-    if (!made_beside_) return;
+    if (!made_by_thread_) return;
     // One that sleeps or waits elsewhere needs no core: that is known sooner than what the system
     // says.
     const bool computes = 2 * (thread_nanoseconds() - used_) > nanoseconds_in(ticks() - since_);
     const std::uint64_t waited = computes ? os::waited_for_core(program_) : 0;
-    const bool in_turns =
-        std::max(waited, beside_.program_waited) - beside_.program_waited + beside_.thread_waited >
-        beside_.used / 2;
-    all().history.ended(what_, in_turns ? End::in_turns : End::beside);
+    const bool in_turns = std::max(waited, by_thread_.program_waited) - by_thread_.program_waited +
+                              by_thread_.thread_waited >
+                          by_thread_.used / 2;
+    all().history.ended(what_, in_turns ? End::in_turns : End::by_thread);
   }
 
   overlap::Start what_;
@@ -146,7 +147,7 @@ class PostponedStart final : public Operation {
   std::uint64_t since_ = ticks();              // it was left to the thread
   std::uint64_t used_ = thread_nanoseconds();  // at that time, of the program's thread
   bool made_ = false;
-  bool made_beside_ = false;
+  bool made_by_thread_ = false;
   int error_ = MPI_SUCCESS;
   MPI_Request native_ = MPI_REQUEST_NULL;
   MPI_Status status_ = empty_status();
@@ -155,12 +156,12 @@ class PostponedStart final : public Operation {
     std::uint64_t program_waited = 0;  ///< for a core
     std::uint64_t thread_waited = 0;
     std::uint64_t used = 0;  ///< processor time of the thread
-  } beside_;
+  } by_thread_;
 };
 
 void count_pending() {
   const Postponed& own = all();
-  postponed::pending.store(static_cast<int>(own.unmade.size() + own.unheard.size()),
+  postponed::pending.store(static_cast<int>(own.unmade.size() + own.unreported.size()),
                            std::memory_order_relaxed);
   // The thread, going to sleep, looks at it after it has said so.
   postponed::unmade.store(static_cast<int>(own.unmade.size()), std::memory_order_seq_cst);
@@ -175,7 +176,7 @@ bool leaves_to_thread(const overlap::Start& start, int tag) {
   if (tag < 0 || tag > own.most_tag) return false;
   // Parts of Hob that are on have more to do in the call than to make it; and runtimes of
   // accelerators keep for each thread which of them it uses.
-  if (own.off || !sleeping() || accelerator_loaded.load(std::memory_order_relaxed) ||
+  if (own.off || !tracking_off() || accelerator_loaded.load(std::memory_order_relaxed) ||
       !own.history.worth_postponing(start))
     return false;
   if (!own.unmade.empty() &&
@@ -221,18 +222,18 @@ void forget_starts() {
   if (has_history) all().history.forget_all();
 }
 
-void make_postponed(bool beside) {
+void make_postponed(bool by_thread) {
   const DepthGuard guard;
   Postponed& own = all();
-  while (!own.unmade.empty() && !(beside && presence.inside())) {
+  while (!own.unmade.empty() && !(by_thread && presence.inside())) {
     PostponedStart& first = *own.unmade.front();
     own.unmade.pop_front();
-    first.make(beside);
+    first.make(by_thread);
   }
-  std::vector<Failure> unheard;
-  if (!beside) unheard.swap(own.unheard);
+  std::vector<Failure> unreported;
+  if (!by_thread) unreported.swap(own.unreported);
   count_pending();
-  for (const Failure& failure : unheard) real::Comm_call_errhandler(failure.comm, failure.error);
+  for (const Failure& failure : unreported) real::Comm_call_errhandler(failure.comm, failure.error);
 }
 
 }  // namespace hob::mpi::requests

@@ -45,7 +45,7 @@ MPI_Request postpone(const overlap::Start& start, MPI_Comm comm, StartCall call)
 void note_start(const overlap::Start& start, std::uint64_t ticks);
 
 /// overlap_thread::start(), `make`.
-void make_postponed(bool beside);
+void make_postponed(bool by_thread);
 
 /// For wrappers: a call that starts a communication, which may be `large` enough. `now` makes it,
 /// hooks included; `later` is the library's own call.
@@ -64,7 +64,7 @@ int start(bool large, const overlap::Start& start, int tag, MPI_Comm comm, MPI_R
   if (!large) return now();
   const std::uint64_t began = ticks();
   const int error = now();
-  if (error == MPI_SUCCESS && !error_unheard()) note_start(start, ticks() - began);
+  if (error == MPI_SUCCESS && !error_unreported()) note_start(start, ticks() - began);
   return error;
 }
 

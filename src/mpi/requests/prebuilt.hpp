@@ -1,7 +1,7 @@
 // The one request that MPICH gives to all one-sided operations that are complete when their call
 // returns: those on the own rank and on ranks of the node. Nothing is learned of other processes'
 // writes from its completion, so that it is not noted. Only looked for in programs with several
-// threads: in others, Hob sleeps where nothing else is issued.
+// threads: in others, tracking is off where nothing else is issued.
 #pragma once
 
 #include "mpi/pmpi/mpi.hpp"

@@ -27,6 +27,7 @@ inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits
 /// their call returns; null: none is known (prebuilt.hpp).
 inline std::atomic<MPI_Request> prebuilt{MPI_REQUEST_NULL};
 
+/// Persistent requests that a call has completed. While the program has one thread.
 inline Inactive inactive;
 
 /// What served() returns (served.hpp), once there was one.

@@ -1,6 +1,6 @@
-// Calls that the library alone serves in programs with several threads, where Hob never sleeps.
-// Counted in memory of each thread's own: an atomic addition costs a tenth of a small get. All of
-// it is inlined, so that a wrapper saves no registers for it.
+// Calls that the library alone serves in programs with several threads, where tracking is always
+// on. Counted in memory of each thread's own: an atomic addition costs a tenth of a small get. All
+// of it is inlined, so that a wrapper saves no registers for it.
 #pragma once
 
 #include <array>
@@ -182,7 +182,7 @@ void forget_all();
 
 /// Adds to the window's counters what threads have counted. Thread safe.
 void collect(MPI_Win window);
-/// Before the window is freed: nobody uses it any more.
+/// Before the window is freed: no thread uses it any more.
 void release(MPI_Win window);
 
 }  // namespace direct

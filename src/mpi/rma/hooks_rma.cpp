@@ -45,13 +45,13 @@ void measure_wait(Window& window, const TypedBuffer& buffer) {
 
 /// From now on, calls on the window are only counted, where they may be.
 void count_only(Window& window) {
-  if (sleeping() || HOB_UNLIKELY(many_threads)) remember_quiet(window);
+  if (tracking_off() || HOB_UNLIKELY(many_threads)) remember_untracked(window);
 }
 
-/// The completion of a write's request says that the origin's buffer is free, and of a plain get's
-/// that bytes are there: neither is an acquire (docs/consistency.md).
+/// Completion of an MPI_Rput frees the origin buffer, of an MPI_Rget delivers data: neither is an
+/// acquire (docs/consistency.md).
 int no_acquire(int result, const Op& op, const Window& window) {
-  if (!op.request || result != MPI_SUCCESS || sleeping() || ignores_acquires()) return result;
+  if (!op.request || result != MPI_SUCCESS || tracking_off() || ignores_acquires()) return result;
   if (many_threads && op.target == window.rank && window.direct.get() != direct::Open::none)
     direct::note_request(*op.request, {window.handle, op.target, op.disp});
   else
@@ -80,7 +80,7 @@ int get(const Op& op, MPI_Win win) {
   if (op.request) tally(window->issued.requested);
   measure_wait(*window, op.result);
   if (!window->cached || is_never_looked_up(*window, op.target)) return get_past_cache(op, *window);
-  if (sleeping() && window->cached->left_alone()) remember_quiet(*window);
+  if (tracking_off() && window->cached->left_alone()) remember_untracked(*window);
   return op.request ? window->cached->rget(op) : window->cached->get(op);
 }
 

@@ -44,7 +44,7 @@ int synchronise(const Sync& sync, Window* window, MPI_Win win) {
 }
 
 /// Operations of this process on the window, to the target or to all, are complete after the call;
-/// tells whether results of atomics may be among them.
+/// returns whether results of atomics may be among them.
 bool complete_by(const Sync& sync, Window& window, int& result) {
   if (HOB_UNLIKELY(!window.atomic_results.none() || !window.aliased_writes.none()))
     return complete_noted(sync, window, result);
@@ -52,7 +52,7 @@ bool complete_by(const Sync& sync, Window& window, int& result) {
   return false;
 }
 
-/// After a wait was timed while Hob sleeps.
+/// After a wait was timed while tracking is off.
 void choose_next_timed(bool was_long, int interval) {
   constexpr auto kIntervals = tuning::gets::kWaitIntervals;
   const int next = was_long ? kIntervals.first : kIntervals.after(interval);
@@ -61,29 +61,30 @@ void choose_next_timed(bool was_long, int interval) {
 }
 
 /// complete_by(), for calls that wait for the targets of this process's own operations and for
-/// nobody else.
+/// no other process.
 struct Wait {
-  bool told;            ///< results of atomics may have arrived
-  std::uint64_t ticks;  ///< what it took
+  bool results_arrived;  ///< results of atomics may have arrived
+  std::uint64_t ticks;   ///< what it took
 };
 Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   const std::uint64_t start = ticks();
-  const bool told = complete_by(sync, window, result);
+  const bool results_arrived = complete_by(sync, window, result);
   const std::uint64_t now = ticks();
   const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
-  const bool sampled = sleeping() || (many_threads && window.direct.get() == direct::Open::all &&
-                                      !window.waits.measuring());
+  const bool sampled =
+      tracking_off() ||
+      (many_threads && window.direct.get() == direct::Open::all && !window.waits.measuring());
   if (HOB_UNLIKELY(window.stages.batches() && sampled) &&
-      window.stages.batches()->look_again(
+      window.stages.batches()->retry(
           window.issued.writes(),
           static_cast<std::uint64_t>(wait_interval.load(std::memory_order_relaxed))))
-    forget_quiet(window);
+    forget_untracked(window);
   const int interval = sampled ? wait_interval.load(std::memory_order_relaxed) : 1;
   const auto alike = static_cast<std::uint64_t>(interval);
-  if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_quiet(window);
+  if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_untracked(window);
   if (sampled) choose_next_timed(window.waits.is_long(now - start), interval);
   direct::time_next(wait_interval.load(std::memory_order_relaxed));
-  return {told, now - start};
+  return {results_arrived, now - start};
 }
 
 /// The process may have learned of others' writes by this call.
@@ -118,13 +119,13 @@ int acquire_and_close(const Sync& sync, MPI_Win win, bool opens) {
   return result;
 }
 
-/// MPI_PROC_NULL, or a wrong rank, of which the library tells: nothing is complete.
+/// MPI_PROC_NULL, or a wrong rank, which the library reports: nothing is complete.
 bool is_no_target(const Window& window, const Sync& sync) {
   return !sync.all && static_cast<unsigned>(sync.target) >= static_cast<unsigned>(window.size);
 }
 
 /// A flush of any kind, or the end of a passive epoch: completes this process's own operations to
-/// the target and tells nothing else.
+/// the target and is no acquire.
 int complete_at_target(Sync&& sync, MPI_Win win) {
   Window* const window = find_window(win);
   if (HOB_UNLIKELY(!window) || is_no_target(*window, sync)) return synchronise(sync, window, win);
@@ -138,7 +139,7 @@ int complete_at_target(Sync&& sync, MPI_Win win) {
   }
   int result = MPI_SUCCESS;
   const Wait wait = wait_for_targets(sync, *window, result);
-  if (wait.told) learned(sync);
+  if (wait.results_arrived) learned(sync);
   if (cached && flushes)
     cached->after_flush(sync.target, token, result == MPI_SUCCESS);
   else if (cached)
@@ -148,7 +149,7 @@ int complete_at_target(Sync&& sync, MPI_Win win) {
 }
 
 /// Whether a shared lock of another process may be held back: where cached bytes may outlive it,
-/// since it excludes nobody (`nocheck`) or the user has promised so.
+/// since it excludes no process (`nocheck`) or the user has promised so.
 bool defers_lock(const Window& window, bool nocheck) {
   return window.stages.locks() && window.cached && !window.cached->left_alone() &&
          window.cached->mode() != Mode::off &&
@@ -224,8 +225,8 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   }
   const int result = window->stages.first().synchronise(sync);
   if (window->cached && others) window->cached->epoch_opened(rank);
-  // With NOCHECK, nobody holds a lock that this one could follow: what it is to see was told
-  // otherwise, or by loads of its own memory.
+  // With NOCHECK, no process holds a lock that this one could follow: the program has learned
+  // otherwise what it is to see, or by loads of its own memory.
   if (result == MPI_SUCCESS && nocheck && rank == window->rank && lock_type == MPI_LOCK_SHARED &&
       window->cached)
     window->cached->own_epoch_begins();

@@ -2,9 +2,9 @@
 #include <memory>
 #include <utility>
 
-#include "mpi/core/errors_heard.hpp"
 #include "mpi/core/members.hpp"
-#include "mpi/ghost/world.hpp"
+#include "mpi/core/unreported_errors.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -56,7 +56,7 @@ int on_Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, 
 
 int on_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                     MPI_Win* win) {
-  // Nobody else has the memory of such a window: it is not aliased.
+  // No other window has the memory of such a window: it is not aliased.
   WindowSpec spec{.kind = WindowKind::allocate,
                   .bytes = size,
                   .displacement_unit = disp_unit,
@@ -101,7 +101,7 @@ int on_Win_free(MPI_Win* win) {
   std::unique_ptr<Window> window = remove_window(*win);
   if (!window) return real::Win_free(win);
   window->stages.first().closing();
-  hear_errors_now();  // of the window, while there is one
+  report_errors_now();  // of the window, while there is one
   end_validation(*window);
   char name[MPI_MAX_OBJECT_NAME] = {};
   int length = 0;

@@ -16,7 +16,7 @@ namespace {
 class Registry final : public CompletionObserver {
  public:
   void completed(std::uint64_t cookie, bool freed) override {
-    if (freed) return;  // nobody will know when it ends
+    if (freed) return;  // its end will not be seen
     const std::lock_guard guard(lock);
     incoming.end(cookie);
   }
@@ -160,7 +160,7 @@ void IncomingBuffer::until(const MPI_Request* request, bool succeeded) {
   if (HOB_LIKELY(fill_ == 0) || !succeeded) return;
   const std::uint64_t fill = fill_;
   fill_ = 0;
-  // Of a request of Hob's own nobody is told; what it fills counts as written for good.
+  // The end of a request of Hob's own is not reported; what it fills counts as written for good.
   if (*request == MPI_REQUEST_NULL || requests::find(*request)) return;
   requests::watch(*request, registry(), fill);
 }
@@ -170,7 +170,8 @@ void compare_incoming(std::uint64_t window, const void* base, std::uint64_t byte
   const std::lock_guard guard(r.lock);
   const auto begin = reinterpret_cast<std::uintptr_t>(base);
   if (r.incoming.nothing_exposed()) {
-    wake();  // the wrappers of calls that receive are the library's own while Hob sleeps
+    begin_tracking();  // the wrappers of calls that receive are the library's own while tracking is
+                       // off
     incoming_compared.store(1, std::memory_order_relaxed);
   }
   r.incoming.expose(window, {begin, begin + std::max<std::uint64_t>(bytes, 1)});
@@ -183,7 +184,7 @@ void stop_comparing_incoming(std::uint64_t window) {
   r.incoming.hide(window);
   if (!r.incoming.nothing_exposed()) return;
   incoming_compared.store(0, std::memory_order_relaxed);
-  rest();
+  end_tracking();
 }
 
 bool take_incoming(std::uint64_t window) {

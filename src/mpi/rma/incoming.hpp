@@ -60,7 +60,7 @@ class IncomingBuffer {
   /// The call has started a request, which goes on until it is complete; or `succeeded` not.
   void until(const MPI_Request* request, bool succeeded);
 
-  /// Nobody will know when it ends: persistent requests, and one-sided operations, which any of
+  /// Its end will not be seen: persistent requests, and one-sided operations, which any of
   /// several calls may complete.
   void for_good() { fill_ = 0; }
 

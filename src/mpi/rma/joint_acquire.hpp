@@ -1,4 +1,4 @@
-// Collective calls in which the members tell each other who wrote (validation.hpp).
+// Collective calls in which the members report to each other who wrote (validation.hpp).
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ class LargeChanges;
 /// others. Throws OutOfMemory.
 class JointAcquire {
  public:
-  /// Before the call: tells, where it is due. Collective over `comm`, if it is an intracommunicator
-  /// whose members have windows with copies that may outlive the call.
+  /// Before the call: reports, where it is due. Collective over `comm`, if it is an
+  /// intracommunicator whose members have windows with copies that may outlive the call.
   explicit JointAcquire(MPI_Comm comm) : comm_(comm) {
     if (HOB_UNLIKELY(validated_windows.load(std::memory_order_relaxed) != 0)) begin(false);
   }
@@ -45,7 +45,7 @@ class JointAcquire {
 
   MPI_Comm comm_;
   int error_ = MPI_SUCCESS;
-  std::optional<validation::Changes> changes_;  ///< where members told
+  std::optional<validation::Changes> changes_;  ///< where members reported
   const LargeChanges* large_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// How the members of a communicator add up what they tell of more targets than a bit each would do
-// for.
+// How the members of a communicator add up their reports on more targets than a bit for each has
+// room for.
 #pragma once
 
 #include "mpi/pmpi/mpi.hpp"
@@ -16,7 +16,7 @@ class LargeChanges {
   LargeChanges(const LargeChanges&) = delete;
   LargeChanges& operator=(const LargeChanges&) = delete;
 
-  /// The union of what all members tell. Collective; what MPI_Allreduce returns.
+  /// The union of the reports of all members. Collective; what MPI_Allreduce returns.
   int unite(validation::Changes& changes, MPI_Comm comm) const;
 
  private:

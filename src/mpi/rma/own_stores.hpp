@@ -18,7 +18,7 @@ class StoreWatch {
  public:
   StoreWatch();
 
-  /// One call in which this process tells: look at windows in between.
+  /// One call in which this process reports: look at windows in between.
   void begin_call();
   void end_call();
 
@@ -30,7 +30,7 @@ class StoreWatch {
   std::uint64_t moment_ = 0;       ///< counts these calls
   std::vector<OwnStores*> begun_;  ///< windows whose memory is watched since this call
   std::uint32_t paused_ = 0;       ///< calls in which no watch begins
-  /// Such calls after the next time that one was in vain.
+  /// Such calls after the next watch without a result.
   pay::Backoff<std::uint32_t> pause_{{.first = 1, .longest = 1024}};
 };
 
@@ -46,7 +46,7 @@ class OwnStores {
   /// from now on, where that is possible. `always`: whatever it costs.
   bool may_have_changed(StoreWatch& watch, bool always);
 
-  /// Nobody asks for copies: after some calls nothing is left registered with the kernel.
+  /// No process asks for copies: after some calls nothing is left registered with the kernel.
   void not_wanted();
 
   /// Why may_have_changed() said so.

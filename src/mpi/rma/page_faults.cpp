@@ -17,6 +17,7 @@ namespace {
 
 using Ioctl = int (*)(int, unsigned long, ...);
 int find_ioctl(int file, unsigned long request, ...);
+/// The ioctl() behind this one; at first what finds it. Global, since the program calls ioctl().
 std::atomic<Ioctl> next_ioctl{find_ioctl};
 
 int by_system_call(int file, unsigned long request, ...) {

@@ -16,10 +16,9 @@
 #include "mpi/core/context.hpp"
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/members.hpp"
-#include "mpi/ghost/world.hpp"
-#include "mpi/pmpi/library/library.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
 #include "mpi/rma/cache/node_log.hpp"
@@ -28,6 +27,7 @@
 #include "mpi/rma/state.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window_info.hpp"
+#include "mpi/workarounds/indexed_operations.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -109,7 +109,7 @@ void start_recall(Window& window, Mode mode, bool ghosts) {
   if (s.recall == "off" || mode != Mode::automatic || s.cache_policy == "paper" ||
       context().one_node || !may_read_unasked(window))
     return;
-  const bool indexed = !ghosts && library::indexed_operations_are_right(context().mpi_version);
+  const bool indexed = !ghosts && indexed_operations_are_right(context().mpi_version);
   window.cached->recall(window.stages.carrier(), indexed, recall_room());
   phases_recalled.store(true, std::memory_order_relaxed);
 }
@@ -181,10 +181,10 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   return units;
 }
 
-void send_old_quietly() {
+void send_old_without_handlers() {
   each_window(
       [](Window& each, void*) {
-        if (each.stages.batches()) each.stages.batches()->send_quietly();
+        if (each.stages.batches()) each.stages.batches()->send_without_handlers();
       },
       nullptr);
 }
@@ -198,7 +198,7 @@ void send_waiting(bool all) {
       &all);
 }
 
-/// Gathers small operations of a window from now on, if it is to.
+/// Batches small operations of a window from now on, if it is to.
 void start_batching(Window& window, const WindowSpec& spec, const DisplacementUnits& units,
                     const ExposedSizes& exposed) {
   const std::string word = batch_word(spec.info);
@@ -213,18 +213,18 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
     options.forced = true;
     options.most = static_cast<std::uint32_t>(std::stoul(word));
   } else if (context().one_node || window.size == 1 ||
-             !library::indexed_operations_are_right(context().mpi_version)) {
+             !indexed_operations_are_right(context().mpi_version)) {
     return;
   }
   // Gets and puts travel as messages, too.
   if (context().longest_get != std::numeric_limits<std::uint64_t>::max())
     options.most_bytes = options.most_atomic_bytes;
-  const Batching::WindowFacts facts{window.handle, window.rank, window.size,
-                                    window.kind != WindowKind::dynamic};
+  const Batching::WindowContext batched{window.handle, window.rank, window.size,
+                                        window.kind != WindowKind::dynamic};
   window.stages.add(
-      std::make_unique<Batching>(window.stages.first(), facts, units, exposed, options));
-  gathered::send_quietly.store(send_old_quietly, std::memory_order_relaxed);
-  gathered::send.store(send_waiting, std::memory_order_relaxed);
+      std::make_unique<Batching>(window.stages.first(), batched, units, exposed, options));
+  batched::send_without_handlers.store(send_old_without_handlers, std::memory_order_relaxed);
+  batched::send.store(send_waiting, std::memory_order_relaxed);
 }
 
 /// The calls on a window that the library alone may serve.

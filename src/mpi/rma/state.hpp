@@ -31,13 +31,13 @@ inline std::atomic<int> incoming_compared{0};
 /// reach is noted. Global, so that programs without one do not look their windows up for it.
 inline std::atomic<bool> phases_recalled{false};
 
-/// While Hob sleeps, one in so many calls that wait for targets is timed, and how many go by until
-/// the next one (gets/wait_meter.hpp). All are, once long ones are seen.
+/// While tracking is off, one in so many calls that wait for targets is timed, and how many go by
+/// until the next one (gets/wait_meter.hpp). All are, once long ones are seen.
 inline std::atomic<int> wait_interval{1};
 inline std::atomic<int> untimed_waits{0};
 
 /// Where the calls on a window are counted; null for those that its hook must see.
-struct QuietWindow {
+struct UntrackedWindow {
   MPI_Win window{};
   std::uint64_t* puts = nullptr;
   std::uint64_t* accumulates = nullptr;
@@ -51,8 +51,8 @@ struct QuietWindow {
 
 /// One slot for each of a few windows, filled by their hooks. Global: a wrapper that only counts is
 /// done after one load and one comparison.
-inline constexpr int kQuietWindowBits = 4;
-inline QuietWindow quiet_windows[std::size_t{1} << kQuietWindowBits];
+inline constexpr int kUntrackedWindowBits = 4;
+inline UntrackedWindow untracked_windows[std::size_t{1} << kUntrackedWindowBits];
 
 /// Calls that the library alone serves in programs with several threads (direct.hpp).
 namespace direct {
@@ -81,6 +81,7 @@ struct Slot {
 };
 inline constexpr int kSlotBits = 4;
 inline constexpr std::size_t kSlots = std::size_t{1} << kSlotBits;
+/// By the hash of the handle. Global, as the wrappers that read it.
 inline std::array<Slot, kSlots> slots;
 
 /// What one thread has counted, for each slot. Others read it.

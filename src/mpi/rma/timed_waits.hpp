@@ -1,4 +1,4 @@
-// While Hob sleeps, some of the calls that wait for targets are timed all the same.
+// While tracking is off, some of the calls that wait for targets are timed all the same.
 #pragma once
 
 #include <atomic>
@@ -8,9 +8,9 @@
 
 namespace hob::mpi {
 
-/// asleep(), for calls that wait for targets.
-inline bool asleep_untimed() {
-  if (!sleeping()) return pass_through();
+/// untracked(), for calls that wait for targets.
+inline bool untracked_untimed() {
+  if (!tracking_off()) return pass_through();
   const int left = untimed_waits.load(std::memory_order_relaxed) - 1;
   if (HOB_LIKELY(left > 0)) {
     untimed_waits.store(left, std::memory_order_relaxed);

@@ -38,8 +38,8 @@ constexpr std::size_t kMostShownBytes = std::size_t{256} << 10;
 /// What is known of a communicator that the program makes joint calls on.
 struct Communicator {
   validation::Schedule schedule;
-  bool asked = false;  ///< somebody did, the last time that its members told
-  /// Ticks that telling takes, in one word and in detail: the fastest so far; 0: not known.
+  bool asked = false;  ///< a member did, the last time that its members reported
+  /// Ticks that reporting takes, in one word and in detail: the fastest so far; 0: not known.
   std::array<double, 2> fastest{};
   std::uint64_t generation = 0;         ///< of All::windows, to which `windows` belongs
   std::vector<Window*> windows;         ///< those that have the same members
@@ -133,14 +133,14 @@ void log_reason(const Window& window) {
   v.logged_reason = v.stores.reason();
 }
 
-/// Finds out whether this process's own memory was stored to since the call before, and sees
-/// to it that the next call can tell.
-void tell_stores(Window& window, Changes& changes) {
+/// Finds out whether this process's own memory was stored to since the call before, and prepares
+/// to find out the same at the next call.
+void report_stores(Window& window, Changes& changes) {
   Validation& v = *window.validation;
   const std::uint64_t exposures = v.exposures.load(std::memory_order_relaxed);
-  if (v.exposed.load(std::memory_order_relaxed) || exposures != v.told_exposures)
+  if (v.exposed.load(std::memory_order_relaxed) || exposures != v.reported_exposures)
     changes.add(v.number, window.rank);
-  v.told_exposures = exposures;
+  v.reported_exposures = exposures;
   if (take_incoming(v.number)) changes.add(v.number, window.rank);
   const bool changed = v.stores.may_have_changed(all().watch, v.always);
   if (v.stores.compares_edges()) changes.doubt_edges(v.number);
@@ -149,9 +149,9 @@ void tell_stores(Window& window, Changes& changes) {
   log_reason(window);
 }
 
-/// Memory that could not be read as a whole when the window was made may be touched by now: is
-/// looked at again, ever more rarely.
-void tell_readable(const Window& window, Changes& changes) {
+/// Memory that could not be read as a whole when the window was made may be touched by now: it is
+/// looked at again, at growing intervals.
+void report_readable(const Window& window, Changes& changes) {
   Validation& v = *window.validation;
   if (!v.readable && std::has_single_bit(++v.looks_at_readable))
     v.readable =
@@ -159,8 +159,8 @@ void tell_readable(const Window& window, Changes& changes) {
   if (!v.readable) changes.keep_to_pages();
 }
 
-/// What this process says of a window. `cost`: ticks that it takes to tell others.
-void tell(Window& window, Changes& changes, bool wanted, double cost) {
+/// What this process says of a window. `cost`: ticks that it takes to report it to others.
+void report_window(Window& window, Changes& changes, bool wanted, double cost) {
   Validation& v = *window.validation;
   if (windows_alias.get() || !window.cached ||
       v.shown_to_neighbours.load(std::memory_order_relaxed)) {
@@ -170,7 +170,7 @@ void tell(Window& window, Changes& changes, bool wanted, double cost) {
   }
   if (wanted) {
     window.cached->tell_writes(v.number, changes);
-    tell_stores(window, changes);
+    report_stores(window, changes);
     if (window.cached->wants_edges(v.always)) changes.want_edges(v.number);
   } else {
     window.cached->tell_nothing();
@@ -181,7 +181,7 @@ void tell(Window& window, Changes& changes, bool wanted, double cost) {
 }
 
 /// For calls out of functions of the program's that Hob cannot serve: nothing can be looked at.
-void tell_nothing(const Communicator& comm, Changes& changes) {
+void report_nothing(const Communicator& comm, Changes& changes) {
   for (const Window* window : comm.windows) changes.add_all(window->validation->number);
   changes.keep_to_pages();
 }
@@ -302,13 +302,13 @@ void JointAcquire::begin(bool is_barrier) {
     if (changes_->large() && !comm.large) comm.large = std::make_unique<LargeChanges>();
     large_ = comm.large.get();
     if (unserved_callback) {
-      tell_nothing(comm, *changes_);
+      report_nothing(comm, *changes_);
     } else {
       const double cost = comm.cost(is_barrier);
       all().watch.begin_call();
       for (Window* window : comm.windows) {
-        tell(*window, *changes_, comm.asked || window->validation->always, cost);
-        tell_readable(*window, *changes_);
+        report_window(*window, *changes_, comm.asked || window->validation->always, cost);
+        report_readable(*window, *changes_);
       }
       all().watch.end_call();
     }
@@ -331,13 +331,13 @@ void JointAcquire::begin(bool is_barrier) {
       if (window->cached && !window->validation->threads) window->cached->may_read_all();
   comm.took(details, answered - called);
   comm.asked = asked;
-  comm.schedule.told(asked, changed);
+  comm.schedule.reported(asked, changed);
   ValidationCosts& costs = validation_costs();
-  costs.told.fetch_add(1, std::memory_order_relaxed);
+  costs.reported.fetch_add(1, std::memory_order_relaxed);
   costs.nanoseconds.fetch_add(nanoseconds_in(spent), std::memory_order_relaxed);
 }
 
-/// Adds up what all members tell: in detail, or only the summary.
+/// Adds up the reports of all members: in detail, or only the summary.
 void JointAcquire::exchange(bool details) {
   const std::size_t words = details ? Changes::kWords : Changes::kSummaryWords;
   error_ = details && changes_->large()

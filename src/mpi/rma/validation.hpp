@@ -1,5 +1,5 @@
-// Windows whose copies outlive collective calls: their members find out, and tell each other, who
-// was written to (docs/consistency.md, "What no process wrote").
+// Windows whose copies outlive collective calls: their members find out, and report to each other,
+// who was written to (docs/consistency.md, "What no process wrote").
 #pragma once
 
 #include <atomic>
@@ -17,13 +17,13 @@ namespace hob::mpi {
 
 /// What this process spent for all windows so far.
 struct ValidationCosts {
-  std::atomic<std::uint64_t> told{0};         ///< collective calls in which members told
+  std::atomic<std::uint64_t> reported{0};     ///< collective calls in which members reported
   std::atomic<std::uint64_t> nanoseconds{0};  ///< for these, beyond barriers that they replaced
 };
 ValidationCosts& validation_costs();
 
-/// Whether this process would tell, and keep, in a window of this mode whose memory model is
-/// MPI_WIN_UNIFIED. All members have to.
+/// Whether this process would report, and keep copies, in a window of this mode whose memory model
+/// is MPI_WIN_UNIFIED. All members have to.
 bool may_validate(WindowKind kind, int members, std::optional<Mode> mode);
 
 /// This process's proposal for the number of the window that is being made. Thread safe.
@@ -43,7 +43,7 @@ bool validates_always();
 void start_validation(Window& window, const WindowAnswers& answers, const ExposedSizes& exposed,
                       MPI_Comm comm);
 
-/// The window ends; nobody may be using it.
+/// The window ends; no thread may be using it.
 void end_validation(Window& window);
 
 /// An exposure epoch of this process began (MPI_Win_post) or ended (MPI_Win_wait, MPI_Win_test).
@@ -55,7 +55,7 @@ void show_to_neighbours(MPI_Win win);
 /// The program frees a communicator: its handle may come to mean another one.
 void forget_communicator(MPI_Comm comm);
 
-/// MPI is about to end: gives back what was made in the library. It is made again if needed.
+/// MPI is about to end: gives back the handles made in the library. They are made again if needed.
 void release_validation_handles();
 
 }  // namespace hob::mpi

@@ -10,7 +10,7 @@
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/direct.hpp"
-#include "mpi/rma/quiet_windows.hpp"
+#include "mpi/rma/untracked_windows.hpp"
 #include "mpi/rma/window_validation.hpp"
 
 namespace hob::mpi {
@@ -157,7 +157,7 @@ void remember_direct(Window& window) {
 
 }  // namespace
 
-void remember_quiet(Window& window) {
+void remember_untracked(Window& window) {
   if (many_threads) return remember_direct(window);
   if (windows_alias.get() || window.waits.measuring()) return;
   std::uint64_t* gets = &window.uncached_gets;
@@ -166,20 +166,21 @@ void remember_quiet(Window& window) {
     gets = window.cached->left_alone() ? &window.cached->gets_left_alone() : nullptr;
     own_gets = &window.cached->own_gets_left_alone();
   }
-  quiet_slot(window.handle) = {.window = window.handle,
-                               .puts = &window.issued.puts,
-                               .accumulates = &window.issued.accumulates,
-                               .atomics = &window.issued.atomics,
-                               .results = &window.atomic_results,
-                               .gets = gets,
-                               .own_gets = own_gets,
-                               .requested = &window.issued.requested,
-                               .own_rank = window.rank};
+  untracked_slot(window.handle) = {.window = window.handle,
+                                   .puts = &window.issued.puts,
+                                   .accumulates = &window.issued.accumulates,
+                                   .atomics = &window.issued.atomics,
+                                   .results = &window.atomic_results,
+                                   .gets = gets,
+                                   .own_gets = own_gets,
+                                   .requested = &window.issued.requested,
+                                   .own_rank = window.rank};
 }
 
-void forget_quiet(const Window& window) {
+void forget_untracked(const Window& window) {
   if (many_threads) return direct::forget(window.handle);
-  if (QuietWindow& slot = quiet_slot(window.handle); slot.window == window.handle) slot = {};
+  if (UntrackedWindow& slot = untracked_slot(window.handle); slot.window == window.handle)
+    slot = {};
 }
 
 Window* add_window(std::unique_ptr<Window> window) {
@@ -198,7 +199,7 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
   const std::lock_guard guard(all.lock);
   all.table.clear(handle);
   std::erase(all.alive, window.get());
-  forget_quiet(*window);
+  forget_untracked(*window);
   direct::release(window->handle);
   return window;
 }
@@ -206,10 +207,10 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
 void expect_aliases() {
   if (windows_alias.get()) return;
   windows_alias.set(true);
-  // What was issued until now was not noted.
+  // Writes that were issued until now are not recorded.
   each_window([](Window& window, void*) { window.aliased_writes.add_all(); }, nullptr);
   if (many_threads) return direct::forget_all();
-  for (QuietWindow& slot : quiet_windows) slot = {};
+  for (UntrackedWindow& slot : untracked_windows) slot = {};
 }
 
 void drop_aliased_copies(Window& written) {

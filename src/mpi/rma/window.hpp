@@ -60,7 +60,7 @@ class Window {
 
   OperationCounts issued;
   gets::WaitMeter waits;
-  /// The way to a target. What goes to the own rank waits for nothing: neither locks of it nor
+  /// The way to a target. Operations on the own rank do not wait: neither locks of it nor
   /// operations on it are held back.
   Backend& way_to(int target) const { return target == rank ? stages.carrier() : stages.first(); }
   std::uint64_t uncached_gets = 0;      ///< of a window without a cache
@@ -71,16 +71,16 @@ class Window {
 /// nanoseconds.
 Window* find_window(MPI_Win handle) noexcept;
 
-/// Lets the wrappers count calls on this window by themselves while Hob sleeps, and, with several
-/// threads, of a window that the library alone serves.
-void remember_quiet(Window& window);
+/// Lets the wrappers count calls on this window by themselves while tracking is off, and, with
+/// several threads, of a window that the library alone serves.
+void remember_untracked(Window& window);
 /// Its calls come to the hooks again.
-void forget_quiet(const Window& window);
+void forget_untracked(const Window& window);
 
 /// Takes a new window into the table.
 Window* add_window(std::unique_ptr<Window> window);
 
-/// Takes it out; nobody may be using it.
+/// Takes it out; no thread may be using it.
 std::unique_ptr<Window> remove_window(MPI_Win handle);
 
 /// From now on, writes through one window may change what another one shows: none is only counted.

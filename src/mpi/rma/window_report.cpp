@@ -121,8 +121,8 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"invalidations", "times", "Times that the whole cache was dropped."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).invalidations; }},
     {{"kept", "calls",
-      "Collective calls that did not invalidate what was fetched from some or all targets, since "
-      "nobody had written there."},
+      "Collective calls that did not invalidate the bytes fetched from some or all targets, since "
+      "no process had written there."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).kept; }},
     {{"kept_hits", "gets", "Of the hits: of bytes fetched before such a call."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).kept_hits; }},
@@ -186,7 +186,7 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
      [](const Window& w) -> std::uint64_t { return nanoseconds_in(saved_by_hits(w).least); }},
     {{"saved_most_ns", "ns", "The same, where waits were as long as the slowest quarter."},
      [](const Window& w) -> std::uint64_t { return nanoseconds_in(saved_by_hits(w).most); }},
-    {{"unpriced_hits", "gets", "Hits in windows where too few waits were measured to tell that."},
+    {{"unpriced_hits", "gets", "Hits in windows where too few waits were measured to know that."},
      [](const Window& w) -> std::uint64_t {
        return saved_by_hits(w).known ? 0 : cache_of(w).hits_full + cache_of(w).hits_pending;
      }},
@@ -247,7 +247,7 @@ constexpr std::size_t kMaxWindows = 256;
 struct Ended {
   std::mutex lock;
   std::array<std::uint64_t, kWindowCounters.size()> sums{};
-  std::vector<report::WindowFacts> windows;
+  std::vector<report::WindowReport> windows;
   std::uint64_t count = 0;
 };
 
@@ -262,38 +262,38 @@ report::Histogram histogram(std::string name, std::string unit, const cache::Log
   return {std::move(name), std::move(unit), {from.counts.begin(), last}};
 }
 
-report::WindowFacts window_facts(const Window& window) {
-  report::WindowFacts facts;
-  facts.id = window.id;
-  facts.name = window.name;
-  facts.kind = name_of(window.kind);
-  facts.bytes = window.bytes;
-  facts.ranks = window.size;
-  facts.counters = report::counters_of(kWindowCounters, window);
+report::WindowReport window_report(const Window& window) {
+  report::WindowReport result;
+  result.id = window.id;
+  result.name = window.name;
+  result.kind = name_of(window.kind);
+  result.bytes = window.bytes;
+  result.ranks = window.size;
+  result.counters = report::counters_of(kWindowCounters, window);
   if (!window.cached) {
-    facts.mode = window.near.all() ? "near" : "off";
-    facts.mode_reason = window.why_not_cached;
-    return facts;
+    result.mode = window.near.all() ? "near" : "off";
+    result.mode_reason = window.why_not_cached;
+    return result;
   }
-  facts.mode = name_of(window.cached->mode());
-  facts.mode_reason = window.cached->mode_reason();
-  facts.failures = window.cached->failures();
+  result.mode = name_of(window.cached->mode());
+  result.mode_reason = window.cached->mode_reason();
+  result.failures = window.cached->failures();
   const cache::Stats& stats = window.cached->cache().stats();
-  facts.histograms.push_back(histogram("get_size", "B", stats.get_size));
-  facts.histograms.push_back(histogram("reuse", "gets", stats.reuse));
+  result.histograms.push_back(histogram("get_size", "B", stats.get_size));
+  result.histograms.push_back(histogram("reuse", "gets", stats.reuse));
   for (const auto& p : stats.occupancy.points())
-    facts.occupancy.push_back({p.get, p.used, p.capacity, p.entries, p.slots});
+    result.occupancy.push_back({p.get, p.used, p.capacity, p.entries, p.slots});
   for (const auto& a : stats.adjustments)
-    facts.adaptations.push_back(
+    result.adaptations.push_back(
         {a.get, a.of_index ? "index" : "storage", a.from, a.to, cache::reason_text(a.reason)});
   for (const DropCauses::Row& row : window.cached->drop_causes().rows())
-    facts.drops.push_back({std::string(row.call), row.times, row.bytes});
+    result.drops.push_back({std::string(row.call), row.times, row.bytes});
   for (const BlockChange& c : window.cached->first_block_changes())
-    facts.adaptations.push_back(
+    result.adaptations.push_back(
         {c.get, "readahead", c.from, c.to, "what measured trips and bytes say pays"});
-  std::stable_sort(facts.adaptations.begin(), facts.adaptations.end(),
+  std::stable_sort(result.adaptations.begin(), result.adaptations.end(),
                    [](const auto& a, const auto& b) { return a.get < b.get; });
-  return facts;
+  return result;
 }
 
 void count_windows(std::span<std::uint64_t> values) {
@@ -311,7 +311,7 @@ void count_windows(std::span<std::uint64_t> values) {
 
 /// Every window of this process, and notes of what is unusual about one.
 ordered_json section() {
-  std::vector<report::WindowFacts> windows;
+  std::vector<report::WindowReport> windows;
   {
     const std::lock_guard guard(ended().lock);
     windows = ended().windows;
@@ -319,7 +319,7 @@ ordered_json section() {
   each_window(
       [](Window& window, void* list) {
         direct::collect(window.handle);
-        static_cast<std::vector<report::WindowFacts>*>(list)->push_back(window_facts(window));
+        static_cast<std::vector<report::WindowReport>*>(list)->push_back(window_report(window));
       },
       &windows);
   std::sort(windows.begin(), windows.end(),
@@ -351,7 +351,7 @@ std::vector<std::string> late_sentences(const report::Counters& sums) {
   const double late = static_cast<double>(sums["late_ns"]) / ranks_summed();
   const double lived = 1e9 * (seconds_since_epoch() - context().started);
   if (context().settings.ghosts != 0 || mostly_batched(sums) ||
-      late < std::max(kWorthTelling, kWorthAdvising * lived))
+      late < std::max(kWorthReporting, kWorthAdvising * lived))
     return {};
   return {fmt::format(
       "about {} on each rank was waiting for targets that computed, held a lock, or had no core: "
@@ -360,16 +360,16 @@ std::vector<std::string> late_sentences(const report::Counters& sums) {
 }
 
 /// At 10 us each they would have saved a millisecond.
-constexpr std::uint64_t kHitsWorthTelling = 100;
+constexpr std::uint64_t kHitsWorthReporting = 100;
 /// At 1 us each they would have saved a millisecond.
-constexpr std::uint64_t kOperationsWorthTelling = 1000;
+constexpr std::uint64_t kOperationsWorthReporting = 1000;
 
 /// Small operations that went out together, where that is known to have saved nothing to speak of.
 std::vector<report::Verdict> batch_verdict(const report::Counters& sums) {
   std::vector<report::Verdict> saved =
       saved_verdict(sums, {"batch_saved_ns", "batch_saved_least_ns", "batch_saved_most_ns"},
                     "small operations that went out together");
-  if (saved.empty() && sums["batched"] >= kOperationsWorthTelling && sums["batch_saved_ns"] == 0)
+  if (saved.empty() && sums["batched"] >= kOperationsWorthReporting && sums["batch_saved_ns"] == 0)
     saved.push_back(
         {fmt::format("what {} small operations that went out together saved is unknown: no "
                      "price was measured",
@@ -390,7 +390,7 @@ std::vector<report::Verdict> verdicts(const report::Counters& sums) {
                                           "waits for gets that were served from the cache"),
                             batch_verdict(sums)})
     lines.insert(lines.end(), saved.begin(), saved.end());
-  if (const std::uint64_t hits = sums["unpriced_hits"]; hits >= kHitsWorthTelling)
+  if (const std::uint64_t hits = sums["unpriced_hits"]; hits >= kHitsWorthReporting)
     lines.push_back({fmt::format("what {} hits saved is unknown: too few waits were measured",
                                  report::count_text(hits)),
                      0});
@@ -430,7 +430,7 @@ std::vector<std::string> sentences(const report::Counters& sums) {
                                 percent(sums["shared_hits"]), bytes("shared_bytes")));
   if (sums["kept_hits"] != 0)
     lines.push_back(fmt::format(
-        "{} hits of bytes fetched before a barrier or its like: nobody had written them",
+        "{} hits of bytes fetched before a barrier or its like: no process had written them",
         number("kept_hits")));
   if (sums["recalled"] != 0)
     lines.push_back(fmt::format(
@@ -471,8 +471,9 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
     {{"acquires", "times", "Moments at which the process may have learned of others' writes."},
      [](const Process&) -> std::uint64_t { return acquires.load(std::memory_order_relaxed); }},
     {{"validations", "calls",
-      "Collective calls in which the members of windows told each other who was written to."},
-     [](const Process&) -> std::uint64_t { return validation_costs().told; }},
+      "Collective calls in which the members of windows reported to each other who was written "
+      "to."},
+     [](const Process&) -> std::uint64_t { return validation_costs().reported; }},
     {{"validation_ns", "ns", "Time that this took beyond barriers, whose place it took."},
      [](const Process&) -> std::uint64_t { return validation_costs().nanoseconds; }},
     {{"incoming", "calls",
@@ -495,7 +496,7 @@ void remember_window(const Window& window) {
   report::add_values(kWindowCounters, window, all.sums);
   if (all.windows.size() >= kMaxWindows) return;
   try {
-    all.windows.push_back(window_facts(window));
+    all.windows.push_back(window_report(window));
   } catch (const std::bad_alloc&) {
     // One window of the report fewer.
   }

@@ -8,7 +8,7 @@ class Window;
 /// Adds the windows of this process to the report. Before MPI starts.
 void register_window_report();
 
-/// Takes down what an ending window has to tell. Thread safe.
+/// Keeps what the report is to say of a window that ends. Thread safe.
 void remember_window(const Window& window);
 
 }  // namespace hob::mpi

@@ -1,4 +1,4 @@
-// What the members of a window tell each other of it in collective calls (validation.hpp).
+// What the members of a window report to each other of it in collective calls (validation.hpp).
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct Validation {
   /// arrives by its end, not by the origins'.
   std::atomic<std::uint64_t> exposures{0};
   std::atomic<bool> exposed{false};
-  std::uint64_t told_exposures = 0;
+  std::uint64_t reported_exposures = 0;
   /// The program may know where other members' memory is, and store there.
   std::atomic<bool> shown_to_neighbours{false};
 };

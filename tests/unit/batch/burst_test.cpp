@@ -7,34 +7,34 @@ namespace {
 
 TEST(Burst, GathersALongOneFromTheLimitOn) {
   Burst burst;
-  for (int i = 0; i < 16; ++i) EXPECT_FALSE(burst.gathers(16));
-  EXPECT_TRUE(burst.gathers(16));
+  for (int i = 0; i < 16; ++i) EXPECT_FALSE(burst.batches(16));
+  EXPECT_TRUE(burst.batches(16));
 }
 
 TEST(Burst, GathersFromTheStartAfterALongOne) {
   Burst burst;
-  for (int i = 0; i < 20; ++i) burst.gathers(16);
+  for (int i = 0; i < 20; ++i) burst.batches(16);
   burst.complete();
-  EXPECT_TRUE(burst.gathers(16));
+  EXPECT_TRUE(burst.batches(16));
   burst.complete();
-  EXPECT_FALSE(burst.gathers(16));
+  EXPECT_FALSE(burst.batches(16));
 }
 
 TEST(Burst, CompletionsWithoutOperationsSayNothing) {
   Burst burst;
-  for (int i = 0; i < 20; ++i) burst.gathers(16);
+  for (int i = 0; i < 20; ++i) burst.batches(16);
   burst.complete();
   burst.complete();
-  EXPECT_TRUE(burst.gathers(16));
+  EXPECT_TRUE(burst.batches(16));
 }
 
 /// Of 10,000 operations: `at_once` are issued before the program waits for their requests, which
-/// ends a burst where some are gathered. How many are gathered.
-int gathered_of(Burst& burst, int at_once) {
+/// ends a burst where some are batched. How many are batched.
+int batched_of(Burst& burst, int at_once) {
   int all = 0;
   for (int i = 0; i < 10'000; i += at_once) {
     std::size_t now = 0;
-    for (int k = 0; k < at_once; ++k) now += burst.gathers(16) ? 1 : 0;
+    for (int k = 0; k < at_once; ++k) now += burst.batches(16) ? 1 : 0;
     if (now != 0) burst.complete_by_wait(now, 16);
     all += static_cast<int>(now);
   }
@@ -43,13 +43,13 @@ int gathered_of(Burst& burst, int at_once) {
 
 TEST(Burst, WhatIsWaitedForOneByOneIsGatheredEverMoreRarely) {
   Burst burst;
-  EXPECT_LE(gathered_of(burst, 1), 12);
+  EXPECT_LE(batched_of(burst, 1), 12);
 }
 
 TEST(Burst, WhatIsWaitedForTogetherIsGathered) {
   Burst burst;
-  EXPECT_GE(gathered_of(burst, 64), 9'900);
-  EXPECT_GE(gathered_of(burst, 20), 9'900);
+  EXPECT_GE(batched_of(burst, 64), 9'900);
+  EXPECT_GE(batched_of(burst, 20), 9'900);
 }
 
 TEST(Burst, AWaitTellsWhetherItsBatchWasWorthIt) {
@@ -60,10 +60,10 @@ TEST(Burst, AWaitTellsWhetherItsBatchWasWorthIt) {
 
 TEST(Burst, AFlushEndsTheDelay) {
   Burst burst;
-  gathered_of(burst, 1);
+  batched_of(burst, 1);
   burst.complete();
-  for (int i = 0; i < 20; ++i) burst.gathers(16);
-  EXPECT_TRUE(burst.gathers(16));
+  for (int i = 0; i < 20; ++i) burst.batches(16);
+  EXPECT_TRUE(burst.batches(16));
 }
 
 }  // namespace

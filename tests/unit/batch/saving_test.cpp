@@ -8,7 +8,7 @@ namespace {
 
 TEST(BatchSaving, NothingIsKnownWithoutBothPrices) {
   Saving saving;
-  saving.gathered(1000);
+  saving.batched(1000);
   EXPECT_FALSE(saving.estimate().known);
   saving.in_batches(1000, 100'000);
   EXPECT_FALSE(saving.estimate().known);
@@ -19,7 +19,7 @@ TEST(BatchSaving, NothingIsKnownWithoutBothPrices) {
 TEST(BatchSaving, CompletionIsPartOfThePrice) {
   Saving saving;
   saving.issued(500);
-  saving.gathered(1000);
+  saving.batched(1000);
   saving.in_batches(1000, 100'000);
   EXPECT_EQ(saving.estimate().usual, 400'000) << "the least, as long as nothing else is known";
   EXPECT_EQ(saving.estimate().most, 0);
@@ -30,7 +30,7 @@ TEST(BatchSaving, CompletionIsPartOfThePrice) {
 
 TEST(BatchSaving, SamplesThatDifferAreARange) {
   Saving saving;
-  saving.gathered(100);
+  saving.batched(100);
   saving.in_batches(100, 10'000);
   for (const unsigned each : {600, 1100}) saving.natively(16, 16 * each);
   const pay::SavedRange saved = saving.estimate();
@@ -42,7 +42,7 @@ TEST(BatchSaving, SamplesThatDifferAreARange) {
 TEST(BatchSaving, LateTargetsAreNoPrice) {
   Saving saving({.late = 100'000});
   saving.issued(500);
-  saving.gathered(100);
+  saving.batched(100);
   saving.in_batches(100, 10'000);
   saving.natively(16, 4'000'000);
   EXPECT_EQ(saving.estimate().usual, 40'000);
@@ -50,15 +50,15 @@ TEST(BatchSaving, LateTargetsAreNoPrice) {
 
 TEST(BatchSaving, NothingWhereBatchesAreDearer) {
   Saving saving;
-  saving.gathered(100);
+  saving.batched(100);
   saving.in_batches(100, 100'000);
   saving.natively(16, 16 * 900);
   EXPECT_TRUE(saving.estimate().known);
   EXPECT_EQ(saving.estimate().most, 0);
 }
 
-TEST(LookBudget, TheFirstIsFreeAndTheOthersWithinAShare) {
-  LookBudget budget(0.01);
+TEST(SampleBudget, TheFirstIsFreeAndTheOthersWithinAShare) {
+  SampleBudget budget(0.01);
   EXPECT_TRUE(budget.allows(0));
   budget.spend(100);
   EXPECT_FALSE(budget.allows(9'999));

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cache/bucket_index.hpp"
-#include "cache/cuckoo_index.hpp"
+#include "cache/paper/cuckoo_index.hpp"
 
 namespace hob::cache {
 namespace {

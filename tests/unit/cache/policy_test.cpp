@@ -8,9 +8,9 @@
 #include <set>
 #include <vector>
 
+#include "cache/baselines/queue_policies.hpp"
 #include "cache/hash.hpp"
-#include "cache/paper_policy.hpp"
-#include "cache/queue_policies.hpp"
+#include "cache/paper/paper_policy.hpp"
 #include "cache/region_store.hpp"
 #include "cache/segregated_fit.hpp"
 #include "cache/value_policy.hpp"

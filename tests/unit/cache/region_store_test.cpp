@@ -7,9 +7,9 @@
 #include <map>
 #include <vector>
 
-#include "cache/best_fit.hpp"
 #include "cache/hash.hpp"
 #include "cache/lazy_memory.hpp"
+#include "cache/paper/best_fit.hpp"
 #include "cache/segregated_fit.hpp"
 
 namespace hob::cache {

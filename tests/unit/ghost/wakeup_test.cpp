@@ -6,7 +6,7 @@
 namespace hob::ghost {
 namespace {
 
-TEST(Bell, RingsInTheOtherEnd) {
+TEST(Wakeup, RingsInTheOtherEnd) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
   const int fd = open_wakeup(::getpid(), ends[1], pipe_inode(ends[1]));
@@ -18,7 +18,7 @@ TEST(Bell, RingsInTheOtherEnd) {
   for (const int each : {fd, ends[0], ends[1]}) ::close(each);
 }
 
-TEST(Bell, OfAGhostThatLeavesMeanwhileKillsNobody) {
+TEST(Wakeup, OfAGhostThatLeavesMeanwhileKillsNobody) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
   const int fd = open_wakeup(::getpid(), ends[1], pipe_inode(ends[1]));
@@ -30,7 +30,7 @@ TEST(Bell, OfAGhostThatLeavesMeanwhileKillsNobody) {
   EXPECT_LT(open_wakeup(::getpid(), ends[1], pipe_inode(ends[1])), 0);
 }
 
-TEST(Bell, ANumberThatMeansAnotherFileIsLeftAlone) {
+TEST(Wakeup, ANumberThatMeansAnotherFileIsLeftAlone) {
   int ends[2], others[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
   ASSERT_EQ(::pipe2(others, O_NONBLOCK | O_CLOEXEC), 0);

@@ -53,11 +53,11 @@ TEST(Sampler, LeftAloneIsWhatNextLeavesAlone) {
     }
     for (int i = 0; i < 1000; ++i) {
       Sampler asked = sampler;
-      for (std::uint32_t n = sampler.left_alone(); n != 0; --n)
+      for (std::uint32_t n = sampler.unsampled(); n != 0; --n)
         ASSERT_EQ(asked.next(), Metering::no);
       // As many at once.
-      sampler.left_out(sampler.left_alone());
-      ASSERT_EQ(sampler.left_alone(), 0u);
+      sampler.left_out(sampler.unsampled());
+      ASSERT_EQ(sampler.unsampled(), 0u);
       exchange(sampler);
     }
   }
@@ -151,14 +151,14 @@ TEST(Sampler, FewBlockingOnesAreWatchedLater) {
 
 TEST(Sampler, BlockingReceivesThatDidNotAskCountAsLeftOut) {
   Sampler sampler;
-  while (sampler.blocking_left_alone() == 0) ASSERT_TRUE(sampler.next_blocking());
-  const std::uint32_t pause = sampler.blocking_left_alone();
+  while (sampler.blocking_unsampled() == 0) ASSERT_TRUE(sampler.next_blocking());
+  const std::uint32_t pause = sampler.blocking_unsampled();
   sampler.blocking_left_out(pause - 1);
-  EXPECT_EQ(sampler.blocking_left_alone(), 1u);
+  EXPECT_EQ(sampler.blocking_unsampled(), 1u);
   EXPECT_FALSE(sampler.next_blocking());
   EXPECT_TRUE(sampler.next_blocking());
   sampler.blocking_left_out(5);  // more than the pause had
-  EXPECT_EQ(sampler.blocking_left_alone(), 0u);
+  EXPECT_EQ(sampler.blocking_unsampled(), 0u);
 }
 
 }  // namespace

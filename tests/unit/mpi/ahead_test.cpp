@@ -54,7 +54,7 @@ TEST_F(AheadOf, SeparateMemoryNothingIs) {
   EXPECT_EQ(gets_in_order(), static_cast<std::size_t>(kRead));
 }
 
-// Where MPICH breaks answers that are longer than one piece (core/long_replies.hpp).
+// Where MPICH breaks answers that are longer than one piece (workarounds/long_replies.hpp).
 TEST_F(AheadOf, BlocksAreNoLongerThanTheLibraryBears) {
   context().settings.readahead = "64K";
   fake::take_longest_get();

@@ -16,7 +16,7 @@
 #include "fake_mpi.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/layouts.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/served.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
@@ -43,7 +43,7 @@ class Batches : public testing::Test {
       for (int i = 0; i < kWords; ++i) store(rank, i, initial(rank, i));
     library_ = std::make_unique<NativeBackend>(win_);
     batches_ = std::make_unique<Batching>(
-        *library_, Batching::WindowFacts{.handle = win_, .rank = 0, .size = fake::kWorldSize},
+        *library_, Batching::WindowContext{.handle = win_, .rank = 0, .size = fake::kWorldSize},
         units, exposed, options);
     into_.fill(-1);
     // The first operation finds out that there is something to see; the lock is seen after it.
@@ -138,23 +138,23 @@ TEST_F(Batches, AFlushOfAllTargetsFlushesEachWhoseBatchesBringSomething) {
 TEST_F(Batches, ACallThatBlocksLeavesNoneWaiting) {
   static Batching* waiting = nullptr;
   waiting = batches_.get();
-  auto* const before = gathered::send.exchange([](bool all) { waiting->send_waiting(all); });
+  auto* const before = batched::send.exchange([](bool all) { waiting->send_waiting(all); });
   EXPECT_EQ(put(1, 0, 7), MPI_SUCCESS);
   EXPECT_EQ(put(1, 2, 8), MPI_SUCCESS);
-  gathered::before_call(true);
+  batched::before_call(true);
   EXPECT_EQ(fake::calls("Put"), 1U);
-  gathered::send = before;
+  batched::send = before;
 }
 
 // Whoever is given the type may look it up, as short puts over TCP do.
 TEST_F(Batches, NothingIsKnownOfATypeWhoseHandleIsFree) {
-  batch::Lane lane;
+  batch::OperationBuffer buffer;
   auto* const place = reinterpret_cast<std::byte*>(into_.data());
-  lane.add(0, sizeof(std::int64_t), place);
-  lane.add(24, sizeof(std::int64_t), place + sizeof(std::int64_t));
+  buffer.add(0, sizeof(std::int64_t), place);
+  buffer.add(24, sizeof(std::int64_t), place + sizeof(std::int64_t));
   MPI_Datatype handle = MPI_DATATYPE_NULL;
   {
-    const IndexedType type(lane, 0, MPI_INT64_T, sizeof(std::int64_t));
+    const IndexedType type(buffer, 0, MPI_INT64_T, sizeof(std::int64_t));
     handle = type.get();
     fake::fail("Type_get_contents", MPI_ERR_TYPE);  // the fake does not say how it was made
     layout_of(handle);
@@ -275,30 +275,30 @@ TEST_F(Batches, NothingIsGatheredWhereNoEpochIsKnown) {
 }
 
 TEST_F(Batches, BatchesThatWaitAreCountedUntilTheyAreSent) {
-  const int before = gathered::waiting.load();
+  const int before = batched::waiting.load();
   get_some(1, 3);
   EXPECT_EQ(put(2, 0, 1), MPI_SUCCESS);
-  EXPECT_EQ(gathered::waiting.load(), before + 2);
+  EXPECT_EQ(batched::waiting.load(), before + 2);
   batches_->send_waiting(true);
-  EXPECT_EQ(gathered::waiting.load(), before);
+  EXPECT_EQ(batched::waiting.load(), before);
   EXPECT_EQ(fake::calls("Put") + fake::calls("Get"), 2U);
 }
 
 TEST_F(Batches, MoreThanTheBoundAreCompleted) {
   end();
   begin({.outstanding = 4});
-  for (int i = 0; i < 12; ++i) EXPECT_EQ(get(1, i, 0), MPI_SUCCESS);  // so few are not gathered
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(get(1, i, 0), MPI_SUCCESS);  // so few are not batched
   EXPECT_EQ(fake::calls("Get"), 12U);
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
   EXPECT_EQ(batches_->stats().completions, fake::calls("Win_flush"));
 }
 
-/// Puts that are not cheap, on a window that looks what they take natively, if `looks`.
-class Looks : public Batches {
+/// Puts that are not cheap, on a window that samples what they take natively, if `samples`.
+class NativeSamples : public Batches {
  protected:
-  void start(bool looks) {
+  void start(bool samples) {
     end();
-    begin({.looks = looks});
+    begin({.samples = samples});
     fake::during("Put", [] {
       const std::uint64_t end = ticks() + ticks_in(2 * tuning::batching::kCheapNs);
       while (ticks() < end) relax();
@@ -316,23 +316,23 @@ class Looks : public Batches {
   static constexpr int kLeast = static_cast<int>(tuning::batching::kLeast);
 };
 
-TEST_F(Looks, TheFirstOfABurstAreCompletedByThemselves) {
+TEST_F(NativeSamples, TheFirstOfABurstAreCompletedByThemselves) {
   start(true);
   puts(kLeast);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
   EXPECT_EQ(fake::calls("Win_flush"), 1U);
   puts(2 * kLeast);
-  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast}) << "the others are gathered";
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast}) << "the others are batched";
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast + 1});
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
   for (int i = 0; i < 2 * kLeast; ++i) EXPECT_EQ(at(1, i), 100 + i);
   puts(2 * kLeast);
-  EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1}) << "a burst that would be gathered";
+  EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1}) << "a burst that would be batched";
   EXPECT_EQ(batches_->stats().completions, 0U);
 }
 
-TEST_F(Looks, NotWhereNobodyAsks) {
+TEST_F(NativeSamples, NotWhereNobodyAsks) {
   start(false);
   puts(2 * kLeast);
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
@@ -342,10 +342,10 @@ TEST_F(Looks, NotWhereNobodyAsks) {
   EXPECT_EQ(fake::calls("Win_flush"), 2U);
 }
 
-TEST_F(Looks, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
+TEST_F(NativeSamples, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
   start(true);
   EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
-  MPI_Win_lock_all(0, win_);  // while Hob sleeps
+  MPI_Win_lock_all(0, win_);  // while tracking is off
   puts(2 * kLeast);
   EXPECT_EQ(fake::calls("Win_flush"), 0U);
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
@@ -354,19 +354,19 @@ TEST_F(Looks, OnlyWhereAFlushIsAllowedForAllThatIsKnown) {
   EXPECT_EQ(fake::calls("Win_flush"), before + 1) << "the program's has shown that it is locked";
 }
 
-TEST_F(Looks, InTheFirstFlushWhereNothingIsKnownBefore) {
+TEST_F(NativeSamples, InTheFirstFlushWhereNothingIsKnownBefore) {
   start(true);
   EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
-  MPI_Win_lock_all(0, win_);  // while Hob sleeps
+  MPI_Win_lock_all(0, win_);  // while tracking is off
   puts(kWords);               // some at first, since nobody knows that there are many, and a batch
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{kLeast});
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(fake::calls("Put"), std::uint64_t{2 * kLeast + 1});
-  EXPECT_EQ(fake::calls("Win_flush"), 3U) << "before the look, its own, and the program's";
+  EXPECT_EQ(fake::calls("Win_flush"), 3U) << "before the sample, its own, and the program's";
   for (int i = 0; i < kWords; ++i) EXPECT_EQ(at(1, i), 100 + i);
 }
 
-TEST_F(Looks, InAFlushTheLibrarysErrorsAreTheProgramsToHear) {
+TEST_F(NativeSamples, InAFlushTheLibrarysErrorsAreTheProgramsToHear) {
   start(true);
   EXPECT_EQ(batches_->synchronise(rma::Sync::unlock_all()), MPI_SUCCESS);
   MPI_Win_lock_all(0, win_);
@@ -376,14 +376,14 @@ TEST_F(Looks, InAFlushTheLibrarysErrorsAreTheProgramsToHear) {
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
 }
 
-TEST_F(Looks, NotBesideAnythingElse) {
+TEST_F(NativeSamples, NotBesideAnythingElse) {
   start(true);
   EXPECT_EQ(get(1, 0, 0), MPI_SUCCESS);
   puts(2 * kLeast);
   EXPECT_EQ(fake::calls("Win_flush"), 0U);
 }
 
-TEST_F(Looks, TheirErrorIsThatOfTheNextCompletion) {
+TEST_F(NativeSamples, TheirErrorIsThatOfTheNextCompletion) {
   start(true);
   fake::fail("Win_flush", MPI_ERR_RMA_RANGE);
   puts(kLeast);
@@ -617,7 +617,7 @@ TEST_F(Batches, AThreadBesideTheProgramSendsWhatIsOld) {
   let_it_become_old();
   const std::uint64_t begun = ticks();
   EXPECT_EQ(put(2, 0, 9), MPI_SUCCESS);
-  batches_->send_quietly();
+  batches_->send_without_handlers();
   // On a busy machine it may be.
   if (ticks() - begun < ticks_in(tuning::batching::kOldNs))
     EXPECT_EQ(fake::calls("Put"), 1U) << "that to rank 2 is not old";
@@ -625,7 +625,7 @@ TEST_F(Batches, AThreadBesideTheProgramSendsWhatIsOld) {
     EXPECT_GE(fake::calls("Put"), 1U);
   get_some(1, 5);
   let_it_become_old();
-  batches_->send_quietly();
+  batches_->send_without_handlers();
   EXPECT_EQ(fake::calls("Get"), 1U);
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);
   EXPECT_EQ(into_[4], initial(1, 8));
@@ -638,7 +638,7 @@ TEST_F(Batches, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
   fake::during("Get", [&] { EXPECT_EQ(handler_of(win_), MPI_ERRORS_RETURN); });
   get_some(1, 5);
   let_it_become_old();
-  batches_->send_quietly();
+  batches_->send_without_handlers();
   fake::during("Get", {});
   EXPECT_EQ(handler_of(win_), kOwnHandler);
   EXPECT_EQ(put(2, 0, 7), MPI_SUCCESS);
@@ -650,7 +650,7 @@ TEST_F(Batches, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
   fake::fail("Get", MPI_ERR_RMA_RANGE);
   get_some(1, 5);
   let_it_become_old();
-  batches_->send_quietly();
+  batches_->send_without_handlers();
   batches_->synchronise(rma::Sync::flush_all());
   EXPECT_EQ(fake::calls("Win_call_errhandler"), 2U);
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush_all()), MPI_SUCCESS);

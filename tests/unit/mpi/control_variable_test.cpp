@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "fake_mpi.hpp"
-#include "mpi/core/long_replies.hpp"
+#include "mpi/workarounds/long_replies.hpp"
 
 namespace hob::mpi {
 namespace {

@@ -156,9 +156,9 @@ struct RefusedCalls : testing::Test {
 TEST_F(RefusedCalls, ReturnTheErrorAndTouchNothingWhileHobSleeps) { check_all(); }
 
 TEST_F(RefusedCalls, ReturnTheErrorAndTouchNothingWhileHobIsAwake) {
-  wake();
+  begin_tracking();
   check_all();
-  rest();
+  end_tracking();
 }
 
 TEST_F(RefusedCalls, ReturnTheErrorAndTouchNothingForARequestThatIsWatched) {
@@ -167,13 +167,13 @@ TEST_F(RefusedCalls, ReturnTheErrorAndTouchNothingForARequestThatIsWatched) {
     void completed(std::uint64_t, bool) override { ++heard; }
     bool is_acquire() const override { return true; }
   } listener;
-  wake();
+  begin_tracking();
   requests::watch(request, listener, 1);
   check_all();
   EXPECT_EQ(listener.heard, 0) << "its handle is as it was";
   EXPECT_FALSE(requests::unknown(request));
   requests::withdraw(request);
-  rest();
+  end_tracking();
 }
 
 /// With a window whose gets are cached.

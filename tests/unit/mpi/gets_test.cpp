@@ -124,7 +124,7 @@ TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {
 
 TEST_F(Gets, AWindowRestsWhileOnlyTheOwnMemoryIsRead) {
   EXPECT_EQ(read(1, 7), 1007);
-  EXPECT_FALSE(sleeping());
+  EXPECT_FALSE(tracking_off());
   const auto read_own = [&](int times) {
     for (int i = 0; i < times; ++i) {
       MPI_Request request = MPI_REQUEST_NULL;
@@ -140,7 +140,7 @@ TEST_F(Gets, AWindowRestsWhileOnlyTheOwnMemoryIsRead) {
   bool rested = false;
   for (int attempt = 0; attempt < 20 && !rested; ++attempt) {
     read_own(2100);
-    EXPECT_TRUE(sleeping() || attempt > 0);
+    EXPECT_TRUE(tracking_off() || attempt > 0);
     const std::uint64_t seen = stats.gets, counted = stats.own_left_alone;
     read_own(100);
     rested = stats.gets == seen && stats.own_left_alone == counted + 200;
@@ -159,7 +159,7 @@ TEST_F(Gets, AFlushOfAWindowThatRestsReachesTheLibrary) {
   int value = -1;
   MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);  // a hit
   for (std::uint32_t i = 0; i < Wakefulness::kPatience; ++i) read(0, 1);
-  ASSERT_TRUE(sleeping());
+  ASSERT_TRUE(tracking_off());
   for (int i = 0; i < 2; ++i) MPI_Put(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win_);
   fake::reset();
   untimed_waits = 1;  // the next flush is one that Hob looks at
@@ -456,21 +456,21 @@ TEST_F(Gets, AnAtomicOperationEndsWhatWasFetched) {
   EXPECT_EQ(read(1, 7), 5007);  // the process may have learned that somebody wrote
 }
 
-/// Fetching atomics that the wrapper alone counts while Hob sleeps are expected all the same when
-/// it has woken up.
+/// Fetching atomics that the wrapper alone counts while tracking is off are expected all the same
+/// when it is on again.
 TEST_F(Gets, AnAtomicOperationThatWasOnlyCountedEndsWhatWasFetchedAfterIt) {
   std::int64_t one = 1, before = 0;
   const auto fetch = [&](int target) {
     MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, 0, MPI_SUM, win_);
   };
-  ASSERT_TRUE(sleeping());
+  ASSERT_TRUE(tracking_off());
   fetch(2);  // seen: the next one is counted
   untimed_waits = 1 << 20;
   MPI_Win_flush(2, win_);  // not seen
   fetch(2);
   EXPECT_EQ(find_window(win_)->issued.atomics, 2u);
   EXPECT_EQ(read(1, 7), 1007);
-  EXPECT_FALSE(sleeping());
+  EXPECT_FALSE(tracking_off());
   MPI_Win_flush(2, win_);  // the second one's result may tell of a write
   fill(1, 5000);
   EXPECT_EQ(read(1, 7), 5007);
@@ -507,7 +507,7 @@ TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
   for (int i = 0; i < 100; ++i) get(i * 37 % kWords);
   near.reset();
   EXPECT_TRUE(cached.left_alone());
-  EXPECT_TRUE(sleeping());
+  EXPECT_TRUE(tracking_off());
   const auto before = cached.stats().left_alone;
   for (int i = 0; i < 10; ++i) get(i);
   EXPECT_EQ(cached.stats().left_alone, before + 10);

@@ -246,7 +246,7 @@ TEST_F(Matching, AThreadBesideTheProgramDequeues) {
   MPI_Request request = start(&value, 1, 5);
   arrive(1, 4, 41);
   arrive(1, 5, 42);
-  EXPECT_TRUE(advance_beside());
+  EXPECT_TRUE(advance_by_thread());
   EXPECT_TRUE(matcher().active.empty());
   EXPECT_EQ(queued.load(), 1u);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
@@ -268,7 +268,7 @@ TEST_F(Matching, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
   arrive(1, 5, 42);
   fake::fail("Imrecv", MPI_ERR_OTHER);
   fake::during("Imrecv", [&] { EXPECT_EQ(handler(), MPI_ERRORS_RETURN); });
-  EXPECT_TRUE(advance_beside());
+  EXPECT_TRUE(advance_by_thread());
   EXPECT_EQ(handler(), kOwnHandler);
   EXPECT_EQ(fake::calls("Comm_call_errhandler"), 0u);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
@@ -286,14 +286,14 @@ TEST_F(Matching, AThreadBesideTheProgramCallsNoFunctionsOfIt) {
   MPI_Request request = start(&value, 1, 5);
   arrive(1, 5, 42);
   delete_callbacks.fetch_or(kDatatypes);  // of copies of its datatypes' attributes
-  EXPECT_FALSE(advance_beside());
+  EXPECT_FALSE(advance_by_thread());
   delete_callbacks.fetch_and(~unsigned{kDatatypes});
   many_threads = true;  // one may be setting the error handler
-  EXPECT_FALSE(advance_beside());
+  EXPECT_FALSE(advance_by_thread());
   many_threads = false;
   EXPECT_FALSE(matcher().active.empty());
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
-  EXPECT_TRUE(advance_beside()) << "nothing is under way";
+  EXPECT_TRUE(advance_by_thread()) << "nothing is under way";
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/state.hpp"
 #include "mpi/requests/known.hpp"
-#include "mpi/requests/may_tell.hpp"
+#include "mpi/requests/may_learn.hpp"
 #include "mpi/requests/postponed_start.hpp"
 #include "mpi/requests/request.hpp"
 
@@ -264,12 +264,12 @@ TEST_F(RequestsOfThreads, WhatIsWaitedForIsNotTakenForAnotherOnesRequest) {
     MPI_Request list[] = {library_request(win_), library_request(win_)};
     const MPI_Request first = list[0];
     for (std::uint64_t i = 0; i < 2; ++i) requests::watch(list[i], listener, i);
-    EXPECT_FALSE(requests::MayTell(1, list, false).all());
+    EXPECT_FALSE(requests::MayLearn(1, list, false).all());
     int looks = 0;
     fake::during(all ? "Waitall" : "Wait", [&] {
       ++looks;
       EXPECT_FALSE(watched(first));
-      EXPECT_TRUE(requests::MayTell(1, &first, false).all());
+      EXPECT_TRUE(requests::MayLearn(1, &first, false).all());
     });
     if (all)
       MPI_Waitall(2, list, MPI_STATUSES_IGNORE);
@@ -338,18 +338,18 @@ TEST_F(Requests, WithoutMemoryNothingIsHalfDone) {
 // What a start cannot know beforehand, such as the end of its peer: the handler runs in the
 // program's next call, not where the thread makes the start, and the wait returns the error.
 TEST_F(Requests, AStartThatFailsBesideTheProgramIsToldInItsNextCall) {
-  const auto told = [] { return fake::calls("Comm_call_errhandler"); };
+  const auto reported = [] { return fake::calls("Comm_call_errhandler"); };
   MPI_Request request = requests::postpone({.function = 1, .count = 1}, MPI_COMM_WORLD,
                                            [](MPI_Request*) { return MPI_ERR_OTHER; });
   ASSERT_NE(request, MPI_REQUEST_NULL);
   EXPECT_EQ(postponed::unmade.load(), 1);
   requests::make_postponed(true);
   EXPECT_EQ(postponed::unmade.load(), 0);
-  EXPECT_EQ(told(), 0u);
+  EXPECT_EQ(reported(), 0u);
   requests::make_postponed(false);
-  EXPECT_EQ(told(), 1u);
+  EXPECT_EQ(reported(), 1u);
   requests::make_postponed(false);
-  EXPECT_EQ(told(), 1u);
+  EXPECT_EQ(reported(), 1u);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
   EXPECT_EQ(request, MPI_REQUEST_NULL);
 }

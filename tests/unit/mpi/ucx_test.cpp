@@ -8,7 +8,7 @@
 
 #include "fake_ucx.hpp"
 #include "mpi/progress/ucx_api.hpp"
-#include "mpi/progress/ucx_closing.hpp"
+#include "mpi/workarounds/ucx_closing.hpp"
 
 namespace hob::mpi::ucx {
 namespace {

@@ -370,7 +370,7 @@ TEST_F(Validated, TellingEndsWithTheGainAndComesBackWithIt) {
     for (int i = 0; i < 1000; ++i) MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_LE(fake::calls("Allreduce"), 10u);
     EXPECT_EQ(fake::calls("Allreduce") + fake::calls("Barrier"), 1000u);
-    EXPECT_TRUE(sleeping()) << "nothing is kept any more";
+    EXPECT_TRUE(tracking_off()) << "nothing is kept any more";
     gain(140);
     EXPECT_EQ(gain(50), 0u);
   }
@@ -387,20 +387,20 @@ TEST_F(Validated, AWindowThatNobodyReadsCostsNothing) {
     MPI_Barrier(MPI_COMM_WORLD);
   }
   EXPECT_LE(fake::calls("Allreduce"), 16u);
-  EXPECT_TRUE(sleeping());
+  EXPECT_TRUE(tracking_off());
 }
 
 /// A process that writes much and reads nothing is left asleep, and says that it may have written.
 TEST_F(Validated, ManyWritesWithoutGetsAreNotSeenOneByOne) {
   const int value = 5;
   for (std::uint64_t i = 0; i < Wakefulness::kPatience; ++i) {
-    EXPECT_FALSE(sleeping());
+    EXPECT_FALSE(tracking_off());
     MPI_Put(&value, 1, MPI_INT, 3, 1, 1, MPI_INT, win_);
   }
-  EXPECT_TRUE(sleeping());
+  EXPECT_TRUE(tracking_off());
   MPI_Win_flush_all(win_);
   EXPECT_TRUE(barrier().may_have_changed(number_));
-  EXPECT_FALSE(sleeping());
+  EXPECT_FALSE(tracking_off());
   EXPECT_TRUE(barrier().may_have_changed(number_));
   MPI_Win_flush_all(win_);
   EXPECT_TRUE(barrier().may_have_changed(number_)) << "some may have arrived since";

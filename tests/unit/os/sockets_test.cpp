@@ -94,12 +94,12 @@ TEST(Sockets, OfThoseThatStayOnTheNodeNoneCountsAsChanged) {
 
 TEST(Sockets, WhatElseIsWaitedForWakes) {
   const Connection connection;
-  const int bell = ::eventfd(1, EFD_NONBLOCK);
+  const int event = ::eventfd(1, EFD_NONBLOCK);
   Sockets sockets(changes());
-  sockets.wait(bell, 0);
-  EXPECT_EQ(sockets.wait(bell, 10 * kSecond), 1);
-  EXPECT_TRUE(sockets.readable(bell));
-  ::close(bell);
+  sockets.wait(event, 0);
+  EXPECT_EQ(sockets.wait(event, 10 * kSecond), 1);
+  EXPECT_TRUE(sockets.readable(event));
+  ::close(event);
 }
 
 TEST(Sockets, AConnectionMadeMeanwhileIsFoundWhenAskedFor) {
@@ -114,15 +114,15 @@ TEST(Sockets, AConnectionMadeMeanwhileIsFoundWhenAskedFor) {
 
 TEST(Sockets, OneThatIsReadableForOthersCanBeIgnored) {
   const Connection noisy;
-  const int bell = ::eventfd(1, EFD_NONBLOCK);
+  const int event = ::eventfd(1, EFD_NONBLOCK);
   Sockets sockets({.first_pause_ns = kSecond, .longest_pause_ns = kSecond});
   noisy.send(0);
-  EXPECT_EQ(sockets.wait(bell, 10 * kSecond), 2);
-  sockets.ignore_readable(bell);
-  EXPECT_EQ(sockets.wait(bell, 10 * kSecond), 1);
-  EXPECT_TRUE(sockets.readable(bell));
+  EXPECT_EQ(sockets.wait(event, 10 * kSecond), 2);
+  sockets.ignore_readable(event);
+  EXPECT_EQ(sockets.wait(event, 10 * kSecond), 1);
+  EXPECT_TRUE(sockets.readable(event));
   EXPECT_FALSE(sockets.readable(noisy.ends[1]));
-  ::close(bell);
+  ::close(event);
 }
 
 // Descriptors of this process, whatever they are.

@@ -27,9 +27,9 @@ int looked_at(Attention& attention, int starts) {
 TEST(AttentionTest, OfThoseThatLeaveNoneEverFewer) {
   Attention attention;
   EXPECT_EQ(looked_at(attention, Attention::kVainPhases), Attention::kVainPhases);
-  EXPECT_FALSE(attention.looks());
+  EXPECT_FALSE(attention.is_due());
   EXPECT_EQ(looked_at(attention, 128), 0);
-  EXPECT_TRUE(attention.looks());
+  EXPECT_TRUE(attention.is_due());
   looked_at(attention, 100'000);
   EXPECT_LT(looked_at(attention, 100'000), 200);
 }

@@ -16,22 +16,22 @@ TEST(Pacing, RestsGrowWhileLooksAreInVainAndShrinkWhenOneIsNot) {
   Pacing pacing(config(1), 0);
   std::uint64_t now = 0;
   for (const std::uint64_t expected : {50, 100, 200, 400, 800, 800})
-    EXPECT_EQ(pacing.looked(false, kUs, now += 1000 * kUs), expected * kUs);
-  EXPECT_EQ(pacing.looked(true, kUs, now += kUs), 50 * kUs);
-  EXPECT_EQ(pacing.looked(false, kUs, now += kUs), 50 * kUs);
-  EXPECT_EQ(pacing.looked(false, kUs, now += kUs), 100 * kUs);
+    EXPECT_EQ(pacing.polled(false, kUs, now += 1000 * kUs), expected * kUs);
+  EXPECT_EQ(pacing.polled(true, kUs, now += kUs), 50 * kUs);
+  EXPECT_EQ(pacing.polled(false, kUs, now += kUs), 50 * kUs);
+  EXPECT_EQ(pacing.polled(false, kUs, now += kUs), 100 * kUs);
   pacing.begin();
-  EXPECT_EQ(pacing.looked(false, kUs, now += kUs), 50 * kUs);
+  EXPECT_EQ(pacing.polled(false, kUs, now += kUs), 50 * kUs);
 }
 
 TEST(Pacing, RestsGrowFasterWhereSomethingElseWakes) {
-  PacingConfig announced = config(1);
-  announced.longest_announced_ns = 5000 * kUs;
-  Pacing pacing(announced, 0);
+  PacingConfig event_driven = config(1);
+  event_driven.longest_event_driven_ns = 5000 * kUs;
+  Pacing pacing(event_driven, 0);
   std::uint64_t now = 0;
   for (const std::uint64_t expected : {50, 200, 800, 3200, 5000, 5000})
-    EXPECT_EQ(pacing.looked(false, kUs, now += 1000 * kUs, true), expected * kUs);
-  EXPECT_EQ(pacing.looked(true, kUs, now += kUs, true), 50 * kUs);
+    EXPECT_EQ(pacing.polled(false, kUs, now += 1000 * kUs, true), expected * kUs);
+  EXPECT_EQ(pacing.polled(true, kUs, now += kUs, true), 50 * kUs);
 }
 
 TEST(Pacing, WhoWaitsForWhatItStartsIsLookedAtEverLaterAndWhoComputesAtOnce) {
@@ -41,7 +41,7 @@ TEST(Pacing, WhoWaitsForWhatItStartsIsLookedAtEverLaterAndWhoComputesAtOnce) {
   std::uint64_t now = 0;
   const auto first_rest = [&] {
     pacing.begin();
-    return pacing.looked(false, kUs, now += 1000 * kUs) / kUs;
+    return pacing.polled(false, kUs, now += 1000 * kUs) / kUs;
   };
   for (const std::uint64_t expected : {50, 50, 100, 200, 400, 800, 1000, 1000}) {
     pacing.inside_again();
@@ -60,7 +60,7 @@ TEST(Pacing, VainLooksKeepTheShare) {
     spent += 5 * kUs;
     pacing.begin();  // new things all the time: rests are as short as they may be
     now += 5 * kUs;
-    now += pacing.looked(false, 5 * kUs, now);
+    now += pacing.polled(false, 5 * kUs, now);
   }
   EXPECT_LE(static_cast<double>(spent), 0.0301 * static_cast<double>(now) + 100 * kUs);
   EXPECT_GE(static_cast<double>(spent), 0.02 * static_cast<double>(now));
@@ -83,20 +83,20 @@ TEST(InsidePacing, RestsAreAPartOfTheStay) {
   EXPECT_EQ(pacing.inside(false, now + 200'100 * kUs), 500 * kUs);
 }
 
-TEST(InsidePacing, LooksAtALongStayAreFew) {
+TEST(InsidePacing, PollsOfALongStayAreFew) {
   InsidePacing pacing = inside_pacing();
   std::uint64_t now = kUs;
-  int looks = 0;
-  for (; now < 1'000'000 * kUs; ++looks) now += pacing.inside(false, now);
-  EXPECT_LE(looks, 515);
+  int polls = 0;
+  for (; now < 1'000'000 * kUs; ++polls) now += pacing.inside(false, now);
+  EXPECT_LE(polls, 515);
 }
 
-TEST(Pacing, UsefulLooksCostNothing) {
+TEST(Pacing, UsefulPollsCostNothing) {
   Pacing pacing(config(0.01), 0);
   std::uint64_t now = 0;
   for (int i = 0; i < 1000; ++i) {
     now += 500 * kUs;
-    EXPECT_EQ(pacing.looked(true, 500 * kUs, now), 50 * kUs);
+    EXPECT_EQ(pacing.polled(true, 500 * kUs, now), 50 * kUs);
   }
   EXPECT_FALSE(pacing.exhausted());
 }
@@ -104,9 +104,9 @@ TEST(Pacing, UsefulLooksCostNothing) {
 TEST(Pacing, WithoutAShareItRestsAsLongAsItCan) {
   Pacing pacing(config(0), 0);
   std::uint64_t now = 0;
-  for (int i = 0; i < 100; ++i) now += pacing.looked(false, 10 * kUs, now);
+  for (int i = 0; i < 100; ++i) now += pacing.polled(false, 10 * kUs, now);
   EXPECT_TRUE(pacing.exhausted());
-  EXPECT_EQ(pacing.looked(false, 10 * kUs, now), 800 * kUs);
+  EXPECT_EQ(pacing.polled(false, 10 * kUs, now), 800 * kUs);
 }
 
 TEST(PollMeter, TellsLongPollsFromEmptyOnes) {

@@ -155,7 +155,7 @@ TEST(StartHistory, LeavesMoreToTheProgramWhereItIsInVain) {
   EXPECT_EQ(postponed(history, 1 + 1 + 1 + 3 + 1 + 7, StartHistory::End::came), 3);
   EXPECT_EQ(postponed(history, 800, StartHistory::End::came), 100) << "one in eight in the end";
   EXPECT_EQ(postponed(history, 16 + 32 + 640, StartHistory::End::in_turns), 12) << "one in 64";
-  EXPECT_EQ(postponed(history, 100, StartHistory::End::beside), 100);
+  EXPECT_EQ(postponed(history, 100, StartHistory::End::by_thread), 100);
 }
 
 TEST(StartHistory, AlwaysLeavesAllThatHaveSucceeded) {

@@ -77,10 +77,10 @@ Judge of_batches() {
   return [trial = batch::Trial()](const Costs& costs) mutable {
     constexpr std::uint64_t kOperations = 16;
     if (trial.timing()) trial.issued_natively(1);
-    const bool gathers = trial.gathers();
-    const double each = gathers ? costs.with : costs.without;
-    trial.complete(gathers, kOperations, kOperations * static_cast<std::uint64_t>(each));
-    return gathers;
+    const bool batched = trial.batches();
+    const double each = batched ? costs.with : costs.without;
+    trial.complete(batched, kOperations, kOperations * static_cast<std::uint64_t>(each));
+    return batched;
   };
 }
 
@@ -100,7 +100,7 @@ Judge of_starts() {
     using End = overlap::StartHistory::End;
     const overlap::Start start{.function = 1, .count = 1};
     const bool postponed = history.worth_postponing(start);
-    if (postponed) history.ended(start, costs.gain ? End::beside : End::in_turns);
+    if (postponed) history.ended(start, costs.gain ? End::by_thread : End::in_turns);
     history.took(start, 1000);
     return postponed;
   };

@@ -15,8 +15,8 @@
 namespace hob::report {
 namespace {
 
-RunFacts a_run() {
-  RunFacts run;
+RunContext a_run() {
+  RunContext run;
   run.version = "1.2.3";
   run.abi = "mpich";
   run.job = "4711.pbs";

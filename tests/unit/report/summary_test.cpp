@@ -45,7 +45,7 @@ TEST(Counters, OneRowIsNameAndValue) {
 }
 
 TEST(Summary, SaysThatThereWasNothingToDo) {
-  RunFacts run;
+  RunContext run;
   run.ranks = 2;
   EXPECT_EQ(summary(run, {}, {}), "hob: 2 ranks, 0.0 s, nothing for Hob to do\n");
 }
@@ -55,7 +55,7 @@ TEST(Summary, IsWhatThePartsSayAndThenNotes) {
 }
 
 TEST(RunJson, NodesThatAreOneMachineAreToldApart) {
-  RunFacts run;
+  RunContext run;
   run.nodes = 1;
   EXPECT_FALSE(nlohmann::json::parse(run_json(run, {}))["program"].contains("pretended_nodes"));
   run.pretended_nodes = 4;
@@ -63,9 +63,9 @@ TEST(RunJson, NodesThatAreOneMachineAreToldApart) {
 }
 
 TEST(RankJson, NamesThatAreNotUtf8LoseNothingElse) {
-  RankFacts facts;
-  facts.sections.emplace_back("queues", nlohmann::ordered_json{{"comm", "caf\xe9"}, {"held", 3}});
-  const auto json = nlohmann::json::parse(run_json({}, {rank_json(facts)}));
+  RankReport report;
+  report.sections.emplace_back("queues", nlohmann::ordered_json{{"comm", "caf\xe9"}, {"held", 3}});
+  const auto json = nlohmann::json::parse(run_json({}, {rank_json(report)}));
   EXPECT_EQ(json["ranks"][0]["queues"]["held"], 3);
 }
 

@@ -96,7 +96,7 @@ int told_in_vain(Schedule& schedule, bool barriers) {
   for (int i = 0; i < 1000; ++i)
     if (schedule.due(barriers)) {
       ++told;
-      schedule.told(false, true);
+      schedule.reported(false, true);
     }
   return told;
 }
@@ -106,7 +106,7 @@ TEST(Schedule, BarriersTellUntilNobodyHasAskedForLong) {
   schedule.begin_window();
   for (std::uint32_t i = 0; i < Schedule::kPatience; ++i) {
     EXPECT_TRUE(schedule.due(true)) << i;
-    schedule.told(false, false);
+    schedule.reported(false, false);
   }
   EXPECT_LE(told_in_vain(schedule, true), 8);
 }
@@ -117,10 +117,10 @@ TEST(Schedule, OtherCallsTellEverLessOften) {
   EXPECT_EQ(told_in_vain(schedule, false), 13);  // at 0, 2, 6, 14, 30, 62, 126, 254, and so on
   while (!schedule.due(false)) {
   }
-  schedule.told(true, true);
+  schedule.reported(true, true);
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(schedule.due(false));
-    schedule.told(true, true);
+    schedule.reported(true, true);
   }
 }
 
@@ -132,28 +132,28 @@ TEST(Schedule, AnotherWindowIsBelievedLessAfterSomeThatNobodyRead) {
     for (int i = 0; i < 20; ++i)
       if (schedule.due(true)) {
         ++told;
-        schedule.told(false, false);
+        schedule.reported(false, false);
       }
   }
   EXPECT_LT(told, 40);  // of 2,000
   while (!schedule.due(true)) {
   }
-  schedule.told(true, true);
+  schedule.reported(true, true);
   schedule.begin_window();
   for (std::uint32_t i = 0; i < Schedule::kPatience; ++i) {
     EXPECT_TRUE(schedule.due(true)) << i;
-    schedule.told(false, false);
+    schedule.reported(false, false);
   }
 }
 
 TEST(Schedule, DetailsAreToldAtOnceWhereTheyWereNeeded) {
   Schedule schedule;
   EXPECT_FALSE(schedule.details());
-  schedule.told(true, false);
+  schedule.reported(true, false);
   EXPECT_FALSE(schedule.details());
-  schedule.told(true, true);
+  schedule.reported(true, true);
   EXPECT_TRUE(schedule.details());
-  schedule.told(false, true);
+  schedule.reported(false, true);
   EXPECT_FALSE(schedule.details());
 }
 

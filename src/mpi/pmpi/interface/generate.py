@@ -77,16 +77,16 @@ def acquire_after(call):
 def acquire_after_requests(call, outputs, noted):
     """The same of a call that completes the requests `completes`, or asks whether they are complete."""
     if "index" in outputs:
-        told = "*index != MPI_UNDEFINED && tells.at(*index)"
+        learned = "*index != MPI_UNDEFINED && may_learn.at(*index)"
     elif "outcount" in outputs:
-        told = "tells.some(*outcount, array_of_indices)"
+        learned = "may_learn.some(*outcount, array_of_indices)"
     else:
-        told = "tells.all()"
+        learned = "may_learn.all()"
     done = "*flag && " if "flag" in outputs else ""
-    lines = f"if ({FAILED} || ({done}{told})) {noted}"
-    if told == "tells.all()" and not call.base.startswith("Request_get_status"):
+    lines = f"if ({FAILED} || ({done}{learned})) {noted}"
+    if learned == "may_learn.all()" and not call.base.startswith("Request_get_status"):
         again = f"hob_result == MPI_SUCCESS{' && *flag' if done else ''}"
-        lines += f"\n  if ({again}) tells.completed({call.row.completes});"
+        lines += f"\n  if ({again}) may_learn.completed({call.row.completes});"
     return lines
 
 
@@ -112,13 +112,13 @@ def has_parameter(call, wanted):
     return any(name == wanted for _declaration, name, *_kind in call.parameters)
 
 
-def step_aside(call):
+def pass_on(call):
     """C++ that returns the library's own call where Hob has nothing to do with this one."""
     row, native = call.row, call.native
     if row.starts or row.registers:
         return f"  if (depth != 0) return {native};"
     if row.counted:
-        counted = f"only_counted(win, &QuietWindow::{row.counted})"
+        counted = f"only_counted(win, &UntrackedWindow::{row.counted})"
         if row.counted in ("gets", "atomics"):
             counted = f"only_counted_{row.counted[:-1]}(win, target_rank)"
         if has_parameter(call, "request"):
@@ -129,9 +129,9 @@ def step_aside(call):
     elif row.joint:
         test = "pass_through() && (!active || !unserved_callback)"
     elif row.timed:
-        test = "asleep_untimed()"
+        test = "untracked_untimed()"
     else:
-        test = "asleep()" if row.sleeper else "pass_through()"
+        test = "untracked()" if row.only_tracked else "pass_through()"
     if row.reentrant:
         queued = "HOB_UNLIKELY(p2p::queued.load(std::memory_order_relaxed) != 0)"
         native = f"{queued} ? p2p::reentrant::{row.reentrant} : {native}"
@@ -170,7 +170,7 @@ def alone_among_threads(call):
             "  return hob_result;",
             "  }",
         ]
-    if not (call.row.completes and call.row.asleep is not None):
+    if not (call.row.completes and call.row.untracked is not None):
         return []
     return [
         "  if (HOB_LIKELY(requests::all_native_now())) {",
@@ -236,17 +236,17 @@ def before_hob(call):
     row, lines = call.row, []
     if row.first:
         lines.append(f"  {row.first};")
-    if row.asleep is not None:
-        test = " && ".join(t for t in ("sleeping()", row.asleep) if t)
+    if row.untracked is not None:
+        test = " && ".join(t for t in ("tracking_off()", row.untracked) if t)
         lines.append(f"  if (HOB_LIKELY({test})) return {call.native};")
     # Also in calls that the program makes from inside the library (error handlers, attribute copies).
     for _declaration, name, kind, direction in call.parameters:
         if kind == "COMMUNICATOR" and direction == "in" and not row.whole_world:
             lines.append(f"  {name} = as_program_sees({name});")
     if not row.always:
-        lines.append(step_aside(call))
-    if row.express:
-        lines.append(f"  if (HOB_LIKELY({row.express})) return {call.native};")
+        lines.append(pass_on(call))
+    if row.native_if:
+        lines.append(f"  if (HOB_LIKELY({row.native_if})) return {call.native};")
     return lines
 
 
@@ -314,17 +314,17 @@ def with_hob(call):
         lines.append(f"  if (HOB_UNLIKELY({null_pointers(call)})) return {call.native};")
     if row.everywhere:
         lines.append(
-            f"  if (HOB_UNLIKELY(depth > kCall + kUnheard)) return on_{call.base}({call.arguments});"
+            f"  if (HOB_UNLIKELY(depth > kCall + kUnreported)) return on_{call.base}({call.arguments});"
         )
     if may_block(call):
-        lines.append(f"  const Blocking{'Window' if row.sleeper else 'Unknown'} blocking;")
+        lines.append(f"  const Blocking{'Window' if row.only_tracked else 'Unknown'} blocking;")
     if row.polls:
         lines.append("  advance_polling();")
     acquire = acquire_after(call)
     if row.completes:
         one_by_one = any(name in ("index", "outcount") for _, name, _, _ in call.parameters)
         lines.append(
-            f"  const requests::MayTell tells({row.completes}, {str(one_by_one).lower()});"
+            f"  const requests::MayLearn may_learn({row.completes}, {str(one_by_one).lower()});"
         )
     lines += before
     if row.joint and acquire:
@@ -356,7 +356,7 @@ def thin_wrapper(call):
 
 def wrapper(call):
     row = call.row
-    if row.asleep is not None or row.express or row.counted or row.sleeper:
+    if row.untracked is not None or row.native_if or row.counted or row.only_tracked:
         # Hob's part is a function of its own: no registers are saved for it in the wrapper.
         rest = f"static {call.returns} long_{short(call.name)}({call.declaration})"
         go_on = f"  return long_{short(call.name)}({call.arguments});"

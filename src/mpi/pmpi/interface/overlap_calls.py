@@ -1,5 +1,5 @@
 """What the generated wrappers have for the thread of overlap (src/mpi/progress/overlap.hpp), and for
-operations that wait in a batch (src/mpi/progress/gathered.hpp)."""
+operations that wait in a batch (src/mpi/progress/batched.hpp)."""
 
 import re
 
@@ -53,7 +53,7 @@ def collective_bytes(call):
 
 
 def noted_for_overlap(call):
-    """C++ that tells overlap what the call has started or made, or ""."""
+    """C++ that notifies overlap of what the call has started or made, or ""."""
     made = call.base in plan.OVERLAP_MADE
     verb = "made" if made else "started"
     if call.base in plan.OVERLAP_MESSAGES or call.base in plan.OVERLAP_MADE_MESSAGES:
@@ -169,7 +169,7 @@ def watched(call, is_short):
         *lines,
         *([begin] if begin else []),
         *(postponed(call, bare) if can_wait else [f"  const {call.returns} hob_result = {bare};"]),
-        f"  if (hob_result == MPI_SUCCESS && !error_unheard()) {{ {end} }}",
+        f"  if (hob_result == MPI_SUCCESS && !error_unreported()) {{ {end} }}",
         "  return hob_result;",
         "}",
     ]
@@ -191,7 +191,7 @@ def sends_batches(call):
     blocks = str(not at_once).lower()
     if call.base in ("Wait", "Waitall"):
         blocks = f"!requests::all_served({call.row.completes or '1, request'})"
-    return [f"  if (HOB_UNLIKELY(gathered::any())) gathered::before_call({blocks});"]
+    return [f"  if (HOB_UNLIKELY(batched::any())) batched::before_call({blocks});"]
 
 
 def guarded(call, body, is_short=False):

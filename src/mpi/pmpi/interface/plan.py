@@ -1,4 +1,4 @@
-"""Which calls of the MPI interface Hob steps into, and what each may tell the process.
+"""Which calls of the MPI interface Hob steps into, and what the process may learn by each.
 
 One row a call; a call without a row has a wrapper if it takes a communicator, a window, a request, a
 message, a file or a session (WRAPPED_KINDS), and its completion is an acquire. The wrappers
@@ -22,7 +22,7 @@ class Row:
     # Depends on no other process: no acquire, and does not block.
     local: bool = False
     # Never leaves anything of Hob's behind while it blocks; around all others that may block there is a
-    # guard (progress.hpp, BlockingUnknown; for `sleeper`, BlockingWindow).
+    # guard (progress.hpp, BlockingUnknown; for `only_tracked`, BlockingWindow).
     patient: bool = False
     # Never blocks, but programs repeat it until it succeeds: what is under way advances.
     polls: bool = False
@@ -30,16 +30,16 @@ class Row:
     starts: bool = False
     # Registers functions of the program's (core/callbacks.cpp): also before Hob is active.
     registers: bool = False
-    # The library's own while Hob sleeps (wrapper.hpp): matters only to windows from which something was
+    # The library's own while tracking is off (wrapper.hpp): matters only to windows from which something was
     # fetched.
-    sleeper: bool = False
-    # A sleeper that waits for targets: now and then Hob sees it nevertheless, to see how long it takes.
+    only_tracked: bool = False
+    # Of these, one that waits for targets: now and then Hob sees it nevertheless, to time it.
     timed: bool = False
     # Hob must see it wherever the program makes it.
     everywhere: bool = False
     # Of these, Hob must see it when it is no longer active, too: memory that it gave out is freed.
     always: bool = False
-    # Every member waits for every other: in it, they may tell each other who wrote (rma/validation.hpp).
+    # Every member waits for every other: in it, they may report to each other who wrote (rma/validation.hpp).
     # Hob must see it wherever the program makes it, since all members have to do the same.
     joint: bool = False
     # Its pointers may be null by mistake, which is the library's to say.
@@ -53,19 +53,19 @@ class Row:
     # MPI_COMM_WORLD stays what it is, ghosts included.
     whole_world: bool = False
 
-    # C++. Only counted while Hob sleeps, in this member of QuietWindow (quiet_windows.hpp).
+    # C++. Only counted while tracking is off, in this member of UntrackedWindow (untracked_windows.hpp).
     counted: str | None = None
     # Before everything else, wherever the program makes it.
     first: str | None = None
-    # Completes requests (their number, their array), or asks whether they are complete: tells nothing of
+    # Completes requests (their number, their array), or asks whether they are complete: shows nothing of
     # the process's own one-sided operations, nor of requests that are null or inactive.
     completes: str | None = None
-    # While Hob sleeps and, besides, this holds, it is the library's own, whoever makes it. The first thing
+    # If this holds while tracking is off, the call goes to the library, whoever makes it. The first thing
     # that a wrapper asks: a message of one byte takes some hundred nanoseconds.
-    asleep: str | None = None
+    untracked: str | None = None
     # When this holds, nothing of Hob's is needed, and the call is the library's own, without a frame of
     # Hob's below: after a wait, each return costs more than everything else in a wrapper.
-    express: str | None = None
+    native_if: str | None = None
     # In reentrant calls, the library's own only while Hob has no messages; else this (p2p.hpp, reentrant).
     reentrant: str | None = None
 
@@ -91,9 +91,9 @@ def row(name):
 HEADERS = """
     mpi/pmpi/hooks.hpp mpi/pmpi/real.hpp mpi/pmpi/memory.hpp mpi/pmpi/call_guard.hpp mpi/pmpi/wrapper.hpp
     mpi/core/acquires.hpp mpi/core/program_world.hpp mpi/datatype/elements.hpp
-    mpi/progress/gathered.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
-    mpi/requests/may_tell.hpp mpi/requests/postponed_start.hpp mpi/requests/request.hpp mpi/requests/served.hpp
-    mpi/rma/direct.hpp mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/quiet_windows.hpp mpi/rma/timed_waits.hpp
+    mpi/progress/batched.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
+    mpi/requests/may_learn.hpp mpi/requests/postponed_start.hpp mpi/requests/request.hpp mpi/requests/served.hpp
+    mpi/rma/direct.hpp mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/untracked_windows.hpp mpi/rma/timed_waits.hpp
     mpi/p2p/p2p.hpp
     """.split()
 
@@ -131,16 +131,16 @@ CALLS.add(
     """
     Win_fence Win_start Win_complete Win_wait Win_lock Win_lock_all
     """,
-    "hook decides sleeper",
+    "hook decides only_tracked",
 )
 CALLS.add(
     """
     Win_unlock Win_unlock_all Win_flush Win_flush_all Win_flush_local Win_flush_local_all
     """,
-    "hook decides sleeper timed",
+    "hook decides only_tracked timed",
 )
-CALLS.add("Win_post Win_sync", "hook decides patient sleeper")
-CALLS.add("Win_test", "hook decides polls sleeper")
+CALLS.add("Win_post Win_sync", "hook decides patient only_tracked")
+CALLS.add("Win_test", "hook decides polls only_tracked")
 # One-sided operations.
 CALLS.add(
     """
@@ -228,7 +228,7 @@ CALLS.add(
     "native",
 )
 
-# One-sided operations that may be only counted while Hob sleeps.
+# One-sided operations that may be only counted while tracking is off.
 for name, counted in (("get", "gets"), ("put", "puts"), ("accumulate", "accumulates")):
     CALLS.add(name.capitalize(), "hook decides patient", counted=counted)
     CALLS.add(f"R{name}", "hook decides patient", counted=counted)
@@ -240,8 +240,8 @@ for name in ("Wait", "Test"):
         name,
         "hook patient checked",
         completes="1, request",
-        asleep="requests::unknown_at(request)",
-        express=f"{ALL_NATIVE} || requests::none_given(1, request)",
+        untracked="requests::unknown_at(request)",
+        native_if=f"{ALL_NATIVE} || requests::none_given(1, request)",
     )
 for name in ("Waitall", "Testall", "Waitany", "Testany", "Waitsome", "Testsome"):
     count = "incount" if name.endswith("some") else "count"
@@ -249,29 +249,29 @@ for name in ("Waitall", "Testall", "Waitany", "Testany", "Waitsome", "Testsome")
         name,
         "hook patient checked",
         completes=f"{count}, array_of_requests",
-        asleep="requests::none_alive()",
-        express=f"{ALL_NATIVE} || requests::none_given({count}, array_of_requests)",
+        untracked="requests::none_alive()",
+        native_if=f"{ALL_NATIVE} || requests::none_given({count}, array_of_requests)",
     )
 
 # Point-to-point.
 CALLS.add(
     "Recv",
     "hook patient",
-    asleep="p2p::express.receive(count, source, comm)",
+    untracked="p2p::fast_path.receive(count, source, comm)",
     reentrant=f"receive({RECEIVE}, status)",
 )
 CALLS.add(
     "Irecv",
     "hook patient",
-    asleep="p2p::express.start(count, source, comm)",
-    express="p2p::left(comm) && !compares_incoming()",
+    untracked="p2p::fast_path.start(count, source, comm)",
+    native_if="p2p::left(comm) && !compares_incoming()",
     reentrant=f"start_receive({RECEIVE}, request)",
 )
 CALLS.add("Probe", "hook patient", reentrant="probe({source, tag, comm}, status)")
 CALLS.add(
     "Iprobe",
     "hook patient checked",
-    asleep="p2p::express.probe(comm)",
+    untracked="p2p::fast_path.probe(comm)",
     reentrant="test_probe({source, tag, comm}, flag, status)",
 )
 CALLS.add(
@@ -284,15 +284,15 @@ CALLS.add(
     "hook patient checked",
     reentrant="test_matched_probe({source, tag, comm}, flag, message, status)",
 )
-CALLS.add("Send", "hook patient", asleep="", express="idle()")
-CALLS.add("Ssend", "hook patient", asleep="", express="idle()")
-CALLS.add("Rsend", "hook patient", asleep="", express="idle()")
-CALLS.add("Bsend", "patient", asleep="")
+CALLS.add("Send", "hook patient", untracked="", native_if="idle()")
+CALLS.add("Ssend", "hook patient", untracked="", native_if="idle()")
+CALLS.add("Rsend", "hook patient", untracked="", native_if="idle()")
+CALLS.add("Bsend", "patient", untracked="")
 CALLS.add("Mrecv Imrecv", "wide")
-CALLS.add("Isend", "wide", asleep="")
-CALLS.add("Issend", "wide", asleep="")
-CALLS.add("Irsend", "wide", asleep="")
-CALLS.add("Ibsend", "", asleep="")
+CALLS.add("Isend", "wide", untracked="")
+CALLS.add("Issend", "wide", untracked="")
+CALLS.add("Irsend", "wide", untracked="")
+CALLS.add("Ibsend", "", untracked="")
 
 # Extensions: MPIX_Y is X_Y here. Libraries differ in what they have; what is not here is in
 # LEFT_EXTENSIONS.
@@ -308,7 +308,7 @@ CALLS.add(
     """,
     "",
 )
-# Processes that agree or go on after others have failed (ULFM), and what they may have been told.
+# Processes that agree or go on after others have failed (ULFM), and what they may have learned.
 CALLS.add("X_Comm_agree X_Comm_shrink X_Comm_iagree X_Comm_ishrink", "")
 CALLS.add(
     """
@@ -317,7 +317,7 @@ CALLS.add(
     """,
     "patient",
 )
-# Operations on windows of Intel MPI's, which no cache sees: what they write, or were told, counts.
+# Operations on windows of Intel MPI's, which no cache sees: what they write, or may have learned, counts.
 CALLS.add(
     "X_Put_notify X_Put_notify_c X_Get_notify X_Get_notify_c X_Win_get_notify_request",
     "patient",

@@ -8,16 +8,11 @@
 
 namespace hob::mpi::library {
 
-namespace {
-
-/// The major version of MPICH itself; 0: it is none, or a relative's.
 int mpich_version(std::string_view version) {
   constexpr std::string_view kBegin = "MPICH Version:";
   if (!version.starts_with(kBegin)) return 0;
   return std::atoi(std::string(version.substr(kBegin.size())).c_str());
 }
-
-}  // namespace
 
 bool waits_sooner(std::string_view version) {
   if (kTraits.has_progress_callbacks) return true;
@@ -26,8 +21,6 @@ bool waits_sooner(std::string_view version) {
   const int major = mpich_version(version);
   return major > 0 && major < 5;
 }
-
-bool indexed_operations_are_right(std::string_view version) { return mpich_version(version) >= 5; }
 
 bool has_prebuilt_requests(std::string_view version) { return mpich_version(version) >= 4; }
 

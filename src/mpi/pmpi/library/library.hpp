@@ -15,14 +15,13 @@
 
 namespace hob::mpi::library {
 
+/// The major version of MPICH itself; 0: it is none, or a relative's.
+int mpich_version(std::string_view version);
+
 /// A blocking receive with nothing else posted waits sooner within the library than in Hob's loop
 /// of probes. `version` is what MPI_Get_library_version says: versions of MPICH cannot be
 /// distinguished otherwise, since Intel MPI has the same functions.
 bool waits_sooner(std::string_view version);
-
-/// One-sided operations with indexed datatypes do what MPI says, as far as random programs show: in
-/// MPICH 4.0 and Open MPI 5.0 they do not without Hob either (tests/fuzz/CMakeLists.txt).
-bool indexed_operations_are_right(std::string_view version);
 
 /// One-sided operations that are complete when their call returns have one request for all, which
 /// no receive and no collective operation of several processes is given.

@@ -22,14 +22,14 @@ struct Traits {
   /// communicator takes.
   bool locks_attributes;
   /// Long answers to gets come in pieces where MPIR_CVAR_CH4_OFI_ENABLE_RMA is 0
-  /// (core/long_replies.hpp).
+  /// (workarounds/long_replies.hpp).
   bool may_split_answers;
   /// Partitioned transfers are announced by messages on the program's communicators, from Open MPI
   /// 5 on, and their first use duplicates MPI_COMM_WORLD.
   bool announces_partitioned;
   /// An info key of MPI_Comm_spawn gives the child variables of the environment.
   bool spawns_with_variables;
-  /// It may communicate over libfabric, as MPICH does (rma/backend/complete_puts.hpp).
+  /// It may communicate over libfabric, as MPICH does (workarounds/complete_puts.hpp).
   bool may_run_over_libfabric;
   /// MPI_Request_get_status has no other effect on a request than that of any look. MPICH's reports
   /// a receive's error, frees what a persistent request has started, and completes a request of a

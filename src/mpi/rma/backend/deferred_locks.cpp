@@ -26,7 +26,7 @@ bool DeferredLocks::defer(int target, int assertion, std::uint64_t hits) {
     return false;
   }
   if (count_.fetch_add(1, std::memory_order_relaxed) == 0) {
-    wake();  // for the unlock
+    begin_tracking();  // for the unlock
     may_hold_back_.set(true);
   }
   return true;
@@ -52,7 +52,7 @@ void DeferredLocks::forget(std::vector<Lock>::iterator place) {
   *place = held_back_.back();
   held_back_.pop_back();
   if (count_.fetch_sub(1, std::memory_order_release) != 1) return;
-  rest();
+  end_tracking();
   may_hold_back_.set(next_.may_hold_back());
 }
 

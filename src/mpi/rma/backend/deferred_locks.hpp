@@ -12,8 +12,8 @@
 
 namespace hob::mpi {
 
-/// A backend in front of another one: holds back the locks that it is told to, and
-/// gives everything else on. Before anything goes to a target whose lock is held back, the lock
+/// A backend in front of another one: holds back the locks that its caller names, and
+/// passes everything else on. Before anything goes to a target whose lock is held back, the lock
 /// goes. Thread safe: a lock that one thread is sending holds the others up until it is made.
 class DeferredLocks final : public Backend {
  public:

@@ -15,7 +15,7 @@ namespace hob::mpi {
 /// Displacement units of all targets. Copies share their memory.
 class DisplacementUnits {
  public:
-  /// What the processes of a window tell each other when it is made. Collective over `comm`,
+  /// The units of all processes of a window, exchanged when it is made. Collective over `comm`,
   /// through the MPI library. `exposed` has the exposed sizes of all of them afterwards.
   void exchange(std::int64_t own, WindowAnswers& answers, ExposedSizes& exposed, MPI_Comm comm);
   /// Where all units are known already.

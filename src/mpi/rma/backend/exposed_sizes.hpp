@@ -11,7 +11,7 @@
 
 namespace hob::mpi {
 
-/// What each process tells of its own part of a window's memory: where the part begins within a
+/// What each process reports of its own part of a window's memory: where the part begins within a
 /// page of kSmallestPage bytes, kAllReadable, or kNotLookedAt.
 using Readable = std::uint64_t;
 /// No page of any machine is smaller, and all begin at a multiple of it.
@@ -26,7 +26,7 @@ Readable readable_of(const void* base, std::uint64_t bytes, bool given);
 /// Exposed bytes of all targets. Unknown sizes are 0. Copies share their memory.
 class ExposedSizes {
  public:
-  /// What the processes of a window tell each other when it is made. Collective over `comm`,
+  /// The sizes of all processes of a window, exchanged when it is made. Collective over `comm`,
   /// through the MPI library. `smallest` and `largest` are those of all ranks.
   void gather(std::uint64_t own, std::uint64_t smallest, std::uint64_t largest, MPI_Comm comm);
   void gather_readable(Readable own, Readable smallest, Readable largest, MPI_Comm comm);

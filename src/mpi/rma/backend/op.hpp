@@ -38,7 +38,7 @@ struct Op {
   MPI_Datatype target_type{};
   TypedBuffer result;  ///< where the bytes go that it brings
   MPI_Request* request = nullptr;
-  TypedBuffer origin;  ///< the bytes that go out, which nobody changes
+  TypedBuffer origin;  ///< the bytes that go out, which do not change
   const void* compare = nullptr;
   MPI_Op operation{};
 

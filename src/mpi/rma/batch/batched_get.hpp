@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "batch/lane.hpp"
+#include "batch/operation_buffer.hpp"
 #include "mpi/requests/operation.hpp"
 
 namespace hob::mpi {
@@ -34,19 +34,19 @@ class BatchedGet final : public Operation {
   /// Makes it, and its handle. Throws std::bad_alloc.
   static BatchedGet& begin(BatchOwner& owner, int target, MPI_Request& request);
 
-  /// The get was not gathered: there is no such request.
+  /// The get was not batched: there is no such request.
   void withdraw(MPI_Request& request);
 
-  /// It is operation `number` of `lane`, which waits for the target, and will be sent there.
-  void joined(batch::Lane& lane, std::uint32_t number) {
-    lane_ = &lane;
+  /// It is operation `number` of `buffer`, which waits for the target, and will be sent there.
+  void joined(batch::OperationBuffer& buffer, std::uint32_t number) {
+    buffer_ = &buffer;
     number_ = number;
   }
 
   /// Whether it is in a batch.
   bool waits() const { return owner_ != nullptr; }
   int target() const { return target_; }
-  batch::Lane& lane() const { return *lane_; }
+  batch::OperationBuffer& buffer() const { return *buffer_; }
   std::uint32_t number() const { return number_; }
 
   /// Its bytes have arrived, or it ended with this error.
@@ -71,7 +71,7 @@ class BatchedGet final : public Operation {
   BatchOwner* owner_;  ///< null: it is in no batch any more
   int target_;
   std::uint32_t number_ = 0;
-  batch::Lane* lane_ = nullptr;
+  batch::OperationBuffer* buffer_ = nullptr;
   bool abandoned_ = false;
   int error_ = MPI_SUCCESS;
 };

@@ -11,7 +11,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/contents.hpp"
 #include "mpi/datatype/elements.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/requests/served.hpp"
 #include "mpi/rma/batch/indexed.hpp"
 
@@ -26,18 +26,18 @@ bool combines_exactly(unsigned op, ElementClass element) {
           op == kBitOr || op == kBitXor);
 }
 
-/// Operations of a batch between two looks at the clock.
-constexpr std::size_t kLookAtClock = 16;
+/// Operations of a batch after which the clock is read again.
+constexpr std::size_t kClockInterval = 16;
 
 }  // namespace
 
 Batching::~Batching() {
-  count(gathered::waiting, -static_cast<int>(open_.get()));  // its last call may have been unwound
+  count(batched::waiting, -static_cast<int>(open_.get()));  // its last call may have been unwound
   for (auto& [_, t] : targets_) {
     all_arrived(t.open[kGets].requested, MPI_ERR_OTHER);
     for (SentBatch& sent : t.sent) all_arrived(sent.requested, MPI_ERR_OTHER);
   }
-  if (awake_.get()) rest();
+  if (tracking_.get()) end_tracking();
 }
 
 BatchStats Batching::stats() {
@@ -65,43 +65,43 @@ std::uint64_t Batching::held_bytes() {
   return held_;
 }
 
-// Whether operations are looked at
+// Whether operations are tracked
 
-/// Nothing was gathered for long.
-void Batching::step_aside() {
-  if (options_.forced || many_threads || open_.get() != 0 || !awake_.get()) return;
+/// Nothing was batched for long.
+void Batching::stop_tracking() {
+  if (options_.forced || many_threads || open_.get() != 0 || !tracking_.get()) return;
   for (const auto& [_, t] : targets_)
     if (!t.sent.empty() || t.error != MPI_SUCCESS) return;
-  awake_.set(false);
-  rest();
+  tracking_.set(false);
+  end_tracking();
   idle_intervals_ = 0;
-  until_look_.set(next_look_.next());
-  aside_.set(true);
+  until_retry_.set(next_retry_.next());
+  only_counting_.set(true);
 }
 
 /// What happened before was not seen: no epoch is known to be open.
-void Batching::become_awake() {
-  if (HOB_LIKELY(awake_.get())) return;
-  awake_.set(true);
-  wake();
+void Batching::start_tracking() {
+  if (HOB_LIKELY(tracking_.get())) return;
+  tracking_.set(true);
+  begin_tracking();
   for (auto& [_, t] : targets_) t.clean = false;
   ++epoch_;
   all_locked_ = false;
 }
 
-bool Batching::look_again(std::uint64_t operations, std::uint64_t waits) {
+bool Batching::retry(std::uint64_t operations, std::uint64_t waits) {
   const std::lock_guard guard(lock_);
   const std::uint64_t more = operations - seen_operations_;
   seen_operations_ = operations;
-  if (!aside_.get() || more < waits * tuning::batching::kLeast) return false;
-  aside_.set(false);
+  if (!only_counting_.get() || more < waits * tuning::batching::kLeast) return false;
+  only_counting_.set(false);
   return true;
 }
 
 void Batching::reached_by_stores(int target) {
   const std::lock_guard guard(lock_);
   send_everything();
-  // Without memory for a target, nothing is gathered for it.
+  // Without memory for a target, nothing is batched for it.
   if (target < 0)
     all_reached_ = true;
   else if (BatchTarget* const t = at(target))
@@ -120,21 +120,21 @@ BatchTarget* Batching::at(int target) {
   }
 }
 
-// Gathering
+// Batching
 
-/// Whether an operation of such a kind is gathered now.
+/// Whether an operation of such a kind is batched now.
 bool Batching::worthwhile(BatchTarget& t, const SmallOperation& op) {
   // The program reaches that memory by loads and stores, too, and others' operations on it may
   // follow from what they read elsewhere: where it was issued, it is done, with every library.
   if (op.target == window_.rank || all_reached_ || t.reached) return false;
   if (options_.forced) return true;
   const std::size_t slot = slot_of(op.kind);
-  const bool is_long = t.bursts[slot].gathers(tuning::batching::kLeast);
-  if (HOB_UNLIKELY(t.bursts[slot].length() == 1)) begin_look(t, op);
-  if (HOB_UNLIKELY(looks_at(op)) && t.bursts[slot].length() <= tuning::batching::kLeast)
+  const bool is_long = t.bursts[slot].batches(tuning::batching::kLeast);
+  if (HOB_UNLIKELY(t.bursts[slot].length() == 1)) begin_sample(t, op);
+  if (HOB_UNLIKELY(is_sampled(op)) && t.bursts[slot].length() <= tuning::batching::kLeast)
     return false;
-  if (!is_long || !trials_[static_cast<std::size_t>(op.kind)].gathers()) return false;
-  // Hardware, or memory, does what gathering alone would cost.
+  if (!is_long || !trials_[static_cast<std::size_t>(op.kind)].batches()) return false;
+  // Hardware, or memory, does what batching alone would cost.
   const std::uint64_t issue = t.issue[slot];
   return issue != ~std::uint64_t{0} && issue >= ticks_in(tuning::batching::kCheapNs);
 }
@@ -158,13 +158,13 @@ bool Batching::joins(const rma::Op& op) {
   OpenBatch& open = *alike.open;
   const auto begin = static_cast<std::uint64_t>(static_cast<std::int64_t>(op.disp) * alike.unit);
   if (begin > alike.shown || alike.bytes > alike.shown - begin) return false;
-  const std::size_t length = open.lane->operations() + 1;
-  if (length >= options_.most || length % kLookAtClock == 0 || !is_open(*t) ||
+  const std::size_t length = open.buffer->operations() + 1;
+  if (length >= options_.most || length % kClockInterval == 0 || !is_open(*t) ||
       on_accelerator(place) || on_accelerator(data))
     return false;
   const std::size_t slot = slot_of(kind);
   for (std::size_t other = 0; other < kSlots; ++other)
-    if (other != slot && t->open[other].lane) return false;
+    if (other != slot && t->open[other].buffer) return false;
   if (!has_room(open, slot, alike.bytes)) return false;
   if (open.tracked && (kind == BatchKind::get || !open.locations->accepts(alike.bytes) ||
                        open.locations->find(begin, alike.bytes) != batch::LocationSet::kNone))
@@ -178,28 +178,28 @@ bool Batching::joins(const rma::Op& op) {
     return false;
   }
   lower(open, begin, op.disp, 0);
-  static_cast<void>(t->bursts[slot].gathers(tuning::batching::kLeast));
-  note_gathered(kind, op.request != nullptr);
+  static_cast<void>(t->bursts[slot].batches(tuning::batching::kLeast));
+  note_batched(kind, op.request != nullptr);
   if (op.request) *op.request = requests::served();
   return true;
 }
 
-void Batching::note_gathered(BatchKind kind, bool requested) {
+void Batching::note_batched(BatchKind kind, bool requested) {
   Interval& interval = interval_[static_cast<std::size_t>(kind)];
   if (requested && interval.requested == 0) interval.requested = ticks();
   ++interval.operations;
-  ++interval.gathered;
+  ++interval.batched;
   ++stats_.operations;
 }
 
-/// After an operation was gathered: the next one may be like it.
+/// After an operation was batched: the next one may be like it.
 void Batching::expect_more(const SmallOperation& small, const rma::Op& op) {
   BatchTarget& t = *at(op.target);
   OpenBatch& open = t.open[slot_of(small.kind)];
   AlikeOperations& alike = t.alike;
   const TypedBuffer& here = op.here();
   alike.joins = false;
-  if (!open.lane || small.low != 0 || !window_.bounded || here.type != op.target_type ||
+  if (!open.buffer || small.low != 0 || !window_.bounded || here.type != op.target_type ||
       here.count != op.target_count || (small.kind != BatchKind::get && !small.data))
     return;
   if (alike.type != here.type && !TypeContents(here.type).predefined()) return;
@@ -214,15 +214,15 @@ void Batching::expect_more(const SmallOperation& small, const rma::Op& op) {
            .shown = exposed_.of(op.target)};
 }
 
-/// To the lane of an open batch. Of a get, there are no data.
+/// To the operation buffer of an open batch. Of a get, there are no data.
 void Batching::append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
                       const std::byte* data) {
   if (open.kind == BatchKind::get)
-    open.lane->add(begin, static_cast<std::uint32_t>(bytes), place);
+    open.buffer->add(begin, static_cast<std::uint32_t>(bytes), place);
   else if (data && bytes == sizeof(std::uint64_t))
-    open.lane->add_word(begin, place, data);
+    open.buffer->add_word(begin, place, data);
   else
-    open.lane->add(begin, static_cast<std::uint32_t>(bytes), place, data);
+    open.buffer->add(begin, static_cast<std::uint32_t>(bytes), place, data);
   waiting_ += bytes + tuning::batching::kBytesOfOperation;
 }
 
@@ -234,21 +234,21 @@ void Batching::lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::i
   open.lowest_low = low;
 }
 
-/// Whether an operation with a request may be gathered. Of a put or an accumulate, the request is
+/// Whether an operation with a request may be batched. Of a put or an accumulate, the request is
 /// complete at once: the data are copied. A get's is complete with the batch.
 bool Batching::may_have_request(const BatchTarget& t, const SmallOperation& op) {
   if (!is_locked(t) || op.kind == BatchKind::fetch) return false;
   if (op.kind != BatchKind::get) return true;
   if (many_threads || op.low != 0 || units_.of(op.target) <= 0) return false;
-  if (HOB_LIKELY(requests_left_alone_ == 0)) return true;
-  --requests_left_alone_;
+  if (HOB_LIKELY(requests_skipped_ == 0)) return true;
+  --requests_skipped_;
   return false;
 }
 
-bool Batching::gather(const SmallOperation& small, const rma::Op& op) {
+bool Batching::add_to_batch(const SmallOperation& small, const rma::Op& op) {
   BatchTarget* const t = at(op.target);
   if (!t) return false;
-  become_awake();
+  start_tracking();
   // Outside of an epoch, the library says what is wrong.
   if (!worthwhile(*t, small) || !is_open(*t) || (op.request && !may_have_request(*t, small)))
     return false;
@@ -274,15 +274,15 @@ bool Batching::gather(const SmallOperation& small, const rma::Op& op) {
     return false;
   }
   if (requested)
-    requested->joined(*open.lane, static_cast<std::uint32_t>(open.lane->operations() - 1));
+    requested->joined(*open.buffer, static_cast<std::uint32_t>(open.buffer->operations() - 1));
   else if (op.request)
     *op.request = requests::served();
   if (small.kind == BatchKind::get && !options_.forced) batched_gets_.gathered.set(true);
-  note_gathered(small.kind, small.requested);
+  note_batched(small.kind, small.requested);
   const std::size_t slot = slot_of(small.kind);
-  const std::size_t length = open.lane->operations();
+  const std::size_t length = open.buffer->operations();
   if (length >= options_.most ||
-      (length % kLookAtClock == 0 && ticks() - open.born > ticks_in(tuning::batching::kOldNs) &&
+      (length % kClockInterval == 0 && ticks() - open.born > ticks_in(tuning::batching::kOldNs) &&
        !options_.forced))
     send(*t, op.target, slot);
   if (HOB_UNLIKELY(waiting_ > tuning::batching::kMostWaiting)) send_everything();
@@ -293,20 +293,20 @@ bool Batching::gather(const SmallOperation& small, const rma::Op& op) {
 
 /// Whether a batch stays short enough with one operation more.
 bool Batching::has_room(const OpenBatch& open, std::size_t slot, std::uint64_t bytes) const {
-  const bool uniform = open.lane->uniform() && bytes == open.lane->length_of(0);
+  const bool uniform = open.buffer->uniform() && bytes == open.buffer->length_of(0);
   const std::uint64_t each =
       uniform ? tuning::batching::kUniformTypeBytes : tuning::batching::kTypeBytes;
-  const std::uint64_t wire = open.lane->bytes() + bytes + (open.lane->operations() + 1) * each;
+  const std::uint64_t wire = open.buffer->bytes() + bytes + (open.buffer->operations() + 1) * each;
   return wire <= (slot == kAtomics ? options_.most_atomic_bytes : options_.most_bytes);
 }
 
-/// Sends what must go before an operation that is gathered. `combined`: it is part of another one
+/// Sends what must go before an operation that is batched. `combined`: it is part of another one
 /// now.
 void Batching::make_room(BatchTarget& t, const SmallOperation& op, bool& combined) {
   order(t, op, true);
   const std::size_t slot = slot_of(op.kind);
   OpenBatch& open = t.open[slot];
-  if (!open.lane) return;
+  if (!open.buffer) return;
   const auto close = [&] {
     ++stats_.closed;
     send(t, op.target, slot);
@@ -331,7 +331,7 @@ bool Batching::combine_with(OpenBatch& open, std::uint32_t number, const SmallOp
   if (open.locations->begin_of(number) != op.range.begin ||
       open.locations->end_of(number) != op.range.begin + op.range.bytes)
     return false;
-  std::byte* const data = open.lane->data_of(number);
+  std::byte* const data = open.buffer->data_of(number);
   if (op.kind == BatchKind::put || (op.kind == BatchKind::accumulate && op.op == kReplace)) {
     std::memcpy(data, op.data, op.range.bytes);
     return true;
@@ -344,9 +344,9 @@ bool Batching::combine_with(OpenBatch& open, std::uint32_t number, const SmallOp
 
 void Batching::add(BatchTarget& t, const SmallOperation& op) {
   OpenBatch& open = t.open[slot_of(op.kind)];
-  if (!open.lane) {
+  if (!open.buffer) {
     auto locations = pool_.locations();
-    open.lane = pool_.lane();
+    open.buffer = pool_.buffer();
     open.locations = std::move(locations);
     open.tracked = op.kind != BatchKind::get;
     open.kind = op.kind;
@@ -355,9 +355,9 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
     open.mpi_op = op.mpi_op;
     open.lowest = ~std::uint64_t{0};
     open.born = ticks();
-    gathered::opened(open.born, ticks_in(tuning::batching::kOldNs));
+    batched::opened(open.born, ticks_in(tuning::batching::kOldNs));
     open_.add(1);
-    count(gathered::waiting, 1);
+    count(batched::waiting, 1);
   }
   const auto bytes = static_cast<std::uint32_t>(op.range.bytes);
   // Two gets may read the same location: it is there once. Of the others, make_room() has asked.
@@ -368,13 +368,13 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
   lower(open, op.range.begin, op.disp, op.low);
 }
 
-/// From now on, the locations of gathered gets are known.
+/// From now on, the locations of batched gets are known.
 void Batching::track(OpenBatch& open) {
   if (open.tracked) return;
   open.locations->clear();
-  const auto& begins = open.lane->begins();
+  const auto& begins = open.buffer->begins();
   for (std::size_t i = 0; i < begins.size(); ++i) {
-    const std::uint32_t bytes = open.lane->length_of(static_cast<std::uint32_t>(i));
+    const std::uint32_t bytes = open.buffer->length_of(static_cast<std::uint32_t>(i));
     if (open.locations->find(begins[i], bytes) != batch::LocationSet::kNone) continue;
     open.locations->add(begins[i], bytes);
   }
@@ -388,7 +388,7 @@ void Batching::order(BatchTarget& t, const SmallOperation& op, bool joins) {
   const std::size_t own = slot_of(op.kind);
   for (std::size_t slot = 0; slot < kSlots; ++slot) {
     OpenBatch& open = t.open[slot];
-    if (!open.lane) continue;
+    if (!open.buffer) continue;
     if (op.range.bytes != 0) {
       if (slot == own && joins) continue;
       if (slot == kGets && op.kind == BatchKind::get) continue;
@@ -401,18 +401,18 @@ void Batching::order(BatchTarget& t, const SmallOperation& op, bool joins) {
   }
 }
 
-/// An operation that is not gathered.
+/// An operation that is not batched.
 int Batching::native(const SmallOperation& small, const rma::Op& op) {
   BatchTarget* const t = at(op.target);
   if (!t) return next_.issue(op);
-  become_awake();
+  start_tracking();
   order(*t, small, false);
   const std::size_t slot = slot_of(small.kind);
   const auto kind = static_cast<std::size_t>(small.kind);
   t->clean = false;
   if (small.kind == BatchKind::get || small.kind == BatchKind::fetch) t->brings = true;
   const bool timed =
-      !options_.forced && small.gathers &&
+      !options_.forced && small.batchable &&
       (t->bursts[slot].length() <= tuning::batching::kLeast || trials_[kind].timing());
   const std::uint64_t start = timed ? ticks() : 0;
   const int result = next_.issue(op);
@@ -436,16 +436,16 @@ int Batching::native(const SmallOperation& small, const rma::Op& op) {
   if (small.range.bytes != 0 && small.requested) t->locked = true;
   ++t->outstanding;
   ask_for_completion(*t);
-  if (HOB_UNLIKELY(looks_at(small))) look_on(*t, small);
+  if (HOB_UNLIKELY(is_sampled(small))) continue_sample(*t, small);
   return result;
 }
 
 int Batching::issue(const rma::Op& op) {
-  if (HOB_LIKELY(stepped_aside())) return next_.issue(op);
+  if (HOB_LIKELY(only_counts())) return next_.issue(op);
   const Bounded guard(*this, op.target);
   if (joins(op)) return MPI_SUCCESS;
   const SmallOperation small = described(op);
-  if (small.gathers && gather(small, op)) return MPI_SUCCESS;
+  if (small.batchable && add_to_batch(small, op)) return MPI_SUCCESS;
   return native(small, op);
 }
 

@@ -19,7 +19,7 @@
 #include "mpi/rma/backend/displacement_units.hpp"
 #include "mpi/rma/backend/exposed_sizes.hpp"
 #include "mpi/rma/batch/batched_get.hpp"
-#include "mpi/rma/batch/gathered.hpp"
+#include "mpi/rma/batch/batches.hpp"
 #include "mpi/rma/batch/operation.hpp"
 #include "pay/backoff.hpp"
 #include "pay/price_range.hpp"
@@ -28,7 +28,7 @@ namespace hob::mpi {
 
 /// What the report says about the batches of one window.
 struct BatchStats {
-  std::uint64_t operations = 0;   ///< gathered
+  std::uint64_t operations = 0;   ///< batched
   std::uint64_t combined = 0;     ///< of these, part of another one
   std::uint64_t batches = 0;      ///< operations of the library that they became
   std::uint64_t closed = 0;       ///< batches that went out for the sake of a location or a type
@@ -36,12 +36,12 @@ struct BatchStats {
   pay::SavedRange saved{};        ///< ticks
 };
 
-/// A backend in front of another one: gathers small operations and gives them on as
+/// A backend in front of another one: batches small operations and gives them on as
 /// few, before whatever completes them. Thread safe.
 class Batching final : public Backend, public BatchOwner {
  public:
   struct Options {
-    /// Always gathers, whatever it costs, and batches of no more than `most`.
+    /// Always batches, whatever it costs, and batches of no more than `most`.
     bool forced = false;
     std::uint32_t most = 4096;
     /// Of a batch, with its datatype: of gets and puts; of accumulates and fetching operations.
@@ -49,20 +49,20 @@ class Batching final : public Backend, public BatchOwner {
     std::uint64_t most_atomic_bytes = tuning::batching::kMostMessageBytes;
     /// A program that flushes locally enters the library so often at least, in ns.
     double progress_ns = 20'000;
-    /// Looks now and then what operations take natively.
-    bool looks = true;
+    /// Now and then measures what operations take natively.
+    bool samples = true;
     /// Operations to one target that the library may hold; 0: any number.
     std::uint64_t outstanding = 0;
   };
 
-  struct WindowFacts {
+  struct WindowContext {
     MPI_Win handle = MPI_WIN_NULL;
     int rank = 0, size = 0;
     bool bounded = true;  ///< `exposed` says what the targets show
   };
 
-  Batching(Backend& next, const WindowFacts& window, DisplacementUnits units, ExposedSizes exposed,
-           const Options& options)
+  Batching(Backend& next, const WindowContext& window, DisplacementUnits units,
+           ExposedSizes exposed, const Options& options)
       : next_(next),
         window_(window),
         units_(std::move(units)),
@@ -84,16 +84,17 @@ class Batching final : public Backend, public BatchOwner {
   /// by loads and stores, whose order to its operations it may know, so that none waits.
   void reached_by_stores(int target);
 
-  /// A wait was sampled while Hob sleeps, `waits` of which this one stands for; `operations` have
-  /// been issued on the window in all. True: from now on, the window's operations must be seen.
-  bool look_again(std::uint64_t operations, std::uint64_t waits);
+  /// A wait was sampled while tracking is off, `waits` of which this one stands for; `operations`
+  /// have been issued on the window in all. True: from now on, the window's operations must be
+  /// seen.
+  bool retry(std::uint64_t operations, std::uint64_t waits);
 
   /// Sends batches that are old, or all of them.
   void send_waiting(bool all);
 
   /// Sends batches that are old. The library's errors reach the window's error handler in the
   /// program's next call that completes operations to the same target.
-  void send_quietly();
+  void send_without_handlers();
 
   int complete_batch_of(BatchedGet& get) override;
   void issue_alone(BatchedGet& get) override;
@@ -125,27 +126,27 @@ class Batching final : public Backend, public BatchOwner {
     int target_;
   };
 
-  /// What was done since the last completion, by kind.
+  /// The operations since the last completion, by kind.
   struct Interval {
-    std::uint64_t operations = 0, gathered = 0, timed = 0;
+    std::uint64_t operations = 0, batched = 0, timed = 0;
     std::uint64_t ticks = 0;  ///< in the library's calls
     /// The time of the first one with a request, which the program may wait for anywhere; 0: none.
     std::uint64_t requested = 0;
   };
 
-  bool stepped_aside() {
-    if (HOB_LIKELY(aside_.get())) return !time_to_look();
+  bool only_counts() {
+    if (HOB_LIKELY(only_counting_.get())) return !time_to_retry();
     return false;
   }
-  bool time_to_look() {
-    const std::uint64_t left = until_look_.get();
-    until_look_.set(left - 1);
+  bool time_to_retry() {
+    const std::uint64_t left = until_retry_.get();
+    until_retry_.set(left - 1);
     if (HOB_LIKELY(left > 1)) return false;
-    aside_.set(false);
+    only_counting_.set(false);
     return true;
   }
-  void step_aside();
-  void become_awake();
+  void stop_tracking();
+  void start_tracking();
 
   BatchTarget* at(int target);
   bool is_open(const BatchTarget& t) const { return all_locked_ || t.epoch == epoch_; }
@@ -155,25 +156,25 @@ class Batching final : public Backend, public BatchOwner {
   SmallOperation described(const rma::Op& op) const;
   std::byte* describe(const TypedBuffer& buffer, const rma::Op& op, SmallOperation& small) const;
   bool worthwhile(BatchTarget& t, const SmallOperation& op);
-  bool looks_at(const SmallOperation& op) const {
-    return look_.on && look_.target == op.target && look_.kind == op.kind;
+  bool is_sampled(const SmallOperation& op) const {
+    return sample_.on && sample_.target == op.target && sample_.kind == op.kind;
   }
-  bool looks() const;
-  bool may_look() const;
+  bool takes_samples() const;
+  bool may_sample() const;
   void learn_native(BatchKind kind, std::uint64_t operations, std::uint64_t ticks);
-  void look_in_flush(int target);
-  bool is_worth_a_look(const BatchTarget& t, const OpenBatch& open, int target) const;
-  void begin_look(BatchTarget& t, const SmallOperation& op);
-  void look_on(BatchTarget& t, const SmallOperation& op);
-  void complete_look();
+  void sample_in_flush(int target);
+  bool is_worth_a_sample(const BatchTarget& t, const OpenBatch& open, int target) const;
+  void begin_sample(BatchTarget& t, const SmallOperation& op);
+  void continue_sample(BatchTarget& t, const SmallOperation& op);
+  void complete_sample();
   bool joins(const rma::Op& op);
-  void note_gathered(BatchKind kind, bool requested);
+  void note_batched(BatchKind kind, bool requested);
   void expect_more(const SmallOperation& small, const rma::Op& op);
   void append(OpenBatch& open, std::uint64_t begin, std::uint64_t bytes, std::byte* place,
               const std::byte* data);
   static void lower(OpenBatch& open, std::uint64_t begin, MPI_Aint disp, std::int64_t low);
   bool may_have_request(const BatchTarget& t, const SmallOperation& op);
-  bool gather(const SmallOperation& small, const rma::Op& op);
+  bool add_to_batch(const SmallOperation& small, const rma::Op& op);
   bool has_room(const OpenBatch& open, std::size_t slot, std::uint64_t bytes) const;
   void make_room(BatchTarget& t, const SmallOperation& op, bool& combined);
   void add(BatchTarget& t, const SmallOperation& op);
@@ -190,16 +191,16 @@ class Batching final : public Backend, public BatchOwner {
   static BatchedGet** requested_as(SentBatch& sent, std::uint32_t number);
   static void discard(BatchTarget& t, BatchedGet& get);
   int issue_singly(const OpenBatch& open, SentBatch& sent, int target);
-  bool singly(const OpenBatch& open, const batch::Lane& lane, int target) const;
+  bool singly(const OpenBatch& open, const batch::OperationBuffer& buffer, int target) const;
 
   /// Whether a batch that was sent to a target brings something.
   static bool any_brings(const BatchTarget& t);
 
-  /// Whether what was done for a target, all that is not complete, only writes: then a local flush
+  /// Whether all operations to a target that are not complete only write: then a local flush
   /// ends nothing but the use of the program's buffers.
   static bool only_writes(const BatchTarget& t);
   void send_old(BatchTarget& t, int target, std::uint64_t now);
-  int tell(int error) const;
+  int report_error(int error) const;
   int shows_lock(int target, int result);
   int free_buffers(BatchTarget& t, const rma::Sync& sync);
   int flush_each_and_all();
@@ -210,7 +211,7 @@ class Batching final : public Backend, public BatchOwner {
   void finish(BatchTarget& t, std::uint64_t last, bool succeeded);
   struct KeptError {
     int error;
-    bool unheard;  ///< by the program's error handler
+    bool unreported;  ///< by the program's error handler
   };
   KeptError settle(BatchTarget& t, std::uint64_t last, bool succeeded);
   void account(std::uint64_t waited, bool timed);
@@ -220,19 +221,19 @@ class Batching final : public Backend, public BatchOwner {
   void complete_for_bound(int target);
 
   Backend& next_;
-  WindowFacts window_;
+  WindowContext window_;
   DisplacementUnits units_;
   ExposedSizes exposed_;
   Options options_;
 
   ExclusiveSpin lock_;
-  Published<bool> aside_;  ///< nothing is gathered, and nothing looked at
-  Published<bool> awake_;  ///< this is a reason not to sleep: synchronisation is seen
+  Published<bool> only_counting_;  ///< operations go to the library, counted
+  Published<bool> tracking_;       ///< one of parts_tracking: synchronisation is seen
   gets::BatchedGets batched_gets_;
-  Published<std::uint64_t> until_look_;
-  pay::Backoff<> next_look_{
+  Published<std::uint64_t> until_retry_;
+  pay::Backoff<> next_retry_{
       {.first = tuning::batching::kFirstPause, .longest = tuning::batching::kLongestPause}};
-  std::uint64_t seen_operations_ = 0;  ///< look_again()
+  std::uint64_t seen_operations_ = 0;  ///< retry()
   std::uint32_t idle_intervals_ = 0;
 
   std::unordered_map<int, BatchTarget> targets_;
@@ -251,18 +252,18 @@ class Batching final : public Backend, public BatchOwner {
   std::array<batch::Trial, kBatchKinds> trials_{};
   std::array<batch::Saving, kBatchKinds> savings_;
   /// A burst that begins natively, to learn what that takes.
-  struct Look {
+  struct NativeSample {
     int target = 0;
     BatchKind kind = BatchKind::get;
     bool on = false;
     bool issued = false;  ///< all of it, which is to be completed
   };
-  Look look_;
+  NativeSample sample_;
   BatchStats stats_;
-  /// Gets with requests that are not gathered any more, since the program tests them.
-  std::uint64_t requests_left_alone_ = 0;
-  pay::Backoff<> next_left_alone_{
-      {.first = tuning::batching::kLeftAloneAfterTest, .longest = tuning::batching::kLongestPause}};
+  /// Gets with requests that are not batched any more, since the program tests them.
+  std::uint64_t requests_skipped_ = 0;
+  pay::Backoff<> next_skipped_{
+      {.first = tuning::batching::kSkippedAfterTest, .longest = tuning::batching::kLongestPause}};
 };
 
 }  // namespace hob::mpi

@@ -1,4 +1,4 @@
-// How much the library may hold of what was given to it, and Hob for it.
+// How many issued operations the library may hold, and how much memory Hob keeps for them.
 #include <cstdint>
 #include <mutex>
 #include <new>
@@ -25,7 +25,7 @@ void Batching::ask_for_completion(const BatchTarget& t) {
 void Batching::keep_bounds(int target) {
   // The caller holds a lock: it comes again without it.
   if (!batched_gets_.full.get() || (many_threads && depth >= kExclusive)) return;
-  if (look_.issued) return complete_look();
+  if (sample_.issued) return complete_sample();
   std::vector<int> full;
   {
     const std::lock_guard guard(lock_);

@@ -10,8 +10,8 @@
 
 namespace hob::mpi {
 
-/// What was sent up to number `last` is complete, if the completing call `succeeded`: else the
-/// library may still use its memory.
+/// Batches up to number `last` are complete, if the completing call `succeeded`: else the
+/// library may still use their memory.
 void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
   if (!succeeded) return;
   std::size_t kept = 0;
@@ -21,11 +21,11 @@ void Batching::finish(BatchTarget& t, std::uint64_t last, bool succeeded) {
       ++kept;
       continue;
     }
-    if (sent.delivers) sent.lane->deliver();
+    if (sent.delivers) sent.buffer->deliver();
     all_arrived(sent.requested, sent.error);
     t.held -= sent.held;
     held_ -= sent.held;
-    pool_.give_back(std::move(sent.lane));
+    pool_.give_back(std::move(sent.buffer));
   }
   t.sent.resize(kept);
   t.outstanding = 0;
@@ -38,49 +38,49 @@ Batching::KeptError Batching::settle(BatchTarget& t, std::uint64_t last, bool su
   t.brings = false;
   t.clean = succeeded && !many_threads;
   for (batch::Burst& burst : t.bursts) burst.complete();
-  return {std::exchange(t.error, MPI_SUCCESS), std::exchange(t.unheard, false)};
+  return {std::exchange(t.error, MPI_SUCCESS), std::exchange(t.unreported, false)};
 }
 
 /// The operations since the last completion are complete, which took `waited`.
 void Batching::account(std::uint64_t waited, bool timed) {
   constexpr std::uint64_t kMost = 8;  // all but an eighth
-  std::uint64_t all = 0, gathered = 0;
+  std::uint64_t all = 0, batched = 0;
   for (const Interval& each : interval_) {
     all += each.operations;
-    gathered += each.gathered;
+    batched += each.batched;
   }
   if (all == 0) return;
   const Interval& gets = interval_[static_cast<std::size_t>(BatchKind::get)];
-  if (gets.operations != 0 && gets.gathered == 0) batched_gets_.gathered.set(false);
+  if (gets.operations != 0 && gets.batched == 0) batched_gets_.gathered.set(false);
   for (std::size_t kind = 0; kind < kBatchKinds; ++kind) {
     Interval& each = interval_[kind];
     const bool alone = each.operations * kMost >= all * (kMost - 1);
     if (alone && each.operations >= tuning::batching::kLeast && !options_.forced) {
-      const bool in_batches = each.gathered * kMost >= each.operations * (kMost - 1);
-      const std::uint64_t gathering = ticks_in(each.gathered * tuning::batching::kGatherNs);
+      const bool in_batches = each.batched * kMost >= each.operations * (kMost - 1);
+      const std::uint64_t batching = ticks_in(each.batched * tuning::batching::kBatchingNs);
       // With requests, waits are elsewhere: all that passed counts, in batches and without.
       const std::uint64_t spent = each.requested != 0
                                       ? ticks() - each.requested
-                                      : each.ticks + gathering + (timed ? waited : 0);
+                                      : each.ticks + batching + (timed ? waited : 0);
       if (in_batches)
         trials_[kind].complete(true, each.operations, spent);
-      else if (each.gathered == 0)
+      else if (each.batched == 0)
         trials_[kind].complete(false, each.operations, each.timed == each.operations ? spent : 0);
       if (in_batches)
         savings_[kind].in_batches(each.operations, spent);
-      else if (each.gathered == 0 && each.timed == each.operations)
+      else if (each.batched == 0 && each.timed == each.operations)
         learn_native(static_cast<BatchKind>(kind), each.operations, spent);
     }
-    savings_[kind].gathered(each.gathered);
+    savings_[kind].batched(each.batched);
     each = {};
   }
   batched_gets_.ticks_each.set(trials_[static_cast<std::size_t>(BatchKind::get)].batch_price());
-  if (gathered != 0) {
+  if (batched != 0) {
     idle_intervals_ = 0;
-    next_look_.reset();
+    next_retry_.reset();
   } else if (++idle_intervals_ >= tuning::batching::kIdleIntervals) {
     idle_intervals_ = 0;
-    step_aside();
+    stop_tracking();
   }
 }
 
@@ -92,8 +92,9 @@ bool Batching::any_brings(const BatchTarget& t) {
 bool Batching::only_writes(const BatchTarget& t) {
   constexpr std::size_t kMostSent = 16;  // beyond, their memory is wanted back
   const OpenBatch& atomics = t.open[kAtomics];
-  return t.sent.size() <= kMostSent && !t.brings && t.error == MPI_SUCCESS && !t.open[kGets].lane &&
-         !(atomics.lane && atomics.kind == BatchKind::fetch) && !any_brings(t);
+  return t.sent.size() <= kMostSent && !t.brings && t.error == MPI_SUCCESS &&
+         !t.open[kGets].buffer && !(atomics.buffer && atomics.kind == BatchKind::fetch) &&
+         !any_brings(t);
 }
 
 /// A local flush where only_writes(): what a batch sends was copied, so that nothing need be sent
@@ -119,7 +120,7 @@ int Batching::free_buffers(BatchTarget& t, const rma::Sync& sync) {
 int Batching::complete_one(const rma::Sync& sync) {
   const int target = sync.target;
   // Operations on the own rank are neither batched nor seen (Window::way_to()).
-  if (HOB_LIKELY(!awake_.get()) || target == window_.rank) return next_.synchronise(sync);
+  if (HOB_LIKELY(!tracking_.get()) || target == window_.rank) return next_.synchronise(sync);
   bool local = sync.local;
   std::uint64_t last = 0;
   {
@@ -135,17 +136,17 @@ int Batching::complete_one(const rma::Sync& sync) {
   const std::uint64_t start = ticks();
   int result = next_.synchronise(sync.with_local(local));
   const std::uint64_t waited = ticks() - start;
-  bool unheard = false;
+  bool unreported = false;
   {
     const std::lock_guard guard(lock_);
     if (BatchTarget* const t = at(target)) {
       const KeptError kept = settle(*t, last, result == MPI_SUCCESS);
-      unheard = kept.unheard && result == MPI_SUCCESS;
+      unreported = kept.unreported && result == MPI_SUCCESS;
       if (result == MPI_SUCCESS) result = kept.error;
     }
     account(waited, true);
   }
-  return HOB_UNLIKELY(unheard) ? tell(result) : result;
+  return HOB_UNLIKELY(unreported) ? report_error(result) : result;
 }
 
 /// The library's flush of all targets, after one of each whose batches bring something: MPICH 4
@@ -166,7 +167,7 @@ int Batching::flush_each_and_all() {
 /// A call that completes the operations to all targets.
 int Batching::complete_all(const rma::Sync& sync) {
   using Kind = rma::Sync::Kind;
-  if (HOB_LIKELY(!awake_.get())) return next_.synchronise(sync);
+  if (HOB_LIKELY(!tracking_.get())) return next_.synchronise(sync);
   bool local = sync.local;
   std::uint64_t last = 0;
   {
@@ -178,7 +179,7 @@ int Batching::complete_all(const rma::Sync& sync) {
   const std::uint64_t start = ticks();
   int result = sync.kind == Kind::flush && !local ? flush_each_and_all() : next_.synchronise(sync);
   const std::uint64_t waited = ticks() - start;
-  bool unheard = false;
+  bool unreported = false;
   {
     const std::lock_guard guard(lock_);
     int error = MPI_SUCCESS;
@@ -186,20 +187,20 @@ int Batching::complete_all(const rma::Sync& sync) {
       const KeptError its = settle(t, last, result == MPI_SUCCESS);
       if (error != MPI_SUCCESS) continue;
       error = its.error;
-      unheard = its.unheard;
+      unreported = its.unreported;
     }
-    unheard = unheard && result == MPI_SUCCESS;
+    unreported = unreported && result == MPI_SUCCESS;
     if (result == MPI_SUCCESS) result = error;
     // Fences and MPI_Win_complete wait for other processes, too.
     account(waited, sync.kind == Kind::flush || sync.kind == Kind::unlock);
   }
-  return HOB_UNLIKELY(unheard) ? tell(result) : result;
+  return HOB_UNLIKELY(unreported) ? report_error(result) : result;
 }
 
 /// After a lock of the program, or a flush, which is allowed only where the target is locked,
 /// whether that was seen or not.
 int Batching::shows_lock(int target, int result) {
-  if (result != MPI_SUCCESS || !awake_.get()) return result;
+  if (result != MPI_SUCCESS || !tracking_.get()) return result;
   const std::lock_guard guard(lock_);
   if (BatchTarget* const t = at(target)) {
     t->epoch = epoch_;
@@ -210,7 +211,7 @@ int Batching::shows_lock(int target, int result) {
 
 int Batching::unlock(const rma::Sync& sync) {
   const int result = complete_one(sync);
-  if (!awake_.get()) return result;
+  if (!tracking_.get()) return result;
   const std::lock_guard guard(lock_);
   if (BatchTarget* const t = at(sync.target)) t->epoch = 0;
   return result;
@@ -218,7 +219,7 @@ int Batching::unlock(const rma::Sync& sync) {
 
 int Batching::lock_all(const rma::Sync& sync) {
   const int result = next_.synchronise(sync);
-  if (result != MPI_SUCCESS || !awake_.get()) return result;
+  if (result != MPI_SUCCESS || !tracking_.get()) return result;
   const std::lock_guard guard(lock_);
   ++epoch_;
   all_locked_ = true;
@@ -231,7 +232,7 @@ int Batching::synchronise(const rma::Sync& sync) {
   switch (sync.kind) {
     case Kind::flush:
       if (sync.all) return complete_all(sync);
-      if (!sync.local) look_in_flush(sync.target);
+      if (!sync.local) sample_in_flush(sync.target);
       return shows_lock(sync.target, complete_one(sync));
     case Kind::lock:
       if (sync.all) return lock_all(sync);

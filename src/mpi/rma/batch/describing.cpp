@@ -82,7 +82,7 @@ std::byte* Batching::describe(const TypedBuffer& buffer, const rma::Op& op,
   return on_accelerator(bytes) ? nullptr : bytes;
 }
 
-/// What an operation is for batches. `gathers`: it may be in one.
+/// What an operation is for batches. `batchable`: it may be in one.
 SmallOperation Batching::described(const rma::Op& op) const {
   SmallOperation small{.kind = batch_kind_of(op.kind),
                        .target = op.target,
@@ -105,7 +105,7 @@ SmallOperation Batching::described(const rma::Op& op) const {
       if (!small.data || !describe_element(op.origin.type, op, small)) return small;
     }
   }
-  small.gathers = true;
+  small.batchable = true;
   return small;
 }
 

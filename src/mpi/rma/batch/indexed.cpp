@@ -5,22 +5,22 @@
 
 namespace hob::mpi {
 
-IndexedType::IndexedType(const batch::Lane& lane, std::uint64_t base, MPI_Datatype element,
-                         std::uint32_t bytes) {
-  const auto count = static_cast<int>(lane.operations());
+IndexedType::IndexedType(const batch::OperationBuffer& buffer, std::uint64_t base,
+                         MPI_Datatype element, std::uint32_t bytes) {
+  const auto count = static_cast<int>(buffer.operations());
   std::vector<MPI_Aint> displacements;
-  displacements.reserve(lane.operations());
-  for (const std::uint64_t begin : lane.begins())
+  displacements.reserve(buffer.operations());
+  for (const std::uint64_t begin : buffer.begins())
     displacements.push_back(static_cast<MPI_Aint>(begin - base));
   MPI_Datatype made = MPI_DATATYPE_NULL;
   int result = MPI_SUCCESS;
-  if (lane.uniform()) {
-    result = real::Type_create_hindexed_block(count, static_cast<int>(lane.length_of(0) / bytes),
+  if (buffer.uniform()) {
+    result = real::Type_create_hindexed_block(count, static_cast<int>(buffer.length_of(0) / bytes),
                                               displacements.data(), element, &made);
   } else {
     std::vector<int> lengths;
-    lengths.reserve(lane.operations());
-    for (const std::uint32_t length : lane.lengths())
+    lengths.reserve(buffer.operations());
+    for (const std::uint32_t length : buffer.lengths())
       lengths.push_back(static_cast<int>(length / bytes));
     result =
         real::Type_create_hindexed(count, lengths.data(), displacements.data(), element, &made);
@@ -36,12 +36,12 @@ IndexedType::~IndexedType() {
   if (good()) free_type(&type_);
 }
 
-Unit widest_unit(const batch::Lane& lane) {
+Unit widest_unit(const batch::OperationBuffer& buffer) {
   std::uint32_t all = 0;
-  if (lane.uniform())
-    all = lane.length_of(0);
+  if (buffer.uniform())
+    all = buffer.length_of(0);
   else
-    for (const std::uint32_t length : lane.lengths()) all |= length;
+    for (const std::uint32_t length : buffer.lengths()) all |= length;
   if (all % sizeof(std::int64_t) == 0) return {MPI_INT64_T, sizeof(std::int64_t)};
   if (all % sizeof(std::int32_t) == 0) return {MPI_INT32_T, sizeof(std::int32_t)};
   return {MPI_BYTE, 1};

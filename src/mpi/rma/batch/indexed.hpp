@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "batch/lane.hpp"
+#include "batch/operation_buffer.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi {
 
-/// A committed datatype of the ranges of a lane, in its order, relative to `base`; freed with the
-/// object. `element` has `bytes` bytes, of which all ranges are multiples.
+/// A committed datatype of the ranges of an operation buffer, in its order, relative to `base`;
+/// freed with the object. `element` has `bytes` bytes, of which all ranges are multiples.
 class IndexedType {
  public:
-  IndexedType(const batch::Lane& lane, std::uint64_t base, MPI_Datatype element,
+  IndexedType(const batch::OperationBuffer& buffer, std::uint64_t base, MPI_Datatype element,
               std::uint32_t bytes);
   ~IndexedType();
   IndexedType(const IndexedType&) = delete;
@@ -27,11 +27,11 @@ class IndexedType {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-/// The widest type of which all lengths of a lane are multiples.
+/// The widest type of which all lengths of an operation buffer are multiples.
 struct Unit {
   MPI_Datatype type;
   std::uint32_t bytes;
 };
-Unit widest_unit(const batch::Lane& lane);
+Unit widest_unit(const batch::OperationBuffer& buffer);
 
 }  // namespace hob::mpi

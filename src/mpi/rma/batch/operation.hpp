@@ -40,7 +40,7 @@ enum : unsigned {
   kBitXor
 };
 
-/// Bytes of a target, which is where an operation reads or writes. None: nobody knows.
+/// Bytes of a target, which is where an operation reads or writes. None: not known.
 struct TargetRange {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
@@ -59,7 +59,7 @@ struct SmallOperation {
   ghost::Element element{};         ///< of accumulates and fetching operations
   unsigned op = 0;                  ///< operation_number()
   MPI_Op mpi_op{};
-  bool gathers = false;  ///< it may be gathered
+  bool batchable = false;  ///< it may be batched
 };
 
 }  // namespace hob::mpi

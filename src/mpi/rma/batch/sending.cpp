@@ -11,7 +11,7 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/progress/gathered.hpp"
+#include "mpi/progress/batched.hpp"
 #include "mpi/rma/batch/batching.hpp"
 #include "mpi/rma/batch/indexed.hpp"
 
@@ -19,43 +19,44 @@ namespace hob::mpi {
 namespace {
 
 /// What goes out from operation `number` on.
-TypedBuffer outgoing(const OpenBatch& open, batch::Lane& lane, std::uint32_t number,
+TypedBuffer outgoing(const OpenBatch& open, batch::OperationBuffer& buffer, std::uint32_t number,
                      MPI_Count count, MPI_Datatype type) {
-  return {open.kind == BatchKind::get ? nullptr : lane.data_of(number), count, type};
+  return {open.kind == BatchKind::get ? nullptr : buffer.data_of(number), count, type};
 }
 
 }  // namespace
 
 /// Whether so few operations go out one by one: a datatype would cost more.
-bool Batching::singly(const OpenBatch& open, const batch::Lane& lane, int target) const {
-  if (lane.operations() >= (options_.forced ? 2 : tuning::batching::kFewest)) return false;
+bool Batching::singly(const OpenBatch& open, const batch::OperationBuffer& buffer,
+                      int target) const {
+  if (buffer.operations() >= (options_.forced ? 2 : tuning::batching::kFewest)) return false;
   const auto unit = static_cast<std::uint64_t>(units_.of(target));
   if (unit == 0 || open.lowest_low != 0) return false;
-  return std::all_of(lane.begins().begin(), lane.begins().end(),
+  return std::all_of(buffer.begins().begin(), buffer.begins().end(),
                      [unit](std::uint64_t begin) { return begin % unit == 0; });
 }
 
 int Batching::issue_singly(const OpenBatch& open, SentBatch& sent, int target) {
-  batch::Lane& lane = *sent.lane;
+  batch::OperationBuffer& buffer = *sent.buffer;
   const auto unit = static_cast<std::uint64_t>(units_.of(target));
   const Unit of = open.kind == BatchKind::get || open.kind == BatchKind::put
-                      ? widest_unit(lane)
+                      ? widest_unit(buffer)
                       : Unit{type_of(open.element), open.element.bytes};
   int first_error = MPI_SUCCESS;
-  for (std::uint32_t i = 0; i < lane.operations(); ++i) {
-    std::byte* const place = lane.place_of(i);
+  for (std::uint32_t i = 0; i < buffer.operations(); ++i) {
+    std::byte* const place = buffer.place_of(i);
     if (open.kind == BatchKind::get && !place) continue;  // discarded
     BatchedGet** const get = requested_as(sent, i);
-    const auto count = static_cast<MPI_Count>(lane.length_of(i) / of.bytes);
+    const auto count = static_cast<MPI_Count>(buffer.length_of(i) / of.bytes);
     MPI_Request request = MPI_REQUEST_NULL;
     const int error = next_.issue({.kind = op_kind_of(open.kind),
                                    .target = target,
-                                   .disp = static_cast<MPI_Aint>(lane.begins()[i] / unit),
+                                   .disp = static_cast<MPI_Aint>(buffer.begins()[i] / unit),
                                    .target_count = count,
                                    .target_type = of.type,
                                    .result = {place, count, of.type},
                                    .request = get ? &request : nullptr,
-                                   .origin = outgoing(open, lane, i, count, of.type),
+                                   .origin = outgoing(open, buffer, i, count, of.type),
                                    .operation = open.mpi_op});
     if (get && error == MPI_SUCCESS) std::exchange(*get, nullptr)->issued_alone(request);
     if (error != MPI_SUCCESS && first_error == MPI_SUCCESS) first_error = error;
@@ -73,57 +74,58 @@ BatchedGet** Batching::requested_as(SentBatch& sent, std::uint32_t number) {
 }
 
 int Batching::issue_indexed(const OpenBatch& open, SentBatch& sent, int target) {
-  batch::Lane& lane = *sent.lane;
+  batch::OperationBuffer& buffer = *sent.buffer;
   const bool atomic = slot_of(open.kind) == kAtomics;
-  const Unit unit = atomic ? Unit{type_of(open.element), open.element.bytes} : widest_unit(lane);
-  const IndexedType there(lane, open.lowest - static_cast<std::uint64_t>(open.lowest_low),
+  const Unit unit = atomic ? Unit{type_of(open.element), open.element.bytes} : widest_unit(buffer);
+  const IndexedType there(buffer, open.lowest - static_cast<std::uint64_t>(open.lowest_low),
                           unit.type, unit.bytes);
   if (!there.good()) return MPI_ERR_INTERN;
   ++stats_.batches;
-  const auto count = static_cast<MPI_Count>(lane.bytes() / unit.bytes);
+  const auto count = static_cast<MPI_Count>(buffer.bytes() / unit.bytes);
   const bool brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
   // A get may be issued once more, alone (issue_alone()), and the program use its buffer again.
-  sent.delivers = brings && (!lane.consecutive() || !sent.requested.empty());
+  sent.delivers = brings && (!buffer.consecutive() || !sent.requested.empty());
   std::byte* const results = !brings         ? nullptr
-                             : sent.delivers ? lane.results()
-                                             : lane.first_place();
+                             : sent.delivers ? buffer.results()
+                                             : buffer.first_place();
   return next_.issue({.kind = op_kind_of(open.kind),
                       .target = target,
                       .disp = open.lowest_disp,
                       .target_count = 1,
                       .target_type = there.get(),
                       .result = {results, count, unit.type},
-                      .origin = outgoing(open, lane, 0, count, unit.type),
+                      .origin = outgoing(open, buffer, 0, count, unit.type),
                       .operation = open.mpi_op});
 }
 
 int Batching::issue_batch(const OpenBatch& open, SentBatch& sent, int target) {
-  if (singly(open, *sent.lane, target)) return issue_singly(open, sent, target);
+  if (singly(open, *sent.buffer, target)) return issue_singly(open, sent, target);
   return issue_indexed(open, sent, target);
 }
 
 void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   OpenBatch& open = t.open[slot];
-  if (!open.lane) return;
+  if (!open.buffer) return;
   t.sent.emplace_back();
   SentBatch& sent = t.sent.back();
-  sent.lane = std::move(open.lane);
+  sent.buffer = std::move(open.buffer);
   sent.requested.swap(open.requested);
   // The program has waited for what it asked for, or its batch was long.
   if (!sent.requested.empty() &&
-      !t.bursts[slot].complete_by_wait(sent.lane->operations(), tuning::batching::kLeast) &&
+      !t.bursts[slot].complete_by_wait(sent.buffer->operations(), tuning::batching::kLeast) &&
       open.kind == BatchKind::get)
     batched_gets_.gathered.set(false);
   t.alike.joins = false;
-  waiting_ -= sent.lane->bytes() + sent.lane->operations() * tuning::batching::kBytesOfOperation;
+  waiting_ -=
+      sent.buffer->bytes() + sent.buffer->operations() * tuning::batching::kBytesOfOperation;
   sent.number = ++sent_;
   sent.brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
   pool_.give_back(std::move(open.locations));
   open_.add(std::size_t(-1));
-  count(gathered::waiting, -1);
+  count(batched::waiting, -1);
   t.outstanding += tuning::batching::kPriceOfBatch;
   const auto hold = [&] {
-    sent.held = sizeof sent + sent.lane->memory_bytes();
+    sent.held = sizeof sent + sent.buffer->memory_bytes();
     t.held += sent.held;
     held_ += sent.held;
   };
@@ -161,7 +163,7 @@ void Batching::send_everything() {
 void Batching::send_old(BatchTarget& t, int target, std::uint64_t now) {
   const std::uint64_t old = ticks_in(tuning::batching::kOldNs);
   for (std::size_t slot = 0; slot < kSlots; ++slot)
-    if (t.open[slot].lane && now - t.open[slot].born > old) send(t, target, slot);
+    if (t.open[slot].buffer && now - t.open[slot].born > old) send(t, target, slot);
 }
 
 void Batching::send_waiting(bool all) {
@@ -172,7 +174,7 @@ void Batching::send_waiting(bool all) {
   for (auto& [target, t] : targets_) send_old(t, target, now);
 }
 
-void Batching::send_quietly() {
+void Batching::send_without_handlers() {
   if (open_.get() == 0) return;
   const std::lock_guard guard(lock_);
   const ErrorsReturned errors(MPI_COMM_NULL, window_.handle);
@@ -180,19 +182,19 @@ void Batching::send_quietly() {
   for (auto& [target, t] : targets_) {
     const bool had_error = t.error != MPI_SUCCESS;
     send_old(t, target, now);
-    if (!had_error && t.error != MPI_SUCCESS) t.unheard = true;
+    if (!had_error && t.error != MPI_SUCCESS) t.unreported = true;
   }
 }
 
 /// An error of send_quietly() reaches the program. What the call that completes returns.
-int Batching::tell(int error) const {
+int Batching::report_error(int error) const {
   real::Win_call_errhandler(window_.handle, error);
   return after_handler(window_.handle, error);
 }
 
 /// What the batch of such a get brings is not used for it.
 void Batching::discard(BatchTarget& t, BatchedGet& get) {
-  get.lane().discard(get.number());
+  get.buffer().discard(get.number());
   const auto forget = [&get](std::vector<BatchedGet*>& requested) {
     std::replace(requested.begin(), requested.end(), &get, static_cast<BatchedGet*>(nullptr));
   };
@@ -212,13 +214,13 @@ int Batching::complete_batch_of(BatchedGet& get) {
 void Batching::issue_alone(BatchedGet& get) {
   const std::lock_guard guard(lock_);
   BatchTarget& t = targets_.at(get.target());
-  const batch::Lane& lane = get.lane();
-  const auto disp = static_cast<MPI_Aint>(lane.begins()[get.number()] /
+  const batch::OperationBuffer& buffer = get.buffer();
+  const auto disp = static_cast<MPI_Aint>(buffer.begins()[get.number()] /
                                           static_cast<std::uint64_t>(units_.of(get.target())));
-  const auto bytes = static_cast<MPI_Count>(lane.length_of(get.number()));
-  std::byte* const place = lane.place_of(get.number());
+  const auto bytes = static_cast<MPI_Count>(buffer.length_of(get.number()));
+  std::byte* const place = buffer.place_of(get.number());
   discard(t, get);
-  requests_left_alone_ = next_left_alone_.next();
+  requests_skipped_ = next_skipped_.next();
   t.clean = false;
   t.brings = true;
   ++t.outstanding;

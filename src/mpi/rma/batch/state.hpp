@@ -6,8 +6,8 @@
 
 namespace hob::mpi {
 
-/// For looks at what operations take natively. Global, since a program may make many windows, and
+/// For samples of what operations take natively. Global, since a program may make many windows, and
 /// the time of all of them is the process's.
-inline constinit batch::LookBudget look_budget{tuning::batching::kLookShare};
+inline constinit batch::SampleBudget sample_budget{tuning::batching::kSampleShare};
 
 }  // namespace hob::mpi

@@ -61,7 +61,7 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
 CachedGets::~CachedGets() {
   acquire_users.fetch_sub(1, std::memory_order_relaxed);
   watch_->end();
-  if (wakefulness_.awake()) rest();
+  if (wakefulness_.awake()) end_tracking();
 }
 
 TargetState& CachedGets::target(int rank) {

@@ -22,7 +22,7 @@ const Layout* layout_or_none(MPI_Datatype type) {
 /// From the first get on that may be kept, Hob must see what the process learns and writes. What it
 /// did before was not seen.
 void CachedGets::wake_up() {
-  wake();
+  begin_tracking();
   const bool wrote = issued_.writes() != settled_writes_;
   wakefulness_.wake(wrote);
   coherence_.doubts.doubt_all();
@@ -54,7 +54,7 @@ void CachedGets::rest_now() {
   targets_.each([&](const TargetState& t) { writing = writing || t.writing(); });
   settled_writes_ = writing ? ~std::uint64_t{0} : issued_.writes();
   wakefulness_.rest();
-  rest();
+  end_tracking();
   cache_->drop_all();
   kept_at_ = 0;
   if (ahead_) ahead_->readahead.on_drop();

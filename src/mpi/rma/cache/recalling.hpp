@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
-#include "batch/lane.hpp"
+#include "batch/operation_buffer.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/rma/backend/backend.hpp"
 #include "mpi/rma/cache/cacheable_get.hpp"
@@ -46,7 +46,7 @@ struct Recalling {
   bool requested = false;    ///< a get with a request came since one was waited for last
   PollGuard guard;           ///< of places that are asked for the first time
   AheadPool pool;
-  batch::Lane lane;  ///< of the get that is being made
+  batch::OperationBuffer lane;  ///< of the get that is being made
 };
 
 }  // namespace hob::mpi

@@ -38,7 +38,7 @@ int CachedGets::rget(const Get& get) {
       request_groups_.add(get.result.address, false);
       if (waits_for_lock(get.target)) result = let_in(get.target, guard);
       if (result == MPI_SUCCESS) result = native(get, t);
-      if (result != MPI_SUCCESS || sleeping()) return result;
+      if (result != MPI_SUCCESS || tracking_off()) return result;
       try {
         requests::mark_no_acquire(*get.request);
       } catch (const std::bad_alloc&) {

@@ -8,7 +8,7 @@ namespace hob::mpi {
 
 /// Given back by the destructor, the whole pages of large parts to the system. Thread safe. Large
 /// parts are whole pages, of which no other part has any: they go back to the system whole, and the
-/// page tables tell whether they were stored to.
+/// page tables show whether they were stored to.
 class ArenaMemory {
  public:
   ArenaMemory() = default;

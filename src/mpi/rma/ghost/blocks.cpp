@@ -10,9 +10,9 @@
 namespace hob::mpi {
 namespace {
 
-// The offset of each byte of one element, in the order of packing. For types that layout_of()
-// leaves alone: packing tells where each byte comes from. Four passes give the four bytes of every
-// offset.
+// The offset of each byte of one element, in the order of packing. For types of which
+// layout_of() knows none: packing shows where each byte comes from. Four passes give the four bytes
+// of every offset.
 bool packed_offsets(MPI_Datatype type, MPI_Aint lower, MPI_Aint extent, int size,
                     std::vector<std::uint32_t>& offsets) {
   std::vector<std::byte> memory(static_cast<std::size_t>(extent));

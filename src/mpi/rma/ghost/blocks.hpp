@@ -1,4 +1,4 @@
-// Where the bytes of an operation's buffers lie, as ghosts are told.
+// Where the bytes of an operation's buffers lie, in the form that ghosts get.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace hob::mpi {
 
 /// Blocks of the data bytes of `count` elements of a datatype, `start` bytes from the base. False
-/// if they cannot be told. Thread safe.
+/// if they cannot be found. Thread safe.
 bool data_blocks(MPI_Datatype type, MPI_Count count, std::int64_t start,
                  std::vector<ghost::Block>& blocks);
 

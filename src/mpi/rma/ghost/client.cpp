@@ -54,7 +54,7 @@ void GhostOperation::forget() {
   if (--ghost_client->operations == 0) none_under_way();
   window = MPI_WIN_NULL;
   completion = {};
-  told_ = false;
+  notified_ = false;
   next_free_ = std::exchange(ghost_client->free_operations, this);
 }
 
@@ -69,7 +69,7 @@ int GhostOperation::result(MPI_Status* status) {
   {
     const GhostHold hold;
     const auto& open = ghost_client->open_windows;
-    if (std::exchange(told_, true) || std::find(open.begin(), open.end(), window) == open.end())
+    if (std::exchange(notified_, true) || std::find(open.begin(), open.end(), window) == open.end())
       return MPI_ERR_OTHER;
   }
   real::Win_call_errhandler(window, MPI_ERR_OTHER);

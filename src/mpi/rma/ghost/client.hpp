@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ghost/origin.hpp"
+#include "mpi/ghost/job/world.hpp"
 #include "mpi/ghost/transport.hpp"
-#include "mpi/ghost/world.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/ghost/native_counts.hpp"
@@ -20,8 +20,8 @@ namespace hob::mpi {
 
 class GhostOperation;
 
-/// Used by whoever holds it (GhostHold). Waits give the hold away: what was known before one may
-/// not be true after it.
+/// Used by whoever holds it (GhostHold). Waits release it: the state known before one may
+/// have changed after it.
 struct GhostClient {
   GhostClient(GhostWorld& its_world, bool threads);
   ~GhostClient();
@@ -50,7 +50,7 @@ struct GhostClient {
     std::uint64_t synchronisations = 0;  ///< that waited for the other processes
   } fences;
 
-  /// Waits for what post and complete messages tell. Conditions as in Endpoints::wait_until.
+  /// Waits for post and complete messages. Conditions as in Endpoints::wait_until.
   template <class Done>
   void wait_for_messages(Done done) {
     messages.receive();
@@ -64,9 +64,9 @@ struct GhostClient {
     transport.waits(false);
   }
 
-  /// The operation behind a new request. `acquire`: its results may tell of others' writes.
+  /// The operation behind a new request. `acquire`: its results may depend on others' writes.
   GhostOperation& begin_operation(bool acquire);
-  /// Takes in what has arrived, and ends operations that nobody will ask for any more.
+  /// Takes in what has arrived, and ends operations that the program will not ask for any more.
   void progress();
 };
 
@@ -104,7 +104,7 @@ class GhostOperation final : public Operation {
   friend struct GhostClient;
   void forget();
   bool is_acquire_ = true;
-  bool told_ = false;  ///< the error handler
+  bool notified_ = false;  ///< the error handler
   GhostOperation* next_free_ = nullptr;
 };
 

@@ -8,7 +8,7 @@
 namespace hob::mpi {
 
 /// Of memory that the child is to have copies of: `each(address, bytes)` is called for every part
-/// while nobody changes them.
+/// while no thread changes them.
 using EachPart = std::function<void(const std::function<void(std::byte*, std::size_t)>& each)>;
 
 /// From now on, fork() copies what `parts` names at that moment, and returns in the parent when the

@@ -23,8 +23,8 @@ struct Blocks {
 };
 Blocks& own_blocks() { return os::PerThread<Blocks>::here(); }
 
-/// Results of an atomic operation may tell of others' writes.
-bool tells_of_writes(const rma::Op& op) { return op.kind == rma::Op::Kind::get_accumulate; }
+/// Results of an atomic operation may depend on others' writes.
+bool depends_on_writes(const rma::Op& op) { return op.kind == rma::Op::Kind::get_accumulate; }
 
 bool is_get(const rma::Op& op) { return op.kind == rma::Op::Kind::get; }
 
@@ -74,8 +74,8 @@ GhostTargets::Target& GhostBackend::at(int target) {
   return added;
 }
 
-// Before an operation. A ghost's failure to reach memory that is not in the arena has to be told to
-// the origin: there, each operation is answered.
+// Before an operation. A ghost has to report to the origin that it failed to reach memory outside
+// the arena: such operations are answered one by one.
 void GhostBackend::join_epoch(GhostTargets::Target& to) {
   if (HOB_LIKELY(!pscw_.accessing())) return;
   pscw_.wait_for_post(targets_.rank(to.rank));
@@ -124,13 +124,13 @@ int GhostBackend::by_ghost(const rma::Op& op, Act act) {
     GhostTargets::Target& to = at(op.target);
     Peer& peer = to.peer;
     join_epoch(to);
-    // What was issued before keeps its place.
+    // Operations that were issued before keep their place.
     to.native.others = true;
     if (HOB_UNLIKELY(to.native.native != 0)) {
       if (const int wrong = native_.complete(handle, to)) return wrong;
     }
     if (op.request == nullptr) return act(peer, nullptr) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
-    GhostOperation& mine = ghost_client->begin_operation(tells_of_writes(op));
+    GhostOperation& mine = ghost_client->begin_operation(depends_on_writes(op));
     mine.window = handle;
     const bool good = act(peer, &mine.completion);
     ghost_client->origin.push(peer);
@@ -175,7 +175,7 @@ std::optional<NativeWay::Move> GhostBackend::as_bytes(const rma::Op& op) const {
 // The blocks are those of this thread.
 int GhostBackend::move_either_way(const rma::Op& op, const NativeWay::Move& move) {
   const Blocks& blocks = own_blocks();
-  int told = MPI_SUCCESS;  // by the library, to its error handler
+  int reported = MPI_SUCCESS;  // by the library, to its error handler
   const int result = held([&]() -> int {
     GhostTargets::Target& to = at(op.target);
     join_epoch(to);
@@ -190,7 +190,7 @@ int GhostBackend::move_either_way(const rma::Op& op, const NativeWay::Move& move
       return redirect() ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     if (NativeWay::takes(to)) {
       if (!ghosts.inside(to.peer, blocks.target)) return MPI_ERR_RMA_RANGE;
-      told = native_.issue(handle, to, is_get(op), move);
+      reported = native_.issue(handle, to, is_get(op), move);
       return MPI_SUCCESS;
     }
     const std::uint64_t start = tick_nanoseconds();
@@ -198,7 +198,7 @@ int GhostBackend::move_either_way(const rma::Op& op, const NativeWay::Move& move
     native_.by_ghost(handle, to, bytes, tick_nanoseconds() - start);
     return MPI_SUCCESS;
   });
-  return told != MPI_SUCCESS ? told : result;
+  return reported != MPI_SUCCESS ? reported : result;
 }
 
 int GhostBackend::combine_at(const rma::Op& op) {

@@ -31,7 +31,7 @@ class GhostBackend final : public Backend {
   bool holds_back(int target) override;
   int let_in(int target) override;
 
-  /// As MPI_Win_shared_query tells it. False: no such rank.
+  /// What MPI_Win_shared_query returns. False: no such rank.
   bool query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) const;
 
  private:

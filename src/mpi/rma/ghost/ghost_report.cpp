@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 
 double milliseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e6; }
 
-// The node's first application rank tells of its ghosts.
+// The node's first application rank reports on its ghosts.
 bool speaks_for_ghosts(const GhostWorld& world) {
   const ProcessPlace& own = world.ranks[static_cast<std::size_t>(world.rank)];
   const auto first = std::find_if(
@@ -112,7 +112,7 @@ ordered_json section() {
   if (!ghost_client) return {};
   ordered_json json = own_json();
   const GhostWorld& world = ghost_client->world;
-  // A report before the end of the run: what a ghost did is told when it has ended.
+  // A report before the end of the run: the counts of a ghost are known when it has ended.
   const bool ended =
       std::all_of(world.statuses.begin(), world.statuses.end(), [](const GhostStatus* status) {
         return status->closed.load(std::memory_order_acquire) != 0;

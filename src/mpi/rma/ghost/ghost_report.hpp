@@ -1,4 +1,4 @@
-// What the report tells of ghosts.
+// What the report says of ghosts.
 #pragma once
 
 namespace hob::mpi {

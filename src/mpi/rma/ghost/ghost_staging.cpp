@@ -13,7 +13,7 @@ int GhostBackend::issue_staged(const rma::Op& op) {
   staged.request = nullptr;
   std::optional<HostImage> origin, compare, result;
   int error = MPI_SUCCESS;
-  // With MPI_NO_OP nobody reads the origin, which may be anything.
+  // With MPI_NO_OP the origin is not read, and may be anything.
   if (op.kind != rma::Op::Kind::get && op.operation != MPI_NO_OP) {
     staged.origin = origin.emplace(op.origin).buffer();
     error = origin->read();

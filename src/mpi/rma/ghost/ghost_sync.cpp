@@ -86,8 +86,8 @@ int GhostBackend::complete_all() {
 
 // A fence that ends an epoch completes this process's operations and lets the MPI library's own
 // fence, which has no operations to complete, synchronise the processes. One that ends nothing
-// waits for nobody: its number, in shared memory, tells ghosts and neighbours that this process has
-// come so far, and they let no operation of the new epoch pass before.
+// waits for no process: its number, in shared memory, shows ghosts and neighbours that this process
+// has come so far, and they let no operation of the new epoch pass before.
 int GhostBackend::fence(int assertion) {
   const bool ends = (assertion & MPI_MODE_NOPRECEDE) == 0;
   int failure = MPI_SUCCESS;
@@ -131,7 +131,8 @@ int GhostBackend::start(MPI_Group group, int assertion) {
 int GhostBackend::complete() {
   return held([&]() -> int {
     if (HOB_UNLIKELY(!pscw_.accessing())) return MPI_ERR_RMA_SYNC;
-    // The last operations travel beside what tells their targets of them.
+    // The last operations travel at the same time as the messages that announce them to their
+    // targets.
     targets_.each_target([&](GhostTargets::Target& to) {
       if (std::exchange(to.peer.counts, false)) ghost_client->origin.push_counted(to.peer);
       if (to.peer.counted != 0)

@@ -72,7 +72,7 @@ void* describe_memory(const ArenaMemory& part, bool allocate, void* base, MPI_Ai
   return base;
 }
 
-// What a process tells the others of its memory.
+// What a process reports to the others of its memory.
 struct OwnMemory {
   std::uint64_t header = 0;  // from the start of its slice of the arena
   std::uint64_t size = 0;
@@ -86,7 +86,7 @@ struct Common {
   bool on_device = false;    // the memory of some member is an accelerator's
   bool unreachable = false;  // or out of the ghosts' reach
   bool in_arena = false;     // that of all members is
-  bool equal = false;        // all tell the same of their memory
+  bool equal = false;        // all report the same of their memory
   std::uint64_t serial = 0;
 };
 
@@ -136,14 +136,14 @@ Common agree(const OwnMemory& own, bool on_device, bool reachable, bool inside_a
           .serial = static_cast<std::uint64_t>(all[serial])};
 }
 
-// What all tell, where it is not the same. Collective.
+// What all report, where it is not the same. Collective.
 void gather(const OwnMemory& own, std::size_t members, MPI_Comm comm, ExposedMemory& exposed,
             PerRank& readable) {
-  std::vector<OwnMemory> told(members);
-  real::Allgather(&own, sizeof own, MPI_BYTE, told.data(), sizeof own, MPI_BYTE, comm);
+  std::vector<OwnMemory> reports(members);
+  real::Allgather(&own, sizeof own, MPI_BYTE, reports.data(), sizeof own, MPI_BYTE, comm);
   std::vector<std::uint64_t> each(members);
   const auto numbers = [&](std::uint64_t OwnMemory::*member) {
-    std::transform(told.begin(), told.end(), each.begin(),
+    std::transform(reports.begin(), reports.end(), each.begin(),
                    [&](const OwnMemory& memory) { return memory.*member; });
     return numbers_of_ranks(each, comm);
   };

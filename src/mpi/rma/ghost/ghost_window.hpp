@@ -38,7 +38,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
 /// processes store there by one-sided operations only. False without ghosts.
 bool in_own_arena(const void* base, std::uint64_t bytes);
 
-/// The memory of a process of this node in such a window, as MPI_Win_shared_query tells it.
+/// The memory of a process of this node in such a window: what MPI_Win_shared_query returns.
 bool ghost_shared_query(const GhostBackend& backend, int rank, MPI_Aint* size, MPI_Aint* unit,
                         void** base);
 

@@ -28,8 +28,8 @@ struct NativeTarget {
   bool others = false;       ///< other operations, which only ghosts do, went there as well
   std::uint64_t bytes = 0;
   std::uint64_t issued_ns = 0;  ///< spent on issuing them
-  /// A get of the first bytes of the target's memory that nobody waits for, and whether it is older
-  /// than the last completion: then it is lost.
+  /// A get of the first bytes of the target's memory that no call waits for, and whether it is
+  /// older than the last completion: then it is lost.
   MPI_Request trial = MPI_REQUEST_NULL;
   bool trial_is_lost = false;
   std::array<std::byte, 8> tried{};

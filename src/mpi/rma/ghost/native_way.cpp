@@ -6,8 +6,8 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/rma/backend/complete_puts.hpp"
 #include "mpi/rma/ghost/client.hpp"
+#include "mpi/workarounds/complete_puts.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -28,8 +28,8 @@ bool NativeWay::takes(const Target& to) {
   return to.peer.completion.pending == 0 && to.native.route.native();
 }
 
-// All of Hob's epochs are Hob's own; the library only has to be told that there is one. With this
-// assertion it sends nothing.
+// All of Hob's epochs are Hob's own; the library only needs one to be open. With this assertion it
+// sends nothing.
 void NativeWay::open(MPI_Win window) {
   if (open_) return;
   open_ = real::Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS;

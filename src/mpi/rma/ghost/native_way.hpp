@@ -35,7 +35,7 @@ class NativeWay {
   /// that are under way, nor before a lock is known to be held.
   static bool takes(const Target& to);
   /// Issues it, inside the exposed memory. An error is the library's, and its error handler has
-  /// been told.
+  /// been called.
   int issue(MPI_Win window, Target& to, bool get, const Move& move);
 
   /// A put or get of so many bytes that took `ns` to issue went to the ghost. Begins a trial, if
@@ -47,7 +47,7 @@ class NativeWay {
   /// Everything that went to the ghost is complete, which took `ns`.
   void completed_by_ghost(Target& to, std::uint64_t ns);
 
-  /// What was issued natively is complete at the target when this returns.
+  /// Operations that were issued natively are complete at the target when this returns.
   int complete(MPI_Win window, Target& to);
   int complete_all(MPI_Win window);
   /// Ends the native epoch: afterwards the window may be used for a fence, or freed. Waits for

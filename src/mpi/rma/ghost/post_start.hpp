@@ -1,4 +1,4 @@
-// Post and complete of MPI_Win_post, start, complete and wait, told between the application ranks
+// Post and complete of MPI_Win_post, start, complete and wait, sent between the application ranks
 // of ghost windows by messages of Hob's own. (MPICH counts posts without asking whose they are: one
 // that comes early, for a later epoch, makes MPI_Win_start wait for ever. Hob's epochs end sooner
 // than native ones, so that posts are early often.)
@@ -36,7 +36,7 @@ class PostStartMessages {
   MPI_Comm internal_;
   int rank_;
   std::uint64_t sent_ = 0;
-  /// The operations that each message tells of, in the order of sending.
+  /// The number of operations in each message, in the order of sending.
   std::map<std::tuple<std::uint64_t, Kind, int>, std::deque<std::uint32_t>> arrived_;
 };
 

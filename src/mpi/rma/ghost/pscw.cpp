@@ -12,18 +12,19 @@ void PscwEpochs::open(Epoch& epoch, MPI_Group group, int assertion) {
   epoch.silent = (assertion & MPI_MODE_NOCHECK) != 0;
   epoch.peers.clear();
   for (const int rank : internal_ranks(group))
-    epoch.peers.push_back({.rank = rank, .told = epoch.silent});
+    epoch.peers.push_back({.rank = rank, .notified = epoch.silent});
 }
 
 // Whether the process's message has come. It is taken once, by whichever thread asks first.
-bool PscwEpochs::told(Peer& peer, Kind kind) {
-  if (!peer.told) peer.told = ghost_client->messages.take(window_, kind, peer.rank, expected_);
-  return peer.told;
+bool PscwEpochs::notified(Peer& peer, Kind kind) {
+  if (!peer.notified)
+    peer.notified = ghost_client->messages.take(window_, kind, peer.rank, expected_);
+  return peer.notified;
 }
 
-bool PscwEpochs::all_told(Epoch& epoch, Kind kind) {
+bool PscwEpochs::all_notified(Epoch& epoch, Kind kind) {
   bool all = true;
-  for (Peer& each : epoch.peers) all = told(each, kind) && all;
+  for (Peer& each : epoch.peers) all = notified(each, kind) && all;
   return all;
 }
 
@@ -32,8 +33,8 @@ void PscwEpochs::start(MPI_Group group, int assertion) { open(access_, group, as
 void PscwEpochs::wait_for_post(int rank) {
   const auto peer = std::find_if(access_.peers.begin(), access_.peers.end(),
                                  [&](const Peer& each) { return each.rank == rank; });
-  if (peer == access_.peers.end() || peer->told) return;
-  ghost_client->wait_for_messages([&] { return told(*peer, Kind::post); });
+  if (peer == access_.peers.end() || peer->notified) return;
+  ghost_client->wait_for_messages([&] { return notified(*peer, Kind::post); });
 }
 
 void PscwEpochs::count(int rank, std::uint32_t operations) {
@@ -43,7 +44,7 @@ void PscwEpochs::count(int rank, std::uint32_t operations) {
 
 void PscwEpochs::complete() {
   // A target learns only of epochs that it has opened.
-  ghost_client->wait_for_messages([&] { return all_told(access_, Kind::post); });
+  ghost_client->wait_for_messages([&] { return all_notified(access_, Kind::post); });
   for (const Peer& each : access_.peers)
     ghost_client->messages.send(window_, Kind::complete, each.rank, each.operations);
   access_.open = false;
@@ -52,14 +53,15 @@ void PscwEpochs::complete() {
 void PscwEpochs::post(MPI_Group group, int assertion) {
   open(exposure_, group, assertion);
   for (Peer& each : exposure_.peers) {
-    each.told = false;  // completes are always told
+    each.notified = false;  // completes are always sent
     if (!exposure_.silent) ghost_client->messages.send(window_, Kind::post, each.rank);
   }
 }
 
-// Whether all origins have said that they are done, and the ghosts have applied what they told of.
+// Whether all origins have said that they are done, and the ghosts have applied the operations that
+// they announced.
 bool PscwEpochs::ended(const ghost::Target& own) {
-  return all_told(exposure_, Kind::complete) && own.applied(expected_);
+  return all_notified(exposure_, Kind::complete) && own.applied(expected_);
 }
 
 void PscwEpochs::wait(const ghost::Target& own) {

@@ -26,7 +26,7 @@ class PscwEpochs {
   /// Before complete(): so many operations on this target's memory (its rank in the internal
   /// communicator) may not be there yet, for which its owner is to wait.
   void count(int rank, std::uint32_t operations);
-  /// After all other operations are complete: tells the targets.
+  /// After all other operations are complete: notifies the targets.
   void complete();
 
   void post(MPI_Group group, int assertion);
@@ -39,7 +39,7 @@ class PscwEpochs {
   using Kind = PostStartMessages::Kind;
   struct Peer {
     int rank;                      // in the internal communicator
-    bool told;                     // its message has come, or none is needed
+    bool notified;                 // its message has come, or none is needed
     std::uint32_t operations = 0;  // of this process, that it is to wait for
   };
   struct Epoch {
@@ -49,12 +49,12 @@ class PscwEpochs {
   };
 
   static void open(Epoch& epoch, MPI_Group group, int assertion);
-  bool told(Peer& peer, Kind kind);
-  bool all_told(Epoch& epoch, Kind kind);
+  bool notified(Peer& peer, Kind kind);
+  bool all_notified(Epoch& epoch, Kind kind);
   bool ended(const ghost::Target& own);
 
   std::uint64_t window_;
-  /// Operations on this process's memory that others have told of since the window was made, as
+  /// Operations on this process's memory that others have announced since the window was made, as
   /// Target::counted.
   std::uint32_t expected_ = 0;
   Epoch access_;

@@ -16,7 +16,7 @@
 
 namespace hob::mpi {
 
-/// What the processes of a window have told each other about their memory.
+/// What the processes of a window have reported to each other about their memory.
 struct ExposedMemory {
   /// Where each one's ghost::Target is: bytes from the start of its slice of its node's arena.
   /// Processes that have made the same windows have it at the same place.

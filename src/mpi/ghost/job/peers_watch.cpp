@@ -1,0 +1,37 @@
+#include "mpi/ghost/job/peers_watch.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/real.hpp"
+
+namespace hob::mpi {
+
+void end_job(const std::string& why) {
+  std::fprintf(stderr, "hob: %s; ending the job\n", why.c_str());
+  std::fflush(stderr);
+  ::usleep(200'000);  // launchers forward the message; some drop it when the job is aborted
+  real::Abort(MPI_COMM_WORLD, 1);
+  ::_exit(1);
+}
+
+std::vector<int> ghost_pids(const GhostWorld& world) {
+  std::vector<int> pids;
+  if (!world.numbered_alike) return pids;
+  for (const GhostStatus* status : world.statuses) pids.push_back(status->pid);
+  return pids;
+}
+
+std::vector<int> application_pids(const GhostWorld& world) {
+  return world.numbered_alike ? world.pids : std::vector<int>{};
+}
+
+void end_without_ghost(const GhostWorld& world, std::size_t number) {
+  end_job("ghost " + std::to_string(number) + " of node " + std::to_string(world.own_node) +
+          " (process " + std::to_string(world.statuses[number]->pid) +
+          ") ended before the program did: it was killed, or it crashed");
+}
+
+}  // namespace hob::mpi

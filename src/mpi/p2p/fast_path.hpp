@@ -1,0 +1,35 @@
+// Receives that need nothing but the MPI library: one branch of their wrappers.
+#pragma once
+
+#include <cstdint>
+
+#include "mpi/pmpi/mpi.hpp"
+
+namespace hob::mpi::p2p {
+
+/// Receives and probes of one communicator that may go to the library unseen: nothing waits in
+/// Hob's queues there, and none of them is to be watched or timed. The long way (receive.cpp)
+/// grants some and books them later; none while threads of the program may be here together.
+struct FastPath {
+  /// Receives of so many elements take so long that the long way costs nothing, and are timed
+  /// sooner (match::SearchTimer).
+  static constexpr MPI_Count kLong = 65536;
+
+  MPI_Comm comm{};
+  std::uint32_t nonblocking = 0;  ///< so many more
+  std::uint32_t blocking = 0;     ///< so many more
+
+  bool start(MPI_Count count, int source, MPI_Comm on) {
+    if (on != comm || nonblocking == 0 || source == MPI_PROC_NULL || count >= kLong) return false;
+    --nonblocking;
+    return true;
+  }
+  bool receive(MPI_Count count, int source, MPI_Comm on) {
+    if (on != comm || blocking == 0 || source == MPI_PROC_NULL || count >= kLong) return false;
+    --blocking;
+    return true;
+  }
+  bool probe(MPI_Comm on) const { return on == comm; }
+};
+
+}  // namespace hob::mpi::p2p

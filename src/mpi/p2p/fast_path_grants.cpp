@@ -1,0 +1,55 @@
+// Which receives may take the fast path (fast_path.hpp), and what they count afterwards.
+#include <algorithm>
+
+#include "mpi/core/tuning.hpp"
+#include "mpi/p2p/channel.hpp"
+#include "mpi/p2p/state.hpp"
+#include "mpi/pmpi/spin.hpp"
+
+namespace hob::mpi::p2p {
+namespace {
+
+struct Granted {
+  Channel* channel = nullptr;
+  std::uint32_t nonblocking = 0, blocking = 0;
+  bool lone = false;  ///< the blocking ones have the queue to themselves
+};
+
+/// What the fast path was given last, of which it counts down (state.hpp). The gate is held.
+Granted granted;
+
+}  // namespace
+
+void grant_fast_path(Channel& channel) {
+  if (channel.umq_length != 0 || !channel.blocking_goes_native()) return;
+  if (many_threads) {
+    if (channel.uncounted) left_comm.store(channel.comm, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint32_t untimed =
+      channel.native_only ? tuning::kFastPathAtOnce : channel.timer.untimed();
+  const bool lone = channel.outstanding == 0;
+  granted = {&channel, channel.takes_over() ? 0 : std::min(channel.sampler.unsampled(), untimed),
+             lone ? untimed : std::min(channel.sampler.blocking_unsampled(), untimed), lone};
+  fast_path = {channel.comm, granted.nonblocking, granted.blocking};
+}
+
+void settle_fast_path() {
+  if (!granted.channel) return;
+  Channel& channel = *granted.channel;
+  const std::uint32_t nonblocking = granted.nonblocking - fast_path.nonblocking;
+  const std::uint32_t blocking = granted.blocking - fast_path.blocking;
+  channel.meters.counters.native += nonblocking + blocking;
+  channel.sampler.left_out(nonblocking);
+  if (granted.lone) {
+    channel.meters.counters.lone += blocking;
+  } else {
+    channel.sampler.blocking_left_out(blocking);
+    channel.policy.searched(blocking, channel.outstanding);
+  }
+  channel.timer.started_short(nonblocking + blocking);
+  granted = {};
+  fast_path = {};
+}
+
+}  // namespace hob::mpi::p2p

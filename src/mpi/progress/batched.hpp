@@ -1,0 +1,26 @@
+// Operations that wait in batches (rma/batch), seen from calls that do not complete them: MPI
+// promises nothing of an operation before a call completes it, but programs that wait for its
+// effect in another way shall not wait for ever, nor long.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "mpi/progress/state.hpp"
+
+namespace hob::mpi::batched {
+
+/// A batch begins to wait, at this time, and so long may it wait at least before it is old.
+void opened(std::uint64_t now, std::uint64_t ticks_until_old);
+
+inline bool any() { return waiting.load(std::memory_order_relaxed) != 0; }
+
+/// By the thread of overlap, while the program is outside: sends what is old. Errors are kept for
+/// the program's next call. Returns whether anything was sent.
+bool send_by_thread();
+
+/// Before a call of the program's that `blocks`, or may: nothing waits meanwhile. Before any other
+/// one, what is old goes out.
+[[gnu::noinline, gnu::cold]] void before_call(bool blocks);
+
+}  // namespace hob::mpi::batched

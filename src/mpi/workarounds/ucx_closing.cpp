@@ -1,0 +1,168 @@
+#include "mpi/workarounds/ucx_closing.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+#include <mutex>
+#include <vector>
+
+#include "mpi/core/tuning.hpp"
+#include "mpi/pmpi/memory.hpp"
+#include "mpi/pmpi/mpi.hpp"
+#include "mpi/progress/ucx.hpp"
+#include "mpi/progress/ucx_api.hpp"
+
+namespace hob::mpi::ucx {
+namespace {
+
+/// A Finalizing lives. Global, since UCX calls have no argument for it.
+bool finalizing = false;
+
+/// What the closing of this process consists of. Everything is under `lock`: UCX workers here
+/// serve one thread at a time.
+struct Closing {
+  std::mutex lock;
+  std::vector<Worker> workers;  ///< the MPI library's: others' may be in use by other threads
+  std::atomic<bool> thread_ends{false};
+  bool thread_runs = false;
+  pthread_t thread{};
+};
+
+Closing& closing() {
+  static auto* process = new Closing;  // never destroyed: MPI may end in a destructor
+  return *process;
+}
+
+template <class Function>
+Function* ucx_function(const char* name) {
+  return reinterpret_cast<Function*>(find_or_abort(name));
+}
+
+unsigned progress_all(Closing& process) {
+  unsigned events = 0;
+  for (const Worker worker : process.workers) events += library_progress()(worker);
+  return events;
+}
+
+unsigned progress_in_turn(Worker worker) {
+  Closing& process = closing();
+  {
+    const std::lock_guard guard(process.lock);
+    if (std::ranges::find(process.workers, worker) != process.workers.end())
+      return library_progress()(worker);
+  }
+  return library_progress()(worker);
+}
+
+void* drive(void* argument) {
+  auto& process = *static_cast<Closing*>(argument);
+  while (!process.thread_ends.load(std::memory_order_acquire)) {
+    unsigned events = 0;
+    {
+      const std::lock_guard guard(process.lock);
+      events = progress_all(process);
+    }
+    if (events != 0) continue;
+    const timespec rest{0, tuning::kClosingRestNs};
+    ::nanosleep(&rest, nullptr);
+  }
+  return nullptr;
+}
+
+void start_thread(Closing& process) {
+  if (process.thread_runs) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
+  process.thread_ends = false;
+  process.thread_runs =
+      ::pthread_create(&process.thread, nullptr, thread_main<drive>, &process) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void end_thread(Closing& process) {
+  if (!process.thread_runs) return;
+  process.thread_ends.store(true, std::memory_order_release);
+  ::pthread_join(process.thread, nullptr);
+  process.thread_runs = false;
+  redirect_progress(library_progress());
+}
+
+// Closes one connection, completely: MPICH, which gets null (UCS_OK), frees no request while the
+// thread is in UCX.
+Request close(void* endpoint, Request (*disconnect)(void*)) {
+  static const auto check = ucx_function<Status(Request)>("ucp_request_check_status");
+  static const auto release = ucx_function<void(Request)>("ucp_request_release");
+  Closing& process = closing();
+  Request request = nullptr;
+  {
+    const std::lock_guard guard(process.lock);
+    redirect_progress(progress_in_turn);
+    request = disconnect(endpoint);
+  }
+  start_thread(process);
+  // An error is a connection that the peer has closed meanwhile: MPICH, which would end the job,
+  // need not hear of it.
+  if (request == nullptr || is_error(request)) return nullptr;
+  for (;;) {
+    const std::lock_guard guard(process.lock);
+    if (check(request) != Status::in_progress) break;
+    progress_all(process);
+  }
+  const std::lock_guard guard(process.lock);
+  release(request);
+  return nullptr;
+}
+
+}  // namespace
+
+Finalizing::Finalizing() { finalizing = true; }
+
+Finalizing::~Finalizing() {
+  end_thread(closing());
+  finalizing = false;
+}
+
+}  // namespace hob::mpi::ucx
+
+extern "C" {
+
+HOB_EXPORT hob::mpi::ucx::Status ucp_worker_create(void* context, const void* params,
+                                                   void** worker) {
+  using namespace hob::mpi::ucx;
+  static const auto next = ucx_function<Status(void*, const void*, void**)>("ucp_worker_create");
+  const bool ours = is_library(__builtin_return_address(0));
+  const Status status = next(context, params, worker);
+  if (status == Status::ok && ours) {
+    Closing& process = closing();
+    const std::lock_guard guard(process.lock);
+    process.workers.push_back(*worker);
+    library_has_worker(true);
+  }
+  return status;
+}
+
+HOB_EXPORT void* ucp_disconnect_nb(void* endpoint) {
+  using namespace hob::mpi::ucx;
+  static const auto next = ucx_function<void*(void*)>("ucp_disconnect_nb");
+  const bool ours = finalizing && is_library(__builtin_return_address(0));
+  return ours ? close(endpoint, next) : next(endpoint);
+}
+
+HOB_EXPORT void ucp_worker_destroy(void* worker) {
+  using namespace hob::mpi::ucx;
+  static const auto next = ucx_function<void(void*)>("ucp_worker_destroy");
+  Closing& process = closing();
+  bool ours = false;
+  {
+    const std::lock_guard guard(process.lock);
+    ours = std::erase(process.workers, worker) != 0;
+  }
+  if (ours) end_thread(process);
+  next(worker);
+}
+
+}  // extern "C"
