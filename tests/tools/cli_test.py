@@ -55,6 +55,23 @@ class Help(unittest.TestCase):
                 self.assertIn(f"usage: hob {name}", out)
                 self.assertGreater(len(out.splitlines()), 5)
 
+    def test_an_old_python_starts_a_newer_one(self):
+        main = ROOT / "tools/hob/__main__.py"
+        old = (
+            "import os, sys; sys.version_info = (3, 6, 15); sys.argv[:1] = []; __file__ = sys.argv[0]; "
+            "exec(compile(open(__file__).read(), __file__, 'exec'))"
+        )
+        words = [sys.executable, "-c", old, main, "run", "--help"]
+        with tempfile.TemporaryDirectory() as scratch:
+            status, out, err = run(words, PATH=scratch)
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("is Python 3.6, and PATH has none of python3.9 to python3.14", err)
+            self.assertEqual(len(err.splitlines()), 1)
+            newer = Path(scratch, "python3.11")
+            newer.write_text('#!/bin/sh\necho "$@"\n')
+            newer.chmod(0o755)
+            self.assertEqual(run(words, PATH=scratch), (0, f"-I {main} run --help\n", ""))
+
     def test_unknown_command(self):
         status, _, err = hob("rnu")
         self.assertEqual(status, 2)
