@@ -66,7 +66,7 @@ class Page(unittest.TestCase):
             "Cached gets",
             "Message matching",
             "Ghosts",
-            "Bound by <b>rank</b>",
+            "ghost_binding=rank",
             "MPICH 5.0.2",
             "adjacency 0",
             "Adaptations",
@@ -226,7 +226,11 @@ class Numbers(unittest.TestCase):
         document = sample.report(ranks=1, windows=1)
         self.assertNotIn("blocks", " ".join(findings(Run(document))))
         document["ranks"][0]["windows"][0]["counters"].update(
-            ahead_gets=10, ahead_bytes=40960, ahead_used_bytes=20480, ahead_hits=300
+            ahead_gets=10,
+            ahead_bytes=40960,
+            ahead_used_bytes=20480,
+            ahead_hits=300,
+            bytes_from_cache=30000,
         )
         text = " ".join(findings(Run(document)))
         for part in ("10 gets fetched blocks, 40 KiB more", "20 KiB of that", "spared 300 trips"):

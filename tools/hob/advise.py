@@ -11,7 +11,7 @@ from hob.measure import measure
 from hob.report.advice import advise
 from hob.report.data import Saved, load
 from hob.report.facts import facts_of, write_json
-from hob.report.next_step import as_option, next_step, ranked
+from hob.report.next_step import PROMISES, as_option, next_step, ranked
 from hob.report.sentences import stale_sentence, verdict
 from hob.report.words import MUCH_FASTER, number, saved_on_each, seconds
 from hob.where import HobError
@@ -152,7 +152,9 @@ def main(args):
             sys.stdout.flush()
         stale = stale_sentence(run)
         if args.measure and not stale:
-            settings = dict.fromkeys(one for advice in advices for one in advice.settings)
+            settings = dict.fromkeys(
+                one for advice in advices for one in advice.settings if one not in PROMISES
+            )
             told, document["measured"] = measure(args, runner.plan, settings)
             if not for_scripts:
                 print(f"\n{told}")

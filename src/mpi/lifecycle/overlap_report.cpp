@@ -11,6 +11,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/progress/overlap.hpp"
 #include "mpi/report/registry.hpp"
+#include "report/report.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -75,6 +76,7 @@ std::vector<std::string> unhelped(const report::Counters& sums) {
 
 std::vector<std::string> sentences(const report::Counters& sums) {
   const std::uint64_t helped = sums["overlap_helped"];
+  const auto count = [&](const char* name) { return report::count_text(sums[name]); };
   if (context().settings.overlap == "off") return unhelped(sums);
   if (helped == 0 && sums["overlap_useful"] == 0) return {};
   const bool by_default = context().settings.overlap == "auto";
@@ -84,11 +86,12 @@ std::vector<std::string> sentences(const report::Counters& sums) {
     return {
         fmt::format("Overlap: {} of {} looks, while the program computed, moved what others wanted "
                     "of its windows.",
-                    sums["overlap_useful"], sums["overlap_polls"])};
+                    count("overlap_useful"), count("overlap_polls"))};
   return {fmt::format(
       "Overlap: {} phases of computing with messages under way were helped, {} were not; {} "
       "of {} looks moved something.",
-      helped, sums["overlap_alone"], sums["overlap_useful"], sums["overlap_polls"])};
+      count("overlap_helped"), count("overlap_alone"), count("overlap_useful"),
+      count("overlap_polls"))};
 }
 
 std::vector<report::Verdict> verdicts(const report::Counters& sums) {
