@@ -104,7 +104,7 @@ def _papers(text):
     return f'<p class="soft">{" ".join(named)}</p>' if named else ""
 
 
-# Settings that say where a run wrote, or how its end was told: the header leaves them out.
+# Settings that say where a run wrote, or what it printed at its end: the header leaves them out.
 OF_NO_MATTER = ("json", "json_command", "report")
 
 
