@@ -141,11 +141,26 @@ class Installation(unittest.TestCase):
             self.assertEqual(run([prefix / "bin" / "hob", *words], **AS_ROOT)[0], 0)
             (window,) = json.loads(out_file.read_text())["ranks"][0]["windows"]
             self.assertEqual(window["mode"], mode)
+        # And `hob doctor` tells it, and that no line can be added for this user.
+        conf.write_text("lock cache = strict\njob_log = /nowhere/jobs.log\n")
+        status, out, err = run([prefix / "bin" / "hob", "doctor"])
+        self.assertEqual(status, 1, err)
+        for told in (
+            rf"site's file +{conf}\n",
+            r"  cache +strict, which users may not change\n",
+            r"Change: job_log: let users append to it",
+        ):
+            self.assertRegex(out, told)
         # Off for all: nothing is loaded, and ghosts are not asked for.
         out, err, report = start("lock off = on\n", "--ghosts", "1", HOB_OFF="off")
         self.assertEqual(out.count("hob loaded: 0"), 2, out)
         self.assertIn(f"hob: without Hob: {conf} turns it off", err)
         self.assertIsNone(report)
+        for words in (["run", "--measure"], ["advise"]):
+            status, out, err = run([prefix / "bin" / "hob", *words, "-n", "2", self.program])
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn(f"hob: {conf} turns Hob off here: there is nothing to", err)
+        self.assertEqual(run([prefix / "bin" / "hob", "doctor", self.program])[0], 3)
         # Not locked, a user may turn it on again.
         self.assertEqual(start("off = on\n", "--set", "off=off")[0].count("hob loaded: 1"), 2)
         # A library that is loaded by itself obeys, too.

@@ -136,6 +136,7 @@ def main(args):
         return _from_file(args)
     if runner.is_off(args):
         raise HobError("advice comes from a run with Hob: leave --off (HOB_OFF, --set off) out")
+    runner.refuse_where_the_site_turns_it_off(args, "advise")
     for_scripts = args.json == "-"
     with tempfile.TemporaryDirectory(prefix="hob-advise-") as scratch:
         kept = args.json if args.json and not for_scripts else None

@@ -200,12 +200,20 @@ def is_off(args):
 
 def which_mpi(command, mpi=None):
     """What `hob exec --which` says of a command, a program and its arguments: program (path), family, mpi (path),
-    late, wrapper, refused, hob. Raises where there is no such program."""
+    late, wrapper, refused, hob, off, site. Raises where there is no such program."""
     words = ["--which", *(["--mpi", mpi] if mpi else []), "--", *command]
     done = subprocess.run([binary("hob-exec"), *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise HobError(done.stderr.strip().removeprefix("hob: "))
     return json.loads(done.stdout)
+
+
+def refuse_where_the_site_turns_it_off(args, what):
+    """Raises HobError where `what` would compare the program with itself."""
+    line = is_launcher(args.program[0])
+    use = which_mpi(launchline.programs(args.program)[0] if line else args.program, args.mpi)
+    if use["off"]:
+        raise HobError(f"{use['off']} turns Hob off here: there is nothing to {what}")
 
 
 def exec_arguments(args):
@@ -382,6 +390,7 @@ def _measure(args):
     if args.dry_run:
         print(measure.shown(args, plan))
         return 0
+    refuse_where_the_site_turns_it_off(args, "measure")
     told, document = measure.measure(args, plan)
     if args.json == "-":
         write_json(document, "-")
