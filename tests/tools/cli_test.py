@@ -70,7 +70,7 @@ class Help(unittest.TestCase):
             newer = Path(scratch, "python3.11")
             newer.write_text('#!/bin/sh\necho "$@"\n')
             newer.chmod(0o755)
-            self.assertEqual(run(words, PATH=scratch), (0, f"-I {main} run --help\n", ""))
+            self.assertEqual(run(words, PATH=scratch), (0, f"-I -B {main} run --help\n", ""))
 
     def test_unknown_command(self):
         status, _, err = hob("rnu")

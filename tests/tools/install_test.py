@@ -91,6 +91,7 @@ class Installation(unittest.TestCase):
         status, out, err = run([self.prefix / "bin" / "hob", "config", "--json"])
         self.assertEqual(status, 0, err)
         self.assertIn("cache", [row["key"] for row in json.loads(out)])
+        self.assertEqual(list(self.prefix.rglob("*.pyc")), [])  # nothing would remove them
 
     def test_a_program_is_preloaded(self):
         hob = self.prefix / "bin" / "hob"

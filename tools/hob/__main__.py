@@ -22,7 +22,7 @@ if sys.version_info < NEEDED:
             file=sys.stderr,
         )
         sys.exit(2)
-    os.execv(newer, [newer, "-I", os.path.abspath(__file__)] + sys.argv[1:])
+    os.execv(newer, [newer, "-I", "-B", os.path.abspath(__file__)] + sys.argv[1:])
 
 if sys.flags.isolated:
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
