@@ -238,7 +238,11 @@ int main(int c, char** v) {
         for words, told in (
             (["-n", "2", "mpiexec", "-n", "2", "/bin/true"], "-n starts a launcher"),
             (["--nodes", "2", "mpiexec", "/bin/true"], "--nodes starts a launcher"),
-            (["mpiexec", "-n", "2", "./none"], "no program found in 'mpiexec -n 2 ./none'"),
+            (["mpiexec", "-n", "2", "./none"], "hob: ./none: no such program\n"),
+            (["mpiexec", "-n", "2"], "no program found in 'mpiexec -n 2'"),
+            (["mpiexc", "-n", "2", "/bin/true"], "hob: mpiexc: no such program; did you mean mpi"),
+            (["-n", "2", "--gosts", "1", "/bin/true"], "--gosts (did you mean --ghosts?)"),
+            (["--mpi", "foo", "/bin/true"], "or the path of a libmpi\n"),
         ):
             with self.subTest(words):
                 status, _, err = hob("run", *words)

@@ -183,8 +183,11 @@ class Command(unittest.TestCase):
         broken.write_text('{"hob": {')
         other = write_json(self.scratch.name, {"a": 1}, "other.json")
         torn = write_json(self.scratch.name, {"hob": {}, "ranks": 3}, "torn.json")
+        program = Path(self.scratch.name) / "program"
+        program.write_bytes(b"\x7fELF\xd8")
         for path, part in (
             (broken, "no JSON"),
+            (program, "no JSON of Hob, nor any other text\n"),
             (other, "not written by Hob"),
             (torn, "not of the form that Hob writes"),
             (Path(self.scratch.name) / "none.json", "cannot read"),

@@ -66,7 +66,7 @@ def text(run, advices, measured=False):
     follows (`measured`)."""
     out = [
         verdict(run)[1],
-        f"{run.command or 'the program'}: {run.rank_count} ranks{_places(run)}, {seconds(run.seconds)}",
+        f"{run.command or 'the program'}: {run.rank_count} rank{'s' * (run.rank_count != 1)}{_places(run)}, {seconds(run.seconds)}",
     ]
     if run.pretended:
         out.append(

@@ -1,6 +1,7 @@
 """`hob run`: the launcher that fits the program, and `hob exec` behind it."""
 
 import argparse
+import difflib
 import json
 import os
 import re
@@ -133,6 +134,9 @@ def _check_places(args, given):
     if first.isdigit() and not ranks and not shutil.which(first):
         program = shlex.join(args.program[1:]) or "PROGRAM"
         raise HobError(f"{first}: no such program (did you mean `hob run -n {first} {program}`?)")
+    near = difflib.get_close_matches(first, launchline.LAUNCHERS, 1, 0.8)
+    if near and not is_launcher(first) and not shutil.which(first):
+        raise HobError(f"{first}: no such program; did you mean {near[0]}?")
     if is_launcher(first):
         of_launcher = [option for option in ("--nodes", "--launcher") if option in given]
         if ranks or of_launcher:
@@ -304,7 +308,8 @@ def find_launcher(use):
     if os.environ.get("SLURM_JOB_ID") and shutil.which("srun"):
         return ["srun", *slurm_mpi(use)]
     if not use["family"]:
-        raise HobError(f"{use['why']}; or say --launcher")
+        unknown = "say which MPI it is" in use["why"]
+        raise HobError(use["why"] + ("; or say --launcher" if unknown else ""))
     for path in _candidates(use):
         if path.exists():
             return [str(path)]

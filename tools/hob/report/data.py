@@ -410,6 +410,8 @@ def load(path):
         document = json.loads(Path(path).read_text())
     except OSError as error:
         raise HobError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise HobError(f"{path} is no JSON of Hob, nor any other text") from error
     except (ValueError, RecursionError) as error:
         raise HobError(
             f"{path} is no JSON of Hob ({error}); did the run end before it was written?"
