@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, BUILD, ROOT, clean_environment, mpis
+from support import BIN, BUILD, ROOT, YIELDING, clean_environment, install, mpis
 
 from lines_test import typed_lines
 
@@ -96,8 +96,7 @@ class Recipe(unittest.TestCase):
         for name, text in (("apptainer", APPTAINER), ("mpiexec", launcher)):
             (tools / name).write_text(text)
             (tools / name).chmod(0o755)
-        install = ["cmake", "--install", BUILD, "--prefix", cls.home / "hob"]
-        subprocess.run(install, check=True, capture_output=True)
+        install(cls.home / "hob")
         shutil.copy(BIN / "mpich4" / "lcc", cls.home / "app")
 
     @classmethod
@@ -115,6 +114,7 @@ class Recipe(unittest.TestCase):
                 HOME=str(self.home),
                 PROGRAMS=str(self.home),
                 PATH=f"{self.home / 'tools'}{os.pathsep}{os.environ['PATH']}",
+                **YIELDING,
             ),
             stdin=subprocess.DEVNULL,
             capture_output=True,

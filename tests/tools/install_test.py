@@ -9,7 +9,7 @@ import tomllib
 import unittest
 from pathlib import Path
 
-from support import BUILD, ROOT, mpis, run
+from support import ROOT, install, mpis, run
 
 import fabric_rows
 from hob.benches import fabric
@@ -75,9 +75,7 @@ class Installation(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.directory = Path(cls.scratch.name)
         cls.prefix = cls.directory / "prefix"
-        subprocess.run(
-            ["cmake", "--install", BUILD, "--prefix", cls.prefix], check=True, capture_output=True
-        )
+        install(cls.prefix)
         (cls.directory / "p.c").write_text(PROGRAM)
         cls.mpi = next(iter(mpis().values()))
         cls.program = cls.directory / "p"

@@ -9,7 +9,7 @@ import tomllib
 import unittest
 from pathlib import Path
 
-from support import BUILD, ROOT, run
+from support import BUILD, ROOT, install, run
 
 PACKAGING = ROOT / "packaging"
 LMOD = next(iter(sorted(Path("/usr/share/lmod").glob("*/libexec/lmod"))), None)
@@ -84,9 +84,7 @@ class Installed(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.scratch.cleanup)
         first = Path(cls.scratch.name, "first")
-        subprocess.run(
-            ["cmake", "--install", BUILD, "--prefix", first], check=True, capture_output=True
-        )
+        install(first)
         # Moved after it was installed, as images and shared file systems do.
         cls.prefix = first.rename(Path(cls.scratch.name, "moved"))
 
