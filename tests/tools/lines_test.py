@@ -19,6 +19,7 @@ CHANGES = (
     (r"-n 516\b", "-n 3"),  # with one ghost
     (r"-n 34\b", "-n 3"),
     (r"--depth 8192\b", "--depth 1024"),
+    (r"--measure\b", "--measure --turns 1"),
     (r"^mpirun\b", "mpiexec"),
     (r"\binput\b", ""),
     (r"\bnumactl --localalloc\b", "taskset -c 0"),  # a wrapper as well, and installed everywhere

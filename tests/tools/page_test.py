@@ -80,6 +80,14 @@ class Verdict(Words):
         said = " ".join(findings(Run(document)))
         self.assertIn("moved during 100 phases of computing (8 were not helped), which saved", said)
 
+    def test_overlap_saved_what_each_rank_saved(self):
+        document = sample.report(ranks=2, windows=0, queues=False, ghosts=0)
+        for rank, saved in zip(document["ranks"], (2e9, 1e9)):
+            rank["counters"].update(overlap_helped=50, overlap_alone=4, overlap_saved=saved)
+        self.assertIn("saved each rank about 1 s of waiting", findings(Run(document))[0])
+        document["ranks"][1]["counters"]["overlap_saved"] = 0
+        self.assertEqual(Run(document).gains, [])
+
     def test_a_run_without_hob_says_so(self):
         document = {**sample.report(), "ranks": []}
         document["settings"] = {"off": {"value": "on", "from": "environment"}}

@@ -20,6 +20,8 @@ using overlap_thread::Stats;
 
 std::uint64_t whole(double ns) { return static_cast<std::uint64_t>(ns); }
 
+constexpr bool kCoupled = true;
+
 constexpr report::CounterRows<Stats, 14> kRows{{
     {{"overlap_polls", "polls", "looks at the network while the program was outside MPI"},
      [](const Stats& s) { return s.polls; }},
@@ -31,11 +33,14 @@ constexpr report::CounterRows<Stats, 14> kRows{{
      [](const Stats& s) { return s.waited_ns; }},
     {{"overlap_started", "starts", "calls that start messages or collectives, made by the thread"},
      [](const Stats& s) { return s.started; }},
-    {{"overlap_saved", "ns", "time by which waits were shorter, as waits without help show"},
+    {{"overlap_saved", "ns", "time by which waits were shorter, as waits without help show",
+      report::Kind::count, kCoupled},
      [](const Stats& s) { return whole(s.saved.usual); }},
-    {{"overlap_saved_least", "ns", "the same, less its standard error"},
+    {{"overlap_saved_least", "ns", "the same, less its standard error", report::Kind::count,
+      kCoupled},
      [](const Stats& s) { return whole(s.saved.least); }},
-    {{"overlap_saved_most", "ns", "the same, with its standard error"},
+    {{"overlap_saved_most", "ns", "the same, with its standard error", report::Kind::count,
+      kCoupled},
      [](const Stats& s) { return whole(s.saved.most); }},
     {{"overlap_helped", "phases", "phases of computing with something under way, with help"},
      [](const Stats& s) { return s.helped; }},
