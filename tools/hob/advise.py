@@ -16,9 +16,9 @@ from hob.report.sentences import stale_sentence, verdict
 from hob.report.words import MUCH_FASTER, number, saved_on_each, seconds
 from hob.where import HobError
 
-DESCRIPTION = """Runs a program once with Hob (or reads the JSON of such a run) and says for each of its
-mechanisms - cached gets, ghosts, message matching, and overlap where messages wait - whether it helps
-this program, with which settings, and about what it saves."""
+DESCRIPTION = """Runs a program once with Hob (or reads the JSON of such a run) and says of each mechanism that the
+program may have a use for - cached gets, batches, ghosts, message matching, overlap - whether it helps,
+with which settings, and about what it saves."""
 
 EPILOG = """examples:
   hob advise -n 4 ./app            one run

@@ -399,10 +399,9 @@ std::vector<report::Verdict> verdicts(const report::Counters& sums) {
                             batch_verdict(sums)})
     lines.insert(lines.end(), saved.begin(), saved.end());
   if (const std::uint64_t hits = sums["unpriced_hits"]; hits >= kHitsWorthTelling)
-    lines.push_back(
-        {fmt::format("{} hits, and what they saved is unknown: too few waits were measured",
-                     report::count_text(hits)),
-         0});
+    lines.push_back({fmt::format("{} hits of unknown saving: too few waits were measured",
+                                 report::count_text(hits)),
+                     0});
   return lines;
 }
 
