@@ -166,7 +166,7 @@ def savings(program, file, args):
     print("| program | without, ms | with Hob, ms | saved, ms | claimed, ms | range, ms | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     wrong = 0
-    for name, which, options, right in PROGRAMS + MORE:
+    for name, which, options, _ in PROGRAMS + MORE:
         if not any(word in name for word in args.only.split(",")):
             continue
         plain, hob, said = [], [], []
