@@ -14,6 +14,7 @@ from unittest import mock
 from support import BIN, ROOT, hob, mpis, run
 
 from hob import cli
+from hob import run as hob_run
 from hob.mechanisms import MECHANISMS
 from hob.run import find_launcher, intel_pmi, launch_command
 
@@ -324,6 +325,17 @@ int main(int c, char** v) {
             self.assertEqual(intel_pmi(intel, {"I_MPI_PMI_LIBRARY": "/x"}, [scratch]), {})
             self.assertEqual(intel_pmi({"mpi": "/usr/lib/libmpi.so.12"}, {}, [scratch]), {})
             self.assertEqual(intel_pmi(intel, {}, [f"{scratch}/none"]), {})
+
+    def test_a_rehearsal_with_intel_mpi_caches_what_is_one_node_to_it(self):
+        args = argparse.Namespace(remote=True, ghosts=0, program=["./app"])
+        intel = {"family": "mpich", "mpi": "/opt/intel/oneapi/mpi/lib/libmpi.so.12", "off": ""}
+        for use, given, wanted in (
+            (intel, {}, "off"),
+            (intel, {"HOB_CACHE_BYPASS": "on"}, "on"),
+            ({**intel, "mpi": "/usr/lib/libmpich.so.12"}, {}, None),
+        ):
+            with mock.patch.dict(os.environ, given):
+                self.assertEqual(hob_run._environment(args, use).get("HOB_CACHE_BYPASS"), wanted)
 
     def test_no_program(self):
         status, _, err = hob("run", "-n", "2")

@@ -286,14 +286,18 @@ PMI_DIRECTORIES = (
 )
 
 
+def is_intel(library):
+    """Whether a libmpi is Intel's, by where it lies: beside the providers and tuning files that it brings."""
+    parts = Path(library).resolve().parts if library else ()
+    return any(part in ("impi", "intel", "oneapi") for part in parts)
+
+
 def intel_pmi(use, environment, directories=PMI_DIRECTORIES):
     """What srun needs beside --mpi=pmi2 for Intel MPI: {} for other libraries, and where the user has
     chosen."""
     if not use["mpi"] or "I_MPI_PMI_LIBRARY" in environment or environment.get("SLURM_MPI_TYPE"):
         return {}
-    # Its library lies beside the providers and tuning files that it brings.
-    path = Path(use["mpi"]).resolve()
-    if not any(part in ("impi", "intel", "oneapi") for part in path.parts):
+    if not is_intel(use["mpi"]):
         return {}
     for directory in directories:
         library = Path(directory) / "libpmi2.so"
@@ -352,6 +356,9 @@ def _environment(args, use):
     }
     if args.remote:
         environment.update(REMOTE)
+        if is_intel(use["mpi"]):
+            # Its ranks stay on one node, where Hob takes them for as near as its cache: what lies between is TCP.
+            environment.setdefault("HOB_CACHE_BYPASS", "off")
         if args.ghosts and not (is_off(args) or use["off"]):
             if is_launcher(args.program[0]):
                 raise HobError(

@@ -9,7 +9,7 @@
 namespace hob::mpi {
 namespace {
 
-std::string summary(report::Counters sums) {
+std::string summary(const report::Counters& sums) {
   std::string text;
   for (const auto& sentence : summary_sentences(sums)) text += sentence + "\n";
   return text;
