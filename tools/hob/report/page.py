@@ -67,7 +67,7 @@ table { border-collapse: collapse; font-size: 13.5px; width: 100%; font-variant-
 th, td { padding: 5px 12px; text-align: right; white-space: nowrap; border-top: 1px solid var(--line); }
 thead th { border-top: 0; background: var(--shade); font-weight: 600; white-space: normal; }
 th:first-child, td:first-child, .text { text-align: left; }
-td.text { white-space: normal; overflow-wrap: anywhere; min-width: 7em; }
+td.text { white-space: normal; overflow-wrap: anywhere; min-width: 8em; }
 .next code { display: block; margin-top: 6px; overflow-wrap: anywhere; }
 summary { cursor: pointer; overflow-wrap: anywhere; font-weight: 600; padding: 4px 0; }
 @media (max-width: 560px) {
@@ -166,8 +166,9 @@ def _tiles(run):
         tiles += [
             _tile(quantity(gets), "remote gets"),
             _tile(share(run.hits, gets), "answered by the cache"),
-            _tile(size(run.cache.get("bytes_from_cache", 0)), "of these came from the cache"),
         ]
+    if run.hits:
+        tiles.append(_tile(size(run.cache.get("bytes_from_cache", 0)), "came from the cache"))
     received = sum(queue.counters.get("receives", 0) for queue in run.queues)
     if received:
         tiles.append(_tile(quantity(received), "receives"))
