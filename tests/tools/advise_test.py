@@ -5,6 +5,7 @@ import os
 import tempfile
 import unittest
 import unittest.mock
+from pathlib import Path
 
 import sample
 from support import BIN, ROOT, hob, write_json
@@ -632,7 +633,12 @@ class Command(unittest.TestCase):
                 times = json.loads(out.splitlines()[-1])
                 if times["seconds"] > 1.2 * times["ideal_seconds"]:
                     break
-            self.assertIn("was waiting for targets that computed", err)
+            # Other people's jobs may take the cores of both.
+            self.assertRegex(err, "was waiting for targets(?: that computed|, and .* for a core)")
+            document = json.loads(Path(file).read_text())
+            for rank in document["ranks"]:
+                rank["counters"]["core_waits_ns"] = 0
+            Path(file).write_text(json.dumps(document))
             status, out, err = hob("advise", "--from", file)
         self.assertEqual(status, 0, err)
         self.assertIn("ghosts: may help", out)
