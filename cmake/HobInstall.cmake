@@ -80,6 +80,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "python3 (>= 3.9)")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-matplotlib")
 set(CPACK_RPM_PACKAGE_LICENSE BSD-3-Clause)
-set(CPACK_RPM_PACKAGE_REQUIRES "python3 >= 3.9")
+# SLES 15 and RHEL 8 have an older python3, and a newer one beside it, which hob then starts.
+set(CPACK_RPM_PACKAGE_REQUIRES "(python3 >= 3.9 or python39 or python3.11 or python311 or python3.12 or python312)")
 set(CPACK_RPM_PACKAGE_AUTOREQ ON)
 include(CPack)

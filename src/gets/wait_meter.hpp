@@ -1,6 +1,7 @@
 // What waits for targets say: whether these attend to one-sided operations, or compute meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -28,6 +29,7 @@ class WaitMeter {
 
   WaitMeter(std::uint64_t now, double ticks_per_ns)
       : born_(now),
+        timed_(now),
         ticks_per_ns_(ticks_per_ns),
         attentive_(static_cast<std::uint64_t>(ticks_per_ns * kAttentiveNs)) {}
 
@@ -41,7 +43,13 @@ class WaitMeter {
   template <class Ahead>
   bool waited(std::uint64_t spent, std::uint64_t now, std::uint64_t alike, Ahead ahead) {
     add(waits_, alike);
-    return is_long(spent) && waited_long(spent, now, alike, ahead());
+    const std::uint64_t before = timed_.load(std::memory_order_relaxed);
+    timed_.store(now, std::memory_order_relaxed);
+    if (!is_long(spent)) return false;
+    // All of them together took no longer than the time since the one timed before: one long wait
+    // among a thousand short ones is not a thousand long ones.
+    const std::uint64_t all = std::max(spent, std::min(spent * alike, now - before));
+    return waited_long(spent, now, all, ahead());
   }
 
   /// Whether a wait of so many ticks says something, or all do.
@@ -65,12 +73,11 @@ class WaitMeter {
     count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
 
-  bool waited_long(std::uint64_t spent, std::uint64_t now, std::uint64_t alike,
-                   std::uint64_t ahead) {
+  bool waited_long(std::uint64_t spent, std::uint64_t now, std::uint64_t all, std::uint64_t ahead) {
     const std::uint64_t bytes = bytes_.exchange(0) + (ahead - ahead_.exchange(ahead));
     if (spent <= attentive_) return false;
     if (!measuring()) {
-      add(unjudged_, spent * alike);
+      add(unjudged_, all);
       add(long_waits_, 1);
       const bool worth = long_waits_ >= kFewest && unjudged_ * kWorthWatching >= now - born_;
       measuring_.store(worth, std::memory_order_relaxed);
@@ -87,6 +94,7 @@ class WaitMeter {
   }
 
   std::uint64_t born_;
+  Count timed_;  ///< end of the wait that was timed last
   double ticks_per_ns_;
   std::uint64_t attentive_;  ///< kAttentiveNs in ticks
   std::atomic<bool> measuring_{false};

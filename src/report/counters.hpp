@@ -18,6 +18,9 @@ struct CounterInfo {
   std::string_view unit;
   std::string_view help;
   Kind kind = Kind::count;
+  /// Of what is said of all ranks together: each is taken to have as much as the one that has
+  /// least, since ranks wait for each other, and what one of them waits less it may wait later.
+  bool coupled = false;
 };
 
 /// A counter of a part of Hob: one row of the part's table. `value` reads it from an object of the

@@ -48,11 +48,12 @@ std::vector<std::string> texts_of(std::vector<Verdict> verdicts) {
 
 std::string saved_text(const Saved& saved) {
   const std::string amount = amount_text(saved);
-  std::string text = amount + " saved on each rank";
-  // Beside a bound, an estimate for one rank reads as if it contradicted it.
-  if (!amount.starts_with("up to") && saved.ranks > 1 && saved.rank >= 0 &&
-      saved.on_rank > kMore * saved.usual)
-    text += fmt::format(" (rank {} gained most: about {})", saved.rank, time_text(saved.on_rank));
+  if (saved.ranks <= 1 || saved.rank < 0 || saved.on_rank <= kMore * saved.usual)
+    return amount + " saved on each rank";
+  std::string text = amount + " saved on the average rank";
+  // Beside a range, one number for one rank reads as if it contradicted it.
+  if (amount.starts_with("about") || amount.starts_with("at least"))
+    text += fmt::format(" ({} on rank {})", time_text(saved.on_rank), saved.rank);
   return text;
 }
 

@@ -72,6 +72,14 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+constexpr std::string_view kLock = "lock";
+
+/// "lock key", or "lock key = value".
+bool is_lock(std::string_view line) {
+  return line.starts_with(kLock) && line.size() > kLock.size() &&
+         (line[kLock.size()] == ' ' || line[kLock.size()] == '\t');
+}
+
 /// Calls visit() with the number and the text of each line that says something.
 template <class Visit>
 void each_line(std::string_view text, Visit visit) {
@@ -416,7 +424,9 @@ std::vector<std::string> Settings::read_file(const std::string& path, Trust trus
     const auto equals = content.find('=');
     const std::string_view key = trim(content.substr(0, equals));
     std::string error;
-    if (equals == std::string_view::npos) {
+    if (is_lock(content)) {
+      error = fmt::format("'{}' is for a site's file alone (docs/cluster.md)", content);
+    } else if (equals == std::string_view::npos) {
       error = fmt::format("'{}' is not of the form key = value", content);
     } else {
       const std::string_view value = trim(content.substr(equals + 1));
@@ -442,9 +452,7 @@ void Settings::read_site(const std::string& path, unsigned owner) {
 }
 
 std::string Settings::read_site_line(std::string_view line) {
-  constexpr std::string_view kLock = "lock";
-  const bool locks = line.starts_with(kLock) && line.size() > kLock.size() &&
-                     (line[kLock.size()] == ' ' || line[kLock.size()] == '\t');
+  const bool locks = is_lock(line);
   if (locks) line = trim(line.substr(kLock.size()));
   const auto equals = line.find('=');
   const std::string_view key = present_key(trim(line.substr(0, equals)));

@@ -14,6 +14,7 @@ from unittest import mock
 from support import BIN, ROOT, hob, mpis, run
 
 from hob import cli
+from hob import run as hob_run
 from hob.mechanisms import MECHANISMS
 from hob.run import find_launcher, intel_pmi, launch_command
 
@@ -54,6 +55,23 @@ class Help(unittest.TestCase):
                 self.assertEqual(status, 0, err)
                 self.assertIn(f"usage: hob {name}", out)
                 self.assertGreater(len(out.splitlines()), 5)
+
+    def test_an_old_python_starts_a_newer_one(self):
+        main = ROOT / "tools/hob/__main__.py"
+        old = (
+            "import os, sys; sys.version_info = (3, 6, 15); sys.argv[:1] = []; __file__ = sys.argv[0]; "
+            "exec(compile(open(__file__).read(), __file__, 'exec'))"
+        )
+        words = [sys.executable, "-c", old, main, "run", "--help"]
+        with tempfile.TemporaryDirectory() as scratch:
+            status, out, err = run(words, PATH=scratch)
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("is Python 3.6, and PATH has none of python3.9 to python3.14", err)
+            self.assertEqual(len(err.splitlines()), 1)
+            newer = Path(scratch, "python3.11")
+            newer.write_text('#!/bin/sh\necho "$@"\n')
+            newer.chmod(0o755)
+            self.assertEqual(run(words, PATH=scratch), (0, f"-I -B {main} run --help\n", ""))
 
     def test_unknown_command(self):
         status, _, err = hob("rnu")
@@ -221,7 +239,11 @@ int main(int c, char** v) {
         for words, told in (
             (["-n", "2", "mpiexec", "-n", "2", "/bin/true"], "-n starts a launcher"),
             (["--nodes", "2", "mpiexec", "/bin/true"], "--nodes starts a launcher"),
-            (["mpiexec", "-n", "2", "./none"], "no program found in 'mpiexec -n 2 ./none'"),
+            (["mpiexec", "-n", "2", "./none"], "hob: ./none: no such program\n"),
+            (["mpiexec", "-n", "2"], "no program found in 'mpiexec -n 2'"),
+            (["mpiexc", "-n", "2", "/bin/true"], "hob: mpiexc: no such program; did you mean mpi"),
+            (["-n", "2", "--gosts", "1", "/bin/true"], "--gosts (did you mean --ghosts?)"),
+            (["--mpi", "foo", "/bin/true"], "or the path of a libmpi\n"),
         ):
             with self.subTest(words):
                 status, _, err = hob("run", *words)
@@ -303,6 +325,17 @@ int main(int c, char** v) {
             self.assertEqual(intel_pmi(intel, {"I_MPI_PMI_LIBRARY": "/x"}, [scratch]), {})
             self.assertEqual(intel_pmi({"mpi": "/usr/lib/libmpi.so.12"}, {}, [scratch]), {})
             self.assertEqual(intel_pmi(intel, {}, [f"{scratch}/none"]), {})
+
+    def test_a_rehearsal_with_intel_mpi_caches_what_is_one_node_to_it(self):
+        args = argparse.Namespace(remote=True, ghosts=0, program=["./app"])
+        intel = {"family": "mpich", "mpi": "/opt/intel/oneapi/mpi/lib/libmpi.so.12", "off": ""}
+        for use, given, wanted in (
+            (intel, {}, "off"),
+            (intel, {"HOB_CACHE_BYPASS": "on"}, "on"),
+            ({**intel, "mpi": "/usr/lib/libmpich.so.12"}, {}, None),
+        ):
+            with mock.patch.dict(os.environ, given):
+                self.assertEqual(hob_run._environment(args, use).get("HOB_CACHE_BYPASS"), wanted)
 
     def test_no_program(self):
         status, _, err = hob("run", "-n", "2")

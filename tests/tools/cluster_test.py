@@ -55,6 +55,9 @@ class Cluster(unittest.TestCase):
                     self.assertIn(f"libhob_{mpi['family']}.so", rules)
                     for other in {"mpich", "openmpi", "abi"} - {mpi["family"]}:
                         self.assertNotIn(f"libhob_{other}.so", rules)
+                    # Another compiler may warn of what ours does not.
+                    self.assertIn(" -Wall ", rules)
+                    self.assertNotIn("-Werror", rules)
                     # No command without its compiler.
                     self.assertIsNone(re.search(r"&& +-std=", rules))
                     for program, families in PROGRAMS.items():

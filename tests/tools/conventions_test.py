@@ -214,6 +214,20 @@ class Doctor(unittest.TestCase):
         self.assertIn("unset it", found["HOB_HOME"]["change"])
         self.assertEqual(status, 1)
 
+    def test_what_matching_may_do_depends_on_the_library(self):
+        for version, told in (
+            ("MPICH 4.0.2", "deep queues over UCX, else none"),
+            ("MPICH Version:      4.3.0", "over libfabric's tcp"),
+            ("MPICH 5.0.2", "over libfabric's tcp"),
+            ("Open MPI v5.0.11", "deep queues"),
+            ("Intel(R) MPI Library 2021.18", "left to the library"),
+        ):
+            self.assertIn(told, doctor.matching(version)[0].value)
+
+    def test_variables_of_its_own_are_not_shown(self):
+        names = [one.what for one in doctor.variables({"HOB_DEPS": "/x", "HOB_CACHE": "off"})]
+        self.assertEqual(names, ["HOB_CACHE"])
+
     def test_knows_which_kernels_track_pages(self):
         for soft_dirty, told in ((False, "not there"), (True, "soft-dirty")):
             with mock.patch.object(doctor, "_soft_dirty", lambda found=soft_dirty: found):

@@ -9,7 +9,7 @@ import tomllib
 import unittest
 from pathlib import Path
 
-from support import BUILD, ROOT, mpis, run
+from support import ROOT, install, mpis, run
 
 import fabric_rows
 from hob.benches import fabric
@@ -75,9 +75,7 @@ class Installation(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.directory = Path(cls.scratch.name)
         cls.prefix = cls.directory / "prefix"
-        subprocess.run(
-            ["cmake", "--install", BUILD, "--prefix", cls.prefix], check=True, capture_output=True
-        )
+        install(cls.prefix)
         (cls.directory / "p.c").write_text(PROGRAM)
         cls.mpi = next(iter(mpis().values()))
         cls.program = cls.directory / "p"
@@ -91,6 +89,7 @@ class Installation(unittest.TestCase):
         status, out, err = run([self.prefix / "bin" / "hob", "config", "--json"])
         self.assertEqual(status, 0, err)
         self.assertIn("cache", [row["key"] for row in json.loads(out)])
+        self.assertEqual(list(self.prefix.rglob("*.pyc")), [])  # nothing would remove them
 
     def test_a_program_is_preloaded(self):
         hob = self.prefix / "bin" / "hob"
@@ -141,11 +140,26 @@ class Installation(unittest.TestCase):
             self.assertEqual(run([prefix / "bin" / "hob", *words], **AS_ROOT)[0], 0)
             (window,) = json.loads(out_file.read_text())["ranks"][0]["windows"]
             self.assertEqual(window["mode"], mode)
+        # And `hob doctor` tells it, and that no line can be added for this user.
+        conf.write_text("lock cache = strict\njob_log = /nowhere/jobs.log\n")
+        status, out, err = run([prefix / "bin" / "hob", "doctor"])
+        self.assertEqual(status, 1, err)
+        for told in (
+            rf"site's file +{conf}\n",
+            r"  cache +strict, which users may not change\n",
+            r"Change: job_log: let users append to it",
+        ):
+            self.assertRegex(out, told)
         # Off for all: nothing is loaded, and ghosts are not asked for.
         out, err, report = start("lock off = on\n", "--ghosts", "1", HOB_OFF="off")
         self.assertEqual(out.count("hob loaded: 0"), 2, out)
         self.assertIn(f"hob: without Hob: {conf} turns it off", err)
         self.assertIsNone(report)
+        for words in (["run", "--measure"], ["advise"]):
+            status, out, err = run([prefix / "bin" / "hob", *words, "-n", "2", self.program])
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn(f"hob: {conf} turns Hob off here: there is nothing to", err)
+        self.assertEqual(run([prefix / "bin" / "hob", "doctor", self.program])[0], 3)
         # Not locked, a user may turn it on again.
         self.assertEqual(start("off = on\n", "--set", "off=off")[0].count("hob loaded: 1"), 2)
         # A library that is loaded by itself obeys, too.

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BUILD, ROOT, clean_environment, hob, hob_exec, mpis
+from support import BUILD, ROOT, YIELDING, clean_environment, hob, hob_exec, install, mpis
 
 from run_test import PROGRAM
 
@@ -19,6 +19,7 @@ CHANGES = (
     (r"-n 516\b", "-n 3"),  # with one ghost
     (r"-n 34\b", "-n 3"),
     (r"--depth 8192\b", "--depth 1024"),
+    (r"--measure\b", "--measure --turns 1"),
     (r"^mpirun\b", "mpiexec"),
     (r"\binput\b", ""),
     (r"\bnumactl --localalloc\b", "taskset -c 0"),  # a wrapper as well, and installed everywhere
@@ -43,7 +44,7 @@ ELSEWHERE = (
 LEFT_OUT = ("docs/measurements/", "docs/developers/")
 
 COMMAND = re.compile(
-    r"^(\w+=\S+ )*(\./hob|hob|\S*/hob|make|cmake|mpiexec|mpirun|srun|sbatch|salloc|flux|podman|apptainer|pip|spack|"
+    r"^(\w+=\S+ )*(\./hob|hob|\S*/hob|make|cmake|mpicc|mpiexec|mpirun|srun|sbatch|salloc|flux|podman|apptainer|pip|spack|"
     r"apt-get|lcc)"
     r"( |$)"
 )
@@ -59,6 +60,16 @@ def typed_lines(path):
             command = re.sub(r"\s+#\s.*", "", line).strip()
             if COMMAND.match(command):
                 yield command
+
+
+# Its program is compiled by the line that it names, and prints what it says.
+TUTORIAL = ROOT / "docs/tutorial.md"
+SUM = "sum 39778.594, "
+
+
+def program_of(path):
+    """The C program in a page."""
+    return re.search(r"(?ms)^    #include <mpi\.h>.*?^    \}$", path.read_text())[0]
 
 
 def inline_commands(path):
@@ -86,13 +97,10 @@ class Lines(unittest.TestCase):
         cls.mpi = mpis().get("mpich5") or next(iter(mpis().values()))
         cls.scratch = tempfile.TemporaryDirectory(prefix="hob-lines-")
         cls.home = Path(cls.scratch.name)
-        subprocess.run(
-            ["cmake", "--install", BUILD, "--prefix", cls.home / "hob"],
-            check=True,
-            capture_output=True,
-        )
-        (cls.home / "app.c").write_text(PROGRAM)
-        subprocess.run([cls.mpi["cc"], cls.home / "app.c", "-o", cls.home / "app"], check=True)
+        install(cls.home / "hob")
+        (cls.home / "short.c").write_text(PROGRAM)
+        subprocess.run([cls.mpi["cc"], cls.home / "short.c", "-o", cls.home / "app"], check=True)
+        (cls.home / "app.c").write_text(program_of(TUTORIAL))
         (cls.home / "app.py").write_text("from mpi4py import MPI\n\nprint(MPI.COMM_WORLD.size)\n")
         (cls.home / "job-step.sh").write_text("#!/bin/sh\nexec ./app\n")
         (cls.home / "job-step.sh").chmod(0o755)
@@ -104,7 +112,7 @@ class Lines(unittest.TestCase):
 
     def prepare(self, directory):
         """A directory as the user's: ./hob, ./app, and what an earlier line of the page left."""
-        for name in ("app", "app.py", "job-step.sh", "graph.txt"):
+        for name in ("app", "app.c", "app.py", "job-step.sh", "graph.txt"):
             if not (directory / name).exists():
                 shutil.copy(self.home / name, directory / name)
         if not (directory / "hob").exists():
@@ -123,6 +131,7 @@ class Lines(unittest.TestCase):
                 PATH=os.pathsep.join(map(str, path)),
                 OMPI_ALLOW_RUN_AS_ROOT="1",
                 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                **YIELDING,
             ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -148,6 +157,9 @@ class Lines(unittest.TestCase):
                         self.assertEqual(
                             done.returncode, 0, done.stdout[-1500:] + done.stderr[-1500:]
                         )
+                        if page == TUTORIAL and re.search(r"hob run (?!.*--measure).*\./app", line):
+                            self.assertIn(SUM, done.stdout)
+                            self.assertIn(SUM, page.read_text())
         self.assertGreater(len(ran), 8)
 
     def test_commands_in_sentences_exist(self):
@@ -174,6 +186,24 @@ class Lines(unittest.TestCase):
                             break  # the program, and what is its own
                     seen += 1
         self.assertGreater(seen, 30)
+
+    def test_commands_in_sentences_run(self):
+        found = {
+            tuple(words)
+            for page in pages()
+            for words in inline_commands(page)
+            if {"./app", "app.py"} & set(words)
+        }
+        found.add(("run", "-n", "4", "python3", "app.py"))  # README, behind a line
+        self.assertIn("python3 app.py", (ROOT / "README.md").read_text())
+        self.assertGreater(len(found), 6)
+        with tempfile.TemporaryDirectory(dir=self.home) as scratch:
+            self.prepare(Path(scratch))
+            for words in sorted(found):
+                with self.subTest(words=words):
+                    done = self.start(f"./hob {' '.join(words)}", Path(scratch))
+                    good = (0, 1, 3) if words[0] == "doctor" else (0,)
+                    self.assertIn(done.returncode, good, done.stdout[-900:] + done.stderr[-900:])
 
     def test_every_reason_is_needed(self):
         lines = [line for page in pages() for line in typed_lines(page)]

@@ -68,7 +68,7 @@ class Verdict(Words):
         run = run_of(puts=60_000, batched=40_000, batches=90, late_ns=5_000_000_000)
         kind, sentence = verdict(run)
         self.assertEqual(kind, "perhaps")
-        self.assertIn("80,000 small operations that went out together saved is unknown", sentence)
+        self.assertIn("80,000 small operations went out together. What that saved is", sentence)
         said = " ".join(findings(run))
         self.assertIn("80,000 small operations went out as 180", said)
         self.assertNotIn("ghost", said)
@@ -80,6 +80,14 @@ class Verdict(Words):
         said = " ".join(findings(Run(document)))
         self.assertIn("moved during 100 phases of computing (8 were not helped), which saved", said)
 
+    def test_overlap_saved_what_each_rank_saved(self):
+        document = sample.report(ranks=2, windows=0, queues=False, ghosts=0)
+        for rank, saved in zip(document["ranks"], (2e9, 1e9)):
+            rank["counters"].update(overlap_helped=50, overlap_alone=4, overlap_saved=saved)
+        self.assertIn("saved each rank about 1 s of waiting", findings(Run(document))[0])
+        document["ranks"][1]["counters"]["overlap_saved"] = 0
+        self.assertEqual(Run(document).gains, [])
+
     def test_a_run_without_hob_says_so(self):
         document = {**sample.report(), "ranks": []}
         document["settings"] = {"off": {"value": "on", "from": "environment"}}
@@ -88,6 +96,52 @@ class Verdict(Words):
             (kind, sentence), ("nothing", "Hob was off in this run, which took 12.3 s.")
         )
         page(Run(document))
+
+    def test_bytes_from_the_cache_are_not_said_to_have_spared_the_network(self):
+        run = run_of(
+            gets=4000,
+            hits_full=3000,
+            bytes_from_cache=24_000,
+            bytes_from_network=8000,
+            ahead_gets=500,
+            ahead_bytes=12_000_000,
+            ahead_used_bytes=10_000_000,
+            ahead_hits=1000,
+        )
+        said = " ".join(findings(run))
+        self.assertIn("Of what they asked for, 46.9 KiB came from there, 15.6 KiB over the", said)
+        self.assertIn(
+            "22.9 MiB more than was asked for; at most 46.9 KiB of that was asked for later", said
+        )
+        self.assertNotIn("not cross the network", said)
+        self.assertNotIn("not sent over", page(run))
+
+    def test_operations_on_one_node_are_named(self):
+        run = run_of(puts=30, accumulates=5)
+        run.nodes = 1
+        self.assertIn("Its 60 puts and 10 accumulates stay on one node.", verdict(run)[1])
+
+    def test_no_hit_is_said_in_words(self):
+        run = run_of(gets=2000, native_gets=2000, direct=500, short_lived=1500, invalidations=500)
+        said = " ".join(findings(run))
+        self.assertIn("None of 4,000 remote gets was answered by the cache.", said)
+        self.assertIn("Copies were dropped before they were asked for again", said)
+        self.assertNotIn("for the first time", said)
+
+    def test_waits_by_requests_are_not_nothing(self):
+        kind, sentence = verdict(run_of(puts=500, requested=500, waits=0, late_ns=0))
+        self.assertEqual(kind, "perhaps")
+        self.assertIn("How long the program waited for its 1,000 puts was not measured", sentence)
+
+    def test_waits_for_cores_are_no_reason_for_ghosts(self):
+        run = run_of(accumulates=90, waits=90, late_ns=8e9)
+        self.assertEqual(verdict(run)[0], "perhaps")
+        for rank in run.ranks:
+            rank["counters"]["core_waits_ns"] = 5e9
+        run = Run(run.document)
+        self.assertEqual(verdict(run)[0], "nothing")
+        self.assertIn("waiting for targets, and 5 s for a core", " ".join(findings(run)))
+        self.assertNotIn("ghosts may", " ".join(findings(run)))
 
     def test_gets_that_were_not_remote_are_told(self):
         sentence = verdict(run_of(gets=40, own_rank=20, uncacheable=20, bypassed=20))[1]
@@ -98,12 +152,19 @@ class Verdict(Words):
         self.assertEqual(saved_on_each(run.savings["cached gets"]), "300 to 600 ms on each rank")
         window = run.ranks[0]["windows"][0]
         window["counters"] = {name: 10 * value for name, value in window["counters"].items()}
-        self.assertIn("(rank 0 gained most: about 4 s)", saved_on_each(run.savings["cached gets"]))
+        said = saved_on_each(run.savings["cached gets"])
+        self.assertEqual(said, "1.65 to 3.3 s on the average rank")  # no one number beside a range
+        self.assertIn("saved the average rank 1.65 to 3.3 s", findings(run)[0])
+        for part in (each["windows"][0]["counters"] for each in run.ranks):
+            part.update(saved_least_ns=part["saved_ns"], saved_most_ns=part["saved_ns"])
+        said = saved_on_each(run.savings["cached gets"])
+        self.assertEqual(said, "about 2.2 s on the average rank (4 s on rank 0)")
 
     def test_a_bound_has_no_estimate_of_one_rank_beside_it(self):
         run = run_of(saved_ns=2e6, saved_least_ns=0, saved_most_ns=9e6)
         run.ranks[1]["windows"][0]["counters"] = {}
-        self.assertEqual(saved_on_each(run.savings["cached gets"]), "up to 4.5 ms on each rank")
+        said = saved_on_each(run.savings["cached gets"])
+        self.assertEqual(said, "up to 4.5 ms on the average rank")
 
     def test_says_where_too_few_waits_were_measured(self):
         kind, sentence = verdict(run_of(gets=9000, hits_full=8000, unpriced_hits=8000))
@@ -114,7 +175,7 @@ class Verdict(Words):
         run = run_of(gets=9, verified=9, verify_failures=1)
         run.notes = ["verify: rank 0 served 8 stale bytes", "window 0 runs in mode strict"]
         text = page(run)
-        aside = text[text.index("What Hob left to the MPI library") :]
+        aside = text[text.index("<b>Notes</b>") :]
         self.assertNotIn("stale bytes", aside[: aside.index("</ul>")])
 
 
@@ -170,6 +231,26 @@ class Order(Words):
         body = self.body(sample.report())
         self.assertIn("(caching paper: Figs. 13, 16, 18)", body)
         self.assertNotIn("(paper", body)
+        for part in ("Caching paper: ", "Ghosts paper: ", "Matching paper: "):
+            self.assertIn(part, body)
+
+    def test_has_nothing_of_what_the_run_had_not(self):
+        kept, charts.matplotlib = charts.matplotlib, None
+        self.addCleanup(setattr, charts, "matplotlib", kept)
+        document = sample.report(ranks=2, windows=1, queues=False, ghosts=0)
+        document["settings"] = {"json": {"value": "a.json", "from": "environment"}}
+        for rank in document["ranks"]:
+            rank["windows"][0].update(counters={"accumulates": 9}, histograms={}, series={})
+        text = page(Run(document))
+        for part in (
+            "Caching paper",
+            "Matching paper",
+            "matplotlib",
+            "<h2>Cached gets",
+            "json=a.json",
+        ):
+            self.assertNotIn(part, text)
+        self.assertIn("default settings", text)
 
     def test_gets_that_were_left_alone_say_why(self):
         document = sample.report(ranks=2, windows=1, queues=False, ghosts=0)

@@ -66,7 +66,7 @@ class Page(unittest.TestCase):
             "Cached gets",
             "Message matching",
             "Ghosts",
-            "Bound by <b>rank</b>",
+            "ghost_binding=rank",
             "MPICH 5.0.2",
             "adjacency 0",
             "Adaptations",
@@ -183,8 +183,11 @@ class Command(unittest.TestCase):
         broken.write_text('{"hob": {')
         other = write_json(self.scratch.name, {"a": 1}, "other.json")
         torn = write_json(self.scratch.name, {"hob": {}, "ranks": 3}, "torn.json")
+        program = Path(self.scratch.name) / "program"
+        program.write_bytes(b"\x7fELF\xd8")
         for path, part in (
             (broken, "no JSON"),
+            (program, "no JSON of Hob, nor any other text\n"),
             (other, "not written by Hob"),
             (torn, "not of the form that Hob writes"),
             (Path(self.scratch.name) / "none.json", "cannot read"),
@@ -226,7 +229,11 @@ class Numbers(unittest.TestCase):
         document = sample.report(ranks=1, windows=1)
         self.assertNotIn("blocks", " ".join(findings(Run(document))))
         document["ranks"][0]["windows"][0]["counters"].update(
-            ahead_gets=10, ahead_bytes=40960, ahead_used_bytes=20480, ahead_hits=300
+            ahead_gets=10,
+            ahead_bytes=40960,
+            ahead_used_bytes=20480,
+            ahead_hits=300,
+            bytes_from_cache=30000,
         )
         text = " ".join(findings(Run(document)))
         for part in ("10 gets fetched blocks, 40 KiB more", "20 KiB of that", "spared 300 trips"):

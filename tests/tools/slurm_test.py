@@ -15,7 +15,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import BIN, BUILD, ROOT, clean_environment, mpis
+from support import BIN, ROOT, clean_environment, install, mpis
 
 from lines_test import pages, typed_lines
 
@@ -300,8 +300,7 @@ class Slurm(unittest.TestCase):
 
     def test_lines_of_the_pages(self):
         home = self.cluster.home
-        install = ["cmake", "--install", BUILD, "--prefix", home / "hob"]
-        subprocess.run(install, check=True, capture_output=True)
+        install(home / "hob")
         (home / "job.sh").write_text(f"#!/bin/sh\nsrun --mpi=pmi2 hob exec ./app {' '.join(LCC)}\n")
         path = f"{home}/hob/bin:{os.environ['PATH']}"
         lines = {line for page in pages() for line in typed_lines(page)}

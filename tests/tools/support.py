@@ -13,6 +13,13 @@ os.environ["_HOB_BIN"] = str(BIN)
 sys.path.insert(0, str(ROOT / "tools"))
 
 
+# Ranks of MPICH that wait give their core to those that do not: there are more ranks than cores.
+YIELDING = {
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
+}
+
+
 def clean_environment(**more):
     """The environment without Hob's settings and without a launcher's variables."""
     mine = {
@@ -64,6 +71,14 @@ def mpis():
         for name, mpi in known().items()
         if (BUILD / f"lib/libhob_{mpi['family']}.so").exists()
     }
+
+
+def install(prefix):
+    """`cmake --install` into a prefix; raises with what it said. It wants the target `shipped`."""
+    words = ["cmake", "--install", BUILD, "--prefix", prefix]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"cmake --install: {done.stdout[-1000:]}{done.stderr[-2000:]}")
 
 
 def write_json(directory, document, name="run.json"):

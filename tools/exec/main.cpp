@@ -96,11 +96,27 @@ std::string hob_library(const std::string& family) {
   return library_directory() + "/libhob_" + family + ".so";
 }
 
+// The settings that hold here, mistakes left out.
+settings::Settings settings_here() {
+  settings::Settings here;
+  here.load(environ);
+  return here;
+}
+
 // The site's file that turns Hob off for its users; "" where none does.
-std::string site_turns_off() {
-  settings::Settings check;
-  check.load(environ);
-  return check.off && check.source("off") == settings::Source::Site ? check.site() : "";
+std::string site_turns_off(const settings::Settings& here = settings_here()) {
+  return here.off && here.source("off") == settings::Source::Site ? here.site() : "";
+}
+
+// What the site's file says and no user has changed, and what none may; {} where there is none.
+nlohmann::ordered_json describe_site(const settings::Settings& here) {
+  if (here.site().empty()) return nlohmann::ordered_json::object();
+  auto said = nlohmann::ordered_json::object();
+  for (const auto& row : settings::table())
+    if (const bool locked = here.locked(row.key);
+        locked || here.source(row.key) == settings::Source::Site)
+      said[std::string(row.key)] = {{"value", here.value(row.key)}, {"locked", locked}};
+  return {{"file", here.site()}, {"settings", std::move(said)}};
 }
 
 // Settings given on the command line become environment variables of the program.
@@ -248,7 +264,7 @@ class Formatter : public CLI::Formatter {
 };
 
 nlohmann::ordered_json describe(const MpiUse& use, const std::string& program,
-                                const std::string& off) {
+                                const settings::Settings& here) {
   const auto hob = use.family.empty() ? "" : hob_library(use.family);
   return {{"program", program},
           {"family", use.family},
@@ -259,7 +275,8 @@ nlohmann::ordered_json describe(const MpiUse& use, const std::string& program,
           {"wrapper", use.wrapper},
           {"refused", use.refused},
           {"hob", fs::exists(hob) ? hob : ""},
-          {"off", off}};
+          {"off", site_turns_off(here)},
+          {"site", describe_site(here)}};
 }
 
 // For a program that is no MPI program, and for one that may start others: Hob's library looks in
@@ -392,7 +409,7 @@ int run(int argc, char** argv) {
   }
   const auto use = options.off ? MpiUse{} : find_mpi(command, options.mpi);
   if (options.which) {
-    std::puts(describe(use, program, site_turns_off()).dump(1).c_str());
+    std::puts(describe(use, program, settings_here()).dump(1).c_str());
     return 0;
   }
   say_what_has_no_effect(options);

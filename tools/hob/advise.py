@@ -11,14 +11,14 @@ from hob.measure import measure
 from hob.report.advice import advise
 from hob.report.data import Saved, load
 from hob.report.facts import facts_of, write_json
-from hob.report.next_step import as_option, next_step, ranked
+from hob.report.next_step import PROMISES, as_option, next_step, ranked
 from hob.report.sentences import stale_sentence, verdict
 from hob.report.words import MUCH_FASTER, number, saved_on_each, seconds
 from hob.where import HobError
 
-DESCRIPTION = """Runs a program once with Hob (or reads the JSON of such a run) and says for each of its
-mechanisms - cached gets, ghosts, message matching, and overlap where messages wait - whether it helps
-this program, with which settings, and about what it saves."""
+DESCRIPTION = """Runs a program once with Hob (or reads the JSON of such a run) and says of each mechanism that the
+program may have a use for - cached gets, batches, ghosts, message matching, overlap - whether it helps,
+with which settings, and about what it saves."""
 
 EPILOG = """examples:
   hob advise -n 4 ./app            one run
@@ -66,7 +66,7 @@ def text(run, advices, measured=False):
     follows (`measured`)."""
     out = [
         verdict(run)[1],
-        f"{run.command or 'the program'}: {run.rank_count} ranks{_places(run)}, {seconds(run.seconds)}",
+        f"{run.command or 'the program'}: {run.rank_count} rank{'s' * (run.rank_count != 1)}{_places(run)}, {seconds(run.seconds)}",
     ]
     if run.pretended:
         out.append(
@@ -136,6 +136,7 @@ def main(args):
         return _from_file(args)
     if runner.is_off(args):
         raise HobError("advice comes from a run with Hob: leave --off (HOB_OFF, --set off) out")
+    runner.refuse_where_the_site_turns_it_off(args, "advise")
     for_scripts = args.json == "-"
     with tempfile.TemporaryDirectory(prefix="hob-advise-") as scratch:
         kept = args.json if args.json and not for_scripts else None
@@ -152,7 +153,9 @@ def main(args):
             sys.stdout.flush()
         stale = stale_sentence(run)
         if args.measure and not stale:
-            settings = dict.fromkeys(one for advice in advices for one in advice.settings)
+            settings = dict.fromkeys(
+                one for advice in advices for one in advice.settings if one not in PROMISES
+            )
             told, document["measured"] = measure(args, runner.plan, settings)
             if not for_scripts:
                 print(f"\n{told}")

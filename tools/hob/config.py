@@ -9,10 +9,11 @@ from hob.where import HobError, run_binary
 DESCRIPTION = """Lists every setting: its default, what is allowed, what it means.
 
 Where a value comes from, later ones winning: the default; the site's file (/etc/hob.conf, or etc/hob.conf
-in the prefix), which may lock settings; the file named by HOB_CONFIG, or ./hob.conf (lines `key = value`); the environment (HOB_ + the key in capitals); for settings of
-one window, the info keys given to MPI_Win_create and its kin. ./hob.conf is read only where it,
-its directory, and the link if it is one, belong to you or to root; it may neither name files that Hob
-writes (json, trace) nor promise anything of the program (cache = always)."""
+in the prefix), which may lock settings; the file named by HOB_CONFIG, or ./hob.conf (lines `key = value`);
+the environment (HOB_ + the key in capitals); for settings of one window, the info keys given to
+MPI_Win_create and its kin. ./hob.conf is read only where it, its directory, and the link if it is one,
+belong to you or to root; it may neither name files that Hob writes (json, trace) nor promise anything of
+the program (cache = always)."""
 
 EPILOG = """examples:
   hob config                         all settings

@@ -253,7 +253,9 @@ def variables(environment=os.environ):
     known = {row["environment"] for row in _settings()}
     for name in sorted(environment):
         if name.startswith("HOB_"):
-            foreign = known and name not in known and name not in ("HOB_DEPS", "HOB_LIBDIR")
+            if name == "HOB_DEPS":  # the hob script sets it
+                continue
+            foreign = known and name not in known and name != "HOB_LIBDIR"
             found.append(
                 Finding(
                     name, environment[name], "no setting of Hob's: unset it" if foreign else None
@@ -319,7 +321,7 @@ def of_program(command, mpi=None, environment=os.environ):
         return [Finding("program", use["program"], use["why"])]
     found = [Finding("MPI of the program", use["mpi"] or use["why"])]
     if use["off"]:
-        found.append(Finding("Hob here", f"off: {use['off']} says so"))
+        found.append(Finding("Hob here", f"off: {use['off']} says so", nothing_to_do=True))
     if not use["family"]:
         found = [Finding("MPI of the program", "not known", use["why"])]
     elif not use["hob"]:
@@ -420,13 +422,19 @@ def _may_match(version):
     return "Intel" not in version
 
 
+def _calls_back(version):
+    """Whether this MPICH lets Hob's queues advance in its progress: from 4.3 on."""
+    found = re.search(r"MPICH\D*(\d+)\.(\d+)", version)
+    return not found or (int(found[1]), int(found[2])) >= (4, 3)
+
+
 def matching(version):
     """Which receives `match=auto` may take over with this library, if that is known."""
     if not _may_match(version):
         return [Finding("matching", "left to the library: it has no callback for Hob's queues")]
     if "MPICH" in version:
-        text = "deep queues over UCX, very deep ones over libfabric's tcp, else none"
-        return [Finding("matching", text)]
+        tcp = ", very deep ones over libfabric's tcp" if _calls_back(version) else ""
+        return [Finding("matching", f"deep queues over UCX{tcp}, else none")]
     return [Finding("matching", "deep queues")] if "Open MPI" in version else []
 
 
@@ -465,6 +473,38 @@ def _version_of(path):
     return re.sub(r"\s*Version:\s*", " ", done.stdout.strip())
 
 
+def site():
+    """What the site's file says, and whether this user's jobs are logged where it wants that."""
+    from hob.run import which_mpi
+
+    try:
+        said = which_mpi(["true"])["site"]
+    except HobError:
+        return []  # there is no hob-exec, which is another finding
+    if not said:
+        return [Finding("site's file", "none")]
+    found = [Finding("site's file", said["file"])]
+    for key, each in said["settings"].items():
+        held = ", which users may not change" if each["locked"] else ""
+        found.append(Finding(f"  {key}", f"{each['value']}{held}"))
+    log = said["settings"].get("job_log", {}).get("value")
+    if log:
+        found += _job_log(log)
+    return found
+
+
+def _job_log(log):
+    """Where no line can be added for this user's jobs: they go on, and say nothing."""
+    if log == "syslog":
+        there = os.path.exists("/dev/log")
+        return [] if there else [Finding("job_log", "no /dev/log", "start a syslog daemon here")]
+    if os.access(log, os.W_OK) or (
+        not os.path.exists(log) and os.access(os.path.dirname(log) or ".", os.W_OK)
+    ):
+        return []
+    return [Finding("job_log", f"this user may not write to {log}", "let users append to it")]
+
+
 def preload():
     """Whether a program starts with Hob's own starter at all."""
     done = subprocess.run(
@@ -485,7 +525,7 @@ def examine(program=None, mpi=None):
         "Machine": [*kernel(), *machine(), *adapters()],
         "Limits": limits(),
         "Job": [*manager(), *variables()],
-        "Hob and MPI": [*preload(), *library(program, mpi)],
+        "Hob and MPI": [*preload(), *site(), *library(program, mpi)],
     }
 
 

@@ -52,6 +52,9 @@ def _program_at(words):
         after_option = re.match("-[^=]*$", words[at - 1])
         if os.sep in word or not after_option:
             return at
+    missing = next((word for word in words[1:] if re.match(r"\.{0,2}/", word)), None)
+    if missing:
+        raise HobError(f"{missing}: no such program")
     raise HobError(
         f"no program found in '{' '.join(words)}': put `hob exec` before it, and start the line without `hob run`"
     )

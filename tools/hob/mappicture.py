@@ -46,16 +46,17 @@ def draw(rows, path):
     tables = _tables(rows)
     sizes = sorted({row["size"] for row in rows})
     names = {"own": "own rank", "node": "the same node", "tcp": "another node, TCP"}
-    longest = max(len(lines) for lines in tables.values())
+    lengths = [len(lines) for lines in tables.values()]
 
     def figure(pyplot):
         whole = pyplot.gcf()
+        # One below the other: beside each other they are wider than a page, and its numbers too small to read.
         whole.set_size_inches(
-            len(tables) * (3.0 + 2 * len(sizes) * WIDTH_OF_COLUMN),
-            1.6 + longest * HEIGHT_OF_LINE,
+            3.0 + 2 * len(sizes) * WIDTH_OF_COLUMN,
+            0.6 + sum(0.8 + length * HEIGHT_OF_LINE for length in lengths),
         )
-        axes = whole.subplots(1, len(tables), squeeze=False)
-        for axis, (place, lines) in zip(axes[0], tables.items()):
+        axes = whole.subplots(len(tables), 1, squeeze=False, height_ratios=lengths)
+        for axis, (place, lines) in zip(axes[:, 0], tables.items()):
             _table(axis, lines, sizes)
             axis.set_title(f"Target on {names[place]}" if place != "own" else "Target: own rank")
         whole.suptitle(

@@ -2,6 +2,8 @@
 completion. Nothing but argparse's public interface."""
 
 import argparse
+import difflib
+import re
 
 
 class Parser(argparse.ArgumentParser):
@@ -10,6 +12,13 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args, **keywords):
         self.added = []
         super().__init__(*args, **keywords)
+
+    def error(self, message):
+        """As argparse's, with the option that was meant."""
+        unknown = re.match("unrecognized arguments: (--[a-z-]+)", message)
+        known = [option for action in self.added for option in action.option_strings]
+        near = difflib.get_close_matches(unknown[1], known, 1) if unknown else []
+        super().error(message + (f" (did you mean {near[0]}?)" if near else ""))
 
     def add_argument(self, *args, **keywords):
         return self._noted(super().add_argument(*args, **keywords))

@@ -1,6 +1,7 @@
 """`hob run`: the launcher that fits the program, and `hob exec` behind it."""
 
 import argparse
+import difflib
 import json
 import os
 import re
@@ -133,6 +134,9 @@ def _check_places(args, given):
     if first.isdigit() and not ranks and not shutil.which(first):
         program = shlex.join(args.program[1:]) or "PROGRAM"
         raise HobError(f"{first}: no such program (did you mean `hob run -n {first} {program}`?)")
+    near = difflib.get_close_matches(first, launchline.LAUNCHERS, 1, 0.8)
+    if near and not is_launcher(first) and not shutil.which(first):
+        raise HobError(f"{first}: no such program; did you mean {near[0]}?")
     if is_launcher(first):
         of_launcher = [option for option in ("--nodes", "--launcher") if option in given]
         if ranks or of_launcher:
@@ -200,12 +204,20 @@ def is_off(args):
 
 def which_mpi(command, mpi=None):
     """What `hob exec --which` says of a command, a program and its arguments: program (path), family, mpi (path),
-    late, wrapper, refused, hob. Raises where there is no such program."""
+    late, wrapper, refused, hob, off, site. Raises where there is no such program."""
     words = ["--which", *(["--mpi", mpi] if mpi else []), "--", *command]
     done = subprocess.run([binary("hob-exec"), *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise HobError(done.stderr.strip().removeprefix("hob: "))
     return json.loads(done.stdout)
+
+
+def refuse_where_the_site_turns_it_off(args, what):
+    """Raises HobError where `what` would compare the program with itself."""
+    line = is_launcher(args.program[0])
+    use = which_mpi(launchline.programs(args.program)[0] if line else args.program, args.mpi)
+    if use["off"]:
+        raise HobError(f"{use['off']} turns Hob off here: there is nothing to {what}")
 
 
 def exec_arguments(args):
@@ -274,14 +286,18 @@ PMI_DIRECTORIES = (
 )
 
 
+def is_intel(library):
+    """Whether a libmpi is Intel's, by where it lies: beside the providers and tuning files that it brings."""
+    parts = Path(library).resolve().parts if library else ()
+    return any(part in ("impi", "intel", "oneapi") for part in parts)
+
+
 def intel_pmi(use, environment, directories=PMI_DIRECTORIES):
     """What srun needs beside --mpi=pmi2 for Intel MPI: {} for other libraries, and where the user has
     chosen."""
     if not use["mpi"] or "I_MPI_PMI_LIBRARY" in environment or environment.get("SLURM_MPI_TYPE"):
         return {}
-    # Its library lies beside the providers and tuning files that it brings.
-    path = Path(use["mpi"]).resolve()
-    if not any(part in ("impi", "intel", "oneapi") for part in path.parts):
+    if not is_intel(use["mpi"]):
         return {}
     for directory in directories:
         library = Path(directory) / "libpmi2.so"
@@ -296,7 +312,8 @@ def find_launcher(use):
     if os.environ.get("SLURM_JOB_ID") and shutil.which("srun"):
         return ["srun", *slurm_mpi(use)]
     if not use["family"]:
-        raise HobError(f"{use['why']}; or say --launcher")
+        unknown = "say which MPI it is" in use["why"]
+        raise HobError(use["why"] + ("; or say --launcher" if unknown else ""))
     for path in _candidates(use):
         if path.exists():
             return [str(path)]
@@ -339,6 +356,9 @@ def _environment(args, use):
     }
     if args.remote:
         environment.update(REMOTE)
+        if is_intel(use["mpi"]):
+            # Its ranks stay on one node, where Hob takes them for as near as its cache: what lies between is TCP.
+            environment.setdefault("HOB_CACHE_BYPASS", "off")
         if args.ghosts and not (is_off(args) or use["off"]):
             if is_launcher(args.program[0]):
                 raise HobError(
@@ -382,6 +402,7 @@ def _measure(args):
     if args.dry_run:
         print(measure.shown(args, plan))
         return 0
+    refuse_where_the_site_turns_it_off(args, "measure")
     told, document = measure.measure(args, plan)
     if args.json == "-":
         write_json(document, "-")

@@ -29,6 +29,7 @@ struct Context {
   std::string host;
   std::string mpi_version;
   double started = 0;              ///< seconds since the Unix epoch
+  std::uint64_t core_waits = 0;    ///< ns that the main thread had waited for a core until then
   std::vector<std::string> notes;  ///< plain sentences for the report; only from this process
   std::string suffix;  ///< of files that this job writes; "" unless another job began it
   int first_pid = 0;   ///< process id of its rank 0

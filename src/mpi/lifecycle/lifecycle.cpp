@@ -33,6 +33,7 @@
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/ghost/client.hpp"
 #include "mpi/workarounds/long_replies.hpp"
+#include "os/scheduling.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {
@@ -223,6 +224,7 @@ void start(int thread_level, bool world, bool any_thread) {
   real::Get_library_version(version, &length);
   process.mpi_version.assign(version, std::find(version, version + length, '\n'));
   process.started = seconds_since_epoch();
+  process.core_waits = os::waited_for_core(::getpid());
   if (world) {
     MPI_Comm all = MPI_COMM_WORLD;
     int world_size = 0;

@@ -11,6 +11,7 @@
 #include "mpi/core/context.hpp"
 #include "mpi/progress/overlap.hpp"
 #include "mpi/report/registry.hpp"
+#include "report/report.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -18,6 +19,8 @@ namespace {
 using overlap_thread::Stats;
 
 std::uint64_t whole(double ns) { return static_cast<std::uint64_t>(ns); }
+
+constexpr bool kCoupled = true;
 
 constexpr report::CounterRows<Stats, 14> kRows{{
     {{"overlap_polls", "polls", "polls of the network while the program was outside MPI"},
@@ -30,11 +33,14 @@ constexpr report::CounterRows<Stats, 14> kRows{{
      [](const Stats& s) { return s.waited_ns; }},
     {{"overlap_started", "starts", "calls that start messages or collectives, made by the thread"},
      [](const Stats& s) { return s.started; }},
-    {{"overlap_saved", "ns", "time by which waits were shorter, as waits without help show"},
+    {{"overlap_saved", "ns", "time by which waits were shorter, as waits without help show",
+      report::Kind::count, kCoupled},
      [](const Stats& s) { return whole(s.saved.usual); }},
-    {{"overlap_saved_least", "ns", "the same, less its standard error"},
+    {{"overlap_saved_least", "ns", "the same, less its standard error", report::Kind::count,
+      kCoupled},
      [](const Stats& s) { return whole(s.saved.least); }},
-    {{"overlap_saved_most", "ns", "the same, with its standard error"},
+    {{"overlap_saved_most", "ns", "the same, with its standard error", report::Kind::count,
+      kCoupled},
      [](const Stats& s) { return whole(s.saved.most); }},
     {{"overlap_helped", "phases", "phases of computing with something under way, with help"},
      [](const Stats& s) { return s.helped; }},
@@ -75,6 +81,7 @@ std::vector<std::string> unhelped(const report::Counters& sums) {
 
 std::vector<std::string> sentences(const report::Counters& sums) {
   const std::uint64_t helped = sums["overlap_helped"];
+  const auto count = [&](const char* name) { return report::count_text(sums[name]); };
   if (context().settings.overlap == "off") return unhelped(sums);
   if (helped == 0 && sums["overlap_useful"] == 0) return {};
   const bool by_default = context().settings.overlap == "auto";
@@ -84,11 +91,12 @@ std::vector<std::string> sentences(const report::Counters& sums) {
     return {
         fmt::format("Overlap: {} of {} polls, while the program computed, moved what others wanted "
                     "of its windows.",
-                    sums["overlap_useful"], sums["overlap_polls"])};
+                    count("overlap_useful"), count("overlap_polls"))};
   return {fmt::format(
       "Overlap: {} phases of computing with messages under way were helped, {} were not; {} "
       "of {} polls moved something.",
-      helped, sums["overlap_alone"], sums["overlap_useful"], sums["overlap_polls"])};
+      count("overlap_helped"), count("overlap_alone"), count("overlap_useful"),
+      count("overlap_polls"))};
 }
 
 std::vector<report::Verdict> verdicts(const report::Counters& sums) {

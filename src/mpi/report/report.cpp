@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -87,6 +88,26 @@ std::vector<report::Counters::Peak> peaks_of(const std::vector<std::uint64_t>& v
   return peaks;
 }
 
+/// What is said of all ranks together, at rank 0. Everything that only one rank has of a coupled
+/// counter is left out.
+report::Counters summed(const std::vector<std::uint64_t>& values) {
+  const Context& process = context();
+  const int count = static_cast<int>(values.size());
+  std::vector<std::uint64_t> sums(values.size()), least(values.size());
+  real::Reduce(values.data(), sums.data(), count, MPI_UINT64_T, MPI_SUM, 0, process.comm);
+  real::Reduce(values.data(), least.data(), count, MPI_UINT64_T, MPI_MIN, 0, process.comm);
+  auto peaks = peaks_of(values);
+  const auto infos = all_counters();
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    if (!infos[i].coupled) continue;
+    sums[i] = least[i] * static_cast<std::uint64_t>(process.size);
+    peaks[i] = {static_cast<double>(least[i]), -1};
+  }
+  report::Counters all = named(sums);
+  all.peaks = std::move(peaks);
+  return all;
+}
+
 /// For those who run the site. A log that cannot be written to is not the user's to mend.
 void log_this_job(const report::RunContext& run, const report::Counters& sums) {
   const Context& process = context();
@@ -104,10 +125,7 @@ void report_world(const report::RankReport& own, const std::vector<std::uint64_t
   bool json = !path.empty();
   const bool summary = process.settings.report == "summary";
   if (!json && !summary && process.settings.job_log.empty()) return;
-  std::vector<std::uint64_t> sums(values.size());
-  real::Reduce(values.data(), sums.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM,
-               0, process.comm);
-  const auto peaks = peaks_of(values);
+  const report::Counters all = summed(values);
   // The first line is the host, marked where the rank is the first of its node.
   constexpr char first = '*';
   auto texts = gather((process.first_on_node ? first + process.host : process.host) + '\n' +
@@ -128,10 +146,8 @@ void report_world(const report::RankReport& own, const std::vector<std::uint64_t
     const auto ranks = gather(report::rank_json(own));
     if (process.rank == 0) json = save_json(path, report::run_json(run, ranks));
   }
-  log_this_job(run, named(sums));
+  log_this_job(run, all);
   if (!summary || process.rank != 0) return;
-  report::Counters all = named(sums);
-  all.peaks = peaks;
   std::fputs(report::summary(run, summary_sentences(all), notes).c_str(), stderr);
   if (json)
     std::fprintf(stderr, "hob: the details are in %s (hob report makes a page of it)\n",

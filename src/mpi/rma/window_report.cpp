@@ -2,6 +2,7 @@
 #include "mpi/rma/window_report.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +21,7 @@
 #include "mpi/rma/incoming.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window.hpp"
+#include "os/scheduling.hpp"
 #include "report/report.hpp"
 
 namespace hob::mpi {
@@ -353,6 +355,12 @@ std::vector<std::string> late_sentences(const report::Counters& sums) {
   if (context().settings.ghosts != 0 || mostly_batched(sums) ||
       late < std::max(kWorthReporting, kWorthAdvising * lived))
     return {};
+  const double cores = static_cast<double>(sums["core_waits_ns"]) / ranks_summed();
+  if (cores >= late / 2)
+    return {
+        fmt::format("about {} on each rank was waiting for targets, and {} for a core: these "
+                    "processes have fewer cores than they want",
+                    report::time_text(late), report::time_text(cores))};
   return {fmt::format(
       "about {} on each rank was waiting for targets that computed, held a lock, or had no core: "
       "ghosts may serve them (--ghosts 1)",
@@ -371,7 +379,7 @@ std::vector<report::Verdict> batch_verdict(const report::Counters& sums) {
                     "small operations that went out together");
   if (saved.empty() && sums["batched"] >= kOperationsWorthReporting && sums["batch_saved_ns"] == 0)
     saved.push_back(
-        {fmt::format("what {} small operations that went out together saved is unknown: no "
+        {fmt::format("{} small operations went out together; what that saved is unknown: no "
                      "price was measured",
                      report::count_text(sums["batched"])),
          0});
@@ -391,7 +399,7 @@ std::vector<report::Verdict> verdicts(const report::Counters& sums) {
                             batch_verdict(sums)})
     lines.insert(lines.end(), saved.begin(), saved.end());
   if (const std::uint64_t hits = sums["unpriced_hits"]; hits >= kHitsWorthReporting)
-    lines.push_back({fmt::format("what {} hits saved is unknown: too few waits were measured",
+    lines.push_back({fmt::format("{} hits of unknown saving: too few waits were measured",
                                  report::count_text(hits)),
                      0});
   return lines;
@@ -419,6 +427,9 @@ std::vector<std::string> sentences(const report::Counters& sums) {
                                 context().one_node && context().size > 1
                                     ? " (with MPICH, hob run --remote takes each rank for a node)"
                                     : ""));
+  else if (sums["hits_full"] + sums["hits_pending"] + sums["hits_partial"] == 0)
+    lines.push_back(
+        fmt::format("{} remote gets, none served from the cache", report::count_text(remote)));
   else
     lines.push_back(
         fmt::format("{} remote gets, {:.1f}% served from the cache ({}), {} given to the network",
@@ -476,6 +487,12 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
      [](const Process&) -> std::uint64_t { return validation_costs().reported; }},
     {{"validation_ns", "ns", "Time that this took beyond barriers, whose place it took."},
      [](const Process&) -> std::uint64_t { return validation_costs().nanoseconds; }},
+    {{"core_waits_ns", "ns",
+      "Time from MPI_Init on that the main thread waited for a core that others had."},
+     [](const Process&) -> std::uint64_t {
+       const std::uint64_t before = context().core_waits;
+       return std::max(os::waited_for_core(::getpid()), before) - before;
+     }},
     {{"incoming", "calls",
       "Calls that had the library fill memory of a window, where that would not be seen otherwise "
       "(RDMA adapters)."},

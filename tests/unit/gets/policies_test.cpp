@@ -306,9 +306,9 @@ class WaitMeterTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kShort = 5'000, kLong = 1'100'000;
 
-  /// A wait that ends when nothing else happened since the last.
+  /// A wait, or `alike` of them, that ends when nothing else happened since the last.
   bool wait(std::uint64_t spent, std::uint64_t alike = 1) {
-    now_ += spent;
+    now_ += spent * alike;
     return meter_.waited(spent, now_, alike, [this] { return ahead_; });
   }
   void wait_until_watching() {
@@ -363,6 +363,17 @@ TEST_F(WaitMeterTest, OneOfSeveralStandsForAll) {
   EXPECT_EQ(meter_.waits(), 10 * WaitMeter::kFewest);
   wait(kLong);
   EXPECT_EQ(meter_.late_ns(), 41 * (kLong - WaitMeter::kAttentiveNs));
+}
+
+TEST_F(WaitMeterTest, OneLongOneAmongShortOnesStandsForNoMoreThanTheTimeThatPassed) {
+  for (std::uint64_t i = 0; i < WaitMeter::kFewest; ++i) {
+    now_ += kLong;  // nearly all of the 1,000 waits were short
+    now_ += kLong;
+    meter_.waited(kLong, now_, 1000, [] { return 0; });
+  }
+  EXPECT_TRUE(meter_.measuring());
+  wait(kLong);
+  EXPECT_LE(meter_.late_ns(), now_);
 }
 
 TEST(Coherence, OnlyWhatOutlivesAcquiresIsKeptBehindOne) {

@@ -429,6 +429,17 @@ TEST(SiteFile, WhatIsWrongInItEndsNobodysJob) {
   EXPECT_NE(settings.warnings()[1].find("'sometimes'"), std::string::npos);
 }
 
+TEST(SiteFile, AUsersOwnFileLocksNothing) {
+  const WorkingDirectory here;
+  std::ofstream("mine.conf") << "lock cache = strict\n";
+  Settings settings;
+  EXPECT_EQ(
+      settings.read_file("mine.conf"),
+      (std::vector<std::string>{
+          "mine.conf:1: 'lock cache = strict' is for a site's file alone (docs/cluster.md)"}));
+  EXPECT_FALSE(settings.locked("cache"));
+}
+
 TEST(SiteFile, OneThatOthersMayWriteToIsNotUsed) {
   const WorkingDirectory here;
   const auto warning = [](mode_t file, mode_t directory, unsigned owner) {

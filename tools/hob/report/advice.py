@@ -8,6 +8,7 @@ from hob.report.data import ACCESS_TYPES, WORTH_TELLING, Saved, access_counts
 from hob.report.sentences import near_parts, receives_left, stale_sentence
 from hob.report.words import (
     WORTH_ADVISING,
+    counted,
     quantity,
     seconds,
     share,
@@ -48,10 +49,10 @@ def _near_gets(run):
     parts = near_parts(
         run,
         lambda count: share(count, sum(run.near_gets)),
-        "the process's own memory",
-        "targets where fetching is as cheap as a cache (ranks of the same node)",
+        "read the process's own memory",
+        "read targets where fetching is as cheap as a cache (ranks of the same node)",
     )
-    return f"None of its gets is remote: they read {parts}." + (
+    return f"None of its gets is remote: {parts}." + (
         " On more nodes this may differ: ask again there, or with --remote, which takes each rank for a "
         "node (MPICH)."
         if run.nodes == 1 and near
@@ -64,9 +65,7 @@ def _advise_readahead(run, advice):
     counters = run.cache
     remote, spared = run.remote_gets, counters.get("ahead_hits", 0)
     if counters.get("ahead_gets", 0):
-        # Used bytes are counted by 64ths of a block, which may be more than were fetched.
-        more = counters.get("ahead_bytes", 0)
-        used = min(counters.get("ahead_used_bytes", 0), more)
+        more, used = counters.get("ahead_bytes", 0), run.ahead_used_bytes
         advice.reasons.append(
             f"Fetching ahead spared {quantity(spared)} trips ({share(spared, remote)} of the remote gets) "
             f"for {size(more)} more, of which {share(used, more)} was used."
@@ -155,8 +154,10 @@ def advise_cache(run, get_us=None):
         "cached gets",
         "helps",
         [
-            f"{share(run.hits, remote)} of {quantity(remote)} remote gets were answered by the cache, "
-            f"{size(counters.get('bytes_from_cache', 0))} stayed off the network."
+            f"{share(run.hits, remote)} of {quantity(remote)} remote gets were answered by the cache "
+            f"({size(counters.get('bytes_from_cache', 0))})."
+            if run.hits
+            else f"None of {quantity(remote)} remote gets was answered by the cache."
         ],
     )
     if get_us is None:
@@ -200,8 +201,8 @@ def advise_cache(run, get_us=None):
             advice.reasons.append(
                 f"The cache was dropped {quantity(dropped)} times"
                 + (f", mostly by {run.drops[0][0]}" if run.drops else "")
-                + ", since the program may have learned of others' writes. If no process writes to the windows after the first get, say so; "
-                "--verify 0.1 checks it."
+                + ", since the program may have learned of others' writes. cache=always promises that no process "
+                "writes to the windows after the first get: then copies are kept. --verify 1 checks that."
             )
         elif may_recur:
             advice.verdict, advice.saves, advice.settings = "may help", 0, ["recall=auto"]
@@ -313,18 +314,13 @@ def advise_matching(run):
 def advise_ghosts(run):
     """Ghosts: from the operations that need their target's attention."""
     counters = run.cache
-    served = {name: counters.get(name, 0) for name in ("puts", "accumulates", "atomics")}
-    near = counters.get("bypassed", 0) + counters.get("own_rank", 0)
-    fetched = counters.get("native_gets", 0) - near
-    total = sum(served.values()) + max(0, fetched)
-    if not total:
-        return Advice("ghosts", "no use", ["The program has no one-sided operations to be served."])
-    what = ", ".join(f"{quantity(count)} {name}" for name, count in served.items() if count)
+    if not run.served:
+        reason = "The program has no one-sided operations to be served."
+        if counters.get("gets", 0):
+            reason = "No get needed its target's MPI library: none went over the network."
+        return Advice("ghosts", "no use", [reason])
     kinds = {window.kind for window in run.windows}
-    reasons = [
-        f"{quantity(total)} operations need their target's MPI library"
-        + (f" ({what})." if what else " (gets).")
-    ]
+    reasons = [f"{counted(run.served)} need their target's MPI library."]
     if not kinds & {"allocate", "create"}:
         reasons.append(
             "But its windows are shared or dynamic ones, which ghosts leave to the MPI library."
@@ -333,7 +329,7 @@ def advise_ghosts(run):
     done = run.redirected
     if done:
         reasons.append(
-            f"{quantity(done)} operations were done by the ghosts of this run. One run does not show what "
+            f"The ghosts of this run did {quantity(done)} of them. One run does not show what "
             "that saved: compare with a run without ghosts (hob run --measure)."
         )
         return Advice("ghosts", "in use", reasons)
@@ -348,8 +344,7 @@ def advise_ghosts(run):
             )
         )
         return Advice("ghosts", "no use", reasons)
-    unseen = counters.get("requested", 0) - counters.get("own_rank", 0)
-    if "late_ns" not in counters or (unseen > total / 2 and counters.get("waits", 0) < total / 100):
+    if run.waits_unseen:
         reasons.append(
             "Waits for them were not measured (it waits by requests). Where targets compute for long "
             "without calling MPI, a ghost on each node serves them meanwhile. Only a trial shows it: "
@@ -365,6 +360,13 @@ def advise_ghosts(run):
         reasons.append("Their targets attended: waits for them took no longer than the network.")
         if run.nodes == 1:
             reasons.append("On several nodes this may differ: ask again there.")
+        return Advice("ghosts", "no use", reasons)
+    if run.short_of_cores:
+        reasons.append(
+            f"Waits for them took {seconds(run.late_seconds)} on each rank more than targets that attend take, "
+            f"but each rank also waited {seconds(run.core_waits_seconds)} for a core: a ghost would wait for "
+            "one, too. Where the processes of a node have a core each, this may differ: ask again there."
+        )
         return Advice("ghosts", "no use", reasons)
     reasons.append(
         f"Waits for them took {seconds(run.late_seconds)} on each rank "

@@ -235,10 +235,14 @@ class Run:
             "message matching": ("queues", "saved_ns"),
             "overlap": (None, "overlap_saved"),
         }
-        return {
-            mechanism: Saved.of([_saved_by_rank(rank, part, name) for rank in self.ranks])
-            for mechanism, (part, name) in groups.items()
-        }
+        found = {}
+        for mechanism, (part, name) in groups.items():
+            ranks = [_saved_by_rank(rank, part, name) for rank in self.ranks]
+            if mechanism == "overlap" and ranks:
+                # Ranks wait for each other: what one of them waits less it may wait later.
+                ranks = [min(ranks, key=lambda each: each[1])] * len(ranks)
+            found[mechanism] = Saved.of(ranks)
+        return found
 
     @property
     def gains(self):
@@ -273,6 +277,16 @@ class Run:
     def late_seconds(self):
         """What a rank waited for targets that did not attend to its operations."""
         return self.cache.get("late_ns", 0) * 1e-9 / max(len(self.ranks), 1)
+
+    @property
+    def core_waits_seconds(self):
+        """What the main thread of a rank waited for a core that others had."""
+        return self.counters.get("core_waits_ns", 0) * 1e-9 / max(len(self.ranks), 1)
+
+    @property
+    def short_of_cores(self):
+        """Whether waits for targets are likely waits for cores: ranks waited as long for these, or half."""
+        return self.core_waits_seconds >= self.late_seconds / 2 > 0
 
     def full_hosts(self):
         """{host: (ranks, processors)} of hosts that have no processor more than they have ranks; None
@@ -319,9 +333,35 @@ class Run:
         return self.cache.get("batched", 0) > sum(self.cache.get(name, 0) for name in names) / 2
 
     @property
+    def operations(self):
+        """{kind: count} of the one-sided operations that are no gets."""
+        counts = {name: self.cache.get(name, 0) for name in ("puts", "accumulates", "atomics")}
+        return {name: count for name, count in counts.items() if count}
+
+    @property
+    def served(self):
+        """{kind: count} of the one-sided operations that need their target's MPI library."""
+        fetched = self.cache.get("native_gets", 0) - sum(self.near_gets)
+        return {**self.operations, **({"gets": fetched} if fetched > 0 else {})}
+
+    @property
+    def waits_unseen(self):
+        """Whether the program waits for these by requests, which Hob does not time."""
+        requested = self.cache.get("requested", 0) - self.cache.get("own_rank", 0)
+        total, waits = sum(self.served.values()), self.cache.get("waits", 0)
+        return "late_ns" not in self.cache or (requested > total / 2 and waits < total / 100)
+
+    @property
     def redirected(self):
         """Operations that ranks gave to ghosts."""
         return sum(origin.get("redirected", 0) for origin in self.origins)
+
+    @property
+    def ahead_used_bytes(self):
+        """Of the bytes that were fetched ahead, those that were asked for later, at most. They are counted by
+        64ths of a block, which may be more than were fetched, or than came from the cache."""
+        names = ("ahead_used_bytes", "ahead_bytes", "bytes_from_cache")
+        return min(self.cache.get(name, 0) for name in names)
 
     @property
     def hits(self):
@@ -374,6 +414,8 @@ def load(path):
         document = json.loads(Path(path).read_text())
     except OSError as error:
         raise HobError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise HobError(f"{path} is no JSON of Hob, nor any other text") from error
     except (ValueError, RecursionError) as error:
         raise HobError(
             f"{path} is no JSON of Hob ({error}); did the run end before it was written?"

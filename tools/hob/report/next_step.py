@@ -7,6 +7,8 @@ from hob.report.advice import ORDER, advise
 from hob.report.sentences import stale_sentence
 from hob.report.words import seconds
 
+# Settings that promise something of the program, in which a run cannot see whether that is true.
+PROMISES = ("cache=always",)
 # Settings that say where a run writes, or belong to one kind of run.
 NOT_REPEATED = ("json", "json_command", "report", "ghosts", "off", "trace")
 
@@ -56,9 +58,16 @@ def next_step(run, advices=None):
         program = (run.command or "./app").split(" ")[0]
         return Step("Look whether Hob can work for this program:", f"hob doctor {program}")
     advices = ranked(advise(run) if advices is None else advices)
+    at_work = any(
+        one.verdict in ("helps", "in use")
+        or (one.verdict == "not measured" and one.mechanism != "message matching")
+        for one in advices
+    )
     trials = [one for one in advices if one.settings]
-    if trials:
-        best = max(trials, key=lambda one: one.saves)
+    safe = [one for one in trials if not set(one.settings) & set(PROMISES)]
+    best = max(safe, key=lambda one: one.saves, default=None)
+    # Where something is at work already, what may gain nothing is not the first thing to try.
+    if best and (best.saves or best.verdict != "may help" or not at_work):
         gain = (
             f", which may save up to {seconds(best.saves / run.rank_count)} on each rank"
             if best.saves and best.verdict == "may help" and run.rank_count
@@ -69,16 +78,19 @@ def next_step(run, advices=None):
             "Hob and with Hob, in turns:",
             _again(run, "run", *" ".join(map(as_option, best.settings)).split(), "--measure"),
         )
-    if any(
-        one.verdict in ("helps", "in use")
-        or (one.verdict == "not measured" and one.mechanism != "message matching")
-        for one in advices
-    ):
+    if at_work:
         return Step(
             "Check what the program as a whole gains. This runs it without Hob and with it, in turns:",
             _again(run, "run", "--measure"),
         )
-    if run.nodes == 1 and run.near_gets[1] and not run.remote_gets:
+    if trials:
+        (promise, *_), *_ = (one.settings for one in trials)
+        return Step(
+            f"If no process writes to the windows after the first get, try {promise}, which keeps copies. This "
+            "fetches each hit again, and says whether one differs:",
+            _again(run, "run", *as_option(promise).split(), "--verify", "1"),
+        )
+    if run.nodes == 1 and (run.near_gets[1] or run.operations) and not run.remote_gets:
         return Step(
             "Ask again on several nodes. With MPICH, this takes each rank for a node, on one machine:",
             _again(run, "advise", "--remote"),

@@ -15,6 +15,7 @@ from hob.report.words import (
     seconds,
     share,
     size,
+    whom,
 )
 
 MOST_WINDOWS = 6  # with pictures of their own
@@ -66,7 +67,7 @@ table { border-collapse: collapse; font-size: 13.5px; width: 100%; font-variant-
 th, td { padding: 5px 12px; text-align: right; white-space: nowrap; border-top: 1px solid var(--line); }
 thead th { border-top: 0; background: var(--shade); font-weight: 600; white-space: normal; }
 th:first-child, td:first-child, .text { text-align: left; }
-td.text { white-space: normal; overflow-wrap: anywhere; min-width: 7em; }
+td.text { white-space: normal; overflow-wrap: anywhere; min-width: 8em; }
 .next code { display: block; margin-top: 6px; overflow-wrap: anywhere; }
 summary { cursor: pointer; overflow-wrap: anywhere; font-weight: 600; padding: 4px 0; }
 @media (max-width: 560px) {
@@ -90,10 +91,21 @@ summary { cursor: pointer; overflow-wrap: anywhere; font-weight: 600; padding: 4
 
 
 # Which papers the captions mean.
-PAPERS = (
-    '<p class="soft">Caching paper: <i>Transparent Caching for RMA Systems</i> (CLaMPI). Ghosts paper: <i>Casper: An '
-    "Asynchronous Progress Model for MPI RMA</i>. Matching paper: <i>Semi-Permanent Cache Occupancy</i>.</p>"
-)
+PAPERS = {
+    "caching paper": "<i>Transparent Caching for RMA Systems</i> (CLaMPI)",
+    "ghosts paper": "<i>Casper: An Asynchronous Progress Model for MPI RMA</i>",
+    "matching paper": "<i>Semi-Permanent Cache Occupancy</i>",
+}
+
+
+def _papers(text):
+    """Those that a page names."""
+    named = [f"{name.capitalize()}: {title}." for name, title in PAPERS.items() if name in text]
+    return f'<p class="soft">{" ".join(named)}</p>' if named else ""
+
+
+# Settings that say where a run wrote, or what it printed at its end: the header leaves them out.
+OF_NO_MATTER = ("json", "json_command", "report")
 
 
 # Of a phone's page, about: longer cells are sentences.
@@ -148,14 +160,15 @@ def _tiles(run):
     tiles = [_tile(seconds(run.seconds), "run time"), _tile(f"{run.rank_count}", "ranks")]
     gets = run.remote_gets
     for mechanism, saved in run.gains:
-        what = f"of {SAVED_BY[mechanism][0]} saved on each rank (estimate)"
+        what = f"of {SAVED_BY[mechanism][0]} saved on {whom(saved)} (estimate)"
         tiles.append(_tile(saved_amount(saved).removeprefix("about "), what))
     if gets:
         tiles += [
             _tile(quantity(gets), "remote gets"),
             _tile(share(run.hits, gets), "answered by the cache"),
-            _tile(size(run.cache.get("bytes_from_cache", 0)), "not sent over the network"),
         ]
+    if run.hits:
+        tiles.append(_tile(size(run.cache.get("bytes_from_cache", 0)), "came from the cache"))
     received = sum(queue.counters.get("receives", 0) for queue in run.queues)
     if received:
         tiles.append(_tile(quantity(received), "receives"))
@@ -213,7 +226,7 @@ def _summary(run):
         lines.append("</ul>")
     aside = [note for note in run.notes if note not in stale]
     if aside:
-        lines.append("<p><b>What Hob left to the MPI library, and why</b></p><ul>")
+        lines.append("<p><b>Notes</b></p><ul>")
         lines += [f"<li>{escape(note)}</li>" for note in aside]
         lines.append("</ul>")
     kind = "card findings" if several else "card"
@@ -337,10 +350,9 @@ def _cache(run):
     if not run.windows:
         return ""
     used = [window for window in run.windows if sum(access_counts(window.counters))]
-    out = ["<h2>Cached gets</h2>"]
     if not used:
-        out.append("<p>No window saw a remote get.</p>")
-        return "\n".join(out)
+        return ""
+    out = ["<h2>Cached gets</h2>"]
     if len(used) > 1:
         out.append(_access_table(used[:MOST_ROWS]))
     if len(used) > MOST_WINDOWS:
@@ -459,7 +471,7 @@ def _ghosts(run):
     bindings = " and ".join(
         sorted({origin.get("binding", "?") for origin in run.origins if origin})
     )
-    told = f"<p>Bound by <b>{escape(bindings)}</b>.</p>"
+    told = f"<p>Which ghost serves what: ghost_binding={escape(bindings)}.</p>"
     return "<h2>Ghosts</h2>" + told + figures + html_table(head, rows, (0, 1))
 
 
@@ -547,9 +559,12 @@ def content(run):
         _ghosts(run),
         _counters(run),
         _adaptations(run),
-        PAPERS if run.ranks else "",
     ]
-    if not charts.available():
+    parts.append(_papers("".join(parts)))
+    lacks = any(window.busiest("occupancy") for window in run.windows) or any(
+        ghost.busy for ghost in run.ghosts
+    )
+    if lacks and not charts.available():
         parts.insert(
             3,
             '<p class="soft">Pictures of occupancy and of when ghosts were busy need matplotlib '
@@ -574,7 +589,7 @@ def page(run):
     start = str(run.program.get("start", "")).replace("T", " ").replace("Z", " UTC")
     hosts = list(dict.fromkeys(rank.get("host", "") for rank in run.ranks if rank.get("host")))
     threads = str(run.program.get("threads", ""))
-    changed = run.changed_settings()
+    changed = [each for each in run.changed_settings() if each[0] not in OF_NO_MATTER]
     places = f"{run.nodes} pretended nodes" if run.pretended else ""
     facts = [
         f"Hob {run.hob.get('version', '')}".strip(),

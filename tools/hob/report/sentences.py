@@ -6,6 +6,7 @@ from hob.report.words import (
     MUCH_FASTER,
     SAVED_BY,
     WORTH_ADVISING,
+    counted,
     number,
     quantity,
     saved_amount,
@@ -13,6 +14,7 @@ from hob.report.words import (
     seconds,
     share,
     size,
+    whom,
 )
 
 # Share of the gets that hits must reach to be spoken of where nothing was gained.
@@ -29,14 +31,14 @@ def near_parts(run, amount, own_memory, near_targets):
 
 def near_sentence(run):
     """Where gets went that needed no network; "" where all did."""
+    gets, near = run.cache.get("gets", 0), sum(run.near_gets)
     parts = near_parts(
         run,
-        quantity,
+        (lambda count: "all" if count == gets else quantity(count)),
         "read the process's own memory",
         "read targets that are as near as a cache (ranks of the same node)",
     )
-    gets = quantity(run.cache.get("gets", 0))
-    return f"Of {gets} gets, {parts}: these are left to the MPI library." if parts else ""
+    return f"Of {quantity(gets)} gets, {parts}: these are left to the MPI library." if near else ""
 
 
 def cache_findings(run):
@@ -49,14 +51,16 @@ def cache_findings(run):
         return ["The program issued no gets, so there was nothing to cache."]
     out = [near] if (near := near_sentence(run)) else []
     if not remote:
-        return [*out, "None was remote, so there was nothing to cache."]
+        return out
     refused = counters.get("uncacheable", 0) - counters.get("own_rank", 0)
     if refused >= 0.99 * remote:
         return [*out, f"{quantity(remote)} gets were remote, and could not be kept in a cache."]
     out.append(
         f"Of {quantity(remote)} remote gets, {quantity(run.hits)} ({share(run.hits, remote)}) "
-        f"were answered by the cache; {size(counters.get('bytes_from_cache', 0))} did not cross "
-        f"the network, {size(counters.get('bytes_from_network', 0))} did."
+        f"were answered by the cache. Of what they asked for, {size(counters.get('bytes_from_cache', 0))} "
+        f"came from there, {size(counters.get('bytes_from_network', 0))} over the network."
+        if run.hits
+        else f"None of {quantity(remote)} remote gets was answered by the cache."
     )
     if run.drops:
         out.append(
@@ -71,8 +75,7 @@ def cache_findings(run):
         out.append(
             f"{quantity(counters['ahead_gets'])} gets fetched blocks, "
             f"{size(counters.get('ahead_bytes', 0))} more than was asked for; "
-            f"{size(min(counters.get('ahead_used_bytes', 0), counters.get('ahead_bytes', 0)))} "
-            "of that was asked for later, which "
+            f"at most {size(run.ahead_used_bytes)} of that was asked for later, which "
             f"spared {quantity(counters.get('ahead_hits', 0))} trips."
         )
     if counters.get("ahead_changed", 0):
@@ -96,7 +99,9 @@ def cache_findings(run):
         )
     if not any(value > 0.05 * remote for value in poor.values()) and run.hits < 0.3 * remote:
         out.append(
-            "Most remote gets fetched something for the first time: no cache can answer those."
+            "Copies were dropped before they were asked for again, so most gets were not kept."
+            if counters.get("short_lived", 0) > 0.5 * remote
+            else "Most remote gets fetched something for the first time: no cache can answer those."
         )
     return out
 
@@ -109,11 +114,9 @@ def matching_findings(run):
         if not sum(posted) + sum(arrived):
             continue
         out.append(
-            f"On {queue.name}, a plain list would have been searched through "
-            f"{number(mean_of_log2(posted))} posted receives for a message and "
-            f"{number(mean_of_log2(arrived))} waiting messages for a receive on average; the queues "
-            f"grew to {quantity(queue.longest('prq_max'))} and "
-            f"{quantity(queue.longest('umq_max'))} entries."
+            f"On {queue.name}, up to {quantity(queue.longest('prq_max'))} receives were posted and "
+            f"{quantity(queue.longest('umq_max'))} messages waited. Plain lists would have been searched "
+            f"through {number(mean_of_log2(posted))} and {number(mean_of_log2(arrived))} entries on average."
         )
         in_prq = queue.counters.get("in_prq", 0)
         if in_prq:
@@ -130,12 +133,16 @@ def ghost_findings(run):
         late = run.late_seconds
         if late < max(WORTH_TELLING, WORTH_ADVISING * (run.seconds or 0)):
             return []
+        waited = f"About {seconds(late)} on each rank was waiting for"
+        if run.mostly_batched:
+            return [f"{waited} batches of operations, which their targets apply."]
+        if run.short_of_cores:
+            return [
+                f"{waited} targets, and {seconds(run.core_waits_seconds)} for a core: these processes have "
+                "fewer cores than they want, and a ghost would be one more."
+            ]
         return [
-            f"About {seconds(late)} on each rank was waiting for batches of operations, which their "
-            "targets apply."
-            if run.mostly_batched
-            else f"About {seconds(late)} on each rank was waiting for targets that computed, "
-            "held a lock, or had no core: ghosts may serve them."
+            f"{waited} targets that computed, held a lock, or had no core: ghosts may serve them."
         ]
     total = {
         name: sum(origin.get(name, 0) for origin in run.origins)
@@ -216,6 +223,8 @@ def _nothing(run):
         )
     if remote:
         return "Few of its remote gets could be answered by a cache, and its queues stayed short."
+    if run.operations and run.nodes == 1:
+        return f"Its {counted(run.operations)} stay on one node."
     if not any(queue.counters.get("receives", 0) for queue in run.queues):
         return "It has no remote gets, and no receives that Hob counts."
     return "It has no remote gets, and its queues stayed short."
@@ -227,14 +236,20 @@ def _untold(run):
     unpriced = run.cache.get("unpriced_hits", 0)
     if unpriced >= WORTH_SAYING * run.remote_gets > 0:
         out.append(
-            f"What {quantity(unpriced)} gets that the cache answered saved is unknown: "
+            f"The cache answered {quantity(unpriced)} gets. What that saved is unknown: "
             "too few waits were measured."
         )
     batched = run.cache.get("batched", 0)
     if batched >= BATCHED_WORTH_SAYING and not run.savings["batches"].usual:
         out.append(
-            f"What {quantity(batched)} small operations that went out together saved is unknown: "
+            f"{quantity(batched)} small operations went out together. What that saved is unknown: "
             "no price was measured."
+        )
+    served = run.served and any(window.kind in ("allocate", "create") for window in run.windows)
+    if served and run.waits_unseen and run.nodes > 1 and not run.ghosts:
+        out.append(
+            f"How long the program waited for its {counted(run.served)} was not measured: it waits by "
+            "requests. Ghosts serve them where their targets compute."
         )
     if run.redirected:
         out.append(
@@ -256,9 +271,9 @@ def _gained(run):
             + f". The run took {seconds(run.seconds)}."
         )
     what, by = SAVED_BY[first]
-    text = f"Hob saved each rank {saved_amount(most)} of {what}, by {by}"
+    text = f"Hob saved {whom(most)} {saved_amount(most)} of {what}, by {by}"
     for name, saved in others:
-        text += f", and {saved_amount(saved)} of {SAVED_BY[name][0]}, by {SAVED_BY[name][1]}"
+        text += f", and {whom(saved)} {saved_amount(saved)} of {SAVED_BY[name][0]}, by {SAVED_BY[name][1]}"
     return (
         f"{text}; the run took {seconds(run.seconds)}. "
         "These are estimates, from costs measured in this run."
@@ -280,7 +295,11 @@ def verdict(run):
     if untold := _untold(run):
         return "perhaps", " ".join(untold)
     late = run.late_seconds
-    if late >= max(WORTH_TELLING, WORTH_ADVISING * (run.seconds or 0)) and not run.mostly_batched:
+    if (
+        late >= max(WORTH_TELLING, WORTH_ADVISING * (run.seconds or 0))
+        and not run.mostly_batched
+        and not run.short_of_cores
+    ):
         return "perhaps", (
             f"Nothing gained yet. Each rank waited about {seconds(late)} of "
             f"{seconds(run.seconds)} for targets that did not attend: a ghost may serve them."

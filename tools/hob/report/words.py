@@ -39,6 +39,11 @@ def quantity(value):
     return f"{value:,.0f}"
 
 
+def counted(counts):
+    """{'puts': 30, 'gets': 5} -> '30 puts and 5 gets'."""
+    return " and ".join(f"{quantity(count)} {name}" for name, count in counts.items())
+
+
 def size(value):
     """1536 -> '1.5 KiB'."""
     for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
@@ -74,13 +79,20 @@ def saved_amount(saved):
     return f"{low.rpartition(' ')[0] if high.endswith(' ' + unit) else low} to {high}"
 
 
-def saved_on_each(saved):
-    """'about 148 ms on each rank (rank 0 gained most: about 296 ms)'."""
-    text = f"{saved_amount(saved)} on each rank"
+def whom(saved):
+    """Whom a saving is given for: "each rank", or, where ranks differ, "the average rank"."""
     most = max(saved.by_rank, default=0)
-    # Beside a bound, an estimate for one rank reads as if it contradicted it.
-    if most > MORE * saved.usual and not text.startswith("up to"):
-        text += f" (rank {saved.by_rank.index(most)} gained most: about {seconds(most)})"
+    return "the average rank" if most > MORE * saved.usual else "each rank"
+
+
+def saved_on_each(saved):
+    """'about 148 ms on each rank', 'about 148 ms on the average rank (296 ms on rank 0)'."""
+    amount, each = saved_amount(saved), whom(saved)
+    text = f"{amount} on {each}"
+    # Beside a range, one number for one rank reads as if it contradicted it.
+    if each != "each rank" and amount.startswith(("about", "at least")):
+        most = max(saved.by_rank)
+        text += f" ({seconds(most)} on rank {saved.by_rank.index(most)})"
     return text
 
 
