@@ -43,7 +43,7 @@ TEST(Summary, NumbersOfOverlapAreWrittenAsOthers) {
        .peaks = {}});
   overlap = before;
   EXPECT_NE(text.find("1,352 phases"), std::string::npos) << text;
-  EXPECT_NE(text.find("1,266 of 3,240 looks"), std::string::npos) << text;
+  EXPECT_NE(text.find("1,266 of 3,240 polls"), std::string::npos) << text;
 }
 
 TEST(Summary, WaitsForCoresAreCountedFromTheStartOfMpi) {
