@@ -53,7 +53,8 @@ ordered_json window_json(const WindowReport& window) {
                        {"bytes", window.bytes},
                        {"ranks", window.ranks},
                        {"mode", window.mode},
-                       {"mode_reason", window.mode_reason}};
+                       {"mode_reason", window.mode_reason},
+                       {"stages", window.stages}};
   json["counters"] = counters_json(window.counters);
   ordered_json histograms = ordered_json::object();
   for (const auto& h : window.histograms) histograms[h.name] = histogram_json(h);

@@ -44,8 +44,9 @@ struct WindowReport {
   std::string kind;         ///< create, allocate, shared, dynamic
   std::uint64_t bytes = 0;  ///< exposed by this process
   int ranks = 0;
-  std::string mode;         ///< auto, strict, always, user, off
-  std::string mode_reason;  ///< why it is another one than was asked for; may be empty
+  std::string mode;                 ///< auto, strict, always, user, off
+  std::string mode_reason;          ///< why it is another one than was asked for; may be empty
+  std::vector<std::string> stages;  ///< that its operations may pass, the last one carries them
   Counters counters;
   std::vector<Histogram> histograms;
   std::vector<OccupancyPoint> occupancy;

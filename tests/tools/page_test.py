@@ -227,6 +227,9 @@ class Order(Words):
             '"card findings"', self.body(sample.report(windows=0, ghosts=0, queues=False))
         )
 
+    def test_a_window_says_what_its_operations_pass(self):
+        self.assertIn("operations pass cache, locks, batches, library", self.body(sample.report()))
+
     def test_captions_name_their_paper(self):
         body = self.body(sample.report())
         self.assertIn("(caching paper: Figs. 13, 16, 18)", body)

@@ -17,6 +17,7 @@ def window(rank, number=0, gets=20000):
         "ranks": 4,
         "mode": "auto",
         "mode_reason": "",
+        "stages": ["cache", "locks", "batches", "library"],
         "counters": {
             "gets": gets,
             "hits_full": hits,

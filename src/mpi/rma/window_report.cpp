@@ -264,6 +264,15 @@ report::Histogram histogram(std::string name, std::string unit, const cache::Log
   return {std::move(name), std::move(unit), {from.counts.begin(), last}};
 }
 
+std::vector<std::string> stages_of(const Window& window) {
+  std::vector<std::string> names;
+  if (window.cached) names.emplace_back("cache");
+  if (window.stages.locks()) names.emplace_back("locks");
+  if (window.stages.batches()) names.emplace_back("batches");
+  names.emplace_back(window.stages.ghosts() ? "ghosts" : "library");
+  return names;
+}
+
 report::WindowReport window_report(const Window& window) {
   report::WindowReport result;
   result.id = window.id;
@@ -271,6 +280,7 @@ report::WindowReport window_report(const Window& window) {
   result.kind = name_of(window.kind);
   result.bytes = window.bytes;
   result.ranks = window.size;
+  result.stages = stages_of(window);
   result.counters = report::counters_of(kWindowCounters, window);
   if (!window.cached) {
     result.mode = window.near.all() ? "near" : "off";

@@ -111,6 +111,7 @@ class Window:
         self.kind = first.get("kind", "")
         self.modes = sorted({part.get("mode", "") for _, part in parts} - {""})
         self.reasons = sorted({part.get("mode_reason", "") for _, part in parts} - {""})
+        self.stages = max((part.get("stages", []) for _, part in parts), key=len)
         self.bytes = sum(part.get("bytes", 0) for _, part in parts)
         self.counters = add_counters(part.get("counters") for _, part in parts)
 

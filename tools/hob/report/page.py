@@ -296,6 +296,8 @@ def _window(window, several):
         out.append(f"<h3>{escape(brief(window.name))}</h3>")
     details = [f"{size(window.bytes)} over {len(window.parts)} ranks"]
     details += [f"mode {mode}" for mode in window.modes] + window.reasons
+    if window.stages:
+        details.append(f"operations pass {', '.join(window.stages)}")
     out.append(f'<p class="soft">{escape("; ".join(details))}</p>')
     out.append(figures)
     return "\n".join(out)
