@@ -35,6 +35,11 @@ class Coherence {
     return true;
   }
 
+  /// Whether everything here is true after so many `acquires`: apply_acquires() would do nothing.
+  bool is_current(std::uint64_t acquires) const {
+    return acquires == applied_ || outlives_acquires(mode());
+  }
+
   /// Whether nothing that was fetched is still to be dropped for an acquire up to number `count`.
   bool applied(std::uint64_t count) const { return applied_ == count; }
   /// Marks acquire number count + 1 as harmless, if all up to `count` were applied: cached entries

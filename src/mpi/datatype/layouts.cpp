@@ -11,6 +11,7 @@
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/contents.hpp"
+#include "mpi/datatype/state.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 
@@ -312,7 +313,13 @@ Layout span_of(MPI_Datatype type) {
   return span;
 }
 
-void forget_layout(MPI_Datatype type) { layouts().forget(type); }
-void forget_layouts() { layouts().forget_all(); }
+void forget_layout(MPI_Datatype type) {
+  layouts().forget(type);
+  layouts_forgotten.fetch_add(1, std::memory_order_relaxed);
+}
+void forget_layouts() {
+  layouts().forget_all();
+  layouts_forgotten.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace hob::mpi

@@ -33,6 +33,20 @@ TEST(PollGuard, OldBytesAreDueWithinTheShare) {
   EXPECT_TRUE(guard.due(1, 5000, 16002));
 }
 
+TEST(PollGuard, SaysWhichBytesAreDueAtAMoment) {
+  PollGuard guard({.hits = 64, .age = 1000, .share = 0.01});
+  EXPECT_EQ(guard.polls(), 64u);
+  EXPECT_EQ(guard.oldest(1000), 0u);
+  for (const std::uint64_t now : {6000u, 6001u, 9000u})
+    for (const std::uint64_t fetched : {4999u, 5000u, 5001u, 7999u, 8000u})
+      EXPECT_EQ(guard.due(1, std::min(fetched, now), now),
+                std::min(fetched, now) < guard.oldest(now));
+  guard.begin(6001);
+  guard.arrived(6101);
+  EXPECT_EQ(guard.oldest(16001), 0u) << "the share is kept";
+  EXPECT_EQ(guard.oldest(16002), 15002u);
+}
+
 TEST(PollGuard, BytesAreOldEarlierUntilPricesAreKnown) {
   PollGuard guard({.hits = 64, .age = 1000, .early_age = 100, .share = 0.01});
   EXPECT_FALSE(guard.due(1, 5000, 5100));

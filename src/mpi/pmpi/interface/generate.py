@@ -326,17 +326,28 @@ def wrapper(call):
     row = call.row
     if row.asleep is not None or row.express or row.counted or row.sleeper:
         # Hob's part is a function of its own: no registers are saved for it in the wrapper.
-        rest = f"static {call.returns} long_{short(call.name)}({call.declaration})"
-        go_on = f"  return long_{short(call.name)}({call.arguments});"
-        declared, among_threads = [f"{rest};"], []
+        quick = row.quick and not call.large  # its hook has the plain types
+        rest = f"{call.returns} long_{short(call.name)}({call.declaration})"
+        go_on = f"  return {'quick' if quick else 'long'}_{short(call.name)}({call.arguments});"
+        declared, among_threads = [], []
+        if not quick:  # else in hooks.hpp
+            rest = f"static {rest}"
+            declared.append(f"{rest};")
+        results = direct_with_results(call)
         if alone := alone_among_threads(call):
             threads = f"threads_{short(call.name)}"
-            declared += [
-                f"[[gnu::noinline]] static {call.returns} {threads}({call.declaration}) {{",
-                *alone,
-                go_on,
-                "}",
-            ]
+            head = f"[[gnu::noinline]] static {call.returns} "
+            among_last = go_on
+            if quick and results:  # they are complete before anything else is tried
+                among_last = f"  return results_{short(call.name)}({call.arguments});"
+                declared += [
+                    f"{head}results_{short(call.name)}({call.declaration}) {{",
+                    *results,
+                    go_on,
+                    "}",
+                ]
+                results = []
+            declared += [f"{head}{threads}({call.declaration}) {{", *alone, among_last, "}"]
             among_threads = [
                 f"  if (HOB_UNLIKELY(many_threads)) return {threads}({call.arguments});"
             ]
@@ -344,7 +355,7 @@ def wrapper(call):
             *declared,
             *guarded(call, [*before_hob(call), *among_threads, go_on], True),
             f"[[gnu::noinline]] {rest} {{",
-            *direct_with_results(call),
+            *results,
             *with_hob(call),
             "}",
         ]
@@ -449,6 +460,10 @@ def hooks_header(procedures):
         if plan.row(base).hook:
             declaration = ", ".join(p[0] for p in hook_parameters(procedure)) or "void"
             out.append(f"{procedure['returns']} on_{base}({declaration});")
+        if plan.row(base).quick:
+            declaration = ", ".join(p[0] for p in procedure["parameters"])
+            out.append(f"int quick_{base}({declaration});")
+            out.append(f'extern "C" int long_{base}({declaration});')
         if plan.row(f"{base}_c").hook:
             declaration = ", ".join(p[0] for p in procedure["large"]) or "void"
             out.append(f"{procedure['returns']} on_{base}_c({declaration});")

@@ -10,6 +10,7 @@
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
@@ -35,6 +36,13 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       options_(options),
       cache_(std::move(cache)),
       units_(std::move(units)),
+      hot_({.hits = tuning::gets::kHitsBetweenLooks,
+            .ticks =
+                std::min(ticks_in(options.progress_nanoseconds != 0 ? options.progress_nanoseconds
+                                                                    : tuning::gets::kQuickHitsNs) /
+                             2,
+                         ticks_in(options.poll_nanoseconds) / 4)},
+           *cache_),
       coherence_(options.mode, acquires.load(std::memory_order_relaxed)),
       poll_guard_(
           {.hits = options.poll_hits,
@@ -81,7 +89,7 @@ std::uint64_t CachedGets::hits(int rank) {
 }
 
 std::optional<std::uint64_t> CachedGets::hits_if_closed(int rank) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (!wakefulness_.awake()) return std::nullopt;
   TargetState& t = target(rank);
   if (!t.closed) return std::nullopt;
@@ -111,6 +119,7 @@ int CachedGets::look_again(const Get& get, TargetState& t, const CacheableGet& w
 
 /// Gives a get to the library.
 int CachedGets::native(const Get& get, TargetState& t) {
+  hot_.close();
   ++t.gets;
   ++stats_.native_gets;
   if (get.target == window_.rank) own_epoch_.end();
@@ -255,7 +264,7 @@ void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
 }
 
 void CachedGets::may_read_all() {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (ahead_) ahead_->exposed->know_all_readable();
 }
 
@@ -305,6 +314,32 @@ void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wante
   if (hit.fetched < kept_at_) ++stats_.kept_hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
   if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
+  if (!get.request) expect_again(get, t, wanted, now);
+}
+
+/// A get was served at time `now`: those like it are, until something else happens.
+void CachedGets::expect_again(const Get& get, TargetState& t, const CacheableGet& wanted,
+                              std::uint64_t now) {
+  cache::HitTerms terms{.kept_at = kept_at_};
+  if (mode() == Mode::automatic) {
+    terms.longest_row = poll_guard_.polls();
+    if (const std::uint64_t oldest = poll_guard_.oldest(now); kept_at_ < oldest)
+      terms.oldest = oldest;
+  }
+  hot_.looked(now, terms);
+  if (get.kind != Get::Kind::get || get.result.type != get.target_type || !wanted.origin->dense ||
+      mode() == Mode::strict || verifier_.on() || tracing ||
+      (ahead_ && ahead_->readahead.recording()))
+    return;
+  hot_.open({.target = get.target,
+             .idle = is_idle(t),
+             .cheap = cheap(t),
+             .type = handle_bits(get.target_type),
+             .types = layouts_forgotten.load(std::memory_order_relaxed),
+             .bytes = wanted.origin->size,
+             .low = wanted.origin->low,
+             .unit = units_->of(get.target),
+             .state = &t});
 }
 
 /// A hit that is fetched again, in case the program polls.

@@ -17,8 +17,10 @@
 #include "base/log.hpp"
 #include "cache/cache.hpp"
 #include "gets/batched_gets.hpp"
+#include "gets/hot_lookup.hpp"
 #include "gets/wait_meter.hpp"
 #include "mpi/core/acquires.hpp"
+#include "mpi/datatype/state.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -95,6 +97,12 @@ class CachedGets final : private RequestOwner {
 
   /// The whole of MPI_Get: serves it or issues it. Returns what MPI_Get would.
   int get(const Get& get);
+
+  /// The whole of MPI_Get too, if it is like one that was served and nothing but hits came in
+  /// between. False, and nothing done, for all others.
+  bool get_again(const gets::HotLookup::Asked& get);
+  /// The whole of MPI_Win_flush likewise.
+  bool flush_again(int target);
 
   /// The whole of MPI_Rget. The program's buffer has the bytes when the request completes, and is
   /// left alone from then on.
@@ -238,8 +246,27 @@ class CachedGets final : private RequestOwner {
   }
   void log_left(const Get& get, Leave why);
 
+  /// Holds the lock for anything but a hit, after which a get is looked at in full again.
+  class Entered {
+   public:
+    explicit Entered(CachedGets& window) : window_(window) {
+      window_.lock_.lock();
+      window_.hot_.close();
+    }
+    ~Entered() { window_.lock_.unlock(); }
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+
+   private:
+    CachedGets& window_;
+  };
+
   // cached_gets.cpp, shared_gets.cpp: serving and issuing
   TargetState& target(int rank);
+  void expect_again(const Get& get, TargetState& t, const CacheableGet& wanted, std::uint64_t now);
+  bool is_idle(const TargetState& t) const {
+    return t.gets == 0 && !t.writing() && t.completing == 0 && completing_all_ == 0;
+  }
   CacheableGet cacheable(const Get& get, TargetState& t);
   int native(const Get& get, TargetState& t);
   int issue(const Get& get, TargetState& t, const CacheableGet& wanted);
@@ -415,6 +442,7 @@ class CachedGets final : private RequestOwner {
   std::unique_ptr<DisplacementUnits> units_;
 
   ExclusiveSpin lock_;
+  gets::HotLookup hot_;
   Coherence coherence_;
   OwnEpoch own_epoch_;
   ReuseTrial reuse_trial_;
@@ -456,6 +484,35 @@ class CachedGets final : private RequestOwner {
 
   GetStats stats_;
 };
+
+inline bool CachedGets::get_again(const gets::HotLookup::Asked& get) {
+  const std::lock_guard guard(lock_.without_calls());
+  if (HOB_UNLIKELY(own_epochs_of_loads.load(std::memory_order_relaxed) != 0 ||
+                   accelerator_loaded.load(std::memory_order_relaxed) ||
+                   !coherence_.is_current(acquires.load(std::memory_order_relaxed))))
+    return false;
+  const gets::HotLookup::Served served =
+      hot_.serve(get, layouts_forgotten.load(std::memory_order_relaxed));
+  if (HOB_UNLIKELY(!served.row)) return false;
+  ++stats_.gets;
+  if (HOB_UNLIKELY(served.kept)) ++stats_.kept_hits;
+  if (HOB_UNLIKELY(served.row->cheap)) reuse_trial_.served(true);
+  if (served.first_in_block && recalling_ && recalling_->memory.recording() && !recalling_->ended &&
+      mode() == Mode::automatic && !sharing_.on())
+    recalling_->memory.missed(static_cast<std::uint32_t>(get.target), served.displacement,
+                              served.bytes);
+  return true;
+}
+
+inline bool CachedGets::flush_again(int target) {
+  const std::lock_guard guard(lock_.without_calls());
+  if (!hot_.flush(target)) return false;
+  ++stats_.flushes;
+  ++stats_.flushes_skipped;
+  request_groups_.complete();
+  completed_something();
+  return true;
+}
 
 /// Null: there is no memory for it.
 const Layout* layout_or_none(MPI_Datatype type);

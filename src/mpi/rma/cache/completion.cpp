@@ -131,8 +131,7 @@ pay::SavedRange CachedGets::saved(std::uint64_t locks) const {
 /// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
 /// and it is called for the sake of hits: a program that flushes for progress alone still does.
 bool CachedGets::skip_flush(TargetState& t) {
-  const bool idle = t.gets == 0 && !t.writing() && t.completing == 0 && completing_all_ == 0;
-  if (!HOB_LIKELY(t.hits_to_flush() && idle)) return false;
+  if (!HOB_LIKELY(t.hits_to_flush() && is_idle(t))) return false;
   t.flushed_hits = t.hits;
   return true;
 }
@@ -164,7 +163,7 @@ bool CachedGets::flush_skipped(int rank) {
 }
 
 CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   request_groups_.complete();
   TargetState* const one = rank >= 0 ? &target(rank) : nullptr;
   FlushToken token{
@@ -189,7 +188,7 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
 }
 
 void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   last_mpi_ = ticks();
   if (token.started != 0) waited_in_phase(last_mpi_ - token.started);
   const auto settle = [&](TargetState& t) {
@@ -231,7 +230,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
 }
 
 void CachedGets::epoch_opened(int rank) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (rank >= 0)
     target(rank).closed = false;
   else
@@ -239,7 +238,7 @@ void CachedGets::epoch_opened(int rank) {
 }
 
 void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bool opens) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
     meter_.learn(target(rank), waited, in_batch());
   request_groups_.complete();

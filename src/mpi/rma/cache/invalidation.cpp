@@ -55,6 +55,7 @@ void CachedGets::rest_now() {
   settled_writes_ = writing ? ~std::uint64_t{0} : issued_.writes();
   wakefulness_.rest();
   rest();
+  hot_.close();
   cache_->drop_all();
   kept_at_ = 0;
   if (ahead_) ahead_->readahead.on_drop();
@@ -62,12 +63,12 @@ void CachedGets::rest_now() {
 }
 
 void CachedGets::own_epoch_begins() {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   own_epoch_.begin();
 }
 
 bool CachedGets::own_epoch_ends() {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   return own_epoch_.end();
 }
 
@@ -86,6 +87,7 @@ void CachedGets::drop_for_acquire() {
 }
 
 void CachedGets::drop_everything() {
+  hot_.close();
   cache_->drop_all();
   reuse_trial_.dropped();
   kept_at_ = 0;
@@ -110,7 +112,7 @@ void CachedGets::end_strict_epoch() {
 
 void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
                            bool issued) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
   if (!outlives_acquires(mode())) call_in_vain();
@@ -135,13 +137,13 @@ void CachedGets::drop_bytes(int rank, std::uint64_t first, std::uint64_t bytes) 
 }
 
 void CachedGets::note_write(int rank) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
 }
 
 void CachedGets::drop_all() {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   drop_everything();
 }
 
@@ -155,13 +157,13 @@ void CachedGets::drop_copies(int rank, TargetState& t) {
 }
 
 void CachedGets::drop_target(int rank) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   drop_copies(rank, target(rank));
   ++stats_.invalidations;
 }
 
 void CachedGets::set_mode(Mode mode, std::string reason) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   log::line(log::Level::info, "window {}: mode {}: {}", window_.id, name_of(mode), reason);
   coherence_.set_mode(mode, std::move(reason));
   cache_->drop_all();

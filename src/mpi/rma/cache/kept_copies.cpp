@@ -11,7 +11,7 @@
 namespace hob::mpi {
 
 void CachedGets::expect_kept(const ExposedSizes& exposed, bool from_the_start) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   exposed_ = exposed;
   if (!from_the_start || wakefulness_.awake()) return;
   wake_up();
@@ -19,7 +19,7 @@ void CachedGets::expect_kept(const ExposedSizes& exposed, bool from_the_start) {
 }
 
 void CachedGets::tell_writes(std::uint64_t window, validation::Changes& changes) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (!wakefulness_.awake() && !left_alone()) wake_up();
   const bool some_target = targets_.spare().tell();
   if (wakefulness_.tell() || some_target) changes.add_all(window);
@@ -29,7 +29,7 @@ void CachedGets::tell_writes(std::uint64_t window, validation::Changes& changes)
 }
 
 void CachedGets::tell_nothing() {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   wakefulness_.tell();
   const bool read = stats_.gets != told_gets_;
   told_gets_ = stats_.gets;
@@ -37,7 +37,7 @@ void CachedGets::tell_nothing() {
 }
 
 bool CachedGets::gains_by_keeping(double cost) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (mode() != Mode::automatic || cache_->entries() == 0) return false;
   const std::uint64_t seen = meter_.savings().typical_trip();
   const double trip = seen != 0 || !ahead_ ? static_cast<double>(seen) : ahead_->cost.latency();
@@ -45,7 +45,7 @@ bool CachedGets::gains_by_keeping(double cost) {
 }
 
 bool CachedGets::wants_edges(bool always) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (!always && !edge_pacing_.due()) return false;
   bool fetched = false;
   targets_.each_used([&](int, const TargetState& t) { fetched = fetched || t.edges_fetched != 0; });
@@ -70,7 +70,7 @@ void CachedGets::settle_edges(int rank, const validation::ShownEdges* shown) {
 void CachedGets::keep_unchanged(std::uint64_t window, const validation::Changes& changes,
                                 std::span<const validation::ShownEdges> shown,
                                 std::uint64_t before) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (mode() != Mode::automatic || !coherence_.applied(before) || cache_->entries() == 0 ||
       changes.may_have_changed(window))
     return;

@@ -70,6 +70,7 @@ class CachedGets::FactsOfRequest : public CachedGets::Facts {
 
 template <class AnyFacts>
 int CachedGets::answer(Plan plan, const AnyFacts& facts) {
+  hot_.close();
   int result = MPI_SUCCESS;
   while (!carry_out(plan, facts, result)) plan = gets::otherwise(plan, facts);
   if (HOB_UNLIKELY(log::on(log::Level::trace)))

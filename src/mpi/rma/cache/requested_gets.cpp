@@ -202,13 +202,13 @@ void CachedGets::measure_request(TargetState& t, const PendingGet& pending) {
 }
 
 void CachedGets::request_asked(std::uint64_t cookie) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (PendingGet* const pending = requested(cookie); pending && pending->asked == 0)
     pending->asked = ticks();
 }
 
 void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   PendingGet* const pending = requested(cookie);
   if (!pending) return;
   apply_acquires();
@@ -225,14 +225,14 @@ void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
 }
 
 MPI_Request CachedGets::request_of(std::uint64_t cookie) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   const PendingGet* const pending = requested(cookie);
   if (!pending || pending->request == 0) return MPI_REQUEST_NULL;
   return handle_of<MPI_Request>(pending->request);
 }
 
 bool CachedGets::request_arrived(std::uint64_t cookie, int& error) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   PendingGet* const pending = requested(cookie);
   if (!pending) {
     for (const auto& [failed, its] : failed_requests_)
