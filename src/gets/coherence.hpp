@@ -27,7 +27,7 @@ class Coherence {
   }
 
   /// The process has made so many `acquires`. True, once for each time that their number grew, if
-  /// what was fetched before is to be dropped.
+  /// all bytes fetched before are to be dropped.
   bool apply_acquires(std::uint64_t acquires) {
     if (outlives_acquires(mode()) || acquires == applied_) [[likely]]
       return false;

@@ -41,7 +41,7 @@ class PollGuard {
   std::uint32_t polls() const { return config_.hits; }
 
   /// A fetch begins. The next one by age waits for its end, or as long as bytes get old, in case
-  /// nobody ever says that it ended.
+  /// its end is never reported.
   void begin(std::uint64_t now) {
     last_ = now;
     under_way_ = true;

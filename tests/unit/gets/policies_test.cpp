@@ -279,9 +279,10 @@ TEST_F(Profile, LatencyInBytes) {
 
 TEST(DropCauses, AddUpByCall) {
   DropCauses causes;
-  causes.add("MPI_Barrier", 10);
-  causes.add("MPI_Win_lock", 1);
-  causes.add("MPI_Barrier", 5);
+  EXPECT_EQ(causes.add("MPI_Barrier", 10), 10u);
+  EXPECT_EQ(causes.add("MPI_Win_lock", 11), 1u);
+  EXPECT_EQ(causes.add("MPI_Barrier", 11), 0u) << "nothing was fetched";
+  EXPECT_EQ(causes.add("MPI_Barrier", 16), 5u);
   ASSERT_EQ(causes.rows().size(), 2u);
   EXPECT_EQ(causes.rows()[0].call, "MPI_Barrier");
   EXPECT_EQ(causes.rows()[0].times, 2u);
@@ -292,8 +293,9 @@ TEST(DropCauses, TooManyBecomeOneRow) {
   DropCauses causes;
   constexpr std::array<std::string_view, 18> kCalls = {"a", "b", "c", "d", "e", "f", "g", "h", "i",
                                                        "j", "k", "l", "m", "n", "o", "p", "q", "r"};
-  for (const std::string_view call : kCalls) causes.add(call, 1);
-  causes.add("a", 1);
+  std::uint64_t fetched = 0;
+  for (const std::string_view call : kCalls) causes.add(call, ++fetched);
+  causes.add("a", ++fetched);
   EXPECT_EQ(causes.rows().size(), 16u);
   EXPECT_EQ(causes.rows()[0].times, 2u);
   EXPECT_EQ(causes.rows()[15].call, "others");

@@ -44,21 +44,23 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
                          ticks_in(options.poll_nanoseconds) / 4)},
            *cache_),
       coherence_(options.mode, acquires.load(std::memory_order_relaxed)),
-      poll_guard_(
-          {.hits = options.poll_hits,
-           .age = ticks_in(options.poll_nanoseconds),
-           .early_age = ticks_in(options.poll_nanoseconds) / tuning::gets::kUnpricedAgesFaster,
-           .share = options.poll_share}),
-      meter_({.profile = {.bypass = options.bypass, .one_node = context().one_node},
-              .burst_samples = tuning::gets::kBurstSamples,
-              .window = window.id,
-              .savings = {.late = ticks_in(gets::WaitMeter::kAttentiveNs),
-                          .late_per_byte = static_cast<double>(gets::WaitMeter::kNsPerByte) *
-                                           ticks_per_nanosecond(),
-                          .one_node = context().one_node}},
-             hit_cost(), under_way_, poll_guard_, *cache_),
-      progress_ticks_(ticks_in(options.progress_nanoseconds)),
-      last_mpi_(ticks()),
+      learning_(
+          {.poll = {.hits = options.poll_hits,
+                    .age = ticks_in(options.poll_nanoseconds),
+                    .early_age =
+                        ticks_in(options.poll_nanoseconds) / tuning::gets::kUnpricedAgesFaster,
+                    .share = options.poll_share},
+           .trips = {.profile = {.bypass = options.bypass, .one_node = context().one_node},
+                     .burst_samples = tuning::gets::kBurstSamples,
+                     .window = window.id,
+                     .savings = {.late = ticks_in(gets::WaitMeter::kAttentiveNs),
+                                 .late_per_byte = static_cast<double>(gets::WaitMeter::kNsPerByte) *
+                                                  ticks_per_nanosecond(),
+                                 .one_node = context().one_node}}},
+          hit_cost(), under_way_, *cache_),
+      requests_(under_way_),
+      kept_(*cache_),
+      progress_(ticks_in(options.progress_nanoseconds), ticks()),
       sharing_(coherence_.doubts),
       verifier_(options.verify),
       watch_(new RequestWatch(*this)) {
@@ -123,9 +125,9 @@ int CachedGets::native(const Get& get, TargetState& t) {
   ++t.gets;
   ++stats_.native_gets;
   if (get.target == window_.rank) own_epoch_.end();
-  t.profile.count_get(meter_.profile());
+  t.profile.count_get(learning_.profile());
   const int result = backend_.issue(get);
-  // What an atomic read returns may tell that other memory was written too.
+  // What an atomic read returns may announce writes to other memory.
   if (get.is_atomic() && mode() != Mode::always && !options_.atomic_reads_are_gets &&
       get.target >= 0)
     atomic_results_.add(get.target);
@@ -171,7 +173,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     ++stats_.uncacheable;
     return left(get, plain ? Leave::atomic : Leave::irregular);
   }
-  if (HOB_UNLIKELY(reuse_trial_.skips()) && !tracing) {
+  if (HOB_UNLIKELY(learning_.skips()) && !tracing) {
     ++stats_.short_lived;
     return left(get, Leave::short_lived);
   }
@@ -260,7 +262,7 @@ void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
        .age = ticks_in(options_.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,
        .share = options_.poll_share},
       config.latency, config.per_byte));
-  if (ahead_) meter_.set_block_cost(ahead_->cost);
+  if (ahead_) learning_.set_block_cost(ahead_->cost);
 }
 
 void CachedGets::may_read_all() {
@@ -296,7 +298,7 @@ bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGe
   } catch (const std::bad_alloc&) {
     return false;
   }
-  reuse_trial_.served(cheap(t));
+  learning_.served(t, in_batch());
   ++t.hits;
   return true;
 }
@@ -310,22 +312,19 @@ void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wante
   else
     unpack(origin, get.result.address, hit.data, wanted.size);
   ++t.hits;
-  reuse_trial_.served(cheap(t));
-  if (hit.fetched < kept_at_) ++stats_.kept_hits;
+  learning_.served(t, in_batch());
+  if (hit.fetched < kept_.at()) ++stats_.kept_hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
-  if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
+  if (HOB_UNLIKELY(progress_.due(now))) drive_progress();
   if (!get.request) expect_again(get, t, wanted, now);
 }
 
 /// A get was served at time `now`: those like it are, until something else happens.
 void CachedGets::expect_again(const Get& get, TargetState& t, const CacheableGet& wanted,
                               std::uint64_t now) {
-  cache::HitTerms terms{.kept_at = kept_at_};
-  if (mode() == Mode::automatic) {
-    terms.longest_row = poll_guard_.polls();
-    if (const std::uint64_t oldest = poll_guard_.oldest(now); kept_at_ < oldest)
-      terms.oldest = oldest;
-  }
+  cache::HitTerms terms;
+  if (mode() == Mode::automatic) terms = learning_.not_due(kept_.at(), now);
+  terms.kept_at = kept_.at();
   hot_.looked(now, terms);
   if (get.kind != Get::Kind::get || get.result.type != get.target_type || !wanted.origin->dense ||
       mode() == Mode::strict || verifier_.on() || tracing ||
@@ -333,7 +332,7 @@ void CachedGets::expect_again(const Get& get, TargetState& t, const CacheableGet
     return;
   hot_.open({.target = get.target,
              .idle = is_idle(t),
-             .cheap = cheap(t),
+             .cheap = learning_.cheap(t, in_batch()),
              .type = handle_bits(get.target_type),
              .types = layouts_forgotten.load(std::memory_order_relaxed),
              .bytes = wanted.origin->size,
@@ -345,7 +344,7 @@ void CachedGets::expect_again(const Get& get, TargetState& t, const CacheableGet
 /// A hit that is fetched again, in case the program polls.
 int CachedGets::refetch_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
                             const cache::Lookup& hit, std::uint64_t now) {
-  guard_of(hit.tag != 0).begin(now);
+  refetch_begins(hit.tag != 0, now);
   return refetch(get, t,
                  {.entry = hit.entry,
                   .layout = wanted.origin,
@@ -358,7 +357,7 @@ int CachedGets::refetch_hit(const Get& get, TargetState& t, const CacheableGet& 
 /// operations on it advance only there.
 void CachedGets::drive_progress() {
   requests::drive_progress();
-  last_mpi_ = ticks();
+  progress_.entered(ticks());
   ++stats_.progress_calls;
 }
 
@@ -368,7 +367,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   const std::uint64_t issued = sharing(get, wanted, t) ? sharing_.now() : 0;
   const int result = native(get, t);
   if (result != MPI_SUCCESS || under_way_.full()) return result;
-  reuse_trial_.missed(cheap(t));
+  learning_.missed(t, in_batch());
   if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
   fetches(get.target, t, wanted.key.displacement, wanted.extent(get));
   const std::uint64_t now = ticks();
@@ -385,7 +384,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
     const cache::EntryId entry =
         cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
     under_way_[index].entry = entry;
-    // Nobody can wait for one that has no place. Whoever times waits must see that there are
+    // No hit can wait for one that has no place. Whoever times waits must see that there are
     // several.
     if (!entry && issued == 0 && t.pending.size() > 2) under_way_.remove(t.pending, index);
     // The bytes are copied there when they have arrived: time to fetch its cache lines is now.
@@ -430,8 +429,8 @@ bool CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& 
   return true;
 }
 
-/// Fetches again what was served, straight into the program's buffer, to see whether it changed.
-/// `pending` says what it was.
+/// Fetches a hit again, straight into the program's buffer, to see whether it changed.
+/// `pending` describes it.
 int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
   ++stats_.refetches;
   const std::uint64_t start = ticks();

@@ -30,7 +30,7 @@ void CachedGets::complete(TargetState& t, std::uint32_t last, bool succeeded) {
         error = requests::test(&handle, &flag, MPI_STATUS_IGNORE);
       if (HOB_UNLIKELY(error != MPI_SUCCESS)) {
         failed = true;
-        remember_failure(cookie_of(under_way_.index_of(pending)), error);
+        requests_.failed(requests_.cookie_of(under_way_.index_of(pending)), error);
       }
     }
     if (pending.issued != 0 && succeeded && sharing_.add(t, pending)) ++stats_.shared_inserts;
@@ -73,7 +73,7 @@ void CachedGets::finish_fetch(PendingGet& pending) {
 }
 
 void CachedGets::finish_refetch(PendingGet& pending) {
-  guard_of(pending.speculative).arrived(ticks());
+  refetch_arrived(pending.speculative, ticks());
   const std::byte* packed = pending.first_byte();
   std::unique_ptr<std::byte[]> copy;
   if (!pending.whole()) {
@@ -120,12 +120,11 @@ bool CachedGets::waited_alone(const TargetState& t, std::uint32_t last) const {
 
 pay::SavedRange CachedGets::saved(std::uint64_t locks) const {
   const cache::Stats& cached = cache_->stats();
-  return meter_.savings().estimate(
-      {.trips = stats_.flushes_skipped + locks + request_groups_.spared(),
-       .hits = cached.hits_full + cached.hits_pending,
-       .bytes = cached.bytes_from_cache,
-       .ahead_bytes = cached.ahead_bytes,
-       .native_each = batches_->native_ticks_each.get()});
+  return learning_.saved({.trips = stats_.flushes_skipped + locks + request_groups_.spared(),
+                          .hits = cached.hits_full + cached.hits_pending,
+                          .bytes = cached.bytes_from_cache,
+                          .ahead_bytes = cached.ahead_bytes,
+                          .native_each = batches_->native_ticks_each.get()});
 }
 
 /// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
@@ -189,8 +188,9 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
 
 void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) {
   const Entered guard(*this);
-  last_mpi_ = ticks();
-  if (token.started != 0) waited_in_phase(last_mpi_ - token.started);
+  const std::uint64_t now = ticks();
+  progress_.entered(now);
+  if (token.started != 0) waited_in_phase(now - token.started);
   const auto settle = [&](TargetState& t) {
     if (!token.local) t.settled = std::max(t.settled, token.last_write);
     complete(t, token.last_get, succeeded);
@@ -199,29 +199,16 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
     TargetState& t = target(rank);
     --t.completing;
     if (HOB_UNLIKELY(token.started != 0) && waited_alone(t, token.last_get)) {
-      meter_.learn(t, last_mpi_ - token.started, in_batch());
-      if (recalling_) learn_prices(t, last_mpi_ - token.started);
+      learning_.waited(t, now - token.started, in_batch());
+      if (recalling_) learn_prices(t, now - token.started);
     }
     settle(t);
   } else {
     --completing_all_;
-    if (token.started != 0) {
-      bool alone = true;
-      int awaited = 0;
-      TripMeter::Together together;
-      TargetState* last = nullptr;
-      targets_.each([&](TargetState& t) {
-        if (t.pending.empty()) return;
-        alone = alone && t.recalls == 0 && waited_alone(t, token.last_get);
-        ++awaited;
-        last = &t;
-        meter_.add(together, t);
-      });
-      if (alone && awaited == 1)
-        meter_.learn(*last, last_mpi_ - token.started, in_batch());
-      else if (alone)
-        meter_.waited(together, last_mpi_ - token.started);
-    }
+    if (token.started != 0)
+      learning_.waited_for_all(
+          targets_, now - token.started, in_batch(),
+          [&](const TargetState& t) { return waited_alone(t, token.last_get); });
     targets_.each(settle);
     if (!token.local) wakefulness_.completed();
   }
@@ -240,7 +227,7 @@ void CachedGets::epoch_opened(int rank) {
 void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bool opens) {
   const Entered guard(*this);
   if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
-    meter_.learn(target(rank), waited, in_batch());
+    learning_.waited(target(rank), waited, in_batch());
   request_groups_.complete();
   completed_something();
   waited_in_phase(waited);

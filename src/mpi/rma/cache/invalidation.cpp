@@ -1,4 +1,4 @@
-// What invalidates cached bytes, and when Hob must be awake to see it.
+// What invalidates cached bytes, and when Hob must track calls to see it.
 #include <limits>
 #include <mutex>
 #include <new>
@@ -48,7 +48,7 @@ bool CachedGets::may_rest() {
   return !busy;
 }
 
-/// What was fetched is forgotten: nobody sees any more what ends its life.
+/// All copies are dropped: calls that invalidate them are not seen any more.
 void CachedGets::rest_now() {
   bool writing = wakefulness_.unseen_writes();
   targets_.each([&](const TargetState& t) { writing = writing || t.writing(); });
@@ -57,7 +57,7 @@ void CachedGets::rest_now() {
   rest();
   hot_.close();
   cache_->drop_all();
-  kept_at_ = 0;
+  kept_.dropped();
   if (ahead_) ahead_->readahead.on_drop();
   log::line(log::Level::debug, "window {}: rests, since its calls gain nothing", window_.id);
 }
@@ -76,21 +76,18 @@ void CachedGets::drop_for_acquire() {
   const cache::Stats& stats = cache_->stats();
   phase_ended();
   const std::uint64_t fetched = stats.bytes_from_network + stats.ahead_bytes + stats_.recall_bytes;
-  if (fetched != dropped_bytes_) {
-    const char* const call = last_acquire.load(std::memory_order_relaxed);
-    drop_causes_.add(call, fetched - dropped_bytes_);
+  const char* const call = last_acquire.load(std::memory_order_relaxed);
+  if (const std::uint64_t lost = drop_causes_.add(call, fetched); lost != 0)
     log::line(log::Level::debug, "window {}: {} invalidated {} fetched bytes", window_.id, call,
-              fetched - dropped_bytes_);
-  }
-  dropped_bytes_ = fetched;
+              lost);
   drop_everything();
 }
 
 void CachedGets::drop_everything() {
   hot_.close();
   cache_->drop_all();
-  reuse_trial_.dropped();
-  kept_at_ = 0;
+  learning_.dropped();
+  kept_.dropped();
   if (ahead_) ahead_->readahead.on_drop();
   coherence_.doubts.doubt_all();
   ++stats_.invalidations;
