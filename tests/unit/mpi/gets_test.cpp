@@ -329,6 +329,26 @@ TEST_F(GetsInARow, AreCountedAsHits) {
   EXPECT_EQ(fake::calls("Win_flush"), 0u);
 }
 
+TEST_F(GetsInARow, AreServedWithRequests) {
+  const auto read_all_by_request = [&](int more) {
+    for (int at = 0; at < 9; ++at) {
+      int value = -1;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Rget(&value, 1, MPI_INT, 1, at, 1, MPI_INT, win_, &request);
+      EXPECT_NE(request, MPI_REQUEST_NULL);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      EXPECT_EQ(value, 1000 + at + more);
+    }
+  };
+  const GetStats before = find_window(win_)->cached->stats();
+  fill(1, 2000);
+  read_all_by_request(0);
+  EXPECT_EQ(fake::calls("Rget"), 0u);
+  EXPECT_EQ(find_window(win_)->cached->stats().gets, before.gets + 9);
+  MPI_Barrier(MPI_COMM_WORLD);
+  read_all_by_request(1000);
+}
+
 TEST_F(GetsInARow, EndWithAnAcquire) {
   fill(1, 2000);
   read_all();

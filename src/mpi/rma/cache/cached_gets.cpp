@@ -58,6 +58,7 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
                                                   ticks_per_nanosecond(),
                                  .one_node = context().one_node}}},
           hit_cost(), under_way_, *cache_),
+      completions_(targets_, under_way_),
       requests_(under_way_),
       kept_(*cache_),
       progress_(ticks_in(options.progress_nanoseconds), ticks()),
@@ -199,8 +200,7 @@ void CachedGets::pass_by(int target) {
   constexpr std::uint32_t kBetweenLooks = 256;
   std::uint64_t& passed = target == window_.rank ? stats_.own_left_alone : stats_.left_alone;
   tally(passed);
-  if (!passed_by_.load(std::memory_order_relaxed))
-    passed_by_.store(true, std::memory_order_relaxed);
+  completions_.pass_by();
   // Its owner reads its own memory by gets: it need not be for loads.
   const bool may_load =
       target == window_.rank && own_epochs_of_loads.load(std::memory_order_relaxed) != 0;
@@ -316,7 +316,7 @@ void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wante
   if (hit.fetched < kept_.at()) ++stats_.kept_hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
   if (HOB_UNLIKELY(progress_.due(now))) drive_progress();
-  if (!get.request) expect_again(get, t, wanted, now);
+  expect_again(get, t, wanted, now);
 }
 
 /// A get was served at time `now`: those like it are, until something else happens.
@@ -331,7 +331,7 @@ void CachedGets::expect_again(const Get& get, TargetState& t, const CacheableGet
       (ahead_ && ahead_->readahead.recording()))
     return;
   hot_.open({.target = get.target,
-             .idle = is_idle(t),
+             .idle = completions_.is_idle(t),
              .cheap = learning_.cheap(t, in_batch()),
              .type = handle_bits(get.target_type),
              .types = layouts_forgotten.load(std::memory_order_relaxed),

@@ -17,6 +17,7 @@
 #include "base/log.hpp"
 #include "cache/cache.hpp"
 #include "gets/batched_gets.hpp"
+#include "gets/completions.hpp"
 #include "gets/hot_lookup.hpp"
 #include "gets/kept_copies.hpp"
 #include "gets/learning.hpp"
@@ -114,15 +115,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void pass_by(int target);
 
   /// What before_flush found out and after_flush needs.
-  struct FlushToken {
-    /// The call may be the local one that was asked for. False if it must be the full flush, since
-    /// gets are pending: where a library's local one returns before their bytes are there, copies
-    /// of the old buffer would stay.
-    bool local = false;
-    std::uint32_t last_get = 0;    ///< issued before; younger ones may not be completed by the call
-    std::uint64_t last_write = 0;  ///< likewise
-    std::uint64_t started = 0;     ///< 0: not timed
-  };
+  using FlushToken = gets::Completions::Token;
 
   /// A flush of the program, of one target or (target < 0) of all. True: nothing is outstanding
   /// there, and no call need be made.
@@ -267,9 +260,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   // cached_gets.cpp, shared_gets.cpp: serving and issuing
   TargetState& target(int rank);
   void expect_again(const Get& get, TargetState& t, const CacheableGet& wanted, std::uint64_t now);
-  bool is_idle(const TargetState& t) const {
-    return t.gets == 0 && !t.writing() && t.completing == 0 && completing_all_ == 0;
-  }
+  bool serve_again(const gets::HotLookup::Asked& get);
   CacheableGet cacheable(const Get& get, TargetState& t);
   int native(const Get& get, TargetState& t);
   int issue(const Get& get, TargetState& t, const CacheableGet& wanted);
@@ -318,6 +309,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   std::uint64_t time_again(const Get& get, std::uint64_t first);
   int issue_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
                       const cache::Lookup& hit, Plan plan, Requested& made);
+  bool rget_again(const Get& get);
   void settle_assumed_writes(int rank, TargetState& t);
   bool begin_request(const std::array<std::uint64_t, 2>& awaited, MPI_Request& request);
   void measure_request(TargetState& t, const PendingGet& pending);
@@ -403,9 +395,6 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void finish_fetch(PendingGet& pending);
   void finish_refetch(PendingGet& pending);
   void finish_verify(const PendingGet& pending);
-  bool waited_alone(const TargetState& t, std::uint32_t last) const;
-  bool skip_flush(TargetState& t);
-  bool skip_flush_all();
 
   // invalidation.cpp: what invalidates cached bytes
   void apply_acquires() {
@@ -449,10 +438,8 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when it rested last
   TargetTable targets_;
   GetsUnderWay under_way_;
-  /// Gets that passed by may be outstanding.
-  std::atomic<bool> passed_by_{false};
-  std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
   gets::Learning learning_;
+  gets::Completions completions_;
   gets::RequestBook requests_;
   RequestGroups request_groups_;
   gets::KeptCopies kept_;
@@ -470,8 +457,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   GetStats stats_;
 };
 
-inline bool CachedGets::get_again(const gets::HotLookup::Asked& get) {
-  const std::lock_guard guard(lock_.without_calls());
+inline bool CachedGets::serve_again(const gets::HotLookup::Asked& get) {
   if (HOB_UNLIKELY(own_epochs_of_loads.load(std::memory_order_relaxed) != 0 ||
                    accelerator_loaded.load(std::memory_order_relaxed) ||
                    !coherence_.is_current(acquires.load(std::memory_order_relaxed))))
@@ -487,6 +473,11 @@ inline bool CachedGets::get_again(const gets::HotLookup::Asked& get) {
     recalling_->memory.missed(static_cast<std::uint32_t>(get.target), served.displacement,
                               served.bytes);
   return true;
+}
+
+inline bool CachedGets::get_again(const gets::HotLookup::Asked& get) {
+  const std::lock_guard guard(lock_.without_calls());
+  return serve_again(get);
 }
 
 inline bool CachedGets::flush_again(int target) {

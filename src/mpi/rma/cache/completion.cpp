@@ -109,15 +109,6 @@ void CachedGets::finish_verify(const PendingGet& pending) {
   report_stale_bytes(sentence);
 }
 
-/// Whether a wait for the gets to a target up to the one numbered `last`, which ends now, was for
-/// these alone: no other thread waits for them too, or has issued more since.
-bool CachedGets::waited_alone(const TargetState& t, std::uint32_t last) const {
-  if (!many_threads || t.pending.empty()) return true;
-  const std::uint32_t youngest = under_way_[t.pending.back()].birth;
-  return t.completing == 0 && completing_all_ == 0 &&
-         static_cast<std::int32_t>(youngest - last) <= 0;
-}
-
 pay::SavedRange CachedGets::saved(std::uint64_t locks) const {
   const cache::Stats& cached = cache_->stats();
   return learning_.saved({.trips = stats_.flushes_skipped + locks + request_groups_.spared(),
@@ -127,34 +118,14 @@ pay::SavedRange CachedGets::saved(std::uint64_t locks) const {
                           .native_each = batches_->native_ticks_each.get()});
 }
 
-/// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
-/// and it is called for the sake of hits: a program that flushes for progress alone still does.
-bool CachedGets::skip_flush(TargetState& t) {
-  if (!HOB_LIKELY(t.hits_to_flush() && is_idle(t))) return false;
-  t.flushed_hits = t.hits;
-  return true;
-}
-
-bool CachedGets::skip_flush_all() {
-  bool idle =
-      !wakefulness_.slept() && completing_all_ == 0 && !passed_by_.load(std::memory_order_relaxed);
-  bool hits = false;
-  targets_.each([&](const TargetState& t) {
-    idle = idle && t.gets == 0 && !t.writing() && t.completing == 0;
-    hits = hits || t.hits_to_flush();
-  });
-  if (!idle || !hits) return false;
-  targets_.each([](TargetState& t) { t.flushed_hits = t.hits; });
-  return true;
-}
-
 bool CachedGets::flush_skipped(int rank) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
   completed_something();
   // What the program issues to a window that rests is not seen while Hob sleeps.
   if (!wakefulness_.awake()) return false;
-  if (!(rank >= 0 ? skip_flush(target(rank)) : skip_flush_all())) return false;
+  if (!(rank >= 0 ? completions_.skip(target(rank)) : completions_.skip_all(wakefulness_.slept())))
+    return false;
   ++stats_.flushes_skipped;
   request_groups_.complete();
   if (mode() == Mode::strict) end_strict_epoch();
@@ -164,25 +135,14 @@ bool CachedGets::flush_skipped(int rank) {
 CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   const Entered guard(*this);
   request_groups_.complete();
-  TargetState* const one = rank >= 0 ? &target(rank) : nullptr;
-  FlushToken token{
-      .local = local, .last_get = under_way_.last_birth(), .last_write = coherence_.last_write()};
-  const auto leave = [&](TargetState& t) {
-    if (!t.pending.empty()) token.local = false;
-    t.gets = 0;
-    t.flushed_hits = t.hits;
-  };
-  if (one) {
-    ++one->completing;
-    leave(*one);
-    if (one->profile.sampling() || (times_waits() && !one->pending.empty()))
-      token.started = ticks();
-  } else {
-    ++completing_all_;
-    passed_by_.store(false, std::memory_order_relaxed);
-    targets_.each(leave);
+  if (rank < 0) {
+    FlushToken token = completions_.begin_all(local, coherence_.last_write());
     if (times_waits()) token.started = ticks();
+    return token;
   }
+  TargetState& t = target(rank);
+  FlushToken token = completions_.begin(t, local, coherence_.last_write());
+  if (t.profile.sampling() || (times_waits() && !t.pending.empty())) token.started = ticks();
   return token;
 }
 
@@ -191,24 +151,25 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   const std::uint64_t now = ticks();
   progress_.entered(now);
   if (token.started != 0) waited_in_phase(now - token.started);
+  const auto waited_alone = [&](const TargetState& t) {
+    return completions_.waited_alone(t, token.last_get);
+  };
   const auto settle = [&](TargetState& t) {
-    if (!token.local) t.settled = std::max(t.settled, token.last_write);
+    gets::Completions::settle(t, token);
     complete(t, token.last_get, succeeded);
   };
   if (rank >= 0) {
     TargetState& t = target(rank);
-    --t.completing;
-    if (HOB_UNLIKELY(token.started != 0) && waited_alone(t, token.last_get)) {
+    completions_.end(t);
+    if (HOB_UNLIKELY(token.started != 0) && waited_alone(t)) {
       learning_.waited(t, now - token.started, in_batch());
       if (recalling_) learn_prices(t, now - token.started);
     }
     settle(t);
   } else {
-    --completing_all_;
+    completions_.end_all();
     if (token.started != 0)
-      learning_.waited_for_all(
-          targets_, now - token.started, in_batch(),
-          [&](const TargetState& t) { return waited_alone(t, token.last_get); });
+      learning_.waited_for_all(targets_, now - token.started, in_batch(), waited_alone);
     targets_.each(settle);
     if (!token.local) wakefulness_.completed();
   }
@@ -226,7 +187,7 @@ void CachedGets::epoch_opened(int rank) {
 
 void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bool opens) {
   const Entered guard(*this);
-  if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
+  if (rank >= 0 && waited != 0 && completions_.waited_alone(target(rank), under_way_.last_birth()))
     learning_.waited(target(rank), waited, in_batch());
   request_groups_.complete();
   completed_something();
@@ -234,16 +195,13 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   const bool closed = succeeded && !opens;
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);
-    t.gets = 0;
-    t.flushed_hits = t.hits;
-    t.settled = coherence_.last_write();
-    t.closed = closed;
+    gets::Completions::close(t, coherence_.last_write(), closed);
   };
   if (rank >= 0) {
     close(target(rank));
   } else {
     targets_.each(close);
-    passed_by_.store(false, std::memory_order_relaxed);
+    completions_.closed_all();
     wakefulness_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();

@@ -41,11 +41,7 @@ void CachedGets::leave_alone() {
 
 /// Whether nothing of this window depends on calls that are not seen while Hob sleeps.
 bool CachedGets::may_rest() {
-  if (many_threads || tracing || own_epoch_.used()) return false;
-  bool busy = completing_all_ != 0;
-  targets_.each(
-      [&](const TargetState& t) { busy = busy || !t.pending.empty() || t.completing != 0; });
-  return !busy;
+  return !many_threads && !tracing && !own_epoch_.used() && !completions_.busy();
 }
 
 /// All copies are dropped: calls that invalidate them are not seen any more.
