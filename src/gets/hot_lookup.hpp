@@ -12,9 +12,9 @@
 
 namespace hob::gets {
 
-/// A row for each of a few targets says what a get of it needs to be served. The owner opens it
-/// with a hit that has passed all questions, and closes all rows wherever one of the answers may
-/// change: whenever anything but a hit is done about the window. Not thread safe.
+/// Two rows for each of a few targets say what gets of it with one datatype need to be served. The
+/// owner opens it with a hit that has passed all questions, and closes all rows wherever one of the
+/// answers may change: whenever anything but a hit is done about the window. Not thread safe.
 class HotLookup {
  public:
   struct Config {
@@ -64,12 +64,17 @@ class HotLookup {
     terms_ = terms;
   }
   /// Gets like that one are served from now on.
-  void open(const Row& row) { rows_[place_of(row.target)] = {row, closings_}; }
+  void open(const Row& row) {
+    Rows& rows = rows_[place_of(row.target)];
+    const bool other = is_open(rows[0], row.target) && rows[0].type != row.type;
+    rows[other ? 1 : 0] = {row, closings_};
+  }
   void close() { ++closings_; }
 
   /// Serves a get, or does nothing. `types`: see Row.
   [[gnu::always_inline]] Served serve(const Asked& get, std::uint64_t types) noexcept {
-    const Opened& row = rows_[place_of(get.target)];
+    const Rows& rows = rows_[place_of(get.target)];
+    const Opened& row = rows[rows[0].type == get.type ? 0 : 1];
     if (!is_open(row, get.target) || row.type != get.type || row.types != types || left_ == 0 ||
         get.count <= 0)
       return {};
@@ -86,20 +91,22 @@ class HotLookup {
 
   /// Whether a flush of the target has nothing to do, and comes after hits; these are flushed then.
   [[gnu::always_inline]] bool flush(int target) noexcept {
-    const Opened& row = rows_[place_of(target)];
+    const Rows& rows = rows_[place_of(target)];
+    const Opened& row = rows[is_open(rows[0], target) ? 0 : 1];
     if (!is_open(row, target) || !row.idle || !row.state->hits_to_flush()) return false;
     row.state->flushed_hits = row.state->hits;
     return true;
   }
 
  private:
-  static constexpr std::size_t kRows = 16;
+  static constexpr std::size_t kTargets = 8;
 
   struct Opened : Row {
     std::uint64_t closings = 0;  ///< when it was opened
   };
+  using Rows = std::array<Opened, 2>;
 
-  static std::size_t place_of(int target) { return static_cast<std::size_t>(target) % kRows; }
+  static std::size_t place_of(int target) { return static_cast<std::size_t>(target) % kTargets; }
   bool is_open(const Opened& row, int target) const {
     return row.target == target && row.closings == closings_;
   }
@@ -110,7 +117,7 @@ class HotLookup {
   std::uint64_t closings_ = 1;
   std::uint64_t looked_ = 0;
   std::uint32_t left_ = 0;  ///< hits until the owner is to look at the clock
-  std::array<Opened, kRows> rows_{};
+  std::array<Rows, kTargets> rows_{};
 };
 
 }  // namespace hob::gets

@@ -30,7 +30,9 @@ void KeptCopies::settle_edges(int rank, TargetState& target, const validation::S
 
 KeptCopies::Outcome KeptCopies::keep(const Report& report, TargetTable& targets, Dropper& dropper,
                                      std::uint64_t now) {
-  const auto& [window, changes, shown] = report;
+  const std::uint64_t window = report.window;
+  const validation::Changes& changes = report.changes;
+  const std::span<const validation::ShownEdges> shown = report.shown;
   if (changes.may_have_changed(window)) return Outcome::nothing;
   std::size_t unchanged = 0;
   targets.each_used([&](int rank, const TargetState&) {

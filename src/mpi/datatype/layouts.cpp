@@ -197,6 +197,13 @@ class Layouts {
     return *layout;
   }
 
+  /// Of a type that was read before; else null.
+  const Layout* known(MPI_Datatype type) {
+    const std::lock_guard guard(lock_);
+    const Slot* const slot = slot_of(type);
+    return slot ? slot->layout : nullptr;
+  }
+
   /// False if it is new, and made by many arguments.
   bool worth_reading(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
@@ -289,6 +296,8 @@ Layouts& layouts() {
 const Layout& layout_of(MPI_Datatype type) { return layouts().get(type); }
 
 const Layout& layout_worth_reading(MPI_Datatype type) {
+  if (const Layout* const known = layouts().known(type); HOB_LIKELY(known != nullptr))
+    return *known;
   return layouts().worth_reading(type) ? layouts().get(type) : layouts().unusable();
 }
 

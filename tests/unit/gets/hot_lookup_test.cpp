@@ -80,6 +80,33 @@ TEST_F(Hot, ServesWhatItsRowSaysAndNothingElse) {
   EXPECT_EQ(cache_->stats().hits_full, 0u);
 }
 
+TEST_F(Hot, TwoDatatypesOfATargetHaveARowEach) {
+  open();
+  hot_.open({.target = 1,
+             .idle = true,
+             .type = kOther,
+             .types = 3,
+             .bytes = 8,
+             .unit = 4,
+             .state = &target_});
+  look(1020);
+  EXPECT_FALSE(get(2, 1, kOther)) << "eight bytes are not here";
+  EXPECT_TRUE(get(2));
+  EXPECT_TRUE(hot_.flush(1));
+  hot_.close();
+  hot_.open({.target = 9,
+             .idle = true,
+             .type = kInt,
+             .types = 3,
+             .bytes = 4,
+             .unit = 4,
+             .state = &target_});
+  EXPECT_FALSE(get(2)) << "another target has its place";
+  open();
+  EXPECT_TRUE(get(2));
+  EXPECT_TRUE(hot_.flush(1));
+}
+
 TEST_F(Hot, TheOwnerLooksAtTheClockAfterSomeHits) {
   open();
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(get(i));

@@ -87,8 +87,7 @@ TEST_F(Learns, AWaitForSeveralTargetsOrForOtherThreadsTellsOfNone) {
 }
 
 TEST_F(Learns, OfRequestsUnderWayTogetherTheFirstWaitIsAPrice) {
-  for (int i = 0; i < 20; ++i) {
-    const auto now = static_cast<std::uint64_t>(20'000 * (i + 1));
+  for (std::uint64_t now = 20'000; now <= 400'000; now += 20'000) {
     for (int k = 0; k < 2; ++k) {
       TargetState& one = target(k);
       issue(one, k, now - 10'000);
