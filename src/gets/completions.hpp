@@ -20,6 +20,7 @@ class Completions {
     bool local = false;
     std::uint32_t last_get = 0;    ///< issued before; younger ones may not be completed by the call
     std::uint64_t last_write = 0;  ///< likewise
+    std::uint64_t own_flush = 0;   ///< of OwnMarks
     std::uint64_t started = 0;     ///< the owner's clock; 0: not timed
   };
 
@@ -32,6 +33,10 @@ class Completions {
     if (!passed_by_.load(std::memory_order_relaxed))
       passed_by_.store(true, std::memory_order_relaxed);
   }
+
+  /// All that passed by are complete, or will be by a flush of all that begins now. Not with
+  /// several threads, where another one may be issued at any time.
+  void none_passed_by() { passed_by_.store(false, std::memory_order_relaxed); }
 
   /// Whether nothing of this process is outstanding at a target.
   bool is_idle(const TargetState& target) const {
@@ -77,7 +82,6 @@ class Completions {
   }
   Token begin_all(bool local, std::uint64_t last_write) {
     ++completing_all_;
-    passed_by_.store(false, std::memory_order_relaxed);
     Token token{.local = local, .last_get = under_way_.last_birth(), .last_write = last_write};
     targets_.each([&](TargetState& target) { begin_at(target, token); });
     return token;
@@ -107,8 +111,6 @@ class Completions {
     target.settled = last_write;
     target.closed = closed;
   }
-  /// The same of all targets, after close() of each.
-  void closed_all() { passed_by_.store(false, std::memory_order_relaxed); }
 
  private:
   static void begin_at(TargetState& target, Token& token) {

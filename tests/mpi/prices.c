@@ -10,6 +10,7 @@
 #include <mpi.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -99,6 +100,10 @@ static void put(int target) {
 }
 static void rget(int target) {
   MPI_Rget(&there, 8, MPI_BYTE, target, next_place(), 8, MPI_BYTE, window, requests);
+  MPI_Wait(requests, MPI_STATUS_IGNORE);
+}
+static void rput_own(void) {
+  MPI_Rput(&here, 8, MPI_BYTE, me, 0, 8, MPI_BYTE, window, requests);
   MPI_Wait(requests, MPI_STATUS_IGNORE);
 }
 static void get_own(void) { get(me, next_place()); }
@@ -191,6 +196,14 @@ static const Operation one_sided[] = {
     {"Allreduce, windows", nothing, allreduce, nothing, 1},
 };
 
+/* ... and on the own rank of windows that have a cache. */
+static const Operation own_rank[] = {
+    {"Put + Win_flush, own rank", nothing, put_own, nothing, 0},
+    {"Get + Win_flush, own rank", nothing, get_own, nothing, 0},
+    {"Rput + Wait, own rank", nothing, rput_own, nothing, 0},
+    {"Rget + Wait, own rank", nothing, rget_own, nothing, 0},
+};
+
 /* ... and in one whose gets are served. */
 static const Operation served[] = {
     {"Get, hit", nothing, hit_apart, flush, 0},
@@ -233,9 +246,12 @@ static void measure(const Operation* operations, size_t many) {
 
 int main(int argc, char** argv) {
   const int threads = argc > 1 && strcmp(argv[1], "threads") == 0;
+  const int cached = threads && argc > 2 && strcmp(argv[2], "cached") == 0;
   const int hits = argc > 1 && strcmp(argv[1], "hits") == 0;
   const int wanted = threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
   if (threads) warm_up = 6000, samples = FEW; /* there is much more in each, and nothing rests */
+  if (cached || hits)
+    setenv("HOB_CACHE_BYPASS", "off", 1); /* windows have caches on one node, too */
   int provided;
   MPI_Init_thread(&argc, &argv, wanted, &provided);
   world = MPI_COMM_WORLD;
@@ -247,9 +263,11 @@ int main(int argc, char** argv) {
    */
   irecv();
   isend_and_wait();
-  if (!hits) measure(messages, sizeof messages / sizeof messages[0]);
+  if (!cached && !hits) measure(messages, sizeof messages / sizeof messages[0]);
   make_windows();
-  if (hits)
+  if (cached)
+    measure(own_rank, sizeof own_rank / sizeof own_rank[0]);
+  else if (hits)
     measure(served, sizeof served / sizeof served[0]);
   else
     measure(one_sided, sizeof one_sided / sizeof one_sided[0]);

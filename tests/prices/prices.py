@@ -133,8 +133,6 @@ def run(args, folder):
     samples, visits = folder / "samples", folder / "visits"
     env = {key: value for key, value in os.environ.items() if not key.startswith("HOB_")}
     env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    if "hits" in args.words:
-        env["HOB_CACHE_BYPASS"] = "off"
     command = [args.exec, "-n", "2"]
     if args.mpi.startswith("openmpi"):
         command.append("--oversubscribe")

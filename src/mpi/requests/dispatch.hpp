@@ -53,15 +53,6 @@ void notify_seen(const Call& call, const Seen& seen, int error) {
     if (seen.replaced(i)) seen.failed(i);
 }
 
-/// A request that is complete, and still there: waiting for it shows nothing either.
-inline void still_tells_nothing(MPI_Request request) {
-  try {
-    mark_no_acquire(request);
-  } catch (const std::bad_alloc&) {
-    // One acquire more.
-  }
-}
-
 /// Of a request that Hob knows, or while Hob's things must advance.
 template <class Call>
 [[gnu::noinline]] int dispatch_known(MPI_Request* request, const Call& call) {
@@ -79,7 +70,8 @@ template <class Call>
     const bool tells_nothing = entry.observer && !entry.observer->is_acquire();
     watched.notify(0);
     if constexpr (requires { Call::kOnlyAsks; })
-      if (tells_nothing) still_tells_nothing(*request);
+      // It is complete and still there: waiting for it shows nothing either.
+      if (tells_nothing) note_no_acquire(*request);
     return error;
   }
   return entry.operation->active() ? call.own(request, *entry.operation) : call.inactive();

@@ -34,6 +34,18 @@ inline bool none_given(int count, const MPI_Request* handles) {
   return true;
 }
 
+/// Nothing is learned from the completion of this request: it was complete when its call returned,
+/// or is null.
+inline bool is_prebuilt(MPI_Request handle) {
+  return handle == MPI_REQUEST_NULL || handle == prebuilt.load(std::memory_order_relaxed);
+}
+inline bool all_prebuilt(int count, const MPI_Request* handles) {
+  if (count < 0 || !handles) return false;
+  for (int i = 0; i < count; ++i)
+    if (!is_prebuilt(handles[i])) return false;
+  return true;
+}
+
 inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
   return known_handles[handle_hash(handle_bits(handle), kHandleHashBits)];
 }

@@ -11,7 +11,7 @@ namespace {
 
 /// Under the registry's lock.
 bool tells(MPI_Request handle) {
-  if (handle == MPI_REQUEST_NULL || inactive.has(handle)) return false;
+  if (is_prebuilt(handle) || inactive.has(handle)) return false;
   const KnownHandle* const entry = known(handle);
   if (!entry) return true;
   if (entry->operation) return entry->operation->active() && entry->operation->is_acquire();

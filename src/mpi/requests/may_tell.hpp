@@ -7,7 +7,7 @@
 #include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/requests/state.hpp"
+#include "mpi/requests/lookup.hpp"
 
 namespace hob::mpi::requests {
 
@@ -18,7 +18,7 @@ class MayTell {
   MayTell(int count, const MPI_Request* handles, bool one_by_one) {
     if (HOB_UNLIKELY(ignores_acquires()))
       any_ = true;
-    else
+    else if (!all_prebuilt(count, handles))
       look(count, handles, one_by_one);
   }
 

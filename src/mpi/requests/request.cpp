@@ -105,7 +105,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
 }
 
 void mark_no_acquire(MPI_Request handle) {
-  if (handle == MPI_REQUEST_NULL) return;
+  if (is_prebuilt(handle)) return;
   const std::lock_guard guard(registry().lock);
   KnownHandle& entry = registry().table.at(handle_bits(handle));
   if (entry.operation) return;  // Hob's own, which says so itself
@@ -115,6 +115,14 @@ void mark_no_acquire(MPI_Request handle) {
   }
   begins(handle);
   entry = {.key = entry.key, .observer = &no_observer(), .watch = ++registry().watches};
+}
+
+void note_no_acquire(MPI_Request handle) noexcept {
+  try {
+    mark_no_acquire(handle);
+  } catch (const std::bad_alloc&) {
+    // One acquire more.
+  }
 }
 
 Operation* find(MPI_Request handle) { return look_up(handle).operation; }

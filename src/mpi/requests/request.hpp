@@ -36,6 +36,8 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
 /// Says of a request that the library has just made that by its completion nothing is learned of
 /// other processes' writes. Throws std::bad_alloc.
 void mark_no_acquire(MPI_Request handle);
+/// The same. Without memory, its completion counts as an acquire.
+void note_no_acquire(MPI_Request handle) noexcept;
 
 /// The operation behind a handle, or null.
 Operation* find(MPI_Request handle);

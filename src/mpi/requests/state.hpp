@@ -23,6 +23,10 @@ inline std::atomic<std::int64_t> operations{0};
 inline constexpr int kHandleHashBits = 12;
 inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
 
+/// The handle that the library gives to all requests of one-sided operations that are complete when
+/// their call returns; null: none is known (prebuilt.hpp).
+inline std::atomic<MPI_Request> prebuilt{MPI_REQUEST_NULL};
+
 inline Inactive inactive;
 
 /// What served() returns (served.hpp), once there was one.

@@ -2,7 +2,10 @@
 
 #include <new>
 
+#include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/requests/prebuilt.hpp"
+#include "mpi/requests/request.hpp"
 #include "os/thread_state.hpp"
 
 namespace hob::mpi::direct {
@@ -35,6 +38,15 @@ void give_counts() {
   }
 }
 
+void note_request(MPI_Request request, const Place& place) {
+  // An empty operation shows whether all have the same.
+  MPI_Request second = MPI_REQUEST_NULL;
+  if (requests::seeks_prebuilt() && real::Rget(&second, 0, MPI_BYTE, place.target, place.disp, 0,
+                                               MPI_BYTE, place.window, &second) == MPI_SUCCESS)
+    requests::settle_prebuilt(request, second);
+  requests::note_no_acquire(request);
+}
+
 bool holds_slot(MPI_Win window) {
   return slots[slot_of(window)].handle.load(std::memory_order_relaxed) == handle_bits(window);
 }
@@ -44,20 +56,21 @@ void take_slot(MPI_Win window, const Counted& counted) {
   if (slot.handle.load(std::memory_order_relaxed) != 0) return;
   counters[slot_of(window)] = counted.counters;
   slot.results.store(counted.results, std::memory_order_relaxed);
+  slot.own.store(counted.own, std::memory_order_relaxed);
   slot.rank.store(counted.rank, std::memory_order_relaxed);
   slot.size.store(counted.size, std::memory_order_relaxed);
-  slot.open.store(true, std::memory_order_relaxed);
+  slot.open.store(counted.open, std::memory_order_relaxed);
   slot.handle.store(handle_bits(window), std::memory_order_release);
 }
 
 void forget(MPI_Win window) {
   const std::lock_guard guard(slots_lock());
-  if (holds_slot(window)) slots[slot_of(window)].open.store(false, std::memory_order_relaxed);
+  if (holds_slot(window)) slots[slot_of(window)].open.store(Open::none, std::memory_order_relaxed);
 }
 
 void forget_all() {
   const std::lock_guard guard(slots_lock());
-  for (Slot& slot : slots) slot.open.store(false, std::memory_order_relaxed);
+  for (Slot& slot : slots) slot.open.store(Open::none, std::memory_order_relaxed);
 }
 
 void collect(MPI_Win window) {

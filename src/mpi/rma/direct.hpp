@@ -12,7 +12,11 @@
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/pmpi/state.hpp"
+#include "mpi/requests/lookup.hpp"
+#include "mpi/requests/request.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
+#include "mpi/rma/cache/own_rank.hpp"
+#include "mpi/rma/cache/state.hpp"
 #include "mpi/rma/incoming.hpp"
 #include "mpi/rma/state.hpp"
 
@@ -22,27 +26,87 @@ namespace direct {
 
 inline std::size_t slot_of(MPI_Win window) { return handle_hash(handle_bits(window), kSlotBits); }
 
-/// Whether this thread may count calls on the window, whose slot this is.
+/// Whether this thread may count all calls on the window, whose slot this is.
 [[gnu::always_inline]] inline bool is_open(std::size_t slot, MPI_Win window) {
   const Slot& its = slots[slot];
   return its.handle.load(std::memory_order_acquire) == handle_bits(window) &&
-         its.open.load(std::memory_order_relaxed) && own_counts;
+         its.open.load(std::memory_order_relaxed) == Open::all && own_counts;
 }
 
 /// Counts an operation that the library alone is to serve. False, and nothing counted, if the hook
-/// must see it. `request`: it makes one, whose completion counts as an acquire unless the hook says
-/// otherwise.
+/// must see it. `request`: it makes one, which is given to made_request().
 [[gnu::always_inline]] inline bool counted(MPI_Win window, Kind kind, bool request) {
   const std::size_t slot = slot_of(window);
-  if (!is_open(slot, window) || (request && !ignores_acquires())) return false;
+  if (!is_open(slot, window)) return false;
   own_counts->add(slot, kind);
   if (request) own_counts->add(slot, kRequested);
   return true;
 }
+
+/// The same of a get.
 [[gnu::always_inline]] inline bool counted_get(MPI_Win window, int target, bool request) {
   if (compares_incoming()) return false;
-  const bool own = slots[slot_of(window)].rank.load(std::memory_order_relaxed) == target;
-  return counted(window, own ? kOwnGets : kGets, request);
+  const std::size_t slot = slot_of(window);
+  const Slot& its = slots[slot];
+  if (its.handle.load(std::memory_order_acquire) != handle_bits(window) || !own_counts)
+    return false;
+  const bool own = its.rank.load(std::memory_order_relaxed) == target;
+  const Open open = its.open.load(std::memory_order_relaxed);
+  if (HOB_UNLIKELY(open != Open::all)) {
+    if (open == Open::none || !own || own_epochs_of_loads.load(std::memory_order_relaxed) != 0)
+      return false;
+  }
+  own_counts->add(slot, own ? kOwnGets : kGets);
+  if (request) own_counts->add(slot, kRequested);
+  return true;
+}
+
+/// Of a window whose cache nothing need be said of calls on the own rank, `target`; null otherwise.
+inline OwnRank* own_rank_of(MPI_Win window, std::size_t slot, int target) {
+  const Slot& its = slots[slot];
+  return its.handle.load(std::memory_order_acquire) == handle_bits(window) && own_counts &&
+                 its.open.load(std::memory_order_relaxed) == Open::own &&
+                 its.rank.load(std::memory_order_relaxed) == target
+             ? its.own.load(std::memory_order_relaxed)
+             : nullptr;
+}
+
+/// A write to the own rank is counted, and noted in what this returns, which the caller does again
+/// after the library's call. Null: the hook must see it.
+inline validation::OwnMarks* counted_own_write(MPI_Win window, int target, Kind kind,
+                                               bool request) {
+  const std::size_t slot = slot_of(window);
+  OwnRank* const own = own_rank_of(window, slot, target);
+  if (!own) return nullptr;
+  own->marks.note();
+  own_counts->add(slot, kind);
+  if (request) own_counts->add(slot, kRequested);
+  return &own->marks;
+}
+
+/// Where a flush of the own rank is noted, which the library alone is to serve; null otherwise.
+inline validation::OwnMarks* flushes_own(MPI_Win window, int target) {
+  const std::size_t slot = slot_of(window);
+  OwnRank* const own = own_rank_of(window, slot, target);
+  return own && own->flushes_alone.load(std::memory_order_relaxed) &&
+                 slots[slot].results.load(std::memory_order_relaxed)->none() &&
+                 parts_under_way.load(std::memory_order_relaxed) == 0
+             ? &own->marks
+             : nullptr;
+}
+
+/// The library alone has served a get or a write with a request: its completion is no acquire.
+struct Place {
+  MPI_Win window;
+  int target;
+  MPI_Aint disp;
+};
+void note_request(MPI_Request request, const Place& place);
+[[gnu::always_inline]] inline void made_request(int result, const MPI_Request* request,
+                                                const Place& place) {
+  if (HOB_LIKELY(ignores_acquires()) || result != MPI_SUCCESS || requests::is_prebuilt(*request))
+    return;
+  note_request(*request, place);
 }
 
 /// The same, of a fetching atomic. Returns where the caller adds its target after the library's
@@ -88,8 +152,10 @@ inline void time_next(int interval) {
 
 /// What a window gives to its slot; all of it lives as long as the window.
 struct Counted {
+  Open open;
   std::array<std::uint64_t*, kKinds> counters;
   Outstanding* results;
+  OwnRank* own;
   int rank, size;
 };
 
@@ -100,8 +166,8 @@ bool holds_slot(MPI_Win window);
 std::mutex& slots_lock();
 void take_slot(MPI_Win window, const Counted& counted);
 
-/// From now on, calls of this thread on the window are only counted, if its slot is free or its
-/// own and `may_open()` says so under the lock that forget() takes. Thread safe.
+/// From now on, such calls of this thread on the window are only counted, if its slot is free or
+/// its own and `may_open()` says so under the lock that forget() takes. Thread safe.
 template <class May>
 void remember(MPI_Win window, const Counted& counted, May may_open) {
   if (!own_counts) give_counts();

@@ -1,13 +1,13 @@
 // One-sided operations.
-#include <new>
-
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/requests/lookup.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
+#include "mpi/rma/direct.hpp"
 #include "mpi/rma/incoming.hpp"
 #include "mpi/rma/window.hpp"
 
@@ -52,13 +52,12 @@ void count_only(Window& window) {
 
 /// The completion of a write's request says that the origin's buffer is free, and of a plain get's
 /// that bytes are there: neither is an acquire (docs/consistency.md).
-int no_acquire(int result, MPI_Request* request) {
-  if (!request || result != MPI_SUCCESS || sleeping() || ignores_acquires()) return result;
-  try {
-    requests::mark_no_acquire(*request);
-  } catch (const std::bad_alloc&) {
-    // One acquire more.
-  }
+int no_acquire(int result, const Op& op, const Window& window) {
+  if (!op.request || result != MPI_SUCCESS || sleeping() || ignores_acquires()) return result;
+  if (many_threads && op.target == window.rank && window.direct.get() != direct::Open::none)
+    direct::note_request(*op.request, {window.handle, op.target, op.disp});
+  else
+    requests::note_no_acquire(*op.request);
   return result;
 }
 
@@ -74,7 +73,7 @@ int get_past_cache(const Op& op, Window& window) {
   else
     tally(op.target == window.rank ? window.uncached_own_gets : window.uncached_gets);
   count_only(window);
-  return no_acquire(window.way_to(op.target).issue(op), op.request);
+  return no_acquire(window.way_to(op.target).issue(op), op, window);
 }
 
 int get(const Op& op, MPI_Win win) {
@@ -94,7 +93,7 @@ int put_or_accumulate(const Op& op, MPI_Win win) {
   if (op.request) tally(window->issued.requested);
   measure_wait(*window, op.origin);
   count_only(*window);
-  return no_acquire(write(op, *window), op.request);
+  return no_acquire(write(op, *window), op, *window);
 }
 
 int get_accumulate(const Op& op, MPI_Win win) {
@@ -113,6 +112,9 @@ int get_accumulate(const Op& op, MPI_Win win) {
     error = write(op, *window);
   }
   window->atomic_results.add(op.target);
+  // The result is there already, where nothing will be learned from the request's completion.
+  if (op.request && HOB_LIKELY(error == MPI_SUCCESS) && requests::is_prebuilt(*op.request))
+    note_acquire("MPI_Rget_accumulate");
   return error;
 }
 

@@ -71,8 +71,8 @@ Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   const bool told = complete_by(sync, window, result);
   const std::uint64_t now = ticks();
   const auto ahead = [&] { return window.cached ? window.cached->ahead_bytes() : 0; };
-  const bool sampled =
-      sleeping() || (many_threads && window.direct.get() && !window.waits.measuring());
+  const bool sampled = sleeping() || (many_threads && window.direct.get() == direct::Open::all &&
+                                      !window.waits.measuring());
   if (HOB_UNLIKELY(window.stages.batches() && sampled) &&
       window.stages.batches()->look_again(
           window.issued.writes(),

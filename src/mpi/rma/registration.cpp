@@ -227,6 +227,12 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
   gathered::send.store(send_waiting, std::memory_order_relaxed);
 }
 
+/// The calls on a window that the library alone may serve.
+direct::Open open_calls(const Window& window, bool has_ghosts) {
+  if (has_ghosts || tracing) return direct::Open::none;
+  return window.cached || window.stages.batches() ? direct::Open::own : direct::Open::all;
+}
+
 /// The last stage.
 Stages carrier_for(const WindowSpec& spec) {
   if (spec.ghosts) return Stages(std::move(spec.ghosts->backend), spec.ghosts->ghosts);
@@ -278,6 +284,7 @@ WindowAnswers own_answers(const WindowSpec& spec) {
 }
 
 void register_window(const WindowSpec& spec) {
+  [[maybe_unused]] static const bool found = (real::find_one_sided(), true);
   correct_clock();
   look_for_accelerators();
   auto window = std::make_unique<Window>(spec.handle, spec.kind, spec.comm, carrier_for(spec));
@@ -305,7 +312,7 @@ void register_window(const WindowSpec& spec) {
     start_caching(*window, *asked.mode, spec.ghosts != nullptr, std::move(units),
                   std::move(exposed));
   if (answers.share) share_with_node(*window, spec.comm);
-  window->direct.set(!spec.ghosts && !window->cached && !window->stages.batches() && !tracing);
+  window->direct.set(open_calls(*window, spec.ghosts != nullptr));
   Window& added = *add_window(std::move(window));
   if (answers.validate && !answers.share) start_validation(added, answers, sizes, spec.comm);
 }

@@ -12,6 +12,7 @@
 
 namespace hob::mpi {
 
+struct OwnRank;
 class Outstanding;
 
 /// Some window of this process shows memory that another one shows too. Set by expect_aliases().
@@ -60,14 +61,23 @@ namespace direct {
 enum Kind : std::uint8_t { kGets, kOwnGets, kPuts, kAccumulates, kAtomics, kRequested };
 inline constexpr std::size_t kKinds = 6;
 
+/// Which calls on a window nothing of Hob needs to see.
+enum class Open : std::uint8_t {
+  none,
+  own,  ///< gets from the own rank and writes to it
+  all,
+};
+
 /// A few windows have a slot each, from the first operation that their hooks see until they are
 /// freed. While a window is alive, a slot with its handle is its own.
 struct Slot {
   std::atomic<std::uint64_t> handle{0};  ///< its bits; 0: free
-  std::atomic<bool> open{false};         ///< nothing of Hob needs to see these calls
-  std::atomic<Outstanding*> results{};   ///< of its atomics
-  std::atomic<int> rank{-1};             ///< of this process in the window's group
-  std::atomic<int> size{0};              ///< of the group
+  std::atomic<Open> open{Open::none};
+  std::atomic<Outstanding*> results{};  ///< of its atomics
+  /// Of its cache; null: it has none.
+  std::atomic<OwnRank*> own{};
+  std::atomic<int> rank{-1};  ///< of this process in the window's group
+  std::atomic<int> size{0};   ///< of the group
 };
 inline constexpr int kSlotBits = 4;
 inline constexpr std::size_t kSlots = std::size_t{1} << kSlotBits;

@@ -135,15 +135,21 @@ Window* find_window(MPI_Win handle) noexcept { return windows().table.find(handl
 
 namespace {
 
-/// With several threads: the wrappers count calls on this window, if the library alone serves them.
+/// With several threads: the wrappers count calls on this window that the library alone serves.
 void remember_direct(Window& window) {
-  if (!window.direct.get()) return;
+  const direct::Open open = window.direct.get();
+  if (open == direct::Open::none) return;
+  CachedGets* const cached = window.cached.get();
   // In the order of direct::Kind.
   direct::remember(
       window.handle,
-      {.counters = {&window.uncached_gets, &window.uncached_own_gets, &window.issued.puts,
-                    &window.issued.accumulates, &window.issued.atomics, &window.issued.requested},
+      {.open = open,
+       .counters = {cached ? &cached->gets_left_alone() : &window.uncached_gets,
+                    cached ? &cached->own_gets_left_alone() : &window.uncached_own_gets,
+                    &window.issued.puts, &window.issued.accumulates, &window.issued.atomics,
+                    &window.issued.requested},
        .results = &window.atomic_results,
+       .own = cached ? &cached->own_rank() : nullptr,
        .rank = window.rank,
        .size = window.size},
       [&] { return !windows_alias.get() && !window.waits.measuring(); });

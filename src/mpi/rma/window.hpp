@@ -48,9 +48,9 @@ class Window {
   std::unique_ptr<CachedGets> cached;  ///< null: nothing of this window is cached
   std::string why_not_cached;
   NearTargets near;
-  /// Nothing of Hob stands between this window and the library: no cache, no batches, no ghosts.
+  /// The calls on it that nothing of Hob stands before: all, without a cache, batches and ghosts.
   /// Known since the window was made.
-  Published<bool> direct{false};
+  Published<direct::Open> direct{direct::Open::none};
 
   std::unique_ptr<Validation> validation;  ///< null: nothing of it outlives an acquire
   const void* base = nullptr;              ///< of this process's memory; null for dynamic windows

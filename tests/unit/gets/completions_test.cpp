@@ -53,6 +53,7 @@ TEST_F(Completes, AFlushOfAllIsSkippedWhereEachTargetsWouldBe) {
   EXPECT_FALSE(completions_.skip_all(true)) << "of writes that were not seen";
   completions_.pass_by();
   EXPECT_FALSE(completions_.skip_all(false));
+  completions_.none_passed_by();
   static_cast<void>(completions_.begin_all(false, 0));
   ++target(1).hits;
   EXPECT_FALSE(completions_.skip_all(false));

@@ -158,8 +158,17 @@ def direct(call):
 
 def alone_among_threads(call):
     """C++ that has the library alone serve a call in a program with several threads, where it may."""
-    if test := direct(call):
+    test = direct(call)
+    if test and not has_parameter(call, "request"):
         return [f"  if (HOB_LIKELY({test})) return {call.native};"]
+    if test:
+        return [
+            f"  if (HOB_LIKELY({test})) {{",
+            f"  const int hob_result = {call.native};",
+            "  direct::made_request(hob_result, request, {win, target_rank, target_disp});",
+            "  return hob_result;",
+            "  }",
+        ]
     if not (call.row.completes and call.row.asleep is not None):
         return []
     return [
@@ -171,32 +180,54 @@ def alone_among_threads(call):
         f'  note_acquire("{call.name}");',
         "  return hob_result;",
         "  }",
+        f"  if (requests::all_prebuilt({call.row.completes})) return {call.native};",
     ]
 
 
-def direct_with_results(call):
-    """C++ that serves a fetching atomic likewise, or a call that completes some."""
+def noted_calls(call):
+    """Calls that the library alone serves with several threads and that are noted: where they are, what comes before
+    and after."""
     row = call.row
     if row.counted == "atomics":
-        found, after = "direct::counted_atomic(win)", "results->add(target_rank);"
-        before = []
-    elif row.timed:
-        target = awaited(call)
-        found = f"direct::completes_results(win, {target})"
-        before = [f"  const Outstanding::Seen seen = results->before({target});"]
-        after = f'if (results->arrived({target}, seen)) note_acquire("{call.name}");'
-    else:
+        return [("direct::counted_atomic(win)", "", "noted->add(target_rank);")]
+    if row.counted in ("puts", "accumulates"):
+        request = has_parameter(call, "request")
+        kind = f"direct::k{row.counted.capitalize()}"
+        found = f"direct::counted_own_write(win, target_rank, {kind}, {str(request).lower()})"
+        made = (
+            " direct::made_request(hob_result, request, {win, target_rank, target_disp});"
+            if request
+            else ""
+        )
+        return [(found, "", "noted->note();" + made)]
+    if not row.timed:
         return []
-    return [
-        "  if (HOB_UNLIKELY(many_threads)) {",
-        f"  if (Outstanding* const results = {found}) {{",
-        *before,
-        f"  const int hob_result = {call.native};",
-        f"  {after}",
-        "  return hob_result;",
-        "  }",
-        "  }",
-    ]
+    target = awaited(call)
+    results = (
+        f"direct::completes_results(win, {target})",
+        f"const Outstanding::Seen seen = noted->before({target});",
+        f'if (noted->arrived({target}, seen)) note_acquire("{call.name}");',
+    )
+    own = "direct::flushes_own(win, rank)"
+    if call.base == "Win_flush":
+        flush = (own, "const std::uint64_t flush = noted->begin_flush();", "noted->settle(flush);")
+        return [results, flush]
+    return [results, (own, "", "")] if call.base == "Win_flush_local" else [results]
+
+
+def direct_and_noted(call):
+    """C++ that serves a call likewise, and notes something."""
+    blocks = []
+    for found, before, after in noted_calls(call):
+        blocks += [
+            f"  if (auto* const noted = {found}) {{",
+            f"  {before}",
+            f"  const int hob_result = {call.native};",
+            f"  {after}",
+            "  return hob_result;",
+            "  }",
+        ]
+    return ["  if (HOB_UNLIKELY(many_threads)) {", *blocks, "  }"] if blocks else []
 
 
 def before_hob(call):
@@ -333,20 +364,20 @@ def wrapper(call):
         if not quick:  # else in hooks.hpp
             rest = f"static {rest}"
             declared.append(f"{rest};")
-        results = direct_with_results(call)
+        noted = direct_and_noted(call)
         if alone := alone_among_threads(call):
             threads = f"threads_{short(call.name)}"
             head = f"[[gnu::noinline]] static {call.returns} "
             among_last = go_on
-            if quick and results:  # they are complete before anything else is tried
-                among_last = f"  return results_{short(call.name)}({call.arguments});"
+            if quick and noted:  # before anything else is tried
+                among_last = f"  return noted_{short(call.name)}({call.arguments});"
                 declared += [
-                    f"{head}results_{short(call.name)}({call.declaration}) {{",
-                    *results,
+                    f"{head}noted_{short(call.name)}({call.declaration}) {{",
+                    *noted,
                     go_on,
                     "}",
                 ]
-                results = []
+                noted = []
             declared += [f"{head}{threads}({call.declaration}) {{", *alone, among_last, "}"]
             among_threads = [
                 f"  if (HOB_UNLIKELY(many_threads)) return {threads}({call.arguments});"
@@ -355,7 +386,7 @@ def wrapper(call):
             *declared,
             *guarded(call, [*before_hob(call), *among_threads, go_on], True),
             f"[[gnu::noinline]] {rest} {{",
-            *results,
+            *noted,
             *with_hob(call),
             "}",
         ]
@@ -386,6 +417,8 @@ def real_header(calls, has_large):
     ]
     for call in calls:
         out.append(f"extern {call.returns} (*{short(call.name)})({call.declaration});")
+    out.append("// Finds the one-sided calls and those that complete them.")
+    out.append("void find_one_sided();")
     out.append("}  // namespace hob::mpi::real")
     return "\n".join(out) + "\n"
 
@@ -414,6 +447,12 @@ def real_source(calls):
             f'resolve({name}, "P{call.name}"); return {name}({call.arguments}); }}'
         )
     out.append("}  // namespace")
+    out.append("void find_one_sided() {")
+    for call in calls:
+        if call.row.counted or call.row.timed:
+            name = short(call.name)
+            out.append(f'  resolve_if_there({name}, find_{name}, "P{call.name}");')
+    out.append("}")
     out.append("}  // namespace hob::mpi::real")
     return "\n".join(out) + "\n"
 

@@ -29,6 +29,8 @@ bool waits_sooner(std::string_view version) {
 
 bool indexed_operations_are_right(std::string_view version) { return mpich_version(version) >= 5; }
 
+bool has_prebuilt_requests(std::string_view version) { return mpich_version(version) >= 4; }
+
 bool serialized_is_right() {
   static const bool is = [] {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};

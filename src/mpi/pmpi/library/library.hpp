@@ -24,6 +24,10 @@ bool waits_sooner(std::string_view version);
 /// MPICH 4.0 and Open MPI 5.0 they do not without Hob either (tests/fuzz/CMakeLists.txt).
 bool indexed_operations_are_right(std::string_view version);
 
+/// One-sided operations that are complete when their call returns have one request for all, which
+/// no receive and no collective operation of several processes is given.
+bool has_prebuilt_requests(std::string_view version);
+
 /// Programs behave with MPI_THREAD_SERIALIZED as with less. In Open MPI 4, MPI_Waitall for a
 /// receive that fails never returns then, without Hob either (tests/mpi/p2p_modes.c,
 /// truncation_unexpected, with OMPI_MPI_THREAD_LEVEL=2). Before MPI_Init, too.

@@ -66,6 +66,7 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       verifier_(options.verify),
       watch_(new RequestWatch(*this)) {
   acquire_users.fetch_add(1, std::memory_order_relaxed);
+  settle_own_flushes();
 }
 
 CachedGets::~CachedGets() {

@@ -39,6 +39,7 @@
 #include "mpi/rma/cache/get.hpp"
 #include "mpi/rma/cache/node_sharing.hpp"
 #include "mpi/rma/cache/own_epoch.hpp"
+#include "mpi/rma/cache/own_rank.hpp"
 #include "mpi/rma/cache/recalling.hpp"
 #include "mpi/rma/cache/request_watch.hpp"
 #include "mpi/rma/cache/terms.hpp"
@@ -160,6 +161,9 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
 
   /// A write or atomic was given to the library for this target.
   void note_write(int target);
+
+  /// With several threads, writes to the own rank are noted there in place of both.
+  OwnRank& own_rank() { return own_rank_; }
 
   // kept_copies.cpp: copies that outlive a collective call, since no process wrote
 
@@ -381,6 +385,14 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void phase_ended() {
     if (recalling_) recalling_->memory.phase_ended();
   }
+  /// The mode, or whether phases are recalled, is known or has changed.
+  void settle_own_flushes() {
+    own_rank_.flushes_alone.store(mode() != Mode::strict && !recalling_, std::memory_order_relaxed);
+  }
+  /// All that passed by are complete.
+  void none_passed_by() {
+    if (!many_threads) completions_.none_passed_by();
+  }
   void completed_something() {
     if (recalling_) recalling_->memory.completed();
   }
@@ -441,6 +453,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   gets::Learning learning_;
   gets::Completions completions_;
   gets::RequestBook requests_;
+  OwnRank own_rank_;
   RequestGroups request_groups_;
   gets::KeptCopies kept_;
   DropCauses drop_causes_;

@@ -95,6 +95,7 @@ void CachedGets::finish_refetch(PendingGet& pending) {
       fmt::format("the program polls with plain gets: bytes of rank {} changed without "
                   "synchronization",
                   pending.rank));
+  settle_own_flushes();
 }
 
 void CachedGets::finish_verify(const PendingGet& pending) {
@@ -124,8 +125,8 @@ bool CachedGets::flush_skipped(int rank) {
   completed_something();
   // What the program issues to a window that rests is not seen while Hob sleeps.
   if (!wakefulness_.awake()) return false;
-  if (!(rank >= 0 ? completions_.skip(target(rank)) : completions_.skip_all(wakefulness_.slept())))
-    return false;
+  const bool unseen = wakefulness_.slept() || own_rank_.marks.writing();
+  if (!(rank >= 0 ? completions_.skip(target(rank)) : completions_.skip_all(unseen))) return false;
   ++stats_.flushes_skipped;
   request_groups_.complete();
   if (mode() == Mode::strict) end_strict_epoch();
@@ -135,13 +136,18 @@ bool CachedGets::flush_skipped(int rank) {
 CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   const Entered guard(*this);
   request_groups_.complete();
+  const bool own_rank = many_threads && (rank < 0 || rank == window_.rank);
+  const std::uint64_t own_flush = own_rank ? own_rank_.marks.begin_flush() : 0;
   if (rank < 0) {
+    none_passed_by();
     FlushToken token = completions_.begin_all(local, coherence_.last_write());
+    token.own_flush = own_flush;
     if (times_waits()) token.started = ticks();
     return token;
   }
   TargetState& t = target(rank);
   FlushToken token = completions_.begin(t, local, coherence_.last_write());
+  token.own_flush = own_flush;
   if (t.profile.sampling() || (times_waits() && !t.pending.empty())) token.started = ticks();
   return token;
 }
@@ -151,6 +157,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   const std::uint64_t now = ticks();
   progress_.entered(now);
   if (token.started != 0) waited_in_phase(now - token.started);
+  if (!token.local) own_rank_.marks.settle(token.own_flush);
   const auto waited_alone = [&](const TargetState& t) {
     return completions_.waited_alone(t, token.last_get);
   };
@@ -192,6 +199,8 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   request_groups_.complete();
   completed_something();
   waited_in_phase(waited);
+  if (many_threads && (rank < 0 || rank == window_.rank))
+    own_rank_.marks.settle(own_rank_.marks.begin_flush());
   const bool closed = succeeded && !opens;
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);
@@ -201,7 +210,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
     close(target(rank));
   } else {
     targets_.each(close);
-    completions_.closed_all();
+    none_passed_by();
     wakefulness_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();

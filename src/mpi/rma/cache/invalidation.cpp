@@ -105,6 +105,7 @@ void CachedGets::end_strict_epoch() {
 
 void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
                            bool issued) {
+  if (many_threads && rank == window_.rank) return own_rank_.marks.note();
   const Entered guard(*this);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
@@ -130,6 +131,7 @@ void CachedGets::drop_bytes(int rank, std::uint64_t first, std::uint64_t bytes) 
 }
 
 void CachedGets::note_write(int rank) {
+  if (many_threads && rank == window_.rank) return own_rank_.marks.note();
   const Entered guard(*this);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
@@ -159,6 +161,7 @@ void CachedGets::set_mode(Mode mode, std::string reason) {
   const Entered guard(*this);
   log::line(log::Level::info, "window {}: mode {}: {}", window_.id, name_of(mode), reason);
   coherence_.set_mode(mode, std::move(reason));
+  settle_own_flushes();
   cache_->drop_all();
   if (ahead_) ahead_->readahead.on_drop();
   coherence_.doubts.doubt_all();

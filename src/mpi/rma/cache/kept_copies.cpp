@@ -22,6 +22,7 @@ void CachedGets::tell_writes(std::uint64_t window, validation::Changes& changes)
   if (!wakefulness_.awake() && !left_alone()) wake_up();
   const bool some_target = targets_.spare().tell();
   if (wakefulness_.tell() || some_target) changes.add_all(window);
+  if (own_rank_.marks.tell()) changes.add(window, window_.rank);
   targets_.each_used([&](int rank, TargetState& t) {
     if (t.tell()) changes.add(window, rank);
   });
