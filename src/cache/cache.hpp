@@ -79,6 +79,19 @@ struct Lookup {
   std::uint64_t tag = 0;      ///< of a speculative entry that is asked for the first time
 };
 
+/// What find_full() asks of a hit, beside that all bytes are here.
+struct HitTerms {
+  std::uint64_t oldest = 0;         ///< the least ticks of its fetch
+  std::uint32_t longest_row = ~0u;  ///< a hit whose number in a row is a multiple of it fails
+  std::uint64_t kept_at = 0;        ///< see FullHit::kept
+};
+
+struct FullHit {
+  const std::byte* data = nullptr;  ///< valid until the next call that is not const; null: none
+  bool kept = false;                ///< fetched before HitTerms::kept_at
+  bool first_in_block = false;      ///< in a block, and not where the hit before was
+};
+
 /// Where the bytes are that a get wants from one of the two blocks it lies in.
 struct Fragment {
   std::uint64_t displacement = 0;
@@ -129,6 +142,11 @@ class Cache {
   /// contiguous entry with another displacement is found too (best effort, bounded work).
   /// A lookup of 0 bytes is always a full hit, and touches nothing.
   virtual Lookup find(const Key& key, std::uint64_t size) noexcept = 0;
+
+  /// The same as find() for a get that it would find as a full hit with nothing `first` in it,
+  /// `consecutive` and `fetched` as the terms say: counted likewise, in fewer steps. For all
+  /// others, and now and then, no data, and nothing counted: find() is to be called.
+  virtual FullHit find_full(const Key& key, std::uint64_t size, const HitTerms& terms) noexcept = 0;
 
   /// After find() said `split`, with the same arguments: the two fragments, in order.
   virtual std::array<Fragment, 2> fragments(const Key& key, std::uint64_t size) noexcept = 0;

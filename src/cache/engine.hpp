@@ -39,6 +39,8 @@ class CacheEngine final : public Cache {
 
   Lookup find(const Key& key, std::uint64_t size) noexcept override;
 
+  FullHit find_full(const Key& key, std::uint64_t size, const HitTerms& terms) noexcept override;
+
   std::array<Fragment, 2> fragments(const Key& key, std::uint64_t size) noexcept override;
 
   EntryId entry_of(const Key& key) noexcept override {
@@ -198,6 +200,26 @@ class CacheEngine final : public Cache {
     stats_.ahead_bytes += entry.size - entry.used_bytes();
   }
 
+  /// The block that served last, if it holds all of these bytes, or another one of its size;
+  /// `kNone`: neither.
+  std::uint32_t usual_block(const Key& key, std::uint64_t last) {
+    if (last_block_) {
+      const Entry& entry = entries_[last_block_.index];
+      if (entry.birth == last_block_.birth && entry.target == key.target &&
+          key.displacement >= entry.displacement && last - entry.displacement < entry.size &&
+          !entry.pending() && valid_generation(entry))
+        return last_block_.index;
+    }
+    if ((sizes_.mask() >> last_shift_ & 1) == 0 ||
+        block_begin(last, last_shift_) != block_begin(key.displacement, last_shift_))
+      return kNone;
+    const std::uint32_t e = block_at(key.target, key.displacement, last_shift_);
+    if (e == kNone || entries_[e].pending() || last - entries_[e].displacement >= entries_[e].size)
+      return kNone;
+    last_block_ = {e, entries_[e].birth};
+    return e;
+  }
+
   /// Looks for blocks that hold all of a contiguous get: one, or two side by side. Notes in
   /// half_shift_ where one of two was found.
   bool find_block(const Key& key, std::uint64_t size, Lookup& found);
@@ -252,6 +274,31 @@ class CacheEngine final : public Cache {
     // Crossed a power of two: the entry moves up one bar of the histogram.
     --stats_.reuse.counts[std::bit_width(uses) - 1];
     ++stats_.reuse.counts[std::bit_width(uses)];
+  }
+
+  /// Whether some of these bytes were not asked for before.
+  bool has_unasked(const Entry& entry, std::uint64_t offset, std::uint64_t bytes) const {
+    if (!is_block(entry.layout)) [[likely]]
+      return entry.touched != 0;
+    return (block_parts(block_shift(entry.layout), offset, bytes) & ~entry.touched) != 0;
+  }
+
+  /// The number in a row that a hit there has.
+  std::uint32_t row_of(const Entry& entry, std::uint32_t e, std::uint64_t offset) const {
+    return last_hit_ == e && last_offset_ == offset ? entry.consecutive + 1 : 1;
+  }
+
+  void note_get(std::uint64_t size) {
+    stats_.get_size.add(size);
+    policy_.on_get(size);
+  }
+
+  void note_hit(Entry& entry, std::uint32_t e, std::uint64_t offset, std::uint32_t row) {
+    policy_.on_hit(*this, e);
+    count_use(entry);
+    entry.consecutive = row;
+    last_hit_ = e;
+    last_offset_ = offset;
   }
 
   Lookup hit(std::uint32_t e, std::uint64_t size, std::uint64_t offset);

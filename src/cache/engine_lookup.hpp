@@ -18,8 +18,7 @@ inline Lookup CacheEngine<Index, Store, Policy>::find(const Key& key, std::uint6
   }
   if (++stats_.gets >= next_look_) [[unlikely]]
     look();
-  stats_.get_size.add(size);
-  policy_.on_get(size);
+  note_get(size);
   if (ready_) [[likely]] {
     // What served the last get is tried first.
     Lookup found;
@@ -48,6 +47,33 @@ inline Lookup CacheEngine<Index, Store, Policy>::find(const Key& key, std::uint6
   ++stats_.missing;
   stats_.bytes_from_network += size;
   return {};
+}
+
+template <class Index, class Store, class Policy>
+inline FullHit CacheEngine<Index, Store, Policy>::find_full(const Key& key, std::uint64_t size,
+                                                            const HitTerms& terms) noexcept {
+  const std::uint64_t last = key.displacement + size - 1;
+  if (!ready_ || stats_.gets + 1 >= next_look_ || last < key.displacement) [[unlikely]]
+    return {};
+  // In the order of find().
+  const bool in_block = blocks_first_ && key.layout == 0;
+  const std::uint32_t e = in_block ? usual_block(key, last) : valid_entry(key);
+  if (e == kNone) [[unlikely]]
+    return {};
+  Entry& entry = entries_[e];
+  const std::uint64_t offset = key.displacement - entry.displacement;
+  const std::uint32_t row = row_of(entry, e, offset);
+  const bool polled = row >= terms.longest_row && row % terms.longest_row == 0;
+  if (entry.valid < offset + size || entry.fetched < terms.oldest || polled ||
+      has_unasked(entry, offset, size)) [[unlikely]]
+    return {};
+  blocks_first_ = in_block;
+  ++stats_.gets;
+  note_get(size);
+  ++stats_.hits_full;
+  stats_.bytes_from_cache += size;
+  note_hit(entry, e, offset, row);
+  return {entry.data + offset, entry.fetched < terms.kept_at, in_block && row == 1};
 }
 
 template <class Index, class Store, class Policy>
@@ -184,11 +210,7 @@ inline Lookup CacheEngine<Index, Store, Policy>::hit(std::uint32_t e, std::uint6
     stats_.bytes_from_cache += entry.size - offset;
     stats_.bytes_from_network += end - entry.size;
   }
-  policy_.on_hit(*this, e);
-  count_use(entry);
-  entry.consecutive = last_hit_ == e && last_offset_ == offset ? entry.consecutive + 1 : 1;
-  last_hit_ = e;
-  last_offset_ = offset;
+  note_hit(entry, e, offset, row_of(entry, e, offset));
   found.contained = offset != 0;
   found.consecutive = entry.consecutive;
   found.entry = {e, entry.birth};

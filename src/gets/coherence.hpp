@@ -27,12 +27,17 @@ class Coherence {
   }
 
   /// The process has made so many `acquires`. True, once for each time that their number grew, if
-  /// what was fetched before is to be dropped.
+  /// all bytes fetched before are to be dropped.
   bool apply_acquires(std::uint64_t acquires) {
     if (outlives_acquires(mode()) || acquires == applied_) [[likely]]
       return false;
     applied_ = acquires;
     return true;
+  }
+
+  /// Whether everything here is true after so many `acquires`: apply_acquires() would do nothing.
+  bool is_current(std::uint64_t acquires) const {
+    return acquires == applied_ || outlives_acquires(mode());
   }
 
   /// Whether nothing that was fetched is still to be dropped for an acquire up to number `count`.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace hob::gets {
 
@@ -19,8 +20,11 @@ class DropCauses {
     std::uint64_t bytes = 0;  ///< fetched since the drop before, and lost
   };
 
-  /// Everything was dropped, since `call` may have told of others' writes. `call` is a literal.
-  void add(std::string_view call, std::uint64_t bytes) noexcept {
+  /// Everything was dropped, since another process may have written and said so in `call`, a
+  /// literal. `fetched`: bytes so far. Returns how many were lost; none: nothing is counted.
+  std::uint64_t add(std::string_view call, std::uint64_t fetched) noexcept {
+    const std::uint64_t bytes = fetched - std::exchange(fetched_, fetched);
+    if (bytes == 0) return 0;
     std::size_t place = 0;
     while (place < used_ && rows_[place].call != call) ++place;
     if (place == used_) {
@@ -31,6 +35,7 @@ class DropCauses {
     }
     ++rows_[place].times;
     rows_[place].bytes += bytes;
+    return bytes;
   }
 
   /// In the order in which they were first seen; what came after the first fifteen is one row.
@@ -41,6 +46,7 @@ class DropCauses {
 
   std::array<Row, kMost> rows_{};
   std::size_t used_ = 0;
+  std::uint64_t fetched_ = 0;  ///< before the last drop
 };
 
 }  // namespace hob::gets

@@ -18,9 +18,9 @@ using layout::Layout;
 struct PendingGet {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// fetch: missing. requested: likewise, with a request. tail: the end of what was partly there.
-  /// refetch: a hit, fetched again to see whether it changed. verify: a hit, fetched as well.
-  /// ahead: blocks; the program's get waits for them. recall: places of a record, unasked.
+  /// fetch: missing. requested: likewise, with a request. tail: the end of bytes that were partly
+  /// there. refetch: a hit, fetched again to see whether it changed. verify: a hit, fetched as
+  /// well. ahead: blocks; the program's get waits for them. recall: places of a record, unasked.
   enum class Purpose : std::uint8_t { fetch, requested, tail, refetch, verify, ahead, recall };
 
   cache::EntryId entry{};
@@ -35,7 +35,7 @@ struct PendingGet {
   std::uint32_t birth = 0;  ///< numbers gets in the order of issue
   std::uint32_t place = 0;  ///< in its target's list
   Purpose purpose = Purpose::fetch;
-  bool speculative = false;        ///< purpose refetch: nobody had asked for the bytes before
+  bool speculative = false;        ///< purpose refetch: no get had asked for the bytes before
   std::uint64_t displacement = 0;  ///< purposes verify and ahead, or where `issued` is set
   /// Purpose verify: fetched bytes, then served ones. Purpose refetch without an entry: those
   /// that the node's log had.
@@ -74,8 +74,8 @@ class GetsUnderWay {
   }
   bool has(std::uint64_t index) const { return index < gets_.size(); }
 
-  /// More of either would take memory for little: a get is then left alone, and so is a hit on what
-  /// is under way. Some ten megabytes.
+  /// More of either would take memory for little: a get is then not kept, and no hit waits for one
+  /// that is under way. Some ten megabytes.
   static constexpr std::size_t kMost = std::size_t{1} << 16;
   bool full() const { return gets_.size() - free_gets_.size() >= kMost; }
   bool waiters_full() const { return waiters_.size() - free_waiters_.size() >= kMost; }

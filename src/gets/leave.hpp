@@ -23,7 +23,7 @@ constexpr const char* words_of(Leave why) {
                                    "there is no memory for the datatype's layout",
                                    "the buffer is in an accelerator's memory",
                                    "the datatypes are too irregular, or the counts do not match",
-                                   "atomic reads may tell of writes",
+                                   "atomic reads may show writes of others",
                                    "the target is the process itself",
                                    "copies were always invalidated before they were used"};
   return words[static_cast<int>(why)];

@@ -13,7 +13,7 @@ constexpr const char* name_of(Mode mode) {
   return names[static_cast<int>(mode)];
 }
 
-/// The user has promised that acquires tell nothing of this window.
+/// The user has promised that acquires say nothing about this window.
 constexpr bool outlives_acquires(Mode mode) { return mode == Mode::always || mode == Mode::user; }
 
 }  // namespace hob::gets

@@ -33,7 +33,7 @@ concept PlanFacts = requires(const T& facts) {
   { facts.writing() } -> std::convertible_to<bool>;
   /// A full hit that is due to be fetched again, in case the program polls (PollGuard).
   { facts.polled() } -> std::convertible_to<bool>;
-  /// A full hit on bytes that nobody had asked for, and that have become too old for that.
+  /// A full hit on bytes that no get had asked for, and that have become too old for that.
   { facts.aged() } -> std::convertible_to<bool>;
   /// The end of the bytes can be fetched alone: contiguous at both ends, and not atomic.
   { facts.divisible() } -> std::convertible_to<bool>;

@@ -33,8 +33,15 @@ class PollGuard {
     return polled || (now - fetched > age_ && now - last_ > pause_);
   }
 
+  /// Of hits at `now`, those are due whose bytes were fetched before this; 0: none, however old.
+  std::uint64_t oldest(std::uint64_t now) const {
+    return now > age_ && now - last_ > pause_ ? now - age_ : 0;
+  }
+  /// And those whose number in a row is a multiple of this.
+  std::uint32_t polls() const { return config_.hits; }
+
   /// A fetch begins. The next one by age waits for its end, or as long as bytes get old, in case
-  /// nobody ever says that it ended.
+  /// its end is never reported.
   void begin(std::uint64_t now) {
     last_ = now;
     under_way_ = true;

@@ -1,4 +1,4 @@
-// Which gets with requests the program waits for together, as their buffers tell. Pure.
+// Which gets with requests the program waits for together, as their buffers show. Pure.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ class ReuseTrial {
  public:
   /// Gets without a hit after which a verdict is made.
   static constexpr std::uint32_t kTrial = 512;
-  /// Of these, so many times at least everything was dropped: few gets come between two acquires.
+  /// Everything was dropped at least this often among them: few gets come between two acquires.
   static constexpr std::uint32_t kDrops = kTrial / 4;
   /// Gets that are left to the library before the next trial; doubled whenever a trial ends alike,
   /// up to the second.

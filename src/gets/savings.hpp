@@ -41,7 +41,7 @@ class Savings {
     std::uint64_t bytes = 0;        ///< served so
     std::uint64_t ahead_bytes = 0;  ///< fetched without being asked for
     /// Gets that are missing go out in batches: what one of many would take without. 0: they do
-    /// not, or nobody knows.
+    /// not, or it is not known.
     double native_each = 0;
   };
 
@@ -49,7 +49,7 @@ class Savings {
 
   void waited(const Wait& wait) noexcept;
 
-  /// Waits that were measured since the window was made tell enough of prices.
+  /// Waits that were measured since the window was made say enough about prices.
   bool enough() const { return timely_ >= kEnough; }
 
   /// The median wait for one small get; 0: too few were measured.

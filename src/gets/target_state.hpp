@@ -21,7 +21,8 @@ struct TargetState : validation::WriteMarks {
   std::uint32_t recalls = 0;           ///< gets under way of places that are recalled
   bool near = false;                   ///< on this node
   bool closed = false;                 ///< no epoch is open there: the end of the last was seen
-  /// First or last bytes: 2 since the members told last, 1 since the time before (edges.hpp).
+  /// First or last bytes: 2 since the last report of the members, 1 since the time before
+  /// (edges.hpp).
   std::uint8_t edges_fetched = 0;
   TargetProfile profile;
   /// Records of the node's log are true if issued from here on (docs/consistency.md); found out

@@ -7,7 +7,7 @@
 namespace hob::gets {
 
 void TripMeter::learn(TargetState& target, std::uint64_t waited, bool batched, bool whole) {
-  // What was waited for is more than what the program asked for.
+  // The wait was for more than the program asked for.
   if (target.pending.empty() || target.recalls != 0) return;
   if (target.profile.sampling() && target.pending.size() == 1 &&
       under_way_[target.pending[0]].misses())

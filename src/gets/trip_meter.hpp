@@ -1,5 +1,5 @@
-// How long gets take that go to the library, and who is told: the verdict on each target, the price
-// of blocks, what hits save. Pure.
+// How long gets take that go to the library, and who learns of it: the verdict on each target, the
+// price of blocks, what hits save. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class TripMeter {
  public:
   struct Config {
     TargetProfile::Config profile{};
-    /// Of the gets that one flush ends, so many tell what blocks have to be cheaper than.
+    /// Of the gets that one flush ends, this many say what blocks have to be cheaper than.
     std::size_t burst_samples = 4;
     int window = 0;  ///< for messages
     Savings::Config savings{};
@@ -48,7 +48,7 @@ class TripMeter {
   void set_block_cost(pay::Price& cost) { blocks_ = &cost; }
 
   /// The gets under way to a target took `waited` to arrive, after the program began to wait.
-  /// `batched`: gets go out in batches. `whole`: nobody has waited for any of them before.
+  /// `batched`: gets go out in batches. `whole`: this is the first wait for any of them.
   void learn(TargetState& target, std::uint64_t waited, bool batched, bool whole = true);
 
   /// A get with a request, which was complete when it was issued: its call took `spent`.
@@ -58,7 +58,7 @@ class TripMeter {
 
   /// Adds what is under way to a target.
   void add(Together& together, const TargetState& target) const;
-  /// The program waited so long for these, and for nothing else.
+  /// The program waited this long for these alone.
   void waited(const Together& together, std::uint64_t ticks) {
     savings_.waited({.gets = together.gets,
                      .bytes = together.bytes,

@@ -33,7 +33,7 @@ class WaitMeter {
         ticks_per_ns_(ticks_per_ns),
         attentive_(static_cast<std::uint64_t>(ticks_per_ns * kAttentiveNs)) {}
 
-  /// Whether issued() is to be told of each operation.
+  /// Whether issued() is to be called for each operation.
   bool measuring() const { return measuring_.load(std::memory_order_relaxed); }
   void issued(std::uint64_t bytes) { add(bytes_, bytes); }
 

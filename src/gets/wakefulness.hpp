@@ -1,4 +1,4 @@
-// When what a process does with one window must be seen, and what was not. Pure.
+// When what a process does with one window must be seen, and what went unseen. Pure.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,8 @@
 
 namespace hob::gets {
 
-/// A window is awake from the first get on that may be kept: from then on the process's writes and
-/// acquires are seen. It rests where nothing is kept. Not thread safe,
-/// but for left_alone().
+/// A window is tracked from the first get on that may be kept: from then on the process's writes
+/// and acquires are seen. It rests where nothing is kept. Not thread safe, but for left_alone().
 class Wakefulness {
  public:
   /// Calls in a row that a cache gains nothing by (own writes, gets of the own rank and of targets
@@ -21,8 +20,8 @@ class Wakefulness {
   bool awake() const { return state_.get() == State::awake; }
   /// For good: whatever a get of this window costs, it is not a network.
   bool left_alone() const { return state_.get() == State::left_alone; }
-  /// Collective calls in a row in which nobody asked for copies, and before which nothing was read,
-  /// after which a window rests.
+  /// Collective calls in a row in which no member asked for copies, and before which nothing was
+  /// read, after which a window rests.
   static constexpr std::uint32_t kUnread = 12;
 
   /// Writes may be outstanding that were not seen.
@@ -68,9 +67,9 @@ class Wakefulness {
   /// There is no memory to note writes in.
   void lose_track() { slept_ = unseen_writes_ = true; }
 
-  /// Others are told who was written to since they were told last. Whether the process has to say
-  /// that it may have written anywhere: writes went unseen since then, or did before and may have
-  /// arrived since.
+  /// A report to the others says who was written to since the last report. Whether the process has
+  /// to say that it may have written anywhere: writes went unseen since then, or did before and may
+  /// have arrived since.
   bool tell() {
     const bool unseen = !awake() || unseen_writes_;
     const bool anywhere = unseen || told_unseen_;
@@ -84,7 +83,7 @@ class Wakefulness {
   Published<State> state_{State::asleep};
   bool slept_ = true;
   bool unseen_writes_ = false;  ///< some really may be outstanding
-  bool told_unseen_ = true;     ///< some were unseen when others were told last, or since
+  bool told_unseen_ = true;     ///< some were unseen at the last report, or since
   std::uint32_t useless_ = 0;
   std::uint32_t unread_ = 0;
   std::uint32_t patience_ = kPatience;

@@ -3,7 +3,9 @@
  * itself, so that no count depends on another process; the other ranks take part in what is
  * collective.
  *
- *   prices [threads]    threads: under MPI_THREAD_MULTIPLE */
+ *   prices [threads|hits]    threads: under MPI_THREAD_MULTIPLE
+ *                            hits: gets that Hob serves, where it does not leave near targets alone
+ */
 #include <fcntl.h>
 #include <mpi.h>
 #include <semaphore.h>
@@ -18,7 +20,7 @@
  * 2, 4, ... calls has its exact share of the samples, wherever it began. Of what ranks do together
  * there are few: where they share cores with others, each takes milliseconds. */
 enum { STRIDE = 127, FEW = 16, WARM_UP_TOGETHER = 48 };
-enum { PLACES = 1 << 16 };
+enum { PLACES = 1 << 16, HIT_PLACES = 61 };
 
 static int warm_up = 16000, samples = 64;
 static int me, ranks, near;
@@ -136,6 +138,23 @@ static void free_windows(void) {
   MPI_Win_free(&window);
 }
 
+/* Gets of the same places in turn, so that none is served often in a row, as one that polls is: of
+ * places that are entries of their own, and of neighbours. */
+static void hit(MPI_Aint stride) {
+  static unsigned turn_of;
+  MPI_Get(&there, 8, MPI_BYTE, near, stride * (MPI_Aint)(turn_of++ % HIT_PLACES), 8, MPI_BYTE,
+          window);
+}
+static void hit_apart(void) { hit(8 * PLACES / HIT_PLACES); }
+static void hit_together(void) { hit(8); }
+static void flush(void) { MPI_Win_flush(near, window); }
+static void rget_hit(void) {
+  static unsigned turn_of;
+  MPI_Rget(&there, 8, MPI_BYTE, near, 8 * PLACES / HIT_PLACES * (MPI_Aint)(turn_of++ % HIT_PLACES),
+           8, MPI_BYTE, window, requests);
+  MPI_Wait(requests, MPI_STATUS_IGNORE);
+}
+
 typedef void Part(void);
 typedef struct {
   const char* name;
@@ -185,6 +204,14 @@ static const Operation own_rank[] = {
     {"Rget + Wait, own rank", nothing, rget_own, nothing, 0},
 };
 
+/* ... and in one whose gets are served. */
+static const Operation served[] = {
+    {"Get, hit", nothing, hit_apart, flush, 0},
+    {"Win_flush after a hit", hit_apart, flush, nothing, 0},
+    {"Get, hit among neighbours", nothing, hit_together, flush, 0},
+    {"Rget + Wait, hit", nothing, rget_hit, nothing, 0},
+};
+
 static void run(const Operation* operation, int times) {
   for (int i = 0; i < times; ++i) {
     operation->before();
@@ -220,9 +247,11 @@ static void measure(const Operation* operations, size_t many) {
 int main(int argc, char** argv) {
   const int threads = argc > 1 && strcmp(argv[1], "threads") == 0;
   const int cached = threads && argc > 2 && strcmp(argv[2], "cached") == 0;
+  const int hits = argc > 1 && strcmp(argv[1], "hits") == 0;
   const int wanted = threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
   if (threads) warm_up = 6000, samples = FEW; /* there is much more in each, and nothing rests */
-  if (cached) setenv("HOB_CACHE_BYPASS", "off", 1); /* windows have caches on one node, too */
+  if (cached || hits)
+    setenv("HOB_CACHE_BYPASS", "off", 1); /* windows have caches on one node, too */
   int provided;
   MPI_Init_thread(&argc, &argv, wanted, &provided);
   world = MPI_COMM_WORLD;
@@ -234,10 +263,12 @@ int main(int argc, char** argv) {
    */
   irecv();
   isend_and_wait();
-  if (!cached) measure(messages, sizeof messages / sizeof messages[0]);
+  if (!cached && !hits) measure(messages, sizeof messages / sizeof messages[0]);
   make_windows();
   if (cached)
     measure(own_rank, sizeof own_rank / sizeof own_rank[0]);
+  else if (hits)
+    measure(served, sizeof served / sizeof served[0]);
   else
     measure(one_sided, sizeof one_sided / sizeof one_sided[0]);
   free_windows();

@@ -3,7 +3,7 @@
 table of ceilings.
 
     prices.py --mpi mpich5 --exec .../mpiexec --lib libhob_mpich.so --counter step_counter \\
-              --program bin/mpich5/prices [threads]
+              --program bin/mpich5/prices [threads|hits]
 
     --write             the table with what was counted now, for somebody who lowers a ceiling
     --where OPERATION   where its instructions are, by function and lines
@@ -105,7 +105,8 @@ def judge(prices, ceilings):
             f"{price.highest:6} {price.calls:5} {library:>7}  {'FAILED' if said else 'ok'}"
         )
     for name in ceilings:
-        if name not in prices:
+        # Where hits alone are counted, the library may poll in none of the samples.
+        if name not in prices and name != CALLED_BACK:
             wrong[name] = "is in the table, but was not counted"
     return lines, wrong
 

@@ -147,6 +147,13 @@ inline constexpr std::size_t kMostRecalledPlaces = 4096, kMostRecalledSingly = 2
 /// `hob bench micro` (docs/measurements/2026-11-cache.md).
 inline constexpr double kWrapperNs = 25;
 
+/// Hits in a row, to one that looks at the clock, as long as two such looks are half as far apart
+/// as calls of the library for progress' sake are, or ns where there are none. The clock takes a
+/// third of a hit (rdtsc: 15 ns); a program that begins to compute between its hits enters the
+/// library as many hits later, once.
+inline constexpr std::uint32_t kHitsBetweenLooks = 3;
+inline constexpr double kQuickHitsNs = 20'000;
+
 /// Of the cache's room, one part in so many stays free of what the node has anyway: a cache that is
 /// full has some room again after each eviction, and that is for what the process fetches itself.
 inline constexpr std::uint64_t kRoomForOwn = 4;

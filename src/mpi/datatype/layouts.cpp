@@ -11,6 +11,7 @@
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/contents.hpp"
+#include "mpi/datatype/state.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 
@@ -196,6 +197,13 @@ class Layouts {
     return *layout;
   }
 
+  /// Of a type that was read before; else null.
+  const Layout* known(MPI_Datatype type) {
+    const std::lock_guard guard(lock_);
+    const Slot* const slot = slot_of(type);
+    return slot ? slot->layout : nullptr;
+  }
+
   /// False if it is new, and made by many arguments.
   bool worth_reading(MPI_Datatype type) {
     const std::lock_guard guard(lock_);
@@ -288,6 +296,8 @@ Layouts& layouts() {
 const Layout& layout_of(MPI_Datatype type) { return layouts().get(type); }
 
 const Layout& layout_worth_reading(MPI_Datatype type) {
+  if (const Layout* const known = layouts().known(type); HOB_LIKELY(known != nullptr))
+    return *known;
   return layouts().worth_reading(type) ? layouts().get(type) : layouts().unusable();
 }
 
@@ -312,7 +322,13 @@ Layout span_of(MPI_Datatype type) {
   return span;
 }
 
-void forget_layout(MPI_Datatype type) { layouts().forget(type); }
-void forget_layouts() { layouts().forget_all(); }
+void forget_layout(MPI_Datatype type) {
+  layouts().forget(type);
+  layouts_forgotten.fetch_add(1, std::memory_order_relaxed);
+}
+void forget_layouts() {
+  layouts().forget_all();
+  layouts_forgotten.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace hob::mpi

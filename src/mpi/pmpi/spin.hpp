@@ -35,6 +35,8 @@ class ExclusiveSpin {
     depth -= kExclusive;
     spin_.unlock();
   }
+  /// The same lock, for a section that does not call the library.
+  Spin& without_calls() { return spin_; }
 
  private:
   Spin spin_;

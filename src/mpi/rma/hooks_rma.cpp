@@ -1,5 +1,6 @@
 // One-sided operations.
 #include "mpi/core/acquires.hpp"
+#include "mpi/core/handle.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -7,6 +8,7 @@
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
 #include "mpi/rma/direct.hpp"
+#include "mpi/rma/incoming.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
@@ -135,6 +137,21 @@ int on_Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dataty
   return get(Op::get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                      target_count, target_datatype),
              win);
+}
+
+int quick_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+              MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  Window* const window = find_window(win);
+  if (HOB_LIKELY(window && window->cached && origin_datatype == target_datatype &&
+                 origin_count == target_count && !compares_incoming()) &&
+      window->cached->get_again({.buffer = origin_addr,
+                                 .count = target_count,
+                                 .type = handle_bits(target_datatype),
+                                 .displacement = target_disp,
+                                 .target = target_rank}))
+    return MPI_SUCCESS;
+  return long_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                  target_count, target_datatype, win);
 }
 
 int on_Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,

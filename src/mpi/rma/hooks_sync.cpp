@@ -259,6 +259,12 @@ int on_Win_unlock_all(MPI_Win win) {
   return complete_at_target(Sync::unlock_all(), win);
 }
 
+int quick_Win_flush(int rank, MPI_Win win) {
+  Window* const window = find_window(win);
+  if (HOB_LIKELY(window && window->cached) && window->cached->flush_again(rank)) return MPI_SUCCESS;
+  return long_Win_flush(rank, win);
+}
+
 int on_Win_flush(int rank, MPI_Win win) { return complete_at_target(Sync::flush(rank), win); }
 
 int on_Win_flush_all(MPI_Win win) { return complete_at_target(Sync::flush_all(), win); }

@@ -51,6 +51,31 @@ INSTANTIATE_TEST_SUITE_P(Policies, AnyPolicy,
                                          Policy::s3fifo),
                          [](const auto& p) { return std::string(policy_name(p.param)); });
 
+TEST(FullHit, IsNoneOnWhatIsTooOldPolledOrFirstAskedFor) {
+  auto cache = Cache::create(fixed(Policy::standard, 64, 1 << 16));
+  const std::vector<char> bytes = pattern(256);
+  cache->find({0, 0, 0}, 64);
+  cache->fill(cache->reserve({0, 0, 0}, 64).entry, bytes.data(), 64, 0, 100);
+  cache->fill(cache->reserve({0, 512, 0}, 64, {.tag = 5}).entry, bytes.data(), 64, 0, 100);
+  const std::uint64_t gets = cache->stats().gets;
+
+  EXPECT_EQ(cache->find_full({0, 0, 0}, 65, {}).data, nullptr) << "too long";
+  EXPECT_EQ(cache->find_full({0, 8, 0}, 8, {}).data, nullptr) << "inside of another one";
+  EXPECT_EQ(cache->find_full({0, 0, 0}, 64, {.oldest = 101}).data, nullptr);
+  EXPECT_EQ(cache->find_full({0, 512, 0}, 64, {}).data, nullptr) << "nobody asked for it yet";
+  EXPECT_EQ(cache->stats().gets, gets) << "counted by find()";
+
+  const FullHit first = cache->find_full({0, 0, 0}, 64, {.oldest = 100, .kept_at = 101});
+  ASSERT_NE(first.data, nullptr);
+  EXPECT_EQ(std::memcmp(first.data, bytes.data(), 64), 0);
+  EXPECT_TRUE(first.kept);
+  EXPECT_FALSE(cache->find_full({0, 0, 0}, 8, {.kept_at = 100}).kept);
+  EXPECT_EQ(cache->stats().gets, gets + 2);
+  EXPECT_EQ(cache->find_full({0, 0, 0}, 8, {.longest_row = 3}).data, nullptr);
+  EXPECT_EQ(cache->find({0, 0, 0}, 8).consecutive, 3u);
+  EXPECT_NE(cache->find_full({0, 0, 0}, 8, {.longest_row = 3}).data, nullptr);
+}
+
 TEST(PolicyNames, ParseBack) {
   for (const std::string_view name : kPolicyNames) {
     ASSERT_TRUE(parse_policy(name).has_value());

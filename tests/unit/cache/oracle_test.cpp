@@ -29,7 +29,9 @@ struct PendingGet {
 
 class World {
  public:
-  World(Policy policy, std::uint64_t seed) : random_(seed) {
+  /// `shortly`: gets ask find_full() first.
+  World(Policy policy, std::uint64_t seed, bool shortly = false)
+      : random_(seed), shortly_(shortly) {
     Config config;
     config.policy = policy;
     config.index_slots = pick(16, 600);
@@ -76,6 +78,7 @@ class World {
   std::uint64_t full_hits_checked() const { return checked_; }
   std::uint64_t parts_checked() const { return parts_checked_; }
   std::uint64_t blocks() const { return blocks_; }
+  std::uint64_t found_shortly() const { return found_shortly_; }
 
   void finish_all() {
     while (!pending_.empty()) finish(false);
@@ -110,7 +113,7 @@ class World {
     key.displacement = pick(0, 3) == 0 ? pick(0, 40000) : pick(0, 80) * 64;
     key.layout = pick(0, 4) == 0 ? pick(1, 2) : 0;
     const std::uint64_t size = pick(0, 9) == 0 ? pick(1, 8000) : pick(1, 200);
-    const Lookup found = cache_->find(key, size);
+    const Lookup found = look_up(key, size);
     const std::vector<std::byte> now = read(key, size);
     ASSERT_LE(found.available, size);
     if (found.available > 0 && found.kind != Hit::split) {
@@ -161,6 +164,20 @@ class World {
       }
     }
     if (pending_.size() > 60) finish(false);
+  }
+
+  Lookup look_up(const Key& key, std::uint64_t size) {
+    if (shortly_) {
+      if (const FullHit full = cache_->find_full(key, size, {}); full.data != nullptr) {
+        ++found_shortly_;
+        Lookup found;
+        found.kind = Hit::full;
+        found.available = size;
+        found.data = full.data;
+        return found;
+      }
+    }
+    return cache_->find(key, size);
   }
 
   static std::uint32_t cookie(std::uint64_t number) { return static_cast<std::uint32_t>(number); }
@@ -271,6 +288,8 @@ class World {
   }
 
   std::mt19937_64 random_;
+  bool shortly_;
+  std::uint64_t found_shortly_ = 0;
   std::unique_ptr<Cache> cache_;
   std::vector<std::byte> memory_[targets];
   std::vector<PendingGet> pending_;
@@ -304,6 +323,35 @@ TEST_P(Oracle, GivesOutWhatTheTargetHolds) {
   EXPECT_GT(checked, 200u * count) << "the test looked at too little";
   EXPECT_GT(blocks, 10u * count) << "the test fetched too few blocks";
   EXPECT_GT(parts, count) << "the test met too few gets between blocks";
+}
+
+TEST_P(Oracle, AskingForFullHitsFirstChangesNothing) {
+  std::uint64_t found = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World one(GetParam(), seed);
+    World other(GetParam(), seed, true);
+    for (int i = 0; i < 5000; ++i) {
+      one.step();
+      other.step();
+      if (HasFatalFailure()) return;
+      const Stats& a = one.cache().stats();
+      const Stats& b = other.cache().stats();
+      ASSERT_EQ(a.gets, b.gets);
+      ASSERT_EQ(a.hits_full, b.hits_full);
+      ASSERT_EQ(a.hits_contained, b.hits_contained);
+      ASSERT_EQ(a.missing, b.missing);
+      ASSERT_EQ(a.bytes_from_cache, b.bytes_from_cache);
+      ASSERT_EQ(a.ahead_used_bytes, b.ahead_used_bytes);
+      ASSERT_EQ(a.get_size.counts, b.get_size.counts);
+      ASSERT_EQ(a.reuse.counts, b.reuse.counts);
+      ASSERT_EQ(a.evictions, b.evictions);
+      ASSERT_EQ(one.cache().entries(), other.cache().entries());
+      ASSERT_EQ(one.cache().storage_bytes(), other.cache().storage_bytes());
+    }
+    found += other.found_shortly();
+  }
+  EXPECT_GT(found, 1000u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, Oracle,

@@ -33,6 +33,20 @@ TEST(PollGuard, OldBytesAreDueWithinTheShare) {
   EXPECT_TRUE(guard.due(1, 5000, 16002));
 }
 
+TEST(PollGuard, SaysWhichBytesAreDueAtAMoment) {
+  PollGuard guard({.hits = 64, .age = 1000, .share = 0.01});
+  EXPECT_EQ(guard.polls(), 64u);
+  EXPECT_EQ(guard.oldest(1000), 0u);
+  for (const std::uint64_t now : {6000u, 6001u, 9000u})
+    for (const std::uint64_t fetched : {4999u, 5000u, 5001u, 7999u, 8000u})
+      EXPECT_EQ(guard.due(1, std::min(fetched, now), now),
+                std::min(fetched, now) < guard.oldest(now));
+  guard.begin(6001);
+  guard.arrived(6101);
+  EXPECT_EQ(guard.oldest(16001), 0u) << "the share is kept";
+  EXPECT_EQ(guard.oldest(16002), 15002u);
+}
+
 TEST(PollGuard, BytesAreOldEarlierUntilPricesAreKnown) {
   PollGuard guard({.hits = 64, .age = 1000, .early_age = 100, .share = 0.01});
   EXPECT_FALSE(guard.due(1, 5000, 5100));
@@ -265,9 +279,10 @@ TEST_F(Profile, LatencyInBytes) {
 
 TEST(DropCauses, AddUpByCall) {
   DropCauses causes;
-  causes.add("MPI_Barrier", 10);
-  causes.add("MPI_Win_lock", 1);
-  causes.add("MPI_Barrier", 5);
+  EXPECT_EQ(causes.add("MPI_Barrier", 10), 10u);
+  EXPECT_EQ(causes.add("MPI_Win_lock", 11), 1u);
+  EXPECT_EQ(causes.add("MPI_Barrier", 11), 0u) << "nothing was fetched";
+  EXPECT_EQ(causes.add("MPI_Barrier", 16), 5u);
   ASSERT_EQ(causes.rows().size(), 2u);
   EXPECT_EQ(causes.rows()[0].call, "MPI_Barrier");
   EXPECT_EQ(causes.rows()[0].times, 2u);
@@ -278,8 +293,9 @@ TEST(DropCauses, TooManyBecomeOneRow) {
   DropCauses causes;
   constexpr std::array<std::string_view, 18> kCalls = {"a", "b", "c", "d", "e", "f", "g", "h", "i",
                                                        "j", "k", "l", "m", "n", "o", "p", "q", "r"};
-  for (const std::string_view call : kCalls) causes.add(call, 1);
-  causes.add("a", 1);
+  std::uint64_t fetched = 0;
+  for (const std::string_view call : kCalls) causes.add(call, ++fetched);
+  causes.add("a", ++fetched);
   EXPECT_EQ(causes.rows().size(), 16u);
   EXPECT_EQ(causes.rows()[0].times, 2u);
   EXPECT_EQ(causes.rows()[15].call, "others");

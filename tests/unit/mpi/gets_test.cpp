@@ -303,6 +303,114 @@ TEST_F(Gets, WhatAFailedFlushLeftIsNotKept) {
   EXPECT_EQ(read(1, 7), 9);
 }
 
+/// Gets of one place after the other, so that none is hit in a row.
+class GetsInARow : public Gets {
+ protected:
+  void SetUp() override {
+    Gets::SetUp();
+    for (int round = 0; round < 3; ++round) read_all();
+    fake::reset();
+  }
+  void read_all(int more = 0) {
+    for (int at = 0; at < 9; ++at) EXPECT_EQ(read(1, at), 1000 + at + more);
+  }
+};
+
+TEST_F(GetsInARow, AreCountedAsHits) {
+  const GetStats before = find_window(win_)->cached->stats();
+  const std::uint64_t hits = find_window(win_)->cached->hits(1);
+  read_all();
+  const GetStats& stats = find_window(win_)->cached->stats();
+  EXPECT_EQ(stats.gets, before.gets + 9);
+  EXPECT_EQ(stats.flushes, before.flushes + 9);
+  EXPECT_EQ(stats.flushes_skipped, before.flushes_skipped + 9);
+  EXPECT_EQ(find_window(win_)->cached->hits(1), hits + 9);
+  EXPECT_EQ(fake::calls("Get"), 0u);
+  EXPECT_EQ(fake::calls("Win_flush"), 0u);
+}
+
+TEST_F(GetsInARow, AreServedWithRequests) {
+  const auto read_all_by_request = [&](int more) {
+    for (int at = 0; at < 9; ++at) {
+      int value = -1;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Rget(&value, 1, MPI_INT, 1, at, 1, MPI_INT, win_, &request);
+      EXPECT_NE(request, MPI_REQUEST_NULL);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      EXPECT_EQ(value, 1000 + at + more);
+    }
+  };
+  const GetStats before = find_window(win_)->cached->stats();
+  fill(1, 2000);
+  read_all_by_request(0);
+  EXPECT_EQ(fake::calls("Rget"), 0u);
+  EXPECT_EQ(find_window(win_)->cached->stats().gets, before.gets + 9);
+  MPI_Barrier(MPI_COMM_WORLD);
+  read_all_by_request(1000);
+}
+
+TEST_F(GetsInARow, EndWithAnAcquire) {
+  fill(1, 2000);
+  read_all();
+  MPI_Barrier(MPI_COMM_WORLD);
+  read_all(1000);
+}
+
+TEST_F(GetsInARow, EndWithAnOwnWrite) {
+  const int value = 5000;
+  MPI_Put(&value, 1, MPI_INT, 1, 4, 1, MPI_INT, win_);
+  EXPECT_EQ(read(1, 5), 1005) << "not written";
+  EXPECT_EQ(fake::calls("Win_flush"), 1u) << "the write is under way";
+  EXPECT_EQ(read(1, 4), 5000);
+}
+
+TEST_F(GetsInARow, EndWithAGetThatIsMissing) {
+  int value = -1, other = -1;
+  MPI_Get(&value, 1, MPI_INT, 1, 4, 1, MPI_INT, win_);
+  MPI_Get(&other, 1, MPI_INT, 2, 40, 1, MPI_INT, win_);
+  MPI_Get(&value, 1, MPI_INT, 2, 40, 1, MPI_INT, win_);
+  EXPECT_EQ(read(1, 5), 1005);
+  EXPECT_EQ(fake::calls("Win_flush"), 0u);
+  MPI_Win_flush(2, win_);
+  EXPECT_EQ(fake::calls("Win_flush"), 1u);
+  EXPECT_EQ(other, 2040);
+  EXPECT_EQ(value, 2040);
+}
+
+TEST_F(GetsInARow, EndWithAChangeOfTheMode) {
+  find_window(win_)->cached->set_mode(Mode::off, "a test");
+  fill(1, 2000);
+  read_all(1000);
+}
+
+TEST_F(GetsInARow, EndWithTheirDatatype) {
+  MPI_Datatype type = fake::vector_type(1, 2, 2, MPI_INT);
+  const auto read_two = [&](int at) {
+    int got[2] = {-1, -1};
+    MPI_Get(got, 1, type, 1, at, 1, type, win_);
+    MPI_Win_flush(1, win_);
+    EXPECT_EQ(got[0], 1000 + at);
+    return got[1];
+  };
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(read_two(i % 10), 1001 + i % 10);
+  const MPI_Datatype before = type;
+  MPI_Type_free(&type);
+  type = fake::vector_type(1, 1, 1, MPI_INT);
+  if (type == before) {
+    EXPECT_EQ(read_two(3), -1) << "of the old type's length";
+  }
+  MPI_Type_free(&type);
+}
+
+TEST_F(GetsInARow, AreSeenByThreads) {
+  many_threads = true;
+  read_all();
+  fill(1, 2000);
+  std::thread([] { note_acquire("another thread"); }).join();
+  read_all(1000);
+  many_threads = false;
+}
+
 TEST_F(Gets, VectorsAreKeptByTheirLayout) {
   MPI_Datatype type = fake::vector_type(4, 1, 3, MPI_INT);
   int got[4] = {};

@@ -7,7 +7,7 @@ HELP = "get + flush of cached data against memcpy, the native get over TCP, and 
 
 SIZES = (8, 64, 512, 1024, 4096, 16384, 65536)
 # What a hit may cost beyond the copy, and the factor on the copy for large gets.
-EXTRA_NS, LARGE_FACTOR, LARGE_ABOVE = 60, 1.5, 1024
+EXTRA_NS, LARGE_FACTOR, LARGE_ABOVE = 40, 1.5, 1024
 # Published: how much faster than foMPI's get a hit was (section IV-A1).
 PAPER = {4096: 9.3, 16384: 3.7}
 

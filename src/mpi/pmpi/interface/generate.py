@@ -358,17 +358,28 @@ def wrapper(call):
     row = call.row
     if row.untracked is not None or row.native_if or row.counted or row.only_tracked:
         # Hob's part is a function of its own: no registers are saved for it in the wrapper.
-        rest = f"static {call.returns} long_{short(call.name)}({call.declaration})"
-        go_on = f"  return long_{short(call.name)}({call.arguments});"
-        declared, among_threads = [f"{rest};"], []
+        quick = row.quick and not call.large  # its hook has the plain types
+        rest = f"{call.returns} long_{short(call.name)}({call.declaration})"
+        go_on = f"  return {'quick' if quick else 'long'}_{short(call.name)}({call.arguments});"
+        declared, among_threads = [], []
+        if not quick:  # else in hooks.hpp
+            rest = f"static {rest}"
+            declared.append(f"{rest};")
+        noted = direct_and_noted(call)
         if alone := alone_among_threads(call):
             threads = f"threads_{short(call.name)}"
-            declared += [
-                f"[[gnu::noinline]] static {call.returns} {threads}({call.declaration}) {{",
-                *alone,
-                go_on,
-                "}",
-            ]
+            head = f"[[gnu::noinline]] static {call.returns} "
+            among_last = go_on
+            if quick and noted:  # before anything else is tried
+                among_last = f"  return noted_{short(call.name)}({call.arguments});"
+                declared += [
+                    f"{head}noted_{short(call.name)}({call.declaration}) {{",
+                    *noted,
+                    go_on,
+                    "}",
+                ]
+                noted = []
+            declared += [f"{head}{threads}({call.declaration}) {{", *alone, among_last, "}"]
             among_threads = [
                 f"  if (HOB_UNLIKELY(many_threads)) return {threads}({call.arguments});"
             ]
@@ -376,7 +387,7 @@ def wrapper(call):
             *declared,
             *guarded(call, [*before_hob(call), *among_threads, go_on], True),
             f"[[gnu::noinline]] {rest} {{",
-            *direct_and_noted(call),
+            *noted,
             *with_hob(call),
             "}",
         ]
@@ -489,6 +500,10 @@ def hooks_header(procedures):
         if plan.row(base).hook:
             declaration = ", ".join(p[0] for p in hook_parameters(procedure)) or "void"
             out.append(f"{procedure['returns']} on_{base}({declaration});")
+        if plan.row(base).quick:
+            declaration = ", ".join(p[0] for p in procedure["parameters"])
+            out.append(f"int quick_{base}({declaration});")
+            out.append(f'extern "C" int long_{base}({declaration});')
         if plan.row(f"{base}_c").hook:
             declaration = ", ".join(p[0] for p in procedure["large"]) or "void"
             out.append(f"{procedure['returns']} on_{base}_c({declaration});")

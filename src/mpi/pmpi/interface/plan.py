@@ -35,6 +35,9 @@ class Row:
     only_tracked: bool = False
     # Of these, one that waits for targets: now and then Hob sees it nevertheless, to time it.
     timed: bool = False
+    # Its hooks have an `int hob::mpi::quick_X(...)`, too, which comes first where Hob does not sleep, without
+    # guards around it: it calls nothing that may block, throw or call the program, or goes on to long_X().
+    quick: bool = False
     # Hob must see it wherever the program makes it.
     everywhere: bool = False
     # Of these, Hob must see it when it is no longer active, too: memory that it gave out is freed.
@@ -135,10 +138,11 @@ CALLS.add(
 )
 CALLS.add(
     """
-    Win_unlock Win_unlock_all Win_flush Win_flush_all Win_flush_local Win_flush_local_all
+    Win_unlock Win_unlock_all Win_flush_all Win_flush_local Win_flush_local_all
     """,
     "hook decides only_tracked timed",
 )
+CALLS.add("Win_flush", "hook decides only_tracked timed quick")
 CALLS.add("Win_post Win_sync", "hook decides patient only_tracked")
 CALLS.add("Win_test", "hook decides polls only_tracked")
 # One-sided operations.
@@ -230,7 +234,8 @@ CALLS.add(
 
 # One-sided operations that may be only counted while tracking is off.
 for name, counted in (("get", "gets"), ("put", "puts"), ("accumulate", "accumulates")):
-    CALLS.add(name.capitalize(), "hook decides patient", counted=counted)
+    quick = " quick" if name == "get" else ""
+    CALLS.add(name.capitalize(), f"hook decides patient{quick}", counted=counted)
     CALLS.add(f"R{name}", "hook decides patient", counted=counted)
 CALLS.add("Fetch_and_op Compare_and_swap", "hook decides patient", counted="atomics")
 

@@ -36,6 +36,7 @@ class ExposedSizes {
     readable_ = std::move(readable);
   }
   std::uint64_t of(int target) const { return sizes_.of(target); }
+  const PerRank& sizes() const { return sizes_; }
   /// All members have looked again: the memory of each may be read as a whole by now.
   void know_all_readable() { readable_ = PerRank(kAllReadable); }
 

@@ -43,8 +43,9 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
                              bool aged) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
   // What a block brings is found by a hit for each get, which costs about as much.
-  if (in_batch() && batches_->ticks_each.get() < static_cast<double>(meter_.profile().worthwhile *
-                                                                     hit_cost().of(wanted.size)))
+  if (in_batch() &&
+      batches_->ticks_each.get() <
+          static_cast<double>(learning_.profile().worthwhile * hit_cost().of(wanted.size)))
     return false;
   ahead_->price(in_batch() ? batches_->ticks_each.get() : 0);
   ahead_->readahead.on_hits(cache_->stats().ahead_hits);
@@ -55,8 +56,8 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
       exposed.around(get.target, wanted.key.displacement, wanted.size, unit),
       cache_->storage_bytes(), cache_->most_storage_bytes());
   if (!plan) return false;
-  // Blocks would take the samples away that tell.
-  if (t.profile.too_quick_for_blocks(meter_.profile(), hit_cost().of(wanted.size),
+  // Blocks would take away the samples that the verdict needs.
+  if (t.profile.too_quick_for_blocks(learning_.profile(), hit_cost().of(wanted.size),
                                      context().one_node))
     return false;
   std::unique_ptr<AheadFetch> fetch =
@@ -138,7 +139,8 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   RequestedGet* operation = nullptr;
   try {
     under_way_.room_for_waiters(1);
-    if (get.request) operation = &RequestedGet::begin(*watch_, {cookie_of(index), 0}, *get.request);
+    if (get.request)
+      operation = &RequestedGet::begin(*watch_, {requests_.cookie_of(index), 0}, *get.request);
   } catch (const std::bad_alloc&) {
     return abandon();
   }
@@ -167,7 +169,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   ahead_->trip(pending.bytes, wanted.size, cache_->stats().gets);
   fetches(get.target, t, pending.displacement, pending.bytes);
   ++stats_.ahead_gets;
-  reuse_trial_.missed(cheap(t));
+  learning_.missed(t, in_batch());
   return true;
 }
 
@@ -178,7 +180,7 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
   if (!wanted.contiguous_at_origin(get) || under_way_.waiters_full()) return false;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic && hit.available == wanted.size &&
-      (poll_guard_.due(1, known_at(hit), now) || (hit.first && old_ahead(hit))))
+      (learning_.due(1, known_at(hit), now) || (hit.first && old_ahead(hit))))
     return false;
   const std::array<cache::Fragment, 2> fragments = cache_->fragments(wanted.key, wanted.size);
   std::array<std::uint64_t, 2> awaited{};
@@ -188,7 +190,7 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
     if (fragment.data != nullptr) continue;
     if (!brings(fragment.cookie, get.target, fragment.displacement, fragment.bytes)) return false;
     if (get.request && under_way_[fragment.cookie].request == 0) return false;
-    awaited[i] = cookie_of(fragment.cookie);
+    awaited[i] = requests_.cookie_of(fragment.cookie);
   }
   try {
     under_way_.room_for_waiters(fragments.size());
@@ -208,13 +210,13 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
     to += fragment.bytes;
   }
   ++t.hits;
-  reuse_trial_.served(cheap(t));
+  learning_.served(t, in_batch());
   if (HOB_UNLIKELY(verifier_.on()) && hit.available == wanted.size) {
     cache::Lookup served = hit;
     served.data = wanted.first_byte(get);
     verify_hit(get, t, wanted, served);
   }
-  if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
+  if (HOB_UNLIKELY(progress_.due(now))) drive_progress();
   return true;
 }
 
@@ -248,7 +250,7 @@ void CachedGets::finish_ahead(PendingGet& pending) {
   ahead_->pool.give_back(std::move(fetch));
 }
 
-/// Bytes changed with no acquire in between: somebody writes while this process reads. What it
+/// Bytes changed with no acquire in between: another process writes while this one reads. What it
 /// reads next may have been announced by what it just read.
 void CachedGets::end_readahead() {
   ++stats_.ahead_changed;

@@ -10,6 +10,7 @@
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
@@ -35,22 +36,32 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       options_(options),
       cache_(std::move(cache)),
       units_(std::move(units)),
+      hot_({.hits = tuning::gets::kHitsBetweenLooks,
+            .ticks =
+                std::min(ticks_in(options.progress_nanoseconds != 0 ? options.progress_nanoseconds
+                                                                    : tuning::gets::kQuickHitsNs) /
+                             2,
+                         ticks_in(options.poll_nanoseconds) / 4)},
+           *cache_),
       coherence_(options.mode, acquires.load(std::memory_order_relaxed)),
-      poll_guard_(
-          {.hits = options.poll_hits,
-           .age = ticks_in(options.poll_nanoseconds),
-           .early_age = ticks_in(options.poll_nanoseconds) / tuning::gets::kUnpricedAgesFaster,
-           .share = options.poll_share}),
-      meter_({.profile = {.bypass = options.bypass, .one_node = context().one_node},
-              .burst_samples = tuning::gets::kBurstSamples,
-              .window = window.id,
-              .savings = {.late = ticks_in(gets::WaitMeter::kAttentiveNs),
-                          .late_per_byte = static_cast<double>(gets::WaitMeter::kNsPerByte) *
-                                           ticks_per_nanosecond(),
-                          .one_node = context().one_node}},
-             hit_cost(), under_way_, poll_guard_, *cache_),
-      progress_ticks_(ticks_in(options.progress_nanoseconds)),
-      last_mpi_(ticks()),
+      learning_(
+          {.poll = {.hits = options.poll_hits,
+                    .age = ticks_in(options.poll_nanoseconds),
+                    .early_age =
+                        ticks_in(options.poll_nanoseconds) / tuning::gets::kUnpricedAgesFaster,
+                    .share = options.poll_share},
+           .trips = {.profile = {.bypass = options.bypass, .one_node = context().one_node},
+                     .burst_samples = tuning::gets::kBurstSamples,
+                     .window = window.id,
+                     .savings = {.late = ticks_in(gets::WaitMeter::kAttentiveNs),
+                                 .late_per_byte = static_cast<double>(gets::WaitMeter::kNsPerByte) *
+                                                  ticks_per_nanosecond(),
+                                 .one_node = context().one_node}}},
+          hit_cost(), under_way_, *cache_),
+      completions_(targets_, under_way_),
+      requests_(under_way_),
+      kept_(*cache_),
+      progress_(ticks_in(options.progress_nanoseconds), ticks()),
       sharing_(coherence_.doubts),
       verifier_(options.verify),
       watch_(new RequestWatch(*this)) {
@@ -82,7 +93,7 @@ std::uint64_t CachedGets::hits(int rank) {
 }
 
 std::optional<std::uint64_t> CachedGets::hits_if_closed(int rank) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (!wakefulness_.awake()) return std::nullopt;
   TargetState& t = target(rank);
   if (!t.closed) return std::nullopt;
@@ -112,12 +123,13 @@ int CachedGets::look_again(const Get& get, TargetState& t, const CacheableGet& w
 
 /// Gives a get to the library.
 int CachedGets::native(const Get& get, TargetState& t) {
+  hot_.close();
   ++t.gets;
   ++stats_.native_gets;
   if (get.target == window_.rank) own_epoch_.end();
-  t.profile.count_get(meter_.profile());
+  t.profile.count_get(learning_.profile());
   const int result = backend_.issue(get);
-  // What an atomic read returns may tell that other memory was written too.
+  // What an atomic read returns may announce writes to other memory.
   if (get.is_atomic() && mode() != Mode::always && !options_.atomic_reads_are_gets &&
       get.target >= 0)
     atomic_results_.add(get.target);
@@ -163,7 +175,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     ++stats_.uncacheable;
     return left(get, plain ? Leave::atomic : Leave::irregular);
   }
-  if (HOB_UNLIKELY(reuse_trial_.skips()) && !tracing) {
+  if (HOB_UNLIKELY(learning_.skips()) && !tracing) {
     ++stats_.short_lived;
     return left(get, Leave::short_lived);
   }
@@ -189,8 +201,7 @@ void CachedGets::pass_by(int target) {
   constexpr std::uint32_t kBetweenLooks = 256;
   std::uint64_t& passed = target == window_.rank ? stats_.own_left_alone : stats_.left_alone;
   tally(passed);
-  if (!passed_by_.load(std::memory_order_relaxed))
-    passed_by_.store(true, std::memory_order_relaxed);
+  completions_.pass_by();
   // Its owner reads its own memory by gets: it need not be for loads.
   const bool may_load =
       target == window_.rank && own_epochs_of_loads.load(std::memory_order_relaxed) != 0;
@@ -252,11 +263,11 @@ void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
        .age = ticks_in(options_.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,
        .share = options_.poll_share},
       config.latency, config.per_byte));
-  if (ahead_) meter_.set_block_cost(ahead_->cost);
+  if (ahead_) learning_.set_block_cost(ahead_->cost);
 }
 
 void CachedGets::may_read_all() {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (ahead_) ahead_->exposed->know_all_readable();
 }
 
@@ -288,7 +299,7 @@ bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGe
   } catch (const std::bad_alloc&) {
     return false;
   }
-  reuse_trial_.served(cheap(t));
+  learning_.served(t, in_batch());
   ++t.hits;
   return true;
 }
@@ -302,16 +313,39 @@ void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wante
   else
     unpack(origin, get.result.address, hit.data, wanted.size);
   ++t.hits;
-  reuse_trial_.served(cheap(t));
-  if (hit.fetched < kept_at_) ++stats_.kept_hits;
+  learning_.served(t, in_batch());
+  if (hit.fetched < kept_.at()) ++stats_.kept_hits;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, hit);
-  if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
+  if (HOB_UNLIKELY(progress_.due(now))) drive_progress();
+  expect_again(get, t, wanted, now);
+}
+
+/// A get was served at time `now`: those like it are, until something else happens.
+void CachedGets::expect_again(const Get& get, TargetState& t, const CacheableGet& wanted,
+                              std::uint64_t now) {
+  cache::HitTerms terms;
+  if (mode() == Mode::automatic) terms = learning_.not_due(kept_.at(), now);
+  terms.kept_at = kept_.at();
+  hot_.looked(now, terms);
+  if (get.kind != Get::Kind::get || get.result.type != get.target_type || !wanted.origin->dense ||
+      mode() == Mode::strict || verifier_.on() || tracing ||
+      (ahead_ && ahead_->readahead.recording()))
+    return;
+  hot_.open({.target = get.target,
+             .idle = completions_.is_idle(t),
+             .cheap = learning_.cheap(t, in_batch()),
+             .type = handle_bits(get.target_type),
+             .types = layouts_forgotten.load(std::memory_order_relaxed),
+             .bytes = wanted.origin->size,
+             .low = wanted.origin->low,
+             .unit = units_->of(get.target),
+             .state = &t});
 }
 
 /// A hit that is fetched again, in case the program polls.
 int CachedGets::refetch_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
                             const cache::Lookup& hit, std::uint64_t now) {
-  guard_of(hit.tag != 0).begin(now);
+  refetch_begins(hit.tag != 0, now);
   return refetch(get, t,
                  {.entry = hit.entry,
                   .layout = wanted.origin,
@@ -324,7 +358,7 @@ int CachedGets::refetch_hit(const Get& get, TargetState& t, const CacheableGet& 
 /// operations on it advance only there.
 void CachedGets::drive_progress() {
   requests::drive_progress();
-  last_mpi_ = ticks();
+  progress_.entered(ticks());
   ++stats_.progress_calls;
 }
 
@@ -334,7 +368,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   const std::uint64_t issued = sharing(get, wanted, t) ? sharing_.now() : 0;
   const int result = native(get, t);
   if (result != MPI_SUCCESS || under_way_.full()) return result;
-  reuse_trial_.missed(cheap(t));
+  learning_.missed(t, in_batch());
   if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
   fetches(get.target, t, wanted.key.displacement, wanted.extent(get));
   const std::uint64_t now = ticks();
@@ -351,7 +385,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
     const cache::EntryId entry =
         cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
     under_way_[index].entry = entry;
-    // Nobody can wait for one that has no place. Whoever times waits must see that there are
+    // No hit can wait for one that has no place. Whoever times waits must see that there are
     // several.
     if (!entry && issued == 0 && t.pending.size() > 2) under_way_.remove(t.pending, index);
     // The bytes are copied there when they have arrived: time to fetch its cache lines is now.
@@ -396,8 +430,8 @@ bool CachedGets::issue_tail(const Get& get, TargetState& t, const CacheableGet& 
   return true;
 }
 
-/// Fetches again what was served, straight into the program's buffer, to see whether it changed.
-/// `pending` says what it was.
+/// Fetches a hit again, straight into the program's buffer, to see whether it changed.
+/// `pending` describes it.
 int CachedGets::refetch(const Get& get, TargetState& t, PendingGet pending) {
   ++stats_.refetches;
   const std::uint64_t start = ticks();

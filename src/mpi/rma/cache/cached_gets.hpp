@@ -17,8 +17,15 @@
 #include "base/log.hpp"
 #include "cache/cache.hpp"
 #include "gets/batched_gets.hpp"
+#include "gets/completions.hpp"
+#include "gets/hot_lookup.hpp"
+#include "gets/kept_copies.hpp"
+#include "gets/learning.hpp"
+#include "gets/progress_pace.hpp"
+#include "gets/request_book.hpp"
 #include "gets/wait_meter.hpp"
 #include "mpi/core/acquires.hpp"
+#include "mpi/datatype/state.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -38,14 +45,12 @@
 #include "mpi/rma/cache/terms.hpp"
 #include "report/trace.hpp"
 #include "validation/changes.hpp"
-#include "validation/edge_pacing.hpp"
 #include "validation/edges.hpp"
-#include "validation/gain.hpp"
 
 namespace hob::mpi {
 
 /// Cached gets of one window. Thread safe with MPI_THREAD_MULTIPLE. No function throws.
-class CachedGets final : private RequestOwner {
+class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper {
  public:
   /// What the settings say; the parts of them that matter here.
   struct Options {
@@ -68,7 +73,7 @@ class CachedGets final : private RequestOwner {
     const NearTargets* near = nullptr;  ///< outlives the object; null: there are none
   };
 
-  /// `backend`, `atomic_results`, where results of atomic reads are noted that may tell of writes,
+  /// `backend`, `atomic_results`, where results of atomic reads are noted that may announce writes,
   /// and `issued`, the window's operations so far, outlive the object.
   CachedGets(const WindowFacts& window, Backend& backend, Outstanding& atomic_results,
              const OperationCounts& issued, const Options& options,
@@ -80,14 +85,14 @@ class CachedGets final : private RequestOwner {
 
   /// `batches` says whether gets go out in batches, and outlives the object. Before the first get.
   void know_batches(const gets::BatchedGets& batches) { batches_ = &batches; }
-  /// From now on, tells of waits for requests. `waits` outlives the object. Before the first get.
+  /// From now on, reports waits for requests. `waits` outlives the object. Before the first get.
   void set_wait_meter(gets::WaitMeter& waits) { waits_ = &waits; }
 
   /// From now on, may fetch more than was asked for, within these sizes. Before the first get.
   void fetch_ahead(std::unique_ptr<ExposedSizes> exposed);
-  /// From now on, what was read in the last phases is fetched at once when one like them begins, by
-  /// `carrier`, which is behind everything that holds operations back and outlives the object.
-  /// `indexed`: as few gets with indexed datatypes. Before the first get.
+  /// From now on, the places that the last phases read are fetched at once when one like them
+  /// begins, by `carrier`, which is behind everything that holds operations back and outlives the
+  /// object. `indexed`: as few gets with indexed datatypes. Before the first get.
   void recall(Backend& carrier, bool indexed, recall::Room& room);
   /// Whether an epoch that this process has opened reaches all targets.
   void reaches_all(bool all);
@@ -97,24 +102,21 @@ class CachedGets final : private RequestOwner {
   /// The whole of MPI_Get: serves it or issues it. Returns what MPI_Get would.
   int get(const Get& get);
 
+  /// The whole of MPI_Get too, if it is like one that was served and nothing but hits came in
+  /// between. False, and nothing done, for all others.
+  bool get_again(const gets::HotLookup::Asked& get);
+  /// The whole of MPI_Win_flush likewise.
+  bool flush_again(int target);
+
   /// The whole of MPI_Rget. The program's buffer has the bytes when the request completes, and is
-  /// left alone from then on.
+  /// not written from then on.
   int rget(const Get& get);
 
   /// A get from a target that is never looked up, which the caller issues. Thread safe.
   void pass_by(int target);
 
   /// What before_flush found out and after_flush needs.
-  struct FlushToken {
-    /// The call may be the local one that was asked for. False if it must be the full flush, since
-    /// gets are pending: where a library's local one returns before their bytes are there, copies
-    /// of the old buffer would stay.
-    bool local = false;
-    std::uint32_t last_get = 0;    ///< issued before; younger ones may not be completed by the call
-    std::uint64_t last_write = 0;  ///< likewise
-    std::uint64_t own_flush = 0;   ///< of OwnMarks
-    std::uint64_t started = 0;     ///< 0: not timed
-  };
+  using FlushToken = gets::Completions::Token;
 
   /// A flush of the program, of one target or (target < 0) of all. True: nothing is outstanding
   /// there, and no call need be made.
@@ -131,8 +133,8 @@ class CachedGets final : private RequestOwner {
   /// `opens`: the call may have opened the next epoch.
   void epoch_closed(int target, bool succeeded, std::uint64_t waited = 0, bool opens = false);
 
-  /// MPI_Win_lock(MPI_LOCK_SHARED, MPI_MODE_NOCHECK) of the own rank, and its end, which tells
-  /// whether it is an acquire.
+  /// MPI_Win_lock(MPI_LOCK_SHARED, MPI_MODE_NOCHECK) of the own rank, and its end, which
+  /// returns whether it is an acquire.
   void own_epoch_begins();
   bool own_epoch_ends();
 
@@ -163,24 +165,25 @@ class CachedGets final : private RequestOwner {
   /// With several threads, writes to the own rank are noted there in place of both.
   OwnRank& own_rank() { return own_rank_; }
 
-  // kept_copies.cpp: copies that outlive a collective call, since nobody wrote
+  // kept_copies.cpp: copies that outlive a collective call, since no process wrote
 
   /// Copies may outlive collective calls. Before the window's first operation. `exposed`: what its
   /// targets show. Writes of this process are seen `from_the_start`, or from its first get or from
   /// when some process asks for copies to be kept: a process that only reaches its own memory pays
-  /// for nothing.
+  /// nothing.
   void expect_kept(const ExposedSizes& exposed, bool from_the_start);
 
   /// Adds to `changes` what this process has written to the window, known to its members as
-  /// `window`, since the last call, and what may be under way. Before a call that tells others.
+  /// `window`, since the last call, and what may be under way. Before a call that reports it.
   /// Writes that were not seen until now will be.
   void tell_writes(std::uint64_t window, validation::Changes& changes);
 
-  /// In place of that where nobody would keep anything: a window that is not read any more rests.
+  /// In place of that where no member would keep anything: a window that is not read any more
+  /// rests.
   void tell_nothing();
 
-  /// Whether copies that outlive collective calls are worth `cost` ticks for each that tells of
-  /// writes: they have saved more, or nobody knows yet.
+  /// Whether copies that outlive collective calls are worth `cost` ticks for each that reports
+  /// writes: they have saved more, or it is not known yet.
   bool gains_by_keeping(double cost);
 
   /// Whether it would gain by knowing what the edges of its targets are, since copies of them may
@@ -243,8 +246,25 @@ class CachedGets final : private RequestOwner {
   }
   void log_left(const Get& get, Leave why);
 
+  /// Holds the lock for anything but a hit, after which a get is looked at in full again.
+  class Entered {
+   public:
+    explicit Entered(CachedGets& window) : window_(window) {
+      window_.lock_.lock();
+      window_.hot_.close();
+    }
+    ~Entered() { window_.lock_.unlock(); }
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+
+   private:
+    CachedGets& window_;
+  };
+
   // cached_gets.cpp, shared_gets.cpp: serving and issuing
   TargetState& target(int rank);
+  void expect_again(const Get& get, TargetState& t, const CacheableGet& wanted, std::uint64_t now);
+  bool serve_again(const gets::HotLookup::Asked& get);
   CacheableGet cacheable(const Get& get, TargetState& t);
   int native(const Get& get, TargetState& t);
   int issue(const Get& get, TargetState& t, const CacheableGet& wanted);
@@ -277,10 +297,6 @@ class CachedGets final : private RequestOwner {
                  const cache::Lookup& hit);
   void drive_progress();
   bool in_batch() const { return HOB_UNLIKELY(batches_->gathered.get()); }
-  /// Whether gets from a target cost so little that they are only kept where most of them hit.
-  bool cheap(const TargetState& t) const {
-    return in_batch() || HOB_UNLIKELY(t.profile.near() || near_requests_);
-  }
 
   // requested_gets.cpp: gets with requests
   struct Requested {  ///< the request that a get makes
@@ -297,17 +313,13 @@ class CachedGets final : private RequestOwner {
   std::uint64_t time_again(const Get& get, std::uint64_t first);
   int issue_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
                       const cache::Lookup& hit, Plan plan, Requested& made);
+  bool rget_again(const Get& get);
   void settle_assumed_writes(int rank, TargetState& t);
   bool begin_request(const std::array<std::uint64_t, 2>& awaited, MPI_Request& request);
-  PendingGet* requested(std::uint64_t cookie);
   void measure_request(TargetState& t, const PendingGet& pending);
-  std::uint64_t cookie_of(std::uint32_t index) const {
-    return (std::uint64_t{under_way_[index].birth} << 32) | index;
-  }
   void request_completed(std::uint64_t cookie, bool freed) override;
   void request_asked(std::uint64_t cookie) override;
   bool request_arrived(std::uint64_t cookie, int& error) override;
-  void remember_failure(std::uint64_t cookie, int error);
   MPI_Request request_of(std::uint64_t cookie) override;
 
   // ahead_gets.cpp: fetching more than was asked for
@@ -315,8 +327,7 @@ class CachedGets final : private RequestOwner {
   bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false);
   bool old_ahead(const cache::Lookup& hit) const;
   void watch(const CacheableGet& wanted, const cache::Lookup& hit);
-  /// When bytes were fetched, or the members of the window last said that nobody had written them.
-  std::uint64_t known_at(const cache::Lookup& hit) const { return std::max(hit.fetched, kept_at_); }
+  std::uint64_t known_at(const cache::Lookup& hit) const { return kept_.known_at(hit.fetched); }
   bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
                    const cache::Lookup& hit);
   template <class Reserve>
@@ -328,7 +339,7 @@ class CachedGets final : private RequestOwner {
   void finish_ahead(PendingGet& pending);
   void end_readahead();
 
-  // recall_gets.cpp: fetching again what was read in phases like this one
+  // recall_gets.cpp: fetching again the places that phases like this one read
   bool may_recall(const Get& get, const CacheableGet& wanted) const;
   void after_look_up(const Get& get, TargetState& t, const CacheableGet& wanted,
                      const cache::Lookup& hit, bool issued, bool requested);
@@ -355,9 +366,18 @@ class CachedGets final : private RequestOwner {
   void learn_prices(const TargetState& t, std::uint64_t waited);
   const gets::RecalledPlace* recalled_place(std::uint32_t index, const CacheableGet& wanted,
                                             const cache::Lookup& hit) const;
-  /// Of hits that are fetched again; `recalled`: nobody had asked for them before.
-  PollGuard& guard_of(bool recalled) {
-    return recalled && recalling_ ? recalling_->guard : poll_guard_;
+  /// A hit is fetched again, or has been; `recalled`: no get had asked for it before.
+  void refetch_begins(bool recalled, std::uint64_t now) {
+    if (recalled && recalling_)
+      recalling_->guard.begin(now);
+    else
+      learning_.refetch_begins(now);
+  }
+  void refetch_arrived(bool recalled, std::uint64_t now) {
+    if (recalled && recalling_)
+      recalling_->guard.arrived(now);
+    else
+      learning_.refetch_arrived(now);
   }
   void finish_recall(PendingGet& pending);
   void end_recall();
@@ -371,7 +391,7 @@ class CachedGets final : private RequestOwner {
   }
   /// All that passed by are complete.
   void none_passed_by() {
-    if (!many_threads) passed_by_.store(false, std::memory_order_relaxed);
+    if (!many_threads) completions_.none_passed_by();
   }
   void completed_something() {
     if (recalling_) recalling_->memory.completed();
@@ -387,9 +407,6 @@ class CachedGets final : private RequestOwner {
   void finish_fetch(PendingGet& pending);
   void finish_refetch(PendingGet& pending);
   void finish_verify(const PendingGet& pending);
-  bool waited_alone(const TargetState& t, std::uint32_t last) const;
-  bool skip_flush(TargetState& t);
-  bool skip_flush_all();
 
   // invalidation.cpp: what invalidates cached bytes
   void apply_acquires() {
@@ -400,12 +417,10 @@ class CachedGets final : private RequestOwner {
   }
   void drop_for_acquire();
   void drop_everything();
-  void drop_copies(int rank, TargetState& t);
-  void drop_bytes(int rank, std::uint64_t first, std::uint64_t bytes);
-  void settle_edges(int rank, const validation::ShownEdges* shown);
+  void drop_copies(int rank, TargetState& t) override;
+  void drop_bytes(int rank, std::uint64_t first, std::uint64_t bytes) override;
   void fetches(int rank, TargetState& t, std::uint64_t first, std::uint64_t bytes) {
-    if (exposed_ && validation::touches_edges(exposed_->of(rank), first, bytes))
-      t.edges_fetched = 2;
+    kept_.fetches(rank, t, first, bytes);
   }
   void end_strict_epoch();
   void wake_up();
@@ -428,49 +443,65 @@ class CachedGets final : private RequestOwner {
   std::unique_ptr<DisplacementUnits> units_;
 
   ExclusiveSpin lock_;
+  gets::HotLookup hot_;
   Coherence coherence_;
   OwnEpoch own_epoch_;
-  ReuseTrial reuse_trial_;
-  /// There are gets with requests, on one node: waits for arrays of these are not measured, and
-  /// most targets there are near().
-  bool near_requests_ = false;
-  Wakefulness wakefulness_;           ///< awake: a reason for Hob not to sleep (wrapper.hpp)
+  Wakefulness wakefulness_;           ///< tracking: a reason for Hob not to sleep (wrapper.hpp)
   std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when it rested last
   TargetTable targets_;
   GetsUnderWay under_way_;
-  /// Gets that passed by may be outstanding: with several threads from the first one on, since
-  /// another one may be issued at any time.
-  std::atomic<bool> passed_by_{false};
+  gets::Learning learning_;
+  gets::Completions completions_;
+  gets::RequestBook requests_;
   OwnRank own_rank_;
-  std::uint32_t completing_all_ = 0;  ///< threads between before_flush and after_flush of all
-  PollGuard poll_guard_;
-  TripMeter meter_;
   RequestGroups request_groups_;
-  std::uint64_t last_arrival_ = 0;  ///< of a get with a request
+  gets::KeptCopies kept_;
   DropCauses drop_causes_;
-  std::uint64_t dropped_bytes_ = 0;  ///< of all that was fetched, what was fetched before a drop
-  std::uint64_t progress_ticks_;
-  std::uint64_t last_mpi_;  ///< when the library was entered last, as far as is known
+  gets::ProgressPace progress_;
   NodeSharing sharing_;
   Verifier verifier_;
   std::unique_ptr<Ahead> ahead_;          ///< null: nothing is fetched ahead
   std::unique_ptr<Recalling> recalling_;  ///< null: nothing is recalled
   RequestWatch* watch_;                   ///< deletes itself
   gets::WaitMeter* waits_ = nullptr;
-  /// Requests whose gets failed: what they were called, and the error. The first ones.
-  std::vector<std::pair<std::uint64_t, int>> failed_requests_;
-
-  // kept_copies.cpp
-  std::uint64_t kept_at_ = 0;  ///< when copies outlived an acquire last; 0: not since a drop
-  validation::Gain keeping_;
-  validation::EdgePacing edge_pacing_;
-  std::optional<ExposedSizes> exposed_;  ///< while copies may outlive acquires
-  std::uint64_t told_gets_ = 0;          ///< gets until tell_nothing() last
 
   std::uint32_t logged_ = 0;  ///< reasons of Leave, as bits, that were logged
 
   GetStats stats_;
 };
+
+inline bool CachedGets::serve_again(const gets::HotLookup::Asked& get) {
+  if (HOB_UNLIKELY(own_epochs_of_loads.load(std::memory_order_relaxed) != 0 ||
+                   accelerator_loaded.load(std::memory_order_relaxed) ||
+                   !coherence_.is_current(acquires.load(std::memory_order_relaxed))))
+    return false;
+  const gets::HotLookup::Served served =
+      hot_.serve(get, layouts_forgotten.load(std::memory_order_relaxed));
+  if (HOB_UNLIKELY(!served.row)) return false;
+  ++stats_.gets;
+  if (HOB_UNLIKELY(served.kept)) ++stats_.kept_hits;
+  if (HOB_UNLIKELY(served.row->cheap)) learning_.served_cheaply();
+  if (served.first_in_block && recalling_ && recalling_->memory.recording() && !recalling_->ended &&
+      mode() == Mode::automatic && !sharing_.on())
+    recalling_->memory.missed(static_cast<std::uint32_t>(get.target), served.displacement,
+                              served.bytes);
+  return true;
+}
+
+inline bool CachedGets::get_again(const gets::HotLookup::Asked& get) {
+  const std::lock_guard guard(lock_.without_calls());
+  return serve_again(get);
+}
+
+inline bool CachedGets::flush_again(int target) {
+  const std::lock_guard guard(lock_.without_calls());
+  if (!hot_.flush(target)) return false;
+  ++stats_.flushes;
+  ++stats_.flushes_skipped;
+  request_groups_.complete();
+  completed_something();
+  return true;
+}
 
 /// Null: there is no memory for it.
 const Layout* layout_or_none(MPI_Datatype type);

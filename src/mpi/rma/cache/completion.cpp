@@ -30,7 +30,7 @@ void CachedGets::complete(TargetState& t, std::uint32_t last, bool succeeded) {
         error = requests::test(&handle, &flag, MPI_STATUS_IGNORE);
       if (HOB_UNLIKELY(error != MPI_SUCCESS)) {
         failed = true;
-        remember_failure(cookie_of(under_way_.index_of(pending)), error);
+        requests_.failed(requests_.cookie_of(under_way_.index_of(pending)), error);
       }
     }
     if (pending.issued != 0 && succeeded && sharing_.add(t, pending)) ++stats_.shared_inserts;
@@ -73,7 +73,7 @@ void CachedGets::finish_fetch(PendingGet& pending) {
 }
 
 void CachedGets::finish_refetch(PendingGet& pending) {
-  guard_of(pending.speculative).arrived(ticks());
+  refetch_arrived(pending.speculative, ticks());
   const std::byte* packed = pending.first_byte();
   std::unique_ptr<std::byte[]> copy;
   if (!pending.whole()) {
@@ -110,45 +110,13 @@ void CachedGets::finish_verify(const PendingGet& pending) {
   report_stale_bytes(sentence);
 }
 
-/// Whether a wait for the gets to a target up to the one numbered `last`, which ends now, was for
-/// these alone: no other thread waits for them too, or has issued more since.
-bool CachedGets::waited_alone(const TargetState& t, std::uint32_t last) const {
-  if (!many_threads || t.pending.empty()) return true;
-  const std::uint32_t youngest = under_way_[t.pending.back()].birth;
-  return t.completing == 0 && completing_all_ == 0 &&
-         static_cast<std::int32_t>(youngest - last) <= 0;
-}
-
 pay::SavedRange CachedGets::saved(std::uint64_t locks) const {
   const cache::Stats& cached = cache_->stats();
-  return meter_.savings().estimate(
-      {.trips = stats_.flushes_skipped + locks + request_groups_.spared(),
-       .hits = cached.hits_full + cached.hits_pending,
-       .bytes = cached.bytes_from_cache,
-       .ahead_bytes = cached.ahead_bytes,
-       .native_each = batches_->native_ticks_each.get()});
-}
-
-/// Whether nothing of this process is outstanding at any target, so that a flush would do nothing,
-/// and it is called for the sake of hits: a program that flushes for progress alone still does.
-bool CachedGets::skip_flush(TargetState& t) {
-  const bool idle = t.gets == 0 && !t.writing() && t.completing == 0 && completing_all_ == 0;
-  if (!HOB_LIKELY(t.hits_to_flush() && idle)) return false;
-  t.flushed_hits = t.hits;
-  return true;
-}
-
-bool CachedGets::skip_flush_all() {
-  bool idle = !wakefulness_.slept() && completing_all_ == 0 && !own_rank_.marks.writing() &&
-              !passed_by_.load(std::memory_order_relaxed);
-  bool hits = false;
-  targets_.each([&](const TargetState& t) {
-    idle = idle && t.gets == 0 && !t.writing() && t.completing == 0;
-    hits = hits || t.hits_to_flush();
-  });
-  if (!idle || !hits) return false;
-  targets_.each([](TargetState& t) { t.flushed_hits = t.hits; });
-  return true;
+  return learning_.saved({.trips = stats_.flushes_skipped + locks + request_groups_.spared(),
+                          .hits = cached.hits_full + cached.hits_pending,
+                          .bytes = cached.bytes_from_cache,
+                          .ahead_bytes = cached.ahead_bytes,
+                          .native_each = batches_->native_ticks_each.get()});
 }
 
 bool CachedGets::flush_skipped(int rank) {
@@ -157,7 +125,8 @@ bool CachedGets::flush_skipped(int rank) {
   completed_something();
   // What the program issues to a window that rests is not seen while Hob sleeps.
   if (!wakefulness_.awake()) return false;
-  if (!(rank >= 0 ? skip_flush(target(rank)) : skip_flush_all())) return false;
+  const bool unseen = wakefulness_.slept() || own_rank_.marks.writing();
+  if (!(rank >= 0 ? completions_.skip(target(rank)) : completions_.skip_all(unseen))) return false;
   ++stats_.flushes_skipped;
   request_groups_.complete();
   if (mode() == Mode::strict) end_strict_epoch();
@@ -165,68 +134,49 @@ bool CachedGets::flush_skipped(int rank) {
 }
 
 CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   request_groups_.complete();
-  TargetState* const one = rank >= 0 ? &target(rank) : nullptr;
-  FlushToken token{
-      .local = local, .last_get = under_way_.last_birth(), .last_write = coherence_.last_write()};
-  if (many_threads && (!one || rank == window_.rank))
-    token.own_flush = own_rank_.marks.begin_flush();
-  const auto leave = [&](TargetState& t) {
-    if (!t.pending.empty()) token.local = false;
-    t.gets = 0;
-    t.flushed_hits = t.hits;
-  };
-  if (one) {
-    ++one->completing;
-    leave(*one);
-    if (one->profile.sampling() || (times_waits() && !one->pending.empty()))
-      token.started = ticks();
-  } else {
-    ++completing_all_;
+  const bool own_rank = many_threads && (rank < 0 || rank == window_.rank);
+  const std::uint64_t own_flush = own_rank ? own_rank_.marks.begin_flush() : 0;
+  if (rank < 0) {
     none_passed_by();
-    targets_.each(leave);
+    FlushToken token = completions_.begin_all(local, coherence_.last_write());
+    token.own_flush = own_flush;
     if (times_waits()) token.started = ticks();
+    return token;
   }
+  TargetState& t = target(rank);
+  FlushToken token = completions_.begin(t, local, coherence_.last_write());
+  token.own_flush = own_flush;
+  if (t.profile.sampling() || (times_waits() && !t.pending.empty())) token.started = ticks();
   return token;
 }
 
 void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) {
-  const std::lock_guard guard(lock_);
-  last_mpi_ = ticks();
-  if (token.started != 0) waited_in_phase(last_mpi_ - token.started);
+  const Entered guard(*this);
+  const std::uint64_t now = ticks();
+  progress_.entered(now);
+  if (token.started != 0) waited_in_phase(now - token.started);
   if (!token.local) own_rank_.marks.settle(token.own_flush);
+  const auto waited_alone = [&](const TargetState& t) {
+    return completions_.waited_alone(t, token.last_get);
+  };
   const auto settle = [&](TargetState& t) {
-    if (!token.local) t.settled = std::max(t.settled, token.last_write);
+    gets::Completions::settle(t, token);
     complete(t, token.last_get, succeeded);
   };
   if (rank >= 0) {
     TargetState& t = target(rank);
-    --t.completing;
-    if (HOB_UNLIKELY(token.started != 0) && waited_alone(t, token.last_get)) {
-      meter_.learn(t, last_mpi_ - token.started, in_batch());
-      if (recalling_) learn_prices(t, last_mpi_ - token.started);
+    completions_.end(t);
+    if (HOB_UNLIKELY(token.started != 0) && waited_alone(t)) {
+      learning_.waited(t, now - token.started, in_batch());
+      if (recalling_) learn_prices(t, now - token.started);
     }
     settle(t);
   } else {
-    --completing_all_;
-    if (token.started != 0) {
-      bool alone = true;
-      int awaited = 0;
-      TripMeter::Together together;
-      TargetState* last = nullptr;
-      targets_.each([&](TargetState& t) {
-        if (t.pending.empty()) return;
-        alone = alone && t.recalls == 0 && waited_alone(t, token.last_get);
-        ++awaited;
-        last = &t;
-        meter_.add(together, t);
-      });
-      if (alone && awaited == 1)
-        meter_.learn(*last, last_mpi_ - token.started, in_batch());
-      else if (alone)
-        meter_.waited(together, last_mpi_ - token.started);
-    }
+    completions_.end_all();
+    if (token.started != 0)
+      learning_.waited_for_all(targets_, now - token.started, in_batch(), waited_alone);
     targets_.each(settle);
     if (!token.local) wakefulness_.completed();
   }
@@ -235,7 +185,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
 }
 
 void CachedGets::epoch_opened(int rank) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (rank >= 0)
     target(rank).closed = false;
   else
@@ -243,9 +193,9 @@ void CachedGets::epoch_opened(int rank) {
 }
 
 void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bool opens) {
-  const std::lock_guard guard(lock_);
-  if (rank >= 0 && waited != 0 && waited_alone(target(rank), under_way_.last_birth()))
-    meter_.learn(target(rank), waited, in_batch());
+  const Entered guard(*this);
+  if (rank >= 0 && waited != 0 && completions_.waited_alone(target(rank), under_way_.last_birth()))
+    learning_.waited(target(rank), waited, in_batch());
   request_groups_.complete();
   completed_something();
   waited_in_phase(waited);
@@ -254,10 +204,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   const bool closed = succeeded && !opens;
   const auto close = [&](TargetState& t) {
     complete(t, under_way_.last_birth(), succeeded);
-    t.gets = 0;
-    t.flushed_hits = t.hits;
-    t.settled = coherence_.last_write();
-    t.closed = closed;
+    gets::Completions::close(t, coherence_.last_write(), closed);
   };
   if (rank >= 0) {
     close(target(rank));

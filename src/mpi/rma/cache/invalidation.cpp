@@ -1,4 +1,4 @@
-// What invalidates cached bytes, and when Hob must be awake to see it.
+// What invalidates cached bytes, and when Hob must track calls to see it.
 #include <limits>
 #include <mutex>
 #include <new>
@@ -41,33 +41,30 @@ void CachedGets::leave_alone() {
 
 /// Whether nothing of this window depends on calls that are not seen while Hob sleeps.
 bool CachedGets::may_rest() {
-  if (many_threads || tracing || own_epoch_.used()) return false;
-  bool busy = completing_all_ != 0;
-  targets_.each(
-      [&](const TargetState& t) { busy = busy || !t.pending.empty() || t.completing != 0; });
-  return !busy;
+  return !many_threads && !tracing && !own_epoch_.used() && !completions_.busy();
 }
 
-/// What was fetched is forgotten: nobody sees any more what ends its life.
+/// All copies are dropped: calls that invalidate them are not seen any more.
 void CachedGets::rest_now() {
   bool writing = wakefulness_.unseen_writes();
   targets_.each([&](const TargetState& t) { writing = writing || t.writing(); });
   settled_writes_ = writing ? ~std::uint64_t{0} : issued_.writes();
   wakefulness_.rest();
   end_tracking();
+  hot_.close();
   cache_->drop_all();
-  kept_at_ = 0;
+  kept_.dropped();
   if (ahead_) ahead_->readahead.on_drop();
   log::line(log::Level::debug, "window {}: rests, since its calls gain nothing", window_.id);
 }
 
 void CachedGets::own_epoch_begins() {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   own_epoch_.begin();
 }
 
 bool CachedGets::own_epoch_ends() {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   return own_epoch_.end();
 }
 
@@ -75,20 +72,18 @@ void CachedGets::drop_for_acquire() {
   const cache::Stats& stats = cache_->stats();
   phase_ended();
   const std::uint64_t fetched = stats.bytes_from_network + stats.ahead_bytes + stats_.recall_bytes;
-  if (fetched != dropped_bytes_) {
-    const char* const call = last_acquire.load(std::memory_order_relaxed);
-    drop_causes_.add(call, fetched - dropped_bytes_);
+  const char* const call = last_acquire.load(std::memory_order_relaxed);
+  if (const std::uint64_t lost = drop_causes_.add(call, fetched); lost != 0)
     log::line(log::Level::debug, "window {}: {} invalidated {} fetched bytes", window_.id, call,
-              fetched - dropped_bytes_);
-  }
-  dropped_bytes_ = fetched;
+              lost);
   drop_everything();
 }
 
 void CachedGets::drop_everything() {
+  hot_.close();
   cache_->drop_all();
-  reuse_trial_.dropped();
-  kept_at_ = 0;
+  learning_.dropped();
+  kept_.dropped();
   if (ahead_) ahead_->readahead.on_drop();
   coherence_.doubts.doubt_all();
   ++stats_.invalidations;
@@ -111,7 +106,7 @@ void CachedGets::end_strict_epoch() {
 void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
                            bool issued) {
   if (many_threads && rank == window_.rank) return own_rank_.marks.note();
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
   if (!outlives_acquires(mode())) call_in_vain();
@@ -137,13 +132,13 @@ void CachedGets::drop_bytes(int rank, std::uint64_t first, std::uint64_t bytes) 
 
 void CachedGets::note_write(int rank) {
   if (many_threads && rank == window_.rank) return own_rank_.marks.note();
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
 }
 
 void CachedGets::drop_all() {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   drop_everything();
 }
 
@@ -157,13 +152,13 @@ void CachedGets::drop_copies(int rank, TargetState& t) {
 }
 
 void CachedGets::drop_target(int rank) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   drop_copies(rank, target(rank));
   ++stats_.invalidations;
 }
 
 void CachedGets::set_mode(Mode mode, std::string reason) {
-  const std::lock_guard guard(lock_);
+  const Entered guard(*this);
   log::line(log::Level::info, "window {}: mode {}: {}", window_.id, name_of(mode), reason);
   coherence_.set_mode(mode, std::move(reason));
   settle_own_flushes();

@@ -29,7 +29,7 @@ bool NodeSharing::find(const Get& get, const CacheableGet& wanted, const TargetS
   return true;
 }
 
-// The get has also shown that this process was let in, where it had been told of a lock or an
+// The get has also shown that this process was let in, where it had been promised a lock or an
 // exposure that the library had yet to get: from here on, it may use what others fetch.
 bool NodeSharing::add(TargetState& target, const PendingGet& get) {
   if (doubts_.any(target.doubted, get.doubts)) return false;

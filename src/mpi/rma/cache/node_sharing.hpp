@@ -44,7 +44,7 @@ class NodeSharing {
  private:
   const Doubts& doubts_;
   std::unique_ptr<NodeLog> log_;
-  cache::Key last_{};           ///< what was found last,
+  cache::Key last_{};           ///< the key found last,
   std::uint64_t last_get_ = 0;  ///< by this get,
   std::uint32_t in_a_row_ = 0;  ///< so often one after the other
 };

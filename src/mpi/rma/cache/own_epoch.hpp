@@ -6,7 +6,7 @@
 
 namespace hob::mpi {
 
-/// Such a lock orders loads of the process's own memory, which may tell it of others' writes,
+/// Such a lock orders loads of the process's own memory, which may show it others' writes,
 /// unless it reads that memory by gets. So until the first of these, every look-up in any cache is
 /// an acquire, and without one the end of the epoch is. Not thread safe.
 class OwnEpoch {

@@ -17,7 +17,7 @@ class CachedGets::Facts {
     // Old bytes that were recalled: what could not be renewed with its block is fetched by itself.
     if (HOB_UNLIKELY(hit.tag != 0) && window_.old_ahead(hit)) return true;
     return window_.mode() == Mode::automatic &&
-           HOB_UNLIKELY(window_.poll_guard_.due(hit.consecutive, window_.known_at(hit), now_));
+           HOB_UNLIKELY(window_.learning_.due(hit.consecutive, window_.known_at(hit), now_));
   }
   bool aged() const { return HOB_UNLIKELY(hit.first) && window_.old_ahead(hit); }
   bool divisible() const {
@@ -57,7 +57,7 @@ class CachedGets::FactsOfRequest : public CachedGets::Facts {
     now_ = ticks();
     const Mode mode = window_.mode();
     return aged() || ((mode == Mode::automatic || mode == Mode::strict) &&
-                      window_.poll_guard_.due(hit.consecutive, window_.known_at(hit), now_));
+                      window_.learning_.due(hit.consecutive, window_.known_at(hit), now_));
   }
   bool divisible() const { return false; }
   bool shared() const { return false; }
@@ -70,6 +70,7 @@ class CachedGets::FactsOfRequest : public CachedGets::Facts {
 
 template <class AnyFacts>
 int CachedGets::answer(Plan plan, const AnyFacts& facts) {
+  hot_.close();
   int result = MPI_SUCCESS;
   while (!carry_out(plan, facts, result)) plan = gets::otherwise(plan, facts);
   if (HOB_UNLIKELY(log::on(log::Level::trace)))

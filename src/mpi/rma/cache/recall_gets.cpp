@@ -42,7 +42,7 @@ bool CachedGets::may_recall(const Get& get, const CacheableGet& wanted) const {
 /// A get that is missing: whether places may be recalled beside it.
 bool CachedGets::may_recall_beside(const Get& get, TargetState& t, const CacheableGet& wanted) {
   return recalling_->memory.recording() && may_recall(get, wanted) && !t.writing() &&
-         !t.profile.too_quick_for_blocks(meter_.profile(), hit_cost().of(wanted.size),
+         !t.profile.too_quick_for_blocks(learning_.profile(), hit_cost().of(wanted.size),
                                          context().one_node);
 }
 
@@ -326,8 +326,8 @@ void CachedGets::drop_recalled(AheadFetch& fetch, cache::EntryId own) {
 void CachedGets::count_carried(Recalling::Cause& cause, TargetState& t) {
   const std::uint64_t bytes = cause.wanted.size;
   cause.carried = true;
-  t.profile.count_get(meter_.profile());
-  reuse_trial_.missed(cheap(t));
+  t.profile.count_get(learning_.profile());
+  learning_.missed(t, in_batch());
   if (ahead_) ahead_->trip(bytes, bytes, cache_->stats().gets);
 }
 

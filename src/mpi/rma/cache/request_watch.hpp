@@ -68,7 +68,7 @@ class RequestedGet final : public Operation {
   /// Makes it, and its handle. `cookies`: of the gets; 0: none. Throws std::bad_alloc.
   static RequestedGet& begin(RequestWatch& watch, const std::array<std::uint64_t, 2>& cookies,
                              MPI_Request& request);
-  /// Nobody will ask for it: the get was not issued.
+  /// It will not be asked for: the get was not issued.
   void withdraw(MPI_Request& request);
 
   void complete() override;

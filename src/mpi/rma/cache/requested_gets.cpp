@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/handle.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/requests/served.hpp"
@@ -23,13 +24,30 @@ bool is_complete(MPI_Request request) {
 
 }  // namespace
 
+/// A get that is like one that was served, and nothing but hits came in between.
+bool CachedGets::rget_again(const Get& get) {
+  const std::lock_guard guard(lock_.without_calls());
+  learning_.requested(context().one_node);
+  if (get.result.type != get.target_type || get.result.count != get.target_count ||
+      !serve_again({.buffer = get.result.address,
+                    .count = get.target_count,
+                    .type = handle_bits(get.target_type),
+                    .displacement = get.disp,
+                    .target = get.target}))
+    return false;
+  *get.request = requests::served();
+  request_groups_.add(get.result.address, true);
+  if (recalling_) recalling_->requested = true;
+  return true;
+}
+
 int CachedGets::rget(const Get& get) {
+  if (rget_again(get)) return MPI_SUCCESS;
   Requested made{get.request};
   int result = MPI_SUCCESS;
   {
     std::unique_lock guard(lock_);
     ++stats_.gets;
-    near_requests_ = context().one_node;
     const bool somewhere = get.target >= 0 && get.target < window_.size;
     TargetState nowhere;
     TargetState& t = somewhere ? target(get.target) : nowhere;
@@ -105,7 +123,7 @@ bool CachedGets::join(const Get& get, const CacheableGet& wanted, const cache::L
   } catch (const std::bad_alloc&) {
     return false;
   }
-  return begin_request({cookie_of(hit.cookie), 0}, *made.request) &&
+  return begin_request({requests_.cookie_of(hit.cookie), 0}, *made.request) &&
          serve_pending(get, t, wanted, hit);
 }
 
@@ -134,8 +152,8 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
   // there.
   if (HOB_UNLIKELY(t.profile.sampling()) && start != 0 && context().one_node &&
       is_complete(*made.request))
-    meter_.arrived_at_once(t, get.target, wanted.size,
-                           many_threads ? now - start : time_again(get, now - start));
+    learning_.arrived_at_once(t, get.target, wanted.size,
+                              many_threads ? now - start : time_again(get, now - start));
   try {
     if (plan == Plan::unkept || under_way_.full()) {
       requests::mark_no_acquire(*made.request);
@@ -153,38 +171,30 @@ int CachedGets::issue_requested(const Get& get, TargetState& t, const CacheableG
     if (again) {
       ++stats_.refetches;
       pending.speculative = hit.tag != 0;
-      guard_of(pending.speculative).begin(now);
+      refetch_begins(pending.speculative, now);
       pending.entry = hit.entry;
       pending.offset = hit.offset;
     } else {
-      reuse_trial_.missed(cheap(t));
+      learning_.missed(t, in_batch());
       if (ahead_) ahead_->trip(wanted.size, wanted.size, cache_->stats().gets);
       fetches(get.target, t, wanted.key.displacement, wanted.extent(get));
       pending.entry =
           cache_->reserve(wanted.key, wanted.size, {.extent = wanted.extent(get), .cookie = index})
               .entry;
     }
-    // Nobody hears of the end of a request behind which Hob itself stands.
+    // A watch does not see the end of a request of Hob's own.
     if (requests::find(*made.request)) {
       MPI_Request handle = MPI_REQUEST_NULL;
-      RequestedGet::begin(*watch_, {cookie_of(index), 0}, handle);
+      RequestedGet::begin(*watch_, {requests_.cookie_of(index), 0}, handle);
       pending.request = handle_bits(*made.request);
       *made.request = handle;
       return result;
     }
-    made.watch = cookie_of(index);
+    made.watch = requests_.cookie_of(index);
   } catch (const std::bad_alloc&) {
     // Not kept: the request is the backend's own.
   }
   return result;
-}
-
-/// The get under way of a request, or null: it was completed by a flush.
-PendingGet* CachedGets::requested(std::uint64_t cookie) {
-  const auto index = static_cast<std::uint32_t>(cookie);
-  if (!under_way_.has(index)) return nullptr;
-  PendingGet& pending = under_way_[index];
-  return pending.birth == cookie >> 32 ? &pending : nullptr;
 }
 
 /// It has arrived, after the program waited for it, if it did. Those that were under way beside it
@@ -194,26 +204,24 @@ void CachedGets::measure_request(TargetState& t, const PendingGet& pending) {
   if (pending.asked == 0 || many_threads) return;
   const std::uint64_t now = ticks();
   const std::uint64_t waited = now - pending.asked;
-  const bool whole = pending.when > last_arrival_;
-  last_arrival_ = now;
   waited_in_phase(waited);
   if (waits_) waits_->waited(waited, now, 1, [&] { return cache_->stats().ahead_bytes; });
-  meter_.learn(t, waited, in_batch(), whole);
+  learning_.waited_for_request(t, pending.when, waited, now, in_batch());
 }
 
 void CachedGets::request_asked(std::uint64_t cookie) {
-  const std::lock_guard guard(lock_);
-  if (PendingGet* const pending = requested(cookie); pending && pending->asked == 0)
+  const Entered guard(*this);
+  if (PendingGet* const pending = requests_.find(cookie); pending && pending->asked == 0)
     pending->asked = ticks();
 }
 
 void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
-  const std::lock_guard guard(lock_);
-  PendingGet* const pending = requested(cookie);
+  const Entered guard(*this);
+  PendingGet* const pending = requests_.find(cookie);
   if (!pending) return;
   apply_acquires();
   TargetState& t = targets_.used(pending->rank);
-  if (freed) {  // nobody knows any more until when the buffer is left alone
+  if (freed) {  // it is not known until when the program leaves the buffer as it is
     pending->purpose == Purpose::refetch ? cache_->drop(pending->entry)
                                          : cache_->abandon(pending->entry);
   } else {
@@ -221,22 +229,21 @@ void CachedGets::request_completed(std::uint64_t cookie, bool freed) {
     finish(*pending);
   }
   // A program may never flush: the slot is free now.
-  under_way_.remove(t.pending, static_cast<std::uint32_t>(cookie));
+  under_way_.remove(t.pending, gets::RequestBook::index_of(cookie));
 }
 
 MPI_Request CachedGets::request_of(std::uint64_t cookie) {
-  const std::lock_guard guard(lock_);
-  const PendingGet* const pending = requested(cookie);
+  const Entered guard(*this);
+  const PendingGet* const pending = requests_.find(cookie);
   if (!pending || pending->request == 0) return MPI_REQUEST_NULL;
   return handle_of<MPI_Request>(pending->request);
 }
 
 bool CachedGets::request_arrived(std::uint64_t cookie, int& error) {
-  const std::lock_guard guard(lock_);
-  PendingGet* const pending = requested(cookie);
+  const Entered guard(*this);
+  PendingGet* const pending = requests_.find(cookie);
   if (!pending) {
-    for (const auto& [failed, its] : failed_requests_)
-      if (failed == cookie) error = its;
+    error = requests_.error_of(cookie, error);
     return true;
   }
   if (pending->asked == 0) pending->asked = ticks();
@@ -244,26 +251,17 @@ bool CachedGets::request_arrived(std::uint64_t cookie, int& error) {
   int flag = 0;
   error = requests::test(&handle, &flag, MPI_STATUS_IGNORE);
   if (!flag && error == MPI_SUCCESS) return false;
-  last_mpi_ = ticks();
+  progress_.entered(ticks());
   apply_acquires();
   TargetState& t = targets_.used(pending->rank);
   if (error == MPI_SUCCESS) measure_request(t, *pending);
   finish(*pending);
-  under_way_.remove(t.pending, static_cast<std::uint32_t>(cookie));
+  under_way_.remove(t.pending, gets::RequestBook::index_of(cookie));
   if (HOB_UNLIKELY(error != MPI_SUCCESS)) {
     drop_everything();
-    remember_failure(cookie, error);
+    requests_.failed(cookie, error);
   }
   return true;
-}
-
-void CachedGets::remember_failure(std::uint64_t cookie, int error) {
-  constexpr std::size_t kMostFailures = 64;
-  try {
-    if (failed_requests_.size() < kMostFailures) failed_requests_.emplace_back(cookie, error);
-  } catch (const std::bad_alloc&) {
-    // Others that wait for the same get do not hear of its error.
-  }
 }
 
 }  // namespace hob::mpi

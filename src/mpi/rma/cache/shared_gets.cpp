@@ -21,19 +21,19 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
   const bool blocks = ahead_ && ahead_->readahead.enabled();
   if (!sharing_.find(get, wanted, t, stats_.gets, blocks, found, now)) return false;
   if (mode() == Mode::automatic &&
-      HOB_UNLIKELY(poll_guard_.due(found.consecutive, found.fetched, now))) {
-    poll_guard_.begin(now);
+      HOB_UNLIKELY(learning_.due(found.consecutive, found.fetched, now))) {
+    learning_.refetch_begins(now);
     result = refetch_shared(get, t, wanted, issued);
     return true;
   }
-  // Another rank may have asked for these bytes, or nobody: what was fetched ahead gets old sooner.
+  // Another rank may have asked for these bytes, or none: bytes fetched ahead get old sooner.
   if (found.first && old_ahead(found)) {
     ahead_->guard.begin(now);
     if (!issue_ahead(get, t, wanted, true)) result = issue(get, t, wanted);
     return true;
   }
   ++t.hits;
-  reuse_trial_.served(cheap(t));
+  learning_.served(t, in_batch());
   ++stats_.shared_hits;
   stats_.shared_bytes += wanted.size;
   if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, found);
@@ -41,7 +41,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
       cache_->storage_bytes() - cache_->storage_bytes() / tuning::gets::kRoomForOwn)
     if (const cache::EntryId entry = cache_->reserve(wanted.key, wanted.size).entry)
       cache_->fill(entry, found.data, wanted.size, 0, found.fetched);
-  if (HOB_UNLIKELY(now - last_mpi_ > progress_ticks_) && progress_ticks_ != 0) drive_progress();
+  if (HOB_UNLIKELY(progress_.due(now))) drive_progress();
   return true;
 }
 
