@@ -246,7 +246,8 @@ def _untold(run):
             "no price was measured."
         )
     served = run.served and any(window.kind in ("allocate", "create") for window in run.windows)
-    if served and run.waits_unseen and run.nodes > 1 and not run.ghosts:
+    by_requests = "late_ns" in run.cache and run.waits_unseen
+    if served and by_requests and run.nodes > 1 and not run.ghosts:
         out.append(
             f"How long the program waited for its {counted(run.served)} was not measured: it waits by "
             "requests. Ghosts serve them where their targets compute."
