@@ -205,7 +205,7 @@ class CachedGets final : private RequestOwner {
   std::uint64_t block_bytes() const { return ahead_ ? ahead_->readahead.block_bytes() : 0; }
 
   /// How often their size changed, and the first of these changes.
-  std::uint64_t block_changes() const { return ahead_ ? ahead_->readahead.changes() : 0; }
+  std::uint64_t block_changes() const { return ahead_ ? ahead_->block_changes() : 0; }
   std::vector<BlockChange> first_block_changes() const {
     return ahead_ ? ahead_->changes : std::vector<BlockChange>{};
   }
@@ -308,7 +308,7 @@ class CachedGets final : private RequestOwner {
   // ahead_gets.cpp: fetching more than was asked for
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
   bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false);
-  bool old_ahead(const cache::Lookup& hit) const;
+  bool old_ahead(const cache::Lookup& hit, std::uint64_t now) const;
   void watch(const CacheableGet& wanted, const cache::Lookup& hit);
   /// When bytes were fetched, or the members of the window last said that nobody had written them.
   std::uint64_t known_at(const cache::Lookup& hit) const { return std::max(hit.fetched, kept_at_); }
@@ -337,6 +337,8 @@ class CachedGets final : private RequestOwner {
                                  std::uint64_t most_bytes);
   cache::Readahead::Range hull_of(std::span<const std::uint32_t> places,
                                   const CacheableGet* own) const;
+  std::span<const std::uint32_t> places_within(std::span<const std::uint32_t> places,
+                                               std::uint64_t most) const;
   bool may_span(int rank, const recall::Place& first, const cache::Readahead::Range& range,
                 std::uint64_t most) const;
   std::size_t issue_recall(int rank, std::span<const std::uint32_t> places, Recalling::Cause& cause,
@@ -358,7 +360,7 @@ class CachedGets final : private RequestOwner {
   void end_recall();
   void finish_old_recalls(TargetState& t);
   void phase_ended() {
-    if (recalling_) recalling_->memory.phase_ended();
+    if (recalling_) recalling_->phase_ended(block_changes());
   }
   void completed_something() {
     if (recalling_) recalling_->memory.completed();

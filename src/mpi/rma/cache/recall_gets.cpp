@@ -98,9 +98,11 @@ recall::Prices CachedGets::recall_prices() const {
   }
   prices.scattered = r.indexed ? std::max(r.scattered, prices.latency) : prices.latency;
   prices.each = r.indexed ? 0 : r.issue;
+  if (r.indexed && !IndexedType::any_made()) prices.first = tuning::gets::kFirstScatteredNs * tick;
   if (!ahead_) return prices;
   prices.far_byte = ahead_->cost.per_byte();
-  prices.spans = ahead_->readahead.enabled();
+  if (ahead_->readahead.enabled()) prices.longest = recall::Prices::kLongestStretch;
+  prices.rate_seen = ahead_->cost.rate_seen();
   return prices;
 }
 
@@ -113,7 +115,7 @@ void CachedGets::recall_like(Recalling::Cause& cause, TargetState& t) {
   const std::uint64_t room =
       std::min(cache_->most_storage_bytes() / 2, tuning::gets::kMostRecalled);
   const bool all = r.reaches_all && !cause.requested;
-  const recall::Prices prices = recall_prices();
+  recall::Prices prices = recall_prices();
   std::span<const std::uint32_t> places =
       r.memory.choose(wanted.key.target, wanted.key.displacement, wanted.size, all, room, prices);
   if (places.empty()) return;
@@ -187,6 +189,16 @@ cache::Readahead::Range CachedGets::hull_of(std::span<const std::uint32_t> place
           std::max(range.end, own->key.displacement + own->size)};
 }
 
+/// The first of these places of a target, whose stretch is no longer than that; one at least.
+std::span<const std::uint32_t> CachedGets::places_within(std::span<const std::uint32_t> places,
+                                                         std::uint64_t most) const {
+  const recall::Recall& memory = recalling_->memory;
+  const std::uint64_t end = memory.place(places[0]).displacement() + most;
+  std::size_t count = 1;
+  while (count < places.size() && memory.place(places[count]).end() <= end) ++count;
+  return places.first(count);
+}
+
 /// Whether these bytes may all be fetched, as a block might be.
 bool CachedGets::may_span(int rank, const recall::Place& first,
                           const cache::Readahead::Range& range, std::uint64_t most) const {
@@ -224,12 +236,22 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
     return 0;
   const auto unit = static_cast<std::uint64_t>(units_->of(rank));
   const CacheableGet& wanted = cause.wanted;
-  const bool carries =
+  bool carries =
       !cause.requested && !cause.carried && rank == cause.get.target && !under_way_.waiters_full();
   std::uint64_t bytes = carries ? wanted.size : 0;
   for (const std::uint32_t index : places) bytes += r.memory.place(index).bytes();
   const std::uint64_t most = std::min(context().longest_get, tuning::batching::kMostBytes);
   if (carries && wanted.size > most) return 0;
+  if (const cache::Readahead::Range all = hull_of(places, carries ? &wanted : nullptr);
+      all.end - all.begin > most &&
+      prices.span_is_cheaper(places.size(), bytes, all.end - all.begin)) {
+    // In several pieces. What the program asked for goes with the first one, or by itself.
+    places = places_within(places, most - unit);
+    const cache::Readahead::Range with = hull_of(places, &wanted);
+    carries = carries && with.end - with.begin <= most - unit;
+    bytes = carries ? wanted.size : 0;
+    for (const std::uint32_t index : places) bytes += r.memory.place(index).bytes();
+  }
   // The way that this goes does not pass where locks are held back.
   if (carries && backend_.may_hold_back() && backend_.holds_back(rank) &&
       backend_.let_in(rank) != MPI_SUCCESS)
@@ -305,6 +327,9 @@ bool CachedGets::send_recall(TargetState& t, PendingGet& pending, std::unique_pt
     drop_recalled(*fetch, {});
     recalling_->ended = true;
   }
+  if (HOB_UNLIKELY(log::on(log::Level::trace)))
+    log::line(log::Level::trace, "window {}: recalls {} places of rank {}, {} bytes{}", window_.id,
+              fetch->recalled.size(), rank, pending.bytes, fetch->spans ? " in one piece" : "");
   pending.when = ticks();
   pending.issue_ticks = pending.when - start;
   if (requested) pending.request = handle_bits(request);
@@ -398,6 +423,7 @@ const gets::RecalledPlace* CachedGets::recalled_place(std::uint32_t index,
 /// Recalled places have arrived.
 void CachedGets::finish_recall(PendingGet& pending) {
   --targets_.used(pending.rank).recalls;
+  const std::uint64_t start = ticks();
   std::unique_ptr<AheadFetch> fetch = std::move(pending.ahead);
   const std::byte* const staging = fetch->staging.get();
   under_way_.serve_waiters(pending, staging);
@@ -405,6 +431,7 @@ void CachedGets::finish_recall(PendingGet& pending) {
     if (place.entry)
       cache_->fill(place.entry, staging + place.offset, place.bytes, 0, pending.when);
   recalling_->pool.give_back(std::move(fetch));
+  waited_in_phase(ticks() - start);
 }
 
 /// A program that waits for requests alone never flushes: what was recalled for it and that it
