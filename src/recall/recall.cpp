@@ -233,6 +233,11 @@ void Recall::close_phase(bool learning) {
       }
     }
   }
+  series_.add({.phase = phase_,
+               .count = 1,
+               .recalled = recalled_in_all_,
+               .used = used_,
+               .missed = asked - used_});
   policy_.closed({.asked_bytes = asked_bytes,
                   .places = asked,
                   .used = used_,
@@ -296,7 +301,7 @@ void Recall::begin_phase() {
   current_ = kNone;
   weighed_ = false;
   attempts_ = foreign_ = completions_ = 0;
-  recalled_ = used_ = vain_elsewhere_ = 0;
+  recalled_ = used_ = recalled_in_all_ = vain_elsewhere_ = 0;
   spent_ = 0;
   log_.clear();
 }
@@ -308,8 +313,8 @@ std::uint64_t Recall::places() const {
 }
 
 std::uint64_t Recall::memory_bytes() const {
-  std::uint64_t sum = sizeof *this + log_.memory_bytes() + chosen_.capacity() * sizeof(int) +
-                      rest_.capacity() * sizeof(Place);
+  std::uint64_t sum = sizeof *this + log_.memory_bytes() + series_.memory_bytes() +
+                      chosen_.capacity() * sizeof(int) + rest_.capacity() * sizeof(Place);
   for (const Record& record : records_) sum += sizeof record + record.memory_bytes();
   return sum;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "recall/phase_log.hpp"
+#include "recall/phase_series.hpp"
 #include "recall/policy.hpp"
 #include "recall/record.hpp"
 #include "recall/room.hpp"
@@ -59,6 +60,7 @@ class Recall {
   void fetched(std::uint32_t index) {
     records_[current_][index].set(Place::kRecalled);
     ++recalled_;
+    ++recalled_in_all_;
   }
   /// This place is in the cache already, so that used() will not be called for it: counts as read.
   void present(std::uint32_t index) {
@@ -86,6 +88,9 @@ class Recall {
   std::size_t records() const { return records_.size(); }
   std::uint64_t memory_bytes() const;
 
+  /// The phases that were recorded.
+  const std::vector<PhasePoint>& phases() const { return series_.points(); }
+
  private:
   static constexpr std::uint32_t kNone = Record::kNone;
 
@@ -107,6 +112,7 @@ class Recall {
   std::vector<Record> records_;
   std::vector<std::uint32_t> chosen_;  ///< of the current record
   std::vector<Place> rest_;
+  PhaseSeries series_;
   bool recording_ = true;
 
   // The present phase.
@@ -118,6 +124,7 @@ class Recall {
   std::uint32_t attempts_ = 0, foreign_ = 0, completions_ = 0;
   std::uint32_t amount_ = Policy::kPlaces.first;
   std::uint64_t recalled_ = 0, used_ = 0;
+  std::uint64_t recalled_in_all_ = 0;  ///< the same of all records that the phase seemed to be like
   double spent_ = 0;
   std::uint64_t vain_elsewhere_ = 0;  ///< bytes, recalled by a record that the phase was not like
 };

@@ -291,6 +291,8 @@ report::WindowFacts window_facts(const Window& window) {
   for (const BlockChange& c : window.cached->first_block_changes())
     facts.adaptations.push_back(
         {c.get, "readahead", c.from, c.to, "what measured trips and bytes say pays"});
+  for (const recall::PhasePoint& p : window.cached->recalled_phases())
+    facts.phases.push_back({p.phase, p.count, p.recalled, p.used, p.missed});
   std::stable_sort(facts.adaptations.begin(), facts.adaptations.end(),
                    [](const auto& a, const auto& b) { return a.get < b.get; });
   return facts;

@@ -364,6 +364,36 @@ TEST_F(Phases, WhetherAPhaseIsRecalledIsExpectedFromTheLast) {
   EXPECT_FALSE(program.recall.reads_recalled());
 }
 
+TEST_F(Phases, TheReportShowsWhatEachPhaseRead) {
+  Phase phase = places(100);
+  for (int i = 0; i < 4; ++i) {
+    program.play(phase);
+    for (std::size_t k = 90; k < 100; ++k) phase[k].displacement = 8 * (random() >> 20);
+  }
+  const std::vector<PhasePoint>& points = program.recall.phases();
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_EQ(points[0].missed, 100u);
+  EXPECT_EQ(points[0].recalled, 0u);
+  for (const PhasePoint& point : points) EXPECT_EQ(point.used + point.missed, 100u) << point.phase;
+  EXPECT_EQ(points[3].used, 89u);
+  EXPECT_GE(points[3].recalled, 89u);
+}
+
+TEST(PhaseSeries, OfManyPhasesNeighboursAreOne) {
+  PhaseSeries series;
+  for (std::uint64_t phase = 1; phase <= 1000; ++phase)
+    series.add({.phase = phase, .count = 1, .recalled = 10, .used = 9, .missed = 1});
+  EXPECT_LE(series.points().size(), PhaseSeries::kMostPoints);
+  std::uint64_t count = 0, next = 1;
+  for (const PhasePoint& point : series.points()) {
+    EXPECT_EQ(point.phase, next);
+    EXPECT_EQ(point.recalled, 10 * point.count);
+    next += point.count;
+    count += point.count;
+  }
+  EXPECT_EQ(count, 1000u);
+}
+
 TEST_F(Phases, BeyondTheRoomNothingIsRecalled) {
   Room small(4096);
   Recall recall({}, small);

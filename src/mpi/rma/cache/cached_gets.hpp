@@ -206,6 +206,9 @@ class CachedGets final : private RequestOwner {
 
   /// How often their size changed, and the first of these changes.
   std::uint64_t block_changes() const { return ahead_ ? ahead_->block_changes() : 0; }
+  std::vector<recall::PhasePoint> recalled_phases() const {
+    return recalling_ ? recalling_->memory.phases() : std::vector<recall::PhasePoint>{};
+  }
   std::vector<BlockChange> first_block_changes() const {
     return ahead_ ? ahead_->changes : std::vector<BlockChange>{};
   }
@@ -334,7 +337,7 @@ class CachedGets final : private RequestOwner {
   void recall_like(Recalling::Cause& cause, TargetState& t);
   std::uint32_t reserve_recalled(AheadFetch& fetch, std::span<const std::uint32_t> places,
                                  const CacheableGet& wanted, std::uint32_t cookie,
-                                 std::uint64_t most_bytes);
+                                 std::uint64_t most_bytes, bool was_empty);
   cache::Readahead::Range hull_of(std::span<const std::uint32_t> places,
                                   const CacheableGet* own) const;
   std::span<const std::uint32_t> places_within(std::span<const std::uint32_t> places,

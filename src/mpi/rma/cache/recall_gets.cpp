@@ -138,10 +138,11 @@ void CachedGets::recall_like(Recalling::Cause& cause, TargetState& t) {
 }
 
 /// Gives the first of these places, of no more than `most_bytes`, entries that `cookie` will bring.
-/// Returns how many were looked at.
+/// `was_empty`: the cache, before anything was reserved for this fetch. Returns how many were
+/// looked at.
 std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const std::uint32_t> places,
                                            const CacheableGet& wanted, std::uint32_t cookie,
-                                           std::uint64_t most_bytes) {
+                                           std::uint64_t most_bytes, bool was_empty) {
   recall::Recall& memory = recalling_->memory;
   const auto unit = static_cast<std::uint64_t>(
       std::max<std::int64_t>(units_->of(static_cast<int>(memory.place(places[0]).target())), 1));
@@ -149,6 +150,7 @@ std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const st
       recalling_->indexed ? tuning::gets::kMostRecalledPlaces : tuning::gets::kMostRecalledSingly;
   std::uint64_t bytes = 0;
   std::uint32_t done = 0;
+  std::uint64_t before = ~std::uint64_t{0};
   for (const std::uint32_t index : places) {
     const recall::Place& place = memory.place(index);
     std::uint64_t begin = place.displacement();
@@ -159,7 +161,13 @@ std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const st
     if (has_it && begin == wanted.key.displacement && place.bytes() > wanted.size)
       begin += wanted.size;
     const cache::Key key{place.target(), begin, 0};
-    if (cache_->entry_of(key) || cache_->in_blocks(place.target(), begin, place.end() - begin)) {
+    // In a cache that was empty there are only the entries that were reserved here. Places are in
+    // the order of their displacements, but for one that the program's get begins.
+    const bool may_be_here = !was_empty || begin == wanted.key.displacement ||
+                             begin == wanted.key.displacement + wanted.size ||
+                             begin == std::exchange(before, begin);
+    if (may_be_here &&
+        (cache_->entry_of(key) || cache_->in_blocks(place.target(), begin, place.end() - begin))) {
       memory.present(index);
       continue;
     }
@@ -268,6 +276,7 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
   std::uint32_t index = PendingGet::kNone;
   std::size_t done = 0;
   cache::EntryId own{};
+  const bool was_empty = cache_->entries() == 0;
   try {
     index = under_way_.add(t.pending, rank, {.purpose = Purpose::recall});
     fetch->recalled.reserve(1 + std::min(places.size(), tuning::gets::kMostRecalledPlaces));
@@ -275,8 +284,9 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
       under_way_.room_for_waiters(1);
       own = cache_->reserve(wanted.key, wanted.size, {.cookie = index}).entry;
     }
-    done = reserve_recalled(*fetch, places, wanted, index,
-                            std::min(fetch->capacity, most) - (carries ? wanted.size : 0));
+    done =
+        reserve_recalled(*fetch, places, wanted, index,
+                         std::min(fetch->capacity, most) - (carries ? wanted.size : 0), was_empty);
   } catch (const std::bad_alloc&) {
     done = 0;
   }
