@@ -15,7 +15,7 @@ try:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
     from matplotlib.textpath import TextPath
-    from matplotlib.ticker import FuncFormatter, MultipleLocator, PercentFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator, PercentFormatter
 except ImportError:
     matplotlib = None
 
@@ -368,6 +368,7 @@ def phases(points, name):
     axes.axhline(0, color=LINE, linewidth=1)
     axes.set_xlim(starts[0], starts[-1] + widths[-1])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(abs(value), None)))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(_short))
     _labels(axes, "phases", "places of a phase")
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=FONT, labelcolor=INK)
