@@ -165,6 +165,9 @@ class CacheEngine final : public Cache {
   static constexpr std::uint64_t kReuseHorizon = 256;      ///< gets
   static constexpr std::uint64_t kFewEvents = 4;
   static constexpr std::size_t kMaxAdjustments = 256;
+  /// A storage becomes smaller once so many drops, or looks with no drop in between, have found
+  /// most of it free.
+  static constexpr std::uint64_t kDropsRemembered = 64, kLooksRemembered = 16;
 
   auto hash_of() const {
     return [this](std::uint32_t e) { return hash_key(entries_[e].key()); };
@@ -418,6 +421,9 @@ class CacheEngine final : public Cache {
   std::uint64_t last_look_ = 0;
   std::uint64_t short_of_space_ = 0;  ///< trips for what had no room, since the last look
   std::uint64_t used_at_look_ = 0;    ///< bytes
+  /// Bytes in use when everything was dropped: the most of the last times, forgotten gradually.
+  std::uint64_t used_at_drops_ = 0;
+  bool dropped_ = false;  ///< everything, since the last look
 };
 
 }  // namespace hob::cache

@@ -87,6 +87,8 @@ inline void CacheEngine<Index, Store, Policy>::restart() {
   last_hit_ = kNone;
   last_block_ = {};
   if (used_ == 0) return;
+  dropped_ = true;
+  used_at_drops_ = std::max(used_bytes(), used_at_drops_ - used_at_drops_ / kDropsRemembered);
   index_.clear();
   containers_.clear();
   store_.clear();

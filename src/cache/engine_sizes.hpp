@@ -2,6 +2,8 @@
 
 // The sizes of the index and of the storage, and when they change.
 
+#include <utility>
+
 #include "cache/engine.hpp"
 
 namespace hob::cache {
@@ -14,8 +16,14 @@ inline void CacheEngine<Index, Store, Policy>::look() {
       // Memory is taken when it is used: half of a storage that fills is free, and costs nothing.
       const bool filling = Policy::kKnowsReuse && used_bytes() > used_at_look_;
       used_at_look_ = used_bytes();
-      const Verdict verdict = signals_.look(config_.adaptation, stats_, index_slots(),
-                                            storage_bytes(), used_bytes(), filling);
+      // Where everything is dropped from time to time, the storage is mostly free soon after, and
+      // is used again: a smaller one would have to grow, and touch its pages anew.
+      const std::uint64_t used =
+          Policy::kKnowsReuse ? std::min(std::max(used_bytes(), used_at_drops_), storage_bytes())
+                              : used_bytes();
+      if (!std::exchange(dropped_, false)) used_at_drops_ -= used_at_drops_ / kLooksRemembered;
+      const Verdict verdict =
+          signals_.look(config_.adaptation, stats_, index_slots(), storage_bytes(), used, filling);
       if (verdict.index_slots) change_index(*verdict.index_slots, verdict.index_reason);
       const bool useful = policy_.wants_room() || verdict.storage_bytes < storage_bytes();
       if (verdict.storage_bytes && useful)

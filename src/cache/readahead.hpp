@@ -95,6 +95,13 @@ class Readahead {
   /// on_miss().
   void on_hits(std::uint64_t total) noexcept;
 
+  /// The gets since on_hits() were another one's to judge, with so many such hits in all: what is
+  /// here is not known.
+  void go_on(std::uint64_t total) noexcept {
+    hits_ = total;
+    on_drop();
+  }
+
   /// Whether on_get() is to be called for the next get, found in the cache or not: after the trip
   /// that it makes, if any, since that takes long enough to do it meanwhile.
   bool recording() const { return recording_; }

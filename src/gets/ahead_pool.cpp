@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "os/memory.hpp"
+
 namespace hob::gets {
 
 void lay_out(AheadFetch& fetch, std::uint64_t begin) {
@@ -39,6 +41,7 @@ std::unique_ptr<AheadFetch> AheadPool::take(std::uint64_t bytes) noexcept {
   if (!fetch) return nullptr;
   fetch->staging.reset(new (std::nothrow) std::byte[capacity]);
   if (!fetch->staging) return nullptr;
+  os::provide(fetch->staging.get(), bytes);
   fetch->capacity = capacity;
   memory_ += capacity;
   return fetch;

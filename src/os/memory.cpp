@@ -1,5 +1,6 @@
 #include "os/memory.hpp"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -47,6 +48,20 @@ std::optional<Used> used_memory() {
 std::uint64_t page_bytes() {
   static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
+}
+
+void provide(void* begin, std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  // A page that is not whole in this memory is touched with what else lies there.
+  const std::uint64_t page = page_bytes();
+  const auto address = reinterpret_cast<std::uint64_t>(begin);
+  const std::uint64_t first = (address + page - 1) / page * page;
+  const std::uint64_t end = (address + bytes) / page * page;
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_POPULATE_WRITE);
+#else
+  static_cast<void>(begin);
+  static_cast<void>(bytes);
+#endif
 }
 
 std::uint64_t resident_bytes() {

@@ -112,6 +112,7 @@ class Price {
       per_byte_ = (longer_.time - shorter_.time) / (longer_.bytes - shorter_.bytes);
       per_byte_ = std::min(per_byte_, kMostOfAll * shorter_.time / shorter_.bytes);
       latency_ = shorter_.time - per_byte_ * shorter_.bytes;
+      rate_seen_ = true;
     } else {
       per_byte_ = std::min(per_byte_, time / size / 2);
       latency_ = std::min(latency_, time - per_byte_ * size);

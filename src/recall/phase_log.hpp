@@ -1,4 +1,4 @@
-// What the present phase had to fetch. Pure.
+// The places that the present phase had to fetch. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace hob::recall {
 
-/// One store for each get that was missing. Not thread safe; nothing throws.
+/// Takes one store for each miss. Not thread safe; nothing throws.
 class PhaseLog {
  public:
   PhaseLog(Room& room, std::size_t most) : log_(room), most_(most) {}
@@ -26,11 +26,11 @@ class PhaseLog {
     log_.places.push_back(Place(target, displacement, bytes, log_.places.size()));
   }
 
-  /// There were more than may be kept: what is here is no phase.
+  /// There were more places than may be kept: the log is not a whole phase.
   bool overflowed() const { return overflowed_; }
   std::size_t size() const { return log_.places.size(); }
 
-  /// In the order of records; of those that are contained in one before them, nothing is left.
+  /// The places in the order of records, without those that lie within another one.
   std::span<const Place> sorted();
 
   void clear() {

@@ -1,21 +1,21 @@
-// A place that was read: which bytes of which target. Pure.
+// A place that the program read: which bytes of which target. Pure.
 #pragma once
 
 #include <cstdint>
 
 namespace hob::recall {
 
-/// 16 bytes, of which a window's records may have many.
+/// 16 bytes: a window's records may hold a million of them.
 class Place {
  public:
-  /// A place has fewer bytes, and lies below this displacement.
+  /// A place has fewer bytes than this, and lies below this displacement.
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
   static constexpr std::uint64_t kMostDisplacement = std::uint64_t{1} << 48;
 
   enum Mark : std::uint32_t {
-    kAbsent = 1u << 26,    ///< recalled in vain, the last time
+    kAbsent = 1u << 26,    ///< recalled the last time, and not read
     kFresh = 1u << 27,     ///< read in the last phase for the first time
-    kRecalled = 1u << 28,  ///< fetched in this phase, or not fetched since it was here
+    kRecalled = 1u << 28,  ///< recalled in this phase, or already in the cache
     kAsked = 1u << 29      ///< the program read it in this phase
   };
 
@@ -24,7 +24,7 @@ class Place {
   }
 
   Place() = default;
-  /// `order`: which one of its phase it was.
+  /// `order`: its number among the gets of its phase.
   Place(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes, std::uint64_t order)
       : where_(displacement << 16 | (order < 0xffff ? order : 0xffff)),
         target_(target),

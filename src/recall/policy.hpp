@@ -1,4 +1,4 @@
-// How much is recalled, and whether phases are recorded at all. Pure.
+// How much is recalled, and whether phases are recorded. Pure.
 #pragma once
 
 #include <algorithm>
@@ -11,52 +11,60 @@
 
 namespace hob::recall {
 
-/// What things cost at present, in any unit of time.
+/// Present prices, in any unit of time.
 struct Prices {
-  double latency = 8000;  ///< of a get that is waited for
-  double issue = 700;     ///< of one more get before the same wait, with what the wait lasts longer
-  double batch = 1000;    ///< of issuing what is recalled
-  double per_byte = 0.25;  ///< of copies that a recalled byte takes and another does not
-  /// Of each byte that a get brings and nobody has asked for.
-  double far_byte = 0.25;
-  double scattered = 20000;  ///< of a get of places with others between them, and its wait
-  double each = 0;           ///< of each of these places
-  bool spans = false;        ///< what lies between them may be fetched, too
-  bool measured = true;      ///< false: nothing is known of gets that are waited for together
+  /// Bytes. A longer stretch takes more time for each byte, since it does not fit into a core's
+  /// cache. Chosen.
+  static constexpr std::uint64_t kLongestStretch = std::uint64_t{2} << 20;
 
-  /// Of recalling places of a target, of so many bytes in a stretch of `from_to` bytes, without
-  /// what the bytes themselves take: as one get of all of the stretch, or of the places alone.
+  double latency = 8000;   ///< of a get and its wait
+  double issue = 700;      ///< of one more get before the same wait, the longer wait included
+  double batch = 1000;     ///< of issuing recalled places
+  double per_byte = 0.25;  ///< of copying a recalled byte once more than another
+  /// Of each byte that a get brings without being asked for.
+  double far_byte = 0.25;
+  double scattered = 20000;   ///< of a get of scattered places, and its wait
+  double each = 0;            ///< of each scattered place
+  double first = 0;           ///< of the first get of scattered places, beside these
+  std::uint64_t longest = 0;  ///< stretch in which the bytes between places may be fetched, too
+  bool measured = true;       ///< false: no gets with a common wait were measured
+  bool rate_seen = true;      ///< false: nor of bytes that are fetched unasked
+
+  /// Of recalling places of a target that have `bytes` bytes in a stretch of `from_to` bytes, by
+  /// one get of the stretch or by one of the places alone. The time of the places' own bytes is
+  /// left out of both.
   double span(std::uint64_t bytes, std::uint64_t from_to) const {
     return latency + static_cast<double>(from_to - std::min(bytes, from_to)) * far_byte;
   }
   double scatter(std::uint64_t places) const {
-    return scattered + static_cast<double>(places) * each;
+    return scattered + first + static_cast<double>(places) * each;
   }
   bool span_is_cheaper(std::uint64_t places, std::uint64_t bytes, std::uint64_t from_to) const {
-    return spans && span(bytes, from_to) <= scatter(places);
+    return from_to <= longest && span(bytes, from_to) <= scatter(places);
   }
 };
 
-/// What a phase was.
+/// A phase that has ended.
 struct PhaseSum {
-  std::uint64_t asked_bytes = 0;  ///< that the program asked for
+  std::uint64_t asked_bytes = 0;  ///< that the program read
   std::uint64_t places = 0;       ///< in so many places
-  std::uint64_t used = 0;         ///< of which so many had been recalled
-  std::uint64_t vain_bytes = 0;   ///< recalled, and not asked for
-  double spent = 0;               ///< time that the program waited, and that recalling took
+  std::uint64_t used = 0;         ///< of these, recalled before
+  std::uint64_t vain_bytes = 0;   ///< of places that were recalled and not read
+  double spent = 0;               ///< time: waits of the program, and recalling
+  bool learning = false;          ///< the size of readahead's blocks changed
 };
 
 /// One window's. Not thread safe.
 class Policy {
  public:
-  /// Places that are recalled first of what has not proved itself; doubled as they are used.
+  /// Places that are recalled first of a record that is not trusted; doubled as they are used.
   static constexpr pay::Backoff<std::uint32_t>::Config kPlaces{.first = 8, .longest = 1u << 24};
 
   bool records() const { return trial_.trying(); }
-  /// Not while phases go without, to compare.
+  /// False for phases that are measured without recalling, to compare.
   bool recalls() const { return comparing_ == 0; }
 
-  /// Bytes that may be recalled in vain now; less than 0: owed.
+  /// Bytes that may now be recalled without being read; less than 0: that were too many.
   double affordable() const { return vain_.left(); }
 
   /// A phase is over.
@@ -69,44 +77,66 @@ class Policy {
       trial_.passed();
     } else if (!recalls()) {
       if (comparing_ <= kMeasured) without_.add(each);
-      if (--comparing_ == 0) compare();
+      if (--comparing_ == 0 || (comparing_ + kEnough <= kMeasured && clearly_slower())) compare();
     } else if (phase.used != 0 && 4 * phase.used >= phase.places) {
-      with_.add(each);
+      if (!phase.learning) with_.add(each);
       if (clear()) return trial_.paid();
       trial_.go_on();
-      if (--until_comparison_ == 0) comparing_ = kMeasured + kUnmeasured;
+      if (--until_comparison_ == 0) begin_comparison();
     } else {
-      if (phase.used == 0 && phase.places > 1) without_.add(each);
+      if (phase.used == 0 && phase.places > 1 && !phase.learning) without_.add(each);
       trial_.passed();
     }
   }
 
-  /// Whether recalling so many places of a phase with so many waits of the program takes clearly
-  /// less than the program's own gets. Of those between two waits, only the issue is spared, and
-  /// large ones are copied more often. `added`: what recalling them takes longer than the get that
-  /// it goes with.
-  static bool pays(const Prices& price, std::uint32_t places, std::uint32_t waits,
-                   std::uint64_t bytes, double added) {
+  /// The time that a phase with `waits` waits of the program spares if `places` places of it are
+  /// recalled, less what recalling takes; above 0 only where that is clear. Of several gets before
+  /// one wait only the issue is spared. A recalled byte is copied once more than another. `added`:
+  /// how much longer the get takes that brings the places than the program's own.
+  static double gain(const Prices& price, std::uint32_t places, std::uint32_t waits,
+                     std::uint64_t bytes, double added) {
     const double trips = std::min(places, waits != 0 ? waits - 1 : 0);
     const double spared = trips * price.latency + (places - trips) * price.issue;
     const double copies = static_cast<double>(bytes) * price.per_byte;
-    return spared > (price.measured ? kClearly : kPerhaps) * (copies + price.batch + added);
+    const double doubt = price.measured                          ? kClearly
+                         : price.rate_seen || price.longest == 0 ? kPerhaps
+                                                                 : kAtFirst;
+    return spared - doubt * (copies + price.batch + added);
+  }
+
+  /// Whether to make the first get of scattered places, which costs `first` more than those that
+  /// follow, although the present phase does not gain by it: as soon as the phases without it have
+  /// lost as much. `forgone`: what this one loses.
+  bool invests(double first, double forgone) {
+    forgone_ += std::max(forgone, 0.0);
+    return forgone_ >= first;
   }
 
  private:
-  static constexpr double kShare = 0.1;     ///< of the bytes asked for
+  static constexpr double kShare = 0.1;     ///< of the bytes that the program reads
   static constexpr double kClearly = 1.25;  ///< chosen
-  /// Where prices are not measured: phases with and without are compared.
-  static constexpr double kPerhaps = 0.5;
+  /// For prices that are not measured: phases with and without recalling are compared, and the
+  /// first get of a stretch shows the price of its bytes.
+  static constexpr double kPerhaps = 0.5, kAtFirst = 0.25;
   static constexpr double kFirst = 16'384, kMost = 1 << 20;
-  /// Phases without, to compare. Of the first ones nothing is known: readahead, which has learned
-  /// nothing meanwhile, learns again.
-  static constexpr std::uint32_t kMeasured = 5, kUnmeasured = 3;
+  /// Phases without recalling, to compare. The first one is not measured, since it finds the
+  /// processor's caches as the phases before left them.
+  static constexpr std::uint32_t kMeasured = 5, kUnmeasured = 1, kEnough = 2;
 
-  /// No comparison is needed: phases take half of what those took in which nothing was recalled.
-  bool clear() const { return !without_.empty() && 2 * with_.median() <= without_.median(); }
+  /// No comparison is needed: phases take half as long as those in which nothing was recalled.
+  bool clear() const {
+    return !without_.empty() && !with_.empty() && 2 * with_.median() <= without_.median();
+  }
+
+  void begin_comparison() {
+    comparing_ = kMeasured + kUnmeasured;
+    without_.clear();
+  }
+  /// Each phase without recalling took twice as long.
+  bool clearly_slower() const { return 2 * with_.median() <= without_.least(); }
 
   void compare() {
+    comparing_ = 0;
     if (with_.median() <= without_.median()) {
       trial_.paid();
       until_comparison_ = comparisons_.next();
@@ -119,12 +149,13 @@ class Policy {
     }
   }
 
+  double forgone_ = 0;  ///< time, without a first get of scattered places
   pay::Budget vain_{{.share = kShare, .first = kFirst, .most = kMost}};
-  /// 32 phases, so that eight kinds of them come four times; then 64 to 8,192 are left alone.
+  /// 32 phases, so that eight kinds of them come four times; then 64 to 8,192 are not recorded.
   pay::Trial trial_{
       {.tries = {.first = 32, .longest = 128}, .rests = {.first = 64, .longest = 8192}}};
   pay::Recent<kMeasured> with_, without_;
-  /// Phases in which places are recalled and that are not clearly quicker, until a comparison.
+  /// Phases with recalled places that are not clearly quicker, until a comparison.
   pay::Backoff<std::uint32_t> comparisons_{{.first = 16, .longest = 256, .times = 4}};
   std::uint32_t until_comparison_ = comparisons_.next();
   std::uint32_t comparing_ = 0;

@@ -7,16 +7,17 @@
 namespace hob::recall {
 namespace {
 
-/// Misses of a phase that are looked for in records, before it is like none.
+/// Misses of a phase that are looked up in the records; then the phase is like none of them.
 constexpr std::uint32_t kAttempts = 8;
-/// Misses that a record does not have, where it was of less use: the phase may be like another one.
+/// Misses that the phase's record does not contain. If fewer of its places were used, the phase may
+/// be like another record.
 constexpr std::uint32_t kForeign = 4;
-/// Places of a log that are looked for, to find out which record it is like.
+/// Places of a log that are looked up to find the record that it is like.
 constexpr std::size_t kSample = 16;
 
 }  // namespace
 
-/// Finds the record that the phase is like. False: none, or not this get.
+/// Finds the record that the phase is like. False: there is none, or it does not contain this get.
 bool Recall::match(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes) {
   if (current_ != kNone) {
     if (const std::uint32_t at = records_[current_].find(target, displacement, bytes);
@@ -48,7 +49,7 @@ bool Recall::match(std::uint32_t target, std::uint64_t displacement, std::uint64
   return true;
 }
 
-/// The program fetches these bytes of a place itself.
+/// The program's own get fetches these bytes of a place.
 void Recall::read(std::uint32_t index, std::uint64_t bytes) {
   Place& place = records_[current_][index];
   if (place.bytes() == bytes) place.set(Place::kAsked);
@@ -56,13 +57,13 @@ void Recall::read(std::uint32_t index, std::uint64_t bytes) {
 
 void Recall::leave_wrong_one() {
   vain_elsewhere_ += records_[current_].abandon();
-  ++phase_;  // what was tagged is not this record's any more
+  ++phase_;  // tags of this record's places are not valid any more
   current_ = kNone;
 }
 
 std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_t displacement,
                                               std::uint64_t bytes, bool all, std::uint64_t most,
-                                              const Prices& prices) noexcept {
+                                              Prices& prices) noexcept {
   if (records_.empty()) [[likely]]
     return {};
   if (!policy_.recalls() || !match(target, displacement, bytes)) return {};
@@ -75,7 +76,7 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
   const double affordable = policy_.affordable();
   if (affordable <= 0 && !everything) return {};
   const Record::Range range = all ? Record::Range{0, record.size()} : record.of(target);
-  const bool sure = affordable <= 0;  // only what came each time
+  const bool sure = affordable <= 0;  // only places that came each time
   std::uint64_t sum = 0;
   try {
     chosen_.clear();
@@ -90,9 +91,21 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
   } catch (const std::bad_alloc&) {
     return {};
   }
-  if (!Policy::pays(prices, static_cast<std::uint32_t>(chosen_.size()), record.completions, sum,
-                    added(target, displacement, bytes, prices)))
-    return {};
+  const auto gain = [&](double longer) {
+    return Policy::gain(prices, static_cast<std::uint32_t>(chosen_.size()), record.completions, sum,
+                        longer);
+  };
+  double longer = added(target, displacement, bytes, prices);
+  if (prices.first != 0 && everything && !std::exchange(weighed_, true)) {
+    Prices later = prices;
+    later.first = 0;
+    const double then = added(target, displacement, bytes, later);
+    if (policy_.invests(prices.first, gain(longer) > 0 ? longer - then : gain(then))) {
+      prices = later;
+      longer = then;
+    }
+  }
+  if (gain(longer) <= 0) return {};
   std::size_t count = chosen_.size();
   if (!everything && count > amount_) {
     const auto sooner = [&](std::uint32_t a, std::uint32_t b) {
@@ -114,8 +127,8 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
   return {chosen_.data(), count};
 }
 
-/// What the chosen places take longer than the get of these bytes, which goes with those of its
-/// target.
+/// How much longer it takes to fetch the chosen places than the program's own bytes, which travel
+/// with those of their target.
 double Recall::added(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes,
                      const Prices& prices) const {
   const Record& record = records_[current_];
@@ -148,16 +161,23 @@ std::uint64_t Recall::used(std::uint64_t tag) {
   return place.bytes();
 }
 
-void Recall::phase_ended() noexcept {
+bool Recall::reads_recalled() const {
+  if (!recording_ || !policy_.recalls()) return false;
+  std::uint32_t like = current_;
+  if (like == kNone && previous_ != kNone && attempts_ < kAttempts) like = records_[previous_].next;
+  return like != kNone && records_[like].trusted && !(like == current_ && cautious_);
+}
+
+void Recall::phase_ended(bool learning) noexcept {
   try {
-    close_phase();
+    close_phase(learning);
   } catch (const std::bad_alloc&) {
     records_.clear();
   }
   begin_phase();
 }
 
-/// The record that a log has most of its places from; kNone: less than half are from any.
+/// The record that contains most places of a log; kNone if none contains half of them.
 std::uint32_t Recall::alike(std::span<const Place> log) const {
   if (log.empty()) return kNone;
   const std::size_t step = std::max<std::size_t>(log.size() / kSample, 1);
@@ -175,13 +195,13 @@ std::uint32_t Recall::alike(std::span<const Place> log) const {
   return best;
 }
 
-void Recall::close_phase() {
+void Recall::close_phase(bool learning) {
   if (!recording_) {
     policy_.closed({});
     recording_ = policy_.records();
     return;
   }
-  if (log_.size() == 0 && current_ == kNone) return;  // nothing was read: no phase
+  if (log_.size() == 0 && current_ == kNone) return;  // no phase, since nothing was read
   std::uint64_t asked_bytes = 0, vain = vain_elsewhere_;
   std::uint64_t asked = used_;
   if (log_.overflowed()) {
@@ -213,11 +233,17 @@ void Recall::close_phase() {
       }
     }
   }
+  series_.add({.phase = phase_,
+               .count = 1,
+               .recalled = recalled_in_all_,
+               .used = used_,
+               .missed = asked - used_});
   policy_.closed({.asked_bytes = asked_bytes,
                   .places = asked,
                   .used = used_,
                   .vain_bytes = vain,
-                  .spent = spent_});
+                  .spent = spent_,
+                  .learning = learning});
   recording_ = policy_.records();
   if (recording_) return;
   records_.clear();
@@ -230,7 +256,6 @@ void Recall::close_phase() {
 void Recall::settle(Record& record, const Record::Outcome& outcome) {
   record.last_phase = phase_;
   if (outcome.known != 0) {
-    record.vain_share = 1 - static_cast<float>(outcome.asked) / static_cast<float>(outcome.known);
     if (4 * outcome.asked >= 3 * outcome.known)
       record.trusted = true;
     else if (2 * outcome.asked < outcome.known)
@@ -238,10 +263,10 @@ void Recall::settle(Record& record, const Record::Outcome& outcome) {
   } else if (outcome.fresh != 0) {
     record.trusted = 4 * outcome.fresh_asked >= 3 * outcome.fresh;
   }
-  // A record that is new has nothing but newcomers: they say little of those that come later.
+  // All places of a new record are fresh: whether they came again says little about later ones.
   if (outcome.known != 0 && outcome.fresh != 0)
     record.newcomers_return = 2 * outcome.fresh_asked >= outcome.fresh;
-  // What was served at once need not have been waited for.
+  // Where most places were recalled, the program's flushes found nothing to wait for.
   record.completions = 2 * used_ < outcome.asked + outcome.fresh_asked
                            ? completions_
                            : std::max(record.completions, completions_);
@@ -265,7 +290,7 @@ void Recall::add_record(std::span<const Place> places) {
   follow(static_cast<std::uint32_t>(records_.size()) - 1);
 }
 
-/// This phase was like that record.
+/// The phase that ends was like that record.
 void Recall::follow(std::uint32_t record) {
   if (previous_ != kNone) records_[previous_].next = record;
   previous_ = record;
@@ -274,8 +299,9 @@ void Recall::follow(std::uint32_t record) {
 void Recall::begin_phase() {
   ++phase_;
   current_ = kNone;
+  weighed_ = false;
   attempts_ = foreign_ = completions_ = 0;
-  recalled_ = used_ = vain_elsewhere_ = 0;
+  recalled_ = used_ = recalled_in_all_ = vain_elsewhere_ = 0;
   spent_ = 0;
   log_.clear();
 }
@@ -287,8 +313,8 @@ std::uint64_t Recall::places() const {
 }
 
 std::uint64_t Recall::memory_bytes() const {
-  std::uint64_t sum = sizeof *this + log_.memory_bytes() + chosen_.capacity() * sizeof(int) +
-                      rest_.capacity() * sizeof(Place);
+  std::uint64_t sum = sizeof *this + log_.memory_bytes() + series_.memory_bytes() +
+                      chosen_.capacity() * sizeof(int) + rest_.capacity() * sizeof(Place);
   for (const Record& record : records_) sum += sizeof record + record.memory_bytes();
   return sum;
 }

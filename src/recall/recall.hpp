@@ -1,6 +1,7 @@
-// What a window's process read in its last phases, and what of it to fetch at once when such a
-// phase begins again. A phase is what is read between two acquires that drop copies. Pure: knows
-// neither MPI nor the cache (docs/caching.md, "Fetching again what was read before").
+// Records which places a process reads in a window, and says which of them to fetch again when the
+// next phase begins as a recorded one did. A phase lasts from one acquire that drops copies to the
+// next. Pure: knows neither MPI nor the cache (docs/caching.md, "Fetching again places that were
+// read before").
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "recall/phase_log.hpp"
+#include "recall/phase_series.hpp"
 #include "recall/policy.hpp"
 #include "recall/record.hpp"
 #include "recall/room.hpp"
@@ -25,7 +27,7 @@ namespace hob::recall {
 class Recall {
  public:
   struct Config {
-    /// Of one phase. Beyond, it is not recorded.
+    /// A phase of more places is not recorded.
     std::size_t most_places = std::size_t{1} << 20;
   };
   static constexpr std::size_t kMostRecords = 16;
@@ -33,50 +35,61 @@ class Recall {
   /// `room` outlives the object.
   Recall(const Config& config, Room& room) : room_(room), log_(room, config.most_places) {}
 
-  /// Whether missed() is to be told.
+  /// Whether missed() is to be called.
   bool recording() const { return recording_; }
 
-  /// A get had to be fetched, or was served by bytes around another one.
+  /// A get was a miss, or was the first one of bytes that readahead had fetched.
   void missed(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes) {
     log_.add(target, displacement, bytes);
   }
 
-  /// The program waited for what it asked for, or would have had to.
+  /// The program waited for gets, or would have waited without Hob.
   void completed() { ++completions_; }
-  /// Time, in the unit of Prices: waits of the program, and what recalling takes.
+  /// The program waited for this time, or recalling took it; in the unit of Prices.
   void spent(double time) { spent_ += time; }
 
-  /// A get of these bytes is missing: which places are fetched now. Of its target, or of `all`
-  /// targets; no more bytes than `most`. Valid until the next call.
+  /// A get of these bytes is a miss: returns the places to fetch with it, of its target or of `all`
+  /// targets, `most` bytes at most. Valid until the next call. Clears `prices.first` if these
+  /// places are worth a dear first get.
   std::span<const std::uint32_t> choose(std::uint32_t target, std::uint64_t displacement,
                                         std::uint64_t bytes, bool all, std::uint64_t most,
-                                        const Prices& prices) noexcept;
+                                        Prices& prices) noexcept;
 
   const Place& place(std::uint32_t index) const { return records_[current_][index]; }
-  /// It is being fetched.
+  /// This place is being fetched.
   void fetched(std::uint32_t index) {
     records_[current_][index].set(Place::kRecalled);
     ++recalled_;
+    ++recalled_in_all_;
   }
-  /// It need not be: it is here, so that nobody will say whether the program asks for it.
+  /// This place is in the cache already, so that used() will not be called for it: counts as read.
   void present(std::uint32_t index) {
     records_[current_][index].set(Place::kRecalled);
     records_[current_][index].set(Place::kAsked);
   }
 
-  /// Names a place in this phase; never 0.
+  /// A number for a place in this phase; never 0.
   std::uint64_t tag(std::uint32_t index) const {
     return std::uint64_t{phase_} << 32 | (index + std::uint64_t{1});
   }
-  /// The program asked for a place that was recalled. Of an earlier phase: nothing. Its bytes.
+  /// The program reads a recalled place for the first time. Returns its bytes; 0 for a tag of an
+  /// earlier phase, or if it was read before.
   std::uint64_t used(std::uint64_t tag);
 
-  void phase_ended() noexcept;
+  /// `learning`: the size of readahead's blocks changed in the phase, so that its time says nothing
+  /// about other phases.
+  void phase_ended(bool learning = false) noexcept;
 
-  /// Places that are known, of all kinds of phases.
+  /// Whether most gets of this phase are, or are expected to be, of recalled places.
+  bool reads_recalled() const;
+
+  /// Places of all records.
   std::uint64_t places() const;
   std::size_t records() const { return records_.size(); }
   std::uint64_t memory_bytes() const;
+
+  /// The phases that were recorded.
+  const std::vector<PhasePoint>& phases() const { return series_.points(); }
 
  private:
   static constexpr std::uint32_t kNone = Record::kNone;
@@ -87,7 +100,7 @@ class Recall {
   double added(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes,
                const Prices& prices) const;
   std::uint32_t alike(std::span<const Place> log) const;
-  void close_phase();
+  void close_phase(bool learning);
   void settle(Record& record, const Record::Outcome& outcome);
   void add_record(std::span<const Place> places);
   void follow(std::uint32_t record);
@@ -99,6 +112,7 @@ class Recall {
   std::vector<Record> records_;
   std::vector<std::uint32_t> chosen_;  ///< of the current record
   std::vector<Place> rest_;
+  PhaseSeries series_;
   bool recording_ = true;
 
   // The present phase.
@@ -106,11 +120,13 @@ class Recall {
   std::uint32_t current_ = kNone;   ///< the record that it is like
   std::uint32_t previous_ = kNone;  ///< the one that the phase before was like
   bool cautious_ = false;           ///< several records begin so
+  bool weighed_ = false;            ///< the price of a first get was compared in this phase
   std::uint32_t attempts_ = 0, foreign_ = 0, completions_ = 0;
   std::uint32_t amount_ = Policy::kPlaces.first;
   std::uint64_t recalled_ = 0, used_ = 0;
+  std::uint64_t recalled_in_all_ = 0;  ///< the same of all records that the phase seemed to be like
   double spent_ = 0;
-  std::uint64_t vain_elsewhere_ = 0;  ///< bytes, recalled for a record that it was not like
+  std::uint64_t vain_elsewhere_ = 0;  ///< bytes, recalled by a record that the phase was not like
 };
 
 }  // namespace hob::recall

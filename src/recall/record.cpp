@@ -13,9 +13,9 @@ bool before(const Place& a, const Place& b) { return a.before(b); }
 
 std::uint32_t Record::find(std::uint32_t target, std::uint64_t displacement,
                            std::uint64_t bytes) const {
-  constexpr int kLookedAt = 4;  // that begin before it; places hardly overlap
+  constexpr int kLookedAt = 4;  // places that begin before it: few overlap
   const std::vector<Place>& places = places_.places;
-  // The longest of those that begin there is first, so that nothing longer is looked for.
+  // Of places that begin alike the longest comes first: the search needs no length.
   const Place wanted(target, displacement, 0, 0);
   auto at = std::upper_bound(places.begin(), places.end(), wanted, before);
   for (int i = 0; i < kLookedAt && at != places.begin(); ++i) {
@@ -102,7 +102,7 @@ Record::Outcome Record::close(std::span<const Place> rest, bool strict) {
   return outcome;
 }
 
-/// Places that touch become one, where that is worth it.
+/// Joins places that touch, where a run is long enough.
 void Record::join() {
   std::vector<Place>& places = places_.places;
   std::size_t kept = 0;

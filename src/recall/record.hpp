@@ -1,4 +1,4 @@
-// The places of one phase that came at least once. Pure.
+// The places of one kind of phase. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 
 namespace hob::recall {
 
-/// A set with an order. Not thread safe; nothing throws.
+/// A set of places that remembers in which order they were read. Not thread safe; nothing throws.
 class Record {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// Places that touch become one where that is so long at least, and no longer than the second:
-  /// of shorter ones, each is found at once by the get that asks for it.
+  /// Bytes. Places that touch become one run if it is at least as long as the first and no longer
+  /// than the second. Shorter ones stay apart, since the cache finds an entry that begins where the
+  /// get begins at once.
   static constexpr std::uint64_t kShortestRun = 512, kLongestRun = 4096;
 
   explicit Record(Room& room) : places_(room) {}
@@ -30,40 +31,41 @@ class Record {
   std::uint32_t size() const { return static_cast<std::uint32_t>(places_.places.size()); }
   std::uint64_t memory_bytes() const { return places_.memory_bytes(); }
 
-  /// The places of a target: [first, end).
+  /// The places of a target are [first, end).
   struct Range {
     std::uint32_t first, end;
   };
   Range of(std::uint32_t target) const;
 
-  /// What a phase of this kind was, once it is over.
+  /// Which places a phase of this kind read.
   struct Outcome {
-    std::uint32_t known = 0;        ///< places of before, at targets that the phase read
-    std::uint32_t asked = 0;        ///< of these, asked for
+    std::uint32_t known = 0;        ///< places that came twice before, at targets that it read
+    std::uint32_t asked = 0;        ///< of these, read
     std::uint32_t fresh = 0;        ///< places that came in the last phase for the first time
-    std::uint32_t fresh_asked = 0;  ///< of these, asked for
-    std::uint64_t asked_bytes = 0;  ///< of places of before
-    std::uint64_t vain_bytes = 0;   ///< recalled and not asked for
+    std::uint32_t fresh_asked = 0;  ///< of these, read
+    std::uint64_t asked_bytes = 0;  ///< of all places that were known and were read
+    std::uint64_t vain_bytes = 0;   ///< of places that were recalled and not read
     std::uint32_t entered = 0;      ///< places that came for the first time
-    bool whole = true;              ///< there was room for all that came
+    bool whole = true;              ///< there was room for all places
   };
 
-  /// Marks what `log` has of it as asked for. What is left of the log, in its order, is `rest`.
+  /// Marks the places that `log` contains as read. `rest`: the log's other places, in its order.
   void mark(std::span<const Place> log, std::vector<Place>& rest);
 
-  /// Closes a phase: what was recalled in vain twice leaves (once, if `strict`), and `rest` enters.
+  /// Ends a phase. Places that were recalled twice and not read leave the record (recalled once, if
+  /// `strict`); `rest` enters it.
   Outcome close(std::span<const Place> rest, bool strict);
 
-  /// Forgets which were recalled, and asked for, in this phase. Bytes that were recalled in vain.
+  /// Forgets which places were recalled and read in this phase. Returns the bytes that were
+  /// recalled and not read.
   std::uint64_t abandon();
 
-  /// What is known of it. The owner's.
+  /// Facts about phases of this kind. The owner sets and reads them.
   std::uint64_t last_phase = 0;   ///< the number of the last phase of this kind
-  std::uint32_t next = kNone;     ///< the record that came after it last
-  bool trusted = false;           ///< phases of this kind do read its places
-  bool newcomers_return = true;   ///< places that came once mostly came again
-  std::uint32_t completions = 0;  ///< waits of the program in such a phase
-  float vain_share = 0;           ///< of its places, not asked for in the last phase
+  std::uint32_t next = kNone;     ///< the record of the phase that followed the last one
+  bool trusted = false;           ///< most of its places were read the last time
+  bool newcomers_return = true;   ///< most places that were new came again
+  std::uint32_t completions = 0;  ///< waits of the program in a phase
 
  private:
   void join();

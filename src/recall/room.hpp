@@ -1,4 +1,4 @@
-// What all records of a process may take. Pure.
+// The memory that all records of a process share. Pure.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace hob::recall {
 
-/// Bytes that several owners share. Thread safe.
+/// A number of bytes, of which several owners take parts. Thread safe.
 class Room {
  public:
   explicit Room(std::uint64_t most) : most_(most) {}
@@ -27,7 +27,8 @@ class Room {
   std::atomic<std::uint64_t> taken_{0};
 };
 
-/// Places that take part of a room; freed with the object. Not thread safe.
+/// A container whose memory comes out of a room, and is given back with the object. Not thread
+/// safe.
 template <class Container>
 class Roomy {
  public:
@@ -49,7 +50,7 @@ class Roomy {
   }
   ~Roomy() { free(); }
 
-  /// Room for `count` places in all. False, and nothing changed: there is none.
+  /// Room for `count` elements in all. False: there is none, and nothing changed.
   bool reserve(std::size_t count) noexcept {
     if (count <= places.capacity()) return true;
     const std::uint64_t more = count * sizeof(typename Container::value_type) - taken_;

@@ -71,6 +71,14 @@ ordered_json window_json(const WindowReport& window) {
     adaptations.push_back(
         {{"get", a.get}, {"what", a.what}, {"from", a.from}, {"to", a.to}, {"why", a.why}});
   json["series"] = {{"occupancy", std::move(occupancy)}, {"adaptations", std::move(adaptations)}};
+  ordered_json phases = ordered_json::array();
+  for (const auto& p : window.phases)
+    phases.push_back({{"phase", p.phase},
+                      {"count", p.count},
+                      {"recalled", p.recalled},
+                      {"used", p.used},
+                      {"missed", p.missed}});
+  if (!phases.empty()) json["series"]["phases"] = std::move(phases);
   json["drops"] = ordered_json::array();
   for (const auto& d : window.drops)
     json["drops"].push_back({{"call", d.call}, {"times", d.times}, {"bytes", d.bytes}});

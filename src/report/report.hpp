@@ -30,6 +30,11 @@ struct Adaptation {
   std::string why;
 };
 
+/// Places that phases of a window read (src/recall).
+struct PhasePoint {
+  std::uint64_t phase, count, recalled, used, missed;
+};
+
 /// Everything that a cache held was dropped, since the process may have learned of others' writes
 /// by `call`.
 struct Drops {
@@ -51,6 +56,7 @@ struct WindowReport {
   std::vector<Histogram> histograms;
   std::vector<OccupancyPoint> occupancy;
   std::vector<Adaptation> adaptations;
+  std::vector<PhasePoint> phases;
   std::vector<Drops> drops;
   std::vector<std::string> failures;  ///< of mode verify
 };

@@ -65,6 +65,16 @@ def window(rank, number=0, gets=20000):
                     "why": "conflicts above 2%",
                 },
             ],
+            "phases": [
+                {
+                    "phase": 1 + 2 * i,
+                    "count": 2,
+                    "recalled": 0 if i == 0 else 2000,
+                    "used": 0 if i == 0 else 1800,
+                    "missed": 2000 if i == 0 else 200,
+                }
+                for i in range(20)
+            ],
         },
     }
 

@@ -193,7 +193,7 @@ class Run {
             .per_byte = 1 / latency_.bytes_per_us,
             .far_byte = 1 / latency_.bytes_per_us,
             .scattered = kScattered * latency_.fixed_us,
-            .spans = subject.ahead != nullptr};
+            .longest = subject.ahead != nullptr ? recall::Prices::kLongestStretch : 0};
   }
 
   /// A get that is missing, with what phases that began with it have read: one get for each target.
@@ -201,7 +201,7 @@ class Run {
     if (!subject.recall || key.layout != 0 || !subject.recall->recording()) return false;
     recall::Recall& memory = *subject.recall;
     cache::Cache& cache = *subject.cache;
-    const recall::Prices price = prices(subject);
+    recall::Prices price = prices(subject);
     const auto chosen = memory.choose(r.target, r.displacement, r.size, true,
                                       cache.most_storage_bytes() / 2, price);
     if (chosen.empty()) return false;

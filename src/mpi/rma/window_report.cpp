@@ -303,6 +303,8 @@ report::WindowReport window_report(const Window& window) {
   for (const BlockChange& c : window.cached->first_block_changes())
     result.adaptations.push_back(
         {c.get, "readahead", c.from, c.to, "what measured trips and bytes say pays"});
+  for (const recall::PhasePoint& p : window.cached->recalled_phases())
+    result.phases.push_back({p.phase, p.count, p.recalled, p.used, p.missed});
   std::stable_sort(result.adaptations.begin(), result.adaptations.end(),
                    [](const auto& a, const auto& b) { return a.get < b.get; });
   return result;

@@ -656,6 +656,21 @@ TEST(Readahead, ACacheThatFillsDoesNotShrink) {
   EXPECT_EQ(world.cache().stats().evictions, 0u);
 }
 
+// Nor are the first gets after everything was dropped.
+TEST(Readahead, ACacheThatIsDroppedAndFilledAgainKeepsItsSize) {
+  constexpr std::uint64_t exposed = 8 * kMega;
+  Config cache = fixed(16 * kMega);
+  cache.adaptation.enabled = true;
+  World world(exposed, cache, {.fixed_bytes = 256 * kKilo});
+  for (int phase = 0; phase < 20; ++phase) {
+    for (std::uint64_t at = 0; at < exposed; at += 256 * kKilo) world.get(at, 8);
+    EXPECT_GE(world.cache().storage_bytes(), exposed) << phase;
+    world.cache().drop_all();
+    world.ahead().on_drop();
+    for (std::uint64_t i = 0; i < 1000; ++i) world.get(i % 32 * 8, 8);
+  }
+}
+
 // One get in ninety finds its block evicted: few gets, and most of the time.
 TEST(Readahead, ACacheGrowsForBlocksThatComeBack) {
   constexpr std::uint64_t exposed = 32 * kMega;

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "batch/operation_buffer.hpp"
 #include "fake_mpi.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/rma/batch/indexed.hpp"
 #include "mpi/rma/state.hpp"
 #include "mpi/rma/window.hpp"
 
 namespace hob::mpi {
 namespace {
-
-constexpr int kWords = 4096;
 
 class Recalled : public testing::Test {
  protected:
@@ -24,11 +24,19 @@ class Recalled : public testing::Test {
     context().settings.recall = "auto";
     context().settings.readahead = "off";
     context().mpi_version = "MPICH Version: 5.0";
+    have_made_a_type();
     make_window();
   }
+  /// The first one of a process is dear.
+  static void have_made_a_type() {
+    batch::OperationBuffer buffer;
+    buffer.add(0, 8, nullptr);
+    buffer.add(16, 8, nullptr);
+    EXPECT_TRUE(IndexedType(buffer, 0, MPI_BYTE, 1).good());
+  }
   void make_window() {
-    MPI_Win_allocate(kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base_,
-                     &win_);
+    MPI_Win_allocate(words_ * static_cast<MPI_Aint>(sizeof(int)), sizeof(int), MPI_INFO_NULL,
+                     MPI_COMM_WORLD, &base_, &win_);
     write_all(0);
     fake::reset();
   }
@@ -47,7 +55,7 @@ class Recalled : public testing::Test {
   void write_all(int version) {
     version_ = version;
     for (int rank = 1; rank < fake::kWorldSize; ++rank)
-      std::iota(there(rank), there(rank) + kWords, value(rank, version, 0));
+      std::iota(there(rank), there(rank) + words_, value(rank, version, 0));
   }
   /// Others write, and say so.
   void next_phase() {
@@ -74,6 +82,7 @@ class Recalled : public testing::Test {
 
   const settings::Settings settings_before_ = context().settings;
   const std::string version_before_ = context().mpi_version;
+  int words_ = 4096;
   int* base_ = nullptr;
   MPI_Win win_ = MPI_WIN_NULL;
   int version_ = 0;
@@ -293,6 +302,25 @@ TEST_F(Recalled, RowsBetweenTwoFencesAreOneGetOfTheStretch) {
   }
   EXPECT_GT(stats().recall_used, 4U);
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win_);
+}
+
+/// A stretch longer than one get may be comes in several, which are waited for together.
+TEST_F(Recalled, ALongStretchIsAFewGets) {
+  context().settings.readahead = "auto";
+  MPI_Win_free(&win_);
+  words_ = 1 << 18;
+  make_window();
+  MPI_Win_lock_all(0, win_);
+  constexpr int kRow = 4096, kRows = 64;
+  for (int phase = 0; phase < 5; ++phase) {
+    next_phase();
+    for (int row = 0; row < kRows; ++row) expect_read(1, kRow * row, kRow - 64);
+    if (phase >= 2) {
+      EXPECT_GE(fake::calls("Get"), 2U) << phase;
+      EXPECT_LE(fake::calls("Get"), 4U) << phase;
+    }
+  }
+  MPI_Win_unlock_all(win_);
 }
 
 /// Also where what the program asks for first is the beginning of a run of places.

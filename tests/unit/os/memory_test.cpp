@@ -2,6 +2,7 @@
 #include "os/memory.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,25 @@ namespace {
 TEST(Memory, APageIsAPowerOfTwo) {
   EXPECT_GE(page_bytes(), 4096u);
   EXPECT_EQ(page_bytes() & (page_bytes() - 1), 0u);
+}
+
+TEST(Memory, ProvidedPagesAreThereBeforeTheyAreTouched) {
+#ifndef MADV_POPULATE_WRITE
+  GTEST_SKIP() << "the system's headers do not know how";
+#else
+  constexpr std::size_t kPages = 8;
+  const std::size_t page = page_bytes();
+  void* const memory =
+      ::mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  if (::madvise(memory, page, MADV_POPULATE_WRITE) != 0) GTEST_SKIP() << "the kernel cannot";
+  provide(static_cast<std::byte*>(memory) + page + 8, 4 * page);
+  std::array<unsigned char, kPages> there{};
+  ASSERT_EQ(::mincore(memory, kPages * page, there.data()), 0);
+  for (std::size_t i = 0; i < kPages; ++i)
+    EXPECT_EQ(there[i] & 1, i == 0 || (i >= 2 && i <= 4) ? 1 : 0) << i;
+  ::munmap(memory, kPages * page);
+#endif
 }
 
 TEST(Memory, OfLimitedAddressesASixteenthMayBeSetAside) {

@@ -120,7 +120,9 @@ TEST(Price, TwoSizesOfLongTransfersTellLatencyFromBytes) {
   for (int i = 0; i < 20; ++i) get(65536);
   EXPECT_NEAR(price.latency(), 8600, 700);
   EXPECT_NEAR(price.latency() + 65536 * price.per_byte(), 17200, 1500);
+  EXPECT_FALSE(price.rate_seen());
   for (int i = 0; i < 20; ++i) get(i % 2 == 0 ? 262144 : 65536);
+  EXPECT_TRUE(price.rate_seen());
   EXPECT_NEAR(price.latency(), kLatency, 100);
   EXPECT_NEAR(price.per_byte(), kPerByte, 0.01);
 }

@@ -15,7 +15,7 @@ try:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
     from matplotlib.textpath import TextPath
-    from matplotlib.ticker import FuncFormatter, MultipleLocator, PercentFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator, PercentFormatter
 except ImportError:
     matplotlib = None
 
@@ -334,6 +334,43 @@ def occupancy(points, adaptations, name):
     other.set_ylim(0, 1.03)
     other.yaxis.set_major_formatter(PercentFormatter(1))
     _labels(axes, "gets so far", "")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=FONT, labelcolor=INK)
+    return _svg(figure, name)
+
+
+@_picture()
+def phases(points, name):
+    """Places that each phase read, recalled or not; below, those that were recalled and not used."""
+    if not points:
+        return None
+    figure, axes = _figure(height=2.8)
+    starts = [point["phase"] for point in points]
+    widths = [point["count"] for point in points]
+    parts = (
+        ("recalled and used", COLOURS[0], 1, lambda p: p["used"]),
+        ("not recalled", COLOURS[3], 1, lambda p: p["missed"]),
+        ("recalled, not used", COLOURS[7], -1, lambda p: p["recalled"] - p["used"]),
+    )
+    floors = {1: [0] * len(points), -1: [0] * len(points)}
+    for label, colour, sign, places in parts:
+        heights = [sign * places(point) / point["count"] for point in points]
+        axes.bar(
+            starts,
+            heights,
+            widths,
+            floors[sign],
+            align="edge",
+            color=colour,
+            linewidth=0,
+            label=label,
+        )
+        floors[sign] = [floor + height for floor, height in zip(floors[sign], heights)]
+    axes.axhline(0, color=LINE, linewidth=1)
+    axes.set_xlim(starts[0], starts[-1] + widths[-1])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(abs(value), None)))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(_short))
+    _labels(axes, "phases", "places of a phase")
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=FONT, labelcolor=INK)
     return _svg(figure, name)
 

@@ -257,6 +257,7 @@ def _window(window, several):
     busiest = window.busiest("occupancy")
     changes = window.busiest("adaptations")
     rank, points = busiest or (0, [])
+    recalling, phases = window.busiest("phases") or (0, [])
     own_changes = changes[1] if changes and changes[0] == rank else []
     figures = _figures(
         _figure(
@@ -289,6 +290,12 @@ def _window(window, several):
             "Occupancy",
             f"Storage and index in use on rank {rank}, the one with the most gets "
             "(caching paper: Fig. 10).",
+        ),
+        _figure(
+            charts.phases(phases, key + "phases"),
+            "Phases",
+            f"Places that rank {recalling} read between two calls that drop copies: recalled in time, "
+            "fetched by its own gets, and recalled without being read.",
         ),
     )
     out = []

@@ -1,9 +1,18 @@
 #include "mpi/rma/batch/indexed.hpp"
 
+#include <atomic>
+
 #include "mpi/datatype/freeing.hpp"
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi {
+namespace {
+
+constinit std::atomic<bool> made_one{false};
+
+}  // namespace
+
+bool IndexedType::any_made() { return made_one.load(std::memory_order_relaxed); }
 
 IndexedType::IndexedType(const batch::OperationBuffer& buffer, std::uint64_t base,
                          MPI_Datatype element, std::uint32_t bytes) {
@@ -26,10 +35,12 @@ IndexedType::IndexedType(const batch::OperationBuffer& buffer, std::uint64_t bas
         real::Type_create_hindexed(count, lengths.data(), displacements.data(), element, &made);
   }
   if (result != MPI_SUCCESS) return;
-  if (real::Type_commit(&made) == MPI_SUCCESS)
-    type_ = made;
-  else
+  if (real::Type_commit(&made) != MPI_SUCCESS) {
     free_type(&made);
+    return;
+  }
+  type_ = made;
+  made_one.store(true, std::memory_order_relaxed);
 }
 
 IndexedType::~IndexedType() {

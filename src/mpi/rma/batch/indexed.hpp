@@ -23,6 +23,9 @@ class IndexedType {
   bool good() const { return type_ != MPI_DATATYPE_NULL; }
   MPI_Datatype get() const { return type_; }
 
+  /// Whether this process has made one before.
+  static bool any_made();
+
  private:
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };

@@ -27,9 +27,11 @@ struct Ahead {
   Ahead(const cache::Readahead::Config& config, std::unique_ptr<ExposedSizes> sizes,
         const PollGuard::Config& age, double latency_ticks, double ticks_per_byte)
       : readahead(config),
+        other(config),
         exposed(std::move(sizes)),
         guard(age),
-        cost(latency_ticks, ticks_per_byte) {}
+        cost(latency_ticks, ticks_per_byte),
+        block(readahead.block_bytes()) {}
 
   /// What the next trips cost: as measured, or what a get takes in a batch, in ticks (0: it does
   /// not go out in one). Before on_miss().
@@ -48,20 +50,42 @@ struct Ahead {
     copying_per_byte += (std::min(rate, most) - copying_per_byte) * tuning::gets::kCopyWeight;
   }
 
+  /// Whether most of what the program reads is recalled (src/recall). What is left of a phase then
+  /// says nothing of other phases, and they say nothing of it: each is learned by itself.
+  /// `hits`: first hits on bytes that were fetched ahead, so far.
+  void beside_recalled(bool yes, std::uint64_t hits) {
+    if (yes == is_beside) return;
+    is_beside = yes;
+    readahead.on_hits(hits);
+    std::swap(readahead, other);
+    readahead.go_on(hits);
+    block = readahead.block_bytes();
+  }
+  std::uint64_t block_changes() const { return readahead.changes() + other.changes(); }
+  /// For good.
+  void end() {
+    readahead.end();
+    other.end();
+  }
+
   /// A trip was made for `bytes`, of which `asked` were asked for, by the window's get of that
   /// number.
   void trip(std::uint64_t bytes, std::uint64_t asked, std::uint64_t get) noexcept;
 
   std::uint64_t memory_bytes() const {
-    return sizeof(*this) + readahead.memory_bytes() + exposed->memory_bytes() + pool.memory_bytes();
+    return sizeof(*this) + readahead.memory_bytes() + other.memory_bytes() +
+           exposed->memory_bytes() + pool.memory_bytes();
   }
 
-  cache::Readahead readahead;
+  cache::Readahead readahead;  ///< of phases as the present one
+  cache::Readahead other;      ///< of the others
+  bool is_beside = false;      ///< most of the present phase is recalled
   std::unique_ptr<ExposedSizes> exposed;
   PollGuard guard;  ///< of bytes that were fetched ahead and are asked for the first time
   pay::Price cost;
   double copying_per_byte = 0;  ///< ticks
   AheadPool pool;
+  std::uint64_t block;               ///< the size of blocks at the last trip; 0: none
   std::vector<BlockChange> changes;  ///< the first ones
 };
 

@@ -19,12 +19,11 @@ namespace hob::mpi {
 
 void Ahead::trip(std::uint64_t bytes, std::uint64_t asked, std::uint64_t get) noexcept {
   constexpr std::size_t kMostChanges = 256;
-  const std::uint64_t before = readahead.block_bytes();
   readahead.on_trip(bytes, asked);
-  const std::uint64_t now = readahead.block_bytes();
-  if (HOB_LIKELY(now == before) || changes.size() == kMostChanges) return;
+  const std::uint64_t before = std::exchange(block, readahead.block_bytes());
+  if (HOB_LIKELY(block == before) || changes.size() == kMostChanges) return;
   try {
-    changes.push_back({get, before, now});
+    changes.push_back({get, before, block});
   } catch (const std::bad_alloc&) {
     // One line of the report fewer.
   }
@@ -42,6 +41,8 @@ bool CachedGets::may_fetch_ahead(const Get& get, const TargetState& t,
 bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted,
                              bool aged) {
   if (!may_fetch_ahead(get, t, wanted)) return false;
+  if (recalling_)
+    ahead_->beside_recalled(recalling_->memory.reads_recalled(), cache_->stats().ahead_hits);
   // What a block brings is found by a hit for each get, which costs about as much.
   if (in_batch() &&
       batches_->ticks_each.get() <
@@ -70,10 +71,10 @@ bool CachedGets::issue_ahead(const Get& get, TargetState& t, const CacheableGet&
 }
 
 /// Whether bytes that were fetched ahead are too old to be asked for the first time.
-bool CachedGets::old_ahead(const cache::Lookup& hit) const {
+bool CachedGets::old_ahead(const cache::Lookup& hit, std::uint64_t now) const {
   if (mode() != Mode::automatic) return false;
-  if (hit.tag != 0) return recalling_ && recalling_->guard.due(1, known_at(hit), ticks());
-  return ahead_ && ahead_->guard.due(1, known_at(hit), ticks());
+  if (hit.tag != 0) return recalling_ && recalling_->guard.due(1, known_at(hit), now);
+  return ahead_ && ahead_->guard.due(1, known_at(hit), now);
 }
 
 /// Fetches the block of a hit again, since it is old and these bytes of it were not asked for
@@ -159,7 +160,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
   if (result != MPI_SUCCESS) {
     if (operation) operation->withdraw(*get.request);
     // The program's own get may still be right, and its error is the one to report.
-    ahead_->readahead.end();
+    ahead_->end();
     under_way_.forget_waiters(pending);
     return abandon();
   }
@@ -180,7 +181,7 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
   if (!wanted.contiguous_at_origin(get) || under_way_.waiters_full()) return false;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic && hit.available == wanted.size &&
-      (learning_.due(1, known_at(hit), now) || (hit.first && old_ahead(hit))))
+      (learning_.due(1, known_at(hit), now) || (hit.first && old_ahead(hit, now))))
     return false;
   const std::array<cache::Fragment, 2> fragments = cache_->fragments(wanted.key, wanted.size);
   std::array<std::uint64_t, 2> awaited{};
@@ -246,7 +247,9 @@ void CachedGets::finish_ahead(PendingGet& pending) {
     else if (cache_->refresh(blocks.entries[k], from, blocks.bytes_of(k), 0, pending.when))
       end_readahead();
   }
-  ahead_->taken_in(pending.bytes, ticks() - start);
+  const std::uint64_t spent = ticks() - start;
+  ahead_->taken_in(pending.bytes, spent);
+  waited_in_phase(spent);
   ahead_->pool.give_back(std::move(fetch));
 }
 
@@ -254,7 +257,7 @@ void CachedGets::finish_ahead(PendingGet& pending) {
 /// reads next may have been announced by what it just read.
 void CachedGets::end_readahead() {
   ++stats_.ahead_changed;
-  ahead_->readahead.end();
+  ahead_->end();
   note_acquire("bytes that changed");
 }
 

@@ -213,7 +213,10 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   std::uint64_t block_bytes() const { return ahead_ ? ahead_->readahead.block_bytes() : 0; }
 
   /// How often their size changed, and the first of these changes.
-  std::uint64_t block_changes() const { return ahead_ ? ahead_->readahead.changes() : 0; }
+  std::uint64_t block_changes() const { return ahead_ ? ahead_->block_changes() : 0; }
+  std::vector<recall::PhasePoint> recalled_phases() const {
+    return recalling_ ? recalling_->memory.phases() : std::vector<recall::PhasePoint>{};
+  }
   std::vector<BlockChange> first_block_changes() const {
     return ahead_ ? ahead_->changes : std::vector<BlockChange>{};
   }
@@ -325,7 +328,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   // ahead_gets.cpp: fetching more than was asked for
   bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
   bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false);
-  bool old_ahead(const cache::Lookup& hit) const;
+  bool old_ahead(const cache::Lookup& hit, std::uint64_t now) const;
   void watch(const CacheableGet& wanted, const cache::Lookup& hit);
   std::uint64_t known_at(const cache::Lookup& hit) const { return kept_.known_at(hit.fetched); }
   bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
@@ -350,9 +353,11 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void recall_like(Recalling::Cause& cause, TargetState& t);
   std::uint32_t reserve_recalled(AheadFetch& fetch, std::span<const std::uint32_t> places,
                                  const CacheableGet& wanted, std::uint32_t cookie,
-                                 std::uint64_t most_bytes);
+                                 std::uint64_t most_bytes, bool was_empty);
   cache::Readahead::Range hull_of(std::span<const std::uint32_t> places,
                                   const CacheableGet* own) const;
+  std::span<const std::uint32_t> places_within(std::span<const std::uint32_t> places,
+                                               std::uint64_t most) const;
   bool may_span(int rank, const recall::Place& first, const cache::Readahead::Range& range,
                 std::uint64_t most) const;
   std::size_t issue_recall(int rank, std::span<const std::uint32_t> places, Recalling::Cause& cause,
@@ -383,7 +388,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void end_recall();
   void finish_old_recalls(TargetState& t);
   void phase_ended() {
-    if (recalling_) recalling_->memory.phase_ended();
+    if (recalling_) recalling_->phase_ended(block_changes());
   }
   /// The mode, or whether phases are recalled, is known or has changed.
   void settle_own_flushes() {

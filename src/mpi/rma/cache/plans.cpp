@@ -13,21 +13,23 @@ class CachedGets::Facts {
 
   bool writing() const { return target.writing(); }
   bool polled() const {
-    now_ = ticks();
     // Old bytes that were recalled: what could not be renewed with its block is fetched by itself.
-    if (HOB_UNLIKELY(hit.tag != 0) && window_.old_ahead(hit)) return true;
+    if (HOB_UNLIKELY(hit.tag != 0) && window_.old_ahead(hit, now())) return true;
     return window_.mode() == Mode::automatic &&
-           HOB_UNLIKELY(window_.learning_.due(hit.consecutive, window_.known_at(hit), now_));
+           HOB_UNLIKELY(window_.learning_.due(hit.consecutive, window_.known_at(hit), now()));
   }
-  bool aged() const { return HOB_UNLIKELY(hit.first) && window_.old_ahead(hit); }
+  bool aged() const { return HOB_UNLIKELY(hit.first) && window_.old_ahead(hit, now()); }
   bool divisible() const {
     return wanted.contiguous && wanted.contiguous_at_origin(get) && !get.is_atomic();
   }
   bool shared() const { return window_.sharing(get, wanted, target); }
   bool readahead() const { return window_.ahead_ || window_.recalling_; }
 
-  /// When polled() was asked.
-  std::uint64_t now() const { return now_; }
+  /// When this was asked first.
+  std::uint64_t now() const {
+    if (now_ == 0) now_ = ticks();
+    return now_;
+  }
 
   const Get& get;
   TargetState& target;
@@ -36,6 +38,8 @@ class CachedGets::Facts {
 
  protected:
   const CachedGets& window_;
+
+ private:
   mutable std::uint64_t now_ = 0;
 };
 
@@ -54,10 +58,9 @@ class CachedGets::FactsOfRequest : public CachedGets::Facts {
   /// Polling by request needs no flush, which is where a copy ends in mode strict. And a plain get
   /// that renews what has aged would still write to the buffer after the request's completion.
   bool polled() const {
-    now_ = ticks();
     const Mode mode = window_.mode();
     return aged() || ((mode == Mode::automatic || mode == Mode::strict) &&
-                      window_.learning_.due(hit.consecutive, window_.known_at(hit), now_));
+                      window_.learning_.due(hit.consecutive, window_.known_at(hit), now()));
   }
   bool divisible() const { return false; }
   bool shared() const { return false; }

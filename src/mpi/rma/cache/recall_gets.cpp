@@ -99,9 +99,11 @@ recall::Prices CachedGets::recall_prices() const {
   }
   prices.scattered = r.indexed ? std::max(r.scattered, prices.latency) : prices.latency;
   prices.each = r.indexed ? 0 : r.issue;
+  if (r.indexed && !IndexedType::any_made()) prices.first = tuning::gets::kFirstScatteredNs * tick;
   if (!ahead_) return prices;
   prices.far_byte = ahead_->cost.per_byte();
-  prices.spans = ahead_->readahead.enabled();
+  if (ahead_->readahead.enabled()) prices.longest = recall::Prices::kLongestStretch;
+  prices.rate_seen = ahead_->cost.rate_seen();
   return prices;
 }
 
@@ -114,7 +116,7 @@ void CachedGets::recall_like(Recalling::Cause& cause, TargetState& t) {
   const std::uint64_t room =
       std::min(cache_->most_storage_bytes() / 2, tuning::gets::kMostRecalled);
   const bool all = r.reaches_all && !cause.requested;
-  const recall::Prices prices = recall_prices();
+  recall::Prices prices = recall_prices();
   std::span<const std::uint32_t> places =
       r.memory.choose(wanted.key.target, wanted.key.displacement, wanted.size, all, room, prices);
   if (places.empty()) return;
@@ -137,10 +139,11 @@ void CachedGets::recall_like(Recalling::Cause& cause, TargetState& t) {
 }
 
 /// Gives the first of these places, of no more than `most_bytes`, entries that `cookie` will bring.
-/// Returns how many were looked at.
+/// `was_empty`: the cache, before anything was reserved for this fetch. Returns how many were
+/// looked at.
 std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const std::uint32_t> places,
                                            const CacheableGet& wanted, std::uint32_t cookie,
-                                           std::uint64_t most_bytes) {
+                                           std::uint64_t most_bytes, bool was_empty) {
   recall::Recall& memory = recalling_->memory;
   const auto unit = static_cast<std::uint64_t>(
       std::max<std::int64_t>(units_->of(static_cast<int>(memory.place(places[0]).target())), 1));
@@ -148,6 +151,7 @@ std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const st
       recalling_->indexed ? tuning::gets::kMostRecalledPlaces : tuning::gets::kMostRecalledSingly;
   std::uint64_t bytes = 0;
   std::uint32_t done = 0;
+  std::uint64_t before = ~std::uint64_t{0};
   for (const std::uint32_t index : places) {
     const recall::Place& place = memory.place(index);
     std::uint64_t begin = place.displacement();
@@ -158,7 +162,13 @@ std::uint32_t CachedGets::reserve_recalled(AheadFetch& fetch, std::span<const st
     if (has_it && begin == wanted.key.displacement && place.bytes() > wanted.size)
       begin += wanted.size;
     const cache::Key key{place.target(), begin, 0};
-    if (cache_->entry_of(key) || cache_->in_blocks(place.target(), begin, place.end() - begin)) {
+    // In a cache that was empty there are only the entries that were reserved here. Places are in
+    // the order of their displacements, but for one that the program's get begins.
+    const bool may_be_here = !was_empty || begin == wanted.key.displacement ||
+                             begin == wanted.key.displacement + wanted.size ||
+                             begin == std::exchange(before, begin);
+    if (may_be_here &&
+        (cache_->entry_of(key) || cache_->in_blocks(place.target(), begin, place.end() - begin))) {
       memory.present(index);
       continue;
     }
@@ -186,6 +196,16 @@ cache::Readahead::Range CachedGets::hull_of(std::span<const std::uint32_t> place
   if (!own) return range;
   return {std::min(range.begin, own->key.displacement),
           std::max(range.end, own->key.displacement + own->size)};
+}
+
+/// The first of these places of a target, whose stretch is no longer than that; one at least.
+std::span<const std::uint32_t> CachedGets::places_within(std::span<const std::uint32_t> places,
+                                                         std::uint64_t most) const {
+  const recall::Recall& memory = recalling_->memory;
+  const std::uint64_t end = memory.place(places[0]).displacement() + most;
+  std::size_t count = 1;
+  while (count < places.size() && memory.place(places[count]).end() <= end) ++count;
+  return places.first(count);
 }
 
 /// Whether these bytes may all be fetched, as a block might be.
@@ -225,12 +245,22 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
     return 0;
   const auto unit = static_cast<std::uint64_t>(units_->of(rank));
   const CacheableGet& wanted = cause.wanted;
-  const bool carries =
+  bool carries =
       !cause.requested && !cause.carried && rank == cause.get.target && !under_way_.waiters_full();
   std::uint64_t bytes = carries ? wanted.size : 0;
   for (const std::uint32_t index : places) bytes += r.memory.place(index).bytes();
   const std::uint64_t most = std::min(context().longest_get, tuning::batching::kMostBytes);
   if (carries && wanted.size > most) return 0;
+  if (const cache::Readahead::Range all = hull_of(places, carries ? &wanted : nullptr);
+      all.end - all.begin > most &&
+      prices.span_is_cheaper(places.size(), bytes, all.end - all.begin)) {
+    // In several pieces. What the program asked for goes with the first one, or by itself.
+    places = places_within(places, most - unit);
+    const cache::Readahead::Range with = hull_of(places, &wanted);
+    carries = carries && with.end - with.begin <= most - unit;
+    bytes = carries ? wanted.size : 0;
+    for (const std::uint32_t index : places) bytes += r.memory.place(index).bytes();
+  }
   // The way that this goes does not pass where locks are held back.
   if (carries && backend_.may_hold_back() && backend_.holds_back(rank) &&
       backend_.let_in(rank) != MPI_SUCCESS)
@@ -247,6 +277,7 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
   std::uint32_t index = PendingGet::kNone;
   std::size_t done = 0;
   cache::EntryId own{};
+  const bool was_empty = cache_->entries() == 0;
   try {
     index = under_way_.add(t.pending, rank, {.purpose = Purpose::recall});
     fetch->recalled.reserve(1 + std::min(places.size(), tuning::gets::kMostRecalledPlaces));
@@ -254,8 +285,9 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
       under_way_.room_for_waiters(1);
       own = cache_->reserve(wanted.key, wanted.size, {.cookie = index}).entry;
     }
-    done = reserve_recalled(*fetch, places, wanted, index,
-                            std::min(fetch->capacity, most) - (carries ? wanted.size : 0));
+    done =
+        reserve_recalled(*fetch, places, wanted, index,
+                         std::min(fetch->capacity, most) - (carries ? wanted.size : 0), was_empty);
   } catch (const std::bad_alloc&) {
     done = 0;
   }
@@ -306,6 +338,9 @@ bool CachedGets::send_recall(TargetState& t, PendingGet& pending, std::unique_pt
     drop_recalled(*fetch, {});
     recalling_->ended = true;
   }
+  if (HOB_UNLIKELY(log::on(log::Level::trace)))
+    log::line(log::Level::trace, "window {}: recalls {} places of rank {}, {} bytes{}", window_.id,
+              fetch->recalled.size(), rank, pending.bytes, fetch->spans ? " in one piece" : "");
   pending.when = ticks();
   pending.issue_ticks = pending.when - start;
   if (requested) pending.request = handle_bits(request);
@@ -399,6 +434,7 @@ const gets::RecalledPlace* CachedGets::recalled_place(std::uint32_t index,
 /// Recalled places have arrived.
 void CachedGets::finish_recall(PendingGet& pending) {
   --targets_.used(pending.rank).recalls;
+  const std::uint64_t start = ticks();
   std::unique_ptr<AheadFetch> fetch = std::move(pending.ahead);
   const std::byte* const staging = fetch->staging.get();
   under_way_.serve_waiters(pending, staging);
@@ -406,6 +442,7 @@ void CachedGets::finish_recall(PendingGet& pending) {
     if (place.entry)
       cache_->fill(place.entry, staging + place.offset, place.bytes, 0, pending.when);
   recalling_->pool.give_back(std::move(fetch));
+  waited_in_phase(ticks() - start);
 }
 
 /// A program that waits for requests alone never flushes: what was recalled for it and that it

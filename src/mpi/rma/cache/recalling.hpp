@@ -29,6 +29,12 @@ struct Recalling {
     bool carried = false;  ///< it was issued, with places of its target
   };
 
+  /// `block_changes`: of the sizes of blocks that are fetched ahead, so far.
+  void phase_ended(std::uint64_t block_changes) {
+    memory.phase_ended(block_changes != changes_before);
+    changes_before = block_changes;
+  }
+
   std::uint64_t memory_bytes() const {
     return sizeof(*this) + memory.memory_bytes() + pool.memory_bytes() + lane.memory_bytes();
   }
@@ -40,11 +46,12 @@ struct Recalling {
   /// Of one with an indexed datatype, and its wait, without what its bytes take.
   double scattered =
       tuning::gets::kScatteredLatencies * tuning::gets::kFirstLatencyNs * ticks_per_nanosecond();
-  bool indexed;              ///< as few gets with indexed datatypes
-  bool ended = false;        ///< for good
-  bool reaches_all = false;  ///< an epoch is open for all targets
-  bool requested = false;    ///< a get with a request came since one was waited for last
-  PollGuard guard;           ///< of places that are asked for the first time
+  std::uint64_t changes_before = 0;  ///< this phase
+  bool indexed;                      ///< as few gets with indexed datatypes
+  bool ended = false;                ///< for good
+  bool reaches_all = false;          ///< an epoch is open for all targets
+  bool requested = false;            ///< a get with a request came since one was waited for last
+  PollGuard guard;                   ///< of places that are asked for the first time
   AheadPool pool;
   batch::OperationBuffer lane;  ///< of the get that is being made
 };

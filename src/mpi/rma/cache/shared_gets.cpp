@@ -27,7 +27,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
     return true;
   }
   // Another rank may have asked for these bytes, or none: bytes fetched ahead get old sooner.
-  if (found.first && old_ahead(found)) {
+  if (found.first && old_ahead(found, ticks())) {
     ahead_->guard.begin(now);
     if (!issue_ahead(get, t, wanted, true)) result = issue(get, t, wanted);
     return true;
