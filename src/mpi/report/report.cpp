@@ -9,6 +9,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,20 +72,28 @@ std::vector<std::string> distinct_lines(const std::vector<std::string>& texts) {
   return lines;
 }
 
-/// The greatest value of each counter, and whose it is, at rank 0.
-std::vector<report::Counters::Peak> peaks_of(const std::vector<std::uint64_t>& values) {
+/// The greatest value of each counter and whose it is, at rank 0; of a coupled one the least.
+std::vector<report::Counters::Peak> peaks_of(const std::vector<std::uint64_t>& values,
+                                             std::span<const report::CounterInfo> infos) {
   const Context& process = context();
   struct Pair {  // as MPI_DOUBLE_INT has it
     double value;
     int rank;
   };
   std::vector<Pair> own(values.size()), greatest(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    own[i] = {static_cast<double>(values[i]), process.rank};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<double>(values[i]);
+    own[i] = {infos[i].coupled ? -value : value, process.rank};
+  }
   real::Reduce(own.data(), greatest.data(), static_cast<int>(own.size()), MPI_DOUBLE_INT,
                MPI_MAXLOC, 0, process.comm);
   std::vector<report::Counters::Peak> peaks;
-  for (const Pair& each : greatest) peaks.push_back({each.value, each.rank});
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (infos[i].coupled)
+      peaks.push_back({-greatest[i].value, -1});
+    else
+      peaks.push_back({greatest[i].value, greatest[i].rank});
+  }
   return peaks;
 }
 
@@ -92,17 +101,13 @@ std::vector<report::Counters::Peak> peaks_of(const std::vector<std::uint64_t>& v
 /// counter is left out.
 report::Counters summed(const std::vector<std::uint64_t>& values) {
   const Context& process = context();
-  const int count = static_cast<int>(values.size());
-  std::vector<std::uint64_t> sums(values.size()), least(values.size());
-  real::Reduce(values.data(), sums.data(), count, MPI_UINT64_T, MPI_SUM, 0, process.comm);
-  real::Reduce(values.data(), least.data(), count, MPI_UINT64_T, MPI_MIN, 0, process.comm);
-  auto peaks = peaks_of(values);
+  std::vector<std::uint64_t> sums(values.size());
+  real::Reduce(values.data(), sums.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM,
+               0, process.comm);
   const auto infos = all_counters();
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    if (!infos[i].coupled) continue;
-    sums[i] = least[i] * static_cast<std::uint64_t>(process.size);
-    peaks[i] = {static_cast<double>(least[i]), -1};
-  }
+  auto peaks = peaks_of(values, infos);
+  for (std::size_t i = 0; i < infos.size(); ++i)
+    if (infos[i].coupled) sums[i] = static_cast<std::uint64_t>(peaks[i].value * process.size);
   report::Counters all = named(sums);
   all.peaks = std::move(peaks);
   return all;
