@@ -20,8 +20,8 @@ std::uint64_t resident_bytes();
 /// limit.
 std::uint64_t addresses_to_spare(std::uint64_t taken);
 
-/// Has the system provide this memory of the process's now, all pages at once: that takes a fraction
-/// of what it takes when they are touched one by one. Where it cannot, they are.
+/// Has the system provide this memory of the process's now, all pages at once: that takes a
+/// fraction of what it takes when they are touched one by one. Where it cannot, they are.
 void provide(void* begin, std::size_t bytes);
 
 /// Copies between this process and process `pid` of the same node and user, in one system call for

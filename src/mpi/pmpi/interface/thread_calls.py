@@ -1,0 +1,99 @@
+"""What the generated wrappers have for programs with several threads: calls that the library alone serves
+(src/mpi/rma/direct.hpp, src/mpi/requests/lookup.hpp)."""
+
+
+def has_parameter(call, wanted):
+    return any(name == wanted for _declaration, name, *_kind in call.parameters)
+
+
+def awaited(call):
+    """The target of a call that waits for operations, or all of them (rma/direct.hpp)."""
+    return "rank" if has_parameter(call, "rank") else "direct::kAll"
+
+
+def direct(call):
+    """The C++ condition under which, with several threads, the library alone serves a call; "" if there is none."""
+    row = call.row
+    request = str(has_parameter(call, "request")).lower()
+    if row.counted == "gets":
+        return f"direct::counted_get(win, target_rank, {request})"
+    if row.counted in ("puts", "accumulates"):
+        return f"direct::counted(win, direct::k{row.counted.capitalize()}, {request})"
+    if row.timed:
+        return f"direct::completes(win, {awaited(call)})"
+    return ""
+
+
+def alone_among_threads(call):
+    """C++ that has the library alone serve a call in a program with several threads, where it may."""
+    test = direct(call)
+    if test and not has_parameter(call, "request"):
+        return [f"  if (HOB_LIKELY({test})) return {call.native};"]
+    if test:
+        return [
+            f"  if (HOB_LIKELY({test})) {{",
+            f"  if (HOB_LIKELY(ignores_acquires())) return {call.native};",
+            f"  const int hob_result = {call.native};",
+            "  direct::made_request(hob_result, request, {win, target_rank, target_disp});",
+            "  return hob_result;",
+            "  }",
+        ]
+    if not (call.row.completes and call.row.untracked is not None):
+        return []
+    return [
+        "  if (HOB_LIKELY(requests::all_native_now())) {",
+        *(["  const Blocking blocking;"] if "wait" in call.base.lower() else []),
+        "  AcquireIfUnwound acquire;",
+        f"  const int hob_result = {call.native};",
+        "  acquire.returned = true;",
+        f'  note_acquire("{call.name}");',
+        "  return hob_result;",
+        "  }",
+        f"  if (requests::all_prebuilt({call.row.completes})) return {call.native};",
+    ]
+
+
+def noted_calls(call):
+    """Calls that the library alone serves with several threads and that are noted: where they are, what comes before
+    and after."""
+    row = call.row
+    if row.counted == "atomics":
+        return [("direct::counted_atomic(win)", "", "noted->add(target_rank);")]
+    if row.counted in ("puts", "accumulates"):
+        request = has_parameter(call, "request")
+        kind = f"direct::k{row.counted.capitalize()}"
+        found = f"direct::counted_own_write(win, target_rank, {kind}, {str(request).lower()})"
+        made = (
+            " direct::made_request(hob_result, request, {win, target_rank, target_disp});"
+            if request
+            else ""
+        )
+        return [(found, "", "noted->note();" + made)]
+    if not row.timed:
+        return []
+    target = awaited(call)
+    results = (
+        f"direct::completes_results(win, {target})",
+        f"const Outstanding::Seen seen = noted->before({target});",
+        f'if (noted->arrived({target}, seen)) note_acquire("{call.name}");',
+    )
+    own = "direct::flushes_own(win, rank)"
+    if call.base == "Win_flush":
+        flush = (own, "const std::uint64_t flush = noted->begin_flush();", "noted->settle(flush);")
+        return [results, flush]
+    return [results, (own, "", "")] if call.base == "Win_flush_local" else [results]
+
+
+def direct_and_noted(call):
+    """C++ that serves a call likewise, and notes something."""
+    blocks = []
+    for found, before, after in noted_calls(call):
+        blocks += [
+            f"  if (auto* const noted = {found}) {{",
+            f"  {before}",
+            f"  const int hob_result = {call.native};",
+            f"  {after}",
+            "  return hob_result;",
+            "  }",
+        ]
+    return ["  if (HOB_UNLIKELY(many_threads)) {", *blocks, "  }"] if blocks else []
