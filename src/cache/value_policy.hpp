@@ -244,7 +244,7 @@ class ValuePolicy : public PolicyDefaults {
   /// Bytes of large gets that are kept at first, and at most, before one of them is asked for
   /// again; and how many more for each byte that is. The first costs a program that reads
   /// everything once some milliseconds. Chosen with `hob bench map` (gets over TCP).
-  static constexpr std::uint64_t kFirstCopies = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kFirstCopies = std::uint64_t{1} << 20;
   static constexpr std::uint64_t kMostCopies = std::uint64_t{64} << 20;
   static constexpr std::uint64_t kEarned = 4;
 
