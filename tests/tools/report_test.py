@@ -76,8 +76,8 @@ class Page(unittest.TestCase):
         ):
             self.assertIn(part, text)
         if charts.available():
-            # Two windows with four pictures, four of the queues, four of the ghosts.
-            self.assertEqual(tags["figure"], 16)
+            # Two windows with five pictures, four of the queues, four of the ghosts.
+            self.assertEqual(tags["figure"], 18)
 
     def test_ids_of_pictures_do_not_clash(self):
         if not charts.available():
@@ -109,7 +109,7 @@ class Page(unittest.TestCase):
         with mock.patch("hob.report.page.MOST_WINDOWS", 1):
             text = page(Run(document))
         self.assertIn("of 9", text)
-        self.assertEqual(checked(text).tags.get("figure", 0), 4 if charts.available() else 0)
+        self.assertEqual(checked(text).tags.get("figure", 0), 5 if charts.available() else 0)
 
     def test_of_a_window_without_gets(self):
         document = sample.report(windows=1)

@@ -37,7 +37,8 @@ inline bool none_given(int count, const MPI_Request* handles) {
 /// Nothing is learned from the completion of this request: it was complete when its call returned,
 /// or is null.
 inline bool is_prebuilt(MPI_Request handle) {
-  return handle == MPI_REQUEST_NULL || handle == prebuilt.load(std::memory_order_relaxed);
+  return handle == MPI_REQUEST_NULL ||
+         handle_bits(handle) == prebuilt.load(std::memory_order_relaxed);
 }
 inline bool all_prebuilt(int count, const MPI_Request* handles) {
   if (count < 0 || !handles) return false;

@@ -24,8 +24,8 @@ inline constexpr int kHandleHashBits = 12;
 inline std::atomic<std::uint8_t> known_handles[std::size_t{1} << kHandleHashBits];
 
 /// The handle that the library gives to all requests of one-sided operations that are complete when
-/// their call returns; null: none is known (prebuilt.hpp).
-inline std::atomic<MPI_Request> prebuilt{MPI_REQUEST_NULL};
+/// their call returns, by its bits; 0: none is known (prebuilt.hpp).
+inline std::atomic<std::uint64_t> prebuilt{0};
 
 /// Persistent requests that a call has completed. While the program has one thread.
 inline Inactive inactive;
