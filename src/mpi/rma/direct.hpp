@@ -26,20 +26,29 @@ namespace direct {
 
 inline std::size_t slot_of(MPI_Win window) { return handle_hash(handle_bits(window), kSlotBits); }
 
-/// Whether this thread may count all calls on the window, whose slot this is.
-[[gnu::always_inline]] inline bool is_open(std::size_t slot, MPI_Win window) {
+/// Which calls on the window, whose slot this is, this thread may count.
+[[gnu::always_inline]] inline Open open_for(std::size_t slot, MPI_Win window) {
   const Slot& its = slots[slot];
-  return its.handle.load(std::memory_order_acquire) == handle_bits(window) &&
-         its.open.load(std::memory_order_relaxed) == Open::all && own_counts;
+  return its.handle.load(std::memory_order_acquire) == handle_bits(window) && own_counts
+             ? its.open.load(std::memory_order_relaxed)
+             : Open::none;
+}
+[[gnu::always_inline]] inline bool is_open(std::size_t slot, MPI_Win window) {
+  return open_for(slot, window) == Open::all;
+}
+
+/// Counts an operation; `request`: it makes one, which is given to made_request().
+[[gnu::always_inline]] inline void count(std::size_t slot, Kind kind, bool request) {
+  own_counts->add(slot, kind);
+  if (request) own_counts->add(slot, kRequested);
 }
 
 /// Counts an operation that the library alone is to serve. False, and nothing counted, if the hook
-/// must see it. `request`: it makes one, which is given to made_request().
+/// must see it.
 [[gnu::always_inline]] inline bool counted(MPI_Win window, Kind kind, bool request) {
   const std::size_t slot = slot_of(window);
   if (!is_open(slot, window)) return false;
-  own_counts->add(slot, kind);
-  if (request) own_counts->add(slot, kRequested);
+  count(slot, kind, request);
   return true;
 }
 
@@ -47,27 +56,29 @@ inline std::size_t slot_of(MPI_Win window) { return handle_hash(handle_bits(wind
 [[gnu::always_inline]] inline bool counted_get(MPI_Win window, int target, bool request) {
   if (compares_incoming()) return false;
   const std::size_t slot = slot_of(window);
-  const Slot& its = slots[slot];
-  if (its.handle.load(std::memory_order_acquire) != handle_bits(window) || !own_counts)
+  const Open open = open_for(slot, window);
+  if (open == Open::none) return false;
+  const bool own = slots[slot].rank.load(std::memory_order_relaxed) == target;
+  if (HOB_UNLIKELY(open == Open::own) &&
+      (!own || own_epochs_of_loads.load(std::memory_order_relaxed) != 0))
     return false;
-  const bool own = its.rank.load(std::memory_order_relaxed) == target;
-  const Open open = its.open.load(std::memory_order_relaxed);
-  if (HOB_UNLIKELY(open != Open::all)) {
-    if (open == Open::none || !own || own_epochs_of_loads.load(std::memory_order_relaxed) != 0)
-      return false;
-  }
-  own_counts->add(slot, own ? kOwnGets : kGets);
-  if (request) own_counts->add(slot, kRequested);
+  count(slot, own ? kOwnGets : kGets, request);
   return true;
+}
+
+/// The same of a fetching atomic. Returns where the caller adds its target after the library's
+/// call; null: the hook must see it.
+[[gnu::always_inline]] inline Outstanding* counted_atomic(MPI_Win window) {
+  return counted(window, kAtomics, false)
+             ? slots[slot_of(window)].results.load(std::memory_order_relaxed)
+             : nullptr;
 }
 
 /// Of a window whose cache nothing need be said of calls on the own rank, `target`; null otherwise.
 inline OwnRank* own_rank_of(MPI_Win window, std::size_t slot, int target) {
-  const Slot& its = slots[slot];
-  return its.handle.load(std::memory_order_acquire) == handle_bits(window) && own_counts &&
-                 its.open.load(std::memory_order_relaxed) == Open::own &&
-                 its.rank.load(std::memory_order_relaxed) == target
-             ? its.own.load(std::memory_order_relaxed)
+  return open_for(slot, window) == Open::own &&
+                 slots[slot].rank.load(std::memory_order_relaxed) == target
+             ? slots[slot].own.load(std::memory_order_relaxed)
              : nullptr;
 }
 
@@ -79,8 +90,7 @@ inline validation::OwnMarks* counted_own_write(MPI_Win window, int target, Kind 
   OwnRank* const own = own_rank_of(window, slot, target);
   if (!own) return nullptr;
   own->marks.note();
-  own_counts->add(slot, kind);
-  if (request) own_counts->add(slot, kRequested);
+  count(slot, kind, request);
   return &own->marks;
 }
 
@@ -95,25 +105,17 @@ inline validation::OwnMarks* flushes_own(MPI_Win window, int target) {
              : nullptr;
 }
 
-/// The library alone has served a get or a write with a request: its completion is no acquire.
 struct Place {
   MPI_Win window;
   int target;
   MPI_Aint disp;
 };
+/// The library alone has served a get or a write with a request: its completion is no acquire.
 void note_request(MPI_Request request, const Place& place);
 [[gnu::always_inline]] inline void made_request(int result, const MPI_Request* request,
                                                 const Place& place) {
   if (HOB_LIKELY(result == MPI_SUCCESS) && !requests::is_prebuilt(*request))
     note_request(*request, place);
-}
-
-/// The same, of a fetching atomic. Returns where the caller adds its target after the library's
-/// call; null: the hook must see it.
-[[gnu::always_inline]] inline Outstanding* counted_atomic(MPI_Win window) {
-  return counted(window, kAtomics, false)
-             ? slots[slot_of(window)].results.load(std::memory_order_relaxed)
-             : nullptr;
 }
 
 /// Whether the library alone may serve a call that waits for operations to `target` (kAll: to all
