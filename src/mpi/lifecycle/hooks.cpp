@@ -81,10 +81,16 @@ void announce() {
   if (!s.off && s.ghosts > 0) end_ghosts_early();
 }
 
+/// Asks for the helper's fence while the process has one thread. Once the library has made others,
+/// the system waits for all processors first: 4 to 12 ms.
+void prepare_fence() {
+  if (!context().settings.off) overlap::prepare_asymmetric();
+}
+
 /// Before the first of them, so that errors in the settings show before the job starts.
 void init_once() {
-  static const bool once =
-      (register_parts(), read_settings(), check_family(), p2p::prepare(), announce(), true);
+  static const bool once = (register_parts(), read_settings(), check_family(), prepare_fence(),
+                            p2p::prepare(), announce(), true);
   (void)once;
 }
 
@@ -178,12 +184,6 @@ int begin_world(int result, int level) {
   return result;
 }
 
-/// Asks for the helper's fence while the process has one thread. Once the library has made others,
-/// the system waits for all processors first: 4 to 12 ms.
-void prepare_fence() {
-  if (!context().settings.off) overlap::prepare_asymmetric();
-}
-
 /// Around a whole MPI_Init.
 struct Beginning {
   Beginning() { beginning.fetch_add(1); }
@@ -197,7 +197,6 @@ struct Beginning {
 int on_Init(int* argc, char*** argv) {
   const Beginning beginning_now;
   init_once();
-  prepare_fence();
   if (begun(nullptr)) return MPI_SUCCESS;
   constexpr int kRequired = MPI_THREAD_SINGLE;
   const int level = overlap_thread::level_to_ask_for(kRequired);
@@ -214,7 +213,6 @@ int on_Init(int* argc, char*** argv) {
 int on_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const Beginning beginning_now;
   init_once();
-  prepare_fence();
   if (begun(provided)) return MPI_SUCCESS;
   const int level = overlap_thread::level_to_ask_for(required);
   const int result = real::Init_thread(argc, argv, level, provided);
