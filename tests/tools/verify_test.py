@@ -171,7 +171,10 @@ class FirstRun(unittest.TestCase):
         status, out, err = hob("advise", *words)
         self.assertEqual(status, 0, err)
         # From twice as fast on, the advice names the factor; on a loaded machine too few waits may have a price.
-        self.assertRegex(out, "^(Hob (saved |made this run about)|.*[Ww]hat .* is unknown)")
+        self.assertRegex(
+            out,
+            r"^(Hob (saved (each|the average) rank|made this run) about|The cache answered [\d,]+ gets\. What that saved is unknown)",
+        )
         self.assertRegex(out, "cached gets: (helps|may help|not measured)")
         report = json.loads(file.read_text())
         self.assertEqual(report["program"]["threads"], "multiple")
