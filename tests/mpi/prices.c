@@ -53,6 +53,22 @@ static void irecv(void) { MPI_Irecv(&there, 8, MPI_BYTE, me, 1, world, &requests
 static void isend(void) { MPI_Isend(&here, 8, MPI_BYTE, me, 1, world, &requests[1]); }
 static void send(void) { MPI_Send(&here, 8, MPI_BYTE, me, 1, world); }
 static void receive(void) { MPI_Recv(&there, 8, MPI_BYTE, me, 1, world, MPI_STATUS_IGNORE); }
+static void start_pending(void) {
+  MPI_Irecv(&buffers[2], 8, MPI_BYTE, me, 2, world, &requests[2]);
+  requests[3] = MPI_REQUEST_NULL;
+}
+static void test_pending(void) {
+  int flag;
+  MPI_Test(&requests[2], &flag, MPI_STATUS_IGNORE);
+}
+static void testany_pending(void) {
+  int index, flag;
+  MPI_Testany(2, &requests[2], &index, &flag, MPI_STATUS_IGNORE);
+}
+static void end_pending(void) {
+  MPI_Send(&here, 8, MPI_BYTE, me, 2, world);
+  MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+}
 static void wait_receive(void) { MPI_Wait(&requests[0], MPI_STATUS_IGNORE); }
 static void wait_send(void) { MPI_Wait(&requests[1], MPI_STATUS_IGNORE); }
 static void wait_both(void) { MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); }
@@ -162,7 +178,13 @@ typedef struct {
   int together; /* all ranks do it */
 } Operation;
 
-/* In a program that has no window... */
+/* A receive that is pending all the time, of the first ones, all of which Hob watches... */
+static const Operation polls[] = {
+    {"Test, not complete, watched", nothing, test_pending, nothing, 0},
+    {"Testany of 2, not complete, watched", nothing, testany_pending, nothing, 0},
+};
+
+/* ... in a program that has no window... */
 static const Operation messages[] = {
     {"Isend", irecv, isend, wait_both, 0},
     {"Irecv", nothing, irecv, isend_and_wait, 0},
@@ -263,7 +285,12 @@ int main(int argc, char** argv) {
    */
   irecv();
   isend_and_wait();
-  if (!cached && !hits) measure(messages, sizeof messages / sizeof messages[0]);
+  if (!cached && !hits) {
+    start_pending();
+    measure(polls, sizeof polls / sizeof polls[0]);
+    end_pending();
+    measure(messages, sizeof messages / sizeof messages[0]);
+  }
   make_windows();
   if (cached)
     measure(own_rank, sizeof own_rank / sizeof own_rank[0]);

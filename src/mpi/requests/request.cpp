@@ -65,6 +65,7 @@ void stand_behind(MPI_Request handle, Operation& operation) {
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
   if (handle == MPI_REQUEST_NULL) return;
   if (!many_threads) {
+    vain_polls.forget();
     KnownHandle& entry = registry().table.at(handle_bits(handle));
     if (!entry.operation && !entry.observer) {
       begins(handle);

@@ -8,6 +8,7 @@
 
 #include "mpi/requests/inactive.hpp"
 #include "mpi/requests/table.hpp"
+#include "mpi/requests/vain_polls.hpp"
 
 namespace hob::mpi::requests {
 
@@ -29,6 +30,9 @@ inline std::atomic<std::uint64_t> prebuilt{0};
 
 /// Persistent requests that a call has completed. While the program has one thread.
 inline Inactive inactive;
+
+/// Written by the program's one thread.
+inline VainPolls vain_polls;
 
 /// What served() returns (served.hpp), once there was one.
 inline MPI_Request served_handle = MPI_REQUEST_NULL;

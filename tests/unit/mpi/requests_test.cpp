@@ -36,6 +36,8 @@ struct Behind : Operation {
 
 struct Listener : CompletionObserver {
   std::vector<std::uint64_t> heard, lost;
+  int times_asked = 0;
+  void asked(std::uint64_t) override { ++times_asked; }
   void completed(std::uint64_t cookie, bool freed) override {
     (freed ? lost : heard).push_back(cookie);
   }
@@ -238,6 +240,46 @@ TEST_F(Requests, ARequestBegunInsideAWaitIsNotTakenForOneThatIsWaitedFor) {
     if (!all) MPI_Wait(&list[1], MPI_STATUS_IGNORE);
     EXPECT_EQ(listener.heard, std::vector<std::uint64_t>{1});
   }
+}
+
+// Programs poll one request a million times: the second poll in vain is the library's.
+TEST_F(Requests, OnlyTheFirstPollInVainConcernsTheObserver) {
+  Listener listener;
+  fake::hold_requests(6);
+  MPI_Request request = library_request(win_), another = library_request(win_);
+  requests::watch(request, listener, 5);
+  int flag = 0;
+  for (int i = 0; i < 3; ++i) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  EXPECT_EQ(listener.times_asked, 1);
+  requests::watch(another, listener, 6);
+  for (int i = 0; i < 3; ++i) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  EXPECT_EQ(listener.times_asked, 2);
+  EXPECT_FALSE(flag);
+  while (!flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  EXPECT_EQ(listener.heard, std::vector<std::uint64_t>{5});
+  EXPECT_EQ(request, MPI_REQUEST_NULL);
+  MPI_Request list[] = {another, MPI_REQUEST_NULL};
+  for (flag = 0; !flag;) MPI_Testall(2, list, &flag, MPI_STATUSES_IGNORE);
+  EXPECT_EQ(listener.heard, (std::vector<std::uint64_t>{5, 6}));
+  EXPECT_TRUE(listener.lost.empty());
+}
+
+TEST_F(Requests, ARequestBegunInsideAPollIsNotTakenForTheOneThatIsPolled) {
+  Listener listener, other;
+  fake::hold_requests(2);  // in the first poll, and where it is watched again
+  MPI_Request request = library_request(win_);
+  const MPI_Request first = request;
+  requests::watch(request, listener, 0);
+  int flag = 0;
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  EXPECT_FALSE(flag);
+  fake::during("Test", [&] { requests::watch(first, other, 9); });
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  fake::during("Test", {});
+  EXPECT_TRUE(flag);
+  EXPECT_TRUE(other.heard.empty());
+  EXPECT_EQ(listener.lost, std::vector<std::uint64_t>{0});
+  EXPECT_EQ(requests::take(first).cookie, 9u);
 }
 
 /// While the program has several threads.

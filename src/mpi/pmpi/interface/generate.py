@@ -20,7 +20,7 @@ import sys
 
 import plan
 from calls import Call, adapted, extensions, shares_hook, short
-from overlap_calls import guarded, thin
+from overlap_calls import COMPLETED, guarded, thin
 from thread_calls import alone_among_threads, direct_and_noted, has_parameter
 
 HERE = pathlib.Path(__file__).parent
@@ -149,6 +149,9 @@ def before_hob(call):
             lines.append(f"  {name} = as_program_sees({name});")
     if not row.always:
         lines.append(pass_on(call))
+    if polled(call):
+        again = f"requests::polled_in_vain({row.completes})"
+        lines.append(f"  if ({again}) return polled_{short(call.name)}({call.arguments});")
     if row.native_if:
         lines.append(f"  if (HOB_LIKELY({row.native_if})) return {call.native};")
     return lines
@@ -240,11 +243,54 @@ def with_hob(call):
     result = "void* const" if "*" in call.returns else f"const {call.returns}"
     lines.append(f"  {result} hob_result = {target};")
     lines += after
+    if found := polled(call):
+        vain = f"hob_result == MPI_SUCCESS && !{found}"
+        lines.append(f"  if ({vain}) requests::note_vain_poll({row.completes});")
     if acquire:
         lines += ["  acquire.returned = true;", f"  {acquire}"]
     lines.append("  return hob_result;")
     lines.append(f'  }} catch (const OutOfMemory&) {{ out_of_memory("{call.name}"); }}')
     return lines
+
+
+def polled(call):
+    """C++ that says whether a call that polls requests has completed any; "" of other calls."""
+    return {"Test": "*flag", "Testall": "*flag", "Testany": "*flag", "Testsome": "*outcount"}.get(
+        call.base, ""
+    )
+
+
+def polled_again(call):
+    """C++ of a poll of what the poll before it asked in vain (requests/polled.hpp): the library's own call, and
+    what with_hob() does after it if it completes something."""
+    found = polled(call)
+    name = short(call.name)
+    completed = COMPLETED[call.base].replace("completing", "polled")
+    one_by_one = str("any" in call.base or "some" in call.base).lower()
+    used = [
+        (declaration, name)
+        for declaration, name, *_ in call.parameters
+        if re.search(rf"\b{name}\b", completed + acquire_after(call))
+    ]
+    declaration, arguments = (", ".join(words) for words in zip(*used, strict=True))
+    return [
+        f"[[gnu::noinline]] static {call.returns} completed_{name}(",
+        f"    const requests::PolledRequests& polled, {call.returns} hob_result, {declaration}) {{",
+        "  const CallGuard guard;",
+        f"  const requests::MayLearn may_learn(polled.count(), polled.handles(), {one_by_one});",
+        f"  if (hob_result == MPI_SUCCESS) {{ {completed} }} else {{ polled.replaced(); }}",
+        f"  {acquire_after(call)}",
+        "  return hob_result;",
+        "}",
+        f"[[gnu::noinline]] static {call.returns} polled_{name}({call.declaration}) {{",
+        f"  const requests::PolledRequests polled({call.row.completes});",
+        "  AcquireIfUnwound acquire;",
+        f"  const {call.returns} hob_result = {call.native};",
+        "  acquire.returned = true;",
+        f"  if (HOB_LIKELY(hob_result == MPI_SUCCESS && !{found})) return hob_result;",
+        f"  return completed_{name}(polled, hob_result, {arguments});",
+        "}",
+    ]
 
 
 def exported_again(call):
@@ -287,6 +333,8 @@ def wrapper(call):
             among_threads = [
                 f"  if (HOB_UNLIKELY(many_threads)) return {threads}({call.arguments});"
             ]
+        if polled(call):
+            declared += polled_again(call)
         lines = [
             *declared,
             *guarded(call, [*before_hob(call), *among_threads, go_on], True),

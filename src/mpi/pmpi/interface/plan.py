@@ -96,6 +96,7 @@ HEADERS = """
     mpi/core/acquires.hpp mpi/core/program_world.hpp mpi/datatype/elements.hpp
     mpi/progress/batched.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
     mpi/requests/may_learn.hpp mpi/requests/postponed_start.hpp mpi/requests/request.hpp mpi/requests/served.hpp
+    mpi/requests/polled.hpp
     mpi/rma/direct.hpp mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/untracked_windows.hpp mpi/rma/timed_waits.hpp
     mpi/p2p/p2p.hpp
     """.split()
