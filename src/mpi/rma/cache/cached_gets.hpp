@@ -299,7 +299,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   bool is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
                  const cache::Lookup& hit);
   void drive_progress();
-  bool in_batch() const { return HOB_UNLIKELY(batches_->gathered.get()); }
+  bool in_batch() const { return HOB_UNLIKELY(batches_->batched.get()); }
 
   // requested_gets.cpp: gets with requests
   struct Requested {  ///< the request that a get makes
