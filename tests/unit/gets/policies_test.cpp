@@ -5,9 +5,9 @@
 #include "gets/coherence.hpp"
 #include "gets/doubts.hpp"
 #include "gets/drop_causes.hpp"
-#include "gets/leave.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/reuse_trial.hpp"
+#include "gets/skip_reason.hpp"
 #include "gets/target_profile.hpp"
 #include "gets/verifier.hpp"
 #include "gets/wait_meter.hpp"
@@ -428,9 +428,9 @@ TEST(Verifier, ComparesItsShareOfTheHitsAndKeepsTheFirstFailures) {
   EXPECT_EQ(all.failures().size(), 100u);
 }
 
-TEST(Leave, EachReasonHasWordsOfItsOwn) {
-  EXPECT_STREQ(words_of(Leave::bypassed), "the target answers as fast as the cache would");
-  EXPECT_STREQ(words_of(Leave::short_lived),
+TEST(SkipReason, EachReasonHasWordsOfItsOwn) {
+  EXPECT_STREQ(words_of(SkipReason::bypassed), "the target answers as fast as the cache would");
+  EXPECT_STREQ(words_of(SkipReason::short_lived),
                "copies were always invalidated before they were used");
 }
 

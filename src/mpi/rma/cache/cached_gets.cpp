@@ -142,13 +142,13 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     // Whatever is true of one target of a node is true of the others.
     if (++stats_.bypassed % 16 == 0 && wakefulness_.awake()) leave_alone();
     call_in_vain();
-    return left(get, Leave::bypassed);
+    return skipped(get, SkipReason::bypassed);
   }
   if (get.target == window_.rank) {
     ++stats_.uncacheable;
     ++stats_.own_rank;
     call_in_vain();
-    return left(get, Leave::own_rank);
+    return skipped(get, SkipReason::own_rank);
   }
   if (HOB_UNLIKELY(!wakefulness_.awake())) wake_up();
   const Layout* const there = layout_or_none(get.target_type);
@@ -156,14 +156,14 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
       get.result.type == get.target_type ? there : layout_or_none(get.result.type);
   if (HOB_UNLIKELY(!there || !here || mode() == Mode::off)) {
     ++stats_.uncacheable;
-    return left(get, mode() == Mode::off ? Leave::off : Leave::no_memory);
+    return skipped(get, mode() == Mode::off ? SkipReason::off : SkipReason::no_memory);
   }
   const Layout& remote = *there;
   const Layout& origin = *here;
   if (HOB_UNLIKELY(on_accelerator(static_cast<std::byte*>(get.result.address) + origin.low))) {
     ++stats_.uncacheable;
     ++stats_.device_buffers;
-    return left(get, Leave::device);
+    return skipped(get, SkipReason::device);
   }
   const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
   const bool plain = remote.usable && origin.usable && get.result.count >= 0 &&
@@ -173,11 +173,11 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
   if (HOB_UNLIKELY(!plain || (get.is_atomic() && mode() == Mode::automatic &&
                               !options_.atomic_reads_are_gets))) {
     ++stats_.uncacheable;
-    return left(get, plain ? Leave::atomic : Leave::irregular);
+    return skipped(get, plain ? SkipReason::atomic : SkipReason::irregular);
   }
   if (HOB_UNLIKELY(learning_.skips()) && !tracing) {
     ++stats_.short_lived;
-    return left(get, Leave::short_lived);
+    return skipped(get, SkipReason::short_lived);
   }
   wakefulness_.useful();
   apply_acquires();

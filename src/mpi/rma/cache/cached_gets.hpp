@@ -243,11 +243,11 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   int answer(Plan plan, const AnyFacts& facts);
   bool carry_out(Plan plan, const Facts& facts, int& result);
   bool carry_out(Plan plan, const FactsOfRequest& facts, int& result);
-  CacheableGet left(const Get& get, Leave why) {
-    if (HOB_UNLIKELY(log::on(log::Level::debug))) log_left(get, why);
+  CacheableGet skipped(const Get& get, SkipReason why) {
+    if (HOB_UNLIKELY(log::on(log::Level::debug))) log_skipped(get, why);
     return {};
   }
-  void log_left(const Get& get, Leave why);
+  void log_skipped(const Get& get, SkipReason why);
 
   /// Holds the lock for anything but a hit, after which a get is looked at in full again.
   class Entered {
@@ -470,7 +470,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   RequestWatch* watch_;                   ///< deletes itself
   gets::WaitMeter* waits_ = nullptr;
 
-  std::uint32_t logged_ = 0;  ///< reasons of Leave, as bits, that were logged
+  std::uint32_t logged_ = 0;  ///< skip reasons, as bits, that were logged
 
   GetStats stats_;
 };

@@ -109,7 +109,7 @@ int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wante
 }
 
 /// The first get of a window that is left for this reason at level debug, all at level trace.
-void CachedGets::log_left(const Get& get, Leave why) {
+void CachedGets::log_skipped(const Get& get, SkipReason why) {
   const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(why);
   const log::Level level = (logged_ & bit) == 0 ? log::Level::debug : log::Level::trace;
   logged_ |= bit;

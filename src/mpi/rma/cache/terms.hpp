@@ -7,13 +7,13 @@
 #include "gets/drop_causes.hpp"
 #include "gets/get_stats.hpp"
 #include "gets/gets_under_way.hpp"
-#include "gets/leave.hpp"
 #include "gets/mode.hpp"
 #include "gets/plan.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/request_groups.hpp"
 #include "gets/reuse_trial.hpp"
 #include "gets/savings.hpp"
+#include "gets/skip_reason.hpp"
 #include "gets/target_profile.hpp"
 #include "gets/target_state.hpp"
 #include "gets/trip_meter.hpp"
@@ -29,7 +29,6 @@ using gets::Doubts;
 using gets::DropCauses;
 using gets::GetStats;
 using gets::GetsUnderWay;
-using gets::Leave;
 using gets::Mode;
 using gets::name_of;
 using gets::outlives_acquires;
@@ -39,6 +38,7 @@ using gets::PollGuard;
 using gets::RequestGroups;
 using gets::ReuseTrial;
 using gets::Savings;
+using gets::SkipReason;
 using gets::TargetProfile;
 using gets::TargetState;
 using gets::TargetTable;
