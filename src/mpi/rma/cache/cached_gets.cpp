@@ -62,7 +62,7 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       requests_(under_way_),
       kept_(*cache_),
       progress_(ticks_in(options.progress_nanoseconds), ticks()),
-      sharing_(coherence_.doubts),
+      sharing_(coherence_.epochs),
       verifier_(options.verify),
       watch_(new RequestWatch(*this)) {
   acquire_users.fetch_add(1, std::memory_order_relaxed);
@@ -381,7 +381,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
                                                 .when = now,
                                                 .displacement = wanted.key.displacement,
                                                 .issued = issued,
-                                                .doubts = coherence_.doubts.now()});
+                                                .epoch = coherence_.epochs.now()});
     const cache::EntryId entry =
         cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
     under_way_[index].entry = entry;

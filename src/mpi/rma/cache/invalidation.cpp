@@ -25,7 +25,7 @@ void CachedGets::wake_up() {
   begin_tracking();
   const bool wrote = issued_.writes() != settled_writes_;
   wakefulness_.wake(wrote);
-  coherence_.doubts.doubt_all();
+  coherence_.epochs.advance_all();
   targets_.each([](TargetState& t) { t.closed = false; });
   if (wrote) targets_.each([&](TargetState& t) { coherence_.assume_write(t); });
 }
@@ -85,7 +85,7 @@ void CachedGets::drop_everything() {
   learning_.dropped();
   kept_.dropped();
   if (ahead_) ahead_->readahead.on_drop();
-  coherence_.doubts.doubt_all();
+  coherence_.epochs.advance_all();
   ++stats_.invalidations;
   if (HOB_UNLIKELY(tracing)) record({.kind = report::TraceKind::drop_all});
 }
@@ -147,7 +147,7 @@ void CachedGets::drop_copies(int rank, TargetState& t) {
   const auto number = static_cast<std::uint32_t>(rank);
   cache_->drop_target(number);
   if (ahead_) ahead_->readahead.on_drop();
-  coherence_.doubts.doubt(t.doubted);
+  coherence_.epochs.advance(t.invalidated);
   if (HOB_UNLIKELY(tracing)) record({.kind = report::TraceKind::drop_target, .target = number});
 }
 
@@ -164,7 +164,7 @@ void CachedGets::set_mode(Mode mode, std::string reason) {
   settle_own_flushes();
   cache_->drop_all();
   if (ahead_) ahead_->readahead.on_drop();
-  coherence_.doubts.doubt_all();
+  coherence_.epochs.advance_all();
 }
 
 }  // namespace hob::mpi

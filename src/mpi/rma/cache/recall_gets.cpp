@@ -300,7 +300,7 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
   if (carries) insert_own(*fetch, {own, wanted.key.displacement, wanted.size});
   gets::lay_out(*fetch, range.begin);
   PendingGet& pending = under_way_[index];
-  pending.doubts = coherence_.doubts.now();
+  pending.epoch = coherence_.epochs.now();
   const std::uint64_t first = fetch->recalled.front().displacement;
   fetches(rank, t, first, range.end - first);
   if (carries) {

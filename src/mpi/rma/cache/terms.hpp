@@ -3,10 +3,10 @@
 
 #include "gets/ahead_pool.hpp"
 #include "gets/coherence.hpp"
-#include "gets/doubts.hpp"
 #include "gets/drop_causes.hpp"
 #include "gets/get_stats.hpp"
 #include "gets/gets_under_way.hpp"
+#include "gets/invalidation_epochs.hpp"
 #include "gets/mode.hpp"
 #include "gets/plan.hpp"
 #include "gets/poll_guard.hpp"
@@ -25,10 +25,10 @@ namespace hob::mpi {
 using gets::AheadFetch;
 using gets::AheadPool;
 using gets::Coherence;
-using gets::Doubts;
 using gets::DropCauses;
 using gets::GetStats;
 using gets::GetsUnderWay;
+using gets::InvalidationEpochs;
 using gets::Mode;
 using gets::name_of;
 using gets::outlives_acquires;
