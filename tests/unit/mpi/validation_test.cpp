@@ -393,7 +393,7 @@ TEST_F(Validated, AWindowThatNobodyReadsCostsNothing) {
 /// A process that writes much and reads nothing is left asleep, and says that it may have written.
 TEST_F(Validated, ManyWritesWithoutGetsAreNotSeenOneByOne) {
   const int value = 5;
-  for (std::uint64_t i = 0; i < Wakefulness::kPatience; ++i) {
+  for (std::uint64_t i = 0; i < TrackingState::kPatience; ++i) {
     EXPECT_FALSE(tracking_off());
     MPI_Put(&value, 1, MPI_INT, 3, 1, 1, MPI_INT, win_);
   }

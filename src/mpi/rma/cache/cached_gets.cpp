@@ -72,18 +72,18 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
 CachedGets::~CachedGets() {
   acquire_users.fetch_sub(1, std::memory_order_relaxed);
   watch_->end();
-  if (wakefulness_.awake()) end_tracking();
+  if (tracking_.is_on()) end_tracking();
 }
 
 TargetState& CachedGets::target(int rank) {
   bool lacking = false;
   TargetState& t = targets_.at(rank, lacking, [&](TargetState& added) {
-    if (wakefulness_.slept() && issued_.any()) coherence_.assume_write(added);
+    if (tracking_.was_off() && issued_.any()) coherence_.assume_write(added);
     if (sharing_.on()) added.near = sharing_.near(rank);
     if (window_.near && window_.near->contains(rank)) added.profile.bypass_for_good();
   });
   if (HOB_UNLIKELY(lacking))
-    wakefulness_.lose_track();  // its writes are not noted where they are looked for
+    tracking_.lose_track();  // its writes are not noted where they are looked for
   return t;
 }
 
@@ -94,7 +94,7 @@ std::uint64_t CachedGets::hits(int rank) {
 
 std::optional<std::uint64_t> CachedGets::hits_if_closed(int rank) {
   const Entered guard(*this);
-  if (!wakefulness_.awake()) return std::nullopt;
+  if (!tracking_.is_on()) return std::nullopt;
   TargetState& t = target(rank);
   if (!t.closed) return std::nullopt;
   t.closed = false;
@@ -138,9 +138,9 @@ int CachedGets::native(const Get& get, TargetState& t) {
 
 /// Decides whether a get may be looked up at all, and by which key.
 CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
-  if (t.profile.bypassed() || left_alone()) {
+  if (t.profile.bypassed() || tracking_off_for_good()) {
     // Whatever is true of one target of a node is true of the others.
-    if (++stats_.bypassed % 16 == 0 && wakefulness_.awake()) leave_alone();
+    if (++stats_.bypassed % 16 == 0 && tracking_.is_on()) turn_tracking_off_for_good();
     call_in_vain();
     return skipped(get, SkipReason::bypassed);
   }
@@ -150,7 +150,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     call_in_vain();
     return skipped(get, SkipReason::own_rank);
   }
-  if (HOB_UNLIKELY(!wakefulness_.awake())) wake_up();
+  if (HOB_UNLIKELY(!tracking_.is_on())) turn_tracking_on();
   const Layout* const there = layout_or_none(get.target_type);
   const Layout* const here =
       get.result.type == get.target_type ? there : layout_or_none(get.result.type);
@@ -179,7 +179,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     ++stats_.short_lived;
     return skipped(get, SkipReason::short_lived);
   }
-  wakefulness_.useful();
+  tracking_.useful();
   apply_acquires();
   const bool contiguous = one_block(remote, get.target_count);
   const cache::Key key{
@@ -199,7 +199,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
 
 void CachedGets::pass_by(int target) {
   constexpr std::uint32_t kBetweenLooks = 256;
-  std::uint64_t& passed = target == window_.rank ? stats_.own_left_alone : stats_.left_alone;
+  std::uint64_t& passed = target == window_.rank ? stats_.own_untracked : stats_.untracked;
   tally(passed);
   completions_.pass_by();
   // Its owner reads its own memory by gets: it need not be for loads.

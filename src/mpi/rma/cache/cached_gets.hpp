@@ -201,9 +201,9 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void drop_target(int target);
 
   /// Nothing is looked up any more: the whole job is on one node, whose gets cost what hits cost.
-  bool left_alone() const { return wakefulness_.left_alone(); }
-  std::uint64_t& gets_left_alone() { return stats_.left_alone; }
-  std::uint64_t& own_gets_left_alone() { return stats_.own_left_alone; }
+  bool tracking_off_for_good() const { return tracking_.is_off_for_good(); }
+  std::uint64_t& untracked_gets() { return stats_.untracked; }
+  std::uint64_t& own_untracked_gets() { return stats_.own_untracked; }
 
   Mode mode() const { return coherence_.mode(); }
   const std::string& mode_reason() const { return coherence_.mode_reason(); }
@@ -428,12 +428,12 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
     kept_.fetches(rank, t, first, bytes);
   }
   void end_strict_epoch();
-  void wake_up();
-  bool may_rest();
-  void rest_now();
-  void leave_alone();
+  void turn_tracking_on();
+  bool may_turn_tracking_off();
+  void turn_tracking_off();
+  void turn_tracking_off_for_good();
   void call_in_vain(std::uint32_t calls = 1) {
-    if (HOB_UNLIKELY(wakefulness_.useless(calls)) && may_rest()) rest_now();
+    if (HOB_UNLIKELY(tracking_.useless(calls)) && may_turn_tracking_off()) turn_tracking_off();
   }
   void record(report::TraceRecord what);
 
@@ -451,7 +451,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   gets::HotLookup hot_;
   Coherence coherence_;
   OwnEpoch own_epoch_;
-  Wakefulness wakefulness_;           ///< tracking: a reason for Hob not to sleep (wrapper.hpp)
+  TrackingState tracking_;            ///< tracking: a reason for Hob not to sleep (wrapper.hpp)
   std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when it rested last
   TargetTable targets_;
   GetsUnderWay under_way_;

@@ -124,8 +124,8 @@ bool CachedGets::flush_skipped(int rank) {
   ++stats_.flushes;
   completed_something();
   // What the program issues to a window that rests is not seen while Hob sleeps.
-  if (!wakefulness_.awake()) return false;
-  const bool unseen = wakefulness_.slept() || own_rank_.marks.writing();
+  if (!tracking_.is_on()) return false;
+  const bool unseen = tracking_.was_off() || own_rank_.marks.writing();
   if (!(rank >= 0 ? completions_.skip(target(rank)) : completions_.skip_all(unseen))) return false;
   ++stats_.flushes_skipped;
   request_groups_.complete();
@@ -178,7 +178,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
     if (token.started != 0)
       learning_.waited_for_all(targets_, now - token.started, in_batch(), waited_alone);
     targets_.each(settle);
-    if (!token.local) wakefulness_.completed();
+    if (!token.local) tracking_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode() == Mode::strict) end_strict_epoch();
@@ -211,7 +211,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   } else {
     targets_.each(close);
     none_passed_by();
-    wakefulness_.completed();
+    tracking_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode() == Mode::strict) end_strict_epoch();

@@ -240,7 +240,7 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
                                      Recalling::Cause& cause, const recall::Prices& prices) {
   Recalling& r = *recalling_;
   TargetState& t = target(rank);
-  if (rank == window_.rank || t.profile.bypassed() || t.writing() || left_alone() ||
+  if (rank == window_.rank || t.profile.bypassed() || t.writing() || tracking_off_for_good() ||
       waits_for_lock(rank) || under_way_.full() || units_->of(rank) <= 0)
     return 0;
   const auto unit = static_cast<std::uint64_t>(units_->of(rank));

@@ -16,9 +16,9 @@
 #include "gets/skip_reason.hpp"
 #include "gets/target_profile.hpp"
 #include "gets/target_state.hpp"
+#include "gets/tracking_state.hpp"
 #include "gets/trip_meter.hpp"
 #include "gets/verifier.hpp"
-#include "gets/wakefulness.hpp"
 
 namespace hob::mpi {
 
@@ -42,8 +42,8 @@ using gets::SkipReason;
 using gets::TargetProfile;
 using gets::TargetState;
 using gets::TargetTable;
+using gets::TrackingState;
 using gets::TripMeter;
 using gets::Verifier;
-using gets::Wakefulness;
 
 }  // namespace hob::mpi
