@@ -38,7 +38,7 @@ class TrackingState {
   /// From now on nothing is.
   void turn_off() {
     state_.set(State::off);
-    was_off_ = told_unseen_ = true;
+    was_off_ = notified_unseen_ = true;
     patience_ = std::min(2 * patience_, kLongestPatience);
   }
   void turn_off_for_good() {
@@ -71,10 +71,10 @@ class TrackingState {
   /// A report to the others says who was written to since the last report. Whether the process has
   /// to say that it may have written anywhere: writes went unseen since then, or did before and may
   /// have arrived since.
-  bool tell() {
+  bool notify() {
     const bool unseen = !is_on() || unseen_writes_;
-    const bool anywhere = unseen || told_unseen_;
-    told_unseen_ = unseen;
+    const bool anywhere = unseen || notified_unseen_;
+    notified_unseen_ = unseen;
     return anywhere;
   }
 
@@ -83,8 +83,8 @@ class TrackingState {
 
   Published<State> state_{State::off};
   bool was_off_ = true;
-  bool unseen_writes_ = false;  ///< some really may be outstanding
-  bool told_unseen_ = true;     ///< some were unseen at the last report, or since
+  bool unseen_writes_ = false;   ///< some really may be outstanding
+  bool notified_unseen_ = true;  ///< some were unseen at the last report, or since
   std::uint32_t useless_ = 0;
   std::uint32_t unread_ = 0;
   std::uint32_t patience_ = kPatience;

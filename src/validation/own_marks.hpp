@@ -8,7 +8,7 @@ namespace hob::validation {
 
 /// As WriteMarks, for writes that threads issue without a lock: they are numbered by the flushes
 /// that had begun before them, so that a write between two flushes costs two loads. Thread safe,
-/// but for tell().
+/// but for notify().
 class OwnMarks {
  public:
   /// A write is about to be issued, or has been: both are noted, since a flush that does not
@@ -31,12 +31,12 @@ class OwnMarks {
 
   bool writing() const { return written_.load() > settled_.load(); }
 
-  /// As WriteMarks::tell(). By one thread at a time.
-  bool tell() {
+  /// As WriteMarks::notify(). By one thread at a time.
+  bool notify() {
     const std::uint64_t settled = settled_.load();
     const std::uint64_t written = written_.load();
-    const bool changed = written > told_;
-    if (written <= settled) told_ = written;
+    const bool changed = written > notified_;
+    if (written <= settled) notified_ = written;
     return changed;
   }
 
@@ -44,7 +44,7 @@ class OwnMarks {
   std::atomic<std::uint64_t> epoch_{1};  ///< flushes that have begun, and 1
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint64_t> settled_{0};
-  std::uint64_t told_ = 0;
+  std::uint64_t notified_ = 0;
 };
 
 }  // namespace hob::validation

@@ -6,15 +6,15 @@
 namespace hob::gets {
 namespace {
 
-TEST(TrackingState, RestsAfterManyCallsWithoutUseAndEverLater) {
+TEST(TrackingState, EndsAfterManyCallsWithoutUseAndLaterEachTime) {
   TrackingState window;
   for (const std::uint32_t patience : {768u, 1536u, 3072u}) {
     window.turn_on(false);
     for (std::uint32_t i = 1; i < patience; ++i) EXPECT_FALSE(window.useless()) << i;
     EXPECT_TRUE(window.useless());
-    EXPECT_TRUE(window.useless()) << "it could not rest yet";
+    EXPECT_TRUE(window.useless()) << "it could not end yet";
     window.turn_off();
-    EXPECT_FALSE(window.useless()) << "it rests";
+    EXPECT_FALSE(window.useless()) << "it is off";
     EXPECT_FALSE(window.is_on());
   }
 }
@@ -27,7 +27,7 @@ TEST(TrackingState, OneGetOfUseBeginsAnew) {
   EXPECT_FALSE(window.useless());
 }
 
-TEST(TrackingState, RestsWhereNobodyReadsAnyMore) {
+TEST(TrackingState, EndsWhereNoGetIsMadeAnyMore) {
   TrackingState window;
   window.turn_on(false);
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(window.unread(i % 8 == 0));
@@ -52,35 +52,35 @@ TEST(TrackingState, WritesAreUnseenUntilAllAreComplete) {
   EXPECT_TRUE(window.was_off());
 }
 
-/// What was unseen when others were told may arrive until they are told next.
-TEST(TrackingState, UnseenWritesAreToldOnceMoreThanTheyAreUnseen) {
+/// What is unseen when others are notified may arrive until they are notified next.
+TEST(TrackingState, UnseenWritesAreNotifiedOnceMoreThanTheyAreUnseen) {
   TrackingState window;
-  EXPECT_TRUE(window.tell());
+  EXPECT_TRUE(window.notify());
   window.turn_on(true);
-  EXPECT_TRUE(window.tell());
+  EXPECT_TRUE(window.notify());
   window.completed();
-  EXPECT_TRUE(window.tell());
-  EXPECT_FALSE(window.tell());
+  EXPECT_TRUE(window.notify());
+  EXPECT_FALSE(window.notify());
 }
 
-TEST(TrackingState, ARestBetweenTwoCallsIsTold) {
+TEST(TrackingState, TrackingThatWasOffBetweenTwoCallsIsNotified) {
   TrackingState window;
   window.turn_on(false);
-  window.tell();
-  EXPECT_FALSE(window.tell());
+  window.notify();
+  EXPECT_FALSE(window.notify());
   window.turn_off();
   window.turn_on(false);
-  EXPECT_TRUE(window.tell());
-  EXPECT_FALSE(window.tell());
+  EXPECT_TRUE(window.notify());
+  EXPECT_FALSE(window.notify());
 }
 
-TEST(TrackingState, WhatIsLeftAloneStaysSo) {
+TEST(TrackingState, OffForGoodStaysSo) {
   TrackingState window;
   window.turn_on(false);
   window.turn_off_for_good();
   EXPECT_TRUE(window.is_off_for_good());
   EXPECT_FALSE(window.is_on());
-  EXPECT_TRUE(window.tell());
+  EXPECT_TRUE(window.notify());
 }
 
 }  // namespace

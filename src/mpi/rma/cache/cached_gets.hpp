@@ -176,11 +176,11 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   /// Adds to `changes` what this process has written to the window, known to its members as
   /// `window`, since the last call, and what may be under way. Before a call that reports it.
   /// Writes that were not seen until now will be.
-  void tell_writes(std::uint64_t window, validation::Changes& changes);
+  void notify_writes(std::uint64_t window, validation::Changes& changes);
 
   /// In place of that where no member would keep anything: a window that is not read any more
   /// rests.
-  void tell_nothing();
+  void notify_nothing();
 
   /// Whether copies that outlive collective calls are worth `cost` ticks for each that reports
   /// writes: they have saved more, or it is not known yet.
