@@ -127,7 +127,7 @@ class Model {
   static constexpr std::uint8_t kGets = 4;
 
   /// What decide() is told.
-  struct Facts {
+  struct Context {
     const Rules& rules;
     const State& s;
     bool ahead;
@@ -247,15 +247,15 @@ class Model {
       found = n.halves >= halves ? cache::Hit::full : cache::Hit::partial;
     else if (n.entry == State::pending)
       found = n.halves >= halves ? cache::Hit::pending_full : cache::Hit::pending_partial;
-    const Facts facts{rules_, n, ahead};
-    Plan plan = decide(found, facts);
+    const Context context{rules_, n, ahead};
+    Plan plan = decide(found, context);
     // Two of the rules are about one plan alone.
     if (n.marks.writing() && !rules_.no_blocks_while_writing && ahead &&
         found == cache::Hit::missing)
       plan = Plan::blocks;
     if (n.marks.writing() && !rules_.no_tail_while_writing && found == cache::Hit::partial)
       plan = Plan::tail;
-    while (!carry_out(n, plan, halves)) plan = otherwise(plan, facts);
+    while (!carry_out(n, plan, halves)) plan = otherwise(plan, context);
     ++made_[static_cast<std::size_t>(plan)];
     return !full_;
   }

@@ -25,7 +25,7 @@ cache::Fetch fetch_of(const Get& get, const CacheableGet& wanted, std::uint32_t 
 
 }  // namespace
 
-CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding& atomic_results,
+CachedGets::CachedGets(const WindowContext& window, Backend& backend, Outstanding& atomic_results,
                        const OperationCounts& issued, const Options& options,
                        std::unique_ptr<cache::Cache> cache,
                        std::unique_ptr<DisplacementUnits> units)

@@ -66,7 +66,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   };
 
   /// What of its window a cache needs.
-  struct WindowFacts {
+  struct WindowContext {
     int id = 0;                         ///< counts the windows of this process
     int rank = 0;                       ///< of this process in the window's group
     int size = 0;                       ///< of the group
@@ -75,7 +75,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
 
   /// `backend`, `atomic_results`, where results of atomic reads are noted that may announce writes,
   /// and `issued`, the window's operations so far, outlive the object.
-  CachedGets(const WindowFacts& window, Backend& backend, Outstanding& atomic_results,
+  CachedGets(const WindowContext& window, Backend& backend, Outstanding& atomic_results,
              const OperationCounts& issued, const Options& options,
              std::unique_ptr<cache::Cache> cache, std::unique_ptr<DisplacementUnits> units);
   ~CachedGets();
@@ -236,13 +236,13 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   using Purpose = PendingGet::Purpose;
 
   // plans.cpp: what is done about a get that was looked up
-  class Facts;
-  class FactsOfRequest;
+  class GetContext;
+  class RequestContext;
   int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
-  template <class AnyFacts>
-  int answer(Plan plan, const AnyFacts& facts);
-  bool carry_out(Plan plan, const Facts& facts, int& result);
-  bool carry_out(Plan plan, const FactsOfRequest& facts, int& result);
+  template <class AnyContext>
+  int answer(Plan plan, const AnyContext& facts);
+  bool carry_out(Plan plan, const GetContext& facts, int& result);
+  bool carry_out(Plan plan, const RequestContext& facts, int& result);
   CacheableGet skipped(const Get& get, SkipReason why) {
     if (HOB_UNLIKELY(log::on(log::Level::debug))) log_skipped(get, why);
     return {};
@@ -437,7 +437,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   }
   void record(report::TraceRecord what);
 
-  WindowFacts window_;
+  WindowContext window_;
   Backend& backend_;
   Outstanding& atomic_results_;
   const OperationCounts& issued_;
