@@ -382,15 +382,15 @@ int CachedGets::issue_places(int rank, const AheadFetch& fetch,
       if (const int error = get(place.offset, place.displacement, place.bytes)) return error;
     return MPI_SUCCESS;
   }
-  r.lane.clear();
+  r.buffer.clear();
   for (const gets::RecalledPlace& place : fetch.recalled)
-    r.lane.add(place.displacement, static_cast<std::uint32_t>(place.bytes), nullptr);
+    r.buffer.add(place.displacement, static_cast<std::uint32_t>(place.bytes), nullptr);
   const std::uint64_t disp = fetch.recalled.front().displacement / unit;
-  const Unit element = widest_unit(r.lane);
-  const IndexedType there(r.lane, disp * unit, element.type, element.bytes);
+  const Unit element = widest_unit(r.buffer);
+  const IndexedType there(r.buffer, disp * unit, element.type, element.bytes);
   if (!there.good()) return MPI_ERR_INTERN;
   return r.carrier.issue(
-      Get::get(fetch.staging.get(), static_cast<MPI_Count>(r.lane.bytes() / element.bytes),
+      Get::get(fetch.staging.get(), static_cast<MPI_Count>(r.buffer.bytes() / element.bytes),
                element.type, rank, static_cast<MPI_Aint>(disp), 1, there.get(), request));
 }
 
