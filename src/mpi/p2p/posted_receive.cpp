@@ -62,7 +62,7 @@ void PostedReceive::keep_type() {
 }
 
 void PostedReceive::now_at_library() {
-  is_unreported = error != MPI_SUCCESS && channel->is_silent;
+  is_unreported = error != MPI_SUCCESS && channel->errors_return;
   if (is_abandoned) {
     discarded = nullptr;  // it may still be written to
     if (native != MPI_REQUEST_NULL) real::Request_free(&native);
