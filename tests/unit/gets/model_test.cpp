@@ -26,7 +26,7 @@ struct Rules {
   bool acquire_drops_pending = true;    ///< so are those that are under way
   bool write_drops = true;              ///< an own write drops what it overlaps
   bool write_drops_pending = true;      ///< also what is under way
-  bool unkept_while_writing = true;     ///< decide() is told of own writes under way: exact gets,
+  bool unkept_while_writing = true;     ///< decide() knows of own writes under way: exact gets,
   bool no_blocks_while_writing = true;  ///< blocks,
   bool no_tail_while_writing = true;    ///< and ends
   bool floor = true;                    ///< records of the node are true from a floor on
@@ -126,7 +126,7 @@ class Model {
  private:
   static constexpr std::uint8_t kGets = 4;
 
-  /// What decide() is told.
+  /// What decide() asks.
   struct Context {
     const Rules& rules;
     const State& s;

@@ -230,7 +230,7 @@ TEST_F(Gets, ALocalFlushWithGetsUnderWayIsAFullOne) {
 TEST_F(Gets, ABarrierEndsWhatWasFetched) {
   EXPECT_EQ(read(1, 7), 1007);
   fill(1, 5000);
-  EXPECT_EQ(read(1, 7), 1007);  // nobody can have told
+  EXPECT_EQ(read(1, 7), 1007);  // no process can have said so
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(read(1, 7), 5007);
 }
@@ -579,7 +579,7 @@ TEST_F(Gets, AnAtomicOperationThatWasOnlyCountedEndsWhatWasFetchedAfterIt) {
   EXPECT_EQ(find_window(win_)->issued.atomics, 2u);
   EXPECT_EQ(read(1, 7), 1007);
   EXPECT_FALSE(tracking_off());
-  MPI_Win_flush(2, win_);  // the second one's result may tell of a write
+  MPI_Win_flush(2, win_);  // the second one's result may announce a write
   fill(1, 5000);
   EXPECT_EQ(read(1, 7), 5007);
   fill(1, 6000);

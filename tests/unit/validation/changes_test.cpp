@@ -91,7 +91,7 @@ TEST(EdgePacing, WhoFetchesOtherEdgesEachTimeAsksSeldom) {
 }
 
 /// Calls of a thousand in which members notify, and no one asks.
-int told_in_vain(Schedule& schedule, bool barriers) {
+int notified_without_use(Schedule& schedule, bool barriers) {
   int notified = 0;
   for (int i = 0; i < 1000; ++i)
     if (schedule.due(barriers)) {
@@ -108,13 +108,14 @@ TEST(Schedule, BarriersTellUntilNobodyHasAskedForLong) {
     EXPECT_TRUE(schedule.due(true)) << i;
     schedule.reported(false, false);
   }
-  EXPECT_LE(told_in_vain(schedule, true), 8);
+  EXPECT_LE(notified_without_use(schedule, true), 8);
 }
 
 TEST(Schedule, OtherCallsTellEverLessOften) {
   Schedule schedule;
   schedule.begin_window();
-  EXPECT_EQ(told_in_vain(schedule, false), 13);  // at 0, 2, 6, 14, 30, 62, 126, 254, and so on
+  EXPECT_EQ(notified_without_use(schedule, false),
+            13);  // at 0, 2, 6, 14, 30, 62, 126, 254, and so on
   while (!schedule.due(false)) {
   }
   schedule.reported(true, true);

@@ -240,9 +240,9 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   class RequestContext;
   int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
   template <class AnyContext>
-  int answer(Plan plan, const AnyContext& facts);
-  bool carry_out(Plan plan, const GetContext& facts, int& result);
-  bool carry_out(Plan plan, const RequestContext& facts, int& result);
+  int answer(Plan plan, const AnyContext& context);
+  bool carry_out(Plan plan, const GetContext& context, int& result);
+  bool carry_out(Plan plan, const RequestContext& context, int& result);
   CacheableGet skipped(const Get& get, SkipReason why) {
     if (HOB_UNLIKELY(log::on(log::Level::debug))) log_skipped(get, why);
     return {};
