@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "validation/write_marks.hpp"
+
 namespace hob::validation {
 
 /// As WriteMarks, for writes that threads issue without a lock: they are numbered by the flushes
@@ -33,18 +35,16 @@ class OwnMarks {
 
   /// As WriteMarks::notify(). By one thread at a time.
   bool notify() {
-    const std::uint64_t settled = settled_.load();
-    const std::uint64_t written = written_.load();
-    const bool changed = written > notified_;
-    if (written <= settled) notified_ = written;
-    return changed;
+    reported_.settled = settled_.load();  // first: a write noted meanwhile counts as under way
+    reported_.written = written_.load();
+    return reported_.notify();
   }
 
  private:
   std::atomic<std::uint64_t> epoch_{1};  ///< flushes that have begun, and 1
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint64_t> settled_{0};
-  std::uint64_t notified_ = 0;
+  WriteMarks reported_;  ///< the marks at the last report
 };
 
 }  // namespace hob::validation
