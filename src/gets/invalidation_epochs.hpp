@@ -13,7 +13,7 @@ class InvalidationEpochs {
   std::uint64_t now() const { return last_; }
   /// One of all targets; of the target whose mark this is.
   void advance_all() { all_ = ++last_; }
-  void doubt(std::uint64_t& mark) { mark = ++last_; }
+  void advance(std::uint64_t& mark) { mark = ++last_; }
   /// Whether there was one for the target with this mark after the number `since`.
   bool any(std::uint64_t mark, std::uint64_t since) const { return since < mark || since < all_; }
 
