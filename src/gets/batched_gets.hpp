@@ -7,7 +7,7 @@ namespace hob::gets {
 
 /// Written under the batches' lock, read under that of the cache.
 struct BatchedGets {
-  Published<bool> gathered;  ///< they do, as far as is known
+  Published<bool> batched;  ///< they do, as far as is known
   /// What one takes then, its share of the completion included; 0: not known.
   Published<double> ticks_each;
   /// What one takes natively, likewise.

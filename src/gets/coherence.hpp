@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/published.hpp"
-#include "gets/doubts.hpp"
+#include "gets/invalidation_epochs.hpp"
 #include "gets/mode.hpp"
 #include "gets/target_state.hpp"
 
@@ -51,7 +51,7 @@ class Coherence {
   /// A write or atomic is given to the library for this target.
   void note_write(TargetState& target) {
     target.written = ++writes_;
-    doubts.doubt(target.doubted);
+    epochs.advance(target.invalidated);
   }
   /// Writes that were not seen may be under way.
   void assume_write(TargetState& target) { target.written = target.assumed = ++writes_; }
@@ -59,7 +59,7 @@ class Coherence {
   /// The number of the last write given to the library.
   std::uint64_t last_write() const { return writes_; }
 
-  Doubts doubts;
+  InvalidationEpochs epochs;
 
  private:
   Published<Mode> mode_;

@@ -72,23 +72,19 @@ class Completions {
     return true;
   }
 
-  /// Before the library's flush of one target or all; `local`: it was asked to be a local one.
-  /// `last_write`: the number of the last write issued.
-  Token begin(TargetState& target, bool local, std::uint64_t last_write) {
-    ++target.completing;
+  /// Before the library's flush of one target, or of all (null); `local`: it was asked to be a
+  /// local one. `last_write`: the number of the last write issued.
+  Token begin(TargetState* target, bool local, std::uint64_t last_write) {
     Token token{.local = local, .last_get = under_way_.last_birth(), .last_write = last_write};
-    begin_at(target, token);
-    return token;
-  }
-  Token begin_all(bool local, std::uint64_t last_write) {
-    ++completing_all_;
-    Token token{.local = local, .last_get = under_way_.last_birth(), .last_write = last_write};
-    targets_.each([&](TargetState& target) { begin_at(target, token); });
+    ++completing(target);
+    if (target)
+      begin_at(*target, token);
+    else
+      targets_.each([&](TargetState& each) { begin_at(each, token); });
     return token;
   }
   /// After it, before settle().
-  void end(TargetState& target) { --target.completing; }
-  void end_all() { --completing_all_; }
+  void end(TargetState* target) { --completing(target); }
   /// Writes to a target are complete, if the flush was no local one.
   static void settle(TargetState& target, const Token& token) {
     if (!token.local && target.settled < token.last_write) target.settled = token.last_write;
@@ -113,6 +109,10 @@ class Completions {
   }
 
  private:
+  /// Threads between begin() and end().
+  std::uint32_t& completing(TargetState* target) {
+    return target ? target->completing : completing_all_;
+  }
   static void begin_at(TargetState& target, Token& token) {
     if (!target.pending.empty()) token.local = false;
     target.gets = 0;
@@ -122,7 +122,7 @@ class Completions {
   TargetTable& targets_;
   const GetsUnderWay& under_way_;
   std::atomic<bool> passed_by_{false};  ///< gets that did may be outstanding
-  std::uint32_t completing_all_ = 0;    ///< threads between begin_all() and end_all()
+  std::uint32_t completing_all_ = 0;    ///< of all targets
 };
 
 }  // namespace hob::gets

@@ -10,8 +10,8 @@ struct GetStats {
   std::uint64_t gets = 0;         ///< asked for by the program, of any size and target
   std::uint64_t native_gets = 0;  ///< gets that the MPI library was asked for, refetches included
   std::uint64_t bypassed = 0;     ///< left to the library since the target is as fast as a hit
-  std::uint64_t left_alone = 0;   ///< bypassed, and counted by the wrapper alone
-  std::uint64_t own_left_alone =
+  std::uint64_t untracked = 0;    ///< bypassed, and counted by the wrapper alone
+  std::uint64_t own_untracked =
       0;                          ///< from the own rank's memory, and counted by the wrapper alone
   std::uint64_t short_lived = 0;  ///< left to the library since copies never lived to be used
   std::uint64_t uncacheable = 0;  ///< left to the library for another reason
@@ -41,7 +41,7 @@ struct GetStats {
   std::uint64_t kept_hits = 0;          ///< hits on copies fetched before such an acquire
 
   /// Gets that the wrapper alone saw.
-  std::uint64_t only_counted() const { return left_alone + own_left_alone; }
+  std::uint64_t only_counted() const { return untracked + own_untracked; }
 };
 
 }  // namespace hob::gets

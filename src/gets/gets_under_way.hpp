@@ -41,7 +41,7 @@ struct PendingGet {
   /// that the node's log had.
   std::unique_ptr<std::byte[]> served{};
   std::uint64_t issued = 0;  ///< what the node's clock said before; 0: not for the node's log
-  std::uint64_t doubts = 0;  ///< Doubts::now() when it was issued
+  std::uint64_t epoch = 0;   ///< InvalidationEpochs::now() when it was issued
   /// Purposes requested, ahead and recall: the bits of the request that Hob itself asks whether
   /// they have arrived; 0: the program has it, or there is none.
   std::uint64_t request = 0;

@@ -59,7 +59,7 @@ KeptCopies::Outcome KeptCopies::keep(const Report& report, TargetTable& targets,
     else if (target.pending.empty())
       --target.edges_fetched;
   });
-  if (doubted) pacing_.told(fetched, !shown.empty());
+  if (doubted) pacing_.notified(fetched, !shown.empty());
   at_ = now;
   return dropped ? Outcome::kept_in_part : Outcome::kept;
 }

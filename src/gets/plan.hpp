@@ -28,48 +28,48 @@ enum class Plan : std::uint8_t {
 
 /// What decide() asks, each only where it matters: answers may cost a look at a clock.
 template <class T>
-concept PlanFacts = requires(const T& facts) {
+concept PlanContext = requires(const T& context) {
   /// Own writes to this target may be under way: a get may overtake them, and bring older bytes.
-  { facts.writing() } -> std::convertible_to<bool>;
+  { context.writing() } -> std::convertible_to<bool>;
   /// A full hit that is due to be fetched again, in case the program polls (PollGuard).
-  { facts.polled() } -> std::convertible_to<bool>;
+  { context.polled() } -> std::convertible_to<bool>;
   /// A full hit on bytes that no get had asked for, and that have become too old for that.
-  { facts.aged() } -> std::convertible_to<bool>;
+  { context.aged() } -> std::convertible_to<bool>;
   /// The end of the bytes can be fetched alone: contiguous at both ends, and not atomic.
-  { facts.divisible() } -> std::convertible_to<bool>;
+  { context.divisible() } -> std::convertible_to<bool>;
   /// The ranks of the node share gets of this kind.
-  { facts.shared() } -> std::convertible_to<bool>;
+  { context.shared() } -> std::convertible_to<bool>;
   /// More than was asked for may be fetched for gets of this kind.
-  { facts.readahead() } -> std::convertible_to<bool>;
+  { context.readahead() } -> std::convertible_to<bool>;
 };
 
 /// A get of the very bytes. What overtakes an own write must not be kept.
-template <PlanFacts Facts>
-constexpr Plan fetch_plan(const Facts& facts) {
-  return facts.writing() ? Plan::unkept : Plan::exact;
+template <PlanContext Context>
+constexpr Plan fetch_plan(const Context& context) {
+  return context.writing() ? Plan::unkept : Plan::exact;
 }
 
 /// For bytes that are not here: neither blocks nor what others fetched may be older than an own
 /// write under way.
-template <PlanFacts Facts>
-constexpr Plan miss_plan(const Facts& facts, bool node_asked = false) {
-  if (facts.writing()) return Plan::unkept;
-  if (!node_asked && facts.shared()) return Plan::from_node;
-  return facts.readahead() ? Plan::blocks : Plan::exact;
+template <PlanContext Context>
+constexpr Plan miss_plan(const Context& context, bool node_asked = false) {
+  if (context.writing()) return Plan::unkept;
+  if (!node_asked && context.shared()) return Plan::from_node;
+  return context.readahead() ? Plan::blocks : Plan::exact;
 }
 
 /// The plan for a get of which a lookup `found` this.
-template <PlanFacts Facts>
-constexpr Plan decide(cache::Hit found, const Facts& facts) {
+template <PlanContext Context>
+constexpr Plan decide(cache::Hit found, const Context& context) {
   switch (found) {
     case cache::Hit::full:
-      if (facts.aged()) return Plan::renew;
-      return facts.polled() ? Plan::refetch : Plan::hit;
+      if (context.aged()) return Plan::renew;
+      return context.polled() ? Plan::refetch : Plan::hit;
     case cache::Hit::pending_full:
       return Plan::join;
     case cache::Hit::partial:
-      if (facts.writing()) return Plan::unkept;
-      return facts.divisible() ? Plan::tail : Plan::replace;
+      if (context.writing()) return Plan::unkept;
+      return context.divisible() ? Plan::tail : Plan::replace;
     case cache::Hit::pending_partial:
       return Plan::unkept;  // its entry is in use
     case cache::Hit::split:
@@ -77,34 +77,34 @@ constexpr Plan decide(cache::Hit found, const Facts& facts) {
     case cache::Hit::missing:
       break;
   }
-  return miss_plan(facts);
+  return miss_plan(context);
 }
 
 /// The plan after one that could not be carried out: nothing was issued for it.
-template <PlanFacts Facts>
-constexpr Plan otherwise(Plan failed, const Facts& facts) {
+template <PlanContext Context>
+constexpr Plan otherwise(Plan failed, const Context& context) {
   switch (failed) {
     case Plan::hit:
       return Plan::refetch;
     case Plan::renew:
-      return facts.polled() ? Plan::refetch : Plan::hit;
+      return context.polled() ? Plan::refetch : Plan::hit;
     case Plan::join:
       return Plan::unkept;  // its entry is in use
     case Plan::fragments:
-      return miss_plan(facts);
+      return miss_plan(context);
     case Plan::tail:
       return Plan::replace;
     case Plan::from_node:
-      return miss_plan(facts, true);
+      return miss_plan(context, true);
     case Plan::blocks:
-      return fetch_plan(facts);
+      return fetch_plan(context);
     case Plan::refetch:
     case Plan::replace:
     case Plan::exact:
     case Plan::unkept:
       break;
   }
-  return fetch_plan(facts);
+  return fetch_plan(context);
 }
 
 /// For messages and traces.

@@ -26,10 +26,10 @@ struct TargetState : validation::WriteMarks {
   std::uint8_t edges_fetched = 0;
   TargetProfile profile;
   /// Records of the node's log are true if issued from here on (docs/consistency.md); found out
-  /// by a get that was issued at that number of doubts, as long as nothing was doubted since.
+  /// by a get that was issued in that epoch, as long as nothing was invalidated since.
   std::uint64_t floor = 0;
-  std::uint64_t floor_doubts = 0;
-  std::uint64_t doubted = 0;  ///< its mark for Doubts
+  std::uint64_t floor_epoch = 0;
+  std::uint64_t invalidated = 0;  ///< its mark for InvalidationEpochs
 
   bool hits_to_flush() const { return hits != flushed_hits; }
 };

@@ -49,13 +49,13 @@ bool Server::take_lock(Work& work, bool first) {
   }
   if (mode == LockMode::none || target == nullptr) return true;
   if (target->try_lock(mode, work.tries++ < Target::kWritersFirstTries)) {
-    if (work.announced) target->writers_waiting.fetch_sub(1, std::memory_order_relaxed);
+    if (work.counted) target->writers_waiting.fetch_sub(1, std::memory_order_relaxed);
     return true;
   }
   if (first) ++stats_.lock_waits;
-  if (mode == LockMode::exclusive && !work.announced) {
+  if (mode == LockMode::exclusive && !work.counted) {
     target->writers_waiting.fetch_add(1, std::memory_order_relaxed);
-    work.announced = true;
+    work.counted = true;
   }
   return false;
 }

@@ -70,7 +70,7 @@ class Server {
     std::vector<Block> blocks;
     std::vector<std::byte> data;
     unsigned tries = 0;
-    bool announced = false;  ///< counted in Target::writers_waiting
+    bool counted = false;  ///< counted in Target::writers_waiting
   };
   struct Transfer {
     Work work;

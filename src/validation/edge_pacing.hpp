@@ -15,7 +15,7 @@ class EdgePacing {
 
   /// After a call: whether copies of edges were fetched since the last one, and whether members
   /// have shown their edges in this one.
-  void told(bool fetched, bool shown) {
+  void notified(bool fetched, bool shown) {
     if (!fetched) {
       left_ = pause_ = 0;
     } else if (shown) {

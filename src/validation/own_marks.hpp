@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "validation/write_marks.hpp"
+
 namespace hob::validation {
 
 /// As WriteMarks, for writes that threads issue without a lock: they are numbered by the flushes
 /// that had begun before them, so that a write between two flushes costs two loads. Thread safe,
-/// but for tell().
+/// but for notify().
 class OwnMarks {
  public:
   /// A write is about to be issued, or has been: both are noted, since a flush that does not
@@ -31,20 +33,18 @@ class OwnMarks {
 
   bool writing() const { return written_.load() > settled_.load(); }
 
-  /// As WriteMarks::tell(). By one thread at a time.
-  bool tell() {
-    const std::uint64_t settled = settled_.load();
-    const std::uint64_t written = written_.load();
-    const bool changed = written > told_;
-    if (written <= settled) told_ = written;
-    return changed;
+  /// As WriteMarks::notify(). By one thread at a time.
+  bool notify() {
+    reported_.settled = settled_.load();  // first: a write noted meanwhile counts as under way
+    reported_.written = written_.load();
+    return reported_.notify();
   }
 
  private:
   std::atomic<std::uint64_t> epoch_{1};  ///< flushes that have begun, and 1
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint64_t> settled_{0};
-  std::uint64_t told_ = 0;
+  WriteMarks reported_;  ///< the marks at the last report
 };
 
 }  // namespace hob::validation

@@ -214,7 +214,7 @@ inline constexpr long kLongestTimedSleepNs = 480'000;
 inline constexpr std::uint64_t kFirstSleepNs = 2'000'000;
 
 /// ns. The longest one while no socket has announced a message yet. Chosen: on a network without
-/// sockets, over which `kMostUnannounced` messages have to come before that is known, they lie for
+/// sockets, over which `kMostWithoutEvent` messages have to come before that is known, they lie for
 /// a sixth of a second in all in place of two; a ghost that never gets one wakes for 0.1% of a
 /// core.
 inline constexpr std::uint64_t kUnprovenSleepNs = 8'000'000;
@@ -222,7 +222,7 @@ inline constexpr std::uint64_t kUnprovenSleepNs = 8'000'000;
 /// Messages that came while the ghost slept and that no socket announced, before it sleeps for a
 /// set time in place of sleeping: on a network with sockets there are a few, while connections are
 /// made.
-inline constexpr unsigned kMostUnannounced = 20;
+inline constexpr unsigned kMostWithoutEvent = 20;
 
 /// Wake-ups in a row that brought no message, before the sockets that caused them are left out.
 inline constexpr unsigned kMostUseless = 200;

@@ -11,7 +11,7 @@ namespace hob::mpi {
 
 using namespace tuning::ghost;
 
-bool IdleWaiter::sleep_announced(std::uint64_t longest_ns) {
+bool IdleWaiter::sleep_for_event(std::uint64_t longest_ns) {
   ++status_.sleeps;
   const int woken = rest(patience_.next(longest_ns));
   if (woken < 0) sleep_for();
@@ -32,8 +32,8 @@ void IdleWaiter::worked() {
   timed_sleeps_ = 0;
   timed_sleep_ns_.reset();
   if (slept_) patience_.message();
-  if (slept_ && trusted_ && !announced_ && !sockets_.look_again() &&
-      ++unannounced_ >= kMostUnannounced)
+  if (slept_ && trusted_ && !by_event_ && !sockets_.look_again() &&
+      ++without_event_ >= kMostWithoutEvent)
     trusted_ = false;
   slept_ = false;
 }

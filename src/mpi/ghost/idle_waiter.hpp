@@ -32,9 +32,9 @@ class IdleWaiter {
       return false;
     }
     status_.asleep.store(1, std::memory_order_seq_cst);
-    announced_ = arrived() || sleep_announced(longest_ns);
+    by_event_ = arrived() || sleep_for_event(longest_ns);
     status_.asleep.store(0, std::memory_order_relaxed);
-    return announced_;
+    return by_event_;
   }
 
   /// A timed sleep with exponential back-off since something was done last. A message wakes it.
@@ -44,16 +44,16 @@ class IdleWaiter {
   void worked();
 
  private:
-  bool sleep_announced(std::uint64_t longest_ns);
+  bool sleep_for_event(std::uint64_t longest_ns);
   /// Number of descriptors that have something to say; -1 if there are none.
   int rest(std::uint64_t ns);
 
   GhostStatus& status_;
   int wakeup_fd_;
   bool trusted_;
-  bool announced_ = false;
+  bool by_event_ = false;
   bool slept_ = false;
-  unsigned unannounced_ = 0;
+  unsigned without_event_ = 0;
   unsigned useless_ = 0;
   unsigned timed_sleeps_ = 0;
   pay::Backoff<long> timed_sleep_ns_{

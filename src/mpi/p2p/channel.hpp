@@ -91,7 +91,7 @@ class Channel final : public CompletionObserver {
   bool of_threads = false;         ///< belongs_to_threads(): Hob looks at nothing here
   bool ends = false;               ///< the communicator is being freed, and messages are left
   bool gone = false;               ///< it was
-  bool is_silent = false;          ///< the library calls no error handler of the program's now
+  bool errors_return = false;      ///< the library calls no error handler of the program's now
   bool asks_source = false;        ///< before a message is dequeued: matcher.cpp, improbe()
 
   // Who sends next, where Hob has to ask.

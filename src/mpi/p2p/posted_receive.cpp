@@ -23,7 +23,7 @@ PostedReceive* new_receive() {
 }
 
 void destroy(PostedReceive& receive) {
-  requests::end_announcement(receive);
+  requests::end_signal(receive);
   if (receive.owns_type) real::Type_free(&receive.buffer.type);
   Channel& channel = *receive.channel;
   if (HOB_UNLIKELY(receive.discarded != nullptr)) {
@@ -62,7 +62,7 @@ void PostedReceive::keep_type() {
 }
 
 void PostedReceive::now_at_library() {
-  is_unreported = error != MPI_SUCCESS && channel->is_silent;
+  is_unreported = error != MPI_SUCCESS && channel->errors_return;
   if (is_abandoned) {
     discarded = nullptr;  // it may still be written to
     if (native != MPI_REQUEST_NULL) real::Request_free(&native);
@@ -73,7 +73,7 @@ void PostedReceive::now_at_library() {
   // gate.
   if (HOB_LIKELY(error == MPI_SUCCESS && !discarded)) rest.store(native, std::memory_order_release);
   state.store(State::at_library, std::memory_order_release);
-  if (HOB_LIKELY(!is_blocking)) requests::announce(*this);
+  if (HOB_LIKELY(!is_blocking)) requests::signal(*this);
 }
 
 void PostedReceive::counts_as_outstanding(bool metered) {
@@ -134,7 +134,7 @@ void PostedReceive::retire() {
   if (is_persistent) {
     rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
     state.store(State::inactive, std::memory_order_release);
-    requests::end_announcement(*this);
+    requests::end_signal(*this);
     requests::now_inactive(*this);
   } else {
     destroy(*this);

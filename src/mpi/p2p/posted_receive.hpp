@@ -30,7 +30,7 @@ class PostedReceive final : public Operation {
   void abandon() override;
   void cancel() override;
   int start() override;
-  bool announces() const override { return true; }
+  bool is_event_driven() const override { return true; }
   bool persistent() const override { return is_persistent; }
   bool awaited() override;
   bool active() const override { return state.load(std::memory_order_acquire) != State::inactive; }

@@ -28,7 +28,7 @@ void PostedReceive::cancel() {
     status = requests::empty_status();
     real::Status_set_cancelled(&status, 1);
     state.store(State::complete, std::memory_order_release);
-    requests::announce(*this);
+    requests::signal(*this);
   } else if (now == State::at_library && counts_outstanding) {
     real::Cancel(&native);
   }
@@ -76,7 +76,7 @@ int PostedReceive::start_receiving() {
   }
   // `rest` stays null: a wait does not take a persistent request away.
   state.store(State::at_library, std::memory_order_release);
-  requests::announce(*this);
+  requests::signal(*this);
   return MPI_SUCCESS;
 }
 

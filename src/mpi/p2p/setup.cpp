@@ -53,10 +53,10 @@ bool poll_by_thread() {
     if (i >= active.size()) continue;
     Channel& channel = *active[i];
     const ErrorsReturned errors(channel.comm, MPI_WIN_NULL);
-    channel.is_silent = true;
+    channel.errors_return = true;
     ++channel.references;  // the last receive may be one for which no thread waits
     dequeue(channel);
-    channel.is_silent = false;
+    channel.errors_return = false;
     drop_reference(channel);
   }
   return true;

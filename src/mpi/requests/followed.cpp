@@ -11,8 +11,8 @@
 
 namespace hob::mpi::requests {
 
-void announce(Operation& operation) { Followed::only().announce(operation); }
-void end_announcement(Operation& operation) { Followed::only().end_announcement(operation); }
+void signal(Operation& operation) { Followed::only().signal(operation); }
+void end_signal(Operation& operation) { Followed::only().end_signal(operation); }
 void now_active(const Operation& operation) { Followed::only().changed(operation, true); }
 void now_inactive(const Operation& operation) { Followed::only().changed(operation, false); }
 
@@ -21,13 +21,13 @@ Followed& Followed::only() {
   return array;
 }
 
-void Followed::announce(Operation& operation) {
-  if (!operation.announced.is_linked()) announced_.push_back(operation);
+void Followed::signal(Operation& operation) {
+  if (!operation.signalled.is_linked()) signalled_.push_back(operation);
 }
 
-void Followed::end_announcement(Operation& operation) {
-  if (!operation.announced.is_linked()) return;
-  announced_.erase(announced_.iterator_to(operation));
+void Followed::end_signal(Operation& operation) {
+  if (!operation.signalled.is_linked()) return;
+  signalled_.erase(signalled_.iterator_to(operation));
   ++ended_;
 }
 
@@ -46,7 +46,7 @@ bool Followed::begin(int count, MPI_Request* requests) {
     requests_ = nullptr;
     return false;
   }
-  if (silent_ != 0) return false;
+  if (polled_ != 0) return false;
   in_use_ = true;
   last_watch_ = registry().watches;
   return true;
@@ -65,7 +65,7 @@ void Followed::start_anew(int count, MPI_Request* requests) {
   places_.clear();
   seen_.assign(places, MPI_REQUEST_NULL);
   kinds_.assign(places, nothing);
-  gone_ = active_ = idle_ = silent_ = 0;
+  gone_ = active_ = idle_ = polled_ = 0;
   changes_ = registry().changes;
   requests_ = requests;
 }
@@ -83,7 +83,7 @@ void Followed::update(std::size_t place) {
     kinds_[place] = static_cast<int>(natives_.size()) - 1;
   } else {
     operation->followed = {number_, static_cast<int>(place), request};
-    kinds_[place] = !operation->announces() ? silent : operation->active() ? active : idle;
+    kinds_[place] = !operation->is_event_driven() ? polled : operation->active() ? active : idle;
     ++count_of(kinds_[place]);
   }
   seen_[place] = request;
@@ -102,7 +102,7 @@ void Followed::vacate(std::size_t place) {
 
 /// Of one kind of Hob's operations.
 std::size_t& Followed::count_of(int kind) {
-  return kind == active ? active_ : kind == idle ? idle_ : silent_;
+  return kind == active ? active_ : kind == idle ? idle_ : polled_;
 }
 
 bool Followed::is_here(const Operation& operation) const {

@@ -51,8 +51,8 @@ class Operation {
   /// (docs/consistency.md).
   virtual bool is_acquire() const { return true; }
 
-  /// Whether it is ready() only after requests::announce(), so that it need not be asked before.
-  virtual bool announces() const { return false; }
+  /// Whether it is ready() only after requests::signal(), so that it need not be asked before.
+  virtual bool is_event_driven() const { return false; }
 
   virtual bool persistent() const { return false; }
   virtual bool active() const { return true; }
@@ -76,8 +76,8 @@ class Operation {
     MPI_Request handle = MPI_REQUEST_NULL;
   } kept;
 
-  /// Among those that were announced. The request layer's own.
-  boost::intrusive::list_member_hook<> announced;
+  /// Among those that have signalled. The request layer's own.
+  boost::intrusive::list_member_hook<> signalled;
 
   /// Where its handle is in the array that the program waits for (followed.hpp), if that is still
   /// this one. The request layer's own.

@@ -17,10 +17,10 @@ namespace requests {
 /// operation's for good.
 MPI_Request add(Operation& operation);
 
-/// An operation that announces() may be ready() from now on; and no longer, before it is used again
-/// or destroyed. Calls are serialised by the caller.
-void announce(Operation& operation);
-void end_announcement(Operation& operation);
+/// An operation that is_event_driven() may be ready() from now on; and no longer, before it is used
+/// again or destroyed. Calls are serialised by the caller.
+void signal(Operation& operation);
+void end_signal(Operation& operation);
 
 /// Such a one, if persistent, has been started, or has become inactive.
 void now_active(const Operation& operation);

@@ -82,7 +82,7 @@ int get(const Op& op, MPI_Win win) {
   if (op.request) tally(window->issued.requested);
   measure_wait(*window, op.result);
   if (!window->cached || is_never_looked_up(*window, op.target)) return get_past_cache(op, *window);
-  if (tracking_off() && window->cached->left_alone()) remember_untracked(*window);
+  if (tracking_off() && window->cached->tracking_off_for_good()) remember_untracked(*window);
   return op.request ? window->cached->rget(op) : window->cached->get(op);
 }
 

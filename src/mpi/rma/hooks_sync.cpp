@@ -151,7 +151,7 @@ int complete_at_target(Sync&& sync, MPI_Win win) {
 /// Whether a shared lock of another process may be held back: where cached bytes may outlive it,
 /// since it excludes no process (`nocheck`) or the user has promised so.
 bool defers_lock(const Window& window, bool nocheck) {
-  return window.stages.locks() && window.cached && !window.cached->left_alone() &&
+  return window.stages.locks() && window.cached && !window.cached->tracking_off_for_good() &&
          window.cached->mode() != Mode::off &&
          (nocheck || outlives_acquires(window.cached->mode()));
 }

@@ -121,7 +121,7 @@ void start_caching(Window& window, Mode mode, bool ghosts, std::unique_ptr<Displ
   const bool cached = cache != nullptr;
   if (cached)
     window.cached = std::make_unique<CachedGets>(
-        CachedGets::WindowFacts{window.id, window.rank, window.size, &window.near},
+        CachedGets::WindowContext{window.id, window.rank, window.size, &window.near},
         window.stages.first(), window.atomic_results, window.issued, get_options(mode),
         std::move(cache), std::move(units));
   else

@@ -169,11 +169,11 @@ void report_window(Window& window, Changes& changes, bool wanted, double cost) {
     return;
   }
   if (wanted) {
-    window.cached->tell_writes(v.number, changes);
+    window.cached->notify_writes(v.number, changes);
     report_stores(window, changes);
     if (window.cached->wants_edges(v.always)) changes.want_edges(v.number);
   } else {
-    window.cached->tell_nothing();
+    window.cached->notify_nothing();
     v.stores.not_wanted();
     changes.add_all(v.number);
   }

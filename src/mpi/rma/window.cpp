@@ -141,18 +141,17 @@ void remember_direct(Window& window) {
   if (open == direct::Open::none) return;
   CachedGets* const cached = window.cached.get();
   // In the order of direct::Kind.
-  direct::remember(
-      window.handle,
-      {.open = open,
-       .counters = {cached ? &cached->gets_left_alone() : &window.uncached_gets,
-                    cached ? &cached->own_gets_left_alone() : &window.uncached_own_gets,
-                    &window.issued.puts, &window.issued.accumulates, &window.issued.atomics,
-                    &window.issued.requested},
-       .results = &window.atomic_results,
-       .own = cached ? &cached->own_rank() : nullptr,
-       .rank = window.rank,
-       .size = window.size},
-      [&] { return !windows_alias.get() && !window.waits.measuring(); });
+  direct::remember(window.handle,
+                   {.open = open,
+                    .counters = {cached ? &cached->untracked_gets() : &window.uncached_gets,
+                                 cached ? &cached->own_untracked_gets() : &window.uncached_own_gets,
+                                 &window.issued.puts, &window.issued.accumulates,
+                                 &window.issued.atomics, &window.issued.requested},
+                    .results = &window.atomic_results,
+                    .own = cached ? &cached->own_rank() : nullptr,
+                    .rank = window.rank,
+                    .size = window.size},
+                   [&] { return !windows_alias.get() && !window.waits.measuring(); });
 }
 
 }  // namespace
@@ -163,8 +162,8 @@ void remember_untracked(Window& window) {
   std::uint64_t* gets = &window.uncached_gets;
   std::uint64_t* own_gets = &window.uncached_own_gets;
   if (window.cached) {
-    gets = window.cached->left_alone() ? &window.cached->gets_left_alone() : nullptr;
-    own_gets = &window.cached->own_gets_left_alone();
+    gets = window.cached->tracking_off_for_good() ? &window.cached->untracked_gets() : nullptr;
+    own_gets = &window.cached->own_untracked_gets();
   }
   untracked_slot(window.handle) = {.window = window.handle,
                                    .puts = &window.issued.puts,

@@ -84,7 +84,7 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
       "Left to the MPI library: the target is as fast as a hit, since its memory is shared, or as "
       "measured."},
      [](const Window& w) -> std::uint64_t {
-       return gets_of(w).bypassed + gets_of(w).left_alone + (w.near.all() ? w.uncached_gets : 0);
+       return gets_of(w).bypassed + gets_of(w).untracked + (w.near.all() ? w.uncached_gets : 0);
      }},
     {{"short_lived", "gets",
       "Left to the MPI library: what the window kept was dropped before it was asked for again, or "
@@ -95,11 +95,11 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
       "Left to the MPI library: own memory, MPI_PROC_NULL, nothing to read, atomic reads in mode "
       "auto, or a datatype that is too irregular."},
      [](const Window& w) -> std::uint64_t {
-       return gets_of(w).uncacheable + gets_of(w).own_left_alone + w.uncached_own_gets;
+       return gets_of(w).uncacheable + gets_of(w).own_untracked + w.uncached_own_gets;
      }},
     {{"own_rank", "gets", "Of the uncacheable: from the process's own memory."},
      [](const Window& w) -> std::uint64_t {
-       return gets_of(w).own_rank + gets_of(w).own_left_alone + w.uncached_own_gets;
+       return gets_of(w).own_rank + gets_of(w).own_untracked + w.uncached_own_gets;
      }},
     {{"device_buffers", "gets", "Of the uncacheable: into an accelerator's memory."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).device_buffers; }},

@@ -35,10 +35,10 @@ TEST_F(Completes, AFlushOfWhatIsOutstandingIsNotSkipped) {
   ++target(1).hits;
   issue(1);
   EXPECT_FALSE(completions_.skip(target(1)));
-  const Completions::Token token = completions_.begin(target(1), false, 0);
+  const Completions::Token token = completions_.begin(&target(1), false, 0);
   ++target(1).hits;
   EXPECT_FALSE(completions_.skip(target(1))) << "another thread's flush is not over";
-  completions_.end(target(1));
+  completions_.end(&target(1));
   arrive(1);
   completions_.settle(target(1), token);
   EXPECT_TRUE(completions_.skip(target(1)));
@@ -54,11 +54,11 @@ TEST_F(Completes, AFlushOfAllIsSkippedWhereEachTargetsWouldBe) {
   completions_.pass_by();
   EXPECT_FALSE(completions_.skip_all(false));
   completions_.none_passed_by();
-  static_cast<void>(completions_.begin_all(false, 0));
+  static_cast<void>(completions_.begin(nullptr, false, 0));
   ++target(1).hits;
   EXPECT_FALSE(completions_.skip_all(false));
   EXPECT_FALSE(completions_.is_idle(target(2)));
-  completions_.end_all();
+  completions_.end(nullptr);
   EXPECT_TRUE(completions_.skip_all(false));
   EXPECT_FALSE(completions_.skip(target(1))) << "its hits are flushed";
   issue(2);
@@ -67,18 +67,18 @@ TEST_F(Completes, AFlushOfAllIsSkippedWhereEachTargetsWouldBe) {
 }
 
 TEST_F(Completes, ALocalFlushOfPendingGetsHasToBeAFullOne) {
-  EXPECT_TRUE(completions_.begin(target(1), true, 7).local);
+  EXPECT_TRUE(completions_.begin(&target(1), true, 7).local);
   issue(2);
-  EXPECT_FALSE(completions_.begin(target(2), true, 7).local);
-  EXPECT_FALSE(completions_.begin_all(true, 7).local);
+  EXPECT_FALSE(completions_.begin(&target(2), true, 7).local);
+  EXPECT_FALSE(completions_.begin(nullptr, true, 7).local);
 }
 
 TEST_F(Completes, WritesAreCompleteAfterAFullFlushUpToItsBegin) {
   target(1).written = 9;
-  const Completions::Token local = completions_.begin(target(1), true, 7);
+  const Completions::Token local = completions_.begin(&target(1), true, 7);
   completions_.settle(target(1), local);
   EXPECT_EQ(target(1).settled, 0u);
-  const Completions::Token full = completions_.begin(target(1), false, 7);
+  const Completions::Token full = completions_.begin(&target(1), false, 7);
   completions_.settle(target(1), full);
   EXPECT_EQ(target(1).settled, 7u);
   EXPECT_TRUE(target(1).writing());
@@ -89,12 +89,12 @@ TEST_F(Completes, WritesAreCompleteAfterAFullFlushUpToItsBegin) {
 
 TEST_F(Completes, OneThreadsWaitIsNotAloneWhileAnotherWaitsOrIssues) {
   issue(1);
-  const Completions::Token token = completions_.begin(target(1), false, 0);
-  completions_.end(target(1));
+  const Completions::Token token = completions_.begin(&target(1), false, 0);
+  completions_.end(&target(1));
   EXPECT_TRUE(completions_.waited_alone(target(1), token.last_get));
-  const Completions::Token other = completions_.begin_all(false, 0);
+  const Completions::Token other = completions_.begin(nullptr, false, 0);
   EXPECT_FALSE(completions_.waited_alone(target(1), token.last_get));
-  completions_.end_all();
+  completions_.end(nullptr);
   EXPECT_TRUE(completions_.waited_alone(target(1), other.last_get));
   issue(1);
   EXPECT_FALSE(completions_.waited_alone(target(1), token.last_get));
@@ -107,7 +107,7 @@ TEST_F(Completes, AWindowIsBusyWhileGetsAreUnderWayOrCompleted) {
   EXPECT_TRUE(completions_.busy());
   arrive(1);
   EXPECT_FALSE(completions_.busy());
-  static_cast<void>(completions_.begin_all(false, 0));
+  static_cast<void>(completions_.begin(nullptr, false, 0));
   EXPECT_TRUE(completions_.busy());
 }
 

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "gets/doubts.hpp"
+#include "gets/invalidation_epochs.hpp"
 #include "gets/plan.hpp"
 #include "validation/write_marks.hpp"
 
@@ -26,11 +26,11 @@ struct Rules {
   bool acquire_drops_pending = true;    ///< so are those that are under way
   bool write_drops = true;              ///< an own write drops what it overlaps
   bool write_drops_pending = true;      ///< also what is under way
-  bool unkept_while_writing = true;     ///< decide() is told of own writes under way: exact gets,
+  bool unkept_while_writing = true;     ///< decide() knows of own writes under way: exact gets,
   bool no_blocks_while_writing = true;  ///< blocks,
   bool no_tail_while_writing = true;    ///< and ends
   bool floor = true;                    ///< records of the node are true from a floor on
-  bool floor_doubts = true;             ///< which an acquire or a write takes away
+  bool floor_epoch = true;              ///< which an acquire or a write takes away
 };
 
 /// The bytes: two halves, each of which counts the writes that have landed. A short get reads the
@@ -45,7 +45,7 @@ struct UnderWay {
   std::uint8_t waiters = 0;  ///< halves that waiters want
   Values value{};
   Values waiters_must{};  ///< what the youngest waiter must see
-  std::uint64_t doubts = 0;
+  std::uint64_t epoch = 0;
 };
 
 struct State {
@@ -61,8 +61,8 @@ struct State {
   bool put_under_way = false, put_landed = false;
   std::uint8_t put_version = 0;
   validation::WriteMarks marks{};
-  Doubts doubts{};
-  std::uint64_t doubted = 0;
+  InvalidationEpochs epochs{};
+  std::uint64_t invalidated = 0;
   std::uint8_t acquires = 0, applied = 0;
 
   // the writer
@@ -72,7 +72,7 @@ struct State {
 
   // the node
   std::uint8_t clock = 1, floor = 0;
-  std::uint64_t floor_doubts = 0;
+  std::uint64_t floor_epoch = 0;
   std::uint8_t neighbour = 0;  ///< 0: has not begun; 1: its get is under way; 2: in the log
   std::uint8_t record_issued = 0;
   Values record{};
@@ -126,8 +126,8 @@ class Model {
  private:
   static constexpr std::uint8_t kGets = 4;
 
-  /// What decide() is told.
-  struct Facts {
+  /// What decide() asks.
+  struct Context {
     const Rules& rules;
     const State& s;
     bool ahead;
@@ -200,7 +200,7 @@ class Model {
         ++n.puts_issued;
         n.put_under_way = true;
         n.marks.written = 1;
-        n.doubts.doubt(n.doubted);
+        n.epochs.advance(n.invalidated);
         if (n.entry == State::cached && n.halves == kHalves && rules_.write_drops) drop(n);
         if (n.entry == State::pending && n.halves == kHalves && rules_.write_drops_pending) drop(n);
         return true;
@@ -230,7 +230,7 @@ class Model {
     n.applied = n.acquires;
     if (n.entry == State::cached && rules_.acquire_drops) drop(n);
     if (n.entry == State::pending && rules_.acquire_drops_pending) drop(n);
-    n.doubts.doubt_all();
+    n.epochs.advance_all();
   }
 
   void check(const Values& value, const Values& must, std::uint8_t from, std::uint8_t to) {
@@ -247,15 +247,15 @@ class Model {
       found = n.halves >= halves ? cache::Hit::full : cache::Hit::partial;
     else if (n.entry == State::pending)
       found = n.halves >= halves ? cache::Hit::pending_full : cache::Hit::pending_partial;
-    const Facts facts{rules_, n, ahead};
-    Plan plan = decide(found, facts);
+    const Context context{rules_, n, ahead};
+    Plan plan = decide(found, context);
     // Two of the rules are about one plan alone.
     if (n.marks.writing() && !rules_.no_blocks_while_writing && ahead &&
         found == cache::Hit::missing)
       plan = Plan::blocks;
     if (n.marks.writing() && !rules_.no_tail_while_writing && found == cache::Hit::partial)
       plan = Plan::tail;
-    while (!carry_out(n, plan, halves)) plan = otherwise(plan, facts);
+    while (!carry_out(n, plan, halves)) plan = otherwise(plan, context);
     ++made_[static_cast<std::size_t>(plan)];
     return !full_;
   }
@@ -304,7 +304,7 @@ class Model {
   bool from_node(State& n, std::uint8_t halves) {
     if (n.marks.writing() || n.neighbour != 2) return false;
     if (rules_.floor && (n.floor == 0 || n.record_issued < n.floor)) return false;
-    if (rules_.floor_doubts && n.doubts.any(n.doubted, n.floor_doubts)) return false;
+    if (rules_.floor_epoch && n.epochs.any(n.invalidated, n.floor_epoch)) return false;
     check(n.record, n.must, 0, halves);
     return true;
   }
@@ -316,7 +316,7 @@ class Model {
       get.active = true;
       get.from = from;
       get.to = to;
-      get.doubts = n.doubts.now();
+      get.epoch = n.epochs.now();
       if (keep) {
         get.fills = true;
         n.entry = State::pending;
@@ -341,10 +341,10 @@ class Model {
         for (std::size_t h = get.from; h < get.to; ++h) n.value[h] = get.value[h];
         n.entry = State::cached;
       }
-      const bool old = n.floor == 0 || n.doubts.any(n.doubted, n.floor_doubts);
-      if (old && !n.doubts.any(n.doubted, get.doubts)) {
+      const bool old = n.floor == 0 || n.epochs.any(n.invalidated, n.floor_epoch);
+      if (old && !n.epochs.any(n.invalidated, get.epoch)) {
         n.floor = ++n.clock;
-        n.floor_doubts = get.doubts;
+        n.floor_epoch = get.epoch;
       }
       get = {};
     }
@@ -388,8 +388,7 @@ INSTANTIATE_TEST_SUITE_P(
                       LeftOut{"unkept_while_writing", &Rules::unkept_while_writing},
                       LeftOut{"no_blocks_while_writing", &Rules::no_blocks_while_writing},
                       LeftOut{"no_tail_while_writing", &Rules::no_tail_while_writing},
-                      LeftOut{"floor", &Rules::floor},
-                      LeftOut{"floor_doubts", &Rules::floor_doubts}),
+                      LeftOut{"floor", &Rules::floor}, LeftOut{"floor_epoch", &Rules::floor_epoch}),
     [](const auto& which) { return std::string(which.param.name); });
 
 }  // namespace

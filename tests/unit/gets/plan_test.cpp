@@ -8,7 +8,7 @@
 namespace hob::gets {
 namespace {
 
-struct Facts {
+struct Context {
   bool is_writing = false, is_polled = false, is_aged = false, is_divisible = true;
   bool is_shared = false, has_readahead = false;
 
@@ -21,11 +21,11 @@ struct Facts {
 };
 
 /// All that is tried, where nothing but the last can be done.
-std::vector<Plan> tried(cache::Hit found, const Facts& facts) {
-  std::vector<Plan> plans{decide(found, facts)};
+std::vector<Plan> tried(cache::Hit found, const Context& context) {
+  std::vector<Plan> plans{decide(found, context)};
   while (plans.back() != Plan::replace && plans.back() != Plan::exact &&
          plans.back() != Plan::unkept && plans.back() != Plan::hit && plans.back() != Plan::refetch)
-    plans.push_back(otherwise(plans.back(), facts));
+    plans.push_back(otherwise(plans.back(), context));
   return plans;
 }
 
@@ -34,8 +34,8 @@ using Plans = std::vector<Plan>;
 TEST(Plan, AHitIsServed) { EXPECT_EQ(tried(cache::Hit::full, {}), Plans{Plan::hit}); }
 
 TEST(Plan, AHitThatCannotBeServedIsFetchedAgain) {
-  EXPECT_EQ(otherwise(Plan::hit, Facts{}), Plan::refetch);
-  EXPECT_EQ(otherwise(Plan::hit, Facts{.is_writing = true}), Plan::refetch);
+  EXPECT_EQ(otherwise(Plan::hit, Context{}), Plan::refetch);
+  EXPECT_EQ(otherwise(Plan::hit, Context{.is_writing = true}), Plan::refetch);
 }
 
 TEST(Plan, AHitInARowIsFetchedAgain) {
@@ -87,8 +87,8 @@ TEST(Plan, BetweenTwoBlocksItIsAMissWhereOneIsGone) {
 
 TEST(Plan, WhatFailedForGoodIsFetched) {
   for (const Plan plan : {Plan::refetch, Plan::replace, Plan::exact, Plan::unkept}) {
-    EXPECT_EQ(otherwise(plan, Facts{}), Plan::exact) << name_of(plan);
-    EXPECT_EQ(otherwise(plan, Facts{.is_writing = true}), Plan::unkept) << name_of(plan);
+    EXPECT_EQ(otherwise(plan, Context{}), Plan::exact) << name_of(plan);
+    EXPECT_EQ(otherwise(plan, Context{.is_writing = true}), Plan::unkept) << name_of(plan);
   }
 }
 

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "gets/coherence.hpp"
-#include "gets/doubts.hpp"
 #include "gets/drop_causes.hpp"
-#include "gets/leave.hpp"
+#include "gets/invalidation_epochs.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/reuse_trial.hpp"
+#include "gets/skip_reason.hpp"
 #include "gets/target_profile.hpp"
 #include "gets/verifier.hpp"
 #include "gets/wait_meter.hpp"
@@ -302,19 +302,19 @@ TEST(DropCauses, TooManyBecomeOneRow) {
   EXPECT_EQ(causes.rows()[15].times, 3u);  // p, q and r
 }
 
-TEST(Doubts, OfOneTargetAndOfAll) {
-  Doubts doubts;
+TEST(InvalidationEpochs, OfOneTargetAndOfAll) {
+  InvalidationEpochs epochs;
   std::uint64_t one = 0;
   const std::uint64_t other = 0;
-  const std::uint64_t before = doubts.now();
-  doubts.doubt(one);
-  EXPECT_TRUE(doubts.any(one, before));
-  EXPECT_FALSE(doubts.any(other, before));
-  EXPECT_FALSE(doubts.any(one, doubts.now()));
-  const std::uint64_t later = doubts.now();
-  doubts.doubt_all();
-  EXPECT_TRUE(doubts.any(one, later));
-  EXPECT_TRUE(doubts.any(other, later));
+  const std::uint64_t before = epochs.now();
+  epochs.advance(one);
+  EXPECT_TRUE(epochs.any(one, before));
+  EXPECT_FALSE(epochs.any(other, before));
+  EXPECT_FALSE(epochs.any(one, epochs.now()));
+  const std::uint64_t later = epochs.now();
+  epochs.advance_all();
+  EXPECT_TRUE(epochs.any(one, later));
+  EXPECT_TRUE(epochs.any(other, later));
 }
 
 /// With one tick a nanosecond.
@@ -428,9 +428,9 @@ TEST(Verifier, ComparesItsShareOfTheHitsAndKeepsTheFirstFailures) {
   EXPECT_EQ(all.failures().size(), 100u);
 }
 
-TEST(Leave, EachReasonHasWordsOfItsOwn) {
-  EXPECT_STREQ(words_of(Leave::bypassed), "the target answers as fast as the cache would");
-  EXPECT_STREQ(words_of(Leave::short_lived),
+TEST(SkipReason, EachReasonHasWordsOfItsOwn) {
+  EXPECT_STREQ(words_of(SkipReason::bypassed), "the target answers as fast as the cache would");
+  EXPECT_STREQ(words_of(SkipReason::short_lived),
                "copies were always invalidated before they were used");
 }
 

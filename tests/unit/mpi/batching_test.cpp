@@ -175,7 +175,7 @@ TEST_F(Batches, AnErrorOfABatchIsWhatTheNextCompletionAtItsTargetReturns) {
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(2)), MPI_SUCCESS) << "another target's";
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_ERR_RMA_RANGE);
   EXPECT_EQ(into_[0], -1) << "nothing has come";
-  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS) << "it is told once";
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS) << "it is reported once";
   get_some(1, 5);
   EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS);
   EXPECT_EQ(into_[4], initial(1, 8));
@@ -646,7 +646,7 @@ TEST_F(Batches, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
   EXPECT_EQ(fake::calls("Win_call_errhandler"), 0U);
   batches_->synchronise(rma::Sync::flush(1));
   EXPECT_EQ(fake::calls("Win_call_errhandler"), 1U);
-  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS) << "it is told once";
+  EXPECT_EQ(batches_->synchronise(rma::Sync::flush(1)), MPI_SUCCESS) << "it is reported once";
   fake::fail("Get", MPI_ERR_RMA_RANGE);
   get_some(1, 5);
   let_it_become_old();

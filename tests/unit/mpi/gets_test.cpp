@@ -104,13 +104,13 @@ TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(read(2, 7), 2007);  // the first one is not kept
   MPI_Get(&hit, 1, MPI_INT, 2, 7, 1, MPI_INT, win_);        // served, and no flush follows
   CachedGets& cached = *find_window(win_)->cached;
-  for (int i = 0; !cached.left_alone() && i < 1000; ++i) {
+  for (int i = 0; !cached.tracking_off_for_good() && i < 1000; ++i) {
     const int at = i * 37 % kWords;
     EXPECT_EQ(read(1, at), 1000 + at);
     MPI_Barrier(MPI_COMM_WORLD);  // nothing is served from the cache
   }
   near.reset();
-  ASSERT_TRUE(cached.left_alone());
+  ASSERT_TRUE(cached.tracking_off_for_good());
   MPI_Put(&value, 1, MPI_INT, 2, 7, 1, MPI_INT, win_);
   fake::reset();
   untimed_waits = 1;  // the next flush is one that Hob looks at
@@ -141,9 +141,9 @@ TEST_F(Gets, AWindowRestsWhileOnlyTheOwnMemoryIsRead) {
   for (int attempt = 0; attempt < 20 && !rested; ++attempt) {
     read_own(2100);
     EXPECT_TRUE(tracking_off() || attempt > 0);
-    const std::uint64_t seen = stats.gets, counted = stats.own_left_alone;
+    const std::uint64_t seen = stats.gets, counted = stats.own_untracked;
     read_own(100);
-    rested = stats.gets == seen && stats.own_left_alone == counted + 200;
+    rested = stats.gets == seen && stats.own_untracked == counted + 200;
   }
   EXPECT_TRUE(rested);
   there(1)[7] = 5;  // what was kept is forgotten, and the next get is kept again
@@ -158,7 +158,7 @@ TEST_F(Gets, AFlushOfAWindowThatRestsReachesTheLibrary) {
   EXPECT_EQ(read(1, 7), 1007);
   int value = -1;
   MPI_Get(&value, 1, MPI_INT, 1, 7, 1, MPI_INT, win_);  // a hit
-  for (std::uint32_t i = 0; i < Wakefulness::kPatience; ++i) read(0, 1);
+  for (std::uint32_t i = 0; i < TrackingState::kPatience; ++i) read(0, 1);
   ASSERT_TRUE(tracking_off());
   for (int i = 0; i < 2; ++i) MPI_Put(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win_);
   fake::reset();
@@ -230,7 +230,7 @@ TEST_F(Gets, ALocalFlushWithGetsUnderWayIsAFullOne) {
 TEST_F(Gets, ABarrierEndsWhatWasFetched) {
   EXPECT_EQ(read(1, 7), 1007);
   fill(1, 5000);
-  EXPECT_EQ(read(1, 7), 1007);  // nobody can have told
+  EXPECT_EQ(read(1, 7), 1007);  // no process can have said so
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(read(1, 7), 5007);
 }
@@ -579,7 +579,7 @@ TEST_F(Gets, AnAtomicOperationThatWasOnlyCountedEndsWhatWasFetchedAfterIt) {
   EXPECT_EQ(find_window(win_)->issued.atomics, 2u);
   EXPECT_EQ(read(1, 7), 1007);
   EXPECT_FALSE(tracking_off());
-  MPI_Win_flush(2, win_);  // the second one's result may tell of a write
+  MPI_Win_flush(2, win_);  // the second one's result may announce a write
   fill(1, 5000);
   EXPECT_EQ(read(1, 7), 5007);
   fill(1, 6000);
@@ -614,11 +614,11 @@ TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
   };
   for (int i = 0; i < 100; ++i) get(i * 37 % kWords);
   near.reset();
-  EXPECT_TRUE(cached.left_alone());
+  EXPECT_TRUE(cached.tracking_off_for_good());
   EXPECT_TRUE(tracking_off());
-  const auto before = cached.stats().left_alone;
+  const auto before = cached.stats().untracked;
   for (int i = 0; i < 10; ++i) get(i);
-  EXPECT_EQ(cached.stats().left_alone, before + 10);
+  EXPECT_EQ(cached.stats().untracked, before + 10);
 }
 
 /// Nor are its first gets slow where they touch pages for the first time.
@@ -632,7 +632,7 @@ TEST_F(Gets, WithRequestsThatTouchNewPagesAWindowIsLeftAlone) {
     if (!std::exchange(touched, true)) std::this_thread::sleep_for(std::chrono::milliseconds(8));
   });
   for (int i = 0; i < 100; ++i) {
-    touched = cached.left_alone();
+    touched = cached.tracking_off_for_good();
     int value = -1;
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Rget(&value, 1, MPI_INT, 1, i, 1, MPI_INT, win_, &request);
@@ -641,7 +641,7 @@ TEST_F(Gets, WithRequestsThatTouchNewPagesAWindowIsLeftAlone) {
   }
   fake::during("Rget", nullptr);
   near.reset();
-  EXPECT_TRUE(cached.left_alone());
+  EXPECT_TRUE(cached.tracking_off_for_good());
 }
 
 TEST_F(Gets, WithoutMemoryTheyAreStillRight) {

@@ -74,7 +74,8 @@ class GhostJob : public testing::Test {
   ghost::Target& target_there() { return far_->target; }
 
   /// A post or complete of another application rank comes in.
-  void tell(int from, std::uint32_t kind, std::uint64_t serial = 7, std::uint32_t operations = 0) {
+  void notify(int from, std::uint32_t kind, std::uint64_t serial = 7,
+              std::uint32_t operations = 0) {
     const Token token{serial, kind, operations};
     fake::arrive(from, static_cast<int>(ghost::kTokenTag), world_.internal_comm, &token,
                  sizeof token);
@@ -82,9 +83,11 @@ class GhostJob : public testing::Test {
   static constexpr std::uint32_t kPost = 0, kComplete = 1;
 
   /// The messages to other application ranks since this was asked last: to whom, and their kind.
-  std::vector<std::pair<int, std::uint32_t>> take_told() { return std::exchange(told_, {}); }
+  std::vector<std::pair<int, std::uint32_t>> take_notified() {
+    return std::exchange(notified_, {});
+  }
 
-  /// The operations that these messages told of, in all.
+  /// The operations that these messages reported, in all.
   std::uint32_t take_operations() { return std::exchange(operations_, 0); }
 
   /// Answers of the ghost are kept until answer(), as if it were slow.
@@ -156,7 +159,7 @@ class GhostJob : public testing::Test {
     if (tag == ghost::kTokenTag) {
       Token token{};
       std::memcpy(&token, bytes, sizeof token);
-      told_.emplace_back(to, token.kind);
+      notified_.emplace_back(to, token.kind);
       operations_ += token.operations;
       return;
     }
@@ -181,7 +184,7 @@ class GhostJob : public testing::Test {
   bool keeps_ = false;
   std::deque<std::pair<std::uint32_t, std::vector<std::byte>>> kept_;
   std::map<std::uint32_t, std::vector<std::byte>> data_;
-  std::vector<std::pair<int, std::uint32_t>> told_;
+  std::vector<std::pair<int, std::uint32_t>> notified_;
   std::uint32_t operations_ = 0;
 };
 

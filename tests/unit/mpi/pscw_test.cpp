@@ -1,5 +1,5 @@
-// Post, start, complete and wait of windows that ghosts serve: who is told what, and who waits for
-// whom.
+// Post, start, complete and wait of windows that ghosts serve: who is notified of what, and who
+// waits for whom.
 #include "mpi/rma/ghost/pscw.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 class PostStart : public test::GhostJob {
  protected:
-  using Told = std::vector<std::pair<int, std::uint32_t>>;
+  using Notified = std::vector<std::pair<int, std::uint32_t>>;
 
   void SetUp() override {
     GhostJob::SetUp();
@@ -39,43 +39,43 @@ TEST_F(PostStart, AnAccessEpochWaitsForThePostAndTellsItsEnd) {
   EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS)
       << "start itself waits for nobody";
   EXPECT_EQ(fake::calls("Iprobe"), 0U);
-  while_it_waits([&] { tell(test::kThere, kPost); });
+  while_it_waits([&] { notify(test::kThere, kPost); });
   const std::int64_t value = 4;
   EXPECT_EQ(window.issue(rma::Op::put(&value, 1, MPI_LONG, 1, 0, 1, MPI_LONG)), MPI_SUCCESS);
   EXPECT_GE(waits_, 3) << "an operation waits until its target has posted";
   EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
-  EXPECT_EQ(word_there(0), 4) << "complete at the target before it is told";
-  EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
+  EXPECT_EQ(word_there(0), 4) << "complete at the target before it is notified";
+  EXPECT_EQ(take_notified(), (Notified{{test::kThere, kComplete}}));
 }
 
 TEST_F(PostStart, AnEpochWithoutOperationsWaitsForItsPostAtTheEnd) {
   GhostBackend& window = this->window();
   EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   while_it_waits([&] {
-    EXPECT_TRUE(take_told().empty());
-    tell(test::kThere, kPost);
+    EXPECT_TRUE(take_notified().empty());
+    notify(test::kThere, kPost);
   });
   EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3);
-  EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
+  EXPECT_EQ(take_notified(), (Notified{{test::kThere, kComplete}}));
 }
 
 TEST_F(PostStart, WithNocheckNobodyPostsAndCompletesAreToldAllTheSame) {
   GhostBackend& window = this->window();
   EXPECT_EQ(window.synchronise(rma::Sync::start(other_, MPI_MODE_NOCHECK)), MPI_SUCCESS);
   EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
-  EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
+  EXPECT_EQ(take_notified(), (Notified{{test::kThere, kComplete}}));
   EXPECT_EQ(window.synchronise(rma::Sync::post(other_, MPI_MODE_NOCHECK)), MPI_SUCCESS);
-  EXPECT_TRUE(take_told().empty());
-  tell(test::kThere, kComplete);
+  EXPECT_TRUE(take_notified().empty());
+  notify(test::kThere, kComplete);
   EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_SUCCESS);
 }
 
 TEST_F(PostStart, AnExposureEpochPostsAndWaitsForTheCompletes) {
   GhostBackend& window = this->window();
   EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_SUCCESS);
-  EXPECT_EQ(take_told(), (Told{{test::kThere, kPost}}));
-  while_it_waits([&] { tell(test::kThere, kComplete); });
+  EXPECT_EQ(take_notified(), (Notified{{test::kThere, kPost}}));
+  while_it_waits([&] { notify(test::kThere, kComplete); });
   EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3);
 }
@@ -86,7 +86,7 @@ TEST_F(PostStart, ATestIsTrueOnceAllHaveCompleted) {
   int flag = -1;
   EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 0);
-  tell(test::kThere, kComplete);
+  notify(test::kThere, kComplete);
   EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 1);
   EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_ERR_RMA_SYNC) << "the epoch has ended";
@@ -94,23 +94,23 @@ TEST_F(PostStart, ATestIsTrueOnceAllHaveCompleted) {
 
 TEST_F(PostStart, PostsThatComeEarlyServeOneEpochEach) {
   GhostBackend& window = this->window();
-  tell(test::kThere, kPost);
-  tell(test::kThere, kPost);
+  notify(test::kThere, kPost);
+  notify(test::kThere, kPost);
   for (int epoch = 0; epoch < 2; ++epoch) {
     EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
     EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   }
   EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
-  while_it_waits([&] { tell(test::kThere, kPost); });
+  while_it_waits([&] { notify(test::kThere, kPost); });
   EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3) << "the third epoch has a post of its own";
 }
 
 TEST_F(PostStart, MessagesOfOtherWindowsCountForThese) {
   GhostBackend& window = this->window(7);
-  tell(test::kThere, kPost, 8);
+  notify(test::kThere, kPost, 8);
   EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
-  while_it_waits([&] { tell(test::kThere, kPost, 7); });
+  while_it_waits([&] { notify(test::kThere, kPost, 7); });
   EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3);
 }
@@ -130,7 +130,7 @@ TEST_F(PostStart, TheProcessItselfIsToldWithoutMessages) {
 TEST_F(PostStart, TheTargetWaitsForTheLastOperationsSoTheyNeedNoAnswer) {
   GhostBackend& window = counting_window();
   keep_answers();  // none is waited for
-  tell(test::kThere, kPost);
+  notify(test::kThere, kPost);
   EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   const std::int64_t value = 3;
   for (MPI_Aint at = 0; at < 5; ++at)
@@ -140,7 +140,7 @@ TEST_F(PostStart, TheTargetWaitsForTheLastOperationsSoTheyNeedNoAnswer) {
   EXPECT_EQ(server().stats().messages, 0U) << "one message for all of them";
   EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
   EXPECT_EQ(server().stats().messages, 1U);
-  EXPECT_EQ(take_told(), (Told{{test::kThere, kComplete}}));
+  EXPECT_EQ(take_notified(), (Notified{{test::kThere, kComplete}}));
   EXPECT_EQ(take_operations(), 6U);
   EXPECT_EQ(target_there().counted.load(), 6U);
   EXPECT_EQ(word_there(0), 6);
@@ -149,7 +149,7 @@ TEST_F(PostStart, TheTargetWaitsForTheLastOperationsSoTheyNeedNoAnswer) {
 TEST_F(PostStart, WhatFetchesOrDoesNotFitIsAnswered) {
   GhostBackend& window = counting_window();
   word_there(7) = 70;
-  tell(test::kThere, kPost);
+  notify(test::kThere, kPost);
   EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   std::int64_t fetched = 0;
   const std::int64_t value = 3;
@@ -168,7 +168,7 @@ TEST_F(PostStart, AnExposureEpochEndsWhenAllThatItWasToldOfIsThere) {
   GhostBackend& window = counting_window();
   int flag = -1;
   EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_SUCCESS);
-  tell(test::kThere, kComplete, 7, 2);
+  notify(test::kThere, kComplete, 7, 2);
   EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 0);
   target_here().counted = 1;
@@ -178,7 +178,7 @@ TEST_F(PostStart, AnExposureEpochEndsWhenAllThatItWasToldOfIsThere) {
   EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_SUCCESS);
   EXPECT_GE(waits_, 3);
   EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_SUCCESS);
-  tell(test::kThere, kComplete, 7, 1);
+  notify(test::kThere, kComplete, 7, 1);
   EXPECT_EQ(window.synchronise(rma::Sync::test(&flag)), MPI_SUCCESS);
   EXPECT_EQ(flag, 0) << "each epoch has operations of its own";
   target_here().counted = 3;
@@ -188,7 +188,7 @@ TEST_F(PostStart, AnExposureEpochEndsWhenAllThatItWasToldOfIsThere) {
 
 TEST_F(PostStart, MemoryThatGhostsMayFailToReachIsAnswered) {
   GhostBackend& window = this->window();
-  tell(test::kThere, kPost);
+  notify(test::kThere, kPost);
   EXPECT_EQ(window.synchronise(rma::Sync::start(other_, 0)), MPI_SUCCESS);
   target_there().size = 0;
   const std::int64_t value = 3;
@@ -209,7 +209,7 @@ TEST_F(PostStart, EpochsThatAreOpenOrAreNotAreErrors) {
       << "both kinds of epochs may be open at once";
   EXPECT_EQ(window.synchronise(rma::Sync::post(other_, 0)), MPI_ERR_RMA_SYNC);
   EXPECT_EQ(window.synchronise(rma::Sync::complete()), MPI_SUCCESS);
-  tell(test::kThere, kComplete);
+  notify(test::kThere, kComplete);
   EXPECT_EQ(window.synchronise(rma::Sync::wait()), MPI_SUCCESS);
 }
 

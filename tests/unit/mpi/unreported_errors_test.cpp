@@ -126,7 +126,7 @@ TEST_F(ErrorHandlers, MayThrow) {
   expect_that_puts_arrive(7);
 }
 
-// A batch that another call sends: its error is told after that call's own work, too.
+// A batch that another call sends: its error is reported after that call's own work, too.
 TEST_F(ErrorHandlers, OfABatchMayLeaveByLongjmp) {
   handle_by(jump);
   std::int64_t value = 3;

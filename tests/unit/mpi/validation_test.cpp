@@ -1,4 +1,4 @@
-// Collective calls in which the members of a window tell each other who was written to.
+// Collective calls in which the members of a window report to each other who was written to.
 #include "mpi/rma/validation.hpp"
 
 #include <fcntl.h>
@@ -76,7 +76,7 @@ class Validated : public testing::Test {
 
   /// What this process tells in the call, and what `more` adds for the others.
   template <class Call>
-  Changes told(Call call, const Changes& more = {}) {
+  Changes notified(Call call, const Changes& more = {}) {
     Changes heard;
     fake::others_say([&](void* result) {
       auto* words = static_cast<std::uint64_t*>(result);
@@ -91,7 +91,7 @@ class Validated : public testing::Test {
     return heard;
   }
   Changes barrier(const Changes& more = {}) {
-    return told([] { MPI_Barrier(MPI_COMM_WORLD); }, more);
+    return notified([] { MPI_Barrier(MPI_COMM_WORLD); }, more);
   }
 
   static constexpr int kWords = 1 << 15;
@@ -265,7 +265,7 @@ TEST_F(Validated, AnotherCommunicatorOfTheSameMembersTells) {
   MPI_Comm copy;
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
   fetches(1);
-  told([&] { MPI_Barrier(copy); });
+  notified([&] { MPI_Barrier(copy); });
   EXPECT_EQ(fetches(1), 0u);
   MPI_Comm_free(&copy);
   fake::reset();
@@ -376,7 +376,7 @@ TEST_F(Validated, TellingEndsWithTheGainAndComesBackWithIt) {
   }
 }
 
-/// A window that nobody reads: soon nothing is awake for it, and barriers stay barriers.
+/// A window that nobody reads: soon nothing is tracked for it, and barriers stay barriers.
 TEST_F(Validated, AWindowThatNobodyReadsCostsNothing) {
   end_window();
   make_window("auto");
@@ -390,10 +390,10 @@ TEST_F(Validated, AWindowThatNobodyReadsCostsNothing) {
   EXPECT_TRUE(tracking_off());
 }
 
-/// A process that writes much and reads nothing is left asleep, and says that it may have written.
+/// A process that writes much and reads nothing is not tracked, and says that it may have written.
 TEST_F(Validated, ManyWritesWithoutGetsAreNotSeenOneByOne) {
   const int value = 5;
-  for (std::uint64_t i = 0; i < Wakefulness::kPatience; ++i) {
+  for (std::uint64_t i = 0; i < TrackingState::kPatience; ++i) {
     EXPECT_FALSE(tracking_off());
     MPI_Put(&value, 1, MPI_INT, 3, 1, 1, MPI_INT, win_);
   }
@@ -407,7 +407,7 @@ TEST_F(Validated, ManyWritesWithoutGetsAreNotSeenOneByOne) {
   EXPECT_FALSE(barrier().may_have_changed(number_));
 }
 
-/// More targets than have a bit each: what is told of is found by name. 4 ranks, 150 windows.
+/// More targets than have a bit each: what is reported is found by name. 4 ranks, 150 windows.
 TEST_F(Validated, OfManyWindowsTheOneThatWasWrittenToIsDropped) {
   std::vector<MPI_Win> others(149);
   for (MPI_Win& other : others) {

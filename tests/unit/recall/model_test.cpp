@@ -84,7 +84,7 @@ class Model {
  private:
   static constexpr std::uint8_t kGets = 5;
 
-  struct Facts {
+  struct Context {
     bool under_way, again;
     bool writing() const { return under_way; }
     bool polled() const { return again; }
@@ -187,9 +187,9 @@ class Model {
                              : n.entry[place] == pending ? cache::Hit::pending_full
                                                          : cache::Hit::missing;
     if (again && found != cache::Hit::full) return false;
-    const Facts facts{n.put_under_way != 0, again};
-    Plan plan = decide(found, facts);
-    if (plan == Plan::join && !join(n, place)) plan = otherwise(plan, facts);
+    const Context context{n.put_under_way != 0, again};
+    Plan plan = decide(found, context);
+    if (plan == Plan::join && !join(n, place)) plan = otherwise(plan, context);
     switch (plan) {
       case Plan::hit:
         recalled_hits_ += place == kB && n.recalled;

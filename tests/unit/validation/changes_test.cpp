@@ -79,26 +79,26 @@ TEST(EdgePacing, WhoFetchesOtherEdgesEachTimeAsksSeldom) {
   for (int i = 0; i < 1000; ++i) {
     const bool due = pacing.due();
     asked += due ? 1 : 0;
-    pacing.told(true, due);
+    pacing.notified(true, due);
   }
   EXPECT_LE(asked, 20);
   EXPECT_GE(asked, 10);
   for (int i = 0; i < 100; ++i) {  // once, and then again and again the same
-    pacing.told(false, false);
+    pacing.notified(false, false);
     EXPECT_TRUE(pacing.due());
-    pacing.told(true, true);
+    pacing.notified(true, true);
   }
 }
 
-/// Calls of a thousand in which members tell, of whom nobody asks.
-int told_in_vain(Schedule& schedule, bool barriers) {
-  int told = 0;
+/// Calls of a thousand in which members notify, and no one asks.
+int notified_without_use(Schedule& schedule, bool barriers) {
+  int notified = 0;
   for (int i = 0; i < 1000; ++i)
     if (schedule.due(barriers)) {
-      ++told;
+      ++notified;
       schedule.reported(false, true);
     }
-  return told;
+  return notified;
 }
 
 TEST(Schedule, BarriersTellUntilNobodyHasAskedForLong) {
@@ -108,13 +108,14 @@ TEST(Schedule, BarriersTellUntilNobodyHasAskedForLong) {
     EXPECT_TRUE(schedule.due(true)) << i;
     schedule.reported(false, false);
   }
-  EXPECT_LE(told_in_vain(schedule, true), 8);
+  EXPECT_LE(notified_without_use(schedule, true), 8);
 }
 
 TEST(Schedule, OtherCallsTellEverLessOften) {
   Schedule schedule;
   schedule.begin_window();
-  EXPECT_EQ(told_in_vain(schedule, false), 13);  // at 0, 2, 6, 14, 30, 62, 126, 254, and so on
+  EXPECT_EQ(notified_without_use(schedule, false),
+            13);  // at 0, 2, 6, 14, 30, 62, 126, 254, and so on
   while (!schedule.due(false)) {
   }
   schedule.reported(true, true);
@@ -126,16 +127,16 @@ TEST(Schedule, OtherCallsTellEverLessOften) {
 
 TEST(Schedule, AnotherWindowIsBelievedLessAfterSomeThatNobodyRead) {
   Schedule schedule;
-  int told = 0;
+  int notified = 0;
   for (int window = 0; window < 100; ++window) {
     schedule.begin_window();
     for (int i = 0; i < 20; ++i)
       if (schedule.due(true)) {
-        ++told;
+        ++notified;
         schedule.reported(false, false);
       }
   }
-  EXPECT_LT(told, 40);  // of 2,000
+  EXPECT_LT(notified, 40);  // of 2,000
   while (!schedule.due(true)) {
   }
   schedule.reported(true, true);
@@ -208,16 +209,16 @@ TEST(Gain, FindsBytesThatAreAskedForNowAndThen) {
 
 TEST(WriteMarks, WhatWasUnderWayIsToldAgain) {
   WriteMarks target;
-  EXPECT_FALSE(target.tell());
+  EXPECT_FALSE(target.notify());
   target.written = 4;
-  EXPECT_TRUE(target.tell());
-  EXPECT_TRUE(target.tell());
-  target.settled = 4;  // it arrived after others were told
-  EXPECT_TRUE(target.tell());
-  EXPECT_FALSE(target.tell());
+  EXPECT_TRUE(target.notify());
+  EXPECT_TRUE(target.notify());
+  target.settled = 4;  // it arrived after others were notified
+  EXPECT_TRUE(target.notify());
+  EXPECT_FALSE(target.notify());
   target.written = target.settled = 5;
-  EXPECT_TRUE(target.tell());
-  EXPECT_FALSE(target.tell());
+  EXPECT_TRUE(target.notify());
+  EXPECT_FALSE(target.notify());
 }
 
 TEST(Devices, AnAdapterOrAModuleIsFound) {

@@ -21,7 +21,7 @@ TEST(IncomingTest, WhatOverlapsExposedMemoryIsFilledUntilToldAfterItsEnd) {
   EXPECT_TRUE(incoming.take_filled(1));
   EXPECT_TRUE(incoming.take_filled(1)) << "it is still under way";
   incoming.end(fill);
-  EXPECT_TRUE(incoming.take_filled(1)) << "it may have stored since it was told";
+  EXPECT_TRUE(incoming.take_filled(1)) << "it may have stored since it was notified";
   EXPECT_FALSE(incoming.take_filled(1));
 }
 

@@ -1,6 +1,6 @@
 // Every interleaving of a small program is tried: an origin that keeps copies, a process that
-// writes to their target, the target's own stores, collective calls in which they tell each other,
-// and a message. No hit may be older than what the origin must see by MPI's rules
+// writes to their target, the target's own stores, collective calls in which they notify each
+// other, and a message. No hit may be older than what the origin must see by MPI's rules
 // (docs/consistency.md, "What no process wrote"). Each rule is also left out once: then some
 // interleaving is wrong, or the rule would not be needed.
 #include <gtest/gtest.h>
@@ -26,16 +26,16 @@ enum Process { origin, writer, target, processes };
 
 /// How the protocol is played: the rules that may be left out.
 struct Rules {
-  bool tell_again = true;      ///< writes that were under way are told once more
-  bool tell_exposure = true;   ///< the target tells of exposure epochs that were open
-  bool drop_pending = true;    ///< what changed is dropped while its get is under way, too
-  bool watch_before = true;    ///< the target watches its stores before it tells
-  bool message_drops = true;   ///< an acquire that is no such call drops everything
-  bool pass_over_own = true;   ///< an acquire meanwhile, of another thread, is not passed over
-  bool settle_edges = true;    ///< copies of edges in doubt that are not what is shown are dropped
-  bool settle_pending = true;  ///< likewise those that are under way, which are dropped
-  bool show_compared = true;   ///< the target shows the bytes that it compares with later
-  bool two_calls = true;       ///< edges are out of doubt after two calls without stores, not one
+  bool notify_again = true;     ///< writes that were under way are notified once more
+  bool notify_exposure = true;  ///< the target reports exposure epochs that were open
+  bool drop_pending = true;     ///< what changed is dropped while its get is under way, too
+  bool watch_before = true;     ///< the target watches its stores before it tells
+  bool message_drops = true;    ///< an acquire that is no such call drops everything
+  bool pass_over_own = true;    ///< an acquire meanwhile, of another thread, is not passed over
+  bool settle_edges = true;     ///< copies of edges in doubt that are not what is shown are dropped
+  bool settle_pending = true;   ///< likewise those that are under way, which are dropped
+  bool show_compared = true;    ///< the target shows the bytes that it compares with later
+  bool two_calls = true;        ///< edges are out of doubt after two calls without stores, not one
 };
 
 /// Steps that a process may take while it is inside a collective call are those of other threads.
@@ -86,7 +86,7 @@ struct State {
   std::uint8_t copied = 0;  ///< the memory as it is compared
   bool comparing = false;   ///< since something was stored to its page
   bool exposed = false;     ///< an exposure epoch is open
-  std::uint8_t exposures = 0, told_exposures = 0;
+  std::uint8_t exposures = 0, notified_exposures = 0;
   bool posted = false;
 
   // the collective calls
@@ -294,8 +294,8 @@ class Model {
           n.inside[process] = true;
           n.joint_must_see = std::max(n.joint_must_see, n.must_see[process]);
           if (other_data) n.stored = true;
-          if (process == writer) tell_writes(n);
-          if (process == target) tell_stores(n);
+          if (process == writer) notify_writes(n);
+          if (process == target) notify_stores(n);
         });
       }
     if (!std::all_of(s.inside.begin(), s.inside.end(), [](bool in) { return in; })) return;
@@ -320,18 +320,19 @@ class Model {
       }
   }
 
-  void tell_writes(State& n) {
-    if (rules_.tell_again) {
-      if (n.marks.tell()) n.changed = true;
+  void notify_writes(State& n) {
+    if (rules_.notify_again) {
+      if (n.marks.notify()) n.changed = true;
     } else {
-      if (n.marks.written > n.marks.told) n.changed = true;
-      n.marks.told = n.marks.written;
+      if (n.marks.written > n.marks.notified) n.changed = true;
+      n.marks.notified = n.marks.written;
     }
   }
 
-  void tell_stores(State& n) {
-    if (rules_.tell_exposure && (n.exposed || n.exposures != n.told_exposures)) n.changed = true;
-    n.told_exposures = n.exposures;
+  void notify_stores(State& n) {
+    if (rules_.notify_exposure && (n.exposed || n.exposures != n.notified_exposures))
+      n.changed = true;
+    n.notified_exposures = n.exposures;
     if (n.watching && limits_.edges) {
       n.doubted = n.comparing = n.comparing || n.stored;
       if (bytes_of(n.memory) == bytes_of(n.copied)) return;
@@ -395,10 +396,10 @@ void expect_needed(bool Rules::*rule, const Limits& limits = {}) {
 }
 
 TEST(ValidationModel, WritesUnderWayMustBeToldAgain) {
-  expect_needed(&Rules::tell_again, {.threads = false});
+  expect_needed(&Rules::notify_again, {.threads = false});
 }
 TEST(ValidationModel, OpenExposureEpochsMustBeTold) {
-  expect_needed(&Rules::tell_exposure, {.threads = false});
+  expect_needed(&Rules::notify_exposure, {.threads = false});
 }
 TEST(ValidationModel, GetsUnderWayMustBeDropped) {
   expect_needed(&Rules::drop_pending, {.threads = false});
@@ -434,9 +435,9 @@ TEST(ValidationModel, EdgesAreShownAsTheyAreCompared) {
   expect_needed(&Rules::show_compared, kEdges);
 }
 
-/// Many targets, in random steps: what members tell is united in any order, in a form that may say
-/// too much. A copy that was not told of is as new as its target's memory when all had entered the
-/// call, and where few targets were written to, nothing else is dropped.
+/// Many targets, in random steps: what members report is united in any order, in a form that may
+/// say too much. A copy that was not reported is as new as its target's memory when all had entered
+/// the call, and where few targets were written to, nothing else is dropped.
 class ManyTargets : public testing::Test {
  protected:
   struct Window {
@@ -448,9 +449,9 @@ class ManyTargets : public testing::Test {
   /// Of `windows`; a call in which some members write at most `writes` times each. Copies dropped
   /// although nobody wrote to their target.
   std::size_t call(std::vector<Window>& windows, int members, int writers, int writes) {
-    std::vector<Changes> told(static_cast<std::size_t>(writers));
+    std::vector<Changes> notified(static_cast<std::size_t>(writers));
     std::set<std::pair<std::uint64_t, int>> written;
-    for (Changes& changes : told) {
+    for (Changes& changes : notified) {
       changes.begin(static_cast<std::uint64_t>(members),
                     static_cast<std::uint64_t>(members) * windows.size());
       for (int i = 0; i < writes; ++i) {
@@ -461,18 +462,18 @@ class ManyTargets : public testing::Test {
         written.insert({window.number, target});
       }
     }
-    while (told.size() > 1) {
-      Changes& into = told[below(told.size() - 1)];
+    while (notified.size() > 1) {
+      Changes& into = notified[below(notified.size() - 1)];
       EXPECT_TRUE(into.large());
-      into.many().unite(told.back().many());
-      told.pop_back();
+      into.many().unite(notified.back().many());
+      notified.pop_back();
     }
     std::size_t in_vain = 0;
     for (Window& window : windows)
       for (int target = 0; target < members; ++target) {
         int& copy = window.copies[static_cast<std::size_t>(target)];
         const int now = window.written[static_cast<std::size_t>(target)];
-        if (told.front().may_have_changed(window.number, target)) {
+        if (notified.front().may_have_changed(window.number, target)) {
           in_vain += written.count({window.number, target}) == 0 ? 1 : 0;
           copy = -1;
         }

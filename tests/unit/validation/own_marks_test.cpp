@@ -51,7 +51,7 @@ class Order {
   void step(char thread) {
     ++now_;
     if (thread == 't') {
-      const bool named = marks_.tell();
+      const bool named = marks_.notify();
       return reports_.push_back({now_, named});
     }
     if (thread == 'w') return write();
@@ -103,16 +103,16 @@ TEST(OwnMarks, everyOrderOfAWriteTwoFlushesAndTwoReports) {
 
 TEST(OwnMarks, whatIsCompleteIsNamedOnce) {
   OwnMarks marks;
-  EXPECT_FALSE(marks.tell());
+  EXPECT_FALSE(marks.notify());
   marks.note();
   marks.note();
   EXPECT_TRUE(marks.writing());
-  EXPECT_TRUE(marks.tell());
-  EXPECT_TRUE(marks.tell());
+  EXPECT_TRUE(marks.notify());
+  EXPECT_TRUE(marks.notify());
   marks.settle(marks.begin_flush());
   EXPECT_FALSE(marks.writing());
-  EXPECT_TRUE(marks.tell());
-  EXPECT_FALSE(marks.tell());
+  EXPECT_TRUE(marks.notify());
+  EXPECT_FALSE(marks.notify());
 }
 
 }  // namespace

@@ -97,8 +97,8 @@ TEST(TargetSet, TheUnionDoesNotDependOnTheOrder) {
   }
 }
 
-/// Members of a communicator of 100,000 in one call. Libraries unite what they tell in one order or
-/// another: along a binomial tree, by recursive doubling.
+/// Members of a communicator of 100,000 in one call. Libraries unite what they report in one order
+/// or another: along a binomial tree, by recursive doubling.
 class Simulated : public testing::Test {
  protected:
   static constexpr int kMembers = 100'000;
@@ -119,12 +119,12 @@ class Simulated : public testing::Test {
 
   /// The same as halves that are united, those beyond the largest power of two first.
   TargetSet halves() const {
-    std::vector<TargetSet> told;
-    for (const Changes& member : members_) told.push_back(member.many().targets);
+    std::vector<TargetSet> notified;
+    for (const Changes& member : members_) notified.push_back(member.many().targets);
     for (std::size_t half = std::size_t{1} << 16; half != 0; half /= 2)
-      for (std::size_t i = 0; i < half && i + half < told.size(); ++i)
-        told[i].unite(told[i + half]);
-    return told.front();
+      for (std::size_t i = 0; i < half && i + half < notified.size(); ++i)
+        notified[i].unite(notified[i + half]);
+    return notified.front();
   }
 
   const Changes& result() const { return members_.front(); }

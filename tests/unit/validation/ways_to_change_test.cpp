@@ -105,7 +105,7 @@ bool map(Place& place) {
 
 // --- What processes and threads do -------------------------------------------------------------
 
-/// Its status; 0 where nobody is told.
+/// Its status; 0 where nobody is notified.
 int wait_for(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -277,7 +277,7 @@ bool Batching::add_to_batch(const SmallOperation& small, const rma::Op& op) {
     requested->joined(*open.buffer, static_cast<std::uint32_t>(open.buffer->operations() - 1));
   else if (op.request)
     *op.request = requests::served();
-  if (small.kind == BatchKind::get && !options_.forced) batched_gets_.gathered.set(true);
+  if (small.kind == BatchKind::get && !options_.forced) batched_gets_.batched.set(true);
   note_batched(small.kind, small.requested);
   const std::size_t slot = slot_of(small.kind);
   const std::size_t length = open.buffer->operations();

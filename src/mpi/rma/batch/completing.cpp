@@ -51,7 +51,7 @@ void Batching::account(std::uint64_t waited, bool timed) {
   }
   if (all == 0) return;
   const Interval& gets = interval_[static_cast<std::size_t>(BatchKind::get)];
-  if (gets.operations != 0 && gets.batched == 0) batched_gets_.gathered.set(false);
+  if (gets.operations != 0 && gets.batched == 0) batched_gets_.batched.set(false);
   for (std::size_t kind = 0; kind < kBatchKinds; ++kind) {
     Interval& each = interval_[kind];
     const bool alone = each.operations * kMost >= all * (kMost - 1);

@@ -114,7 +114,7 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   if (!sent.requested.empty() &&
       !t.bursts[slot].complete_by_wait(sent.buffer->operations(), tuning::batching::kLeast) &&
       open.kind == BatchKind::get)
-    batched_gets_.gathered.set(false);
+    batched_gets_.batched.set(false);
   t.alike.joins = false;
   waiting_ -=
       sent.buffer->bytes() + sent.buffer->operations() * tuning::batching::kBytesOfOperation;

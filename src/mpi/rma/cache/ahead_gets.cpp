@@ -149,7 +149,7 @@ bool CachedGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet
                       wanted.key.displacement - pending.displacement);
   // Before the get, as for any other (docs/consistency.md, "What the ranks of a node share").
   pending.issued = sharing(get, wanted, t) ? sharing_.now() : 0;
-  pending.doubts = coherence_.doubts.now();
+  pending.epoch = coherence_.epochs.now();
   const std::uint64_t start = ticks();
   const auto bytes = static_cast<MPI_Count>(pending.bytes);
   MPI_Request own = MPI_REQUEST_NULL;

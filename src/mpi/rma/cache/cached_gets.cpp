@@ -25,7 +25,7 @@ cache::Fetch fetch_of(const Get& get, const CacheableGet& wanted, std::uint32_t 
 
 }  // namespace
 
-CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding& atomic_results,
+CachedGets::CachedGets(const WindowContext& window, Backend& backend, Outstanding& atomic_results,
                        const OperationCounts& issued, const Options& options,
                        std::unique_ptr<cache::Cache> cache,
                        std::unique_ptr<DisplacementUnits> units)
@@ -62,7 +62,7 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
       requests_(under_way_),
       kept_(*cache_),
       progress_(ticks_in(options.progress_nanoseconds), ticks()),
-      sharing_(coherence_.doubts),
+      sharing_(coherence_.epochs),
       verifier_(options.verify),
       watch_(new RequestWatch(*this)) {
   acquire_users.fetch_add(1, std::memory_order_relaxed);
@@ -72,18 +72,18 @@ CachedGets::CachedGets(const WindowFacts& window, Backend& backend, Outstanding&
 CachedGets::~CachedGets() {
   acquire_users.fetch_sub(1, std::memory_order_relaxed);
   watch_->end();
-  if (wakefulness_.awake()) end_tracking();
+  if (tracking_.is_on()) end_tracking();
 }
 
 TargetState& CachedGets::target(int rank) {
   bool lacking = false;
   TargetState& t = targets_.at(rank, lacking, [&](TargetState& added) {
-    if (wakefulness_.slept() && issued_.any()) coherence_.assume_write(added);
+    if (tracking_.was_off() && issued_.any()) coherence_.assume_write(added);
     if (sharing_.on()) added.near = sharing_.near(rank);
     if (window_.near && window_.near->contains(rank)) added.profile.bypass_for_good();
   });
   if (HOB_UNLIKELY(lacking))
-    wakefulness_.lose_track();  // its writes are not noted where they are looked for
+    tracking_.lose_track();  // its writes are not noted where they are looked for
   return t;
 }
 
@@ -94,7 +94,7 @@ std::uint64_t CachedGets::hits(int rank) {
 
 std::optional<std::uint64_t> CachedGets::hits_if_closed(int rank) {
   const Entered guard(*this);
-  if (!wakefulness_.awake()) return std::nullopt;
+  if (!tracking_.is_on()) return std::nullopt;
   TargetState& t = target(rank);
   if (!t.closed) return std::nullopt;
   t.closed = false;
@@ -138,32 +138,32 @@ int CachedGets::native(const Get& get, TargetState& t) {
 
 /// Decides whether a get may be looked up at all, and by which key.
 CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
-  if (t.profile.bypassed() || left_alone()) {
+  if (t.profile.bypassed() || tracking_off_for_good()) {
     // Whatever is true of one target of a node is true of the others.
-    if (++stats_.bypassed % 16 == 0 && wakefulness_.awake()) leave_alone();
+    if (++stats_.bypassed % 16 == 0 && tracking_.is_on()) turn_tracking_off_for_good();
     call_in_vain();
-    return left(get, Leave::bypassed);
+    return skipped(get, SkipReason::bypassed);
   }
   if (get.target == window_.rank) {
     ++stats_.uncacheable;
     ++stats_.own_rank;
     call_in_vain();
-    return left(get, Leave::own_rank);
+    return skipped(get, SkipReason::own_rank);
   }
-  if (HOB_UNLIKELY(!wakefulness_.awake())) wake_up();
+  if (HOB_UNLIKELY(!tracking_.is_on())) turn_tracking_on();
   const Layout* const there = layout_or_none(get.target_type);
   const Layout* const here =
       get.result.type == get.target_type ? there : layout_or_none(get.result.type);
   if (HOB_UNLIKELY(!there || !here || mode() == Mode::off)) {
     ++stats_.uncacheable;
-    return left(get, mode() == Mode::off ? Leave::off : Leave::no_memory);
+    return skipped(get, mode() == Mode::off ? SkipReason::off : SkipReason::no_memory);
   }
   const Layout& remote = *there;
   const Layout& origin = *here;
   if (HOB_UNLIKELY(on_accelerator(static_cast<std::byte*>(get.result.address) + origin.low))) {
     ++stats_.uncacheable;
     ++stats_.device_buffers;
-    return left(get, Leave::device);
+    return skipped(get, SkipReason::device);
   }
   const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
   const bool plain = remote.usable && origin.usable && get.result.count >= 0 &&
@@ -173,13 +173,13 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
   if (HOB_UNLIKELY(!plain || (get.is_atomic() && mode() == Mode::automatic &&
                               !options_.atomic_reads_are_gets))) {
     ++stats_.uncacheable;
-    return left(get, plain ? Leave::atomic : Leave::irregular);
+    return skipped(get, plain ? SkipReason::atomic : SkipReason::irregular);
   }
   if (HOB_UNLIKELY(learning_.skips()) && !tracing) {
     ++stats_.short_lived;
-    return left(get, Leave::short_lived);
+    return skipped(get, SkipReason::short_lived);
   }
-  wakefulness_.useful();
+  tracking_.useful();
   apply_acquires();
   const bool contiguous = one_block(remote, get.target_count);
   const cache::Key key{
@@ -199,7 +199,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
 
 void CachedGets::pass_by(int target) {
   constexpr std::uint32_t kBetweenLooks = 256;
-  std::uint64_t& passed = target == window_.rank ? stats_.own_left_alone : stats_.left_alone;
+  std::uint64_t& passed = target == window_.rank ? stats_.own_untracked : stats_.untracked;
   tally(passed);
   completions_.pass_by();
   // Its owner reads its own memory by gets: it need not be for loads.
@@ -381,7 +381,7 @@ int CachedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
                                                 .when = now,
                                                 .displacement = wanted.key.displacement,
                                                 .issued = issued,
-                                                .doubts = coherence_.doubts.now()});
+                                                .epoch = coherence_.epochs.now()});
     const cache::EntryId entry =
         cache_->reserve(wanted.key, wanted.size, fetch_of(get, wanted, index)).entry;
     under_way_[index].entry = entry;

@@ -66,7 +66,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   };
 
   /// What of its window a cache needs.
-  struct WindowFacts {
+  struct WindowContext {
     int id = 0;                         ///< counts the windows of this process
     int rank = 0;                       ///< of this process in the window's group
     int size = 0;                       ///< of the group
@@ -75,7 +75,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
 
   /// `backend`, `atomic_results`, where results of atomic reads are noted that may announce writes,
   /// and `issued`, the window's operations so far, outlive the object.
-  CachedGets(const WindowFacts& window, Backend& backend, Outstanding& atomic_results,
+  CachedGets(const WindowContext& window, Backend& backend, Outstanding& atomic_results,
              const OperationCounts& issued, const Options& options,
              std::unique_ptr<cache::Cache> cache, std::unique_ptr<DisplacementUnits> units);
   ~CachedGets();
@@ -176,11 +176,11 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   /// Adds to `changes` what this process has written to the window, known to its members as
   /// `window`, since the last call, and what may be under way. Before a call that reports it.
   /// Writes that were not seen until now will be.
-  void tell_writes(std::uint64_t window, validation::Changes& changes);
+  void notify_writes(std::uint64_t window, validation::Changes& changes);
 
   /// In place of that where no member would keep anything: a window that is not read any more
   /// rests.
-  void tell_nothing();
+  void notify_nothing();
 
   /// Whether copies that outlive collective calls are worth `cost` ticks for each that reports
   /// writes: they have saved more, or it is not known yet.
@@ -201,9 +201,9 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void drop_target(int target);
 
   /// Nothing is looked up any more: the whole job is on one node, whose gets cost what hits cost.
-  bool left_alone() const { return wakefulness_.left_alone(); }
-  std::uint64_t& gets_left_alone() { return stats_.left_alone; }
-  std::uint64_t& own_gets_left_alone() { return stats_.own_left_alone; }
+  bool tracking_off_for_good() const { return tracking_.is_off_for_good(); }
+  std::uint64_t& untracked_gets() { return stats_.untracked; }
+  std::uint64_t& own_untracked_gets() { return stats_.own_untracked; }
 
   Mode mode() const { return coherence_.mode(); }
   const std::string& mode_reason() const { return coherence_.mode_reason(); }
@@ -236,18 +236,18 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   using Purpose = PendingGet::Purpose;
 
   // plans.cpp: what is done about a get that was looked up
-  class Facts;
-  class FactsOfRequest;
+  class GetContext;
+  class RequestContext;
   int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
-  template <class AnyFacts>
-  int answer(Plan plan, const AnyFacts& facts);
-  bool carry_out(Plan plan, const Facts& facts, int& result);
-  bool carry_out(Plan plan, const FactsOfRequest& facts, int& result);
-  CacheableGet left(const Get& get, Leave why) {
-    if (HOB_UNLIKELY(log::on(log::Level::debug))) log_left(get, why);
+  template <class AnyContext>
+  int answer(Plan plan, const AnyContext& context);
+  bool carry_out(Plan plan, const GetContext& context, int& result);
+  bool carry_out(Plan plan, const RequestContext& context, int& result);
+  CacheableGet skipped(const Get& get, SkipReason why) {
+    if (HOB_UNLIKELY(log::on(log::Level::debug))) log_skipped(get, why);
     return {};
   }
-  void log_left(const Get& get, Leave why);
+  void log_skipped(const Get& get, SkipReason why);
 
   /// Holds the lock for anything but a hit, after which a get is looked at in full again.
   class Entered {
@@ -299,7 +299,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   bool is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
                  const cache::Lookup& hit);
   void drive_progress();
-  bool in_batch() const { return HOB_UNLIKELY(batches_->gathered.get()); }
+  bool in_batch() const { return HOB_UNLIKELY(batches_->batched.get()); }
 
   // requested_gets.cpp: gets with requests
   struct Requested {  ///< the request that a get makes
@@ -428,16 +428,16 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
     kept_.fetches(rank, t, first, bytes);
   }
   void end_strict_epoch();
-  void wake_up();
-  bool may_rest();
-  void rest_now();
-  void leave_alone();
+  void turn_tracking_on();
+  bool may_turn_tracking_off();
+  void turn_tracking_off();
+  void turn_tracking_off_for_good();
   void call_in_vain(std::uint32_t calls = 1) {
-    if (HOB_UNLIKELY(wakefulness_.useless(calls)) && may_rest()) rest_now();
+    if (HOB_UNLIKELY(tracking_.useless(calls)) && may_turn_tracking_off()) turn_tracking_off();
   }
   void record(report::TraceRecord what);
 
-  WindowFacts window_;
+  WindowContext window_;
   Backend& backend_;
   Outstanding& atomic_results_;
   const OperationCounts& issued_;
@@ -451,7 +451,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   gets::HotLookup hot_;
   Coherence coherence_;
   OwnEpoch own_epoch_;
-  Wakefulness wakefulness_;           ///< tracking: a reason for Hob not to sleep (wrapper.hpp)
+  TrackingState tracking_;            ///< tracking: a reason for Hob not to sleep (wrapper.hpp)
   std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when it rested last
   TargetTable targets_;
   GetsUnderWay under_way_;
@@ -470,7 +470,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   RequestWatch* watch_;                   ///< deletes itself
   gets::WaitMeter* waits_ = nullptr;
 
-  std::uint32_t logged_ = 0;  ///< reasons of Leave, as bits, that were logged
+  std::uint32_t logged_ = 0;  ///< skip reasons, as bits, that were logged
 
   GetStats stats_;
 };

@@ -124,8 +124,8 @@ bool CachedGets::flush_skipped(int rank) {
   ++stats_.flushes;
   completed_something();
   // What the program issues to a window that rests is not seen while Hob sleeps.
-  if (!wakefulness_.awake()) return false;
-  const bool unseen = wakefulness_.slept() || own_rank_.marks.writing();
+  if (!tracking_.is_on()) return false;
+  const bool unseen = tracking_.was_off() || own_rank_.marks.writing();
   if (!(rank >= 0 ? completions_.skip(target(rank)) : completions_.skip_all(unseen))) return false;
   ++stats_.flushes_skipped;
   request_groups_.complete();
@@ -136,19 +136,12 @@ bool CachedGets::flush_skipped(int rank) {
 CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   const Entered guard(*this);
   request_groups_.complete();
-  const bool own_rank = many_threads && (rank < 0 || rank == window_.rank);
-  const std::uint64_t own_flush = own_rank ? own_rank_.marks.begin_flush() : 0;
-  if (rank < 0) {
-    none_passed_by();
-    FlushToken token = completions_.begin_all(local, coherence_.last_write());
-    token.own_flush = own_flush;
-    if (times_waits()) token.started = ticks();
-    return token;
-  }
-  TargetState& t = target(rank);
+  TargetState* const t = rank < 0 ? nullptr : &target(rank);
+  if (!t) none_passed_by();
   FlushToken token = completions_.begin(t, local, coherence_.last_write());
-  token.own_flush = own_flush;
-  if (t.profile.sampling() || (times_waits() && !t.pending.empty())) token.started = ticks();
+  if (many_threads && (!t || rank == window_.rank)) token.own_flush = own_rank_.marks.begin_flush();
+  const bool waits = times_waits() && (!t || !t->pending.empty());
+  if (waits || (t && t->profile.sampling())) token.started = ticks();
   return token;
 }
 
@@ -167,18 +160,18 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
   };
   if (rank >= 0) {
     TargetState& t = target(rank);
-    completions_.end(t);
+    completions_.end(&t);
     if (HOB_UNLIKELY(token.started != 0) && waited_alone(t)) {
       learning_.waited(t, now - token.started, in_batch());
       if (recalling_) learn_prices(t, now - token.started);
     }
     settle(t);
   } else {
-    completions_.end_all();
+    completions_.end(nullptr);
     if (token.started != 0)
       learning_.waited_for_all(targets_, now - token.started, in_batch(), waited_alone);
     targets_.each(settle);
-    if (!token.local) wakefulness_.completed();
+    if (!token.local) tracking_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode() == Mode::strict) end_strict_epoch();
@@ -211,7 +204,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   } else {
     targets_.each(close);
     none_passed_by();
-    wakefulness_.completed();
+    tracking_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();
   if (mode() == Mode::strict) end_strict_epoch();

@@ -21,11 +21,11 @@ const Layout* layout_or_none(MPI_Datatype type) {
 
 /// From the first get on that may be kept, Hob must see what the process learns and writes. What it
 /// did before was not seen.
-void CachedGets::wake_up() {
+void CachedGets::turn_tracking_on() {
   begin_tracking();
   const bool wrote = issued_.writes() != settled_writes_;
-  wakefulness_.wake(wrote);
-  coherence_.doubts.doubt_all();
+  tracking_.turn_on(wrote);
+  coherence_.epochs.advance_all();
   targets_.each([](TargetState& t) { t.closed = false; });
   if (wrote) targets_.each([&](TargetState& t) { coherence_.assume_write(t); });
 }
@@ -33,29 +33,30 @@ void CachedGets::wake_up() {
 /// Lets Hob sleep again, when nothing of this window is under way and nothing will be looked up.
 /// The wrappers then call the library at once, so these targets are not looked at again: whatever
 /// a get between processes of one node costs, it is not a network.
-void CachedGets::leave_alone() {
-  if (!context().one_node || !may_rest()) return;
-  rest_now();
-  wakefulness_.leave_alone();
+void CachedGets::turn_tracking_off_for_good() {
+  if (!context().one_node || !may_turn_tracking_off()) return;
+  turn_tracking_off();
+  tracking_.turn_off_for_good();
 }
 
 /// Whether nothing of this window depends on calls that are not seen while Hob sleeps.
-bool CachedGets::may_rest() {
+bool CachedGets::may_turn_tracking_off() {
   return !many_threads && !tracing && !own_epoch_.used() && !completions_.busy();
 }
 
 /// All copies are dropped: calls that invalidate them are not seen any more.
-void CachedGets::rest_now() {
-  bool writing = wakefulness_.unseen_writes();
+void CachedGets::turn_tracking_off() {
+  bool writing = tracking_.unseen_writes();
   targets_.each([&](const TargetState& t) { writing = writing || t.writing(); });
   settled_writes_ = writing ? ~std::uint64_t{0} : issued_.writes();
-  wakefulness_.rest();
+  tracking_.turn_off();
   end_tracking();
   hot_.close();
   cache_->drop_all();
   kept_.dropped();
   if (ahead_) ahead_->readahead.on_drop();
-  log::line(log::Level::debug, "window {}: rests, since its calls gain nothing", window_.id);
+  log::line(log::Level::debug, "window {}: tracking is off, since its calls gain nothing",
+            window_.id);
 }
 
 void CachedGets::own_epoch_begins() {
@@ -85,7 +86,7 @@ void CachedGets::drop_everything() {
   learning_.dropped();
   kept_.dropped();
   if (ahead_) ahead_->readahead.on_drop();
-  coherence_.doubts.doubt_all();
+  coherence_.epochs.advance_all();
   ++stats_.invalidations;
   if (HOB_UNLIKELY(tracing)) record({.kind = report::TraceKind::drop_all});
 }
@@ -147,7 +148,7 @@ void CachedGets::drop_copies(int rank, TargetState& t) {
   const auto number = static_cast<std::uint32_t>(rank);
   cache_->drop_target(number);
   if (ahead_) ahead_->readahead.on_drop();
-  coherence_.doubts.doubt(t.doubted);
+  coherence_.epochs.advance(t.invalidated);
   if (HOB_UNLIKELY(tracing)) record({.kind = report::TraceKind::drop_target, .target = number});
 }
 
@@ -164,7 +165,7 @@ void CachedGets::set_mode(Mode mode, std::string reason) {
   settle_own_flushes();
   cache_->drop_all();
   if (ahead_) ahead_->readahead.on_drop();
-  coherence_.doubts.doubt_all();
+  coherence_.epochs.advance_all();
 }
 
 }  // namespace hob::mpi

@@ -12,27 +12,28 @@ namespace hob::mpi {
 void CachedGets::expect_kept(const ExposedSizes& exposed, bool from_the_start) {
   const Entered guard(*this);
   kept_.expect(exposed.sizes());
-  if (!from_the_start || wakefulness_.awake()) return;
-  wake_up();
-  if (!wakefulness_.unseen_writes()) wakefulness_.completed();
+  if (!from_the_start || tracking_.is_on()) return;
+  turn_tracking_on();
+  if (!tracking_.unseen_writes()) tracking_.completed();
 }
 
-void CachedGets::tell_writes(std::uint64_t window, validation::Changes& changes) {
+void CachedGets::notify_writes(std::uint64_t window, validation::Changes& changes) {
   const Entered guard(*this);
-  if (!wakefulness_.awake() && !left_alone()) wake_up();
-  const bool some_target = targets_.spare().tell();
-  if (wakefulness_.tell() || some_target) changes.add_all(window);
-  if (own_rank_.marks.tell()) changes.add(window, window_.rank);
+  if (!tracking_.is_on() && !tracking_off_for_good()) turn_tracking_on();
+  const bool some_target = targets_.spare().notify();
+  if (tracking_.notify() || some_target) changes.add_all(window);
+  if (own_rank_.marks.notify()) changes.add(window, window_.rank);
   targets_.each_used([&](int rank, TargetState& t) {
-    if (t.tell()) changes.add(window, rank);
+    if (t.notify()) changes.add(window, rank);
   });
 }
 
-void CachedGets::tell_nothing() {
+void CachedGets::notify_nothing() {
   const Entered guard(*this);
-  wakefulness_.tell();
-  if (wakefulness_.unread(kept_.read_since(stats_.gets)) && mode() == Mode::automatic && may_rest())
-    rest_now();
+  tracking_.notify();
+  if (tracking_.unread(kept_.read_since(stats_.gets)) && mode() == Mode::automatic &&
+      may_turn_tracking_off())
+    turn_tracking_off();
 }
 
 bool CachedGets::gains_by_keeping(double cost) {

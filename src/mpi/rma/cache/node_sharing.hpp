@@ -16,7 +16,7 @@ namespace hob::mpi {
 /// (docs/consistency.md: floors). Off until start(). Not thread safe.
 class NodeSharing {
  public:
-  explicit NodeSharing(const Doubts& doubts) : doubts_(doubts) {}
+  explicit NodeSharing(const InvalidationEpochs& epochs) : epochs_(epochs) {}
 
   /// From now on. Before the first get.
   void start(std::unique_ptr<NodeLog> log) { log_ = std::move(log); }
@@ -42,7 +42,7 @@ class NodeSharing {
   bool add(TargetState& target, const PendingGet& get);
 
  private:
-  const Doubts& doubts_;
+  const InvalidationEpochs& epochs_;
   std::unique_ptr<NodeLog> log_;
   cache::Key last_{};           ///< the key found last,
   std::uint64_t last_get_ = 0;  ///< by this get,

@@ -5,10 +5,10 @@
 namespace hob::mpi {
 
 /// A get, and what its decision depends on.
-class CachedGets::Facts {
+class CachedGets::GetContext {
  public:
-  Facts(const CachedGets& window, const Get& asked, TargetState& state, const CacheableGet& sought,
-        const cache::Lookup& found)
+  GetContext(const CachedGets& window, const Get& asked, TargetState& state,
+             const CacheableGet& sought, const cache::Lookup& found)
       : get(asked), target(state), wanted(sought), hit(found), window_(window) {}
 
   bool writing() const { return target.writing(); }
@@ -45,11 +45,11 @@ class CachedGets::Facts {
 
 /// The same of a get with a request, after which its buffer is the program's. It is not taken from
 /// the node's log, nor is the end of what is partly here fetched alone.
-class CachedGets::FactsOfRequest : public CachedGets::Facts {
+class CachedGets::RequestContext : public CachedGets::GetContext {
  public:
-  FactsOfRequest(CachedGets& window, const Get& asked, TargetState& state,
+  RequestContext(CachedGets& window, const Get& asked, TargetState& state,
                  const CacheableGet& sought, const cache::Lookup& found, Requested& its)
-      : Facts(window, asked, state, sought, found), made(its), settling_(window) {}
+      : GetContext(window, asked, state, sought, found), made(its), settling_(window) {}
 
   bool writing() const {
     settling_.settle_assumed_writes(get.target, target);
@@ -71,14 +71,14 @@ class CachedGets::FactsOfRequest : public CachedGets::Facts {
   CachedGets& settling_;
 };
 
-template <class AnyFacts>
-int CachedGets::answer(Plan plan, const AnyFacts& facts) {
+template <class AnyContext>
+int CachedGets::answer(Plan plan, const AnyContext& context) {
   hot_.close();
   int result = MPI_SUCCESS;
-  while (!carry_out(plan, facts, result)) plan = gets::otherwise(plan, facts);
+  while (!carry_out(plan, context, result)) plan = gets::otherwise(plan, context);
   if (HOB_UNLIKELY(log::on(log::Level::trace)))
     log::line(log::Level::trace, "window {}: {} bytes of rank {} at {}: {}", window_.id,
-              facts.wanted.size, facts.get.target, facts.wanted.key.displacement,
+              context.wanted.size, context.get.target, context.wanted.key.displacement,
               gets::name_of(plan));
   return result;
 }
@@ -86,30 +86,31 @@ int CachedGets::answer(Plan plan, const AnyFacts& facts) {
 /// Serves or issues a get that was looked up.
 int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
                        const cache::Lookup& hit) {
-  const Facts facts(*this, get, t, wanted, hit);
-  const Plan plan = gets::decide(hit.kind, facts);
+  const GetContext context(*this, get, t, wanted, hit);
+  const Plan plan = gets::decide(hit.kind, context);
   if (HOB_LIKELY(plan == Plan::hit)) {
-    serve(get, t, wanted, hit, facts.now());
+    serve(get, t, wanted, hit, context.now());
     return MPI_SUCCESS;
   }
-  return answer(plan, facts);
+  return answer(plan, context);
 }
 
 /// Whether nothing is issued for a get that was looked up.
 bool CachedGets::is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
                            const cache::Lookup& hit) {
-  return !verifier_.on() && gets::decide(hit.kind, Facts(*this, get, t, wanted, hit)) == Plan::hit;
+  return !verifier_.on() &&
+         gets::decide(hit.kind, GetContext(*this, get, t, wanted, hit)) == Plan::hit;
 }
 
 /// Serves, joins or issues a get with a request that was looked up.
 int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
                        const cache::Lookup& hit, Requested& made) {
-  const FactsOfRequest facts(*this, get, t, wanted, hit, made);
-  return answer(gets::decide(hit.kind, facts), facts);
+  const RequestContext context(*this, get, t, wanted, hit, made);
+  return answer(gets::decide(hit.kind, context), context);
 }
 
 /// The first get of a window that is left for this reason at level debug, all at level trace.
-void CachedGets::log_left(const Get& get, Leave why) {
+void CachedGets::log_skipped(const Get& get, SkipReason why) {
   const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(why);
   const log::Level level = (logged_ & bit) == 0 ? log::Level::debug : log::Level::trace;
   logged_ |= bit;
@@ -118,17 +119,17 @@ void CachedGets::log_left(const Get& get, Leave why) {
 }
 
 /// False if nothing was issued nor served: what is tried next may do.
-bool CachedGets::carry_out(Plan plan, const Facts& facts, int& result) {
-  const Get& get = facts.get;
-  TargetState& t = facts.target;
-  const CacheableGet& wanted = facts.wanted;
-  const cache::Lookup& hit = facts.hit;
+bool CachedGets::carry_out(Plan plan, const GetContext& context, int& result) {
+  const Get& get = context.get;
+  TargetState& t = context.target;
+  const CacheableGet& wanted = context.wanted;
+  const cache::Lookup& hit = context.hit;
   switch (plan) {
     case Plan::hit:
-      serve(get, t, wanted, hit, facts.now());
+      serve(get, t, wanted, hit, context.now());
       return true;
     case Plan::refetch:
-      result = refetch_hit(get, t, wanted, hit, facts.now());
+      result = refetch_hit(get, t, wanted, hit, context.now());
       return true;
     case Plan::renew:
       return issue_again(get, t, wanted, hit);
@@ -157,15 +158,15 @@ bool CachedGets::carry_out(Plan plan, const Facts& facts, int& result) {
 }
 
 /// The same of a get with a request.
-bool CachedGets::carry_out(Plan plan, const FactsOfRequest& facts, int& result) {
-  const Get& get = facts.get;
-  TargetState& t = facts.target;
-  const CacheableGet& wanted = facts.wanted;
-  const cache::Lookup& hit = facts.hit;
-  Requested& made = facts.made;
+bool CachedGets::carry_out(Plan plan, const RequestContext& context, int& result) {
+  const Get& get = context.get;
+  TargetState& t = context.target;
+  const CacheableGet& wanted = context.wanted;
+  const cache::Lookup& hit = context.hit;
+  Requested& made = context.made;
   switch (plan) {
     case Plan::hit:
-      return serve_request(get, t, wanted, hit, facts.now(), made);
+      return serve_request(get, t, wanted, hit, context.now(), made);
     case Plan::renew:
       return issue_again(get, t, wanted, hit);
     case Plan::join:

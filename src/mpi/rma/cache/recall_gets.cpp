@@ -240,7 +240,7 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
                                      Recalling::Cause& cause, const recall::Prices& prices) {
   Recalling& r = *recalling_;
   TargetState& t = target(rank);
-  if (rank == window_.rank || t.profile.bypassed() || t.writing() || left_alone() ||
+  if (rank == window_.rank || t.profile.bypassed() || t.writing() || tracking_off_for_good() ||
       waits_for_lock(rank) || under_way_.full() || units_->of(rank) <= 0)
     return 0;
   const auto unit = static_cast<std::uint64_t>(units_->of(rank));
@@ -300,7 +300,7 @@ std::size_t CachedGets::issue_recall(int rank, std::span<const std::uint32_t> pl
   if (carries) insert_own(*fetch, {own, wanted.key.displacement, wanted.size});
   gets::lay_out(*fetch, range.begin);
   PendingGet& pending = under_way_[index];
-  pending.doubts = coherence_.doubts.now();
+  pending.epoch = coherence_.epochs.now();
   const std::uint64_t first = fetch->recalled.front().displacement;
   fetches(rank, t, first, range.end - first);
   if (carries) {
@@ -382,15 +382,15 @@ int CachedGets::issue_places(int rank, const AheadFetch& fetch,
       if (const int error = get(place.offset, place.displacement, place.bytes)) return error;
     return MPI_SUCCESS;
   }
-  r.lane.clear();
+  r.buffer.clear();
   for (const gets::RecalledPlace& place : fetch.recalled)
-    r.lane.add(place.displacement, static_cast<std::uint32_t>(place.bytes), nullptr);
+    r.buffer.add(place.displacement, static_cast<std::uint32_t>(place.bytes), nullptr);
   const std::uint64_t disp = fetch.recalled.front().displacement / unit;
-  const Unit element = widest_unit(r.lane);
-  const IndexedType there(r.lane, disp * unit, element.type, element.bytes);
+  const Unit element = widest_unit(r.buffer);
+  const IndexedType there(r.buffer, disp * unit, element.type, element.bytes);
   if (!there.good()) return MPI_ERR_INTERN;
   return r.carrier.issue(
-      Get::get(fetch.staging.get(), static_cast<MPI_Count>(r.lane.bytes() / element.bytes),
+      Get::get(fetch.staging.get(), static_cast<MPI_Count>(r.buffer.bytes() / element.bytes),
                element.type, rank, static_cast<MPI_Aint>(disp), 1, there.get(), request));
 }
 

@@ -36,7 +36,7 @@ struct Recalling {
   }
 
   std::uint64_t memory_bytes() const {
-    return sizeof(*this) + memory.memory_bytes() + pool.memory_bytes() + lane.memory_bytes();
+    return sizeof(*this) + memory.memory_bytes() + pool.memory_bytes() + buffer.memory_bytes();
   }
 
   recall::Recall memory;
@@ -53,7 +53,7 @@ struct Recalling {
   bool requested = false;            ///< a get with a request came since one was waited for last
   PollGuard guard;                   ///< of places that are asked for the first time
   AheadPool pool;
-  batch::OperationBuffer lane;  ///< of the get that is being made
+  batch::OperationBuffer buffer;  ///< of the get that is being made
 };
 
 }  // namespace hob::mpi

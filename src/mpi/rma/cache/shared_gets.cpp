@@ -57,7 +57,7 @@ int CachedGets::refetch_shared(const Get& get, TargetState& t, const CacheableGe
                   .displacement = wanted.key.displacement,
                   .served = std::move(had),
                   .issued = issued,
-                  .doubts = coherence_.doubts.now()});
+                  .epoch = coherence_.epochs.now()});
 }
 
 }  // namespace hob::mpi

@@ -21,8 +21,8 @@ void change_status(int status, void* process) {
 }  // namespace
 
 void report_stale_bytes(const std::string& sentence) {
-  static std::atomic_flag told;
-  if (told.test_and_set()) return;
+  static std::atomic_flag reported;
+  if (reported.test_and_set()) return;
   std::fprintf(stderr,
                "hob: verify FAILED: %s. Results of this run may be wrong; further differences of "
                "this rank are only counted\n",

@@ -9,10 +9,10 @@ namespace hob::mpi {
 
 void PscwEpochs::open(Epoch& epoch, MPI_Group group, int assertion) {
   epoch.open = true;
-  epoch.silent = (assertion & MPI_MODE_NOCHECK) != 0;
+  epoch.unchecked = (assertion & MPI_MODE_NOCHECK) != 0;
   epoch.peers.clear();
   for (const int rank : internal_ranks(group))
-    epoch.peers.push_back({.rank = rank, .notified = epoch.silent});
+    epoch.peers.push_back({.rank = rank, .notified = epoch.unchecked});
 }
 
 // Whether the process's message has come. It is taken once, by whichever thread asks first.
@@ -54,7 +54,7 @@ void PscwEpochs::post(MPI_Group group, int assertion) {
   open(exposure_, group, assertion);
   for (Peer& each : exposure_.peers) {
     each.notified = false;  // completes are always sent
-    if (!exposure_.silent) ghost_client->messages.send(window_, Kind::post, each.rank);
+    if (!exposure_.unchecked) ghost_client->messages.send(window_, Kind::post, each.rank);
   }
 }
 

@@ -44,7 +44,7 @@ class PscwEpochs {
   };
   struct Epoch {
     bool open = false;
-    bool silent = false;  // MPI_MODE_NOCHECK: no posts are sent
+    bool unchecked = false;  // MPI_MODE_NOCHECK: no posts are sent
     std::vector<Peer> peers;
   };
 

@@ -5,7 +5,7 @@
 
 namespace hob::gets {
 
-enum class Leave : std::uint8_t {
+enum class SkipReason : std::uint8_t {
   bypassed,
   off,
   no_memory,
@@ -17,7 +17,7 @@ enum class Leave : std::uint8_t {
 };
 
 /// The reason in words, for "gets are not cached: ...".
-constexpr const char* words_of(Leave why) {
+constexpr const char* words_of(SkipReason why) {
   constexpr const char* words[] = {"the target answers as fast as the cache would",
                                    "the mode is off",
                                    "there is no memory for the datatype's layout",

@@ -7,13 +7,13 @@ namespace hob::gets {
 
 /// Numbers the moments at which fetched bytes stopped being surely true: acquires, own writes,
 /// dropped caches (docs/consistency.md, "What the ranks of a node share"). Not thread safe.
-class Doubts {
+class InvalidationEpochs {
  public:
   /// The number of the last such moment.
   std::uint64_t now() const { return last_; }
   /// One of all targets; of the target whose mark this is.
-  void doubt_all() { all_ = ++last_; }
-  void doubt(std::uint64_t& mark) { mark = ++last_; }
+  void advance_all() { all_ = ++last_; }
+  void advance(std::uint64_t& mark) { mark = ++last_; }
   /// Whether there was one for the target with this mark after the number `since`.
   bool any(std::uint64_t mark, std::uint64_t since) const { return since < mark || since < all_; }
 
