@@ -104,13 +104,20 @@ class Policy {
     return spared - doubt * (copies + price.batch + added);
   }
 
-  /// Whether to make the first get of scattered places, which costs `first` more than those that
-  /// follow, although the present phase does not gain by it: as soon as the phases without it have
-  /// lost as much. `forgone`: what this one loses.
-  bool invests(double first, double forgone) {
-    forgone_ += std::max(forgone, 0.0);
-    return forgone_ >= first;
+  /// Of a phase whose places all come by one get of scattered places.
+  static double at_best(const Prices& price, std::uint64_t places, std::uint64_t bytes) {
+    return price.scattered + static_cast<double>(places) * price.each + price.batch +
+           static_cast<double>(bytes) * price.far_byte;
   }
+  /// A phase took so much longer than that. One phase counts for a part only of `first`, what the
+  /// first get of scattered places costs beside those that follow: it may have taken long by
+  /// chance.
+  void forgone(double first, double longer) {
+    forgone_ += std::clamp(longer, 0.0, kOfFirst * first);
+  }
+  /// Whether to make that get although the present phase does not gain by it: as soon as the phases
+  /// without it have lost as much.
+  bool invests(double first) const { return forgone_ >= first; }
 
  private:
   static constexpr double kShare = 0.1;     ///< of the bytes that the program reads
@@ -118,6 +125,7 @@ class Policy {
   /// For prices that are not measured: phases with and without recalling are compared, and the
   /// first get of a stretch shows the price of its bytes.
   static constexpr double kPerhaps = 0.5, kAtFirst = 0.25;
+  static constexpr double kOfFirst = 0.34;  ///< three phases at least are seen; chosen
   static constexpr double kFirst = 16'384, kMost = 1 << 20;
   /// Phases without recalling, to compare. The first one is not measured, since it finds the
   /// processor's caches as the phases before left them.

@@ -96,13 +96,16 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
                         longer);
   };
   double longer = added(target, displacement, bytes, prices);
-  if (prices.first != 0 && everything && !std::exchange(weighed_, true)) {
+  if (prices.first != 0) {
     Prices later = prices;
     later.first = 0;
-    const double then = added(target, displacement, bytes, later);
-    if (policy_.invests(prices.first, gain(longer) > 0 ? longer - then : gain(then))) {
-      prices = later;
-      longer = then;
+    if (const double then = added(target, displacement, bytes, later); gain(then) > 0) {
+      if (without_first_ == 0) at_best_ = Policy::at_best(prices, chosen_.size(), sum);
+      without_first_ = prices.first;
+      if (everything && policy_.invests(prices.first)) {
+        prices = later;
+        longer = then;
+      }
     }
   }
   if (gain(longer) <= 0) return {};
@@ -233,6 +236,7 @@ void Recall::close_phase(bool learning) {
       }
     }
   }
+  if (without_first_ != 0) policy_.forgone(without_first_, spent_ - at_best_);
   series_.add({.phase = phase_,
                .count = 1,
                .recalled = recalled_in_all_,
@@ -299,7 +303,7 @@ void Recall::follow(std::uint32_t record) {
 void Recall::begin_phase() {
   ++phase_;
   current_ = kNone;
-  weighed_ = false;
+  without_first_ = 0;
   attempts_ = foreign_ = completions_ = 0;
   recalled_ = used_ = recalled_in_all_ = vain_elsewhere_ = 0;
   spent_ = 0;

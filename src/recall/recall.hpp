@@ -120,7 +120,9 @@ class Recall {
   std::uint32_t current_ = kNone;   ///< the record that it is like
   std::uint32_t previous_ = kNone;  ///< the one that the phase before was like
   bool cautious_ = false;           ///< several records begin so
-  bool weighed_ = false;            ///< the price of a first get was compared in this phase
+  double without_first_ = 0;  ///< not 0: what the first get of scattered places costs, from which
+                              ///< phases like this one would gain
+  double at_best_ = 0;        ///< what this phase would take with it
   std::uint32_t attempts_ = 0, foreign_ = 0, completions_ = 0;
   std::uint32_t amount_ = Policy::kPlaces.first;
   std::uint64_t recalled_ = 0, used_ = 0;

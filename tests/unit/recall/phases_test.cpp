@@ -340,12 +340,31 @@ TEST_F(Phases, AComparisonEndsOnceItIsClear) {
 /// A library that makes itself ready for its first get of scattered places takes long for it.
 TEST_F(Phases, ADearFirstGetIsMadeOnceAsMuchWasForgone) {
   program.prices.first = 1'300'000;
+  program.takes_without = 64 * 9000;
   const Phase few = places(64);
   int without = 0;
   while (program.play(few).trips == 64) ASSERT_LT(++without, 10);
   EXPECT_GE(without, 3);
   EXPECT_EQ(program.prices.first, 0);
   EXPECT_EQ(program.play(few).trips, 1u);
+}
+
+/// Rows with what lies between them take long, but less than the gets that they spare.
+TEST_F(Phases, WhatWasForgoneIsMeasured) {
+  Phase rows;
+  for (std::uint64_t row = 0; row < 64; ++row) rows.push_back({1, row * 32'768, 8192});
+  const auto phases = [&](double each) {
+    Program halo;
+    halo.prices = {.first = 1'300'000, .longest = Prices::kLongestStretch};
+    halo.takes_with = halo.takes_without = each;
+    int count = 0;
+    for (; count < 100 && halo.prices.first != 0; ++count) halo.play(rows);
+    return count;
+  };
+  EXPECT_EQ(phases(5'000'000), 5) << "one phase may be long by chance";
+  EXPECT_GT(phases(460'000), 5);
+  EXPECT_LT(phases(460'000), 20);
+  EXPECT_EQ(phases(140'000), 100) << "scattered places alone would take as long";
 }
 
 TEST_F(Phases, ManyPlacesBearADearFirstGetAtOnce) {
