@@ -125,7 +125,7 @@ class Policy {
   /// For prices that are not measured: phases with and without recalling are compared, and the
   /// first get of a stretch shows the price of its bytes.
   static constexpr double kPerhaps = 0.5, kAtFirst = 0.25;
-  static constexpr double kOfFirst = 0.34;  ///< three phases at least are seen; chosen
+  static constexpr double kOfFirst = 0.5;  ///< two phases at least are seen; chosen
   static constexpr double kFirst = 16'384, kMost = 1 << 20;
   /// Phases without recalling, to compare. The first one is not measured, since it finds the
   /// processor's caches as the phases before left them.

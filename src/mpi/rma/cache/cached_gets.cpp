@@ -128,7 +128,9 @@ int CachedGets::native(const Get& get, TargetState& t) {
   ++stats_.native_gets;
   if (get.target == window_.rank) own_epoch_.end();
   t.profile.count_get(learning_.profile());
+  const std::uint64_t start = HOB_UNLIKELY(recalling_) ? ticks() : 0;
   const int result = backend_.issue(get);
+  if (HOB_UNLIKELY(start != 0)) waited_in_phase(ticks() - start);
   // What an atomic read returns may announce writes to other memory.
   if (get.is_atomic() && mode() != Mode::always && !options_.atomic_reads_are_gets &&
       get.target >= 0)

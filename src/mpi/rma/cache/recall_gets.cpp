@@ -64,9 +64,7 @@ void CachedGets::after_look_up(const Get& get, TargetState& t, const CacheableGe
   if (HOB_LIKELY(!missing && !partly && !ahead) || !memory.recording() || !may_recall(get, wanted))
     return;
   memory.missed(wanted.key.target, wanted.key.displacement, wanted.size);
-  if (!issued) return;
-  memory.spent(recalling_->issue);
-  if (!missing || !requested || !may_recall_beside(get, t, wanted)) return;
+  if (!issued || !missing || !requested || !may_recall_beside(get, t, wanted)) return;
   Recalling::Cause cause{get, wanted, true};
   recall_like(cause, t);
 }
@@ -400,7 +398,10 @@ void CachedGets::learn_prices(const TargetState& t, std::uint64_t waited) {
   const std::size_t gets = t.pending.size();
   if (gets > 1 && t.recalls == 0 && !in_batch()) {
     double& price = recalling_->in_burst;
-    const double each = static_cast<double>(waited) / static_cast<double>(gets) + recalling_->issue;
+    double spent = static_cast<double>(waited);
+    for (const std::uint32_t index : t.pending)
+      spent += std::max(static_cast<double>(under_way_[index].issue_ticks), recalling_->issue);
+    const double each = spent / static_cast<double>(gets);
     price = price == 0 ? each : pay::towards(price, each, kFollows);
   }
   if (t.recalls != 1 || gets != 1) return;
