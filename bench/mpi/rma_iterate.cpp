@@ -1,5 +1,6 @@
 // Places that are read again in each iteration, all bytes written anew before it: us for each
-// iteration. what=same|shuffled|tenth|requests|phases|rows|locks|fences|other
+// iteration. what=same|shuffled|tenth|requests|phases|rows|locks|fences|other. compute=US: the
+// target computes for so long in each iteration, outside MPI.
 #include <random>
 
 #include "rma_common.hpp"
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
   const rma::Args args(argc, argv);
   const std::string what = args.text("what", "same");
   const int iterations = std::max(static_cast<int>(args.number("iterations", 20)), 2);
+  const double compute = 1e-6 * static_cast<double>(args.number("compute", 0));
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   Program p;
@@ -97,6 +99,8 @@ int main(int argc, char** argv) {
       else
         for (const int place : same) p.get(place, 1, version);
     }
+    if (rank == 1 && compute != 0)
+      while (now() - start < compute) continue;
     times.push_back(1e6 * (now() - start));
     MPI_Barrier(MPI_COMM_WORLD);
   }

@@ -304,6 +304,29 @@ TEST_F(Recalled, RowsBetweenTwoFencesAreOneGetOfTheStretch) {
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win_);
 }
 
+/// Phases are compared by all that they spend in gets: also where a library works in the call, and
+/// the wait is short.
+TEST_F(Recalled, WhatIssuingTakesCountsInPhasesWithoutRecallingToo) {
+  context().settings.readahead = "auto";
+  MPI_Win_free(&win_);
+  make_window();
+  MPI_Win_fence(0, win_);
+  constexpr int kPhases = 100, kRow = 256;
+  std::vector<int> row(kRow, -1);
+  fake::during("Get", [] {
+    const std::uint64_t start = ticks();
+    while (ticks() - start < ticks_in(1e5)) continue;
+  });
+  for (int phase = 0; phase < kPhases; ++phase) {
+    write_all(version_ + 1);
+    MPI_Win_fence(0, win_);
+    for (int place = 0; place < 3; ++place) get(1, 1000 * place, kRow, row.data());
+    MPI_Win_fence(0, win_);
+  }
+  EXPECT_GT(stats().recall_used, 2U * 70) << "of three places each; some phases are compared";
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, win_);
+}
+
 /// A stretch longer than one get may be comes in several, which are waited for together.
 TEST_F(Recalled, ALongStretchIsAFewGets) {
   context().settings.readahead = "auto";

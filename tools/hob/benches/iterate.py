@@ -16,7 +16,12 @@ CASES = {
     "locks": ("lock, five gets and flushes, unlock", 2),
     "fences": ("two rows between two fences", 1.5),
     "other": ("other places each time", 0.97),
+    "ghost": ("1,000 places through a ghost, target computing", 30),
 }
+# Two ranks on two nodes with a ghost each, which share the cores, against two ranks alone whose target waits
+# inside MPI.
+GHOST = "ghost"
+COMPUTE_US = 20_000
 # The second iteration, and what is not recalled.
 LEAST = 0.97
 
@@ -35,7 +40,14 @@ def run(args, bench):
 
         def start(recall, what=what):
             hob = {"recall": recall} if recall else None
-            return run_mpi(path, [f"what={what}"], hob=hob).rows[-1]
+            if what != GHOST:
+                return run_mpi(path, [f"what={what}"], hob=hob).rows[-1]
+            if not hob:
+                return run_mpi(path, ["what=same"], setup="two-nodes").rows[-1]
+            words = ["what=same", f"compute={COMPUTE_US}"]
+            return run_mpi(path, words, ranks=4, setup="two-nodes", hob=hob | {"ghosts": 1}).rows[
+                -1
+            ]
 
         found = alternate(
             {
