@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs of tests/mpi and of the unit tests in emulated machines with a cluster's kernel and a
-software RDMA adapter (tests/lab/boot): what is kept across barriers there, that no byte is stale, and that
-ghosts, sharing, matching and the wheel work.
+software RDMA adapter (tests/lab/boot): what is kept across barriers there, or fetched again after them, that no byte is
+stale, and that ghosts, sharing, matching and the wheel work.
 
   lab_test.py --build build/default --mpiexec PATH [--machines 1|2]
 
@@ -54,6 +54,7 @@ AGELESS = "HOB_CACHE_BYPASS=off HOB_POLL_MS=1000000 HOB_POLL_HITS=1000000 HOB_RE
 KEEP = f"{AGELESS} HOB_CACHE_VALIDATE=on"
 KEPT = r"([\d,]+) hits of bytes fetched before a barrier"
 SHARED = r"([\d.]+)% served from what other ranks of the node had fetched"
+RECALLED = r"([\d,]+) of them were asked for"
 BY_GHOSTS = r"([\d,]+) one-sided operations done by ghosts"
 MATCHED = r"([\d,]+) messages matched there"
 
@@ -87,6 +88,16 @@ ONE_MACHINE = [
         "rma_incoming short",
         KEPT,
         1000,
+    ),
+    # Pages that the adapter has pinned count as written, so that no copy outlives a barrier: without recalling, no get
+    # of this program is served.
+    Run(
+        "places that are fetched again",
+        f"{NODES} HOB_RECALL=auto HOB_CACHE_BYPASS=off HOB_READAHEAD=off",
+        2,
+        "rma_recall",
+        RECALLED,
+        200,
     ),
     Run(
         "every mode of the cache",
