@@ -1,6 +1,7 @@
-"""Places that are read again in each iteration, their bytes written anew before it (bench/mpi/rma_iterate.cpp)."""
+"""Places that are read again in each iteration, their bytes written anew before it (bench/mpi/rma_iterate.cpp), and
+solvers that read so (bench/mpi/rma_solver.cpp)."""
 
-from hob.benchlib import Progress, alternate, median, plot, program, ratio, run_mpi
+from hob.benchlib import BenchError, Progress, alternate, median, plot, program, ratio, run_mpi
 
 NAME = "iterate"
 HELP = "places that are read again when their bytes have changed: native, with recall=off and recall=auto"
@@ -17,7 +18,10 @@ CASES = {
     "fences": ("two rows between two fences", 1.5),
     "other": ("other places each time", 0.97),
     "ghost": ("1,000 places through a ghost, target computing", 30),
+    "cg": ("conjugate gradients, 200 scattered values", 4.5),
+    "stencil": ("Jacobi's method, 48 rows of 384 B", 2.5),
 }
+SOLVERS = ("cg", "stencil")
 # Two ranks on two nodes with a ghost each, which share the cores, against two ranks alone whose target waits
 # inside MPI.
 GHOST = "ghost"
@@ -33,12 +37,12 @@ def add_arguments(parser):
 
 def run(args, bench):
     repeats = 3 if args.quick else args.repeats
-    path = program("rma_iterate")
     cases = {what: of for what, of in CASES.items() if args.only in ("", what)}
     progress = Progress(NAME, 3 * repeats * len(cases))
     for what, (words, limit) in cases.items():
+        path = program("rma_solver" if what in SOLVERS else "rma_iterate")
 
-        def start(recall, what=what):
+        def start(recall, what=what, path=path):
             hob = {"recall": recall} if recall else None
             if what != GHOST:
                 return run_mpi(path, [f"what={what}"], hob=hob).rows[-1]
@@ -58,6 +62,9 @@ def run(args, bench):
             repeats,
             progress,
         )
+
+        if len({row.get("answer") for rows in found.values() for row in rows}) != 1:
+            raise BenchError(f"{words}: the answers differ")
 
         def times(variant, which, found=found):
             return [row[f"{which}_us"] for row in found[variant]]
