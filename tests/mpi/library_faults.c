@@ -1,6 +1,7 @@
-/* Faults of MPI libraries that src/mpi/workarounds/ is for, each as a program that shows it without
- * Hob. The argument names the fault. Where the fault is there, the program hangs, crashes or says
- * "FAULT"; else it says "right". library_faults.py starts them, on the networks where they show. */
+/* Faults of MPI libraries that src/mpi/workarounds/ is for, or that tests meet, each as a program
+ * that shows it without Hob. The argument names the fault. Where the fault is there, the program
+ * hangs, crashes or says "FAULT"; else it says "right". library_faults.py starts them, on the
+ * networks where they show. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,45 @@ static void any_source(void) {
   MPI_Waitall(messages, requests, statuses);
 }
 
+/* MPICH: with post-start-complete-wait of groups that change, ranks that are in no group of a round
+ * are ahead of the others, and after some hundred rounds all wait in MPI_Win_start and MPI_Win_wait
+ * for ever. The oldest round that is not complete can always go on, whatever the groups are. */
+static void post_start(void) {
+  enum { ROUNDS = 3000, MOST = 8 };
+  int *memory, got[MOST];
+  MPI_Win win;
+  MPI_Group world;
+  unsigned drawn = 1;
+  MPI_Win_allocate(ROUNDS * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  if (ranks > MOST) return;
+  for (int round = 0; round < ROUNDS; round++) {
+    MPI_Group groups[2]; /* origins, targets */
+    int is_in[2] = {0, 0}, count[2], members[2][MOST];
+    for (int g = 0; g < 2; g++) {
+      drawn = drawn * 1103515245u + 12345u;
+      const unsigned set = 1 + (drawn >> 16) % ((1u << ranks) - 1);
+      count[g] = 0;
+      for (int r = 0; r < ranks; r++)
+        if (set >> r & 1) members[g][count[g]++] = r;
+      is_in[g] = (int)(set >> rank & 1);
+      MPI_Group_incl(world, count[g], members[g], &groups[g]);
+    }
+    if (is_in[1]) MPI_Win_post(groups[0], 0, win);
+    if (is_in[0]) {
+      MPI_Win_start(groups[1], 0, win);
+      for (int i = 0; i < count[1]; i++)
+        MPI_Get(&got[i], 1, MPI_INT, members[1][i], round, 1, MPI_INT, win);
+      MPI_Win_complete(win);
+    }
+    if (is_in[1]) MPI_Win_wait(win);
+    MPI_Group_free(&groups[0]);
+    MPI_Group_free(&groups[1]);
+  }
+  MPI_Group_free(&world);
+  MPI_Win_free(&win);
+}
+
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 /* Open MPI 5: no partitioned transfer moves before every process of the launch has made a
  * partitioned request. The last rank makes none: it waits for word of the transfer's end. */
@@ -175,6 +215,7 @@ int main(int argc, char** argv) {
     {"put_flush", put_flush},
     {"long_replies", long_replies},
     {"any_source", any_source},
+    {"post_start", post_start},
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
     {"partitioned", partitioned},
     {"announcement", announcement},

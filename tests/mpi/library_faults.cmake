@@ -26,6 +26,8 @@ foreach(mpi mpich5 abi5)
   hob_fault_test(put_flush ${mpi} 3 RUNS 20
     ENV "MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp")
   hob_fault_test(any_source ${mpi} 3 ENV "MPIR_CVAR_NUM_CLIQUES=2 MPIR_CVAR_CH4_NETMOD=ucx UCX_TLS=tcp,self")
+  hob_fault_test(post_start ${mpi} 3
+    ENV "MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp MPIR_CVAR_CH4_PROGRESS_THROTTLE=1 MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT=1")
   hob_fault_test(sessions ${mpi} 2)
 endforeach()
 hob_fault_test(partitioned openmpi5 3)

@@ -368,6 +368,11 @@ TEST_F(Recalled, ARunOfPlacesIsOneGet) {
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win_);
 }
 
+/// They wait for nothing that is recalled.
+TEST_F(Recalled, FlushesOfTheOwnRankAreTheLibrarysAloneHereToo) {
+  EXPECT_TRUE(find_window(win_)->cached->own_rank().flushes_alone.load());
+}
+
 /// A lock that is held back goes before the get that recalls.
 TEST_F(Recalled, InsideALockTheGroupIsOneGet) {
   for (int phase = 0; phase < 6; ++phase) {

@@ -390,9 +390,9 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void phase_ended() {
     if (recalling_) recalling_->phase_ended(block_changes());
   }
-  /// The mode, or whether phases are recalled, is known or has changed.
+  /// The mode is known or has changed.
   void settle_own_flushes() {
-    own_rank_.flushes_alone.store(mode() != Mode::strict && !recalling_, std::memory_order_relaxed);
+    own_rank_.flushes_alone.store(mode() != Mode::strict, std::memory_order_relaxed);
   }
   /// All that passed by are complete.
   void none_passed_by() {

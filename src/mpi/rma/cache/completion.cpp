@@ -122,7 +122,7 @@ pay::SavedRange CachedGets::saved(std::uint64_t locks) const {
 bool CachedGets::flush_skipped(int rank) {
   const std::lock_guard guard(lock_);
   ++stats_.flushes;
-  completed_something();
+  if (rank != window_.rank) completed_something();
   // What the program issues to a window that rests is not seen while Hob sleeps.
   if (!tracking_.is_on()) return false;
   const bool unseen = tracking_.was_off() || own_rank_.marks.writing();

@@ -11,7 +11,7 @@ namespace hob::mpi {
 struct OwnRank {
   validation::OwnMarks marks;
   /// A flush of the own rank says nothing of other targets' copies. False in mode strict, where
-  /// they end with it, and while phases are recalled.
+  /// they end with it.
   std::atomic<bool> flushes_alone{false};
 };
 

@@ -24,7 +24,6 @@ void CachedGets::recall(Backend& carrier, bool indexed, recall::Room& room) {
       {.hits = ~std::uint32_t{0},
        .age = ticks_in(options_.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,
        .share = options_.poll_share}));
-  settle_own_flushes();
 }
 
 void CachedGets::reaches_all(bool all) {
