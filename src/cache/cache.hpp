@@ -221,6 +221,9 @@ class Cache {
 
   /// The fixed cost of a fetch, as the number of bytes that could be transferred in that time.
   virtual void set_latency_bytes(std::uint64_t bytes) noexcept = 0;
+  /// Of large gets, how many bytes may be stored for each that a hit serves, for hits to pay for
+  /// them.
+  virtual void set_stores_per_hit(double stores) noexcept = 0;
 
   virtual std::uint64_t index_slots() const noexcept = 0;    ///< |I_w| now
   virtual std::uint64_t storage_bytes() const noexcept = 0;  ///< |S_w| now

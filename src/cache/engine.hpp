@@ -108,6 +108,8 @@ class CacheEngine final : public Cache {
     policy_.set_latency_bytes(bytes);
   }
 
+  void set_stores_per_hit(double stores) noexcept override { policy_.set_stores_per_hit(stores); }
+
   std::uint64_t index_slots() const noexcept override {
     return ready_ ? index_.slots() : config_.index_slots;
   }

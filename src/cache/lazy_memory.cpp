@@ -17,6 +17,17 @@ namespace hob::cache {
 namespace {
 
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
+/// So much of a range is backed by small pages: what needs little takes little. A huge page costs
+/// what some seventy small ones do, so the rest is backed by these.
+constexpr std::uint64_t kSmallPart = std::uint64_t{512} << 10;
+static_assert(LazyMemory::kMostKeptBytes == kSmallPart && kSmallPart < kHugePage);
+/// Shorter ranges have small pages alone.
+constexpr std::uint64_t kLongRange = 4 * kHugePage;
+
+/// A huge page for a few bytes more than kSmallPart is memory that may never be used: so many
+/// ranges of the process have one at a time.
+constexpr int kMostEarly = 8;
+std::atomic<int> early_pages{0};
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -83,9 +94,9 @@ bool LazyMemory::take_kept(std::uint64_t bytes) noexcept {
 
 /// Where addresses are limited, the program may want them.
 bool LazyMemory::keep() noexcept {
-  if (base_ == nullptr || backed_ == 0 || backed_ > kMostKeptBytes || observed_ ||
-      left_by_limit() != kNoLimit)
-    return false;
+  if (base_ == nullptr || backed_ == 0 || observed_ || left_by_limit() != kNoLimit) return false;
+  committed_ = backed_;
+  trim(kMostKeptBytes);
   const KeptGuard guard;
   for (Kept::Range& range : kept.ranges) {
     if (range.base != nullptr) continue;
@@ -93,6 +104,37 @@ bool LazyMemory::keep() noexcept {
     return true;
   }
   return false;
+}
+
+/// Addresses for so many bytes; in a long range, whole huge pages come after kSmallPart.
+std::byte* LazyMemory::map(std::uint64_t bytes) noexcept {
+  const std::uint64_t more = bytes >= kLongRange ? kHugePage : 0;
+  void* const begin =
+      mmap(nullptr, bytes + more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (begin == MAP_FAILED) return nullptr;
+  auto* const front = static_cast<std::byte*>(begin);
+  if (more == 0) return front;
+  const auto address = reinterpret_cast<std::uint64_t>(begin) + kSmallPart;
+  const std::uint64_t skipped = round_up(address, kHugePage) - address;
+  if (skipped != 0) munmap(front, skipped);
+  if (skipped != more) munmap(front + skipped + bytes, more - skipped);
+  return front + skipped;
+}
+
+/// The end of a commit that wishes for so many bytes, of `most` that are ever needed: that of a
+/// huge page, if there may be one.
+std::uint64_t LazyMemory::whole_pages(std::uint64_t wish, std::uint64_t most) noexcept {
+  if (wish <= kSmallPart || reserved_ < kLongRange || !os::gives_huge_pages()) return wish;
+  const std::uint64_t end = kSmallPart + round_up(wish - kSmallPart, kHugePage);
+  if (end > std::min(most, reserved_)) return wish;
+  if (wish < kHugePage && !early_) {
+    if (early_pages.fetch_add(1, std::memory_order_relaxed) >= kMostEarly) {
+      early_pages.fetch_sub(1, std::memory_order_relaxed);
+      return wish;
+    }
+    early_ = true;
+  }
+  return end;
 }
 
 std::uint64_t LazyMemory::share(std::uint64_t most, std::uint64_t begin) noexcept {
@@ -112,12 +154,9 @@ bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
       set_aside.fetch_add(bytes, std::memory_order_relaxed);
       return true;
     }
-    void* base = MAP_FAILED;
-    if (bytes <= most)
-      base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base != MAP_FAILED) {
+    if (std::byte* const base = bytes <= most ? map(bytes) : nullptr) {
       unmap();
-      base_ = static_cast<std::byte*>(base);
+      base_ = base;
       reserved_ = bytes;
       set_aside.fetch_add(bytes, std::memory_order_relaxed);
       return true;
@@ -126,13 +165,14 @@ bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
   }
 }
 
-bool LazyMemory::commit(std::uint64_t bytes) noexcept {
+bool LazyMemory::commit(std::uint64_t bytes, std::uint64_t most) noexcept {
   if (bytes <= committed_) return true;
   if (bytes > reserved_) return false;
   const std::uint64_t need = round_up(bytes, os::page_bytes());
   // Growing by half keeps the calls rare; where there is not that much, what is needed will do.
-  const std::uint64_t wish =
-      std::min(reserved_, std::max(need, round_up(committed_ + committed_ / 2, os::page_bytes())));
+  const std::uint64_t wish = whole_pages(
+      std::min(reserved_, std::max(need, round_up(committed_ + committed_ / 2, os::page_bytes()))),
+      most);
   if (committed_ < backed_) {
     const std::uint64_t there = std::min(std::max(wish, need), backed_);
     std::memset(base_ + committed_, 0, there - committed_);
@@ -143,7 +183,13 @@ bool LazyMemory::commit(std::uint64_t bytes) noexcept {
     std::byte* const begin = base_ + committed_;
     const std::uint64_t length = target - committed_;
     if (mprotect(begin, length, PROT_READ | PROT_WRITE) != 0) continue;
-    if (length >= kHugePage) madvise(begin, length, MADV_HUGEPAGE);
+    if (target > kSmallPart && reserved_ >= kLongRange) {
+      std::byte* const front = base_ + kSmallPart;
+      const std::uint64_t skipped = committed_ > kSmallPart ? committed_ - kSmallPart : 0;
+      const std::uint64_t first = round_up(skipped, kHugePage);
+      const std::uint64_t end = (target - kSmallPart) / kHugePage * kHugePage;
+      if (first < end) madvise(front + first, end - first, MADV_HUGEPAGE);
+    }
 #ifdef MADV_POPULATE_WRITE
     if (madvise(begin, length, MADV_POPULATE_WRITE) != 0 && (errno == ENOMEM || errno == EFAULT)) {
       mprotect(begin, length, PROT_NONE);
@@ -185,9 +231,10 @@ void LazyMemory::unmap() noexcept {
   } else if (base_ != nullptr) {
     munmap(base_, reserved_);
   }
+  if (early_) early_pages.fetch_sub(1, std::memory_order_relaxed);
   base_ = nullptr;
   reserved_ = committed_ = backed_ = 0;
-  observed_ = false;
+  observed_ = early_ = false;
 }
 
 }  // namespace hob::cache

@@ -32,12 +32,12 @@ class LazyMemory {
   bool reserve(std::uint64_t bytes, std::uint64_t least) noexcept;
 
   /// Backs at least the first `bytes` bytes by (zeroed) memory, all of it touched, so that later
-  /// writes take no page fault. Grows by half of what is there at least, to stay rare.
-  bool commit(std::uint64_t bytes) noexcept;
+  /// writes take no page fault. Grows by half of what is there at least, to stay rare, and by whole
+  /// huge pages where these end within `most`, of what is ever needed.
+  bool commit(std::uint64_t bytes, std::uint64_t most = ~std::uint64_t{0}) noexcept;
 
-  /// Ranges that ended are kept up to so many, if this much of each is backed at most: a cache has
-  /// nine.
-  static constexpr std::uint64_t kMostKept = 12, kMostKeptBytes = std::uint64_t{1} << 20;
+  /// So many ranges that ended are kept, a cache has nine, and so much of each stays backed.
+  static constexpr std::uint64_t kMostKept = 12, kMostKeptBytes = std::uint64_t{512} << 10;
 
   /// Gives the memory behind the first `bytes` bytes back to the system.
   void trim(std::uint64_t bytes) noexcept;
@@ -51,6 +51,8 @@ class LazyMemory {
   std::uint64_t reserved() const { return reserved_; }
 
  private:
+  static std::byte* map(std::uint64_t bytes) noexcept;
+  std::uint64_t whole_pages(std::uint64_t wish, std::uint64_t most) noexcept;
   bool take_kept(std::uint64_t bytes) noexcept;
   bool keep() noexcept;
   void unmap() noexcept;
@@ -60,6 +62,7 @@ class LazyMemory {
     std::swap(committed_, other.committed_);
     std::swap(backed_, other.backed_);
     std::swap(observed_, other.observed_);
+    std::swap(early_, other.early_);
   }
 
   std::byte* base_ = nullptr;
@@ -67,6 +70,7 @@ class LazyMemory {
   std::uint64_t committed_ = 0;
   std::uint64_t backed_ = 0;  ///< what lies behind committed_ may hold anything
   bool observed_ = false;
+  bool early_ = false;  ///< has a huge page of which it may need little
 };
 
 /// An array of T (trivial, all zeroes is a valid value) in lazy memory.

@@ -42,6 +42,7 @@ concept EvictionPolicy = PolicyEngine<E> && std::constructible_from<P, const Con
   /// All entries are gone.
   policy.clear();
   policy.set_latency_bytes(number);
+  policy.set_stores_per_hit(1.0);
 
   /// A get of so many bytes; a hit on e.
   policy.on_get(number);
@@ -75,6 +76,7 @@ struct PolicyDefaults {
   std::uint64_t bytes() const { return 0; }
   void clear() {}
   void set_latency_bytes(std::uint64_t) {}
+  void set_stores_per_hit(double) {}
   void on_get(std::uint64_t) {}
   template <class CacheEngine>
   void on_reserve(CacheEngine&, std::uint64_t, std::uint64_t, bool) {}

@@ -188,7 +188,7 @@ class RegionStore {
     const std::uint64_t wish = std::min(
         capacity_, std::max(wanted, backed_ + std::clamp(backed_, kFirstStep,
                                                          std::max(kLargeStep, backed_ / 2))));
-    if (!buffer_.commit(wish) && !buffer_.commit(wanted)) {
+    if (!buffer_.commit(wish, capacity_) && !buffer_.commit(wanted)) {
       capacity_ = std::max(backed_, kGrain);
       out_of_memory_ = true;
       return false;

@@ -58,6 +58,9 @@ class ValuePolicy : public PolicyDefaults {
   void set_latency_bytes(std::uint64_t bytes) {
     latency_bytes_ = static_cast<float>(std::max<std::uint64_t>(bytes, 1));
   }
+  void set_stores_per_hit(double stores) {
+    stores_per_hit_ = static_cast<float>(std::clamp(stores, 0.0, double{kMostStores}));
+  }
 
   template <class CacheEngine>
   void on_hit(CacheEngine& engine, std::uint32_t e) {
@@ -71,18 +74,23 @@ class ValuePolicy : public PolicyDefaults {
     set_history(entry, history);
     entry.last = engine.now();
     last_reuse_ = engine.now();
-    if (entry.size >= kCostlyCopy)
-      may_copy_ = std::min(may_copy_ + kEarned * entry.size, kMostCopies);
+    if (entry.size >= kCostlyCopy && !is_block(entry.layout))
+      earn(stores_per_hit_ * static_cast<float>(entry.size));
   }
 
-  /// Whether a newcomer of this size is kept. To touch and to fill memory for a large get takes
-  /// about as long as to fetch it: beyond a budget of bytes, which hits on large entries add to,
-  /// only keys that come back are kept.
+  /// Whether a newcomer of this size is kept. To fill memory for a large get takes about as long as
+  /// to fetch it: beyond a budget of bytes, which hits on large entries add to, only keys that come
+  /// back are kept, and only where a single hit pays for the copy.
   template <class CacheEngine>
   bool admits(const CacheEngine&, std::uint64_t size) {
-    if (size < kCostlyCopy || !adaptive_ || newcomer_.intervals != 0) return true;
-    if (size > may_copy_) return false;
-    may_copy_ -= size;
+    if (size < kCostlyCopy || !adaptive_) return true;
+    if (newcomer_.intervals != 0 && stores_per_hit_ >= 1) return true;
+    const auto bytes = static_cast<float>(size);
+    if (bytes > may_copy_) {
+      earn(bytes * kTried);
+      return false;
+    }
+    may_copy_ -= bytes;
     return true;
   }
 
@@ -242,11 +250,16 @@ class ValuePolicy : public PolicyDefaults {
   static constexpr std::uint32_t kLookAnyway = 8;
   static constexpr std::uint64_t kCostlyCopy = std::uint64_t{16} << 10;
   /// Bytes of large gets that are kept at first, and at most, before one of them is asked for
-  /// again; and how many more for each byte that is. The first costs a program that reads
-  /// everything once some milliseconds. Chosen with `hob bench map` (gets over TCP).
-  static constexpr std::uint64_t kFirstCopies = std::uint64_t{1} << 20;
-  static constexpr std::uint64_t kMostCopies = std::uint64_t{64} << 20;
-  static constexpr std::uint64_t kEarned = 4;
+  /// again. The first costs a program that reads everything once some milliseconds. Chosen with
+  /// `hob bench map` (gets over TCP).
+  static constexpr float kFirstCopies = 1 << 20;
+  static constexpr float kMostCopies = 64 << 20;
+  /// Bytes that may be stored for each that is hit: until it is known, and at most.
+  static constexpr float kFirstStores = 4, kMostStores = 16;
+  /// Of what is refused, so much is kept all the same: programs have phases.
+  static constexpr float kTried = 1.0f / 64;
+
+  void earn(float bytes) { may_copy_ = std::min(may_copy_ + bytes, kMostCopies); }
 
   static std::uint32_t tag_of(std::uint64_t hash) {
     const auto tag = static_cast<std::uint32_t>(hash);
@@ -413,7 +426,8 @@ class ValuePolicy : public PolicyDefaults {
   std::uint64_t returned_ = 0;
 
   std::uint64_t last_reuse_ = 0;  ///< the last get whose key was seen before
-  std::uint64_t may_copy_ = kFirstCopies;
+  float stores_per_hit_ = kFirstStores;
+  float may_copy_ = kFirstCopies;  ///< bytes of large gets
 
   // The key that room is being made for.
   History newcomer_{};

@@ -104,6 +104,9 @@ class Learning {
       meter_.waited(together, ticks);
   }
 
+  /// To keep so many bytes, CopyWorth::kLarge at least, took `ticks`.
+  void stored(std::uint64_t bytes, std::uint64_t ticks) { meter_.stored(bytes, ticks); }
+
   /// The median wait for one small get; 0: too few were measured.
   std::uint64_t typical_trip() const { return meter_.savings().typical_trip(); }
   /// What the program would have waited without the hits.

@@ -21,6 +21,13 @@ void TripMeter::learn(TargetState& target, std::uint64_t waited, bool batched, b
   this->waited(together, waited);
 }
 
+void TripMeter::stored(std::uint64_t bytes, std::uint64_t ticks) {
+  constexpr std::uint32_t kBetweenLooks = 8;
+  copies_.stored(bytes, ticks);
+  if (stored_++ % kBetweenLooks == 0 && copies_.known())
+    cache_.set_stores_per_hit(copies_.stores_per_hit());
+}
+
 /// How fast the target's own gets are: one get, one flush, nothing else in between.
 void TripMeter::measure(TargetState& target, int rank, std::uint64_t bytes, std::uint64_t spent) {
   TargetProfile& profile = target.profile;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cache/cache.hpp"
+#include "gets/copy_worth.hpp"
 #include "gets/gets_under_way.hpp"
 #include "gets/hit_cost.hpp"
 #include "gets/poll_guard.hpp"
@@ -65,7 +66,10 @@ class TripMeter {
                      .issue = together.issue,
                      .spent = together.issue + ticks});
     if (savings_.enough()) guard_.settle();
+    copies_.waited(together.gets, together.bytes, together.issue + ticks);
   }
+  /// To keep so many bytes, CopyWorth::kLarge at least, took `ticks`.
+  void stored(std::uint64_t bytes, std::uint64_t ticks);
 
   const TargetProfile::Config& profile() const { return config_.profile; }
   const Savings& savings() const { return savings_; }
@@ -87,6 +91,8 @@ class TripMeter {
   cache::Cache& cache_;
   pay::Price* blocks_ = nullptr;  ///< null: nothing is fetched ahead
   Savings savings_;
+  CopyWorth copies_;
+  std::uint32_t stored_ = 0;  ///< large gets
 };
 
 }  // namespace hob::gets

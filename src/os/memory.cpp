@@ -7,6 +7,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 namespace hob::os {
@@ -48,6 +49,19 @@ std::optional<Used> used_memory() {
 std::uint64_t page_bytes() {
   static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
+}
+
+bool gives_huge_pages() {
+  static const bool given = [] {
+    if (page_bytes() != 4096) return false;  // then they are larger
+    std::FILE* const file = std::fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    if (!file) return false;
+    char modes[64] = {};  // the present one in brackets
+    const bool read = std::fgets(modes, sizeof modes, file) != nullptr;
+    std::fclose(file);
+    return read && std::strstr(modes, "[never]") == nullptr;
+  }();
+  return given;
 }
 
 void provide(void* begin, std::size_t bytes) {

@@ -11,6 +11,9 @@ namespace hob::os {
 /// Bytes of a page. Asked once.
 std::uint64_t page_bytes();
 
+/// Whether the system gives huge pages of 2 MiB to memory that asks for them. Asked once.
+bool gives_huge_pages();
+
 /// Bytes of this process's memory that are there, of whatever kind; all that an address may name if
 /// the system does not say.
 std::uint64_t resident_bytes();

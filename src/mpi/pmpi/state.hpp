@@ -51,11 +51,19 @@ enum FreedKind : unsigned { kCommunicators = 1, kWindows = 2, kDatatypes = 4 };
 /// FreedKinds for which the program has registered functions that run when an object goes away.
 inline std::atomic<unsigned> delete_callbacks{0};
 
-/// How many parts of Hob have something to do at synchronisation of windows and at writes: windows
-/// from which something was fetched through a cache, ghosts, receives that Hob holds, and programs
-/// whose threads may be inside MPI together. With none, tracking is off: the wrappers of these
-/// calls (plan.py, only_tracked) are the library's own.
-inline std::atomic<int> parts_tracking{0};
+/// Why most calls concern Hob. One word, which a wrapper reads at once (wrapper.hpp, at_rest):
+/// with 0 in it, the short calls (plan.py) are the library's own.
+struct alignas(std::uint64_t) Concerns {
+  /// How many parts of Hob have something to do at synchronisation of windows and at writes:
+  /// windows from which something was fetched through a cache, ghosts, receives that Hob holds, and
+  /// programs whose threads may be inside MPI together. With none, tracking is off. Batches that
+  /// wait are such a part.
+  std::atomic<int> parts_tracking{0};
+  /// Something is under way that the overlap thread may advance: it may enter the library, and
+  /// every call of the program's says when it does. Written inside `presence`.
+  std::atomic<bool> calls_announced{false};
+};
+inline constinit Concerns concerns;
 
 /// How many parts of Hob have something under way that only Hob can advance
 /// (progress/progress.hpp).

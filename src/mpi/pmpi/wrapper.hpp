@@ -19,8 +19,8 @@ inline void count(std::atomic<int>& counter, int more) {
     counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
-inline void begin_tracking() { count(parts_tracking, 1); }
-inline void end_tracking() { count(parts_tracking, -1); }
+inline void begin_tracking() { count(concerns.parts_tracking, 1); }
+inline void end_tracking() { count(concerns.parts_tracking, -1); }
 
 /// For parts that, once they have had something to do, stay on.
 inline void track_for_good() {
@@ -28,7 +28,14 @@ inline void track_for_good() {
   (void)once;
 }
 
-inline bool tracking_off() { return parts_tracking.load(std::memory_order_relaxed) == 0; }
+inline bool tracking_off() { return concerns.parts_tracking.load(std::memory_order_relaxed) == 0; }
+/// Nothing of Hob's concerns a call that says nothing else: tracking is off, and no call is
+/// announced.
+inline bool at_rest() {
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  static_assert(sizeof(Concerns) == sizeof(Word));
+  return __atomic_load_n(reinterpret_cast<const Word*>(&concerns), __ATOMIC_RELAXED) == 0;
+}
 inline bool untracked() { return tracking_off() || pass_through(); }
 
 /// Neither a status nor the constant that stands for none.

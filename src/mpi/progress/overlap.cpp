@@ -108,13 +108,13 @@ bool watch_wanted() { return !context().settings.off && context().settings.overl
 void notify_worker() {
   const Program& own = program();
   if (own.only_watches) {
-    calls_announced.store(own.in_phase, std::memory_order_relaxed);
+    concerns.calls_announced.store(own.in_phase, std::memory_order_relaxed);
     return;
   }
   const bool exposed = !own.windows.empty();
   const bool under_way = own.in_phase && !own.all_complete;
   worker::set_patient(!under_way);
-  calls_announced.store(exposed || own.in_phase, std::memory_order_relaxed);
+  concerns.calls_announced.store(exposed || own.in_phase, std::memory_order_relaxed);
   worker::allow((exposed || (under_way && own.helps)) && !own.stays_out &&
                 !own.outstanding.forbidding());
 }
@@ -349,7 +349,7 @@ void finish() {
   starts_tracked = false;
   worker::end();
   make_pending();
-  calls_announced.store(false, std::memory_order_relaxed);
+  concerns.calls_announced.store(false, std::memory_order_relaxed);
   Program& own = program();
   for (auto& counter : tracked) counter.store(0, std::memory_order_relaxed);
   own.outstanding = {};

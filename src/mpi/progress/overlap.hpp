@@ -107,7 +107,7 @@ class Inside : InsideToStart {
 };
 
 /// For wrappers: whether calls must say when they are inside.
-inline bool announces_calls() { return calls_announced.load(std::memory_order_relaxed); }
+inline bool announces_calls() { return concerns.calls_announced.load(std::memory_order_relaxed); }
 
 /// For wrappers: this call comes from outside the library (not from a function of the program's
 /// that the library calls, nor from Hob or the library itself).

@@ -297,7 +297,7 @@ void* run(void*) {
 void in_child() {
   own.running = false;
   starts_tracked = false;
-  calls_announced.store(false, std::memory_order_relaxed);
+  concerns.calls_announced.store(false, std::memory_order_relaxed);
   presence.forget_helper();
   postponed::unmade = postponed::pending = 0;
 }

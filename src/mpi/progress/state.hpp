@@ -26,10 +26,6 @@ inline bool has_helper = false;
 /// Overlap (overlap.hpp). Starts of operations are looked at; set while MPI starts and ends.
 inline bool starts_tracked = false;
 
-/// Something is under way that the overlap thread may advance: it may enter the library, and every
-/// call of the program's says when it does. Written inside `presence`.
-inline std::atomic<bool> calls_announced{false};
-
 /// Who is inside the library, while calls are watched.
 inline constinit overlap::Presence presence;
 

@@ -36,21 +36,26 @@ inline std::atomic<bool> phases_recalled{false};
 inline std::atomic<int> wait_interval{1};
 inline std::atomic<int> untimed_waits{0};
 
-/// Where the calls on a window are counted; null for those that its hook must see.
+/// Calls with the handle of no window.
+inline std::uint64_t calls_on_no_window = 0;
+
+/// Where the calls on a window are counted; null for gets that its hook must see.
 struct UntrackedWindow {
   MPI_Win window{};
-  std::uint64_t* puts = nullptr;
-  std::uint64_t* accumulates = nullptr;
-  std::uint64_t* atomics = nullptr;      ///< fetching ones, to targets that `results` covers
+  int own_rank = -1;
+  std::uint64_t* puts = &calls_on_no_window;
+  std::uint64_t* accumulates = &calls_on_no_window;
+  std::uint64_t* atomics =
+      &calls_on_no_window;               ///< fetching ones, to targets that `results` covers
   const Outstanding* results = nullptr;  ///< null: the hook must see all of them
   std::uint64_t* gets = nullptr;         ///< whatever their target is
   std::uint64_t* own_gets = nullptr;     ///< of the process's own rank alone
-  std::uint64_t* requested = nullptr;
-  int own_rank = -1;
+  std::uint64_t* requested = &calls_on_no_window;
 };
 
-/// One slot for each of a few windows, filled by their hooks. Global: a wrapper that only counts is
-/// done after one load and one comparison.
+/// Filled by the hooks of windows, that of the window that was there last, and a slot for each of a
+/// few before it. Global: a wrapper that only counts is done after one load and one comparison.
+inline UntrackedWindow untracked_last;
 inline constexpr int kUntrackedWindowBits = 4;
 inline UntrackedWindow untracked_windows[std::size_t{1} << kUntrackedWindowBits];
 

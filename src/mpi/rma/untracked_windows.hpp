@@ -15,12 +15,16 @@ namespace hob::mpi {
 inline UntrackedWindow& untracked_slot(MPI_Win window) {
   return untracked_windows[handle_hash(handle_bits(window), kUntrackedWindowBits)];
 }
+/// The window's slot, or that of another one.
+inline const UntrackedWindow& untracked_window(MPI_Win window) {
+  return HOB_LIKELY(untracked_last.window == window) ? untracked_last : untracked_slot(window);
+}
 
-/// Counts the call and says so, if it is one that is only counted now.
-inline bool only_counted(MPI_Win window, std::uint64_t* UntrackedWindow::*which) {
-  if (!tracking_off()) return false;
-  const UntrackedWindow& slot = untracked_slot(window);
-  if (slot.window != window || !(slot.*which)) return false;
+/// Counts the call and says so, if it is one that is only counted now. Tracking is off, and `slot`
+/// is the window's or another one's.
+inline bool counted(const UntrackedWindow& slot, MPI_Win window,
+                    std::uint64_t* UntrackedWindow::*which) {
+  if (slot.window != window) return false;
   ++*(slot.*which);
   return true;
 }
@@ -28,18 +32,14 @@ inline bool only_counted(MPI_Win window, std::uint64_t* UntrackedWindow::*which)
 /// The same, of a fetching atomic. Its result may arrive after tracking has resumed, and depend on
 /// others' writes: so the hook records it, unless it has recorded an earlier one to that target
 /// that no call has completed since.
-inline bool only_counted_atomic(MPI_Win window, int target) {
-  if (!tracking_off()) return false;
-  const UntrackedWindow& slot = untracked_slot(window);
+inline bool counted_atomic(const UntrackedWindow& slot, MPI_Win window, int target) {
   if (slot.window != window || !slot.results || !slot.results->covers(target)) return false;
   ++*slot.atomics;
   return true;
 }
 
 /// The same, of a get.
-inline bool only_counted_get(MPI_Win window, int target) {
-  if (!tracking_off()) return false;
-  const UntrackedWindow& slot = untracked_slot(window);
+inline bool counted_get(const UntrackedWindow& slot, MPI_Win window, int target) {
   if (slot.window != window) return false;
   std::uint64_t* const which = target == slot.own_rank ? slot.own_gets : slot.gets;
   if (!which) return false;
@@ -47,9 +47,9 @@ inline bool only_counted_get(MPI_Win window, int target) {
   return true;
 }
 
-/// One that was counted makes a request.
-inline bool only_counted_request(MPI_Win window, bool counted) {
-  if (counted) ++*untracked_slot(window).requested;
+/// The same of one that makes a request, and was `counted` otherwise.
+inline bool counted_request(const UntrackedWindow& slot, bool counted) {
+  if (counted) ++*slot.requested;
   return counted;
 }
 

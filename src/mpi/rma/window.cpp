@@ -165,21 +165,26 @@ void remember_untracked(Window& window) {
     gets = window.cached->tracking_off_for_good() ? &window.cached->untracked_gets() : nullptr;
     own_gets = &window.cached->own_untracked_gets();
   }
-  untracked_slot(window.handle) = {.window = window.handle,
-                                   .puts = &window.issued.puts,
-                                   .accumulates = &window.issued.accumulates,
-                                   .atomics = &window.issued.atomics,
-                                   .results = &window.atomic_results,
-                                   .gets = gets,
-                                   .own_gets = own_gets,
-                                   .requested = &window.issued.requested,
-                                   .own_rank = window.rank};
+  if (untracked_last.window != window.handle) {
+    if (untracked_last.window != UntrackedWindow{}.window)
+      untracked_slot(untracked_last.window) = untracked_last;
+    forget_untracked(window);  // else it would have two slots
+  }
+  untracked_last = {.window = window.handle,
+                    .own_rank = window.rank,
+                    .puts = &window.issued.puts,
+                    .accumulates = &window.issued.accumulates,
+                    .atomics = &window.issued.atomics,
+                    .results = &window.atomic_results,
+                    .gets = gets,
+                    .own_gets = own_gets,
+                    .requested = &window.issued.requested};
 }
 
 void forget_untracked(const Window& window) {
   if (many_threads) return direct::forget(window.handle);
-  if (UntrackedWindow& slot = untracked_slot(window.handle); slot.window == window.handle)
-    slot = {};
+  for (UntrackedWindow* const slot : {&untracked_last, &untracked_slot(window.handle)})
+    if (slot->window == window.handle) *slot = {};
 }
 
 Window* add_window(std::unique_ptr<Window> window) {
@@ -209,6 +214,7 @@ void expect_aliases() {
   // Writes that were issued until now are not recorded.
   each_window([](Window& window, void*) { window.aliased_writes.add_all(); }, nullptr);
   if (many_threads) return direct::forget_all();
+  untracked_last = {};
   for (UntrackedWindow& slot : untracked_windows) slot = {};
 }
 

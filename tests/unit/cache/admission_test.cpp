@@ -76,6 +76,43 @@ TEST(Admission, LargeGetsAreKeptWhereHitsPayForThem) {
   EXPECT_GE(hits, 900u) << "of 990";
 }
 
+/// Reads all of `places` twice, forgets them, and so on: half of the gets could be hits. The copies
+/// that were stored for each 100 gets.
+std::uint64_t stored_of_a_hundred(Cache& cache) {
+  constexpr std::uint64_t kPlaces = 256, kRounds = 20;
+  const std::uint64_t before = kept(cache);
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    for (std::uint64_t i = 0; i < 2 * kPlaces; ++i) get(cache, {0, i % kPlaces << 16, 0}, 1 << 16);
+    cache.drop_all();
+  }
+  return (kept(cache) - before) * 100 / (2 * kPlaces * kRounds);
+}
+
+TEST(Admission, LargeGetsAreKeptWhereOneHitPaysForACopy) {
+  const auto cache = Cache::create({.policy = Policy::standard});
+  cache->set_stores_per_hit(2);
+  EXPECT_GE(stored_of_a_hundred(*cache), 45u) << "each once";
+}
+
+TEST(Admission, LargeGetsAreNotKeptWhereACopyTakesMoreThanAHitSaves) {
+  const auto cache = Cache::create({.policy = Policy::standard});
+  cache->set_stores_per_hit(0.6);
+  EXPECT_LE(stored_of_a_hundred(*cache), 6u);
+  cache->set_stores_per_hit(4);
+  stored_of_a_hundred(*cache);
+  EXPECT_GE(stored_of_a_hundred(*cache), 45u) << "the program waits for each of them now";
+}
+
+TEST(Admission, LargeGetsThatAreUsedManyTimesAreKeptThoughOneHitDoesNotPayForACopy) {
+  const auto cache = Cache::create({.policy = Policy::standard});
+  cache->set_stores_per_hit(0.6);
+  constexpr std::uint64_t kPlaces = 256;
+  std::uint64_t hits = 0;
+  for (std::uint64_t i = 0; i < 100 * kPlaces; ++i)
+    hits += get(*cache, {0, i % kPlaces << 16, 0}, 1 << 16);
+  EXPECT_GE(hits, 90 * kPlaces);
+}
+
 // As in a graph, where the longest list is asked for by nearly everybody.
 TEST(Admission, WhatIsLongAndUsedAllTheTimeTakesTheRoomOfManySmallOnes) {
   const auto cache = Cache::create(fixed(Policy::standard, 4096, 128 * 1024));

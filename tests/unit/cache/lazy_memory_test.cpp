@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <vector>
+
+#include "os/memory.hpp"
 
 namespace hob::cache {
 namespace {
@@ -61,13 +64,55 @@ TEST(LazyMemoryTest, ManyRangesThatEndAtOnceAreZeroedWhereverTheyComeFrom) {
   }
 }
 
-TEST(LazyMemoryTest, ALargeRangeIsGivenBack) {
-  written(2 * LazyMemory::kMostKeptBytes);
+TEST(LazyMemoryTest, OfALargeRangeTheFrontIsKept) {
+  const std::byte* const before = written(2 * LazyMemory::kMostKeptBytes).data();
   LazyMemory memory;
   ASSERT_TRUE(memory.reserve(kReserved, kReserved));
   ASSERT_TRUE(memory.commit(4096));
   EXPECT_TRUE(all_zero(memory));
+  EXPECT_EQ(memory.data(), before);
   EXPECT_LT(memory.committed(), LazyMemory::kMostKeptBytes);
+  ASSERT_TRUE(memory.commit(4 * LazyMemory::kMostKeptBytes));
+  EXPECT_TRUE(all_zero(memory));
+}
+
+constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
+
+/// Whether what comes after `committed` bytes begins with a huge page's address.
+bool ends_with_a_huge_page(const LazyMemory& memory) {
+  return reinterpret_cast<std::uintptr_t>(memory.data() + memory.committed()) % kHugePage == 0;
+}
+
+TEST(LazyMemoryTest, BehindItsSmallPagesALongRangeGrowsByHugePages) {
+  if (!os::gives_huge_pages()) GTEST_SKIP() << "no huge pages here";
+  LazyMemory memory;
+  ASSERT_TRUE(memory.reserve(kReserved, kReserved));
+  ASSERT_TRUE(memory.commit(300 << 10));
+  EXPECT_EQ(memory.committed(), 300u << 10);
+  ASSERT_TRUE(memory.commit(600 << 10));
+  EXPECT_TRUE(ends_with_a_huge_page(memory));
+  EXPECT_EQ(memory.committed(), LazyMemory::kMostKeptBytes + kHugePage);
+  ASSERT_TRUE(memory.commit(5 * kHugePage));
+  EXPECT_TRUE(ends_with_a_huge_page(memory));
+  std::memset(memory.data(), 1, memory.committed());
+}
+
+TEST(LazyMemoryTest, NoHugePageGoesBeyondWhatIsEverNeeded) {
+  LazyMemory memory;
+  ASSERT_TRUE(memory.reserve(kReserved, kReserved));
+  ASSERT_TRUE(memory.commit(600 << 10, 1 << 20));
+  EXPECT_LE(memory.committed(), 1u << 20);
+}
+
+TEST(LazyMemoryTest, FewRangesHaveAHugePageThatTheyMayNotNeed) {
+  std::vector<LazyMemory> many(32);
+  std::uint64_t committed = 0;
+  for (LazyMemory& each : many) {
+    ASSERT_TRUE(each.reserve(kReserved, kReserved));
+    ASSERT_TRUE(each.commit(600 << 10));
+    committed += each.committed();
+  }
+  EXPECT_LE(committed, 8 * (LazyMemory::kMostKeptBytes + kHugePage) + 24 * (600u << 10));
 }
 
 }  // namespace

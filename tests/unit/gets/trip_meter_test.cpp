@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <vector>
+
 namespace hob::gets {
 namespace {
 
@@ -168,6 +171,39 @@ TEST_F(Trips, NothingIsLearnedFromAFlushThatHadNothingToWaitFor) {
   flushed(meter, 1);
   EXPECT_EQ(meter.savings().typical_trip(), 0u);
   EXPECT_TRUE(target_.profile.sampling());
+}
+
+/// How many of 256 large places are copied when they are read twice.
+std::uint64_t copied_of(cache::Cache& cache) {
+  const auto copied = [&] {
+    const cache::Stats& stats = cache.stats();
+    return stats.direct + stats.capacity + stats.conflicting;
+  };
+  const std::uint64_t before = copied();
+  const std::vector<std::byte> bytes(CopyWorth::kLarge);
+  for (std::uint64_t i = 0; i < 512; ++i) {
+    const cache::Key key{1, i % 256 * CopyWorth::kLarge, 0};
+    if (cache.find(key, CopyWorth::kLarge).data) continue;
+    if (const auto place = cache.reserve(key, CopyWorth::kLarge); place.entry)
+      cache.fill(place.entry, bytes.data(), CopyWorth::kLarge);
+  }
+  return copied() - before;
+}
+
+TEST_F(Trips, WhetherLargeGetsAreKeptDependsOnWhatTheyAndTheirCopiesTake) {
+  for (const bool dear : {false, true}) {
+    cache_ = cache::Cache::create({});
+    TripMeter meter = this->meter();
+    for (int i = 0; i < 20; ++i) {
+      issue(CopyWorth::kLarge);
+      flushed(meter, dear ? 10'000 : 2000);
+      meter.stored(CopyWorth::kLarge, 1200);
+    }
+    if (dear)
+      EXPECT_GE(copied_of(*cache_), 250u);
+    else
+      EXPECT_LE(copied_of(*cache_), 150u);
+  }
 }
 
 }  // namespace

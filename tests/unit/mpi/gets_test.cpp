@@ -621,6 +621,45 @@ TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
   EXPECT_EQ(cached.stats().untracked, before + 10);
 }
 
+/// What is only counted is counted where it belongs, whichever of two windows comes.
+TEST_F(Gets, TwoWindowsThatAreLeftAloneAreCountedApart) {
+  end_window();
+  auto near = std::make_unique<NearJob>();
+  make_window();
+  int* other_base = nullptr;
+  MPI_Win other = MPI_WIN_NULL;
+  MPI_Win_allocate(kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &other_base,
+                   &other);
+  MPI_Win_lock_all(0, other);
+  const auto get = [](MPI_Win window, int at) {
+    int value = -1;
+    MPI_Get(&value, 1, MPI_INT, 1, at, 1, MPI_INT, window);
+    MPI_Win_flush(1, window);
+  };
+  for (int i = 0; i < 1000; ++i) {
+    get(win_, i % kWords);
+    get(other, i % kWords);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  near.reset();
+  ASSERT_TRUE(tracking_off());
+  const auto left_alone = [](MPI_Win window) {
+    return find_window(window)->cached->stats().left_alone;
+  };
+  const std::uint64_t before = left_alone(win_), before_other = left_alone(other);
+  for (int i = 0; i < 10; ++i) {
+    get(win_, i);
+    get(other, i);
+    get(other, i);
+  }
+  EXPECT_EQ(left_alone(win_), before + 10);
+  EXPECT_EQ(left_alone(other), before_other + 20);
+  MPI_Win_unlock_all(other);
+  MPI_Win_free(&other);
+  get(win_, 0);
+  EXPECT_EQ(left_alone(win_), before + 11);
+}
+
 /// Nor are its first gets slow where they touch pages for the first time.
 TEST_F(Gets, WithRequestsThatTouchNewPagesAWindowIsLeftAlone) {
   end_window();

@@ -20,7 +20,7 @@ import sys
 
 import plan
 from calls import Call, adapted, extensions, shares_hook, short
-from overlap_calls import COMPLETED, guarded, thin
+from overlap_calls import COMPLETED, guarded, is_watched_start, sends_batches, thin
 from thread_calls import alone_among_threads, direct_and_noted, has_parameter
 
 HERE = pathlib.Path(__file__).parent
@@ -109,18 +109,60 @@ def may_block(call):
     return not (row.local or row.patient or row.polls or plan.is_start(call.parameters))
 
 
+def only_counted(call, slot):
+    """C++ that counts a call on a window, if that is all there is to do, in what `slot` says."""
+    which = call.row.counted
+    if which in ("gets", "atomics"):
+        counted = f"counted_{which[:-1]}({slot}, win, target_rank)"
+    else:
+        counted = f"counted({slot}, win, &UntrackedWindow::{which})"
+    return f"counted_request({slot}, {counted})" if has_parameter(call, "request") else counted
+
+
+def at_rest(call):
+    """C++ that is true if a call is the library's alone, asked for the most frequent case first; "" if that is not known
+    so soon."""
+    row, tests = call.row, ["at_rest()"]
+    if is_watched_start(call):
+        return ""
+    if row.counted:
+        tests.append(only_counted(call, "untracked_last"))
+    elif row.completes and row.untracked:
+        tests.append("requests::none_alive()")
+    elif row.timed:
+        tests.append("untimed()")
+    elif row.untracked:
+        tests.append(row.untracked)
+    elif not row.only_tracked and row.untracked is None:
+        return ""
+    return " && ".join(tests)
+
+
+def awake(call, among_threads, go_on):
+    """C++ of what is most frequent where a call is not the library's alone: it goes on to Hob's own part."""
+    row = call.row
+    elsewhere = ["overlap_thread::announces_calls()"]
+    if sends_batches(call):
+        elsewhere.append("batched::any()")
+    if row.counted or row.only_tracked:
+        test = " || ".join([*elsewhere, "tracking_off()", "pass_through()"])
+        return [f"  if (HOB_LIKELY(!({test}))) {{", *among_threads, go_on, "  }"]
+    if not among_threads:
+        return []
+    again = poll_again(call)
+    test = " || ".join([*elsewhere, "pass_through()", *([] if again else ["!many_threads"])])
+    return [f"  if (!({test})) {{", *among_threads, *again, "  }"]
+
+
 def pass_on(call):
     """C++ that returns the library's own call where Hob has nothing to do with this one."""
     row, native = call.row, call.native
     if row.starts or row.registers:
         return f"  if (depth != 0) return {native};"
     if row.counted:
-        counted = f"only_counted(win, &UntrackedWindow::{row.counted})"
-        if row.counted in ("gets", "atomics"):
-            counted = f"only_counted_{row.counted[:-1]}(win, target_rank)"
-        if has_parameter(call, "request"):
-            counted = f"only_counted_request(win, {counted})"
-        test = f"{counted} || pass_through()"
+        test = (
+            f"(tracking_off() && {only_counted(call, 'untracked_window(win)')}) || pass_through()"
+        )
     elif row.everywhere:
         test = "!active"
     elif row.joint:
@@ -149,9 +191,7 @@ def before_hob(call):
             lines.append(f"  {name} = as_program_sees({name});")
     if not row.always:
         lines.append(pass_on(call))
-    if polled(call):
-        again = f"requests::polled_in_vain({row.completes})"
-        lines.append(f"  if ({again}) return polled_{short(call.name)}({call.arguments});")
+    lines += poll_again(call)
     if row.native_if:
         lines.append(f"  if (HOB_LIKELY({row.native_if})) return {call.native};")
     return lines
@@ -260,6 +300,14 @@ def polled(call):
     )
 
 
+def poll_again(call):
+    """C++ that makes such a call the library's if it is like the one before it, which found nothing."""
+    if not polled(call):
+        return []
+    again = f"requests::polled_in_vain({call.row.completes})"
+    return [f"  if ({again}) return polled_{short(call.name)}({call.arguments});"]
+
+
 def polled_again(call):
     """C++ of a poll of what the poll before it asked in vain (requests/polled.hpp): the library's own call, and
     what with_hob() does after it if it completes something."""
@@ -337,7 +385,13 @@ def wrapper(call):
             declared += polled_again(call)
         lines = [
             *declared,
-            *guarded(call, [*before_hob(call), *among_threads, go_on], True),
+            *guarded(
+                call,
+                [*before_hob(call), *among_threads, go_on],
+                True,
+                at_rest(call),
+                awake(call, among_threads, go_on),
+            ),
             f"[[gnu::noinline]] {rest} {{",
             *noted,
             *with_hob(call),
@@ -366,6 +420,8 @@ def real_header(calls, has_large):
         '#include "mpi/pmpi/mpi.hpp"',
         f"#define HOB_HAS_LARGE_COUNT {int(has_large)}",
         *has_extensions(calls),
+        "// Hidden: else each would be found through a table of addresses.",
+        "#pragma GCC visibility push(hidden)",
         "namespace hob::mpi::real {",
     ]
     for call in calls:
@@ -373,6 +429,7 @@ def real_header(calls, has_large):
     out.append("// Finds the one-sided calls and those that complete them.")
     out.append("void find_one_sided();")
     out.append("}  // namespace hob::mpi::real")
+    out.append("#pragma GCC visibility pop")
     return "\n".join(out) + "\n"
 
 

@@ -194,9 +194,10 @@ def sends_batches(call):
     return [f"  if (HOB_UNLIKELY(batched::any())) batched::before_call({blocks});"]
 
 
-def guarded(call, body, is_short=False):
+def guarded(call, body, is_short=False, at_rest="", awake=()):
     """The definition of a call with `body`, and what overlap needs of it. A short one is there twice: what
-    overlap watches takes no longer way than its exclusion."""
+    overlap watches takes no longer way than its exclusion. Where `at_rest` holds, C++, it is the library's alone; then
+    comes `awake`, which only goes on elsewhere; all else is a function of its own, so that no registers are saved before."""
     name = short(call.name)
     if call.row.registers:  # it asks who called it
         return [
@@ -219,14 +220,25 @@ def guarded(call, body, is_short=False):
             f'__attribute__((alias("{call.name}")));',
             *watched(call, is_short),
         ]
-    return [
+    exported = f"HOB_EXPORT {call.returns} {call.name}"
+    whole = f"[[gnu::noinline]] static {call.returns} busy_{name}" if at_rest else exported
+    lines = [
         f"[[gnu::always_inline]] static inline {call.returns} bare_{name}({call.declaration}) {{",
         *sends_batches(call),
         *body,
         "}",
         *watched(call, is_short),
-        f"HOB_EXPORT {call.returns} {call.name}({call.declaration}) {{",
+        f"{whole}({call.declaration}) {{",
         f"  if (HOB_UNLIKELY({test}{is_concerned(call)})) return watched_{name}({call.arguments});",
         f"  return bare_{name}({call.arguments});",
         "}",
     ]
+    if at_rest:
+        lines += [
+            f"{exported}({call.declaration}) {{",
+            f"  if (HOB_LIKELY({at_rest})) return {call.native};",
+            *awake,
+            f"  return busy_{name}({call.arguments});",
+            "}",
+        ]
+    return lines

@@ -410,6 +410,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void complete(TargetState& t, std::uint32_t last, bool succeeded);
   void finish(PendingGet& pending);
   void finish_fetch(PendingGet& pending);
+  void store(const PendingGet& pending, const std::byte* packed);
   void finish_refetch(PendingGet& pending);
   void finish_verify(const PendingGet& pending);
 

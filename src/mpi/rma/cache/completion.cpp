@@ -60,8 +60,7 @@ void CachedGets::finish(PendingGet& pending) {
 void CachedGets::finish_fetch(PendingGet& pending) {
   if (pending.whole()) {
     const std::byte* packed = pending.first_byte();
-    if (pending.entry)
-      cache_->fill(pending.entry, packed, pending.bytes, pending.offset, pending.when);
+    if (pending.entry) store(pending, packed);
     under_way_.serve_waiters(pending, packed);
   } else if (std::byte* place = pending.entry ? cache_->writable(pending.entry) : nullptr) {
     pack(*pending.layout, pending.buffer, place, pending.bytes);
@@ -70,6 +69,13 @@ void CachedGets::finish_fetch(PendingGet& pending) {
   } else {
     under_way_.serve_waiters(pending);
   }
+}
+
+void CachedGets::store(const PendingGet& pending, const std::byte* packed) {
+  const bool timed = pending.bytes >= gets::CopyWorth::kLarge;
+  const std::uint64_t start = timed ? ticks() : 0;
+  if (cache_->fill(pending.entry, packed, pending.bytes, pending.offset, pending.when) && timed)
+    learning_.stored(pending.bytes, ticks() - start);
 }
 
 void CachedGets::finish_refetch(PendingGet& pending) {
