@@ -96,7 +96,7 @@ int sleep_at(os::Sockets& sockets, std::uint64_t ns, Sleep how) {
 int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
   if (how == kShort && ns > tuning::kOverlapStartNs) how = kLonger;
   own.sleep_word.store(how, std::memory_order_seq_cst);
-  if (postponed::unmade.load(std::memory_order_seq_cst) != 0)
+  if (postponed.unmade.load(std::memory_order_seq_cst) != 0)
     ns = ns != 0 ? std::min(ns, tuning::kOverlapStartNs) : tuning::kOverlapStartNs;
   const bool needed = how == kLong && ns == 0 && own.allowed.load(std::memory_order_seq_cst);
   int changed = -1;
@@ -155,8 +155,8 @@ bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - own.us
 bool burst(overlap::PollMeter& meter, const Patience& patience, bool no_event) {
   std::uint64_t before = ticks(), last_moved = before;
   bool any = batched::send_by_thread();
-  if (postponed::unmade.load(std::memory_order_relaxed) != 0) {
-    postponed::make(true);
+  if (postponed.unmade.load(std::memory_order_relaxed) != 0) {
+    postponed.make(true);
     own.polls.fetch_add(1, std::memory_order_relaxed);
     own.useful_polls.fetch_add(1, std::memory_order_relaxed);
     any = true;
@@ -299,7 +299,7 @@ void in_child() {
   starts_tracked = false;
   calls_announced.store(false, std::memory_order_relaxed);
   presence.forget_helper();
-  postponed::unmade = postponed::pending = 0;
+  postponed.unmade = postponed.pending = 0;
 }
 
 /// The process ends with the thread about: it must not be in a library that is being taken down.
@@ -310,7 +310,7 @@ void at_exit() {
   own.ending.store(true, std::memory_order_seq_cst);
   starts_tracked = false;
   if (!inside()) enter();  // for good
-  if (depth == 0 && postponed::pending.load(std::memory_order_relaxed) != 0) postponed::make(false);
+  if (depth == 0 && postponed.pending.load(std::memory_order_relaxed) != 0) postponed.make(false);
 }
 
 void make() {
