@@ -68,11 +68,11 @@ template <class Object, Object (*shown)(Object)>
 class Handlers {
  public:
   Handler<Object> guarded(Handler<Object> handler) {
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(table.lock);
     for (std::size_t i = 0; i < kHandlers; ++i) {
-      Handler<Object> there = of_program[i].load(std::memory_order_relaxed);
+      Handler<Object> there = table.of_program[i].load(std::memory_order_relaxed);
       if (there && there != handler) continue;
-      of_program[i].store(handler, std::memory_order_release);
+      table.of_program[i].store(handler, std::memory_order_release);
       return kFunctions[i];
     }
     return handler;
@@ -107,16 +107,19 @@ class Handlers {
   }
   template <std::size_t place>
   static Handler<Object> handler_at() {
-    return of_program[place].load(std::memory_order_acquire);
+    return table.of_program[place].load(std::memory_order_acquire);
   }
   template <std::size_t... places>
   static constexpr std::array<Handler<Object>, kHandlers> all(std::index_sequence<places...>) {
     return {call<places>...};
   }
 
-  /// Of each kind of object, one table: the library knows a handler by its function alone.
-  static inline std::mutex lock;
-  static inline std::array<std::atomic<Handler<Object>>, kHandlers> of_program{};
+  struct Table {
+    std::mutex lock;
+    std::array<std::atomic<Handler<Object>>, kHandlers> of_program{};
+  };
+  /// Of each kind of object: the library knows a handler by its function alone.
+  static inline constinit Table table;
   static constexpr std::array<Handler<Object>, kHandlers> kFunctions =
       all(std::make_index_sequence<kHandlers>());
 };

@@ -33,22 +33,34 @@
 namespace hob::mpi {
 namespace {
 
-/// Sessions open, and one more while MPI_Init is in effect.
-std::atomic<int> openings{0};
+/// How far the program is with MPI, and what Hob has begun in its place. Of the process; global,
+/// since a handler of the exit ends it.
+struct Lifetime {
+  /// Sessions open, and one more while MPI_Init is in effect.
+  std::atomic<int> openings{0};
 
-/// Calls of MPI_Init under way: the library is initialised before Hob is ready, and another thread
-/// may ask meanwhile (MPI_Initialized). Who has read 0 sees all that start() wrote.
-std::atomic<int> beginning{0};
+  /// Calls of MPI_Init under way: the library is initialised before Hob is ready, and another
+  /// thread may ask meanwhile (MPI_Initialized). Who has read 0 sees all that start() wrote.
+  std::atomic<int> beginning{0};
 
-/// The program has made its own MPI_Init and MPI_Finalize, where Hob begins and ends the world
-/// itself.
-struct ProgramCalls {
-  std::atomic<bool> began{false};
-  std::atomic<bool> ended{false};
+  /// The program has made its own MPI_Init and MPI_Finalize, where Hob begins and ends the world
+  /// itself.
+  std::atomic<bool> program_began{false};
+  std::atomic<bool> program_ended{false};
+
+  /// Hob ends within the library's MPI_Finalize (on_Finalize).
+  bool finishes_with_self = false;
+
+  /// MPI_Init is Hob's: ghosts are divided from the others in a world, and a program of sessions
+  /// has none.
+  struct {
+    bool exists = false;
+    bool leaves = false;  ///< with the program's last session, which a handler of its may close
+    bool ended = false;
+    pid_t process = 0;  ///< not its children, which inherit the handler of the exit
+  } own_world;
 };
-
-/// The process has one world.
-constinit ProgramCalls program;
+constinit Lifetime lifetime;
 
 /// Held while Hob starts: a session may begin in one thread while another one is in MPI_Init.
 std::mutex& starting() {
@@ -94,23 +106,11 @@ void init_once() {
   (void)once;
 }
 
-/// MPI_Init is Hob's: ghosts are divided from the others in a world, and a program of sessions has
-/// none. Global, since a handler of the exit ends it.
-struct OwnWorld {
-  bool exists = false;
-  bool leaves = false;  ///< with the program's last session, which a handler of its may close
-  bool ended = false;
-  pid_t process = 0;  ///< not its children, which inherit the handler of the exit
-};
-
-/// The process has one.
-constinit OwnWorld own_world;
-
 /// The program ends.
 void end_own_world() {
-  if (::getpid() != own_world.process) return;
-  own_world.leaves = true;
-  if (openings != 0 || std::exchange(own_world.ended, true)) return;
+  if (::getpid() != lifetime.own_world.process) return;
+  lifetime.own_world.leaves = true;
+  if (lifetime.openings != 0 || std::exchange(lifetime.own_world.ended, true)) return;
   const DepthGuard guard;
   finish();
   const ucx::Finalizing closing;
@@ -122,8 +122,8 @@ void begin_own_world() {
   real::Initialized(&initialised);
   int provided = MPI_THREAD_SINGLE;
   if (initialised || real::Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided)) return;
-  own_world.exists = true;
-  own_world.process = ::getpid();
+  lifetime.own_world.exists = true;
+  lifetime.own_world.process = ::getpid();
   start(provided, true, provided == MPI_THREAD_MULTIPLE);
   std::atexit(end_own_world);  // not in ghosts, which do not come back
 }
@@ -134,7 +134,7 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
 }
 
 int end_with_self(MPI_Comm, int, void*, void*) {
-  if (openings == 0) finish();
+  if (lifetime.openings == 0) finish();
   return MPI_SUCCESS;
 }
 
@@ -153,15 +153,12 @@ bool set_first_attribute_of_self(MPI_Comm_delete_attr_function* at_end) {
   return set;
 }
 
-/// Hob ends within the library's MPI_Finalize (on_Finalize).
-bool finishes_with_self = false;
-
 void start_with_world(int level) {
   start(level, true, level == MPI_THREAD_MULTIPLE);
   // Ghosts end before: MPICH waits for all processes, them included, ahead of deleting attributes.
-  finishes_with_self = !context().settings.off && !world_is_smaller &&
-                       !(library::kTraits.locks_attributes && many_threads) &&
-                       set_first_attribute_of_self(end_with_self);
+  lifetime.finishes_with_self = !context().settings.off && !world_is_smaller &&
+                                !(library::kTraits.locks_attributes && many_threads) &&
+                                set_first_attribute_of_self(end_with_self);
   const Context& process = context();
   if (process.settings.off && !process.settings.json.empty() && process.rank == 0)
     set_first_attribute_of_self(write_time_with_self);
@@ -169,10 +166,10 @@ void start_with_world(int level) {
 
 /// For the program's MPI_Init.
 bool begun(int* provided) {
-  if (!own_world.exists) return false;
+  if (!lifetime.own_world.exists) return false;
   if (provided) *provided = thread_level();
-  ++openings;
-  program.began = true;
+  ++lifetime.openings;
+  lifetime.program_began = true;
   return true;
 }
 
@@ -180,14 +177,14 @@ bool begun(int* provided) {
 int begin_world(int result, int level) {
   if (result != MPI_SUCCESS) return result;
   const std::lock_guard guard(starting());
-  if (openings++ == 0) start_with_world(level);
+  if (lifetime.openings++ == 0) start_with_world(level);
   return result;
 }
 
 /// Around a whole MPI_Init.
 struct Beginning {
-  Beginning() { beginning.fetch_add(1); }
-  ~Beginning() { beginning.fetch_sub(1); }
+  Beginning() { lifetime.beginning.fetch_add(1); }
+  ~Beginning() { lifetime.beginning.fetch_sub(1); }
   Beginning(const Beginning&) = delete;
   Beginning& operator=(const Beginning&) = delete;
 };
@@ -231,9 +228,9 @@ int on_Query_thread(int* provided) {
 }
 
 int on_Finalize() {
-  if (own_world.exists) {
-    --openings;
-    program.ended = true;
+  if (lifetime.own_world.exists) {
+    --lifetime.openings;
+    lifetime.program_ended = true;
     return MPI_SUCCESS;
   }
   overlap_thread::finish();
@@ -241,8 +238,8 @@ int on_Finalize() {
   // were set last first. Their callbacks are the program's, and may communicate: Hob ends in the
   // last. With ghosts, it deletes them itself.
   if (world_is_smaller) delete_attributes_of_self();
-  if (--openings == 0 && !finishes_with_self) finish();
-  if (finishes_with_self) {
+  if (--lifetime.openings == 0 && !lifetime.finishes_with_self) finish();
+  if (lifetime.finishes_with_self) {
     end_library_callbacks();
     repost_all_natively();  // no thread would match them while the library waits for others
   }
@@ -253,13 +250,14 @@ int on_Finalize() {
 int on_Initialized(int* flag) {
   const int result = real::Initialized(flag);
   if (result != MPI_SUCCESS || !*flag) return result;
-  *flag = own_world.exists ? program.began.load() : beginning.load() == 0;
+  *flag =
+      lifetime.own_world.exists ? lifetime.program_began.load() : lifetime.beginning.load() == 0;
   return result;
 }
 
 int on_Finalized(int* flag) {
   const int result = real::Finalized(flag);
-  if (result == MPI_SUCCESS && own_world.exists) *flag = program.ended.load();
+  if (result == MPI_SUCCESS && lifetime.own_world.exists) *flag = lifetime.program_ended.load();
   return result;
 }
 
@@ -271,14 +269,15 @@ int on_Abort(MPI_Comm comm, int errorcode) {
 int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
   init_once();
   const settings::Settings& s = context().settings;
-  if (openings == 0 && !own_world.exists && s.ghosts > 0 && !s.off) begin_own_world();
-  if (openings == 0) restore_variables();  // the library may ask the launcher anew
+  if (lifetime.openings == 0 && !lifetime.own_world.exists && s.ghosts > 0 && !s.off)
+    begin_own_world();
+  if (lifetime.openings == 0) restore_variables();  // the library may ask the launcher anew
   const int result = real::Session_init(info, errhandler, session);
   context().threads_may_store = true;
   if (result != MPI_SUCCESS) return result;
   const std::lock_guard guard(starting());
   const int level = thread_level(*session);
-  const bool first = openings++ == 0 && !own_world.exists;
+  const bool first = lifetime.openings++ == 0 && !lifetime.own_world.exists;
   if (first) {
     overlap_thread::asked(level, level);
     // Another session may come with another thread level: assume the most.
@@ -290,15 +289,15 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
 }
 
 int on_Session_finalize(MPI_Session* session) {
-  const bool last = --openings == 0;
-  if (last && !own_world.exists) finish();
+  const bool last = --lifetime.openings == 0;
+  if (last && !lifetime.own_world.exists) finish();
   const int result = [session] {
     const ucx::Finalizing closing;
     return real::Session_finalize(session);
   }();
-  if (result != MPI_SUCCESS && (!last || own_world.exists))
-    ++openings;  // where Hob has ended with it, the program goes on without
-  else if (last && own_world.leaves)
+  if (result != MPI_SUCCESS && (!last || lifetime.own_world.exists))
+    ++lifetime.openings;  // where Hob has ended with it, the program goes on without
+  else if (last && lifetime.own_world.leaves)
     end_own_world();
   return result;
 }

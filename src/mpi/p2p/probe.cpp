@@ -27,19 +27,6 @@ void advance_others() {
   if (parts_under_way.load(std::memory_order_relaxed) != 0) advance();
 }
 
-/// Repeats a test until it says that it has found something, or fails.
-template <class Test>
-int until_found(Test test) {
-  Pause pause;
-  for (;;) {
-    int flag = 0;
-    const int error = test(&flag);
-    if (flag || error != MPI_SUCCESS) return error;
-    advance();
-    pause();
-  }
-}
-
 }  // namespace
 
 int test_probe(const Wanted& wanted, int* flag, MPI_Status* status) {
@@ -79,13 +66,14 @@ bool simply_native(MPI_Comm comm) {
 
 int probe(const Wanted& wanted, MPI_Status* status) {
   if (native_probe(wanted)) return real::Probe(wanted.source, wanted.tag, wanted.comm, status);
-  return until_found([&](int* flag) { return test_probe(wanted, flag, status); });
+  return advance_until_found([&](int* flag) { return test_probe(wanted, flag, status); });
 }
 
 int matched_probe(const Wanted& wanted, MPI_Message* message, MPI_Status* status) {
   if (native_probe(wanted))
     return real::Mprobe(wanted.source, wanted.tag, wanted.comm, message, status);
-  return until_found([&](int* flag) { return test_matched_probe(wanted, flag, message, status); });
+  return advance_until_found(
+      [&](int* flag) { return test_matched_probe(wanted, flag, message, status); });
 }
 
 namespace reentrant {

@@ -27,14 +27,4 @@ bool release_to_reserve(void* memory) noexcept;
 /// that names the call.
 [[noreturn]] void out_of_memory(const char* call) noexcept;
 
-/// For pthread_create(), which is C: what a thread of Hob's does.
-template <void* (*work)(void*)>
-void* thread_main(void* argument) {
-  try {
-    return work(argument);
-  } catch (const OutOfMemory&) {
-    out_of_memory("a thread of Hob's own");
-  }
-}
-
 }  // namespace hob::mpi

@@ -1,28 +1,24 @@
 #include "mpi/progress/helper.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <atomic>
-#include <ctime>
 
 #include "mpi/core/memory_fence.hpp"
 #include "mpi/core/tuning.hpp"
-#include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/pollers.hpp"
+#include "mpi/progress/polling_thread.hpp"
 #include "os/thread_state.hpp"
 #include "overlap/presence.hpp"
 
 namespace hob::mpi::helper {
 namespace {
 
-/// The thread, and what others ask of it. One of a process.
+/// One of a process.
 struct Helper {
-  std::atomic<bool> ending{false};
-  std::atomic<int> asleep{0};  ///< 1 while the helper sleeps until it is called
-  std::atomic<bool> running{false};
-  pthread_t thread{};
+  PollingThread thread;
+  /// Something has been under way that only Hob can advance. Until then, a thread that blocks pays
+  /// for no fence: whoever sets this pays for all threads.
+  std::atomic<bool> was_called{false};
 };
 constinit Helper own;
 
@@ -37,13 +33,9 @@ using AllCalls = os::PerThread<BlockedCalls>;
 /// Of this thread; null before its first such call.
 thread_local std::atomic<int>* own_calls __attribute__((tls_model("initial-exec"))) = nullptr;
 
-/// Something has been under way that only Hob can advance. Until then, a thread that blocks pays
-/// for no fence: whoever sets this pays for all threads.
-std::atomic<bool> was_called{false};
-
 void BlockedCalls::thread_ended() { own_calls = nullptr; }
 
-/// Whether a thread is blocked. Exact once was_called is set and fenced.
+/// Whether a thread is blocked. Exact once `was_called` is set and fenced.
 bool any_blocked() {
   bool any = false;
   AllCalls::each([&](const BlockedCalls& calls) {
@@ -54,42 +46,16 @@ bool any_blocked() {
 
 bool needed() { return parts_under_way.load(std::memory_order_seq_cst) != 0 && any_blocked(); }
 
-void* work(void*) {
-  const DepthGuard guard;
-  while (!own.ending.load(std::memory_order_relaxed)) {
-    if (needed()) {
-      advance();
-      const timespec rest{0, tuning::kHelperRest};
-      nanosleep(&rest, nullptr);
-      continue;
-    }
-    own.asleep.store(1, std::memory_order_seq_cst);
-    if (!needed() && !own.ending.load(std::memory_order_seq_cst))
-      own.asleep.wait(1, std::memory_order_seq_cst);
-    own.asleep.store(0, std::memory_order_relaxed);
-  }
-  return nullptr;
-}
-
-void make() {
-  if (own.running.exchange(true)) return;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
-  if (pthread_create(&own.thread, nullptr, thread_main<work>, nullptr) != 0) own.running = false;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-void rouse() {
-  if (own.asleep.load(std::memory_order_seq_cst) == 0) return;
-  own.asleep.store(0, std::memory_order_seq_cst);
-  own.asleep.notify_all();
+long poll() {
+  if (!needed()) return PollingThread::kUntilRoused;
+  advance();
+  return tuning::kHelperRest;
 }
 
 }  // namespace
 
 void prepare() {
-  if (!overlap::prepare_asymmetric()) was_called.store(true, std::memory_order_relaxed);
+  if (!overlap::prepare_asymmetric()) own.was_called.store(true, std::memory_order_relaxed);
 }
 
 namespace {
@@ -111,7 +77,7 @@ void enter() noexcept {
   if (HOB_UNLIKELY(!calls)) return enter_first();
   calls->store(calls->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (HOB_UNLIKELY(was_called.load(std::memory_order_relaxed))) call_if_under_way();
+  if (HOB_UNLIKELY(own.was_called.load(std::memory_order_relaxed))) call_if_under_way();
 }
 
 void leave() noexcept {
@@ -119,19 +85,12 @@ void leave() noexcept {
 }
 
 void call() {
-  if (!was_called.exchange(true, std::memory_order_seq_cst)) overlap::fence_all_threads();
+  if (!own.was_called.exchange(true, std::memory_order_seq_cst)) overlap::fence_all_threads();
   if (!any_blocked()) return;
-  if (!own.running.load(std::memory_order_acquire)) make();
-  rouse();
+  own.thread.make<poll>();
+  own.thread.rouse();
 }
 
-void end() {
-  if (!own.running.load(std::memory_order_acquire)) return;
-  own.ending.store(true, std::memory_order_seq_cst);
-  rouse();
-  pthread_join(own.thread, nullptr);
-  own.running = false;
-  own.ending = false;
-}
+void end() { own.thread.end(); }
 
 }  // namespace hob::mpi::helper

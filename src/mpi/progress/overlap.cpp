@@ -339,7 +339,7 @@ void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool by_
     return;
   }
   is_complete = complete;
-  postponed::make = make;
+  postponed.make = make;
   worker::prepare(own.always ? 1 : tuning::kOverlapShare, drive, look_for_end);
   own.judge = overlap::Judge(own.always, 1);
   starts_tracked = true;
@@ -366,7 +366,7 @@ Stats stats() {
   all.polls = work.polls;
   all.useful = work.useful;
   all.taken_ns = work.taken_ns;
-  all.started = postponed::made_by_thread.load(std::memory_order_relaxed);
+  all.started = postponed.made_by_thread.load(std::memory_order_relaxed);
   all.waited_ns = presence.waited_ns();
   all.saved = own.judge.saved();
   all.helped = own.judge.helped();

@@ -63,7 +63,7 @@ const std::string& reason();
 /// In a call of the program's: makes all starts that are left, and reports errors of those that the
 /// thread has made.
 inline void make_pending() {
-  if (HOB_UNLIKELY(postponed::pending.load(std::memory_order_relaxed) != 0)) postponed::make(false);
+  if (HOB_UNLIKELY(postponed.pending.load(std::memory_order_relaxed) != 0)) postponed.make(false);
 }
 
 /// Whether the thread makes starts in the program's place now. Begins a phase of computing if there

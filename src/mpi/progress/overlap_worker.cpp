@@ -2,7 +2,6 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,7 +16,7 @@
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
-#include "mpi/pmpi/memory.hpp"
+#include "mpi/pmpi/own_thread.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/batched.hpp"
@@ -43,8 +42,7 @@ struct Worker {
   double share = 0;  ///< of a processor, for polls that find nothing
   void (*drive)() = nullptr;
   bool (*polled)() = nullptr;
-  bool running = false;
-  pthread_t thread{};
+  OwnThread thread;
   std::atomic<bool> ending{false};
   std::atomic<bool> allowed{false};
   std::atomic<bool> patient{false};
@@ -96,7 +94,7 @@ int sleep_at(os::Sockets& sockets, std::uint64_t ns, Sleep how) {
 int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
   if (how == kShort && ns > tuning::kOverlapStartNs) how = kLonger;
   own.sleep_word.store(how, std::memory_order_seq_cst);
-  if (postponed::unmade.load(std::memory_order_seq_cst) != 0)
+  if (postponed.unmade.load(std::memory_order_seq_cst) != 0)
     ns = ns != 0 ? std::min(ns, tuning::kOverlapStartNs) : tuning::kOverlapStartNs;
   const bool needed = how == kLong && ns == 0 && own.allowed.load(std::memory_order_seq_cst);
   int changed = -1;
@@ -155,8 +153,8 @@ bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - own.us
 bool burst(overlap::PollMeter& meter, const Patience& patience, bool no_event) {
   std::uint64_t before = ticks(), last_moved = before;
   bool any = batched::send_by_thread();
-  if (postponed::unmade.load(std::memory_order_relaxed) != 0) {
-    postponed::make(true);
+  if (postponed.unmade.load(std::memory_order_relaxed) != 0) {
+    postponed.make(true);
     own.polls.fetch_add(1, std::memory_order_relaxed);
     own.useful_polls.fetch_add(1, std::memory_order_relaxed);
     any = true;
@@ -295,22 +293,22 @@ void* run(void*) {
 
 /// In a child of fork(): there is no thread, and none is inside the library.
 void in_child() {
-  own.running = false;
+  own.thread.forget();
   starts_tracked = false;
   concerns.calls_announced.store(false, std::memory_order_relaxed);
   presence.forget_helper();
-  postponed::unmade = postponed::pending = 0;
+  postponed.unmade = postponed.pending = 0;
 }
 
 /// The process ends with the thread about: it must not be in a library that is being taken down.
 /// Exit handlers and destructors that come later may still use MPI, and may wait for starts that
 /// were left to the thread: that is made here, and nothing is left to it any more.
 void at_exit() {
-  if (!own.running) return;
+  if (!own.thread.runs()) return;
   own.ending.store(true, std::memory_order_seq_cst);
   starts_tracked = false;
   if (!inside()) enter();  // for good
-  if (depth == 0 && postponed::pending.load(std::memory_order_relaxed) != 0) postponed::make(false);
+  if (depth == 0 && postponed.pending.load(std::memory_order_relaxed) != 0) postponed.make(false);
 }
 
 void make() {
@@ -319,25 +317,21 @@ void make() {
     return std::atexit(at_exit) == 0;
   }();
   static_cast<void>(once);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
   own.ending = false;
-  own.running = pthread_create(&own.thread, nullptr, thread_main<run>, nullptr) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!own.running) starts_tracked = false;
+  own.thread.make<run>();
+  if (!own.thread.runs()) starts_tracked = false;
 }
 
 /// A batch waits: if the thread sleeps for long, it is woken, to look after it in time.
 void batch_begins() {
-  if (own.running && own.allowed.load(std::memory_order_relaxed) &&
+  if (own.thread.runs() && own.allowed.load(std::memory_order_relaxed) &&
       own.sleep_word.load(std::memory_order_relaxed) == kLong)
     wake_thread();
 }
 
 /// There is something to do. The thread is made at the first call.
 void rouse() {
-  if (!own.running) return make();
+  if (!own.thread.runs()) return make();
   if (own.sleep_word.load(std::memory_order_seq_cst) == kLong) wake_thread();
 }
 
@@ -357,7 +351,7 @@ void allow(bool on) {
 }
 
 void hurry() {
-  if (own.running && own.sleep_word.load(std::memory_order_seq_cst) > kShort) wake_thread();
+  if (own.thread.runs() && own.sleep_word.load(std::memory_order_seq_cst) > kShort) wake_thread();
 }
 
 void set_patient(bool on) { own.patient.store(on, std::memory_order_relaxed); }
@@ -368,11 +362,10 @@ void drop(MPI_Request request) { std::erase(asked_for(), request); }
 
 void end() {
   own.allowed.store(false, std::memory_order_relaxed);  // for a session after the last one
-  if (!own.running) return;
+  if (!own.thread.runs()) return;
   own.ending.store(true, std::memory_order_seq_cst);
   wake_thread();
-  pthread_join(own.thread, nullptr);
-  own.running = false;
+  own.thread.join();
 }
 
 Work work() {

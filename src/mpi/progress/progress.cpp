@@ -36,15 +36,15 @@ constinit LibraryCallback callback;
 void install_callback() {
   if (callback.installed.exchange(true) || !callback.wanted) return;
   if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register"))) {
-    library_calls_back = windows_call_back = add(from_open_mpi) == 0;
+    own_progress.library_calls_back = own_progress.windows_call_back = add(from_open_mpi) == 0;
     return;
   }
   // MPICH calls back with locks held that its own calls take again.
   if (many_threads) return;
   if (ucx::serves()) {
-    library_calls_back = windows_call_back = true;
+    own_progress.library_calls_back = own_progress.windows_call_back = true;
   } else if (const library::AsyncStart start = library::async_start()) {
-    library_calls_back = callback.waited_for_at_end =
+    own_progress.library_calls_back = callback.waited_for_at_end =
         start(from_mpich, nullptr, library::kNoStream) == 0;
   }
 }
@@ -53,21 +53,22 @@ void install_callback() {
 
 void prepare_progress(bool any_thread, bool callbacks) {
   // The first time, or again in a program that opens sessions one after another.
-  callback.installed = library_calls_back = windows_call_back = has_helper = false;
+  callback.installed = own_progress.library_calls_back = own_progress.windows_call_back =
+      own_progress.has_helper = false;
   begin_polling();
   callback.wanted = callbacks;
   if (!many_threads) return;
   // Open MPI's registration is not safe while other threads are in its progress.
   install_callback();
-  has_helper = any_thread && !library_calls_back;
-  if (has_helper) helper::prepare();
+  own_progress.has_helper = any_thread && !own_progress.library_calls_back;
+  if (own_progress.has_helper) helper::prepare();
 }
 
 void under_way() {
   install_callback();
   count(parts_under_way, 1);
   begin_tracking();
-  if (has_helper) helper::call();
+  if (own_progress.has_helper) helper::call();
 }
 
 void none_under_way() {
@@ -77,12 +78,12 @@ void none_under_way() {
 
 void end_library_callbacks() {
   end_library_polling();
-  if (callback.waited_for_at_end) library_calls_back = false;
+  if (callback.waited_for_at_end) own_progress.library_calls_back = false;
 }
 
 void end_callbacks() {
   end_polling();
-  has_helper = false;
+  own_progress.has_helper = false;
   helper::end();
 }
 

@@ -27,13 +27,13 @@ void none_under_way();
 /// True if a call that blocks inside the MPI library would leave something behind that only Hob
 /// can advance, unless its helper does.
 inline bool blocking_needs_care() {
-  return parts_under_way.load(std::memory_order_relaxed) != 0 && !library_calls_back;
+  return parts_under_way.load(std::memory_order_relaxed) != 0 && !own_progress.library_calls_back;
 }
 
 /// Around a call that blocks inside the MPI library: where there is a helper, it works meanwhile.
 class Blocking {
  public:
-  Blocking() : noted_(has_helper) {
+  Blocking() : noted_(own_progress.has_helper) {
     if (HOB_UNLIKELY(noted_)) helper::enter();
   }
   ~Blocking() {
@@ -51,7 +51,7 @@ class Blocking {
 class BlockingUnknown : public Blocking {
  public:
   BlockingUnknown() {
-    if (HOB_UNLIKELY(blocking_needs_care() && !has_helper)) repost_all_natively();
+    if (HOB_UNLIKELY(blocking_needs_care() && !own_progress.has_helper)) repost_all_natively();
   }
 };
 
@@ -59,8 +59,8 @@ class BlockingUnknown : public Blocking {
 class BlockingWindow : public Blocking {
  public:
   BlockingWindow() {
-    if (HOB_UNLIKELY(parts_under_way.load(std::memory_order_relaxed) != 0 && !windows_call_back &&
-                     !has_helper))
+    if (HOB_UNLIKELY(parts_under_way.load(std::memory_order_relaxed) != 0 &&
+                     !own_progress.windows_call_back && !own_progress.has_helper))
       repost_all_natively();
   }
 };
@@ -87,5 +87,19 @@ class Pause {
  private:
   int polls_ = 0;
 };
+
+/// Hob's things advance until done() is true.
+template <class Done>
+void advance_until(Done done) {
+  for (Pause pause; !done(); pause()) advance();
+}
+
+/// The same until test(&flag), a call of the library's, has set the flag, or fails.
+template <class Test>
+int advance_until_found(Test test) {
+  int flag = 0, error = MPI_SUCCESS;
+  advance_until([&] { return (error = test(&flag)) != MPI_SUCCESS || flag != 0; });
+  return error;
+}
 
 }  // namespace hob::mpi

@@ -14,14 +14,18 @@ namespace hob::mpi {
 /// Messages that advance() has found for receives, all in all. Written under a lock.
 inline std::atomic<std::uint64_t> messages_found{0};
 
-/// The MPI library calls advance() itself whenever it waits, or whenever it waits for anything but
-/// the synchronisation of a window.
-inline bool library_calls_back = false;
-inline bool windows_call_back = false;
+/// What advances Hob's things while a call of the program's blocks. Written while MPI starts.
+struct OwnProgress {
+  /// The MPI library calls advance() itself whenever it waits, or whenever it waits for anything
+  /// but the synchronisation of a window.
+  bool library_calls_back = false;
+  bool windows_call_back = false;
 
-/// With many threads and a library that does not call back, a thread of Hob's own advances its
-/// things while threads of the program are blocked inside the library.
-inline bool has_helper = false;
+  /// With many threads and a library that does not call back, a thread of Hob's own advances its
+  /// things while threads of the program are blocked inside the library.
+  bool has_helper = false;
+};
+inline constinit OwnProgress own_progress;
 
 /// Overlap (overlap.hpp). Starts of operations are looked at; set while MPI starts and ends.
 inline bool starts_tracked = false;
@@ -91,19 +95,18 @@ inline void (*begins)() = nullptr;
 
 /// Starts that the program has left to the thread of overlap (requests/postponed_start.hpp). Inside
 /// `presence`.
-namespace postponed {
+struct PostponedStarts {
+  /// Those that are not made yet; and with them those whose errors the program has not heard of.
+  std::atomic<int> unmade{0};
+  std::atomic<int> pending{0};
 
-/// Those that are not made yet; and with them those whose errors the program has not heard of.
-inline std::atomic<int> unmade{0};
-inline std::atomic<int> pending{0};
+  /// How many the thread has made.
+  std::atomic<std::uint64_t> made_by_thread{0};
 
-/// How many the thread has made.
-inline std::atomic<std::uint64_t> made_by_thread{0};
-
-/// Makes them in their order, all of them; or, `by_thread`, until the program comes. Set while MPI
-/// starts.
-inline void (*make)(bool by_thread) = nullptr;
-
-}  // namespace postponed
+  /// Makes them in their order, all of them; or, `by_thread`, until the program comes. Set while
+  /// MPI starts.
+  void (*make)(bool by_thread) = nullptr;
+};
+inline constinit PostponedStarts postponed;
 
 }  // namespace hob::mpi

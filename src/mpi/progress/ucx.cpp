@@ -82,7 +82,7 @@ extern "C" HOB_EXPORT unsigned ucp_worker_progress(void* worker) {
   if (HOB_LIKELY(hob::mpi::parts_under_way.load(std::memory_order_relaxed) == 0))
     return next(worker);
   const unsigned events = next(worker);
-  if (hob::mpi::library_calls_back && !hob::mpi::many_threads && hob::mpi::depth != 0)
+  if (hob::mpi::own_progress.library_calls_back && !hob::mpi::many_threads && hob::mpi::depth != 0)
     hob::mpi::advance_from_library();
   return events;
 }

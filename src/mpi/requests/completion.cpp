@@ -5,32 +5,31 @@
 
 #include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/requests/followed.hpp"
 #include "mpi/requests/single.hpp"
 
 namespace hob::mpi::requests {
 
-int finish_all(MixedRequests& mix, MPI_Status* statuses, int native_error,
+int finish_all(RequestArray& array, MPI_Status* statuses, int native_error,
                const MPI_Status* native_statuses) {
   const bool wanted = statuses != MPI_STATUSES_IGNORE;
   bool failed = native_error == MPI_ERR_IN_STATUS;
-  for (int i = 0; i < mix.natives(); ++i) {
-    if (native_error == MPI_SUCCESS || failed) mix.completed(i);
+  for (int i = 0; i < array.natives(); ++i) {
+    if (native_error == MPI_SUCCESS || failed) array.completed(i);
     if (wanted) {
-      copy_status(native_statuses[i], &statuses[mix.place(i)]);
-      if (failed) statuses[mix.place(i)].MPI_ERROR = native_statuses[i].MPI_ERROR;
+      copy_status(native_statuses[i], &statuses[array.place(i)]);
+      if (failed) statuses[array.place(i)].MPI_ERROR = native_statuses[i].MPI_ERROR;
     }
   }
-  for (const int i : mix.idle()) copy_status(empty_status(), status_at(statuses, i));
-  auto missing = static_cast<std::size_t>(mix.natives());
+  for (const int i : array.idle()) copy_status(empty_status(), status_at(statuses, i));
+  auto missing = static_cast<std::size_t>(array.natives());
   std::vector<std::pair<int, int>> errors;  // of Hob's: place, code
-  for (const OwnRequest& own : mix.own()) {
-    MPI_Request* request = &mix.requests()[own.place];
+  for (const OwnRequest& own : array.own()) {
+    MPI_Request* request = &array.requests()[own.place];
     int error = MPI_SUCCESS;
     if (own.operation->missing() == MPI_REQUEST_NULL) {
       error = finish(request, *own.operation, status_at(statuses, own.place));
     } else if (const std::size_t at_library = missing++;
-               HOB_LIKELY(mix.native()[at_library] == MPI_REQUEST_NULL)) {
+               HOB_LIKELY(array.native_requests()[at_library] == MPI_REQUEST_NULL)) {
       const MPI_Status& status = native_statuses[at_library];
       if (native_error == MPI_ERR_IN_STATUS) error = status.MPI_ERROR;
       copy_status(status, status_at(statuses, own.place));
@@ -44,16 +43,15 @@ int finish_all(MixedRequests& mix, MPI_Status* statuses, int native_error,
   if (!failed && errors.empty()) return native_error;
   if (wanted) {
     if (native_error == MPI_SUCCESS)
-      for (int i = 0; i < mix.natives(); ++i) statuses[mix.place(i)].MPI_ERROR = MPI_SUCCESS;
-    for (const int i : mix.idle()) statuses[i].MPI_ERROR = MPI_SUCCESS;
-    for (const OwnRequest& own : mix.own()) statuses[own.place].MPI_ERROR = MPI_SUCCESS;
+      for (int i = 0; i < array.natives(); ++i) statuses[array.place(i)].MPI_ERROR = MPI_SUCCESS;
+    for (const int i : array.idle()) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    for (const OwnRequest& own : array.own()) statuses[own.place].MPI_ERROR = MPI_SUCCESS;
     for (const auto& [place, error] : errors) statuses[place].MPI_ERROR = error;
   }
   return MPI_ERR_IN_STATUS;
 }
 
-template <class Array>
-bool look_any(Array& array, int* index, MPI_Status* status, int* error) {
+bool look_any(RequestArray& array, int* index, MPI_Status* status, int* error) {
   bool found = false;
   array.each_ready([&](const OwnRequest& own) {
     *index = own.place;
@@ -64,7 +62,7 @@ bool look_any(Array& array, int* index, MPI_Status* status, int* error) {
   if (found) return true;
   int native = MPI_UNDEFINED, flag = 0;
   if (array.natives() != 0) {
-    *error = real::Testany(array.natives(), array.native(), &native, &flag, status);
+    *error = real::Testany(array.natives(), array.native_requests(), &native, &flag, status);
     // Of a request that failed the library says which it was; of a wrong argument, nothing.
     if (native >= 0 && native < array.natives() && (flag || *error != MPI_SUCCESS)) {
       *index = array.place(native);
@@ -79,11 +77,8 @@ bool look_any(Array& array, int* index, MPI_Status* status, int* error) {
   copy_status(empty_status(), status);
   return true;
 }
-template bool look_any(MixedRequests&, int*, MPI_Status*, int*);
-template bool look_any(Followed&, int*, MPI_Status*, int*);
 
-template <class Array>
-bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, int* error) {
+bool look_some(RequestArray& array, int* outcount, int* indices, MPI_Status* statuses, int* error) {
   int found = 0;
   std::vector<std::pair<int, int>> errors;  // of Hob's: place among the statuses, code
   array.each_ready([&](const OwnRequest& own) {
@@ -96,7 +91,7 @@ bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, 
   int natives = MPI_UNDEFINED;
   *error = MPI_SUCCESS;
   if (array.natives() != 0)
-    *error = real::Testsome(array.natives(), array.native(), &natives, indices + found,
+    *error = real::Testsome(array.natives(), array.native_requests(), &natives, indices + found,
                             status_at(statuses, found));
   const bool natives_failed = *error == MPI_ERR_IN_STATUS, failed = !errors.empty();
   if (*error != MPI_SUCCESS && !natives_failed) natives = MPI_UNDEFINED;
@@ -120,7 +115,5 @@ bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, 
   }
   return *outcount != 0 || *error != MPI_SUCCESS;
 }
-template bool look_some(MixedRequests&, int*, int*, MPI_Status*, int*);
-template bool look_some(Followed&, int*, int*, MPI_Status*, int*);
 
 }  // namespace hob::mpi::requests

@@ -7,16 +7,13 @@ namespace hob::mpi::requests {
 
 /// Ends waitall and testall once everything is complete. `native_error`: of the library's part,
 /// whose statuses are in `native_statuses`; in waitall, with_missing() belongs to it.
-int finish_all(MixedRequests& mix, MPI_Status* statuses, int native_error,
+int finish_all(RequestArray& array, MPI_Status* statuses, int native_error,
                const MPI_Status* native_statuses);
 
-/// One look for waitany and testany, at a MixedRequests or a Followed. Returns true if the call is
-/// to return now.
-template <class Array>
-bool look_any(Array& array, int* index, MPI_Status* status, int* error);
+/// One look for waitany and testany. Returns true if the call is to return now.
+bool look_any(RequestArray& array, int* index, MPI_Status* status, int* error);
 
-/// One look for waitsome and testsome, likewise. Returns true if waitsome is to return now.
-template <class Array>
-bool look_some(Array& array, int* outcount, int* indices, MPI_Status* statuses, int* error);
+/// One look for waitsome and testsome. Returns true if waitsome is to return now.
+bool look_some(RequestArray& array, int* outcount, int* indices, MPI_Status* statuses, int* error);
 
 }  // namespace hob::mpi::requests

@@ -2,12 +2,11 @@
 // library may do alone, and what it may not. A call is a class that says what differs:
 //
 //     kBlocks                    the library's call blocks
-//     kFollows                   of calls on arrays: it is made as often as there are requests
+//     kRepeated                  of calls on arrays: it is made as often as there are requests
 //     library(...)               the library's own call
-//     notify(seen)               which requests the library has completed, without an error:
-//                                seen.notify(i)
-//     mixed(array)               an array with operations of Hob's, or while Hob's must advance: a
-//                                MixedRequests; a Followed, too, of those that follow
+//     notify(array)              which requests the library has completed, without an error:
+//                                array.notify(i)
+//     mixed(array)               an array with operations of Hob's, or while Hob's must advance
 // and of one request:
 //     kOnlyAsks                  the request stays
 //     native(request)            the library's request, while Hob's must advance
@@ -18,11 +17,8 @@
 // Private to the request layer.
 #pragma once
 
-#include <new>
-
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/array.hpp"
-#include "mpi/requests/followed.hpp"
 #include "mpi/requests/single.hpp"
 
 namespace hob::mpi::requests {
@@ -37,20 +33,38 @@ template <class Call, class... Requests>
   }
 }
 
-/// The library has completed `number` requests, these ones, or MPI_UNDEFINED.
-template <class Seen>
-void notify_some(const Seen& seen, int number, const int* which) {
-  if (number == MPI_UNDEFINED) return;
-  for (int i = 0; i < number; ++i) seen.notify(which[i]);
-}
+// What calls on arrays answer. `flag`: null where the call waits.
 
-/// After the library's call. What it has completed before an error is not the program's to read:
-/// only the handles show it, which are replaced.
-template <class Call, class Seen>
-void notify_seen(const Call& call, const Seen& seen, int error) {
-  if (HOB_LIKELY(error == MPI_SUCCESS)) return call.notify(seen);
-  for (int i = 0; i < seen.natives(); ++i)
-    if (seen.replaced(i)) seen.failed(i);
+struct AnswerOfAll {
+  int* flag;
+  MPI_Status* statuses;
+  void notify(RequestArray& array) const {
+    for (int i = 0; (!flag || *flag) && i < array.count(); ++i) array.notify(i);
+  }
+};
+
+struct AnswerOfAny {
+  int* index;
+  int* flag;
+  MPI_Status* status;
+  void notify(RequestArray& array) const {
+    if ((!flag || *flag) && *index != MPI_UNDEFINED) array.notify(*index);
+  }
+};
+
+struct AnswerOfSome {
+  int* outcount;
+  int* indices;
+  MPI_Status* statuses;
+  void notify(RequestArray& array) const {
+    for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; ++i) array.notify(indices[i]);
+  }
+};
+
+/// After a call of the library's that was given the program's own array.
+template <class Call>
+void notify_after(const Call& call, RequestArray& array, int error) {
+  HOB_LIKELY(error == MPI_SUCCESS) ? call.notify(array) : array.notify_failed();
 }
 
 /// Of a request that Hob knows, or while Hob's things must advance.
@@ -59,16 +73,16 @@ template <class Call>
   const KnownHandle entry = look_up(*request);
   if (!entry.operation) {
     if (entry.observer && !many_threads) entry.observer->asked(entry.cookie);
-    Watched watched(1, request);
+    HeldWatch watch(*request);
     const int error = call.native(request);
-    watched.returned();
+    watch.returned();
     if (HOB_UNLIKELY(error != MPI_SUCCESS)) {
-      if (watched.replaced(0)) watched.failed(0);
+      if (watch.handle() != *request) watch.notify(true);
       return error;
     }
     if (!call.says_complete()) return error;
     const bool no_acquire = entry.observer && !entry.observer->is_acquire();
-    watched.notify(0);
+    watch.notify(false);
     if constexpr (requires { Call::kOnlyAsks; })
       // It is complete and still there: waiting for it shows nothing either.
       if (no_acquire) note_no_acquire(*request);
@@ -84,52 +98,18 @@ template <class Call>
   return dispatch_known(request, call);
 }
 
-/// The library serves the whole array.
-template <class Seen, class Call>
-[[gnu::always_inline]] inline int all_in_library(int count, MPI_Request* requests,
-                                                 const Call& call) {
-  Seen seen(count, requests);
-  const int error = in_library(call, count, requests);
-  seen.returned();
-  notify_seen(call, seen, error);
-  return error;
-}
-
-/// The array that the program passes again and again.
-template <class Call>
-[[gnu::noinline]] int follow(Followed& followed, int count, MPI_Request* requests,
-                             const Call& call) {
-  struct End {
-    Followed& followed;
-    bool returned = false;
-    ~End() { followed.end(returned); }
-  } end{followed};
-  const int error = followed.any_own() || blocking_needs_care()
-                        ? call.mixed(followed)
-                        : all_in_library<Remembered>(count, requests, call);
-  end.returned = true;
-  return error;
-}
-
 /// Of an array in which Hob knows a request, or while Hob's things must advance.
 template <class Call>
 [[gnu::noinline]] int dispatch_known(int count, MPI_Request* requests, const Call& call) {
   if (count == 1 && !many_threads)
     if (const KnownHandle entry = look_up(*requests); entry.observer)
       entry.observer->asked(entry.cookie);
-  if (HOB_LIKELY(only_watched())) {
-    return HOB_LIKELY(!many_threads) ? all_in_library<Remembered>(count, requests, call)
-                                     : all_in_library<Watched>(count, requests, call);
-  }
-  if constexpr (requires { Call::kFollows; })
-    if (Followed& followed = Followed::only();
-        count >= Followed::kFewest && followed.begin(count, requests))
-      return follow(followed, count, requests, call);
-  MixedRequests mix(count, requests);
-  const bool alone = !mix.any_own() && !blocking_needs_care();
-  const int error = alone ? in_library(call, count, requests) : call.mixed(mix);
-  mix.returned();
-  if (alone) notify_seen(call, mix, error);
+  constexpr bool repeated = requires { Call::kRepeated; };
+  RequestArray array(count, requests, repeated);
+  const bool alone = array.all_in_library();
+  const int error = alone ? in_library(call, count, requests) : call.mixed(array);
+  array.returned();
+  if (alone) notify_after(call, array, error);
   return error;
 }
 

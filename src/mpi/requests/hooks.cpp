@@ -11,6 +11,7 @@
 #include "mpi/requests/completion.hpp"
 #include "mpi/requests/dispatch.hpp"
 #include "mpi/requests/known.hpp"
+#include "mpi/requests/poll_pacing.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace hob::mpi {
@@ -68,171 +69,104 @@ struct TestOne {
   }
 };
 
-struct WaitAll {
+struct WaitAll : AnswerOfAll {
   static constexpr bool kBlocks = true;
-  MPI_Status* statuses;
 
   int library(int count, MPI_Request* requests) const {
     return real::Waitall(count, requests, statuses);
   }
-  template <class Seen>
-  void notify(const Seen& seen) const {
-    for (int i = 0; i < seen.natives(); ++i) seen.notify(i);
-  }
-  int mixed(MixedRequests& mix) const {
-    if (!mix.any_own()) {
-      const int error = native_waitall(mix.natives(), mix.requests(), statuses);
-      notify_seen(*this, mix, error);
+  int mixed(RequestArray& array) const {
+    if (!array.any_own()) {
+      const int error = native_waitall(array.count(), array.requests(), statuses);
+      notify_after(*this, array, error);
       return error;
     }
-    mix.complete();
-    if (!mix.left_to_library()) {
-      Pause pause;
-      PollPacing looks(mix);
-      while (!mix.left_to_library()) {
-        looks();
-        pause();
-      }
+    array.complete();
+    if (!array.left_to_library()) {
+      PollPacing pacing(array.awaited());
+      for (Pause pause; !array.left_to_library(); pause()) pacing.poll(array.unready());
     }
-    std::vector<MPI_Request>& natives = mix.with_missing();
-    MPI_Status* const native_statuses = mix.statuses(natives.size());
+    std::vector<MPI_Request>& natives = array.with_missing();
+    MPI_Status* const native_statuses = array.statuses(natives.size());
     const int error = natives.empty() ? MPI_SUCCESS
                                       : native_waitall(static_cast<int>(natives.size()),
                                                        natives.data(), native_statuses);
-    return finish_all(mix, statuses, error, native_statuses);
+    return finish_all(array, statuses, error, native_statuses);
   }
 };
 
-struct TestAll {
+struct TestAll : AnswerOfAll {
   static constexpr bool kBlocks = false;
-  int* flag;
-  MPI_Status* statuses;
 
   int library(int count, MPI_Request* requests) const {
     return real::Testall(count, requests, flag, statuses);
   }
-  template <class Seen>
-  void notify(const Seen& seen) const {
-    for (int i = 0; *flag && i < seen.natives(); ++i) seen.notify(i);
-  }
-  int mixed(MixedRequests& mix) const {
-    if (!mix.any_own()) {
+  int mixed(RequestArray& array) const {
+    if (!array.any_own()) {
       advance();
-      const int error = library(mix.natives(), mix.requests());
-      notify_seen(*this, mix, error);
+      const int error = library(array.count(), array.requests());
+      notify_after(*this, array, error);
       return error;
     }
     *flag = 0;
-    if (!mix.ready()) {
+    if (!array.ready()) {
       advance();
-      if (!mix.ready()) {
-        awaited_by_testall.set(mix.requests(), mix.unready_place());
+      if (!array.ready()) {
+        awaited_by_testall.set(array.requests(), array.unready_place());
         return MPI_SUCCESS;
       }
     }
-    MPI_Status* const native_statuses = mix.statuses(static_cast<std::size_t>(mix.natives()));
+    const int natives = array.natives();
+    MPI_Status* const native_statuses = array.statuses(static_cast<std::size_t>(natives));
     int error = MPI_SUCCESS;
     *flag = 1;
-    if (mix.natives()) error = real::Testall(mix.natives(), mix.native(), flag, native_statuses);
+    if (natives != 0)
+      error = real::Testall(natives, array.native_requests(), flag, native_statuses);
     if (!*flag && error == MPI_SUCCESS) return MPI_SUCCESS;
-    return finish_all(mix, statuses, error, native_statuses);
+    return finish_all(array, statuses, error, native_statuses);
   }
 };
 
-struct WaitAny {
-  static constexpr bool kBlocks = true;
-  static constexpr bool kFollows = true;
-  int* index;
-  MPI_Status* status;
+template <bool waits>
+struct CompleteAny : AnswerOfAny {
+  static constexpr bool kBlocks = waits;
+  static constexpr bool kRepeated = true;
 
   int library(int count, MPI_Request* requests) const {
-    return real::Waitany(count, requests, index, status);
+    return waits ? real::Waitany(count, requests, index, status)
+                 : real::Testany(count, requests, index, flag, status);
   }
-  template <class Seen>
-  void notify(const Seen& seen) const {
-    if (*index != MPI_UNDEFINED) seen.notify(*index);
-  }
-  template <class Array>
-  int mixed(Array& array) const {
-    Pause pause;
+  int mixed(RequestArray& array) const {
     int error = MPI_SUCCESS;
-    while (!look_any(array, index, status, &error)) {
+    const auto look = [&] { return look_any(array, index, status, &error); };
+    if constexpr (waits) {
+      advance_until(look);
+    } else {
       advance();
-      pause();
+      *index = MPI_UNDEFINED;
+      *flag = look();
     }
     return error;
   }
 };
 
-struct TestAny {
-  static constexpr bool kBlocks = false;
-  static constexpr bool kFollows = true;
-  int* index;
-  int* flag;
-  MPI_Status* status;
+template <bool waits>
+struct CompleteSome : AnswerOfSome {
+  static constexpr bool kBlocks = waits;
+  static constexpr bool kRepeated = true;
 
   int library(int count, MPI_Request* requests) const {
-    return real::Testany(count, requests, index, flag, status);
+    return (waits ? real::Waitsome : real::Testsome)(count, requests, outcount, indices, statuses);
   }
-  template <class Seen>
-  void notify(const Seen& seen) const {
-    if (*flag && *index != MPI_UNDEFINED) seen.notify(*index);
-  }
-  template <class Array>
-  int mixed(Array& array) const {
-    advance();
+  int mixed(RequestArray& array) const {
     int error = MPI_SUCCESS;
-    *index = MPI_UNDEFINED;
-    *flag = look_any(array, index, status, &error);
-    return error;
-  }
-};
-
-struct WaitSome {
-  static constexpr bool kBlocks = true;
-  static constexpr bool kFollows = true;
-  int* outcount;
-  int* indices;
-  MPI_Status* statuses;
-
-  int library(int count, MPI_Request* requests) const {
-    return real::Waitsome(count, requests, outcount, indices, statuses);
-  }
-  template <class Seen>
-  void notify(const Seen& seen) const {
-    notify_some(seen, *outcount, indices);
-  }
-  template <class Array>
-  int mixed(Array& array) const {
-    Pause pause;
-    int error = MPI_SUCCESS;
-    while (!look_some(array, outcount, indices, statuses, &error)) {
+    const auto look = [&] { return look_some(array, outcount, indices, statuses, &error); };
+    if constexpr (waits) {
+      advance_until(look);
+    } else {
       advance();
-      pause();
+      look();
     }
-    return error;
-  }
-};
-
-struct TestSome {
-  static constexpr bool kBlocks = false;
-  static constexpr bool kFollows = true;
-  int* outcount;
-  int* indices;
-  MPI_Status* statuses;
-
-  int library(int count, MPI_Request* requests) const {
-    return real::Testsome(count, requests, outcount, indices, statuses);
-  }
-  template <class Seen>
-  void notify(const Seen& seen) const {
-    notify_some(seen, *outcount, indices);
-  }
-  template <class Array>
-  int mixed(Array& array) const {
-    advance();
-    int error = MPI_SUCCESS;
-    look_some(array, outcount, indices, statuses, &error);
     return error;
   }
 };
@@ -261,7 +195,7 @@ int on_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_statuses) {
-  return dispatch(count, array_of_requests, WaitAll{array_of_statuses});
+  return dispatch(count, array_of_requests, WaitAll{{nullptr, array_of_statuses}});
 }
 
 int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
@@ -270,28 +204,28 @@ int on_Testall(int count, MPI_Request array_of_requests[], int* flag,
     *flag = 0;
     return MPI_SUCCESS;
   }
-  return dispatch(count, array_of_requests, TestAll{flag, array_of_statuses});
+  return dispatch(count, array_of_requests, TestAll{{flag, array_of_statuses}});
 }
 
 int on_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Status* status) {
-  return dispatch(count, array_of_requests, WaitAny{index, status});
+  return dispatch(count, array_of_requests, CompleteAny<true>{{index, nullptr, status}});
 }
 
 int on_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag,
                MPI_Status* status) {
-  return dispatch(count, array_of_requests, TestAny{index, flag, status});
+  return dispatch(count, array_of_requests, CompleteAny<false>{{index, flag, status}});
 }
 
 int on_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                 MPI_Status* array_of_statuses) {
   return dispatch(incount, array_of_requests,
-                  WaitSome{outcount, array_of_indices, array_of_statuses});
+                  CompleteSome<true>{{outcount, array_of_indices, array_of_statuses}});
 }
 
 int on_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                 MPI_Status* array_of_statuses) {
   return dispatch(incount, array_of_requests,
-                  TestSome{outcount, array_of_indices, array_of_statuses});
+                  CompleteSome<false>{{outcount, array_of_indices, array_of_statuses}});
 }
 
 namespace {

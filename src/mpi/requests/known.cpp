@@ -49,7 +49,7 @@ KnownHandle take(MPI_Request handle) {
   if (!entry || (!entry->operation && !entry->observer)) return {};
   const KnownHandle taken = *entry;
   if (taken.operation) {
-    one_less(operations);
+    one_less(state.operations);
     if (taken.operation->kept.shared) {
       --taken.operation->kept.in_use;
       ends(handle);

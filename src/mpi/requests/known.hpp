@@ -36,12 +36,12 @@ void one_less(std::atomic<T>& counter) {
 
 /// Hob knows one handle more, or one less. Under the lock.
 inline void begins(MPI_Request handle) {
-  one_more(alive);
+  one_more(state.alive);
   if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
     one_more(known);
 }
 inline void ends(MPI_Request handle) {
-  one_less(alive);
+  one_less(state.alive);
   if (auto& known = known_handle(handle); known.load(std::memory_order_relaxed) != UINT8_MAX)
     one_less(known);
 }
@@ -52,7 +52,7 @@ inline void forget(MPI_Request handle, Operation& operation) {
   if (HOB_UNLIKELY(operation.kept.handle != handle)) return forget_any(handle);
   const std::lock_guard guard(registry().lock);
   --operation.kept.in_use;
-  one_less(operations);
+  one_less(state.operations);
   ends(handle);
 }
 
@@ -91,5 +91,27 @@ void notify_complete(MPI_Request handle, std::uint64_t last, bool failed = false
 /// The call ends: a request that is not complete is watched as before. `unwound`: by an exception,
 /// so that it is unknown which ones are complete.
 void put_back(Watch& watch, bool unwound);
+
+/// The watch of the one request of a call.
+class HeldWatch {
+ public:
+  explicit HeldWatch(MPI_Request handle) {
+    const std::lock_guard guard(registry().lock);
+    watch_ = take_watch(handle, known(handle));
+  }
+  ~HeldWatch() { put_back(watch_, !returned_); }
+  HeldWatch(const HeldWatch&) = delete;
+  HeldWatch& operator=(const HeldWatch&) = delete;
+
+  /// The call has returned, and no error handler of the program's has thrown an exception.
+  void returned() { returned_ = true; }
+  MPI_Request handle() const { return watch_.handle; }
+  /// The library has completed it, or ended it with an error.
+  void notify(bool failed) { notify_complete(watch_, failed); }
+
+ private:
+  Watch watch_;
+  bool returned_ = false;
+};
 
 }  // namespace hob::mpi::requests

@@ -12,7 +12,7 @@
 
 namespace hob::mpi::requests {
 
-inline bool none_alive() { return HOB_LIKELY(alive.load(std::memory_order_relaxed) == 0); }
+inline bool none_alive() { return HOB_LIKELY(state.alive.load(std::memory_order_relaxed) == 0); }
 
 /// Waits and tests are the library's own, and show nothing.
 inline bool all_native() { return none_alive() && idle(); }
@@ -38,7 +38,7 @@ inline bool none_given(int count, const MPI_Request* handles) {
 /// or is null.
 inline bool is_prebuilt(MPI_Request handle) {
   return handle == MPI_REQUEST_NULL ||
-         handle_bits(handle) == prebuilt.load(std::memory_order_relaxed);
+         handle_bits(handle) == state.prebuilt.load(std::memory_order_relaxed);
 }
 inline bool all_prebuilt(int count, const MPI_Request* handles) {
   if (count < 0 || !handles) return false;
@@ -48,7 +48,7 @@ inline bool all_prebuilt(int count, const MPI_Request* handles) {
 }
 
 inline std::atomic<std::uint8_t>& known_handle(MPI_Request handle) {
-  return known_handles[handle_hash(handle_bits(handle), kHandleHashBits)];
+  return state.known_handles[handle_hash(handle_bits(handle), State::kHashBits)];
 }
 
 /// True: Hob knows nothing of this request. False means nothing.

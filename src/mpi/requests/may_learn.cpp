@@ -11,7 +11,7 @@ namespace {
 
 /// Under the registry's lock.
 bool is_acquire(MPI_Request handle) {
-  if (is_prebuilt(handle) || inactive.has(handle)) return false;
+  if (is_prebuilt(handle) || state.inactive.has(handle)) return false;
   const KnownHandle* const entry = known(handle);
   if (!entry) return true;
   if (entry->operation) return entry->operation->active() && entry->operation->is_acquire();

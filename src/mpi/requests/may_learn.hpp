@@ -40,7 +40,7 @@ class MayLearn {
   static void completed(int count, const MPI_Request* handles) {
     if (many_threads || count > Inactive::kMost || ignores_acquires()) return;
     for (int i = 0; i < count; ++i)
-      if (HOB_UNLIKELY(handles[i] != MPI_REQUEST_NULL)) inactive.add(handles[i]);
+      if (HOB_UNLIKELY(handles[i] != MPI_REQUEST_NULL)) state.inactive.add(handles[i]);
   }
 
  private:

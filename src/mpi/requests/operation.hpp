@@ -79,13 +79,13 @@ class Operation {
   /// Among those that have signalled. The request layer's own.
   boost::intrusive::list_member_hook<> signalled;
 
-  /// Where its handle is in the array that the program waits for (followed.hpp), if that is still
+  /// Where its handle is in the array that the program waits for (kept_array.hpp), if that is still
   /// this one. The request layer's own.
   struct {
     std::uint64_t array = 0;
     int place = 0;
     MPI_Request handle = MPI_REQUEST_NULL;
-  } followed;
+  } kept_place;
 };
 
 /// Hears of completions of the MPI library's own requests.

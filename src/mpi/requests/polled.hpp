@@ -13,13 +13,13 @@ namespace hob::mpi::requests {
 
 /// A poll has completed nothing.
 inline void note_vain_poll(int count, const MPI_Request* requests) {
-  if (!many_threads && only_watched()) vain_polls.note(count, requests, registry().watches);
+  if (!many_threads && only_watched()) state.vain_polls.note(count, requests, registry().watches);
 }
 
 /// The poll before this one asked the same requests and completed nothing, and nothing of Hob's has
 /// to advance or is due.
 [[gnu::always_inline]] inline bool polled_in_vain(int count, const MPI_Request* requests) {
-  return vain_polls.are(count, requests) && only_watched() &&
+  return state.vain_polls.are(count, requests) && only_watched() &&
          timed_work().due.load(std::memory_order_relaxed) == UINT64_MAX;
 }
 
@@ -57,7 +57,7 @@ class PolledRequests {
   void notify(int place, bool failed) const {
     if (place < 0 || place >= count_) return;
     const MPI_Request handle = handles_[static_cast<std::size_t>(place)];
-    if (!unknown(handle)) notify_complete(handle, vain_polls.watches(), failed);
+    if (!unknown(handle)) notify_complete(handle, state.vain_polls.watches(), failed);
   }
 
   const MPI_Request* requests_;

@@ -65,7 +65,7 @@ class PostponedStart final : public Operation {
   void make(bool by_thread) {
     const std::uint64_t began = ticks();
     if (by_thread) {
-      postponed::made_by_thread.fetch_add(1, std::memory_order_relaxed);
+      postponed.made_by_thread.fetch_add(1, std::memory_order_relaxed);
       by_thread_.program_waited = os::waited_for_core(program_);
       by_thread_.thread_waited = os::waited_for_core(os::thread_number());
       by_thread_.used = thread_nanoseconds();
@@ -161,10 +161,10 @@ class PostponedStart final : public Operation {
 
 void count_pending() {
   const Postponed& own = all();
-  postponed::pending.store(static_cast<int>(own.unmade.size() + own.unreported.size()),
-                           std::memory_order_relaxed);
+  postponed.pending.store(static_cast<int>(own.unmade.size() + own.unreported.size()),
+                          std::memory_order_relaxed);
   // The thread, going to sleep, looks at it after it has said so.
-  postponed::unmade.store(static_cast<int>(own.unmade.size()), std::memory_order_seq_cst);
+  postponed.unmade.store(static_cast<int>(own.unmade.size()), std::memory_order_seq_cst);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ bool seeks_prebuilt() {
   constexpr int kTries = 4;
   static std::atomic<int> tries{0};
   return many_threads && tries.load(std::memory_order_relaxed) < kTries &&
-         prebuilt.load(std::memory_order_relaxed) == 0 &&
+         state.prebuilt.load(std::memory_order_relaxed) == 0 &&
          library::has_prebuilt_requests(context().mpi_version) &&
          tries.fetch_add(1, std::memory_order_relaxed) < kTries;
 }
@@ -23,7 +23,7 @@ void settle_prebuilt(MPI_Request first, MPI_Request second) {
   // One handle for two requests that are alive says nothing of either.
   if (first == second &&
       real::Request_get_status(first, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && complete) {
-    prebuilt.store(handle_bits(first), std::memory_order_relaxed);
+    state.prebuilt.store(handle_bits(first), std::memory_order_relaxed);
     while (look_up(first).observer == &no_observer()) take(first);
   }
   real::Wait(&second, MPI_STATUS_IGNORE);

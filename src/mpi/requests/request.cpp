@@ -24,7 +24,7 @@ void put_behind(MPI_Request handle, Operation& operation, bool pooled) {
   entry.watch = 0;
   entry.pooled = pooled;
   begins(handle);
-  one_more(operations);
+  one_more(state.operations);
   ++registry().changes;
 }
 
@@ -40,7 +40,7 @@ MPI_Request add(Operation& operation) {
   if (handle != MPI_REQUEST_NULL) {
     ++operation.kept.in_use;
     begins(handle);
-    one_more(operations);
+    one_more(state.operations);
     return handle;
   }
   if (registry().free_handles.empty()) {
@@ -65,7 +65,7 @@ void stand_behind(MPI_Request handle, Operation& operation) {
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie) {
   if (handle == MPI_REQUEST_NULL) return;
   if (!many_threads) {
-    vain_polls.forget();
+    state.vain_polls.forget();
     KnownHandle& entry = registry().table.at(handle_bits(handle));
     if (!entry.operation && !entry.observer) {
       begins(handle);
@@ -186,7 +186,7 @@ void release_handles() {
     real::Wait(&handle, MPI_STATUS_IGNORE);
   }
   registry().free_handles.clear();
-  served_handle = MPI_REQUEST_NULL;
+  state.served.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace hob::mpi::requests

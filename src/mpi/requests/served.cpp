@@ -27,7 +27,7 @@ MPI_Request served() {
   try {
     static ServedRequest& all = *new ServedRequest;
     const MPI_Request handle = add(all);
-    served_handle = handle;
+    state.served.store(handle_bits(handle), std::memory_order_relaxed);
     return handle;
   } catch (const std::bad_alloc&) {
     return MPI_REQUEST_NULL;

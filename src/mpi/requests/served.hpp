@@ -1,6 +1,7 @@
 // Requests of operations that were complete when their call returned.
 #pragma once
 
+#include "mpi/core/handle.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/requests/state.hpp"
 
@@ -15,7 +16,9 @@ MPI_Request served();
 inline bool all_served(int count, const MPI_Request* requests) {
   if (!requests) return count == 0;
   for (int i = 0; i < count; ++i)
-    if (requests[i] != MPI_REQUEST_NULL && requests[i] != served_handle) return false;
+    if (requests[i] != MPI_REQUEST_NULL &&
+        handle_bits(requests[i]) != state.served.load(std::memory_order_relaxed))
+      return false;
   return true;
 }
 

@@ -16,7 +16,7 @@ inline bool only_native(MPI_Request handle) { return !blocking_needs_care() && u
 
 /// Nothing of Hob's is behind any request; some of the library's may be watched.
 inline bool only_watched() {
-  return operations.load(std::memory_order_relaxed) == 0 && !blocking_needs_care();
+  return state.operations.load(std::memory_order_relaxed) == 0 && !blocking_needs_care();
 }
 
 /// Waits for requests of the library's; Hob's things advance where the library does not call back.

@@ -16,6 +16,8 @@ class CompletionObserver;
 
 namespace requests {
 
+struct ArrayContent;
+
 /// What is known of a handle.
 struct KnownHandle {
   std::uint64_t key = 0;
@@ -90,7 +92,8 @@ struct Registry {
   std::vector<MPI_Request> free_handles;
   MPI_Request never = MPI_REQUEST_NULL;  ///< not complete until MPI ends
   std::uint64_t watches = 0;
-  std::uint64_t changes = 0;  ///< how often a handle came to stand for something else
+  ArrayContent* free_contents = nullptr;  ///< of arrays that no call waits for (array.hpp)
+  std::uint64_t changes = 0;              ///< how often a handle came to stand for something else
 };
 
 }  // namespace requests

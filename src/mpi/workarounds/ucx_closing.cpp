@@ -1,17 +1,12 @@
 #include "mpi/workarounds/ucx_closing.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
-#include <atomic>
-#include <ctime>
 #include <mutex>
 #include <vector>
 
 #include "mpi/core/tuning.hpp"
-#include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/mpi.hpp"
+#include "mpi/progress/polling_thread.hpp"
 #include "mpi/progress/ucx.hpp"
 #include "mpi/progress/ucx_api.hpp"
 
@@ -26,9 +21,7 @@ bool finalizing = false;
 struct Closing {
   std::mutex lock;
   std::vector<Worker> workers;  ///< the MPI library's: others' may be in use by other threads
-  std::atomic<bool> thread_ends{false};
-  bool thread_runs = false;
-  pthread_t thread{};
+  PollingThread thread;
 };
 
 Closing& closing() {
@@ -57,37 +50,15 @@ unsigned progress_in_turn(Worker worker) {
   return library_progress()(worker);
 }
 
-void* drive(void* argument) {
-  auto& process = *static_cast<Closing*>(argument);
-  while (!process.thread_ends.load(std::memory_order_acquire)) {
-    unsigned events = 0;
-    {
-      const std::lock_guard guard(process.lock);
-      events = progress_all(process);
-    }
-    if (events != 0) continue;
-    const timespec rest{0, tuning::kClosingRestNs};
-    ::nanosleep(&rest, nullptr);
-  }
-  return nullptr;
-}
-
-void start_thread(Closing& process) {
-  if (process.thread_runs) return;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
-  process.thread_ends = false;
-  process.thread_runs =
-      ::pthread_create(&process.thread, nullptr, thread_main<drive>, &process) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+long poll() {
+  Closing& process = closing();
+  const std::lock_guard guard(process.lock);
+  return progress_all(process) != 0 ? 0 : tuning::kClosingRestNs;
 }
 
 void end_thread(Closing& process) {
-  if (!process.thread_runs) return;
-  process.thread_ends.store(true, std::memory_order_release);
-  ::pthread_join(process.thread, nullptr);
-  process.thread_runs = false;
+  if (!process.thread.runs()) return;
+  process.thread.end();
   redirect_progress(library_progress());
 }
 
@@ -103,7 +74,7 @@ Request close(void* endpoint, Request (*disconnect)(void*)) {
     redirect_progress(progress_in_turn);
     request = disconnect(endpoint);
   }
-  start_thread(process);
+  process.thread.make<poll>();
   // An error is a connection that the peer has closed meanwhile: MPICH, which would end the job,
   // need not hear of it.
   if (request == nullptr || is_error(request)) return nullptr;

@@ -363,6 +363,38 @@ FAKE(Testall, int count, MPI_Request list[], int* flag, MPI_Status statuses[]) {
   return MPI_SUCCESS;
 }
 
+FAKE(Testany, int count, MPI_Request list[], int* index, int* flag, MPI_Status* status) {
+  *index = MPI_UNDEFINED;
+  *flag = std::all_of(list, list + count, [](MPI_Request r) { return r == MPI_REQUEST_NULL; });
+  if (*flag) empty(status);
+  for (int i = 0; i < count && !*flag; ++i) {
+    if (list[i] == MPI_REQUEST_NULL || !complete(requests.at(list[i]))) continue;
+    body_Wait(&list[i], status);
+    *index = i;
+    *flag = 1;
+  }
+  return MPI_SUCCESS;
+}
+FAKE(Waitany, int count, MPI_Request list[], int* index, MPI_Status* status) {
+  int flag = 0;
+  while (!flag) body_Testany(count, list, index, &flag, status);
+  return MPI_SUCCESS;
+}
+FAKE(Testsome, int count, MPI_Request list[], int* number, int places[], MPI_Status statuses[]) {
+  int alive = 0;
+  *number = 0;
+  for (int i = 0; i < count; ++i) {
+    if (list[i] == MPI_REQUEST_NULL) continue;
+    ++alive;
+    if (!complete(requests.at(list[i]))) continue;
+    const int next = (*number)++;
+    places[next] = i;
+    body_Wait(&list[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[next]);
+  }
+  if (alive == 0) *number = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
 FAKE(Iprobe, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   const auto it = find_message(source, tag, comm);
   *flag = it != unexpected.end();

@@ -282,6 +282,106 @@ TEST_F(Requests, ARequestBegunInsideAPollIsNotTakenForTheOneThatIsPolled) {
   EXPECT_EQ(requests::take(first).cookie, 9u);
 }
 
+/// One that says when it is ready, as receives do.
+struct EventDriven : Behind {
+  bool is_event_driven() const override { return true; }
+  void get_ready() {
+    ready_after = 0;
+    requests::signal(*this);
+  }
+  void retire() override {
+    Behind::retire();
+    requests::end_signal(*this);
+  }
+};
+
+/// An array as programs have it: of each four, one of Hob's, one of the library's that is watched,
+/// one that is not, and none.
+struct MixedArray {
+  static constexpr std::size_t kPlaces = 16;
+  std::vector<EventDriven> operations = std::vector<EventDriven>(kPlaces);
+  std::vector<MPI_Request> requests;
+
+  MixedArray(MPI_Win win, Listener& listener) {
+    for (std::size_t i = 0; i < kPlaces; ++i) requests.push_back(fresh(i, win, listener));
+  }
+  MPI_Request fresh(std::size_t place, MPI_Win win, Listener& listener) {
+    if (place % 4 == 0) {
+      operations[place].ready_after = 1'000'000;
+      return requests::add(operations[place]);
+    }
+    if (place % 4 == 3) return MPI_REQUEST_NULL;
+    const MPI_Request request = library_request(win);
+    if (place % 4 == 1) requests::watch(request, listener, place);
+    return request;
+  }
+  int count() const { return static_cast<int>(requests.size()); }
+};
+
+// A call that the program makes as often as there are requests, on one array.
+TEST_F(Requests, WhoeverWaitsForAnyFindsEachOnceAtItsPlace) {
+  for (const bool threads : {false, true}) {
+    many_threads = threads;
+    fake::hold_requests(4);
+    Listener listener;
+    MixedArray array(win_, listener);
+    std::vector<int> found(MixedArray::kPlaces);
+    int renewed = 0, next = 0;
+    for (;;) {
+      if (next < array.count()) array.operations[static_cast<std::size_t>(next)].get_ready();
+      next += 4;
+      int index = -1;
+      MPI_Status status{};
+      ASSERT_EQ(MPI_Waitany(array.count(), array.requests.data(), &index, &status), MPI_SUCCESS);
+      if (index == MPI_UNDEFINED) break;
+      const auto place = static_cast<std::size_t>(index);
+      ++found[place];
+      EXPECT_EQ(array.requests[place], MPI_REQUEST_NULL);
+      EXPECT_EQ(status.MPI_TAG == 77, place % 4 == 0 || found[place] == 2);
+      if (place % 4 == 1) {
+        EXPECT_EQ(listener.heard.back(), place);
+      }
+      if (place == 5 && renewed++ == 0) {  // another request, of another kind, takes its place
+        array.operations[5].get_ready();
+        array.requests[5] = requests::add(array.operations[5]);
+      }
+    }
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(found[i], i % 4 == 3 ? 0 : i == 5 ? 2 : 1) << i;
+    EXPECT_EQ(listener.heard.size(), 4u);
+    EXPECT_TRUE(listener.lost.empty());
+    many_threads = false;
+  }
+}
+
+// The same in the other calls on arrays, whose answers come together.
+TEST_F(Requests, WhoeverTestsSomeHearsOfEachOnceAtItsPlace) {
+  for (const bool threads : {false, true}) {
+    many_threads = threads;
+    fake::hold_requests(4);
+    Listener listener;
+    MixedArray array(win_, listener);
+    std::vector<int> found(MixedArray::kPlaces);
+    for (int next = 0, count = 0; count != MPI_UNDEFINED; next += 4) {
+      if (next < array.count()) array.operations[static_cast<std::size_t>(next)].get_ready();
+      std::vector<int> places(MixedArray::kPlaces);
+      std::vector<MPI_Status> statuses(MixedArray::kPlaces);
+      ASSERT_EQ(MPI_Testsome(array.count(), array.requests.data(), &count, places.data(),
+                             statuses.data()),
+                MPI_SUCCESS);
+      for (int i = 0; count != MPI_UNDEFINED && i < count; ++i) {
+        const auto place = static_cast<std::size_t>(places[static_cast<std::size_t>(i)]);
+        ++found[place];
+        EXPECT_EQ(statuses[static_cast<std::size_t>(i)].MPI_TAG == 77, place % 4 == 0);
+      }
+    }
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], i % 4 == 3 ? 0 : 1) << i;
+    EXPECT_EQ(listener.heard.size(), 4u);
+    EXPECT_TRUE(listener.lost.empty());
+    many_threads = false;
+  }
+}
+
 /// While the program has several threads.
 class RequestsOfThreads : public Requests {
  protected:
@@ -342,15 +442,21 @@ TEST_F(RequestsOfThreads, WhatATestLeavesIsWatchedAsBefore) {
 }
 
 TEST_F(RequestsOfThreads, AfterAnExceptionNobodyKnowsWhatIsComplete) {
-  Listener listener;
-  MPI_Request request = library_request(win_);
-  requests::watch(request, listener, 7);
-  fake::during("Wait", [] { throw 5; });
-  EXPECT_THROW(MPI_Wait(&request, MPI_STATUS_IGNORE), int);
-  EXPECT_EQ(listener.lost, std::vector<std::uint64_t>{7});
-  EXPECT_TRUE(listener.heard.empty());
-  fake::during("Wait", {});
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  for (const bool all : {false, true}) {
+    Listener listener;
+    MPI_Request request = library_request(win_);
+    requests::watch(request, listener, 7);
+    const auto wait = [&] {
+      return all ? MPI_Waitall(1, &request, MPI_STATUSES_IGNORE)
+                 : MPI_Wait(&request, MPI_STATUS_IGNORE);
+    };
+    fake::during(all ? "Waitall" : "Wait", [] { throw 5; });
+    EXPECT_THROW(wait(), int);
+    EXPECT_EQ(listener.lost, std::vector<std::uint64_t>{7});
+    EXPECT_TRUE(listener.heard.empty());
+    fake::during(all ? "Waitall" : "Wait", {});
+    wait();
+  }
 }
 
 TEST_F(Requests, MoreAliveThanTheTableHadRoomFor) {
@@ -384,9 +490,9 @@ TEST_F(Requests, AStartThatFailsBesideTheProgramIsToldInItsNextCall) {
   MPI_Request request = requests::postpone({.function = 1, .count = 1}, MPI_COMM_WORLD,
                                            [](MPI_Request*) { return MPI_ERR_OTHER; });
   ASSERT_NE(request, MPI_REQUEST_NULL);
-  EXPECT_EQ(postponed::unmade.load(), 1);
+  EXPECT_EQ(postponed.unmade.load(), 1);
   requests::make_postponed(true);
-  EXPECT_EQ(postponed::unmade.load(), 0);
+  EXPECT_EQ(postponed.unmade.load(), 0);
   EXPECT_EQ(reported(), 0u);
   requests::make_postponed(false);
   EXPECT_EQ(reported(), 1u);

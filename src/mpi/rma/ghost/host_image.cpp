@@ -28,28 +28,31 @@ Span span_of(const TypedBuffer& buffer) {
   return all;
 }
 
-/// A communicator of Hob's own: on MPI_COMM_SELF, receives of the program's may be posted. Made by
-/// the first copy. Global, since there is one of a process; one thread copies at a time.
-MPI_Comm own_comm = MPI_COMM_NULL;
-std::mutex copying;
+/// A communicator of Hob's own: on MPI_COMM_SELF, receives of the program's may be posted. There is
+/// one of a process, made by the first copy; one thread copies at a time.
+struct CopyingComm {
+  std::mutex used;
+  MPI_Comm comm = MPI_COMM_NULL;
+};
+CopyingComm copying;
 
 int copy(const TypedBuffer& from, const TypedBuffer& to) {
-  const std::lock_guard guard(copying);
-  if (own_comm == MPI_COMM_NULL) {
-    const int error = real::Comm_split(MPI_COMM_SELF, 0, 0, &own_comm);
+  const std::lock_guard guard(copying.used);
+  if (copying.comm == MPI_COMM_NULL) {
+    const int error = real::Comm_split(MPI_COMM_SELF, 0, 0, &copying.comm);
     if (error != MPI_SUCCESS) return error;
-    real::Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
+    real::Comm_set_errhandler(copying.comm, MPI_ERRORS_RETURN);
   }
   if (from.count > INT_MAX) {
 #if HOB_HAS_LARGE_COUNT
     return real::Sendrecv_c(from.address, from.count, from.type, 0, 0, to.address, to.count,
-                            to.type, 0, 0, own_comm, MPI_STATUS_IGNORE);
+                            to.type, 0, 0, copying.comm, MPI_STATUS_IGNORE);
 #else
     return MPI_ERR_COUNT;
 #endif
   }
   return real::Sendrecv(from.address, static_cast<int>(from.count), from.type, 0, 0, to.address,
-                        static_cast<int>(to.count), to.type, 0, 0, own_comm, MPI_STATUS_IGNORE);
+                        static_cast<int>(to.count), to.type, 0, 0, copying.comm, MPI_STATUS_IGNORE);
 }
 
 }  // namespace
@@ -77,7 +80,7 @@ int HostImage::write() const {
 }
 
 void release_host_images() {
-  if (own_comm != MPI_COMM_NULL) real::Comm_free(&own_comm);
+  if (copying.comm != MPI_COMM_NULL) real::Comm_free(&copying.comm);
 }
 
 }  // namespace hob::mpi
