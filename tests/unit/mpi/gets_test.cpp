@@ -643,21 +643,21 @@ TEST_F(Gets, TwoWindowsThatAreLeftAloneAreCountedApart) {
   }
   near.reset();
   ASSERT_TRUE(tracking_off());
-  const auto left_alone = [](MPI_Win window) {
-    return find_window(window)->cached->stats().left_alone;
+  const auto untracked = [](MPI_Win window) {
+    return find_window(window)->cached->stats().untracked;
   };
-  const std::uint64_t before = left_alone(win_), before_other = left_alone(other);
+  const std::uint64_t before = untracked(win_), before_other = untracked(other);
   for (int i = 0; i < 10; ++i) {
     get(win_, i);
     get(other, i);
     get(other, i);
   }
-  EXPECT_EQ(left_alone(win_), before + 10);
-  EXPECT_EQ(left_alone(other), before_other + 20);
+  EXPECT_EQ(untracked(win_), before + 10);
+  EXPECT_EQ(untracked(other), before_other + 20);
   MPI_Win_unlock_all(other);
   MPI_Win_free(&other);
   get(win_, 0);
-  EXPECT_EQ(left_alone(win_), before + 11);
+  EXPECT_EQ(untracked(win_), before + 11);
 }
 
 /// Nor are its first gets slow where they touch pages for the first time.
