@@ -37,7 +37,7 @@ class Iterations {
 
 /// What others read of this rank: doubles, written by stores.
 struct Shown {
-  explicit Shown(int count) {
+  explicit Shown(long count) {
     MPI_Win_allocate(count * static_cast<MPI_Aint>(sizeof(double)), sizeof(double), MPI_INFO_NULL,
                      MPI_COMM_WORLD, &memory, &win);
     std::fill(memory, memory + count, 0.0);
@@ -63,11 +63,11 @@ struct Shown {
 
 /// A grid of `side` x (`side` x ranks) points in strips, with the Laplacian of its edges and one
 /// more on the diagonal.
-double conjugate_gradients(int side, int iterations, Iterations& times) {
+double conjugate_gradients(long side, int iterations, Iterations& times) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int mine = side * side, rows = side * ranks;
+  const long mine = side * side, rows = side * ranks;
   // Which number a point of a rank has there.
   const auto numbers_of = [&](int owner) {
     std::vector<int> numbers(static_cast<std::size_t>(mine));
@@ -82,14 +82,14 @@ double conjugate_gradients(int side, int iterations, Iterations& times) {
   std::map<int, std::vector<int>> numbers;
   for (int owner = std::max(rank - 1, 0); owner <= std::min(rank + 1, ranks - 1); ++owner)
     numbers[owner] = numbers_of(owner);
-  for (int y = side * rank; y < side * (rank + 1); ++y)
-    for (int x = 0; x < side; ++x) {
+  for (long y = side * rank; y < side * (rank + 1); ++y)
+    for (long x = 0; x < side; ++x) {
       auto& its = neighbours[static_cast<std::size_t>(
           numbers[rank][static_cast<std::size_t>((y - side * rank) * side + x)])];
-      const int around[4][2] = {{x - 1, y}, {x + 1, y}, {x, y - 1}, {x, y + 1}};
+      const long around[4][2] = {{x - 1, y}, {x + 1, y}, {x, y - 1}, {x, y + 1}};
       for (const auto& [to_x, to_y] : around) {
         if (to_x < 0 || to_x >= side || to_y < 0 || to_y >= rows) continue;
-        const int owner = to_y / side;
+        const int owner = static_cast<int>(to_y / side);
         its.push_back(
             {owner, numbers[owner][static_cast<std::size_t>((to_y - side * owner) * side + to_x)]});
       }
@@ -135,20 +135,21 @@ double conjugate_gradients(int side, int iterations, Iterations& times) {
 
 /// A cube of `side` points along each edge for each rank, side by side along y: neighbours read
 /// rows of x that lie `side` rows apart.
-double jacobi(int side, int iterations, Iterations& times) {
+double jacobi(long side, int iterations, Iterations& times) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int plane = side * side, mine = plane * side;
+  const long plane = side * side, mine = plane * side;
   const Shown u(mine);
   std::vector<double> next(static_cast<std::size_t>(mine)), below(static_cast<std::size_t>(plane)),
       above(static_cast<std::size_t>(plane));
-  for (int i = 0; i < mine; ++i) u.memory[i] = std::sin(i + rank);
-  const auto read_side = [&](int from, int y, std::vector<double>& into) {
+  for (long i = 0; i < mine; ++i) u.memory[i] = std::sin(static_cast<double>(i + rank));
+  const auto read_side = [&](int from, long y, std::vector<double>& into) {
     if (from < 0 || from >= ranks) return;
-    for (int z = 0; z < side; ++z) {
-      MPI_Get(into.data() + z * side, side, MPI_DOUBLE, from, z * plane + y * side, side,
-              MPI_DOUBLE, u.win);
+    const int row = static_cast<int>(side);
+    for (long z = 0; z < side; ++z) {
+      MPI_Get(into.data() + z * side, row, MPI_DOUBLE, from, z * plane + y * side, row, MPI_DOUBLE,
+              u.win);
       MPI_Win_flush(from, u.win);
     }
   };
@@ -157,9 +158,9 @@ double jacobi(int side, int iterations, Iterations& times) {
     u.exchange();
     read_side(rank - 1, side - 1, below);
     read_side(rank + 1, 0, above);
-    for (int z = 1; z < side - 1; ++z)
-      for (int y = 0; y < side; ++y)
-        for (int x = 1; x < side - 1; ++x) {
+    for (long z = 1; z < side - 1; ++z)
+      for (long y = 0; y < side; ++y)
+        for (long x = 1; x < side - 1; ++x) {
           const double* const at = u.memory + z * plane + y * side + x;
           const double down = y > 0 ? at[-side] : below[static_cast<std::size_t>(z * side + x)];
           const double up = y < side - 1 ? at[side] : above[static_cast<std::size_t>(z * side + x)];
