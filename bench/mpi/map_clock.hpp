@@ -34,10 +34,12 @@ inline Plan plan(long count, long group) {
 }
 
 // Runs about `count` operations, `group` at a time, and prints {"first_ns", "early_ns", "late_ns"}:
-// the mean time of the first thousand, and the median blocks of both halves of the rest.
+// the mean time of the first thousand, and the median blocks of both halves of the rest. Where
+// operations differ by turns, each `cycle` of them, whole groups, is alike: blocks are whole
+// cycles, else the median would be that of one kind.
 template <class Group>
-void measure(long count, long group, Group run) {
-  const Plan all = plan(count, group);
+void measure(long count, long group, Group run, long cycle = 1) {
+  const Plan all = plan(count, std::max(group, cycle));
   const auto segment = [&](long operations) {
     const double start = rma::now_ns();
     for (long at = 0; at < operations; at += group) {

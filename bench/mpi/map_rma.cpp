@@ -66,6 +66,9 @@ class Places {
 
   std::size_t bytes() const { return order_.size() * size_; }
 
+  // Operations from one MPI_Win_sync to the next, where passes differ.
+  long cycle() const { return passes_ > 1 ? passes_ * static_cast<long>(order_.size()) : 1; }
+
   // Displacement of the next operation. An MPI_Win_sync begins the passes anew where all of them
   // are in one epoch; where epochs are short, each ends what was known.
   MPI_Aint next(MPI_Win win) {
@@ -141,7 +144,7 @@ class Origin {
 };
 
 // The target takes no part but that it is inside MPI.
-void passive(const Cell& cell, Origin& origin, MPI_Win win) {
+void passive(const Cell& cell, Origin& origin, MPI_Win win, long cycle) {
   rma::with_attentive_targets([&] {
     if (cell.completion == "lock") {
       map::measure(cell.count, 1, [&] {
@@ -153,16 +156,18 @@ void passive(const Cell& cell, Origin& origin, MPI_Win win) {
     }
     MPI_Win_lock_all(0, win);
     if (cell.completion == "request") {
-      map::measure(cell.count, 1, [&] { origin.issue_with_request(); });
+      map::measure(
+          cell.count, 1, [&] { origin.issue_with_request(); }, cycle);
       MPI_Win_flush_all(win);
     } else {
       const long group = cell.completion == "flush" ? 1 : burst;
-      map::measure(cell.count, group, [&] {
+      const auto flushed = [&] {
         for (long slot = 0; slot < group; ++slot) {
           origin.issue(slot);
         }
         MPI_Win_flush(cell.target, win);
-      });
+      };
+      map::measure(cell.count, group, flushed, cycle);
     }
     MPI_Win_unlock_all(win);
   });
@@ -235,7 +240,7 @@ int main(int argc, char** argv) {
     if (cell.completion == "fence" || cell.completion == "pscw") {
       active(cell, origin, win, rank);
     } else {
-      passive(cell, origin, win);
+      passive(cell, origin, win, places.cycle());
     }
   }
   MPI_Finalize();

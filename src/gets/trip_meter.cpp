@@ -1,6 +1,7 @@
 #include "gets/trip_meter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -24,8 +25,12 @@ void TripMeter::learn(TargetState& target, std::uint64_t waited, bool batched, b
 void TripMeter::stored(std::uint64_t bytes, std::uint64_t ticks) {
   constexpr std::uint32_t kBetweenLooks = 8;
   copies_.stored(bytes, ticks);
-  if (stored_++ % kBetweenLooks == 0 && copies_.known())
-    cache_.set_stores_per_hit(copies_.stores_per_hit());
+  if (stored_++ % kBetweenLooks != 0 || !copies_.known()) return;
+  const double stores = copies_.stores_per_hit();
+  cache_.set_stores_per_hit(stores);
+  if (std::exchange(copies_pay_, stores >= 1) != copies_pay_)
+    log::line(log::Level::debug, "window {}: of large gets, a hit pays for {:.2f} copies",
+              config_.window, stores);
 }
 
 /// How fast the target's own gets are: one get, one flush, nothing else in between.

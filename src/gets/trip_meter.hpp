@@ -93,6 +93,7 @@ class TripMeter {
   Savings savings_;
   CopyWorth copies_;
   std::uint32_t stored_ = 0;  ///< large gets
+  bool copies_pay_ = true;    ///< for what a hit saves
 };
 
 }  // namespace hob::gets

@@ -155,7 +155,7 @@ def cells():
 def quick(cell):
     """Whether a cell belongs to the quick map: a coarse sample of every kind."""
     if cell.kind == "one-sided":
-        # Where a copy takes half of what a get does, and half of the copies are used.
+        # Where half of the copies are used, and a copy takes much of what a get does.
         if (cell.completion, cell.reuse) == ("burst", "sometimes"):
             return (cell.op, cell.place, cell.size, cell.order) == ("get", "tcp", 65536, "random")
         return (
