@@ -9,48 +9,58 @@ namespace hob::mpi::requests {
 
 void RequestArray::GiveBack::operator()(ArrayContent* content) const {
   content->clear();
-  const std::lock_guard guard(registry().lock);
-  content->next_free = std::exchange(registry().free_contents, content);
+  Registry& all = registry();
+  const std::lock_guard guard(all.lock);
+  content->next_free = std::exchange(all.free_contents, content);
 }
 
 RequestArray::RequestArray(int count, MPI_Request* requests, bool repeated)
     : requests_(requests), count_(count), looked_up_(!only_watched()) {
-  if (looked_up_ && repeated && count >= KeptArray::kFewest &&
-      KeptArray::only().begin(count, requests)) {
-    kept_ = &KeptArray::only();
-    content_ = &kept_->content();
-    last_watch_ = registry().watches;
-    return;
+  Registry& all = registry();
+  if (looked_up_ && repeated && count >= KeptArray::kFewest) {
+    KeptArray& kept = KeptArray::only();
+    if (kept.begin(count, requests)) {
+      kept_ = &kept;
+      content_ = &kept.content();
+      last_watch_ = all.watches;
+      return;
+    }
   }
-  const std::lock_guard guard(registry().lock);
-  ArrayContent*& free = registry().free_contents;
-  if (!free) free = new ArrayContent;
-  borrowed_.reset(std::exchange(free, free->next_free));
+  const std::lock_guard guard(all.lock);
+  if (!all.free_contents) all.free_contents = new ArrayContent;
+  borrowed_.reset(std::exchange(all.free_contents, all.free_contents->next_free));
   content_ = borrowed_.get();
-  last_watch_ = registry().watches;
+  last_watch_ = all.watches;
   content_->seen.assign(requests, requests + count);
-  if (looked_up_ || many_threads) look_up_each();
+  if (many_threads) take_watches();
+  if (looked_up_) sort_out();
 }
 
 /// Under the registry's lock.
-void RequestArray::look_up_each() {
-  if (many_threads) content_->watches.reserve(content_->seen.size());
+void RequestArray::take_watches() {
+  content_->watches.reserve(content_->seen.size());
+  for (const MPI_Request request : content_->seen)
+    content_->watches.push_back(take_watch(request, known(request)));
+}
+
+/// Under the registry's lock.
+void RequestArray::sort_out() {
+  ArrayContent& content = *content_;
   for (int i = 0; i < count_; ++i) {
-    KnownHandle* const entry = known(requests_[i]);
-    if (many_threads) content_->watches.push_back(take_watch(requests_[i], entry));
-    if (!looked_up_) continue;
+    const MPI_Request request = requests_[i];
+    const KnownHandle* const entry = known(request);
     Operation* const operation = entry ? entry->operation : nullptr;
     if (!operation) {
-      content_->natives.push_back(requests_[i]);
-      content_->places.push_back(i);
+      content.natives.push_back(request);
+      content.places.push_back(i);
     } else if (operation->active()) {
-      content_->own.push_back({i, operation});
-      ++content_->active;
+      content.own.push_back({i, operation});
     } else {
-      content_->idle_places.push_back(i);
-      ++content_->idle;
+      content.idle_places.push_back(i);
     }
   }
+  content.active = content.own.size();
+  content.idle = content.idle_places.size();
 }
 
 RequestArray::~RequestArray() {
@@ -72,11 +82,6 @@ void RequestArray::completed(int native) {
     if (requests_[at] == MPI_REQUEST_NULL) kept_->vacate(static_cast<std::size_t>(at));
   }
   notify(at, before, false);
-}
-
-int RequestArray::finish(const OwnRequest& own, MPI_Status* status) {
-  if (kept_ && !own.operation->persistent()) kept_->vacate(static_cast<std::size_t>(own.place));
-  return requests::finish(&requests_[own.place], *own.operation, status);
 }
 
 std::vector<MPI_Request>& RequestArray::with_missing() {

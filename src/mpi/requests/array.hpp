@@ -12,6 +12,7 @@
 #include "mpi/requests/kept_array.hpp"
 #include "mpi/requests/known.hpp"
 #include "mpi/requests/request.hpp"
+#include "mpi/requests/single.hpp"
 
 namespace hob::mpi::requests {
 
@@ -81,7 +82,10 @@ class RequestArray {
   }
 
   /// The program hears that this one is complete.
-  int finish(const OwnRequest& own, MPI_Status* status);
+  int finish(const OwnRequest& own, MPI_Status* status) {
+    if (kept_ && !own.operation->persistent()) kept_->vacate(static_cast<std::size_t>(own.place));
+    return requests::finish(&requests_[own.place], *own.operation, status);
+  }
 
   // The same in calls that are not `repeated`.
 
@@ -118,7 +122,8 @@ class RequestArray {
     void operator()(ArrayContent* content) const;
   };
 
-  void look_up_each();
+  void take_watches();
+  void sort_out();
   /// `failed`: it has ended with an error. Few are watched.
   void notify(int place, MPI_Request before, bool failed) {
     if (HOB_UNLIKELY(!content_->watches.empty()))
