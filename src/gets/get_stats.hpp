@@ -10,9 +10,6 @@ struct GetStats {
   std::uint64_t gets = 0;         ///< asked for by the program, of any size and target
   std::uint64_t native_gets = 0;  ///< gets that the MPI library was asked for, refetches included
   std::uint64_t bypassed = 0;     ///< left to the library since the target is as fast as a hit
-  std::uint64_t untracked = 0;    ///< bypassed, and counted by the wrapper alone
-  std::uint64_t own_untracked =
-      0;                          ///< from the own rank's memory, and counted by the wrapper alone
   std::uint64_t short_lived = 0;  ///< left to the library since copies never lived to be used
   std::uint64_t uncacheable = 0;  ///< left to the library for another reason
   std::uint64_t own_rank = 0;     ///< of these, from the process's own memory
@@ -39,9 +36,6 @@ struct GetStats {
   std::uint64_t progress_calls = 0;     ///< times that MPI was entered for progress' sake
   std::uint64_t kept = 0;               ///< acquires after which copies were kept
   std::uint64_t kept_hits = 0;          ///< hits on copies fetched before such an acquire
-
-  /// Gets that the wrapper alone saw.
-  std::uint64_t only_counted() const { return untracked + own_untracked; }
 };
 
 }  // namespace hob::gets

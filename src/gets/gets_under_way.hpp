@@ -73,6 +73,14 @@ class GetsUnderWay {
     return static_cast<std::uint32_t>(&get - gets_.data());
   }
   bool has(std::uint64_t index) const { return index < gets_.size(); }
+  /// Whether the one of this index is a get of blocks that brings these bytes of a target.
+  bool brings(std::uint64_t index, int rank, std::uint64_t displacement,
+              std::uint64_t bytes) const {
+    if (!has(index)) return false;
+    const PendingGet& get = gets_[index];
+    return get.purpose == PendingGet::Purpose::ahead && get.rank == rank &&
+           displacement >= get.displacement && displacement + bytes <= get.displacement + get.bytes;
+  }
 
   /// More of either would take memory for little: a get is then not kept, and no hit waits for one
   /// that is under way. Some ten megabytes.

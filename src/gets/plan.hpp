@@ -1,5 +1,5 @@
 // What is done about a get that was looked up: the decision alone. Pure. The glue carries plans out
-// (mpi/rma/cache/cached_gets.cpp), and the model test plays them in every order
+// (mpi/rma/cache/plans.cpp), and the model test plays them in every order
 // (tests/unit/gets/model_test.cpp).
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "mpi/requests/lookup.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
+#include "mpi/rma/cache/hot_gets.hpp"
 #include "mpi/rma/direct.hpp"
 #include "mpi/rma/incoming.hpp"
 #include "mpi/rma/window.hpp"
@@ -68,10 +69,9 @@ bool is_never_looked_up(const Window& window, int target) {
 
 /// Such a get, or one of a window without a cache.
 int get_past_cache(const Op& op, Window& window) {
-  if (window.cached)
-    window.cached->pass_by(op.target);
-  else
-    tally(op.target == window.rank ? window.uncached_own_gets : window.uncached_gets);
+  std::uint64_t& count = op.target == window.rank ? window.uncached_own_gets : window.uncached_gets;
+  tally(count);
+  if (window.cached) window.cached->pass_by(op.target, count);
   count_only(window);
   return no_acquire(window.way_to(op.target).issue(op), op, window);
 }

@@ -9,6 +9,7 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/report/interim.hpp"
 #include "mpi/rma/backend/native_backend.hpp"
+#include "mpi/rma/cache/hot_gets.hpp"
 #include "mpi/rma/direct.hpp"
 #include "mpi/rma/joint_acquire.hpp"
 #include "mpi/rma/state.hpp"

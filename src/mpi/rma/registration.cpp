@@ -67,9 +67,9 @@ std::uint64_t block_bytes(const std::string& word) {
   return number * unit;
 }
 
-CachedGets::Options get_options(Mode mode) {
+GetOptions get_options(Mode mode) {
   const settings::Settings& s = context().settings;
-  CachedGets::Options options;
+  GetOptions options;
   options.mode = mode;
   options.bypass = s.cache_bypass && !tracing;  // a trace shows all gets
   options.atomic_reads_are_gets = s.cache_noop == "get";
@@ -121,9 +121,9 @@ void start_caching(Window& window, Mode mode, bool ghosts, std::unique_ptr<Displ
   const bool cached = cache != nullptr;
   if (cached)
     window.cached = std::make_unique<CachedGets>(
-        CachedGets::WindowContext{window.id, window.rank, window.size, &window.near},
-        window.stages.first(), window.atomic_results, window.issued, get_options(mode),
-        std::move(cache), std::move(units));
+        WindowContext{window.id, window.rank, window.size, &window.near}, window.stages.first(),
+        window.atomic_results, window.issued, get_options(mode), std::move(cache),
+        std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
   if (cached && window.stages.batches())

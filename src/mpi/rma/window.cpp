@@ -141,17 +141,16 @@ void remember_direct(Window& window) {
   if (open == direct::Open::none) return;
   CachedGets* const cached = window.cached.get();
   // In the order of direct::Kind.
-  direct::remember(window.handle,
-                   {.open = open,
-                    .counters = {cached ? &cached->untracked_gets() : &window.uncached_gets,
-                                 cached ? &cached->own_untracked_gets() : &window.uncached_own_gets,
-                                 &window.issued.puts, &window.issued.accumulates,
-                                 &window.issued.atomics, &window.issued.requested},
-                    .results = &window.atomic_results,
-                    .own = cached ? &cached->own_rank() : nullptr,
-                    .rank = window.rank,
-                    .size = window.size},
-                   [&] { return !windows_alias.get() && !window.waits.measuring(); });
+  direct::remember(
+      window.handle,
+      {.open = open,
+       .counters = {&window.uncached_gets, &window.uncached_own_gets, &window.issued.puts,
+                    &window.issued.accumulates, &window.issued.atomics, &window.issued.requested},
+       .results = &window.atomic_results,
+       .own = cached ? &cached->own_rank() : nullptr,
+       .rank = window.rank,
+       .size = window.size},
+      [&] { return !windows_alias.get() && !window.waits.measuring(); });
 }
 
 }  // namespace
@@ -159,12 +158,7 @@ void remember_direct(Window& window) {
 void remember_untracked(Window& window) {
   if (many_threads) return remember_direct(window);
   if (windows_alias.get() || window.waits.measuring()) return;
-  std::uint64_t* gets = &window.uncached_gets;
-  std::uint64_t* own_gets = &window.uncached_own_gets;
-  if (window.cached) {
-    gets = window.cached->tracking_off_for_good() ? &window.cached->untracked_gets() : nullptr;
-    own_gets = &window.cached->own_untracked_gets();
-  }
+  const bool all_gets = !window.cached || window.cached->tracking_off_for_good();
   if (untracked_last.window != window.handle) {
     if (untracked_last.window != UntrackedWindow{}.window)
       untracked_slot(untracked_last.window) = untracked_last;
@@ -176,8 +170,8 @@ void remember_untracked(Window& window) {
                     .accumulates = &window.issued.accumulates,
                     .atomics = &window.issued.atomics,
                     .results = &window.atomic_results,
-                    .gets = gets,
-                    .own_gets = own_gets,
+                    .gets = all_gets ? &window.uncached_gets : nullptr,
+                    .own_gets = &window.uncached_own_gets,
                     .requested = &window.issued.requested};
 }
 

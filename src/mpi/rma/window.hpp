@@ -63,7 +63,7 @@ class Window {
   /// The way to a target. Operations on the own rank do not wait: neither locks of it nor
   /// operations on it are held back.
   Backend& way_to(int target) const { return target == rank ? stages.carrier() : stages.first(); }
-  std::uint64_t uncached_gets = 0;      ///< of a window without a cache
+  std::uint64_t uncached_gets = 0;      ///< of a window without a cache, or that are not looked up
   std::uint64_t uncached_own_gets = 0;  ///< likewise, from the own rank
 };
 

@@ -56,12 +56,11 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"gets", "gets",
       "Gets that the program asked for, MPI_Get_accumulate with MPI_NO_OP included."},
      [](const Window& w) -> std::uint64_t {
-       return gets_of(w).gets + gets_of(w).only_counted() + w.uncached_gets + w.uncached_own_gets;
+       return gets_of(w).gets + w.uncached_gets + w.uncached_own_gets;
      }},
     {{"native_gets", "gets", "Gets given to the MPI library or a ghost, refetches included."},
      [](const Window& w) -> std::uint64_t {
-       return gets_of(w).native_gets + gets_of(w).only_counted() + w.uncached_gets +
-              w.uncached_own_gets;
+       return gets_of(w).native_gets + w.uncached_gets + w.uncached_own_gets;
      }},
     {{"hits_full", "gets", "Served wholly from the cache."},
      [](const Window& w) -> std::uint64_t { return cache_of(w).hits_full; }},
@@ -84,7 +83,7 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
       "Left to the MPI library: the target is as fast as a hit, since its memory is shared, or as "
       "measured."},
      [](const Window& w) -> std::uint64_t {
-       return gets_of(w).bypassed + gets_of(w).untracked + (w.near.all() ? w.uncached_gets : 0);
+       return gets_of(w).bypassed + (w.cached || w.near.all() ? w.uncached_gets : 0);
      }},
     {{"short_lived", "gets",
       "Left to the MPI library: what the window kept was dropped before it was asked for again, or "
@@ -94,13 +93,9 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"uncacheable", "gets",
       "Left to the MPI library: own memory, MPI_PROC_NULL, nothing to read, atomic reads in mode "
       "auto, or a datatype that is too irregular."},
-     [](const Window& w) -> std::uint64_t {
-       return gets_of(w).uncacheable + gets_of(w).own_untracked + w.uncached_own_gets;
-     }},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).uncacheable + w.uncached_own_gets; }},
     {{"own_rank", "gets", "Of the uncacheable: from the process's own memory."},
-     [](const Window& w) -> std::uint64_t {
-       return gets_of(w).own_rank + gets_of(w).own_untracked + w.uncached_own_gets;
-     }},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).own_rank + w.uncached_own_gets; }},
     {{"device_buffers", "gets", "Of the uncacheable: into an accelerator's memory."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).device_buffers; }},
     {{"bytes_from_cache", "B", "Bytes served from the cache."},

@@ -141,9 +141,9 @@ TEST_F(Gets, AWindowRestsWhileOnlyTheOwnMemoryIsRead) {
   for (int attempt = 0; attempt < 20 && !rested; ++attempt) {
     read_own(2100);
     EXPECT_TRUE(tracking_off() || attempt > 0);
-    const std::uint64_t seen = stats.gets, counted = stats.own_untracked;
+    const std::uint64_t seen = stats.gets, counted = find_window(win_)->uncached_own_gets;
     read_own(100);
-    rested = stats.gets == seen && stats.own_untracked == counted + 200;
+    rested = stats.gets == seen && find_window(win_)->uncached_own_gets == counted + 200;
   }
   EXPECT_TRUE(rested);
   there(1)[7] = 5;  // what was kept is forgotten, and the next get is kept again
@@ -616,9 +616,9 @@ TEST_F(Gets, WithRequestsThatAreCompleteAtOnceAWindowIsLeftAlone) {
   near.reset();
   EXPECT_TRUE(cached.tracking_off_for_good());
   EXPECT_TRUE(tracking_off());
-  const auto before = cached.stats().untracked;
+  const auto before = find_window(win_)->uncached_gets;
   for (int i = 0; i < 10; ++i) get(i);
-  EXPECT_EQ(cached.stats().untracked, before + 10);
+  EXPECT_EQ(find_window(win_)->uncached_gets, before + 10);
 }
 
 /// What is only counted is counted where it belongs, whichever of two windows comes.

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "cache/readahead.hpp"
@@ -70,7 +73,18 @@ struct Ahead {
 
   /// A trip was made for `bytes`, of which `asked` were asked for, by the window's get of that
   /// number.
-  void trip(std::uint64_t bytes, std::uint64_t asked, std::uint64_t get) noexcept;
+  void trip(std::uint64_t bytes, std::uint64_t asked, std::uint64_t get) noexcept {
+    constexpr std::size_t kMostChanges = 256;
+    readahead.on_trip(bytes, asked);
+    const std::uint64_t before = std::exchange(block, readahead.block_bytes());
+    if (block == before || changes.size() == kMostChanges) [[likely]]
+      return;
+    try {
+      changes.push_back({get, before, block});
+    } catch (const std::bad_alloc&) {
+      // One line of the report fewer.
+    }
+  }
 
   std::uint64_t memory_bytes() const {
     return sizeof(*this) + readahead.memory_bytes() + other.memory_bytes() +

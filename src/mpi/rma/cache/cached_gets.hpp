@@ -2,9 +2,6 @@
 // docs/developers/cache.md).
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -16,33 +13,16 @@
 
 #include "base/log.hpp"
 #include "cache/cache.hpp"
-#include "gets/batched_gets.hpp"
 #include "gets/completions.hpp"
-#include "gets/hot_lookup.hpp"
-#include "gets/kept_copies.hpp"
-#include "gets/learning.hpp"
-#include "gets/progress_pace.hpp"
-#include "gets/request_book.hpp"
 #include "gets/wait_meter.hpp"
 #include "mpi/core/acquires.hpp"
-#include "mpi/datatype/state.hpp"
-#include "mpi/pmpi/mpi.hpp"
-#include "mpi/pmpi/spin.hpp"
-#include "mpi/pmpi/wrapper.hpp"
-#include "mpi/rma/backend/backend.hpp"
-#include "mpi/rma/backend/displacement_units.hpp"
-#include "mpi/rma/backend/near_targets.hpp"
 #include "mpi/rma/backend/operation_counts.hpp"
-#include "mpi/rma/backend/outstanding.hpp"
-#include "mpi/rma/cache/ahead.hpp"
-#include "mpi/rma/cache/cacheable_get.hpp"
-#include "mpi/rma/cache/get.hpp"
-#include "mpi/rma/cache/node_sharing.hpp"
-#include "mpi/rma/cache/own_epoch.hpp"
+#include "mpi/rma/cache/block_gets.hpp"
+#include "mpi/rma/cache/entered.hpp"
 #include "mpi/rma/cache/own_rank.hpp"
 #include "mpi/rma/cache/recalling.hpp"
-#include "mpi/rma/cache/request_watch.hpp"
-#include "mpi/rma/cache/terms.hpp"
+#include "mpi/rma/cache/requested_gets.hpp"
+#include "mpi/rma/cache/window_context.hpp"
 #include "report/trace.hpp"
 #include "validation/changes.hpp"
 #include "validation/edges.hpp"
@@ -50,33 +30,12 @@
 namespace hob::mpi {
 
 /// Cached gets of one window. Thread safe with MPI_THREAD_MULTIPLE. No function throws.
-class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper {
+class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies::Dropper {
  public:
-  /// What the settings say; the parts of them that matter here.
-  struct Options {
-    Mode mode = Mode::automatic;
-    bool bypass = true;
-    bool atomic_reads_are_gets = false;  ///< mode auto: MPI_NO_OP reads are cached
-    std::uint32_t poll_hits = 64;
-    double poll_nanoseconds = 2e7;
-    double poll_share = 0.005;
-    double progress_nanoseconds = 2e4;
-    double verify = 0;
-    cache::Readahead::Config readahead{};
-  };
-
-  /// What of its window a cache needs.
-  struct WindowContext {
-    int id = 0;                         ///< counts the windows of this process
-    int rank = 0;                       ///< of this process in the window's group
-    int size = 0;                       ///< of the group
-    const NearTargets* near = nullptr;  ///< outlives the object; null: there are none
-  };
-
   /// `backend`, `atomic_results`, where results of atomic reads are noted that may announce writes,
   /// and `issued`, the window's operations so far, outlive the object.
   CachedGets(const WindowContext& window, Backend& backend, Outstanding& atomic_results,
-             const OperationCounts& issued, const Options& options,
+             const OperationCounts& issued, const GetOptions& options,
              std::unique_ptr<cache::Cache> cache, std::unique_ptr<DisplacementUnits> units);
   ~CachedGets();
 
@@ -84,7 +43,7 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void share(std::unique_ptr<NodeLog> node_log) { sharing_.start(std::move(node_log)); }
 
   /// `batches` says whether gets go out in batches, and outlives the object. Before the first get.
-  void know_batches(const gets::BatchedGets& batches) { batches_ = &batches; }
+  void know_batches(const gets::BatchedGets& batches) { issuer_.know_batches(batches); }
   /// From now on, reports waits for requests. `waits` outlives the object. Before the first get.
   void set_wait_meter(gets::WaitMeter& waits) { waits_ = &waits; }
 
@@ -112,8 +71,9 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   /// not written from then on.
   int rget(const Get& get);
 
-  /// A get from a target that is never looked up, which the caller issues. Thread safe.
-  void pass_by(int target);
+  /// A get from a target that is never looked up, which the caller issues, the `count`-th of its
+  /// kind. Thread safe.
+  void pass_by(int target, std::uint64_t count);
 
   /// What before_flush found out and after_flush needs.
   using FlushToken = gets::Completions::Token;
@@ -178,8 +138,8 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   /// Writes that were not seen until now will be.
   void notify_writes(std::uint64_t window, validation::Changes& changes);
 
-  /// In place of that where no member would keep anything: a window that is not read any more
-  /// rests.
+  /// In place of that where no member would keep anything: tracking of a window that is not read
+  /// any more ends.
   void notify_nothing();
 
   /// Whether copies that outlive collective calls are worth `cost` ticks for each that reports
@@ -202,8 +162,6 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
 
   /// Nothing is looked up any more: the whole job is on one node, whose gets cost what hits cost.
   bool tracking_off_for_good() const { return tracking_.is_off_for_good(); }
-  std::uint64_t& untracked_gets() { return stats_.untracked; }
-  std::uint64_t& own_untracked_gets() { return stats_.own_untracked; }
 
   Mode mode() const { return coherence_.mode(); }
   const std::string& mode_reason() const { return coherence_.mode_reason(); }
@@ -239,108 +197,59 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   class GetContext;
   class RequestContext;
   int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
+  int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
+             MadeRequest& made);
   template <class AnyContext>
   int answer(Plan plan, const AnyContext& context);
   bool carry_out(Plan plan, const GetContext& context, int& result);
   bool carry_out(Plan plan, const RequestContext& context, int& result);
+  bool is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
+                 const cache::Lookup& hit);
   CacheableGet skipped(const Get& get, SkipReason why) {
     if (HOB_UNLIKELY(log::on(log::Level::debug))) log_skipped(get, why);
     return {};
   }
   void log_skipped(const Get& get, SkipReason why);
 
-  /// Holds the lock for anything but a hit, after which a get is looked at in full again.
-  class Entered {
-   public:
-    explicit Entered(CachedGets& window) : window_(window) {
-      window_.lock_.lock();
-      window_.hot_.close();
-    }
-    ~Entered() { window_.lock_.unlock(); }
-    Entered(const Entered&) = delete;
-    Entered& operator=(const Entered&) = delete;
-
-   private:
-    CachedGets& window_;
-  };
-
-  // cached_gets.cpp, shared_gets.cpp: serving and issuing
+  // program_gets.cpp: what may be looked up
   TargetState& target(int rank);
-  void expect_again(const Get& get, TargetState& t, const CacheableGet& wanted, std::uint64_t now);
-  bool serve_again(const gets::HotLookup::Asked& get);
   CacheableGet cacheable(const Get& get, TargetState& t);
-  int native(const Get& get, TargetState& t);
-  int issue(const Get& get, TargetState& t, const CacheableGet& wanted);
-  bool issue_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
-                  const cache::Lookup& hit, int& result);
-  void serve(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
-             std::uint64_t now);
-  int refetch_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
-                  const cache::Lookup& hit, std::uint64_t now);
-  bool serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted, int& result);
-  bool will_bring(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit);
-  bool serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
-                     const cache::Lookup& hit);
-  int refetch(const Get& get, TargetState& t, PendingGet pending);
-  int refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
-                     std::uint64_t issued);
-  void verify_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
-                  const cache::Lookup& hit);
-  bool sharing(const Get& get, const CacheableGet& wanted, const TargetState& t) const {
-    return HOB_UNLIKELY(sharing_.on()) && mode() != Mode::strict && mode() != Mode::off &&
-           sharing_.covers(get, wanted, t);
-  }
   bool waits_for_lock(int target) const {
     return HOB_UNLIKELY(many_threads && backend_.may_hold_back()) && backend_.holds_back(target);
   }
   int let_in(int target, std::unique_lock<ExclusiveSpin>& guard);
   int look_again(const Get& get, TargetState& t, const CacheableGet& wanted,
                  std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit);
-  bool is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
-                 const cache::Lookup& hit);
-  void drive_progress();
-  bool in_batch() const { return HOB_UNLIKELY(batches_->batched.get()); }
-
-  // requested_gets.cpp: gets with requests
-  struct Requested {  ///< the request that a get makes
-    MPI_Request* request;
-    std::uint64_t watch = 0;  ///< the cookie of a request of the library's to watch; 0: none
-    bool served = false;      ///< nothing was issued, and nothing is waited for
-  };
-  int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
-             Requested& made);
-  bool serve_request(const Get& get, TargetState& t, const CacheableGet& wanted,
-                     const cache::Lookup& hit, std::uint64_t now, Requested& made);
-  bool join(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit, TargetState& t,
-            Requested& made);
-  std::uint64_t time_again(const Get& get, std::uint64_t first);
-  int issue_requested(const Get& get, TargetState& t, const CacheableGet& wanted,
-                      const cache::Lookup& hit, Plan plan, Requested& made);
-  bool rget_again(const Get& get);
-  void settle_assumed_writes(int rank, TargetState& t);
-  bool begin_request(const std::array<std::uint64_t, 2>& awaited, MPI_Request& request);
-  void measure_request(TargetState& t, const PendingGet& pending);
-  void request_completed(std::uint64_t cookie, bool freed) override;
-  void request_asked(std::uint64_t cookie) override;
-  bool request_arrived(std::uint64_t cookie, int& error) override;
-  MPI_Request request_of(std::uint64_t cookie) override;
-
-  // ahead_gets.cpp: fetching more than was asked for
-  bool may_fetch_ahead(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
-  bool issue_ahead(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false);
-  bool old_ahead(const cache::Lookup& hit, std::uint64_t now) const;
+  bool is_watched(const CacheableGet& wanted) const {
+    return ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous;
+  }
   void watch(const CacheableGet& wanted, const cache::Lookup& hit);
-  std::uint64_t known_at(const cache::Lookup& hit) const { return kept_.known_at(hit.fetched); }
-  bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
-                   const cache::Lookup& hit);
-  template <class Reserve>
-  bool issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted,
-                    std::unique_ptr<AheadFetch> fetch, Reserve reserve);
+  bool rget_again(const Get& get);
+
+  // serving.cpp, shared_gets.cpp: gets that are served, or wait for one that is under way
+  bool serve_again(const gets::HotLookup::Asked& get);
+  void expect_again(const Get& get, TargetState& t, const CacheableGet& wanted, std::uint64_t now);
+  void serve(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
+             std::uint64_t now);
+  bool will_bring(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit) const;
+  bool serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
+                     const cache::Lookup& hit);
   bool serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
                    const cache::Lookup& hit);
-  bool brings(std::uint32_t index, int rank, std::uint64_t displacement, std::uint64_t bytes);
-  void finish_ahead(PendingGet& pending);
-  void end_readahead();
+  bool join(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit, TargetState& t,
+            MadeRequest& made);
+  void count_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
+                 const cache::Lookup& hit, std::uint64_t now);
+  bool serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted, int& result);
+  int refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
+                     std::uint64_t issued);
+  bool issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false) {
+    return blocks_ &&
+           blocks_->issue(get, t, wanted, recalling_ && recalling_->memory.reads_recalled(), aged);
+  }
+  bool old_ahead(const cache::Lookup& hit, std::uint64_t now) const;
+  std::uint64_t known_at(const cache::Lookup& hit) const { return kept_.known_at(hit.fetched); }
+  bool in_batch() const { return issuer_.in_batch(); }
 
   // recall_gets.cpp: fetching again the places that phases like this one read
   bool may_recall(const Get& get, const CacheableGet& wanted) const;
@@ -413,6 +322,9 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   void store(const PendingGet& pending, const std::byte* packed);
   void finish_refetch(PendingGet& pending);
   void finish_verify(const PendingGet& pending);
+  void get_arrived(PendingGet& pending, TargetState& t, bool awaited) override;
+  void get_failed() override { drop_everything(); }
+  void settle_assumed_writes(int rank, TargetState& t);
 
   // invalidation.cpp: what invalidates cached bytes
   void apply_acquires() {
@@ -440,11 +352,8 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
 
   WindowContext window_;
   Backend& backend_;
-  Outstanding& atomic_results_;
   const OperationCounts& issued_;
-  static constexpr gets::BatchedGets kNoBatches{};
-  const gets::BatchedGets* batches_ = &kNoBatches;
-  Options options_;
+  GetOptions options_;
   std::unique_ptr<cache::Cache> cache_;
   std::unique_ptr<DisplacementUnits> units_;
 
@@ -452,13 +361,12 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   gets::HotLookup hot_;
   Coherence coherence_;
   OwnEpoch own_epoch_;
-  TrackingState tracking_;            ///< tracking: a reason for Hob not to sleep (wrapper.hpp)
-  std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when it rested last
+  TrackingState tracking_;            ///< on: Hob sees all calls (wrapper.hpp)
+  std::uint64_t settled_writes_ = 0;  ///< issued, all of them complete, when tracking ended last
   TargetTable targets_;
   GetsUnderWay under_way_;
   gets::Learning learning_;
   gets::Completions completions_;
-  gets::RequestBook requests_;
   OwnRank own_rank_;
   RequestGroups request_groups_;
   gets::KeptCopies kept_;
@@ -466,48 +374,16 @@ class CachedGets final : private RequestOwner, private gets::KeptCopies::Dropper
   gets::ProgressPace progress_;
   NodeSharing sharing_;
   Verifier verifier_;
-  std::unique_ptr<Ahead> ahead_;          ///< null: nothing is fetched ahead
-  std::unique_ptr<Recalling> recalling_;  ///< null: nothing is recalled
-  RequestWatch* watch_;                   ///< deletes itself
   gets::WaitMeter* waits_ = nullptr;
-
   std::uint32_t logged_ = 0;  ///< skip reasons, as bits, that were logged
-
   GetStats stats_;
+
+  GetIssuer issuer_;
+  std::unique_ptr<Ahead> ahead_;          ///< null: nothing is fetched ahead
+  std::optional<BlockGets> blocks_;       ///< none: likewise
+  std::unique_ptr<Recalling> recalling_;  ///< null: nothing is recalled
+  RequestedGets requested_;  ///< the last: requests that outlive the window know it until it ends
 };
-
-inline bool CachedGets::serve_again(const gets::HotLookup::Asked& get) {
-  if (HOB_UNLIKELY(own_epochs_of_loads.load(std::memory_order_relaxed) != 0 ||
-                   accelerator_loaded.load(std::memory_order_relaxed) ||
-                   !coherence_.is_current(acquires.load(std::memory_order_relaxed))))
-    return false;
-  const gets::HotLookup::Served served =
-      hot_.serve(get, layouts_forgotten.load(std::memory_order_relaxed));
-  if (HOB_UNLIKELY(!served.row)) return false;
-  ++stats_.gets;
-  if (HOB_UNLIKELY(served.kept)) ++stats_.kept_hits;
-  if (HOB_UNLIKELY(served.row->cheap)) learning_.served_cheaply();
-  if (served.first_in_block && recalling_ && recalling_->memory.recording() && !recalling_->ended &&
-      mode() == Mode::automatic && !sharing_.on())
-    recalling_->memory.missed(static_cast<std::uint32_t>(get.target), served.displacement,
-                              served.bytes);
-  return true;
-}
-
-inline bool CachedGets::get_again(const gets::HotLookup::Asked& get) {
-  const std::lock_guard guard(lock_.without_calls());
-  return serve_again(get);
-}
-
-inline bool CachedGets::flush_again(int target) {
-  const std::lock_guard guard(lock_.without_calls());
-  if (!hot_.flush(target)) return false;
-  ++stats_.flushes;
-  ++stats_.flushes_skipped;
-  request_groups_.complete();
-  completed_something();
-  return true;
-}
 
 /// Null: there is no memory for it.
 const Layout* layout_or_none(MPI_Datatype type);

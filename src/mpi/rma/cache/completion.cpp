@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "mpi/core/acquires.hpp"
@@ -23,16 +24,7 @@ void CachedGets::complete(TargetState& t, std::uint32_t last, bool succeeded) {
   apply_acquires();
   bool failed = false;
   under_way_.finish_until(t.pending, last, [&](PendingGet& pending) {
-    if (pending.request != 0 && succeeded) {
-      auto handle = handle_of<MPI_Request>(pending.request);
-      int error = MPI_SUCCESS;
-      for (int flag = 0; !flag && error == MPI_SUCCESS;)
-        error = requests::test(&handle, &flag, MPI_STATUS_IGNORE);
-      if (HOB_UNLIKELY(error != MPI_SUCCESS)) {
-        failed = true;
-        requests_.failed(requests_.cookie_of(under_way_.index_of(pending)), error);
-      }
-    }
+    if (pending.request != 0 && succeeded && !requested_.wait_for(pending)) failed = true;
     if (pending.issued != 0 && succeeded && sharing_.add(t, pending)) ++stats_.shared_inserts;
     finish(pending);
   });
@@ -51,7 +43,7 @@ void CachedGets::finish(PendingGet& pending) {
     case Purpose::verify:
       return finish_verify(pending);
     case Purpose::ahead:
-      return finish_ahead(pending);
+      return waited_in_phase(blocks_->finish(pending));
     case Purpose::recall:
       return finish_recall(pending);
   }
@@ -116,13 +108,35 @@ void CachedGets::finish_verify(const PendingGet& pending) {
   report_stale_bytes(sentence);
 }
 
+/// A get with a request has arrived. Where the program waited for it, those that were under way
+/// beside it took part of that time, and what is waited for them later is no price.
+void CachedGets::get_arrived(PendingGet& pending, TargetState& t, bool awaited) {
+  apply_acquires();
+  if (awaited && recalling_ && std::exchange(recalling_->requested, false)) completed_something();
+  if (awaited && pending.asked != 0 && !many_threads) {
+    const std::uint64_t now = ticks();
+    const std::uint64_t waited = now - pending.asked;
+    waited_in_phase(waited);
+    if (waits_) waits_->waited(waited, now, 1, [&] { return cache_->stats().ahead_bytes; });
+    learning_.waited_for_request(t, pending.when, waited, now, in_batch());
+  }
+  finish(pending);
+}
+
+/// A program that waits for requests alone never flushes, so writes that are only assumed would be
+/// in the way for good: they are completed here, as may be done wherever MPI_Rget is allowed.
+void CachedGets::settle_assumed_writes(int rank, TargetState& t) {
+  if (!t.writing() || t.written != t.assumed || many_threads) return;
+  if (backend_.synchronise(rma::Sync::flush(rank)) == MPI_SUCCESS) t.settled = t.written;
+}
+
 pay::SavedRange CachedGets::saved(std::uint64_t locks) const {
   const cache::Stats& cached = cache_->stats();
   return learning_.saved({.trips = stats_.flushes_skipped + locks + request_groups_.spared(),
                           .hits = cached.hits_full + cached.hits_pending,
                           .bytes = cached.bytes_from_cache,
                           .ahead_bytes = cached.ahead_bytes,
-                          .native_each = batches_->native_ticks_each.get()});
+                          .native_each = issuer_.batches().native_ticks_each.get()});
 }
 
 bool CachedGets::flush_skipped(int rank) {
@@ -140,7 +154,7 @@ bool CachedGets::flush_skipped(int rank) {
 }
 
 CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   request_groups_.complete();
   TargetState* const t = rank < 0 ? nullptr : &target(rank);
   if (!t) none_passed_by();
@@ -152,7 +166,7 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
 }
 
 void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   const std::uint64_t now = ticks();
   progress_.entered(now);
   if (token.started != 0) waited_in_phase(now - token.started);
@@ -184,7 +198,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
 }
 
 void CachedGets::epoch_opened(int rank) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   if (rank >= 0)
     target(rank).closed = false;
   else
@@ -192,7 +206,7 @@ void CachedGets::epoch_opened(int rank) {
 }
 
 void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bool opens) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   if (rank >= 0 && waited != 0 && completions_.waited_alone(target(rank), under_way_.last_birth()))
     learning_.waited(target(rank), waited, in_batch());
   request_groups_.complete();

@@ -60,12 +60,12 @@ void CachedGets::turn_tracking_off() {
 }
 
 void CachedGets::own_epoch_begins() {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   own_epoch_.begin();
 }
 
 bool CachedGets::own_epoch_ends() {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   return own_epoch_.end();
 }
 
@@ -107,7 +107,7 @@ void CachedGets::end_strict_epoch() {
 void CachedGets::own_write(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
                            bool issued) {
   if (many_threads && rank == window_.rank) return own_rank_.marks.note();
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
   if (!outlives_acquires(mode())) call_in_vain();
@@ -133,13 +133,13 @@ void CachedGets::drop_bytes(int rank, std::uint64_t first, std::uint64_t bytes) 
 
 void CachedGets::note_write(int rank) {
   if (many_threads && rank == window_.rank) return own_rank_.marks.note();
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   if (rank < 0 || rank >= window_.size) return;
   coherence_.note_write(target(rank));
 }
 
 void CachedGets::drop_all() {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   drop_everything();
 }
 
@@ -153,13 +153,13 @@ void CachedGets::drop_copies(int rank, TargetState& t) {
 }
 
 void CachedGets::drop_target(int rank) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   drop_copies(rank, target(rank));
   ++stats_.invalidations;
 }
 
 void CachedGets::set_mode(Mode mode, std::string reason) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   log::line(log::Level::info, "window {}: mode {}: {}", window_.id, name_of(mode), reason);
   coherence_.set_mode(mode, std::move(reason));
   settle_own_flushes();

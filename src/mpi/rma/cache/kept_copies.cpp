@@ -10,7 +10,7 @@
 namespace hob::mpi {
 
 void CachedGets::expect_kept(const ExposedSizes& exposed, bool from_the_start) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   kept_.expect(exposed.sizes());
   if (!from_the_start || tracking_.is_on()) return;
   turn_tracking_on();
@@ -18,7 +18,7 @@ void CachedGets::expect_kept(const ExposedSizes& exposed, bool from_the_start) {
 }
 
 void CachedGets::notify_writes(std::uint64_t window, validation::Changes& changes) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   if (!tracking_.is_on() && !tracking_off_for_good()) turn_tracking_on();
   const bool some_target = targets_.spare().notify();
   if (tracking_.notify() || some_target) changes.add_all(window);
@@ -29,7 +29,7 @@ void CachedGets::notify_writes(std::uint64_t window, validation::Changes& change
 }
 
 void CachedGets::notify_nothing() {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   tracking_.notify();
   if (tracking_.unread(kept_.read_since(stats_.gets)) && mode() == Mode::automatic &&
       may_turn_tracking_off())
@@ -37,7 +37,7 @@ void CachedGets::notify_nothing() {
 }
 
 bool CachedGets::gains_by_keeping(double cost) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   if (mode() != Mode::automatic || cache_->entries() == 0) return false;
   const std::uint64_t seen = learning_.typical_trip();
   const double trip = seen != 0 || !ahead_ ? static_cast<double>(seen) : ahead_->cost.latency();
@@ -45,7 +45,7 @@ bool CachedGets::gains_by_keeping(double cost) {
 }
 
 bool CachedGets::wants_edges(bool always) {
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   return kept_.wants_edges(targets_, always);
 }
 
@@ -53,7 +53,7 @@ void CachedGets::keep_unchanged(std::uint64_t window, const validation::Changes&
                                 std::span<const validation::ShownEdges> shown,
                                 std::uint64_t before) {
   using Outcome = gets::KeptCopies::Outcome;
-  const Entered guard(*this);
+  const Entered guard(lock_, hot_);
   if (mode() != Mode::automatic || !coherence_.applied(before) || cache_->entries() == 0) return;
   const Outcome outcome = kept_.keep({window, changes, shown}, targets_, *this, ticks());
   if (outcome == Outcome::nothing) return;

@@ -8,7 +8,8 @@ namespace hob::mpi {
 
 bool NodeSharing::find(const Get& get, const CacheableGet& wanted, const TargetState& target,
                        std::uint64_t number, bool blocks, cache::Lookup& found, std::uint64_t now) {
-  if (target.writing() || target.floor == 0 || epochs_.any(target.invalidated, target.floor_epoch))
+  if (target.writing() || target.floor == 0 ||
+      coherence_.epochs.any(target.invalidated, target.floor_epoch))
     return false;
   std::byte* buffer = wanted.first_byte(get);
   std::uint64_t fetched = 0;
@@ -32,9 +33,9 @@ bool NodeSharing::find(const Get& get, const CacheableGet& wanted, const TargetS
 // The get has also shown that this process was let in, where it had been promised a lock or an
 // exposure that the library had yet to get: from here on, it may use what others fetch.
 bool NodeSharing::add(TargetState& target, const PendingGet& get) {
-  if (epochs_.any(target.invalidated, get.epoch)) return false;
+  if (coherence_.epochs.any(target.invalidated, get.epoch)) return false;
   cache::SharedLog& log = log_->log;
-  if (target.floor == 0 || epochs_.any(target.invalidated, target.floor_epoch)) {
+  if (target.floor == 0 || coherence_.epochs.any(target.invalidated, target.floor_epoch)) {
     target.floor = log.advance();
     target.floor_epoch = get.epoch;
   }

@@ -16,7 +16,7 @@ namespace hob::mpi {
 /// (docs/consistency.md: floors). Off until start(). Not thread safe.
 class NodeSharing {
  public:
-  explicit NodeSharing(const InvalidationEpochs& epochs) : epochs_(epochs) {}
+  explicit NodeSharing(const Coherence& coherence) : coherence_(coherence) {}
 
   /// From now on. Before the first get.
   void start(std::unique_ptr<NodeLog> log) { log_ = std::move(log); }
@@ -26,8 +26,9 @@ class NodeSharing {
   /// Whether a get is one of those that ranks of a node share: of contiguous bytes on another node,
   /// into contiguous ones.
   bool covers(const Get& get, const CacheableGet& wanted, const TargetState& target) const {
-    return !target.near && wanted.contiguous && !get.is_atomic() &&
-           wanted.contiguous_at_origin(get);
+    const auto mode = [&] { return coherence_.mode(); };
+    return HOB_UNLIKELY(on()) && mode() != Mode::strict && mode() != Mode::off && !target.near &&
+           wanted.contiguous && !get.is_atomic() && wanted.contiguous_at_origin(get);
   }
 
   /// The node's clock, for a get that is about to be issued.
@@ -42,7 +43,7 @@ class NodeSharing {
   bool add(TargetState& target, const PendingGet& get);
 
  private:
-  const InvalidationEpochs& epochs_;
+  const Coherence& coherence_;
   std::unique_ptr<NodeLog> log_;
   cache::Key last_{};           ///< the key found last,
   std::uint64_t last_get_ = 0;  ///< by this get,

@@ -22,7 +22,7 @@ class CachedGets::GetContext {
   bool divisible() const {
     return wanted.contiguous && wanted.contiguous_at_origin(get) && !get.is_atomic();
   }
-  bool shared() const { return window_.sharing(get, wanted, target); }
+  bool shared() const { return window_.sharing_.covers(get, wanted, target); }
   bool readahead() const { return window_.ahead_ || window_.recalling_; }
 
   /// When this was asked first.
@@ -48,7 +48,7 @@ class CachedGets::GetContext {
 class CachedGets::RequestContext : public CachedGets::GetContext {
  public:
   RequestContext(CachedGets& window, const Get& asked, TargetState& state,
-                 const CacheableGet& sought, const cache::Lookup& found, Requested& its)
+                 const CacheableGet& sought, const cache::Lookup& found, MadeRequest& its)
       : GetContext(window, asked, state, sought, found), made(its), settling_(window) {}
 
   bool writing() const {
@@ -65,7 +65,7 @@ class CachedGets::RequestContext : public CachedGets::GetContext {
   bool divisible() const { return false; }
   bool shared() const { return false; }
 
-  Requested& made;
+  MadeRequest& made;
 
  private:
   CachedGets& settling_;
@@ -104,7 +104,7 @@ bool CachedGets::is_served(const Get& get, TargetState& t, const CacheableGet& w
 
 /// Serves, joins or issues a get with a request that was looked up.
 int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
-                       const cache::Lookup& hit, Requested& made) {
+                       const cache::Lookup& hit, MadeRequest& made) {
   const RequestContext context(*this, get, t, wanted, hit, made);
   return answer(gets::decide(hit.kind, context), context);
 }
@@ -129,29 +129,34 @@ bool CachedGets::carry_out(Plan plan, const GetContext& context, int& result) {
       serve(get, t, wanted, hit, context.now());
       return true;
     case Plan::refetch:
-      result = refetch_hit(get, t, wanted, hit, context.now());
+      refetch_begins(hit.tag != 0, context.now());
+      result = issuer_.refetch(get, t,
+                               {.entry = hit.entry,
+                                .layout = wanted.origin,
+                                .bytes = wanted.size,
+                                .offset = hit.offset,
+                                .speculative = hit.tag != 0});
       return true;
     case Plan::renew:
-      return issue_again(get, t, wanted, hit);
+      return blocks_ && blocks_->issue_again(get, t, wanted, hit);
     case Plan::join:
       return serve_pending(get, t, wanted, hit);
     case Plan::fragments:
       return serve_split(get, t, wanted, hit);
     case Plan::tail:
-      return issue_tail(get, t, wanted, hit, result);
+      return issuer_.fetch_tail(get, t, wanted, hit, result);
     case Plan::from_node:
       return serve_shared(get, t, wanted, result);
     case Plan::blocks:
-      return issue_recalling(get, t, wanted, hit) || issue_ahead(get, t, wanted);
+      return issue_recalling(get, t, wanted, hit) || issue_blocks(get, t, wanted);
     case Plan::replace:
       cache_->drop(hit.entry);
-      result = issue(get, t, wanted);
-      return true;
+      [[fallthrough]];
     case Plan::exact:
-      result = issue(get, t, wanted);
+      result = issuer_.fetch(get, t, wanted);
       return true;
     case Plan::unkept:
-      result = native(get, t);
+      result = issuer_.issue(get, t);
       return true;
   }
   return false;
@@ -163,23 +168,28 @@ bool CachedGets::carry_out(Plan plan, const RequestContext& context, int& result
   TargetState& t = context.target;
   const CacheableGet& wanted = context.wanted;
   const cache::Lookup& hit = context.hit;
-  Requested& made = context.made;
+  MadeRequest& made = context.made;
   switch (plan) {
     case Plan::hit:
-      return serve_request(get, t, wanted, hit, context.now(), made);
+      if (!requested_.make(*made.request)) return false;
+      made.served = true;
+      serve(get, t, wanted, hit, context.now());
+      return true;
     case Plan::renew:
-      return issue_again(get, t, wanted, hit);
+      return blocks_ && blocks_->issue_again(get, t, wanted, hit);
     case Plan::join:
       return join(get, wanted, hit, t, made);
     case Plan::fragments:
       return serve_split(get, t, wanted, hit);
     case Plan::blocks:
-      return issue_ahead(get, t, wanted);
+      return issue_blocks(get, t, wanted);
     case Plan::replace:
       cache_->drop(hit.entry);
       plan = Plan::exact;
       break;
     case Plan::refetch:
+      refetch_begins(hit.tag != 0, context.now());
+      break;
     case Plan::exact:
     case Plan::unkept:
       break;
@@ -187,7 +197,7 @@ bool CachedGets::carry_out(Plan plan, const RequestContext& context, int& result
     case Plan::from_node:
       return false;
   }
-  result = issue_requested(get, t, wanted, hit, plan, made);
+  result = requested_.issue(get, t, wanted, hit, plan, made);
   return true;
 }
 

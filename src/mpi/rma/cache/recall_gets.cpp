@@ -24,6 +24,7 @@ void CachedGets::recall(Backend& carrier, bool indexed, recall::Room& room) {
       {.hits = ~std::uint32_t{0},
        .age = ticks_in(options_.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,
        .share = options_.poll_share}));
+  if (recalling_) issuer_.know_recall(recalling_->memory);
 }
 
 void CachedGets::reaches_all(bool all) {

@@ -29,19 +29,16 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
   // Another rank may have asked for these bytes, or none: bytes fetched ahead get old sooner.
   if (found.first && old_ahead(found, ticks())) {
     ahead_->guard.begin(now);
-    if (!issue_ahead(get, t, wanted, true)) result = issue(get, t, wanted);
+    if (!issue_blocks(get, t, wanted, true)) result = issuer_.fetch(get, t, wanted);
     return true;
   }
-  ++t.hits;
-  learning_.served(t, in_batch());
+  count_hit(get, t, wanted, found, now);
   ++stats_.shared_hits;
   stats_.shared_bytes += wanted.size;
-  if (HOB_UNLIKELY(verifier_.on())) verify_hit(get, t, wanted, found);
   if (cache_->used_bytes() + wanted.size <=
       cache_->storage_bytes() - cache_->storage_bytes() / tuning::gets::kRoomForOwn)
     if (const cache::EntryId entry = cache_->reserve(wanted.key, wanted.size).entry)
       cache_->fill(entry, found.data, wanted.size, 0, found.fetched);
-  if (HOB_UNLIKELY(progress_.due(now))) drive_progress();
   return true;
 }
 
@@ -49,15 +46,15 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
 int CachedGets::refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
                                std::uint64_t issued) {
   std::unique_ptr<std::byte[]> had(new (std::nothrow) std::byte[wanted.size]);
-  if (!had) return issue(get, t, wanted);
+  if (!had) return issuer_.fetch(get, t, wanted);
   std::memcpy(had.get(), wanted.first_byte(get), wanted.size);
-  return refetch(get, t,
-                 {.layout = wanted.origin,
-                  .bytes = wanted.size,
-                  .displacement = wanted.key.displacement,
-                  .served = std::move(had),
-                  .issued = issued,
-                  .epoch = coherence_.epochs.now()});
+  return issuer_.refetch(get, t,
+                         {.layout = wanted.origin,
+                          .bytes = wanted.size,
+                          .displacement = wanted.key.displacement,
+                          .served = std::move(had),
+                          .issued = issued,
+                          .epoch = coherence_.epochs.now()});
 }
 
 }  // namespace hob::mpi
