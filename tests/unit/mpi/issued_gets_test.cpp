@@ -201,7 +201,9 @@ TEST_F(IssuedGets, ABlockThatChangedEndsReadaheadAndIsAnAcquire) {
   for (const bool changed : {false, true}) {
     if (changed) backend_.memory[300] ^= std::byte{1};
     const auto before = acquires.load();
-    ASSERT_TRUE(blocks_.issue_again(get, *t_, wanted_of(get), cache_->find(wanted_of(get).key, 8)));
+    const CacheableGet wanted = wanted_of(get);
+    const cache::Lookup hit = cache_->find(wanted.key, 8);
+    ASSERT_TRUE(blocks_.issue_again({get, *t_, wanted, hit}));
     finish_block();
     EXPECT_EQ(acquires.load() != before, changed);
     EXPECT_EQ(stats_.ahead_changed, changed ? 1u : 0u);
@@ -214,7 +216,7 @@ TEST_F(IssuedGets, ARequestThatIsCompleteEndsItsGet) {
   MPI_Request request = MPI_REQUEST_NULL;
   MadeRequest made{&request};
   const Get get = get_of(100, 8, &request);
-  EXPECT_EQ(requested_.issue(get, *t_, wanted_of(get), {}, Plan::exact, made), MPI_SUCCESS);
+  EXPECT_EQ(requested_.issue({get, *t_, wanted_of(get), {}}, Plan::exact, made), MPI_SUCCESS);
   ASSERT_NE(made.watch, 0u);
   requested_.watch(made);
   EXPECT_EQ(found(100, 8), cache::Hit::pending_full);
@@ -230,7 +232,7 @@ TEST_F(IssuedGets, NothingIsKeptOfARequestThatIsFreed) {
   MPI_Request request = MPI_REQUEST_NULL;
   MadeRequest made{&request};
   const Get get = get_of(100, 8, &request);
-  EXPECT_EQ(requested_.issue(get, *t_, wanted_of(get), {}, Plan::exact, made), MPI_SUCCESS);
+  EXPECT_EQ(requested_.issue({get, *t_, wanted_of(get), {}}, Plan::exact, made), MPI_SUCCESS);
   requested_.watch(made);
   MPI_Request_free(&request);
   EXPECT_TRUE(arrived_.empty());

@@ -55,8 +55,8 @@ bool BlockGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted
   });
 }
 
-bool BlockGets::issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
-                            const cache::Lookup& hit) {
+bool BlockGets::issue_again(const LookedUp& asked) {
+  const auto& [get, t, wanted, hit] = asked;
   if (hit.block == 0 || !may_fetch(get, t, wanted)) return false;
   Ahead& ahead = parts_.ahead;
   cache::BlockFetch block{.shift = hit.block, .count = 1};

@@ -42,8 +42,7 @@ class BlockGets {
 
   /// Fetches the block of a hit again, since it is old and these bytes of it were not asked for
   /// before. False if nothing was issued.
-  bool issue_again(const Get& get, TargetState& t, const CacheableGet& wanted,
-                   const cache::Lookup& hit);
+  bool issue_again(const LookedUp& asked);
 
   /// Blocks have arrived. Returns the ticks that it took to take them in.
   std::uint64_t finish(PendingGet& pending);

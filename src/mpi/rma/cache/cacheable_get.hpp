@@ -6,6 +6,7 @@
 #include "cache/cache.hpp"
 #include "mpi/datatype/layouts.hpp"
 #include "mpi/rma/cache/get.hpp"
+#include "mpi/rma/cache/terms.hpp"
 
 namespace hob::mpi {
 
@@ -27,6 +28,14 @@ struct CacheableGet {
   std::byte* first_byte(const Get& get) const {
     return static_cast<std::byte*>(get.result.address) + origin->low;
   }
+};
+
+/// One that was, and what was found.
+struct LookedUp {
+  const Get& get;
+  TargetState& target;
+  const CacheableGet& wanted;
+  const cache::Lookup& hit;
 };
 
 }  // namespace hob::mpi

@@ -196,15 +196,13 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
   // plans.cpp: what is done about a get that was looked up
   class GetContext;
   class RequestContext;
-  int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
-  int answer(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
-             MadeRequest& made);
+  int answer(const LookedUp& asked);
+  int answer(const LookedUp& asked, MadeRequest& made);
   template <class AnyContext>
   int answer(Plan plan, const AnyContext& context);
   bool carry_out(Plan plan, const GetContext& context, int& result);
   bool carry_out(Plan plan, const RequestContext& context, int& result);
-  bool is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
-                 const cache::Lookup& hit);
+  bool is_served(const LookedUp& asked) const;
   CacheableGet skipped(const Get& get, SkipReason why) {
     if (HOB_UNLIKELY(log::on(log::Level::debug))) log_skipped(get, why);
     return {};
@@ -228,18 +226,13 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
 
   // serving.cpp, shared_gets.cpp: gets that are served, or wait for one that is under way
   bool serve_again(const gets::HotLookup::Asked& get);
-  void expect_again(const Get& get, TargetState& t, const CacheableGet& wanted, std::uint64_t now);
-  void serve(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
-             std::uint64_t now);
-  bool will_bring(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit) const;
-  bool serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
-                     const cache::Lookup& hit);
-  bool serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
-                   const cache::Lookup& hit);
-  bool join(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit, TargetState& t,
-            MadeRequest& made);
-  void count_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
-                 const cache::Lookup& hit, std::uint64_t now);
+  void expect_again(const LookedUp& asked, std::uint64_t now);
+  void serve(const LookedUp& asked, std::uint64_t now);
+  bool will_bring(const LookedUp& asked) const;
+  bool serve_pending(const LookedUp& asked);
+  bool serve_split(const LookedUp& asked);
+  bool join(const LookedUp& asked, MadeRequest& made);
+  void count_hit(const LookedUp& asked, std::uint64_t now);
   bool serve_shared(const Get& get, TargetState& t, const CacheableGet& wanted, int& result);
   int refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
                      std::uint64_t issued);

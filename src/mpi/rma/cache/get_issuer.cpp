@@ -64,8 +64,8 @@ int GetIssuer::fetch(const Get& get, TargetState& t, const CacheableGet& wanted)
   return result;
 }
 
-bool GetIssuer::fetch_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
-                           const cache::Lookup& hit, int& result) {
+bool GetIssuer::fetch_tail(const LookedUp& asked, int& result) {
+  const auto& [get, t, wanted, hit] = asked;
   const std::uint64_t tail = wanted.key.displacement + hit.available;
   const auto unit = static_cast<std::uint64_t>(parts_.units.of(get.target));
   if (unit == 0 || tail % unit != 0 || parts_.under_way.full()) return false;
@@ -113,8 +113,8 @@ int GetIssuer::refetch(const Get& get, TargetState& t, PendingGet pending) {
   return result;
 }
 
-void GetIssuer::verify(const Get& get, TargetState& t, const CacheableGet& wanted,
-                       const cache::Lookup& hit) {
+void GetIssuer::verify(const LookedUp& asked) {
+  const auto& [get, t, wanted, hit] = asked;
   if (get.is_atomic() || parts_.under_way.full()) return;
   const std::uint64_t size = wanted.size;
   try {

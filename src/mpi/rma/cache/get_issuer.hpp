@@ -63,13 +63,12 @@ class GetIssuer {
   int fetch(const Get& get, TargetState& t, const CacheableGet& wanted);
   /// A hit of the first bytes: issues a get of the others, with this result. False if their
   /// displacement cannot be expressed in the target's unit.
-  bool fetch_tail(const Get& get, TargetState& t, const CacheableGet& wanted,
-                  const cache::Lookup& hit, int& result);
+  bool fetch_tail(const LookedUp& asked, int& result);
   /// Fetches a hit again, straight into the program's buffer, to see whether it changed.
   /// `pending` describes it.
   int refetch(const Get& get, TargetState& t, PendingGet pending);
   /// Fetches a hit as well, to compare.
-  void verify(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit);
+  void verify(const LookedUp& asked);
 
   /// Whether a call that issues one for this target is timed.
   bool times(const TargetState& t) const { return ahead_ || HOB_UNLIKELY(t.profile.sampling()); }

@@ -4,12 +4,10 @@
 
 namespace hob::mpi {
 
-/// A get, and what its decision depends on.
-class CachedGets::GetContext {
+/// A get that was looked up, and what its decision depends on.
+class CachedGets::GetContext : public LookedUp {
  public:
-  GetContext(const CachedGets& window, const Get& asked, TargetState& state,
-             const CacheableGet& sought, const cache::Lookup& found)
-      : get(asked), target(state), wanted(sought), hit(found), window_(window) {}
+  GetContext(const CachedGets& window, const LookedUp& asked) : LookedUp(asked), window_(window) {}
 
   bool writing() const { return target.writing(); }
   bool polled() const {
@@ -31,11 +29,6 @@ class CachedGets::GetContext {
     return now_;
   }
 
-  const Get& get;
-  TargetState& target;
-  const CacheableGet& wanted;
-  const cache::Lookup& hit;
-
  protected:
   const CachedGets& window_;
 
@@ -47,9 +40,8 @@ class CachedGets::GetContext {
 /// the node's log, nor is the end of what is partly here fetched alone.
 class CachedGets::RequestContext : public CachedGets::GetContext {
  public:
-  RequestContext(CachedGets& window, const Get& asked, TargetState& state,
-                 const CacheableGet& sought, const cache::Lookup& found, MadeRequest& its)
-      : GetContext(window, asked, state, sought, found), made(its), settling_(window) {}
+  RequestContext(CachedGets& window, const LookedUp& asked, MadeRequest& its)
+      : GetContext(window, asked), made(its), settling_(window) {}
 
   bool writing() const {
     settling_.settle_assumed_writes(get.target, target);
@@ -84,29 +76,25 @@ int CachedGets::answer(Plan plan, const AnyContext& context) {
 }
 
 /// Serves or issues a get that was looked up.
-int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
-                       const cache::Lookup& hit) {
-  const GetContext context(*this, get, t, wanted, hit);
-  const Plan plan = gets::decide(hit.kind, context);
+int CachedGets::answer(const LookedUp& asked) {
+  const GetContext context(*this, asked);
+  const Plan plan = gets::decide(asked.hit.kind, context);
   if (HOB_LIKELY(plan == Plan::hit)) {
-    serve(get, t, wanted, hit, context.now());
+    serve(asked, context.now());
     return MPI_SUCCESS;
   }
   return answer(plan, context);
 }
 
 /// Whether nothing is issued for a get that was looked up.
-bool CachedGets::is_served(const Get& get, TargetState& t, const CacheableGet& wanted,
-                           const cache::Lookup& hit) {
-  return !verifier_.on() &&
-         gets::decide(hit.kind, GetContext(*this, get, t, wanted, hit)) == Plan::hit;
+bool CachedGets::is_served(const LookedUp& asked) const {
+  return !verifier_.on() && gets::decide(asked.hit.kind, GetContext(*this, asked)) == Plan::hit;
 }
 
 /// Serves, joins or issues a get with a request that was looked up.
-int CachedGets::answer(const Get& get, TargetState& t, const CacheableGet& wanted,
-                       const cache::Lookup& hit, MadeRequest& made) {
-  const RequestContext context(*this, get, t, wanted, hit, made);
-  return answer(gets::decide(hit.kind, context), context);
+int CachedGets::answer(const LookedUp& asked, MadeRequest& made) {
+  const RequestContext context(*this, asked, made);
+  return answer(gets::decide(asked.hit.kind, context), context);
 }
 
 /// The first get of a window that is left for this reason at level debug, all at level trace.
@@ -120,13 +108,10 @@ void CachedGets::log_skipped(const Get& get, SkipReason why) {
 
 /// False if nothing was issued nor served: what is tried next may do.
 bool CachedGets::carry_out(Plan plan, const GetContext& context, int& result) {
-  const Get& get = context.get;
-  TargetState& t = context.target;
-  const CacheableGet& wanted = context.wanted;
-  const cache::Lookup& hit = context.hit;
+  const auto& [get, t, wanted, hit] = static_cast<const LookedUp&>(context);
   switch (plan) {
     case Plan::hit:
-      serve(get, t, wanted, hit, context.now());
+      serve(context, context.now());
       return true;
     case Plan::refetch:
       refetch_begins(hit.tag != 0, context.now());
@@ -138,13 +123,13 @@ bool CachedGets::carry_out(Plan plan, const GetContext& context, int& result) {
                                 .speculative = hit.tag != 0});
       return true;
     case Plan::renew:
-      return blocks_ && blocks_->issue_again(get, t, wanted, hit);
+      return blocks_ && blocks_->issue_again(context);
     case Plan::join:
-      return serve_pending(get, t, wanted, hit);
+      return serve_pending(context);
     case Plan::fragments:
-      return serve_split(get, t, wanted, hit);
+      return serve_split(context);
     case Plan::tail:
-      return issuer_.fetch_tail(get, t, wanted, hit, result);
+      return issuer_.fetch_tail(context, result);
     case Plan::from_node:
       return serve_shared(get, t, wanted, result);
     case Plan::blocks:
@@ -164,23 +149,19 @@ bool CachedGets::carry_out(Plan plan, const GetContext& context, int& result) {
 
 /// The same of a get with a request.
 bool CachedGets::carry_out(Plan plan, const RequestContext& context, int& result) {
-  const Get& get = context.get;
-  TargetState& t = context.target;
-  const CacheableGet& wanted = context.wanted;
-  const cache::Lookup& hit = context.hit;
-  MadeRequest& made = context.made;
+  const auto& [get, t, wanted, hit] = static_cast<const LookedUp&>(context);
   switch (plan) {
     case Plan::hit:
-      if (!requested_.make(*made.request)) return false;
-      made.served = true;
-      serve(get, t, wanted, hit, context.now());
+      if (!requested_.make(*context.made.request)) return false;
+      context.made.served = true;
+      serve(context, context.now());
       return true;
     case Plan::renew:
-      return blocks_ && blocks_->issue_again(get, t, wanted, hit);
+      return blocks_ && blocks_->issue_again(context);
     case Plan::join:
-      return join(get, wanted, hit, t, made);
+      return join(context, context.made);
     case Plan::fragments:
-      return serve_split(get, t, wanted, hit);
+      return serve_split(context);
     case Plan::blocks:
       return issue_blocks(get, t, wanted);
     case Plan::replace:
@@ -197,7 +178,7 @@ bool CachedGets::carry_out(Plan plan, const RequestContext& context, int& result
     case Plan::from_node:
       return false;
   }
-  result = requested_.issue(get, t, wanted, hit, plan, made);
+  result = requested_.issue(context, plan, context.made);
   return true;
 }
 

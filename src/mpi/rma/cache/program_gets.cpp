@@ -26,7 +26,7 @@ int CachedGets::let_in(int rank, std::unique_lock<ExclusiveSpin>& guard) {
 /// the lock goes first.
 int CachedGets::look_again(const Get& get, TargetState& t, const CacheableGet& wanted,
                            std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit) {
-  if (is_served(get, t, wanted, hit)) return MPI_SUCCESS;
+  if (is_served({get, t, wanted, hit})) return MPI_SUCCESS;
   if (const int error = let_in(get.target, guard)) return error;
   apply_acquires();
   hit = cache_->find(wanted.key, wanted.size);
@@ -126,7 +126,7 @@ int CachedGets::get(const Get& get) {
     const bool watched = is_watched(wanted);
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
     if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
-    if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer(get, t, wanted, hit);
+    if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer({get, t, wanted, hit});
     if (recalling_) after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, false);
     // While the get is under way, if one is.
     if (watched) watch(wanted, hit);
@@ -181,7 +181,7 @@ int CachedGets::rget(const Get& get) {
     const bool watched = is_watched(wanted);
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
     if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
-    if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer(get, t, wanted, hit, made);
+    if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer({get, t, wanted, hit}, made);
     if (recalling_) {
       recalling_->requested = true;
       after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, true);

@@ -54,8 +54,8 @@ std::uint64_t RequestedGets::time_again(const Get& get, std::uint64_t first) {
   return std::min(first, spent);
 }
 
-int RequestedGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted,
-                         const cache::Lookup& hit, Plan plan, MadeRequest& made) {
+int RequestedGets::issue(const LookedUp& asked, Plan plan, MadeRequest& made) {
+  const auto& [get, t, wanted, hit] = asked;
   using Purpose = PendingGet::Purpose;
   const std::uint64_t start = parts_.issuer.times(t) ? ticks() : 0;
   const int result = parts_.issuer.issue(get, t);
@@ -71,7 +71,7 @@ int RequestedGets::issue(const Get& get, TargetState& t, const CacheableGet& wan
     if (plan == Plan::unkept || parts_.under_way.full())
       requests::mark_no_acquire(*made.request);
     else
-      take_up(get, t, wanted, hit,
+      take_up(asked,
               {.buffer = get.result.address,
                .layout = wanted.origin,
                .bytes = wanted.size,
@@ -86,8 +86,8 @@ int RequestedGets::issue(const Get& get, TargetState& t, const CacheableGet& wan
 }
 
 /// A get was issued whose bytes are kept or compared when they have arrived.
-void RequestedGets::take_up(const Get& get, TargetState& t, const CacheableGet& wanted,
-                            const cache::Lookup& hit, PendingGet issued, MadeRequest& made) {
+void RequestedGets::take_up(const LookedUp& asked, PendingGet issued, MadeRequest& made) {
+  const auto& [get, t, wanted, hit] = asked;
   const std::uint32_t index = parts_.under_way.add(t.pending, get.target, std::move(issued));
   PendingGet& pending = parts_.under_way[index];
   if (pending.purpose == PendingGet::Purpose::refetch) {

@@ -56,10 +56,8 @@ class RequestedGets final : private RequestOwner {
   RequestedGets(const RequestedGets&) = delete;
   RequestedGets& operator=(const RequestedGets&) = delete;
 
-  /// Gives a get to the library, or to a ghost: plan `refetch`, `exact` or `unkept`. `hit`: what a
-  /// refetch compares with.
-  int issue(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
-            gets::Plan plan, MadeRequest& made);
+  /// Gives a get to the library, or to a ghost: plan `refetch`, `exact` or `unkept`.
+  int issue(const LookedUp& asked, Plan plan, MadeRequest& made);
 
   /// The request of a get whose bytes the gets under way with these indices bring; kNone: no get,
   /// so that it is complete. False if there is no memory for it.
@@ -81,8 +79,7 @@ class RequestedGets final : private RequestOwner {
     return index == PendingGet::kNone ? 0 : book_.cookie_of(index);
   }
   std::uint64_t time_again(const Get& get, std::uint64_t first);
-  void take_up(const Get& get, TargetState& t, const CacheableGet& wanted, const cache::Lookup& hit,
-               PendingGet pending, MadeRequest& made);
+  void take_up(const LookedUp& asked, PendingGet issued, MadeRequest& made);
 
   // Of requests that are watched or asked. Thread safe.
   void request_completed(std::uint64_t cookie, bool freed) override;

@@ -13,8 +13,8 @@ namespace hob::mpi {
 
 /// Whether the get under way of a hit on pending bytes will bring them. One with a request of the
 /// library's may not: the program may free the request.
-bool CachedGets::will_bring(const Get& get, const CacheableGet& wanted,
-                            const cache::Lookup& hit) const {
+bool CachedGets::will_bring(const LookedUp& asked) const {
+  const auto& [get, t, wanted, hit] = asked;
   if (!under_way_.has(hit.cookie)) return false;
   if (hit.block != 0 &&
       under_way_.brings(hit.cookie, get.target, wanted.key.displacement, wanted.size))
@@ -27,9 +27,9 @@ bool CachedGets::will_bring(const Get& get, const CacheableGet& wanted,
 }
 
 /// A hit on bytes that a get under way will bring. False if the get must be issued.
-bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGet& wanted,
-                               const cache::Lookup& hit) {
-  if (under_way_.waiters_full() || !will_bring(get, wanted, hit)) return false;
+bool CachedGets::serve_pending(const LookedUp& asked) {
+  if (under_way_.waiters_full() || !will_bring(asked)) return false;
+  const auto& [get, t, wanted, hit] = asked;
   PendingGet& pending = under_way_[hit.cookie];
   const std::uint64_t offset = pending.purpose == Purpose::ahead
                                    ? wanted.key.displacement - pending.displacement
@@ -48,26 +48,23 @@ bool CachedGets::serve_pending(const Get& get, TargetState& t, const CacheableGe
 
 /// The same with a request: the get under way must be one of which Hob can ask whether it has
 /// arrived.
-bool CachedGets::join(const Get& get, const CacheableGet& wanted, const cache::Lookup& hit,
-                      TargetState& t, MadeRequest& made) {
-  if (!will_bring(get, wanted, hit) || under_way_[hit.cookie].request == 0 ||
-      under_way_.waiters_full())
+bool CachedGets::join(const LookedUp& asked, MadeRequest& made) {
+  const std::uint32_t cookie = asked.hit.cookie;
+  if (!will_bring(asked) || under_way_[cookie].request == 0 || under_way_.waiters_full())
     return false;
   try {
     under_way_.room_for_waiters(1);
   } catch (const std::bad_alloc&) {
     return false;
   }
-  return requested_.make(*made.request, hit.cookie) && serve_pending(get, t, wanted, hit);
+  return requested_.make(*made.request, cookie) && serve_pending(asked);
 }
 
 /// A get was served at time `now`. Null `hit.data`: a part of its bytes is still under way.
-void CachedGets::count_hit(const Get& get, TargetState& t, const CacheableGet& wanted,
-                           const cache::Lookup& hit, std::uint64_t now) {
-  ++t.hits;
-  learning_.served(t, in_batch());
-  if (HOB_UNLIKELY(verifier_.on()) && hit.data && verifier_.chosen())
-    issuer_.verify(get, t, wanted, hit);
+void CachedGets::count_hit(const LookedUp& asked, std::uint64_t now) {
+  ++asked.target.hits;
+  learning_.served(asked.target, in_batch());
+  if (HOB_UNLIKELY(verifier_.on()) && asked.hit.data && verifier_.chosen()) issuer_.verify(asked);
   if (HOB_LIKELY(!progress_.due(now))) return;
   // A process that lives on hits never enters the MPI library, and many libraries let others'
   // operations on it advance only there.
@@ -77,21 +74,21 @@ void CachedGets::count_hit(const Get& get, TargetState& t, const CacheableGet& w
 }
 
 /// A hit, at the time `now`.
-void CachedGets::serve(const Get& get, TargetState& t, const CacheableGet& wanted,
-                       const cache::Lookup& hit, std::uint64_t now) {
+void CachedGets::serve(const LookedUp& asked, std::uint64_t now) {
+  const auto& [get, t, wanted, hit] = asked;
   const Layout& origin = *wanted.origin;
   if (HOB_LIKELY(origin.dense))
     std::memcpy(static_cast<std::byte*>(get.result.address) + origin.low, hit.data, wanted.size);
   else
     unpack(origin, get.result.address, hit.data, wanted.size);
   if (hit.fetched < kept_.at()) ++stats_.kept_hits;
-  count_hit(get, t, wanted, hit, now);
-  expect_again(get, t, wanted, now);
+  count_hit(asked, now);
+  expect_again(asked, now);
 }
 
 /// A get was served at time `now`: those like it are, until something else happens.
-void CachedGets::expect_again(const Get& get, TargetState& t, const CacheableGet& wanted,
-                              std::uint64_t now) {
+void CachedGets::expect_again(const LookedUp& asked, std::uint64_t now) {
+  const auto& [get, t, wanted, hit] = asked;
   cache::HitTerms terms;
   if (mode() == Mode::automatic) terms = learning_.not_due(kept_.at(), now);
   terms.kept_at = kept_.at();
@@ -113,8 +110,8 @@ void CachedGets::expect_again(const Get& get, TargetState& t, const CacheableGet
 
 /// A hit between two blocks, both of which are here or under way: with a `request`, if there is
 /// one. False if the get must be issued.
-bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet& wanted,
-                             const cache::Lookup& hit) {
+bool CachedGets::serve_split(const LookedUp& asked) {
+  const auto& [get, t, wanted, hit] = asked;
   if (!wanted.contiguous_at_origin(get) || under_way_.waiters_full()) return false;
   const std::uint64_t now = ticks();
   if (mode() == Mode::automatic && hit.available == wanted.size &&
@@ -150,7 +147,7 @@ bool CachedGets::serve_split(const Get& get, TargetState& t, const CacheableGet&
   }
   cache::Lookup served = hit;
   served.data = hit.available == wanted.size ? wanted.first_byte(get) : nullptr;
-  count_hit(get, t, wanted, served, now);
+  count_hit({get, t, wanted, served}, now);
   return true;
 }
 

@@ -32,7 +32,7 @@ bool CachedGets::serve_shared(const Get& get, TargetState& t, const CacheableGet
     if (!issue_blocks(get, t, wanted, true)) result = issuer_.fetch(get, t, wanted);
     return true;
   }
-  count_hit(get, t, wanted, found, now);
+  count_hit({get, t, wanted, found}, now);
   ++stats_.shared_hits;
   stats_.shared_bytes += wanted.size;
   if (cache_->used_bytes() + wanted.size <=
