@@ -30,7 +30,7 @@ struct CacheableGet {
   }
 };
 
-/// One that was, and what was found.
+/// Such a get after its look-up, which found `hit`.
 struct LookedUp {
   const Get& get;
   TargetState& target;
