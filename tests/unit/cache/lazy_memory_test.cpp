@@ -112,7 +112,8 @@ TEST(LazyMemoryTest, FewRangesHaveAHugePageThatTheyMayNotNeed) {
     ASSERT_TRUE(each.commit(600 << 10));
     committed += each.committed();
   }
-  EXPECT_LE(committed, 8 * (LazyMemory::kMostKeptBytes + kHugePage) + 24 * (600u << 10));
+  EXPECT_LE(committed,
+            8 * (LazyMemory::kMostKeptBytes + kHugePage) + 24 * (std::uint64_t{600} << 10));
 }
 
 }  // namespace

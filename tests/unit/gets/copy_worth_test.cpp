@@ -27,7 +27,7 @@ TEST(CopyWorth, AGetThatTakesEightCopiesPaysForSeveral) {
 TEST(CopyWorth, AGetThatTakesTwoCopiesDoesNotPayForOne) {
   CopyWorth worth;
   worth.stored(kBytes, 1000);
-  worth.waited(64, 64 * kBytes, 64 * 2000);
+  worth.waited(64, 64 * kBytes, 128'000);
   EXPECT_LT(worth.stores_per_hit(), 1);
   EXPECT_GT(worth.stores_per_hit(), 0.3);
 }
