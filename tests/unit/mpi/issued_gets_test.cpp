@@ -19,7 +19,7 @@
 namespace hob::mpi {
 namespace {
 
-constexpr std::size_t kMemory = 64 * 1024;
+constexpr std::size_t kMemory = 65536;
 constexpr std::uint64_t kBlock = 4096;
 constexpr int kTarget = 1;
 
