@@ -26,7 +26,7 @@ class OwnThread {
 
   bool runs() const { return runs_.load(std::memory_order_acquire); }
 
-  /// After it was told to end.
+  /// After it was asked to end.
   void join() {
     pthread_join(thread_, nullptr);
     runs_ = false;

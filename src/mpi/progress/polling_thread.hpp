@@ -14,8 +14,8 @@ class PollingThread {
   /// What a poll returns instead of how long to rest (ns): there is nothing to do until rouse().
   static constexpr long kUntilRoused = -1;
 
-  /// Nothing where it runs already. `poll` has to see what was done before a rouse(), and the other
-  /// way round: by sequentially consistent accesses.
+  /// Nothing where it runs already. `poll` has to see all that is done before a rouse(), and the
+  /// other way round: by sequentially consistent accesses.
   template <long (*poll)()>
   void make() {
     thread_.make<run<poll>>(this);

@@ -65,7 +65,8 @@ void RequestArray::sort_out() {
 
 RequestArray::~RequestArray() {
   if (kept_) kept_->end(returned_);
-  for (Watch& watch : content_->watches) put_back(watch, !returned_);  // none of a kept one
+  for (Watch& watch : content_->watches)  // none of a kept one
+    if (watch.observer) put_back(watch, !returned_);
 }
 
 void RequestArray::notify_failed() {

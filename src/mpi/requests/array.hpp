@@ -21,7 +21,7 @@ inline MPI_Status* status_at(MPI_Status* statuses, int i) {
 }
 
 /// Each request is looked up once, when the call begins, and only where one of Hob's may be among
-/// them. Where none may be, the library serves the whole array, and Hob remembers what was in it:
+/// them. Where none may be, the library serves the whole array, and Hob remembers its handles:
 /// programs poll arrays (MPI_Testany) and nearly always learn nothing.
 class RequestArray {
  public:
@@ -40,7 +40,7 @@ class RequestArray {
   MPI_Request* requests() const { return requests_; }
   int count() const { return count_; }
 
-  /// The library has completed what was here: its observer hears of it.
+  /// The library has completed the request of this place: its observer hears of it.
   void notify(int place) { notify(place, seen(place), false); }
 
   /// After an error of the library's, which was given the program's own array. What it has

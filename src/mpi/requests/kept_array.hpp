@@ -64,7 +64,7 @@ class KeptArray {
   template <class Act>
   void each_ready(Act act);
 
-  /// What was at this place is complete.
+  /// The request of this place is complete.
   void vacate(std::size_t place);
 
  private:

@@ -174,7 +174,9 @@ for name in ("all", "any", "some"):
         completes=f"{'incount' if name == 'some' else 'count'}, array_of_requests",
     )
 CALLS.add("Cancel", "hook local checked")
-CALLS.add("Request_free Start Startall", "hook local checked", first="requests::state.inactive.forget()")
+CALLS.add(
+    "Request_free Start Startall", "hook local checked", first="requests::state.inactive.forget()"
+)
 CALLS.add(
     """
     Recv_init Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
