@@ -55,12 +55,10 @@ struct DepthGuard {
   DepthGuard& operator=(const DepthGuard&) = delete;
 };
 
-/// One more, from any thread.
-inline void tally(std::uint64_t& counter) {
-  if (many_threads)
-    std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
-  else
-    ++counter;
+/// One more, from any thread; returns how many there are now.
+inline std::uint64_t tally(std::uint64_t& counter) {
+  if (many_threads) return std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed) + 1;
+  return ++counter;
 }
 
 }  // namespace hob::mpi

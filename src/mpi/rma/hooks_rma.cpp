@@ -70,8 +70,8 @@ bool is_never_looked_up(const Window& window, int target) {
 /// Such a get, or one of a window without a cache.
 int get_past_cache(const Op& op, Window& window) {
   std::uint64_t& count = op.target == window.rank ? window.uncached_own_gets : window.uncached_gets;
-  tally(count);
-  if (window.cached) window.cached->pass_by(op.target, count);
+  const std::uint64_t passed = tally(count);
+  if (window.cached) window.cached->pass_by(op.target, passed);
   count_only(window);
   return no_acquire(window.way_to(op.target).issue(op), op, window);
 }
