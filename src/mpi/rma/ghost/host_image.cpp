@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <mutex>
+#include <utility>
 
 #include "ghost/block.hpp"
 #include "mpi/core/accelerator.hpp"
@@ -32,15 +33,17 @@ Span span_of(const TypedBuffer& buffer) {
 /// one of a process, made by the first copy; one thread copies at a time.
 struct CopyingComm {
   std::mutex used;
-  MPI_Comm comm = MPI_COMM_NULL;
+  bool made = false;
+  MPI_Comm comm{};  ///< MPI_COMM_NULL is no constant expression in all libraries
 };
 CopyingComm copying;
 
 int copy(const TypedBuffer& from, const TypedBuffer& to) {
   const std::lock_guard guard(copying.used);
-  if (copying.comm == MPI_COMM_NULL) {
+  if (!copying.made) {
     const int error = real::Comm_split(MPI_COMM_SELF, 0, 0, &copying.comm);
     if (error != MPI_SUCCESS) return error;
+    copying.made = true;
     real::Comm_set_errhandler(copying.comm, MPI_ERRORS_RETURN);
   }
   if (from.count > INT_MAX) {
@@ -80,7 +83,7 @@ int HostImage::write() const {
 }
 
 void release_host_images() {
-  if (copying.comm != MPI_COMM_NULL) real::Comm_free(&copying.comm);
+  if (std::exchange(copying.made, false)) real::Comm_free(&copying.comm);
 }
 
 }  // namespace hob::mpi
